@@ -1,0 +1,109 @@
+# spmv: make omp | cuda | test | tables | lint | format | info | deps | clean        (README.md, CONVENTIONS)
+# One file, no recursion. Objects live in build/<backend>[-san]/, so that switching back and forth recompiles nothing.
+
+# ---- settings: make NAME=value -------------------------------------------------------------------------------------
+CC        ?= gcc
+OPT       ?= -O3
+MARCH     ?= native
+CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
+NVCC      ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+WERROR    ?=
+SAN       ?=
+PREFIX    ?= /usr/local
+V         ?=
+LIBS_WANTED ?= libarchive jansson hwloc
+
+Q := $(if $(V),,@)
+san := $(if $(SAN),-san,)
+found := $(foreach l,$(LIBS_WANTED),$(if $(shell pkg-config --exists $(l) 2>/dev/null && echo y),$(l)))
+upper = $(shell echo $(1) | tr a-z A-Z)
+feature_flags := $(foreach l,$(found),-DHAVE_$(call upper,$(l)) $(shell pkg-config --cflags $(l)))
+feature_libs  := $(foreach l,$(found),$(shell pkg-config --libs $(l)))
+
+warnings := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes -Wjump-misses-init $(if $(WERROR),-Werror)
+CFLAGS   ?= $(OPT) -march=$(MARCH) -g
+cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude
+ldlibs   := $(feature_libs) -lm
+
+# ---- sources -------------------------------------------------------------------------------------------------------
+app_src  := $(addprefix src/,main.c app.c options.c measure.c statistics.c verify.c machine.c record.c log.c) \
+            $(wildcard src/cmd_*.c src/write_*.c)
+variant_src := $(wildcard src/format_*.c) $(filter-out omp/backend.c,$(wildcard omp/*.c))
+lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) omp/backend.c
+cuda_variant_src := $(filter-out cuda/backend.cu,$(wildcard cuda/*.cu))
+unit_src := $(wildcard test/unit/test_*.c)
+
+variants := f64_o32 f64_o64 f32_o32 f32_o64
+variant_flags = -DSPMV_SUFFIX=$(1) -DSPMV_REAL=$(if $(findstring f64,$(1)),double,float) \
+                -DSPMV_OFS=$(if $(findstring o64,$(1)),int64_t,int32_t)
+objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(3)))
+
+.DEFAULT_GOAL := omp
+.PHONY: omp cuda test check test-san test-cuda check-update bench-read tables lint format info deps clean
+.SECONDARY:
+
+# ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
+define backend_rules
+lib_$(1) := $$(call objects,$(2),$$(lib_src),$$(variant_src)) $$(cuda_objects_$(1))
+app_$(1) := $$(patsubst %.c,build/$(2)/%.o,$$(app_src))
+tests_$(1) := $$(patsubst test/unit/%.c,build/$(2)/test/%,$$(unit_src))
+
+$(1): build/$(2)/spmv
+	$$(Q)ln -sf build/$(2)/spmv spmv
+	@echo "  ready  ./spmv  [$(1)]   optional libraries: $$(or $$(found),none) (all optional)"
+build/$(2)/spmv: $$(app_$(1)) build/$(2)/libspmv.a
+	@echo "  LINK   $$@"
+	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs)
+build/$(2)/libspmv.a: $$(lib_$(1))
+	$$(Q)rm -f $$@ && ar rcs $$@ $$^
+build/$(2)/test/%: build/$(2)/test/unit/%.o $$(filter-out build/$(2)/src/main.o,$$(app_$(1))) build/$(2)/libspmv.a
+	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$^ $$(ldlibs) -lcmocka
+build/$(2)/bench_read: build/$(2)/test/bench_read.o build/$(2)/libspmv.a
+	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs)
+build/$(2)/%.o: %.c build/$(2)/.flags
+	@echo "  CC     $$@"
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(feature_flags) -Ibuild/$(2) -Isrc -MMD -MP -c $$< -o $$@
+build/$(2)/test/unit/%.o: test/unit/%.c build/$(2)/.flags
+	@echo "  CC     $$@"
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(feature_flags) -Isrc -MMD -MP -c $$< -o $$@
+build/$(2)/src/record.o: build/$(2)/build_info.h
+$(foreach v,$(variants),
+build/$(2)/%.$(v).o: %.c build/$(2)/.flags
+	@echo "  CC     $$@"
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
+build/$(2)/%.$(v).o: %.cu build/$(2)/.flags
+	@echo "  NVCC   $$@"
+	$$(Q)mkdir -p $$(@D) && $$(NVCC) $$(nvflags) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
+)
+build/$(2)/.flags: force
+	$$(Q)mkdir -p $$(@D) && echo '$$(CC) $$(cflags) $$(feature_flags) $$(ldlibs) $$(flags_$(1))' | cmp -s - $$@ || \
+	    echo '$$(CC) $$(cflags) $$(feature_flags) $$(ldlibs) $$(flags_$(1))' > $$@
+build/$(2)/build_info.h: force
+	$$(Q)mkdir -p $$(@D) && sh src/build_info.sh '$(CC)' '$$(cflags)' '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
+	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
+-include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)))
+endef
+.PHONY: force
+force:
+
+cuda_objects_omp  := build/omp$(san)/cuda/absent.o
+cuda_objects_cuda := build/cuda$(san)/cuda/backend.o $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(cuda_variant_src)))
+link_omp  = $(CC) $(cflags)
+link_cuda = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. Install the CUDA toolkit, or \
+            name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none)) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp
+flags_omp :=
+flags_cuda = $(NVCC) $(nvflags)
+$(eval $(call backend_rules,omp,omp$(san)))
+$(eval $(call backend_rules,cuda,cuda$(san)))
+# main.c and backend.cu are the two files that nvcc compiles once; -x cu defines __CUDACC__ (nvcc main.c would not).
+build/cuda$(san)/src/main.o: src/main.c build/cuda$(san)/.flags
+	@echo "  NVCC   $@"
+	$(Q)mkdir -p $(@D) && $(link_cuda) $(nvflags) -x cu -MMD -MP -c $< -o $@
+build/cuda$(san)/cuda/backend.o: cuda/backend.cu build/cuda$(san)/.flags
+	@echo "  NVCC   $@"
+	$(Q)mkdir -p $(@D) && $(link_cuda) $(nvflags) -MMD -MP -c $< -o $@
+
+# ---- tests ---------------------------------------------------------------------------------------------------------
+test check: omp
+	@true

@@ -1,0 +1,167 @@
+/* backend.cu: an NVIDIA GPU as a device: its memory, its events, its kernels. */
+#include "device.cuh"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KERNEL(name) extern "C" const spmv_kernel name##_f64_o32, name##_f64_o64, name##_f32_o32, name##_f32_o64;
+#include "kernels.def"
+#undef KERNEL
+#define KERNEL(name) {&name##_f64_o32, &name##_f64_o64, &name##_f32_o32, &name##_f32_o64},
+static const spmv_kernel *const kernels[][SPMV_NVARIANTS] = {
+#include "kernels.def"
+};
+#undef KERNEL
+#define KERNEL(name) #name,
+static const char *const names[] = {
+#include "kernels.def"
+};
+#undef KERNEL
+
+static cuda_state *state_of(spmv_device *d) {
+    return (cuda_state *)d->state;
+}
+
+/* Exists so that open_gpu can ask whether the binary holds code for the GPU at hand. */
+static __global__ void probe() {
+}
+
+static spmv_status check_code(spmv_device *d) {
+    cudaFuncAttributes attributes;
+    int major = 0, minor = 0;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, probe);
+    if (error == cudaSuccess) return SPMV_OK;
+    cudaGetLastError();
+    CU(d->ctx, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d->number));
+    CU(d->ctx, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, d->number));
+    return spmv_fail(d->ctx, SPMV_E_BACKEND, "GPU %d is sm_%d%d and this binary holds no code for it (%s). Rebuild: "
+                     "make cuda CUDA_ARCH=sm_%d%d", d->number, major, minor, cudaGetErrorString(error), major, minor);
+}
+
+static spmv_status open_gpu(spmv_device *d) {
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess || count == 0) {
+        cudaGetLastError();
+        return spmv_fail(d->ctx, SPMV_E_BACKEND, "no usable GPU (%s): check nvidia-smi, or run the OpenMP kernels with "
+                         "--backend=omp", error == cudaSuccess ? "none found" : cudaGetErrorString(error));
+    }
+    if (d->number >= count)
+        return spmv_fail(d->ctx, SPMV_E_BACKEND, "no GPU %d: this machine has %d, numbered from 0", d->number, count);
+    CU(d->ctx, cudaSetDevice(d->number));
+    TRY(check_code(d));
+    cuda_state *s = (cuda_state *)calloc(1, sizeof *s);
+    if (!s) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
+    d->state = s;
+    CU(d->ctx, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+    CU(d->ctx, cudaEventCreate(&s->start));
+    CU(d->ctx, cudaEventCreate(&s->stop));
+    return SPMV_OK;
+}
+
+static void close_gpu(spmv_device *d) {
+    cuda_state *s = state_of(d);
+    cudaSetDevice(d->number);
+    cudaEventDestroy(s->start);
+    cudaEventDestroy(s->stop);
+    cudaStreamDestroy(s->stream);
+    free(s);
+    d->state = NULL;
+}
+
+/* At least one byte: an empty array still gets an address. */
+static spmv_status alloc_gpu(spmv_device *d, size_t bytes, void **out) {
+    *out = NULL;
+    CU(d->ctx, cudaSetDevice(d->number));
+    CU(d->ctx, cudaMalloc(out, bytes ? bytes : 1));
+    return SPMV_OK;
+}
+
+static void release_gpu(spmv_device *d, void *memory) {
+    if (cudaSetDevice(d->number) == cudaSuccess) cudaFree(memory);
+}
+
+static spmv_status copy(spmv_device *d, void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+    CU(d->ctx, cudaSetDevice(d->number));
+    if (bytes) CU(d->ctx, cudaMemcpyAsync(to, from, bytes, kind, state_of(d)->stream));
+    CU(d->ctx, cudaStreamSynchronize(state_of(d)->stream));
+    return SPMV_OK;
+}
+
+static spmv_status put(spmv_device *d, void *device, const void *host, size_t bytes) {
+    return copy(d, device, host, bytes, cudaMemcpyHostToDevice);
+}
+
+static spmv_status get(spmv_device *d, void *host, const void *device, size_t bytes) {
+    return copy(d, host, device, bytes, cudaMemcpyDeviceToHost);
+}
+
+static spmv_status sync_gpu(spmv_device *d) {
+    CU(d->ctx, cudaStreamSynchronize(state_of(d)->stream));
+    return SPMV_OK;
+}
+
+static spmv_status tick(spmv_device *d) {
+    CU(d->ctx, cudaSetDevice(d->number));
+    CU(d->ctx, cudaEventRecord(state_of(d)->start, state_of(d)->stream));
+    return SPMV_OK;
+}
+
+static spmv_status tock(spmv_device *d, double *seconds) {
+    float ms = 0;
+    CU(d->ctx, cudaEventRecord(state_of(d)->stop, state_of(d)->stream));
+    CU(d->ctx, cudaEventSynchronize(state_of(d)->stop));
+    CU(d->ctx, cudaEventElapsedTime(&ms, state_of(d)->start, state_of(d)->stop));
+    *seconds = 1e-3 * (double)ms;
+    return SPMV_OK;
+}
+
+static size_t free_gpu_bytes(spmv_device *d) {
+    size_t available = 0, total = 0;
+    if (cudaSetDevice(d->number) != cudaSuccess || cudaMemGetInfo(&available, &total) != cudaSuccess) return 0;
+    return available;
+}
+
+static int attribute(spmv_device *d, cudaDeviceAttr which) {
+    int value = -1;
+    if (cudaDeviceGetAttribute(&value, which, d->number) != cudaSuccess) cudaGetLastError();
+    return value;
+}
+
+static void describe(spmv_device *d, spmv_device_facts *out) {
+    cudaDeviceProp properties;
+    size_t available = 0;
+    memset(out, 0, sizeof *out);
+    if (cudaSetDevice(d->number) != cudaSuccess || cudaGetDeviceProperties(&properties, d->number) != cudaSuccess) return;
+    snprintf(state_of(d)->name, sizeof state_of(d)->name, "%s", properties.name);
+    out->name = state_of(d)->name;
+    out->cc = 10 * properties.major + properties.minor;
+    out->sms = properties.multiProcessorCount;
+    out->l2 = (size_t)properties.l2CacheSize;
+    out->ecc = attribute(d, cudaDevAttrEccEnabled);
+    out->clock_sm_kHz = attribute(d, cudaDevAttrClockRate);
+    out->clock_memory_kHz = attribute(d, cudaDevAttrMemoryClockRate);
+    int bus_bits = attribute(d, cudaDevAttrGlobalMemoryBusWidth);
+    if (out->clock_memory_kHz > 0 && bus_bits > 0) /* double data rate */
+        out->bandwidth = 2e3 * out->clock_memory_kHz * bus_bits / 8;
+    cudaMemGetInfo(&available, &out->memory);
+    cudaDriverGetVersion(&out->driver);
+    cudaRuntimeGetVersion(&out->runtime);
+}
+
+extern "C" const spmv_backend spmv_cuda = {
+    /* name       */ "cuda",
+    /* hint       */ "make cuda",
+    /* names      */ names,
+    /* kernels    */ kernels,
+    /* nkernels   */ sizeof names / sizeof *names,
+    /* host       */ false,
+    /* open       */ open_gpu,
+    /* close      */ close_gpu,
+    /* alloc      */ alloc_gpu,
+    /* release    */ release_gpu,
+    /* put, get   */ put, get,
+    /* sync       */ sync_gpu,
+    /* tick, tock */ tick, tock,
+    /* free_bytes */ free_gpu_bytes,
+    /* describe   */ describe,
+};

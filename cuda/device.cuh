@@ -1,0 +1,57 @@
+/* device.cuh: what the CUDA files share: errors, the stream, one row's result, the sum over a warp. */
+#ifndef SPMV_CUDA_DEVICE_CUH
+#define SPMV_CUDA_DEVICE_CUH
+
+#include "spmv_kernel.h"
+#include <cuda_runtime.h>
+
+enum { WARP = 32 };
+
+typedef struct cuda_state { /* a device's state */
+    cudaStream_t stream;
+    cudaEvent_t start, stop;
+    char name[256];
+} cuda_state;
+
+/* Writes the message where the facts are known and clears the error, or the next call would report it again. */
+static inline spmv_status cuda_fail(spmv_ctx *ctx, cudaError_t error, const char *what) {
+    cudaGetLastError();
+    if (error == cudaErrorMemoryAllocation)
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of GPU memory in %s: free some, or choose a smaller format", what);
+    return spmv_fail(ctx, SPMV_E_DEVICE, "%s: %s", what, cudaGetErrorString(error));
+}
+#define CU(ctx, call) \
+    do { \
+        cudaError_t cuda_error_ = (call); \
+        if (cuda_error_ != cudaSuccess) return cuda_fail(ctx, cuda_error_, #call); \
+    } while (0)
+
+static inline cudaStream_t stream_of(const spmv_plan *p) {
+    return ((const cuda_state *)p->device->state)->stream;
+}
+
+/* After a launch: a bad configuration shows here, a fault inside the kernel at the next synchronisation. */
+static inline spmv_status launched(const spmv_plan *p) {
+    CU(p->device->ctx, cudaGetLastError());
+    return SPMV_OK;
+}
+
+static inline int64_t blocks_for(int64_t n, int64_t per_block) {
+    return (n + per_block - 1) / per_block;
+}
+
+/* *y <- alpha sum + beta *y; beta = 0 never reads *y, which may hold anything. */
+static __device__ __forceinline__ void put_row(real *y, real alpha, real sum, real beta) {
+    *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
+}
+
+/* The sum over the 32 lanes, in lane 0; every lane of the warp must call. */
+static __device__ __forceinline__ real warp_sum(real sum) {
+    for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffffu, sum, step);
+    return sum;
+}
+
+#define PARAM_BLOCK_THREAD {SPMV_block, 256, 32, 1024, 32}
+#define PARAM_BLOCK_WARP {SPMV_block, 256, 32, 1024, WARP}
+#define PARAM_ROWLENS {SPMV_rowlens, 1, 0, 1, 1}
+#endif

@@ -1,0 +1,204 @@
+/* spmv_kernel.h: for authors of kernels, formats and backends; the only project header their files include.
+ *
+ * Glossary: row_ptr, col_idx, values are PSBLAS's IRP, JA, AS. A file that computes is compiled once per variant:
+ * real (double, float) x ofs (32-bit, 64-bit positions in nnz), with -DSPMV_REAL -DSPMV_OFS -DSPMV_SUFFIX; V(name)
+ * is the variant's symbol. Columns and rows are always 32-bit. */
+#ifndef SPMV_KERNEL_H
+#define SPMV_KERNEL_H
+
+#include "spmv.h"
+#include <stdbool.h>
+#include <string.h>
+
+#ifdef __cplusplus
+#define SPMV_LINKAGE extern "C"
+#else
+#define SPMV_LINKAGE extern
+#endif
+
+#ifndef SPMV_SUFFIX
+#define SPMV_REAL double
+#define SPMV_OFS int32_t
+#define SPMV_SUFFIX f64_o32
+#endif
+#define SPMV_JOIN2(a, b) a##_##b
+#define SPMV_JOIN(a, b) SPMV_JOIN2(a, b)
+#define V(name) SPMV_JOIN(name, SPMV_SUFFIX)
+typedef SPMV_REAL real;
+typedef SPMV_OFS ofs;
+typedef int32_t idx;
+enum { SPMV_F64_O32, SPMV_F64_O64, SPMV_F32_O32, SPMV_F32_O64, SPMV_NVARIANTS };
+
+/* ---- parameters ---------------------------------------------------------------------------------------- */
+
+#define PARAM(name, help) SPMV_##name,
+typedef enum spmv_param_id {
+#include "params.def"
+    SPMV_NPARAMS
+} spmv_param_id;
+#undef PARAM
+
+typedef struct spmv_param { /* a parameter a kernel takes; a list ends with SPMV_NO_MORE_PARAMS */
+    spmv_param_id id;
+    int64_t fallback, min, max, multiple; /* a value is min..max and divisible by multiple */
+} spmv_param;
+#define SPMV_NO_MORE_PARAMS {SPMV_NPARAMS, 0, 0, 0, 1}
+
+typedef struct spmv_choice { /* the values picked; those a kernel does not take are 0 */
+    int64_t value[SPMV_NPARAMS];
+} spmv_choice;
+
+/* ---- stores: a matrix in one format and precision ------------------------------------------------------ */
+
+typedef struct spmv_array { /* where the pointer sits in its struct, how many bytes it owns */
+    size_t offset, bytes;
+} spmv_array;
+
+typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays, so that one loop */
+    const char *format;     /* in store.c sizes, copies, uploads and frees any format */
+    int64_t rows, cols, nnz, slots; /* slots: stored entries, padding included */
+    size_t size;                    /* of the whole struct */
+    int narrays;
+    spmv_array array[8];
+} spmv_store;
+
+typedef struct V(csr) {
+    spmv_store s;
+    ofs *row_ptr; /* [rows + 1] */
+    idx *col_idx; /* [nnz] */
+    real *values; /* [nnz] */
+} csr;
+
+typedef struct V(ell) { /* row-major: entry k of row i at i * width + k; padding: value 0, a column of that row */
+    spmv_store s;
+    int64_t width; /* entries a row, padding included */
+    idx *col_idx;  /* [rows * width] */
+    real *values;  /* [rows * width] */
+    idx *row_len;  /* [rows] true lengths */
+} ell;
+
+spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size, const spmv_csr_view *A, spmv_store **out);
+spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
+void spmv_store_free(spmv_store *store);
+/* Allocates (aligned, not cleared), and lists in the store, the array that member `field` points to. */
+#define STORE_ARRAY(ctx, A, field, count) \
+    spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), (size_t)(count) * sizeof *(A)->field)
+
+typedef struct spmv_format {
+    const char *name, *summary;
+    size_t (*estimate)(const spmv_csr_view *A); /* exact bytes of what build allocates; SIZE_MAX: overflow */
+    spmv_status (*build)(spmv_ctx *ctx, const spmv_csr_view *A, int threads, spmv_store **out);
+} spmv_format;
+
+int spmv_format_count(void);
+const spmv_format *spmv_format_at(int k);
+
+/* ---- kernels ------------------------------------------------------------------------------------------- */
+
+enum spmv_trait {
+    SPMV_DETERMINISTIC = 1, /* the same bits for the same plan, whatever the timing of its threads */
+    SPMV_SERIAL = 2,        /* one thread, whatever the context says */
+    SPMV_OWN_COPY = 4,      /* prepare places the matrix on the device itself, from plan->host */
+    SPMV_PADS = 8,          /* may multiply padding by x: needs a finite x unless rowlens = 1 */
+    SPMV_WARP_ROW = 16      /* CUDA blocks are 32 x R, a row a warp */
+};
+
+typedef struct spmv_kernel {
+    const char *name, *alias, *format, *summary;
+    const spmv_param *params;
+    unsigned traits;
+    size_t (*estimate)(const spmv_csr_view *A, const spmv_choice *c); /* scratch bytes; NULL: none */
+    spmv_status (*prepare)(spmv_plan *p); /* NULL: nothing to do; may answer SPMV_E_UNSUITABLE */
+    spmv_status (*run)(const spmv_plan *p, double alpha, const void *x, double beta, void *y);
+    void (*release)(spmv_plan *p); /* frees what prepare made; NULL: nothing */
+} spmv_kernel;
+/* SPMV_EXPORT_KERNEL(csr_rows) = { ... };  the one exported symbol of a kernel file. */
+#define SPMV_EXPORT_KERNEL(name) SPMV_LINKAGE const spmv_kernel V(name); const spmv_kernel V(name)
+#define SPMV_EXPORT_FORMAT(name) SPMV_LINKAGE const spmv_format V(name); const spmv_format V(name)
+
+/* ---- backends ------------------------------------------------------------------------------------------ */
+
+typedef struct spmv_backend spmv_backend;
+typedef struct spmv_device { /* one opened device */
+    const spmv_backend *backend;
+    spmv_ctx *ctx;  /* where messages go */
+    int number;     /* as the backend counts */
+    int threads;    /* OpenMP team size; on a GPU: for the host's share of the work */
+    void *state;    /* the backend's own */
+} spmv_device;
+
+typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
+    const char *name;              /* owned by the device */
+    int cc, sms, driver, runtime, ecc, clock_sm_kHz, clock_memory_kHz;
+    size_t memory, l2;
+    double bandwidth; /* theoretical, bytes a second */
+} spmv_device_facts;
+
+struct spmv_backend {
+    const char *name, *hint;                /* hint: what to do when it is not built in */
+    const char *const *names;               /* [nkernels] */
+    const spmv_kernel *const (*kernels)[SPMV_NVARIANTS]; /* [nkernels]; NULL: not built in */
+    int nkernels;
+    bool host;                              /* its memory is host memory: nothing to upload */
+    spmv_status (*open)(spmv_device *d);
+    void (*close)(spmv_device *d);
+    spmv_status (*alloc)(spmv_device *d, size_t bytes, void **out);
+    void (*release)(spmv_device *d, void *memory);
+    spmv_status (*put)(spmv_device *d, void *device, const void *host, size_t bytes);
+    spmv_status (*get)(spmv_device *d, void *host, const void *device, size_t bytes);
+    spmv_status (*sync)(spmv_device *d);
+    spmv_status (*tick)(spmv_device *d);
+    spmv_status (*tock)(spmv_device *d, double *seconds);
+    size_t (*free_bytes)(spmv_device *d);
+    void (*describe)(spmv_device *d, spmv_device_facts *out);
+};
+SPMV_LINKAGE const spmv_backend spmv_omp;
+SPMV_LINKAGE const spmv_backend spmv_cuda;
+SPMV_LINKAGE const spmv_backend *const spmv_backends[]; /* every backend, NULL at the end */
+/* Facts of a backend's device, which is opened. */
+SPMV_LINKAGE spmv_status spmv_ctx_describe(spmv_ctx *ctx, const spmv_backend *backend, spmv_device_facts *out);
+
+typedef struct spmv_kernel_id {
+    const spmv_backend *backend;
+    int index; /* into names and, when built in, kernels */
+} spmv_kernel_id;
+/* Kernels whose name or alias a pattern matches: "[BACKEND:]NAME", a glob, or "all". Without a prefix names are the
+ * context's backend's first. None: SPMV_E_ARG. */
+SPMV_LINKAGE spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found, int capacity,
+                                          int *count);
+
+struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, if not the store's, traffic_bytes */
+    spmv_device *device;
+    const spmv_kernel *kernel;
+    spmv_mat *matrix;
+    const spmv_store *host, *store; /* in host memory; where the kernel runs (NULL with SPMV_OWN_COPY) */
+    spmv_choice choice;
+    int variant;
+    void *scratch;
+    size_t scratch_bytes, traffic_bytes;
+    double convert_s, upload_s, prepare_s;
+};
+
+/* ---- shared helpers ------------------------------------------------------------------------------------ */
+
+/* Writes the context's error text and returns code: say what, which value, and what to do. */
+SPMV_LINKAGE spmv_status spmv_fail(spmv_ctx *ctx, spmv_status code, const char *format, ...)
+#ifdef __GNUC__
+    __attribute__((format(printf, 3, 4)))
+#endif
+    ;
+#define TRY(call) \
+    do { \
+        spmv_status try_status_ = (call); \
+        if (try_status_ != SPMV_OK) return try_status_; \
+    } while (0)
+/* Host memory: 64-byte aligned, huge pages when large, not cleared; NULL when there is none. */
+SPMV_LINKAGE void *spmv_host_alloc(size_t bytes);
+SPMV_LINKAGE void spmv_host_free(void *memory);
+
+/* First of the block-th of nblocks nearly equal parts of 0..n-1: sizes differ by at most one, the larger first. */
+static inline int64_t spmv_split(int64_t n, int64_t nblocks, int64_t block) {
+    int64_t size = n / nblocks, rest = n % nblocks;
+    return block * size + (block < rest ? block : rest);
+}
+#endif

@@ -1,0 +1,113 @@
+/* backend.c: the host as a device: its memory, its clock, its kernels. */
+#include "spmv_kernel.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define KERNEL(name) extern const spmv_kernel name##_f64_o32, name##_f64_o64, name##_f32_o32, name##_f32_o64;
+#include "kernels.def"
+#undef KERNEL
+#define KERNEL(name) {&name##_f64_o32, &name##_f64_o64, &name##_f32_o32, &name##_f32_o64},
+static const spmv_kernel *const kernels[][SPMV_NVARIANTS] = {
+#include "kernels.def"
+};
+#undef KERNEL
+#define KERNEL(name) #name,
+static const char *const names[] = {
+#include "kernels.def"
+};
+#undef KERNEL
+
+static spmv_status open_host(spmv_device *d) {
+    d->state = calloc(1, sizeof(struct timespec));
+    return d->state ? SPMV_OK : spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
+}
+
+static void close_host(spmv_device *d) {
+    free(d->state);
+    d->state = NULL;
+}
+
+static spmv_status alloc_host(spmv_device *d, size_t bytes, void **out) {
+    *out = spmv_host_alloc(bytes);
+    return *out ? SPMV_OK : spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %zu bytes", bytes);
+}
+
+static void release_host(spmv_device *d, void *memory) {
+    (void)d;
+    spmv_host_free(memory);
+}
+
+static spmv_status copy(spmv_device *d, void *to, const void *from, size_t bytes) {
+    (void)d;
+    if (bytes) memcpy(to, from, bytes);
+    return SPMV_OK;
+}
+
+static spmv_status sync_host(spmv_device *d) {
+    (void)d; /* a parallel region ends with a barrier */
+    return SPMV_OK;
+}
+
+static spmv_status tick(spmv_device *d) {
+    clock_gettime(CLOCK_MONOTONIC, d->state);
+    return SPMV_OK;
+}
+
+static spmv_status tock(spmv_device *d, double *seconds) {
+    struct timespec end, *start = d->state;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    *seconds = (double)(end.tv_sec - start->tv_sec) + 1e-9 * (double)(end.tv_nsec - start->tv_nsec);
+    return SPMV_OK;
+}
+
+/* One number out of a file, SIZE_MAX when there is none: an unlimited cgroup says "max". */
+static size_t number_in(const char *path, const char *format) {
+    size_t value = SIZE_MAX;
+    char line[256];
+    FILE *file = fopen(path, "r");
+    if (!file) return value;
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, format, &value) == 1) break;
+    fclose(file);
+    return value;
+}
+
+/* What the kernel says can be had without swapping, and no more than the container may still take. */
+static size_t free_host_bytes(spmv_device *d) {
+    (void)d;
+    size_t kib = number_in("/proc/meminfo", "MemAvailable: %zu kB");
+    size_t available = kib == SIZE_MAX ? SIZE_MAX / 2 : kib * 1024;
+    size_t limit = number_in("/sys/fs/cgroup/memory.max", "%zu");
+    size_t used = number_in("/sys/fs/cgroup/memory.current", "%zu");
+    if (limit != SIZE_MAX && used != SIZE_MAX) {
+        size_t left = limit > used ? limit - used : 0;
+        if (left < available) available = left;
+    }
+    return available;
+}
+
+static void describe(spmv_device *d, spmv_device_facts *out) {
+    (void)d; /* machine.c of the program knows the host */
+    *out = (spmv_device_facts){0};
+}
+
+const spmv_backend spmv_omp = {
+    .name = "omp",
+    .hint = "make omp",
+    .names = names,
+    .kernels = kernels,
+    .nkernels = sizeof names / sizeof *names,
+    .host = true,
+    .open = open_host,
+    .close = close_host,
+    .alloc = alloc_host,
+    .release = release_host,
+    .put = copy,
+    .get = copy,
+    .sync = sync_host,
+    .tick = tick,
+    .tock = tock,
+    .free_bytes = free_host_bytes,
+    .describe = describe,
+};

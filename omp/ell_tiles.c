@@ -1,0 +1,64 @@
+/* ell_tiles: the rows x width array of an ELL matrix is cut into grid_rows x grid_cols tiles; each leaves a partial sum
+ * a row, which a second loop adds up.
+ *
+ * Source   Di Iorio, spmvTilesELL, ell2. Column blocks cut the slots of a row, not the columns of the matrix.
+ * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y if beta != 0.
+ * Writes   partial[rows x grid_cols], then y[rows], each entry once.
+ * Work     a tile is one iteration: thread by the OpenMP schedule; one running sum a row and tile.
+ * Cost     2 nnz flop; rows width (sizeof real + 4) + 2 rows grid_cols sizeof real + (cols + rows) sizeof real bytes;
+ *          with rowlens nnz for rows width, and 4 rows grid_cols.
+ * Weak     as ell_rows; partial sums cost as much as two more entries a row and tile.
+ * Repeats  bitwise: yes, for equal grid_cols.
+ * Params   grid_rows (one a thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0); rowlens (1).
+ */
+#include "ell.h"
+
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    return (size_t)A->rows * (size_t)c->value[SPMV_grid_cols] * sizeof(real);
+}
+
+static void release(spmv_plan *p) {
+    spmv_host_free(p->scratch);
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    size_t rows = (size_t)p->store->rows, ncols = (size_t)p->choice.value[SPMV_grid_cols];
+    TRY(ell_prepare(p));
+    p->scratch_bytes = rows * ncols * sizeof(real);
+    p->traffic_bytes += 2 * p->scratch_bytes + (p->choice.value[SPMV_rowlens] ? rows * (ncols - 1) * sizeof(idx) : 0);
+    p->scratch = spmv_host_alloc(p->scratch_bytes);
+    return p->scratch ? SPMV_OK : spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for the partial sums");
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const ell *A = (const ell *)p->store;
+    real *partial = p->scratch;
+    int64_t nrows = p->choice.value[SPMV_grid_rows], ncols = p->choice.value[SPMV_grid_cols];
+    bool simd = p->choice.value[SPMV_simd], rowlens = p->choice.value[SPMV_rowlens];
+    set_schedule(p, nrows * ncols);
+#pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
+    for (int64_t tile = 0; tile < nrows * ncols; tile++) {
+        int64_t b = tile / ncols, j = tile % ncols, end = spmv_split(A->s.rows, nrows, b + 1);
+        int64_t first = spmv_split(A->width, ncols, j), last = spmv_split(A->width, ncols, j + 1);
+        for (int64_t i = spmv_split(A->s.rows, nrows, b); i < end; i++)
+            partial[i * ncols + j] = ell_dot(A, x, i, first, last, rowlens, simd);
+    }
+    reduce_partials(p, partial, ncols, (real)alpha, (real)beta, y);
+    return SPMV_OK;
+}
+
+static const spmv_param params[] = {PARAM_GRID_ROWS, PARAM_GRID_COLS, PARAMS_SCHEDULE,
+                                    PARAM_SIMD,      PARAM_ROWLENS,   SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(ell_tiles) = {
+    .name = "ell_tiles",
+    .alias = "ell2",
+    .format = "ell",
+    .summary = "2-D tiles of the padded ELL array",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC | SPMV_PADS,
+    .estimate = estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = release,
+};

@@ -1,0 +1,73 @@
+/* app.c: picks the command. */
+#include "app.h"
+#include <stdarg.h>
+#include <stdlib.h>
+
+#define COMMAND(name, help) int cmd_##name(const options *o, const spmv_backend *backend);
+#include "commands.def"
+#undef COMMAND
+
+static const struct command {
+    const char *name;
+    int (*run)(const options *o, const spmv_backend *backend);
+} commands[] = {
+#define COMMAND(name, help) {#name, cmd_##name},
+#include "commands.def"
+#undef COMMAND
+};
+
+void say(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+}
+
+int complain(spmv_status status, const char *what) {
+    say("spmv: %s\n", what && *what ? what : spmv_strerror(status));
+    return spmv_exit_code(status);
+}
+
+static void print_version(const options *o) {
+    record r;
+    record_clear(&r);
+    record_build(&r);
+    printf("spmv %s\n", r.build_version);
+    if (!o->verbose) return;
+    printf("commit     %s%s\n", r.build_commit ? r.build_commit : "unknown", r.build_dirty == 1 ? " (changed)" : "");
+    printf("compiler   %s\nflags      %s\n", r.build_cc, r.build_cflags);
+    if (r.build_nvcc) printf("nvcc       %s\nflags      %s\nCUDA archs %s\n", r.build_nvcc, r.build_nvccflags,
+                             r.build_cuda_archs);
+    printf("features   %s\n", *r.build_features ? r.build_features : "none");
+}
+
+int spmv_app(int argc, char **argv, const spmv_backend *backend);
+
+int spmv_app(int argc, char **argv, const spmv_backend *backend) {
+    const struct command *command = NULL;
+    char *first = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
+    options o;
+    for (size_t k = 0; k < sizeof commands / sizeof *commands; k++)
+        if (!first || strcmp(first, commands[k].name) == 0) {
+            command = &commands[k];
+            break;
+        }
+    if (!command) {
+        say("spmv: no command '%s': run or list; 'spmv --help' says more (-m names a matrix)\n", first);
+        return EXIT_USAGE;
+    }
+    if (first) { /* argp sees the line without the command */
+        argv[1] = argv[0];
+        argc--, argv++;
+    }
+    options_parse(argc, argv, &o);
+    if (o.topic && strcmp(o.topic, "version") == 0) {
+        print_version(&o);
+        options_free(&o);
+        return 0;
+    }
+    int code = command->run(&o, backend);
+    options_free(&o);
+    if (fflush(stdout) != 0 || ferror(stdout)) return complain(SPMV_E_WRITE, "cannot write to stdout");
+    return code;
+}

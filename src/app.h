@@ -1,0 +1,185 @@
+/* app.h: what the program's files share. They are clients of spmv.h; spmv_kernel.h is read for the descriptors of
+ * kernels, never to call them. */
+#ifndef SPMV_APP_H
+#define SPMV_APP_H
+
+#include "spmv_kernel.h"
+#include <stdio.h>
+
+enum { EXIT_WRONG = 1, EXIT_SOME_FAILED = 3, EXIT_USAGE = 64, MOST_KERNELS = 256 };
+
+/* ---- options.c ----------------------------------------------------------------------------------------- */
+
+typedef struct list { /* of numbers; empty: the option was not given */
+    int count;
+    int64_t *value;
+} list;
+
+enum { BLOCK_WARP_ROWS = 1 << 20 }; /* set in a block given as 32xR */
+
+typedef struct options {
+    const char **matrices;
+    int nmatrices;
+    const char *kernels; /* as typed; NULL: the first paper's */
+    const char *backend; /* NULL: the build's */
+    int device, threads;
+    list grid_rows, grid_cols; /* pairwise; rows 0: one a thread */
+    list block;                /* BLOCK_WARP_ROWS + 32 R for 32xR */
+    list schedule, chunk, simd, rowlens, precision;
+    int offset_bits;
+    double alpha, beta;
+    size_t max_mem;
+    uint64_t seed;
+    const char *values;
+    const char *x_file, *y_file, *write_file, *output_file;
+    const char *format; /* table, csv, jsonl */
+    const char *log;    /* folder, or a .jsonl file */
+    bool no_log, verify, quiet, verbose, progress, color;
+    int min_samples;
+    double min_time_s, max_time_s, max_noise;
+    const char **tags; /* KEY=VALUE */
+    int ntags;
+    int argc; /* as typed */
+    char **argv;
+    const char *topic; /* what follows the command */
+} options;
+
+/* Exits by itself on a usage error, --help and --version. */
+void options_parse(int argc, char **argv, options *out);
+void options_free(options *o);
+
+/* ---- talk ---------------------------------------------------------------------------------------------- */
+
+/* stdout is for results; everything else goes to stderr through here. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "spmv: TEXT" on stderr; returns the exit code of the status. */
+int complain(spmv_status status, const char *text);
+
+/* ---- measure.c, statistics.c --------------------------------------------------------------------------- */
+
+typedef struct statistics {
+    double min, q1, median, q3, max, mean, stdev;
+} statistics;
+/* Sorts nothing in place: works on a copy. */
+statistics statistics_of(const double *sample, int n);
+
+typedef struct timing {
+    int warmup, inner, nsamples; /* inner: products a sample */
+    double *sample_s;            /* [nsamples] seconds a product; owned */
+    statistics s;
+    bool converged; /* IQR / median <= max_noise */
+} timing;
+
+typedef struct problem { /* one product to verify and time: host data in the plan's precision */
+    const spmv_plan *plan;
+    spmv_precision precision;
+    int64_t rows, cols;
+    double alpha, beta;
+    const void *x, *y0; /* y0: what y holds before, NaN when beta = 0 */
+    void *device_x, *device_y;
+    double vectors_s; /* host to device for x and y0 */
+} problem;
+spmv_status problem_open(problem *p);
+void problem_close(problem *p);
+/* Fills y on the device with y0, multiplies once and fetches the result. */
+spmv_status problem_once(problem *p, void *y);
+/* Times the product; y: what the last timed sample left. */
+spmv_status problem_time(problem *p, const options *o, timing *out, void *y);
+
+/* ---- verify.c ------------------------------------------------------------------------------------------ */
+
+typedef struct oracle { /* of a matrix and an x */
+    int64_t rows;
+    long double *sum;  /* [rows] (A x)_i from the file's entries */
+    double *mass;      /* [rows] (|A| |x|)_i */
+    int32_t *len;      /* [rows] entries summed, duplicates counted apart */
+    double x_max;      /* largest finite |x_j|, at least 1 */
+} oracle;
+spmv_status oracle_make(const spmv_mat *mat, const double *x, oracle *out);
+void oracle_free(oracle *o);
+
+typedef struct verdict {
+    int64_t bad_rows, first_bad_row; /* -1: none */
+    double got, expected;            /* in the first bad row */
+    double max_ratio;                /* of error to bound */
+} verdict;
+/* y and y0 are in the precision given; y0 is not read when beta = 0. */
+verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta, const void *y0,
+                     const void *y);
+
+/* Entry i of the random vector of a seed: in (-1, -1/16] or [1/16, 1), so that no dropped entry can hide behind a
+ * tiny x, with 53 random bits. */
+double random_entry(uint64_t seed, uint64_t i);
+
+/* ---- record.c, write_*.c ------------------------------------------------------------------------------- */
+
+typedef const char *text; /* NULL: null */
+typedef int64_t whole;    /* INT64_MIN: null */
+typedef double number;    /* NaN: null */
+typedef int truth;        /* -1: null */
+typedef struct numbers {
+    const double *value;
+    int count;
+} numbers;
+typedef struct texts {
+    const char *const *value;
+    int count;
+} texts;
+typedef struct pairs { /* an object of numbers or texts */
+    const char *name[16];
+    int64_t number[16];
+    const char *text[16]; /* NULL: the number */
+    int count;
+} pairs;
+
+typedef struct record {
+#define FIELD(type, name, key, unit, help) type name;
+#include "record.def"
+#undef FIELD
+} record;
+
+typedef enum field_type { TYPE_text, TYPE_whole, TYPE_number, TYPE_truth, TYPE_numbers, TYPE_texts, TYPE_pairs } field_type;
+typedef struct field {
+    field_type type;
+    size_t offset;
+    const char *key, *unit, *help;
+} field;
+extern const field record_fields[];
+extern const int record_nfields;
+void record_clear(record *r); /* every field null */
+void record_build(record *r); /* what was compiled */
+
+spmv_status jsonl_format(const record *r, char **out); /* one line with its newline; the caller frees */
+void csv_write(FILE *file, const record *r, bool header);
+typedef struct table_row { /* what a row of the terminal's table needs beyond its record */
+    const record *r;
+    const char *alias;
+    bool best;
+} table_row;
+void table_write(FILE *file, const table_row *rows, int count);
+
+/* ---- machine.c ----------------------------------------------------------------------------------------- */
+
+/* Facts of host and process into the record; texts live until machine_free. */
+typedef struct machine {
+    char hostname[256], os[256], kernel[256], cpu[256], governor[64], omp_env[1024], time[32], run_id[32];
+    int64_t cores, smt, sockets, numa_nodes, llc, memory, cgroup_cpus;
+    int turbo, container;
+} machine;
+void machine_read(machine *m);
+void machine_describe(const machine *m, const options *o, int threads, record *r);
+void gpu_describe(const spmv_device_facts *f, int index, record *r);
+
+/* ---- log.c --------------------------------------------------------------------------------------------- */
+
+typedef struct record_log {
+    int file; /* -1: none */
+    int records;
+    char path[1024];
+} record_log;
+/* Each returns an exit code, having said what is wrong. */
+int log_open(const options *o, const machine *m, record_log *log);
+int log_append(record_log *log, const record *r);
+void log_close(record_log *log);
+
+#endif

@@ -1,0 +1,59 @@
+/* cmd_list.c: spmv list: what there is, straight from the tables. */
+#include "app.h"
+#include <stdlib.h>
+
+int cmd_list(const options *o, const spmv_backend *backend);
+
+static const char *const param_name[] = {
+#define PARAM(name, help) #name,
+#include "params.def"
+#undef PARAM
+};
+static const char *const param_help[] = {
+#define PARAM(name, help) help,
+#include "params.def"
+#undef PARAM
+};
+
+static void list_params(const spmv_kernel *kernel) {
+    for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++)
+        printf("        %-10s %lld..%lld, default %lld: %s\n", param_name[p->id], (long long)p->min, (long long)p->max,
+               (long long)p->fallback, param_help[p->id]);
+}
+
+static void list_kernels(const options *o, const spmv_backend *fallback) {
+    for (const spmv_backend *const *b = spmv_backends; *b; b++) {
+        printf("%s%s\n", (*b)->name, !(*b)->kernels ? " (not built in: make cuda)" : *b == fallback ? " (default)" : "");
+        for (int k = 0; k < (*b)->nkernels; k++) {
+            const spmv_kernel *kernel = (*b)->kernels ? (*b)->kernels[k][0] : NULL;
+            printf("  %-18s %-6s %s\n", (*b)->names[k], kernel && kernel->alias ? kernel->alias : "",
+                   kernel ? kernel->summary : "");
+            if (kernel && o->verbose) list_params(kernel);
+        }
+    }
+}
+
+static void list_matrices(void) {
+    int count = 0;
+    const spmv_generator *g = spmv_generator_list(&count);
+    printf("gen:NAME:ARGS makes a matrix; --seed and --values=random|few:K|pattern apply to all\n");
+    for (int k = 0; k < count; k++) printf("  %-12s %-22s %s\n", g[k].name, g[k].args, g[k].summary);
+}
+
+static void list_formats(void) {
+    for (int f = 0; f < spmv_format_count(); f++)
+        printf("  %-6s %s\n", spmv_format_at(f)->name, spmv_format_at(f)->summary);
+}
+
+int cmd_list(const options *o, const spmv_backend *backend) {
+    const char *topic = o->topic;
+    bool all = !topic, known = all;
+    if (all || strcmp(topic, "kernels") == 0) known = true, list_kernels(o, backend);
+    if (all) printf("\n");
+    if (all || strcmp(topic, "formats") == 0) known = true, list_formats();
+    if (all) printf("\n");
+    if (all || strcmp(topic, "matrices") == 0) known = true, list_matrices();
+    if (known) return 0;
+    say("spmv: list: '%s' is none of kernels, matrices, formats\n", topic);
+    return EXIT_USAGE;
+}

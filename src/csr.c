@@ -1,0 +1,273 @@
+/* csr.c: the hub. Entries of a file become compressed rows, which every format is built from: N formats need N
+ * converters, not N squared. */
+#include "internal.h"
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+
+void spmv_rows_free(spmv_rows *rows) {
+    spmv_host_free(rows->row_ptr);
+    spmv_host_free(rows->col_idx);
+    spmv_host_free(rows->values);
+    *rows = (spmv_rows){0};
+}
+
+static double value_of(const spmv_coo *coo, int64_t k) {
+    return coo->values ? coo->values[k] : 1.0;
+}
+
+static bool is_mirrored(const spmv_coo *coo, int64_t k) {
+    return coo->symmetry != SPMV_GENERAL && coo->row[k] != coo->col[k];
+}
+
+/* Already what the hub wants: general, row after row, columns strictly ascending. Generators and files written
+ * row by row are; then nothing has to be scattered or sorted. */
+static bool is_in_row_order(const spmv_coo *coo, int threads) {
+    if (coo->symmetry != SPMV_GENERAL) return false;
+    int64_t disorder = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : disorder)
+    for (int64_t k = 1; k < coo->nnz; k++) {
+        bool ascends = coo->row[k] > coo->row[k - 1] ||
+                       (coo->row[k] == coo->row[k - 1] && coo->col[k] > coo->col[k - 1]);
+        disorder += !ascends;
+    }
+    return disorder == 0;
+}
+
+static void copy_in_order(const spmv_coo *coo, int threads, spmv_rows *out) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < coo->nnz; k++) {
+        int64_t before = k ? coo->row[k - 1] : -1;
+        for (int64_t i = before + 1; i <= coo->row[k]; i++) out->row_ptr[i] = k; /* empty rows too */
+        out->col_idx[k] = coo->col[k];
+        out->values[k] = value_of(coo, k);
+    }
+    int64_t last = coo->nnz ? coo->row[coo->nnz - 1] : -1;
+    for (int64_t i = last + 1; i <= coo->rows; i++) out->row_ptr[i] = coo->nnz;
+}
+
+/* row_ptr[i + 1] counts row i, then row_ptr[i] is where it starts. */
+static void count_rows(const spmv_coo *coo, int threads, int64_t *row_ptr) {
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i <= coo->rows; i++) row_ptr[i] = 0;
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < coo->nnz; k++) {
+#pragma omp atomic
+            row_ptr[coo->row[k] + 1]++;
+            if (is_mirrored(coo, k)) {
+#pragma omp atomic
+                row_ptr[coo->col[k] + 1]++;
+            }
+        }
+    }
+    for (int64_t i = 0; i < coo->rows; i++) row_ptr[i + 1] += row_ptr[i];
+}
+
+static void place(spmv_rows *out, int64_t *next, int32_t row, int32_t col, double value) {
+    int64_t k;
+#pragma omp atomic capture
+    k = next[row]++;
+    out->col_idx[k] = col;
+    out->values[k] = value;
+}
+
+/* Threads race for the places of a row; sort_row makes the order theirs no more. */
+static void scatter(const spmv_coo *coo, int threads, int64_t *next, spmv_rows *out) {
+    double mirror_sign = coo->symmetry == SPMV_SKEW_SYMMETRIC ? -1.0 : 1.0;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < coo->nnz; k++) {
+        place(out, next, coo->row[k], coo->col[k], value_of(coo, k));
+        if (is_mirrored(coo, k)) place(out, next, coo->col[k], coo->row[k], mirror_sign * value_of(coo, k));
+    }
+}
+
+typedef struct entry {
+    int32_t col;
+    double value;
+} entry;
+
+/* By column; equal columns by value bits, so that duplicates add in one order whatever the threads did. */
+static int compare_entries(const void *a, const void *b) {
+    const entry *p = a, *q = b;
+    if (p->col != q->col) return p->col < q->col ? -1 : 1;
+    uint64_t u, v;
+    memcpy(&u, &p->value, sizeof u);
+    memcpy(&v, &q->value, sizeof v);
+    return (u > v) - (u < v);
+}
+
+static bool sort_long_row(int32_t *col, double *value, int64_t n) {
+    entry *e = malloc((size_t)n * sizeof *e);
+    if (!e) return false;
+    for (int64_t k = 0; k < n; k++) e[k] = (entry){col[k], value[k]};
+    qsort(e, (size_t)n, sizeof *e, compare_entries);
+    for (int64_t k = 0; k < n; k++) col[k] = e[k].col, value[k] = e[k].value;
+    free(e);
+    return true;
+}
+
+static void sort_short_row(int32_t *col, double *value, int64_t n) {
+    for (int64_t k = 1; k < n; k++) {
+        entry e = {col[k], value[k]};
+        int64_t hole = k;
+        for (; hole > 0; hole--) {
+            entry before = {col[hole - 1], value[hole - 1]};
+            if (compare_entries(&before, &e) <= 0) break;
+            col[hole] = before.col, value[hole] = before.value;
+        }
+        col[hole] = e.col, value[hole] = e.value;
+    }
+}
+
+/* False: out of memory. */
+static bool sort_row(int32_t *col, double *value, int64_t n) {
+    enum { SHORT = 48 };
+    bool sorted = true;
+    for (int64_t k = 1; k < n; k++) sorted &= col[k] > col[k - 1];
+    if (sorted) return true;
+    if (n > SHORT) return sort_long_row(col, value, n);
+    sort_short_row(col, value, n);
+    return true;
+}
+
+/* Sums runs of equal columns (in extended precision: one rounding) to the front of the row; returns what is left. */
+static int64_t merge_row(int32_t *col, double *value, int64_t n) {
+    int64_t kept = 0;
+    for (int64_t k = 0; k < n;) {
+        long double sum = value[k];
+        int64_t end = k + 1;
+        for (; end < n && col[end] == col[k]; end++) sum += value[end];
+        col[kept] = col[k];
+        value[kept++] = (double)sum;
+        k = end;
+    }
+    return kept;
+}
+
+/* Sorts and merges every row; row_len[i] is what is left of row i. */
+static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_rows *out, int64_t *row_len,
+                               spmv_stats *stats) {
+    int64_t failures = 0, merged = 0, merged_upper = 0;
+#pragma omp parallel for schedule(dynamic, 512) num_threads(threads) reduction(+ : failures, merged, merged_upper)
+    for (int64_t i = 0; i < out->rows; i++) {
+        int64_t begin = out->row_ptr[i], n = out->row_ptr[i + 1] - begin;
+        failures += !sort_row(out->col_idx + begin, out->values + begin, n);
+        for (int64_t k = begin + 1; k < begin + n; k++)
+            merged_upper += out->col_idx[k] == out->col_idx[k - 1] && out->col_idx[k] > i;
+        row_len[i] = merge_row(out->col_idx + begin, out->values + begin, n);
+        merged += n - row_len[i];
+    }
+    if (failures) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while sorting rows");
+    /* Of a mirrored pair only the one below the diagonal is an entry of the file. */
+    stats->duplicates = coo->symmetry == SPMV_GENERAL ? merged : merged - merged_upper;
+    out->nnz -= merged;
+    return SPMV_OK;
+}
+
+/* Closes the gaps that merging left; rows only move towards the front, so one pass in order is safe. */
+static void close_gaps(spmv_rows *out, const int64_t *row_len) {
+    int64_t to = 0;
+    for (int64_t i = 0; i < out->rows; i++) {
+        int64_t from = out->row_ptr[i];
+        out->row_ptr[i] = to;
+        if (from != to) {
+            memmove(out->col_idx + to, out->col_idx + from, (size_t)row_len[i] * sizeof *out->col_idx);
+            memmove(out->values + to, out->values + from, (size_t)row_len[i] * sizeof *out->values);
+        }
+        to += row_len[i];
+    }
+    out->row_ptr[out->rows] = to;
+}
+
+static spmv_status build_from_disorder(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_rows *out,
+                                       spmv_stats *stats) {
+    int64_t *next = spmv_host_alloc((size_t)(coo->rows + 1) * sizeof *next); /* where the next entry of a row goes, */
+    if (!next)                                                               /* later the row's length */
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %lld rows", (long long)coo->rows);
+    count_rows(coo, threads, out->row_ptr);
+    memcpy(next, out->row_ptr, (size_t)(coo->rows + 1) * sizeof *next);
+    scatter(coo, threads, next, out);
+    spmv_status status = finish_rows(ctx, coo, threads, out, next, stats);
+    if (status == SPMV_OK && out->nnz != out->row_ptr[out->rows]) close_gaps(out, next);
+    spmv_host_free(next);
+    return status;
+}
+
+spmv_status spmv_rows_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_rows *out, spmv_stats *stats) {
+    int64_t mirrored = 0, zeros = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : mirrored, zeros)
+    for (int64_t k = 0; k < coo->nnz; k++) {
+        mirrored += is_mirrored(coo, k);
+        zeros += value_of(coo, k) == 0;
+    }
+    stats->nnz_file = coo->nnz;
+    stats->explicit_zeros = zeros;
+    stats->duplicates = 0;
+    *out = (spmv_rows){.rows = coo->rows, .cols = coo->cols, .nnz = coo->nnz + mirrored};
+    out->row_ptr = spmv_host_alloc((size_t)(out->rows + 1) * sizeof *out->row_ptr);
+    out->col_idx = spmv_host_alloc((size_t)out->nnz * sizeof *out->col_idx);
+    out->values = spmv_host_alloc((size_t)out->nnz * sizeof *out->values);
+    spmv_status status = SPMV_OK;
+    if (!out->row_ptr || !out->col_idx || !out->values)
+        status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for compressed rows: %.1f GB",
+                           1e-9 * (12.0 * (double)out->nnz + 8.0 * (double)out->rows));
+    else if (is_in_row_order(coo, threads))
+        copy_in_order(coo, threads, out);
+    else
+        status = build_from_disorder(ctx, coo, threads, out, stats);
+    if (status != SPMV_OK) spmv_rows_free(out);
+    return status;
+}
+
+static uint64_t mix(uint64_t h) {
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+    return h ^ (h >> 31);
+}
+
+void spmv_rows_stats(const spmv_rows *A, int threads, spmv_stats *stats) {
+    int64_t row_min = A->rows ? INT64_MAX : 0, row_max = 0, empty = 0, bandwidth = 0;
+    double squares = 0; /* sum over blocks in order: the same for every thread count */
+    uint64_t hash = mix((uint64_t)A->rows) + mix((uint64_t)A->cols + 1);
+    enum { BLOCK = 4096 };
+    int64_t nblocks = (A->rows + BLOCK - 1) / BLOCK;
+    double mean = A->rows ? (double)A->nnz / (double)A->rows : 0;
+#pragma omp parallel for ordered schedule(static, 1) num_threads(threads) reduction(min : row_min) \
+    reduction(max : row_max, bandwidth) reduction(+ : empty, hash)
+    for (int64_t b = 0; b < nblocks; b++) {
+        double block_squares = 0;
+        int64_t end = (b + 1) * BLOCK < A->rows ? (b + 1) * BLOCK : A->rows;
+        for (int64_t i = b * BLOCK; i < end; i++) {
+            int64_t n = A->row_ptr[i + 1] - A->row_ptr[i];
+            uint64_t h = mix((uint64_t)i + 2);
+            if (n < row_min) row_min = n;
+            if (n > row_max) row_max = n;
+            empty += n == 0;
+            block_squares += ((double)n - mean) * ((double)n - mean);
+            for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+                uint64_t bits;
+                memcpy(&bits, A->values + k, sizeof bits);
+                h = (h ^ (uint64_t)(uint32_t)A->col_idx[k]) * 0x9e3779b97f4a7c15u;
+                h = (h ^ (h >> 29) ^ bits) * 0xd6e8feb86659fd93u;
+                h ^= h >> 32;
+                int64_t distance = i > A->col_idx[k] ? i - A->col_idx[k] : A->col_idx[k] - i;
+                if (distance > bandwidth) bandwidth = distance;
+            }
+            hash += mix(h);
+        }
+#pragma omp ordered
+        squares += block_squares;
+    }
+    stats->rows = A->rows;
+    stats->cols = A->cols;
+    stats->nnz = A->nnz;
+    stats->row_min = row_min;
+    stats->row_max = row_max;
+    stats->row_mean = mean;
+    stats->row_std = A->rows ? sqrt(squares / (double)A->rows) : 0;
+    stats->empty_rows = empty;
+    stats->bandwidth = bandwidth;
+    stats->hash = hash;
+}

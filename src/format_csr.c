@@ -1,0 +1,43 @@
+/* format_csr.c: compressed sparse rows in the variant's precision and offset width. */
+#include "spmv_kernel.h"
+#include <math.h>
+
+static size_t estimate(const spmv_csr_view *A) {
+    return (size_t)(A->rows + 1) * sizeof(ofs) + (size_t)A->nnz * (sizeof(idx) + sizeof(real));
+}
+
+/* Rows are copied by the same static partition that csr_rows multiplies with: first touch places the pages. */
+static int64_t copy_rows(const spmv_csr_view *A, int threads, csr *out) {
+    int64_t overflows = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
+    for (int64_t i = 0; i < A->rows; i++) {
+        out->row_ptr[i + 1] = (ofs)A->row_ptr[i + 1];
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+            out->col_idx[k] = A->col_idx[k];
+            out->values[k] = (real)A->values[k];
+            overflows += isinf(out->values[k]) && !isinf(A->values[k]);
+        }
+    }
+    out->row_ptr[0] = 0;
+    return overflows;
+}
+
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, int threads, spmv_store **out) {
+    TRY(spmv_store_new(ctx, "csr", sizeof(csr), A, out));
+    csr *B = (csr *)*out;
+    B->s.slots = A->nnz;
+    TRY(STORE_ARRAY(ctx, B, row_ptr, A->rows + 1));
+    TRY(STORE_ARRAY(ctx, B, col_idx, A->nnz));
+    TRY(STORE_ARRAY(ctx, B, values, A->nnz));
+    int64_t overflows = copy_rows(A, threads, B);
+    if (overflows)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32", (long long)overflows);
+    return SPMV_OK;
+}
+
+SPMV_EXPORT_FORMAT(csr_format) = {
+    .name = "csr",
+    .summary = "compressed sparse rows: row_ptr[rows + 1], col_idx[nnz], values[nnz]",
+    .estimate = estimate,
+    .build = build,
+};

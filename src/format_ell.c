@@ -1,0 +1,58 @@
+/* format_ell.c: ELLPACK, every row padded to the longest, row-major. Kernels that want columns first (transposed,
+ * pitched) make that of it in prepare. */
+#include "spmv_kernel.h"
+#include <math.h>
+
+static int64_t longest_row(const spmv_csr_view *A) {
+    int64_t longest = 0;
+    for (int64_t i = 0; i < A->rows; i++)
+        if (A->row_ptr[i + 1] - A->row_ptr[i] > longest) longest = A->row_ptr[i + 1] - A->row_ptr[i];
+    return longest;
+}
+
+static size_t estimate(const spmv_csr_view *A) {
+    size_t row = (size_t)longest_row(A) * (sizeof(idx) + sizeof(real)) + sizeof(idx);
+    return A->rows && row > SIZE_MAX / (size_t)A->rows ? SIZE_MAX : row * (size_t)A->rows;
+}
+
+/* Padding points at the row's last column, which the row reads anyway: no new cache line, and no NaN or infinity of
+ * a foreign x_j. An empty row has only column 0 to point at. */
+static int64_t fill_rows(const spmv_csr_view *A, int threads, ell *out) {
+    int64_t overflows = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
+    for (int64_t i = 0; i < A->rows; i++) {
+        int64_t begin = A->row_ptr[i], n = A->row_ptr[i + 1] - begin, at = i * out->width;
+        for (int64_t k = 0; k < n; k++) {
+            out->col_idx[at + k] = A->col_idx[begin + k];
+            out->values[at + k] = (real)A->values[begin + k];
+            overflows += isinf(out->values[at + k]) && !isinf(A->values[begin + k]);
+        }
+        for (int64_t k = n; k < out->width; k++) {
+            out->col_idx[at + k] = n ? A->col_idx[begin + n - 1] : 0;
+            out->values[at + k] = 0;
+        }
+        out->row_len[i] = (idx)n;
+    }
+    return overflows;
+}
+
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, int threads, spmv_store **out) {
+    TRY(spmv_store_new(ctx, "ell", sizeof(ell), A, out));
+    ell *B = (ell *)*out;
+    B->width = longest_row(A);
+    B->s.slots = A->rows * B->width;
+    TRY(STORE_ARRAY(ctx, B, col_idx, B->s.slots));
+    TRY(STORE_ARRAY(ctx, B, values, B->s.slots));
+    TRY(STORE_ARRAY(ctx, B, row_len, A->rows));
+    int64_t overflows = fill_rows(A, threads, B);
+    if (overflows)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32", (long long)overflows);
+    return SPMV_OK;
+}
+
+SPMV_EXPORT_FORMAT(ell_format) = {
+    .name = "ell",
+    .summary = "ELLPACK: every row padded to the longest, col_idx and values [rows x width]",
+    .estimate = estimate,
+    .build = build,
+};

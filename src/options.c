@@ -1,0 +1,332 @@
+/* options.c: the command line. One argp table makes parser, --help and --usage; every long option has an environment
+ * twin SPMV_<OPTION>, which the command line overrides. */
+#include "app.h"
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+const char *argp_program_version = NULL; /* --version is ours: with -v it says more */
+
+enum { /* options without a letter */
+    KEY_BACKEND = 256, KEY_DEVICE, KEY_SCHEDULE, KEY_CHUNK, KEY_SIMD, KEY_ROWLENS, KEY_INDEX, KEY_ALPHA, KEY_BETA,
+    KEY_MAX_MEM, KEY_SEED, KEY_VALUES, KEY_WRITE, KEY_FORMAT, KEY_LOG, KEY_NO_LOG, KEY_VERIFY, KEY_MIN_TIME,
+    KEY_MAX_TIME, KEY_MAX_NOISE, KEY_TAG, KEY_PROGRESS, KEY_COLOR
+};
+
+static const struct argp_option table[] = {
+    {NULL, 0, NULL, 0, "What to multiply:", 1},
+    {"matrix", 'm', "SRC", 0, "Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen:NAME:ARGS; repeatable "
+     "(default: a 3-D Poisson matrix larger than the caches)", 1},
+    {"values", KEY_VALUES, "KIND", 0, "of gen: matrices: random, few:K or pattern", 1},
+    {"seed", KEY_SEED, "N", 0, "of x, y and gen: matrices (1)", 1},
+    {"vector", 'x', "FILE", 0, "x: Matrix Market array, or raw doubles in FILE.f64 (default: random in [-1,1])", 1},
+    {"alpha", KEY_ALPHA, "A", 0, "y <- A * matrix * x + B * y (1)", 1},
+    {"beta", KEY_BETA, "B", 0, "0 never reads y (0)", 1},
+    {"write", KEY_WRITE, "FILE", 0, "write the matrix as Matrix Market, general", 1},
+    {"result", 'y', "FILE", 0, "write y of the first kernel, in full precision (.f64: raw)", 1},
+    {NULL, 0, NULL, 0, "How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:", 2},
+    {"kernel", 'k', "NAME,...", 0, "names, the papers' short names, globs, or all; omp: or cuda: before a name picks "
+     "the backend (default: the first paper's)", 2},
+    {"backend", KEY_BACKEND, "omp|cuda", 0, "where names without a prefix are looked up", 2},
+    {"grid", 'g', "RxC,...", 0, "row x column blocks of kernels that partition; auto: one row block a thread", 2},
+    {"block", 'b', "N|32xR,...", 0, "threads in a CUDA block; 32xR for kernels with a warp a row", 2},
+    {"threads", 't', "N", 0, "OpenMP threads (OMP_NUM_THREADS, else the cores this process may use)", 2},
+    {"schedule", KEY_SCHEDULE, "KIND,...", 0, "static, dynamic, guided or auto (auto: OMP_SCHEDULE, else static)", 2},
+    {"chunk", KEY_CHUNK, "N,...", 0, "of the schedule; 0: for dynamic iterations / (4 threads)", 2},
+    {"simd", KEY_SIMD, "on|off,...", 0, "SIMD reduction in the dot product (off)", 2},
+    {"rowlens", KEY_ROWLENS, "on|off,...", 0, "stop at the true end of an ELL row (on)", 2},
+    {"precision", 'p', "f64|f32,...", 0, "(f64)", 2},
+    {"index", KEY_INDEX, "32|64|auto", 0, "bits of offsets into the nonzeros (auto: by nnz)", 2},
+    {"device", KEY_DEVICE, "N", 0, "GPU number (0)", 2},
+    {"max-mem", KEY_MAX_MEM, "SIZE", 0, "skip what needs more, e.g. 4G (80 % of what is free on the device)", 2},
+    {NULL, 0, NULL, 0, "How to measure:", 3},
+    {"samples", 'n', "N", 0, "at least N samples (10)", 3},
+    {"min-time", KEY_MIN_TIME, "S", 0, "and at least S seconds a kernel (0.5)", 3},
+    {"max-time", KEY_MAX_TIME, "S", 0, "then on until the noise is low or S seconds are over (1)", 3},
+    {"max-noise", KEY_MAX_NOISE, "P", 0, "low: interquartile range within P of the median, e.g. 1% (1%)", 3},
+    {"verify", KEY_VERIFY, "full|off", 0, "check every row against extended-precision sums (full)", 3},
+    {NULL, 0, NULL, 0, "What to show and keep:", 4},
+    {"format", KEY_FORMAT, "KIND", 0, "of the results: table, csv or jsonl (table)", 4},
+    {"output", 'o', "FILE", 0, "results to FILE instead of stdout", 4},
+    {"log", KEY_LOG, "DIR|FILE.jsonl", 0, "append a record a row to DIR/HOST.jsonl (default: log/, if it exists)", 4},
+    {"no-log", KEY_NO_LOG, NULL, 0, "log nothing", 4},
+    {"tag", KEY_TAG, "KEY=VALUE", 0, "put into every record; repeatable", 4},
+    {"progress", KEY_PROGRESS, "auto|on|off", 0, "bar on stderr while reading (auto: on a terminal)", 4},
+    {"color", KEY_COLOR, "auto|on|off", 0, "mark the best in the table (auto: on a terminal, unless NO_COLOR)", 4},
+    {"quiet", 'q', NULL, 0, "results and errors only", 4},
+    {"verbose", 'v', NULL, 0, "say more", 4},
+    {"version", 'V', NULL, 0, "print the version; after -v all that was compiled in", 4},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 4},
+    {0},
+};
+
+/* ---- numbers, sizes, lists ----------------------------------------------------------------------------- */
+
+static double parse_real(struct argp_state *state, const char *option, const char *arg, double least) {
+    char *end;
+    double value = strtod(arg, &end);
+    if (end == arg || *end || !(value >= least)) argp_error(state, "--%s: '%s' is not a number it can take", option, arg);
+    return value;
+}
+
+static int64_t parse_whole(struct argp_state *state, const char *option, const char *arg, int64_t least, int64_t most) {
+    char *end;
+    errno = 0;
+    long long value = strtoll(arg, &end, 10);
+    if (end == arg || *end || errno || value < least || value > most)
+        argp_error(state, "--%s: '%s' is not a whole number from %lld to %lld", option, arg, (long long)least,
+                   (long long)most);
+    return value;
+}
+
+static double parse_percent(struct argp_state *state, const char *arg) {
+    char *end;
+    double value = strtod(arg, &end);
+    if (end == arg || (*end && strcmp(end, "%") != 0) || !(value >= 0))
+        argp_error(state, "--max-noise: '%s' is not a share such as 1%% or 0.01", arg);
+    return *end ? value / 100 : value;
+}
+
+/* 4G, 512M, 1.5g, 100000: powers of 1000, as everything this program prints. */
+static size_t parse_size(struct argp_state *state, const char *arg) {
+    char *end;
+    double value = strtod(arg, &end), unit = 1;
+    const char *units = "KMGT", *found = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (found)
+        for (const char *u = units; u <= found; u++) unit *= 1000;
+    if (found) end += end[1] == 'B' || end[1] == 'b' ? 2 : 1;
+    if (end == arg || *end || !(value >= 0) || value * unit > 0x1p62)
+        argp_error(state, "--max-mem: '%s' is not a size such as 4G or 512M", arg);
+    return (size_t)(value * unit);
+}
+
+static void append(struct argp_state *state, list *l, int64_t value) {
+    int64_t *grown = realloc(l->value, (size_t)(l->count + 1) * sizeof *grown);
+    if (!grown) argp_failure(state, 71, 0, "out of memory");
+    l->value = grown;
+    l->value[l->count++] = value;
+}
+
+/* Calls take for every item between commas. */
+static void each_item(struct argp_state *state, char *arg, void (*take)(struct argp_state *, const char *)) {
+    char *rest = arg;
+    for (char *item; (item = strsep(&rest, ","));) take(state, item);
+}
+
+/* N or FROM:TO:STEP */
+static void parse_range(struct argp_state *state, const char *option, const char *item, int64_t least, int64_t most,
+                        list *l) {
+    int64_t part[3] = {0, 0, 1};
+    int n = 0;
+    char copy[64], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", item);
+    for (char *p; (p = strsep(&rest, ":")) && n < 3; n++) part[n] = parse_whole(state, option, p, least, most);
+    if (rest || (n == 3 && part[2] <= 0)) argp_error(state, "--%s: '%s' is not N or FROM:TO:STEP", option, item);
+    if (n == 1) part[1] = part[0];
+    if ((part[1] - part[0]) / part[2] > 10000) argp_error(state, "--%s: '%s' makes too many values", option, item);
+    for (int64_t v = part[0]; v <= part[1]; v += part[2]) append(state, l, v);
+}
+
+static options *options_of(struct argp_state *state) {
+    return state->input;
+}
+
+static void take_grid(struct argp_state *state, const char *item) {
+    options *o = options_of(state);
+    int64_t rows = 0, cols = 1;
+    if (strcmp(item, "auto") != 0) {
+        char copy[64], *rest = copy;
+        snprintf(copy, sizeof copy, "%s", item);
+        char *first = strsep(&rest, "x");
+        if (!rest) argp_error(state, "--grid: '%s' is not ROWSxCOLS, such as 10x4, or auto", item);
+        rows = parse_whole(state, "grid", first, 1, 1 << 20);
+        cols = parse_whole(state, "grid", rest, 1, 4096);
+    }
+    append(state, &o->grid_rows, rows);
+    append(state, &o->grid_cols, cols);
+}
+
+static void take_block(struct argp_state *state, const char *item) {
+    options *o = options_of(state);
+    if (strncmp(item, "32x", 3) == 0)
+        append(state, &o->block, BLOCK_WARP_ROWS + 32 * parse_whole(state, "block", item + 3, 1, 32));
+    else if (strchr(item, 'x'))
+        argp_error(state, "--block: '%s': two-dimensional blocks are 32xR, a warp for each of R rows", item);
+    else
+        parse_range(state, "block", item, 1, 1024, &o->block);
+}
+
+static void take_chunk(struct argp_state *state, const char *item) {
+    parse_range(state, "chunk", item, 0, INT32_MAX, &options_of(state)->chunk);
+}
+
+/* The place of item among words, which end with NULL. */
+static int64_t word_index(struct argp_state *state, const char *option, const char *item, const char *const *words) {
+    char legal[128] = "";
+    for (int64_t k = 0; words[k]; k++) {
+        if (strcmp(item, words[k]) == 0) return k;
+        strncat(legal, k ? ", " : "", sizeof legal - strlen(legal) - 1);
+        strncat(legal, words[k], sizeof legal - strlen(legal) - 1);
+    }
+    argp_error(state, "--%s: '%s' is none of %s", option, item, legal);
+    return -1;
+}
+
+static const char *const off_on[] = {"off", "on", NULL};
+static const char *const off_on_auto[] = {"off", "on", "auto", NULL};
+
+static void take_schedule(struct argp_state *state, const char *item) {
+    static const char *const words[] = {"auto", "static", "dynamic", "guided", NULL};
+    append(state, &options_of(state)->schedule, word_index(state, "schedule", item, words));
+}
+
+static void take_simd(struct argp_state *state, const char *item) {
+    append(state, &options_of(state)->simd, word_index(state, "simd", item, off_on));
+}
+
+static void take_rowlens(struct argp_state *state, const char *item) {
+    append(state, &options_of(state)->rowlens, word_index(state, "rowlens", item, off_on));
+}
+
+static void take_precision(struct argp_state *state, const char *item) {
+    static const char *const words[] = {"f64", "f32", NULL};
+    append(state, &options_of(state)->precision, word_index(state, "precision", item, words));
+}
+
+/* A later list replaces an earlier one: the command line overrides the environment. */
+static void take_list(struct argp_state *state, char *arg, list *l, void (*take)(struct argp_state *, const char *)) {
+    l->count = 0;
+    each_item(state, arg, take);
+}
+
+static bool is_on(struct argp_state *state, const char *option, const char *arg, bool automatic) {
+    int64_t word = word_index(state, option, arg, off_on_auto);
+    return word == 2 ? automatic : word == 1;
+}
+
+static void add_text(struct argp_state *state, const char ***list_of, int *n, const char *item) {
+    const char **grown = realloc(*list_of, (size_t)(*n + 1) * sizeof *grown);
+    if (!grown) argp_failure(state, 71, 0, "out of memory");
+    *list_of = grown;
+    (*list_of)[(*n)++] = item;
+}
+
+static bool ends_with(const char *s, const char *tail) {
+    size_t n = strlen(s), m = strlen(tail);
+    return n >= m && strcmp(s + n - m, tail) == 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+    static const char *const format_words[] = {"table", "csv", "jsonl", NULL};
+    static const char *const index_words[] = {"auto", "32", "64", NULL};
+    static const char *const verify_words[] = {"off", "full", NULL};
+    static const char *const backend_words[] = {"omp", "cuda", NULL};
+    options *o = state->input;
+    switch (key) {
+    case 'm': add_text(state, &o->matrices, &o->nmatrices, arg); break;
+    case 'k': o->kernels = arg; break;
+    case 'g':
+        o->grid_cols.count = 0;
+        take_list(state, arg, &o->grid_rows, take_grid);
+        break;
+    case 'b': take_list(state, arg, &o->block, take_block); break;
+    case 't': o->threads = (int)parse_whole(state, "threads", arg, 1, 65536); break;
+    case 'p': take_list(state, arg, &o->precision, take_precision); break;
+    case 'x': o->x_file = arg; break;
+    case 'y': o->y_file = arg; break;
+    case 'o': o->output_file = arg; break;
+    case 'n': o->min_samples = (int)parse_whole(state, "samples", arg, 1, 1000000); break;
+    case 'q': o->quiet = true; break;
+    case 'v': o->verbose = true; break;
+    case 'V': o->topic = "version"; break;
+    case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); break;
+    case KEY_BACKEND: o->backend = backend_words[word_index(state, "backend", arg, backend_words)]; break;
+    case KEY_DEVICE: o->device = (int)parse_whole(state, "device", arg, 0, 1024); break;
+    case KEY_SCHEDULE: take_list(state, arg, &o->schedule, take_schedule); break;
+    case KEY_CHUNK: take_list(state, arg, &o->chunk, take_chunk); break;
+    case KEY_SIMD: take_list(state, arg, &o->simd, take_simd); break;
+    case KEY_ROWLENS: take_list(state, arg, &o->rowlens, take_rowlens); break;
+    case KEY_INDEX: o->offset_bits = (int)(32 * word_index(state, "index", arg, index_words)); break;
+    case KEY_ALPHA: o->alpha = parse_real(state, "alpha", arg, -1e300); break;
+    case KEY_BETA: o->beta = parse_real(state, "beta", arg, -1e300); break;
+    case KEY_MAX_MEM: o->max_mem = parse_size(state, arg); break;
+    case KEY_SEED: o->seed = (uint64_t)parse_whole(state, "seed", arg, 1, INT64_MAX); break;
+    case KEY_VALUES: o->values = arg; break;
+    case KEY_WRITE: o->write_file = arg; break;
+    case KEY_FORMAT: o->format = format_words[word_index(state, "format", arg, format_words)]; break;
+    case KEY_LOG: o->log = arg; o->no_log = false; break;
+    case KEY_NO_LOG: o->no_log = true; break;
+    case KEY_VERIFY: o->verify = word_index(state, "verify", arg, verify_words); break;
+    case KEY_MIN_TIME: o->min_time_s = parse_real(state, "min-time", arg, 0); break;
+    case KEY_MAX_TIME: o->max_time_s = parse_real(state, "max-time", arg, 0); break;
+    case KEY_MAX_NOISE: o->max_noise = parse_percent(state, arg); break;
+    case KEY_TAG:
+        if (!strchr(arg, '=')) argp_error(state, "--tag: '%s' is not KEY=VALUE", arg);
+        add_text(state, &o->tags, &o->ntags, arg);
+        break;
+    case KEY_PROGRESS: o->progress = is_on(state, "progress", arg, o->progress); break;
+    case KEY_COLOR: o->color = is_on(state, "color", arg, o->color); break;
+    case ARGP_KEY_ARG:
+        if (o->topic || state->arg_num > 0)
+            argp_error(state, "'%s' is one word too many%s", arg, ends_with(arg, ".mtx") ? ": -m names a matrix" : "");
+        o->topic = arg;
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* SPMV_MAX_MEM=4G stands for --max-mem=4G: the names are made from the table. Values are copied: lists are cut up. */
+static void parse_environment(struct argp_state *state) {
+    for (const struct argp_option *option = table; option->name || option->key || option->doc; option++) {
+        char name[64] = "SPMV_";
+        if (!option->name) continue;
+        for (size_t k = 0; option->name[k] && k + 6 < sizeof name; k++)
+            name[k + 5] = option->name[k] == '-' ? '_' : (char)toupper((unsigned char)option->name[k]);
+        const char *value = getenv(name);
+        if (!value || option->key == 'V') continue;
+        char *copy = strdup(value); /* lives as long as the options: they point into it */
+        if (!copy) argp_failure(state, 71, 0, "out of memory");
+        if (option->arg || strcmp(value, "0") != 0) parse(option->key, copy, state);
+    }
+}
+
+static const char doc[] =
+    "Multiply a sparse matrix by a vector with every kernel that applies, check every result, time and log it."
+    "\vCommands:\n"
+#define COMMAND(name, help) "  " #name "\t" help "\n"
+#include "commands.def"
+#undef COMMAND
+    "\nGFLOP/s = 2 * nonzeros / median time; GB/s = bytes of the matrix as read + x once + y, over the median.\n"
+    "Every long option has an environment twin: SPMV_MAX_MEM=4G stands for --max-mem=4G.\n"
+    "Exit: 0 fine, 1 wrong result, 3 some failed, 64 usage, 65 bad matrix, 66 cannot open, 69 backend or feature "
+    "absent, 71 out of memory, 73 cannot write.\n";
+
+void options_parse(int argc, char **argv, options *o) {
+    static const struct argp argp = {table, parse, "[COMMAND]", doc, NULL, NULL, NULL};
+    struct argp_state environment = {.root_argp = &argp, .name = "spmv", .input = o, .err_stream = stderr,
+                                     .out_stream = stdout};
+    bool terminal = isatty(STDERR_FILENO);
+    *o = (options){.alpha = 1, .seed = 1, .verify = true, .min_samples = 10, .min_time_s = 0.5, .max_time_s = 1,
+                   .max_noise = 0.01, .format = "table", .progress = terminal, .argc = argc, .argv = argv};
+    o->color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+    parse_environment(&environment);
+    int from_environment = o->nmatrices;
+    argp_parse(&argp, argc, argv, 0, NULL, o);
+    if (from_environment && o->nmatrices > from_environment) { /* -m given: it replaces SPMV_MATRIX */
+        memmove(o->matrices, o->matrices + from_environment,
+                (size_t)(o->nmatrices - from_environment) * sizeof *o->matrices);
+        o->nmatrices -= from_environment;
+    }
+    if (o->max_time_s < o->min_time_s) o->max_time_s = o->min_time_s;
+}
+
+void options_free(options *o) {
+    free(o->matrices);
+    free(o->tags);
+    list *lists[] = {&o->grid_rows, &o->grid_cols, &o->block, &o->schedule, &o->chunk, &o->simd, &o->rowlens,
+                     &o->precision};
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) free(lists[k]->value);
+}

@@ -1,0 +1,267 @@
+/* plan.c: kernel + store + parameters, ready to run. */
+#include "internal.h"
+#include <stdlib.h>
+
+#define BACKEND(name) &spmv_##name,
+const spmv_backend *const spmv_backends[] = {
+#include "backends.def"
+    NULL};
+#undef BACKEND
+
+/* ---- formats ------------------------------------------------------------------------------------------- */
+
+#define FORMAT(name) \
+    extern const spmv_format name##_format_f64_o32, name##_format_f64_o64, name##_format_f32_o32, \
+        name##_format_f32_o64;
+#include "formats.def"
+#undef FORMAT
+#define FORMAT(name) \
+    {&name##_format_f64_o32, &name##_format_f64_o64, &name##_format_f32_o32, &name##_format_f32_o64},
+static const spmv_format *const formats[][SPMV_NVARIANTS] = {
+#include "formats.def"
+};
+#undef FORMAT
+
+int spmv_format_count(void) {
+    return sizeof formats / sizeof *formats;
+}
+
+const spmv_format *spmv_format_at(int k) {
+    return formats[k][0];
+}
+
+static const spmv_format *find_format(const char *name, int variant) {
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        if (strcmp(formats[f][0]->name, name) == 0) return formats[f][variant];
+    return NULL;
+}
+
+static spmv_stored *find_stored(const spmv_mat *mat, const spmv_format *format, const spmv_device *device) {
+    for (spmv_stored *s = mat->stores; s; s = s->next)
+        if (s->format == format && (!device || s->device == device)) return s;
+    return NULL;
+}
+
+static spmv_status build_store(spmv_mat *mat, const spmv_format *format, spmv_stored **out) {
+    spmv_csr_view view;
+    spmv_stored *stored = calloc(1, sizeof *stored);
+    *out = NULL;
+    if (!stored) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    spmv_mat_rows(mat, &view);
+    double start = spmv_now();
+    spmv_status status = format->build(mat->ctx, &view, mat->ctx->threads, &stored->host);
+    stored->convert_s = spmv_now() - start;
+    stored->format = format;
+    if (status != SPMV_OK) { /* what build got to is in stored->host */
+        spmv_stored_free(mat->ctx, stored);
+        return status;
+    }
+    stored->next = mat->stores;
+    *out = mat->stores = stored;
+    return SPMV_OK;
+}
+
+static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
+    if (stored->device == device) return SPMV_OK;
+    double start = spmv_now();
+    if (device->backend->host)
+        stored->copy = stored->host;
+    else
+        TRY(spmv_store_upload(device, stored->host, &stored->copy));
+    stored->upload_s = device->backend->host ? 0 : spmv_now() - start;
+    stored->device = device;
+    return SPMV_OK;
+}
+
+/* ---- parameters ---------------------------------------------------------------------------------------- */
+
+static const char *const param_names[] = {
+#define PARAM(name, help) #name,
+#include "params.def"
+#undef PARAM
+    NULL};
+
+static const spmv_param *find_param(const spmv_kernel *kernel, const char *name) {
+    for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++)
+        if (strcmp(param_names[p->id], name) == 0) return p;
+    return NULL;
+}
+
+static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_plan_opts *opts, int threads,
+                          spmv_choice *out) {
+    *out = (spmv_choice){{0}};
+    for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++) out->value[p->id] = p->fallback;
+    for (int s = 0; s < opts->nsettings; s++) {
+        const spmv_setting *setting = &opts->settings[s];
+        const spmv_param *p = find_param(kernel, setting->name);
+        if (!p) return spmv_fail(ctx, SPMV_E_ARG, "%s takes no parameter '%s'", kernel->name, setting->name);
+        if (setting->value < p->min || setting->value > p->max || setting->value % p->multiple)
+            return spmv_fail(ctx, SPMV_E_ARG, "%s: %s is %lld, must be %lld to %lld%s", kernel->name, setting->name,
+                             (long long)setting->value, (long long)p->min, (long long)p->max,
+                             p->multiple > 1 ? " and a multiple of 32" : "");
+        out->value[p->id] = setting->value;
+    }
+    if (find_param(kernel, "grid_rows") && out->value[SPMV_grid_rows] == 0) out->value[SPMV_grid_rows] = threads;
+    return SPMV_OK;
+}
+
+/* ---- plans --------------------------------------------------------------------------------------------- */
+
+static size_t sum_or_max(size_t a, size_t b) {
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+/* Refuses before anything is allocated: padded formats can outgrow any machine. */
+static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format, size_t max_bytes) {
+    spmv_csr_view view;
+    spmv_mat_rows(plan->matrix, &view);
+    size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&view, &plan->choice) : 0;
+    size_t store = format->estimate(&view);
+    const spmv_stats *stats = &plan->matrix->stats;
+    bool stored = find_stored(plan->matrix, format, plan->device) != NULL;
+    bool own_copy = plan->kernel->traits & SPMV_OWN_COPY; /* the scratch is what the device gets */
+    size_t need = own_copy ? scratch : sum_or_max(store, scratch), limit = max_bytes;
+    const char *where = plan->device->backend->host ? "" : " on the device";
+    if (!limit) {
+        limit = (size_t)(0.8 * (double)plan->device->backend->free_bytes(plan->device));
+        if (stored) need = scratch;
+        /* The host builds what the device gets. */
+        size_t host_limit = (size_t)(0.8 * (double)spmv_omp.free_bytes(NULL));
+        if (!plan->device->backend->host && !find_stored(plan->matrix, format, NULL) && store > host_limit)
+            need = store, limit = host_limit, where = " on the host";
+    }
+    if (need <= limit) return SPMV_OK;
+    return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
+                     "%s needs %.4g %s (longest row %lld, mean %.1f), limit %.4g %s%s", plan->kernel->name,
+                     (double)need * (need >= 1000000000 ? 1e-9 : 1e-6), need >= 1000000000 ? "GB" : "MB",
+                     (long long)stats->row_max, stats->row_mean, (double)limit * (limit >= 1000000000 ? 1e-9 : 1e-6),
+                     limit >= 1000000000 ? "GB" : "MB", where);
+}
+
+static spmv_status attach_store(spmv_plan *plan, const spmv_format *format) {
+    spmv_stored *stored = find_stored(plan->matrix, format, plan->device);
+    if (!stored) stored = find_stored(plan->matrix, format, NULL);
+    if (!stored) TRY(build_store(plan->matrix, format, &stored));
+    plan->host = stored->host;
+    plan->convert_s = stored->convert_s;
+    plan->traffic_bytes = spmv_store_bytes(stored->host);
+    if (plan->kernel->traits & SPMV_OWN_COPY) return SPMV_OK;
+    TRY(place_store(stored, plan->device));
+    plan->store = stored->copy;
+    plan->upload_s = stored->upload_s;
+    return SPMV_OK;
+}
+
+static spmv_status pick_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *out) {
+    /* Kernels step past the end of a row by up to a block of threads before they stop. */
+    enum { WIDEST_STEP = 4096 };
+    bool wide = mat->hub.nnz > INT32_MAX - WIDEST_STEP || opts->offset_bits == 64;
+    if (opts->offset_bits != 0 && opts->offset_bits != 32 && opts->offset_bits != 64)
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "offsets have 32 or 64 bits, not %d", opts->offset_bits);
+    if (opts->offset_bits == 32 && wide)
+        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE, "%lld entries need 64-bit offsets", (long long)mat->hub.nnz);
+    *out = opts->precision == SPMV_F32 ? (wide ? SPMV_F32_O64 : SPMV_F32_O32) : (wide ? SPMV_F64_O64 : SPMV_F64_O32);
+    return SPMV_OK;
+}
+
+static spmv_status find_one(spmv_ctx *ctx, const char *name, spmv_kernel_id *out) {
+    int count = 0;
+    if (!name) name = ctx->fallback == &spmv_omp ? "csr_rows" : "csr_warp";
+    TRY(spmv_kernel_find(ctx, name, out, 1, &count));
+    if (count > 1) return spmv_fail(ctx, SPMV_E_ARG, "'%s' names %d kernels; a plan takes one", name, count);
+    return SPMV_OK;
+}
+
+static spmv_status prepare(spmv_plan *plan) {
+    if (!plan->kernel->prepare) return SPMV_OK;
+    double start = spmv_now();
+    TRY(plan->kernel->prepare(plan));
+    TRY(plan->device->backend->sync(plan->device));
+    plan->prepare_s = spmv_now() - start;
+    return SPMV_OK;
+}
+
+static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts) {
+    spmv_ctx *ctx = plan->matrix->ctx;
+    spmv_kernel_id id;
+    TRY(find_one(ctx, opts->kernel, &id));
+    TRY(pick_variant(plan->matrix, opts, &plan->variant));
+    TRY(spmv_ctx_device(ctx, id.backend, &plan->device));
+    plan->kernel = id.backend->kernels[id.index][plan->variant];
+    TRY(choose(ctx, plan->kernel, opts, ctx->threads, &plan->choice));
+    const spmv_format *format = find_format(plan->kernel->format, plan->variant);
+    TRY(check_budget(plan, format, opts->max_bytes));
+    TRY(attach_store(plan, format));
+    return prepare(plan);
+}
+
+spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
+    spmv_plan_opts defaults = SPMV_OPTS(spmv_plan_opts);
+    *out = NULL;
+    spmv_plan *plan = calloc(1, sizeof *plan);
+    if (!plan) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    plan->matrix = mat;
+    spmv_status status = plan_init(plan, opts ? opts : &defaults);
+    if (status == SPMV_OK)
+        *out = plan;
+    else
+        spmv_plan_free(plan);
+    return status;
+}
+
+void spmv_plan_free(spmv_plan *plan) {
+    if (!plan) return;
+    if (plan->kernel && plan->kernel->release && plan->scratch) plan->kernel->release(plan);
+    free(plan);
+}
+
+void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
+    *out = (spmv_plan_facts){
+        .backend = plan->device->backend->name,
+        .kernel = plan->kernel->name,
+        .format = plan->kernel->format,
+        .offset_bits = plan->variant == SPMV_F64_O64 || plan->variant == SPMV_F32_O64 ? 64 : 32,
+        .slots = plan->host->slots,
+        .store_bytes = spmv_store_bytes(plan->host),
+        .scratch_bytes = plan->scratch_bytes,
+        .traffic_bytes = plan->traffic_bytes,
+        .convert_s = plan->convert_s,
+        .upload_s = plan->upload_s,
+        .prepare_s = plan->prepare_s,
+    };
+}
+
+int64_t spmv_plan_setting(const spmv_plan *plan, const char *name) {
+    const spmv_param *p = find_param(plan->kernel, name);
+    return p ? plan->choice.value[p->id] : -1;
+}
+
+spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y) {
+    TRY(plan->kernel->run(plan, alpha, x, beta, y));
+    return plan->device->backend->sync(plan->device);
+}
+
+spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x, double beta, void *y,
+                            double *seconds) {
+    spmv_device *device = plan->device;
+    *seconds = 0;
+    TRY(device->backend->tick(device));
+    for (int n = 0; n < count; n++) TRY(plan->kernel->run(plan, alpha, x, beta, y));
+    return device->backend->tock(device, seconds);
+}
+
+spmv_status spmv_plan_alloc(const spmv_plan *plan, size_t bytes, void **out) {
+    return plan->device->backend->alloc(plan->device, bytes, out);
+}
+
+void spmv_plan_release(const spmv_plan *plan, void *memory) {
+    plan->device->backend->release(plan->device, memory);
+}
+
+spmv_status spmv_plan_put(const spmv_plan *plan, void *device, const void *host, size_t bytes) {
+    return plan->device->backend->put(plan->device, device, host, bytes);
+}
+
+spmv_status spmv_plan_get(const spmv_plan *plan, void *host, const void *device, size_t bytes) {
+    return plan->device->backend->get(plan->device, host, device, bytes);
+}

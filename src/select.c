@@ -1,0 +1,107 @@
+/* select.c: names to kernels. Matching is exact or by glob, never by prefix: a misspelt name must not run another
+ * kernel. */
+#include "internal.h"
+#include <fnmatch.h>
+
+static size_t smallest(size_t a, size_t b, size_t c) {
+    size_t least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+/* Levenshtein; words longer than the row are never near. */
+static size_t edit_distance(const char *a, const char *b) {
+    enum { LONGEST = 64 };
+    size_t m = strlen(a), n = strlen(b), row[LONGEST];
+    if (m >= LONGEST || n >= LONGEST) return LONGEST;
+    for (size_t j = 0; j <= n; j++) row[j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t above = row[j];
+            row[j] = smallest(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = above;
+        }
+    }
+    return row[n];
+}
+
+const char *spmv_nearest(const char *word, const char *const *candidates) {
+    const char *best = NULL;
+    size_t best_distance = strlen(word) / 3 + 2;
+    for (; *candidates; candidates++) {
+        size_t distance = edit_distance(word, *candidates);
+        if (distance < best_distance) best = *candidates, best_distance = distance;
+    }
+    return best;
+}
+
+static const char *alias_of(spmv_kernel_id id) {
+    return id.backend->kernels ? id.backend->kernels[id.index][0]->alias : NULL;
+}
+
+static bool is_match(spmv_kernel_id id, const char *pattern) {
+    const char *alias = alias_of(id);
+    return fnmatch(pattern, id.backend->names[id.index], 0) == 0 || (alias && fnmatch(pattern, alias, 0) == 0);
+}
+
+/* Appends the backend's matches; beyond capacity they are only counted. */
+static void match_backend(const spmv_backend *backend, const char *pattern, spmv_kernel_id *found, int capacity,
+                          int *count) {
+    for (int k = 0; k < backend->nkernels; k++) {
+        spmv_kernel_id id = {backend, k};
+        if (!is_match(id, pattern)) continue;
+        if (*count < capacity) found[*count] = id;
+        ++*count;
+    }
+}
+
+static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const char *name) {
+    enum { MOST = 256 };
+    const char *candidates[MOST + 1];
+    int n = 0;
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        for (int k = 0; (!only || *b == only) && k < (*b)->nkernels && n + 1 < MOST; k++) {
+            const char *alias = alias_of((spmv_kernel_id){*b, k});
+            candidates[n++] = (*b)->names[k];
+            if (alias && (only || *b == ctx->fallback)) candidates[n++] = alias;
+        }
+    candidates[n] = NULL;
+    const char *nearest = spmv_nearest(name, candidates);
+    return spmv_fail(ctx, SPMV_E_ARG, "no kernel '%s'%s%s%s%s%s; 'spmv list kernels' names them all", name,
+                     only ? " on " : "", only ? only->name : "", nearest ? ": did you mean '" : "",
+                     nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found, int capacity, int *count) {
+    const char *colon = strchr(pattern, ':');
+    *count = 0;
+    if (colon) {
+        for (const spmv_backend *const *b = spmv_backends; *b; b++) {
+            if (strlen((*b)->name) != (size_t)(colon - pattern) || strncmp((*b)->name, pattern, strlen((*b)->name)) != 0)
+                continue;
+            if (!(*b)->kernels) return spmv_fail(ctx, SPMV_E_BACKEND, "%s: not built in: %s", pattern, (*b)->hint);
+            match_backend(*b, strcmp(colon + 1, "all") == 0 ? "*" : colon + 1, found, capacity, count);
+            return *count ? SPMV_OK : unknown_kernel(ctx, *b, colon + 1);
+        }
+        return spmv_fail(ctx, SPMV_E_ARG, "no backend '%.*s' in '%s': it is omp or cuda", (int)(colon - pattern),
+                         pattern, pattern);
+    }
+    if (strcmp(pattern, "all") == 0) {
+        for (const spmv_backend *const *b = spmv_backends; *b; b++)
+            if ((*b)->kernels) match_backend(*b, "*", found, capacity, count);
+        return SPMV_OK;
+    }
+    match_backend(ctx->fallback, pattern, found, capacity, count);
+    if (*count) return SPMV_OK;
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        for (int k = 0; *b != ctx->fallback && k < (*b)->nkernels; k++)
+            if (strcmp((*b)->names[k], pattern) == 0) {
+                if (!(*b)->kernels)
+                    return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", (*b)->name, pattern, (*b)->hint);
+                found[0] = (spmv_kernel_id){*b, k};
+                *count = 1;
+                return SPMV_OK;
+            }
+    return unknown_kernel(ctx, NULL, pattern);
+}

@@ -1,0 +1,97 @@
+/* verify.c: the check. The reference is summed from the entries as the file holds them, in extended precision, through
+ * no format: neither a conversion nor a kernel can hide a fault in it. The bound is the rounding error that any order of
+ * summation can make, a row at a time:
+ *
+ *     |y_i - r_i| <= c (n_i + 2) u (|alpha| |A| |x| + |beta| |y0|)_i + (n_i + 2) eta (1 + |alpha|) max(1, max_j |x_j|)
+ *
+ * with u the unit roundoff and eta the smallest positive number of the precision (so that underflow, which is exact to
+ * eta only, is no fault), c = 2. n_i counts file entries, mirrored ones included. */
+#include "app.h"
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const double SLACK = 2;
+
+static uint64_t mix(uint64_t h) { /* splitmix64's finaliser */
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+    return h ^ (h >> 31);
+}
+
+double random_entry(uint64_t seed, uint64_t i) {
+    uint64_t bits = mix(mix(seed) + (i + 1) * 0x9e3779b97f4a7c15u);
+    double unit = (double)(bits >> 11) * 0x1p-53; /* [0, 1) */
+    double size = 0.0625 + 0.9375 * unit;
+    return bits & 1 ? size : -size;
+}
+
+static void add_entry(oracle *o, int64_t row, double a, double x) {
+    o->sum[row] += (long double)a * x;
+    o->mass[row] += fabs(a) * fabs(x);
+    if (o->len[row] < INT32_MAX) o->len[row]++;
+}
+
+spmv_status oracle_make(const spmv_mat *mat, const double *x, oracle *out) {
+    spmv_coo_view A;
+    spmv_mat_entries(mat, &A);
+    size_t n = A.rows ? (size_t)A.rows : 1;
+    *out = (oracle){.rows = A.rows, .x_max = 1};
+    for (int64_t j = 0; j < A.cols; j++)
+        if (isfinite(x[j]) && fabs(x[j]) > out->x_max) out->x_max = fabs(x[j]);
+    out->sum = calloc(n, sizeof *out->sum);
+    out->mass = calloc(n, sizeof *out->mass);
+    out->len = calloc(n, sizeof *out->len);
+    if (!out->sum || !out->mass || !out->len) {
+        oracle_free(out);
+        return SPMV_E_NOMEM;
+    }
+    for (int64_t k = 0; k < A.nnz; k++) {
+        double a = A.values ? A.values[k] : 1;
+        int32_t i = A.row[k], j = A.col[k];
+        add_entry(out, i, a, x[j]);
+        if (A.symmetry != SPMV_GENERAL && i != j) add_entry(out, j, A.symmetry == SPMV_SKEW_SYMMETRIC ? -a : a, x[i]);
+    }
+    return SPMV_OK;
+}
+
+void oracle_free(oracle *o) {
+    free(o->sum);
+    free(o->mass);
+    free(o->len);
+    *o = (oracle){0};
+}
+
+static double entry_of(const void *v, spmv_precision precision, int64_t i) {
+    return precision == SPMV_F64 ? ((const double *)v)[i] : (double)((const float *)v)[i];
+}
+
+/* Error over bound: above 1 is wrong. Where IEEE arithmetic leaves no choice the result must be what it says. */
+static double error_ratio(long double r, double mass, double bound, double largest, double y) {
+    if (isnan(r)) return isnan(y) ? 0 : INFINITY;
+    if (isinf(r)) return isinf(y) && (y > 0) == (r > 0) ? 0 : INFINITY;
+    if (mass > largest) return 0; /* some order of summation overflows: infinity and NaN are both legal */
+    double error = (double)fabsl((long double)y - r);
+    if (isnan(error)) return INFINITY;
+    return error <= bound ? (bound > 0 ? error / bound : 0) : (bound > 0 ? error / bound : INFINITY);
+}
+
+verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta, const void *y0,
+                     const void *y) {
+    bool is_f64 = precision == SPMV_F64;
+    double u = is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    double eta = is_f64 ? DBL_TRUE_MIN : (double)FLT_TRUE_MIN, largest = is_f64 ? DBL_MAX : (double)FLT_MAX;
+    verdict v = {.first_bad_row = -1};
+    for (int64_t i = 0; i < o->rows; i++) {
+        double before = beta == 0 ? 0 : entry_of(y0, precision, i), after = entry_of(y, precision, i);
+        long double r = beta == 0 ? (long double)alpha * o->sum[i]
+                                  : (long double)alpha * o->sum[i] + (long double)beta * before;
+        double mass = fabs(alpha) * o->mass[i] + fabs(beta) * fabs(before);
+        double bound = SLACK * (o->len[i] + 2.0) * u * mass + (o->len[i] + 2.0) * eta * (1 + fabs(alpha)) * o->x_max;
+        double ratio = error_ratio(r, mass > o->mass[i] ? mass : o->mass[i], bound, largest, after);
+        if (ratio > v.max_ratio) v.max_ratio = ratio;
+        if (ratio <= 1) continue;
+        if (v.bad_rows++ == 0) v.first_bad_row = i, v.got = after, v.expected = (double)r;
+    }
+    return v;
+}

@@ -1,0 +1,78 @@
+/* write_jsonl.c: a record as one line of JSON, through jansson. */
+#include "app.h"
+#ifdef HAVE_JANSSON
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+
+static json_t *real_or_null(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *text_or_null(const char *s) {
+    return s ? json_string(s) : json_null();
+}
+
+static json_t *value_of(const field *f, const record *r) {
+    const void *at = (const char *)r + f->offset;
+    json_t *array = NULL;
+    switch (f->type) {
+    case TYPE_text: return text_or_null(*(const text *)at);
+    case TYPE_whole: return *(const whole *)at == INT64_MIN ? json_null() : json_integer(*(const whole *)at);
+    case TYPE_number: return real_or_null(*(const number *)at);
+    case TYPE_truth: return *(const truth *)at < 0 ? json_null() : json_boolean(*(const truth *)at);
+    case TYPE_numbers:
+        array = json_array();
+        for (int k = 0; k < ((const numbers *)at)->count; k++)
+            json_array_append_new(array, real_or_null(((const numbers *)at)->value[k]));
+        return array;
+    case TYPE_texts:
+        array = json_array();
+        for (int k = 0; k < ((const texts *)at)->count; k++)
+            json_array_append_new(array, text_or_null(((const texts *)at)->value[k]));
+        return array;
+    case TYPE_pairs: break;
+    }
+    const pairs *p = at;
+    json_t *object = json_object();
+    for (int k = 0; k < p->count; k++)
+        json_object_set_new(object, p->name[k], p->text[k] ? json_string(p->text[k]) : json_integer(p->number[k]));
+    return object;
+}
+
+/* "timing.median_s" goes into the object "timing", made when first met. */
+static void set(json_t *root, const char *key, json_t *value) {
+    const char *dot = strchr(key, '.');
+    if (!dot) {
+        json_object_set_new(root, key, value);
+        return;
+    }
+    char group[64];
+    snprintf(group, sizeof group, "%.*s", (int)(dot - key), key);
+    if (!json_object_get(root, group)) json_object_set_new(root, group, json_object());
+    set(json_object_get(root, group), dot + 1, value);
+}
+
+spmv_status jsonl_format(const record *r, char **out) {
+    json_t *root = json_object();
+    for (const field *f = record_fields; f < record_fields + record_nfields; f++) set(root, f->key, value_of(f, r));
+    char *line = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(root);
+    *out = NULL;
+    if (!line) return SPMV_E_NOMEM;
+    size_t n = strlen(line);
+    *out = realloc(line, n + 2);
+    if (!*out) {
+        free(line);
+        return SPMV_E_NOMEM;
+    }
+    memcpy(*out + n, "\n", 2);
+    return SPMV_OK;
+}
+#else
+spmv_status jsonl_format(const record *r, char **out) {
+    (void)r;
+    *out = NULL;
+    return SPMV_E_FEATURE;
+}
+#endif
