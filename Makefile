@@ -2,18 +2,20 @@
 # One file, no recursion. Objects live in build/<backend>[-san]/, so that switching back and forth recompiles nothing.
 
 # ---- settings: make NAME=value -------------------------------------------------------------------------------------
-CC        ?= gcc
+ifeq ($(origin CC),default)
+CC        := gcc
+endif
 OPT       ?= -O3
 MARCH     ?= native
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
 NVCC      ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 WERROR    ?=
 SAN       ?=
-PREFIX    ?= /usr/local
 V         ?=
 LIBS_WANTED ?= libarchive jansson hwloc
 
 Q := $(if $(V),,@)
+comma := ,
 san := $(if $(SAN),-san,)
 found := $(foreach l,$(LIBS_WANTED),$(if $(shell pkg-config --exists $(l) 2>/dev/null && echo y),$(l)))
 upper = $(shell echo $(1) | tr a-z A-Z)
@@ -27,7 +29,8 @@ nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-
 ldlibs   := $(feature_libs) -lm
 
 # ---- sources -------------------------------------------------------------------------------------------------------
-app_src  := $(addprefix src/,main.c app.c options.c measure.c statistics.c verify.c machine.c record.c log.c) \
+app_src  := $(addprefix src/,main.c app.c options.c measure.c statistics.c verify.c machine.c record.c log.c \
+            cells.c inputs.c describe.c) \
             $(wildcard src/cmd_*.c src/write_*.c)
 variant_src := $(wildcard src/format_*.c) $(filter-out omp/backend.c,$(wildcard omp/*.c))
 lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) omp/backend.c
@@ -40,7 +43,7 @@ variant_flags = -DSPMV_SUFFIX=$(1) -DSPMV_REAL=$(if $(findstring f64,$(1)),doubl
 objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(3)))
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check test-san test-cuda check-update bench-read tables lint format info deps clean
+.PHONY: omp cuda test check check-update test-cuda bench-read tables lint format info deps clean print-app
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -74,7 +77,7 @@ build/$(2)/%.$(v).o: %.c build/$(2)/.flags
 	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
 build/$(2)/%.$(v).o: %.cu build/$(2)/.flags
 	@echo "  NVCC   $$@"
-	$$(Q)mkdir -p $$(@D) && $$(NVCC) $$(nvflags) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
+	$$(Q)mkdir -p $$(@D) && $$(nvcc) $$(nvflags) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
 )
 build/$(2)/.flags: force
 	$$(Q)mkdir -p $$(@D) && echo '$$(CC) $$(cflags) $$(feature_flags) $$(ldlibs) $$(flags_$(1))' | cmp -s - $$@ || \
@@ -90,8 +93,9 @@ force:
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
 cuda_objects_cuda := build/cuda$(san)/cuda/backend.o $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(cuda_variant_src)))
 link_omp  = $(CC) $(cflags)
-link_cuda = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. Install the CUDA toolkit, or \
-            name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none)) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp
+nvcc      = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. Install the CUDA toolkit, or \
+            name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none))
+link_cuda = $(nvcc) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp$(if $(SAN),$(comma)-fsanitize=$(SAN))
 flags_omp :=
 flags_cuda = $(NVCC) $(nvflags)
 $(eval $(call backend_rules,omp,omp$(san)))
@@ -99,11 +103,37 @@ $(eval $(call backend_rules,cuda,cuda$(san)))
 # main.c and backend.cu are the two files that nvcc compiles once; -x cu defines __CUDACC__ (nvcc main.c would not).
 build/cuda$(san)/src/main.o: src/main.c build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
-	$(Q)mkdir -p $(@D) && $(link_cuda) $(nvflags) -x cu -MMD -MP -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -x cu -MMD -MP -c $< -o $@
 build/cuda$(san)/cuda/backend.o: cuda/backend.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
-	$(Q)mkdir -p $(@D) && $(link_cuda) $(nvflags) -MMD -MP -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
 
-# ---- tests ---------------------------------------------------------------------------------------------------------
-test check: omp
-	@true
+# ---- check ---------------------------------------------------------------------------------------------------------
+# `make test` tests the OpenMP build, or with BUILD=cuda the CUDA build; SAN=address,undefined either under sanitizers.
+BUILD  ?= omp
+PYTHON ?= python3
+check test: $(BUILD) $(tests_$(BUILD))
+	$(Q)PYTHON=$(PYTHON) sh test/run.sh build/$(BUILD)$(san)
+check-update: $(BUILD)
+	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
+test-cuda: cuda $(tests_cuda)
+	$(Q)sh test/cuda.sh build/cuda
+bench-read: build/omp/bench_read
+	$(Q)build/omp/bench_read build/bench-read.mtx
+tables:
+	$(Q)$(PYTHON) tables/make_tables.py --out tables log
+
+# ---- upkeep --------------------------------------------------------------------------------------------------------
+lint:
+	$(Q)sh test/lint.sh
+format:
+	$(Q)git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
+info:
+	@$(foreach v,CC OPT MARCH CFLAGS NVCC CUDA_ARCH WERROR SAN BUILD PYTHON LIBS_WANTED found cflags nvflags ldlibs, \
+	    printf '%-12s %s\n' '$(v)' '$($(v))';)
+deps:
+	$(Q)sh test/deps.sh
+clean:
+	rm -rf build spmv
+print-app:
+	@echo $(app_src)

@@ -156,7 +156,8 @@ typedef struct table_row { /* what a row of the terminal's table needs beyond it
     const char *alias;
     bool best;
 } table_row;
-void table_write(FILE *file, const table_row *rows, int count);
+/* color: the best in bold. */
+void table_write(FILE *file, const table_row *rows, int count, bool color);
 
 /* ---- machine.c ----------------------------------------------------------------------------------------- */
 

@@ -32,7 +32,7 @@ enum {
     LOOK_AHEAD = 512,        /* read behind a block to see, nearly always, the end of its last line */
     FIRST_CAPACITY = 1 << 20 /* entries to make room for before a stream, which may lie about its size, has shown any */
 };
-#define BANNER "%%MatrixMarket matrix coordinate real general"
+#define BANNER "'%%MatrixMarket matrix coordinate real general'" /* an example for messages */
 
 typedef struct worker { /* one thread's block */
     char *text;         /* [TEXT_BYTES + SPMV_TEXT_PAD] */
@@ -347,8 +347,8 @@ static ptrdiff_t read_stream(reader *r, char *to, size_t capacity) {
  * of the text the block is empty. */
 static void read_lines(reader *r, worker *w) {
     size_t n = r->ncarry;
-    const char *newline = memrchr(r->carry, '\n', n);
     memcpy(w->text, r->carry, n);
+    const char *newline = memrchr(w->text, '\n', n);
     w->status = SPMV_OK;
     w->endless = false;
     while (!newline && !r->ended && n <= LONGEST_LINE) {
@@ -453,9 +453,9 @@ static spmv_status read_banner(reader *r, worker *w, const char *line, const cha
     word words[5] = {{0}};
     int n = split_line(line, end, words, 5);
     if (n == 0 || !word_is(words[0], "%%matrixmarket"))
-        return refuse(w, "found %s, expected '" BANNER "' or the like: is this a Matrix Market file?",
-                      quote(n ? words[0] : (word){line, 0}).text);
-    if (n != 5) return refuse(w, "found a banner of %d words, expected 5, as in '" BANNER "'", n);
+        return refuse(w, "found %s, expected %s or the like: is this a Matrix Market file?",
+                      quote(n ? words[0] : (word){line, 0}).text, BANNER);
+    if (n != 5) return refuse(w, "found a banner of %d words, expected 5, as in %s", n, BANNER);
     if (!word_is(words[1], "matrix")) return refuse(w, "found %s, expected 'matrix'", quote(words[1]).text);
 
     r->coordinate = word_is(words[2], "coordinate");
@@ -548,11 +548,11 @@ static spmv_status read_header(reader *r, worker *w) {
         if (w->endless) {
             r->lines++;
             return refuse(w, "found a line longer than %d bytes, expected %s", LONGEST_LINE,
-                          banner ? "the size line" : "'" BANNER "'");
+                          banner ? "the size line" : BANNER);
         }
         if (w->begin == w->end && !banner) {
             r->lines++;
-            return refuse(w, "found an empty file, expected '" BANNER "' or the like");
+            return refuse(w, "found an empty file, expected %s or the like", BANNER);
         }
         if (w->begin == w->end)
             return refuse(w, "found the end of the file, expected a line with the matrix's size");

@@ -4,6 +4,7 @@
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -62,35 +63,51 @@ static const struct argp_option table[] = {
     {0},
 };
 
+/* One line that says what is wrong and what would be right; argp's own second line would only say where to read on. */
+static _Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static _Noreturn void usage_error(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fputs("spmv: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    exit(EXIT_USAGE);
+}
+
+static _Noreturn void out_of_memory(void) {
+    exit(complain(SPMV_E_NOMEM, "out of memory"));
+}
+
 /* ---- numbers, sizes, lists ----------------------------------------------------------------------------- */
 
-static double parse_real(struct argp_state *state, const char *option, const char *arg, double least) {
+static double parse_real(const char *option, const char *arg, double least) {
     char *end;
     double value = strtod(arg, &end);
-    if (end == arg || *end || !(value >= least)) argp_error(state, "--%s: '%s' is not a number it can take", option, arg);
+    if (end == arg || *end || !(value >= least)) usage_error("--%s: '%s' is not a number it can take", option, arg);
     return value;
 }
 
-static int64_t parse_whole(struct argp_state *state, const char *option, const char *arg, int64_t least, int64_t most) {
+static int64_t parse_whole(const char *option, const char *arg, int64_t least, int64_t most) {
     char *end;
     errno = 0;
     long long value = strtoll(arg, &end, 10);
     if (end == arg || *end || errno || value < least || value > most)
-        argp_error(state, "--%s: '%s' is not a whole number from %lld to %lld", option, arg, (long long)least,
+        usage_error("--%s: '%s' is not a whole number from %lld to %lld", option, arg, (long long)least,
                    (long long)most);
     return value;
 }
 
-static double parse_percent(struct argp_state *state, const char *arg) {
+static double parse_percent(const char *arg) {
     char *end;
     double value = strtod(arg, &end);
     if (end == arg || (*end && strcmp(end, "%") != 0) || !(value >= 0))
-        argp_error(state, "--max-noise: '%s' is not a share such as 1%% or 0.01", arg);
+        usage_error("--max-noise: '%s' is not a share such as 1%% or 0.01", arg);
     return *end ? value / 100 : value;
 }
 
 /* 4G, 512M, 1.5g, 100000: powers of 1000, as everything this program prints. */
-static size_t parse_size(struct argp_state *state, const char *arg) {
+static size_t parse_size(const char *arg) {
     char *end;
     double value = strtod(arg, &end), unit = 1;
     const char *units = "KMGT", *found = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
@@ -98,117 +115,110 @@ static size_t parse_size(struct argp_state *state, const char *arg) {
         for (const char *u = units; u <= found; u++) unit *= 1000;
     if (found) end += end[1] == 'B' || end[1] == 'b' ? 2 : 1;
     if (end == arg || *end || !(value >= 0) || value * unit > 0x1p62)
-        argp_error(state, "--max-mem: '%s' is not a size such as 4G or 512M", arg);
+        usage_error("--max-mem: '%s' is not a size such as 4G or 512M", arg);
     return (size_t)(value * unit);
 }
 
-static void append(struct argp_state *state, list *l, int64_t value) {
+static void append(list *l, int64_t value) {
     int64_t *grown = realloc(l->value, (size_t)(l->count + 1) * sizeof *grown);
-    if (!grown) argp_failure(state, 71, 0, "out of memory");
+    if (!grown) out_of_memory();
     l->value = grown;
     l->value[l->count++] = value;
 }
 
 /* Calls take for every item between commas. */
-static void each_item(struct argp_state *state, char *arg, void (*take)(struct argp_state *, const char *)) {
+static void each_item(options *o, char *arg, void (*take)(options *, const char *)) {
     char *rest = arg;
-    for (char *item; (item = strsep(&rest, ","));) take(state, item);
+    for (char *item; (item = strsep(&rest, ","));) take(o, item);
 }
 
 /* N or FROM:TO:STEP */
-static void parse_range(struct argp_state *state, const char *option, const char *item, int64_t least, int64_t most,
+static void parse_range(const char *option, const char *item, int64_t least, int64_t most,
                         list *l) {
     int64_t part[3] = {0, 0, 1};
     int n = 0;
     char copy[64], *rest = copy;
     snprintf(copy, sizeof copy, "%s", item);
-    for (char *p; (p = strsep(&rest, ":")) && n < 3; n++) part[n] = parse_whole(state, option, p, least, most);
-    if (rest || (n == 3 && part[2] <= 0)) argp_error(state, "--%s: '%s' is not N or FROM:TO:STEP", option, item);
+    for (char *p; (p = strsep(&rest, ":")) && n < 3; n++) part[n] = parse_whole(option, p, least, most);
+    if (rest || (n == 3 && part[2] <= 0)) usage_error("--%s: '%s' is not N or FROM:TO:STEP", option, item);
     if (n == 1) part[1] = part[0];
-    if ((part[1] - part[0]) / part[2] > 10000) argp_error(state, "--%s: '%s' makes too many values", option, item);
-    for (int64_t v = part[0]; v <= part[1]; v += part[2]) append(state, l, v);
+    if ((part[1] - part[0]) / part[2] > 10000) usage_error("--%s: '%s' makes too many values", option, item);
+    for (int64_t v = part[0]; v <= part[1]; v += part[2]) append(l, v);
 }
 
-static options *options_of(struct argp_state *state) {
-    return state->input;
-}
-
-static void take_grid(struct argp_state *state, const char *item) {
-    options *o = options_of(state);
+static void take_grid(options *o, const char *item) {
     int64_t rows = 0, cols = 1;
     if (strcmp(item, "auto") != 0) {
         char copy[64], *rest = copy;
         snprintf(copy, sizeof copy, "%s", item);
         char *first = strsep(&rest, "x");
-        if (!rest) argp_error(state, "--grid: '%s' is not ROWSxCOLS, such as 10x4, or auto", item);
-        rows = parse_whole(state, "grid", first, 1, 1 << 20);
-        cols = parse_whole(state, "grid", rest, 1, 4096);
+        if (!rest) usage_error("--grid: '%s' is not ROWSxCOLS, such as 10x4, or auto", item);
+        rows = parse_whole("grid", first, 1, 1 << 20);
+        cols = parse_whole("grid", rest, 1, 4096);
     }
-    append(state, &o->grid_rows, rows);
-    append(state, &o->grid_cols, cols);
+    append(&o->grid_rows, rows);
+    append(&o->grid_cols, cols);
 }
 
-static void take_block(struct argp_state *state, const char *item) {
-    options *o = options_of(state);
+static void take_block(options *o, const char *item) {
     if (strncmp(item, "32x", 3) == 0)
-        append(state, &o->block, BLOCK_WARP_ROWS + 32 * parse_whole(state, "block", item + 3, 1, 32));
+        append(&o->block, BLOCK_WARP_ROWS + 32 * parse_whole("block", item + 3, 1, 32));
     else if (strchr(item, 'x'))
-        argp_error(state, "--block: '%s': two-dimensional blocks are 32xR, a warp for each of R rows", item);
+        usage_error("--block: '%s': two-dimensional blocks are 32xR, a warp for each of R rows", item);
     else
-        parse_range(state, "block", item, 1, 1024, &o->block);
+        parse_range("block", item, 1, 1024, &o->block);
 }
 
-static void take_chunk(struct argp_state *state, const char *item) {
-    parse_range(state, "chunk", item, 0, INT32_MAX, &options_of(state)->chunk);
+static void take_chunk(options *o, const char *item) {
+    parse_range("chunk", item, 0, INT32_MAX, &o->chunk);
 }
 
 /* The place of item among words, which end with NULL. */
-static int64_t word_index(struct argp_state *state, const char *option, const char *item, const char *const *words) {
+static int64_t word_index(const char *option, const char *item, const char *const *words) {
     char legal[128] = "";
     for (int64_t k = 0; words[k]; k++) {
         if (strcmp(item, words[k]) == 0) return k;
         strncat(legal, k ? ", " : "", sizeof legal - strlen(legal) - 1);
         strncat(legal, words[k], sizeof legal - strlen(legal) - 1);
     }
-    argp_error(state, "--%s: '%s' is none of %s", option, item, legal);
-    return -1;
+    usage_error("--%s: '%s' is none of %s", option, item, legal);
 }
 
 static const char *const off_on[] = {"off", "on", NULL};
 static const char *const off_on_auto[] = {"off", "on", "auto", NULL};
 
-static void take_schedule(struct argp_state *state, const char *item) {
+static void take_schedule(options *o, const char *item) {
     static const char *const words[] = {"auto", "static", "dynamic", "guided", NULL};
-    append(state, &options_of(state)->schedule, word_index(state, "schedule", item, words));
+    append(&o->schedule, word_index("schedule", item, words));
 }
 
-static void take_simd(struct argp_state *state, const char *item) {
-    append(state, &options_of(state)->simd, word_index(state, "simd", item, off_on));
+static void take_simd(options *o, const char *item) {
+    append(&o->simd, word_index("simd", item, off_on));
 }
 
-static void take_rowlens(struct argp_state *state, const char *item) {
-    append(state, &options_of(state)->rowlens, word_index(state, "rowlens", item, off_on));
+static void take_rowlens(options *o, const char *item) {
+    append(&o->rowlens, word_index("rowlens", item, off_on));
 }
 
-static void take_precision(struct argp_state *state, const char *item) {
+static void take_precision(options *o, const char *item) {
     static const char *const words[] = {"f64", "f32", NULL};
-    append(state, &options_of(state)->precision, word_index(state, "precision", item, words));
+    append(&o->precision, word_index("precision", item, words));
 }
 
 /* A later list replaces an earlier one: the command line overrides the environment. */
-static void take_list(struct argp_state *state, char *arg, list *l, void (*take)(struct argp_state *, const char *)) {
+static void take_list(options *o, char *arg, list *l, void (*take)(options *, const char *)) {
     l->count = 0;
-    each_item(state, arg, take);
+    each_item(o, arg, take);
 }
 
-static bool is_on(struct argp_state *state, const char *option, const char *arg, bool automatic) {
-    int64_t word = word_index(state, option, arg, off_on_auto);
+static bool is_on(const char *option, const char *arg, bool automatic) {
+    int64_t word = word_index(option, arg, off_on_auto);
     return word == 2 ? automatic : word == 1;
 }
 
-static void add_text(struct argp_state *state, const char ***list_of, int *n, const char *item) {
+static void add_text(const char ***list_of, int *n, const char *item) {
     const char **grown = realloc(*list_of, (size_t)(*n + 1) * sizeof *grown);
-    if (!grown) argp_failure(state, 71, 0, "out of memory");
+    if (!grown) out_of_memory();
     *list_of = grown;
     (*list_of)[(*n)++] = item;
 }
@@ -225,52 +235,52 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const backend_words[] = {"omp", "cuda", NULL};
     options *o = state->input;
     switch (key) {
-    case 'm': add_text(state, &o->matrices, &o->nmatrices, arg); break;
+    case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
     case 'k': o->kernels = arg; break;
     case 'g':
         o->grid_cols.count = 0;
-        take_list(state, arg, &o->grid_rows, take_grid);
+        take_list(o, arg, &o->grid_rows, take_grid);
         break;
-    case 'b': take_list(state, arg, &o->block, take_block); break;
-    case 't': o->threads = (int)parse_whole(state, "threads", arg, 1, 65536); break;
-    case 'p': take_list(state, arg, &o->precision, take_precision); break;
+    case 'b': take_list(o, arg, &o->block, take_block); break;
+    case 't': o->threads = (int)parse_whole("threads", arg, 1, 65536); break;
+    case 'p': take_list(o, arg, &o->precision, take_precision); break;
     case 'x': o->x_file = arg; break;
     case 'y': o->y_file = arg; break;
     case 'o': o->output_file = arg; break;
-    case 'n': o->min_samples = (int)parse_whole(state, "samples", arg, 1, 1000000); break;
+    case 'n': o->min_samples = (int)parse_whole("samples", arg, 1, 1000000); break;
     case 'q': o->quiet = true; break;
     case 'v': o->verbose = true; break;
     case 'V': o->topic = "version"; break;
     case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); break;
-    case KEY_BACKEND: o->backend = backend_words[word_index(state, "backend", arg, backend_words)]; break;
-    case KEY_DEVICE: o->device = (int)parse_whole(state, "device", arg, 0, 1024); break;
-    case KEY_SCHEDULE: take_list(state, arg, &o->schedule, take_schedule); break;
-    case KEY_CHUNK: take_list(state, arg, &o->chunk, take_chunk); break;
-    case KEY_SIMD: take_list(state, arg, &o->simd, take_simd); break;
-    case KEY_ROWLENS: take_list(state, arg, &o->rowlens, take_rowlens); break;
-    case KEY_INDEX: o->offset_bits = (int)(32 * word_index(state, "index", arg, index_words)); break;
-    case KEY_ALPHA: o->alpha = parse_real(state, "alpha", arg, -1e300); break;
-    case KEY_BETA: o->beta = parse_real(state, "beta", arg, -1e300); break;
-    case KEY_MAX_MEM: o->max_mem = parse_size(state, arg); break;
-    case KEY_SEED: o->seed = (uint64_t)parse_whole(state, "seed", arg, 1, INT64_MAX); break;
+    case KEY_BACKEND: o->backend = backend_words[word_index("backend", arg, backend_words)]; break;
+    case KEY_DEVICE: o->device = (int)parse_whole("device", arg, 0, 1024); break;
+    case KEY_SCHEDULE: take_list(o, arg, &o->schedule, take_schedule); break;
+    case KEY_CHUNK: take_list(o, arg, &o->chunk, take_chunk); break;
+    case KEY_SIMD: take_list(o, arg, &o->simd, take_simd); break;
+    case KEY_ROWLENS: take_list(o, arg, &o->rowlens, take_rowlens); break;
+    case KEY_INDEX: o->offset_bits = (int)(32 * word_index("index", arg, index_words)); break;
+    case KEY_ALPHA: o->alpha = parse_real("alpha", arg, -1e300); break;
+    case KEY_BETA: o->beta = parse_real("beta", arg, -1e300); break;
+    case KEY_MAX_MEM: o->max_mem = parse_size(arg); break;
+    case KEY_SEED: o->seed = (uint64_t)parse_whole("seed", arg, 1, INT64_MAX); break;
     case KEY_VALUES: o->values = arg; break;
     case KEY_WRITE: o->write_file = arg; break;
-    case KEY_FORMAT: o->format = format_words[word_index(state, "format", arg, format_words)]; break;
+    case KEY_FORMAT: o->format = format_words[word_index("format", arg, format_words)]; break;
     case KEY_LOG: o->log = arg; o->no_log = false; break;
     case KEY_NO_LOG: o->no_log = true; break;
-    case KEY_VERIFY: o->verify = word_index(state, "verify", arg, verify_words); break;
-    case KEY_MIN_TIME: o->min_time_s = parse_real(state, "min-time", arg, 0); break;
-    case KEY_MAX_TIME: o->max_time_s = parse_real(state, "max-time", arg, 0); break;
-    case KEY_MAX_NOISE: o->max_noise = parse_percent(state, arg); break;
+    case KEY_VERIFY: o->verify = word_index("verify", arg, verify_words); break;
+    case KEY_MIN_TIME: o->min_time_s = parse_real("min-time", arg, 0); break;
+    case KEY_MAX_TIME: o->max_time_s = parse_real("max-time", arg, 0); break;
+    case KEY_MAX_NOISE: o->max_noise = parse_percent(arg); break;
     case KEY_TAG:
-        if (!strchr(arg, '=')) argp_error(state, "--tag: '%s' is not KEY=VALUE", arg);
-        add_text(state, &o->tags, &o->ntags, arg);
+        if (!strchr(arg, '=')) usage_error("--tag: '%s' is not KEY=VALUE", arg);
+        add_text(&o->tags, &o->ntags, arg);
         break;
-    case KEY_PROGRESS: o->progress = is_on(state, "progress", arg, o->progress); break;
-    case KEY_COLOR: o->color = is_on(state, "color", arg, o->color); break;
+    case KEY_PROGRESS: o->progress = is_on("progress", arg, o->progress); break;
+    case KEY_COLOR: o->color = is_on("color", arg, o->color); break;
     case ARGP_KEY_ARG:
         if (o->topic || state->arg_num > 0)
-            argp_error(state, "'%s' is one word too many%s", arg, ends_with(arg, ".mtx") ? ": -m names a matrix" : "");
+            usage_error("'%s' is one word too many%s", arg, ends_with(arg, ".mtx") ? ": -m names a matrix" : "");
         o->topic = arg;
         break;
     default: return ARGP_ERR_UNKNOWN;
@@ -288,7 +298,7 @@ static void parse_environment(struct argp_state *state) {
         const char *value = getenv(name);
         if (!value || option->key == 'V') continue;
         char *copy = strdup(value); /* lives as long as the options: they point into it */
-        if (!copy) argp_failure(state, 71, 0, "out of memory");
+        if (!copy) out_of_memory();
         if (option->arg || strcmp(value, "0") != 0) parse(option->key, copy, state);
     }
 }

@@ -68,7 +68,7 @@ static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const
         }
     candidates[n] = NULL;
     const char *nearest = spmv_nearest(name, candidates);
-    return spmv_fail(ctx, SPMV_E_ARG, "no kernel '%s'%s%s%s%s%s; 'spmv list kernels' names them all", name,
+    return spmv_fail(ctx, SPMV_E_ARG, "no kernel '%s'%s%s%s%s%s ('spmv list kernels' names them all)", name,
                      only ? " on " : "", only ? only->name : "", nearest ? ": did you mean '" : "",
                      nearest ? nearest : "", nearest ? "'?" : "");
 }

@@ -69,7 +69,7 @@ static void fill(const table_row *row, char cell[NCOLUMNS][CELL]) {
     snprintf(cell[9], CELL, "%s", ok ? r->check_status : r->status);
 }
 
-void table_write(FILE *file, const table_row *rows, int count) {
+void table_write(FILE *file, const table_row *rows, int count, bool color) {
     char cell[NCOLUMNS][CELL];
     int width[NCOLUMNS];
     for (int c = 0; c < NCOLUMNS; c++) width[c] = (int)strlen(heads[c]) + (c == 0 ? 2 : 0);
@@ -84,9 +84,11 @@ void table_write(FILE *file, const table_row *rows, int count) {
     fprintf(file, "  %s\n", heads[9]);
     for (int k = 0; k < count; k++) {
         fill(&rows[k], cell);
-        fprintf(file, "%-*s", width[0], cell[0]);
+        bool bold = color && rows[k].best;
+        fprintf(file, "%s%-*s", bold ? "\033[1m" : "", width[0], cell[0]);
         for (int c = 1; c < 3; c++) fprintf(file, "  %-*s", width[c], cell[c]);
         for (int c = 3; c < 9; c++) fprintf(file, "  %*s", width[c], cell[c]);
-        fprintf(file, "  %s%s%s\n", cell[9], rows[k].r->reason ? ": " : "", rows[k].r->reason ? rows[k].r->reason : "");
+        const char *reason = rows[k].r->reason;
+        fprintf(file, "  %s%s%s%s\n", cell[9], reason ? ": " : "", reason ? reason : "", bold ? "\033[0m" : "");
     }
 }

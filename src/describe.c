@@ -1,0 +1,180 @@
+/* describe.c: what a record says of matrix, machine, configuration, plan and timing. */
+#include "session.h"
+#include <math.h>
+#include <stdlib.h>
+
+const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && strncmp(path, "gen:", 4) != 0 ? slash + 1 : path;
+}
+
+char **cut_paths(int argc, char **argv) {
+    char **out = calloc((size_t)argc, sizeof *out);
+    for (int k = 0; out && k < argc; k++) {
+        char *equals = argv[k][0] == '-' ? strchr(argv[k], '=') : NULL;
+        const char *value = equals ? equals + 1 : argv[k];
+        if (asprintf(&out[k], "%.*s%s", (int)(value - argv[k]), argv[k], base_name(value)) < 0) out[k] = NULL;
+    }
+    return out;
+}
+
+const char *symmetry_name(spmv_symmetry s) {
+    return s == SPMV_SYMMETRIC ? "symmetric" : s == SPMV_SKEW_SYMMETRIC ? "skew-symmetric" : "general";
+}
+
+static const char *field_name(spmv_field f) {
+    return f == SPMV_PATTERN_FIELD ? "pattern" : f == SPMV_INTEGER_FIELD ? "integer" : "real";
+}
+
+void describe_matrix(result *out, const spmv_stats *s, const char *name, const char *source) {
+    record *r = &out->r;
+    snprintf(out->hash, sizeof out->hash, "%016llx", (unsigned long long)s->hash);
+    r->matrix_name = name;
+    r->matrix_source = source;
+    r->matrix_hash = out->hash;
+    r->matrix_rows = s->rows;
+    r->matrix_cols = s->cols;
+    r->matrix_nnz_file = s->nnz_file;
+    r->matrix_nnz = s->nnz;
+    r->matrix_explicit_zeros = s->explicit_zeros;
+    r->matrix_duplicates = s->duplicates;
+    r->matrix_field = field_name(s->field);
+    r->matrix_symmetry = symmetry_name(s->symmetry);
+    r->matrix_row_min = s->row_min;
+    r->matrix_row_mean = s->row_mean;
+    r->matrix_row_max = s->row_max;
+    r->matrix_row_std = s->row_std;
+    r->matrix_empty_rows = s->empty_rows;
+    r->matrix_bandwidth = s->bandwidth;
+    r->matrix_read_s = s->read_s;
+    r->matrix_build_s = s->build_s;
+}
+
+void describe_machine(session *run, result *out, spmv_kernel_id id) {
+    static spmv_device_facts facts; /* its name lives in the device, until the context goes */
+    machine_describe(&run->machine, run->o, spmv_ctx_threads(run->ctx), &out->r);
+    record_build(&out->r);
+    out->r.argv = (texts){(const char *const *)run->argv, run->o->argc};
+    if (id.backend->host || spmv_ctx_describe(run->ctx, id.backend, &facts) != SPMV_OK) return;
+    gpu_describe(&facts, run->o->device, &out->r);
+}
+
+static const char *const schedules[] = {"auto", "static", "dynamic", "guided"};
+
+static int64_t setting_of(const cell *c, const spmv_kernel *kernel, int threads, spmv_param_id id, const char *name) {
+    const spmv_param *p = param_of(kernel, id);
+    int64_t value = p ? p->fallback : -1;
+    for (int s = 0; s < c->nsettings; s++)
+        if (strcmp(c->setting[s].name, name) == 0) value = c->setting[s].value;
+    return p && id == SPMV_grid_rows && value == 0 ? threads : value;
+}
+
+void describe_config(session *run, result *out, const cell *c) {
+    const spmv_kernel *kernel = descriptor(c->kernel);
+    record *r = &out->r;
+    pairs *all = &r->config_params;
+    int64_t value[SPMV_NPARAMS];
+#define PARAM(id, help) \
+    value[SPMV_##id] = setting_of(c, kernel, spmv_ctx_threads(run->ctx), SPMV_##id, #id); \
+    if (value[SPMV_##id] >= 0) all->name[all->count] = #id, all->number[all->count++] = value[SPMV_##id];
+#include "params.def"
+#undef PARAM
+    r->config_backend = c->kernel.backend->name;
+    r->config_kernel = kernel->name;
+    r->config_alias = out->alias = kernel->alias;
+    r->config_format = kernel->format;
+    r->config_threads = kernel->traits & SPMV_SERIAL ? 1 : spmv_ctx_threads(run->ctx);
+    r->config_precision = c->precision == SPMV_F64 ? "f64" : "f32";
+    r->config_alpha = run->o->alpha;
+    r->config_beta = run->o->beta;
+    r->config_cache = "warm";
+    r->config_seed = (whole)run->o->seed;
+    r->config_deterministic = (kernel->traits & SPMV_DETERMINISTIC) != 0;
+    if (value[SPMV_grid_cols] >= 0)
+        snprintf(out->grid, sizeof out->grid, "%lldx%lld", (long long)value[SPMV_grid_rows],
+                 (long long)value[SPMV_grid_cols]);
+    else if (value[SPMV_grid_rows] >= 0)
+        snprintf(out->grid, sizeof out->grid, "%lldx1", (long long)value[SPMV_grid_rows]);
+    if (value[SPMV_block] >= 0 && kernel->traits & SPMV_WARP_ROW)
+        snprintf(out->block, sizeof out->block, "32x%lld", (long long)value[SPMV_block] / 32);
+    else if (value[SPMV_block] >= 0)
+        snprintf(out->block, sizeof out->block, "%lld", (long long)value[SPMV_block]);
+    r->config_grid = *out->grid ? out->grid : NULL;
+    r->config_block = *out->block ? out->block : NULL;
+    if (value[SPMV_schedule] >= 0) {
+        bool environment = value[SPMV_schedule] == 0 && getenv("OMP_SCHEDULE");
+        r->config_schedule = environment ? getenv("OMP_SCHEDULE") : schedules[value[SPMV_schedule] ? value[SPMV_schedule] : 1];
+    }
+    if (value[SPMV_chunk] >= 0) r->config_chunk = value[SPMV_chunk];
+    if (value[SPMV_simd] >= 0) r->config_simd = (truth)value[SPMV_simd];
+    if (value[SPMV_rowlens] >= 0) r->config_rowlens = (truth)value[SPMV_rowlens];
+}
+
+void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs *in, spmv_precision precision) {
+    spmv_plan_facts f;
+    double width = precision == SPMV_F64 ? 8 : 4;
+    spmv_plan_info(plan, &f);
+    r->config_index_bits = f.offset_bits;
+    r->store_matrix_B = (whole)f.store_bytes;
+    r->store_padding = r->matrix_nnz ? (double)(f.slots - r->matrix_nnz) / (double)r->matrix_nnz : 0;
+    r->store_meta_B = (whole)f.scratch_bytes;
+    r->prep_convert_s = f.convert_s;
+    r->prep_prepare_s = f.prepare_s;
+    r->prep_h2d_s = f.upload_s;
+    r->prep_total_s = f.convert_s + f.prepare_s + f.upload_s;
+    r->perf_flop = 2 * r->matrix_nnz;
+    r->perf_bytes_min_B = (whole)f.traffic_bytes +
+                          (whole)(width * (double)(in->cols + in->rows * (run->o->beta == 0 ? 1 : 2)));
+    r->store_working_set_B = (whole)f.traffic_bytes + (whole)(width * (double)(in->cols + in->rows));
+    whole llc = r->gpu_l2_B != INT64_MIN ? r->gpu_l2_B : r->cpu_llc_B;
+    if (llc > 0) r->store_llc_ratio = (double)r->store_working_set_B / (double)llc;
+    r->timing_clock = strcmp(f.backend, "cuda") == 0 ? "cuda_event" : "monotonic";
+}
+
+void describe_timing(result *out, timing *t) {
+    enum { MOST_SAMPLES = 1000 };
+    record *r = &out->r;
+    r->timing_warmup = t->warmup;
+    r->timing_samples = t->nsamples;
+    r->timing_inner = t->inner;
+    r->timing_min_s = t->s.min;
+    r->timing_q1_s = t->s.q1;
+    r->timing_median_s = t->s.median;
+    r->timing_q3_s = t->s.q3;
+    r->timing_max_s = t->s.max;
+    r->timing_mean_s = t->s.mean;
+    r->timing_stdev_s = t->s.stdev;
+    r->timing_converged = t->converged;
+    r->timing_thinned = t->nsamples > MOST_SAMPLES;
+    int kept = t->nsamples > MOST_SAMPLES ? MOST_SAMPLES : t->nsamples;
+    for (int k = 0; k < kept; k++) t->sample_s[k] = t->sample_s[(int64_t)k * t->nsamples / kept];
+    out->samples = t->sample_s;
+    r->timing_samples_s = (numbers){out->samples, kept};
+    r->perf_flop_per_s = (double)r->perf_flop / t->s.median;
+    r->perf_B_per_s = (double)r->perf_bytes_min_B / t->s.median;
+}
+
+static uint64_t hash_text(uint64_t h, const char *s) {
+    for (; s && *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return (h ^ 0xff) * 0x100000001b3u;
+}
+
+/* What makes two records the same measurement: matrix, configuration, machine and build. */
+void describe_key(result *out) {
+    const record *r = &out->r;
+    const char *parts[] = {r->matrix_hash,      r->config_backend, r->config_kernel, r->config_grid, r->config_block,
+                           r->config_schedule,  r->config_precision, r->host_name,   r->cpu_model,   r->gpu_name,
+                           r->build_commit,     r->build_cflags,   r->build_nvccflags};
+    const int64_t whole_parts[] = {r->config_chunk, r->config_simd, r->config_rowlens, r->config_threads,
+                               r->config_index_bits, r->config_seed};
+    uint64_t h = 0xcbf29ce484222325u, bits;
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) h = hash_text(h, parts[k]);
+    for (size_t k = 0; k < sizeof whole_parts / sizeof *whole_parts; k++) h = (h ^ (uint64_t)whole_parts[k]) * 0x100000001b3u;
+    memcpy(&bits, &r->config_alpha, sizeof bits);
+    h = (h ^ bits) * 0x100000001b3u;
+    memcpy(&bits, &r->config_beta, sizeof bits);
+    h = (h ^ bits) * 0x100000001b3u;
+    snprintf(out->key, sizeof out->key, "%016llx", (unsigned long long)h);
+    out->r.key = out->key;
+}
+

@@ -1,0 +1,76 @@
+/* session.h: one invocation of spmv run, shared by cmd_run.c and its parts: cells.c (which kernels in which
+ * configurations), inputs.c (x, y and the reference), describe.c (the record). */
+#ifndef SPMV_SESSION_H
+#define SPMV_SESSION_H
+
+#include "app.h"
+
+typedef struct cell { /* one row of the table: a kernel in a configuration */
+    spmv_kernel_id kernel;
+    spmv_setting setting[SPMV_NPARAMS];
+    int nsettings;
+    spmv_precision precision;
+} cell;
+
+typedef struct result { /* a finished row and what its record points to */
+    record r;
+    const char *alias;
+    char kernel[64], grid[48], block[24], reason[1024], hash[20], key[20];
+    double *samples;
+} result;
+
+typedef struct session { /* one invocation */
+    const options *o;
+    const spmv_backend *backend;
+    spmv_ctx *ctx;
+    machine machine;
+    record_log log;
+    FILE *output;
+    cell *cell;
+    int ncells;
+    bool wrote_csv_header, wrote_y;
+    char **argv; /* [o->argc] as typed, paths cut to their last part: they may name people */
+    int nok, nwrong, nskipped, nfailed, last_failure; /* last_failure: exit code */
+} session;
+
+typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed */
+    int64_t rows, cols;
+    double *x;
+    void *x_of[2], *y0_of[2];
+    oracle oracle_of[2];
+    bool finite;
+} inputs;
+
+/* The kernel's descriptor: the same in every variant. */
+static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
+    return id.backend->kernels[id.index][0];
+}
+
+/* ---- cells.c ------------------------------------------------------------------------------------------- */
+
+const spmv_param *param_of(const spmv_kernel *kernel, spmv_param_id id); /* NULL: not taken */
+/* Fills s->cell from the options; an exit code, having said what is wrong. */
+int choose_cells(session *s);
+
+/* ---- inputs.c ------------------------------------------------------------------------------------------ */
+
+/* Each returns an exit code, having said what is wrong. */
+int load_x(session *s, inputs *in);
+int make_precision(session *s, const spmv_mat *mat, inputs *in, spmv_precision precision);
+void inputs_free(inputs *in);
+
+/* ---- describe.c ---------------------------------------------------------------------------------------- */
+
+const char *base_name(const char *path); /* without its folders; gen: as it is */
+const char *symmetry_name(spmv_symmetry symmetry);
+char **cut_paths(int argc, char **argv); /* [argc], NULL when out of memory; free each and all */
+void describe_matrix(result *out, const spmv_stats *stats, const char *name, const char *source);
+void describe_machine(session *s, result *out, spmv_kernel_id id);
+/* The configuration as asked, defaults filled in: also for rows that never get a plan. */
+void describe_config(session *s, result *out, const cell *c);
+void describe_plan(session *s, record *r, const spmv_plan *plan, const inputs *in, spmv_precision precision);
+/* Takes t's samples. */
+void describe_timing(result *out, timing *t);
+void describe_key(result *out);
+
+#endif

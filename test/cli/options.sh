@@ -1,0 +1,7 @@
+# Every option of the study, as lists; aliases, globs; precision and offset width.
+# omp only
+. "$CLI/common"
+$SPMV -m gen:poisson2d:20 -k 'ell*' --schedule=static,dynamic,guided --chunk=0,16 --simd=on,off --rowlens=on,off -p f64,f32 \
+    --format=csv $quick -q | columns "check.status" | sort | uniq -c
+$SPMV -m gen:poisson2d:20 -k csr1 --index=64 -p f32 --alpha 2 --beta=-1 --format=csv $quick -q |
+    columns "config.kernel config.precision config.index_bits config.alpha config.beta status"

@@ -1,0 +1,21 @@
+# Wrong words: one line on stderr that says what to do, exit 64.
+. "$CLI/common"
+try() { "$SPMV" "$@" </dev/null; echo "exit $?"; }
+try -k crs1
+try -k csr
+try -k omp:csr_row
+try -k gpu:csr1
+try -g 10 2>&1 | head -n 1
+try -g 0x4 2>&1 | head -n 1
+try -b 33x8 2>&1 | head -n 1
+try -k omp:csr1 -b 128
+try -k omp:csr1 -g 4x4
+try --rowlens=maybe 2>&1 | head -n 1
+try -p f16 2>&1 | head -n 1
+try --max-mem=lots 2>&1 | head -n 1
+try frobnicate
+try matrix.mtx
+try list nonsense
+try -m gen:poisson4d:10 -k omp:csr1 --no-log
+try -m gen:poisson3d:ten -k omp:csr1 --no-log
+try -m gen:poisson2d:10 --values=odd -k omp:csr1 --no-log

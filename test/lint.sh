@@ -1,0 +1,57 @@
+#!/bin/sh
+# lint.sh: the rules of README's CONVENTIONS that a machine can check. Says every breach and exits 1 if there is one.
+set -u
+cd "$(dirname "$0")/.." || exit 66
+broken=0
+breach() { echo "lint: $*"; broken=1; }
+sources=$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
+
+# Who may include whom.
+for f in $(ls omp/*.c omp/*.h cuda/*.c cuda/*.cu cuda/*.cuh src/format_*.c); do
+    grep -n '#include "' "$f" | grep -v -E '"(spmv_kernel.h|kernels.def|omp.h|ell.h|device.cuh|ell.cuh)"' &&
+        breach "$f: kernels, formats and backends include spmv_kernel.h and their folder's helpers only"
+done
+grep -ln 'cuda_runtime\|cuda\.h\|cusparse' src/*.c src/*.h include/*.h && breach "src/ and include/ know nothing of CUDA"
+for f in $(make -s print-app); do
+    grep -n '"internal.h"' "$f" && breach "$f: the program is a client of spmv.h, it may not include internal.h"
+done
+
+# A kernel or format file and its line in the table come together.
+for folder in omp cuda; do
+    for f in $(ls $folder/*.c $folder/*.cu 2>/dev/null | grep -v -E '/(backend|absent)\.'); do
+        name=$(basename "${f%.*}")
+        grep -q "^KERNEL($name)" $folder/kernels.def || breach "$f has no line KERNEL($name) in $folder/kernels.def"
+        labels='Source Reads Writes Work Cost Weak Repeats Params'
+        found=$(sed -n '1,/\*\//s/^ \* \([A-Z][a-z]*\) .*/\1/p' "$f" | grep -E "^($(echo $labels | tr ' ' '|'))\$" | tr '\n' ' ')
+        [ "$found" = "$labels " ] || breach "$f: the opening comment has '$found', must have '$labels' in this order"
+        head -n 1 "$f" | grep -q "^/\* $name: " || breach "$f: the first line must begin '/* $name: '"
+    done
+done
+for f in src/format_*.c; do
+    name=$(basename "${f%.c}" | sed s/format_//)
+    grep -q "^FORMAT($name)" src/formats.def || breach "$f has no line FORMAT($name) in src/formats.def"
+done
+
+# Shape.
+[ "$(wc -l < Makefile)" -le 200 ] || breach "Makefile: over 200 lines"
+[ "$(wc -l < include/spmv_kernel.h)" -le 220 ] || breach "include/spmv_kernel.h: over 220 lines"
+[ "$(wc -l < src/main.c)" -le 40 ] || breach "src/main.c: over 40 lines"
+grep -n '__CUDACC__' $sources | grep -v '^src/main.c:' && breach "__CUDACC__ belongs to main.c alone"
+grep -nE '.{121,}' $sources && breach "lines over 120 columns"
+grep -nP '\t' $sources && breach "tabs in C sources"
+grep -nE ' +$' $sources test/*.sh && breach "blanks at the end of a line"
+grep -nE '\b(sprintf|strcpy|strcat|gets|atof|popen|system)\(' $(echo "$sources" | grep -v ^test/) && breach "unsafe or locale-bound calls"
+if clang-format --version >/dev/null 2>&1; then
+    clang-format --dry-run -Werror $(echo "$sources" | grep -E '\.(c|h)$') 2>&1 | grep -E 'error|warning' | head -n 20 | grep . &&
+        breach "make format"
+else
+    echo "lint: clang-format is not installed: formatting unchecked"
+fi
+if command -v cppcheck >/dev/null; then
+    cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability -Iinclude -Isrc \
+        --suppress=missingIncludeSystem --suppress=unknownMacro -D_GNU_SOURCE -DHAVE_JANSSON src omp || breach "cppcheck"
+else
+    echo "lint: cppcheck is not installed: unchecked"
+fi
+[ $broken = 0 ] && echo "lint: clean"
+exit $broken

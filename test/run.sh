@@ -1,0 +1,69 @@
+#!/bin/sh
+# run.sh BUILD [unit|cli|python]: runs the tests of a build folder and ends with the counts of all of them.
+# UPDATE=1 rewrites what the command-line tests expect.
+set -u
+build=$1 part=${2:-all}
+root=$(cd "$(dirname "$0")/.." && pwd)
+passed=0 failed=0 skipped=0
+work=$(mktemp -d) || exit 73
+trap 'rm -rf "$work"' EXIT
+
+count() { passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3)); }
+number() { sed -n "$1" "$2" | awk '{n += $1} END {print n + 0}'; }
+
+# A cmocka program: its own counts; one that dies before it counts is a failure.
+unit() {
+    "$1" >"$work/log" 2>&1; code=$?
+    cat "$work/log"
+    ok=$(number 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$work/log")
+    bad=$(number 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' "$work/log")
+    skip=$(number 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$work/log")
+    if [ $code != 0 ] && [ "$bad" = 0 ]; then bad=1; echo "$1: exit $code"; fi
+    count "$ok" "$bad" "$skip"
+}
+
+# A command line: NAME.sh beside NAME.out, NAME.err and NAME.exit, run in an empty folder.
+cli() {
+    base=${1%.sh} name=$(basename "${1%.sh}")
+    if [ "$build" = "${build#*cuda}" ] || ! grep -q '^# omp only' "$1"; then :; else count 0 0 1; return; fi
+    rm -rf "$work/cwd" && mkdir "$work/cwd"
+    (cd "$work/cwd" && SPMV="$root/$build/spmv" DATA="$root/test/data" CLI="$root/test/cli" sh "$1" </dev/null) \
+        >"$work/out" 2>"$work/err"
+    echo $? >"$work/exit"
+    if [ -n "${UPDATE:-}" ]; then
+        for k in out err exit; do cp "$work/$k" "$base.$k"; done
+    fi
+    if cmp -s "$work/out" "$base.out" && cmp -s "$work/err" "$base.err" && cmp -s "$work/exit" "$base.exit"; then
+        count 1 0 0
+        echo "ok   cli/$name"
+    else
+        count 0 1 0
+        echo "FAIL cli/$name"
+        for k in out err exit; do diff -u "$base.$k" "$work/$k" | sed 's/^/     /'; done
+    fi
+}
+
+# unittest says "Ran N tests" and "FAILED (failures=F, errors=E)", "OK (skipped=S)".
+python() {
+    SPMV="$root/$build/spmv" "$PYTHON" "$1" >"$work/log" 2>&1; code=$?
+    tail -n 40 "$work/log"
+    ran=$(number 's/^Ran \([0-9]*\) test.*/\1/p' "$work/log")
+    skip=$(number 's/.*skipped=\([0-9]*\).*/\1/p' "$work/log")
+    bad=$(grep -cE '^(FAIL|ERROR): ' "$work/log")
+    if [ $code != 0 ] && [ "$bad" = 0 ]; then bad=1 ran=$((ran + 1)); fi
+    count $((ran - bad - skip)) "$bad" "$skip"
+}
+
+cd "$root" || exit 66
+if [ $part = all ] || [ $part = unit ]; then
+    for t in "$build"/test/test_*; do [ -x "$t" ] && [ ! -d "$t" ] && unit "$t"; done
+fi
+if [ $part = all ] || [ $part = cli ]; then
+    for t in "$root"/test/cli/*.sh; do cli "$t"; done
+fi
+if [ $part = all ] || [ $part = python ]; then
+    PYTHON=${PYTHON:-python3}
+    for t in test/test_*.py; do python "$t"; done
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
