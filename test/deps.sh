@@ -4,6 +4,7 @@ set -eu
 # what it is for | Debian, Ubuntu | Fedora
 packages='compiler and make            | gcc           | gcc
 compiler and make            | make          | make
+C library headers            | libc6-dev     | glibc-devel
 finds the libraries          | pkg-config    | pkgconf-pkg-config
 reads .gz .xz .zst .bz2 .tar | libarchive-dev | libarchive-devel
 writes logs (JSON)           | libjansson-dev | jansson-devel

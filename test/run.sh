@@ -62,7 +62,8 @@ if [ $part = all ] || [ $part = cli ]; then
     for t in "$root"/test/cli/*.sh; do cli "$t"; done
 fi
 if [ $part = all ] || [ $part = python ]; then
-    PYTHON=${PYTHON:-python3}
+    # The first Python that has SciPy, which may be the distribution's and not the first in PATH.
+    for p in "${PYTHON:-python3}" /usr/bin/python3; do "$p" -c 'import scipy' 2>/dev/null && PYTHON=$p && break; done
     for t in test/test_*.py; do python "$t"; done
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
