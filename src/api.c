@@ -65,17 +65,21 @@ static spmv_status new_matrix(spmv_ctx *ctx, spmv_mat **out) {
     return SPMV_OK;
 }
 
-/* The hub costs 8 bytes a row whatever the entries: a file of one line may promise 2^31 rows. */
-static spmv_status check_rows_fit(spmv_ctx *ctx, int64_t rows) {
-    double need = 8.0 * (double)rows, limit = 0.8 * (double)spmv_omp.free_bytes(NULL);
+/* Asked before it is allocated: Linux grants memory it does not have and kills who touches it. The hub costs 16 bytes
+ * a row while it is sorted, whatever the entries: a file of one line may promise 2^31 rows. */
+static spmv_status check_hub_fits(spmv_ctx *ctx, const spmv_coo *coo) {
+    int copies = coo->symmetry == SPMV_GENERAL ? 1 : 2;
+    double need = 16.0 * (double)coo->rows + 12.0 * copies * (double)coo->nnz;
+    double limit = 0.9 * (double)spmv_omp.free_bytes(NULL);
     if (need <= limit) return SPMV_OK;
-    return spmv_fail(ctx, SPMV_E_NOMEM, "%lld rows need %.1f GB of row pointers, limit %.1f GB", (long long)rows,
-                     1e-9 * need, 1e-9 * limit);
+    return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: compressed rows of %lld x %lld with %lld entries need %.1f GB, "
+                     "%.1f GB are free", (long long)coo->rows, (long long)coo->cols, (long long)coo->nnz, 1e-9 * need,
+                     1e-9 * limit);
 }
 
 static spmv_status finish_matrix(spmv_mat *mat) {
     double start = spmv_now();
-    TRY(check_rows_fit(mat->ctx, mat->coo.rows));
+    TRY(check_hub_fits(mat->ctx, &mat->coo));
     TRY(spmv_rows_build(mat->ctx, &mat->coo, mat->ctx->threads, &mat->hub, &mat->stats));
     mat->stats.build_s = spmv_now() - start;
     mat->stats.field = mat->coo.field;

@@ -1,10 +1,10 @@
 /* archive.c: the text of compressed files (.gz .xz .zst .bz2), and of one entry of a tar archive, compressed or not.
  *
- * libarchive decompresses while the caller reads; nothing is stored. It is used twice, one reader feeding the other: the
- * outer one decompresses, the inner one takes tar archives apart. Between them the decompressed bytes pass here, because
- * libarchive does not compare a .gz file's checksum (3.6), and a flipped bit can be just another digit.
- * A tar archive is chosen from by its entries' names alone: when the entry that bears the archive's name has not come
- * first, the others have been skipped, and when there is none the archive is read a second time up to its only .mtx. */
+ * libarchive decompresses while the caller reads; nothing is stored. It is used twice, one reader feeding the other:
+ * the outer one decompresses, the inner one takes tar archives apart. Between them the decompressed bytes pass here,
+ * because libarchive does not compare a .gz file's checksum (3.6), and a flipped bit can be just another digit. A tar
+ * archive is chosen from by its entries' names alone: when the entry that bears the archive's name has not come first,
+ * the others have been skipped, and when there is none the archive is read a second time up to its only .mtx. */
 #define _GNU_SOURCE 1 /* memmem */
 #include "internal.h"
 #include <errno.h>
@@ -16,8 +16,8 @@ bool spmv_is_archive(const unsigned char *head, size_t nhead) {
     static const struct {
         size_t offset, length;
         const char *bytes;
-    } magic[] = {{0, 2, "\x1f\x8b"},         {0, 6, "\xfd\x37zXZ"}, {0, 4, "\x28\xb5\x2f\xfd"},
-                 {0, 3, "BZh"},              {257, 5, "ustar"}};
+    } magic[] = {
+        {0, 2, "\x1f\x8b"}, {0, 6, "\xfd\x37zXZ"}, {0, 4, "\x28\xb5\x2f\xfd"}, {0, 3, "BZh"}, {257, 5, "ustar"}};
     for (size_t k = 0; k < sizeof magic / sizeof *magic; k++)
         if (nhead >= magic[k].offset + magic[k].length &&
             memcmp(head + magic[k].offset, magic[k].bytes, magic[k].length) == 0)
@@ -36,14 +36,14 @@ struct spmv_archive {
     struct archive *outer, *inner;
     const unsigned char *head; /* read from fd already; NULL once it has been handed on */
     size_t nhead;
-    bool empty, ended;         /* there is no text at all; it has been read */
+    bool empty, ended; /* there is no text at all; it has been read */
 
-    bool gzip;                 /* the outermost and only compression; then: */
-    bool members;              /* there may be several parts with a checksum each, which cannot be told apart here */
-    unsigned char last[8];     /* bytes read from fd: checksum and size if no more follow */
-    uint32_t checksum, size;   /* of the decompressed bytes, the size modulo 2^32 */
-    uint32_t table[8][256];    /* to compute the checksum eight bytes at a time */
-    const char *why;           /* what is wrong besides what libarchive says */
+    bool gzip;               /* the outermost and only compression; then: */
+    bool members;            /* there may be several parts with a checksum each, which cannot be told apart here */
+    unsigned char last[8];   /* bytes read from fd: checksum and size if no more follow */
+    uint32_t checksum, size; /* of the decompressed bytes, the size modulo 2^32 */
+    uint32_t table[8][256];  /* to compute the checksum eight bytes at a time */
+    const char *why;         /* what is wrong besides what libarchive says */
     char error[256];
     unsigned char bytes[SPMV_MAGIC_BYTES + (64 << 10)];
 };
@@ -128,7 +128,8 @@ static bool is_sound(spmv_archive *a) {
     uint32_t checksum, size;
     memcpy(&checksum, a->last, sizeof checksum); /* both little-endian */
     memcpy(&size, a->last + 4, sizeof size);
-    if (!a->gzip || a->members || (checksum == 0 && size == 0) || (checksum == a->checksum && size == a->size)) return true;
+    if (!a->gzip || a->members || (checksum == 0 && size == 0) || (checksum == a->checksum && size == a->size))
+        return true;
     a->why = "wrong checksum";
     return false;
 }
@@ -157,7 +158,8 @@ static spmv_status start(spmv_archive *a) {
     if (archive_filter_count(a->outer) != 2) a->gzip = false; /* the filter itself, and the file */
     if (code < ARCHIVE_WARN)
         a->why = archive_error_string(a->outer);
-    else if (archive_read_open(a->inner, a, NULL, feed_inner, NULL) == ARCHIVE_OK) return SPMV_OK;
+    else if (archive_read_open(a->inner, a, NULL, feed_inner, NULL) == ARCHIVE_OK)
+        return SPMV_OK;
     return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: %s", a->path, spmv_archive_error(a));
 }
 
@@ -219,11 +221,13 @@ static spmv_status choose_entry(spmv_archive *a, struct archive_entry *entry) {
         TRY(next_entry(a, &entry, &found));
     }
     if (matrices != 1)
-        return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: found %s%s in the archive, expected '%.*s.mtx' or a single .mtx file",
-                         a->path, matrices ? list : "no .mtx file", matrices > 8 ? ", ..." : "", (int)stem, own);
+        return spmv_fail(a->ctx, SPMV_E_FORMAT,
+                         "%s: found %s%s in the archive, expected '%.*s.mtx' or a single .mtx file", a->path,
+                         matrices ? list : "no .mtx file", matrices > 8 ? ", ..." : "", (int)stem, own);
     if (lseek(a->fd, 0, SEEK_SET) != 0)
-        return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: found %s in the archive, expected '%.*s.mtx': a pipe cannot be read "
-                                                "a second time",
+        return spmv_fail(a->ctx, SPMV_E_FORMAT,
+                         "%s: found %s in the archive, expected '%.*s.mtx': a pipe cannot be read "
+                         "a second time",
                          a->path, list, (int)stem, own);
     TRY(start(a));
     do TRY(next_entry(a, &entry, &found));
@@ -286,8 +290,9 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
                               spmv_archive **out) {
     (void)fd, (void)head, (void)nhead;
     *out = NULL;
-    return spmv_fail(ctx, SPMV_E_FEATURE, "%s: compressed input is not built in: install libarchive-dev (Debian) or "
-                                          "libarchive-devel (Fedora), then make again",
+    return spmv_fail(ctx, SPMV_E_FEATURE,
+                     "%s: compressed input is not built in: install libarchive-dev (Debian) or "
+                     "libarchive-devel (Fedora), then make again",
                      path);
 }
 

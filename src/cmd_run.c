@@ -268,6 +268,7 @@ static int run_matrix(session *run, const char *source, bool built_in) {
     in.cols = stats.cols;
     if (run->o->write_file && spmv_mat_save(mat, run->o->write_file) != SPMV_OK)
         code = complain(SPMV_E_WRITE, spmv_ctx_error(run->ctx));
+    if (!code) code = check_room(&in);
     if (!code) code = load_x(run, &in);
     if (!code) code = run_cells(run, mat, &in, name, base_name(source));
     inputs_free(&in);

@@ -14,6 +14,18 @@ static void *in_precision(const double *v, int64_t n, spmv_precision precision) 
     return out;
 }
 
+int check_room(const inputs *in) {
+    enum { X_COPIES = 4, Y_COPIES = 4, ORACLE_ROW = sizeof(long double) + sizeof(double) + sizeof(int32_t) };
+    double need = (double)in->cols * X_COPIES * sizeof(double);
+    need += (double)in->rows * (Y_COPIES * sizeof(double) + ORACLE_ROW);
+    double limit = 0.9 * (double)spmv_omp.free_bytes(NULL);
+    if (need <= limit) return 0;
+    char what[256];
+    snprintf(what, sizeof what, "out of memory: x, y and the reference of %lld x %lld need %.1f GB, %.1f GB are free",
+             (long long)in->rows, (long long)in->cols, 1e-9 * need, 1e-9 * limit);
+    return complain(SPMV_E_NOMEM, what);
+}
+
 int load_x(session *r, inputs *in) {
     if (!r->o->x_file) {
         in->x = malloc((size_t)(in->cols ? in->cols : 1) * sizeof *in->x);

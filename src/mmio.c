@@ -26,11 +26,12 @@
 #include <unistd.h>
 
 enum {
-    BLOCK = 256 << 10,       /* text and entries of a block stay in a second-level cache */
-    LONGEST_LINE = 1 << 20,  /* of lines that run over a block's end; the format asks for at most 1024 */
+    BLOCK = 256 << 10,      /* text and entries of a block stay in a second-level cache */
+    LONGEST_LINE = 1 << 20, /* of lines that run over a block's end; the format asks for at most 1024 */
     TEXT_BYTES = BLOCK + LONGEST_LINE,
-    LOOK_AHEAD = 512,        /* read behind a block to see, nearly always, the end of its last line */
-    FIRST_CAPACITY = 1 << 20 /* entries to make room for before a stream, which may lie about its size, has shown any */
+    LOOK_AHEAD = 512,         /* read behind a block to see, nearly always, the end of its last line */
+    FIRST_CAPACITY = 1 << 20, /* entries to make room for while a stream may lie about how many it has */
+    USUAL_RATIO = 64          /* compression up to which an announced number of entries is believed at once */
 };
 #define BANNER "'%%MatrixMarket matrix coordinate real general'" /* an example for messages */
 
@@ -39,13 +40,13 @@ typedef struct worker { /* one thread's block */
     int32_t *row, *col; /* [reader.block_entries], from 0; unused in array files */
     double *values;     /* [reader.block_entries]; unused in pattern files */
 
-    int64_t index;            /* of the block, in the order of the file */
-    const char *begin, *end;  /* its lines; zeros follow in text */
-    const char *filled;       /* end of the text read from a stream */
-    bool endless;             /* the line at end does not end within LONGEST_LINE */
-    int64_t count, lines;     /* entries and lines found */
-    spmv_status status;       /* of the first error, with its text */
-    bool located;             /* it stands in line number `lines` of the block; else it concerns the whole file */
+    int64_t index;           /* of the block, in the order of the file */
+    const char *begin, *end; /* its lines; zeros follow in text */
+    const char *filled;      /* end of the text read from a stream */
+    bool endless;            /* the line at end does not end within LONGEST_LINE */
+    int64_t count, lines;    /* entries and lines found */
+    spmv_status status;      /* of the first error, with its text */
+    bool located;            /* it stands in line number `lines` of the block; else it concerns the whole file */
     char error[512];
 } worker;
 
@@ -53,7 +54,8 @@ typedef struct reader {
     spmv_ctx *ctx;
     const char *path;
     int fd;
-    int64_t bytes; /* of a plain regular file; -1: a stream */
+    int64_t bytes;  /* of a plain regular file; -1: a stream */
+    int64_t packed; /* bytes of a regular file, compressed or not; else 0 */
     spmv_archive *archive;
     unsigned char head[SPMV_MAGIC_BYTES]; /* read to recognise the file; head_used of them were handed on */
     size_t nhead, head_used;
@@ -63,12 +65,13 @@ typedef struct reader {
     spmv_field field;
     spmv_symmetry symmetry;
     int64_t rows, cols, entries, size_line;
+    int64_t shortest; /* bytes of a line */
     size_t block_entries;
 
-    pthread_mutex_t source;        /* guards the next five */
-    char *carry;                   /* [TEXT_BYTES] text read and not yet handed out; begins a line */
+    pthread_mutex_t source; /* guards the next five */
+    char *carry;            /* [TEXT_BYTES] text read and not yet handed out; begins a line */
     size_t ncarry;
-    int64_t bytes_read;            /* from the stream, or to find the entries of a plain file */
+    int64_t bytes_read; /* from the stream, or to find the entries of a plain file */
     int64_t first_byte, next_block;
     bool ended;
 
@@ -183,8 +186,7 @@ static spmv_status read_value(const reader *r, worker *w, word text, double *out
     const char *stop = spmv_scan_double(&r->powers, text.text, out);
     if (r->field == SPMV_INTEGER_FIELD && !scan_integer(text, &integer))
         return refuse(w, "found %s as the value, expected an integer", quote(text).text);
-    if (stop != text.text + text.length)
-        return refuse(w, "found %s as the value, expected a number", quote(text).text);
+    if (stop != text.text + text.length) return refuse(w, "found %s as the value, expected a number", quote(text).text);
     return SPMV_OK;
 }
 
@@ -531,12 +533,13 @@ static spmv_status read_size(reader *r, worker *w, const char *line, const char 
 
     /* The shortest lines are "1 1 0\n", "1 1\n" and "1\n", the last one without its end: this bounds what a file can
      * hold before anything is allocated for it. */
-    int64_t shortest = !r->coordinate ? 2 : r->field == SPMV_PATTERN_FIELD ? 4 : 6;
-    if (r->bytes >= 0 && r->entries > (bytes_left + 1) / shortest)
-        return refuse(w, "found a size of %" PRId64 " entries, expected at most %" PRId64 " in the %" PRId64
-                         " bytes that follow: is the file cut short?",
-                      r->entries, (bytes_left + 1) / shortest, bytes_left);
-    r->block_entries = (size_t)(BLOCK / shortest + 2);
+    r->shortest = !r->coordinate ? 2 : r->field == SPMV_PATTERN_FIELD ? 4 : 6;
+    if (r->bytes >= 0 && r->entries > (bytes_left + 1) / r->shortest)
+        return refuse(w,
+                      "found a size of %" PRId64 " entries, expected at most %" PRId64 " in the %" PRId64
+                      " bytes that follow: is the file cut short?",
+                      r->entries, (bytes_left + 1) / r->shortest, bytes_left);
+    r->block_entries = (size_t)(BLOCK / r->shortest + 2);
     return SPMV_OK;
 }
 
@@ -554,8 +557,7 @@ static spmv_status read_header(reader *r, worker *w) {
             r->lines++;
             return refuse(w, "found an empty file, expected %s or the like", BANNER);
         }
-        if (w->begin == w->end)
-            return refuse(w, "found the end of the file, expected a line with the matrix's size");
+        if (w->begin == w->end) return refuse(w, "found the end of the file, expected a line with the matrix's size");
         for (const char *line = w->begin; line < w->end;) {
             const char *end = end_of_line(line, w->end), *next = end < w->end ? end + 1 : end;
             word first;
@@ -577,7 +579,7 @@ static spmv_status read_header(reader *r, worker *w) {
 
 /* ---- putting blocks together ----------------------------------------------------------------------------- */
 
-/* Room for needed entries, within those announced: a stream's announcement is believed only as entries come. */
+/* Makes room for needed entries, doubling up to those announced. */
 static spmv_status reserve(reader *r, int64_t needed) {
     spmv_coo *coo = &r->coo, larger = *coo;
     if (needed <= r->capacity) return SPMV_OK;
@@ -631,8 +633,7 @@ static void copy_entries(reader *r, const worker *w, int64_t first) {
 
 /* The text of the reader's failure, from the worker that met it. */
 static spmv_status report(reader *r, const worker *w) {
-    if (w->located)
-        return spmv_fail(r->ctx, w->status, "%s:%" PRId64 ": %s", r->path, r->lines, w->error);
+    if (w->located) return spmv_fail(r->ctx, w->status, "%s:%" PRId64 ": %s", r->path, r->lines, w->error);
     return spmv_fail(r->ctx, w->status, "%s: %s", r->path, w->error);
 }
 
@@ -699,8 +700,7 @@ static spmv_status open_source(reader *r) {
     struct stat facts;
     r->bytes = -1;
     r->fd = open(r->path, O_RDONLY | O_CLOEXEC);
-    if (r->fd < 0 || fstat(r->fd, &facts) != 0)
-        return spmv_fail(r->ctx, SPMV_E_IO, "%s: %s", r->path, strerror(errno));
+    if (r->fd < 0 || fstat(r->fd, &facts) != 0) return spmv_fail(r->ctx, SPMV_E_IO, "%s: %s", r->path, strerror(errno));
     if (S_ISDIR(facts.st_mode))
         return spmv_fail(r->ctx, SPMV_E_FORMAT, "%s: found a directory, expected a Matrix Market file", r->path);
     while (r->nhead < sizeof r->head) {
@@ -710,9 +710,10 @@ static spmv_status open_source(reader *r) {
         if (got == 0) break;
         r->nhead += (size_t)got;
     }
+    if (S_ISREG(facts.st_mode)) r->packed = facts.st_size;
     if (spmv_is_archive(r->head, r->nhead))
         return spmv_archive_open(r->ctx, r->path, r->fd, r->head, r->nhead, &r->archive);
-    if (S_ISREG(facts.st_mode) && facts.st_size > 0) r->bytes = facts.st_size; /* those of /proc have 0, and text */
+    if (r->packed > 0) r->bytes = r->packed; /* files of /proc have 0, and text */
     return SPMV_OK;
 }
 
@@ -721,6 +722,7 @@ static spmv_status read_file(reader *r, int threads, spmv_status (*accept)(const
                              spmv_progress progress, void *arg) {
     worker *workers = NULL;
     int64_t blocks;
+    bool plausible; /* the announced number of entries; otherwise it is believed only as entries come */
     if (threads < 1) threads = 1;
     r->fd = -1;
     pthread_mutex_init(&r->source, NULL);
@@ -752,13 +754,15 @@ static spmv_status read_file(reader *r, int threads, spmv_status (*accept)(const
     if (r->status != SPMV_OK) goto done;
     r->coo = (spmv_coo){.rows = r->rows, .cols = r->cols, .symmetry = r->symmetry, .field = r->field};
     r->capacity = -1; /* so that even a matrix without entries has arrays */
-    r->status = reserve(r, r->bytes >= 0 || r->entries < FIRST_CAPACITY ? r->entries : FIRST_CAPACITY);
+    plausible = r->bytes >= 0 || r->entries <= FIRST_CAPACITY || r->entries / USUAL_RATIO <= r->packed / r->shortest;
+    r->status = reserve(r, plausible ? r->entries : FIRST_CAPACITY);
     if (r->status != SPMV_OK) goto done;
 
     read_blocks(r, workers, threads, progress, arg);
     if (r->status == SPMV_OK && r->published < r->entries) {
-        refuse(workers, "found the end of the file after %" PRId64 " entries, expected %" PRId64 " as line %" PRId64
-                        " says", r->published, r->entries, r->size_line);
+        refuse(workers,
+               "found the end of the file after %" PRId64 " entries, expected %" PRId64 " as line %" PRId64 " says",
+               r->published, r->entries, r->size_line);
         r->status = report(r, workers);
     }
     r->coo.nnz = r->published;
@@ -799,8 +803,9 @@ spmv_status spmv_read_matrix_market(spmv_ctx *ctx, const char *path, int threads
 
 static spmv_status accept_vector(const reader *r, worker *w) {
     if (!r->coordinate && r->symmetry == SPMV_GENERAL && (r->rows == 1 || r->cols == 1)) return SPMV_OK;
-    return refuse(w, "found %s of %" PRId64 " rows and %" PRId64 " columns, expected a vector: a general array of one "
-                     "column or one row",
+    return refuse(w,
+                  "found %s of %" PRId64 " rows and %" PRId64 " columns, expected a vector: a general array of one "
+                  "column or one row",
                   r->coordinate ? "a coordinate matrix" : "an array", r->rows, r->cols);
 }
 
@@ -821,9 +826,10 @@ static spmv_status read_raw(spmv_ctx *ctx, const char *path, int64_t *n, double 
     }
     bytes = (size_t)facts.st_size;
     if (!S_ISREG(facts.st_mode) || bytes % sizeof *x) {
-        status = spmv_fail(ctx, SPMV_E_FORMAT, S_ISREG(facts.st_mode)
-                               ? "%s: found %zu bytes, expected doubles: a multiple of 8"
-                               : "%s: found a directory or device, expected a file of doubles", path, bytes);
+        status = spmv_fail(ctx, SPMV_E_FORMAT,
+                           S_ISREG(facts.st_mode) ? "%s: found %zu bytes, expected doubles: a multiple of 8"
+                                                  : "%s: found a directory or device, expected a file of doubles",
+                           path, bytes);
         goto done;
     }
     x = malloc(bytes ? bytes : 1);
@@ -1022,14 +1028,16 @@ spmv_status spmv_write_matrix_market(spmv_ctx *ctx, const char *path, const spmv
     char header[160];
     write_job job = {.A = A, .n = A->nnz, .format = format_entries, .field = fitting_field(A, field)};
     spmv_powers_init(&job.powers);
-    snprintf(header, sizeof header, "%%%%MatrixMarket matrix coordinate %s general\n%" PRId64 " %" PRId64 " %" PRId64 "\n",
-             names[job.field], A->rows, A->cols, A->nnz);
+    snprintf(header, sizeof header,
+             "%%%%MatrixMarket matrix coordinate %s general\n%" PRId64 " %" PRId64 " %" PRId64 "\n", names[job.field],
+             A->rows, A->cols, A->nnz);
     return write_file(ctx, path, header, &job);
 }
 
 spmv_status spmv_write_vector(spmv_ctx *ctx, const char *path, int64_t n, const double *x) {
     char header[100] = "";
-    write_job job = {.x = x, .n = n, .format = is_raw_name(path) ? format_raw : format_vector, .field = SPMV_REAL_FIELD};
+    write_job job = {
+        .x = x, .n = n, .format = is_raw_name(path) ? format_raw : format_vector, .field = SPMV_REAL_FIELD};
     spmv_powers_init(&job.powers);
     if (!is_raw_name(path))
         snprintf(header, sizeof header, "%%%%MatrixMarket matrix array real general\n%" PRId64 " 1\n", n);

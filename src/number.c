@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "spmv_scan_8_digits takes the first character for the lowest");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "spmv_scan_8_digits takes the first character for the lowest");
 _Static_assert(FLT_EVAL_METHOD == 0, "the exact cases need double arithmetic without excess precision");
 
 __extension__ typedef unsigned __int128 uint128;
@@ -32,9 +33,9 @@ static void leading_bits(const uint32_t limb[LIMBS], uint64_t bits[2]) {
     }
 }
 
-/* Positive powers by multiplying, cut off. Negative ones by dividing 2^1151 again and again: nested floors are the floor
- * of the whole quotient, so its leading bits are exact. The proof of the method wants reciprocals down to 5^-27 rounded
- * up, the smaller ones cut off. */
+/* Positive powers by multiplying, cut off. Negative ones by dividing 2^1151 again and again: nested floors are the
+ * floor of the whole quotient, so its leading bits are exact. The proof of the method wants reciprocals down to 5^-27
+ * rounded up, the smaller ones cut off. */
 void spmv_powers_init(spmv_powers *powers) {
     uint32_t limb[LIMBS] = {1};
     for (int q = 0; q <= SPMV_MAX_Q; q++) {
@@ -77,7 +78,8 @@ static bool round_product(const spmv_powers *powers, uint64_t w, int64_t q, doub
     w <<= leading_zeros;
     uint128 product = (uint128)w * five[0];
     uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
-    /* 53 bits, one for rounding and a leading zero leave 9: if all are set, the lower half of 5^q may carry into them. */
+    /* 53 bits, one for rounding and a leading zero leave 9: if all are set, the lower half of 5^q may carry into them.
+     */
     if ((high & 0x1ff) == 0x1ff) {
         low += (uint64_t)((uint128)w * five[1] >> 64);
         high += low < (uint64_t)product;
@@ -109,9 +111,9 @@ static bool round_product(const spmv_powers *powers, uint64_t w, int64_t q, doub
     return true;
 }
 
-/* The digits from text on, with or without a point, times 10^exponent. A double's neighbours differ, and their midpoints
- * end, within 768 significant digits: more are replaced by one that says whether they were all zero. Without a point in
- * it, the text means the same to strtod in every locale. */
+/* The digits from text on, with or without a point, times 10^exponent. A double's neighbours differ, and their
+ * midpoints end, within 768 significant digits: more are replaced by one that says whether they were all zero. Without
+ * a point in it, the text means the same to strtod in every locale. */
 static double round_long(const char *text, int64_t exponent) {
     enum { KEPT = 800 };
     char digits[KEPT + 32];

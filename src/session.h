@@ -55,6 +55,7 @@ int choose_cells(session *s);
 /* ---- inputs.c ------------------------------------------------------------------------------------------ */
 
 /* Each returns an exit code, having said what is wrong. */
+int check_room(const inputs *in); /* for the vectors of in->rows x in->cols, before they are allocated */
 int load_x(session *s, inputs *in);
 int make_precision(session *s, const spmv_mat *mat, inputs *in, spmv_precision precision);
 void inputs_free(inputs *in);

@@ -78,7 +78,8 @@ class Identity(NamedTuple):
 
 class Unit(NamedTuple):
     """One record, or after merging one configuration; runs counts what the times come from. Times
-    are None unless status is ok."""
+    are None unless status is ok. noisy: a run stopped before its noise limit was met; cached: the
+    data fit in the last-level cache, so that the rate says little about memory."""
     identity: Identity
     alias: str
     status: str
@@ -87,6 +88,8 @@ class Unit(NamedTuple):
     q1_s: Optional[float]
     q3_s: Optional[float]
     runs: int
+    noisy: bool
+    cached: bool
 
 
 class Cell(NamedTuple):
@@ -313,9 +316,12 @@ def settings_of(record):
 
 
 def unit_of(record):
-    """The Unit a usable record describes."""
+    """The Unit a usable record describes.
+
+    Threads are those the run had (omp.threads), not those its kernel took (config.threads, 1 for a
+    serial one): a serial kernel belongs beside the parallel ones of its run."""
     get = record.get
-    threads = get("config.threads") if get("config.threads") is not None else get("omp.threads")
+    threads = get("omp.threads") if get("omp.threads") is not None else get("config.threads")
     system = System(get("host.name"), get("cpu.model"), get("gpu.name"), record["config.backend"],
                     get("config.precision"), threads, get("config.alpha"), get("config.beta"),
                     get("config.cache"))
@@ -328,8 +334,9 @@ def unit_of(record):
     if status == "ok":
         median = record["timing.median_s"]
         q1, q3 = quartiles_of(record) or (median, median)
+    fill = get("store.llc_ratio")
     return Unit(identity, str(get("config.alias") or ""), status, str(get("reason") or ""),
-                median, q1, q3, 1)
+                median, q1, q3, 1, get("timing.converged") is False, is_number(fill) and fill < 1)
 
 
 def overall_status(statuses):
@@ -351,7 +358,8 @@ def merge_repeats(units):
         times = [statistics.median(column) for column in
                  zip(*((unit.median_s, unit.q1_s, unit.q3_s) for unit in same))]
     return Unit(same[0].identity, max(unit.alias for unit in units), status,
-                min(unit.reason for unit in same), *times, len(same))
+                min(unit.reason for unit in same), *times, len(same),
+                any(unit.noisy for unit in same), any(unit.cached for unit in same))
 
 
 def merge(units):
@@ -560,10 +568,10 @@ def markdown_table(header, alignment, rows):
 
 
 def marked_times(units, best):
-    """{name: time} with the best in bold and those it cannot be told from marked."""
+    """{name: time} with the best in bold, those it cannot be told from and the noisy marked."""
     tied = tied_with(best, units)
-    return {name: f"**{si_time(unit.median_s)}**" if unit is best
-            else si_time(unit.median_s) + (" =" if name in tied else "")
+    return {name: (f"**{si_time(unit.median_s)}**" if unit is best else si_time(unit.median_s))
+            + (" =" if name in tied else "") + (" †" if unit.noisy else "")
             for name, unit in units.items()}
 
 
@@ -603,8 +611,8 @@ def columns_csv(records, fields):
 def best_csv(layout):
     """One row a system and matrix: the best kernel and what it gains over the baseline."""
     header = System._fields + ("matrix", "nnz", "kernel", "alias", "config", "commit", "median_s",
-                               "q1_s", "q3_s", "runs", "gflop_per_s", "tied", "baseline",
-                               "baseline_median_s", "speedup")
+                               "q1_s", "q3_s", "runs", "noisy", "cached", "gflop_per_s",
+                               "tied", "baseline", "baseline_median_s", "speedup")
     rows = []
     for system, matrices in layout.items():
         for matrix, cells in matrices.items():
@@ -613,12 +621,14 @@ def best_csv(layout):
                 continue
             best, base = fastest(units.values()), baseline_of(system, units)
             who = best.identity
+            gain = (None, None, None)
+            if base:
+                gain = base.identity.kernel, base.median_s, base.median_s / best.median_s
             rows.append(system + (
                 matrix.name, matrix.nnz, who.kernel, best.alias, label(who.settings),
                 who.build[BUILD_KEYS.index("build.commit")], best.median_s, best.q1_s, best.q3_s,
-                best.runs, gflop_per_s(best), " ".join(tied_with(best, units)))
-                + ((base.identity.kernel, base.median_s, base.median_s / best.median_s) if base
-                   else (None, None, None)))
+                best.runs, best.noisy, best.cached, gflop_per_s(best),
+                " ".join(tied_with(best, units))) + gain)
     return csv_text(header, rows)
 
 
@@ -654,27 +664,30 @@ def times_row(matrix, cells, kernels, notes):
         shown[kernel] = shown.get(kernel, word) + footnote(notes, cell.note)
     return ([matrix.name, "" if matrix.nnz is None else matrix.nnz]
             + [shown.get(kernel, "") for kernel in kernels]
-            + ([si_time(best.median_s), three_digits(gflop_per_s(best)), best.identity.kernel,
-                best.runs] if best else [""] * 4))
+            + ([si_time(best.median_s),
+                three_digits(gflop_per_s(best)) + (" \\*" if best.cached else ""),
+                best.identity.kernel, best.runs] if best else [""] * 4))
 
 
 def builds_note(units):
     """A warning when one table rests on several builds, else nothing."""
-    commits = {unit.identity.build for unit in units}
-    if len(commits) < 2:
+    builds = {unit.identity.build for unit in units}
+    if len(builds) < 2:
         return ""
-    names = sorted({build[BUILD_KEYS.index("build.commit")] or "unknown" for build in commits})
-    return (f"\nRuns of {len(commits)} builds (commit {', '.join(names)}) are in this table; "
+    names = sorted({str(build[BUILD_KEYS.index("build.commit")] or "unknown")
+                    for build in builds})
+    return (f"\nRuns of {len(builds)} builds (commit {', '.join(names)}) are in this table; "
             "a cell shows the fastest.\n")
 
 
 def times_md(layout, units):
     """The papers' table: matrix by kernel, then the least time, its GFLOP/s and its kernel."""
-    parts = ["# Times\n\nBest median time over all configurations of a kernel. **Bold**: the "
-             "best. `=`: quartile range meets the best's,\nso the two cannot be told apart. —: "
-             "skipped. WRONG: a wrong result, never ranked. Empty: not run. n: runs of\nthe best "
-             "configuration; several runs count as the median of their medians. GFLOP/s: "
-             "2 nnz / time.\n"]
+    parts = ["# Times\n\nBest median time over all configurations of a kernel. **Bold**: the best. "
+             "`=`: quartile range meets the best's,\nso the two cannot be told apart. †: stopped "
+             "before its noise limit was met. —: skipped. WRONG: a wrong\nresult, never ranked. "
+             "Empty: not run. GFLOP/s: 2 nnz / time; \\*: the data fit in the last-level cache.\n"
+             "n: runs of the best configuration; several runs count as the median of their "
+             "medians.\n"]
     for system, matrices in layout.items():
         kernels, notes = kernels_in(matrices), {}
         alias = {unit.identity.kernel: unit.alias for unit in units
@@ -710,17 +723,19 @@ def kernel_rows(matrices):
 
 def speedup_line(system, matrices):
     """Geometric mean of best over baseline, with the n it rests on."""
-    ratios = []
+    ratios, noisy = [], 0
     for cells in matrices.values():
         units = timed_cells(cells)
         base = baseline_of(system, units)
         if base:
-            ratios.append(base.median_s / fastest(units.values()).median_s)
+            best = fastest(units.values())
+            ratios.append(base.median_s / best.median_s)
+            noisy += base.noisy or best.noisy
     if not ratios:
         return f"No speed-up: {BASELINE_ALIAS} was not timed.\n"
     return (f"Best kernel over {BASELINE_ALIAS}: geometric mean "
-            f"{statistics.geometric_mean(ratios):.3f} (n = {len(ratios)}), "
-            f"most {max(ratios):.3f}.\n")
+            f"{statistics.geometric_mean(ratios):.3f} (n = {len(ratios)}"
+            f"{f', {noisy} of them noisy' if noisy else ''}), most {max(ratios):.3f}.\n")
 
 
 def study_line(study, found):
@@ -804,7 +819,7 @@ def study_md(study, found):
     head = (f"# {study.name}: {study.title}\n\n"
             "Configurations that differ in this alone. n: contests the value took part in. Clear "
             "wins: quartile range meets no\nother's. Median ratio: time over the best other "
-            "value's; below 1 the value usually wins. **Bold**, `=`: as in times.md.\n")
+            "value's; below 1 the value usually wins. **Bold**, `=`, †: as in times.md.\n")
     return head + "".join(study_section(study, system, mine)
                           for system, mine in by_system(found).items())
 

@@ -269,6 +269,15 @@ class RankingTest(TablesTest):
         self.assertEqual(self.rows("best.csv")[0]["tied"], "ell_rows")
         self.assertEqual(self.line_of("summary.md", "ell_rows")[1:4], ["0", "0.0 %", "100.0 %"])
 
+    def test_noise_and_cache_are_marked(self):
+        self.make(record(1e-6, timing__converged=False, store={"llc_ratio": 0.5}),
+                  record(3e-6, timing__converged=True, config__kernel="ell_rows"))
+        self.assertEqual(self.line_of("times.md", "alpha")[2:6],
+                         ["**1.00 µs** †", "3.00 µs", "1.00 µs", "2.00 \\*"])
+        row, = self.rows("best.csv")
+        self.assertEqual((row["noisy"], row["cached"]), ("true", "true"))
+        self.assertIn("(n = 1, 1 of them noisy)", self.text("summary.md"))
+
     def test_shares_split_exact_draws(self):
         def on(name, csr, ell):
             return [record(csr, matrix__name=name),
@@ -293,6 +302,13 @@ class RankingTest(TablesTest):
         self.assertAlmostEqual(float(found["node2", "4", "f64"]["speedup"]), 4 / 3)
         self.assertEqual(found["node1", "4", "f64"]["runs"], "1")
         self.assertEqual(self.text("times.md").count("\n## "), 4)
+
+    def test_serial_kernels_stand_beside_parallel_ones(self):
+        self.make(record(1e-6, omp={"threads": 4}),
+                  record(2e-6, omp={"threads": 4}, config__kernel="csr_serial", config__threads=1))
+        row, = self.rows("times.csv")
+        self.assertEqual((row["threads"], row["csr_rows"], row["csr_serial"]),
+                         ("4", "1e-06", "2e-06"))
 
     def test_own_nnz_for_matrices_of_one_name(self):
         self.make(record(1e-6), record(1e-6, matrix__hash="a2", matrix__nnz=3000))

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -295,6 +296,14 @@ static inline spmv_ctx *context_of(int threads) {
     spmv_ctx *ctx = NULL;
     assert_int_equal(spmv_ctx_create(&opts, &ctx), SPMV_OK);
     return ctx;
+}
+
+/* Starts the program anew with threads that sleep while they wait: the tests use more of them than there are cores, and
+ * OpenMP reads its environment only once. What the user has set stands. */
+static inline void wait_without_spinning(char **argv) {
+    if (getenv("OMP_WAIT_POLICY")) return;
+    setenv("OMP_WAIT_POLICY", "passive", 1);
+    execv("/proc/self/exe", argv);
 }
 
 /* Whether the backend is built in and its device opens. With SPMV_REQUIRE_CUDA=1 a GPU that does not open fails. */

@@ -1,0 +1,785 @@
+/* test_faults.c: the check is checked. Planted wrong kernels must be caught by it as the program applies it: once before
+ * the timing and once after (problem_once, problem_time, oracle_check); right ones, whatever their order of summation,
+ * must pass. The faults of the published program are among the planted. */
+#include "testing.h"
+#include <omp.h>
+
+static spmv_ctx *ctx;
+static int run_count; /* products of the planted kernel so far, this one included */
+
+/* ---- kernels, right and wrong: y <- alpha A x + beta y in doubles, over the matrix's compressed rows or entries ---- */
+
+typedef void (*product)(const spmv_mat *mat, double alpha, const double *x, double beta, double *y);
+
+static spmv_csr_view rows_of(const spmv_mat *mat) {
+    spmv_csr_view A;
+    spmv_mat_rows(mat, &A);
+    return A;
+}
+
+static double row_sum(const spmv_csr_view *A, int64_t i, const double *x) {
+    double sum = 0;
+    for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) sum += A->values[k] * x[A->col_idx[k]];
+    return sum;
+}
+
+static void put(double *y, double alpha, double sum, double beta) {
+    *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
+}
+
+static void put_rows(const spmv_mat *mat, int64_t begin, int64_t end, double alpha, const double *x, double beta,
+                     double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = begin; i < end; i++) put(y + i, alpha, row_sum(&A, i, x), beta);
+}
+
+static void right(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    put_rows(mat, 0, rows_of(mat).rows, alpha, x, beta, y);
+}
+
+/* ---- faults: what is not written ---- */
+
+static void write_nothing(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    (void)mat, (void)alpha, (void)x, (void)beta, (void)y;
+}
+
+static void write_zero(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    (void)alpha, (void)x, (void)beta;
+    memset(y, 0, (size_t)rows_of(mat).rows * sizeof *y);
+}
+
+static void skip_last_rows(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    put_rows(mat, 0, rows_of(mat).rows / 32 * 32 - 32, alpha, x, beta, y);
+}
+
+static void skip_last_row(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    put_rows(mat, 0, rows_of(mat).rows - 1, alpha, x, beta, y);
+}
+
+static void skip_first_row(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    put_rows(mat, 1, rows_of(mat).rows, alpha, x, beta, y);
+}
+
+/* A launch of 32 x 8 threads whose rows come from blockIdx.y, of a grid that is 1 high: the published warp kernel. */
+static void take_rows_from_the_wrong_axis(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    enum { ROWS_A_BLOCK = 8 };
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t block_x = 0; block_x * ROWS_A_BLOCK < A.rows; block_x++)
+        for (int64_t thread_y = 0, block_y = 0; thread_y < ROWS_A_BLOCK; thread_y++) {
+            int64_t i = block_y * ROWS_A_BLOCK + thread_y;
+            if (i < A.rows && block_x == 0) put(y + i, alpha, row_sum(&A, i, x), beta);
+        }
+}
+
+static void skip_empty_rows(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++)
+        if (A.row_ptr[i] < A.row_ptr[i + 1]) put(y + i, alpha, row_sum(&A, i, x), beta);
+}
+
+static void stop_writing(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    if (run_count == 1) right(mat, alpha, x, beta, y);
+}
+
+static void stop_writing_one_row(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    int64_t i = rows_of(mat).rows / 2;
+    double before = y[i];
+    right(mat, alpha, x, beta, y);
+    if (run_count > 1) y[i] = before;
+}
+
+/* ---- faults: wrong entries ---- */
+
+static void shift_columns(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) sum += A.values[k] * x[(A.col_idx[k] + 1) % A.cols];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+/* The longest row loses the entry that weighs least. */
+static void drop_one_entry(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    int64_t row = 0;
+    for (int64_t i = 0; i < A.rows; i++)
+        if (A.row_ptr[i + 1] - A.row_ptr[i] > A.row_ptr[row + 1] - A.row_ptr[row]) row = i;
+    double least = INFINITY;
+    for (int64_t k = A.row_ptr[row]; k < A.row_ptr[row + 1]; k++) {
+        double weight = A.values[k] * x[A.col_idx[k]];
+        if (fabs(weight) < fabs(least)) least = weight;
+    }
+    right(mat, alpha, x, beta, y);
+    if (isfinite(least)) y[row] -= alpha * least;
+}
+
+static void drop_entries_beyond_a_warp(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1] && k < A.row_ptr[i] + 32; k++)
+            sum += A.values[k] * x[A.col_idx[k]];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+/* One entry too many: a row that runs into the next. */
+static void run_into_the_next_row(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.nnz && k <= A.row_ptr[i + 1]; k++) sum += A.values[k] * x[A.col_idx[k]];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+static void multiply_transposed(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
+    for (int64_t i = 0; i < A.rows; i++)
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) y[A.col_idx[k]] += alpha * A.values[k] * x[i];
+}
+
+/* The product of the file's entries with mirrored ones times mirror. */
+static void put_entries(const spmv_mat *mat, double mirror, double alpha, const double *x, double beta, double *y) {
+    spmv_coo_view A;
+    spmv_mat_entries(mat, &A);
+    for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
+    for (int64_t k = 0; k < A.nnz; k++) {
+        y[A.row[k]] += alpha * A.values[k] * x[A.col[k]];
+        if (A.row[k] != A.col[k]) y[A.col[k]] += mirror * alpha * A.values[k] * x[A.row[k]];
+    }
+}
+
+static void read_as_general(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    put_entries(mat, 0, alpha, x, beta, y);
+}
+
+static void read_as_symmetric(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    put_entries(mat, 1, alpha, x, beta, y);
+}
+
+static void read_as_skew_symmetric(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    put_entries(mat, -1, alpha, x, beta, y);
+}
+
+static void keep_last_duplicate(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_coo_view A;
+    spmv_mat_entries(mat, &A);
+    double *dense = calloc((size_t)(A.rows * A.cols), sizeof *dense);
+    assert_non_null(dense);
+    for (int64_t k = 0; k < A.nnz; k++) dense[A.row[k] * A.cols + A.col[k]] = A.values[k];
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < A.cols; j++) sum += dense[i * A.cols + j] * x[j];
+        put(y + i, alpha, sum, beta);
+    }
+    free(dense);
+}
+
+static void swap_two_rows(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    int64_t i = rows_of(mat).rows / 2;
+    right(mat, alpha, x, beta, y);
+    double other = y[i];
+    y[i] = y[i + 1], y[i + 1] = other;
+}
+
+/* ---- faults: wrong numbers ---- */
+
+static void sum_in_float(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        float sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) sum += (float)(A.values[k] * x[A.col_idx[k]]);
+        put(y + i, alpha, (double)sum, beta);
+    }
+}
+
+static void round_values(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            sum += (double)(float)A.values[k] * x[A.col_idx[k]];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+static void round_x(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            sum += A.values[k] * (double)(float)x[A.col_idx[k]];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+static void round_result(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    right(mat, alpha, x, beta, y);
+    for (int64_t i = 0; i < rows_of(mat).rows; i++) y[i] = (double)(float)y[i];
+}
+
+static void ignore_alpha(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    (void)alpha;
+    right(mat, 1, x, beta, y);
+}
+
+static void ignore_beta(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    (void)beta;
+    right(mat, alpha, x, 0, y);
+}
+
+static void add_to_y(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    (void)beta;
+    right(mat, alpha, x, 1, y);
+}
+
+static void add_beta_y_twice(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double before = y[i];
+        put(y + i, alpha, row_sum(&A, i, x), beta);
+        if (beta != 0) y[i] += beta * before;
+    }
+}
+
+static void scale_y_by_alpha_too(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    right(mat, alpha, x, alpha * beta, y);
+}
+
+static void read_y_when_beta_is_zero(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) y[i] = alpha * row_sum(&A, i, x) + beta * y[i];
+}
+
+static void put_in_one_row(const spmv_mat *mat, double alpha, const double *x, double beta, double *y, double value) {
+    right(mat, alpha, x, beta, y);
+    y[rows_of(mat).rows * 2 / 3] = value;
+}
+
+static void put_nan(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    put_in_one_row(mat, alpha, x, beta, y, NAN);
+}
+
+static void put_infinity(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    put_in_one_row(mat, alpha, x, beta, y, INFINITY);
+}
+
+static void put_minus_infinity(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    put_in_one_row(mat, alpha, x, beta, y, -INFINITY);
+}
+
+static void negate_last_row(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    right(mat, alpha, x, beta, y);
+    y[rows_of(mat).rows - 1] *= -1;
+}
+
+static void flip_a_low_bit(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    int64_t i = rows_of(mat).rows / 3;
+    right(mat, alpha, x, beta, y);
+    y[i] *= 1 + 0x1p-36;
+}
+
+/* Finite numbers in the place of infinity and NaN, as a fast-math compiler may make of them. */
+static void clamp(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    right(mat, alpha, x, beta, y);
+    for (int64_t i = 0; i < rows_of(mat).rows; i++)
+        if (!isfinite(y[i])) y[i] = 0;
+}
+
+/* ---- faults: threads ---- */
+
+/* Both halves of every row read y before either writes it, so that one half is lost for certain. */
+static void lose_an_update(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
+    for (int64_t i = 0; i < A.rows; i++) {
+        int64_t middle = (A.row_ptr[i] + A.row_ptr[i + 1]) / 2;
+#pragma omp parallel num_threads(2)
+        {
+            int64_t begin = omp_get_thread_num() ? middle : A.row_ptr[i];
+            int64_t end = omp_get_thread_num() ? A.row_ptr[i + 1] : middle;
+            double sum = y[i];
+            for (int64_t k = begin; k < end; k++) sum += alpha * A.values[k] * x[A.col_idx[k]];
+#pragma omp barrier
+#pragma omp atomic write
+            y[i] = sum;
+        }
+    }
+}
+
+/* Partial sums that nobody clears: each product adds to the one before. */
+static void keep_partial_sums(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) put(y + i, alpha, run_count * row_sum(&A, i, x), beta);
+}
+
+/* ---- right kernels, in every order ---- */
+
+static void sum_backwards(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i + 1]; k-- > A.row_ptr[i];) sum += A.values[k] * x[A.col_idx[k]];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+static void sum_fused(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) sum = fma(A.values[k], x[A.col_idx[k]], sum);
+        y[i] = beta == 0 ? alpha * sum : fma(alpha, sum, beta * y[i]);
+    }
+}
+
+static double pairwise(const spmv_csr_view *A, int64_t begin, int64_t end, const double *x) {
+    if (begin == end) return 0;
+    if (begin + 1 == end) return A->values[begin] * x[A->col_idx[begin]];
+    int64_t middle = begin + (end - begin) / 2;
+    return pairwise(A, begin, middle, x) + pairwise(A, middle, end, x);
+}
+
+static void sum_pairwise(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) put(y + i, alpha, pairwise(&A, A.row_ptr[i], A.row_ptr[i + 1], x), beta);
+}
+
+static void sum_in_lanes(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double lane[32] = {0};
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            lane[(k - A.row_ptr[i]) % 32] += A.values[k] * x[A.col_idx[k]];
+        for (int step = 16; step > 0; step /= 2)
+            for (int l = 0; l < step; l++) lane[l] += lane[l + step];
+        put(y + i, alpha, lane[0], beta);
+    }
+}
+
+/* alpha inside the sum, beta y in front of it: as kernels do that add with atomics. */
+static void sum_into_y(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        y[i] = beta == 0 ? 0 : beta * y[i];
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) y[i] += alpha * A.values[k] * x[A.col_idx[k]];
+    }
+}
+
+/* The file's entries one after the other: duplicates apart. */
+static void sum_entries(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_coo_view A;
+    spmv_mat_entries(mat, &A);
+    for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
+    for (int64_t k = 0; k < A.nnz; k++) {
+        double a = A.values ? A.values[k] : 1, sign = A.symmetry == SPMV_SKEW_SYMMETRIC ? -1 : 1;
+        y[A.row[k]] += alpha * (a * x[A.col[k]]);
+        if (A.symmetry != SPMV_GENERAL && A.row[k] != A.col[k]) y[A.col[k]] += alpha * (sign * a * x[A.row[k]]);
+    }
+}
+
+/* As a kernel of f32 does it: everything in float, alpha and beta too. */
+static void compute_in_float(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        float sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) sum += (float)A.values[k] * (float)x[A.col_idx[k]];
+        float scaled = (float)alpha * sum;
+        y[i] = (double)(beta == 0 ? scaled : scaled + (float)beta * (float)y[i]);
+    }
+}
+
+static void compute_in_float_backwards(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        float sum = 0, scaled;
+        for (int64_t k = A.row_ptr[i + 1]; k-- > A.row_ptr[i];)
+            sum = fmaf((float)A.values[k], (float)x[A.col_idx[k]], sum);
+        scaled = (float)alpha * sum;
+        y[i] = (double)(beta == 0 ? scaled : fmaf((float)beta, (float)y[i], scaled));
+    }
+}
+
+/* ---- planting ------------------------------------------------------------------------------------------ */
+
+static product planted;
+
+/* Of an f32 plan the vectors are widened for the product and y is rounded behind it. */
+static spmv_status run_planted(const spmv_plan *plan, double alpha, const void *x, double beta, void *y) {
+    spmv_csr_view A = rows_of(plan->matrix);
+    run_count++;
+    if (plan->variant == SPMV_F64_O32 || plan->variant == SPMV_F64_O64) {
+        planted(plan->matrix, alpha, x, beta, y);
+        return SPMV_OK;
+    }
+    double *wide_x = malloc((size_t)(A.cols + 1) * sizeof *wide_x), *wide_y = malloc((size_t)(A.rows + 1) * sizeof *wide_y);
+    assert_true(wide_x && wide_y);
+    for (int64_t j = 0; j < A.cols; j++) wide_x[j] = number_at(x, SPMV_F32, j);
+    for (int64_t i = 0; i < A.rows; i++) wide_y[i] = number_at(y, SPMV_F32, i);
+    planted(plan->matrix, alpha, wide_x, beta, wide_y);
+    for (int64_t i = 0; i < A.rows; i++) set_number(y, SPMV_F32, i, wide_y[i]);
+    free(wide_x);
+    free(wide_y);
+    return SPMV_OK;
+}
+
+typedef struct experiment { /* a matrix, its vectors and reference in one precision, a scaling */
+    spmv_mat *mat;
+    spmv_precision precision;
+    double alpha, beta;
+    int64_t rows, cols;
+    void *x, *y0;
+    oracle reference;
+} experiment;
+
+/* x: NULL for the program's own random one; y0 is its too. */
+static experiment experiment_on(spmv_mat *mat, const double *x, spmv_precision precision, double alpha, double beta) {
+    spmv_csr_view A = rows_of(mat);
+    experiment t = {.mat = mat, .precision = precision, .alpha = alpha, .beta = beta, .rows = A.rows, .cols = A.cols};
+    double *random_x = random_vector(1, A.cols), *y0 = random_vector(1 + 0x5eed, A.rows);
+    for (int64_t i = 0; beta == 0 && i < A.rows; i++) y0[i] = NAN;
+    t.x = vector_of(x ? x : random_x, A.cols, precision);
+    t.y0 = vector_of(y0, A.rows, precision);
+    t.reference = oracle_of(mat, x ? x : random_x, A.cols, precision);
+    free(random_x);
+    free(y0);
+    return t;
+}
+
+static void experiment_free(experiment *t) {
+    free(t->x);
+    free(t->y0);
+    oracle_free(&t->reference);
+}
+
+typedef enum stage { FIRST = 1, LAST, NEVER } stage; /* which of the program's two checks finds a fault */
+
+static bool passes(const experiment *t, const void *y) {
+    return oracle_check(&t->reference, t->precision, t->alpha, t->beta, t->y0, y).bad_rows == 0;
+}
+
+/* What spmv run does with a kernel: multiply() in cmd_run.c; the timing is left out where it can tell nothing. */
+static stage check_plan(const spmv_plan *plan, const experiment *t, bool timed) {
+    const options quick = {.min_samples = 3, .min_time_s = 0, .max_time_s = 1e-3, .max_noise = 1};
+    problem p = {.plan = plan, .precision = t->precision, .rows = t->rows, .cols = t->cols, .alpha = t->alpha,
+                 .beta = t->beta, .x = t->x, .y0 = t->y0};
+    timing time = {0};
+    void *y = malloc((size_t)(t->rows + 1) * sizeof(double));
+    stage caught = NEVER;
+    assert_non_null(y);
+    assert_int_equal(problem_open(&p), SPMV_OK);
+    assert_int_equal(problem_once(&p, y), SPMV_OK);
+    if (!passes(t, y)) caught = FIRST;
+    if (caught == NEVER && timed) {
+        assert_int_equal(problem_time(&p, &quick, &time, y), SPMV_OK);
+        if (!passes(t, y)) caught = LAST;
+        free(time.sample_s);
+    }
+    problem_close(&p);
+    free(y);
+    return caught;
+}
+
+/* Any kernel will do: the default one. */
+static spmv_plan *plan_for(const experiment *t) {
+    spmv_plan_opts opts = {.size = sizeof opts, .precision = t->precision};
+    spmv_plan *plan = NULL;
+    if (spmv_plan_create(t->mat, &opts, &plan) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+    return plan;
+}
+
+/* An honest kernel goes first, so that its right y is in the memory that malloc hands out again. */
+static stage check_planted(product p, const experiment *t, bool timed) {
+    spmv_plan *plan = plan_for(t);
+    const spmv_kernel *shipped = plan->kernel;
+    spmv_kernel replaced = *shipped;
+    assert_int_equal(check_plan(plan, t, false), NEVER);
+    replaced.run = run_planted;
+    planted = p;
+    run_count = 0;
+    plan->kernel = &replaced;
+    stage caught = check_plan(plan, t, timed);
+    plan->kernel = shipped;
+    spmv_plan_free(plan);
+    return caught;
+}
+
+/* ---- matrices ------------------------------------------------------------------------------------------ */
+
+static spmv_mat *generated(const char *spec) {
+    spmv_mat *mat = NULL;
+    if (spmv_mat_load(ctx, spec, NULL, &mat) != SPMV_OK) fail_msg("%s: %s", spec, spmv_ctx_error(ctx));
+    return mat;
+}
+
+static spmv_mat *matrix_named(const char *name) {
+    if (strncmp(name, "gen:", 4) == 0) return generated(name);
+    entries e = entries_of(fixture_named(name));
+    spmv_mat *mat = matrix_of(ctx, &e);
+    entries_free(&e);
+    return mat;
+}
+
+/* ---- what must be caught ------------------------------------------------------------------------------- */
+
+#define PLAIN "gen:random:2011:9"
+#define MILLION "gen:random:1000000:3"
+#define SKEWED "gen:powerlaw:3000:20:2.1"
+static const double both_ways[][2] = {{1, 0}, {2, -1}};
+enum { ALWAYS = 0, WITH_BETA = 1, WITHOUT_BETA = 2, ONLY_F64 = 4 };
+
+static const struct fault {
+    const char *name;
+    product planted;
+    const char *matrix;
+    stage found;
+    int when; /* where it is a fault at all */
+} faults[] = {
+    {"y untouched", write_nothing, PLAIN, FIRST, ALWAYS},
+    {"y untouched, a million rows", write_nothing, MILLION, FIRST, ALWAYS},
+    {"y zero", write_zero, PLAIN, FIRST, ALWAYS},
+    {"last rows skipped", skip_last_rows, PLAIN, FIRST, ALWAYS},
+    {"last row skipped", skip_last_row, PLAIN, FIRST, ALWAYS},
+    {"first row skipped", skip_first_row, PLAIN, FIRST, ALWAYS},
+    {"rows from the wrong axis of the grid", take_rows_from_the_wrong_axis, PLAIN, FIRST, ALWAYS},
+    {"empty rows skipped", skip_empty_rows, "empty rows", FIRST, ALWAYS},
+    {"writes only the first time", stop_writing, PLAIN, LAST, ALWAYS},
+    {"writes one row only the first time", stop_writing_one_row, PLAIN, LAST, ALWAYS},
+    {"columns shifted by one", shift_columns, PLAIN, FIRST, ALWAYS},
+    {"columns shifted by one, stencil", shift_columns, "gen:poisson2d:40", FIRST, ALWAYS},
+    {"one entry dropped", drop_one_entry, PLAIN, FIRST, ALWAYS},
+    {"one entry dropped in a million rows", drop_one_entry, MILLION, FIRST, ALWAYS},
+    {"one entry dropped of a long row", drop_one_entry, "gen:giantrow:200000:100000", FIRST, ONLY_F64},
+    {"entries beyond the 32nd dropped", drop_entries_beyond_a_warp, SKEWED, FIRST, ALWAYS},
+    {"rows run into the next", run_into_the_next_row, PLAIN, FIRST, ALWAYS},
+    {"transposed", multiply_transposed, "duplicates", FIRST, ALWAYS},
+    {"transposed, skew-symmetric", multiply_transposed, "skew-symmetric", FIRST, ALWAYS},
+    {"symmetric read as general", read_as_general, "symmetric", FIRST, ALWAYS},
+    {"skew-symmetric read as general", read_as_general, "skew-symmetric", FIRST, ALWAYS},
+    {"skew-symmetric read as symmetric", read_as_symmetric, "skew-symmetric", FIRST, ALWAYS},
+    {"symmetric read as skew-symmetric", read_as_skew_symmetric, "symmetric", FIRST, ALWAYS},
+    {"only the last duplicate kept", keep_last_duplicate, "duplicates", FIRST, ALWAYS},
+    {"two rows swapped", swap_two_rows, MILLION, FIRST, ALWAYS},
+    {"summed in float", sum_in_float, PLAIN, FIRST, ONLY_F64},
+    {"summed in float, stencil", sum_in_float, "gen:poisson2d:40", FIRST, ONLY_F64},
+    {"summed in float, long row", sum_in_float, "gen:giantrow:200000:100000", FIRST, ONLY_F64},
+    {"computed in float", compute_in_float, PLAIN, FIRST, ONLY_F64},
+    {"values rounded to float", round_values, PLAIN, FIRST, ONLY_F64},
+    {"x rounded to float", round_x, PLAIN, FIRST, ONLY_F64},
+    {"x rounded to float, stencil", round_x, "gen:poisson2d:40", FIRST, ONLY_F64},
+    {"result rounded to float", round_result, PLAIN, FIRST, ONLY_F64},
+    {"alpha ignored", ignore_alpha, PLAIN, FIRST, WITH_BETA},
+    {"beta ignored", ignore_beta, PLAIN, FIRST, WITH_BETA},
+    {"y added to", add_to_y, PLAIN, FIRST, ALWAYS},
+    {"beta y added twice", add_beta_y_twice, PLAIN, FIRST, WITH_BETA},
+    {"beta y scaled by alpha", scale_y_by_alpha_too, PLAIN, FIRST, WITH_BETA},
+    {"y read with beta = 0", read_y_when_beta_is_zero, PLAIN, FIRST, WITHOUT_BETA},
+    {"NaN in one row", put_nan, MILLION, FIRST, ALWAYS},
+    {"infinity in one row", put_infinity, PLAIN, FIRST, ALWAYS},
+    {"-infinity in one row", put_minus_infinity, PLAIN, FIRST, ALWAYS},
+    {"last row negated", negate_last_row, MILLION, FIRST, ALWAYS},
+    {"a low bit flipped", flip_a_low_bit, PLAIN, FIRST, ONLY_F64},
+    {"an update lost between threads", lose_an_update, PLAIN, FIRST, ALWAYS},
+    {"partial sums kept", keep_partial_sums, PLAIN, LAST, ALWAYS},
+};
+
+static bool is_fault_there(const struct fault *f, spmv_precision precision, double beta) {
+    return !(f->when & WITH_BETA && beta == 0) && !(f->when & WITHOUT_BETA && beta != 0) &&
+           !(f->when & ONLY_F64 && precision == SPMV_F32);
+}
+
+static int try_fault(const struct fault *f, spmv_mat *mat) {
+    int missed = 0;
+    for (int precision = 0; precision < 2; precision++)
+        for (int k = 0; k < COUNT(both_ways); k++) {
+            const double *ab = both_ways[k];
+            if (!is_fault_there(f, (spmv_precision)precision, ab[1])) continue;
+            experiment t = experiment_on(mat, NULL, (spmv_precision)precision, ab[0], ab[1]);
+            stage caught = check_planted(f->planted, &t, f->found == LAST);
+            if (caught != f->found) {
+                print_error("%s, %s, alpha %g, beta %g: %s\n", f->name, precision ? "f32" : "f64", ab[0], ab[1],
+                            caught == NEVER ? "let through" : "found by the other check");
+                missed++;
+            }
+            experiment_free(&t);
+        }
+    return missed;
+}
+
+/* Faults of one matrix follow each other where the matrix is costly to make. */
+static void faults_are_caught(void **state) {
+    (void)state;
+    bool done[COUNT(faults)] = {false};
+    int missed = 0;
+    for (int f = 0; f < COUNT(faults); f++) {
+        if (done[f]) continue;
+        spmv_mat *mat = matrix_named(faults[f].matrix);
+        for (int g = f; g < COUNT(faults); g++)
+            if (strcmp(faults[g].matrix, faults[f].matrix) == 0) missed += try_fault(&faults[g], mat), done[g] = true;
+        spmv_mat_free(mat);
+    }
+    print_message("%d planted faults, %d let through\n", COUNT(faults), missed);
+    assert_int_equal(missed, 0);
+}
+
+/* ---- what must pass ------------------------------------------------------------------------------------ */
+
+static const struct honest {
+    const char *name;
+    product planted;
+    bool only_f32;
+} honest[] = {
+    {"forwards", right, false},
+    {"backwards", sum_backwards, false},
+    {"fused", sum_fused, false},
+    {"pairwise", sum_pairwise, false},
+    {"in 32 lanes", sum_in_lanes, false},
+    {"into y", sum_into_y, false},
+    {"entry by entry", sum_entries, false},
+    {"float", compute_in_float, true},
+    {"float, backwards and fused", compute_in_float_backwards, true},
+};
+
+static const double scalings[][2] = {{1, 0}, {2, -1}, {0, 1}, {1, 1}, {-0.5, 0}, {1 / 3.0, 1e-3}, {1e10, -1e-10}};
+
+static int try_honest(const char *matrix, spmv_mat *mat, const double *x, int nscalings) {
+    int refused = 0;
+    for (int precision = 0; precision < 2; precision++)
+        for (int k = 0; k < nscalings; k++) {
+            experiment t = experiment_on(mat, x, (spmv_precision)precision, scalings[k][0], scalings[k][1]);
+            for (int h = 0; h < COUNT(honest); h++) {
+                if (honest[h].only_f32 && precision == SPMV_F64) continue;
+                if (check_planted(honest[h].planted, &t, false) == NEVER) continue;
+                print_error("%s on %s, %s, alpha %g, beta %g: refused\n", honest[h].name, matrix,
+                            precision ? "f32" : "f64", scalings[k][0], scalings[k][1]);
+                refused++;
+            }
+            experiment_free(&t);
+        }
+    return refused;
+}
+
+static void right_kernels_pass(void **state) {
+    (void)state;
+    static const char *const matrices[] = {"0 x 0",      "7 x 0",        "1 x 1",          "every length", "long tail",
+                                           "symmetric",  "duplicates",   "skew-symmetric", "tiny",         "pattern",
+                                           "cancelling", "explicit zeros"};
+    int refused = 0;
+    for (int m = 0; m < COUNT(matrices); m++) {
+        spmv_mat *mat = matrix_named(matrices[m]);
+        refused += try_honest(matrices[m], mat, NULL, COUNT(scalings));
+        spmv_mat_free(mat);
+    }
+    assert_int_equal(refused, 0);
+}
+
+/* 1e16 + 1 - 1e16: by the order 0, 1 or 2, and each is right. */
+static void cancellation_passes(void **state) {
+    (void)state;
+    spmv_mat *mat = matrix_named("cancelling");
+    double x[31];
+    for (int j = 0; j < 31; j++) x[j] = 1;
+    assert_int_equal(try_honest("cancellation", mat, x, COUNT(scalings)), 0);
+    spmv_mat_free(mat);
+}
+
+static void long_rows_pass(void **state) {
+    (void)state;
+    spmv_mat *mat = generated("gen:dense:2x1000000");
+    double *same = random_vector(1, 1000000);
+    for (int j = 0; j < 1000000; j++) same[j] = fabs(same[j]); /* the error of every addition may have one sign */
+    assert_int_equal(try_honest("rows of a million", mat, same, 2), 0);
+    spmv_mat_free(mat);
+    free(same);
+}
+
+static spmv_mat *diagonal_of(const double *value, int n) {
+    entries e = {.rows = n, .cols = n};
+    for (int i = 0; i < n; i++) add_entry(&e, i, i, value[i]);
+    for (int i = 0; i < n; i++) add_entry(&e, i, (i + 1) % n, value[i]);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    entries_free(&e);
+    return mat;
+}
+
+static void subnormals_pass(void **state) {
+    (void)state;
+    static const double value[] = {5e-324, 2.3e-308, 1e-45, 1.2e-38, 1e-30};
+    static const double x[] = {1e-10, 0.5, 1e-20, 1, 1e-7};
+    spmv_mat *mat = diagonal_of(value, COUNT(value));
+    assert_int_equal(try_honest("subnormals", mat, x, COUNT(scalings)), 0);
+    spmv_mat_free(mat);
+}
+
+/* Finite numbers whose product is not: infinity by IEEE. In f64 only, since such a matrix has no f32. */
+static void overflow_passes(void **state) {
+    (void)state;
+    static const double value[] = {1.7e308, -1.7e308, 1e300, 1};
+    static const double x[] = {1.5, 1.5, 1e10, 3};
+    spmv_mat *mat = diagonal_of(value, COUNT(value));
+    for (int h = 0; h < COUNT(honest); h++) {
+        experiment t = experiment_on(mat, x, SPMV_F64, 2, 0);
+        if (!honest[h].only_f32 && check_planted(honest[h].planted, &t, false) != NEVER) fail_msg("%s", honest[h].name);
+        experiment_free(&t);
+    }
+    spmv_mat_free(mat);
+}
+
+static void infinity_and_nan_are_checked(void **state) {
+    (void)state;
+    static const double value[] = {INFINITY, -INFINITY, NAN, 1, 2};
+    static const double x[] = {1, 0.5, -1, INFINITY, 4};
+    spmv_mat *mat = diagonal_of(value, COUNT(value));
+    assert_int_equal(try_honest("infinity and NaN", mat, x, 2), 0);
+    for (int precision = 0; precision < 2; precision++) {
+        experiment t = experiment_on(mat, x, (spmv_precision)precision, 1, 0);
+        assert_int_equal(check_planted(clamp, &t, false), FIRST);
+        assert_int_equal(check_planted(put_minus_infinity, &t, false), FIRST);
+        experiment_free(&t);
+    }
+    spmv_mat_free(mat);
+}
+
+/* A value near the largest number is finite, and infinity in its place is caught. */
+static void infinity_for_a_large_value_is_caught(void **state) {
+    (void)state;
+    static const double value[] = {1e307, 1e307, 1e307, 1e307};
+    spmv_mat *mat = diagonal_of(value, COUNT(value));
+    experiment t = experiment_on(mat, NULL, SPMV_F64, 1, 0);
+    assert_int_equal(check_planted(put_infinity, &t, false), FIRST);
+    assert_int_equal(check_planted(put_minus_infinity, &t, false), FIRST);
+    assert_int_equal(check_planted(right, &t, false), NEVER);
+    experiment_free(&t);
+    spmv_mat_free(mat);
+}
+
+static int open_context(void **state) {
+    (void)state;
+    ctx = context_of(2);
+    return 0;
+}
+
+static int close_context(void **state) {
+    (void)state;
+    spmv_ctx_free(ctx);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(faults_are_caught),
+        cmocka_unit_test(right_kernels_pass),
+        cmocka_unit_test(cancellation_passes),
+        cmocka_unit_test(long_rows_pass),
+        cmocka_unit_test(subnormals_pass),
+        cmocka_unit_test(overflow_passes),
+        cmocka_unit_test(infinity_and_nan_are_checked),
+        cmocka_unit_test(infinity_for_a_large_value_is_caught),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

@@ -1,0 +1,365 @@
+/* test_formats.c: every format holds exactly the matrix it was made of, in exactly the bytes it forecast. What the
+ * arrays of a format mean, the product with unit vectors tells for any format; for those named here they are read too. */
+#include "testing.h"
+
+static spmv_ctx *ctx;
+
+static spmv_csr_view rows_of(const spmv_mat *mat) {
+    spmv_csr_view A;
+    spmv_mat_rows(mat, &A);
+    return A;
+}
+
+static int compare_positions(const void *a, const void *b) {
+    const int64_t *p = a, *q = b;
+    return (*p > *q) - (*p < *q);
+}
+
+/* ---- back to entries ----------------------------------------------------------------------------------- */
+
+/* The value, true row and column of entry k of a store, or false for padding; k runs over the slots. */
+static bool csr_slot(const spmv_store *store, int64_t k, int64_t *row, int64_t *col, double *value) {
+    const csr *A = (const csr *)store;
+    for (*row = 0; A->row_ptr[*row + 1] <= k;) ++*row;
+    *col = A->col_idx[k];
+    *value = A->values[k];
+    return true;
+}
+
+static bool ell_slot(const spmv_store *store, int64_t k, int64_t *row, int64_t *col, double *value) {
+    const ell *A = (const ell *)store;
+    *row = k / A->width;
+    *col = A->col_idx[k];
+    *value = A->values[k];
+    return k % A->width < A->row_len[*row];
+}
+
+static const struct reader {
+    const char *format;
+    bool (*slot)(const spmv_store *store, int64_t k, int64_t *row, int64_t *col, double *value);
+} readers[] = {{"csr", csr_slot}, {"ell", ell_slot}};
+
+static spmv_store *built(const spmv_format *format, const spmv_mat *mat) {
+    spmv_csr_view A = rows_of(mat);
+    spmv_store *store = NULL;
+    if (format->build(ctx, &A, 3, &store) != SPMV_OK) fail_msg("%s: %s", format->name, spmv_ctx_error(ctx));
+    return store;
+}
+
+/* The entries, one position and value after the other in row order, are those of the matrix. */
+static void assert_same_entries(const struct reader *r, const spmv_store *store, const entries *e) {
+    entries back = {.rows = e->rows, .cols = e->cols};
+    for (int64_t k = 0; k < store->slots; k++) {
+        int64_t row, col;
+        double value;
+        bool is_entry = r->slot(store, k, &row, &col, &value);
+        assert_in_range(row, 0, e->rows - 1);
+        assert_in_range(col, 0, e->cols - 1);
+        if (is_entry) add_entry(&back, row, col, value);
+        if (!is_entry) assert_true(value == 0);
+    }
+    assert_int_equal(back.nnz, e->nnz);
+    int64_t *from = malloc((size_t)(e->nnz + 1) * 2 * sizeof *from), *to = malloc((size_t)(e->nnz + 1) * 2 * sizeof *to);
+    assert_true(from && to);
+    for (int64_t k = 0; k < e->nnz; k++) { /* position and which */
+        from[2 * k] = e->row[k] * e->cols + e->col[k], from[2 * k + 1] = k;
+        to[2 * k] = back.row[k] * e->cols + back.col[k], to[2 * k + 1] = k;
+        if (k) assert_true(to[2 * k] > to[2 * k - 2]); /* in row order, columns ascending */
+    }
+    qsort(from, (size_t)e->nnz, 2 * sizeof *from, compare_positions);
+    for (int64_t k = 0; k < e->nnz; k++) {
+        assert_int_equal(from[2 * k], to[2 * k]);
+        assert_true(e->values[from[2 * k + 1]] == back.values[k]);
+    }
+    free(from);
+    free(to);
+    entries_free(&back);
+}
+
+static void entries_come_back(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        uint64_t random = seed;
+        int64_t rows = 1 + draw_below(&random, 80), cols = 1 + draw_below(&random, 80);
+        entries e = random_matrix(seed, rows, cols, 1 + draw_below(&random, 20));
+        spmv_mat *mat = matrix_of(ctx, &e);
+        for (int f = 0; f < spmv_format_count(); f++)
+            for (int r = 0; r < COUNT(readers); r++) {
+                if (strcmp(readers[r].format, spmv_format_at(f)->name) != 0) continue;
+                spmv_store *store = built(spmv_format_at(f), mat);
+                assert_same_entries(&readers[r], store, &e);
+                spmv_store_free(store);
+            }
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
+/* A e_j is column j, exactly: whatever a format is, its kernels see the matrix's entries and no others. */
+static void assert_columns_come_back(const spmv_kernel_id *id, spmv_mat *mat, spmv_precision precision) {
+    char name[64];
+    spmv_csr_view A = rows_of(mat);
+    spmv_plan *plan = NULL;
+    full_name(id->backend, id->index, name);
+    spmv_plan_opts opts = {.size = sizeof opts, .kernel = name, .precision = precision, .max_bytes = 256 << 20};
+    spmv_status status = spmv_plan_create(mat, &opts, &plan);
+    if (status == SPMV_E_UNSUITABLE || status == SPMV_E_TOOBIG) return;
+    assert_int_equal(status, SPMV_OK);
+    double *dense = calloc((size_t)(A.rows * A.cols), sizeof *dense);
+    size_t x_bytes = (size_t)A.cols * width_of(precision), y_bytes = (size_t)A.rows * width_of(precision);
+    void *x = calloc(1, x_bytes), *y = malloc(y_bytes), *device_x = NULL, *device_y = NULL;
+    assert_true(dense && x && y);
+    for (int64_t i = 0; i < A.rows; i++)
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) dense[i * A.cols + A.col_idx[k]] = A.values[k];
+    assert_int_equal(spmv_plan_alloc(plan, x_bytes, &device_x), SPMV_OK);
+    assert_int_equal(spmv_plan_alloc(plan, y_bytes, &device_y), SPMV_OK);
+    for (int64_t j = 0; j < A.cols; j++) {
+        set_number(x, precision, j, 1);
+        assert_int_equal(spmv_plan_put(plan, device_x, x, x_bytes), SPMV_OK);
+        assert_int_equal(spmv_exec(plan, 1, device_x, 0, device_y), SPMV_OK);
+        assert_int_equal(spmv_plan_get(plan, y, device_y, y_bytes), SPMV_OK);
+        for (int64_t i = 0; i < A.rows; i++) {
+            double expected = dense[i * A.cols + j];
+            if (number_at(y, precision, i) != (precision == SPMV_F64 ? expected : (double)(float)expected))
+                fail_msg("%s: entry %lld, %lld", name, (long long)i, (long long)j);
+        }
+        set_number(x, precision, j, 0);
+    }
+    spmv_plan_release(plan, device_x);
+    spmv_plan_release(plan, device_y);
+    free(dense);
+    free(x);
+    free(y);
+    spmv_plan_free(plan);
+}
+
+static void columns_come_back_through_every_kernel(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        entries e = random_matrix(seed, 53 + (int64_t)seed, 61, 30);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        for (const spmv_backend *const *b = spmv_backends; *b; b++)
+            for (int k = 0; is_usable(ctx, *b) && k < (*b)->nkernels; k++)
+                for (int precision = 0; precision < 2; precision++)
+                    assert_columns_come_back(&(spmv_kernel_id){*b, k}, mat, (spmv_precision)precision);
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
+/* ---- forecasts ----------------------------------------------------------------------------------------- */
+
+/* Of the plan's format and of its kernel's own structures, with the settings that it took. */
+static void assert_forecast(const spmv_plan *plan, const char *kernel, const char *matrix) {
+    spmv_plan_facts facts;
+    spmv_csr_view A = rows_of(plan->matrix);
+    spmv_plan_info(plan, &facts);
+    size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&A, &plan->choice) : 0;
+    size_t arrays = spmv_store_bytes(plan->host);
+    if (scratch < facts.scratch_bytes)
+        fail_msg("%s on '%s': scratch of %zu bytes, forecast %zu", kernel, matrix, facts.scratch_bytes, scratch);
+    assert_int_equal(facts.store_bytes, arrays);
+    assert_in_range(facts.slots, A.nnz, SIZE_MAX);
+}
+
+/* The format's forecast in a variant is found by the budget: exactly so many bytes are enough, one less is not. */
+static void assert_exact_budget(spmv_mat *mat, const char *kernel, const spmv_plan_opts *like, const spmv_plan *plan) {
+    spmv_plan_opts opts = *like;
+    spmv_plan *other = NULL;
+    spmv_csr_view A = rows_of(mat);
+    spmv_plan_facts facts;
+    spmv_plan_info(plan, &facts);
+    size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&A, &plan->choice) : 0;
+    opts.max_bytes = (plan->kernel->traits & SPMV_OWN_COPY ? 0 : facts.store_bytes) + scratch;
+    if (opts.max_bytes < 2) return; /* 0: no limit */
+    spmv_status status = spmv_plan_create(mat, &opts, &other);
+    if (status != SPMV_OK) fail_msg("%s refuses its own size: %s", kernel, spmv_ctx_error(ctx));
+    spmv_plan_free(other);
+    opts.max_bytes--;
+    if (spmv_plan_create(mat, &opts, &other) != SPMV_E_TOOBIG) fail_msg("%s takes a byte more than it may", kernel);
+}
+
+static void forecasts_hold(void **state) {
+    (void)state;
+    int plans = 0;
+    for (int f = 0; f < COUNT(fixtures); f++) {
+        entries e = entries_of(&fixtures[f]);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        for (const spmv_backend *const *b = spmv_backends; *b; b++)
+            for (int k = 0; is_usable(ctx, *b) && k < (*b)->nkernels; k++)
+                for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+                    char name[64];
+                    spmv_plan *plan = NULL;
+                    full_name(*b, k, name);
+                    spmv_plan_opts opts = {.size = sizeof opts, .kernel = name, .offset_bits = variant % 2 ? 64 : 32,
+                                           .precision = variant < 2 ? SPMV_F64 : SPMV_F32, .max_bytes = 256 << 20};
+                    spmv_status status = spmv_plan_create(mat, &opts, &plan);
+                    if (status == SPMV_E_UNSUITABLE || status == SPMV_E_TOOBIG) continue;
+                    assert_int_equal(status, SPMV_OK);
+                    assert_forecast(plan, name, fixtures[f].name);
+                    assert_exact_budget(mat, name, &opts, plan);
+                    spmv_plan_free(plan);
+                    plans++;
+                }
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+    print_message("%d forecasts\n", plans);
+}
+
+static void formats_forecast_exactly(void **state) {
+    (void)state;
+    for (int f = 0; f < COUNT(fixtures); f++) {
+        entries e = entries_of(&fixtures[f]);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        spmv_csr_view A = rows_of(mat);
+        for (int k = 0; k < spmv_format_count(); k++) {
+            const spmv_format *format = spmv_format_at(k);
+            spmv_store *store = NULL;
+            size_t forecast = format->estimate(&A);
+            spmv_status status = format->build(ctx, &A, 2, &store);
+            if (status != SPMV_E_UNSUITABLE) assert_int_equal(status, SPMV_OK);
+            if (status == SPMV_OK && forecast != spmv_store_bytes(store))
+                fail_msg("%s of '%s': forecast %zu, is %zu", format->name, fixtures[f].name, forecast,
+                         spmv_store_bytes(store));
+            if (status == SPMV_OK) assert_string_equal(store->format, format->name);
+            if (status == SPMV_OK) assert_in_range(store->slots, A.nnz, SIZE_MAX);
+            spmv_store_free(store);
+        }
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
+/* By hand: 4 rows, 5 entries, the longest row 3. */
+static void sizes_by_hand(void **state) {
+    (void)state;
+    entries e = {.rows = 4, .cols = 6};
+    add_entry(&e, 0, 1, 1);
+    add_entry(&e, 2, 0, 2), add_entry(&e, 2, 3, 3), add_entry(&e, 2, 5, 4);
+    add_entry(&e, 3, 2, 5);
+    static const struct {
+        const char *format;
+        size_t bytes[SPMV_NVARIANTS];
+    } sizes[] = {
+        {"csr", {5 * 4 + 5 * 12, 5 * 8 + 5 * 12, 5 * 4 + 5 * 8, 5 * 8 + 5 * 8}},
+        {"ell", {12 * 12 + 16, 12 * 12 + 16, 12 * 8 + 16, 12 * 8 + 16}},
+    };
+    spmv_mat *mat = matrix_of(ctx, &e);
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        for (int k = 0; is_usable(ctx, *b) && k < (*b)->nkernels; k++)
+            for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+                char name[64];
+                spmv_plan *plan = NULL;
+                spmv_plan_facts facts;
+                full_name(*b, k, name);
+                spmv_plan_opts opts = {.size = sizeof opts, .kernel = name, .offset_bits = variant % 2 ? 64 : 32,
+                                       .precision = variant < 2 ? SPMV_F64 : SPMV_F32};
+                if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) continue;
+                spmv_plan_info(plan, &facts);
+                assert_int_equal(facts.offset_bits, opts.offset_bits);
+                for (int s = 0; s < COUNT(sizes); s++)
+                    if (strcmp(sizes[s].format, facts.format) == 0)
+                        assert_int_equal(facts.store_bytes, sizes[s].bytes[variant]);
+                spmv_plan_free(plan);
+            }
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* A rectangle of 2^31 - 1 full rows is a number, not a small remainder: nothing is read, so the rows need not exist. */
+static void forecasts_do_not_wrap(void **state) {
+    (void)state;
+    enum { ROWS = 3 };
+    const int64_t row_ptr[ROWS + 1] = {0, INT32_MAX, INT32_MAX, INT32_MAX};
+    const spmv_csr_view A = {.rows = ROWS, .cols = INT32_MAX, .nnz = INT32_MAX, .row_ptr = row_ptr};
+    for (int k = 0; k < spmv_format_count(); k++)
+        if (strcmp(spmv_format_at(k)->name, "ell") == 0 || strcmp(spmv_format_at(k)->name, "csr") == 0)
+            assert_in_range(spmv_format_at(k)->estimate(&A), (size_t)INT32_MAX * 12, SIZE_MAX);
+}
+
+/* ---- f32 ----------------------------------------------------------------------------------------------- */
+
+static void too_large_for_f32_is_refused(void **state) {
+    (void)state;
+    static const double value[] = {1e300, -1e300, 3.5e38};
+    for (int n = 0; n < COUNT(value); n++) {
+        entries e = {.rows = 3, .cols = 3};
+        add_entry(&e, 0, 0, 1), add_entry(&e, 1, 2, value[n]), add_entry(&e, 2, 1, INFINITY);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        for (const spmv_backend *const *b = spmv_backends; *b; b++)
+            for (int k = 0; is_usable(ctx, *b) && k < (*b)->nkernels; k++) {
+                char name[64];
+                spmv_plan *plan = (spmv_plan *)name;
+                full_name(*b, k, name);
+                spmv_plan_opts opts = {.size = sizeof opts, .kernel = name, .precision = SPMV_F32};
+                assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE);
+                assert_null(plan);
+                assert_non_null(strstr(spmv_ctx_error(ctx), "f32"));
+                opts.precision = SPMV_F64;
+                assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+                spmv_plan_free(plan);
+            }
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
+static void infinity_fits_f32(void **state) {
+    (void)state;
+    entries e = {.rows = 2, .cols = 2};
+    add_entry(&e, 0, 0, INFINITY), add_entry(&e, 1, 1, NAN), add_entry(&e, 1, 0, 3.4e38);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_plan *plan = NULL;
+    spmv_plan_opts opts = {.size = sizeof opts, .precision = SPMV_F32};
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* ---- stores are shared --------------------------------------------------------------------------------- */
+
+static void plans_share_stores(void **state) {
+    (void)state;
+    entries e = random_matrix(9, 50, 50, 9);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_plan *plan[2] = {NULL, NULL};
+    for (int n = 0; n < 2; n++) assert_int_equal(spmv_plan_create(mat, NULL, &plan[n]), SPMV_OK);
+    assert_ptr_equal(plan[0]->host, plan[1]->host);
+    for (int n = 0; n < 2; n++) spmv_plan_free(plan[n]);
+    assert_non_null(mat->stores);
+    spmv_mat_drop_stores(mat);
+    assert_null(mat->stores);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+static int open_context(void **state) {
+    (void)state;
+    ctx = context_of(2);
+    return 0;
+}
+
+static int close_context(void **state) {
+    (void)state;
+    spmv_ctx_free(ctx);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(entries_come_back),
+        cmocka_unit_test(columns_come_back_through_every_kernel),
+        cmocka_unit_test(formats_forecast_exactly),
+        cmocka_unit_test(forecasts_hold),
+        cmocka_unit_test(sizes_by_hand),
+        cmocka_unit_test(forecasts_do_not_wrap),
+        cmocka_unit_test(too_large_for_f32_is_refused),
+        cmocka_unit_test(infinity_fits_f32),
+        cmocka_unit_test(plans_share_stores),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

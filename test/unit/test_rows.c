@@ -1,0 +1,326 @@
+/* test_rows.c: the hub: entries in any order, with duplicates and one triangle only, become the same compressed rows
+ * whatever the threads do; its statistics are those counted by hand. */
+#include "testing.h"
+
+static spmv_ctx *ctx;
+
+static spmv_csr_view rows_of(const spmv_mat *mat) {
+    spmv_csr_view A;
+    spmv_mat_rows(mat, &A);
+    return A;
+}
+
+static spmv_stats stats_of(const spmv_mat *mat) {
+    spmv_stats stats;
+    assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
+    return stats;
+}
+
+/* Row starts at 0, none decreases; columns inside and strictly ascending. */
+static void assert_well_formed(const spmv_csr_view *A) {
+    assert_int_equal(A->row_ptr[0], 0);
+    assert_int_equal(A->row_ptr[A->rows], A->nnz);
+    for (int64_t i = 0; i < A->rows; i++) {
+        assert_true(A->row_ptr[i] <= A->row_ptr[i + 1]);
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+            assert_in_range(A->col_idx[k], 0, A->cols - 1);
+            if (k > A->row_ptr[i]) assert_true(A->col_idx[k] > A->col_idx[k - 1]);
+        }
+    }
+}
+
+/* The matrix as dense rows, NaN where it has no entry: a second implementation of expanding and summing. */
+static double *dense_of(const entries *e) {
+    double *dense = malloc((size_t)(e->rows * e->cols + 1) * sizeof *dense);
+    assert_non_null(dense);
+    for (int64_t k = 0; k < e->rows * e->cols; k++) dense[k] = NAN;
+    for (int64_t k = 0; k < e->nnz; k++) {
+        double value = e->pattern ? 1 : e->values[k], *at = &dense[e->row[k] * e->cols + e->col[k]];
+        *at = isnan(*at) ? value : *at + value;
+        if (e->symmetry == SPMV_GENERAL || e->row[k] == e->col[k]) continue;
+        at = &dense[e->col[k] * e->cols + e->row[k]];
+        if (e->symmetry == SPMV_SKEW_SYMMETRIC) value = -value;
+        *at = isnan(*at) ? value : *at + value;
+    }
+    return dense;
+}
+
+static void assert_rows_are(const spmv_mat *mat, const entries *e) {
+    spmv_csr_view A = rows_of(mat);
+    double *dense = dense_of(e);
+    int64_t entries_left = 0;
+    assert_well_formed(&A);
+    assert_int_equal(A.rows, e->rows);
+    assert_int_equal(A.cols, e->cols);
+    for (int64_t k = 0; k < e->rows * e->cols; k++) entries_left += !isnan(dense[k]);
+    assert_int_equal(A.nnz, entries_left);
+    for (int64_t i = 0; i < A.rows; i++)
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) {
+            double expected = dense[i * A.cols + A.col_idx[k]];
+            assert_true(fabs(A.values[k] - expected) <= 1e-14 * (1 + fabs(expected)));
+        }
+    free(dense);
+}
+
+static void every_fixture_becomes_rows(void **state) {
+    (void)state;
+    for (int f = 0; f < COUNT(fixtures); f++) {
+        entries e = entries_of(&fixtures[f]);
+        if (e.rows * e.cols < 1 << 22) {
+            spmv_mat *mat = matrix_of(ctx, &e);
+            assert_rows_are(mat, &e);
+            spmv_mat_free(mat);
+        }
+        entries_free(&e);
+    }
+}
+
+/* ---- symmetry ------------------------------------------------------------------------------------------ */
+
+static void symmetry_is_expanded(void **state) {
+    (void)state;
+    entries e = {.rows = 3, .cols = 3, .symmetry = SPMV_SYMMETRIC};
+    add_entry(&e, 2, 0, 5), add_entry(&e, 1, 1, 7), add_entry(&e, 2, 1, -3);
+    static const int64_t row_ptr[] = {0, 1, 3, 5};
+    static const int32_t col_idx[] = {2, 1, 2, 0, 1};
+    static const double symmetric[] = {5, 7, -3, 5, -3};
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_csr_view A = rows_of(mat);
+    spmv_stats stats = stats_of(mat);
+    assert_memory_equal(A.row_ptr, row_ptr, sizeof row_ptr);
+    assert_memory_equal(A.col_idx, col_idx, sizeof col_idx);
+    assert_memory_equal(A.values, symmetric, sizeof symmetric);
+    assert_int_equal(stats.nnz, 5);
+    assert_int_equal(stats.nnz_file, 3);
+    assert_int_equal(stats.symmetry, SPMV_SYMMETRIC);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+static void skew_symmetry_is_expanded(void **state) {
+    (void)state;
+    entries e = {.rows = 3, .cols = 3, .symmetry = SPMV_SKEW_SYMMETRIC};
+    add_entry(&e, 1, 0, 2), add_entry(&e, 2, 0, -4), add_entry(&e, 2, 1, 6);
+    static const int64_t row_ptr[] = {0, 2, 4, 6};
+    static const int32_t col_idx[] = {1, 2, 0, 2, 0, 1};
+    static const double skew[] = {-2, 4, 2, -6, -4, 6};
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_csr_view A = rows_of(mat);
+    assert_memory_equal(A.row_ptr, row_ptr, sizeof row_ptr);
+    assert_memory_equal(A.col_idx, col_idx, sizeof col_idx);
+    assert_memory_equal(A.values, skew, sizeof skew);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* ---- duplicates and zeros ------------------------------------------------------------------------------ */
+
+static void duplicates_are_summed_and_counted(void **state) {
+    (void)state;
+    entries e = {.rows = 3, .cols = 4};
+    add_entry(&e, 1, 3, 1), add_entry(&e, 0, 0, 8), add_entry(&e, 1, 3, 2), add_entry(&e, 1, 0, 5);
+    add_entry(&e, 1, 3, 4), add_entry(&e, 0, 0, -8);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_csr_view A = rows_of(mat);
+    spmv_stats stats = stats_of(mat);
+    static const double values[] = {0, 5, 7}; /* what sums to zero stays an entry */
+    assert_int_equal(stats.duplicates, 3);
+    assert_int_equal(stats.nnz_file, 6);
+    assert_int_equal(stats.nnz, 3);
+    assert_int_equal(stats.explicit_zeros, 0);
+    assert_memory_equal(A.values, values, sizeof values);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* A file's entry that repeats another is one duplicate, though it is mirrored, on the diagonal and off it, and also
+ * when the two stand in opposite triangles. */
+static void duplicates_in_symmetric_files_count_once(void **state) {
+    (void)state;
+    entries e = {.rows = 4, .cols = 4, .symmetry = SPMV_SYMMETRIC};
+    add_entry(&e, 2, 1, 1), add_entry(&e, 2, 1, 2), add_entry(&e, 3, 3, 3), add_entry(&e, 3, 3, 4);
+    add_entry(&e, 3, 0, 5), add_entry(&e, 0, 3, 6);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_stats stats = stats_of(mat);
+    assert_int_equal(stats.duplicates, 3);
+    assert_int_equal(stats.nnz_file, 6);
+    assert_int_equal(stats.nnz, 5);
+    assert_rows_are(mat, &e);
+    spmv_mat_free(mat);
+    e.symmetry = SPMV_SKEW_SYMMETRIC;
+    e.row[2] = e.row[3] = 2, e.col[2] = e.col[3] = 0; /* a diagonal it has not */
+    mat = matrix_of(ctx, &e);
+    stats = stats_of(mat);
+    assert_int_equal(stats.duplicates, 3);
+    assert_int_equal(stats.nnz, 6);
+    assert_rows_are(mat, &e);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* The sum of duplicates is rounded once: 1 + 2^-53 + 2^-53 is not 1. */
+static void duplicates_round_once(void **state) {
+    (void)state;
+    entries e = {.rows = 1, .cols = 1};
+    add_entry(&e, 0, 0, 0x1p-53), add_entry(&e, 0, 0, 1), add_entry(&e, 0, 0, 0x1p-53);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    assert_true(rows_of(mat).values[0] == 1 + 0x1p-52);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+static void zeros_are_kept_and_counted(void **state) {
+    (void)state;
+    entries e = {.rows = 2, .cols = 3};
+    add_entry(&e, 0, 2, 0.0), add_entry(&e, 1, 0, -0.0), add_entry(&e, 1, 1, 4);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_csr_view A = rows_of(mat);
+    assert_int_equal(stats_of(mat).explicit_zeros, 2);
+    assert_int_equal(A.nnz, 3);
+    assert_true(signbit(A.values[1]) && A.values[1] == 0);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* ---- order --------------------------------------------------------------------------------------------- */
+
+/* The same rows, bit by bit, from every order of the entries and every number of threads. */
+static void assert_order_does_not_matter(const fixture *f) {
+    uint64_t hash = 0;
+    int64_t duplicates = 0;
+    for (int threads = 1; threads <= 5; threads++)
+        for (uint64_t order = 0; order < 3; order++) {
+            spmv_ctx *own = context_of(threads);
+            entries e = entries_of(f);
+            if (order) shuffle(&e, order);
+            spmv_mat *mat = matrix_of(own, &e);
+            spmv_stats stats = stats_of(mat);
+            if (threads == 1 && order == 0) hash = stats.hash, duplicates = stats.duplicates;
+            if (stats.hash != hash) fail_msg("'%s', %d threads, order %d", f->name, threads, (int)order);
+            assert_int_equal(stats.duplicates, duplicates);
+            spmv_mat_free(mat);
+            entries_free(&e);
+            spmv_ctx_free(own);
+        }
+}
+
+static void order_does_not_matter(void **state) {
+    (void)state;
+    for (int f = 0; f < COUNT(fixtures); f++) assert_order_does_not_matter(&fixtures[f]);
+}
+
+/* Many equal columns in one long row, of magnitudes whose sum depends on the order. */
+static void order_of_duplicates_does_not_matter(void **state) {
+    (void)state;
+    double sum[4];
+    for (uint64_t order = 0; order < 4; order++) {
+        entries e = {.rows = 2, .cols = 3};
+        for (int k = 0; k < 300; k++) add_entry(&e, k % 2, k % 3, ldexp(random_entry(1, (uint64_t)k), k % 120));
+        shuffle(&e, order + 1);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        sum[order] = rows_of(mat).values[0];
+        assert_true(memcmp(&sum[order], &sum[0], sizeof *sum) == 0);
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
+/* ---- statistics ---------------------------------------------------------------------------------------- */
+
+static void statistics_by_hand(void **state) {
+    (void)state;
+    entries e = {.rows = 5, .cols = 9};
+    add_entry(&e, 1, 8, 1), add_entry(&e, 1, 0, 1), add_entry(&e, 1, 4, 1), add_entry(&e, 1, 5, 1);
+    add_entry(&e, 2, 2, 1), add_entry(&e, 3, 3, 1), add_entry(&e, 3, 1, 1), add_entry(&e, 3, 0, 1);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_stats s = stats_of(mat);
+    assert_int_equal(s.rows, 5);
+    assert_int_equal(s.cols, 9);
+    assert_int_equal(s.nnz, 8);
+    assert_int_equal(s.row_min, 0);
+    assert_int_equal(s.row_max, 4);
+    assert_int_equal(s.empty_rows, 2);
+    assert_int_equal(s.bandwidth, 7); /* entry 1, 8 */
+    assert_true(s.row_mean == 8 / 5.0);
+    /* lengths 0 4 1 3 0: squares from 1.6 are 2.56 5.76 0.36 1.96 2.56, 13.2 together */
+    assert_true(fabs(s.row_std - sqrt(13.2 / 5)) < 1e-15);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+static void bandwidth_counts_below_the_diagonal_too(void **state) {
+    (void)state;
+    entries e = {.rows = 9, .cols = 5};
+    add_entry(&e, 8, 2, 1), add_entry(&e, 0, 4, 1);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    assert_int_equal(stats_of(mat).bandwidth, 6);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+static void statistics_of_nothing(void **state) {
+    (void)state;
+    entries e = {.rows = 0, .cols = 0};
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_stats s = stats_of(mat);
+    assert_true(s.rows == 0 && s.nnz == 0 && s.row_min == 0 && s.row_max == 0 && s.empty_rows == 0 && s.bandwidth == 0);
+    assert_true(s.row_mean == 0 && s.row_std == 0);
+    spmv_mat_free(mat);
+}
+
+/* Every detail of a matrix is in its hash. */
+static void the_hash_tells_matrices_apart(void **state) {
+    (void)state;
+    uint64_t hash[7];
+    for (int change = 0; change < COUNT(hash); change++) {
+        entries e = random_matrix(3, 40, 40, 6);
+        if (change == 1) e.values[5] = nextafter(e.values[5], 2);
+        if (change == 2) e.rows++;
+        if (change == 3) e.cols++;
+        if (change == 4) add_entry(&e, e.rows - 1, e.cols - 1, 0); /* the fixed seed leaves it free */
+        if (change == 5) e.nnz--;
+        if (change == 6)
+            for (int64_t k = 0; k < e.nnz; k++) { /* transposed */
+                int32_t row = e.row[k];
+                e.row[k] = e.col[k], e.col[k] = row;
+            }
+        spmv_mat *mat = matrix_of(ctx, &e);
+        hash[change] = stats_of(mat).hash;
+        for (int before = 0; before < change; before++) assert_true(hash[before] != hash[change]);
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
+static int open_context(void **state) {
+    (void)state;
+    ctx = context_of(3);
+    return 0;
+}
+
+static int close_context(void **state) {
+    (void)state;
+    spmv_ctx_free(ctx);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_fixture_becomes_rows),
+        cmocka_unit_test(symmetry_is_expanded),
+        cmocka_unit_test(skew_symmetry_is_expanded),
+        cmocka_unit_test(duplicates_are_summed_and_counted),
+        cmocka_unit_test(duplicates_in_symmetric_files_count_once),
+        cmocka_unit_test(duplicates_round_once),
+        cmocka_unit_test(zeros_are_kept_and_counted),
+        cmocka_unit_test(order_does_not_matter),
+        cmocka_unit_test(order_of_duplicates_does_not_matter),
+        cmocka_unit_test(statistics_by_hand),
+        cmocka_unit_test(bandwidth_counts_below_the_diagonal_too),
+        cmocka_unit_test(statistics_of_nothing),
+        cmocka_unit_test(the_hash_tells_matrices_apart),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
