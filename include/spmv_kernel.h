@@ -62,20 +62,7 @@ typedef struct spmv_store { /* head of every format struct: scalars and a list o
     spmv_array array[8];
 } spmv_store;
 
-typedef struct V(csr) {
-    spmv_store s;
-    ofs *row_ptr; /* [rows + 1] */
-    idx *col_idx; /* [nnz] */
-    real *values; /* [nnz] */
-} csr;
-
-typedef struct V(ell) { /* row-major: entry k of row i at i * width + k; padding: value 0, a column of that row */
-    spmv_store s;
-    int64_t width; /* entries a row, padding included */
-    idx *col_idx;  /* [rows * width] */
-    real *values;  /* [rows * width] */
-    idx *row_len;  /* [rows] true lengths */
-} ell;
+#include "spmv_formats.h" /* the struct of every format */
 
 spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size, const spmv_csr_view *A, spmv_store **out);
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
@@ -86,12 +73,18 @@ void spmv_store_free(spmv_store *store);
 
 typedef struct spmv_format {
     const char *name, *summary;
-    size_t (*estimate)(const spmv_csr_view *A); /* exact bytes of what build allocates; SIZE_MAX: overflow */
-    spmv_status (*build)(spmv_ctx *ctx, const spmv_csr_view *A, int threads, spmv_store **out);
+    const spmv_param *params; /* what shapes the store; kernels of the format take these besides their own */
+    /* Exact bytes of what build allocates; SIZE_MAX: overflow. */
+    size_t (*estimate)(const spmv_csr_view *A, const spmv_choice *c);
+    /* On failure *out holds what there is, for spmv_store_free; may answer SPMV_E_UNSUITABLE. */
+    spmv_status (*build)(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads, spmv_store **out);
+    /* The way back, for tests and conversions: the store's nnz entries, in any order, padding left out. */
+    void (*entries)(const spmv_store *store, int32_t *row, int32_t *col, double *values);
 } spmv_format;
 
 int spmv_format_count(void);
-const spmv_format *spmv_format_at(int k);
+const spmv_format *spmv_format_at(int k, int variant);
+const spmv_format *spmv_format_named(const char *name, int variant); /* NULL: none */
 
 /* ---- kernels ------------------------------------------------------------------------------------------- */
 
@@ -112,6 +105,8 @@ typedef struct spmv_kernel {
     spmv_status (*run)(const spmv_plan *p, double alpha, const void *x, double beta, void *y);
     void (*release)(spmv_plan *p); /* frees what prepare made; NULL: nothing */
 } spmv_kernel;
+/* The parameter of a kernel or of its format; NULL: not taken. */
+SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_param_id id);
 /* SPMV_EXPORT_KERNEL(csr_rows) = { ... };  the one exported symbol of a kernel file. */
 #define SPMV_EXPORT_KERNEL(name) SPMV_LINKAGE const spmv_kernel V(name); const spmv_kernel V(name)
 #define SPMV_EXPORT_FORMAT(name) SPMV_LINKAGE const spmv_format V(name); const spmv_format V(name)

@@ -18,12 +18,6 @@ static void axes_of(const options *o, axis out[NAXES]) {
     memcpy(out, all, sizeof all);
 }
 
-const spmv_param *param_of(const spmv_kernel *kernel, spmv_param_id id) {
-    for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++)
-        if (p->id == id) return p;
-    return NULL;
-}
-
 /* A value of -b meant for this kernel? 32xR is for kernels with a warp a row; N for all that can take it. */
 static bool accepts(const spmv_kernel *kernel, const spmv_param *p, int64_t value) {
     if (p->id == SPMV_block && value >= BLOCK_WARP_ROWS) {
@@ -58,7 +52,7 @@ static spmv_status add_cell(session *r, const cell *c) {
 static spmv_status expand(session *r, const axis *axes, int n, cell *c, bool *used) {
     if (n == NAXES) return add_cell(r, c);
     const spmv_kernel *kernel = descriptor(c->kernel);
-    const spmv_param *p = param_of(kernel, axes[n].id);
+    const spmv_param *p = spmv_param_of(kernel, axes[n].id);
     bool taken = false;
     for (int v = 0; p && v < axes[n].values->count; v++) {
         int64_t value = axes[n].values->value[v];
@@ -66,7 +60,7 @@ static spmv_status expand(session *r, const axis *axes, int n, cell *c, bool *us
         taken = used[n] = true;
         cell next = *c;
         next.setting[next.nsettings++] = (spmv_setting){axes[n].param, value % BLOCK_WARP_ROWS};
-        if (axes[n].id == SPMV_grid_rows && param_of(kernel, SPMV_grid_cols))
+        if (axes[n].id == SPMV_grid_rows && spmv_param_of(kernel, SPMV_grid_cols))
             next.setting[next.nsettings++] = (spmv_setting){"grid_cols", r->o->grid_cols.value[v]};
         TRY(expand(r, axes, n + 1, &next, used));
     }

@@ -16,9 +16,12 @@ static const char *const param_help[] = {
 };
 
 static void list_params(const spmv_kernel *kernel) {
-    for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++)
-        printf("        %-10s %lld..%lld, default %lld: %s\n", param_name[p->id], (long long)p->min, (long long)p->max,
-               (long long)p->fallback, param_help[p->id]);
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
+        if (p)
+            printf("        %-10s %lld..%lld, default %lld: %s\n", param_name[id], (long long)p->min,
+                   (long long)p->max, (long long)p->fallback, param_help[id]);
+    }
 }
 
 static void list_kernels(const options *o, const spmv_backend *fallback) {
@@ -42,7 +45,7 @@ static void list_matrices(void) {
 
 static void list_formats(void) {
     for (int f = 0; f < spmv_format_count(); f++)
-        printf("  %-6s %s\n", spmv_format_at(f)->name, spmv_format_at(f)->summary);
+        printf("  %-6s %s\n", spmv_format_at(f, 0)->name, spmv_format_at(f, 0)->summary);
 }
 
 int cmd_list(const options *o, const spmv_backend *backend) {

@@ -62,7 +62,7 @@ void describe_machine(session *run, result *out, spmv_kernel_id id) {
 static const char *const schedules[] = {"auto", "static", "dynamic", "guided"};
 
 static int64_t setting_of(const cell *c, const spmv_kernel *kernel, int threads, spmv_param_id id, const char *name) {
-    const spmv_param *p = param_of(kernel, id);
+    const spmv_param *p = spmv_param_of(kernel, id);
     int64_t value = p ? p->fallback : -1;
     for (int s = 0; s < c->nsettings; s++)
         if (strcmp(c->setting[s].name, name) == 0) value = c->setting[s].value;

@@ -2,7 +2,8 @@
 #include "spmv_kernel.h"
 #include <math.h>
 
-static size_t estimate(const spmv_csr_view *A) {
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    (void)c; /* no parameters */
     return (size_t)(A->rows + 1) * sizeof(ofs) + (size_t)A->nnz * (sizeof(idx) + sizeof(real));
 }
 
@@ -22,7 +23,8 @@ static int64_t copy_rows(const spmv_csr_view *A, int threads, csr *out) {
     return overflows;
 }
 
-static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, int threads, spmv_store **out) {
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads, spmv_store **out) {
+    (void)c; /* no parameters */
     TRY(spmv_store_new(ctx, "csr", sizeof(csr), A, out));
     csr *B = (csr *)*out;
     B->s.slots = A->nnz;
@@ -35,9 +37,23 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, int threads, spm
     return SPMV_OK;
 }
 
+static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
+    const csr *A = (const csr *)store;
+    for (int64_t i = 0; i < store->rows; i++)
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+            row[k] = (int32_t)i;
+            col[k] = A->col_idx[k];
+            values[k] = (double)A->values[k];
+        }
+}
+
+static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
+
 SPMV_EXPORT_FORMAT(csr_format) = {
     .name = "csr",
     .summary = "compressed sparse rows: row_ptr[rows + 1], col_idx[nnz], values[nnz]",
+    .params = params,
     .estimate = estimate,
     .build = build,
+    .entries = entries,
 };

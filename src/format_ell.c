@@ -10,7 +10,8 @@ static int64_t longest_row(const spmv_csr_view *A) {
     return longest;
 }
 
-static size_t estimate(const spmv_csr_view *A) {
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    (void)c; /* no parameters */
     size_t row = (size_t)longest_row(A) * (sizeof(idx) + sizeof(real)) + sizeof(idx);
     return A->rows && row > SIZE_MAX / (size_t)A->rows ? SIZE_MAX : row * (size_t)A->rows;
 }
@@ -36,7 +37,8 @@ static int64_t fill_rows(const spmv_csr_view *A, int threads, ell *out) {
     return overflows;
 }
 
-static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, int threads, spmv_store **out) {
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads, spmv_store **out) {
+    (void)c; /* no parameters */
     TRY(spmv_store_new(ctx, "ell", sizeof(ell), A, out));
     ell *B = (ell *)*out;
     B->width = longest_row(A);
@@ -50,9 +52,23 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, int threads, spm
     return SPMV_OK;
 }
 
+static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
+    const ell *A = (const ell *)store;
+    for (int64_t i = 0, n = 0; i < store->rows; i++)
+        for (int64_t k = 0; k < A->row_len[i]; k++, n++) {
+            row[n] = (int32_t)i;
+            col[n] = A->col_idx[i * A->width + k];
+            values[n] = (double)A->values[i * A->width + k];
+        }
+}
+
+static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
+
 SPMV_EXPORT_FORMAT(ell_format) = {
     .name = "ell",
     .summary = "ELLPACK: every row padded to the longest, col_idx and values [rows x width]",
+    .params = params,
     .estimate = estimate,
     .build = build,
+    .entries = entries,
 };

@@ -42,6 +42,7 @@ typedef struct spmv_rows { /* the hub: as spmv_csr_view, owned */
 
 typedef struct spmv_stored { /* a store made of a matrix, and its copy on a device */
     const spmv_format *format;
+    spmv_choice choice;        /* the format's own parameters count */
     const spmv_device *device; /* of copy; NULL: none yet */
     spmv_store *host, *copy;   /* on a host backend copy == host */
     double convert_s, upload_s;

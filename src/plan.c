@@ -26,32 +26,42 @@ int spmv_format_count(void) {
     return sizeof formats / sizeof *formats;
 }
 
-const spmv_format *spmv_format_at(int k) {
-    return formats[k][0];
+const spmv_format *spmv_format_at(int k, int variant) {
+    return formats[k][variant];
 }
 
-static const spmv_format *find_format(const char *name, int variant) {
+const spmv_format *spmv_format_named(const char *name, int variant) {
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
         if (strcmp(formats[f][0]->name, name) == 0) return formats[f][variant];
     return NULL;
 }
 
-static spmv_stored *find_stored(const spmv_mat *mat, const spmv_format *format, const spmv_device *device) {
-    for (spmv_stored *s = mat->stores; s; s = s->next)
-        if (s->format == format && (!device || s->device == device)) return s;
+/* Stores differ by format, variant and the format's own parameters; not by the kernel's. */
+static bool same_shape(const spmv_format *format, const spmv_choice *a, const spmv_choice *b) {
+    for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
+        if (a->value[p->id] != b->value[p->id]) return false;
+    return true;
+}
+
+static spmv_stored *find_stored(const spmv_plan *plan, const spmv_format *format, const spmv_device *device) {
+    for (spmv_stored *s = plan->matrix->stores; s; s = s->next)
+        if (s->format == format && same_shape(format, &s->choice, &plan->choice) && (!device || s->device == device))
+            return s;
     return NULL;
 }
 
-static spmv_status build_store(spmv_mat *mat, const spmv_format *format, spmv_stored **out) {
+static spmv_status build_store(const spmv_plan *plan, const spmv_format *format, spmv_stored **out) {
+    spmv_mat *mat = plan->matrix;
     spmv_csr_view view;
     spmv_stored *stored = calloc(1, sizeof *stored);
     *out = NULL;
     if (!stored) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     spmv_mat_rows(mat, &view);
     double start = spmv_now();
-    spmv_status status = format->build(mat->ctx, &view, mat->ctx->threads, &stored->host);
+    spmv_status status = format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
     stored->convert_s = spmv_now() - start;
     stored->format = format;
+    stored->choice = plan->choice;
     if (status != SPMV_OK) { /* what build got to is in stored->host */
         spmv_stored_free(mat->ctx, stored);
         return status;
@@ -81,24 +91,38 @@ static const char *const param_names[] = {
 #undef PARAM
     NULL};
 
+static const spmv_param *in_list(const spmv_param *list, spmv_param_id id) {
+    for (; list->id != SPMV_NPARAMS; list++)
+        if (list->id == id) return list;
+    return NULL;
+}
+
+const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_param_id id) {
+    const spmv_param *own = in_list(kernel->params, id);
+    return own ? own : in_list(spmv_format_named(kernel->format, 0)->params, id);
+}
+
 static const spmv_param *find_param(const spmv_kernel *kernel, const char *name) {
-    for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++)
-        if (strcmp(param_names[p->id], name) == 0) return p;
+    for (int id = 0; id < SPMV_NPARAMS; id++)
+        if (strcmp(param_names[id], name) == 0) return spmv_param_of(kernel, (spmv_param_id)id);
     return NULL;
 }
 
 static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_plan_opts *opts, int threads,
                           spmv_choice *out) {
     *out = (spmv_choice){{0}};
-    for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++) out->value[p->id] = p->fallback;
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
+        if (p) out->value[id] = p->fallback;
+    }
     for (int s = 0; s < opts->nsettings; s++) {
         const spmv_setting *setting = &opts->settings[s];
         const spmv_param *p = find_param(kernel, setting->name);
         if (!p) return spmv_fail(ctx, SPMV_E_ARG, "%s takes no parameter '%s'", kernel->name, setting->name);
         if (setting->value < p->min || setting->value > p->max || setting->value % p->multiple)
-            return spmv_fail(ctx, SPMV_E_ARG, "%s: %s is %lld, must be %lld to %lld%s", kernel->name, setting->name,
+            return spmv_fail(ctx, SPMV_E_ARG, "%s: %s is %lld, must be %lld to %lld, a multiple of %lld", kernel->name, setting->name,
                              (long long)setting->value, (long long)p->min, (long long)p->max,
-                             p->multiple > 1 ? " and a multiple of 32" : "");
+                             (long long)p->multiple);
         out->value[p->id] = setting->value;
     }
     if (find_param(kernel, "grid_rows") && out->value[SPMV_grid_rows] == 0) out->value[SPMV_grid_rows] = threads;
@@ -116,9 +140,9 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
     spmv_csr_view view;
     spmv_mat_rows(plan->matrix, &view);
     size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&view, &plan->choice) : 0;
-    size_t store = format->estimate(&view);
+    size_t store = format->estimate(&view, &plan->choice);
     const spmv_stats *stats = &plan->matrix->stats;
-    bool stored = find_stored(plan->matrix, format, plan->device) != NULL;
+    bool stored = find_stored(plan, format, plan->device) != NULL;
     bool own_copy = plan->kernel->traits & SPMV_OWN_COPY; /* the scratch is what the device gets */
     size_t need = own_copy ? scratch : sum_or_max(store, scratch), limit = max_bytes;
     const char *where = plan->device->backend->host ? "" : " on the device";
@@ -127,7 +151,7 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
         if (stored) need = scratch;
         /* The host builds what the device gets. */
         size_t host_limit = (size_t)(0.8 * (double)spmv_omp.free_bytes(NULL));
-        if (!plan->device->backend->host && !find_stored(plan->matrix, format, NULL) && store > host_limit)
+        if (!plan->device->backend->host && !find_stored(plan, format, NULL) && store > host_limit)
             need = store, limit = host_limit, where = " on the host";
     }
     if (need <= limit) return SPMV_OK;
@@ -139,9 +163,9 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
 }
 
 static spmv_status attach_store(spmv_plan *plan, const spmv_format *format) {
-    spmv_stored *stored = find_stored(plan->matrix, format, plan->device);
-    if (!stored) stored = find_stored(plan->matrix, format, NULL);
-    if (!stored) TRY(build_store(plan->matrix, format, &stored));
+    spmv_stored *stored = find_stored(plan, format, plan->device);
+    if (!stored) stored = find_stored(plan, format, NULL);
+    if (!stored) TRY(build_store(plan, format, &stored));
     plan->host = stored->host;
     plan->convert_s = stored->convert_s;
     plan->traffic_bytes = spmv_store_bytes(stored->host);
@@ -189,7 +213,7 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts) {
     TRY(spmv_ctx_device(ctx, id.backend, &plan->device));
     plan->kernel = id.backend->kernels[id.index][plan->variant];
     TRY(choose(ctx, plan->kernel, opts, ctx->threads, &plan->choice));
-    const spmv_format *format = find_format(plan->kernel->format, plan->variant);
+    const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
     TRY(check_budget(plan, format, opts->max_bytes));
     TRY(attach_store(plan, format));
     return prepare(plan);

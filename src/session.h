@@ -48,7 +48,6 @@ static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
 
 /* ---- cells.c ------------------------------------------------------------------------------------------- */
 
-const spmv_param *param_of(const spmv_kernel *kernel, spmv_param_id id); /* NULL: not taken */
 /* Fills s->cell from the options; an exit code, having said what is wrong. */
 int choose_cells(session *s);
 
