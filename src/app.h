@@ -23,9 +23,9 @@ typedef struct options {
     const char *kernels; /* as typed; NULL: the first paper's */
     const char *backend; /* NULL: the build's */
     int device, threads;
-    list grid_rows, grid_cols; /* pairwise; rows 0: one a thread */
-    list block;                /* BLOCK_WARP_ROWS + 32 R for 32xR */
-    list schedule, chunk, simd, rowlens, precision;
+    list param[SPMV_NPARAMS]; /* values to try; those of one option go together; a block given as 32xR has */
+                              /* BLOCK_WARP_ROWS added */
+    list precision;
     int offset_bits;
     double alpha, beta;
     size_t max_mem;

@@ -3,24 +3,30 @@
 #include "session.h"
 #include <stdlib.h>
 
-typedef struct axis { /* a parameter and the values asked for, one option after the other */
-    const char *option, *param;
-    spmv_param_id id;
-    const list *values;
-} axis;
-enum { NAXES = 6 };
+static const char *const param_name[] = {
+#define PARAM(name, option, help) #name,
+#include "params.def"
+#undef PARAM
+};
+static const char *const param_option[] = {
+#define PARAM(name, option, help) option,
+#include "params.def"
+#undef PARAM
+};
 
-static void axes_of(const options *o, axis out[NAXES]) {
-    const axis all[NAXES] = {
-        {"grid", "grid_rows", SPMV_grid_rows, &o->grid_rows}, {"block", "block", SPMV_block, &o->block},
-        {"schedule", "schedule", SPMV_schedule, &o->schedule}, {"chunk", "chunk", SPMV_chunk, &o->chunk},
-        {"simd", "simd", SPMV_simd, &o->simd}, {"rowlens", "rowlens", SPMV_rowlens, &o->rowlens}};
-    memcpy(out, all, sizeof all);
+/* The parameter whose values go with those of id (RxC is two), or SPMV_NPARAMS. */
+static spmv_param_id partner_of(spmv_param_id id) {
+    return id == SPMV_grid_rows ? SPMV_grid_cols : id == SPMV_shape_rows ? SPMV_shape_cols : SPMV_NPARAMS;
+}
+
+/* Given as 32xR? */
+static bool is_warp_rows(spmv_param_id id, int64_t value) {
+    return id == SPMV_block && value >= BLOCK_WARP_ROWS;
 }
 
 /* A value of -b meant for this kernel? 32xR is for kernels with a warp a row; N for all that can take it. */
 static bool accepts(const spmv_kernel *kernel, const spmv_param *p, int64_t value) {
-    if (p->id == SPMV_block && value >= BLOCK_WARP_ROWS) {
+    if (is_warp_rows(p->id, value)) {
         if (!(kernel->traits & SPMV_WARP_ROW)) return false;
         value -= BLOCK_WARP_ROWS;
     }
@@ -48,24 +54,24 @@ static spmv_status add_cell(session *r, const cell *c) {
     return SPMV_OK;
 }
 
-/* Every combination of the axes from the n-th on. used[n]: some kernel could take a value of axis n. */
-static spmv_status expand(session *r, const axis *axes, int n, cell *c, bool *used) {
-    if (n == NAXES) return add_cell(r, c);
+/* Every combination of the parameters from id on. used[id]: some kernel could take a value of it. */
+static spmv_status expand(session *r, spmv_param_id id, const cell *c, bool *used) {
+    if (id == SPMV_NPARAMS) return add_cell(r, c);
     const spmv_kernel *kernel = descriptor(c->kernel);
-    const spmv_param *p = spmv_param_of(kernel, axes[n].id);
-    bool taken = false;
-    for (int v = 0; p && v < axes[n].values->count; v++) {
-        int64_t value = axes[n].values->value[v];
-        if (!accepts(kernel, p, value)) continue;
-        taken = used[n] = true;
+    const spmv_param *p = spmv_param_of(kernel, id);
+    const list *values = &r->o->param[id];
+    spmv_param_id partner = partner_of(id), next_id = (spmv_param_id)(partner == SPMV_NPARAMS ? id + 1 : partner + 1);
+    for (int v = 0; p && v < values->count; v++) {
+        if (!accepts(kernel, p, values->value[v])) continue;
+        used[id] = true;
         cell next = *c;
-        next.setting[next.nsettings++] = (spmv_setting){axes[n].param, value % BLOCK_WARP_ROWS};
-        if (axes[n].id == SPMV_grid_rows && spmv_param_of(kernel, SPMV_grid_cols))
-            next.setting[next.nsettings++] = (spmv_setting){"grid_cols", r->o->grid_cols.value[v]};
-        TRY(expand(r, axes, n + 1, &next, used));
+        int64_t value = values->value[v] - (is_warp_rows(id, values->value[v]) ? BLOCK_WARP_ROWS : 0);
+        next.setting[next.nsettings++] = (spmv_setting){param_name[id], value};
+        if (partner != SPMV_NPARAMS && spmv_param_of(kernel, partner))
+            next.setting[next.nsettings++] = (spmv_setting){param_name[partner], r->o->param[partner].value[v]};
+        TRY(expand(r, next_id, &next, used));
     }
-    if (taken || (p && axes[n].values->count)) return SPMV_OK; /* no value fits: this kernel has no row */
-    return expand(r, axes, n + 1, c, used);
+    return p && values->count ? SPMV_OK : expand(r, next_id, c, used); /* no value fits: this kernel has no row */
 }
 
 static int usage_error(const char *format, const char *a, const char *b) {
@@ -101,22 +107,22 @@ static int find_kernels(session *r, spmv_kernel_id *found, int *count) {
 int choose_cells(session *r) {
     spmv_kernel_id kernels[MOST_KERNELS];
     int nkernels, code = find_kernels(r, kernels, &nkernels);
-    axis axes[NAXES];
-    bool used[NAXES] = {false};
+    bool used[SPMV_NPARAMS] = {false};
     int64_t f64 = SPMV_F64;
     list precisions = r->o->precision.count ? r->o->precision : (list){1, &f64};
     if (code) return code;
-    axes_of(r->o, axes);
     for (int k = 0; k < nkernels; k++)
         for (int p = 0; p < precisions.count; p++) {
             cell c = {.kernel = kernels[k], .precision = (spmv_precision)precisions.value[p]};
-            spmv_status status = expand(r, axes, 0, &c, used);
+            spmv_status status = expand(r, (spmv_param_id)0, &c, used);
             if (status != SPMV_OK) return complain(status, NULL);
         }
-    for (int n = 0; n < NAXES; n++)
-        if (axes[n].values->count && !used[n])
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        bool second = id > 0 && partner_of((spmv_param_id)(id - 1)) == (spmv_param_id)id;
+        if (r->o->param[id].count && !used[id] && !second)
             return usage_error("--%s: no chosen kernel can use that; 'spmv list kernels -v' shows what each takes%s",
-                               axes[n].option, "");
+                               param_option[id], "");
+    }
     return r->ncells ? 0 : usage_error("no kernel can run in that configuration%s%s", "", "");
 }
 

@@ -5,12 +5,12 @@
 int cmd_list(const options *o, const spmv_backend *backend);
 
 static const char *const param_name[] = {
-#define PARAM(name, help) #name,
+#define PARAM(name, option, help) #name,
 #include "params.def"
 #undef PARAM
 };
 static const char *const param_help[] = {
-#define PARAM(name, help) help,
+#define PARAM(name, option, help) help,
 #include "params.def"
 #undef PARAM
 };

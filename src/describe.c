@@ -74,7 +74,7 @@ void describe_config(session *run, result *out, const cell *c) {
     record *r = &out->r;
     pairs *all = &r->config_params;
     int64_t value[SPMV_NPARAMS];
-#define PARAM(id, help) \
+#define PARAM(id, option, help) \
     value[SPMV_##id] = setting_of(c, kernel, spmv_ctx_threads(run->ctx), SPMV_##id, #id); \
     if (value[SPMV_##id] >= 0) all->name[all->count] = #id, all->number[all->count++] = value[SPMV_##id];
 #include "params.def"

@@ -12,7 +12,7 @@ const char *argp_program_version = NULL; /* --version is ours: with -v it says m
 
 enum { /* options without a letter */
     KEY_BACKEND = 256, KEY_DEVICE, KEY_SCHEDULE, KEY_CHUNK, KEY_SIMD, KEY_ROWLENS, KEY_INDEX, KEY_ALPHA, KEY_BETA,
-    KEY_MAX_MEM, KEY_SEED, KEY_VALUES, KEY_WRITE, KEY_FORMAT, KEY_LOG, KEY_NO_LOG, KEY_VERIFY, KEY_MIN_TIME,
+    KEY_LANES, KEY_SLICE, KEY_SIGMA, KEY_HEIGHT, KEY_SORTED, KEY_BOUNDARY, KEY_TILE, KEY_SHAPE, KEY_MAX_MEM, KEY_SEED, KEY_VALUES, KEY_WRITE, KEY_FORMAT, KEY_LOG, KEY_NO_LOG, KEY_VERIFY, KEY_MIN_TIME,
     KEY_MAX_TIME, KEY_MAX_NOISE, KEY_TAG, KEY_PROGRESS, KEY_COLOR
 };
 
@@ -38,6 +38,14 @@ static const struct argp_option table[] = {
     {"chunk", KEY_CHUNK, "N,...", 0, "of the schedule; 0: for dynamic iterations / (4 threads)", 2},
     {"simd", KEY_SIMD, "on|off,...", 0, "SIMD reduction in the dot product (off)", 2},
     {"rowlens", KEY_ROWLENS, "on|off,...", 0, "stop at the true end of an ELL row (on)", 2},
+    {"lanes", KEY_LANES, "N|auto,...", 0, "lanes that share a row (auto: by the mean row length)", 2},
+    {"slice", KEY_SLICE, "S,...", 0, "rows in a slice of SELL (32)", 2},
+    {"sigma", KEY_SIGMA, "N|all,...", 0, "rows SELL sorts by length at a time (1: none)", 2},
+    {"height", KEY_HEIGHT, "N,...", 0, "rows in a strip of CMRS: 1, 2, 4, 8, 16", 2},
+    {"sorted", KEY_SORTED, "on|off,...", 0, "entries of a CMRS strip in column order (off)", 2},
+    {"boundary", KEY_BOUNDARY, "N|auto,...", 0, "entries a row in the ELL part of a hybrid (auto: fewest bytes)", 2},
+    {"tile", KEY_TILE, "Z,...", 0, "rows and columns of a CSB block", 2},
+    {"shape", KEY_SHAPE, "RxC,...", 0, "of BSR blocks", 2},
     {"precision", 'p', "f64|f32,...", 0, "(f64)", 2},
     {"index", KEY_INDEX, "32|64|auto", 0, "bits of offsets into the nonzeros (auto: by nnz)", 2},
     {"device", KEY_DEVICE, "N", 0, "GPU number (0)", 2},
@@ -156,21 +164,62 @@ static void take_grid(options *o, const char *item) {
         rows = parse_whole("grid", first, 1, 1 << 20);
         cols = parse_whole("grid", rest, 1, 4096);
     }
-    append(&o->grid_rows, rows);
-    append(&o->grid_cols, cols);
+    append(&o->param[SPMV_grid_rows], rows);
+    append(&o->param[SPMV_grid_cols], cols);
 }
 
 static void take_block(options *o, const char *item) {
     if (strncmp(item, "32x", 3) == 0)
-        append(&o->block, BLOCK_WARP_ROWS + 32 * parse_whole("block", item + 3, 1, 32));
+        append(&o->param[SPMV_block], BLOCK_WARP_ROWS + 32 * parse_whole("block", item + 3, 1, 32));
     else if (strchr(item, 'x'))
         usage_error("--block: '%s': two-dimensional blocks are 32xR, a warp for each of R rows", item);
     else
-        parse_range("block", item, 1, 1024, &o->block);
+        parse_range("block", item, 1, 1024, &o->param[SPMV_block]);
+}
+
+/* N, FROM:TO:STEP, or the word that stands for 0. */
+static void take_number(options *o, spmv_param_id id, const char *option, const char *word, const char *item) {
+    if (word && strcmp(item, word) == 0)
+        append(&o->param[id], 0);
+    else
+        parse_range(option, item, word ? 1 : 0, INT32_MAX, &o->param[id]);
+}
+
+static void take_lanes(options *o, const char *item) {
+    take_number(o, SPMV_lanes, "lanes", "auto", item);
+}
+
+static void take_slice(options *o, const char *item) {
+    take_number(o, SPMV_slice, "slice", NULL, item);
+}
+
+static void take_sigma(options *o, const char *item) {
+    take_number(o, SPMV_sigma, "sigma", "all", item);
+}
+
+static void take_height(options *o, const char *item) {
+    take_number(o, SPMV_height, "height", NULL, item);
+}
+
+static void take_boundary(options *o, const char *item) {
+    take_number(o, SPMV_boundary, "boundary", "auto", item);
+}
+
+static void take_tile(options *o, const char *item) {
+    take_number(o, SPMV_tile, "tile", NULL, item);
+}
+
+static void take_shape(options *o, const char *item) {
+    char copy[64], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", item);
+    char *first = strsep(&rest, "x");
+    if (!rest) usage_error("--shape: '%s' is not ROWSxCOLUMNS of a block, such as 3x3", item);
+    append(&o->param[SPMV_shape_rows], parse_whole("shape", first, 1, 64));
+    append(&o->param[SPMV_shape_cols], parse_whole("shape", rest, 1, 64));
 }
 
 static void take_chunk(options *o, const char *item) {
-    parse_range("chunk", item, 0, INT32_MAX, &o->chunk);
+    parse_range("chunk", item, 0, INT32_MAX, &o->param[SPMV_chunk]);
 }
 
 /* The place of item among words, which end with NULL. */
@@ -189,15 +238,19 @@ static const char *const off_on_auto[] = {"off", "on", "auto", NULL};
 
 static void take_schedule(options *o, const char *item) {
     static const char *const words[] = {"auto", "static", "dynamic", "guided", NULL};
-    append(&o->schedule, word_index("schedule", item, words));
+    append(&o->param[SPMV_schedule], word_index("schedule", item, words));
 }
 
 static void take_simd(options *o, const char *item) {
-    append(&o->simd, word_index("simd", item, off_on));
+    append(&o->param[SPMV_simd], word_index("simd", item, off_on));
+}
+
+static void take_sorted(options *o, const char *item) {
+    append(&o->param[SPMV_sorted], word_index("sorted", item, off_on));
 }
 
 static void take_rowlens(options *o, const char *item) {
-    append(&o->rowlens, word_index("rowlens", item, off_on));
+    append(&o->param[SPMV_rowlens], word_index("rowlens", item, off_on));
 }
 
 static void take_precision(options *o, const char *item) {
@@ -238,10 +291,10 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
     case 'k': o->kernels = arg; break;
     case 'g':
-        o->grid_cols.count = 0;
-        take_list(o, arg, &o->grid_rows, take_grid);
+        o->param[SPMV_grid_cols].count = 0;
+        take_list(o, arg, &o->param[SPMV_grid_rows], take_grid);
         break;
-    case 'b': take_list(o, arg, &o->block, take_block); break;
+    case 'b': take_list(o, arg, &o->param[SPMV_block], take_block); break;
     case 't': o->threads = (int)parse_whole("threads", arg, 1, 65536); break;
     case 'p': take_list(o, arg, &o->precision, take_precision); break;
     case 'x': o->x_file = arg; break;
@@ -254,10 +307,21 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); break;
     case KEY_BACKEND: o->backend = backend_words[word_index("backend", arg, backend_words)]; break;
     case KEY_DEVICE: o->device = (int)parse_whole("device", arg, 0, 1024); break;
-    case KEY_SCHEDULE: take_list(o, arg, &o->schedule, take_schedule); break;
-    case KEY_CHUNK: take_list(o, arg, &o->chunk, take_chunk); break;
-    case KEY_SIMD: take_list(o, arg, &o->simd, take_simd); break;
-    case KEY_ROWLENS: take_list(o, arg, &o->rowlens, take_rowlens); break;
+    case KEY_SCHEDULE: take_list(o, arg, &o->param[SPMV_schedule], take_schedule); break;
+    case KEY_CHUNK: take_list(o, arg, &o->param[SPMV_chunk], take_chunk); break;
+    case KEY_SIMD: take_list(o, arg, &o->param[SPMV_simd], take_simd); break;
+    case KEY_ROWLENS: take_list(o, arg, &o->param[SPMV_rowlens], take_rowlens); break;
+    case KEY_LANES: take_list(o, arg, &o->param[SPMV_lanes], take_lanes); break;
+    case KEY_SLICE: take_list(o, arg, &o->param[SPMV_slice], take_slice); break;
+    case KEY_SIGMA: take_list(o, arg, &o->param[SPMV_sigma], take_sigma); break;
+    case KEY_HEIGHT: take_list(o, arg, &o->param[SPMV_height], take_height); break;
+    case KEY_SORTED: take_list(o, arg, &o->param[SPMV_sorted], take_sorted); break;
+    case KEY_BOUNDARY: take_list(o, arg, &o->param[SPMV_boundary], take_boundary); break;
+    case KEY_TILE: take_list(o, arg, &o->param[SPMV_tile], take_tile); break;
+    case KEY_SHAPE:
+        o->param[SPMV_shape_cols].count = 0;
+        take_list(o, arg, &o->param[SPMV_shape_rows], take_shape);
+        break;
     case KEY_INDEX: o->offset_bits = (int)(32 * word_index("index", arg, index_words)); break;
     case KEY_ALPHA: o->alpha = parse_real("alpha", arg, -1e300); break;
     case KEY_BETA: o->beta = parse_real("beta", arg, -1e300); break;
@@ -336,7 +400,6 @@ void options_parse(int argc, char **argv, options *o) {
 void options_free(options *o) {
     free(o->matrices);
     free(o->tags);
-    list *lists[] = {&o->grid_rows, &o->grid_cols, &o->block, &o->schedule, &o->chunk, &o->simd, &o->rowlens,
-                     &o->precision};
-    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) free(lists[k]->value);
+    free(o->precision.value);
+    for (int id = 0; id < SPMV_NPARAMS; id++) free(o->param[id].value);
 }

@@ -86,7 +86,7 @@ static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
 /* ---- parameters ---------------------------------------------------------------------------------------- */
 
 static const char *const param_names[] = {
-#define PARAM(name, help) #name,
+#define PARAM(name, option, help) #name,
 #include "params.def"
 #undef PARAM
     NULL};

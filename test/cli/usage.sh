@@ -16,6 +16,6 @@ try --max-mem=lots 2>&1 | head -n 1
 try frobnicate
 try matrix.mtx
 try list nonsense
-try -m gen:poisson4d:10 -k omp:csr1 --no-log
-try -m gen:poisson3d:ten -k omp:csr1 --no-log
-try -m gen:poisson2d:10 --values=odd -k omp:csr1 --no-log
+try -m gen:poisson4d:10 -k omp:csr1 --no-log -q
+try -m gen:poisson3d:ten -k omp:csr1 --no-log -q
+try -m gen:poisson2d:10 --values=odd -k omp:csr1 --no-log -q
