@@ -51,7 +51,7 @@ static __device__ __forceinline__ real warp_sum(real sum) {
     return sum;
 }
 
-#define PARAM_BLOCK_THREAD {SPMV_block, 256, 32, 1024, 32}
-#define PARAM_BLOCK_WARP {SPMV_block, 256, 32, 1024, WARP}
-#define PARAM_ROWLENS {SPMV_rowlens, 1, 0, 1, 1}
+#define PARAM_BLOCK_THREAD {SPMV_block, 256, 32, 1024, 32, false}
+#define PARAM_BLOCK_WARP {SPMV_block, 256, 32, 1024, WARP, false}
+#define PARAM_ROWLENS {SPMV_rowlens, 1, 0, 1, 1, false}
 #endif

@@ -41,8 +41,13 @@ typedef enum spmv_param_id {
 typedef struct spmv_param { /* a parameter a kernel takes; a list ends with SPMV_NO_MORE_PARAMS */
     spmv_param_id id;
     int64_t fallback, min, max, multiple; /* a value is min..max and divisible by multiple */
+    bool power_of_two;                    /* or 0, where min is 0 */
 } spmv_param;
-#define SPMV_NO_MORE_PARAMS {SPMV_NPARAMS, 0, 0, 0, 1}
+#define SPMV_NO_MORE_PARAMS {SPMV_NPARAMS, 0, 0, 0, 1, false}
+static inline bool spmv_param_takes(const spmv_param *p, int64_t value) {
+    return value >= p->min && value <= p->max && value % p->multiple == 0 &&
+           (!p->power_of_two || (value & (value - 1)) == 0);
+}
 
 typedef struct spmv_choice { /* the values picked; those a kernel does not take are 0 */
     int64_t value[SPMV_NPARAMS];

@@ -50,9 +50,9 @@ static inline void reduce_partials(const spmv_plan *p, const real *partial, int6
 }
 
 enum { MOST_BLOCKS = 1 << 20 };
-#define PARAMS_SCHEDULE {SPMV_schedule, 0, 0, 3, 1}, {SPMV_chunk, 0, 0, INT32_MAX, 1}
-#define PARAM_SIMD {SPMV_simd, 0, 0, 1, 1}
-#define PARAM_ROWLENS {SPMV_rowlens, 1, 0, 1, 1}
-#define PARAM_GRID_ROWS {SPMV_grid_rows, 0, 0, MOST_BLOCKS, 1}
-#define PARAM_GRID_COLS {SPMV_grid_cols, 4, 1, 4096, 1}
+#define PARAMS_SCHEDULE {SPMV_schedule, 0, 0, 3, 1, false}, {SPMV_chunk, 0, 0, INT32_MAX, 1, false}
+#define PARAM_SIMD {SPMV_simd, 0, 0, 1, 1, false}
+#define PARAM_ROWLENS {SPMV_rowlens, 1, 0, 1, 1, false}
+#define PARAM_GRID_ROWS {SPMV_grid_rows, 0, 0, MOST_BLOCKS, 1, false}
+#define PARAM_GRID_COLS {SPMV_grid_cols, 4, 1, 4096, 1, false}
 #endif

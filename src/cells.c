@@ -30,7 +30,7 @@ static bool accepts(const spmv_kernel *kernel, const spmv_param *p, int64_t valu
         if (!(kernel->traits & SPMV_WARP_ROW)) return false;
         value -= BLOCK_WARP_ROWS;
     }
-    return value >= p->min && value <= p->max && value % p->multiple == 0;
+    return spmv_param_takes(p, value);
 }
 
 static bool same_cell(const cell *a, const cell *b) {

@@ -119,10 +119,11 @@ static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_p
         const spmv_setting *setting = &opts->settings[s];
         const spmv_param *p = find_param(kernel, setting->name);
         if (!p) return spmv_fail(ctx, SPMV_E_ARG, "%s takes no parameter '%s'", kernel->name, setting->name);
-        if (setting->value < p->min || setting->value > p->max || setting->value % p->multiple)
-            return spmv_fail(ctx, SPMV_E_ARG, "%s: %s is %lld, must be %lld to %lld, a multiple of %lld", kernel->name, setting->name,
+        if (!spmv_param_takes(p, setting->value))
+            return spmv_fail(ctx, SPMV_E_ARG, "%s: %s is %lld, must be %lld to %lld, a %s %lld", kernel->name, setting->name,
                              (long long)setting->value, (long long)p->min, (long long)p->max,
-                             (long long)p->multiple);
+                             p->power_of_two ? "power of" : "multiple of",
+                             p->power_of_two ? 2LL : (long long)p->multiple);
         out->value[p->id] = setting->value;
     }
     if (find_param(kernel, "grid_rows") && out->value[SPMV_grid_rows] == 0) out->value[SPMV_grid_rows] = threads;

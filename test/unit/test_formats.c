@@ -1,5 +1,5 @@
-/* test_formats.c: every format holds exactly the matrix it was made of, in exactly the bytes it forecast. What the
- * arrays of a format mean, the product with unit vectors tells for any format; for those named here they are read too. */
+/* test_formats.c: every format, with any parameters, holds exactly the matrix it was made of, in exactly the bytes it
+ * forecast. */
 #include "testing.h"
 
 static spmv_ctx *ctx;
@@ -17,78 +17,74 @@ static int compare_positions(const void *a, const void *b) {
 
 /* ---- back to entries ----------------------------------------------------------------------------------- */
 
-/* The value, true row and column of entry k of a store, or false for padding; k runs over the slots. */
-static bool csr_slot(const spmv_store *store, int64_t k, int64_t *row, int64_t *col, double *value) {
-    const csr *A = (const csr *)store;
-    for (*row = 0; A->row_ptr[*row + 1] <= k;) ++*row;
-    *col = A->col_idx[k];
-    *value = A->values[k];
-    return true;
-}
-
-static bool ell_slot(const spmv_store *store, int64_t k, int64_t *row, int64_t *col, double *value) {
-    const ell *A = (const ell *)store;
-    *row = k / A->width;
-    *col = A->col_idx[k];
-    *value = A->values[k];
-    return k % A->width < A->row_len[*row];
-}
-
-static const struct reader {
-    const char *format;
-    bool (*slot)(const spmv_store *store, int64_t k, int64_t *row, int64_t *col, double *value);
-} readers[] = {{"csr", csr_slot}, {"ell", ell_slot}};
-
-static spmv_store *built(const spmv_format *format, const spmv_mat *mat) {
-    spmv_csr_view A = rows_of(mat);
-    spmv_store *store = NULL;
-    if (format->build(ctx, &A, 3, &store) != SPMV_OK) fail_msg("%s: %s", format->name, spmv_ctx_error(ctx));
-    return store;
-}
-
-/* The entries, one position and value after the other in row order, are those of the matrix. */
-static void assert_same_entries(const struct reader *r, const spmv_store *store, const entries *e) {
-    entries back = {.rows = e->rows, .cols = e->cols};
-    for (int64_t k = 0; k < store->slots; k++) {
-        int64_t row, col;
-        double value;
-        bool is_entry = r->slot(store, k, &row, &col, &value);
-        assert_in_range(row, 0, e->rows - 1);
-        assert_in_range(col, 0, e->cols - 1);
-        if (is_entry) add_entry(&back, row, col, value);
-        if (!is_entry) assert_true(value == 0);
+/* Each parameter at its default, its least, or a small legal value drawn. */
+static spmv_choice draw_choice(const spmv_param *params, uint64_t seed) {
+    spmv_choice c = {{0}};
+    uint64_t random = seed;
+    for (const spmv_param *p = params; p->id != SPMV_NPARAMS; p++) {
+        int64_t most = p->max < p->min + 40 * p->multiple ? p->max : p->min + 40 * p->multiple;
+        int64_t drawn = p->min + draw_below(&random, (most - p->min) / p->multiple + 1) * p->multiple;
+        int64_t kind = seed == 0 ? 0 : draw_below(&random, 4);
+        int64_t value = kind == 0 ? p->fallback : kind == 1 ? p->min : drawn - drawn % p->multiple;
+        c.value[p->id] = spmv_param_takes(p, value) ? value : p->fallback;
     }
-    assert_int_equal(back.nnz, e->nnz);
+    return c;
+}
+
+/* The store's entries, sorted, are those of the matrix, bit for bit in the store's precision. */
+static void assert_same_entries(const spmv_format *format, const spmv_store *store, const entries *e, bool f32) {
+    entries back = {.rows = e->rows, .cols = e->cols};
+    for (int64_t k = 0; k < e->nnz; k++) add_entry(&back, 0, 0, NAN);
+    assert_int_equal(store->nnz, e->nnz);
+    format->entries(store, back.row, back.col, back.values);
     int64_t *from = malloc((size_t)(e->nnz + 1) * 2 * sizeof *from), *to = malloc((size_t)(e->nnz + 1) * 2 * sizeof *to);
     assert_true(from && to);
     for (int64_t k = 0; k < e->nnz; k++) { /* position and which */
         from[2 * k] = e->row[k] * e->cols + e->col[k], from[2 * k + 1] = k;
         to[2 * k] = back.row[k] * e->cols + back.col[k], to[2 * k + 1] = k;
-        if (k) assert_true(to[2 * k] > to[2 * k - 2]); /* in row order, columns ascending */
     }
     qsort(from, (size_t)e->nnz, 2 * sizeof *from, compare_positions);
+    qsort(to, (size_t)e->nnz, 2 * sizeof *to, compare_positions);
     for (int64_t k = 0; k < e->nnz; k++) {
-        assert_int_equal(from[2 * k], to[2 * k]);
-        assert_true(e->values[from[2 * k + 1]] == back.values[k]);
+        double expected = e->values[from[2 * k + 1]];
+        if (from[2 * k] != to[2 * k] || back.values[to[2 * k + 1]] != (f32 ? (double)(float)expected : expected))
+            fail_msg("%s: entry %lld of %lld came back as another", format->name, (long long)k, (long long)e->nnz);
     }
     free(from);
     free(to);
     entries_free(&back);
 }
 
+/* The whole store of a matrix and a choice: forecast, head, entries. */
+static void assert_format_holds(const spmv_format *format, int variant, const spmv_choice *c, const spmv_csr_view *A,
+                                const entries *e, const char *matrix) {
+    spmv_store *store = NULL;
+    size_t forecast = format->estimate(A, c);
+    spmv_status status = format->build(ctx, A, c, 3, &store);
+    if (status != SPMV_E_UNSUITABLE) assert_int_equal(status, SPMV_OK);
+    if (status == SPMV_OK) {
+        if (forecast != spmv_store_bytes(store))
+            fail_msg("%s of '%s': forecast %zu, is %zu", format->name, matrix, forecast, spmv_store_bytes(store));
+        assert_string_equal(store->format, format->name);
+        assert_in_range(store->slots, A->nnz, SIZE_MAX);
+        if (e) assert_same_entries(format, store, e, variant >= SPMV_F32_O32);
+    }
+    spmv_store_free(store);
+}
+
 static void entries_come_back(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint64_t seed = 1; seed <= 60; seed++) {
         uint64_t random = seed;
         int64_t rows = 1 + draw_below(&random, 80), cols = 1 + draw_below(&random, 80);
         entries e = random_matrix(seed, rows, cols, 1 + draw_below(&random, 20));
         spmv_mat *mat = matrix_of(ctx, &e);
+        spmv_csr_view A = rows_of(mat);
         for (int f = 0; f < spmv_format_count(); f++)
-            for (int r = 0; r < COUNT(readers); r++) {
-                if (strcmp(readers[r].format, spmv_format_at(f)->name) != 0) continue;
-                spmv_store *store = built(spmv_format_at(f), mat);
-                assert_same_entries(&readers[r], store, &e);
-                spmv_store_free(store);
+            for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+                const spmv_format *format = spmv_format_at(f, variant);
+                spmv_choice c = draw_choice(format->params, seed / 8 ? seed : 0);
+                assert_format_holds(format, variant, &c, &A, &e, "random");
             }
         spmv_mat_free(mat);
         entries_free(&e);
@@ -213,19 +209,13 @@ static void formats_forecast_exactly(void **state) {
         entries e = entries_of(&fixtures[f]);
         spmv_mat *mat = matrix_of(ctx, &e);
         spmv_csr_view A = rows_of(mat);
-        for (int k = 0; k < spmv_format_count(); k++) {
-            const spmv_format *format = spmv_format_at(k);
-            spmv_store *store = NULL;
-            size_t forecast = format->estimate(&A);
-            spmv_status status = format->build(ctx, &A, 2, &store);
-            if (status != SPMV_E_UNSUITABLE) assert_int_equal(status, SPMV_OK);
-            if (status == SPMV_OK && forecast != spmv_store_bytes(store))
-                fail_msg("%s of '%s': forecast %zu, is %zu", format->name, fixtures[f].name, forecast,
-                         spmv_store_bytes(store));
-            if (status == SPMV_OK) assert_string_equal(store->format, format->name);
-            if (status == SPMV_OK) assert_in_range(store->slots, A.nnz, SIZE_MAX);
-            spmv_store_free(store);
-        }
+        for (int k = 0; k < spmv_format_count(); k++)
+            for (int variant = 0; variant < SPMV_NVARIANTS; variant++)
+                for (uint64_t seed = 0; seed < 8; seed++) {
+                    const spmv_format *format = spmv_format_at(k, variant);
+                    spmv_choice c = draw_choice(format->params, seed);
+                    assert_format_holds(format, variant, &c, &A, NULL, fixtures[f].name);
+                }
         spmv_mat_free(mat);
         entries_free(&e);
     }
@@ -273,9 +263,10 @@ static void forecasts_do_not_wrap(void **state) {
     enum { ROWS = 3 };
     const int64_t row_ptr[ROWS + 1] = {0, INT32_MAX, INT32_MAX, INT32_MAX};
     const spmv_csr_view A = {.rows = ROWS, .cols = INT32_MAX, .nnz = INT32_MAX, .row_ptr = row_ptr};
+    const spmv_choice c = {{0}};
     for (int k = 0; k < spmv_format_count(); k++)
-        if (strcmp(spmv_format_at(k)->name, "ell") == 0 || strcmp(spmv_format_at(k)->name, "csr") == 0)
-            assert_in_range(spmv_format_at(k)->estimate(&A), (size_t)INT32_MAX * 12, SIZE_MAX);
+        if (strcmp(spmv_format_at(k, 0)->name, "ell") == 0 || strcmp(spmv_format_at(k, 0)->name, "csr") == 0)
+            assert_in_range(spmv_format_at(k, 0)->estimate(&A, &c), (size_t)INT32_MAX * 12, SIZE_MAX);
 }
 
 /* ---- f32 ----------------------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@ typedef struct scaling {
 static const scaling scalings[] = {{1, 0}, {2, -1}, {0, 1}, {1, 1}, {-0.5, 0}};
 
 static const char *const param_names[] = {
-#define PARAM(name, help) #name,
+#define PARAM(name, option, help) #name,
 #include "params.def"
 #undef PARAM
 };
@@ -205,12 +205,24 @@ typedef struct values {
     int count;
 } values;
 
+/* A kernel's own parameters and its format's, as one list; good until the next call. */
+static const spmv_param *params_of(const spmv_kernel *kernel) {
+    static spmv_param all[SPMV_NPARAMS + 1];
+    int n = 0;
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
+        if (p) all[n++] = *p;
+    }
+    all[n] = (spmv_param)SPMV_NO_MORE_PARAMS;
+    return all;
+}
+
 static int64_t round_up(int64_t value, int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
 
 static void offer(values *v, const spmv_param *p, int64_t value) {
-    if (value < p->min || value > p->max || value % p->multiple || v->count == MOST_VALUES) return;
+    if (!spmv_param_takes(p, value) || v->count == MOST_VALUES) return;
     for (int k = 0; k < v->count; k++)
         if (v->value[k] == value) return;
     v->value[v->count++] = value;
@@ -226,6 +238,7 @@ static values values_of(const spmv_param *p, int64_t rows, int64_t cols) {
     offer(&v, p, least);
     offer(&v, p, p->fallback);
     offer(&v, p, least + 3 * p->multiple);
+    offer(&v, p, 4);
     offer(&v, p, round_up(rows + 3, p->multiple));
     offer(&v, p, round_up(cols + 3, p->multiple));
     return v;
@@ -239,7 +252,7 @@ static void set(setup *c, const spmv_param *p, int64_t value) {
 static void try_settings(const setup *plain, const spmv_kernel *kernel, const subject *s, uint64_t seed) {
     enum { COMBINATIONS = 3 };
     int turn = (int)(seed % COUNT(scalings));
-    for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++) {
+    for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
         values v = values_of(p, s->rows, s->cols);
         for (int k = 0; k < v.count; k++) {
             setup c = *plain;
@@ -249,7 +262,7 @@ static void try_settings(const setup *plain, const spmv_kernel *kernel, const su
     }
     for (int n = 0; n < COMBINATIONS; n++) {
         setup c = *plain;
-        for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++) {
+        for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
             values v = values_of(p, s->rows, s->cols);
             set(&c, p, v.value[draw_below(&seed, v.count)]);
         }
@@ -349,7 +362,7 @@ static void fixture_subject_free(subject *s) {
 }
 
 static void try_largest(const spmv_backend *backend, int k, const spmv_kernel *kernel, const subject *s) {
-    for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++) {
+    for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
         setup c = setup_of(backend, k, SPMV_F64_O32);
         set(&c, p, p->max / p->multiple * p->multiple);
         try_setup(&c, s, scalings, 2);
@@ -378,7 +391,7 @@ static void try_wrong_settings(const spmv_backend *backend, int k, const spmv_ke
     setup c = plain;
     c.setting[c.nsettings++] = (spmv_setting){"no_such_parameter", 1};
     assert_refused(&c, s, SPMV_E_ARG, "no_such_parameter");
-    for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++) {
+    for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
         const int64_t outside[] = {p->min - p->multiple, p->max < INT64_MAX - p->multiple ? p->max + p->multiple
                                                                                           : p->min - p->multiple,
                                    INT64_MIN, p->multiple > 1 ? round_up(p->min, p->multiple) + 1 : p->min - 1};
@@ -391,7 +404,7 @@ static void try_wrong_settings(const spmv_backend *backend, int k, const spmv_ke
     }
     for (int id = 0; id < SPMV_NPARAMS; id++) { /* what other kernels take */
         bool is_taken = false;
-        for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++) is_taken |= (int)p->id == id;
+        for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) is_taken |= (int)p->id == id;
         c = plain;
         c.setting[c.nsettings++] = (spmv_setting){param_names[id], 1};
         if (!is_taken) assert_refused(&c, s, SPMV_E_ARG, param_names[id]);
@@ -453,7 +466,7 @@ static subject unfinite_subject(spmv_ctx *ctx) {
 
 static void try_unfinite(const spmv_backend *backend, int k, const spmv_kernel *kernel, const subject *s) {
     static const scaling nonzero[] = {{1, 0}, {2, -1}, {-0.5, 0}, {1, 1}};
-    const spmv_param *rowlens = kernel->params;
+    const spmv_param *rowlens = params_of(kernel);
     while (rowlens->id != SPMV_NPARAMS && rowlens->id != SPMV_rowlens) rowlens++;
     bool takes_rowlens = rowlens->id == SPMV_rowlens;
     if (kernel->traits & SPMV_PADS && !takes_rowlens) return;
@@ -461,7 +474,7 @@ static void try_unfinite(const spmv_backend *backend, int k, const spmv_kernel *
         setup c = setup_of(backend, k, variant);
         if (takes_rowlens) set(&c, rowlens, 1);
         try_setup(&c, s, nonzero, COUNT(nonzero));
-        for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++) {
+        for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
             values v = values_of(p, s->rows, s->cols);
             for (int n = 0; n < v.count && p->id != SPMV_rowlens; n++) {
                 setup one = c;
@@ -484,7 +497,7 @@ static void nan_and_infinity_are_ieee(void **state) {
 
 /* Multiplying padding changes no sum. */
 static void try_padding(const spmv_backend *backend, int k, const spmv_kernel *kernel, const subject *s) {
-    for (const spmv_param *p = kernel->params; p->id != SPMV_NPARAMS; p++)
+    for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++)
         for (int variant = 0; p->id == SPMV_rowlens && variant < SPMV_NVARIANTS; variant++) {
             double *y[2];
             setup c = setup_of(backend, k, variant);

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -597,6 +598,14 @@ static void test_many_blocks(void **state) {
             assert_true(same_entries(&first, &coo));
             spmv_coo_free(&coo);
         }
+    /* without the last line's end, the number stands before what the buffer held earlier */
+    for (size_t k = 0; k < 8; k++) {
+        char *end = t.bytes + t.n - 1 - k;
+        assert_int_equal(read_matrix(write_bytes("many.mtx", t.bytes, (size_t)(end - t.bytes)), 1, &coo), SPMV_OK);
+        *end = 0;
+        assert_true(coo.nnz == first.nnz && coo.values[coo.nnz - 1] == strtod(strrchr(t.bytes, ' '), NULL));
+        spmv_coo_free(&coo);
+    }
     spmv_coo_free(&first);
     unlink(name);
     free(t.bytes);
@@ -691,7 +700,7 @@ static void test_long_lines(void **state) {
 /* Blocks cut at every possible place of the text around the cut. */
 static void test_cuts(void **state) {
     (void)state;
-    enum { LINES = 40000 };
+    enum { LINES = 100001 }; /* three blocks; the last line ends in a digit */
     char *bytes = allocate(LINES * 8 + 1000);
     for (int shift = 0; shift < 24; shift++) {
         spmv_coo coo;
@@ -699,7 +708,7 @@ static void test_cuts(void **state) {
         for (int k = 0; k < LINES; k++)
             n += append(bytes + n, k % 3 ? "%d %d\n" : "%d %d\r\n", k % 99 + 1, k / 99 % 99 + 1);
         write_bytes("cut.mtx", bytes, (size_t)n - (shift % 2 ? 1 : 0));
-        assert_int_equal(read_matrix(name, 3, &coo), SPMV_OK);
+        assert_int_equal(read_matrix(name, 1 + shift % 3, &coo), SPMV_OK);
         for (int k = 0; k < LINES; k++) assert_true(coo.row[k] == k % 99 && coo.col[k] == k / 99 % 99);
         spmv_coo_free(&coo);
     }
@@ -1064,6 +1073,19 @@ static void test_write_errors(void **state) {
     snprintf(wanted, sizeof wanted, "%s: No such file or directory", name);
     assert_string_equal(spmv_ctx_error(ctx), wanted);
     assert_int_equal(spmv_write_vector(ctx, folder, 1, A.values), SPMV_E_WRITE);
+    /* a file that may not grow further, as on a full disk, is removed */
+    struct rlimit before, limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = (struct rlimit){300000, before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    snprintf(name, sizeof name, "%s/out.mtx", folder);
+    spmv_status status = spmv_write_matrix_market(ctx, name, &A, SPMV_REAL_FIELD);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(status, SPMV_E_WRITE);
+    snprintf(wanted, sizeof wanted, "%s: File too large", name);
+    assert_string_equal(spmv_ctx_error(ctx), wanted);
+    assert_int_equal(access(name, F_OK), -1);
     free_rows(&A);
 }
 
