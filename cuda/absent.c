@@ -1,4 +1,5 @@
-/* absent.c: linked in place of the CUDA backend by `make omp`: it knows the kernels' names and what to do to get them. */
+/* absent.c: linked in place of the CUDA backend by `make omp`: it knows the kernels' names and what
+ * to do to get them. */
 #include "spmv_kernel.h"
 
 #define KERNEL(name) #name,

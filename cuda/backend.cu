@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define KERNEL(name) extern "C" const spmv_kernel name##_f64_o32, name##_f64_o64, name##_f32_o32, name##_f32_o64;
+#define KERNEL(name) \
+    extern "C" const spmv_kernel name##_f64_o32, name##_f64_o64, name##_f32_o32, name##_f32_o64;
 #include "kernels.def"
 #undef KERNEL
 #define KERNEL(name) {&name##_f64_o32, &name##_f64_o64, &name##_f32_o32, &name##_f32_o64},
@@ -33,8 +34,10 @@ static spmv_status check_code(spmv_device *d) {
     cudaGetLastError();
     CU(d->ctx, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d->number));
     CU(d->ctx, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, d->number));
-    return spmv_fail(d->ctx, SPMV_E_BACKEND, "GPU %d is sm_%d%d and this binary holds no code for it (%s). Rebuild: "
-                     "make cuda CUDA_ARCH=sm_%d%d", d->number, major, minor, cudaGetErrorString(error), major, minor);
+    return spmv_fail(d->ctx, SPMV_E_BACKEND,
+                     "GPU %d is sm_%d%d and this binary holds no code for it (%s). Rebuild: "
+                     "make cuda CUDA_ARCH=sm_%d%d",
+                     d->number, major, minor, cudaGetErrorString(error), major, minor);
 }
 
 static spmv_status open_gpu(spmv_device *d) {
@@ -42,11 +45,14 @@ static spmv_status open_gpu(spmv_device *d) {
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0) {
         cudaGetLastError();
-        return spmv_fail(d->ctx, SPMV_E_BACKEND, "no usable GPU (%s): check nvidia-smi, or run the OpenMP kernels with "
-                         "--backend=omp", error == cudaSuccess ? "none found" : cudaGetErrorString(error));
+        return spmv_fail(d->ctx, SPMV_E_BACKEND,
+                         "no usable GPU (%s): check nvidia-smi, or run the OpenMP kernels with "
+                         "--backend=omp",
+                         error == cudaSuccess ? "none found" : cudaGetErrorString(error));
     }
     if (d->number >= count)
-        return spmv_fail(d->ctx, SPMV_E_BACKEND, "no GPU %d: this machine has %d, numbered from 0", d->number, count);
+        return spmv_fail(d->ctx, SPMV_E_BACKEND, "no GPU %d: this machine has %d, numbered from 0",
+                         d->number, count);
     CU(d->ctx, cudaSetDevice(d->number));
     TRY(check_code(d));
     cuda_state *s = (cuda_state *)calloc(1, sizeof *s);
@@ -80,7 +86,8 @@ static void release_gpu(spmv_device *d, void *memory) {
     if (cudaSetDevice(d->number) == cudaSuccess) cudaFree(memory);
 }
 
-static spmv_status copy(spmv_device *d, void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+static spmv_status copy(spmv_device *d, void *to, const void *from, size_t bytes,
+                        cudaMemcpyKind kind) {
     CU(d->ctx, cudaSetDevice(d->number));
     if (bytes) CU(d->ctx, cudaMemcpyAsync(to, from, bytes, kind, state_of(d)->stream));
     CU(d->ctx, cudaStreamSynchronize(state_of(d)->stream));
@@ -117,7 +124,9 @@ static spmv_status tock(spmv_device *d, double *seconds) {
 
 static size_t free_gpu_bytes(spmv_device *d) {
     size_t available = 0, total = 0;
-    if (cudaSetDevice(d->number) != cudaSuccess || cudaMemGetInfo(&available, &total) != cudaSuccess) return 0;
+    if (cudaSetDevice(d->number) != cudaSuccess ||
+        cudaMemGetInfo(&available, &total) != cudaSuccess)
+        return 0;
     return available;
 }
 
@@ -131,7 +140,9 @@ static void describe(spmv_device *d, spmv_device_facts *out) {
     cudaDeviceProp properties;
     size_t available = 0;
     memset(out, 0, sizeof *out);
-    if (cudaSetDevice(d->number) != cudaSuccess || cudaGetDeviceProperties(&properties, d->number) != cudaSuccess) return;
+    if (cudaSetDevice(d->number) != cudaSuccess ||
+        cudaGetDeviceProperties(&properties, d->number) != cudaSuccess)
+        return;
     snprintf(state_of(d)->name, sizeof state_of(d)->name, "%s", properties.name);
     out->name = state_of(d)->name;
     out->cc = 10 * properties.major + properties.minor;
@@ -159,9 +170,11 @@ extern "C" const spmv_backend spmv_cuda = {
     /* close      */ close_gpu,
     /* alloc      */ alloc_gpu,
     /* release    */ release_gpu,
-    /* put, get   */ put, get,
+    /* put, get   */ put,
+    get,
     /* sync       */ sync_gpu,
-    /* tick, tock */ tick, tock,
+    /* tick, tock */ tick,
+    tock,
     /* free_bytes */ free_gpu_bytes,
     /* describe   */ describe,
 };

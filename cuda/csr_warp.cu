@@ -3,18 +3,20 @@
  * Source   Di Iorio, csr1; Bell and Garland, SC'09, "CSR (vector)".
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by lane 0 of the row's warp.
- * Work     blocks are 32 x R: lane = threadIdx.x, row = blockIdx.x R + threadIdx.y (the published kernel took
- *          blockIdx.y and computed the first R rows only); lane l takes entries row_ptr[i] + l, + 32, ...; 5 shuffles.
- * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real bytes if x is read once.
+ * Work     blocks are 32 x R: lane = threadIdx.x, row = blockIdx.x R + threadIdx.y (the published
+ *          kernel took blockIdx.y and computed the first R rows only); lane l takes entries
+ *          row_ptr[i] + l, + 32, ...; 5 shuffles.
+ * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
+ *          bytes if x is read once.
  * Weak     rows shorter than 32 idle lanes; one very long row serialises its warp.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, 32 R (32x8).
  */
 #include "device.cuh"
 
-static __global__ void multiply(idx rows, const ofs *__restrict__ row_ptr, const idx *__restrict__ col_idx,
-                                const real *__restrict__ values, const real *__restrict__ x, real alpha, real beta,
-                                real *y) {
+static __global__ void multiply(idx rows, const ofs *__restrict__ row_ptr,
+                                const idx *__restrict__ col_idx, const real *__restrict__ values,
+                                const real *__restrict__ x, real alpha, real beta, real *y) {
     int lane = threadIdx.x;
     int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
     if (row >= rows) return; /* the whole warp: it shares threadIdx.y */
@@ -29,20 +31,23 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     const csr *A = (const csr *)p->store;
     int rows_a_block = (int)p->choice.value[SPMV_block] / WARP;
     if (A->s.rows == 0) return SPMV_OK;
-    multiply<<<(unsigned)blocks_for(A->s.rows, rows_a_block), dim3(WARP, rows_a_block), 0, stream_of(p)>>>(
-        (idx)A->s.rows, A->row_ptr, A->col_idx, A->values, (const real *)x, (real)alpha, (real)beta, (real *)y);
+    multiply<<<(unsigned)blocks_for(A->s.rows, rows_a_block), dim3(WARP, rows_a_block), 0,
+               stream_of(p)>>>((idx)A->s.rows, A->row_ptr, A->col_idx, A->values, (const real *)x,
+                               (real)alpha, (real)beta, (real *)y);
     return launched(p);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_WARP, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(csr_warp) = {
-    /* name, alias  */ "csr_warp", "csr1",
+    /* name, alias  */ "csr_warp",
+    "csr1",
     /* format       */ "csr",
     /* summary      */ "one warp a row, sums reduced in registers",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_WARP_ROW,
     /* estimate     */ NULL,
     /* prepare      */ NULL,
-    /* run, release */ run, NULL,
+    /* run, release */ run,
+    NULL,
 };

@@ -1,4 +1,5 @@
-/* device.cuh: what the CUDA files share: errors, the stream, one row's result, the sum over a warp. */
+/* device.cuh: what the CUDA files share: errors, the stream, one row's result, the sum over a warp.
+ */
 #ifndef SPMV_CUDA_DEVICE_CUH
 #define SPMV_CUDA_DEVICE_CUH
 
@@ -13,11 +14,13 @@ typedef struct cuda_state { /* a device's state */
     char name[256];
 } cuda_state;
 
-/* Writes the message where the facts are known and clears the error, or the next call would report it again. */
+/* Writes the message where the facts are known and clears the error, or the next call would report
+ * it again. */
 static inline spmv_status cuda_fail(spmv_ctx *ctx, cudaError_t error, const char *what) {
     cudaGetLastError();
     if (error == cudaErrorMemoryAllocation)
-        return spmv_fail(ctx, SPMV_E_NOMEM, "out of GPU memory in %s: free some, or choose a smaller format", what);
+        return spmv_fail(ctx, SPMV_E_NOMEM,
+                         "out of GPU memory in %s: free some, or choose a smaller format", what);
     return spmv_fail(ctx, SPMV_E_DEVICE, "%s: %s", what, cudaGetErrorString(error));
 }
 #define CU(ctx, call) \
@@ -30,7 +33,8 @@ static inline cudaStream_t stream_of(const spmv_plan *p) {
     return ((const cuda_state *)p->device->state)->stream;
 }
 
-/* After a launch: a bad configuration shows here, a fault inside the kernel at the next synchronisation. */
+/* After a launch: a bad configuration shows here, a fault inside the kernel at the next
+ * synchronisation. */
 static inline spmv_status launched(const spmv_plan *p) {
     CU(p->device->ctx, cudaGetLastError());
     return SPMV_OK;
@@ -51,7 +55,10 @@ static __device__ __forceinline__ real warp_sum(real sum) {
     return sum;
 }
 
-#define PARAM_BLOCK_THREAD {SPMV_block, 256, 32, 1024, 32, false}
-#define PARAM_BLOCK_WARP {SPMV_block, 256, 32, 1024, WARP, false}
-#define PARAM_ROWLENS {SPMV_rowlens, 1, 0, 1, 1, false}
+#define PARAM_BLOCK_THREAD \
+    { SPMV_block, 256, 32, 1024, 32, false }
+#define PARAM_BLOCK_WARP \
+    { SPMV_block, 256, 32, 1024, WARP, false }
+#define PARAM_ROWLENS \
+    { SPMV_rowlens, 1, 0, 1, 1, false }
 #endif

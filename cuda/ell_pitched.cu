@@ -1,12 +1,14 @@
 /* ell_pitched: ELL transposed and pitched, one thread a row.
  *
- * Source   Di Iorio, cudaSpMVRowsELL, ell0 (cudaMallocPitch, cudaMemcpy2D); Bell and Garland, SC'09, "ELL".
- * Reads    slot k of row i at k pitch + i: col_idx, values [width x pitch]; row_len[rows] with rowlens; x[cols]; y if
- *          beta != 0.
+ * Source   Di Iorio, cudaSpMVRowsELL, ell0 (cudaMallocPitch, cudaMemcpy2D); Bell and Garland,
+ *          SC'09, "ELL".
+ * Reads    slot k of row i at k pitch + i: col_idx, values [width x pitch]; row_len[rows] with
+ *          rowlens; x[cols]; y if beta != 0.
  * Writes   y[rows], each entry once.
- * Work     thread i runs down column i: a warp reads 32 neighbours, every line of slots starts aligned.
- * Cost     2 nnz flop; width pitch (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens nnz for width pitch,
- *          and 4 rows.
+ * Work     thread i runs down column i: a warp reads 32 neighbours, every line of slots starts
+ *          aligned.
+ * Cost     2 nnz flop; width pitch (sizeof real + 4) + (cols + rows) sizeof real bytes; with
+ *          rowlens nnz for width pitch, and 4 rows.
  * Weak     one long row pads all others.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
@@ -39,8 +41,10 @@ static void release(spmv_plan *p) {
     free(t);
 }
 
-/* to[width x rows] <- from[rows x width] transposed, a stripe of rows at a time so that reads stay in cache. */
-template <typename T> static void transpose(const T *from, int64_t rows, int64_t width, int threads, T *to) {
+/* to[width x rows] <- from[rows x width] transposed, a stripe of rows at a time so that reads stay
+ * in cache. */
+template <typename T>
+static void transpose(const T *from, int64_t rows, int64_t width, int threads, T *to) {
     enum { STRIPE = 64 };
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t first = 0; first < rows; first += STRIPE) {
@@ -51,16 +55,19 @@ template <typename T> static void transpose(const T *from, int64_t rows, int64_t
 }
 
 /* Transposes an array and copies it into pitched device memory. */
-template <typename T> static spmv_status place(spmv_plan *p, const T *from, T **out, int64_t *pitch) {
+template <typename T>
+static spmv_status place(spmv_plan *p, const T *from, T **out, int64_t *pitch) {
     const ell *A = (const ell *)p->host;
     spmv_ctx *ctx = p->device->ctx;
     size_t line = (size_t)A->s.rows * sizeof(T), pitch_bytes = 0;
     T *transposed = (T *)spmv_host_alloc((size_t)A->s.slots * sizeof(T));
-    if (!transposed) return spmv_fail(ctx, SPMV_E_NOMEM, "out of host memory for the transposed matrix");
+    if (!transposed)
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of host memory for the transposed matrix");
     transpose(from, A->s.rows, A->width, p->device->threads, transposed);
     cudaError_t error = cudaMallocPitch((void **)out, &pitch_bytes, line, (size_t)A->width);
     if (error == cudaSuccess)
-        error = cudaMemcpy2D(*out, pitch_bytes, transposed, line, line, (size_t)A->width, cudaMemcpyHostToDevice);
+        error = cudaMemcpy2D(*out, pitch_bytes, transposed, line, line, (size_t)A->width,
+                             cudaMemcpyHostToDevice);
     spmv_host_free(transposed);
     if (error != cudaSuccess) return cuda_fail(ctx, error, "cudaMallocPitch, cudaMemcpy2D");
     *pitch = (int64_t)(pitch_bytes / sizeof(T));
@@ -87,14 +94,16 @@ static spmv_status prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-static __global__ void multiply(idx rows, idx width, const idx *__restrict__ row_len, const idx *__restrict__ col_idx,
-                                int64_t col_pitch, const real *__restrict__ values, int64_t value_pitch,
+static __global__ void multiply(idx rows, idx width, const idx *__restrict__ row_len,
+                                const idx *__restrict__ col_idx, int64_t col_pitch,
+                                const real *__restrict__ values, int64_t value_pitch,
                                 const real *__restrict__ x, real alpha, real beta, real *y) {
     int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
     idx len = row_len ? row_len[row] : width;
     real sum = 0;
-    for (idx k = 0; k < len; k++) sum += values[k * value_pitch + row] * x[col_idx[k * col_pitch + row]];
+    for (idx k = 0; k < len; k++)
+        sum += values[k * value_pitch + row] * x[col_idx[k * col_pitch + row]];
     put_row(y + row, alpha, sum, beta);
 }
 
@@ -105,20 +114,22 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     const idx *row_len = p->choice.value[SPMV_rowlens] ? t->row_len : NULL;
     if (A->s.rows == 0) return SPMV_OK;
     multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(p)>>>(
-        (idx)A->s.rows, (idx)A->width, row_len, t->col_idx, t->col_pitch, t->values, t->value_pitch, (const real *)x,
-        (real)alpha, (real)beta, (real *)y);
+        (idx)A->s.rows, (idx)A->width, row_len, t->col_idx, t->col_pitch, t->values, t->value_pitch,
+        (const real *)x, (real)alpha, (real)beta, (real *)y);
     return launched(p);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(ell_pitched) = {
-    /* name, alias  */ "ell_pitched", "ell0",
+    /* name, alias  */ "ell_pitched",
+    "ell0",
     /* format       */ "ell",
     /* summary      */ "ELL transposed and pitched, one thread a row",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS | SPMV_OWN_COPY,
     /* estimate     */ estimate,
     /* prepare      */ prepare,
-    /* run, release */ run, release,
+    /* run, release */ run,
+    release,
 };

@@ -1,12 +1,14 @@
 /* ell_thread: one thread multiplies one row of a row-major ELL matrix.
  *
  * Source   Di Iorio, ell1 (not transposed).
- * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y if beta != 0.
+ * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y
+ *          if beta != 0.
  * Writes   y[rows], each entry once.
  * Work     thread i runs along row i: width slots or, with rowlens, its entries.
- * Cost     2 nnz flop; rows width (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens nnz for rows width,
- *          and 4 rows.
- * Weak     neighbouring threads read width apart: uncoalesced. It shows what transposing (ell_pitched) is worth.
+ * Cost     2 nnz flop; rows width (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens
+ *          nnz for rows width, and 4 rows.
+ * Weak     neighbouring threads read width apart: uncoalesced. It shows what transposing
+ *          (ell_pitched) is worth.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
  */
@@ -29,19 +31,22 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A->row_len : NULL;
     if (A->s.rows == 0) return SPMV_OK;
     multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(p)>>>(
-        (idx)A->s.rows, A->width, row_len, A->col_idx, A->values, (const real *)x, (real)alpha, (real)beta, (real *)y);
+        (idx)A->s.rows, A->width, row_len, A->col_idx, A->values, (const real *)x, (real)alpha,
+        (real)beta, (real *)y);
     return launched(p);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(ell_thread) = {
-    /* name, alias  */ "ell_thread", "ell1",
+    /* name, alias  */ "ell_thread",
+    "ell1",
     /* format       */ "ell",
     /* summary      */ "ELL as stored (row-major), one thread a row",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS,
     /* estimate     */ NULL,
     /* prepare      */ ell_prepare,
-    /* run, release */ run, NULL,
+    /* run, release */ run,
+    NULL,
 };

@@ -1,11 +1,13 @@
 /* ell_warp: one warp multiplies one row of a row-major ELL matrix.
  *
  * Source   Di Iorio, cudaSpMVWarpsPerRowELLNTrasposed, ell2.
- * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y if beta != 0.
+ * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y
+ *          if beta != 0.
  * Writes   y[rows], each entry once, by lane 0 of the row's warp.
- * Work     blocks are 32 x R: lane = threadIdx.x, row = blockIdx.x R + threadIdx.y; lane l takes slots l, l + 32, ...
- * Cost     2 nnz flop; rows width (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens nnz for rows width,
- *          and 4 rows.
+ * Work     blocks are 32 x R: lane = threadIdx.x, row = blockIdx.x R + threadIdx.y; lane l takes
+ *          slots l, l + 32, ...
+ * Cost     2 nnz flop; rows width (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens
+ *          nnz for rows width, and 4 rows.
  * Weak     rows shorter than 32 idle lanes.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, 32 R (32x8); rowlens (1).
@@ -30,20 +32,23 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     int rows_a_block = (int)p->choice.value[SPMV_block] / WARP;
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A->row_len : NULL;
     if (A->s.rows == 0) return SPMV_OK;
-    multiply<<<(unsigned)blocks_for(A->s.rows, rows_a_block), dim3(WARP, rows_a_block), 0, stream_of(p)>>>(
-        (idx)A->s.rows, A->width, row_len, A->col_idx, A->values, (const real *)x, (real)alpha, (real)beta, (real *)y);
+    multiply<<<(unsigned)blocks_for(A->s.rows, rows_a_block), dim3(WARP, rows_a_block), 0,
+               stream_of(p)>>>((idx)A->s.rows, A->width, row_len, A->col_idx, A->values,
+                               (const real *)x, (real)alpha, (real)beta, (real *)y);
     return launched(p);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_WARP, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(ell_warp) = {
-    /* name, alias  */ "ell_warp", "ell2",
+    /* name, alias  */ "ell_warp",
+    "ell2",
     /* format       */ "ell",
     /* summary      */ "ELL as stored (row-major), one warp a row",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS | SPMV_WARP_ROW,
     /* estimate     */ NULL,
     /* prepare      */ ell_prepare,
-    /* run, release */ run, NULL,
+    /* run, release */ run,
+    NULL,
 };

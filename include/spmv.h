@@ -1,8 +1,9 @@
 /* spmv.h: the library's public interface: sparse matrix times dense vector,
  * y <- alpha A x + beta y, in many formats, on CPUs (OpenMP) and NVIDIA GPUs (CUDA).
  *
- * Three handles. A context holds the backend, device, thread count and the last error text. A matrix is an
- * immutable description of A and owns every format made of it. A plan is one kernel ready to multiply.
+ * Three handles. A context holds the backend, device, thread count and the last error text. A
+ * matrix is an immutable description of A and owns every format made of it. A plan is one kernel
+ * ready to multiply.
  *
  *     spmv_ctx *ctx = NULL;  spmv_mat *A = NULL;  spmv_plan *plan = NULL;
  *     if (spmv_ctx_create(NULL, &ctx) != SPMV_OK) ...
@@ -11,12 +12,12 @@
  *     spmv_exec(plan, 1.0, x, 0.0, y);
  *     spmv_plan_free(plan);  spmv_mat_free(A);  spmv_ctx_free(ctx);       in this order
  *
- * Conventions: every function that can fail returns a status and leaves its result in the last pointer, NULL
- * on failure; the text of the failure is spmv_ctx_error(ctx). Nothing prints, exits or aborts. Option structs
- * start with their size (use SPMV_OPTS or set it by hand); zero in every other member means "default".
- * Rows, columns and positions are int64_t and start at 0; bytes are size_t; times are seconds.
- * No two threads may use one context, or handles made from it, at the same time, except that different plans
- * may execute at once. */
+ * Conventions: every function that can fail returns a status and leaves its result in the last
+ * pointer, NULL on failure; the text of the failure is spmv_ctx_error(ctx). Nothing prints, exits
+ * or aborts. Option structs start with their size (use SPMV_OPTS or set it by hand); zero in every
+ * other member means "default". Rows, columns and positions are int64_t and start at 0; bytes are
+ * size_t; times are seconds. No two threads may use one context, or handles made from it, at the
+ * same time, except that different plans may execute at once. */
 #ifndef SPMV_H
 #define SPMV_H
 
@@ -52,23 +53,26 @@ typedef struct spmv_ctx spmv_ctx;
 typedef struct spmv_mat spmv_mat;
 typedef struct spmv_plan spmv_plan;
 
-/* ---- context ------------------------------------------------------------------------------------------- */
+/* ---- context -------------------------------------------------------------------------------- */
 
 typedef struct spmv_ctx_opts {
     size_t size;
-    const char *backend; /* "omp" or "cuda": where unprefixed kernel names are looked up; NULL: "omp" */
-    int device;          /* GPU number */
-    int threads;         /* OpenMP team size; 0: OMP_NUM_THREADS, else the cores this process may use */
+    const char
+        *backend; /* "omp" or "cuda": where unprefixed kernel names are looked up; NULL: "omp" */
+    int device;   /* GPU number */
+    int threads;  /* OpenMP team size; 0: OMP_NUM_THREADS, else the cores this process may use */
 } spmv_ctx_opts;
 
 spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out);
 void spmv_ctx_free(spmv_ctx *ctx);
-const char *spmv_ctx_error(const spmv_ctx *ctx); /* text of the last failure, "" when there was none */
+const char *
+spmv_ctx_error(const spmv_ctx *ctx); /* text of the last failure, "" when there was none */
 int spmv_ctx_threads(const spmv_ctx *ctx);
 
-/* ---- matrix -------------------------------------------------------------------------------------------- */
+/* ---- matrix --------------------------------------------------------------------------------- */
 
-/* Entries as they stand in a file: one triangle of a symmetric matrix, any order, duplicates allowed. */
+/* Entries as they stand in a file: one triangle of a symmetric matrix, any order, duplicates
+ * allowed. */
 typedef struct spmv_coo_view {
     int64_t rows, cols, nnz;
     const int32_t *row, *col; /* [nnz], from 0 */
@@ -89,18 +93,22 @@ enum { SPMV_COPY = 0, SPMV_BORROW = 1 }; /* BORROW: the arrays must outlive the 
 
 typedef struct spmv_load_opts {
     size_t size;
-    uint64_t seed;                                       /* of gen: matrices; 0: 1 */
-    const char *values;                                  /* gen: "random", "few:K", "pattern"; NULL: its own */
-    void (*progress)(void *progress_arg, double done);   /* 0..1, from the calling thread; may be NULL */
+    uint64_t seed;      /* of gen: matrices; 0: 1 */
+    const char *values; /* gen: "random", "few:K", "pattern"; NULL: its own */
+    void (*progress)(void *progress_arg,
+                     double done); /* 0..1, from the calling thread; may be NULL */
     void *progress_arg;
 } spmv_load_opts;
 
 /* path: a Matrix Market file, plain or compressed, a .tar.gz holding one of the archive's name, or
  * "gen:NAME:ARGS" (spmv_generator_list). */
-spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts, spmv_mat **out);
+spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
+                          spmv_mat **out);
 spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flags, spmv_mat **out);
-spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **out); /* always copied */
-spmv_status spmv_mat_save(const spmv_mat *mat, const char *path); /* Matrix Market, general, full precision */
+spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
+                         spmv_mat **out); /* always copied */
+spmv_status spmv_mat_save(const spmv_mat *mat,
+                          const char *path); /* Matrix Market, general, full precision */
 void spmv_mat_free(spmv_mat *mat);
 /* The entries the matrix was made from and its compressed rows, borrowed. */
 void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view);
@@ -121,8 +129,8 @@ typedef struct spmv_stats {
 } spmv_stats;
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out);
 
-/* A dense vector from a file: Matrix Market array (n x 1 or 1 x n), or raw doubles if the name ends in .f64. The
- * caller frees *out with free(). */
+/* A dense vector from a file: Matrix Market array (n x 1 or 1 x n), or raw doubles if the name ends
+ * in .f64. The caller frees *out with free(). */
 spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double **out);
 spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const double *x);
 
@@ -131,7 +139,7 @@ typedef struct spmv_generator {
 } spmv_generator;
 const spmv_generator *spmv_generator_list(int *count);
 
-/* ---- plan ---------------------------------------------------------------------------------------------- */
+/* ---- plan ----------------------------------------------------------------------------------- */
 
 typedef struct spmv_setting {
     const char *name; /* of a kernel's parameter: "block", "grid_rows", ... */
@@ -140,10 +148,12 @@ typedef struct spmv_setting {
 
 typedef struct spmv_plan_opts {
     size_t size;
-    const char *kernel; /* name or alias, "omp:" or "cuda:" before it picks the backend; NULL: csr_rows, csr_warp */
+    const char *kernel; /* name or alias, "omp:" or "cuda:" before it picks the backend; NULL:
+                           csr_rows, csr_warp */
     spmv_precision precision;
     int offset_bits;  /* 0: 32 when nnz allows, else 64; 32 or 64: that */
-    size_t max_bytes; /* budget for the stored matrix and scratch; 0: 80 % of what is free on the device */
+    size_t max_bytes; /* budget for the stored matrix and scratch; 0: 80 % of what is free on the
+                         device */
     const spmv_setting *settings;
     int nsettings;
 } spmv_plan_opts;
@@ -154,23 +164,24 @@ void spmv_plan_free(spmv_plan *plan);
 typedef struct spmv_plan_facts {
     const char *backend, *kernel, *format;
     int offset_bits;
-    int64_t slots;         /* stored entries, padding included */
-    size_t store_bytes;    /* the format */
-    size_t scratch_bytes;  /* the kernel's own structures */
-    size_t traffic_bytes;  /* matrix bytes one product must read, without x and y */
-    double convert_s;      /* compressed rows to format, on the host */
-    double upload_s;       /* format to device */
-    double prepare_s;      /* the kernel's own structures: tiles, transposition, pitch */
+    int64_t slots;        /* stored entries, padding included */
+    size_t store_bytes;   /* the format */
+    size_t scratch_bytes; /* the kernel's own structures */
+    size_t traffic_bytes; /* matrix bytes one product must read, without x and y */
+    double convert_s;     /* compressed rows to format, on the host */
+    double upload_s;      /* format to device */
+    double prepare_s;     /* the kernel's own structures: tiles, transposition, pitch */
 } spmv_plan_facts;
 void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
-int64_t spmv_plan_setting(const spmv_plan *plan, const char *name); /* the value in use; -1: not taken */
+int64_t spmv_plan_setting(const spmv_plan *plan,
+                          const char *name); /* the value in use; -1: not taken */
 
-/* y <- alpha A x + beta y. x[cols] and y[rows] are in the plan's precision, in memory of its device, and do
- * not overlap. beta = 0 never reads y. Returns when y is complete. */
+/* y <- alpha A x + beta y. x[cols] and y[rows] are in the plan's precision, in memory of its
+ * device, and do not overlap. beta = 0 never reads y. Returns when y is complete. */
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y);
 /* The same, count times back to back; *seconds: the device's own time for all of them. */
-spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x, double beta, void *y,
-                            double *seconds);
+spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
+                            double beta, void *y, double *seconds);
 /* Memory where the plan runs; on the CPU plain host memory. */
 spmv_status spmv_plan_alloc(const spmv_plan *plan, size_t bytes, void **out);
 void spmv_plan_release(const spmv_plan *plan, void *memory);
@@ -181,7 +192,8 @@ const char *spmv_strerror(spmv_status status);
 int spmv_exit_code(spmv_status status); /* what a program should exit with (sysexits numbers) */
 const char *spmv_version(void);
 
-#define SPMV_OPTS(type) {.size = sizeof(type)}
+#define SPMV_OPTS(type) \
+    { .size = sizeof(type) }
 
 #ifdef __cplusplus
 }

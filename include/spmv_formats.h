@@ -1,5 +1,6 @@
-/* spmv_formats.h: what a matrix looks like in each format; part of spmv_kernel.h, which includes it once its types are
- * there. Every struct begins with the head that lets store.c treat all alike. Pointers are host or device memory. */
+/* spmv_formats.h: what a matrix looks like in each format; part of spmv_kernel.h, which includes it
+ * once its types are there. Every struct begins with the head that lets store.c treat all alike.
+ * Pointers are host or device memory. */
 #ifndef SPMV_FORMATS_H
 #define SPMV_FORMATS_H
 
@@ -10,7 +11,8 @@ typedef struct V(csr) {
     real *values; /* [nnz] */
 } csr;
 
-typedef struct V(ell) { /* row-major: entry k of row i at i * width + k; padding: value 0, a column of that row */
+typedef struct V(ell) { /* row-major: entry k of row i at i * width + k; padding: value 0, a column
+                           of that row */
     spmv_store s;
     int64_t width; /* entries a row, padding included */
     idx *col_idx;  /* [rows * width] */

@@ -1,8 +1,9 @@
-/* spmv_kernel.h: for authors of kernels, formats and backends; the only project header their files include.
+/* spmv_kernel.h: for authors of kernels, formats and backends; the only project header their files
+ * include.
  *
- * Glossary: row_ptr, col_idx, values are PSBLAS's IRP, JA, AS. A file that computes is compiled once per variant:
- * real (double, float) x ofs (32-bit, 64-bit positions in nnz), with -DSPMV_REAL -DSPMV_OFS -DSPMV_SUFFIX; V(name)
- * is the variant's symbol. Columns and rows are always 32-bit. */
+ * Glossary: row_ptr, col_idx, values are PSBLAS's IRP, JA, AS. A file that computes is compiled
+ * once per variant: real (double, float) x ofs (32-bit, 64-bit positions in nnz), with -DSPMV_REAL
+ * -DSPMV_OFS -DSPMV_SUFFIX; V(name) is the variant's symbol. Columns and rows are always 32-bit. */
 #ifndef SPMV_KERNEL_H
 #define SPMV_KERNEL_H
 
@@ -29,7 +30,7 @@ typedef SPMV_OFS ofs;
 typedef int32_t idx;
 enum { SPMV_F64_O32, SPMV_F64_O64, SPMV_F32_O32, SPMV_F32_O64, SPMV_NVARIANTS };
 
-/* ---- parameters ---------------------------------------------------------------------------------------- */
+/* ---- parameters ----------------------------------------------------------------------------- */
 
 #define PARAM(name, option, help) SPMV_##name,
 typedef enum spmv_param_id {
@@ -43,7 +44,8 @@ typedef struct spmv_param { /* a parameter a kernel takes; a list ends with SPMV
     int64_t fallback, min, max, multiple; /* a value is min..max and divisible by multiple */
     bool power_of_two;                    /* or 0, where min is 0 */
 } spmv_param;
-#define SPMV_NO_MORE_PARAMS {SPMV_NPARAMS, 0, 0, 0, 1, false}
+#define SPMV_NO_MORE_PARAMS \
+    { SPMV_NPARAMS, 0, 0, 0, 1, false }
 static inline bool spmv_param_takes(const spmv_param *p, int64_t value) {
     return value >= p->min && value <= p->max && value % p->multiple == 0 &&
            (!p->power_of_two || (value & (value - 1)) == 0);
@@ -53,13 +55,14 @@ typedef struct spmv_choice { /* the values picked; those a kernel does not take 
     int64_t value[SPMV_NPARAMS];
 } spmv_choice;
 
-/* ---- stores: a matrix in one format and precision ------------------------------------------------------ */
+/* ---- stores: a matrix in one format and precision ------------------------------------------- */
 
 typedef struct spmv_array { /* where the pointer sits in its struct, how many bytes it owns */
     size_t offset, bytes;
 } spmv_array;
 
-typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays, so that one loop */
+typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays, so that
+                               one loop */
     const char *format;     /* in store.c sizes, copies, uploads and frees any format */
     int64_t rows, cols, nnz, slots; /* slots: stored entries, padding included */
     size_t size;                    /* of the whole struct */
@@ -69,21 +72,27 @@ typedef struct spmv_store { /* head of every format struct: scalars and a list o
 
 #include "spmv_formats.h" /* the struct of every format */
 
-spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size, const spmv_csr_view *A, spmv_store **out);
+spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size, const spmv_csr_view *A,
+                           spmv_store **out);
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
 void spmv_store_free(spmv_store *store);
-/* Allocates (aligned, not cleared), and lists in the store, the array that member `field` points to. */
+/* Allocates (aligned, not cleared), and lists in the store, the array that member `field` points
+ * to. */
 #define STORE_ARRAY(ctx, A, field, count) \
-    spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), (size_t)(count) * sizeof *(A)->field)
+    spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), \
+                     (size_t)(count) * sizeof *(A)->field)
 
 typedef struct spmv_format {
     const char *name, *summary;
-    const spmv_param *params; /* what shapes the store; kernels of the format take these besides their own */
+    const spmv_param
+        *params; /* what shapes the store; kernels of the format take these besides their own */
     /* Exact bytes of what build allocates; SIZE_MAX: overflow. */
     size_t (*estimate)(const spmv_csr_view *A, const spmv_choice *c);
     /* On failure *out holds what there is, for spmv_store_free; may answer SPMV_E_UNSUITABLE. */
-    spmv_status (*build)(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads, spmv_store **out);
-    /* The way back, for tests and conversions: the store's nnz entries, in any order, padding left out. */
+    spmv_status (*build)(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out);
+    /* The way back, for tests and conversions: the store's nnz entries, in any order, padding left
+     * out. */
     void (*entries)(const spmv_store *store, int32_t *row, int32_t *col, double *values);
 } spmv_format;
 
@@ -91,21 +100,23 @@ int spmv_format_count(void);
 const spmv_format *spmv_format_at(int k, int variant);
 const spmv_format *spmv_format_named(const char *name, int variant); /* NULL: none */
 
-/* ---- kernels ------------------------------------------------------------------------------------------- */
+/* ---- kernels -------------------------------------------------------------------------------- */
 
 enum spmv_trait {
-    SPMV_DETERMINISTIC = 1, /* the same bits for the same plan, whatever the timing of its threads */
-    SPMV_SERIAL = 2,        /* one thread, whatever the context says */
-    SPMV_OWN_COPY = 4,      /* prepare places the matrix on the device itself, from plan->host */
-    SPMV_PADS = 8,          /* may multiply padding by x: needs a finite x unless rowlens = 1 */
-    SPMV_WARP_ROW = 16      /* CUDA blocks are 32 x R, a row a warp */
+    SPMV_DETERMINISTIC =
+        1,             /* the same bits for the same plan, whatever the timing of its threads */
+    SPMV_SERIAL = 2,   /* one thread, whatever the context says */
+    SPMV_OWN_COPY = 4, /* prepare places the matrix on the device itself, from plan->host */
+    SPMV_PADS = 8,     /* may multiply padding by x: needs a finite x unless rowlens = 1 */
+    SPMV_WARP_ROW = 16 /* CUDA blocks are 32 x R, a row a warp */
 };
 
 typedef struct spmv_kernel {
     const char *name, *alias, *format, *summary;
     const spmv_param *params;
     unsigned traits;
-    size_t (*estimate)(const spmv_csr_view *A, const spmv_choice *c); /* scratch bytes; NULL: none */
+    size_t (*estimate)(const spmv_csr_view *A,
+                       const spmv_choice *c); /* scratch bytes; NULL: none */
     spmv_status (*prepare)(spmv_plan *p); /* NULL: nothing to do; may answer SPMV_E_UNSUITABLE */
     spmv_status (*run)(const spmv_plan *p, double alpha, const void *x, double beta, void *y);
     void (*release)(spmv_plan *p); /* frees what prepare made; NULL: nothing */
@@ -113,18 +124,22 @@ typedef struct spmv_kernel {
 /* The parameter of a kernel or of its format; NULL: not taken. */
 SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_param_id id);
 /* SPMV_EXPORT_KERNEL(csr_rows) = { ... };  the one exported symbol of a kernel file. */
-#define SPMV_EXPORT_KERNEL(name) SPMV_LINKAGE const spmv_kernel V(name); const spmv_kernel V(name)
-#define SPMV_EXPORT_FORMAT(name) SPMV_LINKAGE const spmv_format V(name); const spmv_format V(name)
+#define SPMV_EXPORT_KERNEL(name) \
+    SPMV_LINKAGE const spmv_kernel V(name); \
+    const spmv_kernel V(name)
+#define SPMV_EXPORT_FORMAT(name) \
+    SPMV_LINKAGE const spmv_format V(name); \
+    const spmv_format V(name)
 
-/* ---- backends ------------------------------------------------------------------------------------------ */
+/* ---- backends ------------------------------------------------------------------------------- */
 
 typedef struct spmv_backend spmv_backend;
 typedef struct spmv_device { /* one opened device */
     const spmv_backend *backend;
-    spmv_ctx *ctx;  /* where messages go */
-    int number;     /* as the backend counts */
-    int threads;    /* OpenMP team size; on a GPU: for the host's share of the work */
-    void *state;    /* the backend's own */
+    spmv_ctx *ctx; /* where messages go */
+    int number;    /* as the backend counts */
+    int threads;   /* OpenMP team size; on a GPU: for the host's share of the work */
+    void *state;   /* the backend's own */
 } spmv_device;
 
 typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
@@ -135,11 +150,11 @@ typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
 } spmv_device_facts;
 
 struct spmv_backend {
-    const char *name, *hint;                /* hint: what to do when it is not built in */
-    const char *const *names;               /* [nkernels] */
+    const char *name, *hint;  /* hint: what to do when it is not built in */
+    const char *const *names; /* [nkernels] */
     const spmv_kernel *const (*kernels)[SPMV_NVARIANTS]; /* [nkernels]; NULL: not built in */
     int nkernels;
-    bool host;                              /* its memory is host memory: nothing to upload */
+    bool host; /* its memory is host memory: nothing to upload */
     spmv_status (*open)(spmv_device *d);
     void (*close)(spmv_device *d);
     spmv_status (*alloc)(spmv_device *d, size_t bytes, void **out);
@@ -156,22 +171,25 @@ SPMV_LINKAGE const spmv_backend spmv_omp;
 SPMV_LINKAGE const spmv_backend spmv_cuda;
 SPMV_LINKAGE const spmv_backend *const spmv_backends[]; /* every backend, NULL at the end */
 /* Facts of a backend's device, which is opened. */
-SPMV_LINKAGE spmv_status spmv_ctx_describe(spmv_ctx *ctx, const spmv_backend *backend, spmv_device_facts *out);
+SPMV_LINKAGE spmv_status spmv_ctx_describe(spmv_ctx *ctx, const spmv_backend *backend,
+                                           spmv_device_facts *out);
 
 typedef struct spmv_kernel_id {
     const spmv_backend *backend;
     int index; /* into names and, when built in, kernels */
 } spmv_kernel_id;
-/* Kernels whose name or alias a pattern matches: "[BACKEND:]NAME", a glob, or "all". Without a prefix names are the
- * context's backend's first. None: SPMV_E_ARG. */
-SPMV_LINKAGE spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found, int capacity,
-                                          int *count);
+/* Kernels whose name or alias a pattern matches: "[BACKEND:]NAME", a glob, or "all". Without a
+ * prefix names are the context's backend's first. None: SPMV_E_ARG. */
+SPMV_LINKAGE spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found,
+                                          int capacity, int *count);
 
-struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, if not the store's, traffic_bytes */
+struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, if not the store's,
+                      traffic_bytes */
     spmv_device *device;
     const spmv_kernel *kernel;
     spmv_mat *matrix;
-    const spmv_store *host, *store; /* in host memory; where the kernel runs (NULL with SPMV_OWN_COPY) */
+    const spmv_store *host,
+        *store; /* in host memory; where the kernel runs (NULL with SPMV_OWN_COPY) */
     spmv_choice choice;
     int variant;
     void *scratch;
@@ -179,7 +197,7 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     double convert_s, upload_s, prepare_s;
 };
 
-/* ---- shared helpers ------------------------------------------------------------------------------------ */
+/* ---- shared helpers ------------------------------------------------------------------------- */
 
 /* Writes the context's error text and returns code: say what, which value, and what to do. */
 SPMV_LINKAGE spmv_status spmv_fail(spmv_ctx *ctx, spmv_status code, const char *format, ...)
@@ -196,7 +214,8 @@ SPMV_LINKAGE spmv_status spmv_fail(spmv_ctx *ctx, spmv_status code, const char *
 SPMV_LINKAGE void *spmv_host_alloc(size_t bytes);
 SPMV_LINKAGE void spmv_host_free(void *memory);
 
-/* First of the block-th of nblocks nearly equal parts of 0..n-1: sizes differ by at most one, the larger first. */
+/* First of the block-th of nblocks nearly equal parts of 0..n-1: sizes differ by at most one, the
+ * larger first. */
 static inline int64_t spmv_split(int64_t n, int64_t nblocks, int64_t block) {
     int64_t size = n / nblocks, rest = n % nblocks;
     return block * size + (block < rest ? block : rest);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define KERNEL(name) extern const spmv_kernel name##_f64_o32, name##_f64_o64, name##_f32_o32, name##_f32_o64;
+#define KERNEL(name) \
+    extern const spmv_kernel name##_f64_o32, name##_f64_o64, name##_f32_o32, name##_f32_o64;
 #include "kernels.def"
 #undef KERNEL
 #define KERNEL(name) {&name##_f64_o32, &name##_f64_o64, &name##_f32_o32, &name##_f32_o64},
@@ -73,7 +74,8 @@ static size_t number_in(const char *path, const char *format) {
     return value;
 }
 
-/* What the kernel says can be had without swapping, and no more than the container may still take. */
+/* What the kernel says can be had without swapping, and no more than the container may still take.
+ */
 static size_t free_host_bytes(spmv_device *d) {
     (void)d;
     size_t kib = number_in("/proc/meminfo", "MemAvailable: %zu kB");

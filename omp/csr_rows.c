@@ -4,10 +4,13 @@
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that owns the row.
  * Work     one running sum a row.
- * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real bytes if x is read once.
- * Weak     equal numbers of rows are not equal numbers of entries: skewed matrices want a dynamic schedule.
+ * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
+ *          bytes if x is read once.
+ * Weak     equal numbers of rows are not equal numbers of entries: skewed matrices want a dynamic
+ *          schedule.
  * Repeats  bitwise: yes.
- * Params   schedule, chunk: of the row loop; simd: the compiler may split the sum over vector lanes (0).
+ * Params   schedule, chunk: of the row loop; simd: the compiler may split the sum over vector lanes
+ *          (0).
  */
 #include "omp.h"
 
@@ -17,8 +20,8 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     set_schedule(p, A->s.rows);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t i = 0; i < A->s.rows; i++)
-        put_row((real *)y + i, (real)alpha, dot(A->values, A->col_idx, x, A->row_ptr[i], A->row_ptr[i + 1], simd),
-                (real)beta);
+        put_row((real *)y + i, (real)alpha,
+                dot(A->values, A->col_idx, x, A->row_ptr[i], A->row_ptr[i + 1], simd), (real)beta);
     return SPMV_OK;
 }
 

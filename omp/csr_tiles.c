@@ -1,12 +1,16 @@
-/* csr_tiles: a CSR matrix is cut into grid_rows x grid_cols tiles found through an offset array; each tile leaves a
- * partial sum a row, which a second loop adds up.
+/* csr_tiles: a CSR matrix is cut into grid_rows x grid_cols tiles found through an offset array;
+ * each tile leaves a partial sum a row, which a second loop adds up.
  *
- * Source   Di Iorio, spmvTilesCSR, csr3; there the offsets are made inside the timed region and the last loop is serial.
- * Reads    csr: col_idx[nnz], values[nnz]; offsets[rows x grid_cols + 1]; x[cols]; y[rows] only if beta != 0.
+ * Source   Di Iorio, spmvTilesCSR, csr3; there the offsets are made inside the timed region and the
+ *          last loop is serial.
+ * Reads    csr: col_idx[nnz], values[nnz]; offsets[rows x grid_cols + 1]; x[cols]; y[rows] only if
+ *          beta != 0.
  * Writes   partial[rows x grid_cols], then y[rows], each entry once.
  * Work     a tile is one iteration: thread by the OpenMP schedule; one running sum a row and tile.
- * Cost     2 nnz flop; nnz (sizeof real + 4) + rows grid_cols (sizeof ofs + 2 sizeof real) + (cols + rows) sizeof real.
- * Weak     short rows: a row of 7 in 4 tiles pays 4 offsets and 4 partial sums. Pays when a block of x fits a cache.
+ * Cost     2 nnz flop; nnz (sizeof real + 4) + rows grid_cols (sizeof ofs + 2 sizeof real) + (cols
+ *          + rows) sizeof real.
+ * Weak     short rows: a row of 7 in 4 tiles pays 4 offsets and 4 partial sums. Pays when a block
+ *          of x fits a cache.
  * Repeats  bitwise: yes, for equal grid_cols.
  * Params   grid_rows (one a thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0).
  */
@@ -50,10 +54,12 @@ static spmv_status prepare(spmv_plan *p) {
     if (t) t->offsets = spmv_host_alloc((cells + 1) * sizeof *t->offsets);
     if (t) t->partial = spmv_host_alloc(cells * sizeof *t->partial);
     if (!t || !t->offsets || !t->partial)
-        return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for the tiles of %zu cells", cells);
+        return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for the tiles of %zu cells",
+                         cells);
     find_offsets(p, A, ncols, t->offsets);
     p->scratch_bytes = sizeof *t + (cells + 1) * sizeof(ofs) + cells * sizeof(real);
-    p->traffic_bytes = (size_t)A->s.nnz * (sizeof(real) + sizeof(idx)) + cells * (sizeof(ofs) + 2 * sizeof(real));
+    p->traffic_bytes =
+        (size_t)A->s.nnz * (sizeof(real) + sizeof(idx)) + cells * (sizeof(ofs) + 2 * sizeof(real));
     return SPMV_OK;
 }
 
@@ -68,7 +74,8 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
         int64_t b = tile / ncols, j = tile % ncols, end = spmv_split(A->s.rows, nrows, b + 1);
         for (int64_t i = spmv_split(A->s.rows, nrows, b); i < end; i++) {
             int64_t cell = i * ncols + j;
-            t->partial[cell] = dot(A->values, A->col_idx, x, t->offsets[cell], t->offsets[cell + 1], simd);
+            t->partial[cell] =
+                dot(A->values, A->col_idx, x, t->offsets[cell], t->offsets[cell + 1], simd);
         }
     }
     reduce_partials(p, t->partial, ncols, (real)alpha, (real)beta, y);

@@ -1,10 +1,12 @@
 /* csr_tiles_copied: as csr_tiles, but each block of columns is a CSR matrix of its own.
  *
  * Source   Di Iorio, csr4; there the blocks are copied inside the timed region.
- * Reads    per column block: row_ptr[rows + 1], col_idx, values; x[cols]; y[rows] only if beta != 0.
+ * Reads    per column block: row_ptr[rows + 1], col_idx, values; x[cols]; y[rows] only if beta !=
+ *          0.
  * Writes   partial[rows x grid_cols], then y[rows], each entry once.
  * Work     a tile is one iteration: thread by the OpenMP schedule; one running sum a row and tile.
- * Cost     2 nnz flop; nnz (sizeof real + 4) + rows grid_cols (sizeof ofs + 2 sizeof real) + (cols + rows) sizeof real.
+ * Cost     2 nnz flop; nnz (sizeof real + 4) + rows grid_cols (sizeof ofs + 2 sizeof real) + (cols
+ *          + rows) sizeof real.
  * Weak     as csr_tiles, and it holds the matrix twice; in return a tile's entries are contiguous.
  * Repeats  bitwise: yes, for equal grid_cols.
  * Params   grid_rows (one a thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0).
@@ -12,9 +14,9 @@
 #include "omp.h"
 
 typedef struct tiles {
-    ofs *row_ptr; /* [grid_cols x (rows + 1)] into col_idx and values, block after block */
-    idx *col_idx; /* [nnz] */
-    real *values; /* [nnz] */
+    ofs *row_ptr;  /* [grid_cols x (rows + 1)] into col_idx and values, block after block */
+    idx *col_idx;  /* [nnz] */
+    real *values;  /* [nnz] */
     real *partial; /* [rows x grid_cols] */
 } tiles;
 
@@ -61,7 +63,8 @@ static void count_cells(const spmv_plan *p, const csr *A, int64_t ncols, ofs *ro
     ofs sum = 0;
     for (int64_t j = 0; j < ncols; j++) {
         row_ptr[j * stride] = sum;
-        for (int64_t i = 1; i <= A->s.rows; i++) row_ptr[j * stride + i] = sum += row_ptr[j * stride + i];
+        for (int64_t i = 1; i <= A->s.rows; i++)
+            row_ptr[j * stride + i] = sum += row_ptr[j * stride + i];
     }
 }
 
@@ -71,7 +74,8 @@ static void copy_cells(const spmv_plan *p, const csr *A, int64_t ncols, tiles *t
     for (int64_t i = 0; i < A->s.rows; i++) {
         ofs from = A->row_ptr[i];
         for (int64_t j = 0; j < ncols; j++)
-            for (ofs k = t->row_ptr[j * stride + i]; k < t->row_ptr[j * stride + i + 1]; k++, from++) {
+            for (ofs k = t->row_ptr[j * stride + i]; k < t->row_ptr[j * stride + i + 1];
+                 k++, from++) {
                 t->col_idx[k] = A->col_idx[from];
                 t->values[k] = A->values[from];
             }
@@ -81,12 +85,14 @@ static void copy_cells(const spmv_plan *p, const csr *A, int64_t ncols, tiles *t
 static spmv_status prepare(spmv_plan *p) {
     const csr *A = (const csr *)p->store;
     int64_t ncols = p->choice.value[SPMV_grid_cols];
-    size_t cells = (size_t)(A->s.rows * ncols), entries = (size_t)A->s.nnz * (sizeof(real) + sizeof(idx));
+    size_t cells = (size_t)(A->s.rows * ncols),
+           entries = (size_t)A->s.nnz * (sizeof(real) + sizeof(idx));
     TRY(allocate(p, ncols));
     tiles *t = p->scratch;
     count_cells(p, A, ncols, t->row_ptr);
     copy_cells(p, A, ncols, t);
-    p->scratch_bytes = sizeof *t + (cells + (size_t)ncols) * sizeof(ofs) + entries + cells * sizeof(real);
+    p->scratch_bytes =
+        sizeof *t + (cells + (size_t)ncols) * sizeof(ofs) + entries + cells * sizeof(real);
     p->traffic_bytes = entries + cells * (sizeof(ofs) + 2 * sizeof(real));
     return SPMV_OK;
 }
@@ -102,7 +108,8 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
         int64_t b = tile / ncols, j = tile % ncols, end = spmv_split(rows, nrows, b + 1);
         const ofs *row_ptr = t->row_ptr + j * (rows + 1);
         for (int64_t i = spmv_split(rows, nrows, b); i < end; i++)
-            t->partial[i * ncols + j] = dot(t->values, t->col_idx, x, row_ptr[i], row_ptr[i + 1], simd);
+            t->partial[i * ncols + j] =
+                dot(t->values, t->col_idx, x, row_ptr[i], row_ptr[i + 1], simd);
     }
     reduce_partials(p, t->partial, ncols, (real)alpha, (real)beta, y);
     return SPMV_OK;

@@ -1,14 +1,18 @@
-/* ell_blocks: an ELL matrix is cut into blocks of rows, sizes differing by at most one; a block is one iteration.
+/* ell_blocks: an ELL matrix is cut into blocks of rows, sizes differing by at most one; a block is
+ * one iteration.
  *
  * Source   Di Iorio, spmvRowsBlocksELL, ell1.
- * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y if beta != 0.
+ * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y
+ *          if beta != 0.
  * Writes   y[rows], each entry once, by the thread that owns the row's block.
  * Work     one running sum a row; threads take blocks by the OpenMP schedule.
- * Cost     2 nnz flop; rows width (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens nnz for rows width,
- *          and 4 rows.
- * Weak     one long row pads all others; without rowlens padding multiplies 0 by x, so x must be finite.
+ * Cost     2 nnz flop; rows width (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens
+ *          nnz for rows width, and 4 rows.
+ * Weak     one long row pads all others; without rowlens padding multiplies 0 by x, so x must be
+ *          finite.
  * Repeats  bitwise: yes.
- * Params   grid_rows: number of blocks (one a thread); schedule, chunk: of the block loop; simd (0); rowlens (1).
+ * Params   grid_rows: number of blocks (one a thread); schedule, chunk: of the block loop; simd
+ *          (0); rowlens (1).
  */
 #include "ell.h"
 
@@ -21,12 +25,14 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     for (int64_t b = 0; b < nblocks; b++) {
         int64_t end = spmv_split(A->s.rows, nblocks, b + 1);
         for (int64_t i = spmv_split(A->s.rows, nblocks, b); i < end; i++)
-            put_row((real *)y + i, (real)alpha, ell_dot(A, x, i, 0, A->width, rowlens, simd), (real)beta);
+            put_row((real *)y + i, (real)alpha, ell_dot(A, x, i, 0, A->width, rowlens, simd),
+                    (real)beta);
     }
     return SPMV_OK;
 }
 
-static const spmv_param params[] = {PARAM_GRID_ROWS, PARAMS_SCHEDULE, PARAM_SIMD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {PARAM_GRID_ROWS, PARAMS_SCHEDULE, PARAM_SIMD, PARAM_ROWLENS,
+                                    SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(ell_blocks) = {
     .name = "ell_blocks",

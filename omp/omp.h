@@ -1,4 +1,5 @@
-/* omp.h: what the OpenMP kernels share: the dot product of a stretch of a row, the store of its sum, the schedule. */
+/* omp.h: what the OpenMP kernels share: the dot product of a stretch of a row, the store of its
+ * sum, the schedule. */
 #ifndef SPMV_OMP_H
 #define SPMV_OMP_H
 
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 
 /* sum of values[k] x[col_idx[k]] for begin <= k < end; simd lets the compiler reorder the sum. */
-static inline real dot(const real *values, const idx *col_idx, const real *x, int64_t begin, int64_t end, bool simd) {
+static inline real dot(const real *values, const idx *col_idx, const real *x, int64_t begin,
+                       int64_t end, bool simd) {
     real sum = 0;
     if (simd) {
 #pragma omp simd reduction(+ : sum)
@@ -23,8 +25,9 @@ static inline void put_row(real *y, real alpha, real sum, real beta) {
     *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
 }
 
-/* Makes schedule(runtime) what the plan chose for a loop of that many iterations. A dynamic chunk defaults to the
- * paper's fair chunks, folding 4: each thread gets four turns if all take equally long. */
+/* Makes schedule(runtime) what the plan chose for a loop of that many iterations. A dynamic chunk
+ * defaults to the paper's fair chunks, folding 4: each thread gets four turns if all take equally
+ * long. */
 static inline void set_schedule(const spmv_plan *p, int64_t iterations) {
     int64_t chunk = p->choice.value[SPMV_chunk], fair = iterations / (4 * p->device->threads);
     omp_sched_t kind = (omp_sched_t)p->choice.value[SPMV_schedule];
@@ -36,10 +39,10 @@ static inline void set_schedule(const spmv_plan *p, int64_t iterations) {
     omp_set_schedule(kind, chunk > INT32_MAX ? INT32_MAX : (int)chunk);
 }
 
-/* The last step of a tiled product: y_i <- alpha (sum of row i's ncols partial sums, left to right) + beta y_i.
- * partial[rows x ncols], row-major. */
-static inline void reduce_partials(const spmv_plan *p, const real *partial, int64_t ncols, real alpha, real beta,
-                                   real *y) {
+/* The last step of a tiled product: y_i <- alpha (sum of row i's ncols partial sums, left to right)
+ * + beta y_i. partial[rows x ncols], row-major. */
+static inline void reduce_partials(const spmv_plan *p, const real *partial, int64_t ncols,
+                                   real alpha, real beta, real *y) {
     int64_t rows = p->host->rows;
 #pragma omp parallel for schedule(static) num_threads(p->device->threads)
     for (int64_t i = 0; i < rows; i++) {
@@ -50,9 +53,16 @@ static inline void reduce_partials(const spmv_plan *p, const real *partial, int6
 }
 
 enum { MOST_BLOCKS = 1 << 20 };
-#define PARAMS_SCHEDULE {SPMV_schedule, 0, 0, 3, 1, false}, {SPMV_chunk, 0, 0, INT32_MAX, 1, false}
-#define PARAM_SIMD {SPMV_simd, 0, 0, 1, 1, false}
-#define PARAM_ROWLENS {SPMV_rowlens, 1, 0, 1, 1, false}
-#define PARAM_GRID_ROWS {SPMV_grid_rows, 0, 0, MOST_BLOCKS, 1, false}
-#define PARAM_GRID_COLS {SPMV_grid_cols, 4, 1, 4096, 1, false}
+#define PARAMS_SCHEDULE \
+    {SPMV_schedule, 0, 0, 3, 1, false}, { \
+        SPMV_chunk, 0, 0, INT32_MAX, 1, false \
+    }
+#define PARAM_SIMD \
+    { SPMV_simd, 0, 0, 1, 1, false }
+#define PARAM_ROWLENS \
+    { SPMV_rowlens, 1, 0, 1, 1, false }
+#define PARAM_GRID_ROWS \
+    { SPMV_grid_rows, 0, 0, MOST_BLOCKS, 1, false }
+#define PARAM_GRID_COLS \
+    { SPMV_grid_cols, 4, 1, 4096, 1, false }
 #endif

@@ -55,7 +55,7 @@ int spmv_ctx_threads(const spmv_ctx *ctx) {
     return ctx->threads;
 }
 
-/* ---- matrices ------------------------------------------------------------------------------------------ */
+/* ---- matrices ------------------------------------------------------------------------------- */
 
 static spmv_status new_matrix(spmv_ctx *ctx, spmv_mat **out) {
     spmv_mat *mat = calloc(1, sizeof *mat);
@@ -65,16 +65,19 @@ static spmv_status new_matrix(spmv_ctx *ctx, spmv_mat **out) {
     return SPMV_OK;
 }
 
-/* Asked before it is allocated: Linux grants memory it does not have and kills who touches it. The hub costs 16 bytes
- * a row while it is sorted, whatever the entries: a file of one line may promise 2^31 rows. */
+/* Asked before it is allocated: Linux grants memory it does not have and kills who touches it. The
+ * hub costs 16 bytes a row while it is sorted, whatever the entries: a file of one line may promise
+ * 2^31 rows. */
 static spmv_status check_hub_fits(spmv_ctx *ctx, const spmv_coo *coo) {
     int copies = coo->symmetry == SPMV_GENERAL ? 1 : 2;
     double need = 16.0 * (double)coo->rows + 12.0 * copies * (double)coo->nnz;
     double limit = 0.9 * (double)spmv_omp.free_bytes(NULL);
     if (need <= limit) return SPMV_OK;
-    return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: compressed rows of %lld x %lld with %lld entries need %.1f GB, "
-                     "%.1f GB are free", (long long)coo->rows, (long long)coo->cols, (long long)coo->nnz, 1e-9 * need,
-                     1e-9 * limit);
+    return spmv_fail(
+        ctx, SPMV_E_NOMEM,
+        "out of memory: compressed rows of %lld x %lld with %lld entries need %.1f GB, "
+        "%.1f GB are free",
+        (long long)coo->rows, (long long)coo->cols, (long long)coo->nnz, 1e-9 * need, 1e-9 * limit);
 }
 
 static spmv_status finish_matrix(spmv_mat *mat) {
@@ -97,7 +100,8 @@ static spmv_status finish_or_free(spmv_mat *mat, spmv_status status, spmv_mat **
     return status;
 }
 
-spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts, spmv_mat **out) {
+spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
+                          spmv_mat **out) {
     spmv_load_opts defaults = SPMV_OPTS(spmv_load_opts);
     spmv_mat *mat = NULL;
     *out = NULL;
@@ -106,32 +110,37 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
     double start = spmv_now();
     spmv_status status;
     if (strncmp(path, "gen:", 4) == 0)
-        status = spmv_generate(ctx, path + 4, opts->seed ? opts->seed : 1, opts->values, ctx->threads, &mat->coo);
+        status = spmv_generate(ctx, path + 4, opts->seed ? opts->seed : 1, opts->values,
+                               ctx->threads, &mat->coo);
     else if (opts->values)
         status = spmv_fail(ctx, SPMV_E_ARG, "%s: values are chosen for gen: matrices only", path);
     else
-        status = spmv_read_matrix_market(ctx, path, ctx->threads, opts->progress, opts->progress_arg, &mat->coo);
+        status = spmv_read_matrix_market(ctx, path, ctx->threads, opts->progress,
+                                         opts->progress_arg, &mat->coo);
     mat->stats.read_s = spmv_now() - start;
     return finish_or_free(mat, status, out);
 }
 
 static spmv_status check_dimensions(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz) {
-    if (rows >= 0 && cols >= 0 && nnz >= 0 && rows <= INT32_MAX && cols <= INT32_MAX) return SPMV_OK;
-    return spmv_fail(ctx, SPMV_E_ARG, "a matrix of %lld x %lld with %lld entries: sizes are 0 to 2^31 - 1",
+    if (rows >= 0 && cols >= 0 && nnz >= 0 && rows <= INT32_MAX && cols <= INT32_MAX)
+        return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_ARG,
+                     "a matrix of %lld x %lld with %lld entries: sizes are 0 to 2^31 - 1",
                      (long long)rows, (long long)cols, (long long)nnz);
 }
 
 static spmv_status check_entries(spmv_ctx *ctx, const spmv_coo_view *view, int threads) {
     int64_t outside = 0;
     if (view->symmetry != SPMV_GENERAL && view->rows != view->cols)
-        return spmv_fail(ctx, SPMV_E_ARG, "a symmetric matrix is square, not %lld x %lld", (long long)view->rows,
-                         (long long)view->cols);
+        return spmv_fail(ctx, SPMV_E_ARG, "a symmetric matrix is square, not %lld x %lld",
+                         (long long)view->rows, (long long)view->cols);
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : outside)
     for (int64_t k = 0; k < view->nnz; k++)
-        outside += view->row[k] < 0 || view->row[k] >= view->rows || view->col[k] < 0 || view->col[k] >= view->cols;
+        outside += view->row[k] < 0 || view->row[k] >= view->rows || view->col[k] < 0 ||
+                   view->col[k] >= view->cols;
     if (outside)
-        return spmv_fail(ctx, SPMV_E_ARG, "%lld entries lie outside the %lld x %lld matrix", (long long)outside,
-                         (long long)view->rows, (long long)view->cols);
+        return spmv_fail(ctx, SPMV_E_ARG, "%lld entries lie outside the %lld x %lld matrix",
+                         (long long)outside, (long long)view->rows, (long long)view->cols);
     return SPMV_OK;
 }
 
@@ -173,21 +182,24 @@ spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flag
 
 static spmv_status check_rows(spmv_ctx *ctx, const spmv_csr_view *A) {
     if (A->row_ptr[0] != 0 || A->row_ptr[A->rows] != A->nnz)
-        return spmv_fail(ctx, SPMV_E_ARG, "row_ptr runs from %lld to %lld, must run from 0 to nnz = %lld",
-                         (long long)A->row_ptr[0], (long long)A->row_ptr[A->rows], (long long)A->nnz);
+        return spmv_fail(
+            ctx, SPMV_E_ARG, "row_ptr runs from %lld to %lld, must run from 0 to nnz = %lld",
+            (long long)A->row_ptr[0], (long long)A->row_ptr[A->rows], (long long)A->nnz);
     for (int64_t i = 0; i < A->rows; i++)
         if (A->row_ptr[i] > A->row_ptr[i + 1])
             return spmv_fail(ctx, SPMV_E_ARG, "row_ptr decreases at row %lld", (long long)i);
     return SPMV_OK;
 }
 
-/* Compressed rows come in as entries: they may be unsorted, and sorting and checking them is written once. */
+/* Compressed rows come in as entries: they may be unsorted, and sorting and checking them is
+ * written once. */
 spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **out) {
     *out = NULL;
     TRY(check_dimensions(ctx, view->rows, view->cols, view->nnz));
     TRY(check_rows(ctx, view));
     int32_t *row = spmv_host_alloc((size_t)view->nnz * sizeof *row);
-    if (!row) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %lld entries", (long long)view->nnz);
+    if (!row)
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %lld entries", (long long)view->nnz);
     for (int64_t i = 0; i < view->rows; i++)
         for (int64_t k = view->row_ptr[i]; k < view->row_ptr[i + 1]; k++) row[k] = (int32_t)i;
     spmv_coo_view entries = {.rows = view->rows,
@@ -222,7 +234,7 @@ void spmv_mat_drop_stores(spmv_mat *mat) {
 }
 
 void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view) {
-    *view = (spmv_coo_view){mat->coo.rows, mat->coo.cols,   mat->coo.nnz,     mat->coo.row,
+    *view = (spmv_coo_view){mat->coo.rows, mat->coo.cols,   mat->coo.nnz,      mat->coo.row,
                             mat->coo.col,  mat->coo.values, mat->coo.symmetry, mat->coo.field};
 }
 

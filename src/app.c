@@ -34,10 +34,12 @@ static void print_version(const options *o) {
     record_build(&r);
     printf("spmv %s\n", r.build_version);
     if (!o->verbose) return;
-    printf("commit     %s%s\n", r.build_commit ? r.build_commit : "unknown", r.build_dirty == 1 ? " (changed)" : "");
+    printf("commit     %s%s\n", r.build_commit ? r.build_commit : "unknown",
+           r.build_dirty == 1 ? " (changed)" : "");
     printf("compiler   %s\nflags      %s\n", r.build_cc, r.build_cflags);
-    if (r.build_nvcc) printf("nvcc       %s\nflags      %s\nCUDA archs %s\n", r.build_nvcc, r.build_nvccflags,
-                             r.build_cuda_archs);
+    if (r.build_nvcc)
+        printf("nvcc       %s\nflags      %s\nCUDA archs %s\n", r.build_nvcc, r.build_nvccflags,
+               r.build_cuda_archs);
     printf("features   %s\n", *r.build_features ? r.build_features : "none");
 }
 
@@ -53,7 +55,8 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
             break;
         }
     if (!command) {
-        say("spmv: no command '%s': run or list; 'spmv --help' says more (-m names a matrix)\n", first);
+        say("spmv: no command '%s': run or list; 'spmv --help' says more (-m names a matrix)\n",
+            first);
         return EXIT_USAGE;
     }
     if (first) { /* argp sees the line without the command */
@@ -68,6 +71,7 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     }
     int code = command->run(&o, backend);
     options_free(&o);
-    if (fflush(stdout) != 0 || ferror(stdout)) return complain(SPMV_E_WRITE, "cannot write to stdout");
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return complain(SPMV_E_WRITE, "cannot write to stdout");
     return code;
 }

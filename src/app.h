@@ -1,5 +1,5 @@
-/* app.h: what the program's files share. They are clients of spmv.h; spmv_kernel.h is read for the descriptors of
- * kernels, never to call them. */
+/* app.h: what the program's files share. They are clients of spmv.h; spmv_kernel.h is read for the
+ * descriptors of kernels, never to call them. */
 #ifndef SPMV_APP_H
 #define SPMV_APP_H
 
@@ -8,7 +8,7 @@
 
 enum { EXIT_WRONG = 1, EXIT_SOME_FAILED = 3, EXIT_USAGE = 64, MOST_KERNELS = 256 };
 
-/* ---- options.c ----------------------------------------------------------------------------------------- */
+/* ---- options.c ------------------------------------------------------------------------------ */
 
 typedef struct list { /* of numbers; empty: the option was not given */
     int count;
@@ -23,7 +23,8 @@ typedef struct options {
     const char *kernels; /* as typed; NULL: the first paper's */
     const char *backend; /* NULL: the build's */
     int device, threads;
-    list param[SPMV_NPARAMS]; /* values to try; those of one option go together; a block given as 32xR has */
+    list param[SPMV_NPARAMS]; /* values to try; those of one option go together; a block given as
+                                 32xR has */
                               /* BLOCK_WARP_ROWS added */
     list precision;
     int offset_bits;
@@ -48,14 +49,14 @@ typedef struct options {
 void options_parse(int argc, char **argv, options *out);
 void options_free(options *o);
 
-/* ---- talk ---------------------------------------------------------------------------------------------- */
+/* ---- talk ----------------------------------------------------------------------------------- */
 
 /* stdout is for results; everything else goes to stderr through here. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "spmv: TEXT" on stderr; returns the exit code of the status. */
 int complain(spmv_status status, const char *text);
 
-/* ---- measure.c, statistics.c --------------------------------------------------------------------------- */
+/* ---- measure.c, statistics.c ---------------------------------------------------------------- */
 
 typedef struct statistics {
     double min, q1, median, q3, max, mean, stdev;
@@ -86,14 +87,14 @@ spmv_status problem_once(problem *p, void *y);
 /* Times the product; y: what the last timed sample left. */
 spmv_status problem_time(problem *p, const options *o, timing *out, void *y);
 
-/* ---- verify.c ------------------------------------------------------------------------------------------ */
+/* ---- verify.c ------------------------------------------------------------------------------- */
 
 typedef struct oracle { /* of a matrix and an x */
     int64_t rows;
-    long double *sum;  /* [rows] (A x)_i from the file's entries */
-    double *mass;      /* [rows] (|A| |x|)_i */
-    int32_t *len;      /* [rows] entries summed, duplicates counted apart */
-    double x_max;      /* largest finite |x_j|, at least 1 */
+    long double *sum; /* [rows] (A x)_i from the file's entries */
+    double *mass;     /* [rows] (|A| |x|)_i */
+    int32_t *len;     /* [rows] entries summed, duplicates counted apart */
+    double x_max;     /* largest finite |x_j|, at least 1 */
 } oracle;
 spmv_status oracle_make(const spmv_mat *mat, const double *x, oracle *out);
 void oracle_free(oracle *o);
@@ -104,14 +105,14 @@ typedef struct verdict {
     double max_ratio;                /* of error to bound */
 } verdict;
 /* y and y0 are in the precision given; y0 is not read when beta = 0. */
-verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta, const void *y0,
-                     const void *y);
+verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta,
+                     const void *y0, const void *y);
 
-/* Entry i of the random vector of a seed: in (-1, -1/16] or [1/16, 1), so that no dropped entry can hide behind a
- * tiny x, with 53 random bits. */
+/* Entry i of the random vector of a seed: in (-1, -1/16] or [1/16, 1), so that no dropped entry can
+ * hide behind a tiny x, with 53 random bits. */
 double random_entry(uint64_t seed, uint64_t i);
 
-/* ---- record.c, write_*.c ------------------------------------------------------------------------------- */
+/* ---- record.c, write_*.c -------------------------------------------------------------------- */
 
 typedef const char *text; /* NULL: null */
 typedef int64_t whole;    /* INT64_MIN: null */
@@ -138,7 +139,15 @@ typedef struct record {
 #undef FIELD
 } record;
 
-typedef enum field_type { TYPE_text, TYPE_whole, TYPE_number, TYPE_truth, TYPE_numbers, TYPE_texts, TYPE_pairs } field_type;
+typedef enum field_type {
+    TYPE_text,
+    TYPE_whole,
+    TYPE_number,
+    TYPE_truth,
+    TYPE_numbers,
+    TYPE_texts,
+    TYPE_pairs
+} field_type;
 typedef struct field {
     field_type type;
     size_t offset;
@@ -149,7 +158,8 @@ extern const int record_nfields;
 void record_clear(record *r); /* every field null */
 void record_build(record *r); /* what was compiled */
 
-spmv_status jsonl_format(const record *r, char **out); /* one line with its newline; the caller frees */
+spmv_status jsonl_format(const record *r,
+                         char **out); /* one line with its newline; the caller frees */
 void csv_write(FILE *file, const record *r, bool header);
 typedef struct table_row { /* what a row of the terminal's table needs beyond its record */
     const record *r;
@@ -159,11 +169,12 @@ typedef struct table_row { /* what a row of the terminal's table needs beyond it
 /* color: the best in bold. */
 void table_write(FILE *file, const table_row *rows, int count, bool color);
 
-/* ---- machine.c ----------------------------------------------------------------------------------------- */
+/* ---- machine.c ------------------------------------------------------------------------------ */
 
 /* Facts of host and process into the record; texts live until machine_free. */
 typedef struct machine {
-    char hostname[256], os[256], kernel[256], cpu[256], governor[64], omp_env[1024], time[32], run_id[32];
+    char hostname[256], os[256], kernel[256], cpu[256], governor[64], omp_env[1024], time[32],
+        run_id[32];
     int64_t cores, smt, sockets, numa_nodes, llc, memory, cgroup_cpus;
     int turbo, container;
 } machine;
@@ -171,7 +182,7 @@ void machine_read(machine *m);
 void machine_describe(const machine *m, const options *o, int threads, record *r);
 void gpu_describe(const spmv_device_facts *f, int index, record *r);
 
-/* ---- log.c --------------------------------------------------------------------------------------------- */
+/* ---- log.c ---------------------------------------------------------------------------------- */
 
 typedef struct record_log {
     int file; /* -1: none */

@@ -1,11 +1,12 @@
-/* archive.c: the text of compressed files (.gz .xz .zst .bz2), and of one entry of a tar archive, compressed or not.
+/* archive.c: the text of compressed files (.gz .xz .zst .bz2), and of one entry of a tar archive,
+ * compressed or not.
  *
- * libarchive decompresses while the caller reads; nothing is stored. It is used twice, one reader feeding the other:
- * the outer one decompresses, the inner one takes tar archives apart. Between them the decompressed bytes pass here,
- * because libarchive does not compare a .gz file's checksum (3.6), and a flipped bit can be just another digit. A tar
- * archive is chosen from by its entries' names alone: when the entry that bears the archive's name has not come first,
- * the others have been skipped, and when there is none the archive is read a second time up to its only .mtx. */
-#define _GNU_SOURCE 1 /* memmem */
+ * libarchive decompresses while the caller reads; nothing is stored. It is used twice, one reader
+ * feeding the other: the outer one decompresses, the inner one takes tar archives apart. Between
+ * them the decompressed bytes pass here, because libarchive does not compare a .gz file's checksum
+ * (3.6), and a flipped bit can be just another digit. A tar archive is chosen from by its entries'
+ * names alone: when the entry that bears the archive's name has not come first, the others have
+ * been skipped, and when there is none the archive is read a second time up to its only .mtx. */
 #include "internal.h"
 #include <errno.h>
 #include <stdio.h>
@@ -16,8 +17,11 @@ bool spmv_is_archive(const unsigned char *head, size_t nhead) {
     static const struct {
         size_t offset, length;
         const char *bytes;
-    } magic[] = {
-        {0, 2, "\x1f\x8b"}, {0, 6, "\xfd\x37zXZ"}, {0, 4, "\x28\xb5\x2f\xfd"}, {0, 3, "BZh"}, {257, 5, "ustar"}};
+    } magic[] = {{0, 2, "\x1f\x8b"},
+                 {0, 6, "\xfd\x37zXZ"},
+                 {0, 4, "\x28\xb5\x2f\xfd"},
+                 {0, 3, "BZh"},
+                 {257, 5, "ustar"}};
     for (size_t k = 0; k < sizeof magic / sizeof *magic; k++)
         if (nhead >= magic[k].offset + magic[k].length &&
             memcmp(head + magic[k].offset, magic[k].bytes, magic[k].length) == 0)
@@ -38,8 +42,9 @@ struct spmv_archive {
     size_t nhead;
     bool empty, ended; /* there is no text at all; it has been read */
 
-    bool gzip;               /* the outermost and only compression; then: */
-    bool members;            /* there may be several parts with a checksum each, which cannot be told apart here */
+    bool gzip;    /* the outermost and only compression; then: */
+    bool members; /* there may be several parts with a checksum each, which cannot be told apart
+                     here */
     unsigned char last[8];   /* bytes read from fd: checksum and size if no more follow */
     uint32_t checksum, size; /* of the decompressed bytes, the size modulo 2^32 */
     uint32_t table[8][256];  /* to compute the checksum eight bytes at a time */
@@ -56,10 +61,12 @@ static void make_checksum_table(uint32_t table[8][256]) {
         table[0][b] = rest;
     }
     for (int k = 1; k < 8; k++)
-        for (int b = 0; b < 256; b++) table[k][b] = table[k - 1][b] >> 8 ^ table[0][table[k - 1][b] & 255];
+        for (int b = 0; b < 256; b++)
+            table[k][b] = table[k - 1][b] >> 8 ^ table[0][table[k - 1][b] & 255];
 }
 
-static uint32_t add_to_checksum(const uint32_t table[8][256], uint32_t checksum, const unsigned char *bytes, size_t n) {
+static uint32_t add_to_checksum(const uint32_t table[8][256], uint32_t checksum,
+                                const unsigned char *bytes, size_t n) {
     uint32_t rest = ~checksum;
     for (; n >= 8; bytes += 8, n -= 8) {
         uint64_t x;
@@ -89,8 +96,10 @@ static la_ssize_t feed_outer(struct archive *outer, void *self, const void **byt
         while (got < 0 && errno == EINTR);
         if (got < 0) archive_set_error(outer, errno, "%s", strerror(errno));
         if (got <= 0) return got;
-        /* a beginning cut in two by the reads escapes, and its file would be refused: take such a cut for one */
-        a->members |= memmem(a->bytes, (size_t)got, member, sizeof member) || a->last[7] == member[0] ||
+        /* a beginning cut in two by the reads escapes, and its file would be refused: take such a
+         * cut for one */
+        a->members |= memmem(a->bytes, (size_t)got, member, sizeof member) ||
+                      a->last[7] == member[0] ||
                       (a->last[6] == member[0] && a->last[7] == member[1]);
     }
     size_t n = (size_t)got, kept = n < sizeof a->last ? n : sizeof a->last;
@@ -118,7 +127,8 @@ static la_ssize_t feed_inner(struct archive *inner, void *self, const void **byt
     return (la_ssize_t)n;
 }
 
-/* Decompresses what follows the text and compares the checksum; trailing zeros (tape blocks) hide it. */
+/* Decompresses what follows the text and compares the checksum; trailing zeros (tape blocks) hide
+ * it. */
 static bool is_sound(spmv_archive *a) {
     const void *bytes;
     la_ssize_t got;
@@ -128,13 +138,15 @@ static bool is_sound(spmv_archive *a) {
     uint32_t checksum, size;
     memcpy(&checksum, a->last, sizeof checksum); /* both little-endian */
     memcpy(&size, a->last + 4, sizeof size);
-    if (!a->gzip || a->members || (checksum == 0 && size == 0) || (checksum == a->checksum && size == a->size))
+    if (!a->gzip || a->members || (checksum == 0 && size == 0) ||
+        (checksum == a->checksum && size == a->size))
         return true;
     a->why = "wrong checksum";
     return false;
 }
 
-/* Starts decompressing from the first byte. Only filters that are part of libarchive: others would start programs. */
+/* Starts decompressing from the first byte. Only filters that are part of libarchive: others would
+ * start programs. */
 static spmv_status start(spmv_archive *a) {
     struct archive_entry *entry;
     archive_read_free(a->inner);
@@ -142,7 +154,8 @@ static spmv_status start(spmv_archive *a) {
     a->checksum = a->size = 0;
     a->inner = archive_read_new();
     a->outer = archive_read_new();
-    if (!a->inner || !a->outer) return spmv_fail(a->ctx, SPMV_E_NOMEM, "out of memory while opening %s", a->path);
+    if (!a->inner || !a->outer)
+        return spmv_fail(a->ctx, SPMV_E_NOMEM, "out of memory while opening %s", a->path);
     archive_read_support_filter_gzip(a->outer);
     archive_read_support_filter_xz(a->outer);
     archive_read_support_filter_zstd(a->outer);
@@ -199,7 +212,8 @@ static const char *matrix_name(struct archive_entry *entry) {
     return ends_with(name, strlen(name), ".mtx") ? name : NULL;
 }
 
-/* Appends a name to the list of those found, as far as there is room, without control characters. */
+/* Appends a name to the list of those found, as far as there is room, without control characters.
+ */
 static void append_name(char *list, size_t size, const char *name) {
     size_t n = strlen(list);
     snprintf(list + n, size - n, "%s'%s'", n ? ", " : "", name);
@@ -222,8 +236,9 @@ static spmv_status choose_entry(spmv_archive *a, struct archive_entry *entry) {
     }
     if (matrices != 1)
         return spmv_fail(a->ctx, SPMV_E_FORMAT,
-                         "%s: found %s%s in the archive, expected '%.*s.mtx' or a single .mtx file", a->path,
-                         matrices ? list : "no .mtx file", matrices > 8 ? ", ..." : "", (int)stem, own);
+                         "%s: found %s%s in the archive, expected '%.*s.mtx' or a single .mtx file",
+                         a->path, matrices ? list : "no .mtx file", matrices > 8 ? ", ..." : "",
+                         (int)stem, own);
     if (lseek(a->fd, 0, SEEK_SET) != 0)
         return spmv_fail(a->ctx, SPMV_E_FORMAT,
                          "%s: found %s in the archive, expected '%.*s.mtx': a pipe cannot be read "
@@ -236,8 +251,8 @@ static spmv_status choose_entry(spmv_archive *a, struct archive_entry *entry) {
     return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: the archive changed while it was read", a->path);
 }
 
-spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head, size_t nhead,
-                              spmv_archive **out) {
+spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head,
+                              size_t nhead, spmv_archive **out) {
     struct archive_entry *entry = NULL;
     bool found = false;
     spmv_archive *a = calloc(1, sizeof *a);
@@ -252,7 +267,8 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
     spmv_status status = start(a);
     if (status == SPMV_OK) status = next_entry(a, &entry, &found);
     a->empty = !found;
-    if (status == SPMV_OK && found && archive_format(a->inner) != ARCHIVE_FORMAT_RAW) status = choose_entry(a, entry);
+    if (status == SPMV_OK && found && archive_format(a->inner) != ARCHIVE_FORMAT_RAW)
+        status = choose_entry(a, entry);
     if (status != SPMV_OK) {
         spmv_archive_close(a);
         return status;
@@ -273,7 +289,8 @@ ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {
 
 const char *spmv_archive_error(spmv_archive *a) {
     const char *why = a->why ? a->why : archive_error_string(a->inner);
-    snprintf(a->error, sizeof a->error, "found damaged or cut compressed data (%s)", why ? why : "unknown error");
+    snprintf(a->error, sizeof a->error, "found damaged or cut compressed data (%s)",
+             why ? why : "unknown error");
     return a->error;
 }
 
@@ -286,8 +303,8 @@ void spmv_archive_close(spmv_archive *a) {
 
 #else
 
-spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head, size_t nhead,
-                              spmv_archive **out) {
+spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head,
+                              size_t nhead, spmv_archive **out) {
     (void)fd, (void)head, (void)nhead;
     *out = NULL;
     return spmv_fail(ctx, SPMV_E_FEATURE,

@@ -1,5 +1,5 @@
-/* cells.c: which kernels in which configurations: the cross product of the lists on the command line, as far as a kernel
- * takes them. */
+/* cells.c: which kernels in which configurations: the cross product of the lists on the command
+ * line, as far as a kernel takes them. */
 #include "session.h"
 #include <stdlib.h>
 
@@ -16,7 +16,9 @@ static const char *const param_option[] = {
 
 /* The parameter whose values go with those of id (RxC is two), or SPMV_NPARAMS. */
 static spmv_param_id partner_of(spmv_param_id id) {
-    return id == SPMV_grid_rows ? SPMV_grid_cols : id == SPMV_shape_rows ? SPMV_shape_cols : SPMV_NPARAMS;
+    return id == SPMV_grid_rows    ? SPMV_grid_cols
+           : id == SPMV_shape_rows ? SPMV_shape_cols
+                                   : SPMV_NPARAMS;
 }
 
 /* Given as 32xR? */
@@ -24,7 +26,8 @@ static bool is_warp_rows(spmv_param_id id, int64_t value) {
     return id == SPMV_block && value >= BLOCK_WARP_ROWS;
 }
 
-/* A value of -b meant for this kernel? 32xR is for kernels with a warp a row; N for all that can take it. */
+/* A value of -b meant for this kernel? 32xR is for kernels with a warp a row; N for all that can
+ * take it. */
 static bool accepts(const spmv_kernel *kernel, const spmv_param *p, int64_t value) {
     if (is_warp_rows(p->id, value)) {
         if (!(kernel->traits & SPMV_WARP_ROW)) return false;
@@ -38,12 +41,14 @@ static bool same_cell(const cell *a, const cell *b) {
         a->precision != b->precision || a->nsettings != b->nsettings)
         return false;
     for (int s = 0; s < a->nsettings; s++)
-        if (strcmp(a->setting[s].name, b->setting[s].name) != 0 || a->setting[s].value != b->setting[s].value)
+        if (strcmp(a->setting[s].name, b->setting[s].name) != 0 ||
+            a->setting[s].value != b->setting[s].value)
             return false;
     return true;
 }
 
-/* Two options can mean one configuration: 256 and 32x8, or grids that differ only in columns a kernel has none of. */
+/* Two options can mean one configuration: 256 and 32x8, or grids that differ only in columns a
+ * kernel has none of. */
 static spmv_status add_cell(session *r, const cell *c) {
     for (int k = 0; k < r->ncells; k++)
         if (same_cell(&r->cell[k], c)) return SPMV_OK;
@@ -54,24 +59,30 @@ static spmv_status add_cell(session *r, const cell *c) {
     return SPMV_OK;
 }
 
-/* Every combination of the parameters from id on. used[id]: some kernel could take a value of it. */
+/* Every combination of the parameters from id on. used[id]: some kernel could take a value of it.
+ */
 static spmv_status expand(session *r, spmv_param_id id, const cell *c, bool *used) {
     if (id == SPMV_NPARAMS) return add_cell(r, c);
     const spmv_kernel *kernel = descriptor(c->kernel);
     const spmv_param *p = spmv_param_of(kernel, id);
     const list *values = &r->o->param[id];
-    spmv_param_id partner = partner_of(id), next_id = (spmv_param_id)(partner == SPMV_NPARAMS ? id + 1 : partner + 1);
+    spmv_param_id partner = partner_of(id),
+                  next_id = (spmv_param_id)(partner == SPMV_NPARAMS ? id + 1 : partner + 1);
     for (int v = 0; p && v < values->count; v++) {
         if (!accepts(kernel, p, values->value[v])) continue;
         used[id] = true;
         cell next = *c;
-        int64_t value = values->value[v] - (is_warp_rows(id, values->value[v]) ? BLOCK_WARP_ROWS : 0);
+        int64_t value =
+            values->value[v] - (is_warp_rows(id, values->value[v]) ? BLOCK_WARP_ROWS : 0);
         next.setting[next.nsettings++] = (spmv_setting){param_name[id], value};
         if (partner != SPMV_NPARAMS && spmv_param_of(kernel, partner))
-            next.setting[next.nsettings++] = (spmv_setting){param_name[partner], r->o->param[partner].value[v]};
+            next.setting[next.nsettings++] =
+                (spmv_setting){param_name[partner], r->o->param[partner].value[v]};
         TRY(expand(r, next_id, &next, used));
     }
-    return p && values->count ? SPMV_OK : expand(r, next_id, c, used); /* no value fits: this kernel has no row */
+    return p && values->count
+               ? SPMV_OK
+               : expand(r, next_id, c, used); /* no value fits: this kernel has no row */
 }
 
 static int usage_error(const char *format, const char *a, const char *b) {
@@ -94,7 +105,8 @@ static int find_kernels(session *r, spmv_kernel_id *found, int *count) {
             return complain(status, spmv_ctx_error(r->ctx));
         }
         for (int k = 0; k < n && *count < MOST_KERNELS; k++) {
-            bool known = !r->o->kernels && (match[k].backend != r->backend || !descriptor(match[k])->alias);
+            bool known =
+                !r->o->kernels && (match[k].backend != r->backend || !descriptor(match[k])->alias);
             for (int j = 0; j < *count && !known; j++)
                 known = found[j].backend == match[k].backend && found[j].index == match[k].index;
             if (!known) found[(*count)++] = match[k];
@@ -120,9 +132,9 @@ int choose_cells(session *r) {
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         bool second = id > 0 && partner_of((spmv_param_id)(id - 1)) == (spmv_param_id)id;
         if (r->o->param[id].count && !used[id] && !second)
-            return usage_error("--%s: no chosen kernel can use that; 'spmv list kernels -v' shows what each takes%s",
+            return usage_error("--%s: no chosen kernel can use that; 'spmv list kernels -v' shows "
+                               "what each takes%s",
                                param_option[id], "");
     }
     return r->ncells ? 0 : usage_error("no kernel can run in that configuration%s%s", "", "");
 }
-

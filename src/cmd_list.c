@@ -19,18 +19,21 @@ static void list_params(const spmv_kernel *kernel) {
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
         if (p)
-            printf("        %-10s %lld..%lld, default %lld: %s\n", param_name[id], (long long)p->min,
-                   (long long)p->max, (long long)p->fallback, param_help[id]);
+            printf("        %-10s %lld..%lld, default %lld: %s\n", param_name[id],
+                   (long long)p->min, (long long)p->max, (long long)p->fallback, param_help[id]);
     }
 }
 
 static void list_kernels(const options *o, const spmv_backend *fallback) {
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
-        printf("%s%s\n", (*b)->name, !(*b)->kernels ? " (not built in: make cuda)" : *b == fallback ? " (default)" : "");
+        printf("%s%s\n", (*b)->name,
+               !(*b)->kernels   ? " (not built in: make cuda)"
+               : *b == fallback ? " (default)"
+                                : "");
         for (int k = 0; k < (*b)->nkernels; k++) {
             const spmv_kernel *kernel = (*b)->kernels ? (*b)->kernels[k][0] : NULL;
-            printf("  %-18s %-6s %s\n", (*b)->names[k], kernel && kernel->alias ? kernel->alias : "",
-                   kernel ? kernel->summary : "");
+            printf("  %-18s %-6s %s\n", (*b)->names[k],
+                   kernel && kernel->alias ? kernel->alias : "", kernel ? kernel->summary : "");
             if (kernel && o->verbose) list_params(kernel);
         }
     }
@@ -40,7 +43,8 @@ static void list_matrices(void) {
     int count = 0;
     const spmv_generator *g = spmv_generator_list(&count);
     printf("gen:NAME:ARGS makes a matrix; --seed and --values=random|few:K|pattern apply to all\n");
-    for (int k = 0; k < count; k++) printf("  %-12s %-22s %s\n", g[k].name, g[k].args, g[k].summary);
+    for (int k = 0; k < count; k++)
+        printf("  %-12s %-22s %s\n", g[k].name, g[k].args, g[k].summary);
 }
 
 static void list_formats(void) {

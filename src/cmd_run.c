@@ -1,5 +1,5 @@
-/* cmd_run.c: spmv run: every chosen kernel in every chosen configuration on every chosen matrix: prepare, multiply,
- * check, time, check again, log, show. */
+/* cmd_run.c: spmv run: every chosen kernel in every chosen configuration on every chosen matrix:
+ * prepare, multiply, check, time, check again, log, show. */
 #include "session.h"
 #include <errno.h>
 #include <math.h>
@@ -9,13 +9,15 @@
 int cmd_run(const options *o, const spmv_backend *backend);
 
 /* True: the result is right. */
-static bool check(session *run, result *out, const inputs *in, spmv_precision precision, const void *y, const char *stage) {
+static bool check(session *run, result *out, const inputs *in, spmv_precision precision,
+                  const void *y, const char *stage) {
     record *r = &out->r;
     if (!run->o->verify) {
         r->check_status = "off";
         return true;
     }
-    verdict v = oracle_check(&in->oracle_of[precision], precision, run->o->alpha, run->o->beta, in->y0_of[precision], y);
+    verdict v = oracle_check(&in->oracle_of[precision], precision, run->o->alpha, run->o->beta,
+                             in->y0_of[precision], y);
     r->check_status = v.bad_rows ? "wrong" : "ok";
     r->check_reference = "coo-extended";
     r->check_bound = "2 (n_i + 2) u (|alpha| |A| |x| + |beta| |y|)_i";
@@ -26,8 +28,10 @@ static bool check(session *run, result *out, const inputs *in, spmv_precision pr
     r->check_stage = stage;
     r->status = "wrong";
     snprintf(out->reason, sizeof out->reason,
-             "%lld of %lld rows differ in the %s product, first row %lld (from 0): got %.17g, expected %.17g",
-             (long long)v.bad_rows, (long long)in->rows, stage, (long long)v.first_bad_row, v.got, v.expected);
+             "%lld of %lld rows differ in the %s product, first row %lld (from 0): got %.17g, "
+             "expected %.17g",
+             (long long)v.bad_rows, (long long)in->rows, stage, (long long)v.first_bad_row, v.got,
+             v.expected);
     r->reason = out->reason;
     return false;
 }
@@ -35,13 +39,13 @@ static bool check(session *run, result *out, const inputs *in, spmv_precision pr
 static void fail_row(session *run, result *out, spmv_status status) {
     bool skipped = status == SPMV_E_TOOBIG || status == SPMV_E_UNSUITABLE;
     out->r.status = skipped ? "skipped" : "failed";
-    snprintf(out->reason, sizeof out->reason, "%s", *spmv_ctx_error(run->ctx) ? spmv_ctx_error(run->ctx)
-                                                                               : spmv_strerror(status));
+    snprintf(out->reason, sizeof out->reason, "%s",
+             *spmv_ctx_error(run->ctx) ? spmv_ctx_error(run->ctx) : spmv_strerror(status));
     out->r.reason = out->reason;
     if (!skipped) run->last_failure = spmv_exit_code(status);
 }
 
-/* ---- one cell ------------------------------------------------------------------------------------------ */
+/* ---- one cell ------------------------------------------------------------------------------- */
 
 static spmv_status save_y(session *run, const inputs *in, spmv_precision precision, const void *y) {
     double *wide = malloc((size_t)(in->rows ? in->rows : 1) * sizeof *wide);
@@ -54,9 +58,16 @@ static spmv_status save_y(session *run, const inputs *in, spmv_precision precisi
     return status;
 }
 
-static spmv_status multiply(session *run, const cell *c, const inputs *in, const spmv_plan *plan, result *out) {
-    problem p = {.plan = plan, .precision = c->precision, .rows = in->rows, .cols = in->cols, .alpha = run->o->alpha,
-                 .beta = run->o->beta, .x = in->x_of[c->precision], .y0 = in->y0_of[c->precision]};
+static spmv_status multiply(session *run, const cell *c, const inputs *in, const spmv_plan *plan,
+                            result *out) {
+    problem p = {.plan = plan,
+                 .precision = c->precision,
+                 .rows = in->rows,
+                 .cols = in->cols,
+                 .alpha = run->o->alpha,
+                 .beta = run->o->beta,
+                 .x = in->x_of[c->precision],
+                 .y0 = in->y0_of[c->precision]};
     timing t = {0};
     void *y = malloc((size_t)(in->rows ? in->rows : 1) * sizeof(double));
     spmv_status status = y ? problem_open(&p) : SPMV_E_NOMEM;
@@ -82,20 +93,27 @@ static int run_cell(session *run, const cell *c, spmv_mat *mat, inputs *in, resu
     spmv_plan *plan = NULL;
     int code = make_precision(run, mat, in, c->precision);
     if (code) return code;
-    snprintf(out->kernel, sizeof out->kernel, "%s:%s", c->kernel.backend->name, descriptor(c->kernel)->name);
-    spmv_plan_opts opts = {.size = sizeof opts, .kernel = out->kernel, .precision = c->precision,
-                           .offset_bits = run->o->offset_bits, .max_bytes = run->o->max_mem, .settings = c->setting,
+    snprintf(out->kernel, sizeof out->kernel, "%s:%s", c->kernel.backend->name,
+             descriptor(c->kernel)->name);
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = out->kernel,
+                           .precision = c->precision,
+                           .offset_bits = run->o->offset_bits,
+                           .max_bytes = run->o->max_mem,
+                           .settings = c->setting,
                            .nsettings = c->nsettings};
     spmv_status status = SPMV_OK;
     if (!in->finite && descriptor(c->kernel)->traits & SPMV_PADS && out->r.config_rowlens == 0) {
-        snprintf(out->reason, sizeof out->reason, "x holds infinity or NaN, and padding multiplies 0 by it: "
-                                                  "use --rowlens=on");
+        snprintf(out->reason, sizeof out->reason,
+                 "x holds infinity or NaN, and padding multiplies 0 by it: "
+                 "use --rowlens=on");
         out->r.status = "skipped";
         out->r.reason = out->reason;
         return 0;
     }
     status = spmv_plan_create(mat, &opts, &plan);
-    if (status == SPMV_E_ARG || status == SPMV_E_BACKEND) return complain(status, spmv_ctx_error(run->ctx));
+    if (status == SPMV_E_ARG || status == SPMV_E_BACKEND)
+        return complain(status, spmv_ctx_error(run->ctx));
     if (status == SPMV_OK) {
         describe_plan(run, &out->r, plan, in, c->precision);
         status = multiply(run, c, in, plan, out);
@@ -106,7 +124,7 @@ static int run_cell(session *run, const cell *c, spmv_mat *mat, inputs *in, resu
     return 0;
 }
 
-/* ---- one matrix ---------------------------------------------------------------------------------------- */
+/* ---- one matrix ----------------------------------------------------------------------------- */
 
 static void show_progress(void *arg, double done) {
     enum { WIDTH = 30 };
@@ -114,20 +132,23 @@ static void show_progress(void *arg, double done) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (now.tv_sec - start->tv_sec < 1) return; /* no bar for what is over at once */
     int full = (int)(done * WIDTH);
-    say("\rreading [%.*s%*s] %3.0f %%", full, "##############################", WIDTH - full, "", 100 * done);
+    say("\rreading [%.*s%*s] %3.0f %%", full, "##############################", WIDTH - full, "",
+        100 * done);
     if (done >= 1) say("\r%60s\r", "");
 }
 
-/* A 3-D Poisson matrix whose CSR arrays are four times the last-level cache, cut down to a quarter of free memory at
- * about 60 bytes an entry (entries, hub, one format). */
+/* A 3-D Poisson matrix whose CSR arrays are four times the last-level cache, cut down to a quarter
+ * of free memory at about 60 bytes an entry (entries, hub, one format). */
 static void default_matrix(session *run, char *out, size_t size) {
     static const int edges[] = {128, 160, 192, 256, 320, 384};
     int n = edges[0];
     double llc = (double)(run->machine.llc > 0 ? run->machine.llc : 0);
     spmv_device_facts facts;
-    if (!run->backend->host && spmv_ctx_describe(run->ctx, run->backend, &facts) == SPMV_OK && (double)facts.l2 > llc)
+    if (!run->backend->host && spmv_ctx_describe(run->ctx, run->backend, &facts) == SPMV_OK &&
+        (double)facts.l2 > llc)
         llc = (double)facts.l2;
-    for (size_t k = 0; k < sizeof edges / sizeof *edges && 12 * 7.0 * n * n * n < 4 * llc; k++) n = edges[k];
+    for (size_t k = 0; k < sizeof edges / sizeof *edges && 12 * 7.0 * n * n * n < 4 * llc; k++)
+        n = edges[k];
     while (n > 16 && 60 * 7.0 * n * n * n > 0.25 * (double)spmv_omp.free_bytes(NULL)) n /= 2;
     snprintf(out, size, "gen:poisson3d:%d", n);
 }
@@ -135,7 +156,10 @@ static void default_matrix(session *run, char *out, size_t size) {
 static int load_matrix(session *run, const char *source, spmv_mat **mat) {
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);
-    spmv_load_opts opts = {.size = sizeof opts, .seed = run->o->seed, .values = run->o->values, .progress_arg = &start};
+    spmv_load_opts opts = {.size = sizeof opts,
+                           .seed = run->o->seed,
+                           .values = run->o->values,
+                           .progress_arg = &start};
     if (run->o->progress && !run->o->quiet) opts.progress = show_progress;
     spmv_status status = spmv_mat_load(run->ctx, source, &opts, mat);
     return status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(run->ctx));
@@ -157,12 +181,15 @@ static void introduce_matrix(session *run, const char *name, const spmv_stats *s
     count_text((double)s->cols, cols, sizeof cols);
     count_text((double)s->nnz, nnz, sizeof nnz);
     if (s->symmetry != SPMV_GENERAL)
-        snprintf(stored, sizeof stored, " (%s, %lld stored in the file)", symmetry_name(s->symmetry),
-                 (long long)s->nnz_file);
-    say("matrix %s%s  %s x %s, %s nonzeros%s, %s in %.2f s\n", name, built_in ? " (built in; -m FILE for yours)" : "",
-        rows, cols, nnz, stored, strncmp(name, "gen:", 4) == 0 ? "made" : "read", s->read_s + s->build_s);
-    if (s->duplicates) say("  note: duplicate entries, summed into one a place: %lld\n", (long long)s->duplicates);
-    if (s->explicit_zeros) say("  note: stored zeros, kept as nonzeros: %lld\n", (long long)s->explicit_zeros);
+        snprintf(stored, sizeof stored, " (%s, %lld stored in the file)",
+                 symmetry_name(s->symmetry), (long long)s->nnz_file);
+    say("matrix %s%s  %s x %s, %s nonzeros%s, %s in %.2f s\n", name,
+        built_in ? " (built in; -m FILE for yours)" : "", rows, cols, nnz, stored,
+        strncmp(name, "gen:", 4) == 0 ? "made" : "read", s->read_s + s->build_s);
+    if (s->duplicates)
+        say("  note: duplicate entries, summed into one a place: %lld\n", (long long)s->duplicates);
+    if (s->explicit_zeros)
+        say("  note: stored zeros, kept as nonzeros: %lld\n", (long long)s->explicit_zeros);
 }
 
 static void count_status(session *run, const record *r) {
@@ -179,7 +206,8 @@ static bool is_best(const result *results, int n, int k) {
     if (strcmp(r->status, "ok") != 0) return false;
     for (int j = 0; j < n; j++) {
         const record *other = &results[j].r;
-        bool rival = strcmp(other->status, "ok") == 0 && strcmp(other->config_precision, r->config_precision) == 0;
+        bool rival = strcmp(other->status, "ok") == 0 &&
+                     strcmp(other->config_precision, r->config_precision) == 0;
         if (rival && (other->timing_median_s < r->timing_median_s ||
                       (other->timing_median_s == r->timing_median_s && j < k)))
             return false;
@@ -191,7 +219,8 @@ static int show_results(session *run, result *results, int n) {
     if (strcmp(run->o->format, "table") == 0) {
         table_row *rows = calloc((size_t)n, sizeof *rows);
         if (!rows) return complain(SPMV_E_NOMEM, NULL);
-        for (int k = 0; k < n; k++) rows[k] = (table_row){&results[k].r, results[k].alias, is_best(results, n, k)};
+        for (int k = 0; k < n; k++)
+            rows[k] = (table_row){&results[k].r, results[k].alias, is_best(results, n, k)};
         table_write(run->output, rows, n, run->o->color && run->output == stdout);
         free(rows);
         return 0;
@@ -205,15 +234,18 @@ static int show_results(session *run, result *results, int n) {
         }
         spmv_status status = jsonl_format(&results[k].r, &line);
         if (status != SPMV_OK)
-            return complain(status, "--format=jsonl is not built in: install libjansson-dev (Debian) or jansson-devel "
-                                    "(Fedora), then make again");
+            return complain(
+                status,
+                "--format=jsonl is not built in: install libjansson-dev (Debian) or jansson-devel "
+                "(Fedora), then make again");
         fputs(line, run->output);
         free(line);
     }
     return 0;
 }
 
-static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name, const char *source) {
+static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
+                     const char *source) {
     int code = 0, done = 0;
     spmv_stats stats;
     const char *format = NULL;
@@ -276,7 +308,7 @@ static int run_matrix(session *run, const char *source, bool built_in) {
     return code;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------ */
 
 static int exit_code(const session *r) {
     if (r->nwrong) return EXIT_WRONG;
@@ -295,12 +327,15 @@ static int open_devices(session *run) {
 }
 
 static int open_session(session *r) {
-    spmv_ctx_opts opts = {.size = sizeof opts, .backend = r->backend->name, .device = r->o->device,
+    spmv_ctx_opts opts = {.size = sizeof opts,
+                          .backend = r->backend->name,
+                          .device = r->o->device,
                           .threads = r->o->threads};
     if (spmv_ctx_create(&opts, &r->ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
     if (r->backend->kernels == NULL) {
         char what[128];
-        snprintf(what, sizeof what, "--backend=%s: not built in: %s", r->backend->name, r->backend->hint);
+        snprintf(what, sizeof what, "--backend=%s: not built in: %s", r->backend->name,
+                 r->backend->hint);
         return complain(SPMV_E_BACKEND, what);
     }
     machine_read(&r->machine);
@@ -322,14 +357,18 @@ static void introduce(const session *r) {
     record build;
     record_clear(&build);
     record_build(&build);
-    say("spmv %s (%s%s) %s, %s, %d threads\n", build.build_version, build.build_commit ? build.build_commit : "no commit",
-        build.build_dirty == 1 ? "+" : "", r->backend->name, *r->machine.cpu ? r->machine.cpu : "unknown CPU",
+    say("spmv %s (%s%s) %s, %s, %d threads\n", build.build_version,
+        build.build_commit ? build.build_commit : "no commit", build.build_dirty == 1 ? "+" : "",
+        r->backend->name, *r->machine.cpu ? r->machine.cpu : "unknown CPU",
         spmv_ctx_threads(r->ctx));
 }
 
 static void conclude(const session *r) {
-    if (r->log.records) say("logged %d record%s to %s\n", r->log.records, r->log.records == 1 ? "" : "s", r->log.path);
-    if (r->nwrong) say("spmv: %d WRONG result%s: see the table\n", r->nwrong, r->nwrong == 1 ? "" : "s");
+    if (r->log.records)
+        say("logged %d record%s to %s\n", r->log.records, r->log.records == 1 ? "" : "s",
+            r->log.path);
+    if (r->nwrong)
+        say("spmv: %d WRONG result%s: see the table\n", r->nwrong, r->nwrong == 1 ? "" : "s");
 }
 
 static int run_matrices(session *run) {
@@ -339,7 +378,8 @@ static int run_matrices(session *run) {
         default_matrix(run, built_in, sizeof built_in);
         return run_matrix(run, built_in, true);
     }
-    for (int k = 0; k < run->o->nmatrices && !code; k++) code = run_matrix(run, run->o->matrices[k], false);
+    for (int k = 0; k < run->o->nmatrices && !code; k++)
+        code = run_matrix(run, run->o->matrices[k], false);
     return code;
 }
 

@@ -1,5 +1,5 @@
-/* csr.c: the hub. Entries of a file become compressed rows, which every format is built from: N formats need N
- * converters, not N squared. */
+/* csr.c: the hub. Entries of a file become compressed rows, which every format is built from: N
+ * formats need N converters, not N squared. */
 #include "internal.h"
 #include <math.h>
 #include <omp.h>
@@ -20,8 +20,8 @@ static bool is_mirrored(const spmv_coo *coo, int64_t k) {
     return coo->symmetry != SPMV_GENERAL && coo->row[k] != coo->col[k];
 }
 
-/* Already what the hub wants: general, row after row, columns strictly ascending. Generators and files written
- * row by row are; then nothing has to be scattered or sorted. */
+/* Already what the hub wants: general, row after row, columns strictly ascending. Generators and
+ * files written row by row are; then nothing has to be scattered or sorted. */
 static bool is_in_row_order(const spmv_coo *coo, int threads) {
     if (coo->symmetry != SPMV_GENERAL) return false;
     int64_t disorder = 0;
@@ -38,7 +38,8 @@ static void copy_in_order(const spmv_coo *coo, int threads, spmv_rows *out) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < coo->nnz; k++) {
         int64_t before = k ? coo->row[k - 1] : -1;
-        for (int64_t i = before + 1; i <= coo->row[k]; i++) out->row_ptr[i] = k; /* empty rows too */
+        for (int64_t i = before + 1; i <= coo->row[k]; i++)
+            out->row_ptr[i] = k; /* empty rows too */
         out->col_idx[k] = coo->col[k];
         out->values[k] = value_of(coo, k);
     }
@@ -79,7 +80,8 @@ static void scatter(const spmv_coo *coo, int threads, int64_t *next, spmv_rows *
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < coo->nnz; k++) {
         place(out, next, coo->row[k], coo->col[k], value_of(coo, k));
-        if (is_mirrored(coo, k)) place(out, next, coo->col[k], coo->row[k], mirror_sign * value_of(coo, k));
+        if (is_mirrored(coo, k))
+            place(out, next, coo->col[k], coo->row[k], mirror_sign * value_of(coo, k));
     }
 }
 
@@ -88,7 +90,8 @@ typedef struct entry {
     double value;
 } entry;
 
-/* By column; equal columns by value bits, so that duplicates add in one order whatever the threads did. */
+/* By column; equal columns by value bits, so that duplicates add in one order whatever the threads
+ * did. */
 static int compare_entries(const void *a, const void *b) {
     const entry *p = a, *q = b;
     if (p->col != q->col) return p->col < q->col ? -1 : 1;
@@ -132,7 +135,8 @@ static bool sort_row(int32_t *col, double *value, int64_t n) {
     return true;
 }
 
-/* Sums runs of equal columns (in extended precision: one rounding) to the front of the row; returns what is left. */
+/* Sums runs of equal columns (in extended precision: one rounding) to the front of the row; returns
+ * what is left. */
 static int64_t merge_row(int32_t *col, double *value, int64_t n) {
     int64_t kept = 0;
     for (int64_t k = 0; k < n;) {
@@ -147,10 +151,11 @@ static int64_t merge_row(int32_t *col, double *value, int64_t n) {
 }
 
 /* Sorts and merges every row; row_len[i] is what is left of row i. */
-static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_rows *out, int64_t *row_len,
-                               spmv_stats *stats) {
+static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_rows *out,
+                               int64_t *row_len, spmv_stats *stats) {
     int64_t failures = 0, merged = 0, merged_upper = 0;
-#pragma omp parallel for schedule(dynamic, 512) num_threads(threads) reduction(+ : failures, merged, merged_upper)
+#pragma omp parallel for schedule(dynamic, 512) num_threads(threads) \
+    reduction(+ : failures, merged, merged_upper)
     for (int64_t i = 0; i < out->rows; i++) {
         int64_t begin = out->row_ptr[i], n = out->row_ptr[i + 1] - begin;
         failures += !sort_row(out->col_idx + begin, out->values + begin, n);
@@ -166,14 +171,16 @@ static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, 
     return SPMV_OK;
 }
 
-/* Closes the gaps that merging left; rows only move towards the front, so one pass in order is safe. */
+/* Closes the gaps that merging left; rows only move towards the front, so one pass in order is
+ * safe. */
 static void close_gaps(spmv_rows *out, const int64_t *row_len) {
     int64_t to = 0;
     for (int64_t i = 0; i < out->rows; i++) {
         int64_t from = out->row_ptr[i];
         out->row_ptr[i] = to;
         if (from != to) {
-            memmove(out->col_idx + to, out->col_idx + from, (size_t)row_len[i] * sizeof *out->col_idx);
+            memmove(out->col_idx + to, out->col_idx + from,
+                    (size_t)row_len[i] * sizeof *out->col_idx);
             memmove(out->values + to, out->values + from, (size_t)row_len[i] * sizeof *out->values);
         }
         to += row_len[i];
@@ -181,10 +188,11 @@ static void close_gaps(spmv_rows *out, const int64_t *row_len) {
     out->row_ptr[out->rows] = to;
 }
 
-static spmv_status build_from_disorder(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_rows *out,
-                                       spmv_stats *stats) {
-    int64_t *next = spmv_host_alloc((size_t)(coo->rows + 1) * sizeof *next); /* where the next entry of a row goes, */
-    if (!next)                                                               /* later the row's length */
+static spmv_status build_from_disorder(spmv_ctx *ctx, const spmv_coo *coo, int threads,
+                                       spmv_rows *out, spmv_stats *stats) {
+    int64_t *next = spmv_host_alloc((size_t)(coo->rows + 1) *
+                                    sizeof *next); /* where the next entry of a row goes, */
+    if (!next)                                     /* later the row's length */
         return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %lld rows", (long long)coo->rows);
     count_rows(coo, threads, out->row_ptr);
     memcpy(next, out->row_ptr, (size_t)(coo->rows + 1) * sizeof *next);
@@ -195,7 +203,8 @@ static spmv_status build_from_disorder(spmv_ctx *ctx, const spmv_coo *coo, int t
     return status;
 }
 
-spmv_status spmv_rows_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_rows *out, spmv_stats *stats) {
+spmv_status spmv_rows_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_rows *out,
+                            spmv_stats *stats) {
     int64_t mirrored = 0, zeros = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : mirrored, zeros)
     for (int64_t k = 0; k < coo->nnz; k++) {

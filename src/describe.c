@@ -13,13 +13,16 @@ char **cut_paths(int argc, char **argv) {
     for (int k = 0; out && k < argc; k++) {
         char *equals = argv[k][0] == '-' ? strchr(argv[k], '=') : NULL;
         const char *value = equals ? equals + 1 : argv[k];
-        if (asprintf(&out[k], "%.*s%s", (int)(value - argv[k]), argv[k], base_name(value)) < 0) out[k] = NULL;
+        if (asprintf(&out[k], "%.*s%s", (int)(value - argv[k]), argv[k], base_name(value)) < 0)
+            out[k] = NULL;
     }
     return out;
 }
 
 const char *symmetry_name(spmv_symmetry s) {
-    return s == SPMV_SYMMETRIC ? "symmetric" : s == SPMV_SKEW_SYMMETRIC ? "skew-symmetric" : "general";
+    return s == SPMV_SYMMETRIC        ? "symmetric"
+           : s == SPMV_SKEW_SYMMETRIC ? "skew-symmetric"
+                                      : "general";
 }
 
 static const char *field_name(spmv_field f) {
@@ -61,7 +64,8 @@ void describe_machine(session *run, result *out, spmv_kernel_id id) {
 
 static const char *const schedules[] = {"auto", "static", "dynamic", "guided"};
 
-static int64_t setting_of(const cell *c, const spmv_kernel *kernel, int threads, spmv_param_id id, const char *name) {
+static int64_t setting_of(const cell *c, const spmv_kernel *kernel, int threads, spmv_param_id id,
+                          const char *name) {
     const spmv_param *p = spmv_param_of(kernel, id);
     int64_t value = p ? p->fallback : -1;
     for (int s = 0; s < c->nsettings; s++)
@@ -76,7 +80,8 @@ void describe_config(session *run, result *out, const cell *c) {
     int64_t value[SPMV_NPARAMS];
 #define PARAM(id, option, help) \
     value[SPMV_##id] = setting_of(c, kernel, spmv_ctx_threads(run->ctx), SPMV_##id, #id); \
-    if (value[SPMV_##id] >= 0) all->name[all->count] = #id, all->number[all->count++] = value[SPMV_##id];
+    if (value[SPMV_##id] >= 0) \
+        all->name[all->count] = #id, all->number[all->count++] = value[SPMV_##id];
 #include "params.def"
 #undef PARAM
     r->config_backend = c->kernel.backend->name;
@@ -103,29 +108,35 @@ void describe_config(session *run, result *out, const cell *c) {
     r->config_block = *out->block ? out->block : NULL;
     if (value[SPMV_schedule] >= 0) {
         bool environment = value[SPMV_schedule] == 0 && getenv("OMP_SCHEDULE");
-        r->config_schedule = environment ? getenv("OMP_SCHEDULE") : schedules[value[SPMV_schedule] ? value[SPMV_schedule] : 1];
+        r->config_schedule = environment
+                                 ? getenv("OMP_SCHEDULE")
+                                 : schedules[value[SPMV_schedule] ? value[SPMV_schedule] : 1];
     }
     if (value[SPMV_chunk] >= 0) r->config_chunk = value[SPMV_chunk];
     if (value[SPMV_simd] >= 0) r->config_simd = (truth)value[SPMV_simd];
     if (value[SPMV_rowlens] >= 0) r->config_rowlens = (truth)value[SPMV_rowlens];
 }
 
-void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs *in, spmv_precision precision) {
+void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs *in,
+                   spmv_precision precision) {
     spmv_plan_facts f;
     double width = precision == SPMV_F64 ? 8 : 4;
     spmv_plan_info(plan, &f);
     r->config_index_bits = f.offset_bits;
     r->store_matrix_B = (whole)f.store_bytes;
-    r->store_padding = r->matrix_nnz ? (double)(f.slots - r->matrix_nnz) / (double)r->matrix_nnz : 0;
+    r->store_padding =
+        r->matrix_nnz ? (double)(f.slots - r->matrix_nnz) / (double)r->matrix_nnz : 0;
     r->store_meta_B = (whole)f.scratch_bytes;
     r->prep_convert_s = f.convert_s;
     r->prep_prepare_s = f.prepare_s;
     r->prep_h2d_s = f.upload_s;
     r->prep_total_s = f.convert_s + f.prepare_s + f.upload_s;
     r->perf_flop = 2 * r->matrix_nnz;
-    r->perf_bytes_min_B = (whole)f.traffic_bytes +
-                          (whole)(width * (double)(in->cols + in->rows * (run->o->beta == 0 ? 1 : 2)));
-    r->store_working_set_B = (whole)f.traffic_bytes + (whole)(width * (double)(in->cols + in->rows));
+    r->perf_bytes_min_B =
+        (whole)f.traffic_bytes +
+        (whole)(width * (double)(in->cols + in->rows * (run->o->beta == 0 ? 1 : 2)));
+    r->store_working_set_B =
+        (whole)f.traffic_bytes + (whole)(width * (double)(in->cols + in->rows));
     whole llc = r->gpu_l2_B != INT64_MIN ? r->gpu_l2_B : r->cpu_llc_B;
     if (llc > 0) r->store_llc_ratio = (double)r->store_working_set_B / (double)llc;
     r->timing_clock = strcmp(f.backend, "cuda") == 0 ? "cuda_event" : "monotonic";
@@ -162,14 +173,16 @@ static uint64_t hash_text(uint64_t h, const char *s) {
 /* What makes two records the same measurement: matrix, configuration, machine and build. */
 void describe_key(result *out) {
     const record *r = &out->r;
-    const char *parts[] = {r->matrix_hash,      r->config_backend, r->config_kernel, r->config_grid, r->config_block,
-                           r->config_schedule,  r->config_precision, r->host_name,   r->cpu_model,   r->gpu_name,
-                           r->build_commit,     r->build_cflags,   r->build_nvccflags};
-    const int64_t whole_parts[] = {r->config_chunk, r->config_simd, r->config_rowlens, r->config_threads,
-                               r->config_index_bits, r->config_seed};
+    const char *parts[] = {
+        r->matrix_hash,     r->config_backend,   r->config_kernel,  r->config_grid, r->config_block,
+        r->config_schedule, r->config_precision, r->host_name,      r->cpu_model,   r->gpu_name,
+        r->build_commit,    r->build_cflags,     r->build_nvccflags};
+    const int64_t whole_parts[] = {r->config_chunk,   r->config_simd,       r->config_rowlens,
+                                   r->config_threads, r->config_index_bits, r->config_seed};
     uint64_t h = 0xcbf29ce484222325u, bits;
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) h = hash_text(h, parts[k]);
-    for (size_t k = 0; k < sizeof whole_parts / sizeof *whole_parts; k++) h = (h ^ (uint64_t)whole_parts[k]) * 0x100000001b3u;
+    for (size_t k = 0; k < sizeof whole_parts / sizeof *whole_parts; k++)
+        h = (h ^ (uint64_t)whole_parts[k]) * 0x100000001b3u;
     memcpy(&bits, &r->config_alpha, sizeof bits);
     h = (h ^ bits) * 0x100000001b3u;
     memcpy(&bits, &r->config_beta, sizeof bits);
@@ -177,4 +190,3 @@ void describe_key(result *out) {
     snprintf(out->key, sizeof out->key, "%016llx", (unsigned long long)h);
     out->r.key = out->key;
 }
-

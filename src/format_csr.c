@@ -7,7 +7,8 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return (size_t)(A->rows + 1) * sizeof(ofs) + (size_t)A->nnz * (sizeof(idx) + sizeof(real));
 }
 
-/* Rows are copied by the same static partition that csr_rows multiplies with: first touch places the pages. */
+/* Rows are copied by the same static partition that csr_rows multiplies with: first touch places
+ * the pages. */
 static int64_t copy_rows(const spmv_csr_view *A, int threads, csr *out) {
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
@@ -23,7 +24,8 @@ static int64_t copy_rows(const spmv_csr_view *A, int threads, csr *out) {
     return overflows;
 }
 
-static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads, spmv_store **out) {
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out) {
     (void)c; /* no parameters */
     TRY(spmv_store_new(ctx, "csr", sizeof(csr), A, out));
     csr *B = (csr *)*out;
@@ -33,7 +35,8 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, values, A->nnz));
     int64_t overflows = copy_rows(A, threads, B);
     if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32", (long long)overflows);
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
+                         (long long)overflows);
     return SPMV_OK;
 }
 

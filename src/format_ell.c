@@ -1,12 +1,13 @@
-/* format_ell.c: ELLPACK, every row padded to the longest, row-major. Kernels that want columns first (transposed,
- * pitched) make that of it in prepare. */
+/* format_ell.c: ELLPACK, every row padded to the longest, row-major. Kernels that want columns
+ * first (transposed, pitched) make that of it in prepare. */
 #include "spmv_kernel.h"
 #include <math.h>
 
 static int64_t longest_row(const spmv_csr_view *A) {
     int64_t longest = 0;
     for (int64_t i = 0; i < A->rows; i++)
-        if (A->row_ptr[i + 1] - A->row_ptr[i] > longest) longest = A->row_ptr[i + 1] - A->row_ptr[i];
+        if (A->row_ptr[i + 1] - A->row_ptr[i] > longest)
+            longest = A->row_ptr[i + 1] - A->row_ptr[i];
     return longest;
 }
 
@@ -16,8 +17,8 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return A->rows && row > SIZE_MAX / (size_t)A->rows ? SIZE_MAX : row * (size_t)A->rows;
 }
 
-/* Padding points at the row's last column, which the row reads anyway: no new cache line, and no NaN or infinity of
- * a foreign x_j. An empty row has only column 0 to point at. */
+/* Padding points at the row's last column, which the row reads anyway: no new cache line, and no
+ * NaN or infinity of a foreign x_j. An empty row has only column 0 to point at. */
 static int64_t fill_rows(const spmv_csr_view *A, int threads, ell *out) {
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
@@ -37,7 +38,8 @@ static int64_t fill_rows(const spmv_csr_view *A, int threads, ell *out) {
     return overflows;
 }
 
-static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads, spmv_store **out) {
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out) {
     (void)c; /* no parameters */
     TRY(spmv_store_new(ctx, "ell", sizeof(ell), A, out));
     ell *B = (ell *)*out;
@@ -48,7 +50,8 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, row_len, A->rows));
     int64_t overflows = fill_rows(A, threads, B);
     if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32", (long long)overflows);
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
+                         (long long)overflows);
     return SPMV_OK;
 }
 

@@ -1,4 +1,5 @@
-/* generate.c: gen:NAME:ARGS: reads the spec, then makes the rows in two parallel passes: count, fill. */
+/* generate.c: gen:NAME:ARGS: reads the spec, then makes the rows in two parallel passes: count,
+ * fill. */
 #include "generate.h"
 #include <omp.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@ const spmv_generator *spmv_generator_list(int *count) {
     return generators;
 }
 
-/* ---- the spec ------------------------------------------------------------------------------------------- */
+/* ---- the spec ------------------------------------------------------------------------------- */
 
 spmv_status spmv_args_refuse(const spmv_args *args, const char *format, ...) {
     char text[256];
@@ -31,16 +32,18 @@ spmv_status spmv_args_refuse(const spmv_args *args, const char *format, ...) {
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    return spmv_fail(args->ctx, SPMV_E_ARG, "gen:%.100s: %s; usage: gen:%s:%s", args->spec, text, args->generator->name,
-                     args->generator->args);
+    return spmv_fail(args->ctx, SPMV_E_ARG, "gen:%.100s: %s; usage: gen:%s:%s", args->spec, text,
+                     args->generator->name, args->generator->args);
 }
 
 spmv_status spmv_args_at_most(const spmv_args *args, int count) {
     if (args->count <= count) return SPMV_OK;
-    return spmv_args_refuse(args, "'%.*s' is one argument too many", args->length[count], args->text[count]);
+    return spmv_args_refuse(args, "'%.*s' is one argument too many", args->length[count],
+                            args->text[count]);
 }
 
-spmv_status spmv_arg_size(const spmv_args *args, int k, int64_t fallback, int64_t most, int64_t *out) {
+spmv_status spmv_arg_size(const spmv_args *args, int k, int64_t fallback, int64_t most,
+                          int64_t *out) {
     *out = fallback;
     if (k >= args->count) return SPMV_OK;
     const char *text = args->text[k];
@@ -49,7 +52,8 @@ spmv_status spmv_arg_size(const spmv_args *args, int k, int64_t fallback, int64_
     bool is_number = length > 0;
     for (int c = 0; c < length && is_number; c++) {
         is_number = text[c] >= '0' && text[c] <= '9';
-        if (value <= most) value = 10 * value + (text[c] - '0'); /* stops growing before it overflows */
+        if (value <= most)
+            value = 10 * value + (text[c] - '0'); /* stops growing before it overflows */
     }
     if (!is_number) return spmv_args_refuse(args, "'%.*s' is not a size", length, text);
     if (value < 1 || value > most)
@@ -58,13 +62,14 @@ spmv_status spmv_arg_size(const spmv_args *args, int k, int64_t fallback, int64_
     return SPMV_OK;
 }
 
-spmv_status spmv_arg_decimal(const spmv_args *args, int k, int64_t fallback, int64_t least, int64_t most,
-                             int64_t *out) {
+spmv_status spmv_arg_decimal(const spmv_args *args, int k, int64_t fallback, int64_t least,
+                             int64_t most, int64_t *out) {
     enum { PLACES = 6 };
     *out = fallback;
     if (k >= args->count) return SPMV_OK;
     const char *text = args->text[k];
-    int length = args->length[k], digits = 0, places = -1; /* places: after the point, -1: no point yet */
+    int length = args->length[k], digits = 0,
+        places = -1; /* places: after the point, -1: no point yet */
     int64_t value = 0;
     bool is_number = true;
     for (int c = 0; c < length && is_number; c++) {
@@ -78,7 +83,8 @@ spmv_status spmv_arg_decimal(const spmv_args *args, int k, int64_t fallback, int
         if (value <= most) value = 10 * value + (text[c] - '0');
     }
     if (!is_number || !digits)
-        return spmv_args_refuse(args, "'%.*s' is not a decimal of at most %d places", length, text, PLACES);
+        return spmv_args_refuse(args, "'%.*s' is not a decimal of at most %d places", length, text,
+                                PLACES);
     for (int p = places < 0 ? 0 : places; p < PLACES && value <= most; p++) value *= 10;
     if (value < least || value > most)
         return spmv_args_refuse(args, "%.*s is not in %g to %g", length, text, 1e-6 * (double)least,
@@ -98,15 +104,16 @@ static spmv_status unknown_name(spmv_ctx *ctx, const char *spec, int length) {
     }
     names[NGENERATORS] = NULL;
     const char *nearest = spmv_nearest(name, names);
-    return spmv_fail(ctx, SPMV_E_ARG, "gen:%.100s: no generator '%s'%s%s%s; there are %s", spec, name,
-                     nearest ? ": did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "", all);
+    return spmv_fail(ctx, SPMV_E_ARG, "gen:%.100s: no generator '%s'%s%s%s; there are %s", spec,
+                     name, nearest ? ": did you mean '" : "", nearest ? nearest : "",
+                     nearest ? "'?" : "", all);
 }
 
 /* NAME, then arguments, each after a ':' or, except the first, an 'x'. */
 static spmv_status read_spec(spmv_ctx *ctx, const char *spec, spmv_args *args, spmv_recipe *r) {
     int length = (int)strcspn(spec, ":"), g = 0;
-    while (g < NGENERATORS &&
-           (strlen(generators[g].name) != (size_t)length || strncmp(generators[g].name, spec, (size_t)length) != 0))
+    while (g < NGENERATORS && (strlen(generators[g].name) != (size_t)length ||
+                               strncmp(generators[g].name, spec, (size_t)length) != 0))
         g++;
     if (g == NGENERATORS) return unknown_name(ctx, spec, length);
     *args = (spmv_args){.ctx = ctx, .spec = spec, .generator = &generators[g]};
@@ -122,7 +129,7 @@ static spmv_status read_spec(spmv_ctx *ctx, const char *spec, spmv_args *args, s
     return read_args[g](args, r);
 }
 
-/* ---- values --------------------------------------------------------------------------------------------- */
+/* ---- values --------------------------------------------------------------------------------- */
 
 enum { MOST_DISTINCT = 65536 };
 typedef struct values {
@@ -133,8 +140,9 @@ typedef struct values {
     double *distinct;        /* [ndistinct] */
 } values;
 
-/* -1 to 1, both excluded, from the high 54 of 64 random bits. The lowest is set: the value is never 0 and cannot be
- * told from a measured one by trailing zeros, which would flatter formats that compress values. */
+/* -1 to 1, both excluded, from the high 54 of 64 random bits. The lowest is set: the value is never
+ * 0 and cannot be told from a measured one by trailing zeros, which would flatter formats that
+ * compress values. */
 static double unit_value(uint64_t bits) {
     int64_t odd = (int64_t)(bits >> 10 | 1);
     return (double)(odd - ((int64_t)1 << 53)) * 0x1p-53;
@@ -144,7 +152,9 @@ static double unit_value(uint64_t bits) {
 static spmv_status make_distinct(spmv_ctx *ctx, values *v) {
     const uint64_t field = (uint64_t)(MOST_DISTINCT - 1) << 18;
     v->distinct = spmv_host_alloc((size_t)v->ndistinct * sizeof *v->distinct);
-    if (!v->distinct) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %lld values", (long long)v->ndistinct);
+    if (!v->distinct)
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %lld values",
+                         (long long)v->ndistinct);
     for (int64_t j = 0; j < v->ndistinct; j++)
         v->distinct[j] = unit_value((spmv_hash(~v->key, (uint64_t)j) & ~field) | (uint64_t)j << 18);
     return SPMV_OK;
@@ -160,7 +170,8 @@ static bool read_count(const char *text, int64_t most, int64_t *out) {
     return value >= 1 && value <= most;
 }
 
-static spmv_status read_values(spmv_ctx *ctx, const char *spec, const char *text, const spmv_recipe *r, values *v) {
+static spmv_status read_values(spmv_ctx *ctx, const char *spec, const char *text,
+                               const spmv_recipe *r, values *v) {
     v->rule = r->constant ? CONSTANT : RANDOM;
     v->diagonal = r->diagonal;
     v->others = r->others;
@@ -173,12 +184,14 @@ static spmv_status read_values(spmv_ctx *ctx, const char *spec, const char *text
     v->rule = FEW;
     if (strncmp(text, "few:", 4) == 0 && read_count(text + 4, MOST_DISTINCT, &v->ndistinct))
         return make_distinct(ctx, v);
-    return spmv_fail(ctx, SPMV_E_ARG,
-                     "gen:%.100s: no values '%.60s'; there are random, few:K (K from 1 to %d), pattern", spec, text,
-                     MOST_DISTINCT);
+    return spmv_fail(
+        ctx, SPMV_E_ARG,
+        "gen:%.100s: no values '%.60s'; there are random, few:K (K from 1 to %d), pattern", spec,
+        text, MOST_DISTINCT);
 }
 
-/* Entries k..end-1, whose row and column are known: a value depends on its position, not on who makes it. */
+/* Entries k..end-1, whose row and column are known: a value depends on its position, not on who
+ * makes it. */
 static void fill_values(const values *v, spmv_coo *A, int64_t k, int64_t end) {
     switch (v->rule) {
     case CONSTANT:
@@ -188,22 +201,24 @@ static void fill_values(const values *v, spmv_coo *A, int64_t k, int64_t end) {
         for (; k < end; k++) A->values[k] = unit_value(spmv_hash(v->key, (uint64_t)k));
         break;
     case FEW:
-        for (; k < end; k++) A->values[k] = v->distinct[spmv_below(spmv_hash(v->key, (uint64_t)k), v->ndistinct)];
+        for (; k < end; k++)
+            A->values[k] = v->distinct[spmv_below(spmv_hash(v->key, (uint64_t)k), v->ndistinct)];
         break;
-    case PATTERN:
-        break;
+    case PATTERN: break;
     }
 }
 
-/* ---- the two passes ------------------------------------------------------------------------------------- */
+/* ---- the two passes ------------------------------------------------------------------------- */
 
-/* row_ptr[i + 1] = entries of row i. Rows differ in cost (R-MAT: by thousands), so threads fetch them in blocks. */
+/* row_ptr[i + 1] = entries of row i. Rows differ in cost (R-MAT: by thousands), so threads fetch
+ * them in blocks. */
 static void count_rows(const spmv_recipe *r, int threads, int32_t *scratch, int64_t *row_ptr) {
     row_ptr[0] = 0;
 #pragma omp parallel for schedule(dynamic, 512) num_threads(threads)
     for (int64_t i = 0; i < r->rows; i++)
-        row_ptr[i + 1] = r->row_length ? r->row_length(r, i)
-                                       : r->fill_row(r, i, 0, NULL, scratch + omp_get_thread_num() * r->scratch);
+        row_ptr[i + 1] =
+            r->row_length ? r->row_length(r, i)
+                          : r->fill_row(r, i, 0, NULL, scratch + omp_get_thread_num() * r->scratch);
 }
 
 /* Each thread sums its part, then adds what the parts before it came to. part[threads + 1]. */
@@ -224,7 +239,8 @@ static void sum_counts(int64_t rows, int threads, int64_t *row_ptr, int64_t *par
     }
 }
 
-/* First row of the c-th of nchunks parts that are equal in rows + entries: a search along the merge path. */
+/* First row of the c-th of nchunks parts that are equal in rows + entries: a search along the merge
+ * path. */
 static int64_t chunk_start(const int64_t *row_ptr, int64_t rows, int64_t nchunks, int64_t c) {
     int64_t target = spmv_split(row_ptr[rows] + rows, nchunks, c), low = 0, high = rows;
     while (low < high) {
@@ -237,9 +253,11 @@ static int64_t chunk_start(const int64_t *row_ptr, int64_t rows, int64_t nchunks
     return low;
 }
 
-static void fill_rows(const spmv_recipe *r, const values *v, int threads, int32_t *scratch, const int64_t *row_ptr,
-                      spmv_coo *A) {
-    enum { CHUNK = 32768 }; /* entries: columns are still in cache when rows and values are written */
+static void fill_rows(const spmv_recipe *r, const values *v, int threads, int32_t *scratch,
+                      const int64_t *row_ptr, spmv_coo *A) {
+    enum {
+        CHUNK = 32768
+    }; /* entries: columns are still in cache when rows and values are written */
     int64_t nchunks = (row_ptr[r->rows] + r->rows) / CHUNK + 1;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int64_t c = 0; c < nchunks; c++) {
@@ -255,21 +273,26 @@ static void fill_rows(const spmv_recipe *r, const values *v, int threads, int32_
 }
 
 /* Before anything is allocated: Linux grants more memory than there is and kills who uses it. */
-static spmv_status check_memory(spmv_ctx *ctx, const char *spec, const spmv_recipe *r, const values *v) {
-    double bytes = r->expected * (v->rule == PATTERN ? 8 : 16) + 8 * (double)r->rows + r->extra_bytes;
+static spmv_status check_memory(spmv_ctx *ctx, const char *spec, const spmv_recipe *r,
+                                const values *v) {
+    double bytes =
+        r->expected * (v->rule == PATTERN ? 8 : 16) + 8 * (double)r->rows + r->extra_bytes;
     double limit = 0.8 * (double)spmv_omp.free_bytes(NULL);
     if (bytes <= limit && bytes < (double)PTRDIFF_MAX) return SPMV_OK;
-    return spmv_fail(ctx, SPMV_E_NOMEM, "gen:%.100s: about %.3g entries need %.1f GB, limit %.1f GB", spec, r->expected,
-                     1e-9 * bytes, 1e-9 * limit);
+    return spmv_fail(ctx, SPMV_E_NOMEM,
+                     "gen:%.100s: about %.3g entries need %.1f GB, limit %.1f GB", spec,
+                     r->expected, 1e-9 * bytes, 1e-9 * limit);
 }
 
-static spmv_status make_rows(spmv_ctx *ctx, const spmv_recipe *r, const values *v, int threads, spmv_coo *A) {
+static spmv_status make_rows(spmv_ctx *ctx, const spmv_recipe *r, const values *v, int threads,
+                             spmv_coo *A) {
     spmv_status status = SPMV_OK;
     int64_t *row_ptr = spmv_host_alloc(((size_t)r->rows + 1) * sizeof *row_ptr);
     int64_t *part = spmv_host_alloc(((size_t)threads + 1) * sizeof *part);
     int32_t *scratch = spmv_host_alloc((size_t)threads * (size_t)r->scratch * sizeof *scratch);
     if (!row_ptr || !part || !scratch) {
-        status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for the lengths of %lld rows", (long long)r->rows);
+        status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for the lengths of %lld rows",
+                           (long long)r->rows);
         goto done;
     }
     count_rows(r, threads, scratch, row_ptr);
@@ -289,8 +312,8 @@ done:
     return status;
 }
 
-spmv_status spmv_generate(spmv_ctx *ctx, const char *spec, uint64_t seed, const char *text, int threads,
-                          spmv_coo *out) {
+spmv_status spmv_generate(spmv_ctx *ctx, const char *spec, uint64_t seed, const char *text,
+                          int threads, spmv_coo *out) {
     spmv_args args;
     values v = {0};
     spmv_recipe r = {.key = spmv_hash(seed, 0), .threads = threads > 0 ? threads : 1};

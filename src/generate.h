@@ -1,9 +1,11 @@
-/* generate.h: between generate.c, which reads a spec and drives, and the files that hold one class of matrix each.
+/* generate.h: between generate.c, which reads a spec and drives, and the files that hold one class
+ * of matrix each.
  *
- * A class turns its arguments into a recipe. Everything random in a recipe is a hash of (key, row, k), never the next
- * number of a sequence: so rows can be made in any order by any thread, and come out the same. Whatever decides where
- * an entry stands is computed in integers, or in doubles that are only multiplied: libm's last bit differs between
- * machines, and a compiler may fuse a product with a sum. */
+ * A class turns its arguments into a recipe. Everything random in a recipe is a hash of (key, row,
+ * k), never the next number of a sequence: so rows can be made in any order by any thread, and come
+ * out the same. Whatever decides where an entry stands is computed in integers, or in doubles that
+ * are only multiplied: libm's last bit differs between machines, and a compiler may fuse a product
+ * with a sum. */
 #ifndef SPMV_GENERATE_H
 #define SPMV_GENERATE_H
 
@@ -36,28 +38,34 @@ struct spmv_recipe {
     void *table;     /* the class's own, spmv_host_alloc; freed by generate.c */
     /* Entries of row i. NULL: fill_row is asked, with col NULL: it only counts then. */
     int64_t (*row_length)(const spmv_recipe *r, int64_t i);
-    /* Writes the columns of row i, ascending and distinct, and returns how many; length is row_length's answer. */
-    int64_t (*fill_row)(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col, int32_t *scratch);
+    /* Writes the columns of row i, ascending and distinct, and returns how many; length is
+     * row_length's answer. */
+    int64_t (*fill_row)(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
+                        int32_t *scratch);
 };
 
-/* ---- generate.c: arguments, for the classes -------------------------------------------------------------- */
+/* ---- generate.c: arguments, for the classes ------------------------------------------------- */
 
 /* Fails with the spec before and the usage after the text. */
-spmv_status spmv_args_refuse(const spmv_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
+spmv_status spmv_args_refuse(const spmv_args *args, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 spmv_status spmv_args_at_most(const spmv_args *args, int count);
 /* Argument k, 1..most; the fallback when there is none. */
-spmv_status spmv_arg_size(const spmv_args *args, int k, int64_t fallback, int64_t most, int64_t *out);
+spmv_status spmv_arg_size(const spmv_args *args, int k, int64_t fallback, int64_t most,
+                          int64_t *out);
 /* Argument k as a decimal, in millionths, least..most. */
-spmv_status spmv_arg_decimal(const spmv_args *args, int k, int64_t fallback, int64_t least, int64_t most, int64_t *out);
+spmv_status spmv_arg_decimal(const spmv_args *args, int k, int64_t fallback, int64_t least,
+                             int64_t most, int64_t *out);
 
-#define GENERATOR(name, args, summary) spmv_status spmv_recipe_##name(const spmv_args *args_, spmv_recipe *r);
+#define GENERATOR(name, args, summary) \
+    spmv_status spmv_recipe_##name(const spmv_args *args_, spmv_recipe *r);
 #include "generators.def"
 #undef GENERATOR
 
-/* ---- generate_random.c: tools ---------------------------------------------------------------------------- */
+/* ---- generate_random.c: tools --------------------------------------------------------------- */
 
-/* The k-th number of the splitmix64 sequence that starts at key (Steele, Lea and Flood, OOPSLA'14), without the
- * numbers before it. */
+/* The k-th number of the splitmix64 sequence that starts at key (Steele, Lea and Flood, OOPSLA'14),
+ * without the numbers before it. */
 static inline uint64_t spmv_hash(uint64_t key, uint64_t k) {
     uint64_t z = key + (k + 1) * 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;

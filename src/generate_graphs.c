@@ -2,12 +2,13 @@
 #include "generate.h"
 #include <math.h>
 
-/* ---- mesh -------------------------------------------------------------------------------------------------- */
+/* ---- mesh ----------------------------------------------------------------------------------- */
 
-/* A square of n[0] nodes a line. Every node owns the edges to the next node, to the line above, the diagonals of the
- * cell above right of it and, rarely, a long edge; one hash of the owner decides which exist. Both ends ask the same
- * owner: that makes the structure symmetric. Most cells get one diagonal, so this is a triangulation with faults:
- * 6 neighbours on average. Numbers are shuffled inside blocks of BLOCK nodes, as mesh generators leave them. */
+/* A square of n[0] nodes a line. Every node owns the edges to the next node, to the line above, the
+ * diagonals of the cell above right of it and, rarely, a long edge; one hash of the owner decides
+ * which exist. Both ends ask the same owner: that makes the structure symmetric. Most cells get one
+ * diagonal, so this is a triangulation with faults: 6 neighbours on average. Numbers are shuffled
+ * inside blocks of BLOCK nodes, as mesh generators leave them. */
 enum { BLOCK = 4096, MESH_NEIGHBOURS = 10 };
 
 static uint64_t faults(const spmv_recipe *r, int64_t p) {
@@ -44,7 +45,8 @@ static bool is_fixed(uint64_t h) {
 }
 
 /* Writes p and keeps it only if it is one: no branch on what cannot be predicted. */
-static int add_neighbour(const spmv_recipe *r, bool is_edge, int64_t p, int count, int64_t *neighbour) {
+static int add_neighbour(const spmv_recipe *r, bool is_edge, int64_t p, int count,
+                         int64_t *neighbour) {
     neighbour[count] = p;
     return count + (is_edge && p >= 0 && p < r->rows && !is_fixed(faults(r, p)));
 }
@@ -61,7 +63,8 @@ static int mesh_neighbours(const spmv_recipe *r, int64_t p, int64_t *neighbour) 
     n = add_neighbour(r, has_north(own), p + line, n, neighbour);
     n = add_neighbour(r, has_north(south), p - line, n, neighbour);
     n = add_neighbour(r, has_right && has_rising(own), p + line + 1, n, neighbour);
-    n = add_neighbour(r, has_left && has_rising(faults(r, p - line - 1)), p - line - 1, n, neighbour);
+    n = add_neighbour(r, has_left && has_rising(faults(r, p - line - 1)), p - line - 1, n,
+                      neighbour);
     n = add_neighbour(r, has_left && has_falling(west), p + line - 1, n, neighbour);
     n = add_neighbour(r, has_right && has_falling(south), p - line + 1, n, neighbour);
     n = add_neighbour(r, x + 2 < line && has_long(own), p + line + 2, n, neighbour);
@@ -73,8 +76,9 @@ static int mesh_neighbours(const spmv_recipe *r, int64_t p, int64_t *neighbour) 
 static spmv_shuffle block_of(const spmv_recipe *r, int64_t p, int64_t *start, uint64_t *key) {
     *start = p / BLOCK * BLOCK;
     *key = spmv_hash(~r->key, (uint64_t)*start);
-    return r->rows - *start >= BLOCK ? (spmv_shuffle){BLOCK, 64, 64}
-                                     : (spmv_shuffle){r->rows - *start, (uint32_t)r->n[1], (uint32_t)r->n[2]};
+    return r->rows - *start >= BLOCK
+               ? (spmv_shuffle){BLOCK, 64, 64}
+               : (spmv_shuffle){r->rows - *start, (uint32_t)r->n[1], (uint32_t)r->n[2]};
 }
 
 static int64_t number_of(const spmv_recipe *r, int64_t p) {
@@ -96,7 +100,8 @@ static int64_t mesh_length(const spmv_recipe *r, int64_t i) {
     return 1 + mesh_neighbours(r, node_numbered(r, i), neighbour);
 }
 
-static int64_t fill_mesh(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col, int32_t *scratch) {
+static int64_t fill_mesh(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
+                         int32_t *scratch) {
     int64_t neighbour[MESH_NEIGHBOURS];
     int n = mesh_neighbours(r, node_numbered(r, i), neighbour);
     (void)length;
@@ -120,11 +125,12 @@ spmv_status spmv_recipe_mesh(const spmv_args *args, spmv_recipe *r) {
     return SPMV_OK;
 }
 
-/* ---- road ---------------------------------------------------------------------------------------------------- */
+/* ---- road ----------------------------------------------------------------------------------- */
 
-/* Streets are runs of consecutive numbers: 12 % of the links from an odd number to the next are missing, no other, so
- * every node has a link. Crossings link a node with its mirror image in a block, about a centre that differs from
- * block to block: a near one in STREET, a far one in DISTRICT. Mirroring twice is the identity: hence symmetric. */
+/* Streets are runs of consecutive numbers: 12 % of the links from an odd number to the next are
+ * missing, no other, so every node has a link. Crossings link a node with its mirror image in a
+ * block, about a centre that differs from block to block: a near one in STREET, a far one in
+ * DISTRICT. Mirroring twice is the identity: hence symmetric. */
 enum { STREET = 256, DISTRICT = 16384, ROAD_LINKS = 4 };
 
 static bool has_next(const spmv_recipe *r, int64_t i) {
@@ -142,7 +148,8 @@ static int64_t crossing(const spmv_recipe *r, int64_t i, int64_t block, uint64_t
     return image != i && (spmv_hash(key, (uint64_t)lower) & 1023) < per_1024 ? image : -1;
 }
 
-static int64_t fill_road(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col, int32_t *scratch) {
+static int64_t fill_road(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
+                         int32_t *scratch) {
     int32_t link[ROAD_LINKS];
     int64_t n = 0, near = crossing(r, i, STREET, 174), far = crossing(r, i, DISTRICT, 72);
     (void)length;
@@ -164,16 +171,17 @@ spmv_status spmv_recipe_road(const spmv_args *args, spmv_recipe *r) {
     return SPMV_OK;
 }
 
-/* ---- rmat ---------------------------------------------------------------------------------------------------- */
+/* ---- rmat ----------------------------------------------------------------------------------- */
 
-/* Chakrabarti, Zhan and Faloutsos, SDM'04. An edge goes down SCALE levels; at each its row bit is 1 with probability
- * c + d = 0.24, and its column bit is 1 with b / (a + b) = 0.25 or d / (c + d) = 5 / 24 as the row bit is 0 or 1. So
- * the edges of a row are independent once their number is known, and the numbers of all rows follow from the total by
- * halving: of the edges of a node of the tree, a binomial share goes to its upper half. */
+/* Chakrabarti, Zhan and Faloutsos, SDM'04. An edge goes down SCALE levels; at each its row bit is 1
+ * with probability c + d = 0.24, and its column bit is 1 with b / (a + b) = 0.25 or d / (c + d) = 5
+ * / 24 as the row bit is 0 or 1. So the edges of a row are independent once their number is known,
+ * and the numbers of all rows follow from the total by halving: of the edges of a node of the tree,
+ * a binomial share goes to its upper half. */
 enum { MOST_SCALE = 30, MOST_PER_ROW = 65536 };
 
-/* 64 independent bits, each 1 with probability p / 2^bits: the binary digits of p from the last to the first, a 1
- * takes the OR with random bits, a 0 the AND. */
+/* 64 independent bits, each 1 with probability p / 2^bits: the binary digits of p from the last to
+ * the first, a 1 takes the OR with random bits, a 0 the AND. */
 static uint64_t biased_bits(uint64_t key, uint32_t p, int bits) {
     uint64_t word = 0;
     for (int digit = 0; digit < bits; digit++) {
@@ -183,8 +191,8 @@ static uint64_t biased_bits(uint64_t key, uint32_t p, int bits) {
     return word;
 }
 
-/* Of n edges those in the upper half: counted one by one, or when there are many, the normal distribution (512 fair
- * bits are nearly normal). */
+/* Of n edges those in the upper half: counted one by one, or when there are many, the normal
+ * distribution (512 fair bits are nearly normal). */
 static int64_t upper_share(uint64_t key, int64_t n) {
     enum { UPPER = 15729, BITS = 16, MANY = 2048, WORDS = 8 }; /* 0.24 of 2^16 */
     int64_t share = 0;
@@ -197,18 +205,21 @@ static int64_t upper_share(uint64_t key, int64_t n) {
         return share;
     }
     for (int w = 0; w < WORDS; w++) share += __builtin_popcountll(spmv_hash(key, (uint64_t)w));
-    int64_t deviation = spmv_isqrt((int64_t)((unsigned __int128)n * 1824 / 10000)); /* 0.24 * 0.76 n */
-    return n * 24 / 100 + deviation * (share - 32 * WORDS) * 10000 / 113137;        /* sqrt(512) / 2 */
+    int64_t deviation =
+        spmv_isqrt((int64_t)((unsigned __int128)n * 1824 / 10000));          /* 0.24 * 0.76 n */
+    return n * 24 / 100 + deviation * (share - 32 * WORDS) * 10000 / 113137; /* sqrt(512) / 2 */
 }
 
-/* table[i] = edges of row i before merging: level after level in two arrays, the halves of node k are 2k and 2k + 1. */
+/* table[i] = edges of row i before merging: level after level in two arrays, the halves of node k
+ * are 2k and 2k + 1. */
 static spmv_status prepare_rmat(spmv_ctx *ctx, spmv_recipe *r) {
     size_t bytes = (size_t)r->rows * sizeof(int64_t);
     int64_t *count = spmv_host_alloc(bytes), *halves = spmv_host_alloc(bytes), most = 0;
     if (!count || !halves) {
         spmv_host_free(count);
         spmv_host_free(halves);
-        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for the lengths of %lld rows", (long long)r->rows);
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for the lengths of %lld rows",
+                         (long long)r->rows);
     }
     count[0] = r->rows * r->n[1];
     for (int64_t level = 0, nodes = 1; level < r->n[0]; level++, nodes *= 2) {
@@ -230,14 +241,16 @@ static spmv_status prepare_rmat(spmv_ctx *ctx, spmv_recipe *r) {
     return SPMV_OK;
 }
 
-/* As biased_bits, 32 at a time and with one probability where the row's bit is 0 and another where it is 1. */
+/* As biased_bits, 32 at a time and with one probability where the row's bit is 0 and another where
+ * it is 1. */
 static uint32_t rmat_column(uint64_t key, uint32_t row, uint32_t below) {
     enum { BITS = 12, OF_ZERO = 1024, OF_ONE = 853 }; /* 1/4 and 5/24 of 2^12 */
     uint32_t word = 0;
     for (int digit = 0; digit < BITS; digit += 2) {
         uint64_t random = spmv_hash(key, (uint64_t)digit);
         for (int half = 0; half < 2; half++, random >>= 32) {
-            uint32_t zero = OF_ZERO >> (digit + half) & 1 ? ~row : 0, one = OF_ONE >> (digit + half) & 1 ? row : 0;
+            uint32_t zero = OF_ZERO >> (digit + half) & 1 ? ~row : 0,
+                     one = OF_ONE >> (digit + half) & 1 ? row : 0;
             uint32_t either = zero | one, bits = (uint32_t)random;
             word = (word & bits) | (either & (word | bits));
         }
@@ -245,12 +258,14 @@ static uint32_t rmat_column(uint64_t key, uint32_t row, uint32_t below) {
     return word & below;
 }
 
-static int64_t fill_rmat(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col, int32_t *scratch) {
+static int64_t fill_rmat(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
+                         int32_t *scratch) {
     int64_t edges = ((const int64_t *)r->table)[i];
     uint64_t key = spmv_hash(r->key, (uint64_t)i);
     (void)length;
     for (int64_t k = 0; k < edges; k++)
-        scratch[k] = (int32_t)rmat_column(spmv_hash(key, (uint64_t)k), (uint32_t)i, (uint32_t)r->cols - 1);
+        scratch[k] =
+            (int32_t)rmat_column(spmv_hash(key, (uint64_t)k), (uint32_t)i, (uint32_t)r->cols - 1);
     int64_t n = spmv_sort_columns(scratch, edges, r->cols, scratch + edges);
     if (col && n) memcpy(col, scratch, (size_t)n * sizeof *col);
     return n;
@@ -268,12 +283,18 @@ spmv_status spmv_recipe_rmat(const spmv_args *args, spmv_recipe *r) {
     return SPMV_OK;
 }
 
-/* ---- powerlaw -------------------------------------------------------------------------------------------------- */
+/* ---- powerlaw ------------------------------------------------------------------------------- */
 
-/* Chung and Lu, Annals of Combinatorics 2002: the row of rank k has about C k^-beta entries, beta = 1 / (ALPHA - 1),
- * and columns are drawn in the same proportion. Ranks are dealt to rows and to columns by two shuffles. k^-beta is
- * tabulated where segments begin, linear between: every rank below 64, then 32 segments an octave. */
-enum { FIRST_OCTAVE = 6, PER_OCTAVE = 32, SEGMENTS = 64 + PER_OCTAVE * (32 - FIRST_OCTAVE), GUIDES = 4096 };
+/* Chung and Lu, Annals of Combinatorics 2002: the row of rank k has about C k^-beta entries, beta =
+ * 1 / (ALPHA - 1), and columns are drawn in the same proportion. Ranks are dealt to rows and to
+ * columns by two shuffles. k^-beta is tabulated where segments begin, linear between: every rank
+ * below 64, then 32 segments an octave. */
+enum {
+    FIRST_OCTAVE = 6,
+    PER_OCTAVE = 32,
+    SEGMENTS = 64 + PER_OCTAVE * (32 - FIRST_OCTAVE),
+    GUIDES = 4096
+};
 
 typedef struct powerlaw {
     spmv_shuffle shuffle;
@@ -287,7 +308,8 @@ typedef struct powerlaw {
 static int segment_of(int64_t rank) {
     if (rank < 1 << FIRST_OCTAVE) return (int)rank - 1;
     int octave = 63 - __builtin_clzll((uint64_t)rank);
-    return (1 << FIRST_OCTAVE) - 1 + (octave - FIRST_OCTAVE) * PER_OCTAVE + (int)(rank >> (octave - 5)) - PER_OCTAVE;
+    return (1 << FIRST_OCTAVE) - 1 + (octave - FIRST_OCTAVE) * PER_OCTAVE +
+           (int)(rank >> (octave - 5)) - PER_OCTAVE;
 }
 
 static int64_t segment_start(int segment) {
@@ -310,18 +332,20 @@ static int64_t log2_fixed(int64_t n) {
     return log;
 }
 
-/* 2^(x / 2^40) times 2^16 for x under 46 * 2^40; 0 when it is under 2^-16. root[b] = 2^(2^-(b + 1)). */
+/* 2^(x / 2^40) times 2^16 for x under 46 * 2^40; 0 when it is under 2^-16. root[b] = 2^(2^-(b +
+ * 1)). */
 static int64_t exp2_fixed(int64_t x, const double *root) {
     int64_t whole = x >> 40;
     double y = 65536;
     for (int b = 0; b < 40; b++)
         if (x >> (39 - b) & 1) y *= root[b];
-    return whole >= 0 ? (int64_t)(y * (double)((int64_t)1 << whole)) : (int64_t)y >> (whole < -62 ? 62 : -whole);
+    return whole >= 0 ? (int64_t)(y * (double)((int64_t)1 << whole))
+                      : (int64_t)y >> (whole < -62 ? 62 : -whole);
 }
 
 /* Sets length[] for C = 2^(log_c / 2^40) and returns the sum over all ranks, times 2^16. */
-static unsigned __int128 set_lengths(powerlaw *t, const int64_t *log_decay, int64_t log_c, int64_t longest,
-                                     const double *root) {
+static unsigned __int128 set_lengths(powerlaw *t, const int64_t *log_decay, int64_t log_c,
+                                     int64_t longest, const double *root) {
     unsigned __int128 sum = 0;
     int64_t limit = longest << 16, log_limit = (int64_t)45 << 40;
     for (int s = 0; s <= t->nsegments; s++) {
@@ -331,7 +355,8 @@ static unsigned __int128 set_lengths(powerlaw *t, const int64_t *log_decay, int6
     }
     for (int s = 0; s < t->nsegments; s++) {
         int64_t ranks = t->start[s + 1] - t->start[s], fall = t->length[s] - t->length[s + 1];
-        sum += (unsigned __int128)t->length[s] * (uint64_t)ranks - (unsigned __int128)fall * (uint64_t)(ranks - 1) / 2;
+        sum += (unsigned __int128)t->length[s] * (uint64_t)ranks -
+               (unsigned __int128)fall * (uint64_t)(ranks - 1) / 2;
     }
     return sum;
 }
@@ -348,7 +373,8 @@ static void set_weights(powerlaw *t, unsigned __int128 total) {
     }
     t->weight[t->nsegments] = (uint64_t)(sum >> shift);
     for (int g = 0; g <= GUIDES; g++) {
-        uint64_t weight = (uint64_t)((unsigned __int128)t->weight[t->nsegments] * (unsigned)g / GUIDES);
+        uint64_t weight =
+            (uint64_t)((unsigned __int128)t->weight[t->nsegments] * (unsigned)g / GUIDES);
         while (segment + 1 < t->nsegments && t->weight[segment + 1] <= weight) segment++;
         t->guide[g] = segment;
     }
@@ -402,12 +428,15 @@ static int32_t draw_column(const spmv_recipe *r, uint64_t key, uint64_t k) {
     uint64_t weight = (uint64_t)spmv_below(random, (int64_t)t->weight[t->nsegments]);
     int s = t->guide[random >> 52];
     while (s + 1 < t->nsegments && t->weight[s + 1] <= weight) s++;
-    int64_t rank = t->start[s] + spmv_below(spmv_hash(key, 2 * k + 1), t->start[s + 1] - t->start[s]);
+    int64_t rank =
+        t->start[s] + spmv_below(spmv_hash(key, 2 * k + 1), t->start[s + 1] - t->start[s]);
     return (int32_t)spmv_shuffle_back(&t->shuffle, ~r->key, rank - 1);
 }
 
-/* One round of draws by weight; what repeats cost is drawn evenly, or a long row would never find new columns. */
-static int64_t fill_powerlaw(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col, int32_t *scratch) {
+/* One round of draws by weight; what repeats cost is drawn evenly, or a long row would never find
+ * new columns. */
+static int64_t fill_powerlaw(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
+                             int32_t *scratch) {
     uint64_t key = spmv_hash(r->key, (uint64_t)i), k = 0;
     for (; k < (uint64_t)length; k++) col[k] = draw_column(r, key, k);
     int64_t n = spmv_sort_columns(col, length, r->cols, scratch);
@@ -424,7 +453,8 @@ spmv_status spmv_recipe_powerlaw(const spmv_args *args, spmv_recipe *r) {
     TRY(spmv_arg_size(args, 0, million, INT32_MAX, &r->rows));
     r->cols = r->rows;
     int64_t most = longest_row(r) * million;
-    TRY(spmv_arg_decimal(args, 1, 8 * million < most ? 8 * million : most, million / 100, most, &r->n[0]));
+    TRY(spmv_arg_decimal(args, 1, 8 * million < most ? 8 * million : most, million / 100, most,
+                         &r->n[0]));
     TRY(spmv_arg_decimal(args, 2, 2100000, 1100000, 10 * million, &r->n[1]));
     r->expected = 1e-6 * (double)r->n[0] * (double)r->rows;
     r->prepare = prepare_powerlaw;

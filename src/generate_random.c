@@ -1,7 +1,7 @@
 /* generate_random.c: tools for random rows, and the classes made of uniform samples. */
 #include "generate.h"
 
-/* ---- integers ------------------------------------------------------------------------------------------- */
+/* ---- integers ------------------------------------------------------------------------------- */
 
 /* Floor of the square root, bit by bit: the same everywhere. */
 int64_t spmv_isqrt(int64_t n) {
@@ -11,10 +11,11 @@ int64_t spmv_isqrt(int64_t n) {
     return root;
 }
 
-/* ---- a permutation that is computed ---------------------------------------------------------------------- */
+/* ---- a permutation that is computed --------------------------------------------------------- */
 
-/* A Feistel network over a x b with addition (Black and Rogaway's "generalized Feistel"). With a = ceil(sqrt n) the
- * grid has fewer than a cells too many; results that fall there go round again, which keeps it one to one. */
+/* A Feistel network over a x b with addition (Black and Rogaway's "generalized Feistel"). With a =
+ * ceil(sqrt n) the grid has fewer than a cells too many; results that fall there go round again,
+ * which keeps it one to one. */
 enum { ROUNDS = 4 };
 
 spmv_shuffle spmv_shuffle_of(int64_t n) {
@@ -59,7 +60,7 @@ int64_t spmv_shuffle_back(const spmv_shuffle *s, uint64_t key, int64_t i) {
     return at;
 }
 
-/* ---- sorting ---------------------------------------------------------------------------------------------- */
+/* ---- sorting -------------------------------------------------------------------------------- */
 
 static void insertion_sort(int32_t *col, int64_t n) {
     for (int64_t k = 1; k < n; k++) {
@@ -105,12 +106,13 @@ int64_t spmv_sort_columns(int32_t *col, int64_t n, int64_t limit, int32_t *scrat
     return kept;
 }
 
-/* ---- samples without repetition --------------------------------------------------------------------------- */
+/* ---- samples without repetition ------------------------------------------------------------- */
 
 /* A part of a sample: small enough for a bit a column, or for scratch, on the stack. */
 enum { PART = 2048, SPARSE = 64, WORDS = PART * SPARSE / 64 };
 
-/* Marks bits until enough differ, then reads them off in order; over half full, marks the ones left out. */
+/* Marks bits until enough differ, then reads them off in order; over half full, marks the ones left
+ * out. */
 static void sample_bits(uint64_t key, int64_t first, int64_t width, int64_t count, int32_t *col) {
     uint64_t bits[WORDS];
     int64_t nwords = (width + 63) / 64, marks = 2 * count > width ? width - count : count;
@@ -119,7 +121,8 @@ static void sample_bits(uint64_t key, int64_t first, int64_t width, int64_t coun
     for (uint64_t k = 0; marks > 0; k++) {
         uint64_t random = spmv_hash(key, k);
         for (int half = 0; half < 2 && marks > 0; half++, random >>= 32) {
-            uint64_t c = (random & UINT32_MAX) * (uint64_t)width >> 32, bit = (uint64_t)1 << (c & 63);
+            uint64_t c = (random & UINT32_MAX) * (uint64_t)width >> 32,
+                     bit = (uint64_t)1 << (c & 63);
             marks -= !(bits[c >> 6] & bit);
             bits[c >> 6] |= bit;
         }
@@ -131,7 +134,8 @@ static void sample_bits(uint64_t key, int64_t first, int64_t width, int64_t coun
 }
 
 /* Draws, sorts, drops repeats and draws what is missing: under 1 in SPARSE is, a round. */
-static void sample_sorting(uint64_t key, int64_t first, int64_t width, int64_t count, int32_t *col) {
+static void sample_sorting(uint64_t key, int64_t first, int64_t width, int64_t count,
+                           int32_t *col) {
     int32_t scratch[PART];
     uint64_t k = 0;
     for (int64_t n = 0; n < count; n = spmv_sort_columns(col, n, width, scratch))
@@ -139,12 +143,13 @@ static void sample_sorting(uint64_t key, int64_t first, int64_t width, int64_t c
     for (int64_t n = 0; n < count; n++) col[n] += (int32_t)first;
 }
 
-/* Long samples are made of parts, each with its even share of the columns and of the sample: sorting and marking stay
- * in cache, and a part of 2048 is as random as anyone can see. */
+/* Long samples are made of parts, each with its even share of the columns and of the sample:
+ * sorting and marking stay in cache, and a part of 2048 is as random as anyone can see. */
 void spmv_sample_columns(uint64_t key, int64_t first, int64_t width, int64_t count, int32_t *col) {
     int64_t nparts = (count + PART - 1) / PART;
     for (int64_t p = 0; p < nparts; p++) {
-        int64_t start = spmv_split(width, nparts, p), share = spmv_split(width, nparts, p + 1) - start;
+        int64_t start = spmv_split(width, nparts, p),
+                share = spmv_split(width, nparts, p + 1) - start;
         int64_t done = spmv_split(count, nparts, p), draw = spmv_split(count, nparts, p + 1) - done;
         uint64_t part_key = nparts == 1 ? key : spmv_hash(~key, (uint64_t)p);
         if (share <= draw * SPARSE)
@@ -154,13 +159,14 @@ void spmv_sample_columns(uint64_t key, int64_t first, int64_t width, int64_t cou
     }
 }
 
-/* ---- random: n[0] columns a row; giantrow: n[1] in row n[2] ------------------------------------------------ */
+/* ---- random: n[0] columns a row; giantrow: n[1] in row n[2] --------------------------------- */
 
 static int64_t sample_length(const spmv_recipe *r, int64_t i) {
     return i == r->n[2] ? r->n[1] : r->n[0];
 }
 
-static int64_t fill_sample(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col, int32_t *scratch) {
+static int64_t fill_sample(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
+                           int32_t *scratch) {
     (void)scratch;
     spmv_sample_columns(spmv_hash(r->key, (uint64_t)i), 0, r->cols, length, col);
     return length;
@@ -192,7 +198,7 @@ spmv_status spmv_recipe_giantrow(const spmv_args *args, spmv_recipe *r) {
     return SPMV_OK;
 }
 
-/* ---- permutation ------------------------------------------------------------------------------------------ */
+/* ---- permutation ---------------------------------------------------------------------------- */
 
 static int64_t length_one(const spmv_recipe *r, int64_t i) {
     (void)r;
@@ -200,7 +206,8 @@ static int64_t length_one(const spmv_recipe *r, int64_t i) {
     return 1;
 }
 
-static int64_t fill_permutation(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col, int32_t *scratch) {
+static int64_t fill_permutation(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
+                                int32_t *scratch) {
     spmv_shuffle s = {r->rows, (uint32_t)r->n[0], (uint32_t)r->n[1]};
     (void)scratch;
     col[0] = (int32_t)spmv_shuffle_at(&s, r->key, i);
@@ -220,16 +227,18 @@ spmv_status spmv_recipe_permutation(const spmv_args *args, spmv_recipe *r) {
     return SPMV_OK;
 }
 
-/* ---- ci: n[0] of the first n[1] columns, and about n[2] / 4096 of the rest ---------------------------------- */
+/* ---- ci: n[0] of the first n[1] columns, and about n[2] / 4096 of the rest ------------------ */
 
 enum { MILLION = 1000000 };
 
-/* Mohammed et al., Computation 2018, 6, 45, table 3: the reference region has the same 655 entries in every row, the
- * longest rows have 1060 to 1079. With 295 on average in the rest a binomial would end near 1020, so the length of the
- * rest is spread over 57 % to 143 % of its mean, as the sum of two uniform numbers. */
+/* Mohammed et al., Computation 2018, 6, 45, table 3: the reference region has the same 655 entries
+ * in every row, the longest rows have 1060 to 1079. With 295 on average in the rest a binomial
+ * would end near 1020, so the length of the rest is spread over 57 % to 143 % of its mean, as the
+ * sum of two uniform numbers. */
 static int64_t ci_rest(const spmv_recipe *r, int64_t i) {
     const int64_t least = 37356, spread = 28180; /* 0.57 and 0.43, of 65536 */
-    uint64_t bits = spmv_hash(~r->key, (uint64_t)i), dither = spmv_hash(r->key ^ 1, (uint64_t)i) >> 36;
+    uint64_t bits = spmv_hash(~r->key, (uint64_t)i),
+             dither = spmv_hash(r->key ^ 1, (uint64_t)i) >> 36;
     int64_t two = (int64_t)((bits & 65535) + (bits >> 16 & 65535)); /* 0..131070, mean 65535 */
     int64_t factor = least + (spread * two >> 16);
     int64_t length = (r->n[2] * factor + (int64_t)dither) >> 28;
@@ -240,7 +249,8 @@ static int64_t ci_length(const spmv_recipe *r, int64_t i) {
     return r->n[0] + ci_rest(r, i);
 }
 
-static int64_t fill_ci(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col, int32_t *scratch) {
+static int64_t fill_ci(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
+                       int32_t *scratch) {
     uint64_t key = spmv_hash(r->key, (uint64_t)i);
     (void)scratch;
     spmv_sample_columns(key, 0, r->n[1], r->n[0], col);

@@ -1,4 +1,5 @@
-/* generate_regular.c: classes whose columns follow from the row alone: stencils, bands, dense, diagonal. */
+/* generate_regular.c: classes whose columns follow from the row alone: stencils, bands, dense,
+ * diagonal. */
 #include "generate.h"
 
 static spmv_status check_rows(const spmv_args *args, int64_t rows) {
@@ -6,7 +7,7 @@ static spmv_status check_rows(const spmv_args *args, int64_t rows) {
     return spmv_args_refuse(args, "%lld rows, at most %d", (long long)rows, INT32_MAX);
 }
 
-/* ---- boxes of n[0] x n[1] x n[2] nodes, n[0] fastest, n[3] rows a node ------------------------------------ */
+/* ---- boxes of n[0] x n[1] x n[2] nodes, n[0] fastest, n[3] rows a node ---------------------- */
 
 enum { POISSON2D_N = 1000, POISSON3D_N = 128, BOX27_N = 100, FEM3D_N = 32, FEM3D_DOF = 3 };
 
@@ -20,10 +21,13 @@ static node node_at(const spmv_recipe *r, int64_t p) {
     return (node){p - line * r->n[0], line - plane * r->n[1], plane};
 }
 
-/* naxes sizes from as many arguments, or one for all. n[0] n[1] n[2] < 2^31 is checked at each step: no overflow. */
-static spmv_status read_box(const spmv_args *args, int nsizes, int naxes, int64_t fallback, spmv_recipe *r) {
+/* naxes sizes from as many arguments, or one for all. n[0] n[1] n[2] < 2^31 is checked at each
+ * step: no overflow. */
+static spmv_status read_box(const spmv_args *args, int nsizes, int naxes, int64_t fallback,
+                            spmv_recipe *r) {
     int64_t rows = 1;
-    if (nsizes > 1 && nsizes != naxes) return spmv_args_refuse(args, "%d sizes for %d dimensions", nsizes, naxes);
+    if (nsizes > 1 && nsizes != naxes)
+        return spmv_args_refuse(args, "%d sizes for %d dimensions", nsizes, naxes);
     r->n[0] = r->n[1] = r->n[2] = r->n[3] = 1;
     for (int d = 0; d < naxes; d++) {
         TRY(spmv_arg_size(args, nsizes > 1 ? d : 0, fallback, INT32_MAX, &r->n[d]));
@@ -36,10 +40,12 @@ static spmv_status read_box(const spmv_args *args, int nsizes, int naxes, int64_
 
 static int64_t poisson_length(const spmv_recipe *r, int64_t i) {
     node p = node_at(r, i);
-    return 1 + (p.x > 0) + (p.x + 1 < r->n[0]) + (p.y > 0) + (p.y + 1 < r->n[1]) + (p.z > 0) + (p.z + 1 < r->n[2]);
+    return 1 + (p.x > 0) + (p.x + 1 < r->n[0]) + (p.y > 0) + (p.y + 1 < r->n[1]) + (p.z > 0) +
+           (p.z + 1 < r->n[2]);
 }
 
-static int64_t fill_poisson(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col, int32_t *scratch) {
+static int64_t fill_poisson(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
+                            int32_t *scratch) {
     node p = node_at(r, i);
     int32_t row = (int32_t)i, line = (int32_t)r->n[0], plane = (int32_t)(r->n[0] * r->n[1]);
     (void)scratch;
@@ -53,7 +59,8 @@ static int64_t fill_poisson(const spmv_recipe *r, int64_t i, int64_t length, int
     return length;
 }
 
-static spmv_status read_poisson(const spmv_args *args, int naxes, int64_t fallback, spmv_recipe *r) {
+static spmv_status read_poisson(const spmv_args *args, int naxes, int64_t fallback,
+                                spmv_recipe *r) {
     TRY(read_box(args, args->count, naxes, fallback, r));
     r->expected = (double)r->rows * (2 * naxes + 1);
     r->constant = true;
@@ -91,7 +98,8 @@ static int64_t cube_length(const spmv_recipe *r, int64_t i) {
 }
 
 /* Along x the columns are one run, so the row is at most 9 of them. */
-static int64_t fill_cube(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col, int32_t *scratch) {
+static int64_t fill_cube(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
+                         int32_t *scratch) {
     node p = node_at(r, (uint32_t)i / (uint32_t)r->n[3]);
     int64_t run = count_near(p.x, r->n[0]) * r->n[3];
     (void)scratch;
@@ -129,7 +137,7 @@ spmv_status spmv_recipe_fem3d(const spmv_args *args, spmv_recipe *r) {
     return SPMV_OK;
 }
 
-/* ---- one run of columns a row ----------------------------------------------------------------------------- */
+/* ---- one run of columns a row --------------------------------------------------------------- */
 
 /* n[0] columns before the diagonal, n[1] after it, as far as the matrix goes. */
 static int64_t band_start(const spmv_recipe *r, int64_t i) {
@@ -141,14 +149,16 @@ static int64_t band_length(const spmv_recipe *r, int64_t i) {
     return last - band_start(r, i) + 1;
 }
 
-static int64_t fill_band(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col, int32_t *scratch) {
+static int64_t fill_band(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
+                         int32_t *scratch) {
     int32_t start = (int32_t)band_start(r, i);
     (void)scratch;
     for (int64_t k = 0; k < length; k++) col[k] = start + (int32_t)k;
     return length;
 }
 
-static void make_band(spmv_recipe *r, int64_t rows, int64_t cols, int64_t before, int64_t after, double width) {
+static void make_band(spmv_recipe *r, int64_t rows, int64_t cols, int64_t before, int64_t after,
+                      double width) {
     r->rows = rows;
     r->cols = cols;
     r->n[0] = before;

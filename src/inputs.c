@@ -15,13 +15,18 @@ static void *in_precision(const double *v, int64_t n, spmv_precision precision) 
 }
 
 int check_room(const inputs *in) {
-    enum { X_COPIES = 4, Y_COPIES = 4, ORACLE_ROW = sizeof(long double) + sizeof(double) + sizeof(int32_t) };
+    enum {
+        X_COPIES = 4,
+        Y_COPIES = 4,
+        ORACLE_ROW = sizeof(long double) + sizeof(double) + sizeof(int32_t)
+    };
     double need = (double)in->cols * X_COPIES * sizeof(double);
     need += (double)in->rows * (Y_COPIES * sizeof(double) + ORACLE_ROW);
     double limit = 0.9 * (double)spmv_omp.free_bytes(NULL);
     if (need <= limit) return 0;
     char what[256];
-    snprintf(what, sizeof what, "out of memory: x, y and the reference of %lld x %lld need %.1f GB, %.1f GB are free",
+    snprintf(what, sizeof what,
+             "out of memory: x, y and the reference of %lld x %lld need %.1f GB, %.1f GB are free",
              (long long)in->rows, (long long)in->cols, 1e-9 * need, 1e-9 * limit);
     return complain(SPMV_E_NOMEM, what);
 }
@@ -29,7 +34,8 @@ int check_room(const inputs *in) {
 int load_x(session *r, inputs *in) {
     if (!r->o->x_file) {
         in->x = malloc((size_t)(in->cols ? in->cols : 1) * sizeof *in->x);
-        for (int64_t j = 0; in->x && j < in->cols; j++) in->x[j] = random_entry(r->o->seed, (uint64_t)j);
+        for (int64_t j = 0; in->x && j < in->cols; j++)
+            in->x[j] = random_entry(r->o->seed, (uint64_t)j);
         return in->x ? 0 : complain(SPMV_E_NOMEM, "out of memory for x");
     }
     int64_t n = 0;
@@ -37,12 +43,13 @@ int load_x(session *r, inputs *in) {
     if (status != SPMV_OK) return complain(status, spmv_ctx_error(r->ctx));
     if (n == in->cols) return 0;
     char what[512];
-    snprintf(what, sizeof what, "%s: holds %lld numbers, the matrix has %lld columns", r->o->x_file, (long long)n,
-             (long long)in->cols);
+    snprintf(what, sizeof what, "%s: holds %lld numbers, the matrix has %lld columns", r->o->x_file,
+             (long long)n, (long long)in->cols);
     return complain(SPMV_E_FORMAT, what);
 }
 
-/* y starts as NaN, so that what a kernel leaves unwritten shows; with beta != 0 as known random values. */
+/* y starts as NaN, so that what a kernel leaves unwritten shows; with beta != 0 as known random
+ * values. */
 static void *start_y(session *r, int64_t rows, spmv_precision precision) {
     double *y0 = malloc((size_t)(rows ? rows : 1) * sizeof *y0);
     for (int64_t i = 0; y0 && i < rows; i++)
@@ -65,7 +72,8 @@ int make_precision(session *r, const spmv_mat *mat, inputs *in, spmv_precision p
         exact[j] = precision == SPMV_F64 ? in->x[j] : (double)(float)in->x[j];
         in->finite &= isfinite(exact[j]) != 0;
     }
-    if (status == SPMV_OK && r->o->verify) status = oracle_make(mat, exact, &in->oracle_of[precision]);
+    if (status == SPMV_OK && r->o->verify)
+        status = oracle_make(mat, exact, &in->oracle_of[precision]);
     free(exact);
     return status == SPMV_OK ? 0 : complain(status, "out of memory for x, y and the reference");
 }
@@ -78,4 +86,3 @@ void inputs_free(inputs *in) {
         oracle_free(&in->oracle_of[p]);
     }
 }
-

@@ -1,5 +1,5 @@
-/* log.c: where records are kept: one file a host, appended to with one write a record, so that runs side by side and
- * runs that are killed leave whole lines. */
+/* log.c: where records are kept: one file a host, appended to with one write a record, so that runs
+ * side by side and runs that are killed leave whole lines. */
 #include "app.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +26,9 @@ int log_open(const options *o, const machine *m, record_log *log) {
     record_clear(&empty);
     if (jsonl_format(&empty, &line) == SPMV_E_FEATURE) {
         if (o->log)
-            return complain(SPMV_E_FEATURE, "--log: logging is not built in: install libjansson-dev (Debian) or "
-                                            "jansson-devel (Fedora), then make again");
+            return complain(SPMV_E_FEATURE,
+                            "--log: logging is not built in: install libjansson-dev (Debian) or "
+                            "jansson-devel (Fedora), then make again");
         return 0;
     }
     free(line);
@@ -35,7 +36,8 @@ int log_open(const options *o, const machine *m, record_log *log) {
         snprintf(log->path, sizeof log->path, "%s", where);
     } else {
         mkdir(where, 0777); /* the folder the user named; open() says what is wrong with it */
-        snprintf(log->path, sizeof log->path, "%s/%s.jsonl", where, m->hostname[0] ? m->hostname : "host");
+        snprintf(log->path, sizeof log->path, "%s/%s.jsonl", where,
+                 m->hostname[0] ? m->hostname : "host");
     }
     log->file = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (log->file >= 0) return 0;
@@ -57,7 +59,8 @@ int log_append(record_log *log, const record *r) {
         return 0;
     }
     char what[1200];
-    snprintf(what, sizeof what, "%s: cannot write: %s", log->path, wrote < 0 ? strerror(errno) : "disk full");
+    snprintf(what, sizeof what, "%s: cannot write: %s", log->path,
+             wrote < 0 ? strerror(errno) : "disk full");
     return complain(SPMV_E_WRITE, what);
 }
 

@@ -1,4 +1,5 @@
-/* machine.c: facts about host and process. What cannot be read is null in the log, never guessed. */
+/* machine.c: facts about host and process. What cannot be read is null in the log, never guessed.
+ */
 #include "app.h"
 #include <omp.h>
 #include <stdlib.h>
@@ -74,7 +75,9 @@ static void read_topology(machine *m) {
 static void read_environment(machine *m) {
     size_t n = 0;
     for (char **e = environ; *e; e++) {
-        if (strncmp(*e, "OMP_", 4) != 0 && strncmp(*e, "GOMP_", 5) != 0 && strncmp(*e, "KMP_", 4) != 0) continue;
+        if (strncmp(*e, "OMP_", 4) != 0 && strncmp(*e, "GOMP_", 5) != 0 &&
+            strncmp(*e, "KMP_", 4) != 0)
+            continue;
         int wrote = snprintf(m->omp_env + n, sizeof m->omp_env - n, "%s%s", n ? " " : "", *e);
         if (wrote < 0 || (size_t)wrote >= sizeof m->omp_env - n) break;
         n += (size_t)wrote;
@@ -85,7 +88,9 @@ static int64_t cgroup_cpus(void) {
     char line[64];
     long quota, period;
     first_line("/sys/fs/cgroup/cpu.max", line, sizeof line);
-    return sscanf(line, "%ld %ld", &quota, &period) == 2 && period > 0 ? (quota + period - 1) / period : INT64_MIN;
+    return sscanf(line, "%ld %ld", &quota, &period) == 2 && period > 0
+               ? (quota + period - 1) / period
+               : INT64_MIN;
 }
 
 void machine_read(machine *m) {
@@ -93,13 +98,21 @@ void machine_read(machine *m) {
     time_t now = time(NULL);
     struct tm utc;
     struct timespec precise;
-    *m = (machine){.cores = INT64_MIN, .smt = INT64_MIN, .sockets = INT64_MIN, .numa_nodes = INT64_MIN,
-                   .llc = INT64_MIN, .memory = INT64_MIN, .cgroup_cpus = cgroup_cpus(), .turbo = -1};
+    *m = (machine){.cores = INT64_MIN,
+                   .smt = INT64_MIN,
+                   .sockets = INT64_MIN,
+                   .numa_nodes = INT64_MIN,
+                   .llc = INT64_MIN,
+                   .memory = INT64_MIN,
+                   .cgroup_cpus = cgroup_cpus(),
+                   .turbo = -1};
     if (gethostname(m->hostname, sizeof m->hostname - 1) != 0) m->hostname[0] = 0;
-    if (uname(&name) == 0) snprintf(m->kernel, sizeof m->kernel, "%s %s", name.sysname, name.release);
+    if (uname(&name) == 0)
+        snprintf(m->kernel, sizeof m->kernel, "%s %s", name.sysname, name.release);
     value_in("/etc/os-release", "PRETTY_NAME", '=', m->os, sizeof m->os);
     value_in("/proc/cpuinfo", "model name", ':', m->cpu, sizeof m->cpu);
-    first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", m->governor, sizeof m->governor);
+    first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", m->governor,
+               sizeof m->governor);
     int64_t boost = number_at("/sys/devices/system/cpu/cpufreq/boost");
     int64_t no_turbo = number_at("/sys/devices/system/cpu/intel_pstate/no_turbo");
     if (boost != INT64_MIN) m->turbo = boost != 0;
@@ -110,7 +123,8 @@ void machine_read(machine *m) {
     read_environment(m);
     strftime(m->time, sizeof m->time, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     clock_gettime(CLOCK_REALTIME, &precise);
-    snprintf(m->run_id, sizeof m->run_id, "%08x%08x", (unsigned)precise.tv_nsec ^ (unsigned)now, (unsigned)getpid());
+    snprintf(m->run_id, sizeof m->run_id, "%08x%08x", (unsigned)precise.tv_nsec ^ (unsigned)now,
+             (unsigned)getpid());
 }
 
 static text or_null(const char *s) {

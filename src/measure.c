@@ -1,4 +1,5 @@
-/* measure.c: one product, once for the check and many times for the clock. Conversions and transfers are outside. */
+/* measure.c: one product, once for the check and many times for the clock. Conversions and
+ * transfers are outside. */
 #include "app.h"
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ spmv_status problem_open(problem *p) {
     TRY(spmv_plan_put(p->plan, p->device_x, p->x, bytes_of(p, p->cols)));
     TRY(spmv_plan_put(p->plan, p->device_y, p->y0, bytes_of(p, p->rows)));
     clock_gettime(CLOCK_MONOTONIC, &end);
-    p->vectors_s = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    p->vectors_s =
+        (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
     return SPMV_OK;
 }
 
@@ -41,7 +43,8 @@ spmv_status problem_once(problem *p, void *y) {
     return fetch_y(p, y);
 }
 
-/* A sample of count products. With beta != 0 each product changes y, so a sample is one product from y0. */
+/* A sample of count products. With beta != 0 each product changes y, so a sample is one product
+ * from y0. */
 static spmv_status sample(problem *p, int count, double *seconds) {
     if (p->beta != 0) TRY(reset_y(p));
     TRY(spmv_exec_timed(p->plan, count, p->alpha, p->device_x, p->beta, p->device_y, seconds));
@@ -49,7 +52,8 @@ static spmv_status sample(problem *p, int count, double *seconds) {
     return SPMV_OK;
 }
 
-/* Two products warm caches, page tables and clocks; the second tells how many make a sample the clock resolves. */
+/* Two products warm caches, page tables and clocks; the second tells how many make a sample the
+ * clock resolves. */
 static spmv_status warm_up(problem *p, timing *t) {
     enum { MOST_INNER = 10000 };
     const double sample_s = 1e-4, warm_s = 0.02;
@@ -59,7 +63,9 @@ static spmv_status warm_up(problem *p, timing *t) {
         spent += once;
         t->warmup++;
     } while (t->warmup < 2 || (spent < warm_s && t->warmup < 1000));
-    t->inner = p->beta != 0 || once >= sample_s ? 1 : once > 0 ? (int)ceil(sample_s / once) : MOST_INNER;
+    t->inner = p->beta != 0 || once >= sample_s ? 1
+               : once > 0                       ? (int)ceil(sample_s / once)
+                                                : MOST_INNER;
     if (t->inner > MOST_INNER) t->inner = MOST_INNER;
     return SPMV_OK;
 }
@@ -87,7 +93,9 @@ spmv_status problem_time(problem *p, const options *o, timing *t, void *y) {
             last = t->nsamples == 0 || spent >= o->max_time_s || is_quiet(t, o->max_noise);
             next_look = spent * 1.1;
         }
-        if (last) TRY(reset_y(p)); /* poison: a product that stopped writing must not pass on an older y */
+        if (last)
+            TRY(reset_y(
+                p)); /* poison: a product that stopped writing must not pass on an older y */
         TRY(sample(p, t->inner, &t->sample_s[t->nsamples]));
         spent += t->sample_s[t->nsamples++] * t->inner;
     }

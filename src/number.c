@@ -1,9 +1,9 @@
 /* number.c: decimal text to the nearest double.
  *
- * A number is w 10^q with a 64-bit integer w. Small ones are exact in double arithmetic (Clinger, PLDI'90); for the
- * others w times the leading 128 bits of 5^q decides the rounding nearly always (Lemire, "Number parsing at a gigabyte
- * per second", 2021). What is left, and more than 19 significant digits, goes to strtod: about one number in 10^9 that
- * a program printed. */
+ * A number is w 10^q with a 64-bit integer w. Small ones are exact in double arithmetic (Clinger,
+ * PLDI'90); for the others w times the leading 128 bits of 5^q decides the rounding nearly always
+ * (Lemire, "Number parsing at a gigabyte per second", 2021). What is left, and more than 19
+ * significant digits, goes to strtod: about one number in 10^9 that a program printed. */
 #include "internal.h"
 #include <float.h>
 #include <math.h>
@@ -12,11 +12,12 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "spmv_scan_8_digits takes the first character for the lowest");
-_Static_assert(FLT_EVAL_METHOD == 0, "the exact cases need double arithmetic without excess precision");
+_Static_assert(FLT_EVAL_METHOD == 0,
+               "the exact cases need double arithmetic without excess precision");
 
 __extension__ typedef unsigned __int128 uint128;
 
-/* ---- powers of five -------------------------------------------------------------------------------------- */
+/* ---- powers of five ------------------------------------------------------------------------- */
 
 enum { LIMBS = 36 }; /* 1152 bits: 5^308 has 716, and 2^1151 / 5^342 still has 357 */
 
@@ -33,9 +34,9 @@ static void leading_bits(const uint32_t limb[LIMBS], uint64_t bits[2]) {
     }
 }
 
-/* Positive powers by multiplying, cut off. Negative ones by dividing 2^1151 again and again: nested floors are the
- * floor of the whole quotient, so its leading bits are exact. The proof of the method wants reciprocals down to 5^-27
- * rounded up, the smaller ones cut off. */
+/* Positive powers by multiplying, cut off. Negative ones by dividing 2^1151 again and again: nested
+ * floors are the floor of the whole quotient, so its leading bits are exact. The proof of the
+ * method wants reciprocals down to 5^-27 rounded up, the smaller ones cut off. */
 void spmv_powers_init(spmv_powers *powers) {
     uint32_t limb[LIMBS] = {1};
     for (int q = 0; q <= SPMV_MAX_Q; q++) {
@@ -62,7 +63,7 @@ void spmv_powers_init(spmv_powers *powers) {
     }
 }
 
-/* ---- w 10^q ---------------------------------------------------------------------------------------------- */
+/* ---- w 10^q --------------------------------------------------------------------------------- */
 
 static double from_bits(uint64_t mantissa, int64_t biased_exponent) {
     uint64_t bits = mantissa | (uint64_t)biased_exponent << 52;
@@ -71,20 +72,23 @@ static double from_bits(uint64_t mantissa, int64_t biased_exponent) {
     return value;
 }
 
-/* Rounds w 10^q, w > 0, to the nearest double; false when 128 bits of 5^q do not tell which one that is. */
+/* Rounds w 10^q, w > 0, to the nearest double; false when 128 bits of 5^q do not tell which one
+ * that is. */
 static bool round_product(const spmv_powers *powers, uint64_t w, int64_t q, double *out) {
     const uint64_t *five = powers->five[q - SPMV_MIN_Q];
     int leading_zeros = __builtin_clzll(w);
     w <<= leading_zeros;
     uint128 product = (uint128)w * five[0];
     uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
-    /* 53 bits, one for rounding and a leading zero leave 9: if all are set, the lower half of 5^q may carry into them.
+    /* 53 bits, one for rounding and a leading zero leave 9: if all are set, the lower half of 5^q
+     * may carry into them.
      */
     if ((high & 0x1ff) == 0x1ff) {
         low += (uint64_t)((uint128)w * five[1] >> 64);
         high += low < (uint64_t)product;
     }
-    if (low == UINT64_MAX && (q < -27 || q > 55)) return false; /* outside, 5^q or its inverse is not exact */
+    if (low == UINT64_MAX && (q < -27 || q > 55))
+        return false; /* outside, 5^q or its inverse is not exact */
 
     int top = (int)(high >> 63);
     uint64_t mantissa = high >> (top + 9); /* 54 bits: one more than a double has */
@@ -97,11 +101,13 @@ static bool round_product(const spmv_powers *powers, uint64_t w, int64_t q, doub
         }
         mantissa >>= 1 - exponent;
         mantissa = (mantissa + (mantissa & 1)) >> 1;
-        *out = from_bits(mantissa, 0); /* 2^52 after rounding up is by itself the smallest normal number */
+        *out = from_bits(mantissa,
+                         0); /* 2^52 after rounding up is by itself the smallest normal number */
         return true;
     }
     /* A tie is possible only where 5^q fits 64 bits with w: round to even instead of up. */
-    if (low <= 1 && q >= -4 && q <= 23 && (mantissa & 3) == 1 && mantissa << (top + 9) == high) mantissa--;
+    if (low <= 1 && q >= -4 && q <= 23 && (mantissa & 3) == 1 && mantissa << (top + 9) == high)
+        mantissa--;
     mantissa = (mantissa + (mantissa & 1)) >> 1;
     if (mantissa >> 53) {
         mantissa >>= 1;
@@ -111,9 +117,10 @@ static bool round_product(const spmv_powers *powers, uint64_t w, int64_t q, doub
     return true;
 }
 
-/* The digits from text on, with or without a point, times 10^exponent. A double's neighbours differ, and their
- * midpoints end, within 768 significant digits: more are replaced by one that says whether they were all zero. Without
- * a point in it, the text means the same to strtod in every locale. */
+/* The digits from text on, with or without a point, times 10^exponent. A double's neighbours
+ * differ, and their midpoints end, within 768 significant digits: more are replaced by one that
+ * says whether they were all zero. Without a point in it, the text means the same to strtod in
+ * every locale. */
 static double round_long(const char *text, int64_t exponent) {
     enum { KEPT = 800 };
     char digits[KEPT + 32];
@@ -135,13 +142,14 @@ static double round_long(const char *text, int64_t exponent) {
         digits[n++] = '1';
         exponent--;
     }
-    if (n == 0 || exponent + n < -330) return 0; /* the value is below 10^(exponent + n), and at least a tenth of it */
+    if (n == 0 || exponent + n < -330)
+        return 0; /* the value is below 10^(exponent + n), and at least a tenth of it */
     if (exponent + n > 310) return (double)INFINITY;
     snprintf(digits + n, sizeof digits - (size_t)n, "e%d", (int)exponent);
     return strtod(digits, NULL);
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------ */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 /* Appends the run of digits at p to *w, modulo 2^64. */
 static inline const char *append_digits(const char *p, uint64_t *w) {
@@ -155,7 +163,8 @@ static inline const char *append_digits(const char *p, uint64_t *w) {
     }
 }
 
-/* The digits of an exponent; beyond 10^15 the exact value no longer matters, no text is that long. NULL: none. */
+/* The digits of an exponent; beyond 10^15 the exact value no longer matters, no text is that long.
+ * NULL: none. */
 static const char *scan_exponent(const char *p, int64_t *exponent) {
     bool negative = *p == '-';
     int64_t value = 0;
@@ -168,7 +177,8 @@ static const char *scan_exponent(const char *p, int64_t *exponent) {
 }
 
 bool spmv_begins_with(const char *text, const char *word) {
-    while (*word && (*word == *text || (*word >= 'a' && *word <= 'z' && *word == (*text | 0x20)))) word++, text++;
+    while (*word && (*word == *text || (*word >= 'a' && *word <= 'z' && *word == (*text | 0x20))))
+        word++, text++;
     return *word == 0;
 }
 
@@ -186,8 +196,9 @@ static const char *scan_word(const char *p, double *out) {
 }
 
 const char *spmv_scan_double(const spmv_powers *powers, const char *text, double *out) {
-    static const double exact_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                       1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    static const double exact_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                       1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                       1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     const char *p = text;
     bool negative = *p == '-';
     p += negative | (*p == '+'); /* no branch: signs of a matrix come at random */
@@ -219,7 +230,8 @@ const char *spmv_scan_double(const spmv_powers *powers, const char *text, double
         for (const char *z = digits; *z == '0' || *z == '.'; z++) ndigits -= *z == '0';
     if (ndigits > 19) {
         value = round_long(digits, exponent);
-    } else if (q >= -22 && q <= 22 && w <= 1ull << 53) { /* w and 10^|q| are exact, so one operation rounds once */
+    } else if (q >= -22 && q <= 22 &&
+               w <= 1ull << 53) { /* w and 10^|q| are exact, so one operation rounds once */
         value = q < 0 ? (double)w / exact_ten[-q] : (double)w * exact_ten[q];
     } else if (w == 0 || q < SPMV_MIN_Q) {
         value = 0;

@@ -1,5 +1,5 @@
-/* options.c: the command line. One argp table makes parser, --help and --usage; every long option has an environment
- * twin SPMV_<OPTION>, which the command line overrides. */
+/* options.c: the command line. One argp table makes parser, --help and --usage; every long option
+ * has an environment twin SPMV_<OPTION>, which the command line overrides. */
 #include "app.h"
 #include <argp.h>
 #include <ctype.h>
@@ -11,59 +11,106 @@
 const char *argp_program_version = NULL; /* --version is ours: with -v it says more */
 
 enum { /* options without a letter */
-    KEY_BACKEND = 256, KEY_DEVICE, KEY_SCHEDULE, KEY_CHUNK, KEY_SIMD, KEY_ROWLENS, KEY_INDEX, KEY_ALPHA, KEY_BETA,
-    KEY_LANES, KEY_SLICE, KEY_SIGMA, KEY_HEIGHT, KEY_SORTED, KEY_BOUNDARY, KEY_TILE, KEY_SHAPE, KEY_MAX_MEM, KEY_SEED, KEY_VALUES, KEY_WRITE, KEY_FORMAT, KEY_LOG, KEY_NO_LOG, KEY_VERIFY, KEY_MIN_TIME,
-    KEY_MAX_TIME, KEY_MAX_NOISE, KEY_TAG, KEY_PROGRESS, KEY_COLOR
+       KEY_BACKEND = 256,
+       KEY_DEVICE,
+       KEY_SCHEDULE,
+       KEY_CHUNK,
+       KEY_SIMD,
+       KEY_ROWLENS,
+       KEY_INDEX,
+       KEY_ALPHA,
+       KEY_BETA,
+       KEY_LANES,
+       KEY_SLICE,
+       KEY_SIGMA,
+       KEY_HEIGHT,
+       KEY_SORTED,
+       KEY_BOUNDARY,
+       KEY_TILE,
+       KEY_SHAPE,
+       KEY_MAX_MEM,
+       KEY_SEED,
+       KEY_VALUES,
+       KEY_WRITE,
+       KEY_FORMAT,
+       KEY_LOG,
+       KEY_NO_LOG,
+       KEY_VERIFY,
+       KEY_MIN_TIME,
+       KEY_MAX_TIME,
+       KEY_MAX_NOISE,
+       KEY_TAG,
+       KEY_PROGRESS,
+       KEY_COLOR
 };
 
 static const struct argp_option table[] = {
     {NULL, 0, NULL, 0, "What to multiply:", 1},
-    {"matrix", 'm', "SRC", 0, "Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen:NAME:ARGS; repeatable "
-     "(default: a 3-D Poisson matrix larger than the caches)", 1},
+    {"matrix", 'm', "SRC", 0,
+     "Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen:NAME:ARGS; repeatable "
+     "(default: a 3-D Poisson matrix larger than the caches)",
+     1},
     {"values", KEY_VALUES, "KIND", 0, "of gen: matrices: random, few:K or pattern", 1},
     {"seed", KEY_SEED, "N", 0, "of x, y and gen: matrices (1)", 1},
-    {"vector", 'x', "FILE", 0, "x: Matrix Market array, or raw doubles in FILE.f64 (default: random in [-1,1])", 1},
+    {"vector", 'x', "FILE", 0,
+     "x: Matrix Market array, or raw doubles in FILE.f64 (default: random in [-1,1])", 1},
     {"alpha", KEY_ALPHA, "A", 0, "y <- A * matrix * x + B * y (1)", 1},
     {"beta", KEY_BETA, "B", 0, "0 never reads y (0)", 1},
     {"write", KEY_WRITE, "FILE", 0, "write the matrix as Matrix Market, general", 1},
     {"result", 'y', "FILE", 0, "write y of the first kernel, in full precision (.f64: raw)", 1},
-    {NULL, 0, NULL, 0, "How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:", 2},
-    {"kernel", 'k', "NAME,...", 0, "names, the papers' short names, globs, or all; omp: or cuda: before a name picks "
-     "the backend (default: the first paper's)", 2},
+    {NULL, 0, NULL, 0,
+     "How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:", 2},
+    {"kernel", 'k', "NAME,...", 0,
+     "names, the papers' short names, globs, or all; omp: or cuda: before a name picks "
+     "the backend (default: the first paper's)",
+     2},
     {"backend", KEY_BACKEND, "omp|cuda", 0, "where names without a prefix are looked up", 2},
-    {"grid", 'g', "RxC,...", 0, "row x column blocks of kernels that partition; auto: one row block a thread", 2},
-    {"block", 'b', "N|32xR,...", 0, "threads in a CUDA block; 32xR for kernels with a warp a row", 2},
-    {"threads", 't', "N", 0, "OpenMP threads (OMP_NUM_THREADS, else the cores this process may use)", 2},
-    {"schedule", KEY_SCHEDULE, "KIND,...", 0, "static, dynamic, guided or auto (auto: OMP_SCHEDULE, else static)", 2},
+    {"grid", 'g', "RxC,...", 0,
+     "row x column blocks of kernels that partition; auto: one row block a thread", 2},
+    {"block", 'b', "N|32xR,...", 0, "threads in a CUDA block; 32xR for kernels with a warp a row",
+     2},
+    {"threads", 't', "N", 0,
+     "OpenMP threads (OMP_NUM_THREADS, else the cores this process may use)", 2},
+    {"schedule", KEY_SCHEDULE, "KIND,...", 0,
+     "static, dynamic, guided or auto (auto: OMP_SCHEDULE, else static)", 2},
     {"chunk", KEY_CHUNK, "N,...", 0, "of the schedule; 0: for dynamic iterations / (4 threads)", 2},
     {"simd", KEY_SIMD, "on|off,...", 0, "SIMD reduction in the dot product (off)", 2},
     {"rowlens", KEY_ROWLENS, "on|off,...", 0, "stop at the true end of an ELL row (on)", 2},
-    {"lanes", KEY_LANES, "N|auto,...", 0, "lanes that share a row (auto: by the mean row length)", 2},
+    {"lanes", KEY_LANES, "N|auto,...", 0, "lanes that share a row (auto: by the mean row length)",
+     2},
     {"slice", KEY_SLICE, "S,...", 0, "rows in a slice of SELL (32)", 2},
     {"sigma", KEY_SIGMA, "N|all,...", 0, "rows SELL sorts by length at a time (1: none)", 2},
     {"height", KEY_HEIGHT, "N,...", 0, "rows in a strip of CMRS: 1, 2, 4, 8, 16", 2},
     {"sorted", KEY_SORTED, "on|off,...", 0, "entries of a CMRS strip in column order (off)", 2},
-    {"boundary", KEY_BOUNDARY, "N|auto,...", 0, "entries a row in the ELL part of a hybrid (auto: fewest bytes)", 2},
+    {"boundary", KEY_BOUNDARY, "N|auto,...", 0,
+     "entries a row in the ELL part of a hybrid (auto: fewest bytes)", 2},
     {"tile", KEY_TILE, "Z,...", 0, "rows and columns of a CSB block", 2},
     {"shape", KEY_SHAPE, "RxC,...", 0, "of BSR blocks", 2},
     {"precision", 'p', "f64|f32,...", 0, "(f64)", 2},
     {"index", KEY_INDEX, "32|64|auto", 0, "bits of offsets into the nonzeros (auto: by nnz)", 2},
     {"device", KEY_DEVICE, "N", 0, "GPU number (0)", 2},
-    {"max-mem", KEY_MAX_MEM, "SIZE", 0, "skip what needs more, e.g. 4G (80 % of what is free on the device)", 2},
+    {"max-mem", KEY_MAX_MEM, "SIZE", 0,
+     "skip what needs more, e.g. 4G (80 % of what is free on the device)", 2},
     {NULL, 0, NULL, 0, "How to measure:", 3},
     {"samples", 'n', "N", 0, "at least N samples (10)", 3},
     {"min-time", KEY_MIN_TIME, "S", 0, "and at least S seconds a kernel (0.5)", 3},
-    {"max-time", KEY_MAX_TIME, "S", 0, "then on until the noise is low or S seconds are over (1)", 3},
-    {"max-noise", KEY_MAX_NOISE, "P", 0, "low: interquartile range within P of the median, e.g. 1% (1%)", 3},
-    {"verify", KEY_VERIFY, "full|off", 0, "check every row against extended-precision sums (full)", 3},
+    {"max-time", KEY_MAX_TIME, "S", 0, "then on until the noise is low or S seconds are over (1)",
+     3},
+    {"max-noise", KEY_MAX_NOISE, "P", 0,
+     "low: interquartile range within P of the median, e.g. 1% (1%)", 3},
+    {"verify", KEY_VERIFY, "full|off", 0, "check every row against extended-precision sums (full)",
+     3},
     {NULL, 0, NULL, 0, "What to show and keep:", 4},
     {"format", KEY_FORMAT, "KIND", 0, "of the results: table, csv or jsonl (table)", 4},
     {"output", 'o', "FILE", 0, "results to FILE instead of stdout", 4},
-    {"log", KEY_LOG, "DIR|FILE.jsonl", 0, "append a record a row to DIR/HOST.jsonl (default: log/, if it exists)", 4},
+    {"log", KEY_LOG, "DIR|FILE.jsonl", 0,
+     "append a record a row to DIR/HOST.jsonl (default: log/, if it exists)", 4},
     {"no-log", KEY_NO_LOG, NULL, 0, "log nothing", 4},
     {"tag", KEY_TAG, "KEY=VALUE", 0, "put into every record; repeatable", 4},
-    {"progress", KEY_PROGRESS, "auto|on|off", 0, "bar on stderr while reading (auto: on a terminal)", 4},
-    {"color", KEY_COLOR, "auto|on|off", 0, "mark the best in the table (auto: on a terminal, unless NO_COLOR)", 4},
+    {"progress", KEY_PROGRESS, "auto|on|off", 0,
+     "bar on stderr while reading (auto: on a terminal)", 4},
+    {"color", KEY_COLOR, "auto|on|off", 0,
+     "mark the best in the table (auto: on a terminal, unless NO_COLOR)", 4},
     {"quiet", 'q', NULL, 0, "results and errors only", 4},
     {"verbose", 'v', NULL, 0, "say more", 4},
     {"version", 'V', NULL, 0, "print the version; after -v all that was compiled in", 4},
@@ -71,7 +118,8 @@ static const struct argp_option table[] = {
     {0},
 };
 
-/* One line that says what is wrong and what would be right; argp's own second line would only say where to read on. */
+/* One line that says what is wrong and what would be right; argp's own second line would only say
+ * where to read on. */
 static _Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static _Noreturn void usage_error(const char *format, ...) {
     va_list args;
@@ -87,12 +135,13 @@ static _Noreturn void out_of_memory(void) {
     exit(complain(SPMV_E_NOMEM, "out of memory"));
 }
 
-/* ---- numbers, sizes, lists ----------------------------------------------------------------------------- */
+/* ---- numbers, sizes, lists ------------------------------------------------------------------ */
 
 static double parse_real(const char *option, const char *arg, double least) {
     char *end;
     double value = strtod(arg, &end);
-    if (end == arg || *end || !(value >= least)) usage_error("--%s: '%s' is not a number it can take", option, arg);
+    if (end == arg || *end || !(value >= least))
+        usage_error("--%s: '%s' is not a number it can take", option, arg);
     return value;
 }
 
@@ -101,8 +150,8 @@ static int64_t parse_whole(const char *option, const char *arg, int64_t least, i
     errno = 0;
     long long value = strtoll(arg, &end, 10);
     if (end == arg || *end || errno || value < least || value > most)
-        usage_error("--%s: '%s' is not a whole number from %lld to %lld", option, arg, (long long)least,
-                   (long long)most);
+        usage_error("--%s: '%s' is not a whole number from %lld to %lld", option, arg,
+                    (long long)least, (long long)most);
     return value;
 }
 
@@ -147,10 +196,13 @@ static void parse_range(const char *option, const char *item, int64_t least, int
     int n = 0;
     char copy[64], *rest = copy;
     snprintf(copy, sizeof copy, "%s", item);
-    for (char *p; (p = strsep(&rest, ":")) && n < 3; n++) part[n] = parse_whole(option, p, least, most);
-    if (rest || (n == 3 && part[2] <= 0)) usage_error("--%s: '%s' is not N or FROM:TO:STEP", option, item);
+    for (char *p; (p = strsep(&rest, ":")) && n < 3; n++)
+        part[n] = parse_whole(option, p, least, most);
+    if (rest || (n == 3 && part[2] <= 0))
+        usage_error("--%s: '%s' is not N or FROM:TO:STEP", option, item);
     if (n == 1) part[1] = part[0];
-    if ((part[1] - part[0]) / part[2] > 10000) usage_error("--%s: '%s' makes too many values", option, item);
+    if ((part[1] - part[0]) / part[2] > 10000)
+        usage_error("--%s: '%s' makes too many values", option, item);
     for (int64_t v = part[0]; v <= part[1]; v += part[2]) append(l, v);
 }
 
@@ -172,13 +224,15 @@ static void take_block(options *o, const char *item) {
     if (strncmp(item, "32x", 3) == 0)
         append(&o->param[SPMV_block], BLOCK_WARP_ROWS + 32 * parse_whole("block", item + 3, 1, 32));
     else if (strchr(item, 'x'))
-        usage_error("--block: '%s': two-dimensional blocks are 32xR, a warp for each of R rows", item);
+        usage_error("--block: '%s': two-dimensional blocks are 32xR, a warp for each of R rows",
+                    item);
     else
         parse_range("block", item, 1, 1024, &o->param[SPMV_block]);
 }
 
 /* N, FROM:TO:STEP, or the word that stands for 0. */
-static void take_number(options *o, spmv_param_id id, const char *option, const char *word, const char *item) {
+static void take_number(options *o, spmv_param_id id, const char *option, const char *word,
+                        const char *item) {
     if (word && strcmp(item, word) == 0)
         append(&o->param[id], 0);
     else
@@ -330,7 +384,10 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_VALUES: o->values = arg; break;
     case KEY_WRITE: o->write_file = arg; break;
     case KEY_FORMAT: o->format = format_words[word_index("format", arg, format_words)]; break;
-    case KEY_LOG: o->log = arg; o->no_log = false; break;
+    case KEY_LOG:
+        o->log = arg;
+        o->no_log = false;
+        break;
     case KEY_NO_LOG: o->no_log = true; break;
     case KEY_VERIFY: o->verify = word_index("verify", arg, verify_words); break;
     case KEY_MIN_TIME: o->min_time_s = parse_real("min-time", arg, 0); break;
@@ -344,7 +401,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_COLOR: o->color = is_on("color", arg, o->color); break;
     case ARGP_KEY_ARG:
         if (o->topic || state->arg_num > 0)
-            usage_error("'%s' is one word too many%s", arg, ends_with(arg, ".mtx") ? ": -m names a matrix" : "");
+            usage_error("'%s' is one word too many%s", arg,
+                        ends_with(arg, ".mtx") ? ": -m names a matrix" : "");
         o->topic = arg;
         break;
     default: return ARGP_ERR_UNKNOWN;
@@ -352,13 +410,16 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     return 0;
 }
 
-/* SPMV_MAX_MEM=4G stands for --max-mem=4G: the names are made from the table. Values are copied: lists are cut up. */
+/* SPMV_MAX_MEM=4G stands for --max-mem=4G: the names are made from the table. Values are copied:
+ * lists are cut up. */
 static void parse_environment(struct argp_state *state) {
-    for (const struct argp_option *option = table; option->name || option->key || option->doc; option++) {
+    for (const struct argp_option *option = table; option->name || option->key || option->doc;
+         option++) {
         char name[64] = "SPMV_";
         if (!option->name) continue;
         for (size_t k = 0; option->name[k] && k + 6 < sizeof name; k++)
-            name[k + 5] = option->name[k] == '-' ? '_' : (char)toupper((unsigned char)option->name[k]);
+            name[k + 5] =
+                option->name[k] == '-' ? '_' : (char)toupper((unsigned char)option->name[k]);
         const char *value = getenv(name);
         if (!value || option->key == 'V') continue;
         char *copy = strdup(value); /* lives as long as the options: they point into it */
@@ -368,28 +429,41 @@ static void parse_environment(struct argp_state *state) {
 }
 
 static const char doc[] =
-    "Multiply a sparse matrix by a vector with every kernel that applies, check every result, time and log it."
+    "Multiply a sparse matrix by a vector with every kernel that applies, check every result, time "
+    "and log it."
     "\vCommands:\n"
 #define COMMAND(name, help) "  " #name "\t" help "\n"
 #include "commands.def"
 #undef COMMAND
-    "\nGFLOP/s = 2 * nonzeros / median time; GB/s = bytes of the matrix as read + x once + y, over the median.\n"
+    "\nGFLOP/s = 2 * nonzeros / median time; GB/s = bytes of the matrix as read + x once + y, over "
+    "the median.\n"
     "Every long option has an environment twin: SPMV_MAX_MEM=4G stands for --max-mem=4G.\n"
-    "Exit: 0 fine, 1 wrong result, 3 some failed, 64 usage, 65 bad matrix, 66 cannot open, 69 backend or feature "
+    "Exit: 0 fine, 1 wrong result, 3 some failed, 64 usage, 65 bad matrix, 66 cannot open, 69 "
+    "backend or feature "
     "absent, 71 out of memory, 73 cannot write.\n";
 
 void options_parse(int argc, char **argv, options *o) {
     static const struct argp argp = {table, parse, "[COMMAND]", doc, NULL, NULL, NULL};
-    struct argp_state environment = {.root_argp = &argp, .name = "spmv", .input = o, .err_stream = stderr,
-                                     .out_stream = stdout};
+    struct argp_state environment = {
+        .root_argp = &argp, .name = "spmv", .input = o, .err_stream = stderr, .out_stream = stdout};
     bool terminal = isatty(STDERR_FILENO);
-    *o = (options){.alpha = 1, .seed = 1, .verify = true, .min_samples = 10, .min_time_s = 0.5, .max_time_s = 1,
-                   .max_noise = 0.01, .format = "table", .progress = terminal, .argc = argc, .argv = argv};
+    *o = (options){.alpha = 1,
+                   .seed = 1,
+                   .verify = true,
+                   .min_samples = 10,
+                   .min_time_s = 0.5,
+                   .max_time_s = 1,
+                   .max_noise = 0.01,
+                   .format = "table",
+                   .progress = terminal,
+                   .argc = argc,
+                   .argv = argv};
     o->color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     parse_environment(&environment);
     int from_environment = o->nmatrices;
     argp_parse(&argp, argc, argv, 0, NULL, o);
-    if (from_environment && o->nmatrices > from_environment) { /* -m given: it replaces SPMV_MATRIX */
+    if (from_environment &&
+        o->nmatrices > from_environment) { /* -m given: it replaces SPMV_MATRIX */
         memmove(o->matrices, o->matrices + from_environment,
                 (size_t)(o->nmatrices - from_environment) * sizeof *o->matrices);
         o->nmatrices -= from_environment;

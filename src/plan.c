@@ -8,7 +8,7 @@ const spmv_backend *const spmv_backends[] = {
     NULL};
 #undef BACKEND
 
-/* ---- formats ------------------------------------------------------------------------------------------- */
+/* ---- formats -------------------------------------------------------------------------------- */
 
 #define FORMAT(name) \
     extern const spmv_format name##_format_f64_o32, name##_format_f64_o64, name##_format_f32_o32, \
@@ -16,7 +16,8 @@ const spmv_backend *const spmv_backends[] = {
 #include "formats.def"
 #undef FORMAT
 #define FORMAT(name) \
-    {&name##_format_f64_o32, &name##_format_f64_o64, &name##_format_f32_o32, &name##_format_f32_o64},
+    {&name##_format_f64_o32, &name##_format_f64_o64, &name##_format_f32_o32, \
+     &name##_format_f32_o64},
 static const spmv_format *const formats[][SPMV_NVARIANTS] = {
 #include "formats.def"
 };
@@ -43,14 +44,17 @@ static bool same_shape(const spmv_format *format, const spmv_choice *a, const sp
     return true;
 }
 
-static spmv_stored *find_stored(const spmv_plan *plan, const spmv_format *format, const spmv_device *device) {
+static spmv_stored *find_stored(const spmv_plan *plan, const spmv_format *format,
+                                const spmv_device *device) {
     for (spmv_stored *s = plan->matrix->stores; s; s = s->next)
-        if (s->format == format && same_shape(format, &s->choice, &plan->choice) && (!device || s->device == device))
+        if (s->format == format && same_shape(format, &s->choice, &plan->choice) &&
+            (!device || s->device == device))
             return s;
     return NULL;
 }
 
-static spmv_status build_store(const spmv_plan *plan, const spmv_format *format, spmv_stored **out) {
+static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
+                               spmv_stored **out) {
     spmv_mat *mat = plan->matrix;
     spmv_csr_view view;
     spmv_stored *stored = calloc(1, sizeof *stored);
@@ -58,7 +62,8 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     if (!stored) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     spmv_mat_rows(mat, &view);
     double start = spmv_now();
-    spmv_status status = format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
+    spmv_status status =
+        format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
     stored->convert_s = spmv_now() - start;
     stored->format = format;
     stored->choice = plan->choice;
@@ -83,7 +88,7 @@ static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
     return SPMV_OK;
 }
 
-/* ---- parameters ---------------------------------------------------------------------------------------- */
+/* ---- parameters ----------------------------------------------------------------------------- */
 
 static const char *const param_names[] = {
 #define PARAM(name, option, help) #name,
@@ -108,8 +113,8 @@ static const spmv_param *find_param(const spmv_kernel *kernel, const char *name)
     return NULL;
 }
 
-static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_plan_opts *opts, int threads,
-                          spmv_choice *out) {
+static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_plan_opts *opts,
+                          int threads, spmv_choice *out) {
     *out = (spmv_choice){{0}};
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
@@ -118,26 +123,31 @@ static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_p
     for (int s = 0; s < opts->nsettings; s++) {
         const spmv_setting *setting = &opts->settings[s];
         const spmv_param *p = find_param(kernel, setting->name);
-        if (!p) return spmv_fail(ctx, SPMV_E_ARG, "%s takes no parameter '%s'", kernel->name, setting->name);
+        if (!p)
+            return spmv_fail(ctx, SPMV_E_ARG, "%s takes no parameter '%s'", kernel->name,
+                             setting->name);
         if (!spmv_param_takes(p, setting->value))
-            return spmv_fail(ctx, SPMV_E_ARG, "%s: %s is %lld, must be %lld to %lld, a %s %lld", kernel->name, setting->name,
-                             (long long)setting->value, (long long)p->min, (long long)p->max,
+            return spmv_fail(ctx, SPMV_E_ARG, "%s: %s is %lld, must be %lld to %lld, a %s %lld",
+                             kernel->name, setting->name, (long long)setting->value,
+                             (long long)p->min, (long long)p->max,
                              p->power_of_two ? "power of" : "multiple of",
                              p->power_of_two ? 2LL : (long long)p->multiple);
         out->value[p->id] = setting->value;
     }
-    if (find_param(kernel, "grid_rows") && out->value[SPMV_grid_rows] == 0) out->value[SPMV_grid_rows] = threads;
+    if (find_param(kernel, "grid_rows") && out->value[SPMV_grid_rows] == 0)
+        out->value[SPMV_grid_rows] = threads;
     return SPMV_OK;
 }
 
-/* ---- plans --------------------------------------------------------------------------------------------- */
+/* ---- plans ---------------------------------------------------------------------------------- */
 
 static size_t sum_or_max(size_t a, size_t b) {
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 
 /* Refuses before anything is allocated: padded formats can outgrow any machine. */
-static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format, size_t max_bytes) {
+static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format,
+                                size_t max_bytes) {
     spmv_csr_view view;
     spmv_mat_rows(plan->matrix, &view);
     size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&view, &plan->choice) : 0;
@@ -157,9 +167,10 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
     }
     if (need <= limit) return SPMV_OK;
     return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
-                     "%s needs %.4g %s (longest row %lld, mean %.1f), limit %.4g %s%s", plan->kernel->name,
-                     (double)need * (need >= 1000000000 ? 1e-9 : 1e-6), need >= 1000000000 ? "GB" : "MB",
-                     (long long)stats->row_max, stats->row_mean, (double)limit * (limit >= 1000000000 ? 1e-9 : 1e-6),
+                     "%s needs %.4g %s (longest row %lld, mean %.1f), limit %.4g %s%s",
+                     plan->kernel->name, (double)need * (need >= 1000000000 ? 1e-9 : 1e-6),
+                     need >= 1000000000 ? "GB" : "MB", (long long)stats->row_max, stats->row_mean,
+                     (double)limit * (limit >= 1000000000 ? 1e-9 : 1e-6),
                      limit >= 1000000000 ? "GB" : "MB", where);
 }
 
@@ -182,10 +193,13 @@ static spmv_status pick_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *
     enum { WIDEST_STEP = 4096 };
     bool wide = mat->hub.nnz > INT32_MAX - WIDEST_STEP || opts->offset_bits == 64;
     if (opts->offset_bits != 0 && opts->offset_bits != 32 && opts->offset_bits != 64)
-        return spmv_fail(mat->ctx, SPMV_E_ARG, "offsets have 32 or 64 bits, not %d", opts->offset_bits);
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "offsets have 32 or 64 bits, not %d",
+                         opts->offset_bits);
     if (opts->offset_bits == 32 && wide)
-        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE, "%lld entries need 64-bit offsets", (long long)mat->hub.nnz);
-    *out = opts->precision == SPMV_F32 ? (wide ? SPMV_F32_O64 : SPMV_F32_O32) : (wide ? SPMV_F64_O64 : SPMV_F64_O32);
+        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE, "%lld entries need 64-bit offsets",
+                         (long long)mat->hub.nnz);
+    *out = opts->precision == SPMV_F32 ? (wide ? SPMV_F32_O64 : SPMV_F32_O32)
+                                       : (wide ? SPMV_F64_O64 : SPMV_F64_O32);
     return SPMV_OK;
 }
 
@@ -193,7 +207,8 @@ static spmv_status find_one(spmv_ctx *ctx, const char *name, spmv_kernel_id *out
     int count = 0;
     if (!name) name = ctx->fallback == &spmv_omp ? "csr_rows" : "csr_warp";
     TRY(spmv_kernel_find(ctx, name, out, 1, &count));
-    if (count > 1) return spmv_fail(ctx, SPMV_E_ARG, "'%s' names %d kernels; a plan takes one", name, count);
+    if (count > 1)
+        return spmv_fail(ctx, SPMV_E_ARG, "'%s' names %d kernels; a plan takes one", name, count);
     return SPMV_OK;
 }
 
@@ -266,8 +281,8 @@ spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double
     return plan->device->backend->sync(plan->device);
 }
 
-spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x, double beta, void *y,
-                            double *seconds) {
+spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
+                            double beta, void *y, double *seconds) {
     spmv_device *device = plan->device;
     *seconds = 0;
     TRY(device->backend->tick(device));

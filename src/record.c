@@ -1,4 +1,5 @@
-/* record.c: the record as data: a table of its fields from record.def, so that writers are loops. */
+/* record.c: the record as data: a table of its fields from record.def, so that writers are loops.
+ */
 #include "app.h"
 #include "build_info.h"
 #include <math.h>

@@ -1,5 +1,5 @@
-/* select.c: names to kernels. Matching is exact or by glob, never by prefix: a misspelt name must not run another
- * kernel. */
+/* select.c: names to kernels. Matching is exact or by glob, never by prefix: a misspelt name must
+ * not run another kernel. */
 #include "internal.h"
 #include <fnmatch.h>
 
@@ -42,12 +42,13 @@ static const char *alias_of(spmv_kernel_id id) {
 
 static bool is_match(spmv_kernel_id id, const char *pattern) {
     const char *alias = alias_of(id);
-    return fnmatch(pattern, id.backend->names[id.index], 0) == 0 || (alias && fnmatch(pattern, alias, 0) == 0);
+    return fnmatch(pattern, id.backend->names[id.index], 0) == 0 ||
+           (alias && fnmatch(pattern, alias, 0) == 0);
 }
 
 /* Appends the backend's matches; beyond capacity they are only counted. */
-static void match_backend(const spmv_backend *backend, const char *pattern, spmv_kernel_id *found, int capacity,
-                          int *count) {
+static void match_backend(const spmv_backend *backend, const char *pattern, spmv_kernel_id *found,
+                          int capacity, int *count) {
     for (int k = 0; k < backend->nkernels; k++) {
         spmv_kernel_id id = {backend, k};
         if (!is_match(id, pattern)) continue;
@@ -68,24 +69,29 @@ static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const
         }
     candidates[n] = NULL;
     const char *nearest = spmv_nearest(name, candidates);
-    return spmv_fail(ctx, SPMV_E_ARG, "no kernel '%s'%s%s%s%s%s ('spmv list kernels' names them all)", name,
+    return spmv_fail(ctx, SPMV_E_ARG,
+                     "no kernel '%s'%s%s%s%s%s ('spmv list kernels' names them all)", name,
                      only ? " on " : "", only ? only->name : "", nearest ? ": did you mean '" : "",
                      nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found, int capacity, int *count) {
+spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found,
+                             int capacity, int *count) {
     const char *colon = strchr(pattern, ':');
     *count = 0;
     if (colon) {
         for (const spmv_backend *const *b = spmv_backends; *b; b++) {
-            if (strlen((*b)->name) != (size_t)(colon - pattern) || strncmp((*b)->name, pattern, strlen((*b)->name)) != 0)
+            if (strlen((*b)->name) != (size_t)(colon - pattern) ||
+                strncmp((*b)->name, pattern, strlen((*b)->name)) != 0)
                 continue;
-            if (!(*b)->kernels) return spmv_fail(ctx, SPMV_E_BACKEND, "%s: not built in: %s", pattern, (*b)->hint);
-            match_backend(*b, strcmp(colon + 1, "all") == 0 ? "*" : colon + 1, found, capacity, count);
+            if (!(*b)->kernels)
+                return spmv_fail(ctx, SPMV_E_BACKEND, "%s: not built in: %s", pattern, (*b)->hint);
+            match_backend(*b, strcmp(colon + 1, "all") == 0 ? "*" : colon + 1, found, capacity,
+                          count);
             return *count ? SPMV_OK : unknown_kernel(ctx, *b, colon + 1);
         }
-        return spmv_fail(ctx, SPMV_E_ARG, "no backend '%.*s' in '%s': it is omp or cuda", (int)(colon - pattern),
-                         pattern, pattern);
+        return spmv_fail(ctx, SPMV_E_ARG, "no backend '%.*s' in '%s': it is omp or cuda",
+                         (int)(colon - pattern), pattern, pattern);
     }
     if (strcmp(pattern, "all") == 0) {
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
@@ -98,7 +104,8 @@ spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id 
         for (int k = 0; *b != ctx->fallback && k < (*b)->nkernels; k++)
             if (strcmp((*b)->names[k], pattern) == 0) {
                 if (!(*b)->kernels)
-                    return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", (*b)->name, pattern, (*b)->hint);
+                    return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", (*b)->name,
+                                     pattern, (*b)->hint);
                 found[0] = (spmv_kernel_id){*b, k};
                 *count = 1;
                 return SPMV_OK;

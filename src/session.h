@@ -1,5 +1,5 @@
-/* session.h: one invocation of spmv run, shared by cmd_run.c and its parts: cells.c (which kernels in which
- * configurations), inputs.c (x, y and the reference), describe.c (the record). */
+/* session.h: one invocation of spmv run, shared by cmd_run.c and its parts: cells.c (which kernels
+ * in which configurations), inputs.c (x, y and the reference), describe.c (the record). */
 #ifndef SPMV_SESSION_H
 #define SPMV_SESSION_H
 
@@ -46,20 +46,21 @@ static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
     return id.backend->kernels[id.index][0];
 }
 
-/* ---- cells.c ------------------------------------------------------------------------------------------- */
+/* ---- cells.c -------------------------------------------------------------------------------- */
 
 /* Fills s->cell from the options; an exit code, having said what is wrong. */
 int choose_cells(session *s);
 
-/* ---- inputs.c ------------------------------------------------------------------------------------------ */
+/* ---- inputs.c ------------------------------------------------------------------------------- */
 
 /* Each returns an exit code, having said what is wrong. */
-int check_room(const inputs *in); /* for the vectors of in->rows x in->cols, before they are allocated */
+int check_room(
+    const inputs *in); /* for the vectors of in->rows x in->cols, before they are allocated */
 int load_x(session *s, inputs *in);
 int make_precision(session *s, const spmv_mat *mat, inputs *in, spmv_precision precision);
 void inputs_free(inputs *in);
 
-/* ---- describe.c ---------------------------------------------------------------------------------------- */
+/* ---- describe.c ----------------------------------------------------------------------------- */
 
 const char *base_name(const char *path); /* without its folders; gen: as it is */
 const char *symmetry_name(spmv_symmetry symmetry);
@@ -68,7 +69,8 @@ void describe_matrix(result *out, const spmv_stats *stats, const char *name, con
 void describe_machine(session *s, result *out, spmv_kernel_id id);
 /* The configuration as asked, defaults filled in: also for rows that never get a plan. */
 void describe_config(session *s, result *out, const cell *c);
-void describe_plan(session *s, record *r, const spmv_plan *plan, const inputs *in, spmv_precision precision);
+void describe_plan(session *s, record *r, const spmv_plan *plan, const inputs *in,
+                   spmv_precision precision);
 /* Takes t's samples. */
 void describe_timing(result *out, timing *t);
 void describe_key(result *out);

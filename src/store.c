@@ -1,5 +1,5 @@
-/* store.c: memory of every format at once. A store lists its arrays, so sizing, uploading and freeing are loops here
- * and no format has code for them. */
+/* store.c: memory of every format at once. A store lists its arrays, so sizing, uploading and
+ * freeing are loops here and no format has code for them. */
 #include "internal.h"
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -12,7 +12,8 @@ void *spmv_host_alloc(size_t bytes) {
     size_t align = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : CACHE_LINE;
     size_t whole = bytes ? (bytes + align - 1) / align * align : align;
     void *memory = aligned_alloc(align, whole);
-    if (memory && align == HUGE_PAGE) madvise(memory, whole, MADV_HUGEPAGE); /* only a hint: may fail */
+    if (memory && align == HUGE_PAGE)
+        madvise(memory, whole, MADV_HUGEPAGE); /* only a hint: may fail */
     return memory;
 }
 
@@ -31,7 +32,8 @@ static void set_array(spmv_store *store, int k, void *memory) {
     memcpy((char *)store + store->array[k].offset, &memory, sizeof memory);
 }
 
-spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size, const spmv_csr_view *A, spmv_store **out) {
+spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size, const spmv_csr_view *A,
+                           spmv_store **out) {
     spmv_store *store = calloc(1, size);
     *out = store;
     if (!store) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
@@ -46,8 +48,8 @@ spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size, const
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes) {
     void *memory = spmv_host_alloc(bytes);
     if (!memory)
-        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: an array of %s takes %.1f MB", store->format,
-                         1e-6 * (double)bytes);
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: an array of %s takes %.1f MB",
+                         store->format, 1e-6 * (double)bytes);
     store->array[store->narrays] = (spmv_array){offset, bytes};
     set_array(store, store->narrays++, memory);
     return SPMV_OK;
@@ -76,7 +78,8 @@ spmv_status spmv_store_upload(spmv_device *device, const spmv_store *host, spmv_
         void *memory = NULL;
         status = device->backend->alloc(device, host->array[k].bytes, &memory);
         set_array(copy, k, memory);
-        if (status == SPMV_OK) status = device->backend->put(device, memory, array_of(host, k), host->array[k].bytes);
+        if (status == SPMV_OK)
+            status = device->backend->put(device, memory, array_of(host, k), host->array[k].bytes);
     }
     if (status != SPMV_OK) {
         spmv_store_free_on(device, copy);

@@ -1,5 +1,6 @@
-/* threads.c: how many threads this process may use. Containers show all the machine's cores and grant a quota of them:
- * more threads than that wait for each other (up to 90 times slower in the field). */
+/* threads.c: how many threads this process may use. Containers show all the machine's cores and
+ * grant a quota of them: more threads than that wait for each other (up to 90 times slower in the
+ * field). */
 #include "internal.h"
 #include <omp.h>
 #include <sched.h>
@@ -32,7 +33,8 @@ static int physical_cores(void) {
         char path[96];
         int first = cpu;
         if (!CPU_ISSET((size_t)cpu, &set)) continue;
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+                 cpu);
         FILE *file = fopen(path, "r");
         if (file && fscanf(file, "%d", &first) != 1) first = cpu;
         if (file) fclose(file);

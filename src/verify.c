@@ -1,11 +1,13 @@
-/* verify.c: the check. The reference is summed from the entries as the file holds them, in extended precision, through
- * no format: neither a conversion nor a kernel can hide a fault in it. The bound is the rounding error that any order of
- * summation can make, a row at a time:
+/* verify.c: the check. The reference is summed from the entries as the file holds them, in extended
+ * precision, through no format: neither a conversion nor a kernel can hide a fault in it. The bound
+ * is the rounding error that any order of summation can make, a row at a time:
  *
- *     |y_i - r_i| <= c (n_i + 2) u (|alpha| |A| |x| + |beta| |y0|)_i + (n_i + 2) eta (1 + |alpha|) max(1, max_j |x_j|)
+ *     |y_i - r_i| <= c (n_i + 2) u (|alpha| |A| |x| + |beta| |y0|)_i + (n_i + 2) eta (1 + |alpha|)
+ * max(1, max_j |x_j|)
  *
- * with u the unit roundoff and eta the smallest positive number of the precision (so that underflow, which is exact to
- * eta only, is no fault), c = 2. n_i counts file entries, mirrored ones included. */
+ * with u the unit roundoff and eta the smallest positive number of the precision (so that
+ * underflow, which is exact to eta only, is no fault), c = 2. n_i counts file entries, mirrored
+ * ones included. */
 #include "app.h"
 #include <float.h>
 #include <math.h>
@@ -50,7 +52,8 @@ spmv_status oracle_make(const spmv_mat *mat, const double *x, oracle *out) {
         double a = A.values ? A.values[k] : 1;
         int32_t i = A.row[k], j = A.col[k];
         add_entry(out, i, a, x[j]);
-        if (A.symmetry != SPMV_GENERAL && i != j) add_entry(out, j, A.symmetry == SPMV_SKEW_SYMMETRIC ? -a : a, x[i]);
+        if (A.symmetry != SPMV_GENERAL && i != j)
+            add_entry(out, j, A.symmetry == SPMV_SKEW_SYMMETRIC ? -a : a, x[i]);
     }
     return SPMV_OK;
 }
@@ -66,28 +69,34 @@ static double entry_of(const void *v, spmv_precision precision, int64_t i) {
     return precision == SPMV_F64 ? ((const double *)v)[i] : (double)((const float *)v)[i];
 }
 
-/* Error over bound: above 1 is wrong. Where IEEE arithmetic leaves no choice the result must be what it says. */
+/* Error over bound: above 1 is wrong. Where IEEE arithmetic leaves no choice the result must be
+ * what it says. */
 static double error_ratio(long double r, double mass, double bound, double largest, double y) {
     if (isnan(r)) return isnan(y) ? 0 : INFINITY;
     if (isinf(r)) return isinf(y) && (y > 0) == (r > 0) ? 0 : INFINITY;
-    if (mass > largest) return 0; /* some order of summation overflows: infinity and NaN are both legal */
+    if (mass > largest)
+        return 0; /* some order of summation overflows: infinity and NaN are both legal */
     double error = (double)fabsl((long double)y - r);
     if (isnan(error)) return INFINITY;
-    return error <= bound ? (bound > 0 ? error / bound : 0) : (bound > 0 ? error / bound : INFINITY);
+    return error <= bound ? (bound > 0 ? error / bound : 0)
+                          : (bound > 0 ? error / bound : INFINITY);
 }
 
-verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta, const void *y0,
-                     const void *y) {
+verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta,
+                     const void *y0, const void *y) {
     bool is_f64 = precision == SPMV_F64;
     double u = is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
-    double eta = is_f64 ? DBL_TRUE_MIN : (double)FLT_TRUE_MIN, largest = is_f64 ? DBL_MAX : (double)FLT_MAX;
+    double eta = is_f64 ? DBL_TRUE_MIN : (double)FLT_TRUE_MIN,
+           largest = is_f64 ? DBL_MAX : (double)FLT_MAX;
     verdict v = {.first_bad_row = -1};
     for (int64_t i = 0; i < o->rows; i++) {
-        double before = beta == 0 ? 0 : entry_of(y0, precision, i), after = entry_of(y, precision, i);
+        double before = beta == 0 ? 0 : entry_of(y0, precision, i),
+               after = entry_of(y, precision, i);
         long double r = beta == 0 ? (long double)alpha * o->sum[i]
                                   : (long double)alpha * o->sum[i] + (long double)beta * before;
         double mass = fabs(alpha) * o->mass[i] + fabs(beta) * fabs(before);
-        double bound = SLACK * (o->len[i] + 2.0) * u * mass + (o->len[i] + 2.0) * eta * (1 + fabs(alpha)) * o->x_max;
+        double bound = SLACK * (o->len[i] + 2.0) * u * mass +
+                       (o->len[i] + 2.0) * eta * (1 + fabs(alpha)) * o->x_max;
         double ratio = error_ratio(r, mass > o->mass[i] ? mass : o->mass[i], bound, largest, after);
         if (ratio > v.max_ratio) v.max_ratio = ratio;
         if (ratio <= 1) continue;

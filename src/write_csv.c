@@ -4,7 +4,8 @@
 #include <math.h>
 
 static bool is_scalar(const field *f) {
-    return f->type == TYPE_text || f->type == TYPE_whole || f->type == TYPE_number || f->type == TYPE_truth;
+    return f->type == TYPE_text || f->type == TYPE_whole || f->type == TYPE_number ||
+           f->type == TYPE_truth;
 }
 
 static void put_text(FILE *file, const char *s) {
@@ -22,7 +23,8 @@ static void put_text(FILE *file, const char *s) {
 
 static void put_value(FILE *file, const field *f, const record *r) {
     const char *at = (const char *)r + f->offset;
-    if (f->type == TYPE_text && *(const text *)(const void *)at) put_text(file, *(const text *)(const void *)at);
+    if (f->type == TYPE_text && *(const text *)(const void *)at)
+        put_text(file, *(const text *)(const void *)at);
     if (f->type == TYPE_whole && *(const whole *)(const void *)at != INT64_MIN)
         fprintf(file, "%" PRId64, *(const whole *)(const void *)at);
     if (f->type == TYPE_number && isfinite(*(const number *)(const void *)at))

@@ -18,7 +18,8 @@ static json_t *value_of(const field *f, const record *r) {
     json_t *array = NULL;
     switch (f->type) {
     case TYPE_text: return text_or_null(*(const text *)at);
-    case TYPE_whole: return *(const whole *)at == INT64_MIN ? json_null() : json_integer(*(const whole *)at);
+    case TYPE_whole:
+        return *(const whole *)at == INT64_MIN ? json_null() : json_integer(*(const whole *)at);
     case TYPE_number: return real_or_null(*(const number *)at);
     case TYPE_truth: return *(const truth *)at < 0 ? json_null() : json_boolean(*(const truth *)at);
     case TYPE_numbers:
@@ -36,7 +37,8 @@ static json_t *value_of(const field *f, const record *r) {
     const pairs *p = at;
     json_t *object = json_object();
     for (int k = 0; k < p->count; k++)
-        json_object_set_new(object, p->name[k], p->text[k] ? json_string(p->text[k]) : json_integer(p->number[k]));
+        json_object_set_new(object, p->name[k],
+                            p->text[k] ? json_string(p->text[k]) : json_integer(p->number[k]));
     return object;
 }
 
@@ -55,7 +57,8 @@ static void set(json_t *root, const char *key, json_t *value) {
 
 spmv_status jsonl_format(const record *r, char **out) {
     json_t *root = json_object();
-    for (const field *f = record_fields; f < record_fields + record_nfields; f++) set(root, f->key, value_of(f, r));
+    for (const field *f = record_fields; f < record_fields + record_nfields; f++)
+        set(root, f->key, value_of(f, r));
     char *line = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(root);
     *out = NULL;

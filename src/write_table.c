@@ -3,8 +3,8 @@
 #include <math.h>
 
 enum { NCOLUMNS = 10, CELL = 64 };
-static const char *const heads[NCOLUMNS] = {"kernel", "alias", "config", "prep", "median", "IQR", "GFLOP/s", "GB/s",
-                                            "padding", "check"};
+static const char *const heads[NCOLUMNS] = {"kernel", "alias",   "config", "prep",    "median",
+                                            "IQR",    "GFLOP/s", "GB/s",   "padding", "check"};
 
 /* Three or four significant digits with a unit: 52.4 us, 1.34 ms. */
 static void time_text(double s, char *out) {
@@ -41,7 +41,8 @@ static void config_text(const record *r, char *out) {
     out[0] = 0;
     if (r->config_grid) append(out, "", r->config_grid);
     if (r->config_block) append(out, "", r->config_block);
-    if (r->config_schedule && strcmp(r->config_schedule, "static") != 0) append(out, "", r->config_schedule);
+    if (r->config_schedule && strcmp(r->config_schedule, "static") != 0)
+        append(out, "", r->config_schedule);
     if (r->config_chunk > 0) {
         char chunk[24];
         snprintf(chunk, sizeof chunk, "%lld", (long long)r->config_chunk);
@@ -49,7 +50,8 @@ static void config_text(const record *r, char *out) {
     }
     if (r->config_simd == 1) append(out, "", "simd");
     if (r->config_rowlens == 0) append(out, "", "no-rowlens");
-    if (r->config_precision && strcmp(r->config_precision, "f64") != 0) append(out, "", r->config_precision);
+    if (r->config_precision && strcmp(r->config_precision, "f64") != 0)
+        append(out, "", r->config_precision);
     if (r->config_index_bits == 64) append(out, "", "ofs64");
     if (!*out) snprintf(out, CELL, "-");
 }
@@ -89,6 +91,7 @@ void table_write(FILE *file, const table_row *rows, int count, bool color) {
         for (int c = 1; c < 3; c++) fprintf(file, "  %-*s", width[c], cell[c]);
         for (int c = 3; c < 9; c++) fprintf(file, "  %*s", width[c], cell[c]);
         const char *reason = rows[k].r->reason;
-        fprintf(file, "  %s%s%s%s\n", cell[9], reason ? ": " : "", reason ? reason : "", bold ? "\033[0m" : "");
+        fprintf(file, "  %s%s%s%s\n", cell[9], reason ? ": " : "", reason ? reason : "",
+                bold ? "\033[0m" : "");
     }
 }

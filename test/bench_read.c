@@ -1,7 +1,8 @@
 /* bench_read.c: how fast a Matrix Market file becomes entries: make bench-read, or bench_read PATH.
  *
- * The file is made at PATH and deleted afterwards: 5.74 M real entries at random places, 17 significant digits each,
- * 197 MB, in the page cache. Prints, for one thread, two and all, the median of the runs in MB/s of text. */
+ * The file is made at PATH and deleted afterwards: 5.74 M real entries at random places, 17
+ * significant digits each, 197 MB, in the page cache. Prints, for one thread, two and all, the
+ * median of the runs in MB/s of text. */
 #include "internal.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,7 +48,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static int bench(spmv_ctx *ctx, const char *path, int threads, int runs, double bytes, const char *what) {
+static int bench(spmv_ctx *ctx, const char *path, int threads, int runs, double bytes,
+                 const char *what) {
     double seconds[RUNS], peak = peak_bytes();
     for (int run = 0; run < runs; run++) {
         spmv_coo coo;
@@ -60,9 +62,11 @@ static int bench(spmv_ctx *ctx, const char *path, int threads, int runs, double 
         spmv_coo_free(&coo);
     }
     qsort(seconds, (size_t)runs, sizeof *seconds, ascending);
-    printf("%-10s %3d thread%s %7.0f MB/s (median of %d; %.0f to %.0f)", what, threads, threads == 1 ? " " : "s",
-           1e-6 * bytes / seconds[runs / 2], runs, 1e-6 * bytes / seconds[runs - 1], 1e-6 * bytes / seconds[0]);
-    if (peak_bytes() > peak) printf("   peak memory so far: +%.1f bytes an entry", (peak_bytes() - peak) / ENTRIES);
+    printf("%-10s %3d thread%s %7.0f MB/s (median of %d; %.0f to %.0f)", what, threads,
+           threads == 1 ? " " : "s", 1e-6 * bytes / seconds[runs / 2], runs,
+           1e-6 * bytes / seconds[runs - 1], 1e-6 * bytes / seconds[0]);
+    if (peak_bytes() > peak)
+        printf("   peak memory so far: +%.1f bytes an entry", (peak_bytes() - peak) / ENTRIES);
     printf("\n");
     return 0;
 }
@@ -80,8 +84,10 @@ static bool compress_file(const char *path, const char *to, double bytes) {
     archive_entry_set_size(entry, (la_int64_t)bytes);
     archive_write_add_filter_gzip(a);
     archive_write_set_format_raw(a);
-    good = f && archive_write_open_filename(a, to) == ARCHIVE_OK && archive_write_header(a, entry) == ARCHIVE_OK;
-    while (good && (n = fread(block, 1, sizeof block, f)) > 0) good = archive_write_data(a, block, n) == (la_ssize_t)n;
+    good = f && archive_write_open_filename(a, to) == ARCHIVE_OK &&
+           archive_write_header(a, entry) == ARCHIVE_OK;
+    while (good && (n = fread(block, 1, sizeof block, f)) > 0)
+        good = archive_write_data(a, block, n) == (la_ssize_t)n;
     good = archive_write_close(a) == ARCHIVE_OK && good;
     archive_write_free(a);
     archive_entry_free(entry);
@@ -101,7 +107,9 @@ static void bench_decompression(spmv_ctx *ctx, const char *path, double bytes) {
     if (nhead > 0 && spmv_archive_open(ctx, path, fd, head, (size_t)nhead, &archive) == SPMV_OK) do
             got = spmv_archive_read(archive, text, sizeof text);
         while (got > 0);
-    if (got == 0) printf("%-10s  decompression alone %.0f MB/s of text\n", ".gz", 1e-6 * bytes / (spmv_now() - start));
+    if (got == 0)
+        printf("%-10s  decompression alone %.0f MB/s of text\n", ".gz",
+               1e-6 * bytes / (spmv_now() - start));
     spmv_archive_close(archive);
     if (fd >= 0) close(fd);
 }

@@ -1,10 +1,11 @@
 /* fuzz_mmio.c: any bytes as a Matrix Market file, plain or compressed, for libFuzzer.
  *
- *     clang-14 -g -O1 -fopenmp -fsanitize=fuzzer,address,undefined -DHAVE_LIBARCHIVE -D_GNU_SOURCE -Iinclude -Isrc \
- *         test/fuzz/fuzz_mmio.c src/mmio.c src/number.c src/archive.c src/coo.c src/store.c src/status.c -larchive -lm
+ *     clang-14 -g -O1 -fopenmp -fsanitize=fuzzer,address,undefined -DHAVE_LIBARCHIVE -D_GNU_SOURCE
+ * -Iinclude -Isrc \ test/fuzz/fuzz_mmio.c src/mmio.c src/number.c src/archive.c src/coo.c
+ * src/store.c src/status.c -larchive -lm
  *
- * Beside crashes it looks for disagreement: as a file, by one thread and by two, and as a stream, the same bytes must
- * give the same entries or be refused. */
+ * Beside crashes it looks for disagreement: as a file, by one thread and by two, and as a stream,
+ * the same bytes must give the same entries or be refused. */
 #include "internal.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,8 @@ static void require(bool condition) {
 
 static void require_same(const spmv_coo *a, const spmv_coo *b) {
     size_t n = (size_t)a->nnz;
-    require(a->rows == b->rows && a->cols == b->cols && a->nnz == b->nnz && !a->values == !b->values);
+    require(a->rows == b->rows && a->cols == b->cols && a->nnz == b->nnz &&
+            !a->values == !b->values);
     require(n == 0 || memcmp(a->row, b->row, n * sizeof *a->row) == 0);
     require(n == 0 || memcmp(a->col, b->col, n * sizeof *a->col) == 0);
     require(n == 0 || !a->values || memcmp(a->values, b->values, n * sizeof *a->values) == 0);
@@ -46,9 +48,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     spmv_status status = spmv_read_matrix_market(&ctx, path, 1, NULL, NULL, &coo);
-    require(status == SPMV_OK ? coo.row && coo.col : !coo.row && !coo.col && !coo.values && ctx.error[0]);
+    require(status == SPMV_OK ? coo.row && coo.col
+                              : !coo.row && !coo.col && !coo.values && ctx.error[0]);
     for (int64_t k = 0; k < coo.nnz; k++) {
-        require(coo.row[k] >= 0 && coo.row[k] < coo.rows && coo.col[k] >= 0 && coo.col[k] < coo.cols);
+        require(coo.row[k] >= 0 && coo.row[k] < coo.rows && coo.col[k] >= 0 &&
+                coo.col[k] < coo.cols);
         require(coo.field != SPMV_INTEGER_FIELD || coo.values[k] == coo.values[k]);
     }
     require(spmv_read_matrix_market(&ctx, path, 2, NULL, NULL, &other) == status);

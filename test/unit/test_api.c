@@ -39,7 +39,7 @@ static void assert_failed(spmv_status status, spmv_status expected, const void *
     if (!strstr(spmv_ctx_error(ctx), part)) fail_msg("'%s' does not say '%s'", spmv_ctx_error(ctx), part);
 }
 
-/* ---- a solver ------------------------------------------------------------------------------------------ */
+/* ---- a solver ------------------------------------------------------------------------------- */
 
 static double inner(int64_t n, const double *a, const double *b) {
     double sum = 0;
@@ -141,7 +141,7 @@ static void nothing_may_be_freed(void **state) {
     assert_string_equal(spmv_ctx_error(NULL), "");
 }
 
-/* ---- contexts ------------------------------------------------------------------------------------------ */
+/* ---- contexts ------------------------------------------------------------------------------- */
 
 static void contexts_check_their_options(void **state) {
     (void)state;
@@ -174,7 +174,7 @@ static void every_status_has_a_text_and_an_exit_code(void **state) {
     assert_string_equal(spmv_version(), SPMV_VERSION);
 }
 
-/* ---- matrices ------------------------------------------------------------------------------------------ */
+/* ---- matrices ------------------------------------------------------------------------------- */
 
 /* 3 x 4:  . 5 . 2 / . . . . / 7 . -1 3 */
 static const int64_t row_ptr[] = {0, 2, 2, 5};
@@ -341,7 +341,7 @@ static void generators_are_listed(void **state) {
     assert_failed(status, SPMV_E_ARG, A, "no_such_thing");
 }
 
-/* ---- names --------------------------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------- */
 
 static const char *found[64]; /* "backend:name" would be longer: names, in order */
 static int find(const char *pattern, spmv_status expected) {
@@ -454,7 +454,7 @@ static void what_is_not_built_in_says_what_to_do(void **state) {
     spmv_ctx_free(other);
 }
 
-/* ---- plans --------------------------------------------------------------------------------------------- */
+/* ---- plans ---------------------------------------------------------------------------------- */
 
 static void plans_check_their_options(void **state) {
     (void)state;

@@ -7,7 +7,7 @@
 static spmv_ctx *ctx;
 static int run_count; /* products of the planted kernel so far, this one included */
 
-/* ---- kernels, right and wrong: y <- alpha A x + beta y in doubles, over the matrix's compressed rows or entries ---- */
+/* ---- kernels, right and wrong: y <- alpha A x + beta y in doubles, over the matrix's compressed rows or entries  */
 
 typedef void (*product)(const spmv_mat *mat, double alpha, const double *x, double beta, double *y);
 
@@ -37,7 +37,7 @@ static void right(const spmv_mat *mat, double alpha, const double *x, double bet
     put_rows(mat, 0, rows_of(mat).rows, alpha, x, beta, y);
 }
 
-/* ---- faults: what is not written ---- */
+/* ---- faults: what is not written ------------------------------------------------------------ */
 
 static void write_nothing(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
     (void)mat, (void)alpha, (void)x, (void)beta, (void)y;
@@ -88,7 +88,7 @@ static void stop_writing_one_row(const spmv_mat *mat, double alpha, const double
     if (run_count > 1) y[i] = before;
 }
 
-/* ---- faults: wrong entries ---- */
+/* ---- faults: wrong entries ------------------------------------------------------------------ */
 
 static void shift_columns(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
     spmv_csr_view A = rows_of(mat);
@@ -185,7 +185,7 @@ static void swap_two_rows(const spmv_mat *mat, double alpha, const double *x, do
     y[i] = y[i + 1], y[i + 1] = other;
 }
 
-/* ---- faults: wrong numbers ---- */
+/* ---- faults: wrong numbers ------------------------------------------------------------------ */
 
 static void sum_in_float(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
     spmv_csr_view A = rows_of(mat);
@@ -289,7 +289,7 @@ static void clamp(const spmv_mat *mat, double alpha, const double *x, double bet
         if (!isfinite(y[i])) y[i] = 0;
 }
 
-/* ---- faults: threads ---- */
+/* ---- faults: threads ------------------------------------------------------------------------ */
 
 /* Both halves of every row read y before either writes it, so that one half is lost for certain. */
 static void lose_an_update(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
@@ -316,7 +316,7 @@ static void keep_partial_sums(const spmv_mat *mat, double alpha, const double *x
     for (int64_t i = 0; i < A.rows; i++) put(y + i, alpha, run_count * row_sum(&A, i, x), beta);
 }
 
-/* ---- right kernels, in every order ---- */
+/* ---- right kernels, in every order ---------------------------------------------------------- */
 
 static void sum_backwards(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
     spmv_csr_view A = rows_of(mat);
@@ -403,7 +403,7 @@ static void compute_in_float_backwards(const spmv_mat *mat, double alpha, const 
     }
 }
 
-/* ---- planting ------------------------------------------------------------------------------------------ */
+/* ---- planting ------------------------------------------------------------------------------- */
 
 static product planted;
 
@@ -507,7 +507,7 @@ static stage check_planted(product p, const experiment *t, bool timed) {
     return caught;
 }
 
-/* ---- matrices ------------------------------------------------------------------------------------------ */
+/* ---- matrices ------------------------------------------------------------------------------- */
 
 static spmv_mat *generated(const char *spec) {
     spmv_mat *mat = NULL;
@@ -523,7 +523,7 @@ static spmv_mat *matrix_named(const char *name) {
     return mat;
 }
 
-/* ---- what must be caught ------------------------------------------------------------------------------- */
+/* ---- what must be caught -------------------------------------------------------------------- */
 
 #define PLAIN "gen:random:2011:9"
 #define MILLION "gen:random:1000000:3"
@@ -625,7 +625,35 @@ static void faults_are_caught(void **state) {
     assert_int_equal(missed, 0);
 }
 
-/* ---- what must pass ------------------------------------------------------------------------------------ */
+/* The kernel before left its right y where the next one, which writes nothing, leaves it. */
+static void a_result_left_behind_is_caught(void **state) {
+    (void)state;
+    spmv_mat *mat = matrix_named(PLAIN);
+    for (int k = 0; k < COUNT(both_ways); k++) {
+        experiment t = experiment_on(mat, NULL, SPMV_F64, both_ways[k][0], both_ways[k][1]);
+        spmv_plan *plan = plan_for(&t);
+        const spmv_kernel *shipped = plan->kernel;
+        spmv_kernel idle = *shipped;
+        problem p = {.plan = plan, .rows = t.rows, .cols = t.cols, .alpha = t.alpha, .beta = t.beta, .x = t.x, .y0 = t.y0};
+        double *y = random_vector(1, t.rows);
+        idle.run = run_planted;
+        planted = write_nothing;
+        assert_int_equal(problem_open(&p), SPMV_OK);
+        assert_int_equal(problem_once(&p, y), SPMV_OK);
+        assert_true(passes(&t, y));
+        plan->kernel = &idle;
+        assert_int_equal(problem_once(&p, y), SPMV_OK);
+        assert_false(passes(&t, y));
+        plan->kernel = shipped;
+        problem_close(&p);
+        spmv_plan_free(plan);
+        experiment_free(&t);
+        free(y);
+    }
+    spmv_mat_free(mat);
+}
+
+/* ---- what must pass ------------------------------------------------------------------------- */
 
 static const struct honest {
     const char *name;
@@ -773,6 +801,7 @@ int main(int argc, char **argv) {
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_are_caught),
+        cmocka_unit_test(a_result_left_behind_is_caught),
         cmocka_unit_test(right_kernels_pass),
         cmocka_unit_test(cancellation_passes),
         cmocka_unit_test(long_rows_pass),

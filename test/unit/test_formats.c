@@ -15,7 +15,7 @@ static int compare_positions(const void *a, const void *b) {
     return (*p > *q) - (*p < *q);
 }
 
-/* ---- back to entries ----------------------------------------------------------------------------------- */
+/* ---- back to entries ------------------------------------------------------------------------ */
 
 /* Each parameter at its default, its least, or a small legal value drawn. */
 static spmv_choice draw_choice(const spmv_param *params, uint64_t seed) {
@@ -143,7 +143,7 @@ static void columns_come_back_through_every_kernel(void **state) {
     }
 }
 
-/* ---- forecasts ----------------------------------------------------------------------------------------- */
+/* ---- forecasts ------------------------------------------------------------------------------ */
 
 /* Of the plan's format and of its kernel's own structures, with the settings that it took. */
 static void assert_forecast(const spmv_plan *plan, const char *kernel, const char *matrix) {
@@ -269,7 +269,7 @@ static void forecasts_do_not_wrap(void **state) {
             assert_in_range(spmv_format_at(k, 0)->estimate(&A, &c), (size_t)INT32_MAX * 12, SIZE_MAX);
 }
 
-/* ---- f32 ----------------------------------------------------------------------------------------------- */
+/* ---- f32 ------------------------------------------------------------------------------------ */
 
 static void too_large_for_f32_is_refused(void **state) {
     (void)state;
@@ -309,7 +309,7 @@ static void infinity_fits_f32(void **state) {
     entries_free(&e);
 }
 
-/* ---- stores are shared --------------------------------------------------------------------------------- */
+/* ---- stores are shared ---------------------------------------------------------------------- */
 
 static void plans_share_stores(void **state) {
     (void)state;

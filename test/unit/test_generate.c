@@ -121,7 +121,7 @@ static bool is_of(const char *spec, const char *name) {
     return strncmp(spec, name, n) == 0 && (spec[n] == ':' || spec[n] == 0);
 }
 
-/* ---- all classes ------------------------------------------------------------------------------------------ */
+/* ---- all classes ---------------------------------------------------------------------------- */
 
 static void every_generator_has_a_spec(void **state) {
     int count;
@@ -235,7 +235,7 @@ static void defaults_are_taken(void **state) {
     spmv_coo_free(&B);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------ */
+/* ---- values --------------------------------------------------------------------------------- */
 
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -309,7 +309,7 @@ static void stencils_have_their_constants(void **state) {
     }
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------ */
+/* ---- shapes --------------------------------------------------------------------------------- */
 
 static void assert_counts(const char *spec, int64_t rows, int64_t cols, int64_t nnz) {
     spmv_coo A = make(spec, 1, NULL, 2);
@@ -524,7 +524,7 @@ static void a_power_law_has_its_mean_and_hubs(void **state) {
     spmv_coo_free(&A);
 }
 
-/* ---- refusals ---------------------------------------------------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------------------------- */
 
 static void wrong_specs_are_refused(void **state) {
     static const struct {

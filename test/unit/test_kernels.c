@@ -22,7 +22,7 @@ static struct tally {
     int64_t products, refused, wrong;
 } tally;
 
-/* ---- a matrix with its vectors ------------------------------------------------------------------------- */
+/* ---- a matrix with its vectors -------------------------------------------------------------- */
 
 typedef struct subject {
     const char *name;
@@ -74,7 +74,7 @@ static void subject_free(subject *s) {
     spmv_mat_free(s->mat);
 }
 
-/* ---- one plan ------------------------------------------------------------------------------------------ */
+/* ---- one plan ------------------------------------------------------------------------------- */
 
 typedef struct setup { /* a kernel in one configuration */
     char kernel[64];
@@ -198,7 +198,7 @@ static void try_setup(const setup *c, const subject *s, const scaling *ab, int n
     spmv_plan_free(plan);
 }
 
-/* ---- settings ------------------------------------------------------------------------------------------ */
+/* ---- settings ------------------------------------------------------------------------------- */
 
 typedef struct values {
     int64_t value[MOST_VALUES];
@@ -277,7 +277,7 @@ static setup setup_of(const spmv_backend *backend, int kernel, int variant) {
     return c;
 }
 
-/* ---- tests --------------------------------------------------------------------------------------------- */
+/* ---- tests ---------------------------------------------------------------------------------- */
 
 static void backends_say_whether_they_are_here(void **state) {
     (void)state;
@@ -454,10 +454,11 @@ static subject unfinite_subject(spmv_ctx *ctx) {
     for (int i = 0; i < 97; i++) y0[i] = i % 24 == 11 ? special[i / 24 % 4] : random_entry(2, (uint64_t)i);
     for (int64_t i = 0; i < e.rows; i++) {
         int in_a = (int)(i % 5), in_x = (int)(i / 5 % 6); /* 4: nothing special; a row in six has x's alone */
+        if (i % 17 == 6) continue;                        /* an empty row is 0, whatever padding would read */
         if (in_x < 4) add_entry(&e, i, in_x, in_a < 4 ? special[in_a] : random_entry(4, (uint64_t)i));
         if (in_x == 5) add_entry(&e, i, 1, 1), add_entry(&e, i, 2, i % 2 ? 1 : -1); /* inf - inf, inf + inf */
         if (in_x == 4 && in_a < 4) add_entry(&e, i, 5 + i % 9, special[in_a]);
-        for (int64_t j = 15; j < 15 + i % 40; j++) add_random(&e, i, j);
+        for (int64_t j = 15; i % 3 && j < 15 + i % 40; j++) add_random(&e, i, j); /* else the special one is last */
     }
     subject s = subject_of(matrix_of(ctx, &e), "NaN and infinity", x, y0);
     entries_free(&e);

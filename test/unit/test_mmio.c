@@ -101,7 +101,7 @@ static bool same_entries(const spmv_coo *a, const spmv_coo *b) {
            (!a->values || memcmp(a->values, b->values, n * sizeof *a->values) == 0);
 }
 
-/* ---- a pipe ---------------------------------------------------------------------------------------------- */
+/* ---- a pipe --------------------------------------------------------------------------------- */
 
 typedef struct pipe_job {
     int fd;
@@ -135,7 +135,7 @@ static spmv_status read_piped(const char *bytes, size_t n, int threads, spmv_coo
     return status;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------------------- */
+/* ---- numbers -------------------------------------------------------------------------------- */
 
 static spmv_powers powers;
 static uint64_t random_state = 88172645463325252;
@@ -313,7 +313,7 @@ static void test_numbers_long(void **state) {
     }
 }
 
-/* ---- legal files ----------------------------------------------------------------------------------------- */
+/* ---- legal files ---------------------------------------------------------------------------- */
 
 static const struct {
     const char *text, *expected;
@@ -379,7 +379,7 @@ static void test_legal(void **state) {
     unlink(name);
 }
 
-/* ---- refused files --------------------------------------------------------------------------------------- */
+/* ---- refused files -------------------------------------------------------------------------- */
 
 #define BANNER_WANTED "'%%MatrixMarket matrix coordinate real general'"
 static const struct {
@@ -543,7 +543,7 @@ static void test_no_file(void **state) {
     assert_zeroed(&coo);
 }
 
-/* ---- many blocks ----------------------------------------------------------------------------------------- */
+/* ---- many blocks ---------------------------------------------------------------------------- */
 
 enum { MANY = 400000 };
 typedef struct text {
@@ -775,7 +775,7 @@ static void test_progress(void **state) {
     free(t.bytes);
 }
 
-/* ---- compressed files ------------------------------------------------------------------------------------ */
+/* ---- compressed files ----------------------------------------------------------------------- */
 
 #ifdef HAVE_LIBARCHIVE
 typedef struct member {
@@ -962,7 +962,7 @@ static void test_tar(void **state) {
 }
 #endif
 
-/* ---- writing --------------------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 /* A matrix of n rows; row i has i % 7 entries. */
 static void make_rows(int64_t n, int kind, spmv_csr_view *A) {
@@ -1089,7 +1089,7 @@ static void test_write_errors(void **state) {
     free_rows(&A);
 }
 
-/* ---- vectors --------------------------------------------------------------------------------------------- */
+/* ---- vectors -------------------------------------------------------------------------------- */
 
 static void test_vectors(void **state) {
     (void)state;

@@ -16,7 +16,7 @@
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-/* ---- entries: a matrix as a file would hold it --------------------------------------------------------- */
+/* ---- entries: a matrix as a file would hold it ---------------------------------------------- */
 
 typedef struct entries {
     int64_t rows, cols, nnz, capacity;
@@ -113,7 +113,7 @@ static inline entries random_matrix(uint64_t seed, int64_t rows, int64_t cols, i
     return e;
 }
 
-/* ---- fixtures: shapes that kernels and formats fail on ------------------------------------------------- */
+/* ---- fixtures: shapes that kernels and formats fail on -------------------------------------- */
 
 static inline void fill_nothing(entries *e) {
     (void)e;
@@ -246,7 +246,7 @@ static inline const fixture *fixture_named(const char *name) {
     return NULL;
 }
 
-/* ---- vectors ------------------------------------------------------------------------------------------- */
+/* ---- vectors -------------------------------------------------------------------------------- */
 
 static inline size_t width_of(spmv_precision precision) {
     return precision == SPMV_F64 ? sizeof(double) : sizeof(float);
@@ -289,7 +289,7 @@ static inline oracle oracle_of(const spmv_mat *mat, const double *x, int64_t col
     return o;
 }
 
-/* ---- contexts and backends ----------------------------------------------------------------------------- */
+/* ---- contexts and backends ------------------------------------------------------------------ */
 
 static inline spmv_ctx *context_of(int threads) {
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = threads};

@@ -1,0 +1,191 @@
+/* mmio_write.c: writing Matrix Market and raw files: threads format batches, which are written in
+ * order. */
+#include "mmio.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+enum {
+    BATCH = 8192,
+    LONGEST_ENTRY = 64
+}; /* entries formatted at a time; characters of one, with room to spare */
+
+typedef struct write_job { /* what to write: n items of A or x */
+    const spmv_csr_view *A;
+    const double *x;
+    int64_t n;
+    char *(*format)(const struct write_job *job, int64_t first, int64_t last, char *to);
+    spmv_field field;
+    spmv_powers powers;
+} write_job;
+
+static char *format_index(char *to, uint64_t value) {
+    char digits[20];
+    int n = 0;
+    do digits[n++] = (char)('0' + value % 10);
+    while (value /= 10);
+    while (n) *to++ = digits[--n];
+    return to;
+}
+
+/* The shortest of %.15g, %.16g, %.17g that reads back as value. */
+static char *format_value(const write_job *job, char *to, double value) {
+    double magnitude = fabs(value), back;
+    if (magnitude < 1e15 && magnitude == floor(magnitude)) {
+        if (signbit(value)) *to++ = '-';
+        return format_index(to, (uint64_t)magnitude);
+    }
+    for (int digits = 15;; digits++) {
+        int n = snprintf(to, 32, "%.*g", digits, value);
+        if (digits == 17 || (spmv_scan_double(&job->powers, to, &back) && back == value))
+            return to + n;
+    }
+}
+
+static char *format_entries(const write_job *job, int64_t first, int64_t last, char *to) {
+    const spmv_csr_view *A = job->A;
+    int64_t row = 0, above = A->rows; /* the row of first is in row .. above - 1 */
+    while (above - row > 1) {
+        int64_t middle = row + (above - row) / 2;
+        if (A->row_ptr[middle] <= first)
+            row = middle;
+        else
+            above = middle;
+    }
+    for (int64_t k = first; k < last; k++) {
+        while (A->row_ptr[row + 1] <= k) row++;
+        to = format_index(to, (uint64_t)row + 1);
+        *to++ = ' ';
+        to = format_index(to, (uint64_t)A->col_idx[k] + 1);
+        if (job->field != SPMV_PATTERN_FIELD) {
+            *to++ = ' ';
+            to = format_value(job, to, A->values[k]);
+        }
+        *to++ = '\n';
+    }
+    return to;
+}
+
+static char *format_vector(const write_job *job, int64_t first, int64_t last, char *to) {
+    for (int64_t k = first; k < last; k++) {
+        to = format_value(job, to, job->x[k]);
+        *to++ = '\n';
+    }
+    return to;
+}
+
+static char *format_raw(const write_job *job, int64_t first, int64_t last, char *to) {
+    size_t bytes = (size_t)(last - first) * sizeof *job->x;
+    memcpy(to, job->x + first, bytes);
+    return to + bytes;
+}
+
+/* errno of the failure, or 0. */
+static int write_all(int fd, const char *bytes, size_t n) {
+    while (n > 0) {
+        ssize_t put = write(fd, bytes, n);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return errno;
+        bytes += put;
+        n -= (size_t)put;
+    }
+    return 0;
+}
+
+/* Creates the file: header, then the job's items. What could not be finished is removed, unless it
+ * is a device. */
+static spmv_status write_file(spmv_ctx *ctx, const char *path, const char *header,
+                              const write_job *job) {
+    int threads = ctx->threads, error = 0;
+    int64_t batches = (job->n + BATCH - 1) / BATCH;
+    const size_t buffer_bytes = (size_t)BATCH * LONGEST_ENTRY + SPMV_TEXT_PAD;
+    struct stat facts = {0};
+    char *buffers = NULL;
+    locale_t plain = (locale_t)0; /* numbers with a point, whatever locale the program chose */
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) return spmv_fail(ctx, SPMV_E_WRITE, "%s: %s", path, strerror(errno));
+    if (batches < threads) threads = (int)batches;
+    if (threads < 1) threads = 1;
+    buffers = calloc((size_t)threads, buffer_bytes);
+    plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    error = buffers && plain ? write_all(fd, header, strlen(header)) : ENOMEM;
+
+#pragma omp parallel num_threads(threads) if (error == 0)
+    {
+        locale_t before = uselocale(plain);
+        char *text = buffers + (size_t)omp_get_thread_num() * buffer_bytes;
+#pragma omp for ordered schedule(static, 1)
+        for (int64_t b = 0; b < batches; b++) {
+            char *end = text;
+            int64_t last = (b + 1) * BATCH < job->n ? (b + 1) * BATCH : job->n;
+            int failed;
+#pragma omp atomic read
+            failed = error;
+            if (!failed) end = job->format(job, b * BATCH, last, text);
+#pragma omp ordered
+            if (!error) {
+                failed = write_all(fd, text, (size_t)(end - text));
+#pragma omp atomic write
+                error = failed;
+            }
+        }
+        uselocale(before);
+    }
+
+    if (plain) freelocale(plain);
+    free(buffers);
+    bool regular = fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+    if (close(fd) != 0 && error == 0) error = errno;
+    if (error == 0) return SPMV_OK;
+    if (regular) unlink(path);
+    return spmv_fail(ctx, SPMV_E_WRITE, "%s: %s", path, strerror(error));
+}
+
+/* The narrowest field, from wanted on, that holds all values: merged duplicates of a pattern are no
+ * pattern. */
+static spmv_field fitting_field(const spmv_csr_view *A, spmv_field wanted) {
+    for (int64_t k = 0; k < A->nnz && wanted != SPMV_REAL_FIELD; k++) {
+        if (wanted == SPMV_PATTERN_FIELD && A->values[k] != 1) wanted = SPMV_INTEGER_FIELD;
+        if (wanted == SPMV_INTEGER_FIELD &&
+            !(fabs(A->values[k]) < 1e15 && A->values[k] == floor(A->values[k])))
+            wanted = SPMV_REAL_FIELD;
+    }
+    return wanted;
+}
+
+spmv_status spmv_write_matrix_market(spmv_ctx *ctx, const char *path, const spmv_csr_view *A,
+                                     spmv_field field) {
+    static const char *const names[] = {[SPMV_REAL_FIELD] = "real",
+                                        [SPMV_INTEGER_FIELD] = "integer",
+                                        [SPMV_PATTERN_FIELD] = "pattern"};
+    char header[160];
+    write_job job = {
+        .A = A, .n = A->nnz, .format = format_entries, .field = fitting_field(A, field)};
+    spmv_powers_init(&job.powers);
+    snprintf(header, sizeof header,
+             "%%%%MatrixMarket matrix coordinate %s general\n%" PRId64 " %" PRId64 " %" PRId64 "\n",
+             names[job.field], A->rows, A->cols, A->nnz);
+    return write_file(ctx, path, header, &job);
+}
+
+spmv_status spmv_write_vector(spmv_ctx *ctx, const char *path, int64_t n, const double *x) {
+    char header[100] = "";
+    write_job job = {.x = x,
+                     .n = n,
+                     .format = mm_is_raw_name(path) ? format_raw : format_vector,
+                     .field = SPMV_REAL_FIELD};
+    spmv_powers_init(&job.powers);
+    if (!mm_is_raw_name(path))
+        snprintf(header, sizeof header,
+                 "%%%%MatrixMarket matrix array real general\n%" PRId64 " 1\n", n);
+    return write_file(ctx, path, header, &job);
+}
