@@ -1,6 +1,9 @@
 /* api.c: contexts and matrices: check arguments, then call the parts. */
 #include "internal.h"
+#include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const spmv_backend *backend_named(const char *name) {
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
@@ -100,6 +103,27 @@ static spmv_status finish_or_free(spmv_mat *mat, spmv_status status, spmv_mat **
     return status;
 }
 
+/* Adds to the text of a failure the file of the folder whose name is nearest, if any is near. */
+static void suggest_file(spmv_ctx *ctx, const char *path) {
+    enum { MOST_FILES = 4096 };
+    const char *slash = strrchr(path, '/'), *names[MOST_FILES + 1];
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."), text[512];
+    DIR *dir = folder ? opendir(folder) : NULL;
+    int n = 0;
+    for (struct dirent *d; dir && n < MOST_FILES && (d = readdir(dir));)
+        if (d->d_name[0] != '.' && (names[n] = strdup(d->d_name))) n++;
+    names[n] = NULL;
+    const char *nearest = spmv_nearest(slash ? slash + 1 : path, names);
+    snprintf(text, sizeof text, "%s", ctx->error);
+    if (nearest)
+        spmv_fail(ctx, SPMV_E_IO, "%s. Did you mean %s%s?", text, slash ? folder : "", nearest);
+    else
+        spmv_fail(ctx, SPMV_E_IO, "%s ('spmv list matrices' names built-in ones)", text);
+    while (n > 0) free((char *)(uintptr_t)names[--n]);
+    if (dir) closedir(dir);
+    free(folder);
+}
+
 spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
                           spmv_mat **out) {
     spmv_load_opts defaults = SPMV_OPTS(spmv_load_opts);
@@ -117,6 +141,7 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
     else
         status = spmv_read_matrix_market(ctx, path, ctx->threads, opts->progress,
                                          opts->progress_arg, &mat->coo);
+    if (status == SPMV_E_IO && access(path, F_OK) != 0) suggest_file(ctx, path);
     mat->stats.read_s = spmv_now() - start;
     return finish_or_free(mat, status, out);
 }

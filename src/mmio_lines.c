@@ -35,17 +35,14 @@ bool mm_word_is(word w, const char *text) {
  * as \xNN. */
 quoted mm_quote(word w) {
     enum { SHOWN = 24 };
-    quoted q;
-    char *to = q.text;
-    *to++ = '\'';
+    quoted q = {"'"};
+    size_t n = 1;
     for (size_t k = 0; k < w.length && k < SHOWN; k++) {
         unsigned char c = (unsigned char)w.text[k];
-        if (c > ' ' && c < 127)
-            *to++ = (char)c;
-        else
-            to += sprintf(to, "\\x%02X", c);
+        const char *format = c > ' ' && c < 127 ? "%c" : "\\x%02X";
+        n += (size_t)snprintf(q.text + n, sizeof q.text - n, format, c);
     }
-    strcpy(to, w.length > SHOWN ? "...'" : "'");
+    snprintf(q.text + n, sizeof q.text - n, "%s", w.length > SHOWN ? "...'" : "'");
     return q;
 }
 

@@ -72,6 +72,13 @@ static double from_bits(uint64_t mantissa, int64_t biased_exponent) {
     return value;
 }
 
+/* floor(log2(10^q)) for every q a double can have; division, since shifting a negative number is
+ * not C's to define. */
+static int64_t floor_log2_10(int64_t q) {
+    int64_t scaled = (152170 + 65536) * q;
+    return scaled >= 0 ? scaled / 65536 : -((65535 - scaled) / 65536);
+}
+
 /* Rounds w 10^q, w > 0, to the nearest double; false when 128 bits of 5^q do not tell which one
  * that is. */
 static bool round_product(const spmv_powers *powers, uint64_t w, int64_t q, double *out) {
@@ -93,7 +100,7 @@ static bool round_product(const spmv_powers *powers, uint64_t w, int64_t q, doub
     int top = (int)(high >> 63);
     uint64_t mantissa = high >> (top + 9); /* 54 bits: one more than a double has */
     /* floor(q log2(10)) = floor(q log2(5)) + q, by an integer fraction good for |q| < 400 */
-    int64_t exponent = (((152170 + 65536) * q) >> 16) + 63 + top - leading_zeros + 1023;
+    int64_t exponent = floor_log2_10(q) + 63 + top - leading_zeros + 1023;
     if (exponent <= 0) { /* denormal: fewer bits, and no tie can fall here */
         if (exponent <= -63) {
             *out = 0;

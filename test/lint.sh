@@ -37,7 +37,7 @@ done
 [ "$(wc -l < include/spmv_kernel.h)" -le 220 ] || breach "include/spmv_kernel.h: over 220 lines"
 [ "$(wc -l < src/main.c)" -le 40 ] || breach "src/main.c: over 40 lines"
 grep -n '__CUDACC__' $sources | grep -v '^src/main.c:' && breach "__CUDACC__ belongs to main.c alone"
-grep -nE '.{121,}' $sources && breach "lines over 120 columns"
+grep -nE '.{101,}' $sources && breach "lines over 100 columns"
 grep -nP '\t' $sources && breach "tabs in C sources"
 grep -nE ' +$' $sources test/*.sh && breach "blanks at the end of a line"
 grep -nE '\b(sprintf|strcpy|strcat|gets|atof|popen|system)\(' $(echo "$sources" | grep -v ^test/) && breach "unsafe or locale-bound calls"
