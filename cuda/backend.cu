@@ -40,6 +40,16 @@ static spmv_status check_code(spmv_device *d) {
                      d->number, major, minor, cudaGetErrorString(error), major, minor);
 }
 
+/* Also of a device that opened half-way. */
+static void close_gpu(spmv_device *d) {
+    cuda_state *s = state_of(d);
+    if (s->start) cudaEventDestroy(s->start);
+    if (s->stop) cudaEventDestroy(s->stop);
+    if (s->stream) cudaStreamDestroy(s->stream);
+    free(s);
+    d->state = NULL;
+}
+
 static spmv_status open_gpu(spmv_device *d) {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
@@ -57,21 +67,13 @@ static spmv_status open_gpu(spmv_device *d) {
     TRY(check_code(d));
     cuda_state *s = (cuda_state *)calloc(1, sizeof *s);
     if (!s) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
+    cudaError_t made = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
+    if (made == cudaSuccess) made = cudaEventCreate(&s->start);
+    if (made == cudaSuccess) made = cudaEventCreate(&s->stop);
     d->state = s;
-    CU(d->ctx, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
-    CU(d->ctx, cudaEventCreate(&s->start));
-    CU(d->ctx, cudaEventCreate(&s->stop));
-    return SPMV_OK;
-}
-
-static void close_gpu(spmv_device *d) {
-    cuda_state *s = state_of(d);
-    cudaSetDevice(d->number);
-    cudaEventDestroy(s->start);
-    cudaEventDestroy(s->stop);
-    cudaStreamDestroy(s->stream);
-    free(s);
-    d->state = NULL;
+    if (made == cudaSuccess) return SPMV_OK;
+    close_gpu(d);
+    return cuda_fail(d->ctx, made, "opening the GPU");
 }
 
 /* At least one byte: an empty array still gets an address. */

@@ -18,7 +18,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     const csr *A = (const csr *)p->store;
     int64_t nblocks = p->choice.value[SPMV_grid_rows];
     bool simd = p->choice.value[SPMV_simd];
-    set_schedule(p, nblocks);
+    schedule before = set_schedule(p, nblocks);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t b = 0; b < nblocks; b++) {
         int64_t end = spmv_split(A->s.rows, nblocks, b + 1);
@@ -27,6 +27,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
                     dot(A->values, A->col_idx, x, A->row_ptr[i], A->row_ptr[i + 1], simd),
                     (real)beta);
     }
+    restore_schedule(before);
     return SPMV_OK;
 }
 

@@ -17,11 +17,12 @@
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const csr *A = (const csr *)p->store;
     bool simd = p->choice.value[SPMV_simd];
-    set_schedule(p, A->s.rows);
+    schedule before = set_schedule(p, A->s.rows);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t i = 0; i < A->s.rows; i++)
         put_row((real *)y + i, (real)alpha,
                 dot(A->values, A->col_idx, x, A->row_ptr[i], A->row_ptr[i + 1], simd), (real)beta);
+    restore_schedule(before);
     return SPMV_OK;
 }
 

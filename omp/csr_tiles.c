@@ -68,7 +68,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     const tiles *t = p->scratch;
     int64_t nrows = p->choice.value[SPMV_grid_rows], ncols = p->choice.value[SPMV_grid_cols];
     bool simd = p->choice.value[SPMV_simd];
-    set_schedule(p, nrows * ncols);
+    schedule before = set_schedule(p, nrows * ncols);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t tile = 0; tile < nrows * ncols; tile++) {
         int64_t b = tile / ncols, j = tile % ncols, end = spmv_split(A->s.rows, nrows, b + 1);
@@ -78,6 +78,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
                 dot(A->values, A->col_idx, x, t->offsets[cell], t->offsets[cell + 1], simd);
         }
     }
+    restore_schedule(before);
     reduce_partials(p, t->partial, ncols, (real)alpha, (real)beta, y);
     return SPMV_OK;
 }

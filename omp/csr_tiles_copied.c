@@ -102,7 +102,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     int64_t rows = p->store->rows;
     int64_t nrows = p->choice.value[SPMV_grid_rows], ncols = p->choice.value[SPMV_grid_cols];
     bool simd = p->choice.value[SPMV_simd];
-    set_schedule(p, nrows * ncols);
+    schedule before = set_schedule(p, nrows * ncols);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t tile = 0; tile < nrows * ncols; tile++) {
         int64_t b = tile / ncols, j = tile % ncols, end = spmv_split(rows, nrows, b + 1);
@@ -111,6 +111,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
             t->partial[i * ncols + j] =
                 dot(t->values, t->col_idx, x, row_ptr[i], row_ptr[i + 1], simd);
     }
+    restore_schedule(before);
     reduce_partials(p, t->partial, ncols, (real)alpha, (real)beta, y);
     return SPMV_OK;
 }

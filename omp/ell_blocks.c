@@ -20,7 +20,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     const ell *A = (const ell *)p->store;
     int64_t nblocks = p->choice.value[SPMV_grid_rows];
     bool simd = p->choice.value[SPMV_simd], rowlens = p->choice.value[SPMV_rowlens];
-    set_schedule(p, nblocks);
+    schedule before = set_schedule(p, nblocks);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t b = 0; b < nblocks; b++) {
         int64_t end = spmv_split(A->s.rows, nblocks, b + 1);
@@ -28,6 +28,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
             put_row((real *)y + i, (real)alpha, ell_dot(A, x, i, 0, A->width, rowlens, simd),
                     (real)beta);
     }
+    restore_schedule(before);
     return SPMV_OK;
 }
 

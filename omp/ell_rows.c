@@ -17,11 +17,12 @@
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const ell *A = (const ell *)p->store;
     bool simd = p->choice.value[SPMV_simd], rowlens = p->choice.value[SPMV_rowlens];
-    set_schedule(p, A->s.rows);
+    schedule before = set_schedule(p, A->s.rows);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t i = 0; i < A->s.rows; i++)
         put_row((real *)y + i, (real)alpha, ell_dot(A, x, i, 0, A->width, rowlens, simd),
                 (real)beta);
+    restore_schedule(before);
     return SPMV_OK;
 }
 

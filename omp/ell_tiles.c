@@ -41,7 +41,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     real *partial = p->scratch;
     int64_t nrows = p->choice.value[SPMV_grid_rows], ncols = p->choice.value[SPMV_grid_cols];
     bool simd = p->choice.value[SPMV_simd], rowlens = p->choice.value[SPMV_rowlens];
-    set_schedule(p, nrows * ncols);
+    schedule before = set_schedule(p, nrows * ncols);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t tile = 0; tile < nrows * ncols; tile++) {
         int64_t b = tile / ncols, j = tile % ncols, end = spmv_split(A->s.rows, nrows, b + 1);
@@ -49,6 +49,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
         for (int64_t i = spmv_split(A->s.rows, nrows, b); i < end; i++)
             partial[i * ncols + j] = ell_dot(A, x, i, first, last, rowlens, simd);
     }
+    restore_schedule(before);
     reduce_partials(p, partial, ncols, (real)alpha, (real)beta, y);
     return SPMV_OK;
 }

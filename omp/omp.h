@@ -25,18 +25,30 @@ static inline void put_row(real *y, real alpha, real sum, real beta) {
     *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
 }
 
-/* Makes schedule(runtime) what the plan chose for a loop of that many iterations. A dynamic chunk
- * defaults to the paper's fair chunks, folding 4: each thread gets four turns if all take equally
- * long. */
-static inline void set_schedule(const spmv_plan *p, int64_t iterations) {
+typedef struct schedule {
+    omp_sched_t kind;
+    int chunk;
+} schedule;
+
+/* Makes schedule(runtime) what the plan chose for a loop of that many iterations; what it was
+ * before comes back, for restore_schedule: it belongs to the caller. A dynamic chunk defaults to
+ * the paper's fair chunks, folding 4: each thread gets four turns if all take equally long. */
+static inline schedule set_schedule(const spmv_plan *p, int64_t iterations) {
+    schedule before;
     int64_t chunk = p->choice.value[SPMV_chunk], fair = iterations / (4 * p->device->threads);
     omp_sched_t kind = (omp_sched_t)p->choice.value[SPMV_schedule];
+    omp_get_schedule(&before.kind, &before.chunk);
     if (kind == 0) {
-        if (getenv("OMP_SCHEDULE")) return; /* the user's own word stands */
+        if (getenv("OMP_SCHEDULE")) return before; /* the user's own word stands */
         kind = omp_sched_static;
     }
     if (chunk == 0 && kind == omp_sched_dynamic) chunk = fair > 0 ? fair : 1;
     omp_set_schedule(kind, chunk > INT32_MAX ? INT32_MAX : (int)chunk);
+    return before;
+}
+
+static inline void restore_schedule(schedule before) {
+    omp_set_schedule(before.kind, before.chunk);
 }
 
 /* The last step of a tiled product: y_i <- alpha (sum of row i's ncols partial sums, left to right)

@@ -12,9 +12,10 @@ static const spmv_backend *backend_named(const char *name) {
 }
 
 spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out) {
-    spmv_ctx_opts defaults = SPMV_OPTS(spmv_ctx_opts);
-    if (!opts) opts = &defaults;
+    spmv_ctx_opts known = SPMV_OPTS(spmv_ctx_opts);
     *out = NULL;
+    if (!spmv_read_opts(&known, sizeof known, opts)) return SPMV_E_ARG;
+    opts = &known;
     const spmv_backend *fallback = backend_named(opts->backend ? opts->backend : "omp");
     if (!fallback || opts->threads < 0 || opts->device < 0) return SPMV_E_ARG;
     spmv_ctx *ctx = calloc(1, sizeof *ctx);
@@ -107,7 +108,8 @@ static spmv_status finish_or_free(spmv_mat *mat, spmv_status status, spmv_mat **
 static void suggest_file(spmv_ctx *ctx, const char *path) {
     enum { MOST_FILES = 4096 };
     const char *slash = strrchr(path, '/'), *names[MOST_FILES + 1];
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."), text[512];
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."),
+         text[sizeof ctx->error];
     DIR *dir = folder ? opendir(folder) : NULL;
     int n = 0;
     for (struct dirent *d; dir && n < MOST_FILES && (d = readdir(dir));)
@@ -126,10 +128,12 @@ static void suggest_file(spmv_ctx *ctx, const char *path) {
 
 spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
                           spmv_mat **out) {
-    spmv_load_opts defaults = SPMV_OPTS(spmv_load_opts);
+    spmv_load_opts known = SPMV_OPTS(spmv_load_opts);
     spmv_mat *mat = NULL;
     *out = NULL;
-    if (!opts) opts = &defaults;
+    if (!spmv_read_opts(&known, sizeof known, opts))
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_load_opts.size is not set (SPMV_OPTS does)");
+    opts = &known;
     TRY(new_matrix(ctx, &mat));
     double start = spmv_now();
     spmv_status status;
@@ -156,6 +160,12 @@ static spmv_status check_dimensions(spmv_ctx *ctx, int64_t rows, int64_t cols, i
 
 static spmv_status check_entries(spmv_ctx *ctx, const spmv_coo_view *view, int threads) {
     int64_t outside = 0;
+    if (view->nnz > 0 && (!view->row || !view->col))
+        return spmv_fail(ctx, SPMV_E_ARG, "%lld entries without rows or columns",
+                         (long long)view->nnz);
+    if (view->symmetry != SPMV_GENERAL && view->symmetry != SPMV_SYMMETRIC &&
+        view->symmetry != SPMV_SKEW_SYMMETRIC)
+        return spmv_fail(ctx, SPMV_E_ARG, "symmetry %d is unknown", view->symmetry);
     if (view->symmetry != SPMV_GENERAL && view->rows != view->cols)
         return spmv_fail(ctx, SPMV_E_ARG, "a symmetric matrix is square, not %lld x %lld",
                          (long long)view->rows, (long long)view->cols);
@@ -206,6 +216,8 @@ spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flag
 }
 
 static spmv_status check_rows(spmv_ctx *ctx, const spmv_csr_view *A) {
+    if (!A->row_ptr || (A->nnz > 0 && !A->col_idx))
+        return spmv_fail(ctx, SPMV_E_ARG, "compressed rows without row_ptr or col_idx");
     if (A->row_ptr[0] != 0 || A->row_ptr[A->rows] != A->nnz)
         return spmv_fail(
             ctx, SPMV_E_ARG, "row_ptr runs from %lld to %lld, must run from 0 to nnz = %lld",

@@ -91,10 +91,10 @@ spmv_status problem_time(problem *p, const options *o, timing *out, void *y);
 
 typedef struct oracle { /* of a matrix and an x */
     int64_t rows;
-    long double *sum; /* [rows] (A x)_i from the file's entries */
-    double *mass;     /* [rows] (|A| |x|)_i */
-    int32_t *len;     /* [rows] entries summed, duplicates counted apart */
-    double x_max;     /* largest finite |x_j|, at least 1 */
+    long double *sum;  /* [rows] (A x)_i from the file's entries */
+    long double *mass; /* [rows] (|A| |x|)_i */
+    int32_t *len;      /* [rows] entries summed, duplicates counted apart */
+    double x_max;      /* largest finite |x_j|, at least 1 */
 } oracle;
 spmv_status oracle_make(const spmv_mat *mat, const double *x, oracle *out);
 void oracle_free(oracle *o);

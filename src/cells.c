@@ -1,6 +1,8 @@
 /* cells.c: which kernels in which configurations: the cross product of the lists on the command
  * line, as far as a kernel takes them. */
 #include "session.h"
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 static const char *const param_name[] = {
@@ -116,6 +118,10 @@ static int find_kernels(session *r, spmv_kernel_id *found, int *count) {
     return 0;
 }
 
+static bool fits_f32(double value) {
+    return value == 0 || (fabs(value) >= FLT_MIN && fabs(value) <= FLT_MAX);
+}
+
 int choose_cells(session *r) {
     spmv_kernel_id kernels[MOST_KERNELS];
     int nkernels, code = find_kernels(r, kernels, &nkernels);
@@ -129,6 +135,9 @@ int choose_cells(session *r) {
             spmv_status status = expand(r, (spmv_param_id)0, &c, used);
             if (status != SPMV_OK) return complain(status, NULL);
         }
+    for (int p = 0; p < precisions.count; p++)
+        if (precisions.value[p] == SPMV_F32 && !(fits_f32(r->o->alpha) && fits_f32(r->o->beta)))
+            return usage_error("--alpha or --beta is outside the range of f32%s%s", "", "");
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         bool second = id > 0 && partner_of((spmv_param_id)(id - 1)) == (spmv_param_id)id;
         if (r->o->param[id].count && !used[id] && !second)

@@ -3,6 +3,7 @@
 #include "session.h"
 #include <errno.h>
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -363,6 +364,14 @@ static void introduce(const session *r) {
         spmv_ctx_threads(r->ctx));
 }
 
+/* Threads that wait for a core spin on the others: times become multiples of the scheduler's turn.
+ */
+static void warn_of_noise(const session *r) {
+    if (spmv_ctx_threads(r->ctx) > omp_get_num_procs())
+        say("  note: %d threads on %d processors wait for each other: expect noise\n",
+            spmv_ctx_threads(r->ctx), omp_get_num_procs());
+}
+
 static void conclude(const session *r) {
     if (r->log.records)
         say("logged %d record%s to %s\n", r->log.records, r->log.records == 1 ? "" : "s",
@@ -400,7 +409,10 @@ int cmd_run(const options *o, const spmv_backend *backend) {
     for (const spmv_backend *const *b = spmv_backends; *b && o->backend; b++)
         if (strcmp((*b)->name, o->backend) == 0) run.backend = *b;
     int code = open_session(&run);
-    if (!code && !o->quiet) introduce(&run);
+    if (!code && !o->quiet) {
+        introduce(&run);
+        warn_of_noise(&run);
+    }
     if (!code) code = run_matrices(&run);
     if (!o->quiet) conclude(&run);
     if (run.output != stdout && fclose(run.output) != 0 && !code)

@@ -59,6 +59,16 @@ struct spmv_mat {
     spmv_stored *stores;
 };
 
+/* Options as this library knows them: members a caller of an older header does not have keep their
+ * defaults in *known. from NULL: all defaults. False: the size was not set. */
+static inline bool spmv_read_opts(void *known, size_t size, const void *from) {
+    size_t given = size;
+    if (from) memcpy(&given, from, sizeof given);
+    if (given < sizeof given) return false;
+    if (from) memcpy(known, from, given < size ? given : size);
+    return true;
+}
+
 static inline double spmv_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -76,14 +76,12 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     return SPMV_OK;
 }
 
+/* The copy a device works on; on a host backend the store itself, which is no copy of anything. */
 static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
     if (stored->device == device) return SPMV_OK;
     double start = spmv_now();
-    if (device->backend->host)
-        stored->copy = stored->host;
-    else
-        TRY(spmv_store_upload(device, stored->host, &stored->copy));
-    stored->upload_s = device->backend->host ? 0 : spmv_now() - start;
+    TRY(spmv_store_upload(device, stored->host, &stored->copy));
+    stored->upload_s = spmv_now() - start;
     stored->device = device;
     return SPMV_OK;
 }
@@ -153,7 +151,8 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
     size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&view, &plan->choice) : 0;
     size_t store = format->estimate(&view, &plan->choice);
     const spmv_stats *stats = &plan->matrix->stats;
-    bool stored = find_stored(plan, format, plan->device) != NULL;
+    bool stored =
+        find_stored(plan, format, plan->device->backend->host ? NULL : plan->device) != NULL;
     bool own_copy = plan->kernel->traits & SPMV_OWN_COPY; /* the scratch is what the device gets */
     size_t need = own_copy ? scratch : sum_or_max(store, scratch), limit = max_bytes;
     const char *where = plan->device->backend->host ? "" : " on the device";
@@ -175,13 +174,18 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
 }
 
 static spmv_status attach_store(spmv_plan *plan, const spmv_format *format) {
-    spmv_stored *stored = find_stored(plan, format, plan->device);
+    spmv_stored *stored =
+        find_stored(plan, format, plan->device->backend->host ? NULL : plan->device);
     if (!stored) stored = find_stored(plan, format, NULL);
     if (!stored) TRY(build_store(plan, format, &stored));
     plan->host = stored->host;
     plan->convert_s = stored->convert_s;
     plan->traffic_bytes = spmv_store_bytes(stored->host);
     if (plan->kernel->traits & SPMV_OWN_COPY) return SPMV_OK;
+    if (plan->device->backend->host) {
+        plan->store = stored->host;
+        return SPMV_OK;
+    }
     TRY(place_store(stored, plan->device));
     plan->store = stored->copy;
     plan->upload_s = stored->upload_s;
@@ -191,6 +195,9 @@ static spmv_status attach_store(spmv_plan *plan, const spmv_format *format) {
 static spmv_status pick_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *out) {
     /* Kernels step past the end of a row by up to a block of threads before they stop. */
     enum { WIDEST_STEP = 4096 };
+    if (opts->precision != SPMV_F64 && opts->precision != SPMV_F32)
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "precision %d is neither f64 nor f32",
+                         opts->precision);
     bool wide = mat->hub.nnz > INT32_MAX - WIDEST_STEP || opts->offset_bits == 64;
     if (opts->offset_bits != 0 && opts->offset_bits != 32 && opts->offset_bits != 64)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "offsets have 32 or 64 bits, not %d",
@@ -236,12 +243,14 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts) {
 }
 
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
-    spmv_plan_opts defaults = SPMV_OPTS(spmv_plan_opts);
+    spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
     *out = NULL;
+    if (!spmv_read_opts(&known, sizeof known, opts))
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts.size is not set (SPMV_OPTS does)");
     spmv_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     plan->matrix = mat;
-    spmv_status status = plan_init(plan, opts ? opts : &defaults);
+    spmv_status status = plan_init(plan, &known);
     if (status == SPMV_OK)
         *out = plan;
     else

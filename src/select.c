@@ -106,7 +106,7 @@ spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id 
                 if (!(*b)->kernels)
                     return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", (*b)->name,
                                      pattern, (*b)->hint);
-                found[0] = (spmv_kernel_id){*b, k};
+                if (capacity > 0) found[0] = (spmv_kernel_id){*b, k};
                 *count = 1;
                 return SPMV_OK;
             }

@@ -2,8 +2,8 @@
  * precision, through no format: neither a conversion nor a kernel can hide a fault in it. The bound
  * is the rounding error that any order of summation can make, a row at a time:
  *
- *     |y_i - r_i| <= c (n_i + 2) u (|alpha| |A| |x| + |beta| |y0|)_i + (n_i + 2) eta (1 + |alpha|)
- * max(1, max_j |x_j|)
+ *     |y_i - r_i| <= c (n_i + 2) u (|alpha| |A| |x| + |beta| |y0|)_i + c (n_i + 2) eta (1 +
+ * |alpha|) max(1, max_j |x_j|)
  *
  * with u the unit roundoff and eta the smallest positive number of the precision (so that
  * underflow, which is exact to eta only, is no fault), c = 2. n_i counts file entries, mirrored
@@ -30,7 +30,7 @@ double random_entry(uint64_t seed, uint64_t i) {
 
 static void add_entry(oracle *o, int64_t row, double a, double x) {
     o->sum[row] += (long double)a * x;
-    o->mass[row] += fabs(a) * fabs(x);
+    o->mass[row] += fabsl((long double)a * x);
     if (o->len[row] < INT32_MAX) o->len[row]++;
 }
 
@@ -70,34 +70,36 @@ static double entry_of(const void *v, spmv_precision precision, int64_t i) {
 }
 
 /* Error over bound: above 1 is wrong. Where IEEE arithmetic leaves no choice the result must be
- * what it says. */
-static double error_ratio(long double r, double mass, double bound, double largest, double y) {
+ * what it says. mass: the largest any partial sum can become; when that is beyond the precision,
+ * infinity and NaN are legal ends of some order of summation, but a finite result must still be
+ * right. */
+static double error_ratio(long double r, long double mass, long double bound, double largest,
+                          double y) {
     if (isnan(r)) return isnan(y) ? 0 : INFINITY;
     if (isinf(r)) return isinf(y) && (y > 0) == (r > 0) ? 0 : INFINITY;
-    if (mass > largest)
-        return 0; /* some order of summation overflows: infinity and NaN are both legal */
-    double error = (double)fabsl((long double)y - r);
-    if (isnan(error)) return INFINITY;
-    return error <= bound ? (bound > 0 ? error / bound : 0)
-                          : (bound > 0 ? error / bound : INFINITY);
+    if (!isfinite(y)) return mass > largest ? 0 : INFINITY;
+    long double error = fabsl((long double)y - r);
+    return error == 0 ? 0 : bound > 0 ? (double)(error / bound) : INFINITY;
 }
 
 verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta,
                      const void *y0, const void *y) {
     bool is_f64 = precision == SPMV_F64;
-    double u = is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
-    double eta = is_f64 ? DBL_TRUE_MIN : (double)FLT_TRUE_MIN,
-           largest = is_f64 ? DBL_MAX : (double)FLT_MAX;
+    long double u = is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    long double eta = is_f64 ? DBL_TRUE_MIN : FLT_TRUE_MIN;
+    double largest = is_f64 ? DBL_MAX : (double)FLT_MAX;
     verdict v = {.first_bad_row = -1};
     for (int64_t i = 0; i < o->rows; i++) {
         double before = beta == 0 ? 0 : entry_of(y0, precision, i),
                after = entry_of(y, precision, i);
-        long double r = beta == 0 ? (long double)alpha * o->sum[i]
-                                  : (long double)alpha * o->sum[i] + (long double)beta * before;
-        double mass = fabs(alpha) * o->mass[i] + fabs(beta) * fabs(before);
-        double bound = SLACK * (o->len[i] + 2.0) * u * mass +
-                       (o->len[i] + 2.0) * eta * (1 + fabs(alpha)) * o->x_max;
-        double ratio = error_ratio(r, mass > o->mass[i] ? mass : o->mass[i], bound, largest, after);
+        long double r = (long double)alpha * o->sum[i];
+        if (beta != 0) r += (long double)beta * before;
+        long double product = fabsl(alpha) * o->mass[i];
+        long double mass = product + fabsl((long double)beta * before);
+        long double bound =
+            SLACK * (o->len[i] + 2.0L) * (u * mass + eta * (1 + fabsl(alpha)) * o->x_max);
+        long double greatest = fmaxl(mass, fmaxl(o->mass[i], fabsl(before)));
+        double ratio = error_ratio(r, greatest, bound, largest, after);
         if (ratio > v.max_ratio) v.max_ratio = ratio;
         if (ratio <= 1) continue;
         if (v.bad_rows++ == 0) v.first_bad_row = i, v.got = after, v.expected = (double)r;

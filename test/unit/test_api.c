@@ -1,8 +1,9 @@
-/* test_api.c: spmv.h as the author of a solver uses it, and every way to use it wrongly. Kernels are looked up by name
- * here as users do it: an alias, a glob, a word mistyped. */
+/* test_api.c: spmv.h as the author of a solver uses it, and every way to use it wrongly. Kernels
+ * are looked up by name here as users do it: an alias, a glob, a word mistyped. */
 #include "spmv.h"
 
 #include <math.h>
+#include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,11 +33,13 @@ static int close_context(void **state) {
 }
 
 /* The call failed with that status, left NULL, and said why in words that hold part. */
-static void assert_failed(spmv_status status, spmv_status expected, const void *out, const char *part) {
+static void assert_failed(spmv_status status, spmv_status expected, const void *out,
+                          const char *part) {
     if (status != expected) print_error("%d: %s\n", status, spmv_ctx_error(ctx));
     assert_int_equal(status, expected);
     assert_null(out);
-    if (!strstr(spmv_ctx_error(ctx), part)) fail_msg("'%s' does not say '%s'", spmv_ctx_error(ctx), part);
+    if (!strstr(spmv_ctx_error(ctx), part))
+        fail_msg("'%s' does not say '%s'", spmv_ctx_error(ctx), part);
 }
 
 /* ---- a solver ------------------------------------------------------------------------------- */
@@ -49,7 +52,8 @@ static double inner(int64_t n, const double *a, const double *b) {
 
 /* Conjugate gradients until the residual is 1e-10 of the right side's; returns the steps taken. */
 static int solve(const spmv_plan *plan, int64_t n, const double *b, double *x) {
-    double *r = malloc((size_t)n * sizeof *r), *p = malloc((size_t)n * sizeof *p), *q = malloc((size_t)n * sizeof *q);
+    double *r = malloc((size_t)n * sizeof *r), *p = malloc((size_t)n * sizeof *p),
+           *q = malloc((size_t)n * sizeof *q);
     int step = 0;
     assert_true(r && p && q);
     memcpy(r, b, (size_t)n * sizeof *r);
@@ -124,7 +128,8 @@ static void a_plan_has_its_own_memory(void **state) {
         spmv_csr_view rows;
         float sum = 0;
         spmv_mat_rows(A, &rows);
-        for (int64_t k = rows.row_ptr[i]; k < rows.row_ptr[i + 1]; k++) sum += (float)rows.values[k];
+        for (int64_t k = rows.row_ptr[i]; k < rows.row_ptr[i + 1]; k++)
+            sum += (float)rows.values[k];
         assert_true(fabsf(y[i] - sum) <= 1e-5f * (1 + fabsf(sum)));
     }
     spmv_plan_release(plan, x_there);
@@ -182,7 +187,8 @@ static const int32_t sorted[] = {1, 3, 0, 2, 3};
 static const double values[] = {5, 2, 7, -1, 3};
 
 static spmv_csr_view small_view(void) {
-    return (spmv_csr_view){.rows = 3, .cols = 4, .nnz = 5, .row_ptr = row_ptr, .col_idx = sorted, .values = values};
+    return (spmv_csr_view){
+        .rows = 3, .cols = 4, .nnz = 5, .row_ptr = row_ptr, .col_idx = sorted, .values = values};
 }
 
 static void rows_may_be_unsorted(void **state) {
@@ -213,10 +219,12 @@ static void wrong_rows_are_refused(void **state) {
         int64_t row_ptr[4];
         int32_t col_idx[5];
     } wrong[] = {
-        {{1, 2, 2, 5}, {1, 3, 0, 2, 3}},  {{0, 2, 2, 4}, {1, 3, 0, 2, 3}},         {{0, 2, 2, 6}, {1, 3, 0, 2, 3}},
-        {{0, 3, 2, 5}, {1, 3, 0, 2, 3}},  {{0, -1, 2, 5}, {1, 3, 0, 2, 3}},        {{0, 9, 9, 5}, {1, 3, 0, 2, 3}},
-        {{0, 2, 2, 5}, {1, 4, 0, 2, 3}},  {{0, 2, 2, 5}, {-1, 3, 0, 2, 3}},        {{-1, 2, 2, 5}, {1, 3, 0, 2, 3}},
-        {{0, 2, 2, 5}, {1, 3, 0, 2, INT32_MAX}}, {{0, 2, 2, 5}, {INT32_MIN, 3, 0, 2, 3}},
+        {{1, 2, 2, 5}, {1, 3, 0, 2, 3}},         {{0, 2, 2, 4}, {1, 3, 0, 2, 3}},
+        {{0, 2, 2, 6}, {1, 3, 0, 2, 3}},         {{0, 3, 2, 5}, {1, 3, 0, 2, 3}},
+        {{0, -1, 2, 5}, {1, 3, 0, 2, 3}},        {{0, 9, 9, 5}, {1, 3, 0, 2, 3}},
+        {{0, 2, 2, 5}, {1, 4, 0, 2, 3}},         {{0, 2, 2, 5}, {-1, 3, 0, 2, 3}},
+        {{-1, 2, 2, 5}, {1, 3, 0, 2, 3}},        {{0, 2, 2, 5}, {1, 3, 0, 2, INT32_MAX}},
+        {{0, 2, 2, 5}, {INT32_MIN, 3, 0, 2, 3}},
     };
     for (int k = 0; k < COUNT(wrong); k++) {
         spmv_csr_view view = small_view();
@@ -231,15 +239,24 @@ static void wrong_rows_are_refused(void **state) {
 
 static void wrong_sizes_are_refused(void **state) {
     (void)state;
-    static const int64_t wrong[][3] = {{-1, 4, 0}, {3, -1, 0}, {3, 4, -1}, {1LL << 31, 4, 0}, {3, 1LL << 31, 0}};
+    static const int64_t wrong[][3] = {
+        {-1, 4, 0}, {3, -1, 0}, {3, 4, -1}, {1LL << 31, 4, 0}, {3, 1LL << 31, 0}};
     const int32_t index[] = {0};
     const int64_t nothing[] = {0, 0, 0, 0};
     for (int k = 0; k < COUNT(wrong); k++) {
         spmv_mat *A = (spmv_mat *)&k;
-        spmv_coo_view entries = {.rows = wrong[k][0], .cols = wrong[k][1], .nnz = wrong[k][2], .row = index,
-                                 .col = index, .values = values};
-        spmv_csr_view rows = {.rows = wrong[k][0], .cols = wrong[k][1], .nnz = wrong[k][2], .row_ptr = nothing,
-                              .col_idx = index, .values = values};
+        spmv_coo_view entries = {.rows = wrong[k][0],
+                                 .cols = wrong[k][1],
+                                 .nnz = wrong[k][2],
+                                 .row = index,
+                                 .col = index,
+                                 .values = values};
+        spmv_csr_view rows = {.rows = wrong[k][0],
+                              .cols = wrong[k][1],
+                              .nnz = wrong[k][2],
+                              .row_ptr = nothing,
+                              .col_idx = index,
+                              .values = values};
         spmv_status status = spmv_mat_coo(ctx, &entries, SPMV_COPY, &A);
         assert_failed(status, SPMV_E_ARG, A, "2^31 - 1");
         A = (spmv_mat *)&k;
@@ -250,18 +267,21 @@ static void wrong_sizes_are_refused(void **state) {
 
 static void wrong_entries_are_refused(void **state) {
     (void)state;
-    static const int32_t wrong[][2] = {{3, 0}, {-1, 0}, {0, 4}, {0, -1}, {INT32_MAX, 0}, {0, INT32_MIN}};
+    static const int32_t wrong[][2] = {{3, 0},  {-1, 0},        {0, 4},
+                                       {0, -1}, {INT32_MAX, 0}, {0, INT32_MIN}};
     for (int k = 0; k < COUNT(wrong); k++)
         for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
             const int32_t row[] = {0, wrong[k][0]}, col[] = {0, wrong[k][1]};
             spmv_mat *A = (spmv_mat *)&k;
-            spmv_coo_view view = {.rows = 3, .cols = 4, .nnz = 2, .row = row, .col = col, .values = values};
+            spmv_coo_view view = {
+                .rows = 3, .cols = 4, .nnz = 2, .row = row, .col = col, .values = values};
             spmv_status status = spmv_mat_coo(ctx, &view, flags, &A);
             assert_failed(status, SPMV_E_ARG, A, "1 entries lie outside the 3 x 4 matrix");
         }
     const int32_t zero[] = {0};
     spmv_mat *A = (spmv_mat *)zero;
-    spmv_coo_view oblong = {.rows = 3, .cols = 4, .nnz = 1, .row = zero, .col = zero, .symmetry = SPMV_SYMMETRIC};
+    spmv_coo_view oblong = {
+        .rows = 3, .cols = 4, .nnz = 1, .row = zero, .col = zero, .symmetry = SPMV_SYMMETRIC};
     spmv_status status = spmv_mat_coo(ctx, &oblong, SPMV_COPY, &A);
     assert_failed(status, SPMV_E_ARG, A, "square");
 }
@@ -270,7 +290,8 @@ static void arrays_are_copied_or_borrowed(void **state) {
     (void)state;
     int32_t row[] = {2, 0, 1}, col[] = {1, 2, 0};
     double value[] = {1.5, 2.5, 3.5};
-    const spmv_coo_view view = {.rows = 3, .cols = 3, .nnz = 3, .row = row, .col = col, .values = value};
+    const spmv_coo_view view = {
+        .rows = 3, .cols = 3, .nnz = 3, .row = row, .col = col, .values = value};
     for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
         spmv_mat *A = NULL;
         spmv_coo_view back;
@@ -359,8 +380,8 @@ static void names_and_aliases_are_found(void **state) {
     (void)state;
     static const struct {
         const char *pattern, *name;
-    } one[] = {{"csr_rows", "csr_rows"},     {"csr1", "csr_rows"},   {"omp:csr_rows", "csr_rows"},
-               {"omp:csr1", "csr_rows"},     {"ell0", "ell_rows"},   {"csr4", "csr_tiles_copied"},
+    } one[] = {{"csr_rows", "csr_rows"},  {"csr1", "csr_rows"}, {"omp:csr_rows", "csr_rows"},
+               {"omp:csr1", "csr_rows"},  {"ell0", "ell_rows"}, {"csr4", "csr_tiles_copied"},
                {"csr_tiles", "csr_tiles"}};
     for (int k = 0; k < COUNT(one); k++) {
         assert_int_equal(find(one[k].pattern, SPMV_OK), 1);
@@ -377,7 +398,8 @@ static void globs_are_found(void **state) {
     int everywhere = find("all", SPMV_OK);
     assert_int_equal(everywhere, all + (spmv_cuda.kernels ? spmv_cuda.nkernels : 0));
     assert_true(find("csr_tiles*", SPMV_OK) >= 2);
-    for (int k = 0, n = find("ell_*", SPMV_OK); k < n; k++) assert_memory_equal(found[k], "ell_", 4);
+    for (int k = 0, n = find("ell_*", SPMV_OK); k < n; k++)
+        assert_memory_equal(found[k], "ell_", 4);
     assert_int_equal(find("csr[01]", SPMV_OK), 2);
     assert_int_equal(find("csr_row?", SPMV_OK), 1);
     find("no_*", SPMV_E_ARG);
@@ -396,8 +418,9 @@ static void found_kernels_stay_in_bounds(void **state) {
 
 static void prefixes_are_not_found(void **state) {
     (void)state;
-    static const char *const wrong[] = {"csr",   "csr_", "csr_row", "csr_rows2", "csr_rowsx", "ell",  "c",    "",
-                                        "CSR_ROWS", "csr_rows ", " csr_rows", "omp:csr", "omp:csr_row", "omp:", "csr11"};
+    static const char *const wrong[] = {
+        "csr",      "csr_",      "csr_row",   "csr_rows2", "csr_rowsx",   "ell",  "c",    "",
+        "CSR_ROWS", "csr_rows ", " csr_rows", "omp:csr",   "omp:csr_row", "omp:", "csr11"};
     for (int k = 0; k < COUNT(wrong); k++) {
         spmv_mat *A = NULL;
         assert_int_equal(find(wrong[k], SPMV_E_ARG), 0);
@@ -412,12 +435,14 @@ static void prefixes_are_not_found(void **state) {
 
 static void the_nearest_name_is_suggested(void **state) {
     (void)state;
-    static const char *const words[][2] = {{"csr_row", "'csr_rows'?"},      {"csr_rwos", "'csr_rows'?"},
-                                           {"csr_seriel", "'csr_serial'?"}, {"omp:ell_tile", "'ell_tiles'?"},
-                                           {"csr_wrap", "'csr_warp'?"},     {"csr", "did you mean 'csr"}};
+    static const char *const words[][2] = {
+        {"csr_row", "'csr_rows'?"},      {"csr_rwos", "'csr_rows'?"},
+        {"csr_seriel", "'csr_serial'?"}, {"omp:ell_tile", "'ell_tiles'?"},
+        {"csr_wrap", "'csr_warp'?"},     {"csr", "did you mean 'csr"}};
     for (int k = 0; k < COUNT(words); k++) {
         find(words[k][0], SPMV_E_ARG);
-        if (!strstr(spmv_ctx_error(ctx), words[k][1])) fail_msg("%s: %s", words[k][0], spmv_ctx_error(ctx));
+        if (!strstr(spmv_ctx_error(ctx), words[k][1]))
+            fail_msg("%s: %s", words[k][0], spmv_ctx_error(ctx));
     }
     find("something_else_altogether", SPMV_E_ARG);
     assert_null(strstr(spmv_ctx_error(ctx), "did you mean"));
@@ -432,7 +457,8 @@ static void the_nearest_name_is_suggested(void **state) {
 
 static void what_is_not_built_in_says_what_to_do(void **state) {
     (void)state;
-    static const char *const names[] = {"cuda:csr_warp", "csr_warp", "cuda:*", "cuda:csr1", "cuda:all"};
+    static const char *const names[] = {"cuda:csr_warp", "csr_warp", "cuda:*", "cuda:csr1",
+                                        "cuda:all"};
     spmv_mat *A = NULL;
     if (spmv_cuda.kernels) skip(); /* print nothing: run.sh counts it */
     assert_int_equal(spmv_mat_load(ctx, "gen:diagonal:5", NULL, &A), SPMV_OK);
@@ -446,7 +472,8 @@ static void what_is_not_built_in_says_what_to_do(void **state) {
     spmv_ctx_opts on_cuda = {.size = sizeof on_cuda, .backend = "cuda"};
     spmv_ctx *other = NULL;
     spmv_plan *plan = NULL;
-    assert_int_equal(spmv_ctx_create(&on_cuda, &other), SPMV_OK); /* a device is opened when first needed */
+    assert_int_equal(spmv_ctx_create(&on_cuda, &other),
+                     SPMV_OK); /* a device is opened when first needed */
     assert_int_equal(spmv_mat_load(other, "gen:diagonal:5", NULL, &A), SPMV_OK);
     assert_int_equal(spmv_plan_create(A, NULL, &plan), SPMV_E_BACKEND);
     assert_non_null(strstr(spmv_ctx_error(other), "make cuda"));
@@ -458,17 +485,31 @@ static void what_is_not_built_in_says_what_to_do(void **state) {
 
 static void plans_check_their_options(void **state) {
     (void)state;
-    static const spmv_setting unknown = {"blocks", 1}, too_small = {"grid_cols", 0}, simd = {"simd", 2};
+    static const spmv_setting unknown = {"blocks", 1}, too_small = {"grid_cols", 0},
+                              simd = {"simd", 2};
     static const struct {
         spmv_plan_opts opts;
         const char *part;
     } wrong[] = {
         {{.size = sizeof(spmv_plan_opts), .kernel = "csr_*"}, "a plan takes one"},
         {{.size = sizeof(spmv_plan_opts), .offset_bits = 16}, "32 or 64"},
-        {{.size = sizeof(spmv_plan_opts), .kernel = "csr_tiles", .settings = &unknown, .nsettings = 1}, "blocks"},
-        {{.size = sizeof(spmv_plan_opts), .kernel = "csr_tiles", .settings = &too_small, .nsettings = 1}, "1 to 4096"},
-        {{.size = sizeof(spmv_plan_opts), .kernel = "csr_rows", .settings = &too_small, .nsettings = 1}, "grid_cols"},
-        {{.size = sizeof(spmv_plan_opts), .kernel = "csr_rows", .settings = &simd, .nsettings = 1}, "0 to 1"},
+        {{.size = sizeof(spmv_plan_opts),
+          .kernel = "csr_tiles",
+          .settings = &unknown,
+          .nsettings = 1},
+         "blocks"},
+        {{.size = sizeof(spmv_plan_opts),
+          .kernel = "csr_tiles",
+          .settings = &too_small,
+          .nsettings = 1},
+         "1 to 4096"},
+        {{.size = sizeof(spmv_plan_opts),
+          .kernel = "csr_rows",
+          .settings = &too_small,
+          .nsettings = 1},
+         "grid_cols"},
+        {{.size = sizeof(spmv_plan_opts), .kernel = "csr_rows", .settings = &simd, .nsettings = 1},
+         "0 to 1"},
     };
     spmv_mat *A = NULL;
     assert_int_equal(spmv_mat_load(ctx, "gen:diagonal:50", NULL, &A), SPMV_OK);
@@ -491,13 +532,15 @@ static void plans_may_run_at_once(void **state) {
     for (int i = 0; i < N; i++) x[i] = cos(i);
     assert_int_equal(spmv_mat_load(ctx, "gen:random:2000:6", NULL, &A), SPMV_OK);
     for (int p = 0; p < PLANS; p++) {
-        static const char *const kernels[PLANS] = {"csr_rows", "csr_tiles", "csr_serial", "ell_tiles"};
+        static const char *const kernels[PLANS] = {"csr_rows", "csr_tiles", "csr_serial",
+                                                   "ell_tiles"};
         spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernels[p]};
         assert_int_equal(spmv_plan_create(A, &opts, &plan[p]), SPMV_OK);
     }
 #pragma omp parallel for num_threads(PLANS) reduction(+ : failures)
     for (int p = 0; p < PLANS; p++)
-        for (int n = 0; n < TIMES; n++) failures += spmv_exec(plan[p], 1, x, 0, y + p * N) != SPMV_OK;
+        for (int n = 0; n < TIMES; n++)
+            failures += spmv_exec(plan[p], 1, x, 0, y + p * N) != SPMV_OK;
     assert_int_equal(failures, 0);
     for (int p = 1; p < PLANS; p++)
         for (int i = 0; i < N; i++) assert_true(fabs(y[p * N + i] - y[i]) < 1e-12);
@@ -505,6 +548,47 @@ static void plans_may_run_at_once(void **state) {
     spmv_mat_free(A);
     free(x);
     free(y);
+}
+
+/* The OpenMP schedule belongs to the caller: no product changes it, whatever the plan's own is. */
+static void the_schedule_stays_the_callers(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"csr_rows", "csr_blocks", "csr_tiles", "csr_tiles_copied",
+                                          "ell_rows", "ell_blocks", "ell_tiles"};
+    spmv_mat *mat = NULL;
+    double x[100], y[100];
+    for (int j = 0; j < 100; j++) x[j] = 1;
+    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:10", NULL, &mat), SPMV_OK);
+    omp_set_schedule(omp_sched_guided, 7);
+    for (int k = 0; k < COUNT(kernels); k++) {
+        spmv_setting dynamic = {"schedule", 2};
+        spmv_plan_opts opts = {
+            .size = sizeof opts, .kernel = kernels[k], .settings = &dynamic, .nsettings = 1};
+        spmv_plan *plan = NULL;
+        omp_sched_t kind;
+        int chunk;
+        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
+        omp_get_schedule(&kind, &chunk);
+        assert_int_equal(kind, omp_sched_guided);
+        assert_int_equal(chunk, 7);
+        spmv_plan_free(plan);
+    }
+    spmv_mat_free(mat);
+}
+
+static void options_without_a_size_are_refused(void **state) {
+    (void)state;
+    spmv_ctx *other = NULL;
+    spmv_mat *mat = NULL;
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_ctx_create(&(spmv_ctx_opts){.threads = 1}, &other), SPMV_E_ARG);
+    spmv_status status = spmv_mat_load(ctx, "gen:diagonal:3", &(spmv_load_opts){.seed = 2}, &mat);
+    assert_failed(status, SPMV_E_ARG, mat, "size");
+    assert_int_equal(spmv_mat_load(ctx, "gen:diagonal:3", NULL, &mat), SPMV_OK);
+    status = spmv_plan_create(mat, &(spmv_plan_opts){.kernel = "csr_rows"}, &plan);
+    assert_failed(status, SPMV_E_ARG, plan, "size");
+    spmv_mat_free(mat);
 }
 
 int main(void) {
@@ -530,6 +614,8 @@ int main(void) {
         cmocka_unit_test(what_is_not_built_in_says_what_to_do),
         cmocka_unit_test(plans_check_their_options),
         cmocka_unit_test(plans_may_run_at_once),
+        cmocka_unit_test(the_schedule_stays_the_callers),
+        cmocka_unit_test(options_without_a_size_are_refused),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -1,13 +1,15 @@
-/* test_faults.c: the check is checked. Planted wrong kernels must be caught by it as the program applies it: once before
- * the timing and once after (problem_once, problem_time, oracle_check); right ones, whatever their order of summation,
- * must pass. The faults of the published program are among the planted. */
+/* test_faults.c: the check is checked. Planted wrong kernels must be caught by it as the program
+ * applies it: once before the timing and once after (problem_once, problem_time, oracle_check);
+ * right ones, whatever their order of summation, must pass. The faults of the published program are
+ * among the planted. */
 #include "testing.h"
 #include <omp.h>
 
 static spmv_ctx *ctx;
 static int run_count; /* products of the planted kernel so far, this one included */
 
-/* ---- kernels, right and wrong: y <- alpha A x + beta y in doubles, over the matrix's compressed rows or entries  */
+/* ---- kernels, right and wrong: y <- alpha A x + beta y in doubles, over the matrix's compressed
+ * rows or entries  */
 
 typedef void (*product)(const spmv_mat *mat, double alpha, const double *x, double beta, double *y);
 
@@ -19,7 +21,8 @@ static spmv_csr_view rows_of(const spmv_mat *mat) {
 
 static double row_sum(const spmv_csr_view *A, int64_t i, const double *x) {
     double sum = 0;
-    for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) sum += A->values[k] * x[A->col_idx[k]];
+    for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
+        sum += A->values[k] * x[A->col_idx[k]];
     return sum;
 }
 
@@ -27,8 +30,8 @@ static void put(double *y, double alpha, double sum, double beta) {
     *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
 }
 
-static void put_rows(const spmv_mat *mat, int64_t begin, int64_t end, double alpha, const double *x, double beta,
-                     double *y) {
+static void put_rows(const spmv_mat *mat, int64_t begin, int64_t end, double alpha, const double *x,
+                     double beta, double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = begin; i < end; i++) put(y + i, alpha, row_sum(&A, i, x), beta);
 }
@@ -39,7 +42,8 @@ static void right(const spmv_mat *mat, double alpha, const double *x, double bet
 
 /* ---- faults: what is not written ------------------------------------------------------------ */
 
-static void write_nothing(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void write_nothing(const spmv_mat *mat, double alpha, const double *x, double beta,
+                          double *y) {
     (void)mat, (void)alpha, (void)x, (void)beta, (void)y;
 }
 
@@ -48,20 +52,25 @@ static void write_zero(const spmv_mat *mat, double alpha, const double *x, doubl
     memset(y, 0, (size_t)rows_of(mat).rows * sizeof *y);
 }
 
-static void skip_last_rows(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void skip_last_rows(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y) {
     put_rows(mat, 0, rows_of(mat).rows / 32 * 32 - 32, alpha, x, beta, y);
 }
 
-static void skip_last_row(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void skip_last_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                          double *y) {
     put_rows(mat, 0, rows_of(mat).rows - 1, alpha, x, beta, y);
 }
 
-static void skip_first_row(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void skip_first_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y) {
     put_rows(mat, 1, rows_of(mat).rows, alpha, x, beta, y);
 }
 
-/* A launch of 32 x 8 threads whose rows come from blockIdx.y, of a grid that is 1 high: the published warp kernel. */
-static void take_rows_from_the_wrong_axis(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+/* A launch of 32 x 8 threads whose rows come from blockIdx.y, of a grid that is 1 high: the
+ * published warp kernel. */
+static void take_rows_from_the_wrong_axis(const spmv_mat *mat, double alpha, const double *x,
+                                          double beta, double *y) {
     enum { ROWS_A_BLOCK = 8 };
     spmv_csr_view A = rows_of(mat);
     for (int64_t block_x = 0; block_x * ROWS_A_BLOCK < A.rows; block_x++)
@@ -71,17 +80,20 @@ static void take_rows_from_the_wrong_axis(const spmv_mat *mat, double alpha, con
         }
 }
 
-static void skip_empty_rows(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void skip_empty_rows(const spmv_mat *mat, double alpha, const double *x, double beta,
+                            double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++)
         if (A.row_ptr[i] < A.row_ptr[i + 1]) put(y + i, alpha, row_sum(&A, i, x), beta);
 }
 
-static void stop_writing(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void stop_writing(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
     if (run_count == 1) right(mat, alpha, x, beta, y);
 }
 
-static void stop_writing_one_row(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void stop_writing_one_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                 double *y) {
     int64_t i = rows_of(mat).rows / 2;
     double before = y[i];
     right(mat, alpha, x, beta, y);
@@ -90,17 +102,20 @@ static void stop_writing_one_row(const spmv_mat *mat, double alpha, const double
 
 /* ---- faults: wrong entries ------------------------------------------------------------------ */
 
-static void shift_columns(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void shift_columns(const spmv_mat *mat, double alpha, const double *x, double beta,
+                          double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double sum = 0;
-        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) sum += A.values[k] * x[(A.col_idx[k] + 1) % A.cols];
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            sum += A.values[k] * x[(A.col_idx[k] + 1) % A.cols];
         put(y + i, alpha, sum, beta);
     }
 }
 
 /* The longest row loses the entry that weighs least. */
-static void drop_one_entry(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void drop_one_entry(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y) {
     spmv_csr_view A = rows_of(mat);
     int64_t row = 0;
     for (int64_t i = 0; i < A.rows; i++)
@@ -114,7 +129,8 @@ static void drop_one_entry(const spmv_mat *mat, double alpha, const double *x, d
     if (isfinite(least)) y[row] -= alpha * least;
 }
 
-static void drop_entries_beyond_a_warp(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void drop_entries_beyond_a_warp(const spmv_mat *mat, double alpha, const double *x,
+                                       double beta, double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double sum = 0;
@@ -125,24 +141,29 @@ static void drop_entries_beyond_a_warp(const spmv_mat *mat, double alpha, const 
 }
 
 /* One entry too many: a row that runs into the next. */
-static void run_into_the_next_row(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void run_into_the_next_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                  double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double sum = 0;
-        for (int64_t k = A.row_ptr[i]; k < A.nnz && k <= A.row_ptr[i + 1]; k++) sum += A.values[k] * x[A.col_idx[k]];
+        for (int64_t k = A.row_ptr[i]; k < A.nnz && k <= A.row_ptr[i + 1]; k++)
+            sum += A.values[k] * x[A.col_idx[k]];
         put(y + i, alpha, sum, beta);
     }
 }
 
-static void multiply_transposed(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void multiply_transposed(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
     for (int64_t i = 0; i < A.rows; i++)
-        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) y[A.col_idx[k]] += alpha * A.values[k] * x[i];
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            y[A.col_idx[k]] += alpha * A.values[k] * x[i];
 }
 
 /* The product of the file's entries with mirrored ones times mirror. */
-static void put_entries(const spmv_mat *mat, double mirror, double alpha, const double *x, double beta, double *y) {
+static void put_entries(const spmv_mat *mat, double mirror, double alpha, const double *x,
+                        double beta, double *y) {
     spmv_coo_view A;
     spmv_mat_entries(mat, &A);
     for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
@@ -152,19 +173,23 @@ static void put_entries(const spmv_mat *mat, double mirror, double alpha, const 
     }
 }
 
-static void read_as_general(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void read_as_general(const spmv_mat *mat, double alpha, const double *x, double beta,
+                            double *y) {
     put_entries(mat, 0, alpha, x, beta, y);
 }
 
-static void read_as_symmetric(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void read_as_symmetric(const spmv_mat *mat, double alpha, const double *x, double beta,
+                              double *y) {
     put_entries(mat, 1, alpha, x, beta, y);
 }
 
-static void read_as_skew_symmetric(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void read_as_skew_symmetric(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                   double *y) {
     put_entries(mat, -1, alpha, x, beta, y);
 }
 
-static void keep_last_duplicate(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void keep_last_duplicate(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                double *y) {
     spmv_coo_view A;
     spmv_mat_entries(mat, &A);
     double *dense = calloc((size_t)(A.rows * A.cols), sizeof *dense);
@@ -178,7 +203,8 @@ static void keep_last_duplicate(const spmv_mat *mat, double alpha, const double 
     free(dense);
 }
 
-static void swap_two_rows(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void swap_two_rows(const spmv_mat *mat, double alpha, const double *x, double beta,
+                          double *y) {
     int64_t i = rows_of(mat).rows / 2;
     right(mat, alpha, x, beta, y);
     double other = y[i];
@@ -187,16 +213,19 @@ static void swap_two_rows(const spmv_mat *mat, double alpha, const double *x, do
 
 /* ---- faults: wrong numbers ------------------------------------------------------------------ */
 
-static void sum_in_float(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void sum_in_float(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         float sum = 0;
-        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) sum += (float)(A.values[k] * x[A.col_idx[k]]);
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            sum += (float)(A.values[k] * x[A.col_idx[k]]);
         put(y + i, alpha, (double)sum, beta);
     }
 }
 
-static void round_values(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void round_values(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double sum = 0;
@@ -216,17 +245,20 @@ static void round_x(const spmv_mat *mat, double alpha, const double *x, double b
     }
 }
 
-static void round_result(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void round_result(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
     right(mat, alpha, x, beta, y);
     for (int64_t i = 0; i < rows_of(mat).rows; i++) y[i] = (double)(float)y[i];
 }
 
-static void ignore_alpha(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void ignore_alpha(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
     (void)alpha;
     right(mat, 1, x, beta, y);
 }
 
-static void ignore_beta(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void ignore_beta(const spmv_mat *mat, double alpha, const double *x, double beta,
+                        double *y) {
     (void)beta;
     right(mat, alpha, x, 0, y);
 }
@@ -236,7 +268,8 @@ static void add_to_y(const spmv_mat *mat, double alpha, const double *x, double 
     right(mat, alpha, x, 1, y);
 }
 
-static void add_beta_y_twice(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void add_beta_y_twice(const spmv_mat *mat, double alpha, const double *x, double beta,
+                             double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double before = y[i];
@@ -245,16 +278,19 @@ static void add_beta_y_twice(const spmv_mat *mat, double alpha, const double *x,
     }
 }
 
-static void scale_y_by_alpha_too(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void scale_y_by_alpha_too(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                 double *y) {
     right(mat, alpha, x, alpha * beta, y);
 }
 
-static void read_y_when_beta_is_zero(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void read_y_when_beta_is_zero(const spmv_mat *mat, double alpha, const double *x,
+                                     double beta, double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) y[i] = alpha * row_sum(&A, i, x) + beta * y[i];
 }
 
-static void put_in_one_row(const spmv_mat *mat, double alpha, const double *x, double beta, double *y, double value) {
+static void put_in_one_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y, double value) {
     right(mat, alpha, x, beta, y);
     y[rows_of(mat).rows * 2 / 3] = value;
 }
@@ -263,20 +299,24 @@ static void put_nan(const spmv_mat *mat, double alpha, const double *x, double b
     put_in_one_row(mat, alpha, x, beta, y, NAN);
 }
 
-static void put_infinity(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void put_infinity(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
     put_in_one_row(mat, alpha, x, beta, y, INFINITY);
 }
 
-static void put_minus_infinity(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void put_minus_infinity(const spmv_mat *mat, double alpha, const double *x, double beta,
+                               double *y) {
     put_in_one_row(mat, alpha, x, beta, y, -INFINITY);
 }
 
-static void negate_last_row(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void negate_last_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                            double *y) {
     right(mat, alpha, x, beta, y);
     y[rows_of(mat).rows - 1] *= -1;
 }
 
-static void flip_a_low_bit(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void flip_a_low_bit(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y) {
     int64_t i = rows_of(mat).rows / 3;
     right(mat, alpha, x, beta, y);
     y[i] *= 1 + 0x1p-36;
@@ -292,7 +332,8 @@ static void clamp(const spmv_mat *mat, double alpha, const double *x, double bet
 /* ---- faults: threads ------------------------------------------------------------------------ */
 
 /* Both halves of every row read y before either writes it, so that one half is lost for certain. */
-static void lose_an_update(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void lose_an_update(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
     for (int64_t i = 0; i < A.rows; i++) {
@@ -311,18 +352,21 @@ static void lose_an_update(const spmv_mat *mat, double alpha, const double *x, d
 }
 
 /* Partial sums that nobody clears: each product adds to the one before. */
-static void keep_partial_sums(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void keep_partial_sums(const spmv_mat *mat, double alpha, const double *x, double beta,
+                              double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) put(y + i, alpha, run_count * row_sum(&A, i, x), beta);
 }
 
 /* ---- right kernels, in every order ---------------------------------------------------------- */
 
-static void sum_backwards(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void sum_backwards(const spmv_mat *mat, double alpha, const double *x, double beta,
+                          double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double sum = 0;
-        for (int64_t k = A.row_ptr[i + 1]; k-- > A.row_ptr[i];) sum += A.values[k] * x[A.col_idx[k]];
+        for (int64_t k = A.row_ptr[i + 1]; k-- > A.row_ptr[i];)
+            sum += A.values[k] * x[A.col_idx[k]];
         put(y + i, alpha, sum, beta);
     }
 }
@@ -331,7 +375,8 @@ static void sum_fused(const spmv_mat *mat, double alpha, const double *x, double
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double sum = 0;
-        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) sum = fma(A.values[k], x[A.col_idx[k]], sum);
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            sum = fma(A.values[k], x[A.col_idx[k]], sum);
         y[i] = beta == 0 ? alpha * sum : fma(alpha, sum, beta * y[i]);
     }
 }
@@ -343,12 +388,15 @@ static double pairwise(const spmv_csr_view *A, int64_t begin, int64_t end, const
     return pairwise(A, begin, middle, x) + pairwise(A, middle, end, x);
 }
 
-static void sum_pairwise(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void sum_pairwise(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
     spmv_csr_view A = rows_of(mat);
-    for (int64_t i = 0; i < A.rows; i++) put(y + i, alpha, pairwise(&A, A.row_ptr[i], A.row_ptr[i + 1], x), beta);
+    for (int64_t i = 0; i < A.rows; i++)
+        put(y + i, alpha, pairwise(&A, A.row_ptr[i], A.row_ptr[i + 1], x), beta);
 }
 
-static void sum_in_lanes(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void sum_in_lanes(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         double lane[32] = {0};
@@ -365,34 +413,40 @@ static void sum_into_y(const spmv_mat *mat, double alpha, const double *x, doubl
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         y[i] = beta == 0 ? 0 : beta * y[i];
-        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) y[i] += alpha * A.values[k] * x[A.col_idx[k]];
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            y[i] += alpha * A.values[k] * x[A.col_idx[k]];
     }
 }
 
 /* The file's entries one after the other: duplicates apart. */
-static void sum_entries(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void sum_entries(const spmv_mat *mat, double alpha, const double *x, double beta,
+                        double *y) {
     spmv_coo_view A;
     spmv_mat_entries(mat, &A);
     for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
     for (int64_t k = 0; k < A.nnz; k++) {
         double a = A.values ? A.values[k] : 1, sign = A.symmetry == SPMV_SKEW_SYMMETRIC ? -1 : 1;
         y[A.row[k]] += alpha * (a * x[A.col[k]]);
-        if (A.symmetry != SPMV_GENERAL && A.row[k] != A.col[k]) y[A.col[k]] += alpha * (sign * a * x[A.row[k]]);
+        if (A.symmetry != SPMV_GENERAL && A.row[k] != A.col[k])
+            y[A.col[k]] += alpha * (sign * a * x[A.row[k]]);
     }
 }
 
 /* As a kernel of f32 does it: everything in float, alpha and beta too. */
-static void compute_in_float(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void compute_in_float(const spmv_mat *mat, double alpha, const double *x, double beta,
+                             double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         float sum = 0;
-        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) sum += (float)A.values[k] * (float)x[A.col_idx[k]];
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            sum += (float)A.values[k] * (float)x[A.col_idx[k]];
         float scaled = (float)alpha * sum;
         y[i] = (double)(beta == 0 ? scaled : scaled + (float)beta * (float)y[i]);
     }
 }
 
-static void compute_in_float_backwards(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+static void compute_in_float_backwards(const spmv_mat *mat, double alpha, const double *x,
+                                       double beta, double *y) {
     spmv_csr_view A = rows_of(mat);
     for (int64_t i = 0; i < A.rows; i++) {
         float sum = 0, scaled;
@@ -408,14 +462,16 @@ static void compute_in_float_backwards(const spmv_mat *mat, double alpha, const 
 static product planted;
 
 /* Of an f32 plan the vectors are widened for the product and y is rounded behind it. */
-static spmv_status run_planted(const spmv_plan *plan, double alpha, const void *x, double beta, void *y) {
+static spmv_status run_planted(const spmv_plan *plan, double alpha, const void *x, double beta,
+                               void *y) {
     spmv_csr_view A = rows_of(plan->matrix);
     run_count++;
     if (plan->variant == SPMV_F64_O32 || plan->variant == SPMV_F64_O64) {
         planted(plan->matrix, alpha, x, beta, y);
         return SPMV_OK;
     }
-    double *wide_x = malloc((size_t)(A.cols + 1) * sizeof *wide_x), *wide_y = malloc((size_t)(A.rows + 1) * sizeof *wide_y);
+    double *wide_x = malloc((size_t)(A.cols + 1) * sizeof *wide_x),
+           *wide_y = malloc((size_t)(A.rows + 1) * sizeof *wide_y);
     assert_true(wide_x && wide_y);
     for (int64_t j = 0; j < A.cols; j++) wide_x[j] = number_at(x, SPMV_F32, j);
     for (int64_t i = 0; i < A.rows; i++) wide_y[i] = number_at(y, SPMV_F32, i);
@@ -436,9 +492,15 @@ typedef struct experiment { /* a matrix, its vectors and reference in one precis
 } experiment;
 
 /* x: NULL for the program's own random one; y0 is its too. */
-static experiment experiment_on(spmv_mat *mat, const double *x, spmv_precision precision, double alpha, double beta) {
+static experiment experiment_on(spmv_mat *mat, const double *x, spmv_precision precision,
+                                double alpha, double beta) {
     spmv_csr_view A = rows_of(mat);
-    experiment t = {.mat = mat, .precision = precision, .alpha = alpha, .beta = beta, .rows = A.rows, .cols = A.cols};
+    experiment t = {.mat = mat,
+                    .precision = precision,
+                    .alpha = alpha,
+                    .beta = beta,
+                    .rows = A.rows,
+                    .cols = A.cols};
     double *random_x = random_vector(1, A.cols), *y0 = random_vector(1 + 0x5eed, A.rows);
     for (int64_t i = 0; beta == 0 && i < A.rows; i++) y0[i] = NAN;
     t.x = vector_of(x ? x : random_x, A.cols, precision);
@@ -455,17 +517,28 @@ static void experiment_free(experiment *t) {
     oracle_free(&t->reference);
 }
 
-typedef enum stage { FIRST = 1, LAST, NEVER } stage; /* which of the program's two checks finds a fault */
+typedef enum stage {
+    FIRST = 1,
+    LAST,
+    NEVER
+} stage; /* which of the program's two checks finds a fault */
 
 static bool passes(const experiment *t, const void *y) {
     return oracle_check(&t->reference, t->precision, t->alpha, t->beta, t->y0, y).bad_rows == 0;
 }
 
-/* What spmv run does with a kernel: multiply() in cmd_run.c; the timing is left out where it can tell nothing. */
+/* What spmv run does with a kernel: multiply() in cmd_run.c; the timing is left out where it can
+ * tell nothing. */
 static stage check_plan(const spmv_plan *plan, const experiment *t, bool timed) {
     const options quick = {.min_samples = 3, .min_time_s = 0, .max_time_s = 1e-3, .max_noise = 1};
-    problem p = {.plan = plan, .precision = t->precision, .rows = t->rows, .cols = t->cols, .alpha = t->alpha,
-                 .beta = t->beta, .x = t->x, .y0 = t->y0};
+    problem p = {.plan = plan,
+                 .precision = t->precision,
+                 .rows = t->rows,
+                 .cols = t->cols,
+                 .alpha = t->alpha,
+                 .beta = t->beta,
+                 .x = t->x,
+                 .y0 = t->y0};
     timing time = {0};
     void *y = malloc((size_t)(t->rows + 1) * sizeof(double));
     stage caught = NEVER;
@@ -511,7 +584,8 @@ static stage check_planted(product p, const experiment *t, bool timed) {
 
 static spmv_mat *generated(const char *spec) {
     spmv_mat *mat = NULL;
-    if (spmv_mat_load(ctx, spec, NULL, &mat) != SPMV_OK) fail_msg("%s: %s", spec, spmv_ctx_error(ctx));
+    if (spmv_mat_load(ctx, spec, NULL, &mat) != SPMV_OK)
+        fail_msg("%s: %s", spec, spmv_ctx_error(ctx));
     return mat;
 }
 
@@ -552,7 +626,8 @@ static const struct fault {
     {"columns shifted by one, stencil", shift_columns, "gen:poisson2d:40", FIRST, ALWAYS},
     {"one entry dropped", drop_one_entry, PLAIN, FIRST, ALWAYS},
     {"one entry dropped in a million rows", drop_one_entry, MILLION, FIRST, ALWAYS},
-    {"one entry dropped of a long row", drop_one_entry, "gen:giantrow:200000:100000", FIRST, ONLY_F64},
+    {"one entry dropped of a long row", drop_one_entry, "gen:giantrow:200000:100000", FIRST,
+     ONLY_F64},
     {"entries beyond the 32nd dropped", drop_entries_beyond_a_warp, SKEWED, FIRST, ALWAYS},
     {"rows run into the next", run_into_the_next_row, PLAIN, FIRST, ALWAYS},
     {"transposed", multiply_transposed, "duplicates", FIRST, ALWAYS},
@@ -600,7 +675,8 @@ static int try_fault(const struct fault *f, spmv_mat *mat) {
             experiment t = experiment_on(mat, NULL, (spmv_precision)precision, ab[0], ab[1]);
             stage caught = check_planted(f->planted, &t, f->found == LAST);
             if (caught != f->found) {
-                print_error("%s, %s, alpha %g, beta %g: %s\n", f->name, precision ? "f32" : "f64", ab[0], ab[1],
+                print_error("%s, %s, alpha %g, beta %g: %s\n", f->name, precision ? "f32" : "f64",
+                            ab[0], ab[1],
                             caught == NEVER ? "let through" : "found by the other check");
                 missed++;
             }
@@ -618,7 +694,8 @@ static void faults_are_caught(void **state) {
         if (done[f]) continue;
         spmv_mat *mat = matrix_named(faults[f].matrix);
         for (int g = f; g < COUNT(faults); g++)
-            if (strcmp(faults[g].matrix, faults[f].matrix) == 0) missed += try_fault(&faults[g], mat), done[g] = true;
+            if (strcmp(faults[g].matrix, faults[f].matrix) == 0)
+                missed += try_fault(&faults[g], mat), done[g] = true;
         spmv_mat_free(mat);
     }
     print_message("%d planted faults, %d let through\n", COUNT(faults), missed);
@@ -634,7 +711,13 @@ static void a_result_left_behind_is_caught(void **state) {
         spmv_plan *plan = plan_for(&t);
         const spmv_kernel *shipped = plan->kernel;
         spmv_kernel idle = *shipped;
-        problem p = {.plan = plan, .rows = t.rows, .cols = t.cols, .alpha = t.alpha, .beta = t.beta, .x = t.x, .y0 = t.y0};
+        problem p = {.plan = plan,
+                     .rows = t.rows,
+                     .cols = t.cols,
+                     .alpha = t.alpha,
+                     .beta = t.beta,
+                     .x = t.x,
+                     .y0 = t.y0};
         double *y = random_vector(1, t.rows);
         idle.run = run_planted;
         planted = write_nothing;
@@ -671,13 +754,15 @@ static const struct honest {
     {"float, backwards and fused", compute_in_float_backwards, true},
 };
 
-static const double scalings[][2] = {{1, 0}, {2, -1}, {0, 1}, {1, 1}, {-0.5, 0}, {1 / 3.0, 1e-3}, {1e10, -1e-10}};
+static const double scalings[][2] = {{1, 0},    {2, -1},         {0, 1},        {1, 1},
+                                     {-0.5, 0}, {1 / 3.0, 1e-3}, {1e10, -1e-10}};
 
 static int try_honest(const char *matrix, spmv_mat *mat, const double *x, int nscalings) {
     int refused = 0;
     for (int precision = 0; precision < 2; precision++)
         for (int k = 0; k < nscalings; k++) {
-            experiment t = experiment_on(mat, x, (spmv_precision)precision, scalings[k][0], scalings[k][1]);
+            experiment t =
+                experiment_on(mat, x, (spmv_precision)precision, scalings[k][0], scalings[k][1]);
             for (int h = 0; h < COUNT(honest); h++) {
                 if (honest[h].only_f32 && precision == SPMV_F64) continue;
                 if (check_planted(honest[h].planted, &t, false) == NEVER) continue;
@@ -692,9 +777,9 @@ static int try_honest(const char *matrix, spmv_mat *mat, const double *x, int ns
 
 static void right_kernels_pass(void **state) {
     (void)state;
-    static const char *const matrices[] = {"0 x 0",      "7 x 0",        "1 x 1",          "every length", "long tail",
-                                           "symmetric",  "duplicates",   "skew-symmetric", "tiny",         "pattern",
-                                           "cancelling", "explicit zeros"};
+    static const char *const matrices[] = {
+        "0 x 0",      "7 x 0",          "1 x 1", "every length", "long tail",  "symmetric",
+        "duplicates", "skew-symmetric", "tiny",  "pattern",      "cancelling", "explicit zeros"};
     int refused = 0;
     for (int m = 0; m < COUNT(matrices); m++) {
         spmv_mat *mat = matrix_named(matrices[m]);
@@ -718,7 +803,8 @@ static void long_rows_pass(void **state) {
     (void)state;
     spmv_mat *mat = generated("gen:dense:2x1000000");
     double *same = random_vector(1, 1000000);
-    for (int j = 0; j < 1000000; j++) same[j] = fabs(same[j]); /* the error of every addition may have one sign */
+    for (int j = 0; j < 1000000; j++)
+        same[j] = fabs(same[j]); /* the error of every addition may have one sign */
     assert_int_equal(try_honest("rows of a million", mat, same, 2), 0);
     spmv_mat_free(mat);
     free(same);
@@ -742,7 +828,8 @@ static void subnormals_pass(void **state) {
     spmv_mat_free(mat);
 }
 
-/* Finite numbers whose product is not: infinity by IEEE. In f64 only, since such a matrix has no f32. */
+/* Finite numbers whose product is not: infinity by IEEE. In f64 only, since such a matrix has no
+ * f32. */
 static void overflow_passes(void **state) {
     (void)state;
     static const double value[] = {1.7e308, -1.7e308, 1e300, 1};
@@ -750,7 +837,8 @@ static void overflow_passes(void **state) {
     spmv_mat *mat = diagonal_of(value, COUNT(value));
     for (int h = 0; h < COUNT(honest); h++) {
         experiment t = experiment_on(mat, x, SPMV_F64, 2, 0);
-        if (!honest[h].only_f32 && check_planted(honest[h].planted, &t, false) != NEVER) fail_msg("%s", honest[h].name);
+        if (!honest[h].only_f32 && check_planted(honest[h].planted, &t, false) != NEVER)
+            fail_msg("%s", honest[h].name);
         experiment_free(&t);
     }
     spmv_mat_free(mat);
@@ -784,6 +872,28 @@ static void infinity_for_a_large_value_is_caught(void **state) {
     spmv_mat_free(mat);
 }
 
+/* Where partial sums may overflow, infinity and NaN are legal results, but no wrong finite one is.
+ */
+static void finite_results_count_where_sums_overflow(void **state) {
+    (void)state;
+    entries e = {.rows = 1, .cols = 2};
+    static const double x[] = {1, -1};
+    add_entry(&e, 0, 0, 1.5e308), add_entry(&e, 0, 1, 1e308);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    oracle o;
+    assert_int_equal(oracle_make(mat, x, &o), SPMV_OK);
+    static const struct {
+        double y;
+        int64_t bad_rows;
+    } results[] = {{5e307, 0}, {INFINITY, 0}, {NAN, 0}, {0, 1}, {4.9e307, 1}, {-5e307, 1}};
+    for (int k = 0; k < COUNT(results); k++)
+        assert_int_equal(oracle_check(&o, SPMV_F64, 1, 0, NULL, &results[k].y).bad_rows,
+                         results[k].bad_rows);
+    oracle_free(&o);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
 static int open_context(void **state) {
     (void)state;
     ctx = context_of(2);
@@ -809,6 +919,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(overflow_passes),
         cmocka_unit_test(infinity_and_nan_are_checked),
         cmocka_unit_test(infinity_for_a_large_value_is_caught),
+        cmocka_unit_test(finite_results_count_where_sums_overflow),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

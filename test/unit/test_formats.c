@@ -1,5 +1,5 @@
-/* test_formats.c: every format, with any parameters, holds exactly the matrix it was made of, in exactly the bytes it
- * forecast. */
+/* test_formats.c: every format, with any parameters, holds exactly the matrix it was made of, in
+ * exactly the bytes it forecast. */
 #include "testing.h"
 
 static spmv_ctx *ctx;
@@ -23,7 +23,8 @@ static spmv_choice draw_choice(const spmv_param *params, uint64_t seed) {
     uint64_t random = seed;
     for (const spmv_param *p = params; p->id != SPMV_NPARAMS; p++) {
         int64_t most = p->max < p->min + 40 * p->multiple ? p->max : p->min + 40 * p->multiple;
-        int64_t drawn = p->min + draw_below(&random, (most - p->min) / p->multiple + 1) * p->multiple;
+        int64_t drawn =
+            p->min + draw_below(&random, (most - p->min) / p->multiple + 1) * p->multiple;
         int64_t kind = seed == 0 ? 0 : draw_below(&random, 4);
         int64_t value = kind == 0 ? p->fallback : kind == 1 ? p->min : drawn - drawn % p->multiple;
         c.value[p->id] = spmv_param_takes(p, value) ? value : p->fallback;
@@ -32,12 +33,14 @@ static spmv_choice draw_choice(const spmv_param *params, uint64_t seed) {
 }
 
 /* The store's entries, sorted, are those of the matrix, bit for bit in the store's precision. */
-static void assert_same_entries(const spmv_format *format, const spmv_store *store, const entries *e, bool f32) {
+static void assert_same_entries(const spmv_format *format, const spmv_store *store,
+                                const entries *e, bool f32) {
     entries back = {.rows = e->rows, .cols = e->cols};
     for (int64_t k = 0; k < e->nnz; k++) add_entry(&back, 0, 0, NAN);
     assert_int_equal(store->nnz, e->nnz);
     format->entries(store, back.row, back.col, back.values);
-    int64_t *from = malloc((size_t)(e->nnz + 1) * 2 * sizeof *from), *to = malloc((size_t)(e->nnz + 1) * 2 * sizeof *to);
+    int64_t *from = malloc((size_t)(e->nnz + 1) * 2 * sizeof *from),
+            *to = malloc((size_t)(e->nnz + 1) * 2 * sizeof *to);
     assert_true(from && to);
     for (int64_t k = 0; k < e->nnz; k++) { /* position and which */
         from[2 * k] = e->row[k] * e->cols + e->col[k], from[2 * k + 1] = k;
@@ -47,8 +50,10 @@ static void assert_same_entries(const spmv_format *format, const spmv_store *sto
     qsort(to, (size_t)e->nnz, 2 * sizeof *to, compare_positions);
     for (int64_t k = 0; k < e->nnz; k++) {
         double expected = e->values[from[2 * k + 1]];
-        if (from[2 * k] != to[2 * k] || back.values[to[2 * k + 1]] != (f32 ? (double)(float)expected : expected))
-            fail_msg("%s: entry %lld of %lld came back as another", format->name, (long long)k, (long long)e->nnz);
+        if (from[2 * k] != to[2 * k] ||
+            back.values[to[2 * k + 1]] != (f32 ? (double)(float)expected : expected))
+            fail_msg("%s: entry %lld of %lld came back as another", format->name, (long long)k,
+                     (long long)e->nnz);
     }
     free(from);
     free(to);
@@ -56,15 +61,16 @@ static void assert_same_entries(const spmv_format *format, const spmv_store *sto
 }
 
 /* The whole store of a matrix and a choice: forecast, head, entries. */
-static void assert_format_holds(const spmv_format *format, int variant, const spmv_choice *c, const spmv_csr_view *A,
-                                const entries *e, const char *matrix) {
+static void assert_format_holds(const spmv_format *format, int variant, const spmv_choice *c,
+                                const spmv_csr_view *A, const entries *e, const char *matrix) {
     spmv_store *store = NULL;
     size_t forecast = format->estimate(A, c);
     spmv_status status = format->build(ctx, A, c, 3, &store);
     if (status != SPMV_E_UNSUITABLE) assert_int_equal(status, SPMV_OK);
     if (status == SPMV_OK) {
         if (forecast != spmv_store_bytes(store))
-            fail_msg("%s of '%s': forecast %zu, is %zu", format->name, matrix, forecast, spmv_store_bytes(store));
+            fail_msg("%s of '%s': forecast %zu, is %zu", format->name, matrix, forecast,
+                     spmv_store_bytes(store));
         assert_string_equal(store->format, format->name);
         assert_in_range(store->slots, A->nnz, SIZE_MAX);
         if (e) assert_same_entries(format, store, e, variant >= SPMV_F32_O32);
@@ -91,22 +97,27 @@ static void entries_come_back(void **state) {
     }
 }
 
-/* A e_j is column j, exactly: whatever a format is, its kernels see the matrix's entries and no others. */
-static void assert_columns_come_back(const spmv_kernel_id *id, spmv_mat *mat, spmv_precision precision) {
+/* A e_j is column j, exactly: whatever a format is, its kernels see the matrix's entries and no
+ * others. */
+static void assert_columns_come_back(const spmv_kernel_id *id, spmv_mat *mat,
+                                     spmv_precision precision) {
     char name[64];
     spmv_csr_view A = rows_of(mat);
     spmv_plan *plan = NULL;
     full_name(id->backend, id->index, name);
-    spmv_plan_opts opts = {.size = sizeof opts, .kernel = name, .precision = precision, .max_bytes = 256 << 20};
+    spmv_plan_opts opts = {
+        .size = sizeof opts, .kernel = name, .precision = precision, .max_bytes = 256 << 20};
     spmv_status status = spmv_plan_create(mat, &opts, &plan);
     if (status == SPMV_E_UNSUITABLE || status == SPMV_E_TOOBIG) return;
     assert_int_equal(status, SPMV_OK);
     double *dense = calloc((size_t)(A.rows * A.cols), sizeof *dense);
-    size_t x_bytes = (size_t)A.cols * width_of(precision), y_bytes = (size_t)A.rows * width_of(precision);
+    size_t x_bytes = (size_t)A.cols * width_of(precision),
+           y_bytes = (size_t)A.rows * width_of(precision);
     void *x = calloc(1, x_bytes), *y = malloc(y_bytes), *device_x = NULL, *device_y = NULL;
     assert_true(dense && x && y);
     for (int64_t i = 0; i < A.rows; i++)
-        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++) dense[i * A.cols + A.col_idx[k]] = A.values[k];
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            dense[i * A.cols + A.col_idx[k]] = A.values[k];
     assert_int_equal(spmv_plan_alloc(plan, x_bytes, &device_x), SPMV_OK);
     assert_int_equal(spmv_plan_alloc(plan, y_bytes, &device_y), SPMV_OK);
     for (int64_t j = 0; j < A.cols; j++) {
@@ -116,7 +127,8 @@ static void assert_columns_come_back(const spmv_kernel_id *id, spmv_mat *mat, sp
         assert_int_equal(spmv_plan_get(plan, y, device_y, y_bytes), SPMV_OK);
         for (int64_t i = 0; i < A.rows; i++) {
             double expected = dense[i * A.cols + j];
-            if (number_at(y, precision, i) != (precision == SPMV_F64 ? expected : (double)(float)expected))
+            if (number_at(y, precision, i) !=
+                (precision == SPMV_F64 ? expected : (double)(float)expected))
                 fail_msg("%s: entry %lld, %lld", name, (long long)i, (long long)j);
         }
         set_number(x, precision, j, 0);
@@ -137,7 +149,8 @@ static void columns_come_back_through_every_kernel(void **state) {
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
             for (int k = 0; is_usable(ctx, *b) && k < (*b)->nkernels; k++)
                 for (int precision = 0; precision < 2; precision++)
-                    assert_columns_come_back(&(spmv_kernel_id){*b, k}, mat, (spmv_precision)precision);
+                    assert_columns_come_back(&(spmv_kernel_id){*b, k}, mat,
+                                             (spmv_precision)precision);
         spmv_mat_free(mat);
         entries_free(&e);
     }
@@ -153,13 +166,16 @@ static void assert_forecast(const spmv_plan *plan, const char *kernel, const cha
     size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&A, &plan->choice) : 0;
     size_t arrays = spmv_store_bytes(plan->host);
     if (scratch < facts.scratch_bytes)
-        fail_msg("%s on '%s': scratch of %zu bytes, forecast %zu", kernel, matrix, facts.scratch_bytes, scratch);
+        fail_msg("%s on '%s': scratch of %zu bytes, forecast %zu", kernel, matrix,
+                 facts.scratch_bytes, scratch);
     assert_int_equal(facts.store_bytes, arrays);
     assert_in_range(facts.slots, A.nnz, SIZE_MAX);
 }
 
-/* The format's forecast in a variant is found by the budget: exactly so many bytes are enough, one less is not. */
-static void assert_exact_budget(spmv_mat *mat, const char *kernel, const spmv_plan_opts *like, const spmv_plan *plan) {
+/* The format's forecast in a variant is found by the budget: exactly so many bytes are enough, one
+ * less is not. */
+static void assert_exact_budget(spmv_mat *mat, const char *kernel, const spmv_plan_opts *like,
+                                const spmv_plan *plan) {
     spmv_plan_opts opts = *like;
     spmv_plan *other = NULL;
     spmv_csr_view A = rows_of(mat);
@@ -172,7 +188,8 @@ static void assert_exact_budget(spmv_mat *mat, const char *kernel, const spmv_pl
     if (status != SPMV_OK) fail_msg("%s refuses its own size: %s", kernel, spmv_ctx_error(ctx));
     spmv_plan_free(other);
     opts.max_bytes--;
-    if (spmv_plan_create(mat, &opts, &other) != SPMV_E_TOOBIG) fail_msg("%s takes a byte more than it may", kernel);
+    if (spmv_plan_create(mat, &opts, &other) != SPMV_E_TOOBIG)
+        fail_msg("%s takes a byte more than it may", kernel);
 }
 
 static void forecasts_hold(void **state) {
@@ -187,8 +204,11 @@ static void forecasts_hold(void **state) {
                     char name[64];
                     spmv_plan *plan = NULL;
                     full_name(*b, k, name);
-                    spmv_plan_opts opts = {.size = sizeof opts, .kernel = name, .offset_bits = variant % 2 ? 64 : 32,
-                                           .precision = variant < 2 ? SPMV_F64 : SPMV_F32, .max_bytes = 256 << 20};
+                    spmv_plan_opts opts = {.size = sizeof opts,
+                                           .kernel = name,
+                                           .offset_bits = variant % 2 ? 64 : 32,
+                                           .precision = variant < 2 ? SPMV_F64 : SPMV_F32,
+                                           .max_bytes = 256 << 20};
                     spmv_status status = spmv_plan_create(mat, &opts, &plan);
                     if (status == SPMV_E_UNSUITABLE || status == SPMV_E_TOOBIG) continue;
                     assert_int_equal(status, SPMV_OK);
@@ -243,7 +263,9 @@ static void sizes_by_hand(void **state) {
                 spmv_plan *plan = NULL;
                 spmv_plan_facts facts;
                 full_name(*b, k, name);
-                spmv_plan_opts opts = {.size = sizeof opts, .kernel = name, .offset_bits = variant % 2 ? 64 : 32,
+                spmv_plan_opts opts = {.size = sizeof opts,
+                                       .kernel = name,
+                                       .offset_bits = variant % 2 ? 64 : 32,
                                        .precision = variant < 2 ? SPMV_F64 : SPMV_F32};
                 if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) continue;
                 spmv_plan_info(plan, &facts);
@@ -257,7 +279,8 @@ static void sizes_by_hand(void **state) {
     entries_free(&e);
 }
 
-/* A rectangle of 2^31 - 1 full rows is a number, not a small remainder: nothing is read, so the rows need not exist. */
+/* A rectangle of 2^31 - 1 full rows is a number, not a small remainder: nothing is read, so the
+ * rows need not exist. */
 static void forecasts_do_not_wrap(void **state) {
     (void)state;
     enum { ROWS = 3 };
@@ -265,8 +288,10 @@ static void forecasts_do_not_wrap(void **state) {
     const spmv_csr_view A = {.rows = ROWS, .cols = INT32_MAX, .nnz = INT32_MAX, .row_ptr = row_ptr};
     const spmv_choice c = {{0}};
     for (int k = 0; k < spmv_format_count(); k++)
-        if (strcmp(spmv_format_at(k, 0)->name, "ell") == 0 || strcmp(spmv_format_at(k, 0)->name, "csr") == 0)
-            assert_in_range(spmv_format_at(k, 0)->estimate(&A, &c), (size_t)INT32_MAX * 12, SIZE_MAX);
+        if (strcmp(spmv_format_at(k, 0)->name, "ell") == 0 ||
+            strcmp(spmv_format_at(k, 0)->name, "csr") == 0)
+            assert_in_range(spmv_format_at(k, 0)->estimate(&A, &c), (size_t)INT32_MAX * 12,
+                            SIZE_MAX);
 }
 
 /* ---- f32 ------------------------------------------------------------------------------------ */

@@ -1,5 +1,5 @@
-/* test_generate.c: every built-in matrix: well formed, the same for any number of threads, of the shape promised; and
- * every refusal. */
+/* test_generate.c: every built-in matrix: well formed, the same for any number of threads, of the
+ * shape promised; and every refusal. */
 #include "../../src/internal.h"
 #include <math.h>
 #include <setjmp.h>
@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-/* One or more small specs for each generator, and what they hash to: a name is a promise, logs are compared by it. So
- * a hash changes only together with a name. */
+/* One or more small specs for each generator, and what they hash to: a name is a promise, logs are
+ * compared by it. So a hash changes only together with a name. */
 static const struct {
     const char *spec;
     uint64_t hash; /* of all entries, seed 1 */
@@ -61,7 +61,8 @@ static uint64_t hash_of(const spmv_coo *A) {
     for (int64_t k = 0; k < A->nnz; k++) {
         uint64_t bits = 0;
         if (A->values) memcpy(&bits, &A->values[k], sizeof bits);
-        hash = (hash ^ bits ^ ((uint64_t)A->row[k] << 32 | (uint64_t)A->col[k])) * 0x9E3779B97F4A7C15u;
+        hash =
+            (hash ^ bits ^ ((uint64_t)A->row[k] << 32 | (uint64_t)A->col[k])) * 0x9E3779B97F4A7C15u;
         hash ^= hash >> 29;
     }
     return hash;
@@ -72,7 +73,9 @@ static void assert_well_formed(const spmv_coo *A) {
     int64_t bad = 0;
     for (int64_t k = 0; k < A->nnz; k++) {
         bad += A->row[k] < 0 || A->row[k] >= A->rows || A->col[k] < 0 || A->col[k] >= A->cols;
-        if (k > 0) bad += A->row[k] < A->row[k - 1] || (A->row[k] == A->row[k - 1] && A->col[k] <= A->col[k - 1]);
+        if (k > 0)
+            bad += A->row[k] < A->row[k - 1] ||
+                   (A->row[k] == A->row[k - 1] && A->col[k] <= A->col[k - 1]);
     }
     assert_int_equal(bad, 0);
     assert_int_equal(A->symmetry, SPMV_GENERAL);
@@ -171,7 +174,8 @@ static void machines_do_not_matter(void **state) {
     for (int s = 0; s < NSPECS; s++) {
         spmv_coo A = make(specs[s].spec, 1, NULL, 2);
         uint64_t hash = hash_of(&A);
-        if (hash != specs[s].hash) print_error("{\"%s\", 0x%016llX},\n", specs[s].spec, (unsigned long long)hash);
+        if (hash != specs[s].hash)
+            print_error("{\"%s\", 0x%016llX},\n", specs[s].spec, (unsigned long long)hash);
         wrong += hash != specs[s].hash;
         spmv_coo_free(&A);
     }
@@ -196,10 +200,12 @@ static void seeds_matter(void **state) {
 /* Sizes where a grid, a block, a part or a shuffle is cut short. */
 static void odd_sizes_are_well_formed(void **state) {
     static const char *const forms[] = {
-        "poisson2d:%d", "poisson2d:1x%d", "poisson3d:1x%dx2", "box27:%dx1x2",      "fem3d:%dx1x1:2",   "mesh:%d",
-        "road:%d",      "random:%d",      "random:%d:1",      "giantrow:%d",       "giantrow:%d:1",    "ci:%d",
-        "ci:%d:1:1",    "ci:%d:0:0",      "powerlaw:%d",      "powerlaw:%d:1:1.1", "powerlaw:%d:1:10", "dense:%d",
-        "dense:%dx3",   "permutation:%d", "diagonal:%d",      "banded:%d"};
+        "poisson2d:%d",     "poisson2d:1x%d", "poisson3d:1x%dx2", "box27:%dx1x2",
+        "fem3d:%dx1x1:2",   "mesh:%d",        "road:%d",          "random:%d",
+        "random:%d:1",      "giantrow:%d",    "giantrow:%d:1",    "ci:%d",
+        "ci:%d:1:1",        "ci:%d:0:0",      "powerlaw:%d",      "powerlaw:%d:1:1.1",
+        "powerlaw:%d:1:10", "dense:%d",       "dense:%dx3",       "permutation:%d",
+        "diagonal:%d",      "banded:%d"};
     static const int sizes[] = {1, 2, 3, 4, 5, 7, 10, 63, 64, 65, 100, 257};
     (void)state;
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
@@ -273,7 +279,8 @@ static void few_values_are_few(void **state) {
     static const struct {
         const char *values;
         int64_t distinct;
-    } cases[] = {{"few:1", 1}, {"few:2", 2}, {"few:17", 17}, {"few:256", 256}, {"few:65536", 65536}};
+    } cases[] = {
+        {"few:1", 1}, {"few:2", 2}, {"few:17", 17}, {"few:256", 256}, {"few:65536", 65536}};
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         spmv_coo A = make("dense:1000x1100", 1, cases[c].values, 2);
@@ -303,7 +310,8 @@ static void stencils_have_their_constants(void **state) {
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         spmv_coo A = make(cases[c].spec, 9, NULL, 2);
-        for (int64_t k = 0; k < A.nnz; k++) assert_true(A.values[k] == (A.row[k] == A.col[k] ? cases[c].diagonal : -1));
+        for (int64_t k = 0; k < A.nnz; k++)
+            assert_true(A.values[k] == (A.row[k] == A.col[k] ? cases[c].diagonal : -1));
         assert_structure_symmetric(&A);
         spmv_coo_free(&A);
     }
@@ -386,7 +394,8 @@ static void a_band_has_its_width(void **state) {
 
 static void ci_has_its_densities(void **state) {
     spmv_coo A = make("ci:4096", 1, NULL, 2);
-    int64_t *length = lengths(A.rows, A.nnz, A.row), reference = 0, columns = 409, rest = 4096 - columns;
+    int64_t *length = lengths(A.rows, A.nnz, A.row), reference = 0, columns = 409,
+            rest = 4096 - columns;
     int64_t *in_column = lengths(A.cols, A.nnz, A.col);
     (void)state;
     for (int64_t k = 0; k < A.nnz; k++) reference += A.col[k] < columns;
@@ -395,7 +404,8 @@ static void ci_has_its_densities(void **state) {
     assert_true(density > 0.0098 && density < 0.0102);
     assert_true(greatest(length, 4096) <= 82 + (int64_t)(1.43 * 36.87) + 1);
     assert_true(least(length, 4096) >= 82 + (int64_t)(0.57 * 36.87) - 1);
-    for (int64_t j = 0; j < columns; j++) assert_true(in_column[j] > 819 - 200 && in_column[j] < 819 + 200);
+    for (int64_t j = 0; j < columns; j++)
+        assert_true(in_column[j] > 819 - 200 && in_column[j] < 819 + 200);
     for (int64_t j = columns; j < 4096; j++) assert_true(in_column[j] > 0 && in_column[j] < 90);
     free(length);
     free(in_column);
@@ -455,7 +465,8 @@ static void a_road_is_like_a_road(void **state) {
     spmv_coo_free(&A);
 }
 
-/* All ways a sample is drawn: by bits, by the bits left out, by sorting, short and long, in parts. */
+/* All ways a sample is drawn: by bits, by the bits left out, by sorting, short and long, in parts.
+ */
 static void samples_are_uniform(void **state) {
     static const struct {
         const char *spec;
@@ -476,7 +487,8 @@ static void samples_are_uniform(void **state) {
         assert_well_formed(&A);
         assert_int_equal(A.nnz, cases[c].rows * cases[c].k);
         for (int64_t k = 0; k < A.nnz; k++) bin[(int64_t)A.col[k] * BINS / cases[c].cols]++;
-        for (int b = 0; b < BINS; b++) assert_true(fabs((double)bin[b] - expected) < 5 * sqrt(expected) + 1);
+        for (int b = 0; b < BINS; b++)
+            assert_true(fabs((double)bin[b] - expected) < 5 * sqrt(expected) + 1);
         spmv_coo_free(&A);
     }
 }
@@ -503,18 +515,21 @@ static void a_power_law_has_its_mean_and_hubs(void **state) {
     static const struct {
         const char *spec;
         double mean;
-    } cases[] = {{"powerlaw:50000:8", 8},      {"powerlaw:50000:3.25:3", 3.25}, {"powerlaw:20000:8:1.5", 8},
-                 {"powerlaw:20000:20:10", 20}, {"powerlaw:2000:1000", 1000},    {"powerlaw:50000:0.5", 0.5}};
+    } cases[] = {{"powerlaw:50000:8", 8},      {"powerlaw:50000:3.25:3", 3.25},
+                 {"powerlaw:20000:8:1.5", 8},  {"powerlaw:20000:20:10", 20},
+                 {"powerlaw:2000:1000", 1000}, {"powerlaw:50000:0.5", 0.5}};
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         spmv_coo A = make(cases[c].spec, 1, NULL, 2);
         double mean = (double)A.nnz / (double)A.rows;
-        if (fabs(mean - cases[c].mean) > 0.01 * cases[c].mean) print_error("%s: mean %g\n", cases[c].spec, mean);
+        if (fabs(mean - cases[c].mean) > 0.01 * cases[c].mean)
+            print_error("%s: mean %g\n", cases[c].spec, mean);
         assert_true(fabs(mean - cases[c].mean) <= 0.01 * cases[c].mean);
         spmv_coo_free(&A);
     }
     spmv_coo A = make("powerlaw:50000:8", 1, NULL, 2);
-    int64_t *length = lengths(A.rows, A.nnz, A.row), *in_column = lengths(A.cols, A.nnz, A.col), hub = 0;
+    int64_t *length = lengths(A.rows, A.nnz, A.row), *in_column = lengths(A.cols, A.nnz, A.col),
+            hub = 0;
     while (in_column[hub] < greatest(in_column, A.cols)) hub++;
     assert_true(greatest(length, A.rows) > 5000);
     assert_true(in_column[hub] > 3000);
@@ -530,7 +545,8 @@ static void wrong_specs_are_refused(void **state) {
     static const struct {
         const char *spec, *values, *text;
     } cases[] = {
-        {"poisson3d:abc", NULL, "gen:poisson3d:abc: 'abc' is not a size; usage: gen:poisson3d:N or N1xN2xN3"},
+        {"poisson3d:abc", NULL,
+         "gen:poisson3d:abc: 'abc' is not a size; usage: gen:poisson3d:N or N1xN2xN3"},
         {"poisson3d:", NULL, "'' is not a size"},
         {"poisson3d:-4", NULL, "'-4' is not a size"},
         {"poisson3d:1e3", NULL, "'1e3' is not a size"},
@@ -581,12 +597,15 @@ static void wrong_specs_are_refused(void **state) {
         {"permutation:3:3", NULL, "one argument too many"},
         {"diagonal:3:3", NULL, "one argument too many"},
         {"poison3d:4", NULL,
-         "gen:poison3d:4: no generator 'poison3d': did you mean 'poisson3d'?; there are poisson2d, "},
-        {"zzzzzzzzzzzz", NULL, "no generator 'zzzzzzzzzzzz'; there are poisson2d, poisson3d, box27, fem3d, mesh, "},
+         "gen:poison3d:4: no generator 'poison3d': did you mean 'poisson3d'?; there are "
+         "poisson2d, "},
+        {"zzzzzzzzzzzz", NULL,
+         "no generator 'zzzzzzzzzzzz'; there are poisson2d, poisson3d, box27, fem3d, mesh, "},
         {"", NULL, "no generator ''"},
         {"mesh2:4", NULL, "did you mean 'mesh'?"},
         {"mes:4", NULL, "did you mean 'mesh'?"},
-        {"mesh:4", "rnadom", "gen:mesh:4: no values 'rnadom'; there are random, few:K (K from 1 to 65536), pattern"},
+        {"mesh:4", "rnadom",
+         "gen:mesh:4: no values 'rnadom'; there are random, few:K (K from 1 to 65536), pattern"},
         {"mesh:4", "", "no values ''"},
         {"mesh:4", "few", "no values 'few'"},
         {"mesh:4", "few:", "no values 'few:'"},
@@ -601,7 +620,8 @@ static void wrong_specs_are_refused(void **state) {
         spmv_status status = spmv_generate(ctx, cases[c].spec, 1, cases[c].values, 2, &A);
         bool is_said = strstr(spmv_ctx_error(ctx), cases[c].text) != NULL;
         if (status != SPMV_E_ARG || !is_said)
-            print_error("gen:%s: status %d, text: %s\n", cases[c].spec, status, spmv_ctx_error(ctx));
+            print_error("gen:%s: status %d, text: %s\n", cases[c].spec, status,
+                        spmv_ctx_error(ctx));
         assert_int_equal(status, SPMV_E_ARG);
         assert_true(is_said);
         assert_true(!A.row && !A.col && !A.values && A.nnz == 0);
@@ -622,9 +642,13 @@ static void long_specs_are_refused(void **state) {
 
 /* Also where entries times 16 bytes is over 2^64. */
 static void what_does_not_fit_is_refused(void **state) {
-    static const char *const cases[] = {
-        "dense:2147483647", "dense:2000000x2000000", "random:2000000000:2000000000", "fem3d:100:1024",
-        "rmat:30:65536",    "ci:2000000000:1:1",     "banded:2147483647:2147483647"};
+    static const char *const cases[] = {"dense:2147483647",
+                                        "dense:2000000x2000000",
+                                        "random:2000000000:2000000000",
+                                        "fem3d:100:1024",
+                                        "rmat:30:65536",
+                                        "ci:2000000000:1:1",
+                                        "banded:2147483647:2147483647"};
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         spmv_coo A;

@@ -1,6 +1,7 @@
-/* test_kernels.c: the acceptance gate: every kernel of every backend at hand, whatever their names, on every fixture,
- * with every alpha and beta, setting, precision, offset width and number of threads, against the program's own check.
- * A new kernel is tested without a change here. SPMV_REQUIRE_CUDA=1 makes a GPU that does not open a failure. */
+/* test_kernels.c: the acceptance gate: every kernel of every backend at hand, whatever their names,
+ * on every fixture, with every alpha and beta, setting, precision, offset width and number of
+ * threads, against the program's own check. A new kernel is tested without a change here.
+ * SPMV_REQUIRE_CUDA=1 makes a GPU that does not open a failure. */
 #include "testing.h"
 
 enum { GUARD = 64, MOST_PRINTED = 20, MOST_VALUES = 24, NTHREADS = 4 };
@@ -18,9 +19,7 @@ static const char *const param_names[] = {
 #undef PARAM
 };
 
-static struct tally {
-    int64_t products, refused, wrong;
-} tally;
+static struct tally { int64_t products, refused, wrong; } tally;
 
 /* ---- a matrix with its vectors -------------------------------------------------------------- */
 
@@ -38,7 +37,8 @@ static void *with_guards(const double *value, int64_t n, spmv_precision precisio
     char *v = malloc(bytes);
     assert_non_null(v);
     memset(v, byte, bytes);
-    for (int64_t i = 0; i < n; i++) set_number(v + GUARD * width, precision, i, value ? value[i] : NAN);
+    for (int64_t i = 0; i < n; i++)
+        set_number(v + GUARD * width, precision, i, value ? value[i] : NAN);
     return v;
 }
 
@@ -85,16 +85,22 @@ typedef struct setup { /* a kernel in one configuration */
 
 static void complain_about(const setup *c, const subject *s, const char *what) {
     if (tally.wrong++ >= MOST_PRINTED) return;
-    print_error("%s %s o%d, %d threads, on '%s'", c->kernel, c->precision == SPMV_F64 ? "f64" : "f32", c->offset_bits,
+    print_error("%s %s o%d, %d threads, on '%s'", c->kernel,
+                c->precision == SPMV_F64 ? "f64" : "f32", c->offset_bits,
                 spmv_ctx_threads(s->mat->ctx), s->name);
-    for (int k = 0; k < c->nsettings; k++) print_error(" %s=%lld", c->setting[k].name, (long long)c->setting[k].value);
+    for (int k = 0; k < c->nsettings; k++)
+        print_error(" %s=%lld", c->setting[k].name, (long long)c->setting[k].value);
     print_error(": %s\n", what);
 }
 
 /* NULL: the kernel refuses this matrix, as it may, or fails, as it may not. */
 static spmv_plan *plan_of(const setup *c, const subject *s) {
-    spmv_plan_opts opts = {.size = sizeof opts, .kernel = c->kernel, .precision = c->precision,
-                           .offset_bits = c->offset_bits, .max_bytes = budget, .settings = c->setting,
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = c->kernel,
+                           .precision = c->precision,
+                           .offset_bits = c->offset_bits,
+                           .max_bytes = budget,
+                           .settings = c->setting,
                            .nsettings = c->nsettings};
     spmv_plan *plan = NULL;
     spmv_status status = spmv_plan_create(s->mat, &opts, &plan);
@@ -116,7 +122,9 @@ typedef struct workplace { /* a plan's x and y on its device, guards included, a
 
 static workplace workplace_of(const spmv_plan *plan, const subject *s, spmv_precision precision) {
     size_t width = width_of(precision);
-    workplace w = {.plan = plan, .width = width, .x_bytes = (size_t)(s->cols + 2 * GUARD) * width,
+    workplace w = {.plan = plan,
+                   .width = width,
+                   .x_bytes = (size_t)(s->cols + 2 * GUARD) * width,
                    .y_bytes = (size_t)(s->rows + 2 * GUARD) * width};
     assert_int_equal(spmv_plan_alloc(plan, w.x_bytes, &w.x), SPMV_OK);
     assert_int_equal(spmv_plan_alloc(plan, w.y_bytes, &w.y), SPMV_OK);
@@ -133,10 +141,12 @@ static void workplace_free(workplace *w) {
 }
 
 /* Multiplies from y0, or from NaN when beta = 0, and fetches y with its guards. */
-static spmv_status multiply(const workplace *w, const subject *s, spmv_precision precision, scaling ab) {
+static spmv_status multiply(const workplace *w, const subject *s, spmv_precision precision,
+                            scaling ab) {
     memcpy(w->fetched, s->before[precision], w->y_bytes);
     if (ab.beta == 0)
-        for (int64_t i = 0; i < s->rows; i++) set_number(w->fetched + GUARD * w->width, precision, i, NAN);
+        for (int64_t i = 0; i < s->rows; i++)
+            set_number(w->fetched + GUARD * w->width, precision, i, NAN);
     TRY(spmv_plan_put(w->plan, w->y, w->fetched, w->y_bytes));
     TRY(spmv_exec(w->plan, ab.alpha, (const char *)w->x + GUARD * w->width, ab.beta,
                   (char *)w->y + GUARD * w->width));
@@ -156,12 +166,15 @@ static void check_result(const setup *c, const subject *s, const workplace *w, s
     verdict v = oracle_check(&s->reference[c->precision], c->precision, ab.alpha, ab.beta,
                              (const char *)s->before[c->precision] + guard, w->fetched + guard);
     if (v.bad_rows) {
-        snprintf(what, sizeof what, "alpha %g, beta %g: %lld wrong rows, first %lld: got %.17g, expected %.17g, %.3g "
-                 "bounds away", ab.alpha, ab.beta, (long long)v.bad_rows, (long long)v.first_bad_row, v.got, v.expected,
-                 v.max_ratio);
+        snprintf(what, sizeof what,
+                 "alpha %g, beta %g: %lld wrong rows, first %lld: got %.17g, expected %.17g, %.3g "
+                 "bounds away",
+                 ab.alpha, ab.beta, (long long)v.bad_rows, (long long)v.first_bad_row, v.got,
+                 v.expected, v.max_ratio);
         complain_about(c, s, what);
     }
-    if (!guards_are_whole(w, s, c->precision)) complain_about(c, s, "wrote in front of y or behind it");
+    if (!guards_are_whole(w, s, c->precision))
+        complain_about(c, s, "wrote in front of y or behind it");
 }
 
 static void try_product(const setup *c, const subject *s, const workplace *w, scaling ab) {
@@ -191,7 +204,8 @@ static void try_setup(const setup *c, const subject *s, const scaling *ab, int n
     try_to_repeat(c, s, &w, ab[nscalings - 1]);
     char *x = malloc(w.x_bytes);
     assert_non_null(x);
-    if (spmv_plan_get(plan, x, w.x, w.x_bytes) != SPMV_OK || memcmp(x, s->x[c->precision], w.x_bytes) != 0)
+    if (spmv_plan_get(plan, x, w.x, w.x_bytes) != SPMV_OK ||
+        memcmp(x, s->x[c->precision], w.x_bytes) != 0)
         complain_about(c, s, "x is not what it was");
     free(x);
     workplace_free(&w);
@@ -228,7 +242,8 @@ static void offer(values *v, const spmv_param *p, int64_t value) {
     v->value[v->count++] = value;
 }
 
-/* Every value of a short range; else the least, the default, an odd one, and more than there are rows and columns. */
+/* Every value of a short range; else the least, the default, an odd one, and more than there are
+ * rows and columns. */
 static values values_of(const spmv_param *p, int64_t rows, int64_t cols) {
     enum { SHORT = 8 };
     values v = {.count = 0};
@@ -249,7 +264,8 @@ static void set(setup *c, const spmv_param *p, int64_t value) {
 }
 
 /* Each parameter varied alone, then a few of all at once. */
-static void try_settings(const setup *plain, const spmv_kernel *kernel, const subject *s, uint64_t seed) {
+static void try_settings(const setup *plain, const spmv_kernel *kernel, const subject *s,
+                         uint64_t seed) {
     enum { COMBINATIONS = 3 };
     int turn = (int)(seed % COUNT(scalings));
     for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
@@ -271,7 +287,8 @@ static void try_settings(const setup *plain, const spmv_kernel *kernel, const su
 }
 
 static setup setup_of(const spmv_backend *backend, int kernel, int variant) {
-    setup c = {.precision = variant == SPMV_F32_O32 || variant == SPMV_F32_O64 ? SPMV_F32 : SPMV_F64,
+    setup c = {.precision =
+                   variant == SPMV_F32_O32 || variant == SPMV_F32_O64 ? SPMV_F32 : SPMV_F64,
                .offset_bits = variant == SPMV_F64_O64 || variant == SPMV_F32_O64 ? 64 : 32};
     full_name(backend, kernel, c.kernel);
     return c;
@@ -285,21 +302,26 @@ static void backends_say_whether_they_are_here(void **state) {
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         bool usable = is_usable(ctx, *b);
         print_message("%s: %d kernels, %s\n", (*b)->name, (*b)->nkernels,
-                      usable ? "tested" : (*b)->kernels ? spmv_ctx_error(ctx) : "not built in: not tested");
+                      usable          ? "tested"
+                      : (*b)->kernels ? spmv_ctx_error(ctx)
+                                      : "not built in: not tested");
         if ((*b)->host) assert_true(usable);
         for (int k = 0; usable && k < (*b)->nkernels; k++)
-            for (int v = 0; v < SPMV_NVARIANTS; v++) assert_string_equal((*b)->kernels[k][v]->name, (*b)->names[k]);
+            for (int v = 0; v < SPMV_NVARIANTS; v++)
+                assert_string_equal((*b)->kernels[k][v]->name, (*b)->names[k]);
     }
     spmv_ctx_free(ctx);
 }
 
-/* Every variant with its defaults; settings with every other one, which turns with the threads, to save time. */
+/* Every variant with its defaults; settings with every other one, which turns with the threads, to
+ * save time. */
 static void try_kernel(const spmv_backend *backend, int k, const subject *s, int turn) {
     for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
         setup plain = setup_of(backend, k, variant);
         try_setup(&plain, s, scalings, COUNT(scalings));
         if (!backend->host || (variant + turn) % 2)
-            try_settings(&plain, backend->kernels[k][variant], s, (uint64_t)(turn * SPMV_NVARIANTS + variant));
+            try_settings(&plain, backend->kernels[k][variant], s,
+                         (uint64_t)(turn * SPMV_NVARIANTS + variant));
     }
 }
 
@@ -309,7 +331,8 @@ static void try_backend(const spmv_backend *backend) {
     for (int k = 0; k < backend->nkernels; k++) {
         tally = (struct tally){0};
         for (int t = 0; t < NTHREADS; t++) {
-            if (!backend->host && thread_counts[t] != 3) continue; /* only the host counts threads */
+            if (!backend->host && thread_counts[t] != 3)
+                continue; /* only the host counts threads */
             spmv_ctx *ctx = context_of(thread_counts[t]);
             for (int f = 0; f < COUNT(fixtures); f++) {
                 entries e = entries_of(&fixtures[f]);
@@ -320,11 +343,14 @@ static void try_backend(const spmv_backend *backend) {
             }
             spmv_ctx_free(ctx);
         }
-        if (tally.products < tally.refused) print_error("%s: refuses most of it\n", backend->names[k]), wrong++;
+        if (tally.products < tally.refused)
+            print_error("%s: refuses most of it\n", backend->names[k]), wrong++;
         products += tally.products, refused += tally.refused, wrong += tally.wrong;
     }
-    print_message("%s: %lld products of %d kernels checked, %lld configurations refused, %lld wrong\n", backend->name,
-                  (long long)products, backend->nkernels, (long long)refused, (long long)wrong);
+    print_message(
+        "%s: %lld products of %d kernels checked, %lld configurations refused, %lld wrong\n",
+        backend->name, (long long)products, backend->nkernels, (long long)refused,
+        (long long)wrong);
     assert_int_equal(wrong, 0);
 }
 
@@ -338,13 +364,16 @@ static void every_product_is_right(void **state) {
     }
 }
 
-/* What one visit of every kernel does: its backend, its number, its descriptor in the f64, 32-bit variant. */
-typedef void (*visit)(const spmv_backend *backend, int k, const spmv_kernel *kernel, const subject *s);
+/* What one visit of every kernel does: its backend, its number, its descriptor in the f64, 32-bit
+ * variant. */
+typedef void (*visit)(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                      const subject *s);
 
 static void visit_kernels(visit call, const subject *s) {
     tally = (struct tally){0};
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
-        for (int k = 0; is_usable(s->mat->ctx, *b) && k < (*b)->nkernels; k++) call(*b, k, (*b)->kernels[k][0], s);
+        for (int k = 0; is_usable(s->mat->ctx, *b) && k < (*b)->nkernels; k++)
+            call(*b, k, (*b)->kernels[k][0], s);
 }
 
 static subject fixture_subject(const char *name, int threads) {
@@ -361,7 +390,8 @@ static void fixture_subject_free(subject *s) {
     spmv_ctx_free(ctx);
 }
 
-static void try_largest(const spmv_backend *backend, int k, const spmv_kernel *kernel, const subject *s) {
+static void try_largest(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                        const subject *s) {
     for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
         setup c = setup_of(backend, k, SPMV_F64_O32);
         set(&c, p, p->max / p->multiple * p->multiple);
@@ -377,8 +407,12 @@ static void largest_settings_work(void **state) {
     fixture_subject_free(&s);
 }
 
-static void assert_refused(const setup *c, const subject *s, spmv_status expected, const char *part) {
-    spmv_plan_opts opts = {.size = sizeof opts, .kernel = c->kernel, .settings = c->setting, .nsettings = c->nsettings};
+static void assert_refused(const setup *c, const subject *s, spmv_status expected,
+                           const char *part) {
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = c->kernel,
+                           .settings = c->setting,
+                           .nsettings = c->nsettings};
     spmv_plan *plan = (spmv_plan *)&opts;
     spmv_status status = spmv_plan_create(s->mat, &opts, &plan);
     if (status != expected || plan || !strstr(spmv_ctx_error(s->mat->ctx), part))
@@ -386,16 +420,19 @@ static void assert_refused(const setup *c, const subject *s, spmv_status expecte
     if (status == SPMV_OK) spmv_plan_free(plan);
 }
 
-static void try_wrong_settings(const spmv_backend *backend, int k, const spmv_kernel *kernel, const subject *s) {
+static void try_wrong_settings(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                               const subject *s) {
     const setup plain = setup_of(backend, k, SPMV_F64_O32);
     setup c = plain;
     c.setting[c.nsettings++] = (spmv_setting){"no_such_parameter", 1};
     assert_refused(&c, s, SPMV_E_ARG, "no_such_parameter");
     for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
-        const int64_t outside[] = {p->min - p->multiple, p->max < INT64_MAX - p->multiple ? p->max + p->multiple
-                                                                                          : p->min - p->multiple,
-                                   INT64_MIN, p->multiple > 1 ? round_up(p->min, p->multiple) + 1 : p->min - 1};
-        assert_true(p->min <= p->fallback && p->fallback <= p->max && p->fallback % p->multiple == 0);
+        const int64_t outside[] = {
+            p->min - p->multiple,
+            p->max < INT64_MAX - p->multiple ? p->max + p->multiple : p->min - p->multiple,
+            INT64_MIN, p->multiple > 1 ? round_up(p->min, p->multiple) + 1 : p->min - 1};
+        assert_true(p->min <= p->fallback && p->fallback <= p->max &&
+                    p->fallback % p->multiple == 0);
         for (int n = 0; n < COUNT(outside); n++) {
             c = plain;
             set(&c, p, outside[n]);
@@ -404,7 +441,8 @@ static void try_wrong_settings(const spmv_backend *backend, int k, const spmv_ke
     }
     for (int id = 0; id < SPMV_NPARAMS; id++) { /* what other kernels take */
         bool is_taken = false;
-        for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) is_taken |= (int)p->id == id;
+        for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++)
+            is_taken |= (int)p->id == id;
         c = plain;
         c.setting[c.nsettings++] = (spmv_setting){param_names[id], 1};
         if (!is_taken) assert_refused(&c, s, SPMV_E_ARG, param_names[id]);
@@ -420,16 +458,21 @@ static void wrong_settings_are_refused(void **state) {
     fixture_subject_free(&s);
 }
 
-static void try_budget(const spmv_backend *backend, int k, const spmv_kernel *kernel, const subject *s) {
+static void try_budget(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                       const subject *s) {
     (void)kernel;
     for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
         setup c = setup_of(backend, k, variant);
-        spmv_plan_opts opts = {.size = sizeof opts, .kernel = c.kernel, .precision = c.precision,
-                               .offset_bits = c.offset_bits, .max_bytes = 1};
+        spmv_plan_opts opts = {.size = sizeof opts,
+                               .kernel = c.kernel,
+                               .precision = c.precision,
+                               .offset_bits = c.offset_bits,
+                               .max_bytes = 1};
         spmv_plan *plan = (spmv_plan *)&opts;
         spmv_status status = spmv_plan_create(s->mat, &opts, &plan);
         const char *message = spmv_ctx_error(s->mat->ctx), *needs = strstr(message, "needs ");
-        bool names_both = needs && strtod(needs + strlen("needs "), NULL) > 1e-6 && strstr(message, "limit 1e-06 MB");
+        bool names_both = needs && strtod(needs + strlen("needs "), NULL) > 1e-6 &&
+                          strstr(message, "limit 1e-06 MB");
         if (status != SPMV_E_TOOBIG || plan || !names_both)
             complain_about(&c, s, status == SPMV_OK ? "accepted" : message);
         if (s->mat->stores) complain_about(&c, s, "made the format before refusing it");
@@ -451,21 +494,27 @@ static subject unfinite_subject(spmv_ctx *ctx) {
     entries e = {.rows = 97, .cols = 61};
     double x[61], y0[97];
     for (int j = 0; j < 61; j++) x[j] = j < 4 ? special[j] : random_entry(1, (uint64_t)j);
-    for (int i = 0; i < 97; i++) y0[i] = i % 24 == 11 ? special[i / 24 % 4] : random_entry(2, (uint64_t)i);
+    for (int i = 0; i < 97; i++)
+        y0[i] = i % 24 == 11 ? special[i / 24 % 4] : random_entry(2, (uint64_t)i);
     for (int64_t i = 0; i < e.rows; i++) {
-        int in_a = (int)(i % 5), in_x = (int)(i / 5 % 6); /* 4: nothing special; a row in six has x's alone */
-        if (i % 17 == 6) continue;                        /* an empty row is 0, whatever padding would read */
-        if (in_x < 4) add_entry(&e, i, in_x, in_a < 4 ? special[in_a] : random_entry(4, (uint64_t)i));
-        if (in_x == 5) add_entry(&e, i, 1, 1), add_entry(&e, i, 2, i % 2 ? 1 : -1); /* inf - inf, inf + inf */
+        int in_a = (int)(i % 5),
+            in_x = (int)(i / 5 % 6); /* 4: nothing special; a row in six has x's alone */
+        if (i % 17 == 6) continue;   /* an empty row is 0, whatever padding would read */
+        if (in_x < 4)
+            add_entry(&e, i, in_x, in_a < 4 ? special[in_a] : random_entry(4, (uint64_t)i));
+        if (in_x == 5)
+            add_entry(&e, i, 1, 1), add_entry(&e, i, 2, i % 2 ? 1 : -1); /* inf - inf, inf + inf */
         if (in_x == 4 && in_a < 4) add_entry(&e, i, 5 + i % 9, special[in_a]);
-        for (int64_t j = 15; i % 3 && j < 15 + i % 40; j++) add_random(&e, i, j); /* else the special one is last */
+        for (int64_t j = 15; i % 3 && j < 15 + i % 40; j++)
+            add_random(&e, i, j); /* else the special one is last */
     }
     subject s = subject_of(matrix_of(ctx, &e), "NaN and infinity", x, y0);
     entries_free(&e);
     return s;
 }
 
-static void try_unfinite(const spmv_backend *backend, int k, const spmv_kernel *kernel, const subject *s) {
+static void try_unfinite(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                         const subject *s) {
     static const scaling nonzero[] = {{1, 0}, {2, -1}, {-0.5, 0}, {1, 1}};
     const spmv_param *rowlens = params_of(kernel);
     while (rowlens->id != SPMV_NPARAMS && rowlens->id != SPMV_rowlens) rowlens++;
@@ -497,7 +546,8 @@ static void nan_and_infinity_are_ieee(void **state) {
 }
 
 /* Multiplying padding changes no sum. */
-static void try_padding(const spmv_backend *backend, int k, const spmv_kernel *kernel, const subject *s) {
+static void try_padding(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                        const subject *s) {
     for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++)
         for (int variant = 0; p->id == SPMV_rowlens && variant < SPMV_NVARIANTS; variant++) {
             double *y[2];
@@ -541,7 +591,8 @@ static void padding_does_not_show(void **state) {
     spmv_ctx_free(ctx);
 }
 
-/* Plans of every kernel live at once on one matrix, host and device taking turns, and are freed in either order. */
+/* Plans of every kernel live at once on one matrix, host and device taking turns, and are freed in
+ * either order. */
 static void plans_share_a_matrix(void **state) {
     (void)state;
     subject s = fixture_subject("empty rows", 2);
@@ -553,7 +604,9 @@ static void plans_share_a_matrix(void **state) {
     for (int k = 0, more = 1; more; k++) {
         more = 0;
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
-            for (int v = 0; k < (*b)->nkernels && is_usable(s.mat->ctx, *b) && v < SPMV_NVARIANTS && n < MOST; v++) {
+            for (int v = 0;
+                 k < (*b)->nkernels && is_usable(s.mat->ctx, *b) && v < SPMV_NVARIANTS && n < MOST;
+                 v++) {
                 c[n] = setup_of(*b, k, v);
                 plan[n] = plan_of(&c[n], &s);
                 n += plan[n] != NULL;
@@ -586,7 +639,8 @@ static void device_memory_comes_back(void **state) {
         for (int round = 0; round < ROUNDS; round++) {
             if (round == 1) before = (*b)->free_bytes(device); /* the first loads the code */
             for (int k = 0; k < (*b)->nkernels; k++) {
-                setup on_host = setup_of(spmv_backends[0], k % spmv_backends[0]->nkernels, SPMV_F64_O32);
+                setup on_host =
+                    setup_of(spmv_backends[0], k % spmv_backends[0]->nkernels, SPMV_F64_O32);
                 setup on_device = setup_of(*b, k, SPMV_F64_O32);
                 spmv_plan_free(plan_of(&on_host, &s));
                 spmv_plan_free(plan_of(&on_device, &s));

@@ -1,4 +1,5 @@
-/* test_mmio.c: number.c, mmio.c and archive.c: every legal kind of file, every refusal with its text. */
+/* test_mmio.c: number.c, mmio.c and archive.c: every legal kind of file, every refusal with its
+ * text. */
 #include "internal.h"
 #include <fcntl.h>
 #include <float.h>
@@ -41,8 +42,10 @@ static int tear_down(void **state) {
     return rmdir(folder); /* fails when a test left a file behind */
 }
 
-/* sprintf, out of the sight of a compiler that suspects NULL in every pointer the sanitizer checks. */
-static int append(char *to, const char *format, ...) __attribute__((format(printf, 2, 3), noinline));
+/* sprintf, out of the sight of a compiler that suspects NULL in every pointer the sanitizer checks.
+ */
+static int append(char *to, const char *format, ...)
+    __attribute__((format(printf, 2, 3), noinline));
 
 static int append(char *to, const char *format, ...) {
     va_list args;
@@ -54,7 +57,8 @@ static int append(char *to, const char *format, ...) {
 
 static void *allocate(size_t n) {
     void *memory = malloc(n);
-    if (!memory) abort(); /* noreturn, unlike cmocka's assertions: the compiler need not warn of NULL */
+    if (!memory)
+        abort(); /* noreturn, unlike cmocka's assertions: the compiler need not warn of NULL */
     return memory;
 }
 
@@ -74,20 +78,23 @@ static spmv_status read_matrix(const char *path, int threads, spmv_coo *coo) {
 static void assert_zeroed(const spmv_coo *coo) {
     spmv_coo nothing;
     memset(&nothing, 0, sizeof nothing);
-    assert_true(coo->row == NULL && coo->col == NULL && coo->values == NULL && coo->nnz == 0 && coo->rows == 0);
+    assert_true(coo->row == NULL && coo->col == NULL && coo->values == NULL && coo->nnz == 0 &&
+                coo->rows == 0);
 }
 
 /* A matrix in words: "2x3 real general 1,1=1.5 2,3=-2". */
 static const char *words_of(const spmv_coo *coo) {
-    static const char *const fields[] = {
-        [SPMV_REAL_FIELD] = "real", [SPMV_INTEGER_FIELD] = "integer", [SPMV_PATTERN_FIELD] = "pattern"};
+    static const char *const fields[] = {[SPMV_REAL_FIELD] = "real",
+                                         [SPMV_INTEGER_FIELD] = "integer",
+                                         [SPMV_PATTERN_FIELD] = "pattern"};
     static const char *const symmetries[] = {
         [SPMV_GENERAL] = "general", [SPMV_SYMMETRIC] = "symmetric", [SPMV_SKEW_SYMMETRIC] = "skew"};
     static char text[1000];
-    int n = snprintf(text, sizeof text, "%" PRId64 "x%" PRId64 " %s %s", coo->rows, coo->cols, fields[coo->field],
-                     symmetries[coo->symmetry]);
+    int n = snprintf(text, sizeof text, "%" PRId64 "x%" PRId64 " %s %s", coo->rows, coo->cols,
+                     fields[coo->field], symmetries[coo->symmetry]);
     for (int64_t k = 0; k < coo->nnz; k++) {
-        n += snprintf(text + n, sizeof text - (size_t)n, " %d,%d", coo->row[k] + 1, coo->col[k] + 1);
+        n +=
+            snprintf(text + n, sizeof text - (size_t)n, " %d,%d", coo->row[k] + 1, coo->col[k] + 1);
         if (coo->values) n += snprintf(text + n, sizeof text - (size_t)n, "=%.17g", coo->values[k]);
     }
     return text;
@@ -96,7 +103,8 @@ static const char *words_of(const spmv_coo *coo) {
 static bool same_entries(const spmv_coo *a, const spmv_coo *b) {
     size_t n = (size_t)a->nnz;
     return a->rows == b->rows && a->cols == b->cols && a->nnz == b->nnz && a->field == b->field &&
-           a->symmetry == b->symmetry && !a->values == !b->values && memcmp(a->row, b->row, n * sizeof *a->row) == 0 &&
+           a->symmetry == b->symmetry && !a->values == !b->values &&
+           memcmp(a->row, b->row, n * sizeof *a->row) == 0 &&
            memcmp(a->col, b->col, n * sizeof *a->col) == 0 &&
            (!a->values || memcmp(a->values, b->values, n * sizeof *a->values) == 0);
 }
@@ -184,9 +192,11 @@ static void test_numbers_random(void **state) {
         check_number(text);
         snprintf(text, sizeof text, "%.17g", ldexp((double)(int64_t)bits, -63)); /* -1 .. 1 */
         check_number(text);
-        snprintf(text, sizeof text, "%" PRIu64 "e%d", bits >> bits % 61, (int)(random_bits() % 700) - 350);
+        snprintf(text, sizeof text, "%" PRIu64 "e%d", bits >> bits % 61,
+                 (int)(random_bits() % 700) - 350);
         check_number(text);
-        snprintf(text, sizeof text, "%" PRIu64 ".%" PRIu64 "%" PRIu64, bits >> 20, random_bits(), random_bits());
+        snprintf(text, sizeof text, "%" PRIu64 ".%" PRIu64 "%" PRIu64, bits >> 20, random_bits(),
+                 random_bits());
         check_number(text);
         bits = (bits & ((1ull << 52) - 1)) >> bits % 52; /* denormal */
         memcpy(&value, &bits, sizeof value);
@@ -275,12 +285,14 @@ static void test_numbers_spellings(void **state) {
                                         "123456789",
                                         "1234567812345678",
                                         "12345678.12345678"};
-    static const char *const refused[] = {"",    "+", "-",  ".",   "-.", "e5", ".e5", "1e", "1e+", "1d",
-                                          "1d-", "x", " 1", "+-1", "in", "na", "--1", "_1", ","};
+    static const char *const refused[] = {"",   "+",   "-",   ".",   "-.", "e5", ".e5",
+                                          "1e", "1e+", "1d",  "1d-", "x",  " 1", "+-1",
+                                          "in", "na",  "--1", "_1",  ","};
     static const struct {
         const char *text;
         size_t length;
-    } prefixes[] = {{"0x10", 1}, {"1.2.3", 3}, {"1,5", 1}, {"nan(1)", 3}, {"infinit", 3}, {"1f", 1}, {"1 2", 1}};
+    } prefixes[] = {{"0x10", 1},    {"1.2.3", 3}, {"1,5", 1}, {"nan(1)", 3},
+                    {"infinit", 3}, {"1f", 1},    {"1 2", 1}};
     static const char *const fortran[] = {"1D+05", "1d5", "1.d5", "+1D05", "100000D0"};
     double value;
     size_t length;
@@ -326,15 +338,20 @@ static const struct {
      "3x3 real skew 2,1=1 1,3=2 2,2=0"},
     {INTEGER "2 2 4\n1 1 -7\n1 2 +3\n2 1 9007199254740993\n2 2 36893488147419103232\n",
      "2x2 integer general 1,1=-7 1,2=3 2,1=9007199254740992 2,2=3.6893488147419103e+19"},
-    {"%%MatrixMarket matrix coordinate integer symmetric\n1 1 1\n1 1 5\n", "1x1 integer symmetric 1,1=5"},
-    {"%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 5\n", "2x2 integer skew 2,1=5"},
+    {"%%MatrixMarket matrix coordinate integer symmetric\n1 1 1\n1 1 5\n",
+     "1x1 integer symmetric 1,1=5"},
+    {"%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 5\n",
+     "2x2 integer skew 2,1=5"},
     {PATTERN "2 2 2\n1 1\n2 1\n", "2x2 pattern general 1,1 2,1"},
-    {PATTERN "12345678 123456789 2\n12345678 123456789\n0000000001 00000001", /* eight digits and more */
+    {PATTERN
+     "12345678 123456789 2\n12345678 123456789\n0000000001 00000001", /* eight digits and more */
      "12345678x123456789 pattern general 12345678,123456789 1,1"},
-    {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n", "2x2 pattern symmetric 2,1"},
+    {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n",
+     "2x2 pattern symmetric 2,1"},
     {"%%MatrixMarket matrix array real general\n2 3\n1\n2\n3\n4\n5\n6\n",
      "2x3 real general 1,1=1 2,1=2 1,2=3 2,2=4 1,3=5 2,3=6"},
-    {"%%MatrixMarket matrix array integer general\n2 1\n0\n-4\n", "2x1 integer general 1,1=0 2,1=-4"},
+    {"%%MatrixMarket matrix array integer general\n2 1\n0\n-4\n",
+     "2x1 integer general 1,1=0 2,1=-4"},
     {"%%MatrixMarket matrix array real symmetric\n3 3\n1\n2\n3\n4\n5\n6\n",
      "3x3 real symmetric 1,1=1 2,1=2 3,1=3 2,2=4 3,2=5 3,3=6"},
     {"%%MatrixMarket matrix array integer symmetric\n1 1\n9", "1x1 integer symmetric 1,1=9"},
@@ -352,13 +369,19 @@ static const struct {
      "2147483647x2147483647 real general 2147483647,2147483647=1"},
     {"%%MatrixMarket matrix coordinate real general\r\n% c\r\n2 2 2\r\n1 1 1\r\n\r\n2 2 2\r\n",
      "2x2 real general 1,1=1 2,2=2"},
-    {"%%MatrixMarket\tmatrix  coordinate real general  \n%a\n\n \t\n  2\t2 2 \n\t1 \t1\t1 \n%b\n\n   %c\n2 2 2\n%",
+    {"%%MatrixMarket\tmatrix  coordinate real general  \n%a\n\n \t\n  2\t2 2 \n\t1 \t1\t1 \n%b\n\n "
+     "  %c\n2 2 2\n%",
      "2x2 real general 1,1=1 2,2=2"},
-    {REAL "1 1 3\n1 1 1\n1 1 1\n1 1 0\n", "1x1 real general 1,1=1 1,1=1 1,1=0"}, /* duplicates and zeros stay */
+    {REAL "1 1 3\n1 1 1\n1 1 1\n1 1 0\n",
+     "1x1 real general 1,1=1 1,1=1 1,1=0"}, /* duplicates and zeros stay */
     {REAL "+3 03 3\n+1 01 +1\n2 2 .5\n3 3 5.\n", "3x3 real general 1,1=1 2,2=0.5 3,3=5"},
-    {REAL "1 9 9\n1 1 1e5\n1 2 1.E+05\n1 3 1D+05\n1 4 1d5\n1 5 -0\n1 6 inf\n1 7 -Infinity\n1 8 -0.0\n1 9 1e-999\n",
-     "1x9 real general 1,1=100000 1,2=100000 1,3=100000 1,4=100000 1,5=-0 1,6=inf 1,7=-inf 1,8=-0 1,9=0"},
-    {REAL "1 1 1\n1 1 0.100000000000000005551115123125782702118158340454101562500000000000000000000000000001\n",
+    {REAL "1 9 9\n1 1 1e5\n1 2 1.E+05\n1 3 1D+05\n1 4 1d5\n1 5 -0\n1 6 inf\n1 7 -Infinity\n1 8 "
+          "-0.0\n1 9 1e-999\n",
+     "1x9 real general 1,1=100000 1,2=100000 1,3=100000 1,4=100000 1,5=-0 1,6=inf 1,7=-inf 1,8=-0 "
+     "1,9=0"},
+    {REAL
+     "1 1 1\n1 1 "
+     "0.100000000000000005551115123125782702118158340454101562500000000000000000000000000001\n",
      "1x1 real general 1,1=0.10000000000000001"},
 };
 
@@ -369,8 +392,9 @@ static void test_legal(void **state) {
             for (int piped = 0; piped < 2; piped++) {
                 spmv_coo coo;
                 size_t n = strlen(legal[k].text);
-                spmv_status status = piped ? read_piped(legal[k].text, n, threads, &coo)
-                                           : read_matrix(write_bytes("a.mtx", legal[k].text, n), threads, &coo);
+                spmv_status status =
+                    piped ? read_piped(legal[k].text, n, threads, &coo)
+                          : read_matrix(write_bytes("a.mtx", legal[k].text, n), threads, &coo);
                 if (status != SPMV_OK) fail_msg("%s\n%s", spmv_ctx_error(ctx), legal[k].text);
                 assert_string_equal(words_of(&coo), legal[k].expected);
                 assert_true(coo.row != NULL && coo.col != NULL);
@@ -387,24 +411,31 @@ static const struct {
 } refused[] = {
     {"", ":1: found an empty file, expected " BANNER_WANTED " or the like"},
     {"\n", ":1: found '', expected " BANNER_WANTED " or the like: is this a Matrix Market file?"},
-    {"hello world\n", ":1: found 'hello', expected " BANNER_WANTED " or the like: is this a Matrix Market file?"},
+    {"hello world\n",
+     ":1: found 'hello', expected " BANNER_WANTED " or the like: is this a Matrix Market file?"},
     {"%MatrixMarket matrix coordinate real general\n1 1 0\n",
-     ":1: found '%MatrixMarket', expected " BANNER_WANTED " or the like: is this a Matrix Market file?"},
+     ":1: found '%MatrixMarket', expected " BANNER_WANTED
+     " or the like: is this a Matrix Market file?"},
     {"\x7f"
      "ELF\x02\x01\x01 abcdefghijklmnopqrstuvwxyz0123456789\n",
-     ":1: found '\\x7FELF\\x02\\x01\\x01', expected " BANNER_WANTED " or the like: is this a Matrix Market file?"},
+     ":1: found '\\x7FELF\\x02\\x01\\x01', expected " BANNER_WANTED
+     " or the like: is this a Matrix Market file?"},
     {"abcdefghijklmnopqrstuvwxyz\n",
-     ":1: found 'abcdefghijklmnopqrstuvwx...', expected " BANNER_WANTED " or the like: is this a Matrix Market file?"},
+     ":1: found 'abcdefghijklmnopqrstuvwx...', expected " BANNER_WANTED
+     " or the like: is this a Matrix Market file?"},
     {"%%MatrixMarket matrix coordinate real\n1 1 0\n",
      ":1: found a banner of 4 words, expected 5, as in " BANNER_WANTED},
     {"%%MatrixMarket matrix coordinate real general x\n",
      ":1: found a banner of 6 words, expected 5, as in " BANNER_WANTED},
     {"%%MatrixMarket vector coordinate real general\n", ":1: found 'vector', expected 'matrix'"},
-    {"%%MatrixMarket matrix coordinates real general\n", ":1: found 'coordinates', expected 'coordinate' or 'array'"},
+    {"%%MatrixMarket matrix coordinates real general\n",
+     ":1: found 'coordinates', expected 'coordinate' or 'array'"},
     {"%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n",
-     ":1: found a complex matrix, expected real, integer or pattern: complex values are not supported"},
+     ":1: found a complex matrix, expected real, integer or pattern: complex values are not "
+     "supported"},
     {"%%MatrixMarket matrix coordinate real hermitian\n",
-     ":1: found a hermitian matrix, expected general, symmetric or skew-symmetric: complex values are not supported"},
+     ":1: found a hermitian matrix, expected general, symmetric or skew-symmetric: complex values "
+     "are not supported"},
     {"%%MatrixMarket matrix coordinate double general\n",
      ":1: found 'double', expected 'real', 'integer' or 'pattern'"},
     {"%%MatrixMarket matrix coordinate real diagonal\n",
@@ -414,19 +445,23 @@ static const struct {
     {"%%MatrixMarket matrix coordinate pattern skew-symmetric\n",
      ":1: found a skew-symmetric pattern, expected real or integer: a pattern has no signs"},
     {REAL, ":1: found the end of the file, expected a line with the matrix's size"},
-    {REAL "% only\n\n%comments", ":4: found the end of the file, expected a line with the matrix's size"},
+    {REAL "% only\n\n%comments",
+     ":4: found the end of the file, expected a line with the matrix's size"},
     {REAL "1 1\n", ":2: found 2 words, expected 'rows columns entries'"},
     {REAL "%\n1\n", ":3: found 1 word, expected 'rows columns entries'"},
     {REAL "1 1 1 1\n", ":2: found 4 words, expected 'rows columns entries'"},
-    {"%%MatrixMarket matrix array real general\n1 1 1\n", ":2: found 3 words, expected 'rows columns'"},
+    {"%%MatrixMarket matrix array real general\n1 1 1\n",
+     ":2: found 3 words, expected 'rows columns'"},
     {REAL "x 1 1\n", ":2: found 'x' as the number of rows, expected an integer from 0"},
     {REAL "1 1.0 1\n", ":2: found '1.0' as the number of columns, expected an integer from 0"},
     {REAL "1 1 -1\n", ":2: found '-1' as the number of entries, expected an integer from 0"},
     {REAL "-1 1 1\n", ":2: found '-1' as the number of rows, expected an integer from 0"},
-    {REAL "2147483648 1 1\n", ":2: found '2147483648' as the number of rows, expected at most 2147483647: rows and "
-                              "columns are numbered in 32 bits"},
-    {REAL "1 99999999999999999999 1\n", ":2: found '99999999999999999999' as the number of columns, expected at most "
-                                        "2147483647: rows and columns are numbered in 32 bits"},
+    {REAL "2147483648 1 1\n",
+     ":2: found '2147483648' as the number of rows, expected at most 2147483647: rows and "
+     "columns are numbered in 32 bits"},
+    {REAL "1 99999999999999999999 1\n",
+     ":2: found '99999999999999999999' as the number of columns, expected at most "
+     "2147483647: rows and columns are numbered in 32 bits"},
     {REAL "1 1 99999999999999999999\n",
      ":2: found '99999999999999999999' as the number of entries, expected an integer from 0"},
     {"%%MatrixMarket matrix coordinate real symmetric\n2 3 1\n1 1 1\n",
@@ -440,7 +475,8 @@ static const struct {
     {REAL "2 2 1\n-1 1 1\n", ":3: found '-1' as the row, expected an integer from 1 to 2"},
     {REAL "2 2 1\n1. 1 1\n", ":3: found '1.' as the row, expected an integer from 1 to 2"},
     {REAL "2 9 1\n1 10 1\n", ":3: found '10' as the column, expected an integer from 1 to 9"},
-    {REAL "2 9 1\n1 4294967297 1\n", ":3: found '4294967297' as the column, expected an integer from 1 to 9"},
+    {REAL "2 9 1\n1 4294967297 1\n",
+     ":3: found '4294967297' as the column, expected an integer from 1 to 9"},
     {REAL "2 9 1\n1 18446744073709551617 1\n",
      ":3: found '18446744073709551617' as the column, expected an integer from 1 to 9"},
     {REAL "2 2 1\n1 1 x\n", ":3: found 'x' as the value, expected a number"},
@@ -459,13 +495,17 @@ static const struct {
     {INTEGER "2 2 1\n1 1 1.5\n", ":3: found '1.5' as the value, expected an integer"},
     {INTEGER "2 2 1\n1 1 1e3\n", ":3: found '1e3' as the value, expected an integer"},
     {INTEGER "2 2 1\n1 1 nan\n", ":3: found 'nan' as the value, expected an integer"},
-    {"%%MatrixMarket matrix array real general\n2 1\n1\n2 3\n", ":4: found 2 words, expected 'value'"},
-    {"%%MatrixMarket matrix array real general\n2 1\n1\n.\n", ":4: found '.' as the value, expected a number"},
+    {"%%MatrixMarket matrix array real general\n2 1\n1\n2 3\n",
+     ":4: found 2 words, expected 'value'"},
+    {"%%MatrixMarket matrix array real general\n2 1\n1\n.\n",
+     ":4: found '.' as the value, expected a number"},
     {"%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 2\n2 1 1\n3 3 1e-300\n",
      ":4: found '1e-300' on the diagonal, expected 0 in a skew-symmetric matrix"},
-    {REAL "2 2 1\n1 1 1\n% c\n2 2 1\n", ":5: found an entry more than the 1 of line 2, expected the end of the file"},
+    {REAL "2 2 1\n1 1 1\n% c\n2 2 1\n",
+     ":5: found an entry more than the 1 of line 2, expected the end of the file"},
     {REAL "2 2 1\n1 1 1\nrubbish\n", ":4: found 1 word, expected 'row column value'"},
-    {REAL "2 2 0\n1 1 1\n", ":3: found an entry more than the 0 of line 2, expected the end of the file"},
+    {REAL "2 2 0\n1 1 1\n",
+     ":3: found an entry more than the 0 of line 2, expected the end of the file"},
     {REAL "2 2 3\n1 1 1\n%%%%%%%%%%%%%\n1 2 1\n",
      ":5: found the end of the file after 2 entries, expected 3 as line 2 says"},
     {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3.0000\n\n",
@@ -477,8 +517,9 @@ static void check_refused(const char *text, size_t n, const char *expected) {
     for (int threads = 1; threads <= 4; threads++)
         for (int piped = 0; piped < 2; piped++) {
             spmv_coo coo = {.rows = 77};
-            spmv_status status = piped ? read_piped(text, n, threads, &coo)
-                                       : read_matrix(write_bytes("bad.mtx", text, n), threads, &coo);
+            spmv_status status = piped
+                                     ? read_piped(text, n, threads, &coo)
+                                     : read_matrix(write_bytes("bad.mtx", text, n), threads, &coo);
             assert_int_equal(status, SPMV_E_FORMAT);
             assert_zeroed(&coo);
             const char *message = spmv_ctx_error(ctx);
@@ -501,16 +542,19 @@ static void test_refused(void **state) {
     static const char zero[] = REAL "2 2 1\n1 1 1\0\n";
     check_refused(zero, sizeof zero - 1, ":3: found '1\\x00' as the value, expected a number");
     static const char alone[] = REAL "2 2 1\n\0 1 1 \n";
-    check_refused(alone, sizeof alone - 1, ":3: found '\\x00' as the row, expected an integer from 1 to 2");
+    check_refused(alone, sizeof alone - 1,
+                  ":3: found '\\x00' as the row, expected an integer from 1 to 2");
 }
 
-/* What a file's size alone refutes is refused before memory is asked for; a stream just ends too early. */
+/* What a file's size alone refutes is refused before memory is asked for; a stream just ends too
+ * early. */
 static void test_impossible_size(void **state) {
     (void)state;
     static const char huge[] = REAL "2147483647 2147483647 4611686018427387904\n1 1 1\n";
     spmv_coo coo;
     char wanted[600];
-    assert_int_equal(read_matrix(write_bytes("huge.mtx", huge, strlen(huge)), 2, &coo), SPMV_E_FORMAT);
+    assert_int_equal(read_matrix(write_bytes("huge.mtx", huge, strlen(huge)), 2, &coo),
+                     SPMV_E_FORMAT);
     snprintf(wanted, sizeof wanted,
              "%s:2: found a size of 4611686018427387904 entries, expected at most 1 in the 6 bytes "
              "that follow: is the file cut short?",
@@ -520,12 +564,16 @@ static void test_impossible_size(void **state) {
     unlink(name);
     assert_int_equal(read_piped(huge, strlen(huge), 2, &coo), SPMV_E_FORMAT);
     assert_non_null(
-        strstr(spmv_ctx_error(ctx), ":3: found the end of the file after 1 entries, expected 4611686018427387904"));
+        strstr(spmv_ctx_error(ctx),
+               ":3: found the end of the file after 1 entries, expected 4611686018427387904"));
 
-    static const char array[] = "%%MatrixMarket matrix array real symmetric\n2147483647 2147483647\n1\n";
-    assert_int_equal(read_matrix(write_bytes("huge.mtx", array, strlen(array)), 2, &coo), SPMV_E_FORMAT);
+    static const char array[] =
+        "%%MatrixMarket matrix array real symmetric\n2147483647 2147483647\n1\n";
+    assert_int_equal(read_matrix(write_bytes("huge.mtx", array, strlen(array)), 2, &coo),
+                     SPMV_E_FORMAT);
     assert_non_null(
-        strstr(spmv_ctx_error(ctx), ":2: found a size of 2305843008139952128 entries, expected at most 1 in"));
+        strstr(spmv_ctx_error(ctx),
+               ":2: found a size of 2305843008139952128 entries, expected at most 1 in"));
     unlink(name);
 }
 
@@ -564,8 +612,9 @@ static text many_lines(int64_t entries, const int64_t line[2], const char *const
         else if (k % 1000 == 0)
             t.n += (size_t)append(t.bytes + t.n, k % 2000 ? "\n" : "%% here\n");
         else
-            t.n += (size_t)append(t.bytes + t.n, "%d %d %.12g\n", (int)(bits % 1000000) + 1,
-                                  (int)(bits >> 44) % 1000000 + 1, ldexp((double)(int64_t)bits, -63));
+            t.n +=
+                (size_t)append(t.bytes + t.n, "%d %d %.12g\n", (int)(bits % 1000000) + 1,
+                               (int)(bits >> 44) % 1000000 + 1, ldexp((double)(int64_t)bits, -63));
     }
     assert_true(t.n > 8 << 20);
     return t;
@@ -580,7 +629,8 @@ static void test_many_blocks(void **state) {
     write_bytes("many.mtx", t.bytes, t.n);
     for (int threads = 1; threads <= 4; threads++)
         for (int piped = 0; piped < 2; piped++) {
-            spmv_status status = piped ? read_piped(t.bytes, t.n, threads, &coo) : read_matrix(name, threads, &coo);
+            spmv_status status =
+                piped ? read_piped(t.bytes, t.n, threads, &coo) : read_matrix(name, threads, &coo);
             if (status != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
             if (threads == 1 && !piped) {
                 /* against a reader that cannot be wrong in the same way */
@@ -588,7 +638,8 @@ static void test_many_blocks(void **state) {
                 for (int k = 0; k < 3; k++) p = strchr(p, '\n') + 1;
                 for (int64_t k = 0; k < coo.nnz; p = strchr(p, '\n') + 1) {
                     if (*p == '%' || *p == '\n') continue;
-                    assert_true(strtol(p, &p, 10) == coo.row[k] + 1 && strtol(p, &p, 10) == coo.col[k] + 1);
+                    assert_true(strtol(p, &p, 10) == coo.row[k] + 1 &&
+                                strtol(p, &p, 10) == coo.col[k] + 1);
                     assert_true(strtod(p, &p) == coo.values[k]);
                     k++;
                 }
@@ -601,9 +652,12 @@ static void test_many_blocks(void **state) {
     /* without the last line's end, the number stands before what the buffer held earlier */
     for (size_t k = 0; k < 8; k++) {
         char *end = t.bytes + t.n - 1 - k;
-        assert_int_equal(read_matrix(write_bytes("many.mtx", t.bytes, (size_t)(end - t.bytes)), 1, &coo), SPMV_OK);
+        assert_int_equal(
+            read_matrix(write_bytes("many.mtx", t.bytes, (size_t)(end - t.bytes)), 1, &coo),
+            SPMV_OK);
         *end = 0;
-        assert_true(coo.nnz == first.nnz && coo.values[coo.nnz - 1] == strtod(strrchr(t.bytes, ' '), NULL));
+        assert_true(coo.nnz == first.nnz &&
+                    coo.values[coo.nnz - 1] == strtod(strrchr(t.bytes, ' '), NULL));
         spmv_coo_free(&coo);
     }
     spmv_coo_free(&first);
@@ -611,8 +665,8 @@ static void test_many_blocks(void **state) {
     free(t.bytes);
 }
 
-static void check_late(int64_t entries, int64_t line0, const char *bad0, int64_t line1, const char *bad1,
-                       const char *expected) {
+static void check_late(int64_t entries, int64_t line0, const char *bad0, int64_t line1,
+                       const char *bad1, const char *expected) {
     const int64_t line[2] = {line0, line1};
     const char *const bad[2] = {bad0, bad1};
     text t = many_lines(entries, line, bad);
@@ -626,22 +680,30 @@ static void test_late_errors(void **state) {
     check_late(all, 399990, "1 2 x", 0, NULL, ":399990: found 'x' as the value, expected a number");
     check_late(all, 399001, "0 1 1", 399002, "1 0 1",
                ":399001: found '0' as the row, expected an integer from 1 to 1000000");
-    check_late(all, 1234, "1 1", 399002, "1 0 1", ":1234: found 2 words, expected 'row column value'");
+    check_late(all, 1234, "1 1", 399002, "1 0 1",
+               ":1234: found 2 words, expected 'row column value'");
     check_late(all, 7, "1 1", 8, "1 0 1", ":7: found 2 words, expected 'row column value'");
-    check_late(all, 200001, "1 1 1 1", 390001, "", ":200001: found 4 words, expected 'row column value'");
-    check_late(all, 399990, "% one less", 0, NULL,
-               ":400003: found the end of the file after 399599 entries, expected 399600 as line 3 says");
-    check_late(all - 1, 0, NULL, 0, NULL,
-               ":400003: found an entry more than the 399599 of line 3, expected the end of the file");
+    check_late(all, 200001, "1 1 1 1", 390001, "",
+               ":200001: found 4 words, expected 'row column value'");
+    check_late(
+        all, 399990, "% one less", 0, NULL,
+        ":400003: found the end of the file after 399599 entries, expected 399600 as line 3 says");
+    check_late(
+        all - 1, 0, NULL, 0, NULL,
+        ":400003: found an entry more than the 399599 of line 3, expected the end of the file");
     /* too many entries, and before that a bad line; a bad line behind the one too many */
-    check_late(200000, 150001, "1 1 z", 0, NULL, ":150001: found 'z' as the value, expected a number");
-    check_late(199800, 200300, "1 1 z", 0, NULL,
-               ":200004: found an entry more than the 199800 of line 3, expected the end of the file");
-    check_late(199799, 200004, "1 1 z", 0, NULL,
-               ":200003: found an entry more than the 199799 of line 3, expected the end of the file");
+    check_late(200000, 150001, "1 1 z", 0, NULL,
+               ":150001: found 'z' as the value, expected a number");
+    check_late(
+        199800, 200300, "1 1 z", 0, NULL,
+        ":200004: found an entry more than the 199800 of line 3, expected the end of the file");
+    check_late(
+        199799, 200004, "1 1 z", 0, NULL,
+        ":200003: found an entry more than the 199799 of line 3, expected the end of the file");
 }
 
-/* A stream whose announced size is not believed at once: its arrays grow and move while threads copy. */
+/* A stream whose announced size is not believed at once: its arrays grow and move while threads
+ * copy. */
 static void test_growing_stream(void **state) {
     (void)state;
     enum { N = 2500000 };
@@ -655,7 +717,8 @@ static void test_growing_stream(void **state) {
         spmv_coo coo;
         if (read_piped(bytes, n, threads, &coo) != SPMV_OK) fail_msg("%s", ctx->error);
         assert_int_equal(coo.nnz, N);
-        for (int k = 0; k < N; k++) assert_true(coo.row[k] == k % 999 && coo.col[k] == k / 999 % 999);
+        for (int k = 0; k < N; k++)
+            assert_true(coo.row[k] == k % 999 && coo.col[k] == k / 999 % 999);
         spmv_coo_free(&coo);
     }
     free(bytes);
@@ -681,8 +744,9 @@ static void test_long_lines(void **state) {
                         *p++ = '\n';
                     }
                     size_t n = (size_t)(p - bytes);
-                    spmv_status status = piped ? read_piped(bytes, n, threads, &coo)
-                                               : read_matrix(write_bytes("long.mtx", bytes, n), threads, &coo);
+                    spmv_status status =
+                        piped ? read_piped(bytes, n, threads, &coo)
+                              : read_matrix(write_bytes("long.mtx", bytes, n), threads, &coo);
                     if (status != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
                     assert_string_equal(words_of(&coo), "2x2 real general 1,1=1 2,2=2");
                     spmv_coo_free(&coo);
@@ -690,10 +754,12 @@ static void test_long_lines(void **state) {
     unlink(name);
     size_t n = (size_t)append(bytes, "%s2 2 2\n1 1 1\n", REAL);
     memset(bytes + n, '%', 7 << 20);
-    check_refused(bytes, n + (7 << 20), ":4: found a line longer than 1048576 bytes, expected an entry");
+    check_refused(bytes, n + (7 << 20),
+                  ":4: found a line longer than 1048576 bytes, expected an entry");
     n = (size_t)append(bytes, "%s", REAL);
     memset(bytes + n, '%', 7 << 20);
-    check_refused(bytes, n + (7 << 20), ":2: found a line longer than 1048576 bytes, expected the size line");
+    check_refused(bytes, n + (7 << 20),
+                  ":2: found a line longer than 1048576 bytes, expected the size line");
     free(bytes);
 }
 
@@ -704,12 +770,14 @@ static void test_cuts(void **state) {
     char *bytes = allocate(LINES * 8 + 1000);
     for (int shift = 0; shift < 24; shift++) {
         spmv_coo coo;
-        int n = append(bytes, "%s%%%.*s\n99 99 %d\n", PATTERN, shift, "abcdefghijklmnopqrstuvwxyz", LINES);
+        int n = append(bytes, "%s%%%.*s\n99 99 %d\n", PATTERN, shift, "abcdefghijklmnopqrstuvwxyz",
+                       LINES);
         for (int k = 0; k < LINES; k++)
             n += append(bytes + n, k % 3 ? "%d %d\n" : "%d %d\r\n", k % 99 + 1, k / 99 % 99 + 1);
         write_bytes("cut.mtx", bytes, (size_t)n - (shift % 2 ? 1 : 0));
         assert_int_equal(read_matrix(name, 1 + shift % 3, &coo), SPMV_OK);
-        for (int k = 0; k < LINES; k++) assert_true(coo.row[k] == k % 99 && coo.col[k] == k / 99 % 99);
+        for (int k = 0; k < LINES; k++)
+            assert_true(coo.row[k] == k % 99 && coo.col[k] == k / 99 % 99);
         spmv_coo_free(&coo);
     }
     unlink(name);
@@ -728,9 +796,11 @@ static void test_large_arrays(void **state) {
     char *bytes = allocate(N * N * 8 + 1000);
     for (size_t s = 0; s < LENGTH(kinds); s++) {
         spmv_coo coo;
-        int n = append(bytes, "%%%%MatrixMarket matrix array integer %s\n%d %d\n", kinds[s].symmetry, N, N);
+        int n = append(bytes, "%%%%MatrixMarket matrix array integer %s\n%d %d\n",
+                       kinds[s].symmetry, N, N);
         for (int j = 0; j < N; j++)
-            for (int i = kinds[s].first * j + kinds[s].second; i < N; i++) n += append(bytes + n, "%d\n", i * N + j);
+            for (int i = kinds[s].first * j + kinds[s].second; i < N; i++)
+                n += append(bytes + n, "%d\n", i * N + j);
         write_bytes("array.mtx", bytes, (size_t)n);
         for (int threads = 1; threads <= 4; threads++) {
             assert_int_equal(read_matrix(name, threads, &coo), SPMV_OK);
@@ -767,7 +837,8 @@ static void test_progress(void **state) {
     text t = many_lines(MANY - MANY / 1000, none, nothing);
     calls c = {.thread = pthread_self()};
     spmv_coo coo;
-    assert_int_equal(spmv_read_matrix_market(ctx, write_bytes("p.mtx", t.bytes, t.n), 2, note_progress, &c, &coo),
+    assert_int_equal(spmv_read_matrix_market(ctx, write_bytes("p.mtx", t.bytes, t.n), 2,
+                                             note_progress, &c, &coo),
                      SPMV_OK);
     assert_true(!c.wrong && c.count >= 2 && c.count <= 101 && c.last == 1);
     spmv_coo_free(&coo);
@@ -784,13 +855,17 @@ typedef struct member {
     bool folder;
 } member;
 
-/* filter: as libarchive names it, NULL: none. members == 1 without a path: the plain compressed text. */
-static const char *compress_to(const char *file, const char *filter, const member *members, int nmembers) {
+/* filter: as libarchive names it, NULL: none. members == 1 without a path: the plain compressed
+ * text. */
+static const char *compress_to(const char *file, const char *filter, const member *members,
+                               int nmembers) {
     snprintf(name, sizeof name, "%s/%s", folder, file);
     struct archive *a = archive_write_new();
     if (filter) assert_int_equal(archive_write_add_filter_by_name(a, filter), ARCHIVE_OK);
     if (filter) archive_write_set_filter_option(a, NULL, "compression-level", "1");
-    assert_int_equal(members[0].path ? archive_write_set_format_ustar(a) : archive_write_set_format_raw(a), ARCHIVE_OK);
+    assert_int_equal(members[0].path ? archive_write_set_format_ustar(a)
+                                     : archive_write_set_format_raw(a),
+                     ARCHIVE_OK);
     assert_int_equal(archive_write_open_filename(a, name), ARCHIVE_OK);
     for (int k = 0; k < nmembers; k++) {
         struct archive_entry *entry = archive_entry_new();
@@ -799,7 +874,8 @@ static const char *compress_to(const char *file, const char *filter, const membe
         archive_entry_set_perm(entry, 0644);
         archive_entry_set_size(entry, (la_int64_t)members[k].n);
         assert_int_equal(archive_write_header(a, entry), ARCHIVE_OK);
-        if (members[k].n) assert_int_equal(archive_write_data(a, members[k].bytes, members[k].n), members[k].n);
+        if (members[k].n)
+            assert_int_equal(archive_write_data(a, members[k].bytes, members[k].n), members[k].n);
         archive_entry_free(entry);
     }
     assert_int_equal(archive_write_close(a), ARCHIVE_OK);
@@ -855,32 +931,39 @@ static void test_compressed(void **state) {
         unlink(name);
         free(bytes);
 
-        compress_to("matrix.anything", filters[f], &(member){.bytes = wrong.bytes, .n = wrong.n}, 1);
+        compress_to("matrix.anything", filters[f], &(member){.bytes = wrong.bytes, .n = wrong.n},
+                    1);
         assert_int_equal(read_matrix(name, 3, &coo), SPMV_E_FORMAT);
-        assert_non_null(strstr(spmv_ctx_error(ctx), ":399990: found 'x' as the value, expected a number"));
+        assert_non_null(
+            strstr(spmv_ctx_error(ctx), ":399990: found 'x' as the value, expected a number"));
         unlink(name);
     }
     /* one digit changed where it stands as it is: only the checksum tells */
-    static const unsigned char stored[] =
-        "\x1f\x8b\x08\0\0\0\0\0\0\x03\x01\x3a\0\xc5\xff" REAL "1 1 1\n1 1 7\n\xfa\xda\xc4\xdd\x3a\0\0";
+    static const unsigned char stored[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03\x01\x3a\0\xc5\xff" REAL
+                                          "1 1 1\n1 1 7\n\xfa\xda\xc4\xdd\x3a\0\0";
     unsigned char changed[sizeof stored];
     memcpy(changed, stored, sizeof stored);
-    if (read_matrix(write_bytes("stored.gz", changed, sizeof changed), 1, &coo) != SPMV_OK) fail_msg("%s", ctx->error);
+    if (read_matrix(write_bytes("stored.gz", changed, sizeof changed), 1, &coo) != SPMV_OK)
+        fail_msg("%s", ctx->error);
     assert_string_equal(words_of(&coo), "1x1 real general 1,1=7");
     spmv_coo_free(&coo);
     changed[sizeof changed - 10] = '9';
-    assert_int_equal(read_matrix(write_bytes("stored.gz", changed, sizeof changed), 1, &coo), SPMV_E_FORMAT);
-    assert_string_equal(ctx->error + strlen(name), ": found damaged or cut compressed data (wrong checksum)");
+    assert_int_equal(read_matrix(write_bytes("stored.gz", changed, sizeof changed), 1, &coo),
+                     SPMV_E_FORMAT);
+    assert_string_equal(ctx->error + strlen(name),
+                        ": found damaged or cut compressed data (wrong checksum)");
     unlink(name);
     /* two parts, each with a checksum of its own */
-    const member half = {.bytes = REAL "2 2 2\n1 1 1\n", .n = strlen(REAL) + 12}, rest = {.bytes = "2 2 2\n", .n = 6};
+    const member half = {.bytes = REAL "2 2 2\n1 1 1\n", .n = strlen(REAL) + 12},
+                 rest = {.bytes = "2 2 2\n", .n = 6};
     size_t nhalf, nrest;
     char *parts = slurp(compress_to("half.gz", "gzip", &half, 1), &nhalf);
     unlink(name);
     char *second = slurp(compress_to("rest.gz", "gzip", &rest, 1), &nrest);
     unlink(name);
     memcpy(parts + nhalf, second, nrest);
-    if (read_matrix(write_bytes("parts.gz", parts, nhalf + nrest), 1, &coo) != SPMV_OK) fail_msg("%s", ctx->error);
+    if (read_matrix(write_bytes("parts.gz", parts, nhalf + nrest), 1, &coo) != SPMV_OK)
+        fail_msg("%s", ctx->error);
     assert_string_equal(words_of(&coo), "2x2 real general 1,1=1 2,2=2");
     spmv_coo_free(&coo);
     unlink(name);
@@ -900,7 +983,8 @@ static void test_tar(void **state) {
     (void)state;
 #define MEMBER(path, text) \
     { path, text, sizeof text - 1, false }
-    const member decoy = MEMBER("thermal2/thermal2_b.mtx", "%%MatrixMarket matrix array real general\n1 1\n5\n");
+    const member decoy =
+        MEMBER("thermal2/thermal2_b.mtx", "%%MatrixMarket matrix array real general\n1 1\n5\n");
     const member own = MEMBER("thermal2/thermal2.mtx", REAL "2 2 1\n2 1 7\n");
     const member readme = MEMBER("thermal2/README.txt", "read me");
     const member dir = {"thermal2/", NULL, 0, true};
@@ -918,7 +1002,8 @@ static void test_tar(void **state) {
         {"other.tar.gz",
          {decoy, own},
          2,
-         ": found 'thermal2_b.mtx', 'thermal2.mtx' in the archive, expected 'other.mtx' or a single .mtx file"},
+         ": found 'thermal2_b.mtx', 'thermal2.mtx' in the archive, expected 'other.mtx' or a "
+         "single .mtx file"},
         {"thermal2.tar.gz",
          {readme, dir},
          2,
@@ -947,9 +1032,10 @@ static void test_compressed(void **state) {
     spmv_coo coo;
     write_bytes("a.mtx.gz", "\x1f\x8b\x08", 3);
     assert_int_equal(read_matrix(name, 1, &coo), SPMV_E_FEATURE);
-    assert_string_equal(spmv_ctx_error(ctx) + strlen(name),
-                        ": compressed input is not built in: install libarchive-dev (Debian) or libarchive-devel "
-                        "(Fedora), then make again");
+    assert_string_equal(
+        spmv_ctx_error(ctx) + strlen(name),
+        ": compressed input is not built in: install libarchive-dev (Debian) or libarchive-devel "
+        "(Fedora), then make again");
     unlink(name);
     print_message("compressed files: not tested, this build has no libarchive\n");
     skip();
@@ -982,7 +1068,8 @@ static void make_rows(int64_t n, int kind, spmv_csr_view *A) {
         }
     }
     row_ptr[n] = k;
-    *A = (spmv_csr_view){.rows = n, .cols = 40, .nnz = k, .row_ptr = row_ptr, .col_idx = col_idx, .values = values};
+    *A = (spmv_csr_view){
+        .rows = n, .cols = 40, .nnz = k, .row_ptr = row_ptr, .col_idx = col_idx, .values = values};
 }
 
 static void free_rows(const spmv_csr_view *A) {
@@ -1002,14 +1089,16 @@ static void test_round_trip(void **state) {
                 make_rows(sizes[s], kind, &A);
                 snprintf(name, sizeof name, "%s/out.mtx", folder);
                 ctx->threads = threads;
-                if (spmv_write_matrix_market(ctx, name, &A, (spmv_field)kind) != SPMV_OK) fail_msg("%s", ctx->error);
+                if (spmv_write_matrix_market(ctx, name, &A, (spmv_field)kind) != SPMV_OK)
+                    fail_msg("%s", ctx->error);
                 if (read_matrix(name, threads, &coo) != SPMV_OK) fail_msg("%s", ctx->error);
                 assert_true(coo.rows == A.rows && coo.cols == A.cols && coo.nnz == A.nnz);
                 assert_int_equal(coo.field, kind);
                 for (int64_t i = 0, k = 0; i < A.rows; i++)
                     for (; k < A.row_ptr[i + 1]; k++) {
                         assert_true(coo.row[k] == i && coo.col[k] == A.col_idx[k]);
-                        if (coo.values) assert_memory_equal(&coo.values[k], &A.values[k], sizeof(double));
+                        if (coo.values)
+                            assert_memory_equal(&coo.values[k], &A.values[k], sizeof(double));
                     }
                 spmv_coo_free(&coo);
                 free_rows(&A);
@@ -1042,7 +1131,8 @@ static void test_written_text(void **state) {
     spmv_csr_view A = {3, 3, 4, row_ptr, col_idx, values};
     snprintf(name, sizeof name, "%s/out.mtx", folder);
     /* another locale must not change the point */
-    if (!setlocale(LC_ALL, "de_DE.UTF-8")) print_message("de_DE.UTF-8 is not installed: locale not tested\n");
+    if (!setlocale(LC_ALL, "de_DE.UTF-8"))
+        print_message("de_DE.UTF-8 is not installed: locale not tested\n");
     assert_int_equal(spmv_write_matrix_market(ctx, name, &A, SPMV_REAL_FIELD), SPMV_OK);
     spmv_coo coo;
     assert_int_equal(read_matrix(name, 1, &coo), SPMV_OK);
@@ -1109,19 +1199,22 @@ static void test_vectors(void **state) {
             unlink(name);
         }
     static const char row[] = "%%MatrixMarket matrix array integer general\n1 3\n4\n5\n6\n";
-    assert_int_equal(spmv_read_vector(ctx, write_bytes("x.mtx", row, strlen(row)), &n, &back), SPMV_OK);
+    assert_int_equal(spmv_read_vector(ctx, write_bytes("x.mtx", row, strlen(row)), &n, &back),
+                     SPMV_OK);
     assert_true(n == 3 && back[0] == 4 && back[2] == 6);
     free(back);
 
     static const struct {
         const char *text, *expected;
     } bad[] = {
-        {REAL "3 1 1\n1 1 1\n",
-         ":2: found a coordinate matrix of 3 rows and 1 columns, expected a vector: a general array "
-         "of one column or one row"},
+        {REAL "3 1 1\n1 1 1\n", ":2: found a coordinate matrix of 3 rows and 1 columns, expected a "
+                                "vector: a general array "
+                                "of one column or one row"},
         {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n",
-         ":2: found an array of 2 rows and 2 columns, expected a vector: a general array of one column or one row"},
-        {"%%MatrixMarket matrix array real general\n2 1\n1\nx\n", ":4: found 'x' as the value, expected a number"},
+         ":2: found an array of 2 rows and 2 columns, expected a vector: a general array of one "
+         "column or one row"},
+        {"%%MatrixMarket matrix array real general\n2 1\n1\nx\n",
+         ":4: found 'x' as the value, expected a number"},
     };
     for (size_t k = 0; k < LENGTH(bad); k++) {
         write_bytes("x.mtx", bad[k].text, strlen(bad[k].text));
@@ -1132,7 +1225,8 @@ static void test_vectors(void **state) {
     unlink(name);
     write_bytes("x.f64", "123456789", 9);
     assert_int_equal(spmv_read_vector(ctx, name, &n, &back), SPMV_E_FORMAT);
-    assert_string_equal(spmv_ctx_error(ctx) + strlen(name), ": found 9 bytes, expected doubles: a multiple of 8");
+    assert_string_equal(spmv_ctx_error(ctx) + strlen(name),
+                        ": found 9 bytes, expected doubles: a multiple of 8");
     unlink(name);
     assert_int_equal(spmv_read_vector(ctx, name, &n, &back), SPMV_E_IO);
 }

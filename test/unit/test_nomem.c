@@ -1,6 +1,7 @@
-/* test_nomem.c: the k-th allocation fails, for every k, on the way from a context to a product: nothing crashes, nothing
- * leaks, the status is SPMV_E_NOMEM and the result NULL. malloc and its kin are defined here, so that the library calls
- * these; calls from other libraries (OpenMP, libc) are let through, since some of them cannot fail. */
+/* test_nomem.c: the k-th allocation fails, for every k, on the way from a context to a product:
+ * nothing crashes, nothing leaks, the status is SPMV_E_NOMEM and the result NULL. malloc and its
+ * kin are defined here, so that the library calls these; calls from other libraries (OpenMP, libc)
+ * are let through, since some of them cannot fail. */
 #include "testing.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
@@ -9,7 +10,7 @@
 #define OTHER_MALLOC 0
 #endif
 
-static long fail_at;       /* the allocation to refuse, from 1; 0: none. Atomic: threads allocate too. */
+static long fail_at; /* the allocation to refuse, from 1; 0: none. Atomic: threads allocate too. */
 static long allocations;   /* asked for so far */
 static bool keeps_failing; /* every later one fails as well */
 static long live;          /* allocated by the program and not freed */
@@ -23,7 +24,8 @@ extern void __libc_free(void *memory);
 extern char __executable_start, etext; /* the linker's: where this program's code is */
 
 enum { MOST_LIVE = 1 << 14 };
-static void *living[MOST_LIVE]; /* open addressing; what free is to count, since libc frees its own through here */
+static void *living[MOST_LIVE]; /* open addressing; what free is to count, since libc frees its own
+                                   through here */
 static bool is_watching;
 static char removed; /* its address marks a place that was in use */
 
@@ -53,7 +55,8 @@ static void forget(const void *memory) {
 }
 
 static bool is_ours(const void *caller) {
-    return is_watching && (const char *)caller >= &__executable_start && (const char *)caller < &etext;
+    return is_watching && (const char *)caller >= &__executable_start &&
+           (const char *)caller < &etext;
 }
 
 static bool is_refused(const void *caller) {
@@ -109,7 +112,7 @@ static void watch(bool on) {
 /* ---- the pipeline --------------------------------------------------------------------------- */
 
 typedef struct source { /* how a matrix is made */
-    const char *path; /* NULL: of entries */
+    const char *path;   /* NULL: of entries */
     const entries *entries;
     unsigned flags;
     bool as_rows;
@@ -136,7 +139,8 @@ static spmv_status make_matrix(spmv_ctx *ctx, const source *from, spmv_mat **out
     static const int64_t row_ptr[] = {0, 2, 3, 5};
     static const int32_t col_idx[] = {2, 0, 1, 1, 0};
     static const double values[] = {1, 2, 3, 4, 5};
-    const spmv_csr_view rows = {.rows = 3, .cols = 3, .nnz = 5, .row_ptr = row_ptr, .col_idx = col_idx, .values = values};
+    const spmv_csr_view rows = {
+        .rows = 3, .cols = 3, .nnz = 5, .row_ptr = row_ptr, .col_idx = col_idx, .values = values};
     return spmv_mat_csr(ctx, &rows, out);
 }
 
@@ -156,7 +160,8 @@ static void try_plan(spmv_mat *mat, const char *kernel, spmv_precision precision
 }
 
 /* From nothing to a product and back, as far as memory goes. */
-static void run_pipeline(const source *from, const char *kernel, spmv_precision precision, int threads) {
+static void run_pipeline(const source *from, const char *kernel, spmv_precision precision,
+                         int threads) {
     spmv_ctx_opts opts = {.size = sizeof opts, .threads = threads};
     spmv_ctx *ctx = (spmv_ctx *)&opts;
     spmv_mat *mat = (spmv_mat *)&opts;
@@ -175,8 +180,10 @@ static void run_pipeline(const source *from, const char *kernel, spmv_precision 
     spmv_ctx_free(ctx);
 }
 
-/* Runs with the k-th allocation refused, and those behind it or not; true when there were so many. */
-static bool fails_well(const source *from, const char *kernel, spmv_precision precision, int threads, long k, bool all) {
+/* Runs with the k-th allocation refused, and those behind it or not; true when there were so many.
+ */
+static bool fails_well(const source *from, const char *kernel, spmv_precision precision,
+                       int threads, long k, bool all) {
     allocations = live = 0;
     failure = NULL;
     fail_at = k;
@@ -186,15 +193,18 @@ static bool fails_well(const source *from, const char *kernel, spmv_precision pr
     watch(false);
     fail_at = 0;
     if (failure || live)
-        fail_msg("%s, %s, %d threads, allocation %ld%s: %s, %ld blocks leaked", kernel, from->path ? from->path : "entries",
-                 threads, k, all ? " and all behind it" : "", failure ? failure : "", live);
+        fail_msg("%s, %s, %d threads, allocation %ld%s: %s, %ld blocks leaked", kernel,
+                 from->path ? from->path : "entries", threads, k, all ? " and all behind it" : "",
+                 failure ? failure : "", live);
     return k && allocations >= k;
 }
 
-static long refuse_each(const source *from, const char *kernel, spmv_precision precision, int threads) {
+static long refuse_each(const source *from, const char *kernel, spmv_precision precision,
+                        int threads) {
     long tried = 0;
     right_hash = 0;
-    fails_well(from, kernel, precision, threads, 0, false); /* OpenMP makes its threads, libc its buffers */
+    fails_well(from, kernel, precision, threads, 0,
+               false); /* OpenMP makes its threads, libc its buffers */
     for (int all = 0; all < 2; all++)
         for (long k = 1; fails_well(from, kernel, precision, threads, k, all); k++) tried++;
     return tried;
@@ -217,7 +227,8 @@ static bool is_left_out(void) {
 
 /* ---- tests ---------------------------------------------------------------------------------- */
 
-/* The wrappers see what the library asks for: without this a build that bypasses them would pass. */
+/* The wrappers see what the library asks for: without this a build that bypasses them would pass.
+ */
 static void allocations_are_seen(void **state) {
     (void)state;
     if (is_left_out()) skip();
@@ -243,7 +254,8 @@ static void of_entries(void **state) {
     add_random(&e, e.row[0], e.col[0]);
     shuffle(&e, 1);
     const source copied = {.entries = &e}, borrowed = {.entries = &e, .flags = SPMV_BORROW};
-    long tried = refuse_each_of_every_kernel(&copied) + refuse_each(&borrowed, "omp:csr_rows", SPMV_F64, 1);
+    long tried =
+        refuse_each_of_every_kernel(&copied) + refuse_each(&borrowed, "omp:csr_rows", SPMV_F64, 1);
     print_message("%ld allocations refused\n", tried);
     entries_free(&e);
 }
@@ -268,12 +280,14 @@ static void of_rows(void **state) {
 static void of_generated_matrices(void **state) {
     (void)state;
     if (is_left_out()) skip();
-    static const char *const specs[] = {"gen:random:50:5", "gen:poisson2d:7", "gen:powerlaw:60:4", "gen:rmat:5:3",
-                                        "gen:mesh:60",     "gen:road:60",     "gen:permutation:30"};
+    static const char *const specs[] = {"gen:random:50:5",   "gen:poisson2d:7", "gen:powerlaw:60:4",
+                                        "gen:rmat:5:3",      "gen:mesh:60",     "gen:road:60",
+                                        "gen:permutation:30"};
     long tried = 0;
     for (int k = 0; k < COUNT(specs); k++) {
         const source generated = {.path = specs[k]};
-        tried += k ? refuse_each(&generated, "omp:csr_rows", SPMV_F64, 1) : refuse_each_of_every_kernel(&generated);
+        tried += k ? refuse_each(&generated, "omp:csr_rows", SPMV_F64, 1)
+                   : refuse_each_of_every_kernel(&generated);
     }
     print_message("%ld allocations refused\n", tried);
 }
@@ -292,7 +306,8 @@ static void of_a_file(void **state) {
     spmv_mat_free(mat);
     spmv_ctx_free(ctx);
     const source saved = {.path = path};
-    long tried = refuse_each(&saved, "omp:csr_rows", SPMV_F64, 1) + refuse_each(&saved, "omp:csr_rows", SPMV_F64, 3);
+    long tried = refuse_each(&saved, "omp:csr_rows", SPMV_F64, 1) +
+                 refuse_each(&saved, "omp:csr_rows", SPMV_F64, 3);
     print_message("%ld allocations refused\n", tried);
     unlink(path);
 }
@@ -301,9 +316,9 @@ int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(allocations_are_seen), cmocka_unit_test(of_entries), cmocka_unit_test(of_a_pattern),
-        cmocka_unit_test(of_rows),              cmocka_unit_test(of_generated_matrices),
-        cmocka_unit_test(of_a_file),
+        cmocka_unit_test(allocations_are_seen),  cmocka_unit_test(of_entries),
+        cmocka_unit_test(of_a_pattern),          cmocka_unit_test(of_rows),
+        cmocka_unit_test(of_generated_matrices), cmocka_unit_test(of_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

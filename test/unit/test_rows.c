@@ -1,5 +1,5 @@
-/* test_rows.c: the hub: entries in any order, with duplicates and one triangle only, become the same compressed rows
- * whatever the threads do; its statistics are those counted by hand. */
+/* test_rows.c: the hub: entries in any order, with duplicates and one triangle only, become the
+ * same compressed rows whatever the threads do; its statistics are those counted by hand. */
 #include "testing.h"
 
 static spmv_ctx *ctx;
@@ -29,7 +29,8 @@ static void assert_well_formed(const spmv_csr_view *A) {
     }
 }
 
-/* The matrix as dense rows, NaN where it has no entry: a second implementation of expanding and summing. */
+/* The matrix as dense rows, NaN where it has no entry: a second implementation of expanding and
+ * summing. */
 static double *dense_of(const entries *e) {
     double *dense = malloc((size_t)(e->rows * e->cols + 1) * sizeof *dense);
     assert_non_null(dense);
@@ -133,8 +134,8 @@ static void duplicates_are_summed_and_counted(void **state) {
     entries_free(&e);
 }
 
-/* A file's entry that repeats another is one duplicate, though it is mirrored, on the diagonal and off it, and also
- * when the two stand in opposite triangles. */
+/* A file's entry that repeats another is one duplicate, though it is mirrored, on the diagonal and
+ * off it, and also when the two stand in opposite triangles. */
 static void duplicates_in_symmetric_files_count_once(void **state) {
     (void)state;
     entries e = {.rows = 4, .cols = 4, .symmetry = SPMV_SYMMETRIC};
@@ -196,7 +197,8 @@ static void assert_order_does_not_matter(const fixture *f) {
             spmv_mat *mat = matrix_of(own, &e);
             spmv_stats stats = stats_of(mat);
             if (threads == 1 && order == 0) hash = stats.hash, duplicates = stats.duplicates;
-            if (stats.hash != hash) fail_msg("'%s', %d threads, order %d", f->name, threads, (int)order);
+            if (stats.hash != hash)
+                fail_msg("'%s', %d threads, order %d", f->name, threads, (int)order);
             assert_int_equal(stats.duplicates, duplicates);
             spmv_mat_free(mat);
             entries_free(&e);
@@ -209,7 +211,8 @@ static void order_does_not_matter(void **state) {
     for (int f = 0; f < COUNT(fixtures); f++) assert_order_does_not_matter(&fixtures[f]);
 }
 
-/* Equal columns whose sum depends on the order even in extended precision, in a short row and in a long one. */
+/* Equal columns whose sum depends on the order even in extended precision, in a short row and in a
+ * long one. */
 static void order_of_duplicates_does_not_matter(void **state) {
     (void)state;
     enum { ORDERS = 6 };
@@ -265,7 +268,8 @@ static void statistics_of_nothing(void **state) {
     entries e = {.rows = 0, .cols = 0};
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_stats s = stats_of(mat);
-    assert_true(s.rows == 0 && s.nnz == 0 && s.row_min == 0 && s.row_max == 0 && s.empty_rows == 0 && s.bandwidth == 0);
+    assert_true(s.rows == 0 && s.nnz == 0 && s.row_min == 0 && s.row_max == 0 &&
+                s.empty_rows == 0 && s.bandwidth == 0);
     assert_true(s.row_mean == 0 && s.row_std == 0);
     spmv_mat_free(mat);
 }
@@ -279,7 +283,8 @@ static void the_hash_tells_matrices_apart(void **state) {
         if (change == 1) e.values[5] = nextafter(e.values[5], 2);
         if (change == 2) e.rows++;
         if (change == 3) e.cols++;
-        if (change == 4) add_entry(&e, e.rows - 1, e.cols - 1, 0); /* the fixed seed leaves it free */
+        if (change == 4)
+            add_entry(&e, e.rows - 1, e.cols - 1, 0); /* the fixed seed leaves it free */
         if (change == 5) e.nnz--;
         if (change == 6)
             for (int64_t k = 0; k < e.nnz; k++) { /* transposed */

@@ -1,5 +1,6 @@
-/* testing.h: what the unit tests share: matrices of every awkward shape as entries, and vectors for them. A test file
- * includes this first; all of it is static inline, since every test is a program of its own. */
+/* testing.h: what the unit tests share: matrices of every awkward shape as entries, and vectors for
+ * them. A test file includes this first; all of it is static inline, since every test is a program
+ * of its own. */
 #ifndef SPMV_TESTING_H
 #define SPMV_TESTING_H
 
@@ -65,7 +66,9 @@ static inline spmv_mat *matrix_of(spmv_ctx *ctx, const entries *e) {
     spmv_coo_view view = view_of(e);
     spmv_mat *mat = NULL;
     spmv_status status = spmv_mat_coo(ctx, &view, SPMV_COPY, &mat);
-    if (status != SPMV_OK) fail_msg("a matrix of %lld x %lld: %s", (long long)e->rows, (long long)e->cols, spmv_ctx_error(ctx));
+    if (status != SPMV_OK)
+        fail_msg("a matrix of %lld x %lld: %s", (long long)e->rows, (long long)e->cols,
+                 spmv_ctx_error(ctx));
     return mat;
 }
 
@@ -139,20 +142,24 @@ static inline void fill_dense_column(entries *e) {
     }
 }
 
-static inline void fill_few_rows(entries *e) { /* the first and the last are empty, and long stretches between */
+static inline void
+fill_few_rows(entries *e) { /* the first and the last are empty, and long stretches between */
     for (int64_t i = 1; i < e->rows - 1; i++)
         if (i % 64 == 40 || i % 64 == 41) add_row(e, i, 1 + i % 37);
 }
 
-static inline void fill_every_length(entries *e) { /* row i has i entries: 31, 32, 33, 63, 64, 65, ... */
+static inline void
+fill_every_length(entries *e) { /* row i has i entries: 31, 32, 33, 63, 64, 65, ... */
     for (int64_t i = 0; i < e->rows; i++) add_row(e, i, i);
 }
 
 static inline void fill_long_tail(entries *e) { /* most rows have 2 or 3, a few have hundreds */
-    for (int64_t i = 0; i < e->rows; i++) add_row(e, i, i % 97 == 50 ? e->cols - i : i % 31 == 7 ? 70 : 2 + i % 2);
+    for (int64_t i = 0; i < e->rows; i++)
+        add_row(e, i, i % 97 == 50 ? e->cols - i : i % 31 == 7 ? 70 : 2 + i % 2);
 }
 
-static inline void fill_triangle(entries *e) { /* the lower one, with the diagonal where the symmetry has one */
+static inline void
+fill_triangle(entries *e) { /* the lower one, with the diagonal where the symmetry has one */
     for (int64_t i = 0; i < e->rows; i++) {
         for (int64_t j = i % 5; j < i; j += 1 + i % 11) add_random(e, i, j);
         if (e->symmetry == SPMV_SYMMETRIC && i % 3) add_random(e, i, i);
@@ -167,10 +174,13 @@ static inline void fill_duplicates(entries *e) {
     shuffle(e, 6);
 }
 
-static inline void fill_zeros(entries *e) { /* stored zeros of both signs, and rows of nothing else */
+static inline void
+fill_zeros(entries *e) { /* stored zeros of both signs, and rows of nothing else */
     for (int64_t i = 0; i < e->rows; i++)
         for (int64_t j = i % 3; j < e->cols; j += 9)
-            add_entry(e, i, j, i % 4 == 0 || j % 2 ? (j % 4 == 1 ? -0.0 : 0.0) : random_entry(3, (uint64_t)(i + j)));
+            add_entry(e, i, j,
+                      i % 4 == 0 || j % 2 ? (j % 4 == 1 ? -0.0 : 0.0)
+                                          : random_entry(3, (uint64_t)(i + j)));
 }
 
 static inline void fill_pattern(entries *e) {
@@ -178,13 +188,15 @@ static inline void fill_pattern(entries *e) {
     e->pattern = true;
 }
 
-static inline void fill_giant_row(entries *e) { /* more than 32 entries for each thread of the largest CUDA block */
+static inline void
+fill_giant_row(entries *e) { /* more than 32 entries for each thread of the largest CUDA block */
     add_row(e, 0, 1);
     add_row(e, 1, 32 * 1024 + 5);
     add_row(e, 2, 31);
 }
 
-static inline void fill_cancelling(entries *e) { /* what is left is far smaller than what was added */
+static inline void
+fill_cancelling(entries *e) { /* what is left is far smaller than what was added */
     for (int64_t i = 0; i < e->rows; i++)
         for (int64_t j = 0; j < e->cols; j++)
             add_entry(e, i, j, j % 3 == 0 ? 1e16 : j % 3 == 1 ? 1 + (double)i : -1e16);
@@ -193,7 +205,8 @@ static inline void fill_cancelling(entries *e) { /* what is left is far smaller 
 static inline void fill_tiny(entries *e) { /* subnormal in one precision or both */
     static const double tiny[] = {5e-324, -1e-310, 1e-45, -3e-41, 1e-38, -2.5e-308, 1e-300};
     for (int64_t i = 0; i < e->rows; i++)
-        for (int64_t k = 0; k <= i % 7; k++) add_entry(e, i, (i + 5 * k) % e->cols, tiny[(i + k) % 7]);
+        for (int64_t k = 0; k <= i % 7; k++)
+            add_entry(e, i, (i + 5 * k) % e->cols, tiny[(i + k) % 7]);
 }
 
 typedef struct fixture {
@@ -279,11 +292,13 @@ static inline double *random_vector(uint64_t seed, int64_t n) {
 }
 
 /* The reference for x rounded to the precision. */
-static inline oracle oracle_of(const spmv_mat *mat, const double *x, int64_t cols, spmv_precision precision) {
+static inline oracle oracle_of(const spmv_mat *mat, const double *x, int64_t cols,
+                               spmv_precision precision) {
     oracle o;
     double *rounded = malloc((size_t)(cols ? cols : 1) * sizeof *rounded);
     assert_non_null(rounded);
-    for (int64_t j = 0; j < cols; j++) rounded[j] = precision == SPMV_F64 ? x[j] : (double)(float)x[j];
+    for (int64_t j = 0; j < cols; j++)
+        rounded[j] = precision == SPMV_F64 ? x[j] : (double)(float)x[j];
     assert_int_equal(oracle_make(mat, rounded, &o), SPMV_OK);
     free(rounded);
     return o;
@@ -298,22 +313,24 @@ static inline spmv_ctx *context_of(int threads) {
     return ctx;
 }
 
-/* Starts the program anew with threads that sleep while they wait: the tests use more of them than there are cores, and
- * OpenMP reads its environment only once. What the user has set stands. */
+/* Starts the program anew with threads that sleep while they wait: the tests use more of them than
+ * there are cores, and OpenMP reads its environment only once. What the user has set stands. */
 static inline void wait_without_spinning(char **argv) {
     if (getenv("OMP_WAIT_POLICY")) return;
     setenv("OMP_WAIT_POLICY", "passive", 1);
     execv("/proc/self/exe", argv);
 }
 
-/* Whether the backend is built in and its device opens. With SPMV_REQUIRE_CUDA=1 a GPU that does not open fails. */
+/* Whether the backend is built in and its device opens. With SPMV_REQUIRE_CUDA=1 a GPU that does
+ * not open fails. */
 static inline bool is_usable(spmv_ctx *ctx, const spmv_backend *backend) {
     spmv_device *device = NULL;
     const char *required = getenv("SPMV_REQUIRE_CUDA");
     bool is_required = backend == &spmv_cuda && required && strcmp(required, "1") == 0;
     if (backend->kernels && spmv_ctx_device(ctx, backend, &device) == SPMV_OK) return true;
     if (is_required)
-        fail_msg("SPMV_REQUIRE_CUDA=1, but %s", backend->kernels ? spmv_ctx_error(ctx) : "cuda is not built in");
+        fail_msg("SPMV_REQUIRE_CUDA=1, but %s",
+                 backend->kernels ? spmv_ctx_error(ctx) : "cuda is not built in");
     return false;
 }
 
