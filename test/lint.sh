@@ -34,7 +34,7 @@ done
 
 # Shape.
 [ "$(wc -l < Makefile)" -le 200 ] || breach "Makefile: over 200 lines"
-[ "$(wc -l < include/spmv_kernel.h)" -le 220 ] || breach "include/spmv_kernel.h: over 220 lines"
+[ "$(wc -l < include/spmv_kernel.h)" -le 200 ] || breach "include/spmv_kernel.h: over 200 lines"
 [ "$(wc -l < src/main.c)" -le 40 ] || breach "src/main.c: over 40 lines"
 grep -n '__CUDACC__' $sources | grep -v '^src/main.c:' && breach "__CUDACC__ belongs to main.c alone"
 grep -nE '.{101,}' $sources && breach "lines over 100 columns"
