@@ -126,10 +126,11 @@ typedef struct texts {
     const char *const *value;
     int count;
 } texts;
+enum { MOST_PAIRS = 24 };
 typedef struct pairs { /* an object of numbers or texts */
-    const char *name[16];
-    int64_t number[16];
-    const char *text[16]; /* NULL: the number */
+    const char *name[MOST_PAIRS];
+    int64_t number[MOST_PAIRS];
+    const char *text[MOST_PAIRS]; /* NULL: the number */
     int count;
 } pairs;
 
@@ -153,14 +154,18 @@ typedef struct field {
     size_t offset;
     const char *key, *unit, *help;
 } field;
-extern const field record_fields[];
-extern const int record_nfields;
-void record_clear(record *r); /* every field null */
-void record_build(record *r); /* what was compiled */
+typedef struct fields { /* a struct as data: what writers loop over */
+    const field *field;
+    int count;
+} fields;
+fields record_fields(void);
+void fields_clear(fields table, void *of); /* every field null */
+void record_clear(record *r);              /* every field null */
+void record_build(record *r);              /* what was compiled */
 
-spmv_status jsonl_format(const record *r,
-                         char **out); /* one line with its newline; the caller frees */
-void csv_write(FILE *file, const record *r, bool header);
+/* One line of JSON with its newline; the caller frees. */
+spmv_status jsonl_format(fields table, const void *of, char **out);
+void csv_write(FILE *file, fields table, const void *of, bool header);
 typedef struct table_row { /* what a row of the terminal's table needs beyond its record */
     const record *r;
     const char *alias;
@@ -168,6 +173,17 @@ typedef struct table_row { /* what a row of the terminal's table needs beyond it
 } table_row;
 /* color: the best in bold. */
 void table_write(FILE *file, const table_row *rows, int count, bool color);
+
+/* ---- facts.c -------------------------------------------------------------------------------- */
+
+typedef struct matrix_facts {
+#define FIELD(type, name, key, unit, help) type name;
+#include "facts.def"
+#undef FIELD
+} matrix_facts;
+fields matrix_facts_fields(void);
+/* Everything but the texts. False: out of memory. */
+bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, matrix_facts *out);
 
 /* ---- machine.c ------------------------------------------------------------------------------ */
 

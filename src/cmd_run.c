@@ -229,11 +229,11 @@ static int show_results(session *run, result *results, int n) {
     for (int k = 0; k < n; k++) {
         char *line = NULL;
         if (strcmp(run->o->format, "csv") == 0) {
-            csv_write(run->output, &results[k].r, !run->wrote_csv_header);
+            csv_write(run->output, record_fields(), &results[k].r, !run->wrote_csv_header);
             run->wrote_csv_header = true;
             continue;
         }
-        spmv_status status = jsonl_format(&results[k].r, &line);
+        spmv_status status = jsonl_format(record_fields(), &results[k].r, &line);
         if (status != SPMV_OK)
             return complain(
                 status,
@@ -291,10 +291,7 @@ static int run_matrix(session *run, const char *source, bool built_in) {
     char name[256];
     int code = load_matrix(run, source, &mat);
     if (code) return code;
-    snprintf(name, sizeof name, "%s", base_name(source));
-    char *suffix = strncmp(name, "gen:", 4) != 0 ? strstr(name, ".mtx") : NULL;
-    if (!suffix) suffix = strstr(name, ".tar");
-    if (suffix) *suffix = 0;
+    matrix_name(source, name, sizeof name);
     spmv_mat_stats(mat, &stats);
     introduce_matrix(run, name, &stats, built_in);
     in.rows = stats.rows;

@@ -19,13 +19,20 @@ char **cut_paths(int argc, char **argv) {
     return out;
 }
 
+void matrix_name(const char *source, char *out, size_t size) {
+    snprintf(out, size, "%s", base_name(source));
+    char *suffix = strncmp(out, "gen:", 4) != 0 ? strstr(out, ".mtx") : NULL;
+    if (!suffix) suffix = strstr(out, ".tar");
+    if (suffix) *suffix = 0;
+}
+
 const char *symmetry_name(spmv_symmetry s) {
     return s == SPMV_SYMMETRIC        ? "symmetric"
            : s == SPMV_SKEW_SYMMETRIC ? "skew-symmetric"
                                       : "general";
 }
 
-static const char *field_name(spmv_field f) {
+const char *field_name(spmv_field f) {
     return f == SPMV_PATTERN_FIELD ? "pattern" : f == SPMV_INTEGER_FIELD ? "integer" : "real";
 }
 

@@ -24,7 +24,7 @@ int log_open(const options *o, const machine *m, record_log *log) {
     record empty;
     char *line = NULL;
     record_clear(&empty);
-    if (jsonl_format(&empty, &line) == SPMV_E_FEATURE) {
+    if (jsonl_format(record_fields(), &empty, &line) == SPMV_E_FEATURE) {
         if (o->log)
             return complain(SPMV_E_FEATURE,
                             "--log: logging is not built in: install libjansson-dev (Debian) or "
@@ -49,7 +49,7 @@ int log_open(const options *o, const machine *m, record_log *log) {
 int log_append(record_log *log, const record *r) {
     char *line = NULL;
     if (log->file < 0) return 0;
-    spmv_status status = jsonl_format(r, &line);
+    spmv_status status = jsonl_format(record_fields(), r, &line);
     if (status != SPMV_OK) return complain(status, "cannot format a log record");
     size_t n = strlen(line);
     ssize_t wrote = write(log->file, line, n);

@@ -4,22 +4,29 @@
 #include "build_info.h"
 #include <math.h>
 
-const field record_fields[] = {
+static const field table[] = {
 #define FIELD(type, name, key, unit, help) {TYPE_##type, offsetof(record, name), key, unit, help},
 #include "record.def"
 #undef FIELD
 };
-const int record_nfields = sizeof record_fields / sizeof *record_fields;
+
+fields record_fields(void) {
+    return (fields){table, sizeof table / sizeof *table};
+}
 
 /* Zero is null for texts and lists; the other types each have their own null. */
-void record_clear(record *r) {
-    memset(r, 0, sizeof *r);
-    for (const field *f = record_fields; f < record_fields + record_nfields; f++) {
-        char *at = (char *)r + f->offset;
+void fields_clear(fields all, void *of) {
+    for (const field *f = all.field; f < all.field + all.count; f++) {
+        char *at = (char *)of + f->offset;
         if (f->type == TYPE_whole) *(whole *)(void *)at = INT64_MIN;
         if (f->type == TYPE_number) *(number *)(void *)at = NAN;
         if (f->type == TYPE_truth) *(truth *)(void *)at = -1;
     }
+}
+
+void record_clear(record *r) {
+    memset(r, 0, sizeof *r);
+    fields_clear(record_fields(), r);
     r->schema = "spmv-run/1";
 }
 

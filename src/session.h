@@ -63,7 +63,9 @@ void inputs_free(inputs *in);
 /* ---- describe.c ----------------------------------------------------------------------------- */
 
 const char *base_name(const char *path); /* without its folders; gen: as it is */
+void matrix_name(const char *source, char *out, size_t size); /* thermal2 of dir/thermal2.mtx.gz */
 const char *symmetry_name(spmv_symmetry symmetry);
+const char *field_name(spmv_field field);
 char **cut_paths(int argc, char **argv); /* [argc], NULL when out of memory; free each and all */
 void describe_matrix(result *out, const spmv_stats *stats, const char *name, const char *source);
 void describe_machine(session *s, result *out, spmv_kernel_id id);

@@ -21,8 +21,8 @@ static void put_text(FILE *file, const char *s) {
     putc('"', file);
 }
 
-static void put_value(FILE *file, const field *f, const record *r) {
-    const char *at = (const char *)r + f->offset;
+static void put_value(FILE *file, const field *f, const void *of) {
+    const char *at = (const char *)of + f->offset;
     if (f->type == TYPE_text && *(const text *)(const void *)at)
         put_text(file, *(const text *)(const void *)at);
     if (f->type == TYPE_whole && *(const whole *)(const void *)at != INT64_MIN)
@@ -33,17 +33,17 @@ static void put_value(FILE *file, const field *f, const record *r) {
         fputs(*(const truth *)(const void *)at ? "true" : "false", file);
 }
 
-void csv_write(FILE *file, const record *r, bool header) {
+void csv_write(FILE *file, fields table, const void *of, bool header) {
     for (int pass = !header; pass < 2; pass++) {
         const char *separator = "";
-        for (const field *f = record_fields; f < record_fields + record_nfields; f++) {
+        for (const field *f = table.field; f < table.field + table.count; f++) {
             if (!is_scalar(f)) continue;
             fputs(separator, file);
             separator = ",";
             if (pass == 0)
                 fputs(f->key, file);
             else
-                put_value(file, f, r);
+                put_value(file, f, of);
         }
         fputs("\r\n", file);
     }

@@ -13,8 +13,8 @@ static json_t *text_or_null(const char *s) {
     return s ? json_string(s) : json_null();
 }
 
-static json_t *value_of(const field *f, const record *r) {
-    const void *at = (const char *)r + f->offset;
+static json_t *value_of(const field *f, const void *of) {
+    const void *at = (const char *)of + f->offset;
     json_t *array = NULL;
     switch (f->type) {
     case TYPE_text: return text_or_null(*(const text *)at);
@@ -55,10 +55,10 @@ static void set(json_t *root, const char *key, json_t *value) {
     set(json_object_get(root, group), dot + 1, value);
 }
 
-spmv_status jsonl_format(const record *r, char **out) {
+spmv_status jsonl_format(fields table, const void *of, char **out) {
     json_t *root = json_object();
-    for (const field *f = record_fields; f < record_fields + record_nfields; f++)
-        set(root, f->key, value_of(f, r));
+    for (const field *f = table.field; f < table.field + table.count; f++)
+        set(root, f->key, value_of(f, of));
     char *line = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(root);
     *out = NULL;
@@ -73,8 +73,9 @@ spmv_status jsonl_format(const record *r, char **out) {
     return SPMV_OK;
 }
 #else
-spmv_status jsonl_format(const record *r, char **out) {
-    (void)r;
+spmv_status jsonl_format(fields table, const void *of, char **out) {
+    (void)table;
+    (void)of;
     *out = NULL;
     return SPMV_E_FEATURE;
 }

@@ -1,0 +1,190 @@
+/* facts.c: what can be said of a matrix from its compressed rows. Each fact is one pass, in
+ * parallel over rows where it costs. */
+#include "app.h"
+#include <math.h>
+#include <stdlib.h>
+
+static const field table[] = {
+#define FIELD(type, name, key, unit, help) \
+    {TYPE_##type, offsetof(matrix_facts, name), key, unit, help},
+#include "facts.def"
+#undef FIELD
+};
+
+fields matrix_facts_fields(void) {
+    return (fields){table, sizeof table / sizeof *table};
+}
+
+static double share(int64_t part, int64_t whole_) {
+    return whole_ ? (double)part / (double)whole_ : NAN;
+}
+
+/* Gini coefficient of the row lengths, from how many rows there are of each. */
+static bool find_gini(const spmv_csr_view *A, int64_t row_max, double *gini) {
+    int64_t *rows_of = calloc((size_t)row_max + 1, sizeof *rows_of);
+    if (!rows_of) return false;
+    for (int64_t i = 0; i < A->rows; i++) rows_of[A->row_ptr[i + 1] - A->row_ptr[i]]++;
+    double weighted = 0, seen = 0; /* sum of rank times length, ranks from 1 */
+    for (int64_t len = 0; len <= row_max; len++) {
+        double n = (double)rows_of[len];
+        weighted += (double)len * n * (seen + (n + 1) / 2);
+        seen += n;
+    }
+    free(rows_of);
+    double rows = (double)A->rows, nnz = (double)A->nnz;
+    *gini = A->nnz ? 2 * weighted / (rows * nnz) - (rows + 1) / rows : NAN;
+    return true;
+}
+
+static bool find_columns(const spmv_csr_view *A, matrix_facts *out) {
+    int32_t *len = calloc((size_t)A->cols + 1, sizeof *len);
+    if (!len) return false;
+    for (int64_t k = 0; k < A->nnz; k++) len[A->col_idx[k]]++;
+    out->empty_cols = out->col_max = 0;
+    for (int64_t j = 0; j < A->cols; j++) {
+        out->empty_cols += len[j] == 0;
+        if (len[j] > out->col_max) out->col_max = len[j];
+    }
+    free(len);
+    return true;
+}
+
+static bool find_diagonals(const spmv_csr_view *A, matrix_facts *out) {
+    int64_t on_main = 0, shortest = A->rows < A->cols ? A->rows : A->cols;
+    char *seen = calloc((size_t)(A->rows + A->cols) + 1, 1); /* by j - i + rows */
+    if (!seen) return false;
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+            seen[A->col_idx[k] - i + A->rows] = 1;
+            on_main += A->col_idx[k] == i;
+        }
+    out->diagonals = 0;
+    for (int64_t d = 0; d < A->rows + A->cols; d++) out->diagonals += seen[d];
+    out->full_diagonal = share(on_main, shortest);
+    free(seen);
+    return true;
+}
+
+/* Entries over cells of the edge x edge blocks, aligned to (0,0), that hold any. */
+static bool find_fill(const spmv_csr_view *A, int edge, double *fill) {
+    int64_t block_rows = (A->rows + edge - 1) / edge, blocks = 0, failures = 0;
+#pragma omp parallel reduction(+ : blocks, failures)
+    {
+        int64_t *last =
+            malloc(((size_t)A->cols / (size_t)edge + 1) * sizeof *last); /* block row that met it */
+        failures += !last;
+        for (int64_t c = 0; last && c <= A->cols / edge; c++) last[c] = -1;
+#pragma omp for schedule(static)
+        for (int64_t b = 0; b < block_rows; b++) {
+            int64_t end = (b + 1) * edge < A->rows ? (b + 1) * edge : A->rows;
+            for (int64_t k = A->row_ptr[b * edge]; last && k < A->row_ptr[end]; k++) {
+                int64_t c = A->col_idx[k] / edge;
+                blocks += last[c] != b;
+                last[c] = b;
+            }
+        }
+        free(last);
+    }
+    *fill = share(A->nnz, blocks * edge * edge);
+    return failures == 0;
+}
+
+/* Position of (i, j), or -1: columns ascend in a row. */
+static int64_t find_entry(const spmv_csr_view *A, int64_t i, int64_t j) {
+    int64_t low = A->row_ptr[i], high = A->row_ptr[i + 1];
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (A->col_idx[middle] < j)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < A->row_ptr[i + 1] && A->col_idx[low] == j ? low : -1;
+}
+
+static void find_symmetry(const spmv_csr_view *A, matrix_facts *out) {
+    int64_t mirrored = 0, equal = 0, runs = 0;
+#pragma omp parallel for schedule(dynamic, 1024) reduction(+ : mirrored, equal, runs)
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+            runs += k > A->row_ptr[i] && A->col_idx[k - 1] + 1 == A->col_idx[k];
+            if (A->rows != A->cols) continue;
+            int64_t other = find_entry(A, A->col_idx[k], i);
+            mirrored += other >= 0;
+            equal += other >= 0 && memcmp(A->values + k, A->values + other, sizeof *A->values) == 0;
+        }
+    out->pattern_symmetry = A->rows == A->cols ? share(mirrored, A->nnz) : NAN;
+    out->value_symmetry = A->rows == A->cols ? share(equal, A->nnz) : NAN;
+    out->runs = share(runs, A->nnz);
+}
+
+typedef struct bit_set { /* of 64-bit patterns; open addressing, at most half full; 0 is kept apart
+                          */
+    uint64_t *slot;
+    size_t size, used;
+    bool has_zero;
+} bit_set;
+
+static size_t slot_of(const bit_set *s, uint64_t bits) {
+    size_t at = (size_t)((bits ^ (bits >> 29)) * 0x9e3779b97f4a7c15u >> 20) & (s->size - 1);
+    while (s->slot[at] && s->slot[at] != bits) at = (at + 1) & (s->size - 1);
+    return at;
+}
+
+static bool grow(bit_set *s) {
+    bit_set larger = {
+        .size = s->size ? 2 * s->size : 4096, .used = s->used, .has_zero = s->has_zero};
+    larger.slot = calloc(larger.size, sizeof *larger.slot);
+    if (!larger.slot) return false;
+    for (size_t k = 0; k < s->size; k++)
+        if (s->slot[k]) larger.slot[slot_of(&larger, s->slot[k])] = s->slot[k];
+    free(s->slot);
+    *s = larger;
+    return true;
+}
+
+static bool find_values(const spmv_csr_view *A, matrix_facts *out) {
+    bit_set set = {0};
+    int64_t exact = 0;
+    bool ok = grow(&set);
+    for (int64_t k = 0; ok && k < A->nnz; k++) {
+        uint64_t bits;
+        float narrow = (float)A->values[k];
+        double wide = narrow;
+        memcpy(&bits, A->values + k, sizeof bits);
+        exact += memcmp(&wide, A->values + k, sizeof wide) == 0;
+        set.has_zero |= bits == 0;
+        if (bits == 0) continue;
+        size_t at = slot_of(&set, bits);
+        if (set.slot[at]) continue;
+        set.slot[at] = bits;
+        if (2 * ++set.used > set.size) ok = grow(&set);
+    }
+    out->distinct = (whole)set.used + set.has_zero;
+    out->exact_f32 = share(exact, A->nnz);
+    free(set.slot);
+    return ok;
+}
+
+bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, matrix_facts *out) {
+    memset(out, 0, sizeof *out);
+    fields_clear(matrix_facts_fields(), out);
+    out->rows = stats->rows;
+    out->cols = stats->cols;
+    out->nnz = stats->nnz;
+    out->nnz_file = stats->nnz_file;
+    out->explicit_zeros = stats->explicit_zeros;
+    out->duplicates = stats->duplicates;
+    out->row_mean = stats->row_mean;
+    out->row_std = stats->row_std;
+    if (stats->row_mean > 0) out->sigma = stats->row_std / sqrt(stats->row_mean);
+    out->row_min = stats->row_min;
+    out->row_max = stats->row_max;
+    out->empty_rows = stats->empty_rows;
+    out->bandwidth = stats->bandwidth;
+    find_symmetry(A, out);
+    return find_gini(A, stats->row_max, &out->gini) && find_columns(A, out) &&
+           find_diagonals(A, out) && find_fill(A, 2, &out->fill_2) &&
+           find_fill(A, 3, &out->fill_3) && find_fill(A, 4, &out->fill_4) &&
+           find_fill(A, 8, &out->fill_8) && find_values(A, out);
+}
