@@ -49,17 +49,17 @@ static void find_formats(spmv_ctx *ctx, const spmv_csr_view *A, size_t budget, m
 }
 
 static void print_formats(const matrix_facts *facts) {
-    double nnz = facts->nnz ? (double)facts->nnz : NAN;
     printf("  %-10s %12s %10s %9s\n", "format", "MiB (f64)", "bytes/nnz", "padding");
     for (int f = 0; f < facts->format_bytes.count; f++) {
-        double bytes = (double)facts->format_bytes.number[f],
-               slots = (double)facts->format_slots.number[f];
+        double nnz = (double)facts->nnz, bytes = (double)facts->format_bytes.number[f];
         const char *reason = facts->format_slots.text[f];
-        printf("  %-10s %12.2f %10.2f ", facts->format_bytes.name[f], bytes / 0x1p20, bytes / nnz);
-        if (reason)
-            printf("%9s  %s\n", "-", reason);
-        else
-            printf("%8.1f%%\n", 100 * (slots - nnz) / nnz);
+        char share[32] = "-", padding[32] = "-";
+        if (facts->nnz) snprintf(share, sizeof share, "%.2f", bytes / nnz);
+        if (facts->nnz && !reason)
+            snprintf(padding, sizeof padding, "%.1f%%",
+                     100 * ((double)facts->format_slots.number[f] / nnz - 1));
+        printf("  %-10s %12.2f %10s %9s%s%s\n", facts->format_bytes.name[f], bytes / 0x1p20, share,
+               padding, reason ? "  " : "", reason ? reason : "");
     }
 }
 

@@ -1,0 +1,118 @@
+/* test_facts.c: the facts of spmv info, by hand on small matrices. */
+#include "testing.h"
+
+static spmv_ctx *ctx;
+
+static void assert_near(double found, double expected) {
+    if (!(fabs(found - expected) <= 1e-15 * fabs(expected)))
+        fail_msg("%.17g, not %.17g", found, expected);
+}
+
+static matrix_facts facts_of(const entries *e) {
+    spmv_mat *mat = matrix_of(ctx, e);
+    spmv_stats stats;
+    spmv_csr_view A;
+    matrix_facts facts;
+    spmv_mat_stats(mat, &stats);
+    spmv_mat_rows(mat, &A);
+    assert_true(matrix_facts_of(&A, &stats, &facts));
+    spmv_mat_free(mat);
+    return facts;
+}
+
+/*  1  2  .  .
+ *  2  .  .  4      rows of 2, 2, 0, 4: mu = 2, variance = (0 + 0 + 4 + 4) / 4 = 2
+ *  .  .  .  .      blocks 2x2: all four hold entries but the upper right holds (1,3) alone
+ *  1  1  1  7  */
+static void facts_by_hand(void **state) {
+    (void)state;
+    entries e = {.rows = 4, .cols = 4};
+    add_entry(&e, 0, 0, 1), add_entry(&e, 0, 1, 2);
+    add_entry(&e, 1, 0, 2), add_entry(&e, 1, 3, 4);
+    add_entry(&e, 3, 0, 1), add_entry(&e, 3, 1, 1), add_entry(&e, 3, 2, 1),
+        add_entry(&e, 3, 3, 0.1);
+    matrix_facts f = facts_of(&e);
+    assert_int_equal(f.nnz, 8);
+    assert_near(f.row_mean, 2);
+    assert_near(f.row_std, sqrt(2));
+    assert_near(f.sigma, 1); /* sqrt(sum (n_i - mu)^2 / (mu M)) = sqrt(8 / 8) */
+    assert_float_equal(f.gini, 0.375,
+                       1e-15); /* lengths 0 2 2 4: 2 (0 + 4 + 6 + 16) / (4 * 8) - 5 / 4 */
+    assert_int_equal(f.empty_rows, 1);
+    assert_int_equal(f.row_max, 4);
+    assert_int_equal(f.col_max, 3);
+    assert_int_equal(f.empty_cols, 0);
+    assert_int_equal(f.bandwidth, 3);
+    assert_int_equal(f.diagonals, 6); /* j - i: 0 1 -1 2 -3 -2 */
+    assert_near(f.full_diagonal, 0.5);
+    assert_near(f.fill_2, 8 / 16.0);
+    assert_near(f.fill_3, 8 / (4 * 9.0));
+    assert_near(f.fill_8, 8 / 64.0);
+    assert_float_equal(f.pattern_symmetry, 6 / 8.0,
+                       0); /* (0,0) (3,3), both (0,1) (1,0), both (1,3) (3,1) */
+    assert_near(f.value_symmetry, 4 / 8.0);
+    assert_near(f.runs, 4 / 8.0);
+    assert_int_equal(f.distinct, 4);
+    assert_near(f.exact_f32, 7 / 8.0);
+    entries_free(&e);
+}
+
+static void values_are_counted_by_bits(void **state) {
+    (void)state;
+    enum { N = 20000 };
+    entries e = {.rows = 1, .cols = N};
+    for (int64_t j = 0; j < N; j++)
+        add_entry(&e, 0, j, j % 3 ? (double)(j / 2) + 0.1 : j % 2 ? 0.0 : -0.0);
+    double seen[N];
+    int64_t distinct = 2;             /* both zeros */
+    for (int64_t j = 0; j < N; j++) { /* j / 2 + 0.1 comes once or twice, one after the other */
+        seen[j] = j % 3 ? (double)(j / 2) : -1;
+        if (j % 3) distinct += !(j > 0 && seen[j - 1] == seen[j]);
+    }
+    assert_int_equal(facts_of(&e).distinct, distinct);
+    entries_free(&e);
+}
+
+static void empty_and_rectangular_matrices_have_facts(void **state) {
+    (void)state;
+    static const int64_t sizes[][2] = {{0, 0}, {0, 5}, {5, 0}, {3, 4}};
+    for (int k = 0; k < COUNT(sizes); k++) {
+        entries e = {.rows = sizes[k][0], .cols = sizes[k][1]};
+        matrix_facts f = facts_of(&e);
+        assert_int_equal(f.nnz, 0);
+        assert_int_equal(f.distinct, 0);
+        assert_int_equal(f.diagonals, 0);
+        assert_true(isnan(f.gini) && isnan(f.fill_2));
+        entries_free(&e);
+    }
+    entries wide = {.rows = 2, .cols = 9};
+    add_entry(&wide, 1, 8, 3);
+    matrix_facts f = facts_of(&wide);
+    assert_true(isnan(f.pattern_symmetry));
+    assert_int_equal(f.bandwidth, 7);
+    assert_int_equal(f.empty_cols, 8);
+    entries_free(&wide);
+}
+
+static int open_context(void **state) {
+    (void)state;
+    ctx = context_of(2);
+    return 0;
+}
+
+static int close_context(void **state) {
+    (void)state;
+    spmv_ctx_free(ctx);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(facts_by_hand),
+        cmocka_unit_test(values_are_counted_by_bits),
+        cmocka_unit_test(empty_and_rectangular_matrices_have_facts),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
