@@ -20,4 +20,17 @@ typedef struct V(ell) { /* row-major: entry k of row i at i * width + k; padding
     idx *row_len;  /* [rows] true lengths */
 } ell;
 
+/* Slices of `slice` rows, the last with the rows that are left, each padded to its own longest row and column-major:
+ * slot k of row r of slice s, which has `height` rows, is at slice_ptr[s] + k * height + r. Padding: value 0, a column
+ * of that row. Rows are stored in the order of perm: longest first inside every window of sigma rows. */
+typedef struct V(sell) {
+    spmv_store s;
+    int64_t slice, nslices;
+    ofs *slice_ptr; /* [nslices + 1] first slot */
+    idx *row_len;   /* [rows] true lengths, as stored */
+    idx *perm;      /* [rows] which row of the matrix stored row i is; NULL (sigma = 1): row i */
+    idx *col_idx;   /* [slots] */
+    real *values;   /* [slots] */
+} sell;
+
 #endif
