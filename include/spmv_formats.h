@@ -33,4 +33,16 @@ typedef struct V(sell) {
     real *values;   /* [slots] */
 } sell;
 
+/* Dense blocks of shape_rows x shape_cols, row-major, blocks of a block row in the order of their columns. Block row b
+ * begins at row b * shape_rows; the rows its last one has too many are stored, and are padding. A block begins at a
+ * multiple of shape_cols, except that one which would reach over the last column begins so much earlier: no kernel reads
+ * past the end of x. Padding: value -0.0, which no entry has. */
+typedef struct V(bsr) {
+    spmv_store s;
+    int64_t block_rows, shape_rows, shape_cols, nblocks;
+    ofs *block_ptr; /* [block_rows + 1] first block */
+    idx *first_col; /* [nblocks] */
+    real *values;   /* [nblocks * shape_rows * shape_cols] */
+} bsr;
+
 #endif

@@ -1,0 +1,144 @@
+/* format_bsr.c: block sparse rows: a dense block for every place of the grid that holds an entry.
+ *
+ * What a block has besides entries is padding, -0.0. A stored zero, of either sign, becomes 0.0, so that the two can be
+ * told apart; no finite sum tells them apart. A shape larger than the matrix is cut to it. */
+#include "spmv_kernel.h"
+#include <math.h>
+
+enum { LARGEST = 8, NO_COLUMN = INT32_MAX };
+
+typedef struct shape {
+    int64_t rows, cols, block_rows;
+} shape;
+
+static shape shape_of(const spmv_csr_view *A, const spmv_choice *c) {
+    shape f = {c->value[SPMV_shape_rows], c->value[SPMV_shape_cols], 0};
+    if (f.rows > A->rows) f.rows = A->rows ? A->rows : 1;
+    if (f.cols > A->cols) f.cols = A->cols ? A->cols : 1;
+    f.block_rows = (A->rows + f.rows - 1) / f.rows;
+    return f;
+}
+
+typedef struct front { /* how far each row of a block row has been taken */
+    int n;
+    int64_t next[LARGEST], end[LARGEST];
+} front;
+
+static front front_of(const spmv_csr_view *A, const shape *f, int64_t block_row) {
+    int64_t first = block_row * f->rows;
+    front at = {.n = (int)(A->rows - first < f->rows ? A->rows - first : f->rows)};
+    for (int r = 0; r < at.n; r++) {
+        at.next[r] = A->row_ptr[first + r];
+        at.end[r] = A->row_ptr[first + r + 1];
+    }
+    return at;
+}
+
+/* The least block of the grid that an entry not yet taken is in; NO_COLUMN: none is left. */
+static int64_t next_block(const spmv_csr_view *A, const shape *f, const front *at) {
+    idx least = NO_COLUMN; /* no column has this number: there are at most that many */
+    for (int r = 0; r < at->n; r++)
+        if (at->next[r] < at->end[r] && A->col_idx[at->next[r]] < least) least = A->col_idx[at->next[r]];
+    return least == NO_COLUMN ? NO_COLUMN : (uint32_t)least / (uint32_t)f->cols;
+}
+
+static int64_t count_blocks(const spmv_csr_view *A, const shape *f, int64_t block_row) {
+    front at = front_of(A, f, block_row);
+    int64_t n = 0;
+    for (int64_t block; (block = next_block(A, f, &at)) != NO_COLUMN; n++)
+        for (int r = 0; r < at.n; r++)
+            while (at.next[r] < at.end[r] && A->col_idx[at.next[r]] < (block + 1) * f->cols) at.next[r]++;
+    return n;
+}
+
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    shape f = shape_of(A, c);
+    size_t blocks = 0;
+    for (int64_t b = 0; b < f.block_rows; b++) blocks += (size_t)count_blocks(A, &f, b);
+    return (size_t)(f.block_rows + 1) * sizeof(ofs) +
+           blocks * ((size_t)(f.rows * f.cols) * sizeof(real) + sizeof(idx));
+}
+
+/* There are no more blocks than entries, so their numbers fit the offsets. */
+static void place_blocks(const spmv_csr_view *A, const shape *f, int threads, bsr *B) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t b = 0; b < f->block_rows; b++) B->block_ptr[b + 1] = (ofs)count_blocks(A, f, b);
+    B->block_ptr[0] = 0;
+    for (int64_t b = 0; b < f->block_rows; b++) B->block_ptr[b + 1] += B->block_ptr[b];
+}
+
+/* A value in its place of a block: a zero is made positive. */
+static int64_t put_value(double value, real *to) {
+    *to = (real)value == 0 ? 0 : (real)value;
+    return isinf(*to) && !isinf(value);
+}
+
+static int64_t fill_block_row(const spmv_csr_view *A, int64_t block_row, bsr *B) {
+    const shape f = {B->shape_rows, B->shape_cols, B->block_rows};
+    int64_t overflows = 0, size = f.rows * f.cols;
+    front at = front_of(A, &f, block_row);
+    for (int64_t k = B->block_ptr[block_row]; k < B->block_ptr[block_row + 1]; k++) {
+        int64_t block = next_block(A, &f, &at), end = (block + 1) * f.cols;
+        int64_t first = end > A->cols ? A->cols - f.cols : block * f.cols;
+        real *values = B->values + k * size;
+        B->first_col[k] = (idx)first;
+        for (int64_t cell = 0; cell < size; cell++) values[cell] = (real)-0.0;
+        for (int r = 0; r < at.n; r++)
+            for (; at.next[r] < at.end[r] && A->col_idx[at.next[r]] < end; at.next[r]++)
+                overflows += put_value(A->values[at.next[r]], values + r * f.cols + A->col_idx[at.next[r]] - first);
+    }
+    return overflows;
+}
+
+/* By the static partition that bsr_rows multiplies with: first touch places the pages. */
+static int64_t fill_blocks(const spmv_csr_view *A, int threads, bsr *B) {
+    int64_t overflows = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
+    for (int64_t b = 0; b < B->block_rows; b++) overflows += fill_block_row(A, b, B);
+    return overflows;
+}
+
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads, spmv_store **out) {
+    shape f = shape_of(A, c);
+    TRY(spmv_store_new(ctx, "bsr", sizeof(bsr), A, out));
+    bsr *B = (bsr *)*out;
+    B->block_rows = f.block_rows;
+    B->shape_rows = f.rows;
+    B->shape_cols = f.cols;
+    TRY(STORE_ARRAY(ctx, B, block_ptr, f.block_rows + 1));
+    place_blocks(A, &f, threads, B);
+    B->nblocks = B->block_ptr[f.block_rows];
+    B->s.slots = B->nblocks * f.rows * f.cols;
+    TRY(STORE_ARRAY(ctx, B, first_col, B->nblocks));
+    TRY(STORE_ARRAY(ctx, B, values, B->s.slots));
+    int64_t overflows = fill_blocks(A, threads, B);
+    if (overflows)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32", (long long)overflows);
+    return SPMV_OK;
+}
+
+static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
+    const bsr *A = (const bsr *)store;
+    int64_t n = 0;
+    for (int64_t b = 0; b < A->block_rows; b++)
+        for (int64_t k = A->block_ptr[b]; k < A->block_ptr[b + 1]; k++)
+            for (int64_t cell = 0; cell < A->shape_rows * A->shape_cols; cell++) {
+                real value = A->values[k * A->shape_rows * A->shape_cols + cell];
+                if (value == 0 && signbit(value)) continue;
+                row[n] = (int32_t)(b * A->shape_rows + cell / A->shape_cols);
+                col[n] = (int32_t)(A->first_col[k] + cell % A->shape_cols);
+                values[n++] = (double)value;
+            }
+}
+
+static const spmv_param params[] = {
+    {SPMV_shape_rows, 2, 1, LARGEST, 1, false}, {SPMV_shape_cols, 2, 1, LARGEST, 1, false}, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_FORMAT(bsr_format) = {
+    .name = "bsr",
+    .summary = "block sparse rows: dense blocks, row-major, and a column index a block",
+    .params = params,
+    .estimate = estimate,
+    .build = build,
+    .entries = entries,
+};
