@@ -1,15 +1,17 @@
 /* sell_thread: one thread multiplies one row of a SELL matrix.
  *
- * Source   the SELL(S) kernel for Pascal and Volta of "SELL on GPUs", with its one read of the slice's start a warp;
- *          with rowlens SELL-R.
- * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens, perm[rows] if
- *          sigma is not 1; x[cols]; y[rows] only if beta != 0.
+ * Source   the SELL(S) kernel for Pascal and Volta of "SELL on GPUs", with its one read of the
+ *          slice's start a warp; with rowlens SELL-R.
+ * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens,
+ *          perm[rows] if sigma is not 1; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once; with sigma scattered inside a window.
- * Work     thread i takes stored row i: its slots are `height of the slice` apart, so that a warp reads 32 neighbours.
- * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof real bytes; with
- *          rowlens nnz for slots, and 4 rows; 4 rows more with sigma.
- * Weak     a slot at a time: on short rows latency, not bandwidth, is the limit (sell_thread_ahead); slices that are
- *          no multiple of 32 rows begin unaligned and share warps; one very long row is one thread's.
+ * Work     thread i takes stored row i: its slots are `height of the slice` apart, so that a warp
+ *          reads 32 neighbours.
+ * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
+ *          real bytes; with rowlens nnz for slots, and 4 rows; 4 rows more with sigma.
+ * Weak     a slot at a time: on short rows latency, not bandwidth, is the limit
+ *          (sell_thread_ahead); slices that are no multiple of 32 rows begin unaligned and share
+ *          warps; one very long row is one thread's.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
  */
@@ -34,20 +36,22 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A->row_len : NULL;
     if (A->s.rows == 0) return SPMV_OK;
     multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(p)>>>(
-        (unsigned)A->s.rows, (unsigned)A->slice, A->slice_ptr, row_len, A->perm, A->col_idx, A->values,
-        (const real *)x, (real)alpha, (real)beta, (real *)y);
+        (unsigned)A->s.rows, (unsigned)A->slice, A->slice_ptr, row_len, A->perm, A->col_idx,
+        A->values, (const real *)x, (real)alpha, (real)beta, (real *)y);
     return launched(p);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(sell_thread) = {
-    /* name, alias  */ "sell_thread", NULL,
+    /* name, alias  */ "sell_thread",
+    NULL,
     /* format       */ "sell",
     /* summary      */ "one thread a row of a slice",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS,
     /* estimate     */ NULL,
     /* prepare      */ sell_prepare,
-    /* run, release */ run, NULL,
+    /* run, release */ run,
+    NULL,
 };

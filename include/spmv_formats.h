@@ -20,9 +20,10 @@ typedef struct V(ell) { /* row-major: entry k of row i at i * width + k; padding
     idx *row_len;  /* [rows] true lengths */
 } ell;
 
-/* Slices of `slice` rows, the last with the rows that are left, each padded to its own longest row and column-major:
- * slot k of row r of slice s, which has `height` rows, is at slice_ptr[s] + k * height + r. Padding: value 0, a column
- * of that row. Rows are stored in the order of perm: longest first inside every window of sigma rows. */
+/* Slices of `slice` rows, the last with the rows that are left, each padded to its own longest row
+ * and column-major: slot k of row r of slice s, which has `height` rows, is at slice_ptr[s] + k *
+ * height + r. Padding: value 0, a column of that row. Rows are stored in the order of perm: longest
+ * first inside every window of sigma rows. */
 typedef struct V(sell) {
     spmv_store s;
     int64_t slice, nslices;
@@ -33,10 +34,11 @@ typedef struct V(sell) {
     real *values;   /* [slots] */
 } sell;
 
-/* Dense blocks of shape_rows x shape_cols, row-major, blocks of a block row in the order of their columns. Block row b
- * begins at row b * shape_rows; the rows its last one has too many are stored, and are padding. A block begins at a
- * multiple of shape_cols, except that one which would reach over the last column begins so much earlier: no kernel reads
- * past the end of x. Padding: value -0.0, which no entry has. */
+/* Dense blocks of shape_rows x shape_cols, row-major, blocks of a block row in the order of their
+ * columns. Block row b begins at row b * shape_rows; the rows its last one has too many are stored,
+ * and are padding. A block begins at a multiple of shape_cols, except that one which would reach
+ * over the last column begins so much earlier: no kernel reads past the end of x. Padding: value
+ * -0.0, which no entry has. */
 typedef struct V(bsr) {
     spmv_store s;
     int64_t block_rows, shape_rows, shape_cols, nblocks;

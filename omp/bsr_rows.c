@@ -1,13 +1,16 @@
 /* bsr_rows: block rows of a BSR matrix are handed to threads by the OpenMP schedule.
  *
- * Source   Im and Yelick, "Optimizing Sparse Matrix Computations for Register Reuse in SPARSITY", ICCS 2001.
- * Reads    bsr: block_ptr[block rows + 1], first_col[blocks], values[blocks x r x c]; x[cols]; y[rows] only if
- *          beta != 0.
+ * Source   Im and Yelick, "Optimizing Sparse Matrix Computations for Register Reuse in SPARSITY",
+ *          ICCS 2001.
+ * Reads    bsr: block_ptr[block rows + 1], first_col[blocks], values[blocks x r x c]; x[cols];
+ *          y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that owns the block row.
- * Work     r running sums a block row, in registers: r and c are constants in the code for shapes up to 4 x 4.
- * Cost     2 nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + (cols + rows) sizeof real bytes.
- * Weak     pays where blocks are full: a matrix of lone entries is stored and multiplied r c times over. Padding
- *          multiplies 0 by x, so x must be finite.
+ * Work     r running sums a block row, in registers: r and c are constants in the code for shapes
+ *          up to 4 x 4.
+ * Cost     2 nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + (cols + rows)
+ *          sizeof real bytes.
+ * Weak     pays where blocks are full: a lone entry is stored and multiplied r c times over.
+ *          Padding multiplies 0 by x, so x must be finite.
  * Repeats  bitwise: yes.
  * Params   schedule, chunk: of the loop over block rows.
  */
@@ -21,8 +24,10 @@ typedef struct product { /* what a block row needs besides its place */
     real *y, alpha, beta;
 } product;
 
-/* Where rows and cols are constants in the call, the loops over a block are unrolled and the sums live in registers. */
-static inline __attribute__((always_inline)) void multiply_blocks(const product *m, int64_t b, int rows, int cols) {
+/* Where rows and cols are constants in the call, the loops over a block are unrolled and the sums
+ * live in registers. */
+static inline __attribute__((always_inline)) void multiply_blocks(const product *m, int64_t b,
+                                                                  int rows, int cols) {
     const bsr *A = m->A;
     int64_t first = b * A->shape_rows, begin = A->block_ptr[b], end = A->block_ptr[b + 1];
     const real *values = A->values + begin * rows * cols;
@@ -32,7 +37,8 @@ static inline __attribute__((always_inline)) void multiply_blocks(const product 
         for (int r = 0; r < rows; r++)
             for (int c = 0; c < cols; c++) sum[r] += values[r * cols + c] * x[c];
     }
-    for (int r = 0; r < rows && first + r < A->s.rows; r++) put_row(m->y + first + r, m->alpha, sum[r], m->beta);
+    for (int r = 0; r < rows && first + r < A->s.rows; r++)
+        put_row(m->y + first + r, m->alpha, sum[r], m->beta);
 }
 
 static void multiply_block_row(const product *m, int64_t b) {

@@ -1,19 +1,21 @@
 /* sell_slices: slices of a SELL matrix are handed to threads by the OpenMP schedule.
  *
- * Source   Kreutzer et al., SISC 2014, SELL-C-sigma; Monakov et al., HiPEAC 2010, sliced ELLPACK. The length of each
- *          row (SELL-R) is kept apart.
- * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens, perm[rows] if
- *          sigma is not 1; x[cols]; y[rows] only if beta != 0.
+ * Source   Monakov et al., HiPEAC 2010, sliced ELLPACK; Kreutzer et al., SISC 2014, SELL-C-sigma;
+ *          with rowlens SELL-R.
+ * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens,
+ *          perm[rows] if sigma is not 1; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that owns the slice.
- * Work     slot after slot, the rows of a slice side by side, a partial sum each: in vector registers for 1, 2, 4, 8,
- *          16 or 32 rows, else in the first-level cache. With rowlens unmasked up to the shortest row of the slice,
- *          masked up to the longest.
- * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof real bytes; with
- *          rowlens nnz for slots (padding is read all the same), and 4 rows; 4 rows more with sigma.
- * Weak     a long row beside short ones fills its slice with padding: sort (sigma). Slices of other heights than
- *          those above, of fewer than 8 rows above all, are slow.
+ * Work     slot after slot, the rows of a slice side by side, a partial sum each: in registers for
+ *          1, 2, 4, 8, 16 or 32 rows, else in the first-level cache. With rowlens unmasked up to
+ *          the shortest row of the slice, masked up to the longest.
+ * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
+ *          real bytes; with rowlens nnz for slots (padding is read all the same), and 4 rows; 4
+ *          rows more with sigma.
+ * Weak     a long row beside short ones fills its slice with padding: sort (sigma). Slices of other
+ *          heights than those above, of fewer than 8 rows above all, are slow.
  * Repeats  bitwise: yes.
- * Params   schedule, chunk: of the slice loop; rowlens: 1 reads 4 bytes a row more, and x may hold infinity (1).
+ * Params   schedule, chunk: of the slice loop; rowlens: 1 reads 4 bytes a row more, and x may hold
+ *          infinity (1).
  */
 #include "omp.h"
 
@@ -26,10 +28,10 @@ typedef struct product { /* what a slice needs besides its place */
     bool rowlens;
 } product;
 
-/* The n rows of a slice, from stored row i on, its slots from begin to end. Where n is a constant in the call, the sums
- * live in registers. */
-static inline __attribute__((always_inline)) void multiply_slice(const product *m, int64_t i, int64_t begin,
-                                                                 int64_t end, int n) {
+/* The n rows of a slice, from stored row i on, its slots from begin to end. Where n is a constant
+ * in the call, the sums live in registers. */
+static inline __attribute__((always_inline)) void
+multiply_slice(const product *m, int64_t i, int64_t begin, int64_t end, int n) {
     const idx *length = m->A->row_len + i, *perm = m->A->perm, *col_idx = m->A->col_idx + begin;
     const real *values = m->A->values + begin, *x = m->x;
     idx shortest, longest, k = 0;
@@ -47,10 +49,12 @@ static inline __attribute__((always_inline)) void multiply_slice(const product *
     for (; k < shortest; k++, values += n, col_idx += n)
 #pragma omp simd
         for (int r = 0; r < n; r++) sum[r] += values[r] * x[col_idx[r]];
-    for (; k < longest; k++, values += n, col_idx += n) /* padding has a column too: no load to step over */
+    /* Padding has a column too, so every load is allowed and only its sum is left out. */
+    for (; k < longest; k++, values += n, col_idx += n)
 #pragma omp simd
         for (int r = 0; r < n; r++) sum[r] += k < length[r] ? values[r] * x[col_idx[r]] : 0;
-    for (int r = 0; r < n; r++) put_row(m->y + (perm ? perm[i + r] : i + r), m->alpha, sum[r], m->beta);
+    for (int r = 0; r < n; r++)
+        put_row(m->y + (perm ? perm[i + r] : i + r), m->alpha, sum[r], m->beta);
 }
 
 static void multiply_any_slice(const product *m, int64_t s) {
@@ -77,13 +81,14 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     return SPMV_OK;
 }
 
-/* With rowlens padding is not counted, as everywhere. */
+/* With rowlens padding is not counted. */
 static spmv_status prepare(spmv_plan *p) {
     const sell *A = (const sell *)p->host;
     bool rowlens = p->choice.value[SPMV_rowlens];
     size_t lists = (size_t)rowlens + (A->perm != NULL);
     p->traffic_bytes = (size_t)(rowlens ? A->s.nnz : A->s.slots) * (sizeof(real) + sizeof(idx)) +
-                       (size_t)(A->nslices + 1) * sizeof(ofs) + lists * (size_t)A->s.rows * sizeof(idx);
+                       (size_t)(A->nslices + 1) * sizeof(ofs) +
+                       lists * (size_t)A->s.rows * sizeof(idx);
     return SPMV_OK;
 }
 

@@ -104,10 +104,10 @@ static int run_cell(session *run, const cell *c, spmv_mat *mat, inputs *in, resu
                            .settings = c->setting,
                            .nsettings = c->nsettings};
     spmv_status status = SPMV_OK;
-    if (!in->finite && descriptor(c->kernel)->traits & SPMV_PADS && out->r.config_rowlens == 0) {
+    if (!in->finite && descriptor(c->kernel)->traits & SPMV_PADS && out->r.config_rowlens != 1) {
         snprintf(out->reason, sizeof out->reason,
-                 "x holds infinity or NaN, and padding multiplies 0 by it: "
-                 "use --rowlens=on");
+                 "x holds infinity or NaN, and padding multiplies 0 by it%s",
+                 out->r.config_rowlens == 0 ? ": use --rowlens=on" : "");
         out->r.status = "skipped";
         out->r.reason = out->reason;
         return 0;

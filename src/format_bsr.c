@@ -1,7 +1,8 @@
 /* format_bsr.c: block sparse rows: a dense block for every place of the grid that holds an entry.
  *
- * What a block has besides entries is padding, -0.0. A stored zero, of either sign, becomes 0.0, so that the two can be
- * told apart; no finite sum tells them apart. A shape larger than the matrix is cut to it. */
+ * What a block has besides entries is padding, -0.0. A stored zero, of either sign, becomes 0.0, so
+ * that the two can be told apart; no finite sum tells them apart. A shape larger than the matrix is
+ * cut to it. */
 #include "spmv_kernel.h"
 #include <math.h>
 
@@ -38,7 +39,8 @@ static front front_of(const spmv_csr_view *A, const shape *f, int64_t block_row)
 static int64_t next_block(const spmv_csr_view *A, const shape *f, const front *at) {
     idx least = NO_COLUMN; /* no column has this number: there are at most that many */
     for (int r = 0; r < at->n; r++)
-        if (at->next[r] < at->end[r] && A->col_idx[at->next[r]] < least) least = A->col_idx[at->next[r]];
+        if (at->next[r] < at->end[r] && A->col_idx[at->next[r]] < least)
+            least = A->col_idx[at->next[r]];
     return least == NO_COLUMN ? NO_COLUMN : (uint32_t)least / (uint32_t)f->cols;
 }
 
@@ -47,7 +49,8 @@ static int64_t count_blocks(const spmv_csr_view *A, const shape *f, int64_t bloc
     int64_t n = 0;
     for (int64_t block; (block = next_block(A, f, &at)) != NO_COLUMN; n++)
         for (int r = 0; r < at.n; r++)
-            while (at.next[r] < at.end[r] && A->col_idx[at.next[r]] < (block + 1) * f->cols) at.next[r]++;
+            while (at.next[r] < at.end[r] && A->col_idx[at.next[r]] < (block + 1) * f->cols)
+                at.next[r]++;
     return n;
 }
 
@@ -85,7 +88,8 @@ static int64_t fill_block_row(const spmv_csr_view *A, int64_t block_row, bsr *B)
         for (int64_t cell = 0; cell < size; cell++) values[cell] = (real)-0.0;
         for (int r = 0; r < at.n; r++)
             for (; at.next[r] < at.end[r] && A->col_idx[at.next[r]] < end; at.next[r]++)
-                overflows += put_value(A->values[at.next[r]], values + r * f.cols + A->col_idx[at.next[r]] - first);
+                overflows += put_value(A->values[at.next[r]],
+                                       values + r * f.cols + A->col_idx[at.next[r]] - first);
     }
     return overflows;
 }
@@ -98,7 +102,8 @@ static int64_t fill_blocks(const spmv_csr_view *A, int threads, bsr *B) {
     return overflows;
 }
 
-static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads, spmv_store **out) {
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out) {
     shape f = shape_of(A, c);
     TRY(spmv_store_new(ctx, "bsr", sizeof(bsr), A, out));
     bsr *B = (bsr *)*out;
@@ -113,7 +118,8 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, values, B->s.slots));
     int64_t overflows = fill_blocks(A, threads, B);
     if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32", (long long)overflows);
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
+                         (long long)overflows);
     return SPMV_OK;
 }
 
@@ -131,8 +137,9 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
             }
 }
 
-static const spmv_param params[] = {
-    {SPMV_shape_rows, 2, 1, LARGEST, 1, false}, {SPMV_shape_cols, 2, 1, LARGEST, 1, false}, SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {{SPMV_shape_rows, 2, 1, LARGEST, 1, false},
+                                    {SPMV_shape_cols, 2, 1, LARGEST, 1, false},
+                                    SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_FORMAT(bsr_format) = {
     .name = "bsr",

@@ -1,13 +1,12 @@
-/* format_sell.c: sliced ELLPACK, SELL-S-sigma: slices of S rows, each padded to its own longest row only.
+/* format_sell.c: sliced ELLPACK, SELL-S-sigma: slices of S rows, each padded to its longest row.
  *
- * sigma orders the rows by length, longest first and stable, inside windows of sigma rows, so that a slice holds rows
- * of one length. It need not be a multiple of S, nor S of it: a slice that straddles two windows is padded to the
- * longer part. Kernels undo the order as they write y. */
+ * sigma orders the rows by length, longest first and stable, inside windows of sigma rows, so that
+ * a slice holds rows of one length. It need not be a multiple of S, nor S of it: a slice that
+ * straddles two windows is padded to the longer part. Kernels undo the order as they write y. */
 #include "spmv_kernel.h"
 #include <math.h>
 
-/* The last part of a 32-bit range: kernels step over the end of a slice by a few slots of height 1024. */
-enum { TOGETHER = 16, DIGIT = 8, BINS = 1 << DIGIT, WIDEST_STEP = 4096 };
+enum { TOGETHER = 16, DIGIT = 8, BINS = 1 << DIGIT };
 
 static int64_t row_length(const spmv_csr_view *A, int64_t i) {
     return A->row_ptr[i + 1] - A->row_ptr[i];
@@ -26,7 +25,7 @@ static int64_t slice_end(const spmv_csr_view *A, int64_t slice, int64_t s) {
     return (s + 1) * slice < A->rows ? (s + 1) * slice : A->rows;
 }
 
-/* ---- order --------------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 /* A stable step of the sort below: n rows by one digit of their length, descending. */
 static void sort_by_digit(const spmv_csr_view *A, const idx *from, int64_t n, int shift, idx *to) {
@@ -37,15 +36,17 @@ static void sort_by_digit(const spmv_csr_view *A, const idx *from, int64_t n, in
         place[bin] = before;
         before += count;
     }
-    for (int64_t i = 0; i < n; i++) to[place[row_length(A, from[i]) >> shift & (BINS - 1)]++] = from[i];
+    for (int64_t i = 0; i < n; i++)
+        to[place[row_length(A, from[i]) >> shift & (BINS - 1)]++] = from[i];
 }
 
 /* Rows first..end - 1, longest first, least digit first: nearly always one or two passes. */
-static void sort_window(const spmv_csr_view *A, int64_t first, int64_t end, idx *scratch, idx *perm) {
+static void sort_window(const spmv_csr_view *A, int64_t first, int64_t end, idx *scratch,
+                        idx *perm) {
     int64_t longest = longest_row(A, NULL, first, end);
     int digits = 1;
     while (longest >> (digits * DIGIT)) digits++;
-    idx *from = digits % 2 ? scratch : perm, *to = digits % 2 ? perm : scratch; /* the last pass writes perm */
+    idx *from = digits % 2 ? scratch : perm, *to = digits % 2 ? perm : scratch; /* ends in perm */
     for (int64_t i = first; i < end; i++) from[i] = (idx)i;
     for (int digit = 0; digit < digits; digit++) {
         sort_by_digit(A, from + first, end - first, digit * DIGIT, to + first);
@@ -66,20 +67,24 @@ static bool sort_rows(const spmv_csr_view *A, int64_t sigma, int threads, idx *p
     return true;
 }
 
-/* ---- forecast ------------------------------------------------------------------------------------------ */
+/* ---- forecast -------------------------------------------------------------------------------- */
 
 static int64_t count_slots(const spmv_csr_view *A, const idx *perm, int64_t slice) {
     int64_t slots = 0;
-    for (int64_t first = 0, s = 0; first < A->rows; first += slice, s++)
-        slots += longest_row(A, perm, first, slice_end(A, slice, s)) * (slice_end(A, slice, s) - first);
+    for (int64_t first = 0, s = 0; first < A->rows; first += slice, s++) {
+        int64_t end = slice_end(A, slice, s);
+        slots += longest_row(A, perm, first, end) * (end - first);
+    }
     return slots;
 }
 
-/* What sigma saves is known only by sorting; where there is no memory for that there is none for the store: SIZE_MAX. */
+/* What sigma saves is known only by sorting; where there is no memory for that there is none for
+ * the store: SIZE_MAX. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t slice = c->value[SPMV_slice], sigma = c->value[SPMV_sigma];
     size_t slot = sizeof(idx) + sizeof(real), rows = (size_t)A->rows;
-    size_t fixed = ((rows + (size_t)slice - 1) / (size_t)slice + 1) * sizeof(ofs) + rows * sizeof(idx);
+    size_t fixed =
+        ((rows + (size_t)slice - 1) / (size_t)slice + 1) * sizeof(ofs) + rows * sizeof(idx);
     idx *perm = sigma == 1 ? NULL : spmv_host_alloc(rows * sizeof *perm);
     if (sigma != 1) {
         fixed += rows * sizeof *perm;
@@ -93,7 +98,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return slots > (SIZE_MAX - fixed) / slot ? SIZE_MAX : slots * slot + fixed;
 }
 
-/* ---- build --------------------------------------------------------------------------------------------- */
+/* ---- build ----------------------------------------------------------------------------------- */
 
 /* Where slices begin: first their widths, which fit any offset, then the sum, if that does. */
 static spmv_status place_slices(spmv_ctx *ctx, const spmv_csr_view *A, int threads, sell *B) {
@@ -106,20 +111,23 @@ static spmv_status place_slices(spmv_ctx *ctx, const spmv_csr_view *A, int threa
         slots += width * (end - first);
     }
     B->s.slots = slots;
-    if (sizeof(ofs) < sizeof(int64_t) && slots > INT32_MAX - WIDEST_STEP)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld slots, padding included, need 64-bit offsets: use --index=64",
+    if (sizeof(ofs) < sizeof(int64_t) && slots > INT32_MAX)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                         "%lld slots, padding included, need 64-bit offsets: use --index=64",
                          (long long)slots);
     B->slice_ptr[0] = 0;
-    for (int64_t s = 0; s < B->nslices; s++)
-        B->slice_ptr[s + 1] = (ofs)(B->slice_ptr[s] +
-                                    B->slice_ptr[s + 1] * (ofs)(slice_end(A, B->slice, s) - s * B->slice));
+    for (int64_t s = 0; s < B->nslices; s++) {
+        ofs height = (ofs)(slice_end(A, B->slice, s) - s * B->slice);
+        B->slice_ptr[s + 1] = B->slice_ptr[s] + B->slice_ptr[s + 1] * height;
+    }
     return SPMV_OK;
 }
 
-/* n rows from stored row i on, whose first slots begin at `at`, side by side: whole cache lines are written. Padding
- * points at the row's last column: no new cache line, and no NaN or infinity of a foreign x_j. An empty row has only
- * column 0 to point at. */
-static int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, int64_t end, int64_t height, sell *B) {
+/* n rows from stored row i on, whose first slots begin at `at`, side by side: whole cache lines are
+ * written. Padding points at the row's last column: no new cache line, and no NaN or infinity of a
+ * foreign x_j. An empty row has only column 0 to point at. */
+static int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, int64_t end,
+                         int64_t height, sell *B) {
     const idx *cols[TOGETHER];
     const double *values[TOGETHER];
     idx length[TOGETHER], padding[TOGETHER];
@@ -142,20 +150,23 @@ static int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, i
     return overflows;
 }
 
-/* By the static partition of slices that sell_slices multiplies with: first touch places the pages. */
+/* By the static partition that sell_slices multiplies with: first touch places the pages. */
 static int64_t fill_slices(const spmv_csr_view *A, int threads, sell *B) {
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
     for (int64_t s = 0; s < B->nslices; s++) {
         int64_t first = s * B->slice, height = slice_end(A, B->slice, s) - first;
-        for (int64_t r = 0; r < height; r += TOGETHER)
-            overflows += fill_rows(A, first + r, (int)(height - r < TOGETHER ? height - r : TOGETHER),
-                                   B->slice_ptr[s] + r, B->slice_ptr[s + 1], height, B);
+        for (int64_t r = 0; r < height; r += TOGETHER) {
+            int n = (int)(height - r < TOGETHER ? height - r : TOGETHER);
+            overflows +=
+                fill_rows(A, first + r, n, B->slice_ptr[s] + r, B->slice_ptr[s + 1], height, B);
+        }
     }
     return overflows;
 }
 
-static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads, spmv_store **out) {
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out) {
     int64_t sigma = c->value[SPMV_sigma];
     TRY(spmv_store_new(ctx, "sell", sizeof(sell), A, out));
     sell *B = (sell *)*out;
@@ -174,7 +185,8 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, values, B->s.slots));
     int64_t overflows = fill_slices(A, threads, B);
     if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32", (long long)overflows);
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
+                         (long long)overflows);
     return SPMV_OK;
 }
 
@@ -192,12 +204,14 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
     }
 }
 
-static const spmv_param params[] = {
-    {SPMV_slice, 32, 1, 1024, 1, false}, {SPMV_sigma, 1, 0, INT32_MAX, 1, false}, SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {{SPMV_slice, 32, 1, 1024, 1, false},
+                                    {SPMV_sigma, 1, 0, INT32_MAX, 1, false},
+                                    SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_FORMAT(sell_format) = {
     .name = "sell",
-    .summary = "sliced ELLPACK: slices of rows, each padded to its longest, columns first; rows sorted inside windows",
+    .summary = "sliced ELLPACK: slices of rows, each padded to its longest, columns first; rows "
+               "sorted inside windows",
     .params = params,
     .estimate = estimate,
     .build = build,

@@ -1,0 +1,264 @@
+/* test_sell.c: what SELL and BSR hold of a matrix small enough to lay out by hand, slot by slot;
+ * that a sorted SELL gives y in the matrix's order; and that slots beyond 32 bits are refused
+ * before they are asked for. */
+#include "testing.h"
+
+static spmv_ctx *ctx;
+
+/* Row i has length[i] entries from column i % 3 on, valued 10 i + 1, 10 i + 2, ... */
+static spmv_mat *matrix_of_lengths(const int *length, int rows, int cols) {
+    entries e = {.rows = rows, .cols = cols};
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < length[i]; k++) add_entry(&e, i, i % 3 + k, 10 * i + k + 1);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    entries_free(&e);
+    return mat;
+}
+
+static spmv_store *store_of(const spmv_mat *mat, const char *format, const spmv_choice *c) {
+    spmv_csr_view A;
+    spmv_store *store = NULL;
+    const spmv_format *f = spmv_format_named(format, SPMV_F64_O32);
+    spmv_mat_rows(mat, &A);
+    assert_int_equal(f->build(ctx, &A, c, 2, &store), SPMV_OK);
+    assert_int_equal(f->estimate(&A, c), spmv_store_bytes(store));
+    return store;
+}
+
+static spmv_choice sell_choice(int64_t slice, int64_t sigma) {
+    spmv_choice c = {{0}};
+    c.value[SPMV_slice] = slice;
+    c.value[SPMV_sigma] = sigma;
+    return c;
+}
+
+static spmv_choice bsr_choice(int64_t rows, int64_t cols) {
+    spmv_choice c = {{0}};
+    c.value[SPMV_shape_rows] = rows;
+    c.value[SPMV_shape_cols] = cols;
+    return c;
+}
+
+static void assert_ints(const int32_t *is, const int32_t *expected, int n) {
+    for (int k = 0; k < n; k++) assert_int_equal(is[k], expected[k]);
+}
+
+/* ---- SELL ----------------------------------------------------------------------------------- */
+
+enum { ROWS = 5, COLS = 6 };
+static const int lengths[ROWS] = {1, 3, 0, 2, 3};
+
+/* Slices {0, 1}, {2, 3}, {4}: 3, 2 and 3 wide, the last of one row and not padded to two. */
+static void slices_by_hand(void **state) {
+    (void)state;
+    static const int32_t slice_ptr[] = {0, 6, 10, 13};
+    static const int32_t row_len[] = {1, 3, 0, 2, 3};
+    static const int32_t col_idx[] = {0, 1, 0, 2, 0, 3, 0, 0, 0, 1, 1, 2, 3};
+    static const double values[] = {1, 11, 0, 12, 0, 13, 0, 31, 0, 32, 41, 42, 43};
+    spmv_mat *mat = matrix_of_lengths(lengths, ROWS, COLS);
+    const spmv_choice c = sell_choice(2, 1);
+    sell *A = (sell *)store_of(mat, "sell", &c);
+    assert_int_equal(A->nslices, 3);
+    assert_int_equal(A->s.slots, 13);
+    assert_null(A->perm);
+    assert_ints(A->slice_ptr, slice_ptr, COUNT(slice_ptr));
+    assert_ints(A->row_len, row_len, COUNT(row_len));
+    assert_ints(A->col_idx, col_idx, COUNT(col_idx));
+    for (int k = 0; k < COUNT(values); k++) assert_true(A->values[k] == values[k]);
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+}
+
+static void assert_sorted(int64_t slice, int64_t sigma, const int32_t *perm, int64_t slots) {
+    spmv_mat *mat = matrix_of_lengths(lengths, ROWS, COLS);
+    const spmv_choice c = sell_choice(slice, sigma);
+    sell *A = (sell *)store_of(mat, "sell", &c);
+    assert_int_equal(A->s.slots, slots);
+    assert_ints(A->perm, perm, ROWS);
+    for (int i = 0; i < ROWS; i++) assert_int_equal(A->row_len[i], lengths[perm[i]]);
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+}
+
+/* Rows of one length keep their order; a window that is no multiple of the slice is padded to the
+ * longer part. */
+static void windows_by_hand(void **state) {
+    (void)state;
+    static const int32_t all[] = {1, 4, 3, 0, 2}, of_2[] = {1, 0, 3, 2, 4},
+                         of_3[] = {1, 0, 2, 4, 3};
+    assert_sorted(2, 0, all, 3 * 2 + 2 * 2 + 0);
+    assert_sorted(2, INT32_MAX, all, 10);
+    assert_sorted(2, 2, of_2, 3 * 2 + 2 * 2 + 3);
+    assert_sorted(2, 3, of_3, 3 * 2 + 3 * 2 + 2);
+    assert_sorted(1, 0, all, 9);
+    assert_sorted(1024, 0, all, 3 * 5);
+}
+
+/* Lengths of several digits in base 256: the sort takes more than one pass. */
+static void long_rows_are_sorted(void **state) {
+    (void)state;
+    static const int length[] = {255, 256, 300, 65536, 1, 65535, 300, 0, 257, 70000};
+    static const int32_t perm[] = {9, 3, 5, 2, 6, 8, 1, 0, 4, 7};
+    spmv_mat *mat = matrix_of_lengths(length, COUNT(length), 70010);
+    const spmv_choice c = sell_choice(4, 0);
+    sell *A = (sell *)store_of(mat, "sell", &c);
+    assert_ints(A->perm, perm, COUNT(perm));
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+}
+
+/* x = 1 and row i sums to i + 1, whatever order the rows are stored in. */
+static void y_is_in_the_order_of_rows(void **state) {
+    (void)state;
+    enum { MANY = 1000 };
+    static double x[MANY], y[MANY];
+    entries e = {.rows = MANY, .cols = MANY};
+    for (int i = 0; i < MANY; i++) {
+        int n = 1 + i * 37 % 50;
+        for (int k = 0; k < n; k++) add_entry(&e, i, (i + 7 * k) % MANY, k ? 1 : i + 2 - n);
+        x[i] = 1;
+    }
+    spmv_mat *mat = matrix_of(ctx, &e);
+    static const int64_t choices[][2] = {{32, 0}, {32, 128}, {7, 100}, {1024, 0}, {1, 0}, {32, 1}};
+    for (int n = 0; n < COUNT(choices); n++) {
+        const spmv_setting settings[] = {{"slice", choices[n][0]}, {"sigma", choices[n][1]}};
+        spmv_plan_opts opts = {
+            .size = sizeof opts, .kernel = "omp:sell_slices", .settings = settings, .nsettings = 2};
+        spmv_plan *plan = NULL;
+        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        memset(y, 0xff, sizeof y);
+        assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
+        for (int i = 0; i < MANY; i++) assert_true(y[i] == i + 1);
+        spmv_plan_free(plan);
+    }
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* One long row makes 1024 of them: more slots than 32 bits count, which the forecast must still
+ * count. */
+static void slots_beyond_32_bits_are_refused(void **state) {
+    (void)state;
+    enum { TALL = 1024, LONG = INT32_MAX / TALL + 2 };
+    static int64_t row_ptr[TALL + 1];
+    int32_t *col_idx = malloc(LONG * sizeof *col_idx);
+    double *values = calloc(LONG, sizeof *values);
+    assert_true(col_idx && values);
+    for (int32_t k = 0; k < LONG; k++) col_idx[k] = k;
+    for (int i = 1; i <= TALL; i++) row_ptr[i] = LONG;
+    const spmv_csr_view A = {.rows = TALL,
+                             .cols = LONG,
+                             .nnz = LONG,
+                             .row_ptr = row_ptr,
+                             .col_idx = col_idx,
+                             .values = values};
+    const spmv_choice c = sell_choice(TALL, 1);
+    const spmv_format *f = spmv_format_named("sell", SPMV_F64_O32);
+    spmv_store *store = NULL;
+    assert_int_equal(f->estimate(&A, &c), (size_t)TALL * LONG * 12 + 2 * 4 + TALL * 4);
+    assert_int_equal(f->build(ctx, &A, &c, 2, &store), SPMV_E_UNSUITABLE);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "--index=64"));
+    spmv_store_free(store);
+    free(col_idx);
+    free(values);
+}
+
+/* ---- BSR ------------------------------------------------------------------------------------ */
+
+/* 3 x 5 in blocks of 2 x 2: the last block row has a row too many, the last block begins a column
+ * early. */
+static void blocks_by_hand(void **state) {
+    (void)state;
+    entries e = {.rows = 3, .cols = 5};
+    add_entry(&e, 0, 0, 1), add_entry(&e, 0, 4, 2), add_entry(&e, 1, 1, 3), add_entry(&e, 1, 3, 0);
+    add_entry(&e, 2, 4, 5);
+    static const int32_t block_ptr[] = {0, 3, 4}, first_col[] = {0, 2, 3, 3};
+    static const double values[] = {1,    -0.0, -0.0, 3,    /**/ -0.0, -0.0, -0.0, 0, /**/
+                                    -0.0, 2,    -0.0, -0.0, /**/ -0.0, 5,    -0.0, -0.0};
+    spmv_mat *mat = matrix_of(ctx, &e);
+    const spmv_choice c = bsr_choice(2, 2);
+    bsr *A = (bsr *)store_of(mat, "bsr", &c);
+    assert_int_equal(A->block_rows, 2);
+    assert_int_equal(A->nblocks, 4);
+    assert_int_equal(A->s.slots, COUNT(values));
+    assert_ints(A->block_ptr, block_ptr, COUNT(block_ptr));
+    assert_ints(A->first_col, first_col, COUNT(first_col));
+    for (int k = 0; k < COUNT(values); k++)
+        assert_true(A->values[k] == values[k] && !signbit(A->values[k]) == !signbit(values[k]));
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* Stored zeros, positive and negative, come back as entries; padding does not. */
+static void stored_zeros_are_entries(void **state) {
+    (void)state;
+    entries e = {.rows = 4, .cols = 4};
+    add_entry(&e, 0, 0, 0), add_entry(&e, 1, 1, -0.0), add_entry(&e, 3, 2, 7),
+        add_entry(&e, 3, 3, -0.0);
+    static const int32_t rows[] = {0, 1, 3, 3}, cols[] = {0, 1, 2, 3};
+    spmv_mat *mat = matrix_of(ctx, &e);
+    const spmv_choice c = bsr_choice(3, 2);
+    spmv_store *store = store_of(mat, "bsr", &c);
+    int32_t row[16], col[16];
+    double values[16];
+    row[4] = -1;
+    spmv_format_named("bsr", SPMV_F64_O32)->entries(store, row, col, values);
+    assert_ints(row, rows, COUNT(rows));
+    assert_ints(col, cols, COUNT(cols));
+    assert_int_equal(row[4], -1);
+    assert_true(values[2] == 7 && values[0] == 0 && values[1] == 0 && values[3] == 0);
+    spmv_store_free(store);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* Cells stored of a tridiagonal matrix of 12 rows: whole blocks on the diagonal, corners beside it.
+ */
+static void fill_by_hand(void **state) {
+    (void)state;
+    static const struct {
+        int64_t rows, cols, blocks;
+    } shapes[] = {{1, 1, 34},     {2, 2, 16}, {3, 3, 10},       {4, 4, 7},
+                  {1, 4, 12 + 4}, {6, 6, 4},  {4, 1, 5 + 6 + 5}};
+    entries e = {.rows = 12, .cols = 12};
+    for (int i = 0; i < 12; i++)
+        for (int j = i > 0 ? i - 1 : 0; j <= i + 1 && j < 12; j++) add_entry(&e, i, j, 1);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    for (int n = 0; n < COUNT(shapes); n++) {
+        const spmv_choice c = bsr_choice(shapes[n].rows, shapes[n].cols);
+        spmv_store *store = store_of(mat, "bsr", &c);
+        assert_int_equal(store->slots, shapes[n].blocks * shapes[n].rows * shapes[n].cols);
+        spmv_store_free(store);
+    }
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+static int open_context(void **state) {
+    (void)state;
+    ctx = context_of(2);
+    return 0;
+}
+
+static int close_context(void **state) {
+    (void)state;
+    spmv_ctx_free(ctx);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slices_by_hand),
+        cmocka_unit_test(windows_by_hand),
+        cmocka_unit_test(long_rows_are_sorted),
+        cmocka_unit_test(y_is_in_the_order_of_rows),
+        cmocka_unit_test(slots_beyond_32_bits_are_refused),
+        cmocka_unit_test(blocks_by_hand),
+        cmocka_unit_test(stored_zeros_are_entries),
+        cmocka_unit_test(fill_by_hand),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
