@@ -20,4 +20,14 @@ typedef struct V(ell) { /* row-major: entry k of row i at i * width + k; padding
     idx *row_len;  /* [rows] true lengths */
 } ell;
 
+/* Rows in strips of height, the last strip may have fewer; a strip's entries stand together. */
+enum { CMRS_ROW_BITS = 4, CMRS_COL_BITS = 28, CMRS_HIGHEST = 1 << CMRS_ROW_BITS };
+typedef struct V(cmrs) {
+    spmv_store s;
+    int64_t height, strips; /* 1, 2, 4, 8 or 16 rows a strip */
+    ofs *strip_ptr;         /* [strips + 1] */
+    uint32_t *packed;       /* [nnz] column << CMRS_ROW_BITS | row in the strip */
+    real *values;           /* [nnz] */
+} cmrs;
+
 #endif
