@@ -30,4 +30,17 @@ typedef struct V(cmrs) {
     real *values;           /* [nnz] */
 } cmrs;
 
+/* The first boundary entries of every row in a row-major ELL part, the rest in a CSR part. */
+typedef struct V(hybrid) {
+    spmv_store s;
+    int64_t boundary, rest_nnz; /* entries a row of the ELL part, entries of the CSR part */
+    int64_t long_rows;          /* rows with entries in the CSR part */
+    idx *ell_col;      /* [rows * boundary] entry k of row i at i * boundary + k; padding: */
+    real *ell_values;  /* [rows * boundary] value 0, a column of that row */
+    idx *rest_col;     /* [rest_nnz] */
+    real *rest_values; /* [rest_nnz] */
+    ofs *start, *end;  /* [rows] row i has start[i] .. end[i] - 1 of the CSR part */
+    idx *row_len;      /* [rows] entries of the row in both parts */
+} hybrid;
+
 #endif
