@@ -129,6 +129,15 @@ typedef struct spmv_stats {
 } spmv_stats;
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out);
 
+/* What the CMRS paper (Koza and others) reports of a matrix and a product. */
+/* sqrt(sum (n_i - mean)^2 / (mean rows)); 0 of a matrix without entries. */
+double spmv_cmrs_sigma(const spmv_stats *stats);
+/* Bytes of a product in double precision; x comes from memory for every entry, or once. */
+int64_t spmv_cmrs_beta_minus(int64_t nnz, int64_t rows, int64_t strips);
+int64_t spmv_cmrs_beta_plus(int64_t nnz, int64_t rows, int64_t strips);
+int64_t spmv_cmrs_flop(int64_t nnz, int64_t rows); /* a row's first product is not an addition */
+int64_t spmv_flop(int64_t nnz);                    /* as this program counts */
+
 /* A dense vector from a file: Matrix Market array (n x 1 or 1 x n), or raw doubles if the name ends
  * in .f64. The caller frees *out with free(). */
 spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double **out);

@@ -46,5 +46,27 @@ typedef struct V(bsr) {
     idx *first_col; /* [nblocks] */
     real *values;   /* [nblocks * shape_rows * shape_cols] */
 } bsr;
+/* Rows in strips of height, the last strip may have fewer; a strip's entries stand together. */
+enum { CMRS_ROW_BITS = 4, CMRS_COL_BITS = 28, CMRS_HIGHEST = 1 << CMRS_ROW_BITS };
+typedef struct V(cmrs) {
+    spmv_store s;
+    int64_t height, strips; /* 1, 2, 4, 8 or 16 rows a strip */
+    ofs *strip_ptr;         /* [strips + 1] */
+    uint32_t *packed;       /* [nnz] column << CMRS_ROW_BITS | row in the strip */
+    real *values;           /* [nnz] */
+} cmrs;
+
+/* The first boundary entries of every row in a row-major ELL part, the rest in a CSR part. */
+typedef struct V(hybrid) {
+    spmv_store s;
+    int64_t boundary, rest_nnz; /* entries a row of the ELL part, entries of the CSR part */
+    int64_t long_rows;          /* rows with entries in the CSR part */
+    idx *ell_col;      /* [rows * boundary] entry k of row i at i * boundary + k; padding: */
+    real *ell_values;  /* [rows * boundary] value 0, a column of that row */
+    idx *rest_col;     /* [rest_nnz] */
+    real *rest_values; /* [rest_nnz] */
+    ofs *start, *end;  /* [rows] row i has start[i] .. end[i] - 1 of the CSR part */
+    idx *row_len;      /* [rows] entries of the row in both parts */
+} hybrid;
 
 #endif

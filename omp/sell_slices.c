@@ -75,9 +75,10 @@ static void multiply_any_slice(const product *m, int64_t s) {
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const sell *A = (const sell *)p->store;
     const product m = {A, x, y, (real)alpha, (real)beta, p->choice.value[SPMV_rowlens]};
-    set_schedule(p, A->nslices);
+    schedule before = set_schedule(p, A->nslices);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t s = 0; s < A->nslices; s++) multiply_any_slice(&m, s);
+    restore_schedule(before);
     return SPMV_OK;
 }
 

@@ -138,7 +138,7 @@ void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs 
     r->prep_prepare_s = f.prepare_s;
     r->prep_h2d_s = f.upload_s;
     r->prep_total_s = f.convert_s + f.prepare_s + f.upload_s;
-    r->perf_flop = 2 * r->matrix_nnz;
+    r->perf_flop = spmv_flop(r->matrix_nnz);
     r->perf_bytes_min_B =
         (whole)f.traffic_bytes +
         (whole)(width * (double)(in->cols + in->rows * (run->o->beta == 0 ? 1 : 2)));

@@ -553,17 +553,16 @@ static void plans_may_run_at_once(void **state) {
 /* The OpenMP schedule belongs to the caller: no product changes it, whatever the plan's own is. */
 static void the_schedule_stays_the_callers(void **state) {
     (void)state;
-    static const char *const kernels[] = {"csr_rows", "csr_blocks", "csr_tiles", "csr_tiles_copied",
-                                          "ell_rows", "ell_blocks", "ell_tiles"};
     spmv_mat *mat = NULL;
     double x[100], y[100];
     for (int j = 0; j < 100; j++) x[j] = 1;
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:10", NULL, &mat), SPMV_OK);
     omp_set_schedule(omp_sched_guided, 7);
-    for (int k = 0; k < COUNT(kernels); k++) {
+    for (int k = 0; k < spmv_omp.nkernels; k++) {
+        if (!spmv_param_of(spmv_omp.kernels[k][0], SPMV_schedule)) continue;
         spmv_setting dynamic = {"schedule", 2};
         spmv_plan_opts opts = {
-            .size = sizeof opts, .kernel = kernels[k], .settings = &dynamic, .nsettings = 1};
+            .size = sizeof opts, .kernel = spmv_omp.names[k], .settings = &dynamic, .nsettings = 1};
         spmv_plan *plan = NULL;
         omp_sched_t kind;
         int chunk;

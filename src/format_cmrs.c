@@ -1,0 +1,143 @@
+/* format_cmrs.c: CMRS: rows in strips, a strip's entries stored together, each naming its row in
+ * four bits of its column index. */
+#include "spmv_kernel.h"
+#include <math.h>
+
+static int64_t strips_of(const spmv_csr_view *A, int64_t height) {
+    return (A->rows + height - 1) / height;
+}
+
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    return (size_t)(strips_of(A, c->value[SPMV_height]) + 1) * sizeof(ofs) +
+           (size_t)A->nnz * (sizeof(uint32_t) + sizeof(real));
+}
+
+/* Words of rows first..end-1, in row order, to out; out is as long as the strip. */
+static void pack_rows(const spmv_csr_view *A, int64_t first, int64_t end, uint32_t *out) {
+    int64_t begin = A->row_ptr[first];
+    for (int64_t i = first; i < end; i++) {
+        uint32_t row = (uint32_t)(i - first);
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
+            out[k - begin] = (uint32_t)A->col_idx[k] << CMRS_ROW_BITS | row;
+    }
+}
+
+/* Merges two ascending runs. Which of them gives the next word is a coin toss, so nothing branches
+ * on it. */
+static uint32_t *merge(const uint32_t *a, const uint32_t *a_end, const uint32_t *b,
+                       const uint32_t *b_end, uint32_t *out) {
+    while (a < a_end && b < b_end) {
+        uint32_t from_a = *a, from_b = *b;
+        bool second = from_b < from_a;
+        *out++ = second ? from_b : from_a;
+        b += second;
+        a += !second;
+    }
+    while (a < a_end) *out++ = *a++;
+    while (b < b_end) *out++ = *b++;
+    return out;
+}
+
+/* One pass of a merge sort: the words of rows first..end-1, in runs of `run` rows, become runs of
+ * twice as many. */
+static void merge_runs(const spmv_csr_view *A, int64_t first, int64_t end, int64_t run,
+                       const uint32_t *from, uint32_t *to) {
+    int64_t begin = A->row_ptr[first];
+    for (int64_t i = first; i < end; i += 2 * run) {
+        int64_t middle = i + run < end ? i + run : end;
+        int64_t stop = middle + run < end ? middle + run : end;
+        const uint32_t *a = from + (A->row_ptr[i] - begin),
+                       *b = from + (A->row_ptr[middle] - begin);
+        merge(a, b, b, from + (A->row_ptr[stop] - begin), to + (A->row_ptr[i] - begin));
+    }
+}
+
+/* The words of a strip by column, and by row where columns are equal: as numbers, since the column
+ * is above the row. Each row is a sorted run already. The place of the values, which is at least as
+ * large, is the second buffer, so that no row length needs memory that was not asked for. */
+static void sort_strip(const spmv_csr_view *A, int64_t first, int64_t end, const cmrs *out) {
+    int64_t begin = A->row_ptr[first];
+    void *spare = out->values + begin;
+    uint32_t *to = out->packed + begin, *from = spare, *swap;
+    for (int64_t run = 1; run < out->height; run *= 2) swap = to, to = from, from = swap;
+    pack_rows(A, first, end, to); /* which the passes bring into out->packed */
+    for (int64_t run = 1; run < out->height; run *= 2) {
+        swap = to, to = from, from = swap;
+        merge_runs(A, first, end, run, from, to);
+    }
+}
+
+/* Values go where their words went: a row's stay in order, so a cursor a row finds them. */
+static void place_values(const spmv_csr_view *A, int64_t first, int64_t end, const cmrs *out) {
+    int64_t cursor[CMRS_HIGHEST];
+    for (int64_t i = first; i < end; i++) cursor[i - first] = A->row_ptr[i];
+    for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k++)
+        out->values[k] = (real)A->values[cursor[out->packed[k] % CMRS_HIGHEST]++];
+}
+
+static int64_t fill_strips(const spmv_csr_view *A, bool sorted, int threads, cmrs *out) {
+    int64_t overflows = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
+    for (int64_t s = 0; s < out->strips; s++) {
+        int64_t first = s * out->height;
+        int64_t end = first + out->height < A->rows ? first + out->height : A->rows;
+        out->strip_ptr[s + 1] = (ofs)A->row_ptr[end];
+        if (sorted) {
+            sort_strip(A, first, end, out);
+            place_values(A, first, end, out);
+        } else {
+            pack_rows(A, first, end, out->packed + A->row_ptr[first]);
+            for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k++)
+                out->values[k] = (real)A->values[k];
+        }
+        for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k++)
+            overflows += isinf((real)A->values[k]) && !isinf(A->values[k]);
+    }
+    out->strip_ptr[0] = 0;
+    return overflows;
+}
+
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out) {
+    const int64_t most_cols = (int64_t)1 << CMRS_COL_BITS;
+    TRY(spmv_store_new(ctx, "cmrs", sizeof(cmrs), A, out));
+    if (A->cols > most_cols)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                         "the matrix has %lld columns, cmrs has room for %lld: %d bits an index",
+                         (long long)A->cols, (long long)most_cols, CMRS_COL_BITS);
+    cmrs *B = (cmrs *)*out;
+    B->height = c->value[SPMV_height];
+    B->strips = strips_of(A, B->height);
+    B->s.slots = A->nnz;
+    TRY(STORE_ARRAY(ctx, B, strip_ptr, B->strips + 1));
+    TRY(STORE_ARRAY(ctx, B, packed, A->nnz));
+    TRY(STORE_ARRAY(ctx, B, values, A->nnz));
+    int64_t overflows = fill_strips(A, c->value[SPMV_sorted], threads, B);
+    if (overflows)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
+                         (long long)overflows);
+    return SPMV_OK;
+}
+
+static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
+    const cmrs *A = (const cmrs *)store;
+    for (int64_t s = 0; s < A->strips; s++)
+        for (int64_t k = A->strip_ptr[s]; k < A->strip_ptr[s + 1]; k++) {
+            row[k] = (int32_t)(s * A->height + A->packed[k] % CMRS_HIGHEST);
+            col[k] = (int32_t)(A->packed[k] >> CMRS_ROW_BITS);
+            values[k] = (double)A->values[k];
+        }
+}
+
+static const spmv_param params[] = {{SPMV_height, 4, 1, CMRS_HIGHEST, 1, true},
+                                    {SPMV_sorted, 0, 0, 1, 1, false},
+                                    SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_FORMAT(cmrs_format) = {
+    .name = "cmrs",
+    .summary = "compressed multi-row storage: strips of rows, the row packed into the column index",
+    .params = params,
+    .estimate = estimate,
+    .build = build,
+    .entries = entries,
+};
