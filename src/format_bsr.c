@@ -22,6 +22,7 @@ static shape shape_of(const spmv_csr_view *A, const spmv_choice *c) {
 
 typedef struct front { /* how far each row of a block row has been taken */
     int n;
+    idx column[LARGEST]; /* of the next entry; NO_COLUMN, which is none: the row is taken */
     int64_t next[LARGEST], end[LARGEST];
 } front;
 
@@ -31,26 +32,31 @@ static front front_of(const spmv_csr_view *A, const shape *f, int64_t block_row)
     for (int r = 0; r < at.n; r++) {
         at.next[r] = A->row_ptr[first + r];
         at.end[r] = A->row_ptr[first + r + 1];
+        at.column[r] = at.next[r] < at.end[r] ? A->col_idx[at.next[r]] : NO_COLUMN;
     }
     return at;
 }
 
-/* The least block of the grid that an entry not yet taken is in; NO_COLUMN: none is left. */
-static int64_t next_block(const spmv_csr_view *A, const shape *f, const front *at) {
-    idx least = NO_COLUMN; /* no column has this number: there are at most that many */
-    for (int r = 0; r < at->n; r++)
-        if (at->next[r] < at->end[r] && A->col_idx[at->next[r]] < least)
-            least = A->col_idx[at->next[r]];
-    return least == NO_COLUMN ? NO_COLUMN : (uint32_t)least / (uint32_t)f->cols;
+static void take_entry(const spmv_csr_view *A, front *at, int r) {
+    at->column[r] = ++at->next[r] < at->end[r] ? A->col_idx[at->next[r]] : NO_COLUMN;
+}
+
+/* Finds the next block of the grid that holds an entry: its columns are *first..*end - 1. */
+static bool find_block(const spmv_csr_view *A, const shape *f, const front *at, int64_t *first,
+                       int64_t *end) {
+    idx least = NO_COLUMN;
+    for (int r = 0; r < at->n; r++) least = at->column[r] < least ? at->column[r] : least;
+    *first = (uint32_t)least / (uint32_t)f->cols * f->cols;
+    *end = *first + f->cols < A->cols ? *first + f->cols : A->cols;
+    return least != NO_COLUMN;
 }
 
 static int64_t count_blocks(const spmv_csr_view *A, const shape *f, int64_t block_row) {
     front at = front_of(A, f, block_row);
     int64_t n = 0;
-    for (int64_t block; (block = next_block(A, f, &at)) != NO_COLUMN; n++)
+    for (int64_t first, end; find_block(A, f, &at, &first, &end); n++)
         for (int r = 0; r < at.n; r++)
-            while (at.next[r] < at.end[r] && A->col_idx[at.next[r]] < (block + 1) * f->cols)
-                at.next[r]++;
+            while (at.column[r] < end) take_entry(A, &at, r);
     return n;
 }
 
@@ -78,18 +84,16 @@ static int64_t put_value(double value, real *to) {
 
 static int64_t fill_block_row(const spmv_csr_view *A, int64_t block_row, bsr *B) {
     const shape f = {B->shape_rows, B->shape_cols, B->block_rows};
-    int64_t overflows = 0, size = f.rows * f.cols;
+    int64_t overflows = 0, size = f.rows * f.cols, k = B->block_ptr[block_row];
     front at = front_of(A, &f, block_row);
-    for (int64_t k = B->block_ptr[block_row]; k < B->block_ptr[block_row + 1]; k++) {
-        int64_t block = next_block(A, &f, &at), end = (block + 1) * f.cols;
-        int64_t first = end > A->cols ? A->cols - f.cols : block * f.cols;
+    for (int64_t first, end; find_block(A, &f, &at, &first, &end); k++) {
         real *values = B->values + k * size;
-        B->first_col[k] = (idx)first;
+        B->first_col[k] = (idx)(end - f.cols); /* the last block begins early */
         for (int64_t cell = 0; cell < size; cell++) values[cell] = (real)-0.0;
-        for (int r = 0; r < at.n; r++)
-            for (; at.next[r] < at.end[r] && A->col_idx[at.next[r]] < end; at.next[r]++)
-                overflows += put_value(A->values[at.next[r]],
-                                       values + r * f.cols + A->col_idx[at.next[r]] - first);
+        for (int r = 0; r < at.n; r++, values += f.cols)
+            for (; at.column[r] < end; take_entry(A, &at, r))
+                overflows +=
+                    put_value(A->values[at.next[r]], values + at.column[r] - B->first_col[k]);
     }
     return overflows;
 }
