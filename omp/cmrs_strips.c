@@ -29,9 +29,9 @@ static void multiply_strip(const cmrs *A, int64_t strip, const real *x, real alp
             uint32_t word = A->packed[k + n];
             sum[word % CMRS_HIGHEST][n] += A->values[k + n] * x[word >> CMRS_ROW_BITS];
         }
-    for (; k < end; k++) {
+    for (int n = 0; k < end; k++, n++) {
         uint32_t word = A->packed[k];
-        sum[word % CMRS_HIGHEST][0] += A->values[k] * x[word >> CMRS_ROW_BITS];
+        sum[word % CMRS_HIGHEST][n] += A->values[k] * x[word >> CMRS_ROW_BITS];
     }
     for (int64_t r = 0; r < rows; r++)
         put_row(y + first + r, alpha, (sum[r][0] + sum[r][1]) + (sum[r][2] + sum[r][3]), beta);
