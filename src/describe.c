@@ -111,6 +111,10 @@ void describe_config(session *run, result *out, const cell *c) {
         snprintf(out->block, sizeof out->block, "32x%lld", (long long)value[SPMV_block] / 32);
     else if (value[SPMV_block] >= 0)
         snprintf(out->block, sizeof out->block, "%lld", (long long)value[SPMV_block]);
+    if (value[SPMV_shape_rows] >= 0)
+        snprintf(out->shape, sizeof out->shape, "%lldx%lld", (long long)value[SPMV_shape_rows],
+                 (long long)value[SPMV_shape_cols]);
+    r->config_shape = *out->shape ? out->shape : NULL;
     r->config_grid = *out->grid ? out->grid : NULL;
     r->config_block = *out->block ? out->block : NULL;
     if (value[SPMV_schedule] >= 0) {
@@ -190,6 +194,10 @@ void describe_key(result *out) {
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) h = hash_text(h, parts[k]);
     for (size_t k = 0; k < sizeof whole_parts / sizeof *whole_parts; k++)
         h = (h ^ (uint64_t)whole_parts[k]) * 0x100000001b3u;
+    for (int k = 0; k < r->config_params.count; k++) {
+        h = hash_text(h, r->config_params.name[k]);
+        h = (h ^ (uint64_t)r->config_params.number[k]) * 0x100000001b3u;
+    }
     memcpy(&bits, &r->config_alpha, sizeof bits);
     h = (h ^ bits) * 0x100000001b3u;
     memcpy(&bits, &r->config_beta, sizeof bits);

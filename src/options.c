@@ -410,9 +410,19 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     return 0;
 }
 
+static char *keep_copy(options *o, const char *value) {
+    char **grown = realloc(o->from_environment, (size_t)(o->nfrom_environment + 1) * sizeof *grown);
+    if (!grown) out_of_memory();
+    o->from_environment = grown;
+    char *copy = o->from_environment[o->nfrom_environment] = strdup(value);
+    if (!copy) out_of_memory();
+    o->nfrom_environment++;
+    return copy;
+}
+
 /* SPMV_MAX_MEM=4G stands for --max-mem=4G: the names are made from the table. Values are copied:
  * lists are cut up. */
-static void parse_environment(struct argp_state *state) {
+static void parse_environment(options *o, struct argp_state *state) {
     for (const struct argp_option *option = table; option->name || option->key || option->doc;
          option++) {
         char name[64] = "SPMV_";
@@ -422,8 +432,7 @@ static void parse_environment(struct argp_state *state) {
                 option->name[k] == '-' ? '_' : (char)toupper((unsigned char)option->name[k]);
         const char *value = getenv(name);
         if (!value || option->key == 'V') continue;
-        char *copy = strdup(value); /* lives as long as the options: they point into it */
-        if (!copy) out_of_memory();
+        char *copy = keep_copy(o, value); /* lists are cut up, and texts stay where they are */
         if (option->arg || strcmp(value, "0") != 0) parse(option->key, copy, state);
     }
 }
@@ -459,7 +468,7 @@ void options_parse(int argc, char **argv, options *o) {
                    .argc = argc,
                    .argv = argv};
     o->color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-    parse_environment(&environment);
+    parse_environment(o, &environment);
     int from_environment = o->nmatrices;
     argp_parse(&argp, argc, argv, 0, NULL, o);
     if (from_environment &&
@@ -474,6 +483,8 @@ void options_parse(int argc, char **argv, options *o) {
 void options_free(options *o) {
     free(o->matrices);
     free(o->tags);
+    for (int k = 0; k < o->nfrom_environment; k++) free(o->from_environment[k]);
+    free(o->from_environment);
     free(o->precision.value);
     for (int id = 0; id < SPMV_NPARAMS; id++) free(o->param[id].value);
 }

@@ -15,7 +15,7 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
 typedef struct result { /* a finished row and what its record points to */
     record r;
     const char *alias;
-    char kernel[64], grid[48], block[24], reason[1024], hash[20], key[20];
+    char kernel[64], grid[48], block[24], shape[24], reason[1024], hash[20], key[20];
     double *samples;
 } result;
 

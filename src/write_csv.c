@@ -1,11 +1,11 @@
-/* write_csv.c: records as CSV (RFC 4180), every scalar under its dotted name. */
+/* write_csv.c: records as CSV (RFC 4180), every scalar under its dotted name, objects as "a=1 b=2". */
 #include "app.h"
 #include <inttypes.h>
 #include <math.h>
 
 static bool is_scalar(const field *f) {
     return f->type == TYPE_text || f->type == TYPE_whole || f->type == TYPE_number ||
-           f->type == TYPE_truth;
+           f->type == TYPE_truth || f->type == TYPE_pairs;
 }
 
 static void put_text(FILE *file, const char *s) {
@@ -21,16 +21,26 @@ static void put_text(FILE *file, const char *s) {
     putc('"', file);
 }
 
+static void put_pairs(FILE *file, const pairs *p) {
+    for (int k = 0; k < p->count; k++) {
+        fprintf(file, "%s%s=", k ? " " : "", p->name[k]);
+        if (p->text[k])
+            fputs(p->text[k], file);
+        else
+            fprintf(file, "%" PRId64, p->number[k]);
+    }
+}
+
 static void put_value(FILE *file, const field *f, const void *of) {
-    const char *at = (const char *)of + f->offset;
-    if (f->type == TYPE_text && *(const text *)(const void *)at)
-        put_text(file, *(const text *)(const void *)at);
-    if (f->type == TYPE_whole && *(const whole *)(const void *)at != INT64_MIN)
-        fprintf(file, "%" PRId64, *(const whole *)(const void *)at);
-    if (f->type == TYPE_number && isfinite(*(const number *)(const void *)at))
-        fprintf(file, "%.17g", *(const number *)(const void *)at);
-    if (f->type == TYPE_truth && *(const truth *)(const void *)at >= 0)
-        fputs(*(const truth *)(const void *)at ? "true" : "false", file);
+    const void *at = (const char *)of + f->offset;
+    if (f->type == TYPE_text && *(const text *)at) put_text(file, *(const text *)at);
+    if (f->type == TYPE_whole && *(const whole *)at != INT64_MIN)
+        fprintf(file, "%" PRId64, *(const whole *)at);
+    if (f->type == TYPE_number && isfinite(*(const number *)at))
+        fprintf(file, "%.17g", *(const number *)at);
+    if (f->type == TYPE_truth && *(const truth *)at >= 0)
+        fputs(*(const truth *)at ? "true" : "false", file);
+    if (f->type == TYPE_pairs) put_pairs(file, at);
 }
 
 void csv_write(FILE *file, fields table, const void *of, bool header) {

@@ -37,10 +37,28 @@ static void append(char *out, const char *prefix, const char *word) {
     snprintf(out + n, CELL - n, "%s%s%s", n ? " " : "", prefix, word);
 }
 
+/* Parameters that shape the store; what has a field of its own in the record is shown by that. */
+static bool is_shown(const char *name) {
+    static const char *const shown[] = {"lanes",  "slice", "sigma",   "height",
+                                        "sorted", "tile",  "boundary"};
+    for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
+        if (strcmp(name, shown[k]) == 0) return true;
+    return false;
+}
+
+static void append_param(char *out, const char *name, int64_t value) {
+    char digits[24], prefix[24];
+    if (!is_shown(name)) return;
+    snprintf(prefix, sizeof prefix, "%s=", name);
+    snprintf(digits, sizeof digits, "%lld", (long long)value);
+    append(out, prefix, digits);
+}
+
 static void config_text(const record *r, char *out) {
     out[0] = 0;
     if (r->config_grid) append(out, "", r->config_grid);
     if (r->config_block) append(out, "", r->config_block);
+    if (r->config_shape) append(out, "", r->config_shape);
     if (r->config_schedule && strcmp(r->config_schedule, "static") != 0)
         append(out, "", r->config_schedule);
     if (r->config_chunk > 0) {
@@ -50,6 +68,8 @@ static void config_text(const record *r, char *out) {
     }
     if (r->config_simd == 1) append(out, "", "simd");
     if (r->config_rowlens == 0) append(out, "", "no-rowlens");
+    for (int k = 0; k < r->config_params.count; k++)
+        append_param(out, r->config_params.name[k], r->config_params.number[k]);
     if (r->config_precision && strcmp(r->config_precision, "f64") != 0)
         append(out, "", r->config_precision);
     if (r->config_index_bits == 64) append(out, "", "ofs64");
