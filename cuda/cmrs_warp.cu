@@ -42,8 +42,10 @@ template <int HEIGHT> static __device__ __forceinline__ real sum_of_row(real *su
     return total;
 }
 
+/* The largest block must find its registers. Of 16 sums ptxas spills some to fit two such blocks on
+ * a multiprocessor, unless it is told that one will do; 0 leaves it to choose. */
 template <int HEIGHT>
-static __global__ void __launch_bounds__(1024) /* no more registers than the largest block has */
+static __global__ void __launch_bounds__(1024, HEIGHT < 16 ? 0 : 1)
 multiply(unsigned rows, unsigned strips, const ofs *__restrict__ strip_ptr,
          const uint32_t *__restrict__ packed, const real *__restrict__ values,
          const real *__restrict__ x, real alpha, real beta, real *y) {
