@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 enum { WARP = 32 };
+static const unsigned ALL_LANES = 0xffffffffu; /* of a warp, in a shuffle */
 
 typedef struct cuda_state { /* a device's state */
     cudaStream_t stream;
@@ -51,7 +52,7 @@ static __device__ __forceinline__ void put_row(real *y, real alpha, real sum, re
 
 /* The sum over the 32 lanes, in lane 0; every lane of the warp must call. */
 static __device__ __forceinline__ real warp_sum(real sum) {
-    for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffffu, sum, step);
+    for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_down_sync(ALL_LANES, sum, step);
     return sum;
 }
 
