@@ -1,7 +1,7 @@
 /* csr_lanes: a group of T lanes multiplies one row of a CSR matrix.
  *
- * Source   Bell and Garland, SC'09, "CSR (vector)", there with T = 32; T from the mean row length as
- *          Kokkos Kernels does.
+ * Source   Bell and Garland, SC'09, "CSR (vector)", there with T = 32; T from the mean row length,
+ *          as in Kokkos Kernels.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the first lane of its group.
  * Work     lane l of a group takes entries row_ptr[i] + l, + T, ...; then log2(T) shuffles.
@@ -24,7 +24,8 @@ static __global__ void multiply(idx rows, const ofs *__restrict__ row_ptr,
     bool is_row = row < rows;
     ofs end = is_row ? row_ptr[row + 1] : 0;
     real sum = 0;
-    for (ofs k = is_row ? row_ptr[row] + lane : 0; k < end; k += T) sum += values[k] * x[col_idx[k]];
+    for (ofs k = is_row ? row_ptr[row] + lane : 0; k < end; k += T)
+        sum += values[k] * x[col_idx[k]];
     for (int step = T / 2; step > 0; step /= 2) sum += __shfl_down_sync(ALL_LANES, sum, step, T);
     if (is_row && lane == 0) put_row(y + row, alpha, sum, beta);
 }

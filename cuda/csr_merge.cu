@@ -1,5 +1,5 @@
-/* csr_merge: each thread takes an equal part of the rows plus entries of a CSR matrix, wherever that
- * cuts a row.
+/* csr_merge: each thread takes an equal part of the rows plus entries of a CSR matrix, wherever
+ * that cuts a row.
  *
  * Source   Merrill and Garland, SC'16, "Merge-based parallel sparse matrix-vector multiplication".
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; first_row[blocks + 1]; x[cols];

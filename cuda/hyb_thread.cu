@@ -1,9 +1,9 @@
-/* hyb_thread: one thread multiplies one row of the ELL part of a HYB matrix, then equal parts of the
- * COO part are added.
+/* hyb_thread: one thread multiplies one row of the ELL part of a HYB matrix; then the COO part is
+ * added.
  *
  * Source   Bell and Garland, SC'09, "HYB"; the COO part as in coo_segments.
- * Reads    hyb: ell_col, ell_values [width x pitch], tail_row, tail_col, tail_values [tail]; x[cols];
- *          y[rows] if beta != 0 or the row has a tail.
+ * Reads    hyb: ell_col, ell_values [width x pitch], tail_row, tail_col, tail_values [tail];
+ *          x[cols]; y[rows] if beta != 0 or the row has a tail.
  * Writes   y[rows], each entry by its thread; in a second kernel the rows with a tail by the block
  *          where it ends; in a third those whose tail began in an earlier block.
  * Work     thread i runs down column i: a warp reads 32 neighbours from an aligned line; padding is
@@ -30,8 +30,8 @@ static spmv_status prepare(spmv_plan *p) {
 
 static __global__ void multiply_ell(idx rows, idx width, int64_t pitch,
                                     const idx *__restrict__ ell_col,
-                                    const real *__restrict__ ell_values,
-                                    const real *__restrict__ x, real alpha, real beta, real *y) {
+                                    const real *__restrict__ ell_values, const real *__restrict__ x,
+                                    real alpha, real beta, real *y) {
     int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
     real sum = 0;

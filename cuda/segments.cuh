@@ -9,11 +9,12 @@
 
 enum {
     ITEMS = 7,              /* a thread; odd, so that parts of a warp begin in different banks */
-    MOST_CUT_THREADS = 512, /* a block; so its part fits the 48 KiB of shared memory all GPUs give */
+    MOST_CUT_THREADS = 512, /* a block; its part fits the 48 KiB that every GPU gives */
     MOST_CUT_WARPS = MOST_CUT_THREADS / WARP,
     ADDING_THREADS = 256
 };
-#define PARAM_BLOCK_CUT {SPMV_block, 256, 32, MOST_CUT_THREADS, WARP, false}
+#define PARAM_BLOCK_CUT \
+    { SPMV_block, 256, 32, MOST_CUT_THREADS, WARP, false }
 
 /* Every thread of the block calls, with the sum behind the last end of a row in its part, or of the
  * whole part if no row ends there. Returns what the threads before it have of the row that its part
@@ -82,8 +83,8 @@ static inline spmv_status split_rows_make(spmv_plan *p, const idx *open_row, int
     }
     out->count = n;
     p->scratch_bytes += (size_t)nblocks * sizeof *out->carry;
-    spmv_status status = d->backend->alloc(d, (size_t)nblocks * sizeof *out->carry,
-                                           (void **)&out->carry);
+    spmv_status status =
+        d->backend->alloc(d, (size_t)nblocks * sizeof *out->carry, (void **)&out->carry);
     if (status == SPMV_OK) status = put_array(p, row, n, &out->row);
     if (status == SPMV_OK) status = put_array(p, begin, n, &out->begin);
     if (status == SPMV_OK) status = put_array(p, end, n, &out->end);

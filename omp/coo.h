@@ -18,7 +18,7 @@ static inline real sum_row(const idx *row, const idx *col, const real *values, c
     return sum;
 }
 
-/* y += alpha A x. A share adds to the rows that begin in it; a carry has the row it begins inside. */
+/* y += alpha A x. A share adds to the rows that begin in it; a carry has the row it is cut in. */
 static inline void add_entries(const spmv_plan *p, int64_t n, const idx *row, const idx *col,
                                const real *values, const real *x, real alpha, carry *carries,
                                real *y) {

@@ -1,8 +1,8 @@
 /* hyb_rows: stripes of rows of the ELL part of a HYB matrix, then equal shares of its COO part.
  *
  * Source   Bell and Garland, SC'09, "HYB", there for GPUs.
- * Reads    hyb: ell_col, ell_values [width x pitch], tail_row, tail_col, tail_values [tail]; x[cols];
- *          y[rows] if beta != 0 or the row has a tail.
+ * Reads    hyb: ell_col, ell_values [width x pitch], tail_row, tail_col, tail_values [tail];
+ *          x[cols]; y[rows] if beta != 0 or the row has a tail.
  * Writes   y[rows], each entry by the thread of its stripe; then rows with a tail once by the share
  *          their tail begins in, and once more for every other share it reaches into, serially.
  * Work     in a stripe of 512 rows slot after slot, one running sum a row; padding is skipped.

@@ -61,7 +61,8 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t width = width_of(A, c);
     size_t tail = (size_t)tail_of(A, width, 0, A->rows) * TAIL_BYTES;
     size_t line = (size_t)pitch_of(A) * ELL_BYTES;
-    return line && (size_t)width > (SIZE_MAX - tail) / line ? SIZE_MAX : (size_t)width * line + tail;
+    return line && (size_t)width > (SIZE_MAX - tail) / line ? SIZE_MAX
+                                                            : (size_t)width * line + tail;
 }
 
 static int64_t convert(real *to, double from) {
@@ -109,8 +110,8 @@ static int64_t fill(const spmv_csr_view *A, int threads, hyb *out) {
             for (int64_t k = 0; k < out->width; k++) overflows += fill_slots(A, k, first, end, out);
         }
         if (out->tail)
-            overflows += fill_tail(A, rows_begin, rows_stop, tail_of(A, out->width, 0, rows_begin),
-                                   out);
+            overflows +=
+                fill_tail(A, rows_begin, rows_stop, tail_of(A, out->width, 0, rows_begin), out);
     }
     return overflows;
 }
