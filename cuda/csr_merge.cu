@@ -83,7 +83,8 @@ static spmv_status prepare(spmv_plan *p) {
     if (!rows) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for the parts");
     idx *open_row = rows + t->nblocks + 1;
     find_parts(p, A, rows, open_row);
-    spmv_status status = put_array(p, rows, t->nblocks + 1, &t->first_row);
+    spmv_status status =
+        put_scratch(p, rows, (size_t)(t->nblocks + 1) * sizeof *rows, (void **)&t->first_row);
     if (status == SPMV_OK) status = split_rows_make(p, open_row, t->nblocks, &t->split);
     spmv_host_free(rows);
     p->traffic_bytes += p->scratch_bytes + (size_t)t->split.count * 2 * sizeof(real);

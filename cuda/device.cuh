@@ -45,6 +45,13 @@ static inline int64_t blocks_for(int64_t n, int64_t per_block) {
     return (n + per_block - 1) / per_block;
 }
 
+/* Device memory that holds what the host's does, counted to the plan's scratch; the kernel frees. */
+static inline spmv_status put_scratch(spmv_plan *p, const void *host, size_t bytes, void **out) {
+    TRY(p->device->backend->alloc(p->device, bytes, out));
+    p->scratch_bytes += bytes;
+    return p->device->backend->put(p->device, *out, host, bytes);
+}
+
 /* *y <- alpha sum + beta *y; beta = 0 never reads *y, which may hold anything. */
 static __device__ __forceinline__ void put_row(real *y, real alpha, real sum, real beta) {
     *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;

@@ -60,14 +60,6 @@ static inline size_t split_rows_bytes(int64_t nblocks) {
     return (size_t)nblocks * (3 * sizeof(idx) + sizeof(real));
 }
 
-static inline spmv_status put_array(spmv_plan *p, const idx *host, int64_t n, idx **out) {
-    spmv_device *d = p->device;
-    TRY(d->backend->alloc(d, (size_t)n * sizeof *host, (void **)out));
-    TRY(d->backend->put(d, *out, host, (size_t)n * sizeof *host));
-    p->scratch_bytes += (size_t)n * sizeof *host;
-    return SPMV_OK;
-}
-
 /* open_row[b]: the row that block b holds a part of and a later block the rest, or -1. On failure
  * *out is for split_rows_free. */
 static inline spmv_status split_rows_make(spmv_plan *p, const idx *open_row, int64_t nblocks,
@@ -82,12 +74,13 @@ static inline spmv_status split_rows_make(spmv_plan *p, const idx *open_row, int
         end[n - 1] = (idx)(b + 1);
     }
     out->count = n;
+    size_t bytes = (size_t)n * sizeof *runs;
     p->scratch_bytes += (size_t)nblocks * sizeof *out->carry;
     spmv_status status =
         d->backend->alloc(d, (size_t)nblocks * sizeof *out->carry, (void **)&out->carry);
-    if (status == SPMV_OK) status = put_array(p, row, n, &out->row);
-    if (status == SPMV_OK) status = put_array(p, begin, n, &out->begin);
-    if (status == SPMV_OK) status = put_array(p, end, n, &out->end);
+    if (status == SPMV_OK) status = put_scratch(p, row, bytes, (void **)&out->row);
+    if (status == SPMV_OK) status = put_scratch(p, begin, bytes, (void **)&out->begin);
+    if (status == SPMV_OK) status = put_scratch(p, end, bytes, (void **)&out->end);
     spmv_host_free(runs);
     return status;
 }

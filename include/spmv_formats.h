@@ -90,6 +90,15 @@ typedef struct V(hyb) {
 } hyb;
 enum { HYB_ALIGN = 32 };
 
+enum { CSB_LEAST_TILE = 16, CSB_MOST_TILE = 1 << 15 };
+/* The tile a setting means. 0: about the square root of the dimension, as the format's authors have
+ * it: the grid then has about as many blocks as the matrix rows, and x of a block is near. */
+static inline int64_t csb_tile(int64_t rows, int64_t cols, int64_t setting) {
+    int64_t dimension = rows > cols ? rows : cols, tile = CSB_LEAST_TILE;
+    while (tile < CSB_MOST_TILE && tile * tile < dimension) tile *= 2;
+    return setting ? setting : tile;
+}
+
 /* Square blocks of tile rows and columns, block by block along each row of blocks, row by row in a
  * block. The first entry of block (b, c) is block_ptr[b * block_cols + c]. */
 typedef struct V(csb) {

@@ -5,23 +5,12 @@
 #include "spmv_kernel.h"
 #include <math.h>
 
-enum { LEAST_TILE = 16, MOST_TILE = 1 << 15, ROW_SHIFT = 16 };
-
-/* 0: about the square root of the dimension, as the original has it: the grid then has about as
- * many blocks as the matrix rows, and a part of x fits the nearest cache. */
-static int64_t tile_of(const spmv_csr_view *A, const spmv_choice *c) {
-    int64_t dimension = A->rows > A->cols ? A->rows : A->cols, tile = LEAST_TILE;
-    if (c->value[SPMV_tile]) return c->value[SPMV_tile];
-    while (tile < MOST_TILE && tile * tile < dimension) tile *= 2;
-    return tile;
-}
-
 static int64_t parts_of(int64_t n, int64_t tile) {
     return (n + tile - 1) / tile;
 }
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    int64_t tile = tile_of(A, c);
+    int64_t tile = csb_tile(A->rows, A->cols, c->value[SPMV_tile]);
     size_t nblocks = (size_t)parts_of(A->rows, tile) * (size_t)parts_of(A->cols, tile);
     size_t entry_bytes = (size_t)A->nnz * (sizeof(uint32_t) + sizeof(real));
     return nblocks >= (SIZE_MAX - entry_bytes) / sizeof(ofs)
@@ -47,7 +36,7 @@ static int64_t fill_block_row(const spmv_csr_view *A, int64_t b, csb *out) {
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
             uint32_t col = (uint32_t)A->col_idx[k];
             ofs to = ptr[col >> shift]++;
-            out->local[to] = (uint32_t)(i - first) << ROW_SHIFT | (col & (uint32_t)(out->tile - 1));
+            out->local[to] = (uint32_t)(i - first) << 16 | (col & (uint32_t)(out->tile - 1));
             out->values[to] = (real)A->values[k];
             overflows += isinf(out->values[to]) && !isinf(A->values[k]);
         }
@@ -69,7 +58,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(spmv_store_new(ctx, "csb", sizeof(csb), A, out));
     csb *B = (csb *)*out;
     B->s.slots = A->nnz;
-    B->tile = tile_of(A, c);
+    B->tile = csb_tile(A->rows, A->cols, c->value[SPMV_tile]);
     B->block_rows = parts_of(A->rows, B->tile);
     B->block_cols = parts_of(A->cols, B->tile);
     int64_t nblocks = B->block_rows * B->block_cols, most = A->nnz + A->rows + A->cols;
@@ -92,13 +81,13 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
     const csb *A = (const csb *)store;
     for (int64_t block = 0; block < A->block_rows * A->block_cols; block++)
         for (int64_t k = A->block_ptr[block]; k < A->block_ptr[block + 1]; k++) {
-            row[k] = (int32_t)(block / A->block_cols * A->tile + (A->local[k] >> ROW_SHIFT));
+            row[k] = (int32_t)(block / A->block_cols * A->tile + (A->local[k] >> 16));
             col[k] = (int32_t)(block % A->block_cols * A->tile + (A->local[k] & 0xffff));
             values[k] = (double)A->values[k];
         }
 }
 
-static const spmv_param params[] = {{SPMV_tile, 0, 0, MOST_TILE, 1, true}, SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {{SPMV_tile, 0, 0, CSB_MOST_TILE, 1, true}, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_FORMAT(csb_format) = {
     .name = "csb",
