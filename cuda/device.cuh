@@ -45,7 +45,7 @@ static inline int64_t blocks_for(int64_t n, int64_t per_block) {
     return (n + per_block - 1) / per_block;
 }
 
-/* Device memory that holds what the host's does, counted to the plan's scratch; the kernel frees. */
+/* Device memory with what the host's has, counted to the plan's scratch; the kernel frees it. */
 static inline spmv_status put_scratch(spmv_plan *p, const void *host, size_t bytes, void **out) {
     TRY(p->device->backend->alloc(p->device, bytes, out));
     p->scratch_bytes += bytes;

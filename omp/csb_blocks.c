@@ -46,7 +46,7 @@ static void add_block(const csb *A, int64_t k, int64_t end, const real *x, real 
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const csb *A = (const csb *)p->store;
-    set_schedule(p, A->block_rows);
+    schedule before = set_schedule(p, A->block_rows);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t b = 0; b < A->block_rows; b++) {
         int64_t first = b * A->tile;
@@ -57,6 +57,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
             add_block(A, ptr[c], ptr[c + 1], (const real *)x + c * A->tile, (real)alpha,
                       (real *)y + first);
     }
+    restore_schedule(before);
     return SPMV_OK;
 }
 
