@@ -4,10 +4,13 @@
 #include <stdlib.h>
 
 #define KERNEL(name) \
-    extern "C" const spmv_kernel name##_f64_o32, name##_f64_o64, name##_f32_o32, name##_f32_o64;
+    extern "C" const spmv_kernel cuda_##name##_f64_o32, cuda_##name##_f64_o64, \
+        cuda_##name##_f32_o32, cuda_##name##_f32_o64;
 #include "kernels.def"
 #undef KERNEL
-#define KERNEL(name) {&name##_f64_o32, &name##_f64_o64, &name##_f32_o32, &name##_f32_o64},
+#define KERNEL(name) \
+    {&cuda_##name##_f64_o32, &cuda_##name##_f64_o64, &cuda_##name##_f32_o32, \
+     &cuda_##name##_f32_o64},
 static const spmv_kernel *const kernels[][SPMV_NVARIANTS] = {
 #include "kernels.def"
 };

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 enum { WARP = 32 };
+static const unsigned ALL_LANES = 0xffffffffu; /* of a warp, in a shuffle */
 
 typedef struct cuda_state { /* a device's state */
     cudaStream_t stream;
@@ -44,6 +45,13 @@ static inline int64_t blocks_for(int64_t n, int64_t per_block) {
     return (n + per_block - 1) / per_block;
 }
 
+/* Device memory with what the host's has, counted to the plan's scratch; the kernel frees it. */
+static inline spmv_status put_scratch(spmv_plan *p, const void *host, size_t bytes, void **out) {
+    TRY(p->device->backend->alloc(p->device, bytes, out));
+    p->scratch_bytes += bytes;
+    return p->device->backend->put(p->device, *out, host, bytes);
+}
+
 /* *y <- alpha sum + beta *y; beta = 0 never reads *y, which may hold anything. */
 static __device__ __forceinline__ void put_row(real *y, real alpha, real sum, real beta) {
     *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
@@ -51,7 +59,7 @@ static __device__ __forceinline__ void put_row(real *y, real alpha, real sum, re
 
 /* The sum over the 32 lanes, in lane 0; every lane of the warp must call. */
 static __device__ __forceinline__ real warp_sum(real sum) {
-    for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffffu, sum, step);
+    for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_down_sync(ALL_LANES, sum, step);
     return sum;
 }
 

@@ -69,4 +69,44 @@ typedef struct V(hybrid) {
     idx *row_len;      /* [rows] entries of the row in both parts */
 } hybrid;
 
+typedef struct V(coo) { /* entries sorted by row, then column */
+    spmv_store s;
+    idx *row_idx; /* [nnz] */
+    idx *col_idx; /* [nnz] */
+    real *values; /* [nnz] */
+} sorted_coo;
+
+/* The first width entries of each row in an ELL part, what is left of longer rows in a COO part.
+ * ELL is column-major: entry k of row i at k * pitch + i; padding: value 0, column -1. */
+typedef struct V(hyb) {
+    spmv_store s;
+    int64_t width, pitch; /* pitch: rows, rounded up to HYB_ALIGN */
+    int64_t tail;         /* entries of the COO part */
+    idx *ell_col;         /* [width * pitch] */
+    real *ell_values;     /* [width * pitch] */
+    idx *tail_row;        /* [tail] ascending */
+    idx *tail_col;        /* [tail] */
+    real *tail_values;    /* [tail] */
+} hyb;
+enum { HYB_ALIGN = 32 };
+
+enum { CSB_LEAST_TILE = 16, CSB_MOST_TILE = 1 << 15 };
+/* The tile a setting means. 0: about the square root of the dimension, as the format's authors have
+ * it: the grid then has about as many blocks as the matrix rows, and x of a block is near. */
+static inline int64_t csb_tile(int64_t rows, int64_t cols, int64_t setting) {
+    int64_t dimension = rows > cols ? rows : cols, tile = CSB_LEAST_TILE;
+    while (tile < CSB_MOST_TILE && tile * tile < dimension) tile *= 2;
+    return setting ? setting : tile;
+}
+
+/* Square blocks of tile rows and columns, block by block along each row of blocks, row by row in a
+ * block. The first entry of block (b, c) is block_ptr[b * block_cols + c]. */
+typedef struct V(csb) {
+    spmv_store s;
+    int64_t tile, block_rows, block_cols;
+    ofs *block_ptr;  /* [block_rows * block_cols + 1] */
+    uint32_t *local; /* [nnz] row in the block << 16 | column in the block */
+    real *values;    /* [nnz] */
+} csb;
+
 #endif

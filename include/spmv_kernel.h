@@ -11,10 +11,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-#ifdef __cplusplus
+#ifdef __cplusplus /* a .cu file: kernels of both backends may have one name, so symbols say whose */
 #define SPMV_LINKAGE extern "C"
+#define SPMV_KERNEL_SYMBOL(name) V(cuda_##name)
 #else
 #define SPMV_LINKAGE extern
+#define SPMV_KERNEL_SYMBOL(name) V(omp_##name)
 #endif
 
 #ifndef SPMV_SUFFIX
@@ -125,8 +127,8 @@ typedef struct spmv_kernel {
 SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_param_id id);
 /* SPMV_EXPORT_KERNEL(csr_rows) = { ... };  the one exported symbol of a kernel file. */
 #define SPMV_EXPORT_KERNEL(name) \
-    SPMV_LINKAGE const spmv_kernel V(name); \
-    const spmv_kernel V(name)
+    SPMV_LINKAGE const spmv_kernel SPMV_KERNEL_SYMBOL(name); \
+    const spmv_kernel SPMV_KERNEL_SYMBOL(name)
 #define SPMV_EXPORT_FORMAT(name) \
     SPMV_LINKAGE const spmv_format V(name); \
     const spmv_format V(name)

@@ -5,10 +5,12 @@
 #include <time.h>
 
 #define KERNEL(name) \
-    extern const spmv_kernel name##_f64_o32, name##_f64_o64, name##_f32_o32, name##_f32_o64;
+    extern const spmv_kernel omp_##name##_f64_o32, omp_##name##_f64_o64, omp_##name##_f32_o32, \
+        omp_##name##_f32_o64;
 #include "kernels.def"
 #undef KERNEL
-#define KERNEL(name) {&name##_f64_o32, &name##_f64_o64, &name##_f32_o32, &name##_f32_o64},
+#define KERNEL(name) \
+    {&omp_##name##_f64_o32, &omp_##name##_f64_o64, &omp_##name##_f32_o32, &omp_##name##_f32_o64},
 static const spmv_kernel *const kernels[][SPMV_NVARIANTS] = {
 #include "kernels.def"
 };

@@ -25,6 +25,11 @@ static inline void put_row(real *y, real alpha, real sum, real beta) {
     *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
 }
 
+/* What kernels start from that add to y bit by bit: beta *y, without reading *y if beta = 0. */
+static inline void scale_row(real *y, real beta) {
+    *y = beta == 0 ? 0 : beta * *y;
+}
+
 typedef struct schedule {
     omp_sched_t kind;
     int chunk;

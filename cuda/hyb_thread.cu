@@ -1,0 +1,71 @@
+/* hyb_thread: one thread multiplies one row of the ELL part of a HYB matrix; then the COO part is
+ * added.
+ *
+ * Source   Bell and Garland, SC'09, "HYB"; the COO part as in coo_segments.
+ * Reads    hyb: ell_col, ell_values [width x pitch], tail_row, tail_col, tail_values [tail];
+ *          x[cols]; y[rows] if beta != 0 or the row has a tail.
+ * Writes   y[rows], each entry by its thread; in a second kernel the rows with a tail by the block
+ *          where it ends; in a third those whose tail began in an earlier block.
+ * Work     thread i runs down column i: a warp reads 32 neighbours from an aligned line; padding is
+ *          skipped by its column, -1.
+ * Cost     2 nnz flop; width pitch 4 + (nnz - tail) sizeof real + tail (sizeof real + 8) +
+ *          (cols + rows) sizeof real bytes if x is read once, and y of rows with a tail once more.
+ * Weak     three launches, which a small matrix feels.
+ * Repeats  bitwise: yes, for an equal block.
+ * Params   block: threads per block, a multiple of 32 up to 512 (256); boundary: of the format.
+ */
+#include "coo.cuh"
+
+/* Any boundary: the tail has all entries at most. */
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    return parts_bytes(A->nnz, c);
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    const hyb *A = (const hyb *)p->host;
+    p->choice.value[SPMV_boundary] = A->width;
+    p->traffic_bytes -= (size_t)(A->s.slots - A->s.nnz) * sizeof(real); /* of padding the column */
+    return parts_make(p, A->tail, A->tail_row);
+}
+
+static __global__ void multiply_ell(idx rows, idx width, int64_t pitch,
+                                    const idx *__restrict__ ell_col,
+                                    const real *__restrict__ ell_values, const real *__restrict__ x,
+                                    real alpha, real beta, real *y) {
+    int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    real sum = 0;
+#pragma unroll 4
+    for (idx k = 0; k < width; k++) {
+        idx j = ell_col[k * pitch + row];
+        if (j >= 0) sum += ell_values[k * pitch + row] * x[j];
+    }
+    put_row(y + row, alpha, sum, beta);
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const hyb *A = (const hyb *)p->store;
+    int block = (int)p->choice.value[SPMV_block];
+    if (A->s.rows == 0) return SPMV_OK;
+    multiply_ell<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(p)>>>(
+        (idx)A->s.rows, (idx)A->width, A->pitch, A->ell_col, A->ell_values, (const real *)x,
+        (real)alpha, (real)beta, (real *)y);
+    TRY(launched(p));
+    return parts_add(p, A->tail_row, A->tail_col, A->tail_values, (const real *)x, (real)alpha,
+                     (real *)y);
+}
+
+static const spmv_param params[] = {PARAM_BLOCK_CUT, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(hyb_thread) = {
+    /* name, alias  */ "hyb_thread",
+    NULL,
+    /* format       */ "hyb",
+    /* summary      */ "a thread a row of the ELL part, then a segmented scan of the COO part",
+    /* params       */ params,
+    /* traits       */ SPMV_DETERMINISTIC,
+    /* estimate     */ estimate,
+    /* prepare      */ prepare,
+    /* run, release */ run,
+    parts_release,
+};

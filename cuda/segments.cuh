@@ -1,0 +1,113 @@
+/* segments.cuh: sums over a list that blocks and threads cut into equal parts wherever rows end. A
+ * row's sum is put together by a scan inside a block and by a second kernel across blocks; there
+ * are no atomics, so the order of every sum is fixed by the cut. */
+#ifndef SPMV_CUDA_SEGMENTS_CUH
+#define SPMV_CUDA_SEGMENTS_CUH
+
+#include "device.cuh"
+#include <stdlib.h>
+
+enum {
+    ITEMS = 7,              /* a thread; odd, so that parts of a warp begin in different banks */
+    MOST_CUT_THREADS = 512, /* a block; its part fits the 48 KiB that every GPU gives */
+    MOST_CUT_WARPS = MOST_CUT_THREADS / WARP,
+    ADDING_THREADS = 256
+};
+#define PARAM_BLOCK_CUT \
+    { SPMV_block, 256, 32, MOST_CUT_THREADS, WARP, false }
+
+/* Every thread of the block calls, with the sum behind the last end of a row in its part, or of the
+ * whole part if no row ends there. Returns what the threads before it have of the row that its part
+ * begins in; *open is what the block has of the row that the block's part ends in. A block calls it
+ * once: the arrays are not guarded against a second call. */
+static __device__ __forceinline__ real carry_in(real sum, bool has_end, real *open) {
+    __shared__ real warp_sums[MOST_CUT_WARPS];
+    __shared__ int warp_has_end[MOST_CUT_WARPS];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, nwarps = blockDim.x / WARP;
+    int ended = has_end;
+    for (int step = 1; step < WARP; step *= 2) { /* sum, ended: of the lanes up to this one */
+        real sum_before = __shfl_up_sync(ALL_LANES, sum, step);
+        int ended_before = __shfl_up_sync(ALL_LANES, ended, step);
+        if (lane >= step) {
+            if (!ended) sum += sum_before;
+            ended |= ended_before;
+        }
+    }
+    real sum_before = __shfl_up_sync(ALL_LANES, sum, 1);
+    int ended_before = __shfl_up_sync(ALL_LANES, ended, 1);
+    if (lane == WARP - 1) warp_sums[warp] = sum, warp_has_end[warp] = ended;
+    if (lane == 0) sum_before = 0, ended_before = 0;
+    __syncthreads();
+    real all = 0, warps_before = 0;
+    for (int w = 0; w < nwarps; w++) {
+        if (w == warp) warps_before = all;
+        all = warp_has_end[w] ? warp_sums[w] : all + warp_sums[w];
+    }
+    *open = all;
+    return ended_before ? sum_before : warps_before + sum_before;
+}
+
+/* Rows that several blocks hold, in device memory. The last of these blocks writes the row; blocks
+ * begin[r] .. end[r] - 1, the others of row[r], leave what they have in carry, to be added. */
+typedef struct split_rows {
+    idx count;
+    idx *row, *begin, *end; /* [count] */
+    real *carry;            /* [nblocks] */
+} split_rows;
+
+/* Of what split_rows_make allocates, at most. */
+static inline size_t split_rows_bytes(int64_t nblocks) {
+    return (size_t)nblocks * (3 * sizeof(idx) + sizeof(real));
+}
+
+/* open_row[b]: the row that block b holds a part of and a later block the rest, or -1. On failure
+ * *out is for split_rows_free. */
+static inline spmv_status split_rows_make(spmv_plan *p, const idx *open_row, int64_t nblocks,
+                                          split_rows *out) {
+    spmv_device *d = p->device;
+    idx *runs = (idx *)spmv_host_alloc(3 * (size_t)nblocks * sizeof *runs), n = 0;
+    idx *row = runs, *begin = runs + nblocks, *end = runs + 2 * nblocks;
+    if (!runs) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory for the rows that are cut");
+    for (int64_t b = 0; b < nblocks; b++) {
+        if (open_row[b] < 0) continue;
+        if (b == 0 || open_row[b] != open_row[b - 1]) row[n] = open_row[b], begin[n++] = (idx)b;
+        end[n - 1] = (idx)(b + 1);
+    }
+    out->count = n;
+    size_t bytes = (size_t)n * sizeof *runs;
+    p->scratch_bytes += (size_t)nblocks * sizeof *out->carry;
+    spmv_status status =
+        d->backend->alloc(d, (size_t)nblocks * sizeof *out->carry, (void **)&out->carry);
+    if (status == SPMV_OK) status = put_scratch(p, row, bytes, (void **)&out->row);
+    if (status == SPMV_OK) status = put_scratch(p, begin, bytes, (void **)&out->begin);
+    if (status == SPMV_OK) status = put_scratch(p, end, bytes, (void **)&out->end);
+    spmv_host_free(runs);
+    return status;
+}
+
+static inline void split_rows_free(spmv_device *d, split_rows *s) {
+    d->backend->release(d, s->row);
+    d->backend->release(d, s->begin);
+    d->backend->release(d, s->end);
+    d->backend->release(d, s->carry);
+}
+
+/* A warp a row: lane l takes blocks begin + l, + 32, ... */
+static __global__ void add_carries(split_rows s, real alpha, real *y) {
+    int64_t r = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    if (r >= s.count) return; /* the whole warp */
+    real sum = 0;
+    for (int64_t b = s.begin[r] + threadIdx.x % WARP; b < s.end[r]; b += WARP) sum += s.carry[b];
+    sum = warp_sum(sum);
+    if (threadIdx.x % WARP == 0) y[s.row[r]] += alpha * sum;
+}
+
+/* The second kernel, behind the one that wrote y and s->carry. */
+static inline spmv_status split_rows_add(const spmv_plan *p, const split_rows *s, real alpha,
+                                         real *y) {
+    if (s->count == 0) return SPMV_OK;
+    add_carries<<<(unsigned)blocks_for(s->count, ADDING_THREADS / WARP), ADDING_THREADS, 0,
+                  stream_of(p)>>>(*s, alpha, y);
+    return launched(p);
+}
+#endif

@@ -1,0 +1,40 @@
+/* coo_segments: each thread takes an equal share of the entries of a COO matrix sorted by row.
+ *
+ * Source   Bell and Garland, SC'09, "COO", there for GPUs.
+ * Reads    coo: row_idx, col_idx, values [nnz]; x[cols]; y[rows].
+ * Writes   y[rows]: beta y or 0 first; then each row that has entries once by the share it begins
+ *          in, and once more for every other share it reaches into, serially.
+ * Work     a thread runs along its share with one sum, added to y where the row changes.
+ * Cost     2 nnz flop; nnz (sizeof real + 8) + (cols + 3 rows) sizeof real bytes if x is read once.
+ * Weak     4 bytes an entry more than CSR, and a branch.
+ * Repeats  bitwise: yes, for an equal number of threads.
+ * Params   none.
+ */
+#include "coo.h"
+
+static spmv_status prepare(spmv_plan *p) {
+    p->traffic_bytes += 2 * (size_t)p->host->rows * sizeof(real); /* y is read and written again */
+    return carries_prepare(p);
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const sorted_coo *A = (const sorted_coo *)p->store;
+#pragma omp parallel for schedule(static) num_threads(p->device->threads)
+    for (int64_t i = 0; i < A->s.rows; i++) scale_row((real *)y + i, (real)beta);
+    add_entries(p, A->s.nnz, A->row_idx, A->col_idx, A->values, x, (real)alpha, p->scratch, y);
+    return SPMV_OK;
+}
+
+static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(coo_segments) = {
+    .name = "coo_segments",
+    .format = "coo",
+    .summary = "equal shares of entries, rows put together from carries",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .estimate = carries_estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = carries_release,
+};
