@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#ifdef __cplusplus /* a .cu file: kernels of both backends may have one name, so symbols say whose */
+/* C++: a .cu file. Both backends may have a kernel of one name, so symbols say whose it is. */
+#ifdef __cplusplus
 #define SPMV_LINKAGE extern "C"
 #define SPMV_KERNEL_SYMBOL(name) V(cuda_##name)
 #else

@@ -1,4 +1,4 @@
-/* write_csv.c: records as CSV (RFC 4180): every scalar under its dotted name, objects as "a=1 b=2". */
+/* write_csv.c: records as CSV (RFC 4180): scalars under dotted names, objects as "a=1 b=2". */
 #include "app.h"
 #include <inttypes.h>
 #include <math.h>
