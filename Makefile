@@ -85,7 +85,7 @@ build/$(2)/.flags: force
 build/$(2)/build_info.h: force
 	$$(Q)mkdir -p $$(@D) && sh src/build_info.sh '$(CC)' '$$(cflags)' '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
--include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)))
+-include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1))) $$(patsubst %.c,build/$(2)/%.d,$$(unit_src) test/bench_read.c)
 endef
 .PHONY: force
 force:

@@ -46,9 +46,9 @@ template <int HEIGHT> static __device__ __forceinline__ real sum_of_row(real *su
  * a multiprocessor, unless it is told that one will do; 0 leaves it to choose. */
 template <int HEIGHT>
 static __global__ void __launch_bounds__(1024, HEIGHT < 16 ? 0 : 1)
-multiply(unsigned rows, unsigned strips, const ofs *__restrict__ strip_ptr,
-         const uint32_t *__restrict__ packed, const real *__restrict__ values,
-         const real *__restrict__ x, real alpha, real beta, real *y) {
+    multiply(unsigned rows, unsigned strips, const ofs *__restrict__ strip_ptr,
+             const uint32_t *__restrict__ packed, const real *__restrict__ values,
+             const real *__restrict__ x, real alpha, real beta, real *y) {
     int lane = threadIdx.x;
     unsigned strip = blockIdx.x * blockDim.y + threadIdx.y;
     if (strip >= strips) return; /* the whole warp: it shares threadIdx.y */
@@ -92,12 +92,14 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
 static const spmv_param params[] = {PARAM_BLOCK_WARP, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(cmrs_warp) = {
-    /* name, alias  */ "cmrs_warp", NULL,
+    /* name, alias  */ "cmrs_warp",
+    NULL,
     /* format       */ "cmrs",
     /* summary      */ "one warp a strip, a sum in registers for each of its rows",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_WARP_ROW,
     /* estimate     */ NULL,
     /* prepare      */ NULL,
-    /* run, release */ run, NULL,
+    /* run, release */ run,
+    NULL,
 };

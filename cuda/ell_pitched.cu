@@ -66,10 +66,11 @@ static spmv_status place(spmv_plan *p, const T *from, T **out, int64_t *pitch) {
     transpose(from, A->s.rows, A->width, p->device->threads, transposed);
     cudaError_t error = cudaMallocPitch((void **)out, &pitch_bytes, line, (size_t)A->width);
     if (error == cudaSuccess)
-        error = cudaMemcpy2D(*out, pitch_bytes, transposed, line, line, (size_t)A->width,
-                             cudaMemcpyHostToDevice);
+        error = cudaMemcpy2DAsync(*out, pitch_bytes, transposed, line, line, (size_t)A->width,
+                                  cudaMemcpyHostToDevice, stream_of(p));
+    if (error == cudaSuccess) error = cudaStreamSynchronize(stream_of(p));
     spmv_host_free(transposed);
-    if (error != cudaSuccess) return cuda_fail(ctx, error, "cudaMallocPitch, cudaMemcpy2D");
+    if (error != cudaSuccess) return cuda_fail(ctx, error, "cudaMallocPitch, cudaMemcpy2DAsync");
     *pitch = (int64_t)(pitch_bytes / sizeof(T));
     p->scratch_bytes += pitch_bytes * (size_t)A->width;
     return SPMV_OK;

@@ -40,8 +40,8 @@ typedef struct options {
     double min_time_s, max_time_s, max_noise;
     const char **tags; /* KEY=VALUE */
     int ntags;
-    char **from_environment; /* copies that other members point into */
-    int nfrom_environment;
+    char **copies; /* of values that other members point into */
+    int ncopies;
     int argc; /* as typed */
     char **argv;
     const char *topic; /* what follows the command */

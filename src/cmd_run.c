@@ -104,7 +104,8 @@ static int run_cell(session *run, const cell *c, spmv_mat *mat, inputs *in, resu
                            .settings = c->setting,
                            .nsettings = c->nsettings};
     spmv_status status = SPMV_OK;
-    if (!in->finite && descriptor(c->kernel)->traits & SPMV_PADS && out->r.config_rowlens != 1) {
+    if (in->infinite[c->precision] && descriptor(c->kernel)->traits & SPMV_PADS &&
+        out->r.config_rowlens != 1) {
         snprintf(out->reason, sizeof out->reason,
                  "x holds infinity or NaN, and padding multiplies 0 by it%s",
                  out->r.config_rowlens == 0 ? ": use --rowlens=on" : "");
@@ -287,7 +288,7 @@ static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
 static int run_matrix(session *run, const char *source, bool built_in) {
     spmv_mat *mat = NULL;
     spmv_stats stats;
-    inputs in = {.finite = true};
+    inputs in = {0};
     char name[256];
     int code = load_matrix(run, source, &mat);
     if (code) return code;
@@ -324,6 +325,20 @@ static int open_devices(session *run) {
     return 0;
 }
 
+/* Asked first: the products may take long. */
+static int check_format(const options *o) {
+    record empty;
+    char *line = NULL;
+    if (strcmp(o->format, "jsonl") != 0) return 0;
+    record_clear(&empty);
+    spmv_status status = jsonl_format(record_fields(), &empty, &line);
+    free(line);
+    if (status != SPMV_E_FEATURE) return 0;
+    return complain(
+        status, "--format=jsonl is not built in: install libjansson-dev (Debian) or jansson-devel "
+                "(Fedora), then make again");
+}
+
 static int open_session(session *r) {
     spmv_ctx_opts opts = {.size = sizeof opts,
                           .backend = r->backend->name,
@@ -339,7 +354,8 @@ static int open_session(session *r) {
     machine_read(&r->machine);
     r->argv = cut_paths(r->o->argc, r->o->argv);
     if (!r->argv) return complain(SPMV_E_NOMEM, NULL);
-    int code = choose_cells(r);
+    int code = check_format(r->o);
+    if (!code) code = choose_cells(r);
     if (!code) code = open_devices(r);
     if (!code) code = log_open(r->o, &r->machine, &r->log);
     if (code || !r->o->output_file) return code;

@@ -70,7 +70,7 @@ int make_precision(session *r, const spmv_mat *mat, inputs *in, spmv_precision p
     if (!in->x_of[precision] || !in->y0_of[precision] || !exact) status = SPMV_E_NOMEM;
     for (int64_t j = 0; status == SPMV_OK && j < in->cols; j++) {
         exact[j] = precision == SPMV_F64 ? in->x[j] : (double)(float)in->x[j];
-        in->finite &= isfinite(exact[j]) != 0;
+        in->infinite[precision] |= !isfinite(exact[j]);
     }
     if (status == SPMV_OK && r->o->verify)
         status = oracle_make(mat, exact, &in->oracle_of[precision]);

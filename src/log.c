@@ -17,6 +17,16 @@ static bool is_jsonl(const char *path) {
     return n > 6 && strcmp(path + n - 6, ".jsonl") == 0;
 }
 
+/* A run that was killed while writing may have left half a line: what follows must not share it. */
+static int end_torn_line(record_log *log) {
+    char last = '\n';
+    off_t end = lseek(log->file, 0, SEEK_END);
+    if (end > 0 && pread(log->file, &last, 1, end - 1) == 1 && last != '\n' &&
+        write(log->file, "\n", 1) != 1)
+        return complain(SPMV_E_WRITE, "cannot write to the log");
+    return 0;
+}
+
 int log_open(const options *o, const machine *m, record_log *log) {
     const char *where = o->log ? o->log : "log";
     *log = (record_log){.file = -1};
@@ -39,8 +49,8 @@ int log_open(const options *o, const machine *m, record_log *log) {
         snprintf(log->path, sizeof log->path, "%s/%s.jsonl", where,
                  m->hostname[0] ? m->hostname : "host");
     }
-    log->file = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (log->file >= 0) return 0;
+    log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (log->file >= 0) return end_torn_line(log);
     char what[1200];
     snprintf(what, sizeof what, "%s: cannot log there: %s", log->path, strerror(errno));
     return complain(SPMV_E_WRITE, what);

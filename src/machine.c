@@ -48,6 +48,14 @@ static int64_t count_or_null(int n) {
     return n > 0 ? n : INT64_MIN;
 }
 
+/* All caches of a level together: a vector streams through every one that its threads have. */
+static int64_t cache_bytes(hwloc_topology_t topology, hwloc_obj_type_t level) {
+    int64_t bytes = 0;
+    for (hwloc_obj_t c = NULL; (c = hwloc_get_next_obj_by_type(topology, level, c));)
+        bytes += (int64_t)c->attr->cache.size;
+    return bytes;
+}
+
 static void read_topology(machine *m) {
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology) != 0) return;
@@ -57,9 +65,9 @@ static void read_topology(machine *m) {
         m->sockets = count_or_null(hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE));
         m->numa_nodes = count_or_null(hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE));
         if (m->cores > 0 && units > 0) m->smt = units / m->cores;
-        hwloc_obj_t cache = hwloc_get_obj_by_type(topology, HWLOC_OBJ_L3CACHE, 0);
-        if (!cache) cache = hwloc_get_obj_by_type(topology, HWLOC_OBJ_L2CACHE, 0);
-        if (cache) m->llc = (int64_t)cache->attr->cache.size;
+        m->llc = cache_bytes(topology, HWLOC_OBJ_L3CACHE);
+        if (m->llc <= 0) m->llc = cache_bytes(topology, HWLOC_OBJ_L2CACHE);
+        if (m->llc <= 0) m->llc = INT64_MIN;
     }
     hwloc_topology_destroy(topology);
 }

@@ -88,9 +88,12 @@ spmv_status problem_time(problem *p, const options *o, timing *t, void *y) {
             if (!grown) return SPMV_E_NOMEM;
             t->sample_s = grown;
         }
-        bool enough = t->nsamples + 1 >= o->min_samples && spent >= next_look;
+        enum { MOST_SAMPLES = 20000 }; /* tiny products with beta != 0 have one product a sample */
+        bool enough = t->nsamples + 1 >= o->min_samples &&
+                      (spent >= next_look || t->nsamples >= MOST_SAMPLES);
         if (enough) {
-            last = t->nsamples == 0 || spent >= o->max_time_s || is_quiet(t, o->max_noise);
+            last = t->nsamples == 0 || spent >= o->max_time_s || t->nsamples >= MOST_SAMPLES ||
+                   is_quiet(t, o->max_noise);
             next_look = spent * 1.1;
         }
         if (last)

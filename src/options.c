@@ -140,7 +140,7 @@ static _Noreturn void out_of_memory(void) {
 static double parse_real(const char *option, const char *arg, double least) {
     char *end;
     double value = strtod(arg, &end);
-    if (end == arg || *end || !(value >= least))
+    if (end == arg || *end || !(value >= least && value <= 1e300))
         usage_error("--%s: '%s' is not a number it can take", option, arg);
     return value;
 }
@@ -183,9 +183,20 @@ static void append(list *l, int64_t value) {
     l->value[l->count++] = value;
 }
 
-/* Calls take for every item between commas. */
-static void each_item(options *o, char *arg, void (*take)(options *, const char *)) {
-    char *rest = arg;
+/* A copy that lives as long as the options. */
+static char *keep_copy(options *o, const char *value) {
+    char **grown = realloc(o->copies, (size_t)(o->ncopies + 1) * sizeof *grown);
+    if (!grown) out_of_memory();
+    o->copies = grown;
+    char *copy = o->copies[o->ncopies] = strdup(value);
+    if (!copy) out_of_memory();
+    o->ncopies++;
+    return copy;
+}
+
+/* Calls take for every item between commas; of a copy, since the record keeps the line as typed. */
+static void each_item(options *o, const char *arg, void (*take)(options *, const char *)) {
+    char *rest = keep_copy(o, arg);
     for (char *item; (item = strsep(&rest, ","));) take(o, item);
 }
 
@@ -195,12 +206,14 @@ static void parse_range(const char *option, const char *item, int64_t least, int
     int64_t part[3] = {0, 0, 1};
     int n = 0;
     char copy[64], *rest = copy;
+    if (strlen(item) >= sizeof copy) usage_error("--%s: '%s' is too long", option, item);
     snprintf(copy, sizeof copy, "%s", item);
     for (char *p; (p = strsep(&rest, ":")) && n < 3; n++)
         part[n] = parse_whole(option, p, least, most);
     if (rest || (n == 3 && part[2] <= 0))
         usage_error("--%s: '%s' is not N or FROM:TO:STEP", option, item);
     if (n == 1) part[1] = part[0];
+    if (part[0] > part[1]) usage_error("--%s: '%s' is an empty range", option, item);
     if ((part[1] - part[0]) / part[2] > 10000)
         usage_error("--%s: '%s' makes too many values", option, item);
     for (int64_t v = part[0]; v <= part[1]; v += part[2]) append(l, v);
@@ -335,12 +348,20 @@ static bool ends_with(const char *s, const char *tail) {
     return n >= m && strcmp(s + n - m, tail) == 0;
 }
 
+static const char *option_name(int key) {
+    for (const struct argp_option *option = table; option->name || option->key || option->doc;
+         option++)
+        if (option->key == key && option->name) return option->name;
+    return "argument";
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const format_words[] = {"table", "csv", "jsonl", NULL};
     static const char *const index_words[] = {"auto", "32", "64", NULL};
     static const char *const verify_words[] = {"off", "full", NULL};
     static const char *const backend_words[] = {"omp", "cuda", NULL};
     options *o = state->input;
+    if (arg && !*arg) usage_error("%s: an empty value", option_name(key));
     switch (key) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
     case 'k': o->kernels = arg; break;
@@ -349,7 +370,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         take_list(o, arg, &o->param[SPMV_grid_rows], take_grid);
         break;
     case 'b': take_list(o, arg, &o->param[SPMV_block], take_block); break;
-    case 't': o->threads = (int)parse_whole("threads", arg, 1, 65536); break;
+    case 't': o->threads = (int)parse_whole("threads", arg, 1, 4096); break;
     case 'p': take_list(o, arg, &o->precision, take_precision); break;
     case 'x': o->x_file = arg; break;
     case 'y': o->y_file = arg; break;
@@ -410,16 +431,6 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     return 0;
 }
 
-static char *keep_copy(options *o, const char *value) {
-    char **grown = realloc(o->from_environment, (size_t)(o->nfrom_environment + 1) * sizeof *grown);
-    if (!grown) out_of_memory();
-    o->from_environment = grown;
-    char *copy = o->from_environment[o->nfrom_environment] = strdup(value);
-    if (!copy) out_of_memory();
-    o->nfrom_environment++;
-    return copy;
-}
-
 /* SPMV_MAX_MEM=4G stands for --max-mem=4G: the names are made from the table. Values are copied:
  * lists are cut up. */
 static void parse_environment(options *o, struct argp_state *state) {
@@ -470,7 +481,10 @@ void options_parse(int argc, char **argv, options *o) {
     o->color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     parse_environment(o, &environment);
     int from_environment = o->nmatrices;
-    argp_parse(&argp, argc, argv, 0, NULL, o);
+    int at = 0;
+    if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS, &at, o) != 0)
+        usage_error("'%s' is no option, or lacks its value; 'spmv --help' lists them all",
+                    argv[at < argc ? at : argc - 1]);
     if (from_environment &&
         o->nmatrices > from_environment) { /* -m given: it replaces SPMV_MATRIX */
         memmove(o->matrices, o->matrices + from_environment,
@@ -483,8 +497,8 @@ void options_parse(int argc, char **argv, options *o) {
 void options_free(options *o) {
     free(o->matrices);
     free(o->tags);
-    for (int k = 0; k < o->nfrom_environment; k++) free(o->from_environment[k]);
-    free(o->from_environment);
+    for (int k = 0; k < o->ncopies; k++) free(o->copies[k]);
+    free(o->copies);
     free(o->precision.value);
     for (int id = 0; id < SPMV_NPARAMS; id++) free(o->param[id].value);
 }

@@ -38,7 +38,7 @@ typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed 
     double *x;
     void *x_of[2], *y0_of[2];
     oracle oracle_of[2];
-    bool finite;
+    bool infinite[2]; /* x, in that precision */
 } inputs;
 
 /* The kernel's descriptor: the same in every variant. */

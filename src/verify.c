@@ -30,7 +30,8 @@ double random_entry(uint64_t seed, uint64_t i) {
 
 static void add_entry(oracle *o, int64_t row, double a, double x) {
     o->sum[row] += (long double)a * x;
-    o->mass[row] += fabsl((long double)a * x);
+    long double product = fabsl((long double)a * x);
+    if (isfinite(product)) o->mass[row] += product;
     if (o->len[row] < INT32_MAX) o->len[row]++;
 }
 
@@ -70,14 +71,15 @@ static double entry_of(const void *v, spmv_precision precision, int64_t i) {
 }
 
 /* Error over bound: above 1 is wrong. Where IEEE arithmetic leaves no choice the result must be
- * what it says. mass: the largest any partial sum can become; when that is beyond the precision,
+ * what it says. mass: what the finite terms alone can become; when that is beyond the precision,
  * infinity and NaN are legal ends of some order of summation, but a finite result must still be
  * right. */
 static double error_ratio(long double r, long double mass, long double bound, double largest,
                           double y) {
     if (isnan(r)) return isnan(y) ? 0 : INFINITY;
-    if (isinf(r)) return isinf(y) && (y > 0) == (r > 0) ? 0 : INFINITY;
+    if (isinf(r) && isinf(y) && (y > 0) == (r > 0)) return 0;
     if (!isfinite(y)) return mass > largest ? 0 : INFINITY;
+    if (isinf(r)) return INFINITY;
     long double error = fabsl((long double)y - r);
     return error == 0 ? 0 : bound > 0 ? (double)(error / bound) : INFINITY;
 }

@@ -10,6 +10,8 @@ static const char *const heads[NCOLUMNS] = {"kernel", "alias",   "config", "prep
 static void time_text(double s, char *out) {
     if (!isfinite(s))
         snprintf(out, CELL, "-");
+    else if (s < 1e-6)
+        snprintf(out, CELL, "%.1f ns", s * 1e9);
     else if (s < 1e-3)
         snprintf(out, CELL, "%.*f us", s < 1e-4 ? 2 : 1, s * 1e6);
     else if (s < 1)
