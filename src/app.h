@@ -42,6 +42,7 @@ typedef struct options {
     int ntags;
     char **copies; /* of values that other members point into */
     int ncopies;
+    int next; /* word of the line after those parsed */
     int argc; /* as typed */
     char **argv;
     const char *topic; /* what follows the command */

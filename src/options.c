@@ -361,7 +361,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const verify_words[] = {"off", "full", NULL};
     static const char *const backend_words[] = {"omp", "cuda", NULL};
     options *o = state->input;
-    if (arg && !*arg) usage_error("%s: an empty value", option_name(key));
+    o->next = state->next;
+    if (arg && !*arg) usage_error("%s: the value is empty", option_name(key));
     switch (key) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
     case 'k': o->kernels = arg; break;
@@ -481,10 +482,11 @@ void options_parse(int argc, char **argv, options *o) {
     o->color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     parse_environment(o, &environment);
     int from_environment = o->nmatrices;
-    int at = 0;
-    if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS, &at, o) != 0)
+    if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS, NULL, o) != 0)
         usage_error("'%s' is no option, or lacks its value; 'spmv --help' lists them all",
-                    argv[at < argc ? at : argc - 1]);
+                    argv[o->next < 1      ? 1
+                         : o->next < argc ? o->next
+                                          : argc - 1]);
     if (from_environment &&
         o->nmatrices > from_environment) { /* -m given: it replaces SPMV_MATRIX */
         memmove(o->matrices, o->matrices + from_environment,

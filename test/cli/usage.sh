@@ -19,3 +19,9 @@ try list nonsense
 try -m gen:poisson4d:10 -k omp:csr1 --no-log -q
 try -m gen:poisson3d:ten -k omp:csr1 --no-log -q
 try -m gen:poisson2d:10 --values=odd -k omp:csr1 --no-log -q
+try --foo
+try -k
+try -m gen:poisson2d:3 --bar=3
+try --log=
+try --chunk=9:1
+try --min-time=inf
