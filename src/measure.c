@@ -96,9 +96,8 @@ spmv_status problem_time(problem *p, const options *o, timing *t, void *y) {
                    is_quiet(t, o->max_noise);
             next_look = spent * 1.1;
         }
-        if (last)
-            TRY(reset_y(
-                p)); /* poison: a product that stopped writing must not pass on an older y */
+        /* Poison: a product that stopped writing must not pass on an older y. */
+        if (last) TRY(reset_y(p));
         TRY(sample(p, t->inner, &t->sample_s[t->nsamples]));
         spent += t->sample_s[t->nsamples++] * t->inner;
     }

@@ -2,8 +2,8 @@
  * precision, through no format: neither a conversion nor a kernel can hide a fault in it. The bound
  * is the rounding error that any order of summation can make, a row at a time:
  *
- *     |y_i - r_i| <= c (n_i + 2) u (|alpha| |A| |x| + |beta| |y0|)_i + c (n_i + 2) eta (1 +
- * |alpha|) max(1, max_j |x_j|)
+ *     |y_i - r_i| <= c (n_i + 2) u (|alpha| |A| |x| + |beta| |y0|)_i
+ *                  + c (n_i + 2) eta (1 + |alpha|) max(1, max_j |x_j|)
  *
  * with u the unit roundoff and eta the smallest positive number of the precision (so that
  * underflow, which is exact to eta only, is no fault), c = 2. n_i counts file entries, mirrored
