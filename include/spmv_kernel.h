@@ -184,4 +184,11 @@ static inline int64_t spmv_split(int64_t n, int64_t nblocks, int64_t block) {
     int64_t size = n / nblocks, rest = n % nblocks;
     return block * size + (block < rest ? block : rest);
 }
+
+static inline uint64_t
+spmv_mix(uint64_t h) { /* splitmix64's finaliser: every bit moves every bit */
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+    return h ^ (h >> 31);
+}
 #endif

@@ -239,16 +239,10 @@ spmv_status spmv_rows_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spm
     return status;
 }
 
-static uint64_t mix(uint64_t h) {
-    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-    return h ^ (h >> 31);
-}
-
 void spmv_rows_stats(const spmv_rows *A, int threads, spmv_stats *stats) {
     int64_t row_min = A->rows ? INT64_MAX : 0, row_max = 0, empty = 0, bandwidth = 0;
     double squares = 0; /* sum over blocks in order: the same for every thread count */
-    uint64_t hash = mix((uint64_t)A->rows) + mix((uint64_t)A->cols + 1);
+    uint64_t hash = spmv_mix((uint64_t)A->rows) + spmv_mix((uint64_t)A->cols + 1);
     enum { BLOCK = 4096 };
     int64_t nblocks = (A->rows + BLOCK - 1) / BLOCK;
     double mean = A->rows ? (double)A->nnz / (double)A->rows : 0;
@@ -259,7 +253,7 @@ void spmv_rows_stats(const spmv_rows *A, int threads, spmv_stats *stats) {
         int64_t end = (b + 1) * BLOCK < A->rows ? (b + 1) * BLOCK : A->rows;
         for (int64_t i = b * BLOCK; i < end; i++) {
             int64_t n = A->row_ptr[i + 1] - A->row_ptr[i];
-            uint64_t h = mix((uint64_t)i + 2);
+            uint64_t h = spmv_mix((uint64_t)i + 2);
             if (n < row_min) row_min = n;
             if (n > row_max) row_max = n;
             empty += n == 0;
@@ -273,7 +267,7 @@ void spmv_rows_stats(const spmv_rows *A, int threads, spmv_stats *stats) {
                 int64_t distance = i > A->col_idx[k] ? i - A->col_idx[k] : A->col_idx[k] - i;
                 if (distance > bandwidth) bandwidth = distance;
             }
-            hash += mix(h);
+            hash += spmv_mix(h);
         }
 #pragma omp ordered
         squares += block_squares;

@@ -15,14 +15,8 @@
 
 static const double SLACK = 2;
 
-static uint64_t mix(uint64_t h) { /* splitmix64's finaliser */
-    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-    return h ^ (h >> 31);
-}
-
 double random_entry(uint64_t seed, uint64_t i) {
-    uint64_t bits = mix(mix(seed) + (i + 1) * 0x9e3779b97f4a7c15u);
+    uint64_t bits = spmv_mix(spmv_mix(seed) + (i + 1) * 0x9e3779b97f4a7c15u);
     double unit = (double)(bits >> 11) * 0x1p-53; /* [0, 1) */
     double size = 0.0625 + 0.9375 * unit;
     return bits & 1 ? size : -size;

@@ -1,8 +1,6 @@
 /* test_coo_csb.c: where COO, HYB and CSB put entries, by hand; and rows so long that every thread
  * or block of threads has a part of one. */
-#include "testing.h"
-
-static spmv_ctx *ctx;
+#include "context.h"
 
 static spmv_status build(const char *format, const spmv_mat *mat, spmv_param_id id, int64_t value,
                          spmv_store **out) {
@@ -342,18 +340,6 @@ static void choices_are_reported(void **state) {
     }
     spmv_mat_free(mat);
     entries_free(&e);
-}
-
-static int open_context(void **state) {
-    (void)state;
-    ctx = context_of(3);
-    return 0;
-}
-
-static int close_context(void **state) {
-    (void)state;
-    spmv_ctx_free(ctx);
-    return 0;
 }
 
 int main(int argc, char **argv) {

@@ -1,7 +1,5 @@
 /* test_facts.c: the facts of spmv info, by hand on small matrices. */
-#include "testing.h"
-
-static spmv_ctx *ctx;
+#include "context.h"
 
 static void assert_near(double found, double expected) {
     if (!(fabs(found - expected) <= 1e-15 * fabs(expected)))
@@ -92,18 +90,6 @@ static void empty_and_rectangular_matrices_have_facts(void **state) {
     assert_int_equal(f.bandwidth, 7);
     assert_int_equal(f.empty_cols, 8);
     entries_free(&wide);
-}
-
-static int open_context(void **state) {
-    (void)state;
-    ctx = context_of(2);
-    return 0;
-}
-
-static int close_context(void **state) {
-    (void)state;
-    spmv_ctx_free(ctx);
-    return 0;
 }
 
 int main(int argc, char **argv) {

@@ -2,10 +2,9 @@
  * applies it: once before the timing and once after (problem_once, problem_time, oracle_check);
  * right ones, whatever their order of summation, must pass. The faults of the published program are
  * among the planted. */
-#include "testing.h"
+#include "context.h"
 #include <omp.h>
 
-static spmv_ctx *ctx;
 static int run_count; /* products of the planted kernel so far, this one included */
 
 /* ---- kernels, right and wrong: y <- alpha A x + beta y in doubles, over the matrix's compressed
@@ -892,18 +891,6 @@ static void finite_results_count_where_sums_overflow(void **state) {
     oracle_free(&o);
     spmv_mat_free(mat);
     entries_free(&e);
-}
-
-static int open_context(void **state) {
-    (void)state;
-    ctx = context_of(2);
-    return 0;
-}
-
-static int close_context(void **state) {
-    (void)state;
-    spmv_ctx_free(ctx);
-    return 0;
 }
 
 int main(int argc, char **argv) {

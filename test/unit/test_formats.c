@@ -1,8 +1,6 @@
 /* test_formats.c: every format, with any parameters, holds exactly the matrix it was made of, in
  * exactly the bytes it forecast. */
-#include "testing.h"
-
-static spmv_ctx *ctx;
+#include "context.h"
 
 static spmv_csr_view rows_of(const spmv_mat *mat) {
     spmv_csr_view A;
@@ -349,18 +347,6 @@ static void plans_share_stores(void **state) {
     assert_null(mat->stores);
     spmv_mat_free(mat);
     entries_free(&e);
-}
-
-static int open_context(void **state) {
-    (void)state;
-    ctx = context_of(2);
-    return 0;
-}
-
-static int close_context(void **state) {
-    (void)state;
-    spmv_ctx_free(ctx);
-    return 0;
 }
 
 int main(int argc, char **argv) {

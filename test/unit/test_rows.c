@@ -1,8 +1,6 @@
 /* test_rows.c: the hub: entries in any order, with duplicates and one triangle only, become the
  * same compressed rows whatever the threads do; its statistics are those counted by hand. */
-#include "testing.h"
-
-static spmv_ctx *ctx;
+#include "context.h"
 
 static spmv_csr_view rows_of(const spmv_mat *mat) {
     spmv_csr_view A;
@@ -297,18 +295,6 @@ static void the_hash_tells_matrices_apart(void **state) {
         spmv_mat_free(mat);
         entries_free(&e);
     }
-}
-
-static int open_context(void **state) {
-    (void)state;
-    ctx = context_of(3);
-    return 0;
-}
-
-static int close_context(void **state) {
-    (void)state;
-    spmv_ctx_free(ctx);
-    return 0;
 }
 
 int main(int argc, char **argv) {

@@ -1,9 +1,7 @@
 /* test_sell.c: what SELL and BSR hold of a matrix small enough to lay out by hand, slot by slot;
  * that a sorted SELL gives y in the matrix's order; and that slots beyond 32 bits are refused
  * before they are asked for. */
-#include "testing.h"
-
-static spmv_ctx *ctx;
+#include "context.h"
 
 /* Row i has length[i] entries from column i % 3 on, valued 10 i + 1, 10 i + 2, ... */
 static spmv_mat *matrix_of_lengths(const int *length, int rows, int cols) {
@@ -233,18 +231,6 @@ static void fill_by_hand(void **state) {
     }
     spmv_mat_free(mat);
     entries_free(&e);
-}
-
-static int open_context(void **state) {
-    (void)state;
-    ctx = context_of(2);
-    return 0;
-}
-
-static int close_context(void **state) {
-    (void)state;
-    spmv_ctx_free(ctx);
-    return 0;
 }
 
 int main(int argc, char **argv) {
