@@ -70,7 +70,7 @@ typedef struct spmv_store { /* head of every format struct: scalars and a list o
     int64_t rows, cols, nnz, slots; /* slots: stored entries, padding included */
     size_t size;                    /* of the whole struct */
     int narrays;
-    spmv_array array[8];
+    spmv_array array[16];
 } spmv_store;
 
 #include "spmv_formats.h" /* the struct of every format */
