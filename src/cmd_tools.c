@@ -1,6 +1,6 @@
-/* cmd_tools.c: the commands that read logs are Python: tables/NAME.py, beside the executable or where
- * it was built. This process becomes the interpreter, so that arguments, output and exit code are
- * the script's own. */
+/* cmd_tools.c: the commands that read logs are Python: tables/NAME.py, beside the executable or
+ * where it was built. This process becomes the interpreter, so that arguments, output and exit code
+ * are the script's own. */
 #include "app.h"
 #include <errno.h>
 #include <limits.h>
