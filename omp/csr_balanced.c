@@ -125,7 +125,7 @@ static AVX2 real share_avx2_gather(const product *p, const range *s) {
     return share_256(p, s, true);
 }
 
-/* ---- AVX-512: eight entries at a time, with its gather instruction ------------------------------------------------------- */
+/* ---- AVX-512: eight entries at a time, with its gather instruction --------------------------- */
 
 typedef real lanes8 __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real))));
 typedef lane mask8 __attribute__((vector_size(8 * sizeof(real))));
@@ -172,21 +172,14 @@ static AVX512 real share_avx512_gather(const product *p, const range *s) {
     return dot_avx512(&A, x, k, s->end);
 }
 
-static AVX512 real share_avx512(const product *p, const range *s) {
-    return share_512(p, s, false);
-}
-
-static AVX512 real share_avx512_gather(const product *p, const range *s) {
-    return share_512(p, s, true);
-}
-
-static share_function *function_of(int64_t isa) {
-    if (isa == ISA_AVX512) return instruction ? share_avx512_gather : share_avx512;
-    if (isa == ISA_AVX2) return instruction ? share_avx2_gather : share_avx2;
+/* Loads fill four lanes as fast as eight, and four fit short rows better. */
+static share_function *function_of(int64_t isa, bool instruction) {
+    if (isa == ISA_AVX512 && instruction) return share_avx512_gather;
+    if (isa != ISA_PORTABLE) return instruction ? share_avx2_gather : share_avx2;
     return share_portable;
 }
 #else
-static share_function *function_of(int64_t isa) {
+static share_function *function_of(int64_t isa, bool instruction) {
     (void)isa, (void)instruction;
     return share_portable;
 }
