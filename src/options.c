@@ -26,6 +26,8 @@ enum { /* options without a letter */
        KEY_HEIGHT,
        KEY_SORTED,
        KEY_BOUNDARY,
+       KEY_CUT,
+       KEY_CODES,
        KEY_TILE,
        KEY_SHAPE,
        KEY_MAX_MEM,
@@ -85,6 +87,9 @@ static const struct argp_option table[] = {
     {"sorted", KEY_SORTED, "on|off,...", 0, "entries of a CMRS strip in column order (off)", 2},
     {"boundary", KEY_BOUNDARY, "N|auto,...", 0,
      "entries a row in the ELL part of a hybrid (auto: fewest bytes)", 2},
+    {"cut", KEY_CUT, "N|auto,...", 0,
+     "longest row of a packed slice (auto: from the mean row length)", 2},
+    {"codes", KEY_CODES, "on|off,...", 0, "packed values in codes of fewer bytes (on)", 2},
     {"tile", KEY_TILE, "Z,...", 0, "rows and columns of a CSB block", 2},
     {"shape", KEY_SHAPE, "RxC,...", 0, "of BSR blocks", 2},
     {"precision", 'p', "f64|f32,...", 0, "(f64)", 2},
@@ -274,6 +279,10 @@ static void take_boundary(options *o, const char *item) {
     take_number(o, SPMV_boundary, "boundary", "auto", item);
 }
 
+static void take_cut(options *o, const char *item) {
+    take_number(o, SPMV_cut, "cut", "auto", item);
+}
+
 static void take_tile(options *o, const char *item) {
     take_number(o, SPMV_tile, "tile", NULL, item);
 }
@@ -312,6 +321,10 @@ static void take_schedule(options *o, const char *item) {
 
 static void take_simd(options *o, const char *item) {
     append(&o->param[SPMV_simd], word_index("simd", item, off_on));
+}
+
+static void take_codes(options *o, const char *item) {
+    append(&o->param[SPMV_codes], word_index("codes", item, off_on));
 }
 
 static void take_sorted(options *o, const char *item) {
@@ -402,6 +415,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_HEIGHT: take_list(o, arg, &o->param[SPMV_height], take_height); break;
     case KEY_SORTED: take_list(o, arg, &o->param[SPMV_sorted], take_sorted); break;
     case KEY_BOUNDARY: take_list(o, arg, &o->param[SPMV_boundary], take_boundary); break;
+    case KEY_CUT: take_list(o, arg, &o->param[SPMV_cut], take_cut); break;
+    case KEY_CODES: take_list(o, arg, &o->param[SPMV_codes], take_codes); break;
     case KEY_TILE: take_list(o, arg, &o->param[SPMV_tile], take_tile); break;
     case KEY_SHAPE:
         o->param[SPMV_shape_cols].count = 0;
