@@ -88,7 +88,7 @@ static const struct argp_option table[] = {
      2},
     {"slice", KEY_SLICE, "S,...", 0, "rows in a slice of SELL (32)", 2},
     {"sigma", KEY_SIGMA, "N|all,...", 0, "rows SELL sorts by length at a time (1: none)", 2},
-    {"height", KEY_HEIGHT, "N,...", 0, "rows in a strip of CMRS: 1, 2, 4, 8, 16", 2},
+    {"height", KEY_HEIGHT, "N,...", 0, "rows in a strip: CMRS 1, 2, 4, 8, 16; masked blocks 1, 2, 4", 2},
     {"sorted", KEY_SORTED, "on|off,...", 0, "entries of a CMRS strip in column order (off)", 2},
     {"boundary", KEY_BOUNDARY, "N|auto,...", 0,
      "entries a row in the ELL part of a hybrid (auto: fewest bytes)", 2},
