@@ -124,8 +124,7 @@ static void a_batch_is_recorded_once_or_says_why_not(void **state) {
         memset(&tape, 0, sizeof tape);
         tape.fail = fail;
         assert_int_equal(spmv_batch_create(&product, 1, 20, 1, 0, &batch), SPMV_OK);
-        for (int k = 0; k < 3; k++)
-            assert_int_equal(spmv_batch_time(batch, &seconds), SPMV_OK);
+        for (int k = 0; k < 3; k++) assert_int_equal(spmv_batch_time(batch, &seconds), SPMV_OK);
         assert_string_equal(spmv_batch_how(batch), fail ? "loop: a kernel that waits" : "graph");
         assert_int_equal(spmv_batch_create(&product, 1, 1, 1, 0, &single), SPMV_OK);
         assert_string_equal(spmv_batch_how(single), "loop"); /* one launch: nothing to save */
