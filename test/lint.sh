@@ -8,10 +8,6 @@ sources=$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
 
 # Who may include whom.
 for f in $(ls omp/*.c omp/*.h cuda/*.c cuda/*.cu cuda/*.cuh src/format_*.c); do
-<<<<<<< HEAD
-    grep -n '#include "' "$f" | grep -v -E '"(spmv_kernel.h|packed_rows.h|packed.h|packed_avx2.h|packed_avx512.h|packed_portable.h|kernels.def|omp.h|carry.h|coo.h|ell.h|device.cuh|ell.cuh|sell.cuh|segments.cuh|coo.cuh)"' &&
-        breach "$f: kernels, formats and backends include spmv_kernel.h and their folder's helpers only"
-=======
     for header in $(sed -n 's/^ *#include "\(.*\)".*/\1/p' "$f"); do
         case $(dirname "$f")/$header in
         */spmv_kernel.h | src/packed_rows.h | omp/kernels.def | cuda/kernels.def) ;;
@@ -19,7 +15,6 @@ for f in $(ls omp/*.c omp/*.h cuda/*.c cuda/*.cu cuda/*.cuh src/format_*.c); do
         *) breach "$f: kernels, formats and backends include spmv_kernel.h and their folder's helpers only" ;;
         esac
     done
->>>>>>> main
 done
 grep -ln 'cuda_runtime\|cuda\.h\|cusparse' src/*.c src/*.h include/*.h && breach "src/ and include/ know nothing of CUDA"
 for f in $(make -s print-app); do
