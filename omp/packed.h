@@ -1,4 +1,4 @@
-/* packed.h: what the ways to multiply a slice of a packed matrix share: portable C, AVX2, AVX-512. */
+/* packed.h: what the ways to multiply a packed slice share: portable C, AVX2, AVX-512. */
 #ifndef SPMV_OMP_PACKED_H
 #define SPMV_OMP_PACKED_H
 

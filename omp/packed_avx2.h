@@ -9,8 +9,8 @@
 enum { LANES_256 = 32 / sizeof(real), VECTORS_256 = PACKED_ROWS / LANES_256 };
 typedef real vec256 __attribute__((vector_size(32)));
 
-/* What a mask of lanes stands for. AVX2 has no expanding load: entries stand together in memory, and
- * a permutation moves them to their lanes. */
+/* What a mask of lanes stands for. AVX2 has no expanding load: entries stand together in memory,
+ * and a permutation moves them to their lanes. */
 typedef struct lanes_256 {
     __m256i all_ones; /* in the lanes of the mask, else 0 */
     __m256i place;    /* of each 32-bit part of a lane among the entries; 0 in other lanes */

@@ -46,7 +46,7 @@ AVX512_INLINE __m512i load_codes_512(const uint8_t *codes, int code) {
                : _mm512_loadu_si512(codes);
 }
 
-/* What the codes of the rows in mask, and nothing between them, select of x; in other lanes x[0]. */
+/* What the codes of the rows in mask select of x, nothing between them; in other lanes x[0]. */
 AVX512_INLINE vec512 select_512(const real *x, const uint8_t *codes, int code, bool full,
                                 __mmask16 mask) {
     int64_t at[LANES_512];

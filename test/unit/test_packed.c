@@ -1,9 +1,9 @@
-/* test_packed.c: the codes that slices of the packed format get, laid out by hand; that the bytes do
- * not depend on the threads; and that every code gives y of the same bits as plain values do, with
- * every instruction set. */
+/* test_packed.c: the codes that slices of the packed format get, laid out by hand; that the bytes
+ * do not depend on the threads; and that every code gives y of the same bits as plain values do,
+ * with every instruction set. */
 #include "context.h"
 
-/* ---- matrices that get every code ------------------------------------------------------------- */
+/* ---- matrices that get every code ------------------------------------------------------------ */
 
 enum { SLICES = 5, ROWS = 32 * SLICES + 13, WIDE = 200000, LONG = 900 };
 
@@ -108,7 +108,7 @@ static const struct {
     value_rule *rule;
     int code_f64; /* -1: several */
 } kinds[] = {
-    {"any", any_value, PACKED_VALUE_RAW},     {"float", float_value, PACKED_VALUE_F32},
+    {"any", any_value, PACKED_VALUE_RAW},      {"float", float_value, PACKED_VALUE_F32},
     {"five", one_of_five, PACKED_VALUE_TABLE}, {"200", one_of_200, PACKED_VALUE_TABLE},
     {"diagonals", same_on_diagonals, -1},      {"same", same_everywhere, PACKED_VALUE_STEP},
 };
@@ -119,7 +119,7 @@ static entries entries_like(int s, int k) {
     return e;
 }
 
-/* ---- stores ----------------------------------------------------------------------------------- */
+/* ---- stores ---------------------------------------------------------------------------------- */
 
 static packed *store_with(const spmv_mat *mat, int variant, int64_t cut, bool codes, int threads) {
     spmv_csr_view A;
@@ -128,8 +128,8 @@ static packed *store_with(const spmv_mat *mat, int variant, int64_t cut, bool co
     c.value[SPMV_cut] = cut;
     c.value[SPMV_codes] = codes;
     spmv_mat_rows(mat, &A);
-    assert_int_equal(
-        spmv_format_named("packed", variant)->build(ctx, &A, &c, threads, &store), SPMV_OK);
+    assert_int_equal(spmv_format_named("packed", variant)->build(ctx, &A, &c, threads, &store),
+                     SPMV_OK);
     return (packed *)store;
 }
 
@@ -204,7 +204,7 @@ static void stencil_by_hand(void **state) {
     assert_int_equal(A->nslices, 2);
     assert_int_equal(A->nsteps, 4);
     assert_int_equal(A->column_bytes, 0);
-    assert_int_equal(A->value_bytes, 16 + 16); /* the table would take 1 byte an entry of the table */
+    assert_int_equal(A->value_bytes, 16 + 16); /* a table takes 1 an entry */
     for (int k = 0; k < 4; k++) {
         double value;
         memcpy(&value, A->values + 8 * k, sizeof value);
@@ -243,16 +243,15 @@ static void runs_by_hand(void **state) {
     assert_int_equal(A->long_rows, 1);
     assert_int_equal(A->long_row[0], 2);
     assert_int_equal(A->long_ptr[1], 5);
-    for (int k = 0; k < 5; k++)
-        assert_true(A->long_col[k] == 7 * k && A->long_values[k] == 10 + k);
+    for (int k = 0; k < 5; k++) assert_true(A->long_col[k] == 7 * k && A->long_values[k] == 10 + k);
     spmv_store_free(&A->s);
     spmv_mat_free(mat);
     entries_free(&e);
 }
 
-/* ---- products --------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
-/* y = 1.5 A x - 0.5 y by packed_slices with these settings; NULL: the CPU lacks the instructions. */
+/* y = 1.5 A x - 0.5 y by packed_slices so set; NULL: the CPU lacks the instructions. */
 static char *product_of(spmv_mat *mat, spmv_precision precision, int64_t isa, int64_t codes,
                         const void *x, const void *y0) {
     const spmv_setting settings[] = {{"isa", isa}, {"codes", codes}};
@@ -322,10 +321,8 @@ int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stencil_by_hand),
-        cmocka_unit_test(runs_by_hand),
-        cmocka_unit_test(slices_get_their_codes),
-        cmocka_unit_test(bytes_do_not_depend_on_threads),
+        cmocka_unit_test(stencil_by_hand),        cmocka_unit_test(runs_by_hand),
+        cmocka_unit_test(slices_get_their_codes), cmocka_unit_test(bytes_do_not_depend_on_threads),
         cmocka_unit_test(codes_do_not_change_y),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
