@@ -110,9 +110,9 @@ typedef struct V(csb) {
 } csb;
 
 /* Strips of height rows (the last may have fewer), each a list of blocks of height x 8 places; only
- * entries are stored: block after block, row after row, by column. Bit j of mask[b * height + r]: row
- * r of the strip has an entry in column first_col[b] + j. Where the matrix is that wide, first_col[b]
- * + 8 <= cols. */
+ * entries are stored: block after block, row after row, by column. Bit j of mask[b * height + r]:
+ * row r of the strip has an entry in column first_col[b] + j. Where the matrix is that wide,
+ * first_col[b] + 8 <= cols. */
 enum { MASKED_WIDTH = 8, MASKED_HIGHEST = 4 };
 typedef struct V(masked) {
     spmv_store s;
