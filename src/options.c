@@ -16,6 +16,8 @@ enum { /* options without a letter */
        KEY_SCHEDULE,
        KEY_CHUNK,
        KEY_SIMD,
+       KEY_ISA,
+       KEY_GATHER,
        KEY_ROWLENS,
        KEY_INDEX,
        KEY_ALPHA,
@@ -78,6 +80,9 @@ static const struct argp_option table[] = {
      "static, dynamic, guided or auto (auto: OMP_SCHEDULE, else static)", 2},
     {"chunk", KEY_CHUNK, "N,...", 0, "of the schedule; 0: for dynamic iterations / (4 threads)", 2},
     {"simd", KEY_SIMD, "on|off,...", 0, "SIMD reduction in the dot product (off)", 2},
+    {"isa", KEY_ISA, "SET,...", 0, "vector instructions: portable, avx2, avx512 (auto: the best)",
+     2},
+    {"gather", KEY_GATHER, "HOW,...", 0, "x by loads or by instruction (auto: the faster here)", 2},
     {"rowlens", KEY_ROWLENS, "on|off,...", 0, "stop at the true end of an ELL row (on)", 2},
     {"lanes", KEY_LANES, "N|auto,...", 0, "lanes that share a row (auto: by the mean row length)",
      2},
@@ -323,6 +328,16 @@ static void take_simd(options *o, const char *item) {
     append(&o->param[SPMV_simd], word_index("simd", item, off_on));
 }
 
+static void take_isa(options *o, const char *item) {
+    static const char *const words[] = {"auto", "portable", "avx2", "avx512", NULL};
+    append(&o->param[SPMV_isa], word_index("isa", item, words));
+}
+
+static void take_gather(options *o, const char *item) {
+    static const char *const words[] = {"auto", "loads", "instruction", NULL};
+    append(&o->param[SPMV_gather], word_index("gather", item, words));
+}
+
 static void take_codes(options *o, const char *item) {
     append(&o->param[SPMV_codes], word_index("codes", item, off_on));
 }
@@ -408,6 +423,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_SCHEDULE: take_list(o, arg, &o->param[SPMV_schedule], take_schedule); break;
     case KEY_CHUNK: take_list(o, arg, &o->param[SPMV_chunk], take_chunk); break;
     case KEY_SIMD: take_list(o, arg, &o->param[SPMV_simd], take_simd); break;
+    case KEY_ISA: take_list(o, arg, &o->param[SPMV_isa], take_isa); break;
+    case KEY_GATHER: take_list(o, arg, &o->param[SPMV_gather], take_gather); break;
     case KEY_ROWLENS: take_list(o, arg, &o->param[SPMV_rowlens], take_rowlens); break;
     case KEY_LANES: take_list(o, arg, &o->param[SPMV_lanes], take_lanes); break;
     case KEY_SLICE: take_list(o, arg, &o->param[SPMV_slice], take_slice); break;
