@@ -40,6 +40,7 @@ enum { /* options without a letter */
        KEY_LOG,
        KEY_NO_LOG,
        KEY_VERIFY,
+       KEY_CACHE,
        KEY_MIN_TIME,
        KEY_MAX_TIME,
        KEY_MAX_NOISE,
@@ -103,6 +104,10 @@ static const struct argp_option table[] = {
     {"max-mem", KEY_MAX_MEM, "SIZE", 0,
      "skip what needs more, e.g. 4G (80 % of what is free on the device)", 2},
     {NULL, 0, NULL, 0, "How to measure:", 3},
+    {"cache", KEY_CACHE, "warm|cold|steady", 0,
+     "a product finds its data in the caches if they fit; finds nothing there; or follows products "
+     "of other copies, without launch gaps (warm)",
+     3},
     {"samples", 'n', "N", 0, "at least N samples (10)", 3},
     {"min-time", KEY_MIN_TIME, "S", 0, "and at least S seconds a kernel (0.5)", 3},
     {"max-time", KEY_MAX_TIME, "S", 0, "then on until the noise is low or S seconds are over (1)",
@@ -394,6 +399,7 @@ static _Noreturn void print_help(const struct argp_state *state, unsigned what) 
 static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const format_words[] = {"table", "csv", "jsonl", NULL};
     static const char *const index_words[] = {"auto", "32", "64", NULL};
+    static const char *const cache_words[] = {"warm", "cold", "steady", NULL};
     static const char *const verify_words[] = {"off", "full", NULL};
     static const char *const backend_words[] = {"omp", "cuda", NULL};
     options *o = state->input;
@@ -453,6 +459,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         break;
     case KEY_NO_LOG: o->no_log = true; break;
     case KEY_VERIFY: o->verify = word_index("verify", arg, verify_words); break;
+    case KEY_CACHE: o->cache = (cache_state)word_index("cache", arg, cache_words); break;
     case KEY_MIN_TIME: o->min_time_s = parse_real("min-time", arg, 0); break;
     case KEY_MAX_TIME: o->max_time_s = parse_real("max-time", arg, 0); break;
     case KEY_MAX_NOISE: o->max_noise = parse_percent(arg); break;
