@@ -153,7 +153,7 @@ def best_rows(runs):
 
 
 def best_pages(runs):
-    """best.md and best.csv."""
+    """parameters.md and parameters.csv."""
     rows = list(best_rows(runs))
     sources = sorted({run.get("perf.eta_bw_source") for run in runs
                       if run.get("perf.eta_bw_source")})
@@ -166,7 +166,7 @@ def best_pages(runs):
     text += markdown_table(BEST_HEAD, "lrrlrlrrrrrrr",
                            [[f.format(v) if isinstance(v, str) else shown(v, f)
                              for v, f in zip(row, form)] for row in rows])
-    return {"best.md": text + why_not(runs), "best.csv": csv_text(BEST_HEAD, rows)}
+    return {"parameters.md": text + why_not(runs), "parameters.csv": csv_text(BEST_HEAD, rows)}
 
 
 # ---- SELL: slices -------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ class Pages(unittest.TestCase):
 
     def test_best_names_the_parameters_and_both_rates(self):
         runs = papers.runs_of([cmrs(2.0, 4, 128), cmrs(1.0, 8, 256), record("csr_warp", 0.5)])
-        row = row_of(papers.best_pages(runs)["best.md"], "gen:twin:a | 20.0 | 1.50 | cuda:cmrs_warp")
+        row = row_of(papers.best_pages(runs)["parameters.md"], "gen:twin:a | 20.0 | 1.50 | cuda:cmrs_warp")
         self.assertEqual(row[4:], ["2", "block=256 height=8", "1", "2", "1.95", "0.60", "1.20",
                                    "1.50", "10.0"])
 
@@ -139,8 +139,8 @@ class Studies(unittest.TestCase):
             with self.subTest(study=name):
                 code, said = self.make(name, "--matrices", "shyy41")
                 self.assertEqual(code, 0, said)
-                self.assertIn("twins", self.page("best.md"))
-                self.assertIn("gen:twin:shyy41", self.page("best.md"))
+                self.assertIn("twins", self.page("parameters.md"))
+                self.assertIn("gen:twin:shyy41", self.page("parameters.md"))
         self.assertIn("gen:twin:shyy41", self.page("times.md"))  # omp-cuda's are the first paper's
 
     def test_files_are_not_called_twins(self):
