@@ -109,11 +109,12 @@ const spmv_format *spmv_format_named(const char *name, int variant); /* NULL: no
 
 enum spmv_trait {
     SPMV_DETERMINISTIC =
-        1,             /* the same bits for the same plan, whatever the timing of its threads */
-    SPMV_SERIAL = 2,   /* one thread, whatever the context says */
-    SPMV_OWN_COPY = 4, /* prepare places the matrix on the device itself, from plan->host */
-    SPMV_PADS = 8,     /* may multiply padding by x: needs a finite x unless rowlens = 1 */
-    SPMV_WARP_ROW = 16 /* CUDA blocks are 32 x R, a row a warp */
+        1,              /* the same bits for the same plan, whatever the timing of its threads */
+    SPMV_SERIAL = 2,    /* one thread, whatever the context says */
+    SPMV_OWN_COPY = 4,  /* prepare places the matrix on the device itself, from plan->host */
+    SPMV_PADS = 8,      /* may multiply padding by x: needs a finite x unless rowlens = 1 */
+    SPMV_WARP_ROW = 16, /* CUDA blocks are 32 x R, a row a warp */
+    SPMV_NEEDS_SYMMETRY = 32 /* any other matrix is SPMV_E_UNSUITABLE */
 };
 
 typedef struct spmv_kernel {
