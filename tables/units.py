@@ -25,7 +25,7 @@ BASELINE_KERNEL = {"omp": "csr_rows", "cuda": "csr_warp"}
 # Members of "config" that are not settings of the kernel: they name the run or are in System. A
 # seed changes the numbers in x, not the work done.
 NOT_SETTINGS = frozenset(
-    "backend kernel alias format precision threads alpha beta cache seed requested reason".split())
+    "backend kernel alias format precision threads alpha beta cache seed requested reason iters".split())
 SWITCHES = ("rowlens", "simd")  # logged as false/true or 0/1
 BUILD_KEYS = ("build.version", "build.commit", "build.cc", "build.cflags", "build.nvcc",
               "build.nvccflags")
@@ -135,7 +135,10 @@ def unit_of(record):
                     get("config.precision"), threads, get("config.alpha"), get("config.beta"),
                     get("config.cache"))
     matrix = Matrix(record["matrix.name"], get("matrix.hash"), get("matrix.nnz"))
-    identity = Identity(system, matrix, record["config.kernel"], settings_of(record),
+    kernel, settings = record["config.kernel"], settings_of(record)
+    if get("config.requested") == "auto":  # its preparation holds the choosing: a kernel of its own
+        kernel, settings = "auto", tuple(sorted((*settings, ("ran", kernel))))
+    identity = Identity(system, matrix, kernel, settings,
                         tuple(get(name) for name in BUILD_KEYS))
     status, median, q1, q3 = record["status"], None, None, None
     if status == "ok" and get("check.status") == "wrong":
