@@ -182,4 +182,5 @@ extern "C" const spmv_backend spmv_cuda = {
     tock,
     /* free_bytes */ free_gpu_bytes,
     /* describe   */ describe,
+    /* propose    */ spmv_propose_cuda,
 };

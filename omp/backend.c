@@ -114,4 +114,5 @@ const spmv_backend spmv_omp = {
     .tock = tock,
     .free_bytes = free_host_bytes,
     .describe = describe,
+    .propose = spmv_propose_omp,
 };

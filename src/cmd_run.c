@@ -102,7 +102,9 @@ static int run_cell(session *run, const cell *c, spmv_mat *mat, inputs *in, resu
                            .offset_bits = run->o->offset_bits,
                            .max_bytes = run->o->max_mem,
                            .settings = c->setting,
-                           .nsettings = c->nsettings};
+                           .nsettings = c->nsettings,
+                           .expected_calls = run->o->iters,
+                           .nondeterministic = run->o->nondeterministic};
     spmv_status status = SPMV_OK;
     if (in->infinite[c->precision] && descriptor(c->kernel)->traits & SPMV_PADS &&
         out->r.config_rowlens != 1) {
@@ -117,6 +119,7 @@ static int run_cell(session *run, const cell *c, spmv_mat *mat, inputs *in, resu
     if (status == SPMV_E_ARG || status == SPMV_E_BACKEND)
         return complain(status, spmv_ctx_error(run->ctx));
     if (status == SPMV_OK) {
+        describe_choice(run, out, c, plan);
         describe_plan(run, &out->r, plan, in, c->precision);
         status = multiply(run, c, in, plan, out);
     }
@@ -246,6 +249,13 @@ static int show_results(session *run, result *results, int n) {
     return 0;
 }
 
+/* Under the table: why auto chose what it chose. */
+static void show_choices(const session *run, const result *results, int n) {
+    if (run->o->quiet) return;
+    for (int k = 0; k < n; k++)
+        if (results[k].r.config_reason) say("  auto: %s\n", results[k].r.config_reason);
+}
+
 static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
                      const char *source) {
     int code = 0, done = 0;
@@ -278,6 +288,7 @@ static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
     }
     if (done) {
         int shown = show_results(run, results, done);
+        show_choices(run, results, done);
         if (!code) code = shown;
     }
     for (int k = 0; k < run->ncells; k++) free(results[k].samples);
