@@ -54,6 +54,7 @@ void describe_matrix(result *out, const spmv_stats *s, const char *name, const c
     r->matrix_row_mean = s->row_mean;
     r->matrix_row_max = s->row_max;
     r->matrix_row_std = s->row_std;
+    r->matrix_sigma_cmrs = spmv_cmrs_sigma(s);
     r->matrix_empty_rows = s->empty_rows;
     r->matrix_bandwidth = s->bandwidth;
     r->matrix_read_s = s->read_s;
@@ -188,6 +189,32 @@ void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs 
     r->timing_clock = strcmp(f.backend, "cuda") == 0 ? "cuda_event" : "monotonic";
 }
 
+/* The bandwidth eta is of: the device's own figure. A CPU has none that can be read. */
+static void choose_bandwidth(record *r) {
+    if (!(r->gpu_bw_theory_Bps > 0)) return;
+    r->perf_eta_bw_Bps = r->gpu_bw_theory_Bps;
+    r->perf_eta_bw_source = "theory";
+}
+
+/* The CMRS paper's metrics, so that its tables can be made of any kernel. Its formulas count 8-byte
+ * values and 4-byte columns: there are none of f32. */
+static void describe_cmrs(record *r) {
+    int64_t height = 1;
+    for (int k = 0; k < r->config_params.count; k++)
+        if (strcmp(r->config_params.name[k], "height") == 0) height = r->config_params.number[k];
+    r->perf_flop_per_s_cmrs =
+        (double)spmv_cmrs_flop(r->matrix_nnz, r->matrix_rows) / r->timing_median_s;
+    if (strcmp(r->config_precision, "f64") != 0) return;
+    r->perf_strips = (r->matrix_rows + height - 1) / height;
+    r->perf_beta_plus_B = spmv_cmrs_beta_plus(r->matrix_nnz, r->matrix_rows, r->perf_strips);
+    r->perf_beta_minus_B = spmv_cmrs_beta_minus(r->matrix_nnz, r->matrix_rows, r->perf_strips);
+    choose_bandwidth(r);
+    if (!(r->perf_eta_bw_Bps > 0)) return;
+    double moved = r->timing_median_s * r->perf_eta_bw_Bps;
+    r->perf_eta_plus = (double)r->perf_beta_plus_B / moved;
+    r->perf_eta_minus = (double)r->perf_beta_minus_B / moved;
+}
+
 void describe_timing(result *out, timing *t) {
     enum { MOST_SAMPLES = 1000 };
     record *r = &out->r;
@@ -209,6 +236,7 @@ void describe_timing(result *out, timing *t) {
     r->timing_samples_s = (numbers){out->samples, kept};
     r->perf_flop_per_s = (double)r->perf_flop / t->s.median;
     r->perf_B_per_s = (double)r->perf_bytes_min_B / t->s.median;
+    describe_cmrs(r);
 }
 
 static uint64_t hash_text(uint64_t h, const char *s) {
