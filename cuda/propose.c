@@ -2,7 +2,8 @@
  * GPU. The model only orders: what it proposes is timed. */
 #include "spmv_kernel.h"
 
-static void propose_packed(const spmv_features *f, double width, double plain, spmv_proposals *out) {
+static void propose_packed(const spmv_features *f, double width, double plain,
+                           spmv_proposals *out) {
     double values = f->value_bytes < width ? f->value_bytes : width;
     double bytes = f->index_bytes + values + width / f->mean;
     spmv_offer(out, "packed_warp", 8, 0.95 * plain / bytes,

@@ -193,7 +193,8 @@ typedef struct spmv_plan_facts {
     /* of a plan that "auto" chose; NULL and 0 otherwise */
     const char *reason; /* one sentence: why this kernel */
     double tune_s;      /* looking at the matrix, kernels built and given up, the run-off */
-    const char *safe;   /* the kernel that the choice was timed against; NULL: none was */
+    int timed;          /* kernels in the run-off, 0: there was none */
+    const char *safe;   /* the kernel that the choice was timed against */
     double chosen_product_s, safe_product_s; /* a product in the run-off */
 } spmv_plan_facts;
 void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);

@@ -16,18 +16,19 @@ enum {
  * looked at, 0 to 1; bytes are a mean an entry. */
 typedef struct spmv_features {
     int64_t rows, cols, nnz, row_max;
-    double mean, cv;     /* of the row lengths; cv: standard deviation / mean */
-    double empty_share;  /* of the rows */
-    double long_share;   /* entries in rows longer than SPMV_LONG_ROW */
-    double padding_32;   /* slots in slices of 32 rows padded to their longest row, over entries, - 1 */
-    int64_t sampled;     /* entries in the sample */
-    double near_8;       /* entries within 2^8 columns of their step (k-th entries of 32 rows), */
-    double near_16;      /* and within 2^16 */
-    double diagonal;     /* entries in slices where 32 rows share their diagonals */
-    double contiguous;   /* entries whose left neighbour is stored too */
-    double index_bytes;  /* columns in the cheapest code of the slice: diagonals, 8, 16 or 32 bits */
-    double value_bytes;  /* values in the cheapest code, of 8: one a step, a table, f32, raw */
-    double per_block[3]; /* entries in a block of 1, 2, 4 rows x 8 columns that begins anywhere */
+    double mean, cv;    /* of the row lengths; cv: standard deviation / mean */
+    double empty_share; /* of the rows */
+    double long_share;  /* entries in rows longer than SPMV_LONG_ROW */
+    double
+        padding_32;  /* slots in slices of 32 rows padded to their longest row, over entries, - 1 */
+    int64_t sampled; /* entries in the sample */
+    double near_8;   /* entries within 2^8 columns of their step (k-th entries of 32 rows), */
+    double near_16;  /* and within 2^16 */
+    double diagonal; /* entries in slices where 32 rows share their diagonals */
+    double contiguous;  /* entries whose left neighbour is stored too */
+    double index_bytes; /* columns in the cheapest code of the slice: diagonals, 8, 16 or 32 bits */
+    double value_bytes; /* values in the cheapest code, of 8: one a step, a table, f32, raw */
+    double per_block[3];   /* entries in a block of 1, 2, 4 rows x 8 columns that begins anywhere */
     double fill_2, fill_3; /* entries over cells of the aligned 2x2, 3x3 blocks that hold any */
     int64_t distinct;      /* values, by bits; SPMV_FEW_VALUES + 1: more */
     double exact_f32;      /* values that f32 holds exactly */

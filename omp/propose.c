@@ -16,7 +16,8 @@ static double percent(double share) {
     return 100 * share;
 }
 
-static void propose_packed(const spmv_features *f, double width, double plain, spmv_proposals *out) {
+static void propose_packed(const spmv_features *f, double width, double plain,
+                           spmv_proposals *out) {
     double values = f->value_bytes < width ? f->value_bytes : width;
     double bytes = f->index_bytes + values + (1.5 * width + 1) / f->mean;
     double gain = plain / bytes * (f->diagonal > 0.5 ? 0.9 : 0.75);
@@ -31,15 +32,16 @@ static void propose_packed(const spmv_features *f, double width, double plain, s
                    f->index_bytes + values, width + 4);
 }
 
-static void propose_masked(const spmv_features *f, double width, double plain, spmv_proposals *out) {
+static void propose_masked(const spmv_features *f, double width, double plain,
+                           spmv_proposals *out) {
     const double block_bytes[3] = {4 + 1, 4 + 2, 4 + 4}; /* a column and masks */
     int best = 0;
     for (int k = 1; k < 3; k++)
         if (block_bytes[k] / f->per_block[k] < block_bytes[best] / f->per_block[best]) best = k;
     double bytes = width + block_bytes[best] / f->per_block[best] + 1.5 * width / f->mean;
     double gain = f->per_block[0] < 2.5 ? 0.9 : 0.9 * plain / bytes;
-    spmv_offer(out, "masked_rows", 9, gain, "%.1f entries in a block of %d x 8",
-               f->per_block[best], 1 << best);
+    spmv_offer(out, "masked_rows", 9, gain, "%.1f entries in a block of %d x 8", f->per_block[best],
+               1 << best);
 }
 
 void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {

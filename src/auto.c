@@ -12,7 +12,7 @@
 enum { MOST_CONTENDERS = 4, MOST_ROUNDS = 64, FEWEST_ROUNDS = 2 };
 static const double budget_unknown = 10, budget_most = 100, /* products of the safe kernel */
     budget_to_convert = 10, budget_for_three = 33;
-static const double sample_s = 1e-4;     /* so much at least makes a sample */
+static const double sample_s = 1e-4;       /* so much at least makes a sample */
 static const double least_budget_s = 1e-3; /* when nobody said how many products follow */
 static const double tie = 0.01, hopeless = 1.25;
 
@@ -248,7 +248,8 @@ static spmv_status enter_rivals(contest *c, const spmv_proposal *p, int n, doubl
     for (int k = 0; k < n && c->n < most; k++) {
         spmv_status status;
         double left = c->budget - spent_s(c) / unit_s;
-        bool affordable = p[k].prep <= left || (c->opts->expected_calls == 0 && p[k].prep <= c->budget);
+        bool affordable =
+            p[k].prep <= left || (c->opts->expected_calls == 0 && p[k].prep <= c->budget);
         if (&p[k] == c->entry[0].proposal || p[k].gain <= 1 || !is_allowed(c, &p[k])) continue;
         if (!affordable) {
             pass_over(c, &p[k], "its preparation would not pay");
@@ -276,6 +277,7 @@ static void explain(const contest *c, const contender *chosen, spmv_tuning *t) {
     else
         snprintf(t->reason, sizeof t->reason, "%s: %s%s", name, chosen->proposal->why, c->passed);
     if (!rival) return;
+    t->timed = c->n;
     t->safe = safe->plan->kernel->name;
     t->safe_product_s = safe->product_s;
     t->chosen_product_s = chosen->product_s;

@@ -15,7 +15,7 @@ enum {
     MOST_ENTRIES = 1 << 16, /* of all */
     LINE_SLOTS = 1 << 13,   /* of a slice's set of cache lines: at most half full */
     VALUE_SLOTS = 1 << 10,
-    MIRRORED = 8, /* entries a slice whose mirror image is looked up */
+    MIRRORED = 8,  /* entries a slice whose mirror image is looked up */
     HEAD_BYTES = 8 /* what a step of the packed format costs besides its entries */
 };
 
@@ -128,12 +128,13 @@ static void look_at_columns(const window *w, tally *t) {
             t->contiguous += column(w, r, k) == column(w, r, k - 1) + 1;
 }
 
-/* Blocks of height rows, from row top on, and width columns that hold all entries, each beginning
- * at the first column not yet in one, or, aligned, at a multiple of the width. */
-static int64_t count_blocks(const window *w, int top, int height, int width, bool aligned) {
+/* Blocks of height rows and width columns that hold all entries of top..end_row - 1, each
+ * beginning at the first column not yet in one, or, aligned, at a multiple of the width. */
+static int64_t count_blocks(const window *w, int top, int end_row, int height, int width,
+                            bool aligned) {
     int64_t blocks = 0;
-    for (; top < w->rows; top += height) {
-        int next[8] = {0}, n = w->rows - top < height ? w->rows - top : height;
+    for (; top < end_row; top += height) {
+        int next[8] = {0}, n = end_row - top < height ? end_row - top : height;
         for (;; blocks++) {
             idx least = INT32_MAX;
             for (int r = 0; r < n; r++)
@@ -150,10 +151,11 @@ static int64_t count_blocks(const window *w, int top, int height, int width, boo
 
 static void look_at_blocks(const window *w, tally *t) {
     int top = (int)((3 - w->first % 3) % 3); /* slices begin at multiples of 32, not of 3 */
-    for (int k = 0; k < 3; k++) t->blocks[k] = count_blocks(w, 0, 1 << k, 8, false);
-    t->blocks_2 = count_blocks(w, 0, 2, 2, true);
-    t->blocks_3 = count_blocks(w, top, 3, 3, true);
-    for (int r = top; r < w->rows; r++) t->entries_3 += w->len[r];
+    int end = top < w->rows ? w->rows - (w->rows - top) % 3 : top;
+    for (int k = 0; k < 3; k++) t->blocks[k] = count_blocks(w, 0, w->rows, 1 << k, 8, false);
+    t->blocks_2 = count_blocks(w, 0, w->rows, 2, 2, true);
+    t->blocks_3 = count_blocks(w, top, end, 3, 3, true);
+    for (int r = top; r < end; r++) t->entries_3 += w->len[r];
 }
 
 /* Cache lines of x: a set by open addressing. */
@@ -219,8 +221,8 @@ static void look_at_mirror(const window *w, tally *t) {
                 high = middle;
         }
         t->pairs++;
-        t->mirrored += low < end && A->col_idx[low] == i &&
-                       bits_of(A->values[low]) == bits_of(A->values[k]);
+        t->mirrored +=
+            low < end && A->col_idx[low] == i && bits_of(A->values[low]) == bits_of(A->values[k]);
     }
 }
 
@@ -233,8 +235,9 @@ static void look_at_slice(const spmv_csr_view *A, int64_t slice, int per_line, t
     look_at_values(&w, t);
     look_at_mirror(&w, t);
     double steps = HEAD_BYTES * (t->diagonal ? t->index_bytes / HEAD_BYTES : 0);
-    t->raw_bytes = t->step_values ? steps : t->exact == t->entries ? 4.0 * w.entries
-                                                                  : 8.0 * w.entries;
+    t->raw_bytes = t->step_values           ? steps
+                   : t->exact == t->entries ? 4.0 * w.entries
+                                            : 8.0 * w.entries;
 }
 
 /* ---- the two looks -------------------------------------------------------------------------- */
@@ -244,7 +247,8 @@ static double share(double part, double of) {
 }
 
 static void look_at_rows(const spmv_csr_view *A, int threads, spmv_features *f) {
-    int64_t slices = (A->rows + ROWS - 1) / ROWS, seen = slices < MOST_SLICES ? slices : MOST_SLICES;
+    int64_t slices = (A->rows + ROWS - 1) / ROWS,
+            seen = slices < MOST_SLICES ? slices : MOST_SLICES;
     int64_t entries = 0, in_long = 0, slots = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) \
     reduction(+ : entries, in_long, slots) if (seen > 256)
@@ -269,7 +273,8 @@ static void add_up(const tally *t, int n, spmv_features *f) {
     double by_table = 0, pairs, all;
     for (int s = 0; s < n; s++) {
         const tally *one = &t[s];
-        for (int k = 0; k < one->nvalues && k < SPMV_FEW_VALUES; k++) add_value(&set, one->value[k]);
+        for (int k = 0; k < one->nvalues && k < SPMV_FEW_VALUES; k++)
+            add_value(&set, one->value[k]);
         if (one->nvalues > SPMV_FEW_VALUES) set.count = SPMV_FEW_VALUES + 1;
     }
     bool table = set.count <= SPMV_FEW_VALUES;
@@ -282,8 +287,8 @@ static void add_up(const tally *t, int n, spmv_features *f) {
         sum.entries_3 += one->entries_3;
         for (int k = 0; k < 3; k++) sum.blocks[k] += one->blocks[k];
         sum.index_bytes += one->index_bytes;
-        by_table += table && one->raw_bytes > (double)one->entries ? (double)one->entries
-                                                                   : one->raw_bytes;
+        by_table +=
+            table && one->raw_bytes > (double)one->entries ? (double)one->entries : one->raw_bytes;
     }
     all = (double)sum.entries, pairs = (double)sum.pairs;
     f->sampled = sum.entries;

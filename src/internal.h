@@ -172,6 +172,7 @@ const char *spmv_nearest(const char *word, const char *const *candidates);
 typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_facts */
     char reason[512];
     const char *safe;
+    int timed;
     double tune_s, chosen_product_s, safe_product_s;
 } spmv_tuning;
 /* All but the cache. */

@@ -284,6 +284,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
     if (!t) return;
     out->reason = t->reason;
     out->tune_s = t->tune_s;
+    out->timed = t->timed;
     out->safe = t->safe;
     out->chosen_product_s = t->chosen_product_s;
     out->safe_product_s = t->safe_product_s;
