@@ -30,7 +30,7 @@ ldlibs   := $(feature_libs) -lm
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 app_src  := $(addprefix src/,main.c app.c options.c measure.c statistics.c verify.c machine.c record.c log.c \
-            cells.c inputs.c describe.c facts.c) \
+            cells.c inputs.c describe.c facts.c thumbnail.c) \
             $(wildcard src/cmd_*.c src/write_*.c)
 variant_src := $(wildcard src/format_*.c) $(filter-out omp/backend.c omp/propose.c,$(wildcard omp/*.c))
 lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) omp/backend.c omp/propose.c cuda/propose.c

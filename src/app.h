@@ -196,6 +196,13 @@ fields matrix_facts_fields(void);
 /* Everything but the texts. False: out of memory. */
 bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, matrix_facts *out);
 
+/* ---- thumbnail.c ---------------------------------------------------------------------------- */
+
+enum { THUMBNAIL_EDGE = 32, THUMBNAIL_SIZE = THUMBNAIL_EDGE * (THUMBNAIL_EDGE + 1) };
+/* The pattern in at most 32 x 32 cells: a digit a cell, rows of cells apart by '/'. 9: as many
+ * entries as the fullest cell; a digit less for each factor of 4, down to 1; 0: none. */
+void thumbnail_of(const spmv_csr_view *A, char *out /* [THUMBNAIL_SIZE] */);
+
 /* ---- machine.c ------------------------------------------------------------------------------ */
 
 /* Facts of host and process into the record; texts live until machine_free. */

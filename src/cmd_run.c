@@ -296,6 +296,14 @@ static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
     return code;
 }
 
+/* One pass over the entries, so only for those who keep it. */
+static void draw_thumbnail(const session *run, const spmv_mat *mat, inputs *in) {
+    spmv_csr_view A;
+    if (run->log.file < 0 && strcmp(run->o->format, "table") == 0) return;
+    spmv_mat_rows(mat, &A);
+    thumbnail_of(&A, in->thumbnail);
+}
+
 static int run_matrix(session *run, const char *source, bool built_in) {
     spmv_mat *mat = NULL;
     spmv_stats stats;
@@ -312,6 +320,7 @@ static int run_matrix(session *run, const char *source, bool built_in) {
         code = complain(SPMV_E_WRITE, spmv_ctx_error(run->ctx));
     if (!code) code = check_room(&in);
     if (!code) code = load_x(run, &in);
+    if (!code) draw_thumbnail(run, mat, &in);
     if (!code) code = run_cells(run, mat, &in, name, base_name(source));
     inputs_free(&in);
     spmv_mat_free(mat);

@@ -165,6 +165,7 @@ void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs 
     spmv_plan_facts f;
     double width = precision == SPMV_F64 ? 8 : 4;
     spmv_plan_info(plan, &f);
+    r->matrix_thumbnail = *in->thumbnail ? in->thumbnail : NULL;
     for (int k = 0; k < r->config_params.count; k++) { /* what 0 asked the kernel to choose */
         int64_t used = spmv_plan_setting(plan, r->config_params.name[k]);
         if (used >= 0) r->config_params.number[k] = used;

@@ -38,7 +38,8 @@ typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed 
     double *x;
     void *x_of[2], *y0_of[2];
     oracle oracle_of[2];
-    bool infinite[2]; /* x, in that precision */
+    bool infinite[2];               /* x, in that precision */
+    char thumbnail[THUMBNAIL_SIZE]; /* empty: nobody logs it */
 } inputs;
 
 /* The kernel's descriptor: the same in every variant. */
