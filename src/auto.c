@@ -371,7 +371,7 @@ spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
     return status;
 }
 
-/* The device's, or the host's own: of the packages this process may run on, whatever its threads. */
+/* The last-level cache: the device's, or the host's own. */
 static size_t cache_of(const spmv_backend *backend, const spmv_device_facts *facts) {
     long host = sysconf(_SC_LEVEL3_CACHE_SIZE);
     if (!backend->host) return facts->l2;

@@ -129,9 +129,9 @@ static void features_are_finite_and_repeat(void **state) {
         }
         if (memcmp(&f[0], &f[1], sizeof f[0]) != 0)
             fail_msg("%s: other features with 4 threads", fixtures[n].name);
-        const double share[] = {f->mean,       f->cv,         f->empty_share, f->long_share,
-                                f->padding_32, f->near_8,     f->near_16,     f->diagonal,
-                                f->contiguous, f->fill_2,     f->fill_3,      f->exact_f32,
+        const double share[] = {f->mean,       f->cv,          f->empty_share, f->long_share,
+                                f->padding_32, f->near_8,      f->near_16,     f->diagonal,
+                                f->contiguous, f->fill_2,      f->fill_3,      f->exact_f32,
                                 f->symmetric,  f->index_bytes, f->value_bytes, f->lines};
         for (int k = 0; k < COUNT(share); k++)
             if (!(isfinite(share[k]) && share[k] >= 0))
@@ -211,8 +211,11 @@ static void promises_decide_how_many_are_timed(void **state) {
         int64_t calls;
         int timed;
         const char *part;
-    } cases[] = {{1, 0, "csr_merge: first"}, {20, 0, "csr_merge: first"}, {0, 2, "in the run-off"},
-                 {60, 2, "in the run-off"},  {300, 4, "in the run-off"}};
+    } cases[] = {{1, 0, "csr_merge: first"},
+                 {20, 0, "csr_merge: first"},
+                 {0, 2, "in the run-off"},
+                 {60, 2, "in the run-off"},
+                 {300, 4, "in the run-off"}};
     spmv_mat *mat = load("gen:poisson2d:400");
     for (int k = 0; k < COUNT(cases); k++) {
         spmv_proposals all = {.n = 0};
@@ -241,8 +244,8 @@ static void what_cannot_be_had_is_passed_over(void **state) {
     spmv_proposal *odd = spmv_offer(&all, "csr_tiles", 0, 2, "planted");
     odd->setting[odd->nsettings++] = (spmv_setting){"grid_cols", -5};
     spmv_offer(&all, "csr_rows", 0, 0, "safe");
-    spmv_plan *plan = contest(
-        mat, &all, (spmv_plan_opts){.max_bytes = 600000, .expected_calls = 10000});
+    spmv_plan *plan =
+        contest(mat, &all, (spmv_plan_opts){.max_bytes = 600000, .expected_calls = 10000});
     assert_chosen(plan, "csr_rows", "csr_rows: safe; passed over ell_rows: ell_rows needs ");
     assert_chosen(plan, "csr_rows", "passed over csr_tiles: ");
     spmv_plan_free(plan);
@@ -390,9 +393,9 @@ static void wrong_options_are_refused(void **state) {
 /* Both backends' models, also where the other backend's device is absent. */
 static void proposals_name_real_kernels(void **state) {
     (void)state;
-    static const char *const sources[] = {"gen:poisson2d:60", "gen:random:3000:8",
+    static const char *const sources[] = {"gen:poisson2d:60",       "gen:random:3000:8",
                                           "gen:giantrow:3000:1500", "gen:fem3d:6:3",
-                                          "gen:banded:2000:100", "gen:powerlaw:3000:8"};
+                                          "gen:banded:2000:100",    "gen:powerlaw:3000:8"};
     for (int k = 0; k < COUNT(sources); k++)
         for (const spmv_backend *const *b = spmv_backends; *b; b++) {
             spmv_features f = features_of(sources[k], NULL);
