@@ -163,6 +163,7 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     size_t scratch_bytes, traffic_bytes;
     double convert_s, upload_s, prepare_s;
     struct spmv_tuning *tuning; /* how "auto" came to this plan; NULL: it was asked for by name */
+    spmv_store *own;            /* of a copied plan: the store, which is not the matrix's */
 };
 
 /* ---- shared helpers ------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* propose.c: which OpenMP kernels should be fast on a matrix. A model in bytes: what the safe
- * kernel reads an entry over what another would read, times how near to its bytes' limit that kernel was
- * measured (packed-cpu and other-cpu tables of the reference logs). The model only orders: what it
- * proposes is timed. */
+ * kernel reads an entry over what another would read, times how near to its limit that kernel was
+ * measured. The model only orders: what it proposes is timed. */
 #include "spmv_kernel.h"
 
 /* Where x is read in no order and lies beyond the near caches, a product waits for x, and fewer
