@@ -32,9 +32,9 @@ ldlibs   := $(feature_libs) -lm
 app_src  := $(addprefix src/,main.c app.c options.c measure.c statistics.c verify.c machine.c record.c log.c \
             cells.c inputs.c rounds.c describe.c facts.c thumbnail.c) \
             $(wildcard src/cmd_*.c src/write_*.c)
-omp_once := omp/backend.c omp/gather.c
+omp_once := omp/backend.c omp/gather.c omp/propose.c
 variant_src := $(wildcard src/format_*.c) $(filter-out $(omp_once),$(wildcard omp/*.c))
-lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once)
+lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once) cuda/propose.c
 cuda_variant_src := $(filter-out cuda/backend.cu,$(wildcard cuda/*.cu))
 unit_src := $(wildcard test/unit/test_*.c)
 
