@@ -5,8 +5,8 @@
  *          symmetric sparse matrix-vector products", for windows of y a thread.
  * Reads    symmetric: row_ptr[rows + 1], distance[half] or col_idx[half], values[half]; x[cols];
  *          y[rows] only if beta != 0.
- * Writes   y[rows]: a row's own sum first, what mirrors add to it when later rows are taken; mirrors
- *          in an earlier thread's rows go to the thread's window, which that thread adds at last.
+ * Writes   y[rows]: a row's own sum first, then what mirrors add to it as later rows are taken; of
+ *          mirrors in another thread's rows the sum goes to a window, which that thread adds last.
  * Work     an entry below the diagonal is read once: sum of row i += a x_j, y_j += a x_i.
  * Cost     2 nnz flop; half (sizeof real + 2 or 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof
  *          real bytes if x and y are read once, + windows twice.

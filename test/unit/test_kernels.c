@@ -359,8 +359,7 @@ static void try_backend(const spmv_backend *backend) {
         }
         bool choosy = k >= 0 && backend->kernels[k][0]->traits & SPMV_NEEDS_SYMMETRY;
         if (tally.products < tally.refused && !choosy) /* test_symmetric.c tries those */
-            print_error("%s: refuses most of it
-", k < 0 ? "auto" : backend->names[k]), wrong++;
+            print_error("%s: refuses most of it\n", k < 0 ? "auto" : backend->names[k]), wrong++;
         products += tally.products, refused += tally.refused, wrong += tally.wrong;
     }
     print_message("%s: %lld products of %d kernels and of auto checked, %lld configurations "
