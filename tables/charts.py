@@ -75,9 +75,10 @@ def rates(formats, rate, rows):
     """GFLOP/s of every kernel on every matrix, the best one named; rate: all of them, for an axis
     that leaves room for the names."""
     points = by_format(formats)
-    room = max(rate) * (max(rate) / min(rate)) ** 0.14
+    room = max(rate) * max((max(rate) / min(rate)) ** 0.14, 1.2)
     return {
         "data": {"name": "cells"}, "height": 22 * rows + 10,
+        "transform": [{"filter": "isValid(datum.gflops)"}],
         "encoding": {"y": MATRIX_AXIS,
                      "x": {"field": "gflops", "type": "quantitative", "title": "GFLOP/s (log)",
                            "scale": {"type": "log", "nice": False, "padding": 12,
@@ -188,6 +189,7 @@ def roofline(formats):
     points = by_format(formats)
     return {
         "data": {"name": "cells"}, "height": 320,
+        "transform": [{"filter": "isValid(datum.gflops) && isValid(datum.intensity)"}],
         "layer": [
             {"data": {"name": "limits"},
              "mark": {"type": "line", "strokeWidth": 1.5, "strokeDash": [6, 3], "clip": True},
@@ -212,9 +214,12 @@ def charts(data):
     cells = data["cells"]
     formats = {cell["format"] for cell in cells}
     rows = len({cell["matrix"] for cell in cells})
-    found = [("rates", "Rate on every matrix",
-              "A mark is a kernel in its best configuration; the best is named. Matrices by size.",
-              rates(formats, [cell["gflops"] for cell in cells], rows))]
+    met = [cell["gflops"] for cell in cells if cell["gflops"] is not None]
+    found = []
+    if met:
+        found.append(("rates", "Rate on every matrix", "A mark is a kernel in its best "
+                      "configuration; the best is named. Matrices by size.",
+                      rates(formats, met, rows)))
     if any(cell["speedup"] is not None for cell in cells):
         found.append(("speedup", f"Speed-up over {data['baseline']}",
                       "Blue is faster than the baseline, orange slower; empty: no result.",
