@@ -16,7 +16,7 @@ PACKAGES = os.path.join(ROOT, ".python")  # where make deps puts what is no Debi
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7f7f7f")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down",
           "triangle-right", "triangle-left")
-FADED = "#b5b5b5"
+FADED = "#8c8c8c"
 
 
 def library():
@@ -125,6 +125,7 @@ def profile(leaders):
         "layer": [
             {"transform": [{"filter": {"not": {"field": "kernel", "oneOf": top}}}],
              "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1, "clip": True,
+                      "opacity": 0.35,
                       "tooltip": True, "color": FADED},
              "encoding": {"tooltip": tooltip("kernel", "tau", "share")}},
             {"transform": [{"filter": {"field": "kernel", "oneOf": top}}],
