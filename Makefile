@@ -30,7 +30,7 @@ mkl := $(if $(filter mkl,$(LIBS_WANTED)),$(and $(wildcard $(MKLROOT)/include/mkl
 ifneq ($(mkl),)
 found += mkl
 feature_flags += -DHAVE_MKL -isystem $(MKLROOT)/include
-feature_libs  += -Xlinker --no-as-needed $(mkl) -Xlinker -rpath=$(abspath $(MKLROOT))/lib -lgomp
+feature_libs  += $(addprefix -Xlinker ,--no-as-needed $(mkl) -rpath=$(abspath $(MKLROOT))/lib) -lgomp
 endif
 cusparse = $(eval cusparse := $(if $(filter cusparse,$(LIBS_WANTED)),$(shell \
            echo '\#include <cusparse.h>' | $(NVCC) -E -x cu - >/dev/null 2>&1 && echo y)))$(cusparse)

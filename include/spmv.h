@@ -147,6 +147,12 @@ typedef struct spmv_generator {
     const char *name, *args, *summary;
 } spmv_generator;
 const spmv_generator *spmv_generator_list(int *count);
+typedef struct spmv_twin { /* of a paper's matrix: gen:twin:NAME */
+    const char *name, *source;
+    int64_t rows, cols, nnz;
+    double sigma; /* NaN: the paper prints none */
+} spmv_twin;
+const spmv_twin *spmv_twin_at(int k); /* NULL: past the last */
 
 /* ---- plan ----------------------------------------------------------------------------------- */
 

@@ -115,14 +115,15 @@ typedef struct V(csb) {
  * What steps hold stands step after step, inside a step by ascending row; a step of runs holds the
  * first entry of each run, then the second of each, and has one column code a run. Rows longer than
  * cut are in no slice but in the long part, as compressed rows. Slices begin at multiples of
- * PACKED_ALIGN bytes in columns and values. */
-enum { PACKED_ROWS = 32, PACKED_ALIGN = 16, PACKED_TABLE_SIZE = 256 };
+ * PACKED_ALIGN bytes in columns and values, and PACKED_SPARE bytes follow the last, so that a
+ * whole vector can be loaded wherever an entry is. */
+enum { PACKED_ROWS = 32, PACKED_ALIGN = 16, PACKED_SPARE = 64, PACKED_TABLE_SIZE = 256 };
 /* The column of an entry of row i: i + base, nothing stored; base + uint8_t, uint16_t, uint32_t. */
 enum packed_columns { PACKED_DIAGONAL, PACKED_COLUMN_8, PACKED_COLUMN_16, PACKED_COLUMN_32 };
 /* The value: a real; a float, if every value of the slice survives the round trip bit for bit; a
  * uint8_t, its place in table; one real a step (of runs: run of them), the same for all rows. */
 enum packed_values { PACKED_VALUE_RAW, PACKED_VALUE_F32, PACKED_VALUE_TABLE, PACKED_VALUE_STEP };
-enum { PACKED_FULL = 1 }; /* flag of a slice: every mask has all bits set */
+enum { PACKED_FULL = 1 }; /* flag of a slice: it has steps, and every mask has all bits set */
 typedef struct packed_slice {
     int64_t step, column, value; /* where it begins: in step[], in columns and values (bytes) */
     int32_t nsteps;
@@ -137,8 +138,8 @@ typedef struct V(packed) {
     int64_t nslices, nsteps, column_bytes, value_bytes, cut, long_rows, long_nnz;
     packed_slice *slice; /* [nslices] */
     packed_step *step;   /* [nsteps] */
-    uint8_t *columns;    /* [column_bytes] */
-    uint8_t *values;     /* [value_bytes] */
+    uint8_t *columns;    /* [column_bytes + PACKED_SPARE] */
+    uint8_t *values;     /* [value_bytes + PACKED_SPARE] */
     real *table;         /* [PACKED_TABLE_SIZE] the same for all slices */
     idx *long_row;       /* [long_rows] ascending */
     ofs *long_ptr;       /* [long_rows + 1] */

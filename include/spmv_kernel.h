@@ -79,6 +79,7 @@ spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size, const
                            spmv_store **out);
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
 void spmv_store_free(spmv_store *store);
+size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
 /* Allocates (aligned, not cleared), and lists in the store, the array that member `field` points
  * to. */
 #define STORE_ARRAY(ctx, A, field, count) \
@@ -88,7 +89,8 @@ void spmv_store_free(spmv_store *store);
 typedef struct spmv_format {
     const char *name, *summary;
     const spmv_param
-        *params; /* what shapes the store; kernels of the format take these besides their own */
+        *params;  /* what shapes the store; kernels of the format take these besides their own */
+    bool at_most; /* the estimate is an upper bound: the exact size is known when it is built */
     /* Exact bytes of what build allocates; SIZE_MAX: overflow. */
     size_t (*estimate)(const spmv_csr_view *A, const spmv_choice *c);
     /* On failure *out holds what there is, for spmv_store_free; may answer SPMV_E_UNSUITABLE. */

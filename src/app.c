@@ -4,16 +4,20 @@
 #include <stdlib.h>
 
 #define COMMAND(name, help) int cmd_##name(const options *o, const spmv_backend *backend);
+#define TOOL(name, help)
 #include "commands.def"
 #undef COMMAND
+#undef TOOL
 
 static const struct command {
     const char *name;
-    int (*run)(const options *o, const spmv_backend *backend);
+    int (*run)(const options *o, const spmv_backend *backend); /* NULL: a tool */
 } commands[] = {
 #define COMMAND(name, help) {#name, cmd_##name},
+#define TOOL(name, help) {#name, NULL},
 #include "commands.def"
 #undef COMMAND
+#undef TOOL
 };
 
 void say(const char *format, ...) {
@@ -63,6 +67,7 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
         argv[1] = argv[0];
         argc--, argv++;
     }
+    if (!command->run) return run_tool(first, argc, argv);
     options_parse(argc, argv, &o);
     if (o.topic && strcmp(o.topic, "version") == 0) {
         print_version(&o);

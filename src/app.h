@@ -52,6 +52,12 @@ typedef struct options {
 void options_parse(int argc, char **argv, options *out);
 void options_free(options *o);
 
+/* ---- cmd_tools.c ---------------------------------------------------------------------------- */
+
+/* Becomes tables/NAME.py with the words after argv[0]; returns, with the exit code, only if it
+ * cannot. */
+int run_tool(const char *name, int argc, char **argv);
+
 /* ---- talk ----------------------------------------------------------------------------------- */
 
 /* stdout is for results; everything else goes to stderr through here. */

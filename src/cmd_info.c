@@ -38,7 +38,7 @@ static void find_formats(spmv_ctx *ctx, const spmv_csr_view *A, size_t budget, m
         spmv_status status = forecast > budget ? SPMV_E_TOOBIG : SPMV_OK;
         if (status == SPMV_OK) status = format->build(ctx, A, &c, spmv_ctx_threads(ctx), &store);
         bytes->name[f] = slots->name[f] = format->name;
-        bytes->number[f] = (int64_t)forecast;
+        bytes->number[f] = (int64_t)(status == SPMV_OK ? spmv_store_bytes(store) : forecast);
         if (status == SPMV_OK)
             slots->number[f] = store->slots;
         else

@@ -49,6 +49,21 @@ static void list_matrices(void) {
         printf("  %-12s %-22s %s\n", g[k].name, g[k].args, g[k].summary);
 }
 
+static void list_twins(void) {
+    const spmv_twin *t;
+    printf("gen:twin:NAME has the rows, entries and sigma that a paper prints of NAME; its values, "
+           "columns\nand order of rows are its own\n");
+    printf("  %-22s %9s %9s %10s %8s %8s  %s\n", "name", "rows", "columns", "nonzeros", "mu",
+           "sigma", "paper and row of its table");
+    for (int k = 0; (t = spmv_twin_at(k)); k++) {
+        char sigma[32] = "-";
+        if (t->sigma >= 0) snprintf(sigma, sizeof sigma, "%.4g", t->sigma);
+        printf("  %-22s %9lld %9lld %10lld %8.1f %8s  %s\n", t->name, (long long)t->rows,
+               (long long)t->cols, (long long)t->nnz, (double)t->nnz / (double)t->rows, sigma,
+               t->source);
+    }
+}
+
 static void list_formats(void) {
     for (int f = 0; f < spmv_format_count(); f++)
         printf("  %-6s %s\n", spmv_format_at(f, 0)->name, spmv_format_at(f, 0)->summary);
@@ -62,7 +77,8 @@ int cmd_list(const options *o, const spmv_backend *backend) {
     if (all || strcmp(topic, "formats") == 0) known = true, list_formats();
     if (all) printf("\n");
     if (all || strcmp(topic, "matrices") == 0) known = true, list_matrices();
+    if (!all && strcmp(topic, "twins") == 0) known = true, list_twins();
     if (known) return 0;
-    say("spmv: list: '%s' is none of kernels, matrices, formats\n", topic);
+    say("spmv: list: '%s' is none of kernels, matrices, formats, twins\n", topic);
     return EXIT_USAGE;
 }

@@ -86,6 +86,15 @@ spmv_shuffle spmv_shuffle_of(int64_t n);
 int64_t spmv_shuffle_at(const spmv_shuffle *s, uint64_t key, int64_t i);
 int64_t spmv_shuffle_back(const spmv_shuffle *s, uint64_t key, int64_t i); /* the inverse */
 
+/* Ranks 1, 2, ... in segments: each below 64 alone, then 32 segments an octave. */
+enum {
+    SPMV_FIRST_OCTAVE = 6,
+    SPMV_PER_OCTAVE = 32,
+    SPMV_SEGMENTS = 64 + SPMV_PER_OCTAVE * (32 - SPMV_FIRST_OCTAVE)
+};
+int spmv_segment_of(int64_t rank);
+int64_t spmv_segment_start(int segment); /* its first rank */
+
 /* `count` distinct columns of first..first+width-1, ascending, count <= width. */
 void spmv_sample_columns(uint64_t key, int64_t first, int64_t width, int64_t count, int32_t *col);
 /* Sorts, drops repeats, returns how many remain. Columns are < limit; scratch[n]. */

@@ -289,12 +289,7 @@ spmv_status spmv_recipe_rmat(const spmv_args *args, spmv_recipe *r) {
  * 1 / (ALPHA - 1), and columns are drawn in the same proportion. Ranks are dealt to rows and to
  * columns by two shuffles. k^-beta is tabulated where segments begin, linear between: every rank
  * below 64, then 32 segments an octave. */
-enum {
-    FIRST_OCTAVE = 6,
-    PER_OCTAVE = 32,
-    SEGMENTS = 64 + PER_OCTAVE * (32 - FIRST_OCTAVE),
-    GUIDES = 4096
-};
+enum { SEGMENTS = SPMV_SEGMENTS, GUIDES = 4096 };
 
 typedef struct powerlaw {
     spmv_shuffle shuffle;
@@ -304,19 +299,6 @@ typedef struct powerlaw {
     uint64_t weight[SEGMENTS + 1]; /* of all segments before, scaled to 2^62 at most */
     int32_t guide[GUIDES + 1];     /* the segment of k / GUIDES of the weight */
 } powerlaw;
-
-static int segment_of(int64_t rank) {
-    if (rank < 1 << FIRST_OCTAVE) return (int)rank - 1;
-    int octave = 63 - __builtin_clzll((uint64_t)rank);
-    return (1 << FIRST_OCTAVE) - 1 + (octave - FIRST_OCTAVE) * PER_OCTAVE +
-           (int)(rank >> (octave - 5)) - PER_OCTAVE;
-}
-
-static int64_t segment_start(int segment) {
-    int above = segment - ((1 << FIRST_OCTAVE) - 1);
-    if (above < 0) return segment + 1;
-    return (int64_t)(PER_OCTAVE + above % PER_OCTAVE) << (above / PER_OCTAVE + FIRST_OCTAVE - 5);
-}
 
 /* Binary logarithm of n >= 1, times 2^40, by squaring. */
 static int64_t log2_fixed(int64_t n) {
@@ -393,9 +375,9 @@ static spmv_status prepare_powerlaw(spmv_ctx *ctx, spmv_recipe *r) {
     r->table = t;
     for (int b = 0; b < 40; b++) root[b] = square = sqrt(square);
     t->shuffle = spmv_shuffle_of(r->rows);
-    t->nsegments = segment_of(r->rows) + 1;
+    t->nsegments = spmv_segment_of(r->rows) + 1;
     for (int s = 0; s <= t->nsegments; s++) {
-        t->start[s] = s < t->nsegments ? segment_start(s) : r->rows + 1;
+        t->start[s] = s < t->nsegments ? spmv_segment_start(s) : r->rows + 1;
         log_decay[s] = (int64_t)((__int128)log2_fixed(t->start[s]) * 1000000 / (r->n[1] - 1000000));
     }
     unsigned __int128 wanted = (unsigned __int128)r->n[0] * (uint64_t)r->rows * 65536 / 1000000;
@@ -415,7 +397,7 @@ static spmv_status prepare_powerlaw(spmv_ctx *ctx, spmv_recipe *r) {
 static int64_t powerlaw_length(const spmv_recipe *r, int64_t i) {
     const powerlaw *t = r->table;
     int64_t rank = 1 + spmv_shuffle_at(&t->shuffle, r->key, i);
-    int s = segment_of(rank);
+    int s = spmv_segment_of(rank);
     int64_t fall = t->length[s] - t->length[s + 1], ranks = t->start[s + 1] - t->start[s];
     int64_t length = t->length[s] - (int64_t)((__int128)fall * (rank - t->start[s]) / ranks);
     return (length + (int64_t)(spmv_hash(r->key ^ 1, (uint64_t)i) >> 48)) >> 16;

@@ -60,6 +60,22 @@ int64_t spmv_shuffle_back(const spmv_shuffle *s, uint64_t key, int64_t i) {
     return at;
 }
 
+/* ---- ranks in segments ----------------------------------------------------------------------- */
+
+int spmv_segment_of(int64_t rank) {
+    if (rank < 1 << SPMV_FIRST_OCTAVE) return (int)rank - 1;
+    int octave = 63 - __builtin_clzll((uint64_t)rank);
+    return (1 << SPMV_FIRST_OCTAVE) - 1 + (octave - SPMV_FIRST_OCTAVE) * SPMV_PER_OCTAVE +
+           (int)(rank >> (octave - 5)) - SPMV_PER_OCTAVE;
+}
+
+int64_t spmv_segment_start(int segment) {
+    int above = segment - ((1 << SPMV_FIRST_OCTAVE) - 1);
+    if (above < 0) return segment + 1;
+    return (int64_t)(SPMV_PER_OCTAVE + above % SPMV_PER_OCTAVE)
+           << (above / SPMV_PER_OCTAVE + SPMV_FIRST_OCTAVE - 5);
+}
+
 /* ---- sorting -------------------------------------------------------------------------------- */
 
 static void insertion_sort(int32_t *col, int64_t n) {

@@ -158,7 +158,6 @@ void spmv_rows_stats(const spmv_rows *rows, int threads, spmv_stats *stats);
 
 /* ---- store.c -------------------------------------------------------------------------------- */
 
-size_t spmv_store_bytes(const spmv_store *store);
 spmv_status spmv_store_upload(spmv_device *device, const spmv_store *host, spmv_store **out);
 void spmv_store_free_on(spmv_device *device, spmv_store *copy);
 void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);

@@ -26,6 +26,8 @@ enum { /* options without a letter */
        KEY_HEIGHT,
        KEY_SORTED,
        KEY_BOUNDARY,
+       KEY_CUT,
+       KEY_CODES,
        KEY_TILE,
        KEY_SHAPE,
        KEY_MAX_MEM,
@@ -41,7 +43,8 @@ enum { /* options without a letter */
        KEY_MAX_NOISE,
        KEY_TAG,
        KEY_PROGRESS,
-       KEY_COLOR
+       KEY_COLOR,
+       KEY_USAGE
 };
 
 static const struct argp_option table[] = {
@@ -84,6 +87,9 @@ static const struct argp_option table[] = {
     {"sorted", KEY_SORTED, "on|off,...", 0, "entries of a CMRS strip in column order (off)", 2},
     {"boundary", KEY_BOUNDARY, "N|auto,...", 0,
      "entries a row in the ELL part of a hybrid (auto: fewest bytes)", 2},
+    {"cut", KEY_CUT, "N|auto,...", 0,
+     "longest row of a packed slice (auto: from the mean row length)", 2},
+    {"codes", KEY_CODES, "on|off,...", 0, "packed values in codes of fewer bytes (on)", 2},
     {"tile", KEY_TILE, "Z,...", 0, "rows and columns of a CSB block", 2},
     {"shape", KEY_SHAPE, "RxC,...", 0, "of BSR blocks", 2},
     {"precision", 'p', "f64|f32,...", 0, "(f64)", 2},
@@ -114,7 +120,8 @@ static const struct argp_option table[] = {
     {"quiet", 'q', NULL, 0, "results and errors only", 4},
     {"verbose", 'v', NULL, 0, "say more", 4},
     {"version", 'V', NULL, 0, "print the version; after -v all that was compiled in", 4},
-    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 4},
+    {"help", 'h', NULL, 0, "print this and exit", 4},
+    {"usage", KEY_USAGE, NULL, 0, "print every option on a few lines and exit", 4},
     {0},
 };
 
@@ -272,6 +279,10 @@ static void take_boundary(options *o, const char *item) {
     take_number(o, SPMV_boundary, "boundary", "auto", item);
 }
 
+static void take_cut(options *o, const char *item) {
+    take_number(o, SPMV_cut, "cut", "auto", item);
+}
+
 static void take_tile(options *o, const char *item) {
     take_number(o, SPMV_tile, "tile", NULL, item);
 }
@@ -310,6 +321,10 @@ static void take_schedule(options *o, const char *item) {
 
 static void take_simd(options *o, const char *item) {
     append(&o->param[SPMV_simd], word_index("simd", item, off_on));
+}
+
+static void take_codes(options *o, const char *item) {
+    append(&o->param[SPMV_codes], word_index("codes", item, off_on));
 }
 
 static void take_sorted(options *o, const char *item) {
@@ -355,6 +370,12 @@ static const char *option_name(int key) {
     return "argument";
 }
 
+/* argp's own --help prints nothing under ARGP_NO_ERRS. */
+static _Noreturn void print_help(const struct argp_state *state, unsigned what) {
+    argp_help(state->root_argp, stdout, what, (char[]){"spmv"});
+    exit(0);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const format_words[] = {"table", "csv", "jsonl", NULL};
     static const char *const index_words[] = {"auto", "32", "64", NULL};
@@ -380,7 +401,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case 'q': o->quiet = true; break;
     case 'v': o->verbose = true; break;
     case 'V': o->topic = "version"; break;
-    case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); break;
+    case 'h': print_help(state, ARGP_HELP_STD_HELP);
+    case KEY_USAGE: print_help(state, ARGP_HELP_USAGE);
     case KEY_BACKEND: o->backend = backend_words[word_index("backend", arg, backend_words)]; break;
     case KEY_DEVICE: o->device = (int)parse_whole("device", arg, 0, 1024); break;
     case KEY_SCHEDULE: take_list(o, arg, &o->param[SPMV_schedule], take_schedule); break;
@@ -393,6 +415,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_HEIGHT: take_list(o, arg, &o->param[SPMV_height], take_height); break;
     case KEY_SORTED: take_list(o, arg, &o->param[SPMV_sorted], take_sorted); break;
     case KEY_BOUNDARY: take_list(o, arg, &o->param[SPMV_boundary], take_boundary); break;
+    case KEY_CUT: take_list(o, arg, &o->param[SPMV_cut], take_cut); break;
+    case KEY_CODES: take_list(o, arg, &o->param[SPMV_codes], take_codes); break;
     case KEY_TILE: take_list(o, arg, &o->param[SPMV_tile], take_tile); break;
     case KEY_SHAPE:
         o->param[SPMV_shape_cols].count = 0;
@@ -443,7 +467,8 @@ static void parse_environment(options *o, struct argp_state *state) {
             name[k + 5] =
                 option->name[k] == '-' ? '_' : (char)toupper((unsigned char)option->name[k]);
         const char *value = getenv(name);
-        if (!value || option->key == 'V') continue;
+        if (!value || option->key == 'V' || option->key == 'h' || option->key == KEY_USAGE)
+            continue;
         char *copy = keep_copy(o, value); /* lists are cut up, and texts stay where they are */
         if (option->arg || strcmp(value, "0") != 0) parse(option->key, copy, state);
     }
@@ -454,8 +479,10 @@ static const char doc[] =
     "and log it."
     "\vCommands:\n"
 #define COMMAND(name, help) "  " #name "\t" help "\n"
+#define TOOL(name, help) COMMAND(name, help)
 #include "commands.def"
 #undef COMMAND
+#undef TOOL
     "\nGFLOP/s = 2 * nonzeros / median time; GB/s = bytes of the matrix as read + x once + y, over "
     "the median.\n"
     "Every long option has an environment twin: SPMV_MAX_MEM=4G stands for --max-mem=4G.\n"
@@ -482,7 +509,7 @@ void options_parse(int argc, char **argv, options *o) {
     o->color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     parse_environment(o, &environment);
     int from_environment = o->nmatrices;
-    if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS, NULL, o) != 0)
+    if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, o) != 0)
         usage_error("'%s' is no option, or lacks its value; 'spmv --help' lists them all",
                     argv[o->next < 1      ? 1
                          : o->next < argc ? o->next

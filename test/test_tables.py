@@ -5,107 +5,22 @@
     python3 test/test_tables.py --update   rewrite log/reference/expected from log/reference/*.jsonl
 """
 
-import contextlib
-import copy
-import csv
 import glob
-import io
 import json
 import os
 import sys
-import tempfile
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "tables"))
-import make_tables  # noqa: E402  (found only after the path is set)
+from logfixture import ROOT, TablesTest, record, skipped
+import common
+import logs
+import pages
+import texts
+import units
 
 REFERENCE = os.path.join(ROOT, "log", "reference")
 EXPECTED = os.path.join(REFERENCE, "expected")
 UNSTABLE = ("columns.csv",)  # follows the wording in src/record.def, not the logs
-
-BASE = {
-    "schema": "spmv-run/1", "time": "2025-01-02T03:04:05Z", "run_id": "r", "key": "k",
-    "status": "ok", "reason": None,
-    "host": {"name": "node1"}, "cpu": {"model": "CPU A"}, "gpu": {"name": None},
-    "build": {"commit": "abc1234", "cuda_archs": ["sm_90"]},
-    "matrix": {"name": "alpha", "hash": "a1", "rows": 10, "cols": 10, "nnz": 1000},
-    "config": {"backend": "omp", "kernel": "csr_rows", "alias": "csr1", "format": "csr",
-               "params": {}, "grid": None, "block": None, "schedule": "static", "chunk": 0,
-               "simd": False, "rowlens": None, "threads": 4, "precision": "f64",
-               "alpha": 1, "beta": 0},
-    "timing": {"median_s": 1e-6, "q1_s": 0.9e-6, "q3_s": 1.1e-6, "samples_s": [1e-6, 1e-6]},
-    "check": {"status": "ok"},
-}
-
-
-def record(median=None, spread=0.01, **changes):
-    """BASE with changes; double underscores stand for dots (config__kernel="ell_rows")."""
-    result = copy.deepcopy(BASE)
-    if median is not None:
-        result["timing"].update(median_s=median, q1_s=median * (1 - spread),
-                                q3_s=median * (1 + spread))
-    for name, value in changes.items():
-        *path, last = name.split("__")
-        place = result
-        for part in path:
-            place = place[part]
-        place[last] = value
-    return result
-
-
-def skipped(reason, **changes):
-    """A record of a configuration that was refused."""
-    result = record(status="skipped", reason=reason, **changes)
-    del result["timing"], result["check"]
-    return result
-
-
-class TablesTest(unittest.TestCase):
-    """Each test writes its own log, runs main as `make tables` does and reads what came out."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.out = os.path.join(self.folder, "out")
-
-    def write(self, name, *lines):
-        """A log of records (dicts) and raw lines (str)."""
-        path = os.path.join(self.folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as log:
-            log.writelines((line if isinstance(line, str) else json.dumps(line)) + "\n"
-                           for line in lines)
-        return path
-
-    def run_main(self, *paths, out=None):
-        """(exit status, stderr)."""
-        with contextlib.redirect_stderr(io.StringIO()) as talk:
-            status = make_tables.main(["--out", out or self.out, *paths])
-        return status, talk.getvalue()
-
-    def make(self, *lines):
-        """stderr of a run over one log that must succeed."""
-        status, talk = self.run_main(self.write("run.jsonl", *lines))
-        self.assertEqual(status, 0, talk)
-        return talk
-
-    def rows(self, name):
-        """A CSV as dicts."""
-        with open(os.path.join(self.out, name), encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
-
-    def text(self, name):
-        """A file as it stands."""
-        with open(os.path.join(self.out, name), encoding="utf-8", newline="") as file:
-            return file.read()
-
-    def line_of(self, name, start):
-        """The cells of the Markdown row whose first cell is start; exactly one must exist."""
-        found = [line for line in self.text(name).splitlines() if line.startswith(f"| {start} |")]
-        self.assertEqual(len(found), 1, self.text(name))
-        return [cell.strip() for cell in found[0].strip("|").split("|")]
 
 
 class ReadingTest(TablesTest):
@@ -193,10 +108,10 @@ class ReadingTest(TablesTest):
                           'FIELD(double, median_s, "timing.median_s", "s", "middle, "',
                           '      "of \\"all\\" samples")',
                           'FIELD(const char *, status, "status", "", "how it (the run) ended")')
-        fields = make_tables.read_fields(path)
+        fields = logs.read_fields(path)
         self.assertEqual(fields, {"timing.median_s": ("s", 'middle, of "all" samples'),
                                   "status": ("", "how it (the run) ended")})
-        tables = make_tables.make_tables([dict(make_tables.flatten(record()))], fields)
+        tables = pages.make_pages([dict(logs.flatten(record()))], fields)
         self.assertTrue(tables["runs.csv"].startswith("timing.median_s,status,build.commit,"))
         self.assertIn('timing.median_s,s,"middle, of ""all"" samples"', tables["columns.csv"])
 
@@ -397,15 +312,15 @@ class TextTest(unittest.TestCase):
         for seconds, expected in ((1.34e-3, "1.34 ms"), (9.996e-4, "1.00 ms"), (52.4e-6, "52.4 µs"),
                                   (1e-6, "1.00 µs"), (3e-9, "3.00 ns"), (12.0, "12.0 s"),
                                   (4003.4, "4003 s"), (9.997e-7, "1.00 µs"), (2e-12, "0.00200 ns")):
-            self.assertEqual(make_tables.si_time(seconds), expected)
+            self.assertEqual(texts.si_time(seconds), expected)
 
     def test_order_is_natural(self):
         values = ["10x4", "5x8", 256, None, 64, "static"]
-        self.assertEqual(sorted(values, key=make_tables.order),
+        self.assertEqual(sorted(values, key=units.order),
                          [None, 64, 256, "5x8", "10x4", "static"])
 
     def test_markdown_survives_any_name(self):
-        self.assertIn("| a\\|b c |", make_tables.markdown_table(["h"], "l", [["a|b\nc"]]))
+        self.assertIn("| a\\|b c |", texts.markdown_table(["h"], "l", [["a|b\nc"]]))
 
 
 def golden_tables():
@@ -413,8 +328,8 @@ def golden_tables():
     files = sorted(glob.glob(os.path.join(REFERENCE, "*.jsonl")))
     if not files:
         return None
-    records, _, _ = make_tables.read_logs(files)
-    tables = make_tables.make_tables(records, make_tables.read_fields(make_tables.RECORD_DEF))
+    records, _, _ = logs.read_logs(files)
+    tables = pages.make_pages(records, logs.read_fields(logs.RECORD_DEF))
     return {name: text for name, text in tables.items() if name not in UNSTABLE}
 
 
@@ -436,6 +351,6 @@ if __name__ == "__main__":
         expected_tables = golden_tables()
         if expected_tables is None:
             sys.exit("no log/reference/*.jsonl")
-        make_tables.write_tables(EXPECTED, expected_tables)
+        common.write_files(EXPECTED, expected_tables)
     else:
         unittest.main()

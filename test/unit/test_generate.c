@@ -32,6 +32,7 @@ static const struct {
     {"dense:31x17", 0xF4E316DD5439D7B8},
     {"permutation:1234", 0x7C18C74C9C78E157},
     {"diagonal:77", 0x5F85FD25F330FB3A},
+    {"twin:cz5108", 0xC2E6F0E9437FC54D},
 };
 enum { NSPECS = sizeof specs / sizeof *specs };
 

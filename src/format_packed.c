@@ -1,0 +1,490 @@
+/* format_packed.c: slices of 32 rows, each with the codes that suit it, chosen by counting bytes.
+ *
+ * The store is a function of the matrix, cut and codes alone, whatever the threads. Another builder
+ * (the one on GPUs) makes the same bytes if it keeps these rules:
+ *
+ * 1. cut = 0 means max(64, 4 ceil(nnz / rows)). Rows with more than cut entries are the long part,
+ *    in ascending order. Below they count as empty.
+ * 2. Run R of a slice: the greatest divisor, not above 8, of the lengths of all maximal runs of
+ *    entries in adjacent columns of its rows.
+ * 3. Gathered, step k holds run k of every row that has one; base is the least first column. The
+ *    code is the narrowest of 8, 16, 32 bits that takes every first column of every step. Its cost
+ *    in half bytes: 32 a step, twice the code's bytes a run, 1 an entry.
+ * 4. On diagonals, a step holds the entries of one j - i, ascending; it is also the step's base. Its
+ *    cost: 32 a step. The slice is on diagonals if that costs no more than gathered; then R = 1.
+ *    (Half of what a step costs, and the half byte of an entry, are the time to decode them.)
+ * 5. table: the bit patterns of all values outside the long part, as unsigned numbers in ascending
+ *    order, then zeros; only if there are at most 256 and codes = 1, else all zeros.
+ * 6. Values of a slice of n entries in S steps: the fewest bytes of S R reals (STEP; if all rows of a
+ *    step agree bit for bit), n (TABLE; if there is a table), 4 n (F32; if every value survives the
+ *    round trip bit for bit; not in the f32 variant), n reals (RAW). Of equals the first. codes = 0:
+ *    RAW.
+ * 7. FULL: the slice has a step, and the mask of each is 0xffffffff.
+ * 8. Slices stand in order without gaps but the zeros up to PACKED_ALIGN in columns and values;
+ *    PACKED_SPARE zeros follow the last. Diagonals and S = 0 have no columns. */
+#include "packed_rows.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { STEP_COST = 32, ENTRY_COST = 1, LEAST_CUT = 64, CUT_MEANS = 4 };
+
+static int64_t cut_of(const spmv_csr_view *A, const spmv_choice *c) {
+    int64_t mean = A->rows ? (A->nnz + A->rows - 1) / A->rows : 0;
+    int64_t least = CUT_MEANS * mean > LEAST_CUT ? CUT_MEANS * mean : LEAST_CUT;
+    return c->value[SPMV_cut] ? c->value[SPMV_cut] : least;
+}
+
+static int64_t slices_of(int64_t rows) {
+    return (rows + PACKED_ROWS - 1) / PACKED_ROWS;
+}
+
+static int64_t aligned(int64_t bytes) {
+    return (bytes + PACKED_ALIGN - 1) / PACKED_ALIGN * PACKED_ALIGN;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static uint64_t bits_of(real value) {
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+
+enum { SET_SIZE = 1024 };
+typedef struct value_set { /* of at most PACKED_TABLE_SIZE bit patterns, and their places */
+    bool used[SET_SIZE];
+    uint8_t place[SET_SIZE];
+    uint64_t bits[SET_SIZE];
+    int count; /* more than fit: PACKED_TABLE_SIZE + 1 */
+} value_set;
+
+static size_t slot_of(const value_set *set, uint64_t bits) {
+    size_t at = (size_t)((bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15u >> 54);
+    while (set->used[at] && set->bits[at] != bits) at = (at + 1) % SET_SIZE;
+    return at;
+}
+
+static void add_value(value_set *set, uint64_t bits) {
+    size_t at = slot_of(set, bits);
+    if (set->used[at] || set->count > PACKED_TABLE_SIZE) return;
+    set->count++;
+    set->used[at] = true;
+    set->bits[at] = bits;
+}
+
+static int compare_bits(const void *a, const void *b) {
+    const uint64_t *p = a, *q = b;
+    return (*p > *q) - (*p < *q);
+}
+
+/* Every value of every slice. Where values are arbitrary the first slices tell. */
+static void collect_values(const spmv_csr_view *A, int64_t cut, int threads, value_set *all) {
+#pragma omp parallel num_threads(threads)
+    {
+        value_set mine = {.count = 0};
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < A->rows; i++) {
+            if (mine.count > PACKED_TABLE_SIZE || row_length(A, i) > cut) continue;
+            for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
+                add_value(&mine, bits_of((real)A->values[k]));
+        }
+#pragma omp critical(packed_values)
+        for (int at = 0; at < SET_SIZE; at++)
+            if (mine.used[at]) add_value(all, mine.bits[at]);
+#pragma omp critical(packed_values)
+        if (mine.count > PACKED_TABLE_SIZE) all->count = mine.count;
+    }
+}
+
+/* Rule 5; an empty set if there is no table. */
+static void make_table(const spmv_csr_view *A, int64_t cut, bool codes, int threads, real *table,
+                       value_set *set) {
+    uint64_t sorted[PACKED_TABLE_SIZE] = {0};
+    int n = 0;
+    memset(table, 0, PACKED_TABLE_SIZE * sizeof *table);
+    *set = (value_set){.count = 0};
+    if (codes) collect_values(A, cut, threads, set);
+    if (set->count > PACKED_TABLE_SIZE) *set = (value_set){.count = 0};
+    for (int at = 0; at < SET_SIZE; at++)
+        if (set->used[at]) sorted[n++] = set->bits[at];
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_bits);
+    for (int k = 0; k < n; k++) {
+        memcpy(table + k, sorted + k, sizeof *table);
+        set->place[slot_of(set, sorted[k])] = (uint8_t)k;
+    }
+}
+
+static bool steps_agree(const slice_rows *s, walk w) {
+    int64_t at[PACKED_ROWS] = {0};
+    int run = w.run ? w.run : 1;
+    for (packed_step step; next_step(&w, &step);)
+        for (int e = 0, leader = __builtin_ctz(step.mask); e < run; e++) {
+            uint64_t bits = bits_of((real)s->value[leader][at[leader]]);
+            for (uint32_t rest = step.mask; rest; rest &= rest - 1) {
+                int r = __builtin_ctz(rest);
+                if (bits_of((real)s->value[r][at[r]++]) != bits) return false;
+            }
+        }
+    return true;
+}
+
+static bool fits_float(const slice_rows *s) {
+    for (int r = 0; r < s->nrows; r++) {
+        uint64_t differs = 0;
+        for (int64_t k = 0; k < s->length[r]; k++) {
+            double narrow = (float)s->value[r][k];
+            uint64_t before, after;
+            memcpy(&before, s->value[r] + k, sizeof before);
+            memcpy(&after, &narrow, sizeof after);
+            differs |= before ^ after;
+        }
+        if (differs) return false;
+    }
+    return true;
+}
+
+/* ---- choice ---------------------------------------------------------------------------------- */
+
+static int code_bytes(int column_code) {
+    return column_code == PACKED_DIAGONAL    ? 0
+           : column_code == PACKED_COLUMN_8  ? 1
+           : column_code == PACKED_COLUMN_16 ? 2
+                                             : 4;
+}
+
+static int narrowest_code(const slice_rows *s, int run) {
+    walk w = gathered_steps(s, run);
+    packed_step step;
+    int32_t greatest, widest = 0;
+    while (widest <= UINT16_MAX && next_gathered(&w, &step, &greatest))
+        if (greatest - step.base > widest) widest = greatest - step.base;
+    return widest <= UINT8_MAX    ? PACKED_COLUMN_8
+           : widest <= UINT16_MAX ? PACKED_COLUMN_16
+                                  : PACKED_COLUMN_32;
+}
+
+/* Rules 2 to 4: run, column code and number of steps. */
+static void choose_columns(const slice_rows *s, packed_slice *out) {
+    int run = run_of(s), code = narrowest_code(s, run);
+    int64_t nsteps = longest_of(s) / run;
+    int64_t cost = STEP_COST * nsteps + 2 * code_bytes(code) * (s->nnz / run) + ENTRY_COST * s->nnz;
+    int64_t diagonals = 0, most = cost / STEP_COST;
+    walk w = diagonal_steps(s);
+    for (packed_step step; diagonals <= most && next_diagonal(&w, &step);) diagonals++;
+    bool on_diagonals = diagonals <= most;
+    out->run = (uint8_t)(on_diagonals ? 1 : run);
+    out->column_code = (uint8_t)(on_diagonals ? PACKED_DIAGONAL : code);
+    out->nsteps = (int32_t)(on_diagonals ? diagonals : nsteps);
+}
+
+static walk steps_of(const slice_rows *s, const packed_slice *slice) {
+    return slice->column_code == PACKED_DIAGONAL ? diagonal_steps(s)
+                                                 : gathered_steps(s, slice->run);
+}
+
+/* Rule 6: the code, and how many bytes the values take. */
+static int64_t choose_values(const slice_rows *s, const value_set *table, bool codes,
+                             packed_slice *out) {
+    int64_t bytes = s->nnz * (int64_t)sizeof(real);
+    int64_t step_bytes = (int64_t)out->nsteps * out->run * (int64_t)sizeof(real);
+    out->value_code = PACKED_VALUE_RAW;
+    if (!codes) return bytes;
+    if (table->count) {
+        out->value_code = PACKED_VALUE_TABLE;
+        bytes = s->nnz;
+    } else if (sizeof(real) > sizeof(float) && fits_float(s)) {
+        out->value_code = PACKED_VALUE_F32;
+        bytes = s->nnz * (int64_t)sizeof(float);
+    }
+    if (step_bytes > bytes || !steps_agree(s, steps_of(s, out))) return bytes;
+    out->value_code = PACKED_VALUE_STEP;
+    return step_bytes;
+}
+
+/* Leaves in step, column and value how much of each the slice takes; place_slices sums them up. */
+static void choose_slice(const spmv_csr_view *A, const value_set *table, bool codes, int64_t k,
+                         packed *B) {
+    slice_rows s;
+    packed_slice *slice = B->slice + k;
+    look_at_rows(A, k, B->cut, &s);
+    find_groups(&s);
+    *slice = (packed_slice){0};
+    choose_columns(&s, slice);
+    slice->step = slice->nsteps;
+    slice->column = aligned(s.nnz / slice->run * code_bytes(slice->column_code));
+    slice->value = aligned(choose_values(&s, table, codes, slice));
+}
+
+static void place_slices(packed *B) {
+    for (int64_t k = 0; k < B->nslices; k++) {
+        packed_slice *slice = B->slice + k;
+        int64_t steps = slice->step, columns = slice->column, values = slice->value;
+        slice->step = B->nsteps;
+        slice->column = B->column_bytes;
+        slice->value = B->value_bytes;
+        B->nsteps += steps;
+        B->column_bytes += columns;
+        B->value_bytes += values;
+    }
+}
+
+/* ---- fill ------------------------------------------------------------------------------------ */
+
+typedef struct output { /* where the next column code and the next value go */
+    uint8_t *column, *value;
+    int64_t overflows;
+} output;
+
+static void put_columns(const slice_rows *s, const int64_t *at, int code, const packed_step *step,
+                        output *out) {
+    int bytes = code_bytes(code);
+    for (uint32_t rest = step->mask; bytes && rest; rest &= rest - 1, out->column += bytes) {
+        int r = __builtin_ctz(rest);
+        uint32_t distance = (uint32_t)(s->col[r][at[r]] - step->base);
+        uint16_t narrow = (uint16_t)distance;
+        if (bytes == 1)
+            *out->column = (uint8_t)distance;
+        else
+            memcpy(out->column, bytes == 2 ? (void *)&narrow : (void *)&distance, (size_t)bytes);
+    }
+}
+
+/* n values, decoded, as the code has them. */
+static void put_values(const real *values, int n, int code, const value_set *table, output *out) {
+    if (code == PACKED_VALUE_RAW) {
+        memcpy(out->value, values, (size_t)n * sizeof *values);
+        out->value += (size_t)n * sizeof *values;
+    } else if (code == PACKED_VALUE_F32) {
+        float *narrow = (float *)(void *)out->value;
+        for (int k = 0; k < n; k++) narrow[k] = (float)values[k];
+        out->value += (size_t)n * sizeof *narrow;
+    } else if (code == PACKED_VALUE_TABLE) {
+        for (int k = 0; k < n; k++)
+            *out->value++ = table->place[slot_of(table, bits_of(values[k]))];
+    } else {
+        memcpy(out->value, values, sizeof *values);
+        out->value += sizeof *values;
+    }
+}
+
+static void fill_steps(const slice_rows *s, const packed_slice *slice, const value_set *table,
+                       packed_step *step, output *out) {
+    int64_t at[PACKED_ROWS] = {0};
+    real values[PACKED_ROWS];
+    walk w = steps_of(s, slice);
+    for (packed_step next; next_step(&w, &next); *step++ = next) {
+        put_columns(s, at, slice->column_code, &next, out);
+        for (int e = 0; e < slice->run; e++) {
+            int n = 0;
+            for (uint32_t rest = next.mask; rest; rest &= rest - 1, n++) {
+                int r = __builtin_ctz(rest);
+                double value = s->value[r][at[r]++];
+                values[n] = (real)value;
+                out->overflows += isinf(values[n]) && !isinf(value);
+            }
+            put_values(values, n, slice->value_code, table, out);
+        }
+    }
+}
+
+static void fill_up(uint8_t *from, const uint8_t *end) {
+    while (from < end) *from++ = 0;
+}
+
+/* Returns how many values are too large for the variant. */
+static int64_t fill_slice(const spmv_csr_view *A, const value_set *table, int64_t k, packed *B) {
+    slice_rows s;
+    packed_slice *slice = B->slice + k;
+    packed_step *step = B->step + slice->step;
+    bool is_last = k + 1 == B->nslices;
+    output out = {B->columns + slice->column, B->values + slice->value, 0};
+    look_at_rows(A, k, B->cut, &s);
+    find_groups(&s);
+    fill_steps(&s, slice, table, step, &out);
+    fill_up(out.column, B->columns + (is_last ? B->column_bytes : slice[1].column));
+    fill_up(out.value, B->values + (is_last ? B->value_bytes : slice[1].value));
+    uint32_t common = ~0u;
+    for (int64_t n = 0; n < slice->nsteps; n++) common &= step[n].mask;
+    if (slice->nsteps && common == ~0u) slice->flags = PACKED_FULL;
+    return out.overflows;
+}
+
+/* ---- the long part --------------------------------------------------------------------------- */
+
+static void count_long(const spmv_csr_view *A, int threads, packed *B) {
+    int64_t rows = 0, nnz = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : rows, nnz)
+    for (int64_t i = 0; i < A->rows; i++)
+        if (row_length(A, i) > B->cut) {
+            rows++;
+            nnz += row_length(A, i);
+        }
+    B->long_rows = rows;
+    B->long_nnz = nnz;
+}
+
+static void place_long(const spmv_csr_view *A, packed *B) {
+    int64_t n = 0;
+    B->long_ptr[0] = 0;
+    for (int64_t i = 0; n < B->long_rows; i++)
+        if (row_length(A, i) > B->cut) {
+            B->long_row[n] = (idx)i;
+            B->long_ptr[n + 1] = B->long_ptr[n] + (ofs)row_length(A, i);
+            n++;
+        }
+}
+
+/* A row may be most of the matrix, so it is entries that are shared out. */
+static int64_t fill_long(const spmv_csr_view *A, int threads, packed *B) {
+    int64_t overflows = 0;
+    for (int64_t n = 0; n < B->long_rows; n++) {
+        int64_t from = A->row_ptr[B->long_row[n]], to = B->long_ptr[n];
+        int64_t length = B->long_ptr[n + 1] - to;
+#pragma omp parallel for schedule(static) num_threads(threads) \
+    reduction(+ : overflows) if (length > 1 << 16)
+        for (int64_t k = 0; k < length; k++) {
+            B->long_col[to + k] = A->col_idx[from + k];
+            B->long_values[to + k] = (real)A->values[from + k];
+            overflows += isinf(B->long_values[to + k]) && !isinf(A->values[from + k]);
+        }
+    }
+    return overflows;
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+/* An upper bound: what choosing would find out takes as long as building. Gathered, with 32-bit
+ * codes and raw values, a slice has as many steps as its longest row entries; what rule 4 prefers
+ * to that takes less. */
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    int64_t cut = cut_of(A, c), nslices = slices_of(A->rows);
+    size_t entry = sizeof(idx) + sizeof(real);
+    size_t bytes = (size_t)nslices * (sizeof(packed_slice) + 2 * PACKED_ALIGN) + 2 * PACKED_SPARE +
+                   PACKED_TABLE_SIZE * sizeof(real) + sizeof(ofs);
+    for (int64_t k = 0; k < nslices; k++) {
+        size_t longest = 0;
+        for (int64_t i = k * PACKED_ROWS; i < (k + 1) * PACKED_ROWS && i < A->rows; i++) {
+            size_t length = (size_t)row_length(A, i);
+            if (length > (size_t)cut)
+                bytes += sizeof(idx) + sizeof(ofs);
+            else if (length > longest)
+                longest = length;
+        }
+        bytes += longest * sizeof(packed_step);
+    }
+    return bytes + (size_t)A->nnz * entry;
+}
+
+static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *table, int threads,
+                        packed *B) {
+    int64_t overflows = 0;
+    TRY(STORE_ARRAY(ctx, B, step, B->nsteps));
+    TRY(STORE_ARRAY(ctx, B, columns, B->column_bytes + PACKED_SPARE));
+    TRY(STORE_ARRAY(ctx, B, values, B->value_bytes + PACKED_SPARE));
+    TRY(STORE_ARRAY(ctx, B, long_row, B->long_rows));
+    TRY(STORE_ARRAY(ctx, B, long_ptr, B->long_rows + 1));
+    TRY(STORE_ARRAY(ctx, B, long_col, B->long_nnz));
+    TRY(STORE_ARRAY(ctx, B, long_values, B->long_nnz));
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
+    for (int64_t k = 0; k < B->nslices; k++) overflows += fill_slice(A, table, k, B);
+    memset(B->columns + B->column_bytes, 0, PACKED_SPARE);
+    memset(B->values + B->value_bytes, 0, PACKED_SPARE);
+    place_long(A, B);
+    overflows += fill_long(A, threads, B);
+    if (overflows)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
+                         (long long)overflows);
+    return SPMV_OK;
+}
+
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out) {
+    bool codes = c->value[SPMV_codes];
+    value_set table;
+    TRY(spmv_store_new(ctx, "packed", sizeof(packed), A, out));
+    packed *B = (packed *)*out;
+    B->s.slots = A->nnz;
+    B->nslices = slices_of(A->rows);
+    B->cut = cut_of(A, c);
+    count_long(A, threads, B);
+    TRY(STORE_ARRAY(ctx, B, slice, B->nslices));
+    TRY(STORE_ARRAY(ctx, B, table, PACKED_TABLE_SIZE));
+    make_table(A, B->cut, codes, threads, B->table, &table);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < B->nslices; k++) choose_slice(A, &table, codes, k, B);
+    place_slices(B);
+    return fill(ctx, A, &table, threads, B);
+}
+
+static int32_t column_at(const packed_slice *slice, const packed_step *step, const uint8_t *columns,
+                         int64_t row, int64_t run) {
+    uint16_t two;
+    uint32_t four;
+    switch (slice->column_code) {
+    case PACKED_DIAGONAL: return (int32_t)row + step->base;
+    case PACKED_COLUMN_8: return step->base + columns[run];
+    case PACKED_COLUMN_16: memcpy(&two, columns + 2 * run, sizeof two); return step->base + two;
+    default:
+        memcpy(&four, columns + 4 * run, sizeof four);
+        return (int32_t)(four + (uint32_t)step->base);
+    }
+}
+
+static double value_at(const packed *A, const packed_slice *slice, int64_t n, int64_t step) {
+    const uint8_t *values = A->values + slice->value;
+    real raw;
+    float narrow;
+    switch (slice->value_code) {
+    case PACKED_VALUE_TABLE: return (double)A->table[values[n]];
+    case PACKED_VALUE_F32:
+        memcpy(&narrow, values + n * (int64_t)sizeof narrow, sizeof narrow);
+        return (double)narrow;
+    default:
+        n = slice->value_code == PACKED_VALUE_STEP ? step : n;
+        memcpy(&raw, values + n * (int64_t)sizeof raw, sizeof raw);
+        return (double)raw;
+    }
+}
+
+static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
+    const packed *A = (const packed *)store;
+    int64_t n = 0;
+    for (int64_t k = 0; k < A->nslices; k++) {
+        const packed_slice *slice = A->slice + k;
+        const uint8_t *columns = A->columns + slice->column;
+        int64_t first = n, runs = 0;
+        for (int64_t t = 0; t < slice->nsteps; t++) {
+            const packed_step *step = A->step + slice->step + t;
+            for (int e = 0; e < slice->run; e++) {
+                int64_t r = runs;
+                for (uint32_t rest = step->mask; rest; rest &= rest - 1, n++, r++) {
+                    row[n] = (int32_t)(k * PACKED_ROWS + __builtin_ctz(rest));
+                    col[n] = column_at(slice, step, columns, row[n], r) + e;
+                    values[n] = value_at(A, slice, n - first, t * slice->run + e);
+                }
+            }
+            runs += __builtin_popcount(step->mask);
+        }
+    }
+    for (int64_t l = 0; l < A->long_rows; l++)
+        for (int64_t k = A->long_ptr[l]; k < A->long_ptr[l + 1]; k++, n++) {
+            row[n] = A->long_row[l];
+            col[n] = A->long_col[k];
+            values[n] = (double)A->long_values[k];
+        }
+}
+
+static const spmv_param params[] = {{SPMV_cut, 0, 0, INT32_MAX, 1, false},
+                                    {SPMV_codes, 1, 0, 1, 1, false},
+                                    SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_FORMAT(packed_format) = {
+    .name = "packed",
+    .summary = "slices of 32 rows, columns and values of each in the codes that take the fewest "
+               "bytes; no padding",
+    .params = params,
+    .at_most = true,
+    .estimate = estimate,
+    .build = build,
+    .entries = entries,
+};

@@ -1,0 +1,71 @@
+"""What the programs in this folder share: talk, exit codes, loading logs, writing files."""
+
+import argparse
+import os
+import sys
+
+from logs import find_logs, read_logs
+from texts import plural
+
+EX_ABOVE, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_CANTCREAT = 2, 64, 65, 66, 69, 73
+
+
+class Stop(Exception):
+    """Nothing more can be done: what to say, and the exit code."""
+
+    def __init__(self, code, text):
+        super().__init__(text)
+        self.code = code
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with this project's exit code for usage errors, and one line to say it."""
+
+    def error(self, message):
+        raise Stop(EX_USAGE, f"{message}; --help says more")
+
+
+def say(text):
+    """Talk goes to stderr."""
+    print(text, file=sys.stderr)
+
+
+def load(paths):
+    """(records, how many files and complaints in words) of the logs, having said every complaint."""
+    files, complaints = find_logs(paths)
+    records, more, opened = read_logs(files)
+    complaints += more
+    for complaint in complaints:
+        say(complaint)
+    if not opened:
+        raise Stop(EX_NOINPUT, "no log could be opened")
+    if not records:
+        raise Stop(EX_DATAERR, f"no usable record in {plural(opened, 'log')}")
+    return records, (f"{plural(len(records), 'record')} from {plural(opened, 'log')}, "
+                     f"{plural(len(complaints), 'problem')}")
+
+
+def write_files(folder, files):
+    """{name: text or bytes} into a folder. Text from a log may hold what UTF-8 cannot: it is
+    escaped."""
+    for name, content in files.items():
+        path = os.path.join(folder, name)
+        try:
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(content if isinstance(content, bytes)
+                           else content.encode("utf-8", errors="backslashreplace"))
+        except OSError as error:
+            raise Stop(EX_CANTCREAT, f"{error.filename}: {error.strerror}") from None
+
+
+def run(program, main, arguments):
+    """main(arguments) with what stopped it said and turned into the exit status."""
+    try:
+        return main(arguments)
+    except Stop as stop:
+        say(f"{program}: {stop}")
+        return stop.code
+    except BrokenPipeError:  # the reader of stdout went away, as head does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

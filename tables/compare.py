@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""Compare two logs: what became faster or slower.
+
+    spmv compare A B [--fail-above 3%]
+
+A and B are logs, or folders of logs. Runs of one machine are matched by system, matrix, kernel and
+configuration; runs of different machines by matrix, each with its best kernel. The verdict:
+
+    FASTER, SLOWER  the medians differ by 2 % or more and the quartile ranges do not meet
+    SAME            the medians differ by less than 2 %
+    UNSURE          2 % or more, but the quartile ranges meet: measure longer
+    BROKEN, MENDED  a result only in A, only in B; the other failed, was wrong or was skipped
+"""
+
+import argparse
+import collections
+import statistics
+import sys
+from typing import NamedTuple, Optional
+
+from common import EX_ABOVE, EX_DATAERR, Parser, Stop, load, run, say, write_files
+from texts import csv_text, markdown_table, si_time, text_table
+from units import (Unit, best_of, describe, gflop_per_s, merge_repeats, order, overlap,
+                   short_label, text_of, unit_of)
+
+SURE = 0.02  # medians closer than this are the same
+UNSAFE_FLAGS = ("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "--use_fast_math")
+ENVIRONMENT = ("build.", "host.", "cpu.", "gpu.", "omp.")
+MOST_NAMED = 3  # values of one fact that are spelt out
+
+
+class Pair(NamedTuple):
+    """One thing measured in both logs, or tried in one and measured in the other."""
+    matrix: str
+    what: str    # kernel, or kernel -> kernel
+    config: str
+    a: Unit
+    b: Unit
+
+
+class Verdict(NamedTuple):
+    """change: B's median over A's, less 1; None without two times."""
+    word: str
+    change: Optional[float]
+    advice: str
+
+
+def judge(pair):
+    """The rule at the top of this file."""
+    a, b = pair.a, pair.b
+    if a.status != "ok" or b.status != "ok":
+        words = f"{a.status} → {b.status}"
+        if a.status == "ok":
+            return Verdict("BROKEN", None, f"{words}: {b.reason or 'no reason given'}")
+        if b.status == "ok":
+            return Verdict("MENDED", None, words)
+        return Verdict("—", None, words)
+    change = b.median_s / a.median_s - 1
+    if abs(change) < SURE:
+        return Verdict("SAME", change, "")
+    if overlap(a, b):
+        return Verdict("UNSURE", change, "ranges overlap; rerun with -n 30")
+    return Verdict("SLOWER" if change > 0 else "FASTER", change, "")
+
+
+def units_by(records, key):
+    """{key(identity): its unit}; repeats, also those of several builds, count as one."""
+    groups = collections.defaultdict(list)
+    for record in records:
+        unit = unit_of(record)
+        groups[key(unit.identity)].append(unit)
+    return {k: merge_repeats(group) for k, group in groups.items()}
+
+
+def machine(record):
+    """What must be equal for times to be of one machine."""
+    return record.get("host.name"), record.get("cpu.model"), record.get("gpu.name")
+
+
+def names_of_settings(records):
+    """{kernel: every setting its records name}."""
+    names = collections.defaultdict(set)
+    for record in records:
+        who = unit_of(record).identity
+        names[who.system.backend, who.kernel] |= {name for name, _ in who.settings}
+    return names
+
+
+def pairs_of_one_machine(a, b):
+    """(pairs, how many configurations only one side has). A setting that only one side's records
+    know, since the log grew a field, does not keep two runs apart."""
+    in_a, in_b = names_of_settings(a), names_of_settings(b)
+
+    def key(who):
+        kernel = who.system.backend, who.kernel
+        known = in_a.get(kernel, set()) & in_b.get(kernel, set())
+        return (who.system, who.matrix, who.kernel,
+                tuple(item for item in who.settings if item[0] in known))
+
+    of_a, of_b = units_by(a, key), units_by(b, key)
+    both = sorted(of_a.keys() & of_b.keys(), key=order)
+    pairs = [Pair(k[1].name, k[2], short_label(k[3]), of_a[k], of_b[k]) for k in both]
+    return pairs, len(of_a) - len(both), len(of_b) - len(both)
+
+
+def pairs_of_machines(a, b):
+    """(pairs, matrices that only one side has): the best kernel of each on every matrix."""
+    def best(records):
+        groups = collections.defaultdict(list)
+        for record in records:
+            unit = unit_of(record)
+            system, matrix = unit.identity.system, unit.identity.matrix
+            groups[matrix.name, matrix.nnz, system.precision, system.alpha, system.beta,
+                   system.cache].append(unit)
+        merged = {k: units_by((unit.record for unit in group), lambda who: who).values()
+                  for k, group in groups.items()}
+        return {k: best_of(units) for k, units in merged.items()}
+
+    of_a, of_b = best(a), best(b)
+    both = sorted(of_a.keys() & of_b.keys(), key=order)
+    pairs = []
+    for k in both:
+        one, other = of_a[k].identity, of_b[k].identity
+        config = [describe_side(who) for who in (one, other)]
+        pairs.append(Pair(k[0], f"{one.kernel} → {other.kernel}", " → ".join(config),
+                          of_a[k], of_b[k]))
+    return pairs, len(of_a) - len(both), len(of_b) - len(both)
+
+
+def describe_side(who):
+    """What a side of a comparison across machines ran."""
+    return f"{who.system.backend} {who.system.precision or ''}".strip()
+
+
+def pairs_of(a, b):
+    """(pairs, only in A, only in B, whether across machines)."""
+    across = not {machine(record) for record in a} & {machine(record) for record in b}
+    found = (pairs_of_machines if across else pairs_of_one_machine)(a, b)
+    return (*found, across)
+
+
+# ---- what differs around the measurement ---------------------------------------------------------
+
+
+def flags_changed(before, after):
+    """Compiler flags as what was added and taken away, with a warning for what changes results."""
+    old, new = before.split(), after.split()
+    added = [flag for flag in new if flag not in old]
+    gone = [flag for flag in old if flag not in new]
+    unsafe = [flag for flag in added + gone if flag in UNSAFE_FLAGS]
+    words = [f"+'{flag}'" for flag in added] + [f"-'{flag}'" for flag in gone]
+    return (" ".join(words) or "the same flags in another order") + (
+        " (⚠ results may differ)" if unsafe else "")
+
+
+def values_of(records, name):
+    """The different values of a fact, as people write them."""
+    return sorted({"unknown" if record.get(name) is None else text_of(record[name])
+                   for record in records}, key=order)
+
+
+def listed(values):
+    """Some values by name, many by number."""
+    return ", ".join(values) if len(values) <= MOST_NAMED else f"{len(values)} values"
+
+
+def environment_differences(a, b):
+    """A line for every fact about build and machine that the two logs do not share."""
+    names = sorted({name for record in (*a, *b) for name in record
+                    if name.startswith(ENVIRONMENT)})
+    lines = []
+    for name in names:
+        old, new = values_of(a, name), values_of(b, name)
+        if old == new:
+            continue
+        if name.endswith("flags") and len(old) == len(new) == 1:
+            lines.append(f"{name} {flags_changed(old[0], new[0])}")
+        else:
+            lines.append(f"{name} {listed(old)} → {listed(new)}")
+    return lines
+
+
+# ---- the answer ----------------------------------------------------------------------------------
+
+HEADER = ("matrix", "kernel", "config", "A median", "B median", "B vs A", "verdict")
+ALIGNMENT = "lllrrrl"
+
+
+def shown(unit):
+    """A median, † when its noise limit was not met; or how it ended."""
+    if unit.status != "ok":
+        return unit.status
+    return si_time(unit.median_s) + (" †" if unit.noisy else "")
+
+
+def row_of(pair, verdict):
+    """One line for people."""
+    change = "" if verdict.change is None else f"{100 * verdict.change:+.1f}%".replace("-", "−")
+    advice = f" ({verdict.advice})" if verdict.advice else ""
+    return [pair.matrix, pair.what, pair.config or "-", shown(pair.a), shown(pair.b), change,
+            verdict.word + advice]
+
+
+CSV_HEADER = ("matrix", "kernel_a", "kernel_b", "config", "system_a", "system_b", "status_a",
+              "status_b", "median_a_s", "median_b_s", "q1_a_s", "q3_a_s", "q1_b_s", "q3_b_s",
+              "gflop_per_s_a", "gflop_per_s_b", "ratio", "noisy", "verdict")
+
+
+def csv_row(pair, verdict):
+    """One line for machines."""
+    a, b = pair.a, pair.b
+    rates = [gflop_per_s(unit) if unit.status == "ok" else None for unit in (a, b)]
+    return [pair.matrix, a.identity.kernel, b.identity.kernel, pair.config,
+            describe(a.identity.system), describe(b.identity.system), a.status, b.status,
+            a.median_s, b.median_s, a.q1_s, a.q3_s, b.q1_s, b.q3_s, *rates,
+            None if verdict.change is None else 1 + verdict.change, a.noisy or b.noisy,
+            verdict.word]
+
+
+def summary(judged):
+    """Geometric mean with what it rests on and what it leaves out, and the counts of verdicts."""
+    timed = [(pair, verdict) for pair, verdict in judged if verdict.change is not None]
+    quiet = [1 + verdict.change for pair, verdict in timed if not (pair.a.noisy or pair.b.noisy)]
+    left_out = len(timed) - len(quiet)
+    note = f"; {left_out} † left out: noise limit not met" if left_out else ""
+    mean = (f"geomean B/A {statistics.geometric_mean(quiet):.3f} (n={len(quiet)}{note})" if quiet
+            else f"no geomean (n=0{note})")
+    counts = collections.Counter(verdict.word for _, verdict in judged)
+    return f"{mean}; " + ", ".join(f"{count} {word}" for word, count in counts.most_common())
+
+
+def share(text):
+    """3% or 0.03"""
+    try:
+        value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1e6:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a share such as 3% or 0.03")
+    return value
+
+
+def parse(arguments):
+    """The command line."""
+    parser = Parser(
+        prog="spmv compare", description=__doc__.partition("\n\n")[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter, usage="spmv compare A B [OPTIONS]")
+    parser.add_argument("a", metavar="A", help="log or folder: before")
+    parser.add_argument("b", metavar="B", help="log or folder: after")
+    parser.add_argument("--fail-above", type=share, metavar="P",
+                        help="exit 2 if anything is SLOWER by more than P, or BROKEN")
+    parser.add_argument("--format", choices=("table", "csv", "md"), default="table")
+    parser.add_argument("-o", "--output", metavar="FILE", help="instead of stdout")
+    return parser.parse_args(arguments)
+
+
+def compare(arguments):
+    """Exit status: 0; 2 above --fail-above; 65 when nothing can be compared."""
+    options = parse(arguments)
+    a, b = load([options.a])[0], load([options.b])[0]
+    pairs, only_a, only_b, across = pairs_of(a, b)
+    for line in environment_differences(a, b):
+        say(f"environment differs: {line}")
+    if across:
+        say("different machines: matched by matrix, each with its best kernel")
+    if only_a or only_b:
+        say(f"{'matrices' if across else 'configurations'} that only A has: {only_a}, only B: "
+            f"{only_b}")
+    if not pairs:
+        raise Stop(EX_DATAERR, "the two logs have nothing in common")
+    judged = [(pair, judge(pair)) for pair in pairs]
+    text = {"table": lambda: text_table(HEADER, ALIGNMENT, [row_of(*j) for j in judged]),
+            "md": lambda: markdown_table(HEADER, ALIGNMENT, [row_of(*j) for j in judged]),
+            "csv": lambda: csv_text(CSV_HEADER, [csv_row(*j) for j in judged])}[options.format]()
+    if options.output:
+        write_files(".", {options.output: text})
+    else:
+        sys.stdout.write(text)
+    say(summary(judged))
+    if options.fail_above is not None and any(
+            verdict.word == "BROKEN" or
+            verdict.word == "SLOWER" and verdict.change > options.fail_above
+            for _, verdict in judged):
+        return EX_ABOVE
+    return 0
+
+
+def main(arguments=None):
+    """Exit status, with the reason said."""
+    return run("spmv compare", compare, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""Reading logs: lines become flat records {dotted name: scalar}, checked, with a complaint and a
+place (file:line) for everything that is wrong; what is wrong is left out and the rest is used."""
+
+import json
+import os
+import re
+import sys
+
+SCHEMA = "spmv-run/1"
+SHORTEST_S, LONGEST_S = 1e-12, 1e12  # outside, a time is a fault of the log
+FLOP_TOLERANCE = 1e-3  # a log rounds its figures; a figure from another row is off by far more
+
+RECORD_DEF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "record.def")
+
+
+def find_logs(paths):
+    """Files to read, each once however often it was named, in a stable order, and complaints."""
+    files, complaints = {}, []
+    for path in paths:
+        if os.path.isdir(path):
+            below = [os.path.join(folder, name) for folder, _, names in os.walk(path)
+                     for name in names if name.endswith(".jsonl")]
+            if not below:
+                complaints.append(f"{path}: no *.jsonl in this folder")
+        else:
+            below = [path]
+        for name in sorted(below):
+            files.setdefault(os.path.realpath(name), name)
+    return list(files.values()), complaints
+
+
+def flatten(value, prefix=""):
+    """(dotted name, scalar) of every scalar in nested objects; lists are not scalars."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from flatten(member, f"{prefix}.{name}" if prefix else name)
+    elif not isinstance(value, list):
+        yield prefix, value
+
+
+def is_number(value):
+    """A JSON number that arithmetic can use: not a bool, not NaN, not beyond double."""
+    return (isinstance(value, (int, float)) and not isinstance(value, bool)
+            and abs(value) <= sys.float_info.max)
+
+
+def parse_record(line):
+    """(flat record, or None if the line is no record of ours, complaints about it).
+
+    A number that is not finite becomes null, so that it can never reach a comparison."""
+    try:
+        flat = dict(flatten(json.loads(line)))
+    except (ValueError, RecursionError) as error:
+        return None, [f"not JSON: {error}"]
+    if flat.get("schema") != SCHEMA:
+        return None, [f"unknown schema {flat.get('schema')!r}, expected {SCHEMA!r}"]
+    bad = [name for name, value in flat.items()
+           if isinstance(value, (int, float)) and not isinstance(value, bool)
+           and not is_number(value)]
+    complaints = [f"{name} is not a finite number, read as null" for name in bad]
+    flat.update((name, None) for name in bad)
+    return flat, complaints
+
+
+def missing_fields(record):
+    """What a record cannot be used without; skipped and failed runs need no times."""
+    needed = [name for name in ("status", "matrix.name", "config.backend", "config.kernel")
+              if not (isinstance(record.get(name), str) and record[name])]
+    if record.get("status") == "ok":
+        needed += [name for name in ("matrix.nnz", "timing.median_s")
+                   if not is_number(record.get(name))]
+    return needed
+
+
+def quartiles_of(record):
+    """(q1, q3) around the median, or None where the log has none that make sense."""
+    q1, q3 = record.get("timing.q1_s"), record.get("timing.q3_s")
+    sound = is_number(q1) and is_number(q3) and q1 <= record["timing.median_s"] <= q3
+    return (q1, q3) if sound else None
+
+
+def inconsistencies(record):
+    """Complaints about an ok record whose own figures contradict each other."""
+    nnz, median = record["matrix.nnz"], record["timing.median_s"]
+    found = []
+    flop, rate = record.get("perf.flop"), record.get("perf.flop_per_s")
+    if is_number(flop) and flop != 2 * nnz:
+        found.append(f"perf.flop is {flop}, 2 nnz is {2 * nnz}")
+    expected = 2 * nnz / median
+    if is_number(rate) and abs(rate - expected) > FLOP_TOLERANCE * expected:
+        found.append(f"perf.flop_per_s is {rate:.6g}, 2 nnz / median_s is {expected:.6g}: "
+                     "the latter is used")
+    if quartiles_of(record) is None:
+        found.append("no timing.q1_s <= median_s <= q3_s: taken as exact when looking for ties")
+    if record.get("check.status") == "wrong":
+        found.append("status is ok but check.status is wrong: taken as wrong")
+    return found
+
+
+def check_record(record):
+    """(usable, complaints): missing or impossible fields make a record unusable."""
+    missing = missing_fields(record)
+    if missing:
+        return False, [f"missing field {name}" for name in missing]
+    if record["status"] != "ok":
+        return True, []
+    if not SHORTEST_S <= record["timing.median_s"] <= LONGEST_S:
+        return False, [f"timing.median_s is {record['timing.median_s']!r}: not a time"]
+    if not (isinstance(record["matrix.nnz"], int) and 0 <= record["matrix.nnz"] < 2**63):
+        return False, [f"matrix.nnz is {record['matrix.nnz']!r}: not a count"]
+    return True, inconsistencies(record)
+
+
+def read_logs(files):
+    """(records, complaints, number of files opened) of all files; a line copied from one log into
+    another is one run, not two."""
+    records, complaints, opened, seen = [], [], 0, set()
+    for path in files:
+        try:
+            with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as log:
+                lines = [line.rstrip("\r\n") for line in log]
+        except OSError as error:
+            complaints.append(f"{path}: {error.strerror}")
+            continue
+        opened += 1
+        for number, line in enumerate(lines, 1):
+            if not line.startswith("{"):
+                continue
+            record, found = parse_record(line)
+            if record is not None:
+                usable, more = check_record(record)
+                found += more
+                if usable and line in seen:
+                    found.append("copy of an earlier line, counted once")
+                elif usable:
+                    records.append(record)
+            seen.add(line)
+            complaints += [f"{path}:{number}: {what}" for what in found]
+    return records, complaints, opened
+
+
+def read_fields(path):
+    """{dotted name: (unit, help)} in the order of src/record.def; empty if there is none."""
+    try:
+        with open(path, encoding="utf-8") as source:
+            text = re.sub(r"/\*.*?\*/|//[^\n]*", "", source.read(), flags=re.DOTALL)
+    except OSError:
+        return {}
+    string = r'"((?:\\.|[^"\\])*)"'
+    pattern = rf'FIELD\([^"]*{string}\s*,\s*{string}\s*,\s*((?:{string}\s*)+)\)'
+    return {match[1]: (match[2], "".join(re.findall(string, match[3])).replace('\\"', '"'))
+            for match in re.finditer(pattern, text)}

@@ -1,0 +1,71 @@
+"""Numbers and tables as text: CSV, Markdown, LaTeX."""
+
+import csv
+import io
+import math
+
+
+def three_digits(value):
+    """Three significant digits without an exponent: 0.00123, 1.30, 557, 4003."""
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.3g}")
+    return f"{value:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
+
+
+def si_time(seconds):
+    """Seconds with the unit that leaves one to three digits before the point."""
+    rounded = float(f"{seconds:.3g}")
+    for scale, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if rounded >= scale:
+            return f"{three_digits(seconds / scale)} {unit}"
+    return f"{three_digits(seconds / 1e-9)} ns"
+
+
+def percent(part, whole):
+    """A share; of nothing there is none."""
+    return f"{100 * part / whole:.1f} %" if whole else ""
+
+
+def plural(count, one, many=None):
+    """1 run, 2 runs; 1 matrix, 2 matrices."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def csv_cell(value):
+    """null is empty; true as in JSON; repr keeps every digit of a float."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def csv_text(header, rows):
+    """RFC 4180."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(header)
+    writer.writerows([csv_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def markdown_table(header, alignment, rows):
+    """alignment: one letter a column, l or r."""
+    def line(cells):
+        return "| " + " | ".join(" ".join(str(cell).replace("|", "\\|").split())
+                                 for cell in cells) + " |"
+    rule = ["---:" if letter == "r" else "---" for letter in alignment]
+    return "\n".join([line(header), line(rule)] + [line(row) for row in rows]) + "\n"
+
+
+def text_table(header, alignment, rows):
+    """Columns for a terminal; the last is not padded."""
+    cells = [[" ".join(str(cell).split()) for cell in row] for row in (header, *rows)]
+    width = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    lines = []
+    for row in cells:
+        line = [cell.rjust(w) if letter == "r" else cell.ljust(w)
+                for cell, w, letter in zip(row, width, alignment)]
+        lines.append("  ".join(line).rstrip())
+    return "\n".join(lines) + "\n"

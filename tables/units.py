@@ -1,0 +1,306 @@
+"""From records to units: what was measured, on which system, and what may be ranked.
+
+A record becomes a Unit (unit_of); repeated runs of one configuration are merged into one Unit
+(merge); units are laid out by system, matrix and kernel (tabulate).
+
+What may be compared: units of one System, that is the same host, processor, GPU, backend,
+precision, threads and product (alpha, beta, cache state). Nothing here ever mixes two systems.
+
+GFLOP/s is always 2 nnz / median_s of the run's own nnz; a log's own figure is only checked.
+"""
+
+import collections
+import re
+import statistics
+from typing import NamedTuple, Optional
+
+from logs import is_number, quartiles_of
+from texts import plural, si_time
+
+
+# What speed-ups are measured against: the papers' csr1, by alias or by its name on each backend.
+BASELINE_ALIAS = "csr1"
+BASELINE_KERNEL = {"omp": "csr_rows", "cuda": "csr_warp"}
+
+# Members of "config" that are not settings of the kernel: they name the run or are in System. A
+# seed changes the numbers in x, not the work done.
+NOT_SETTINGS = frozenset(
+    "backend kernel alias format precision threads alpha beta cache seed requested reason".split())
+SWITCHES = ("rowlens", "simd")  # logged as false/true or 0/1
+BUILD_KEYS = ("build.version", "build.commit", "build.cc", "build.cflags", "build.nvcc",
+              "build.nvccflags")
+
+
+class System(NamedTuple):
+    """Where and what was measured: runs are compared only within one of these."""
+    host: Optional[str]
+    cpu: Optional[str]
+    gpu: Optional[str]
+    backend: str
+    precision: Optional[str]
+    threads: Optional[int]
+    alpha: Optional[float]
+    beta: Optional[float]
+    cache: Optional[str]
+
+
+class Matrix(NamedTuple):
+    """Two matrices of one name differ in hash or nnz, and are then two rows."""
+    name: str
+    hash: Optional[str]
+    nnz: Optional[int]
+
+
+class Identity(NamedTuple):
+    """One configuration: runs that agree in all of this are repeats of each other."""
+    system: System
+    matrix: Matrix
+    kernel: str
+    settings: tuple  # of (name, value), sorted
+    build: tuple
+
+
+class Unit(NamedTuple):
+    """One record, or after merging one configuration; runs counts what the times come from. Times
+    are None unless status is ok. noisy: a run stopped before its noise limit was met; cached: the
+    data fit in the last-level cache, so that the rate says little about memory. prep_s: what was
+    spent once before the first product. record: one of those the unit stands for, for facts that
+    the configuration fixes."""
+    identity: Identity
+    alias: str
+    status: str
+    reason: str
+    median_s: Optional[float]
+    q1_s: Optional[float]
+    q3_s: Optional[float]
+    runs: int
+    noisy: bool
+    cached: bool
+    prep_s: Optional[float]
+    record: dict
+
+
+class Cell(NamedTuple):
+    """One kernel on one matrix: its best unit, or a word saying why there is none."""
+    best: Optional[Unit]
+    word: str
+    note: str
+
+
+def order(value):
+    """Sort key for values of mixed kinds; 5x8 comes before 10x4."""
+    if value is None:
+        return (0,)
+    if isinstance(value, (int, float)):
+        return (1, value)
+    if isinstance(value, tuple):
+        return (3, [order(member) for member in value])
+    parts = re.split(r"([0-9]{1,15})", value)
+    return (2, [int(part) if i % 2 else part for i, part in enumerate(parts)], value)
+
+
+def settings_of(record):
+    """Everything that was chosen for the kernel and could make two runs differ, sorted.
+
+    A parameter may be logged as config.NAME, config.params.NAME or both: the former is the
+    effective value and wins. null means the kernel does not take it."""
+    found = {}
+    for prefix in ("config.params.", "config."):
+        found.update((name[len(prefix):], value) for name, value in record.items()
+                     if name.startswith(prefix) and value is not None)
+    found = {name: value for name, value in found.items()
+             if name not in NOT_SETTINGS and not name.startswith("params.")}
+    for name in ("bind", "places"):
+        if record.get(f"omp.{name}") is not None:
+            found[name] = record[f"omp.{name}"]
+    rows, cols = found.pop("grid_rows", None), found.pop("grid_cols", None)
+    if rows is not None:
+        found.setdefault("grid", str(rows) if cols is None else f"{rows}x{cols}")
+    if not found.get("chunk"):
+        found.pop("chunk", None)
+    for name in SWITCHES:
+        if found.get(name) in (0, 1):
+            found[name] = bool(found[name])
+    return tuple(sorted(found.items()))
+
+
+def unit_of(record):
+    """The Unit a usable record describes.
+
+    Threads are those the run had (omp.threads), not those its kernel took (config.threads, 1 for a
+    serial one): a serial kernel belongs beside the parallel ones of its run."""
+    get = record.get
+    threads = get("omp.threads") if get("omp.threads") is not None else get("config.threads")
+    system = System(get("host.name"), get("cpu.model"), get("gpu.name"), record["config.backend"],
+                    get("config.precision"), threads, get("config.alpha"), get("config.beta"),
+                    get("config.cache"))
+    matrix = Matrix(record["matrix.name"], get("matrix.hash"), get("matrix.nnz"))
+    identity = Identity(system, matrix, record["config.kernel"], settings_of(record),
+                        tuple(get(name) for name in BUILD_KEYS))
+    status, median, q1, q3 = record["status"], None, None, None
+    if status == "ok" and get("check.status") == "wrong":
+        status = "wrong"
+    if status == "ok":
+        median = record["timing.median_s"]
+        q1, q3 = quartiles_of(record) or (median, median)
+    fill = get("store.llc_ratio")
+    prep = get("prep.total_s")
+    return Unit(identity, str(get("config.alias") or ""), status, str(get("reason") or ""),
+                median, q1, q3, 1, get("timing.converged") is False, is_number(fill) and fill < 1,
+                prep if is_number(prep) else None, record)
+
+
+def overall_status(statuses):
+    """What a configuration that ended in several ways counts as: once wrong is wrong; a time is a
+    time although another attempt failed; a failure says more than a refusal."""
+    for status in ("wrong", "ok"):
+        if status in statuses:
+            return status
+    others = sorted(set(statuses) - {"skipped"})
+    return others[0] if others else "skipped"
+
+
+def merge_repeats(units):
+    """One Unit of the repeats of one configuration: the median of their medians and quartiles."""
+    status = overall_status([unit.status for unit in units])
+    same = [unit for unit in units if unit.status == status]
+    times = [None] * 3
+    if status == "ok":
+        times = [statistics.median(column) for column in
+                 zip(*((unit.median_s, unit.q1_s, unit.q3_s) for unit in same))]
+    preps = [unit.prep_s for unit in same if unit.prep_s is not None]
+    return Unit(same[0].identity, max(unit.alias for unit in units), status,
+                min(unit.reason for unit in same), *times, len(same),
+                any(unit.noisy for unit in same), any(unit.cached for unit in same),
+                statistics.median(preps) if preps else None,
+                min((unit.record for unit in same), key=lambda r: str(r.get("time"))))
+
+
+def merge(units):
+    """Every configuration's Unit, sorted, so that the order of logs never shows."""
+    groups = collections.defaultdict(list)
+    for unit in units:
+        groups[unit.identity].append(unit)
+    return [merge_repeats(groups[identity]) for identity in sorted(groups, key=order)]
+
+
+def gflop_per_s(unit):
+    """From the unit's own nnz and time."""
+    return 2 * unit.identity.matrix.nnz / unit.median_s / 1e9
+
+
+def overlap(a, b):
+    """Whether the quartile ranges meet, so that the medians do not tell the two apart."""
+    return a.q1_s <= b.q3_s and b.q1_s <= a.q3_s
+
+
+def fastest(units):
+    """The unit of least median; among equals the first, which is stable as units are sorted."""
+    return min(units, key=lambda unit: unit.median_s)
+
+
+def best_of(units):
+    """The fastest of those that have a time; without any, the one whose end says most."""
+    timed = [unit for unit in units if unit.status == "ok"]
+    if timed:
+        return fastest(timed)
+    status = overall_status([unit.status for unit in units])
+    return next(unit for unit in units if unit.status == status)
+
+
+def winners(units):
+    """Names of a {name: unit} that share the least median: usually one."""
+    least = min(unit.median_s for unit in units.values())
+    return [name for name, unit in units.items() if unit.median_s == least]
+
+
+def cell_of(units):
+    """What a table says about one kernel on one matrix, over all its configurations."""
+    timed = [unit for unit in units if unit.status == "ok"]
+    wrong = [unit for unit in units if unit.status == "wrong"]
+    if timed:
+        note = f"wrong result in {len(wrong)} of {len(units)} configurations" if wrong else ""
+        return Cell(fastest(timed), "", note)
+    status = overall_status([unit.status for unit in units])
+    reason = min(unit.reason for unit in units if unit.status == status)
+    if status == "wrong":
+        return Cell(None, "WRONG", reason)
+    return Cell(None, status, f"{status}: {reason or 'no reason given'}")
+
+
+def tabulate(units):
+    """{system: {matrix: {kernel: Cell}}}, sorted at every level."""
+    groups = {}
+    for unit in units:
+        who = unit.identity
+        kernels = groups.setdefault(who.system, {}).setdefault(who.matrix, {})
+        kernels.setdefault(who.kernel, []).append(unit)
+    return {system: {matrix: {kernel: cell_of(kernels[kernel]) for kernel in sorted(kernels)}
+                     for matrix, kernels in rows.items()}
+            for system, rows in groups.items()}
+
+
+def timed_cells(cells):
+    """{kernel: its best unit} of those that may be ranked."""
+    return {kernel: cell.best for kernel, cell in cells.items() if cell.best}
+
+
+def tied_with(best, units):
+    """Names of the {name: unit} that the best cannot be told from."""
+    return [name for name, unit in units.items() if unit is not best and overlap(unit, best)]
+
+
+def baseline_of(system, units):
+    """The unit speed-ups are measured against, or None."""
+    name = BASELINE_KERNEL.get(system.backend)
+    for kernel, unit in units.items():
+        if unit.alias == BASELINE_ALIAS or kernel == name:
+            return unit
+    return None
+
+
+def kernels_in(rows):
+    """Kernels with any result in {matrix: {kernel: Cell}}, sorted."""
+    return sorted({kernel for cells in rows.values() for kernel in cells})
+
+
+def text_of(value):
+    """A setting as people write it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+def label(settings):
+    """Settings as one cell of a table."""
+    return " ".join(f"{name}={text_of(value)}" for name, value in settings)
+
+
+def marked_times(units, best):
+    """{name: time} with the best in bold, those it cannot be told from and the noisy marked."""
+    tied = tied_with(best, units)
+    return {name: (f"**{si_time(unit.median_s)}**" if unit is best else si_time(unit.median_s))
+            + (" =" if name in tied else "") + (" †" if unit.noisy else "")
+            for name, unit in units.items()}
+
+
+# Settings that say nothing to a reader of a table: their usual value, or told by another one.
+USUAL = {"bind": "false", "index_bits": 32, "deterministic": True, "simd": False}
+TOLD_TWICE = ("shape_rows", "shape_cols")
+
+
+def short_label(settings):
+    """Settings as one cell of a crowded table: without the usual ones."""
+    return label((name, value) for name, value in settings
+                 if name not in TOLD_TWICE and USUAL.get(name) != value)
+
+
+def describe(system):
+    """A system in words; alpha, beta and cache only when they are not the usual ones."""
+    words = [system.backend, system.precision,
+             None if system.threads is None else plural(system.threads, "thread"),
+             system.gpu, system.cpu, system.host,
+             None if system.alpha in (None, 1) else f"alpha {system.alpha}",
+             None if system.beta in (None, 0) else f"beta {system.beta}",
+             None if system.cache is None else f"{system.cache} cache"]
+    return " · ".join(str(word) for word in words if word is not None)
