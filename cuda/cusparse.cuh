@@ -100,9 +100,9 @@ static spmv_status prepare_peer(spmv_plan *p) {
     void *somewhere = p->device->state;
     CUSPARSE(p, cusparseCreateDnVec(&t->x, p->host->cols, somewhere, real_type));
     CUSPARSE(p, cusparseCreateDnVec(&t->y, p->host->rows, somewhere, real_type));
-    CUSPARSE(p, cusparseSpMV_bufferSize(handle_of(p), CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
-                                        t->matrix, t->x, &zero, t->y, real_type, algorithm,
-                                        &bytes));
+    CUSPARSE(p,
+             cusparseSpMV_bufferSize(handle_of(p), CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
+                                     t->matrix, t->x, &zero, t->y, real_type, algorithm, &bytes));
     TRY(p->device->backend->alloc(p->device, bytes, &t->buffer));
     p->scratch_bytes += bytes;
     CUSPARSE(p, cusparseSpMV_preprocess(handle_of(p), CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
@@ -168,7 +168,8 @@ static inline spmv_status describe_coo(spmv_plan *p, peer *t) {
         /* prepare      */ NULL, \
         /* run, release */ NULL, \
         NULL, \
-        /* absent       */ "cuSPARSE: install libcusparse-dev of the CUDA toolkit, then make cuda", \
+        /* absent       */ \
+        "cuSPARSE: install libcusparse-dev of the CUDA toolkit, then make cuda", \
     }
 #endif
 #endif

@@ -25,8 +25,7 @@ static spmv_status put_columns(spmv_plan *p, const bsr *A, peer *t) {
     idx *block_col = (idx *)spmv_host_alloc(bytes);
     if (!block_col)
         return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of host memory for block columns");
-    for (int64_t k = 0; k < A->nblocks; k++)
-        block_col[k] = A->first_col[k] / (idx)A->shape_cols;
+    for (int64_t k = 0; k < A->nblocks; k++) block_col[k] = A->first_col[k] / (idx)A->shape_cols;
     spmv_status status = put_scratch(p, block_col, bytes, (void **)&t->col_idx);
     spmv_host_free(block_col);
     return status;

@@ -1,6 +1,7 @@
 /* cusparse_csr_alg2: cuSPARSE on our CSR matrix, its deterministic algorithm: a peer.
  *
- * Source   NVIDIA cuSPARSE, generic API: cusparseSpMV_preprocess, cusparseSpMV, CUSPARSE_SPMV_CSR_ALG2.
+ * Source   NVIDIA cuSPARSE, generic API: cusparseSpMV_preprocess, cusparseSpMV,
+ *          CUSPARSE_SPMV_CSR_ALG2.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz];
  *          the library's buffer; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
@@ -13,5 +14,5 @@
  */
 #include "cusparse.cuh"
 
-CUSPARSE_KERNEL(cusparse_csr_alg2, "csr", "peer: cuSPARSE, CSR_ALG2 with preprocess", SPMV_DETERMINISTIC, NULL, describe_csr,
-                CUSPARSE_SPMV_CSR_ALG2);
+CUSPARSE_KERNEL(cusparse_csr_alg2, "csr", "peer: cuSPARSE, CSR_ALG2 with preprocess",
+                SPMV_DETERMINISTIC, NULL, describe_csr, CUSPARSE_SPMV_CSR_ALG2);

@@ -22,7 +22,8 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     for (int64_t first = 0; first < A->rows; first += slice) {
         int64_t end = first + slice < A->rows ? first + slice : A->rows, width = 0;
         for (int64_t i = first; i < end; i++)
-            if (A->row_ptr[i + 1] - A->row_ptr[i] > width) width = A->row_ptr[i + 1] - A->row_ptr[i];
+            if (A->row_ptr[i + 1] - A->row_ptr[i] > width)
+                width = A->row_ptr[i + 1] - A->row_ptr[i];
         slots += width * slice;
     }
     return sizeof(peer) + (size_t)(A->rows / slice + 2) * sizeof(ofs) +
@@ -96,10 +97,9 @@ static spmv_status describe_sell(spmv_plan *p, peer *t) {
     spmv_host_free(of.col_idx);
     spmv_host_free(of.values);
     TRY(status);
-    CUSPARSE(p, cusparseCreateConstSlicedEll(&t->matrix, A->s.rows, A->s.cols, A->s.nnz, slots,
-                                             A->slice, t->ptr, t->col_idx, t->values, ofs_type,
-                                             CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                                             real_type));
+    CUSPARSE(p, cusparseCreateConstSlicedEll(
+                    &t->matrix, A->s.rows, A->s.cols, A->s.nnz, slots, A->slice, t->ptr, t->col_idx,
+                    t->values, ofs_type, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, real_type));
     return SPMV_OK;
 }
 #endif

@@ -86,12 +86,9 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     TRY(set_threads(p));
     return rsb_status(p, rsb_spmv(RSB_TRANSPOSITION_N, &a, p->scratch, x, 1, &b, y, 1), "rsb_spmv");
 }
-#define ABSENT NULL
+#define HOOKS .prepare = prepare, .run = run, .release = release
 #else
-#define prepare NULL
-#define run NULL
-#define release NULL
-#define ABSENT "librsb: make deps-peers (Debian: librsb-dev), then make again"
+#define HOOKS .absent = "librsb: make deps-peers (Debian: librsb-dev), then make again"
 #endif
 
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
@@ -102,8 +99,5 @@ SPMV_EXPORT_KERNEL(librsb_tuned) = {
     .summary = "peer: librsb's recursive sparse blocks, autotuned once",
     .params = params,
     .traits = SPMV_PEER,
-    .prepare = prepare,
-    .run = run,
-    .release = release,
-    .absent = ABSENT,
+    HOOKS,
 };

@@ -85,12 +85,9 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     restore_team(before);
     return mkl_status(p, status, "mkl_sparse_mv");
 }
-#define ABSENT NULL
+#define HOOKS .prepare = prepare, .run = run, .release = release
 #else
-#define prepare NULL
-#define run NULL
-#define release NULL
-#define ABSENT "oneMKL: make deps-peers (or set MKLROOT), then make again"
+#define HOOKS .absent = "oneMKL: make deps-peers (or set MKLROOT), then make again"
 #endif
 
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
@@ -101,8 +98,5 @@ SPMV_EXPORT_KERNEL(mkl_csr) = {
     .summary = "peer: oneMKL's inspector-executor, told to expect 1000 products",
     .params = params,
     .traits = SPMV_PEER,
-    .prepare = prepare,
-    .run = run,
-    .release = release,
-    .absent = ABSENT,
+    HOOKS,
 };
