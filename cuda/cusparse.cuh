@@ -23,9 +23,6 @@ typedef struct peer { /* a plan's scratch */
 } peer;
 
 static const cudaDataType real_type = sizeof(real) == sizeof(double) ? CUDA_R_64F : CUDA_R_32F;
-static const cusparseIndexType_t ofs_type =
-    sizeof(ofs) == sizeof(int64_t) ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
-
 static inline spmv_status cusparse_fail(const spmv_plan *p, cusparseStatus_t status,
                                         const char *what) {
     cudaGetLastError();
@@ -35,7 +32,8 @@ static inline spmv_status cusparse_fail(const spmv_plan *p, cusparseStatus_t sta
                              status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES
                          ? SPMV_E_NOMEM
                          : SPMV_E_DEVICE,
-                     "%s: %s: %s", p->kernel->name, what, cusparseGetErrorString(status));
+                     "%s: %.*s: %s", p->kernel->name, (int)strcspn(what, "("), what,
+                     cusparseGetErrorString(status));
 }
 #define CUSPARSE(p, call) \
     do { \
@@ -122,11 +120,20 @@ static spmv_status run_peer(const spmv_plan *p, double alpha, const void *x, dou
     return SPMV_OK;
 }
 
+/* cuSPARSE wants offsets and columns of one width, and our columns are 32-bit. */
+static inline spmv_status check_offsets(const spmv_plan *p) {
+    if (sizeof(ofs) == sizeof(int32_t)) return SPMV_OK;
+    return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                     "%s: cuSPARSE has no 64-bit offsets beside 32-bit columns: --index=32",
+                     p->kernel->name);
+}
+
 static inline spmv_status describe_csr(spmv_plan *p, peer *t) {
     const csr *A = (const csr *)p->store;
+    TRY(check_offsets(p));
     CUSPARSE(p, cusparseCreateConstCsr(&t->matrix, A->s.rows, A->s.cols, A->s.nnz, A->row_ptr,
-                                       A->col_idx, A->values, ofs_type, CUSPARSE_INDEX_32I,
-                                       CUSPARSE_INDEX_BASE_ZERO, real_type));
+                                       A->col_idx, A->values, CUSPARSE_INDEX_32I,
+                                       CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, real_type));
     return SPMV_OK;
 }
 
@@ -167,8 +174,7 @@ static inline spmv_status describe_coo(spmv_plan *p, peer *t) {
         /* estimate     */ NULL, \
         /* prepare      */ NULL, \
         /* run, release */ NULL, \
-        NULL, \
-        /* absent       */ \
+        NULL, /* absent       */ \
         "cuSPARSE: install libcusparse-dev of the CUDA toolkit, then make cuda", \
     }
 #endif

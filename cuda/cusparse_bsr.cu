@@ -8,7 +8,8 @@
  * Work     the library's own.
  * Cost     2 nnz flop; blocks (shape sizeof real + 4) + (block_rows + 1) sizeof ofs + (cols + rows)
  *          sizeof real bytes if x is read once.
- * Weak     rows and columns must be multiples of the shape, or it would read and write past x, y.
+ * Weak     square blocks from 2 x 2 on; rows and columns must be multiples of that, or it would read
+ *          past x and write past y; 32-bit offsets only.
  * Repeats  bitwise: not relied upon.
  * Params   none of its own; shape_rows, shape_cols (2, 2) of the format.
  */
@@ -33,6 +34,12 @@ static spmv_status put_columns(spmv_plan *p, const bsr *A, peer *t) {
 
 static spmv_status describe_bsr(spmv_plan *p, peer *t) {
     const bsr *host = (const bsr *)p->host, *A = (const bsr *)p->store;
+    TRY(check_offsets(p));
+    if (A->shape_rows != A->shape_cols || A->shape_rows == 1)
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "cusparse_bsr: cuSPARSE multiplies square blocks from 2 x 2 on, not "
+                         "--shape=%lldx%lld",
+                         (long long)A->shape_rows, (long long)A->shape_cols);
     if (A->s.rows % A->shape_rows || A->s.cols % A->shape_cols)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
                          "cusparse_bsr: %lld x %lld is no multiple of --shape=%lldx%lld, and "
@@ -40,10 +47,10 @@ static spmv_status describe_bsr(spmv_plan *p, peer *t) {
                          (long long)A->s.rows, (long long)A->s.cols, (long long)A->shape_rows,
                          (long long)A->shape_cols);
     TRY(put_columns(p, host, t));
-    CUSPARSE(p, cusparseCreateConstBsr(&t->matrix, A->block_rows, A->s.cols / A->shape_cols,
-                                       A->nblocks, A->shape_rows, A->shape_cols, A->block_ptr,
-                                       t->col_idx, A->values, ofs_type, CUSPARSE_INDEX_32I,
-                                       CUSPARSE_INDEX_BASE_ZERO, real_type, CUSPARSE_ORDER_ROW));
+    CUSPARSE(p, cusparseCreateConstBsr(
+                    &t->matrix, A->block_rows, A->s.cols / A->shape_cols, A->nblocks, A->shape_rows,
+                    A->shape_cols, A->block_ptr, t->col_idx, A->values, CUSPARSE_INDEX_32I,
+                    CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, real_type, CUSPARSE_ORDER_ROW));
     return SPMV_OK;
 }
 #endif

@@ -8,7 +8,8 @@
  * Work     the library's own.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     a matrix without entries is not given to it.
+ * Weak     32-bit offsets only: it wants them as wide as the columns; a matrix without entries is
+ *          not given to it.
  * Repeats  bitwise: not promised for this algorithm.
  * Params   none.
  */

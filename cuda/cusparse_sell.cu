@@ -9,7 +9,7 @@
  *          of padding; preparation is charged for making that of our slices.
  * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
  *          real bytes if x is read once.
- * Weak     a long row pads its slice; rows are not sorted: sigma must be 1.
+ * Weak     a long row pads its slice; rows are not sorted: sigma must be 1; 32-bit offsets only.
  * Repeats  bitwise: not relied upon.
  * Params   none of its own; slice (32) and sigma (1) of the format.
  */
@@ -81,15 +81,16 @@ static spmv_status put_layout(spmv_plan *p, const sell *A, int64_t slots, const 
 static spmv_status describe_sell(spmv_plan *p, peer *t) {
     const sell *A = (const sell *)p->host;
     layout of = {NULL, NULL, NULL};
+    TRY(check_offsets(p));
     if (A->perm)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
                          "cusparse_sell: cuSPARSE leaves the rows in their order: --sigma=1");
     int64_t last = A->nslices - 1, height = height_of(A, last);
     int64_t width = (A->slice_ptr[last + 1] - A->slice_ptr[last]) / height;
     int64_t slots = A->slice_ptr[last] + width * A->slice;
-    if (slots > INT32_MAX && sizeof(ofs) < sizeof(int64_t))
+    if (slots > INT32_MAX)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
-                         "%lld slots, padding included, need 64-bit offsets: use --index=64",
+                         "cusparse_sell: %lld slots, padding included, need 64-bit offsets",
                          (long long)slots);
     spmv_status status = fill_layout(p, A, slots, &of);
     if (status == SPMV_OK) status = put_layout(p, A, slots, &of, t);
@@ -97,9 +98,10 @@ static spmv_status describe_sell(spmv_plan *p, peer *t) {
     spmv_host_free(of.col_idx);
     spmv_host_free(of.values);
     TRY(status);
-    CUSPARSE(p, cusparseCreateConstSlicedEll(
-                    &t->matrix, A->s.rows, A->s.cols, A->s.nnz, slots, A->slice, t->ptr, t->col_idx,
-                    t->values, ofs_type, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, real_type));
+    CUSPARSE(p, cusparseCreateConstSlicedEll(&t->matrix, A->s.rows, A->s.cols, A->s.nnz, slots,
+                                             A->slice, t->ptr, t->col_idx, t->values,
+                                             CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                                             CUSPARSE_INDEX_BASE_ZERO, real_type));
     return SPMV_OK;
 }
 #endif

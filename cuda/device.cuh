@@ -14,6 +14,9 @@ typedef struct cuda_state { /* a device's state */
     cudaEvent_t start, stop;
     void *library; /* the handle of a peer's library, made when first needed */
     void (*close_library)(void *library);
+    char *flushed; /* [nflushed] */
+    unsigned *sink;
+    size_t nflushed;
     char name[256];
 } cuda_state;
 

@@ -14,6 +14,7 @@ configuration; runs of different machines by matrix, each with its best kernel. 
 
 import argparse
 import collections
+import itertools
 import statistics
 import sys
 from typing import NamedTuple, Optional
@@ -215,6 +216,35 @@ def csv_row(pair, verdict):
             a.median_s, b.median_s, a.q1_s, a.q3_s, b.q1_s, b.q3_s, *rates,
             None if verdict.change is None else 1 + verdict.change, a.noisy or b.noisy,
             verdict.word]
+
+
+def first_time(records):
+    """When the earliest of them began."""
+    return min(str(record.get("time") or "") for record in records)
+
+
+def sides(records):
+    """Pairs of record lists worth comparing inside one set of logs: on every machine each build
+    with the next one, and every two machines, each in the order of time."""
+    machines = collections.defaultdict(lambda: collections.defaultdict(list))
+    for record in records:
+        machines[machine(record)][record.get("build.commit")].append(record)
+    for builds in machines.values():
+        series = sorted(builds.values(), key=first_time)
+        yield from zip(series, series[1:])
+    whole = sorted(([record for build in builds.values() for record in build]
+                    for builds in machines.values()), key=first_time)
+    yield from itertools.combinations(whole, 2)
+
+
+def compare_csv(records):
+    """Every comparison that a set of logs holds."""
+    rows = []
+    for a, b in sides(records):
+        for pair in pairs_of(a, b)[0]:
+            commits = [unit.record.get("build.commit") for unit in (pair.a, pair.b)]
+            rows.append([*commits, *csv_row(pair, judge(pair))])
+    return csv_text(("commit_a", "commit_b") + CSV_HEADER, rows)
 
 
 def summary(judged):

@@ -4,7 +4,10 @@ place (file:line) for everything that is wrong; what is wrong is left out and th
 import json
 import os
 import re
+import shlex
 import sys
+
+from oldlogs import looks_old, read_old_log
 
 SCHEMA = "spmv-run/1"
 SHORTEST_S, LONGEST_S = 1e-12, 1e12  # outside, a time is a fault of the log
@@ -19,9 +22,9 @@ def find_logs(paths):
     for path in paths:
         if os.path.isdir(path):
             below = [os.path.join(folder, name) for folder, _, names in os.walk(path)
-                     for name in names if name.endswith(".jsonl")]
+                     for name in names if name.endswith((".jsonl", ".log"))]
             if not below:
-                complaints.append(f"{path}: no *.jsonl in this folder")
+                complaints.append(f"{path}: no *.jsonl or *.log in this folder")
         else:
             below = [path]
         for name in sorted(below):
@@ -30,10 +33,13 @@ def find_logs(paths):
 
 
 def flatten(value, prefix=""):
-    """(dotted name, scalar) of every scalar in nested objects; lists are not scalars."""
+    """(dotted name, scalar) of every scalar in nested objects. A list of words, such as argv, is one
+    text as a shell would read it; other lists are no scalars."""
     if isinstance(value, dict):
         for name, member in value.items():
             yield from flatten(member, f"{prefix}.{name}" if prefix else name)
+    elif isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+        yield prefix, shlex.join(value)
     elif not isinstance(value, list):
         yield prefix, value
 
@@ -111,6 +117,25 @@ def check_record(record):
     return True, inconsistencies(record)
 
 
+def read_lines(path, lines, seen):
+    """(records, complaints) of one log in our schema."""
+    records, complaints = [], []
+    for number, line in enumerate(lines, 1):
+        if not line.startswith("{"):
+            continue
+        record, found = parse_record(line)
+        if record is not None:
+            usable, more = check_record(record)
+            found += more
+            if usable and line in seen:
+                found.append("copy of an earlier line, counted once")
+            elif usable:
+                records.append(record)
+        seen.add(line)
+        complaints += [f"{path}:{number}: {what}" for what in found]
+    return records, complaints
+
+
 def read_logs(files):
     """(records, complaints, number of files opened) of all files; a line copied from one log into
     another is one run, not two."""
@@ -123,19 +148,10 @@ def read_logs(files):
             complaints.append(f"{path}: {error.strerror}")
             continue
         opened += 1
-        for number, line in enumerate(lines, 1):
-            if not line.startswith("{"):
-                continue
-            record, found = parse_record(line)
-            if record is not None:
-                usable, more = check_record(record)
-                found += more
-                if usable and line in seen:
-                    found.append("copy of an earlier line, counted once")
-                elif usable:
-                    records.append(record)
-            seen.add(line)
-            complaints += [f"{path}:{number}: {what}" for what in found]
+        found, more = (read_old_log(path, lines) if looks_old(lines)
+                       else read_lines(path, lines, seen))
+        records += found
+        complaints += more
     return records, complaints, opened
 
 

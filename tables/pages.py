@@ -3,8 +3,10 @@
 import collections
 import statistics
 
+from compare import compare_csv
+from gains import gain_pages
 from studies import STUDIES, by_system, contests, study_csv, study_line, study_md, studies_csv
-from texts import csv_cell, csv_text, markdown_table, percent, plural, si_time, three_digits
+from texts import csv_cell, csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
 from units import (BASELINE_ALIAS, BUILD_KEYS, System, baseline_of, describe, fastest, gflop_per_s,
                    kernels_in, label, marked_times, merge, overlap, tabulate, tied_with,
                    timed_cells, unit_of, winners)
@@ -101,27 +103,45 @@ def builds_note(units):
             "a cell shows the fastest.\n")
 
 
+TIMES_HEAD = ("Best median time over all configurations of a kernel. **Bold**: the best. "
+              "`=`: quartile range meets the best's,\nso the two cannot be told apart. †: stopped "
+              "before its noise limit was met. —: skipped. WRONG: a wrong\nresult, never ranked. "
+              "Empty: not run. GFLOP/s: 2 nnz / time; \\*: the data fit in the last-level cache.\n"
+              "n: runs of the best configuration; several runs count as the median of their "
+              "medians.\n")
+
+
+def times_table(system, matrices, units):
+    """((header, alignment, rows), footnotes) of a system: matrix by kernel, then the least time,
+    its GFLOP/s and its kernel."""
+    kernels, notes = kernels_in(matrices), {}
+    alias = {unit.identity.kernel: unit.alias for unit in units
+             if unit.identity.system == system and unit.alias}
+    names = [f"{kernel} ({alias[kernel]})" if kernel in alias else kernel for kernel in kernels]
+    header = ["matrix", "nnz", *names, "MIN TIME", "BEST GFLOP/s", "BEST KERNEL", "n"]
+    rows = [times_row(matrix, cells, kernels, notes) for matrix, cells in matrices.items()]
+    return ((header, "l" + "r" * (len(kernels) + 3) + "lr", rows),
+            [f"({number}) {' '.join(text.split())}" for text, number in notes.items()])
+
+
 def times_md(layout, units):
-    """The papers' table: matrix by kernel, then the least time, its GFLOP/s and its kernel."""
-    parts = ["# Times\n\nBest median time over all configurations of a kernel. **Bold**: the best. "
-             "`=`: quartile range meets the best's,\nso the two cannot be told apart. †: stopped "
-             "before its noise limit was met. —: skipped. WRONG: a wrong\nresult, never ranked. "
-             "Empty: not run. GFLOP/s: 2 nnz / time; \\*: the data fit in the last-level cache.\n"
-             "n: runs of the best configuration; several runs count as the median of their "
-             "medians.\n"]
+    """The papers' table."""
+    parts = [f"# Times\n\n{TIMES_HEAD}"]
     for system, matrices in layout.items():
-        kernels, notes = kernels_in(matrices), {}
-        alias = {unit.identity.kernel: unit.alias for unit in units
-                 if unit.identity.system == system and unit.alias}
-        names = [f"{kernel} ({alias[kernel]})" if kernel in alias else kernel
-                 for kernel in kernels]
-        header = ["matrix", "nnz", *names, "MIN TIME", "BEST GFLOP/s", "BEST KERNEL", "n"]
-        rows = [times_row(matrix, cells, kernels, notes) for matrix, cells in matrices.items()]
-        parts.append(f"\n## {describe(system)}\n\n")
-        parts.append(markdown_table(header, "l" + "r" * (len(kernels) + 3) + "lr", rows))
-        parts += [f"\n({number}) {' '.join(text.split())}\n" for text, number in notes.items()]
+        table, notes = times_table(system, matrices, units)
+        parts.append(f"\n## {describe(system)}\n\n{markdown_table(*table)}")
+        parts += [f"\n{note}\n" for note in notes]
         parts.append(builds_note([unit for unit in units if unit.identity.system == system]))
     return "".join(parts)
+
+
+def times_tex(layout, units):
+    """The papers' table for a paper; the footnotes go into the caption."""
+    found = []
+    for system, matrices in layout.items():
+        table, notes = times_table(system, matrices, units)
+        found.append((". ".join([describe(system), *notes]), *table))
+    return latex_document("Times", TIMES_HEAD, found)
 
 
 def kernel_rows(matrices):
@@ -143,20 +163,21 @@ def kernel_rows(matrices):
 
 
 def speedup_line(system, matrices):
-    """Geometric mean of best over baseline, with the n it rests on."""
-    ratios, noisy = [], 0
+    """Geometric mean of best over baseline, with the n it rests on and what it leaves out."""
+    quiet, noisy = [], []
     for cells in matrices.values():
         units = timed_cells(cells)
         base = baseline_of(system, units)
         if base:
             best = fastest(units.values())
-            ratios.append(base.median_s / best.median_s)
-            noisy += base.noisy or best.noisy
-    if not ratios:
+            (noisy if base.noisy or best.noisy else quiet).append(base.median_s / best.median_s)
+    if not quiet and not noisy:
         return f"No speed-up: {BASELINE_ALIAS} was not timed.\n"
-    return (f"Best kernel over {BASELINE_ALIAS}: geometric mean "
-            f"{statistics.geometric_mean(ratios):.3f} (n = {len(ratios)}"
-            f"{f', {noisy} of them noisy' if noisy else ''}), most {max(ratios):.3f}.\n")
+    mean = (f"geometric mean {statistics.geometric_mean(quiet):.3f} (n = {len(quiet)})" if quiet
+            else "no geometric mean (n = 0)")
+    left_out = (f"; {plural(len(noisy), 'matrix', 'matrices')} left out, noise limit not met: "
+                f"{min(noisy):.3f} to {max(noisy):.3f}") if noisy else ""
+    return f"Best kernel over {BASELINE_ALIAS}: {mean}{left_out}.\n"
 
 
 def summary_md(records, layout, outcome):
@@ -192,7 +213,10 @@ def make_pages(records, fields):
         "times.csv": times_csv(layout),
         "times.md": times_md(layout, units),
         "summary.md": summary_md(records, layout, outcome),
+        "times.tex": times_tex(layout, units),
         "studies.csv": studies_csv(outcome),
+        "compare.csv": compare_csv(records),
+        **gain_pages(layout),
     }
     for study, found in outcome.items():
         tables[f"{study.name}.csv"] = study_csv(study, found)

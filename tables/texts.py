@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 
 
 def three_digits(value):
@@ -69,3 +70,34 @@ def text_table(header, alignment, rows):
                 for cell, w, letter in zip(row, width, alignment)]
         lines.append("  ".join(line).rstrip())
     return "\n".join(lines) + "\n"
+
+
+TEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+       "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+       "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "†": r"\dag{}",
+       "µ": r"\textmu{}", "—": "---", "·": r"\textperiodcentered{}", "→": r"$\to$"}
+
+
+def latex(text):
+    """Text as LaTeX prints it; Markdown's bold and escaped star become LaTeX's."""
+    text = " ".join(str(text).split()).replace("\\*", "*")
+    plain = "".join(TEX.get(letter, letter) for letter in text)
+    return re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", plain)
+
+
+def latex_table(header, alignment, rows, caption):
+    """A booktabs table that breaks over pages."""
+    def line(cells):
+        return " & ".join(latex(cell) for cell in cells) + r" \\"
+    return "\n".join([rf"\begin{{longtable}}{{{alignment}}}", rf"\caption{{{latex(caption)}}}\\",
+                      r"\toprule", line(header), r"\midrule", r"\endhead", r"\bottomrule",
+                      r"\endfoot", *map(line, rows), r"\end{longtable}"]) + "\n"
+
+
+def latex_document(title, head, tables):
+    """Tables to \\input into a paper, after the lines it needs in its preamble."""
+    parts = [f"% {title}\n% needs \\usepackage{{booktabs,longtable,textcomp}}\n"
+             f"% {' '.join(head.split())}\n"]
+    parts += [latex_table(header, alignment, rows, caption)
+              for caption, header, alignment, rows in tables if rows]
+    return "\n".join(parts)

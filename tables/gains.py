@@ -1,0 +1,184 @@
+"""What switching kernels gains and costs: speed-up over the baseline, products until it pays off,
+best kernel for 1, 100 and 10,000 products."""
+
+import json
+import math
+import statistics
+
+from texts import csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
+from units import (BASELINE_ALIAS, System, baseline_of, describe, fastest, gflop_per_s, kernels_in,
+                   short_label, tied_with, timed_cells, winners)
+
+PRODUCTS = (1, 100, 10000)
+
+
+def total_s(unit, products):
+    """Preparation and so many products; None where the log has no preparation time."""
+    return None if unit.prep_s is None else unit.prep_s + products * unit.median_s
+
+
+def pays_off_after(unit, base):
+    """Products after which unit and its preparation cost no more than base and its own: 0 from the
+    start, None never or not known."""
+    if unit.prep_s is None or base.prep_s is None:
+        return None
+    extra, gain = unit.prep_s - base.prep_s, base.median_s - unit.median_s
+    if extra <= 0:
+        return 0 if gain >= 0 else None
+    return math.ceil(extra / gain) if gain > 0 else None
+
+
+def best_for(units, products):
+    """Name of the kernel of {name: unit} that is done first with so many products, or None."""
+    known = {name: total_s(unit, products) for name, unit in units.items()
+             if unit.prep_s is not None}
+    return min(known, key=known.get) if known else None
+
+
+def speedup_csv(layout):
+    """One row a system, matrix and kernel: its best configuration against the baseline's."""
+    header = [*System._fields, "matrix", "nnz", "kernel", "config", "median_s", "prep_s", "noisy",
+              "cached", "baseline", "baseline_median_s", "speedup", "pays_off_after", "best",
+              "tied_with_best", *(f"total_{k}_s" for k in PRODUCTS)]
+    rows = []
+    for system, matrices in layout.items():
+        for matrix, cells in matrices.items():
+            units = timed_cells(cells)
+            base, first = baseline_of(system, units), winners(units) if units else []
+            tied = tied_with(fastest(units.values()), units) if units else []
+            for kernel, unit in units.items():
+                gain = [None] * 4
+                if base:
+                    gain = [base.identity.kernel, base.median_s, base.median_s / unit.median_s,
+                            pays_off_after(unit, base)]
+                rows.append([*system, matrix.name, matrix.nnz, kernel,
+                             short_label(unit.identity.settings), unit.median_s, unit.prep_s,
+                             unit.noisy, unit.cached, *gain, kernel in first, kernel in tied,
+                             *(total_s(unit, k) for k in PRODUCTS)])
+    return csv_text(header, rows)
+
+
+# ---- for people ----------------------------------------------------------------------------------
+
+BEST_HEADER = ("matrix", "nonzeros", "best kernel", "config", "median", "GFLOP/s",
+               f"over {BASELINE_ALIAS}", "tied with", "pays off after",
+               *(f"best for {k:,}" for k in PRODUCTS))
+BEST_ALIGNMENT = "lrllrrrlr" + "l" * len(PRODUCTS)
+
+
+def best_row(system, matrix, units):
+    """A matrix's line in best.md."""
+    best, base = fastest(units.values()), baseline_of(system, units)
+    products = pays_off_after(best, base) if base else None
+    return [matrix.name, f"{matrix.nnz:,}", best.identity.kernel,
+            short_label(best.identity.settings),
+            si_time(best.median_s) + (" †" if best.noisy else ""),
+            three_digits(gflop_per_s(best)) + (" \\*" if best.cached else ""),
+            f"{base.median_s / best.median_s:.2f}" if base else "",
+            ", ".join(tied_with(best, units)),
+            "" if not base or best is base else "never" if products is None
+            else plural(products, "product") if products else "at once",
+            *(best_for(units, k) or "" for k in PRODUCTS)]
+
+
+def best_table(system, matrices):
+    """(header, alignment, rows) of a system's best kernels."""
+    ranked = {matrix: timed_cells(cells) for matrix, cells in matrices.items()}
+    return (BEST_HEADER, BEST_ALIGNMENT,
+            [best_row(system, matrix, units) for matrix, units in ranked.items() if units])
+
+
+def speedups(system, matrices):
+    """{kernel: [(matrix, speed-up, quiet)]} over the baseline on every matrix that has both."""
+    found = {}
+    for matrix, cells in matrices.items():
+        units = timed_cells(cells)
+        base = baseline_of(system, units)
+        for kernel, unit in units.items() if base else ():
+            found.setdefault(kernel, []).append(
+                (matrix, base.median_s / unit.median_s, not (unit.noisy or base.noisy)))
+    return found
+
+
+def geomean_cell(found):
+    """Geometric mean of the quiet ones, with n of how many."""
+    quiet = [ratio for _, ratio, is_quiet in found if is_quiet]
+    many = f"n = {len(quiet)} of {len(found)}"
+    return f"{statistics.geometric_mean(quiet):.2f} ({many})" if quiet else f"— ({many})"
+
+
+def speedup_table(system, matrices):
+    """(header, alignment, rows): kernel by its speed-ups over the baseline; the mean last."""
+    found = speedups(system, matrices)
+    header = ["kernel", "geometric mean", "least", "most", "faster on", "best or tied on"]
+    rows = []
+    for kernel in kernels_in(matrices):
+        mine = found.get(kernel)
+        if not mine:
+            continue
+        ratios = [ratio for _, ratio, _ in mine]
+        first = sum(is_first(kernel, timed_cells(matrices[matrix])) for matrix, _, _ in mine)
+        rows.append([kernel, geomean_cell(mine), f"{min(ratios):.2f}", f"{max(ratios):.2f}",
+                     percent(sum(ratio > 1 for ratio in ratios), len(ratios)),
+                     percent(first, len(mine))])
+    return header, "l" + "r" * (len(header) - 1), rows
+
+
+def is_first(kernel, units):
+    """Best, or not to be told from it."""
+    best = fastest(units.values())
+    return units[kernel] is best or kernel in tied_with(best, units)
+
+
+BEST_HEAD = (f"Best kernel of every matrix. over {BASELINE_ALIAS}: its time divided into the "
+             "baseline's. tied with: quartile ranges meet the\nbest's. pays off after: products "
+             "that make up for the preparation it needs beyond the baseline's. best for k: least\n"
+             "preparation + k products. †: stopped before its noise limit was met. \\*: the data "
+             "fit in the last-level cache.\n")
+SPEEDUP_HEAD = (f"Speed-up of every kernel's best configuration over {BASELINE_ALIAS}. The "
+                "geometric mean is of the n matrices on which\nneither run is † (stopped before "
+                "its noise limit was met), out of those both have a time on; least, most and\n"
+                "shares are of all.\n")
+
+
+def page_md(title, head, layout, table):
+    """A Markdown page with one table a system."""
+    parts = [f"# {title}\n\n{head}"]
+    for system, matrices in layout.items():
+        header, alignment, rows = table(system, matrices)
+        body = markdown_table(header, alignment, rows) if rows else "No times to rank.\n"
+        parts.append(f"\n## {describe(system)}\n\n{body}")
+    return "".join(parts)
+
+
+def page_tex(title, head, layout, table):
+    """The same as LaTeX with booktabs."""
+    found = [(describe(system), *table(system, matrices)) for system, matrices in layout.items()]
+    return latex_document(title, head, found)
+
+
+def optimal_json(layout):
+    """What Ginkgo's benchmarks call optimal: the best kernel and its parameters for every matrix,
+    a list with one entry a system."""
+    answer = []
+    for system, matrices in layout.items():
+        optimal = {}
+        for matrix, cells in matrices.items():
+            units = timed_cells(cells)
+            if units:
+                best = fastest(units.values())
+                optimal[matrix.name] = {
+                    "spmv": best.identity.kernel, "params": dict(best.identity.settings),
+                    "median_s": best.median_s, "nnz": matrix.nnz, "hash": matrix.hash,
+                    "tied": tied_with(best, units)}
+        answer.append({"system": system._asdict(), "optimal": optimal})
+    return json.dumps(answer, indent=1, ensure_ascii=False) + "\n"
+
+
+def gain_pages(layout):
+    """{file name: text} of what this file makes."""
+    best = "Best kernels", BEST_HEAD, layout, best_table
+    speedup = f"Speed-up over {BASELINE_ALIAS}", SPEEDUP_HEAD, layout, speedup_table
+    return {"speedup.csv": speedup_csv(layout), "optimal.json": optimal_json(layout),
+            "best.md": page_md(*best), "best.tex": page_tex(*best),
+            "speedup.md": page_md(*speedup), "speedup.tex": page_tex(*speedup)}

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Tests of what tables/ says beyond the papers' tables: gains, LaTeX, the published program's log,
+`spmv table`."""
+
+import contextlib
+import csv
+import io
+import json
+import os
+import unittest
+
+from logfixture import ROOT, TablesTest, record, skipped
+import logs
+import table
+import texts
+
+PUBLISHED = os.path.join(ROOT, "test", "data", "published.log")
+
+
+def prepared(median, prep, kernel, **changes):
+    """A quiet record with a preparation time."""
+    return record(median, 0.001, prep={"total_s": prep}, config__kernel=kernel,
+                  config__alias=None, timing__converged=True, **changes)
+
+
+class GainsTest(TablesTest):
+
+    def test_pays_off_and_best_for_so_many_products(self):
+        # Over csr1 (1 ms + 10 ms a product): fast costs 90 ms more and saves 4 ms: ceil(22.5) = 23.
+        self.make(prepared(10e-3, 1e-3, "csr_rows"), prepared(6e-3, 91e-3, "fast"),
+                  prepared(5e-3, 10.0, "faster"), prepared(11e-3, 0.0, "lazy"),
+                  prepared(12e-3, 2e-3, "bad"))
+        rows = {row["kernel"]: row for row in self.rows("speedup.csv")}
+        self.assertEqual({kernel: row["pays_off_after"] for kernel, row in rows.items()},
+                         {"csr_rows": "0", "fast": "23", "faster": "2000", "lazy": "", "bad": ""})
+        self.assertAlmostEqual(float(rows["fast"]["speedup"]), 10 / 6)
+        self.assertAlmostEqual(float(rows["fast"]["total_100_s"]), 0.691)
+        self.assertEqual(self.line_of("best.md", "alpha")[2:],
+                         ["faster", "schedule=static", "5.00 ms", "0.000400", "2.00", "",
+                          "2000 products", "csr_rows", "fast", "faster"])
+
+    def test_geomean_leaves_the_noisy_out_and_says_so(self):
+        def on(name, csr, ell, converged):
+            return [record(csr, matrix__name=name),
+                    record(ell, matrix__name=name, config__kernel="ell_rows", config__alias=None,
+                           timing__converged=converged)]
+        self.make(*on("a", 4e-6, 1e-6, True), *on("b", 1e-6, 1e-6, True), *on("c", 9e-6, 1e-6, False))
+        self.assertEqual(self.line_of("speedup.md", "ell_rows")[1:],
+                         ["2.00 (n = 2 of 3)", "1.00", "9.00", "66.7 %", "100.0 %"])
+        self.assertIn("geometric mean 2.000 (n = 2); 1 matrix left out, noise limit not met: 9.000",
+                      self.text("summary.md"))
+
+    def test_optimal(self):
+        self.make(record(2e-6), record(1e-6, config__kernel="ell_rows", config__params={"C": 8}),
+                  record(1e-9, config__kernel="bad", status="wrong"), skipped("x", matrix__name="b"))
+        system, = json.loads(self.text("optimal.json"))
+        self.assertEqual(list(system["optimal"]), ["alpha"])
+        self.assertEqual(system["optimal"]["alpha"]["spmv"], "ell_rows")
+        self.assertEqual(system["optimal"]["alpha"]["params"]["C"], 8)
+
+    def test_compare_csv_sees_builds_and_machines(self):
+        self.make(record(1e-6), record(2e-6, build__commit="next", time="2025-02-02"),
+                  record(4e-6, host__name="node2", time="2025-03-03"))
+        self.assertEqual([(row["commit_a"], row["commit_b"], row["verdict"])
+                          for row in self.rows("compare.csv")],
+                         [("abc1234", "next", "SLOWER"), ("abc1234", "abc1234", "SLOWER")])
+
+    def test_latex(self):
+        self.make(record(1e-6, matrix__name="a_b&c%"), skipped("50 % {full}", config__kernel="ell"))
+        for name in ("best.tex", "times.tex", "speedup.tex"):
+            text = self.text(name)
+            self.assertEqual(text.count(r"\begin{longtable}"), text.count(r"\end{longtable}"))
+            self.assertIn(r"\toprule", text)
+        self.assertIn(r"a\_b\&c\%", self.text("best.tex"))
+        self.assertIn(r"\textbf{1.00 \textmu{}s}", self.text("times.tex"))
+        self.assertIn(r"50 \% \{full\}", self.text("times.tex"))
+        self.assertEqual(texts.latex("a\\b $x$ #1 ~^<>|"),
+                         r"a\textbackslash{}b \$x\$ \#1 \textasciitilde{}\textasciicircum{}"
+                         r"\textless{}\textgreater{}\textbar{}")
+
+
+class PublishedLogTest(TablesTest):
+    """Text of the form that the paper describes; the digest's known faults are not inherited."""
+
+    def test_it_becomes_records(self):
+        found, complaints, _ = logs.read_logs([PUBLISHED])
+        self.assertEqual([(r["config.kernel"], r.get("config.grid"), r.get("config.block"),
+                           r.get("omp.threads"), r["timing.median_s"]) for r in found],
+                         [("csr_rows", None, None, 40, 1.27e-3),
+                          ("csr_tiles", "10x4", None, 40, 8.77e-3),
+                          ("csr_tiles", "20x2", None, 20, 9.77e-3),
+                          ("ell_rows", None, None, None, 1.11e-3),
+                          ("csr_thread", None, "192", None, 8.8e-4),
+                          ("csr_warp", None, "32x8", None, 1.36e-4)])
+        self.assertEqual({r["matrix.nnz"] for r in found}, {4007383})
+        self.assertEqual({r["check.status"] for r in found}, {"off"})
+        self.assertEqual((found[0]["config.schedule"], found[0]["config.chunk"]), ("dynamic", 16))
+        self.assertAlmostEqual(found[0]["timing.q3_s"], 1.27e-3 + 0.6745e-5)
+        self.assertEqual([text.rpartition("published.log:")[2] for text in complaints],
+                         ["10: no function such as 'func:0 OMP CSR': its times are left out",
+                          "17: timeAvg is not a time",
+                          "20: times before a #matrix line and its 'sparse matrix: RxC-nNNZ' line"])
+
+    def test_it_stands_in_the_same_tables(self):
+        status, talk = self.run_main(PUBLISHED, self.write("new.jsonl", record(1e-6)))
+        self.assertEqual(status, 0)
+        self.assertIn("7 records from 2 logs, 3 problems", talk)
+        best = {(row["backend"], row["threads"]): row for row in self.rows("best.csv")}
+        self.assertEqual(best["cuda", ""]["kernel"], "csr_warp")
+        # 2 * 4007383 / 1.36e-4: of this row's own nonzeros.
+        self.assertAlmostEqual(float(best["cuda", ""]["gflop_per_s"]), 58.932, 3)
+        self.assertEqual(best["cuda", ""]["host"], "published log published.log")
+        self.assertEqual(best["omp", "4"]["kernel"], "csr_rows")
+
+
+class TableTest(TablesTest):
+
+    def table(self, *words):
+        """(exit status, stdout, stderr)."""
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()) as talk:
+            status = table.main(list(words))
+        return status, out.getvalue(), talk.getvalue()
+
+    def test_rows_columns_and_metrics(self):
+        log = self.write("run.jsonl", record(2e-6), record(1e-6, config__grid="2x1"),
+                         record(4e-6, config__kernel="ell_rows", config__alias=None),
+                         skipped("no", config__kernel="hyb"),
+                         record(1e-6, config__kernel="bad", status="wrong", reason="r"))
+        status, out, _ = self.table(log)
+        self.assertEqual(status, 0)
+        self.assertEqual([line.split() for line in out.splitlines()[1:]],
+                         [["matrix", "bad", "csr_rows", "ell_rows", "hyb"],
+                          ["alpha", "WRONG", "2.00", "0.500", "—"]])
+        out = self.table(log, "--metric", "speedup", "--format", "md")[1]
+        self.assertIn("| alpha | WRONG | **1.00** | 0.25 | — |", out)
+        out = self.table(log, "-r", "config.grid", "-c", "config.schedule", "--metric", "time",
+                         "--format", "csv")[1]
+        self.assertEqual([row["static"] for row in csv.DictReader(io.StringIO(out))], ["1e-06"])
+        out = self.table(log, "--where", "kernel=hyb", "--format", "csv")[1]
+        self.assertEqual(list(csv.DictReader(io.StringIO(out)))[0]["hyb"], "skipped")
+
+    def test_systems_are_not_mixed(self):
+        log = self.write("run.jsonl", record(1e-6), record(9e-6, host__name="node2"))
+        out = self.table(log, "--format", "csv", "--metric", "time")[1]
+        self.assertEqual([(row["system"].split(" · ")[-1], row["csr_rows"])
+                          for row in csv.DictReader(io.StringIO(out))],
+                         [("node1", "1e-06"), ("node2", "9e-06")])
+        self.assertEqual(self.table(log)[1].count("csr_rows"), 2)
+
+    def test_output_by_its_ending(self):
+        log = self.write("run.jsonl", record(1e-6))
+        for ending, start in ((".md", "omp · f64"), (".tex", r"\begin{longtable}"),
+                              (".csv", "system,matrix,")):
+            path = os.path.join(self.folder, "x" + ending)
+            self.assertEqual(self.table(log, "-o", path)[:2], (0, ""))
+            with open(path, encoding="utf-8") as file:
+                self.assertTrue(file.read().startswith(start), ending)
+
+    def test_check_and_errors(self):
+        good, bad = self.write("good.jsonl", record()), self.write("bad.jsonl", record(), "{oops")
+        self.assertEqual(self.table("--check", good)[0], 0)
+        status, _, talk = self.table("--check", bad)
+        self.assertEqual(status, 65)
+        self.assertIn("bad.jsonl:2: not JSON", talk)
+        self.assertEqual(self.table(good, "--metric", "speed")[0], 64)
+        self.assertEqual(self.table(good, "--where", "kernel")[0], 64)
+        self.assertEqual(self.table(good, "--where", "kernel=none")[0], 65)
+        self.assertEqual(self.table(os.path.join(self.folder, "absent"))[0], 66)
+        self.assertEqual(self.table(good, "-o", os.path.join(good, "x.md"))[0], 73)
+
+
+if __name__ == "__main__":
+    unittest.main()
