@@ -163,7 +163,7 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
     double convert_s, upload_s, prepare_s;
-    double once_s; /* of prepare: what a process does once, such as starting a library */
+    double once_s;   /* of prepare: what a process does once, such as starting a library */
     spmv_store *own; /* of a copied plan: the store, which is not the matrix's */
 };
 
