@@ -126,7 +126,7 @@ typedef struct spmv_kernel {
     spmv_status (*prepare)(spmv_plan *p); /* NULL: nothing to do; may answer SPMV_E_UNSUITABLE */
     spmv_status (*run)(const spmv_plan *p, double alpha, const void *x, double beta, void *y);
     void (*release)(spmv_plan *p); /* frees what prepare made; NULL: nothing */
-    const char *absent; /* a peer whose library is not built in: how to get it; NULL: it is here */
+    const char *absent;            /* a peer's library: how to get it; NULL: built in */
 } spmv_kernel;
 /* The parameter of a kernel or of its format; NULL: not taken. */
 SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_param_id id);
@@ -138,13 +138,14 @@ SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_par
     SPMV_LINKAGE const spmv_format V(name); \
     const spmv_format V(name)
 
+#include "spmv_propose.h" /* what "auto" asks */
 #include "spmv_backend.h" /* devices, and what a backend is */
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 typedef struct spmv_kernel_id {
     const spmv_backend *backend;
-    int index; /* into names and, when built in, kernels */
+    int index; /* into names and, when built in, kernels; or SPMV_AUTO */
 } spmv_kernel_id;
 /* Kernels whose name or alias a pattern matches: "[BACKEND:]NAME", a glob, or "all". Without a
  * prefix names are the context's backend's first. None: SPMV_E_ARG. */
@@ -162,9 +163,9 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     int variant;
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
-    double convert_s, upload_s, prepare_s;
-    double once_s;   /* of prepare: what a process does once, such as starting a library */
-    spmv_store *own; /* of a copied plan: the store, which is not the matrix's */
+    double convert_s, upload_s, prepare_s, once_s; /* once_s: a library's start, not charged */
+    struct spmv_tuning *tuning; /* how "auto" came to this plan; NULL: it was asked for by name */
+    spmv_store *own;            /* of a copied plan: the store, which is not the matrix's */
 };
 
 /* ---- shared helpers ------------------------------------------------------------------------- */
