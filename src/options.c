@@ -69,8 +69,8 @@ static const struct argp_option table[] = {
     {NULL, 0, NULL, 0,
      "How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:", 2},
     {"kernel", 'k', "NAME,...", 0,
-     "names, the papers' short names, globs, all, or auto (the fastest it finds); omp: or cuda: "
-     "before a name picks the backend (default: the first paper's)",
+     "names, the papers' short names, globs, all, peers (other libraries), or auto (the fastest it "
+     "finds); omp: or cuda: before a name picks the backend (default: the first paper's)",
      2},
     {"iters", KEY_ITERS, "N", 0,
      "auto: so many products will follow; more of them pay for more preparation", 2},
