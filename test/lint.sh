@@ -8,7 +8,7 @@ sources=$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
 
 # Who may include whom.
 for f in $(ls omp/*.c omp/*.h cuda/*.c cuda/*.cu cuda/*.cuh src/format_*.c); do
-    grep -n '#include "' "$f" | grep -v -E '"(spmv_kernel.h|packed_rows.h|kernels.def|omp.h|carry.h|coo.h|ell.h|device.cuh|ell.cuh|sell.cuh|segments.cuh|coo.cuh)"' &&
+    grep -n '#include "' "$f" | grep -v -E '"(spmv_kernel.h|packed_rows.h|kernels.def|omp.h|carry.h|coo.h|ell.h|device.cuh|ell.cuh|sell.cuh|segments.cuh|packed.cuh|coo.cuh)"' &&
         breach "$f: kernels, formats and backends include spmv_kernel.h and their folder's helpers only"
 done
 grep -ln 'cuda_runtime\|cuda\.h\|cusparse' src/*.c src/*.h include/*.h && breach "src/ and include/ know nothing of CUDA"
