@@ -30,10 +30,11 @@ ldlibs   := $(feature_libs) -lm
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 app_src  := $(addprefix src/,main.c app.c options.c measure.c statistics.c verify.c machine.c record.c log.c \
-            cells.c inputs.c describe.c facts.c thumbnail.c) \
+            cells.c inputs.c rounds.c describe.c facts.c thumbnail.c) \
             $(wildcard src/cmd_*.c src/write_*.c)
-variant_src := $(wildcard src/format_*.c) $(filter-out omp/backend.c,$(wildcard omp/*.c))
-lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) omp/backend.c
+omp_once := omp/backend.c omp/gather.c
+variant_src := $(wildcard src/format_*.c) $(filter-out $(omp_once),$(wildcard omp/*.c))
+lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once)
 cuda_variant_src := $(filter-out cuda/backend.cu,$(wildcard cuda/*.cu))
 unit_src := $(wildcard test/unit/test_*.c)
 

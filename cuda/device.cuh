@@ -12,6 +12,9 @@ static const unsigned ALL_LANES = 0xffffffffu; /* of a warp, in a shuffle */
 typedef struct cuda_state { /* a device's state */
     cudaStream_t stream;
     cudaEvent_t start, stop;
+    char *flushed; /* [nflushed] */
+    unsigned *sink;
+    size_t nflushed;
     char name[256];
 } cuda_state;
 

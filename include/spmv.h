@@ -186,6 +186,7 @@ typedef struct spmv_plan_facts {
     double convert_s;     /* compressed rows to format, on the host */
     double upload_s;      /* format to device */
     double prepare_s;     /* the kernel's own structures: tiles, transposition, pitch */
+    size_t free_bytes;    /* on the device, now */
 } spmv_plan_facts;
 void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
 int64_t spmv_plan_setting(const spmv_plan *plan,
@@ -197,6 +198,31 @@ spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double
 /* The same, count times back to back; *seconds: the device's own time for all of them. */
 spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
                             double beta, void *y, double *seconds);
+/* A second plan over copies of the stored matrix and the kernel's structures: for measurements that
+ * must not find their own data in a cache. Free it before the first. */
+spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out);
+/* Reads `bytes` of other memory on the plan's device, so that smaller caches forget the plan. What
+ * is asked of the plan next waits until that is done. */
+spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes);
+
+/* Products launched back to back, in turn through a list; on a GPU as one recorded graph, so that
+ * the host's launches are not part of the time. */
+typedef struct spmv_product { /* of plans of one device */
+    const spmv_plan *plan;
+    const void *x;
+    void *y;
+} spmv_product;
+typedef struct spmv_batch spmv_batch;
+spmv_status spmv_batch_create(const spmv_product *products, int nproducts, int launches,
+                              double alpha, double beta, spmv_batch **out);
+/* *seconds: the device's own time for all launches. */
+spmv_status spmv_batch_time(const spmv_batch *batch, double *seconds);
+/* "graph", "loop", or "loop: " and why it could not be recorded. */
+const char *spmv_batch_how(const spmv_batch *batch);
+void spmv_batch_free(spmv_batch *batch);
+/* What timing one empty launch shows: the floor under every sample. */
+spmv_status spmv_plan_time_nothing(const spmv_plan *plan, double *seconds);
+
 /* Memory where the plan runs; on the CPU plain host memory. */
 spmv_status spmv_plan_alloc(const spmv_plan *plan, size_t bytes, void **out);
 void spmv_plan_release(const spmv_plan *plan, void *memory);

@@ -37,6 +37,16 @@ struct spmv_backend {
     spmv_status (*tock)(spmv_device *d, double *seconds);
     size_t (*free_bytes)(spmv_device *d);
     void (*describe)(spmv_device *d, spmv_device_facts *out);
+    /* For measuring. Reads `bytes` of memory that nothing else uses, so that caches smaller than
+     * that forget the rest; may return before it is done, and what is asked next waits. */
+    spmv_status (*flush)(spmv_device *d, size_t bytes);
+    spmv_status (*nothing)(spmv_device *d); /* launches a kernel that does nothing */
+    /* What is launched between start and stop is recorded, not run; NULL where a launch costs
+     * nothing. replay does not wait. */
+    spmv_status (*record_start)(spmv_device *d);
+    spmv_status (*record_stop)(spmv_device *d, void **recording); /* also after a failed launch */
+    spmv_status (*replay)(spmv_device *d, void *recording);
+    void (*forget)(spmv_device *d, void *recording);
 };
 SPMV_LINKAGE const spmv_backend spmv_omp;
 SPMV_LINKAGE const spmv_backend spmv_cuda;

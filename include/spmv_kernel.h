@@ -161,6 +161,7 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
     double convert_s, upload_s, prepare_s;
+    spmv_store *own; /* of a copied plan: the store, which is not the matrix's */
 };
 
 /* ---- shared helpers ------------------------------------------------------------------------- */

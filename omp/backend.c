@@ -21,12 +21,19 @@ static const char *const names[] = {
 };
 #undef KERNEL
 
+typedef struct host_state {
+    struct timespec start;
+    char *flushed; /* [nflushed] */
+    size_t nflushed;
+} host_state;
+
 static spmv_status open_host(spmv_device *d) {
-    d->state = calloc(1, sizeof(struct timespec));
+    d->state = calloc(1, sizeof(host_state));
     return d->state ? SPMV_OK : spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
 }
 
 static void close_host(spmv_device *d) {
+    if (d->state) spmv_host_free(((host_state *)d->state)->flushed);
     free(d->state);
     d->state = NULL;
 }
@@ -53,12 +60,12 @@ static spmv_status sync_host(spmv_device *d) {
 }
 
 static spmv_status tick(spmv_device *d) {
-    clock_gettime(CLOCK_MONOTONIC, d->state);
+    clock_gettime(CLOCK_MONOTONIC, &((host_state *)d->state)->start);
     return SPMV_OK;
 }
 
 static spmv_status tock(spmv_device *d, double *seconds) {
-    struct timespec end, *start = d->state;
+    struct timespec end, *start = &((host_state *)d->state)->start;
     clock_gettime(CLOCK_MONOTONIC, &end);
     *seconds = (double)(end.tv_sec - start->tv_sec) + 1e-9 * (double)(end.tv_nsec - start->tv_nsec);
     return SPMV_OK;
@@ -96,6 +103,36 @@ static void describe(spmv_device *d, spmv_device_facts *out) {
     *out = (spmv_device_facts){0};
 }
 
+/* Written once, so that it has pages of its own, and then only read: cache lines left dirty would
+ * be written back while the next product is timed. */
+static spmv_status flush_host(spmv_device *d, size_t bytes) {
+    enum { LINE = 64 };
+    host_state *s = d->state;
+    unsigned sum = 0;
+    if (s->nflushed < bytes) {
+        spmv_host_free(s->flushed);
+        s->nflushed = 0;
+        s->flushed = spmv_host_alloc(bytes);
+        if (!s->flushed)
+            return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %zu bytes to flush caches with",
+                             bytes);
+        memset(s->flushed, 1, bytes);
+        s->nflushed = bytes;
+    }
+    const char *from = s->flushed;
+#pragma omp parallel for num_threads(d->threads) schedule(static) reduction(+ : sum)
+    for (size_t k = 0; k < bytes / LINE; k++) sum += (unsigned)from[k * LINE];
+    return sum == (unsigned)(bytes / LINE)
+               ? SPMV_OK
+               : spmv_fail(d->ctx, SPMV_E_DEVICE, "the flushed memory does not hold what it did");
+}
+
+static spmv_status nothing(spmv_device *d) {
+#pragma omp parallel num_threads(d->threads)
+    { __asm__ volatile(""); }
+    return SPMV_OK;
+}
+
 const spmv_backend spmv_omp = {
     .name = "omp",
     .hint = "make omp",
@@ -114,4 +151,6 @@ const spmv_backend spmv_omp = {
     .tock = tock,
     .free_bytes = free_host_bytes,
     .describe = describe,
+    .flush = flush_host,
+    .nothing = nothing,
 };

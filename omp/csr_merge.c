@@ -29,28 +29,14 @@ static void release(spmv_plan *p) {
     free(p->scratch);
 }
 
-/* How many rows end among the first `items` items of the merged list: row i does before entry k if
- * row_ptr[i + 1] <= k. */
-static int64_t rows_ended(const csr *A, int64_t items) {
-    int64_t low = items > A->s.nnz ? items - A->s.nnz : 0;
-    int64_t high = items < A->s.rows ? items : A->s.rows;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (A->row_ptr[middle + 1] <= items - middle - 1)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static spmv_status prepare(spmv_plan *p) {
     const csr *A = (const csr *)p->store;
     int64_t nshares = shares_of(p);
     shares *t = p->scratch = malloc(sizeof *t);
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     for (int64_t s = 0; s <= nshares; s++)
-        t->first_row[s] = rows_ended(A, spmv_split(A->s.rows + A->s.nnz, nshares, s));
+        t->first_row[s] = rows_ended(A->row_ptr, A->s.rows, A->s.nnz,
+                                     spmv_split(A->s.rows + A->s.nnz, nshares, s));
     p->scratch_bytes = sizeof *t;
     return SPMV_OK;
 }

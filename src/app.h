@@ -15,6 +15,10 @@ typedef struct list { /* of numbers; empty: the option was not given */
     int64_t *value;
 } list;
 
+/* What a product finds in the caches: its own data from the product before; nothing; what a stream
+ * of products over other copies of the data left. */
+typedef enum cache_state { CACHE_WARM, CACHE_COLD, CACHE_STEADY } cache_state;
+
 enum { BLOCK_WARP_ROWS = 1 << 20 }; /* set in a block given as 32xR */
 
 typedef struct options {
@@ -38,6 +42,7 @@ typedef struct options {
     bool no_log, verify, quiet, verbose, progress, color;
     int min_samples;
     double min_time_s, max_time_s, max_noise;
+    cache_state cache;
     const char **tags; /* KEY=VALUE */
     int ntags;
     char **copies; /* of values that other members point into */
@@ -74,8 +79,10 @@ typedef struct statistics {
 statistics statistics_of(const double *sample, int n);
 
 typedef struct timing {
-    int warmup, inner, nsamples; /* inner: products a sample */
-    double *sample_s;            /* [nsamples] seconds a product; owned */
+    int warmup, inner, nsamples, capacity; /* inner: products a sample */
+    double *sample_s;                      /* [nsamples] seconds a product; owned */
+    double spent_s, next_look_s;           /* wall time of samples with what comes before each */
+    bool done;
     statistics s;
     bool converged; /* IQR / median <= max_noise */
 } timing;
@@ -85,16 +92,26 @@ typedef struct problem { /* one product to verify and time: host data in the pla
     spmv_precision precision;
     int64_t rows, cols;
     double alpha, beta;
-    const void *x, *y0; /* y0: what y holds before, NaN when beta = 0 */
-    void *device_x, *device_y;
-    double vectors_s; /* host to device for x and y0 */
+    const void *x, *y0;    /* y0: what y holds before, NaN when beta = 0 */
+    bool host;             /* it runs on the host, where a launch costs nothing */
+    size_t cache, bytes;   /* of the device's caches; moved by a product */
+    double vectors_s;      /* host to device for x and y0 */
+    spmv_product *product; /* [nproducts]; all but the first of copies of the plan */
+    int nproducts;         /* that a sample goes through in turn */
+    spmv_batch *batch;     /* a sample */
+    size_t flush;          /* bytes read before a sample; 0: none */
+    double launch_s;       /* the clock on an empty launch */
 } problem;
 spmv_status problem_open(problem *p);
 void problem_close(problem *p);
 /* Fills y on the device with y0, multiplies once and fetches the result. */
 spmv_status problem_once(problem *p, void *y);
-/* Times the product; y: what the last timed sample left. */
-spmv_status problem_time(problem *p, const options *o, timing *out, void *y);
+/* Readies samples as --cache says. */
+spmv_status problem_ready(problem *p, const options *o, timing *t);
+/* Takes samples for about slice_s, at least one; t->done: it was the last turn. */
+spmv_status problem_turn(problem *p, const options *o, timing *t, double slice_s);
+/* What the last timed sample left in the y of product k. */
+spmv_status problem_result(problem *p, int k, void *y);
 
 /* ---- verify.c ------------------------------------------------------------------------------- */
 

@@ -2,129 +2,11 @@
  * prepare, multiply, check, time, check again, log, show. */
 #include "session.h"
 #include <errno.h>
-#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <time.h>
 
 int cmd_run(const options *o, const spmv_backend *backend);
-
-/* True: the result is right. */
-static bool check(session *run, result *out, const inputs *in, spmv_precision precision,
-                  const void *y, const char *stage) {
-    record *r = &out->r;
-    if (!run->o->verify) {
-        r->check_status = "off";
-        return true;
-    }
-    verdict v = oracle_check(&in->oracle_of[precision], precision, run->o->alpha, run->o->beta,
-                             in->y0_of[precision], y);
-    r->check_status = v.bad_rows ? "wrong" : "ok";
-    r->check_reference = "coo-extended";
-    r->check_bound = "2 (n_i + 2) u (|alpha| |A| |x| + |beta| |y|)_i";
-    if (!(r->check_max_ratio > v.max_ratio)) r->check_max_ratio = v.max_ratio;
-    r->check_bad_rows = v.bad_rows;
-    if (!v.bad_rows) return true;
-    r->check_first_bad_row = v.first_bad_row;
-    r->check_stage = stage;
-    r->status = "wrong";
-    snprintf(out->reason, sizeof out->reason,
-             "%lld of %lld rows differ in the %s product, first row %lld (from 0): got %.17g, "
-             "expected %.17g",
-             (long long)v.bad_rows, (long long)in->rows, stage, (long long)v.first_bad_row, v.got,
-             v.expected);
-    r->reason = out->reason;
-    return false;
-}
-
-static void fail_row(session *run, result *out, spmv_status status) {
-    bool skipped = status == SPMV_E_TOOBIG || status == SPMV_E_UNSUITABLE;
-    out->r.status = skipped ? "skipped" : "failed";
-    snprintf(out->reason, sizeof out->reason, "%s",
-             *spmv_ctx_error(run->ctx) ? spmv_ctx_error(run->ctx) : spmv_strerror(status));
-    out->r.reason = out->reason;
-    if (!skipped) run->last_failure = spmv_exit_code(status);
-}
-
-/* ---- one cell ------------------------------------------------------------------------------- */
-
-static spmv_status save_y(session *run, const inputs *in, spmv_precision precision, const void *y) {
-    double *wide = malloc((size_t)(in->rows ? in->rows : 1) * sizeof *wide);
-    if (!wide) return SPMV_E_NOMEM;
-    for (int64_t i = 0; i < in->rows; i++)
-        wide[i] = precision == SPMV_F64 ? ((const double *)y)[i] : (double)((const float *)y)[i];
-    spmv_status status = spmv_vector_save(run->ctx, run->o->y_file, in->rows, wide);
-    free(wide);
-    run->wrote_y = status == SPMV_OK;
-    return status;
-}
-
-static spmv_status multiply(session *run, const cell *c, const inputs *in, const spmv_plan *plan,
-                            result *out) {
-    problem p = {.plan = plan,
-                 .precision = c->precision,
-                 .rows = in->rows,
-                 .cols = in->cols,
-                 .alpha = run->o->alpha,
-                 .beta = run->o->beta,
-                 .x = in->x_of[c->precision],
-                 .y0 = in->y0_of[c->precision]};
-    timing t = {0};
-    void *y = malloc((size_t)(in->rows ? in->rows : 1) * sizeof(double));
-    spmv_status status = y ? problem_open(&p) : SPMV_E_NOMEM;
-    out->r.prep_vectors_s = p.vectors_s;
-    if (status == SPMV_OK) status = problem_once(&p, y);
-    if (status == SPMV_OK && check(run, out, in, c->precision, y, "first")) {
-        if (run->o->y_file && !run->wrote_y) status = save_y(run, in, c->precision, y);
-        if (status == SPMV_OK) status = problem_time(&p, run->o, &t, y);
-        if (status == SPMV_OK && check(run, out, in, c->precision, y, "last")) {
-            out->r.status = "ok";
-            describe_timing(out, &t);
-        } else {
-            free(t.sample_s);
-        }
-    }
-    problem_close(&p);
-    free(y);
-    return status;
-}
-
-/* Nonzero: the run must stop (a usage error, no device, y that cannot be written). */
-static int run_cell(session *run, const cell *c, spmv_mat *mat, inputs *in, result *out) {
-    spmv_plan *plan = NULL;
-    int code = make_precision(run, mat, in, c->precision);
-    if (code) return code;
-    snprintf(out->kernel, sizeof out->kernel, "%s:%s", c->kernel.backend->name,
-             descriptor(c->kernel)->name);
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = out->kernel,
-                           .precision = c->precision,
-                           .offset_bits = run->o->offset_bits,
-                           .max_bytes = run->o->max_mem,
-                           .settings = c->setting,
-                           .nsettings = c->nsettings};
-    spmv_status status = SPMV_OK;
-    if (in->infinite[c->precision] && descriptor(c->kernel)->traits & SPMV_PADS &&
-        out->r.config_rowlens != 1) {
-        snprintf(out->reason, sizeof out->reason,
-                 "x holds infinity or NaN, and padding multiplies 0 by it%s",
-                 out->r.config_rowlens == 0 ? ": use --rowlens=on" : "");
-        out->r.status = "skipped";
-        out->r.reason = out->reason;
-        return 0;
-    }
-    status = spmv_plan_create(mat, &opts, &plan);
-    if (status == SPMV_E_ARG || status == SPMV_E_BACKEND)
-        return complain(status, spmv_ctx_error(run->ctx));
-    if (status == SPMV_OK) {
-        describe_plan(run, &out->r, plan, in, c->precision);
-        status = multiply(run, c, in, plan, out);
-    }
-    spmv_plan_free(plan);
-    if (status == SPMV_E_WRITE) return complain(status, spmv_ctx_error(run->ctx));
-    if (status != SPMV_OK) fail_row(run, out, status);
-    return 0;
-}
 
 /* ---- one matrix ----------------------------------------------------------------------------- */
 
@@ -194,14 +76,6 @@ static void introduce_matrix(session *run, const char *name, const spmv_stats *s
         say("  note: stored zeros, kept as nonzeros: %lld\n", (long long)s->explicit_zeros);
 }
 
-static void count_status(session *run, const record *r) {
-    int *counter = strcmp(r->status, "ok") == 0        ? &run->nok
-                   : strcmp(r->status, "wrong") == 0   ? &run->nwrong
-                   : strcmp(r->status, "skipped") == 0 ? &run->nskipped
-                                                       : &run->nfailed;
-    ++*counter;
-}
-
 /* Single precision moves half the bytes: each precision has a best of its own. */
 static bool is_best(const result *results, int n, int k) {
     const record *r = &results[k].r;
@@ -248,34 +122,11 @@ static int show_results(session *run, result *results, int n) {
 
 static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
                      const char *source) {
-    int code = 0, done = 0;
-    spmv_stats stats;
-    const char *format = NULL;
+    int done = 0;
     result *results = calloc((size_t)run->ncells, sizeof *results);
     if (!results) return complain(SPMV_E_NOMEM, NULL);
-    spmv_mat_stats(mat, &stats);
-    for (int k = 0; k < run->ncells && !code; k++) {
-        const cell *c = &run->cell[k];
-        result *out = &results[k];
-        /* One format at a time: the next one may need the room. */
-        if (format && strcmp(format, descriptor(c->kernel)->format) != 0) spmv_mat_drop_stores(mat);
-        format = descriptor(c->kernel)->format;
-        record_clear(&out->r);
-        describe_matrix(out, &stats, name, source);
-        describe_machine(run, out, c->kernel);
-        describe_config(run, out, c);
-        if (run->o->progress && !run->o->quiet)
-            say("\r%3d of %d: %-24s", k + 1, run->ncells, descriptor(c->kernel)->name);
-        code = run_cell(run, c, mat, in, out);
-        if (run->o->progress && !run->o->quiet) say("\r%40s\r", "");
-        if (code) break;
-        done = k + 1;
-        describe_key(out);
-        count_status(run, &out->r);
-        if (!run->o->quiet && run->o->verbose)
-            say("  %s: %s\n", out->kernel, out->r.reason ? out->r.reason : out->r.status);
-        code = log_append(&run->log, &out->r);
-    }
+    int code = run_rounds(run, mat, in, name, source, results);
+    while (done < run->ncells && results[done].finished) done++;
     if (done) {
         int shown = show_results(run, results, done);
         if (!code) code = shown;

@@ -70,6 +70,7 @@ void describe_machine(session *run, result *out, spmv_kernel_id id) {
     gpu_describe(&facts, run->o->device, &out->r);
 }
 
+static const char *const cache_names[] = {"warm", "cold", "steady"};
 static const char *const schedules[] = {"auto", "static", "dynamic", "guided"};
 
 static int64_t setting_of(const cell *c, const spmv_kernel *kernel, int threads, spmv_param_id id,
@@ -100,7 +101,7 @@ void describe_config(session *run, result *out, const cell *c) {
     r->config_precision = c->precision == SPMV_F64 ? "f64" : "f32";
     r->config_alpha = run->o->alpha;
     r->config_beta = run->o->beta;
-    r->config_cache = "warm";
+    r->config_cache = cache_names[run->o->cache];
     r->config_seed = (whole)run->o->seed;
     r->config_deterministic = (kernel->traits & SPMV_DETERMINISTIC) != 0;
     if (value[SPMV_grid_cols] >= 0)
@@ -185,12 +186,17 @@ static void describe_cmrs(record *r) {
     r->perf_eta_minus = (double)r->perf_beta_minus_B / moved;
 }
 
-void describe_timing(result *out, timing *t) {
+void describe_timing(result *out, timing *t, const problem *p) {
     enum { MOST_SAMPLES = 1000 };
     record *r = &out->r;
     r->timing_warmup = t->warmup;
     r->timing_samples = t->nsamples;
     r->timing_inner = t->inner;
+    r->timing_copies = p->nproducts;
+    r->timing_flush_B = (whole)p->flush;
+    snprintf(out->how, sizeof out->how, "%s", spmv_batch_how(p->batch));
+    r->timing_launches = out->how;
+    r->timing_launch_s = p->launch_s;
     r->timing_min_s = t->s.min;
     r->timing_q1_s = t->s.q1;
     r->timing_median_s = t->s.median;
@@ -217,10 +223,11 @@ static uint64_t hash_text(uint64_t h, const char *s) {
 /* What makes two records the same measurement: matrix, configuration, machine and build. */
 void describe_key(result *out) {
     const record *r = &out->r;
-    const char *parts[] = {
-        r->matrix_hash,     r->config_backend,   r->config_kernel,  r->config_grid, r->config_block,
-        r->config_schedule, r->config_precision, r->host_name,      r->cpu_model,   r->gpu_name,
-        r->build_commit,    r->build_cflags,     r->build_nvccflags};
+    const char *parts[] = {r->matrix_hash,      r->config_backend, r->config_kernel,
+                           r->config_grid,      r->config_block,   r->config_schedule,
+                           r->config_precision, r->config_cache,   r->host_name,
+                           r->cpu_model,        r->gpu_name,       r->build_commit,
+                           r->build_cflags,     r->build_nvccflags};
     const int64_t whole_parts[] = {r->config_chunk,   r->config_simd,       r->config_rowlens,
                                    r->config_threads, r->config_index_bits, r->config_seed};
     uint64_t h = 0xcbf29ce484222325u, bits;

@@ -16,6 +16,8 @@ enum { /* options without a letter */
        KEY_SCHEDULE,
        KEY_CHUNK,
        KEY_SIMD,
+       KEY_ISA,
+       KEY_GATHER,
        KEY_ROWLENS,
        KEY_INDEX,
        KEY_ALPHA,
@@ -39,6 +41,7 @@ enum { /* options without a letter */
        KEY_LOG,
        KEY_NO_LOG,
        KEY_VERIFY,
+       KEY_CACHE,
        KEY_MIN_TIME,
        KEY_MAX_TIME,
        KEY_MAX_NOISE,
@@ -79,6 +82,9 @@ static const struct argp_option table[] = {
      "static, dynamic, guided or auto (auto: OMP_SCHEDULE, else static)", 2},
     {"chunk", KEY_CHUNK, "N,...", 0, "of the schedule; 0: for dynamic iterations / (4 threads)", 2},
     {"simd", KEY_SIMD, "on|off,...", 0, "SIMD reduction in the dot product (off)", 2},
+    {"isa", KEY_ISA, "SET,...", 0, "vector instructions: portable, avx2, avx512 (auto: the best)",
+     2},
+    {"gather", KEY_GATHER, "HOW,...", 0, "x by loads or by instruction (auto: the faster here)", 2},
     {"rowlens", KEY_ROWLENS, "on|off,...", 0, "stop at the true end of an ELL row (on)", 2},
     {"lanes", KEY_LANES, "N|auto,...", 0, "lanes that share a row (auto: by the mean row length)",
      2},
@@ -101,6 +107,10 @@ static const struct argp_option table[] = {
     {"max-mem", KEY_MAX_MEM, "SIZE", 0,
      "skip what needs more, e.g. 4G (80 % of what is free on the device)", 2},
     {NULL, 0, NULL, 0, "How to measure:", 3},
+    {"cache", KEY_CACHE, "warm|cold|steady", 0,
+     "a product finds its data in the caches if they fit; finds nothing there; or follows products "
+     "of other copies, without launch gaps (warm)",
+     3},
     {"samples", 'n', "N", 0, "at least N samples (10)", 3},
     {"min-time", KEY_MIN_TIME, "S", 0, "and at least S seconds a kernel (0.5)", 3},
     {"max-time", KEY_MAX_TIME, "S", 0, "then on until the noise is low or S seconds are over (1)",
@@ -330,6 +340,16 @@ static void take_simd(options *o, const char *item) {
     append(&o->param[SPMV_simd], word_index("simd", item, off_on));
 }
 
+static void take_isa(options *o, const char *item) {
+    static const char *const words[] = {"auto", "portable", "avx2", "avx512", NULL};
+    append(&o->param[SPMV_isa], word_index("isa", item, words));
+}
+
+static void take_gather(options *o, const char *item) {
+    static const char *const words[] = {"auto", "loads", "instruction", NULL};
+    append(&o->param[SPMV_gather], word_index("gather", item, words));
+}
+
 static void take_codes(options *o, const char *item) {
     append(&o->param[SPMV_codes], word_index("codes", item, off_on));
 }
@@ -386,6 +406,7 @@ static _Noreturn void print_help(const struct argp_state *state, unsigned what) 
 static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const format_words[] = {"table", "csv", "jsonl", NULL};
     static const char *const index_words[] = {"auto", "32", "64", NULL};
+    static const char *const cache_words[] = {"warm", "cold", "steady", NULL};
     static const char *const verify_words[] = {"off", "full", NULL};
     static const char *const backend_words[] = {"omp", "cuda", NULL};
     options *o = state->input;
@@ -415,6 +436,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_SCHEDULE: take_list(o, arg, &o->param[SPMV_schedule], take_schedule); break;
     case KEY_CHUNK: take_list(o, arg, &o->param[SPMV_chunk], take_chunk); break;
     case KEY_SIMD: take_list(o, arg, &o->param[SPMV_simd], take_simd); break;
+    case KEY_ISA: take_list(o, arg, &o->param[SPMV_isa], take_isa); break;
+    case KEY_GATHER: take_list(o, arg, &o->param[SPMV_gather], take_gather); break;
     case KEY_ROWLENS: take_list(o, arg, &o->param[SPMV_rowlens], take_rowlens); break;
     case KEY_LANES: take_list(o, arg, &o->param[SPMV_lanes], take_lanes); break;
     case KEY_SLICE: take_list(o, arg, &o->param[SPMV_slice], take_slice); break;
@@ -444,6 +467,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         break;
     case KEY_NO_LOG: o->no_log = true; break;
     case KEY_VERIFY: o->verify = word_index("verify", arg, verify_words); break;
+    case KEY_CACHE: o->cache = (cache_state)word_index("cache", arg, cache_words); break;
     case KEY_MIN_TIME: o->min_time_s = parse_real("min-time", arg, 0); break;
     case KEY_MAX_TIME: o->max_time_s = parse_real("max-time", arg, 0); break;
     case KEY_MAX_NOISE: o->max_noise = parse_percent(arg); break;

@@ -261,7 +261,37 @@ spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
 void spmv_plan_free(spmv_plan *plan) {
     if (!plan) return;
     if (plan->kernel && plan->kernel->release && plan->scratch) plan->kernel->release(plan);
+    spmv_store_free_on(plan->device, plan->own);
     free(plan);
+}
+
+static spmv_status copy_into(spmv_plan *copy, const spmv_plan *plan) {
+    if (plan->store) {
+        TRY(spmv_store_upload(plan->device, plan->host, &copy->own));
+        copy->store = copy->own;
+    }
+    return prepare(copy);
+}
+
+spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
+    spmv_plan *copy = malloc(sizeof *copy);
+    *out = NULL;
+    if (!copy) return spmv_fail(plan->device->ctx, SPMV_E_NOMEM, "out of memory");
+    *copy = *plan;
+    copy->own = NULL;
+    copy->scratch = NULL;
+    copy->scratch_bytes = 0;
+    copy->traffic_bytes = spmv_store_bytes(plan->host);
+    spmv_status status = copy_into(copy, plan);
+    if (status == SPMV_OK)
+        *out = copy;
+    else
+        spmv_plan_free(copy);
+    return status;
+}
+
+spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes) {
+    return plan->device->backend->flush(plan->device, bytes);
 }
 
 void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
@@ -277,6 +307,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .convert_s = plan->convert_s,
         .upload_s = plan->upload_s,
         .prepare_s = plan->prepare_s,
+        .free_bytes = plan->device->backend->free_bytes(plan->device),
     };
 }
 

@@ -1,5 +1,6 @@
 /* session.h: one invocation of spmv run, shared by cmd_run.c and its parts: cells.c (which kernels
- * in which configurations), inputs.c (x, y and the reference), describe.c (the record). */
+ * in which configurations), inputs.c (x, y and the reference), rounds.c (checks and clocks),
+ * describe.c (the record). */
 #ifndef SPMV_SESSION_H
 #define SPMV_SESSION_H
 
@@ -15,8 +16,9 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
 typedef struct result { /* a finished row and what its record points to */
     record r;
     const char *alias;
-    char kernel[64], grid[48], block[24], shape[24], reason[1024], hash[20], key[20];
+    char kernel[64], grid[48], block[24], shape[24], reason[1024], hash[20], key[20], how[256];
     double *samples;
+    bool finished; /* and logged */
 } result;
 
 typedef struct session { /* one invocation */
@@ -61,6 +63,12 @@ int load_x(session *s, inputs *in);
 int make_precision(session *s, const spmv_mat *mat, inputs *in, spmv_precision precision);
 void inputs_free(inputs *in);
 
+/* ---- rounds.c ------------------------------------------------------------------------------- */
+
+/* Fills and logs a result a cell; an exit code, having said what is wrong. */
+int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const char *source,
+               result *results);
+
 /* ---- describe.c ----------------------------------------------------------------------------- */
 
 const char *base_name(const char *path); /* without its folders; gen: as it is */
@@ -75,7 +83,7 @@ void describe_config(session *s, result *out, const cell *c);
 void describe_plan(session *s, record *r, const spmv_plan *plan, const inputs *in,
                    spmv_precision precision);
 /* Takes t's samples. */
-void describe_timing(result *out, timing *t);
+void describe_timing(result *out, timing *t, const problem *p);
 void describe_key(result *out);
 
 #endif

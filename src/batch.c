@@ -1,0 +1,99 @@
+/* batch.c: products back to back under one clock: recorded once and replayed where launching costs
+ * host time, else launched in a loop. */
+#include "internal.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+struct spmv_batch {
+    spmv_device *device;
+    spmv_product *product; /* [nproducts] */
+    int nproducts, launches;
+    double alpha, beta;
+    void *recording; /* NULL: a loop */
+    char how[256];
+};
+
+static spmv_status launch_all(const spmv_batch *b) {
+    for (int k = 0; k < b->launches; k++) {
+        const spmv_product *p = &b->product[k % b->nproducts];
+        TRY(p->plan->kernel->run(p->plan, b->alpha, p->x, b->beta, p->y));
+    }
+    return SPMV_OK;
+}
+
+/* A kernel that cannot be recorded (it waits, or allocates) runs in a loop, and how says why. */
+static void record(spmv_batch *b) {
+    const spmv_backend *backend = b->device->backend;
+    snprintf(b->how, sizeof b->how, "loop");
+    if (!backend->record_start || b->launches < 2) return;
+    spmv_status status = backend->record_start(b->device);
+    if (status == SPMV_OK) {
+        spmv_status launched = launch_all(b);
+        char why[200];
+        snprintf(why, sizeof why, "%s", spmv_ctx_error(b->device->ctx));
+        status = backend->record_stop(b->device, &b->recording);
+        if (launched != SPMV_OK) {
+            status = launched;
+            spmv_fail(b->device->ctx, status, "%s", why);
+        }
+    }
+    if (status == SPMV_OK) {
+        snprintf(b->how, sizeof b->how, "graph");
+        return;
+    }
+    backend->forget(b->device, b->recording);
+    b->recording = NULL;
+    snprintf(b->how, sizeof b->how, "loop: %.200s", spmv_ctx_error(b->device->ctx));
+}
+
+spmv_status spmv_batch_create(const spmv_product *products, int nproducts, int launches,
+                              double alpha, double beta, spmv_batch **out) {
+    spmv_device *device = products->plan->device;
+    spmv_batch *b = calloc(1, sizeof *b);
+    *out = NULL;
+    if (!b) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
+    *b = (spmv_batch){.device = device,
+                      .product = malloc((size_t)nproducts * sizeof *b->product),
+                      .nproducts = nproducts,
+                      .launches = launches,
+                      .alpha = alpha,
+                      .beta = beta};
+    if (!b->product) {
+        free(b);
+        return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
+    }
+    memcpy(b->product, products, (size_t)nproducts * sizeof *b->product);
+    record(b);
+    *out = b;
+    return SPMV_OK;
+}
+
+spmv_status spmv_batch_time(const spmv_batch *b, double *seconds) {
+    const spmv_backend *backend = b->device->backend;
+    *seconds = 0;
+    TRY(backend->tick(b->device));
+    if (b->recording)
+        TRY(backend->replay(b->device, b->recording));
+    else
+        TRY(launch_all(b));
+    return backend->tock(b->device, seconds);
+}
+
+const char *spmv_batch_how(const spmv_batch *b) {
+    return b->how;
+}
+
+void spmv_batch_free(spmv_batch *b) {
+    if (!b) return;
+    if (b->recording) b->device->backend->forget(b->device, b->recording);
+    free(b->product);
+    free(b);
+}
+
+spmv_status spmv_plan_time_nothing(const spmv_plan *plan, double *seconds) {
+    spmv_device *device = plan->device;
+    *seconds = 0;
+    TRY(device->backend->tick(device));
+    TRY(device->backend->nothing(device));
+    return device->backend->tock(device, seconds);
+}

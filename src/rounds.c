@@ -1,0 +1,298 @@
+/* rounds.c: every chosen kernel on one matrix: prepared and checked, then timed in turns (A B C,
+ * C A B, ...) so that a machine that drifts does so under all of them, checked again, logged. */
+#include "session.h"
+#include <stdlib.h>
+
+typedef struct entrant { /* a cell whose first product was right */
+    int cell;
+    spmv_plan *plan;
+    problem p;
+    timing t;
+} entrant;
+
+typedef struct group { /* entrants whose plans are in memory together */
+    session *run;
+    spmv_mat *mat;
+    inputs *in;
+    result *results; /* [run->ncells] */
+    entrant *entrant;
+    int count, done;
+    void *y;
+} group;
+
+/* ---- right or wrong ------------------------------------------------------------------------- */
+
+/* True: the result is right. */
+static bool check(group *g, const cell *c, result *out, const void *y, const char *stage) {
+    record *r = &out->r;
+    const options *o = g->run->o;
+    if (!o->verify) {
+        r->check_status = "off";
+        return true;
+    }
+    verdict v = oracle_check(&g->in->oracle_of[c->precision], c->precision, o->alpha, o->beta,
+                             g->in->y0_of[c->precision], y);
+    r->check_status = v.bad_rows ? "wrong" : "ok";
+    r->check_reference = "coo-extended";
+    r->check_bound = "2 (n_i + 2) u (|alpha| |A| |x| + |beta| |y|)_i";
+    if (!(r->check_max_ratio > v.max_ratio)) r->check_max_ratio = v.max_ratio;
+    r->check_bad_rows = v.bad_rows;
+    if (!v.bad_rows) return true;
+    r->check_first_bad_row = v.first_bad_row;
+    r->check_stage = stage;
+    r->status = "wrong";
+    snprintf(out->reason, sizeof out->reason,
+             "%lld of %lld rows differ in the %s product, first row %lld (from 0): got %.17g, "
+             "expected %.17g",
+             (long long)v.bad_rows, (long long)g->in->rows, stage, (long long)v.first_bad_row,
+             v.got, v.expected);
+    r->reason = out->reason;
+    return false;
+}
+
+static void fail_row(session *run, result *out, spmv_status status) {
+    bool skipped = status == SPMV_E_TOOBIG || status == SPMV_E_UNSUITABLE;
+    out->r.status = skipped ? "skipped" : "failed";
+    snprintf(out->reason, sizeof out->reason, "%s",
+             *spmv_ctx_error(run->ctx) ? spmv_ctx_error(run->ctx) : spmv_strerror(status));
+    out->r.reason = out->reason;
+    if (!skipped) run->last_failure = spmv_exit_code(status);
+}
+
+static spmv_status save_y(group *g, spmv_precision precision) {
+    const void *y = g->y;
+    int64_t rows = g->in->rows;
+    double *wide = malloc((size_t)(rows ? rows : 1) * sizeof *wide);
+    if (!wide) return SPMV_E_NOMEM;
+    for (int64_t i = 0; i < rows; i++)
+        wide[i] = precision == SPMV_F64 ? ((const double *)y)[i] : (double)((const float *)y)[i];
+    spmv_status status = spmv_vector_save(g->run->ctx, g->run->o->y_file, rows, wide);
+    free(wide);
+    g->run->wrote_y = status == SPMV_OK;
+    return status;
+}
+
+/* ---- entering ------------------------------------------------------------------------------- */
+
+static void leave(entrant *e) {
+    problem_close(&e->p);
+    spmv_plan_free(e->plan);
+    e->plan = NULL;
+}
+
+static spmv_status make_plan(group *g, const cell *c, result *out, entrant *e) {
+    session *run = g->run;
+    snprintf(out->kernel, sizeof out->kernel, "%s:%s", c->kernel.backend->name,
+             descriptor(c->kernel)->name);
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = out->kernel,
+                           .precision = c->precision,
+                           .offset_bits = run->o->offset_bits,
+                           .max_bytes = run->o->max_mem,
+                           .settings = c->setting,
+                           .nsettings = c->nsettings};
+    TRY(spmv_plan_create(g->mat, &opts, &e->plan));
+    describe_plan(run, &out->r, e->plan, g->in, c->precision);
+    const record *r = &out->r;
+    whole cache = c->kernel.backend->host ? r->cpu_llc_B : r->gpu_l2_B;
+    e->p = (problem){.plan = e->plan,
+                     .precision = c->precision,
+                     .rows = g->in->rows,
+                     .cols = g->in->cols,
+                     .alpha = run->o->alpha,
+                     .beta = run->o->beta,
+                     .x = g->in->x_of[c->precision],
+                     .y0 = g->in->y0_of[c->precision],
+                     .host = c->kernel.backend->host,
+                     .cache = cache > 0 ? (size_t)cache : 0,
+                     .bytes = (size_t)r->store_working_set_B};
+    return SPMV_OK;
+}
+
+/* The first product. *right: it was, and samples can be taken. */
+static spmv_status try_once(group *g, const cell *c, result *out, entrant *e, bool *right) {
+    spmv_status status = problem_open(&e->p);
+    out->r.prep_vectors_s = e->p.vectors_s;
+    if (status == SPMV_OK) status = problem_once(&e->p, g->y);
+    if (status != SPMV_OK || !check(g, c, out, g->y, "first")) return status;
+    *right = true;
+    if (g->run->o->y_file && !g->run->wrote_y) TRY(save_y(g, c->precision));
+    return problem_ready(&e->p, g->run->o, &e->t);
+}
+
+static bool multiplies_padding(const group *g, const cell *c, result *out) {
+    if (!g->in->infinite[c->precision] || !(descriptor(c->kernel)->traits & SPMV_PADS) ||
+        out->r.config_rowlens == 1)
+        return false;
+    snprintf(out->reason, sizeof out->reason,
+             "x holds infinity or NaN, and padding multiplies 0 by it%s",
+             out->r.config_rowlens == 0 ? ": use --rowlens=on" : "");
+    out->r.status = "skipped";
+    out->r.reason = out->reason;
+    return true;
+}
+
+/* Nonzero: the run must stop (a usage error, no device, y that cannot be written). *later: there is
+ * no room beside the plans in memory; alone there may be. */
+static int enter(group *g, int k, bool *later) {
+    session *run = g->run;
+    const cell *c = &run->cell[k];
+    result *out = &g->results[k];
+    entrant *e = &g->entrant[g->count];
+    bool right = false;
+    int code = make_precision(run, g->mat, g->in, c->precision);
+    if (code || multiplies_padding(g, c, out)) return code;
+    *e = (entrant){.cell = k};
+    spmv_status status = make_plan(g, c, out, e);
+    if (status == SPMV_E_ARG || status == SPMV_E_BACKEND)
+        return complain(status, spmv_ctx_error(run->ctx));
+    if (status == SPMV_OK) status = try_once(g, c, out, e, &right);
+    if (status == SPMV_OK && right) {
+        g->count++;
+        return 0;
+    }
+    if (e->plan) leave(e);
+    free(e->t.sample_s);
+    if (status == SPMV_E_WRITE) return complain(status, spmv_ctx_error(run->ctx));
+    *later = g->count > 0 &&
+             (status == SPMV_E_NOMEM || (status == SPMV_E_TOOBIG && run->o->max_mem == 0));
+    if (status != SPMV_OK && !*later) fail_row(run, out, status);
+    return 0;
+}
+
+/* ---- timing --------------------------------------------------------------------------------- */
+
+static void finish(group *g, entrant *e, spmv_status status) {
+    const cell *c = &g->run->cell[e->cell];
+    result *out = &g->results[e->cell];
+    bool right = status == SPMV_OK;
+    for (int k = 0; right && k < e->p.nproducts; k++) {
+        status = problem_result(&e->p, k, g->y);
+        right = status == SPMV_OK && check(g, c, out, g->y, "last");
+    }
+    if (right) {
+        out->r.status = "ok";
+        describe_timing(out, &e->t, &e->p);
+    } else {
+        free(e->t.sample_s);
+    }
+    if (status != SPMV_OK) fail_row(g->run, out, status);
+    leave(e);
+    g->done++;
+}
+
+static void shuffle(int *order, int n, uint64_t seed) {
+    for (int k = n - 1; k > 0; k--) {
+        int other = (int)(spmv_mix(seed + (uint64_t)k) % (uint64_t)(k + 1)), kept = order[k];
+        order[k] = order[other];
+        order[other] = kept;
+    }
+}
+
+static void show_round(const group *g, int round) {
+    if (g->run->o->progress && !g->run->o->quiet)
+        say("\rround %d: %d of %d timed%20s", round + 1, g->done, g->count, "");
+}
+
+/* Ten rounds make the least time; a noisy kernel has more turns. */
+static int play(group *g) {
+    enum { ROUNDS = 10 };
+    int *order = malloc((size_t)(g->count ? g->count : 1) * sizeof *order);
+    if (!order) return complain(SPMV_E_NOMEM, NULL);
+    for (int k = 0; k < g->count; k++) order[k] = k;
+    for (int round = 0; g->done < g->count; round++) {
+        shuffle(order, g->count, spmv_mix(g->run->o->seed) + ((uint64_t)round << 32));
+        show_round(g, round);
+        for (int k = 0; k < g->count; k++) {
+            entrant *e = &g->entrant[order[k]];
+            if (!e->plan) continue;
+            spmv_status status =
+                problem_turn(&e->p, g->run->o, &e->t, g->run->o->min_time_s / ROUNDS);
+            if (status != SPMV_OK || e->t.done) finish(g, e, status);
+        }
+    }
+    free(order);
+    return 0;
+}
+
+/* ---- groups --------------------------------------------------------------------------------- */
+
+static void count_status(session *run, const record *r) {
+    int *counter = strcmp(r->status, "ok") == 0        ? &run->nok
+                   : strcmp(r->status, "wrong") == 0   ? &run->nwrong
+                   : strcmp(r->status, "skipped") == 0 ? &run->nskipped
+                                                       : &run->nfailed;
+    ++*counter;
+}
+
+static int keep(session *run, result *out) {
+    describe_key(out);
+    count_status(run, &out->r);
+    if (!run->o->quiet && run->o->verbose)
+        say("  %s: %s\n", out->kernel, out->r.reason ? out->r.reason : out->r.status);
+    return log_append(&run->log, &out->r);
+}
+
+static void describe_cell(group *g, int k, const spmv_stats *stats, const char *name,
+                          const char *source) {
+    session *run = g->run;
+    result *out = &g->results[k];
+    record_clear(&out->r);
+    describe_matrix(out, stats, name, source);
+    describe_machine(run, out, run->cell[k].kernel);
+    describe_config(run, out, &run->cell[k]);
+    if (run->o->progress && !run->o->quiet)
+        say("\r%3d of %d: %-24s", k + 1, run->ncells, descriptor(run->cell[k].kernel)->name);
+}
+
+/* Enters what there is room for of the cells not finished, times it and logs it. */
+static int run_group(group *g, const char *name, const char *source) {
+    spmv_stats stats;
+    int code = 0;
+    bool *later = calloc((size_t)g->run->ncells, sizeof *later);
+    if (!later) return complain(SPMV_E_NOMEM, NULL);
+    spmv_mat_stats(g->mat, &stats);
+    g->count = g->done = 0;
+    for (int k = 0; k < g->run->ncells && !code; k++) {
+        if (g->results[k].finished) continue;
+        describe_cell(g, k, &stats, name, source);
+        code = enter(g, k, &later[k]);
+    }
+    if (!code) code = play(g);
+    for (int k = 0; k < g->count; k++)
+        if (g->entrant[k].plan) leave(&g->entrant[k]);
+    if (g->run->o->progress && !g->run->o->quiet) say("\r%50s\r", "");
+    for (int k = 0; k < g->run->ncells && !code; k++) {
+        if (g->results[k].finished || later[k]) continue;
+        g->results[k].finished = true;
+        code = keep(g->run, &g->results[k]);
+    }
+    spmv_mat_drop_stores(g->mat);
+    free(later);
+    return code;
+}
+
+static int count_unfinished(const group *g) {
+    int n = 0;
+    for (int k = 0; k < g->run->ncells; k++) n += !g->results[k].finished;
+    return n;
+}
+
+int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const char *source,
+               result *results) {
+    group g = {.run = run, .mat = mat, .in = in, .results = results};
+    int code = 0, left = run->ncells;
+    g.entrant = calloc((size_t)run->ncells, sizeof *g.entrant);
+    g.y = malloc((size_t)(in->rows ? in->rows : 1) * sizeof(double));
+    if (!g.entrant || !g.y) code = complain(SPMV_E_NOMEM, NULL);
+    while (left && !code) {
+        code = run_group(&g, name, source);
+        left = count_unfinished(&g);
+        if (left && !code && !run->o->quiet)
+            say("  note: no room for all at once: %d of %d follow in a group of their own\n", left,
+                run->ncells);
+    }
+    free(g.entrant);
+    free(g.y);
+    return code;
+}

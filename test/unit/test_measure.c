@@ -1,0 +1,367 @@
+/* test_measure.c: copies of plans, batches, cache states, and turns that share a machine. */
+#include "testing.h"
+#include "context.h"
+#include "session.h"
+
+enum { ROWS = 200, COLS = 150 };
+
+typedef struct scene { /* a plan and vectors for it */
+    spmv_mat *mat;
+    spmv_plan *plan;
+    double x[COLS], y[ROWS], once[ROWS]; /* once: A x */
+} scene;
+
+static void scene_open(scene *s, const char *kernel) {
+    entries e = {.rows = ROWS, .cols = COLS};
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int64_t k = 0; k < 1 + i % 7; k++) add_random(&e, i, (i * 13 + k * 17) % COLS);
+    spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel};
+    s->mat = matrix_of(ctx, &e);
+    entries_free(&e);
+    assert_int_equal(spmv_plan_create(s->mat, &opts, &s->plan), SPMV_OK);
+    for (int j = 0; j < COLS; j++) s->x[j] = random_entry(5, (uint64_t)j);
+    for (int i = 0; i < ROWS; i++) s->y[i] = NAN;
+    assert_int_equal(spmv_exec(s->plan, 1, s->x, 0, s->once), SPMV_OK);
+}
+
+static void scene_close(scene *s) {
+    spmv_plan_free(s->plan);
+    spmv_mat_free(s->mat);
+}
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+static void a_copy_multiplies_from_memory_of_its_own(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"omp:csr_rows", "omp:csr_tiles_copied", "omp:ell_tiles",
+                                          "omp:sell_slices", "omp:csr_merge"};
+    for (int k = 0; k < COUNT(kernels); k++) {
+        scene s;
+        spmv_plan *copy = NULL;
+        scene_open(&s, kernels[k]);
+        assert_int_equal(spmv_plan_copy(s.plan, &copy), SPMV_OK);
+        if (s.plan->store) assert_ptr_not_equal(copy->store, s.plan->store);
+        if (s.plan->scratch) assert_ptr_not_equal(copy->scratch, s.plan->scratch);
+        assert_int_equal(copy->traffic_bytes, s.plan->traffic_bytes);
+        assert_int_equal(copy->scratch_bytes, s.plan->scratch_bytes);
+        assert_int_equal(spmv_exec(copy, 1, s.x, 0, s.y), SPMV_OK);
+        assert_memory_equal(s.y, s.once, sizeof s.y);
+        spmv_plan_free(copy);
+        assert_int_equal(spmv_exec(s.plan, 1, s.x, 0, s.y), SPMV_OK); /* the first still stands */
+        assert_memory_equal(s.y, s.once, sizeof s.y);
+        scene_close(&s);
+    }
+}
+
+/* ---- batches -------------------------------------------------------------------------------- */
+
+static void a_batch_launches_in_turn_as_often_as_asked(void **state) {
+    (void)state;
+    scene s;
+    double other[ROWS], seconds = -1;
+    spmv_batch *batch = NULL;
+    scene_open(&s, "omp:csr_rows");
+    for (int i = 0; i < ROWS; i++) s.y[i] = other[i] = 0;
+    spmv_product products[] = {{s.plan, s.x, s.y}, {s.plan, s.x, other}};
+    assert_int_equal(spmv_batch_create(products, 2, 5, 1, 1, &batch), SPMV_OK);
+    assert_int_equal(spmv_batch_time(batch, &seconds), SPMV_OK);
+    assert_true(seconds >= 0 && seconds < 60);
+    assert_string_equal(spmv_batch_how(batch), "loop");
+    for (int i = 0; i < ROWS; i++) { /* y += A x three times and twice */
+        assert_true(fabs(s.y[i] - 3 * s.once[i]) <= 1e-14);
+        assert_true(fabs(other[i] - 2 * s.once[i]) <= 1e-14);
+    }
+    spmv_batch_free(batch);
+    scene_close(&s);
+}
+
+/* A backend that records: launches are run once more at replay, here by the test. */
+static struct {
+    int starts, stops, replays, forgets;
+    bool fail;
+} tape;
+
+static spmv_status tape_start(spmv_device *d) {
+    (void)d;
+    tape.starts++;
+    return SPMV_OK;
+}
+
+static spmv_status tape_stop(spmv_device *d, void **recording) {
+    tape.stops++;
+    *recording = tape.fail ? NULL : &tape;
+    return tape.fail ? spmv_fail(d->ctx, SPMV_E_DEVICE, "a kernel that waits") : SPMV_OK;
+}
+
+static spmv_status tape_replay(spmv_device *d, void *recording) {
+    (void)d;
+    assert_ptr_equal(recording, &tape);
+    tape.replays++;
+    return SPMV_OK;
+}
+
+static void tape_forget(spmv_device *d, void *recording) {
+    (void)d;
+    if (recording) tape.forgets++;
+}
+
+static void a_batch_is_recorded_once_or_says_why_not(void **state) {
+    (void)state;
+    scene s;
+    scene_open(&s, "omp:csr_rows");
+    spmv_device *device = s.plan->device;
+    const spmv_backend *real_backend = device->backend;
+    spmv_backend recorder = *real_backend;
+    recorder.record_start = tape_start;
+    recorder.record_stop = tape_stop;
+    recorder.replay = tape_replay;
+    recorder.forget = tape_forget;
+    device->backend = &recorder;
+    for (int fail = 0; fail < 2; fail++) {
+        spmv_product product = {s.plan, s.x, s.y};
+        spmv_batch *batch = NULL, *single = NULL;
+        double seconds;
+        memset(&tape, 0, sizeof tape);
+        tape.fail = fail;
+        assert_int_equal(spmv_batch_create(&product, 1, 20, 1, 0, &batch), SPMV_OK);
+        for (int k = 0; k < 3; k++) assert_int_equal(spmv_batch_time(batch, &seconds), SPMV_OK);
+        assert_string_equal(spmv_batch_how(batch), fail ? "loop: a kernel that waits" : "graph");
+        assert_int_equal(spmv_batch_create(&product, 1, 1, 1, 0, &single), SPMV_OK);
+        assert_string_equal(spmv_batch_how(single), "loop"); /* one launch: nothing to save */
+        spmv_batch_free(single);
+        spmv_batch_free(batch);
+        assert_int_equal(tape.starts, 1);
+        assert_int_equal(tape.stops, 1);
+        assert_int_equal(tape.replays, fail ? 0 : 3);
+        assert_int_equal(tape.forgets, fail ? 0 : 1);
+        assert_memory_equal(s.y, s.once, sizeof s.y);
+    }
+    device->backend = real_backend;
+    scene_close(&s);
+}
+
+/* ---- cache states --------------------------------------------------------------------------- */
+
+typedef spmv_status (*run_function)(const spmv_plan *, double, const void *, double, void *);
+static run_function shipped_run;
+static const spmv_plan *first_plan;
+static int flushes, products;
+
+static spmv_status counted_flush(spmv_device *d, size_t bytes) {
+    (void)d;
+    assert_true(bytes >= 8 * (size_t)1000000);
+    flushes++;
+    return SPMV_OK;
+}
+
+static spmv_status counted_run(const spmv_plan *p, double alpha, const void *x, double beta,
+                               void *y) {
+    products++;
+    return shipped_run(p, alpha, x, beta, y);
+}
+
+/* Right on the plan the user made, silent on its copies. */
+static spmv_status run_on_first_only(const spmv_plan *p, double alpha, const void *x, double beta,
+                                     void *y) {
+    products++;
+    return p == first_plan ? shipped_run(p, alpha, x, beta, y) : SPMV_OK;
+}
+
+static problem problem_on(const scene *s, const double *y0, double beta) {
+    return (problem){.plan = s->plan,
+                     .rows = ROWS,
+                     .cols = COLS,
+                     .alpha = 1,
+                     .beta = beta,
+                     .x = s->x,
+                     .y0 = y0,
+                     .host = true,
+                     .cache = 1000000,
+                     .bytes = 400000};
+}
+
+/* A problem's samples with a kernel and a flush of the test's. Returns the samples taken. */
+static int take_samples(scene *s, cache_state cache, double beta, run_function run, problem *p) {
+    const options o = {.min_samples = 4, .max_noise = 1, .cache = cache};
+    static double y0[ROWS];
+    static spmv_kernel kernel;
+    static spmv_backend backend;
+    timing t;
+    spmv_device *device = s->plan->device;
+    const spmv_backend *real_backend = device->backend;
+    const spmv_kernel *real_kernel = s->plan->kernel;
+    for (int i = 0; i < ROWS; i++) y0[i] = beta == 0 ? NAN : 1;
+    backend = *real_backend;
+    backend.flush = counted_flush;
+    kernel = *real_kernel;
+    shipped_run = kernel.run;
+    kernel.run = run;
+    first_plan = s->plan;
+    device->backend = &backend;
+    s->plan->kernel = &kernel;
+    flushes = products = 0;
+    *p = problem_on(s, y0, beta);
+    assert_int_equal(problem_open(p), SPMV_OK);
+    assert_int_equal(problem_ready(p, &o, &t), SPMV_OK);
+    int before = products;
+    while (!t.done) assert_int_equal(problem_turn(p, &o, &t, 0), SPMV_OK);
+    products -= before;
+    assert_int_equal(t.nsamples, 4);
+    if (cache != CACHE_WARM) assert_int_equal(products, 4 * t.inner);
+    free(t.sample_s);
+    device->backend = real_backend;
+    s->plan->kernel = real_kernel;
+    return t.inner;
+}
+
+static void assert_results(problem *p, const scene *s, double beta) {
+    double y[ROWS];
+    for (int k = 0; k < p->nproducts; k++) {
+        assert_int_equal(problem_result(p, k, y), SPMV_OK);
+        for (int i = 0; i < ROWS; i++) assert_true(fabs(y[i] - (s->once[i] + beta)) <= 1e-14);
+    }
+}
+
+static void cold_flushes_before_every_product(void **state) {
+    (void)state;
+    for (int beta = 0; beta < 2; beta++) {
+        scene s;
+        problem p;
+        scene_open(&s, "omp:csr_rows");
+        assert_int_equal(take_samples(&s, CACHE_COLD, beta, counted_run, &p), 1);
+        assert_int_equal(flushes, 4);
+        assert_int_equal(p.nproducts, 1);
+        assert_results(&p, &s, beta);
+        problem_close(&p);
+        scene_close(&s);
+    }
+}
+
+static void warm_never_flushes(void **state) {
+    (void)state;
+    scene s;
+    problem p;
+    scene_open(&s, "omp:csr_rows");
+    assert_true(take_samples(&s, CACHE_WARM, 0, counted_run, &p) >= 1);
+    assert_int_equal(flushes, 0);
+    assert_int_equal(p.nproducts, 1);
+    assert_results(&p, &s, 0);
+    problem_close(&p);
+    scene_close(&s);
+}
+
+/* 64 MB of copies of 0.4 MB would be 160: 20 are made, each touched once after a flush. */
+static void steady_goes_through_copies(void **state) {
+    (void)state;
+    for (int beta = 0; beta < 2; beta++) {
+        scene s;
+        problem p;
+        scene_open(&s, "omp:csr_rows");
+        assert_int_equal(take_samples(&s, CACHE_STEADY, beta, counted_run, &p), 20);
+        assert_int_equal(p.nproducts, 20);
+        assert_int_equal(flushes, 4);
+        for (int k = 1; k < 20; k++) {
+            assert_ptr_not_equal(p.product[k].x, p.product[0].x);
+            assert_ptr_not_equal(p.product[k].y, p.product[k - 1].y);
+            assert_ptr_not_equal(p.product[k].plan->store, p.product[k - 1].plan->store);
+        }
+        assert_results(&p, &s, beta);
+        problem_close(&p);
+        scene_close(&s);
+    }
+}
+
+/* Poison and check reach every copy, not the first alone. */
+static void a_copy_that_writes_nothing_shows(void **state) {
+    (void)state;
+    scene s;
+    problem p;
+    double y[ROWS];
+    scene_open(&s, "omp:csr_rows");
+    take_samples(&s, CACHE_STEADY, 0, run_on_first_only, &p);
+    assert_int_equal(problem_result(&p, 0, y), SPMV_OK);
+    assert_memory_equal(y, s.once, sizeof y);
+    assert_int_equal(problem_result(&p, p.nproducts - 1, y), SPMV_OK);
+    assert_true(isnan(y[0]) && isnan(y[ROWS - 1]));
+    problem_close(&p);
+    scene_close(&s);
+}
+
+static void a_flush_empties_nothing_it_should_not(void **state) {
+    (void)state;
+    scene s;
+    scene_open(&s, "omp:csr_rows");
+    for (size_t bytes = 0; bytes <= 3 << 20; bytes += 1 << 20)
+        assert_int_equal(spmv_plan_flush(s.plan, bytes), SPMV_OK);
+    assert_int_equal(spmv_plan_flush(s.plan, (size_t)1 << 60), SPMV_E_NOMEM);
+    assert_int_equal(spmv_plan_flush(s.plan, 4096), SPMV_OK);
+    assert_int_equal(spmv_exec(s.plan, 1, s.x, 0, s.y), SPMV_OK);
+    assert_memory_equal(s.y, s.once, sizeof s.y);
+    scene_close(&s);
+}
+
+/* ---- rounds --------------------------------------------------------------------------------- */
+
+static spmv_mat *crowded;
+
+/* Room for one format at a time. */
+static size_t little(spmv_device *d) {
+    (void)d;
+    return crowded->stores ? 1000 : 100000000;
+}
+
+static void what_does_not_fit_beside_the_others_follows_alone(void **state) {
+    (void)state;
+    scene s;
+    scene_open(&s, "omp:csr_rows");
+    spmv_device *device = s.plan->device;
+    const spmv_backend *real_backend = device->backend;
+    spmv_backend cramped = *real_backend;
+    cramped.free_bytes = little;
+    const options o = {.verify = true, .quiet = true, .max_noise = 1, .min_samples = 3};
+    static const char *const names[] = {"omp:csr_rows", "omp:ell_rows", "omp:csr_serial",
+                                        "omp:sell_slices"};
+    cell cells[COUNT(names)] = {0};
+    result results[COUNT(names)] = {0};
+    session run = {.o = &o, .backend = &spmv_omp, .ctx = ctx, .log = {.file = -1}};
+    inputs in = {.rows = ROWS, .cols = COLS, .x = s.x};
+    for (int k = 0; k < COUNT(names); k++) {
+        int found;
+        assert_int_equal(spmv_kernel_find(ctx, names[k], &cells[k].kernel, 1, &found), SPMV_OK);
+    }
+    run.cell = cells;
+    run.ncells = COUNT(names);
+    spmv_plan_free(s.plan);
+    spmv_mat_drop_stores(s.mat);
+    crowded = s.mat;
+    device->backend = &cramped;
+    assert_int_equal(run_rounds(&run, s.mat, &in, "crowded", "crowded", results), 0);
+    device->backend = real_backend;
+    assert_int_equal(run.nok, COUNT(names));
+    for (int k = 0; k < COUNT(names); k++) {
+        assert_true(results[k].finished);
+        assert_string_equal(results[k].r.status, "ok");
+        assert_true(results[k].r.timing_samples >= 3);
+        free(results[k].samples);
+    }
+    in.x = NULL;
+    inputs_free(&in);
+    spmv_mat_free(s.mat);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_copy_multiplies_from_memory_of_its_own),
+        cmocka_unit_test(a_batch_launches_in_turn_as_often_as_asked),
+        cmocka_unit_test(a_batch_is_recorded_once_or_says_why_not),
+        cmocka_unit_test(cold_flushes_before_every_product),
+        cmocka_unit_test(warm_never_flushes),
+        cmocka_unit_test(steady_goes_through_copies),
+        cmocka_unit_test(a_copy_that_writes_nothing_shows),
+        cmocka_unit_test(a_flush_empties_nothing_it_should_not),
+        cmocka_unit_test(what_does_not_fit_beside_the_others_follows_alone),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
