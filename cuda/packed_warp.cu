@@ -42,11 +42,12 @@ typedef struct packed_scratch {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-typedef struct staged_step { /* in shared memory, read as one piece */
+typedef struct __align__(16) staged_step { /* in shared memory, read as one piece */
     int32_t base;
     uint32_t mask;
     int32_t before, unused; /* entries of the staged steps before it */
-} staged_step;
+}
+staged_step;
 
 /* Of the lanes before this one, and of all. */
 static __device__ __forceinline__ int sum_before(int count, int lane, int *total) {
@@ -286,7 +287,7 @@ static __device__ __forceinline__ void multiply_whole(const packed &A, const pac
                                                       int64_t block, staged_step *room, operand o,
                                                       result r) {
     enum { PIECES = sizeof(packed_slice) / sizeof(int4) };
-    __shared__ packed_slice all_heads[MOST_WARPS][GROUP];
+    __shared__ __align__(16) packed_slice all_heads[MOST_WARPS][GROUP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     int64_t s = (block * (blockDim.x / WARP) + warp) * S.group;
     int count = (int)min((int64_t)S.group, A.nslices - s);
