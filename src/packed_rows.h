@@ -1,5 +1,5 @@
-/* packed_rows.h: the 32 rows of a packed slice, and a walk over the steps that they make, on diagonals
- * or gathered; for format_packed.c. */
+/* packed_rows.h: the 32 rows of a packed slice, and a walk over the steps that they make, on
+ * diagonals or gathered; for format_packed.c. */
 #ifndef SPMV_PACKED_ROWS_H
 #define SPMV_PACKED_ROWS_H
 
@@ -23,7 +23,7 @@ typedef struct slice_rows {
     int64_t length[PACKED_ROWS]; /* 0: empty or long */
     const int32_t *col[PACKED_ROWS];
     const double *value[PACKED_ROWS];
-    int leader[PACKED_ROWS]; /* of each group */
+    int leader[PACKED_ROWS];     /* of each group */
     uint32_t group[PACKED_ROWS]; /* its rows as bits */
 } slice_rows;
 
