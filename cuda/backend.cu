@@ -59,6 +59,7 @@ static spmv_status check_code(spmv_device *d) {
 /* Also of a device that opened half-way. */
 static void close_gpu(spmv_device *d) {
     cuda_state *s = state_of(d);
+    if (s->library) s->close_library(s->library);
     if (s->start) cudaEventDestroy(s->start);
     if (s->stop) cudaEventDestroy(s->stop);
     if (s->stream) cudaStreamDestroy(s->stream);

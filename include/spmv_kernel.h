@@ -109,11 +109,12 @@ const spmv_format *spmv_format_named(const char *name, int variant); /* NULL: no
 
 enum spmv_trait {
     SPMV_DETERMINISTIC =
-        1,             /* the same bits for the same plan, whatever the timing of its threads */
-    SPMV_SERIAL = 2,   /* one thread, whatever the context says */
-    SPMV_OWN_COPY = 4, /* prepare places the matrix on the device itself, from plan->host */
-    SPMV_PADS = 8,     /* may multiply padding by x: needs a finite x unless rowlens = 1 */
-    SPMV_WARP_ROW = 16 /* CUDA blocks are 32 x R, a row a warp */
+        1,              /* the same bits for the same plan, whatever the timing of its threads */
+    SPMV_SERIAL = 2,    /* one thread, whatever the context says */
+    SPMV_OWN_COPY = 4,  /* prepare places the matrix on the device itself, from plan->host */
+    SPMV_PADS = 8,      /* may multiply padding by x: needs a finite x unless rowlens = 1 */
+    SPMV_WARP_ROW = 16, /* CUDA blocks are 32 x R, a row a warp */
+    SPMV_PEER = 32      /* another library's, to compare with */
 };
 
 typedef struct spmv_kernel {
@@ -125,6 +126,7 @@ typedef struct spmv_kernel {
     spmv_status (*prepare)(spmv_plan *p); /* NULL: nothing to do; may answer SPMV_E_UNSUITABLE */
     spmv_status (*run)(const spmv_plan *p, double alpha, const void *x, double beta, void *y);
     void (*release)(spmv_plan *p); /* frees what prepare made; NULL: nothing */
+    const char *absent; /* a peer whose library is not built in: how to get it; NULL: it is here */
 } spmv_kernel;
 /* The parameter of a kernel or of its format; NULL: not taken. */
 SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_param_id id);
@@ -161,6 +163,7 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
     double convert_s, upload_s, prepare_s;
+    double once_s;   /* of prepare: what a process does once, such as starting a library */
     spmv_store *own; /* of a copied plan: the store, which is not the matrix's */
 };
 

@@ -69,7 +69,7 @@ static const struct argp_option table[] = {
     {NULL, 0, NULL, 0,
      "How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:", 2},
     {"kernel", 'k', "NAME,...", 0,
-     "names, the papers' short names, globs, or all; omp: or cuda: before a name picks "
+     "names, the papers' short names, globs, all, or peers; omp: or cuda: before a name picks "
      "the backend (default: the first paper's)",
      2},
     {"backend", KEY_BACKEND, "omp|cuda", 0, "where names without a prefix are looked up", 2},
