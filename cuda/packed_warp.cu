@@ -5,16 +5,15 @@
  * Reads    packed: all of it; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once.
  * Work     lane k loads step k of the slice, a scan of the popcounts says where each step's entries
- *          begin; the lanes then ask for AHEAD steps at once, before the first is used. While a warp
- *          multiplies a slice it loads the head and the steps of its next. With `warps` above 1 a
- *          slice's steps are cut among so many warps, whose sums are added in order. The long part
- *          is cut into equal segments, a warp each; the last warp to finish a row adds its parts in
- *          order. One launch.
+ *          begin; the lanes then ask for AHEAD steps at once, before the first is used. With `warps`
+ *          above 1 a slice's steps are cut among so many warps, whose sums are added in order. The
+ *          long part is cut into equal segments, a warp each; the last warp to finish a row adds its
+ *          parts in order. One launch.
  * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once.
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
  *          outside the cache; columns that have no locality.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the codes.
- * Params   block: threads per block, a multiple of 32 (128); warps: warps a slice, a power of two
+ * Params   block: threads per block, a power of two (256); warps: warps a slice, a power of two
  *          (0: 1 where there are slices enough to fill the GPU, else more).
  */
 #include "device.cuh"
@@ -22,7 +21,7 @@
 
 enum {
     AHEAD = 8,      /* steps asked for before the first is used */
-    GROUP = 4,      /* slices a warp multiplies one after another, at most */
+    GROUP = 1,      /* slices a warp multiplies one after another, at most */
     STAGE = 64,     /* steps in shared memory, a warp */
     MOST_WARPS = 8, /* of a block */
     LEAST_SEGMENT = 512,
@@ -303,8 +302,9 @@ static __device__ __forceinline__ void multiply_whole(const packed &A, const pac
         part p = {A.step + head->step, A.columns + head->column, A.values + head->value,
                   head->nsteps, codes_of(*head)};
         const staged_step *here = nsteps <= STAGE ? room + (head->step - first) : NULL;
-        if (here && head->nsteps) { /* counted from the group's first entry */
-            p.column -= here->before * packed_column_size(p.codes.column);
+        if (here && head->nsteps && !(p.codes.full && p.codes.run == 1)) {
+            p.column -=
+                here->before * packed_column_size(p.codes.column); /* of the group's first */
             if (p.codes.value != PACKED_VALUE_STEP)
                 p.value -= here->before * p.codes.run * packed_value_size(p.codes.value);
         }
@@ -471,10 +471,10 @@ static spmv_status prepare_long(spmv_plan *p, const packed *A, packed_scratch *S
     return launched(p);
 }
 
-/* A GPU with fewer than WARPS_AN_SM warps a multiprocessor idles; a warp needs some steps to be
- * worth its start. */
+/* With fewer than WARPS_AN_SM warps a multiprocessor, some times what it holds at once, the last to
+ * finish are too long alone; a warp needs some steps to be worth its start. */
 static void choose_warps(spmv_plan *p, const packed *A, packed_scratch *S) {
-    enum { WARPS_AN_SM = 24, LEAST_STEPS = 12 };
+    enum { WARPS_AN_SM = 192, LEAST_STEPS = 8 };
     int64_t *warps = &p->choice.value[SPMV_warps], room = p->choice.value[SPMV_block] / WARP;
     int64_t enough = (int64_t)S->sms * WARPS_AN_SM;
     if (*warps == 0)
@@ -484,7 +484,7 @@ static void choose_warps(spmv_plan *p, const packed *A, packed_scratch *S) {
     while (*warps > room || room % *warps) *warps /= 2;
     S->warps = (int)*warps;
     S->group = 1;
-    while (S->warps == 1 && S->group < GROUP && A->nslices > 8 * S->group * enough) S->group *= 2;
+    while (S->warps == 1 && S->group < GROUP && A->nslices > 2 * S->group * enough) S->group *= 2;
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -520,7 +520,7 @@ static void release(spmv_plan *p) {
     free(S);
 }
 
-static const spmv_param params[] = {{SPMV_block, 128, 32, MOST_WARPS *WARP, WARP, true},
+static const spmv_param params[] = {{SPMV_block, 256, 32, MOST_WARPS *WARP, WARP, true},
                                     {SPMV_warps, 0, 0, MOST_WARPS, 1, true},
                                     SPMV_NO_MORE_PARAMS};
 
