@@ -23,6 +23,8 @@ enum { /* options without a letter */
        KEY_ALPHA,
        KEY_BETA,
        KEY_LANES,
+       KEY_WARPS,
+       KEY_HUBS,
        KEY_SLICE,
        KEY_SIGMA,
        KEY_HEIGHT,
@@ -92,6 +94,10 @@ static const struct argp_option table[] = {
     {"gather", KEY_GATHER, "HOW,...", 0, "x by loads or by instruction (auto: the faster here)", 2},
     {"rowlens", KEY_ROWLENS, "on|off,...", 0, "stop at the true end of an ELL row (on)", 2},
     {"lanes", KEY_LANES, "N|auto,...", 0, "lanes that share a row (auto: by the mean row length)",
+     2},
+    {"warps", KEY_WARPS, "N|auto,...", 0,
+     "warps that share a packed slice (auto: by the number of slices)", 2},
+    {"hubs", KEY_HUBS, "N|auto,...", 0, "columns whose x a GPU keeps close (auto: as many as fit)",
      2},
     {"slice", KEY_SLICE, "S,...", 0, "rows in a slice of SELL (32)", 2},
     {"sigma", KEY_SIGMA, "N|all,...", 0, "rows SELL sorts by length at a time (1: none)", 2},
@@ -296,6 +302,14 @@ static void take_boundary(options *o, const char *item) {
     take_number(o, SPMV_boundary, "boundary", "auto", item);
 }
 
+static void take_warps(options *o, const char *item) {
+    take_number(o, SPMV_warps, "warps", "auto", item);
+}
+
+static void take_hubs(options *o, const char *item) {
+    take_number(o, SPMV_hubs, "hubs", "auto", item);
+}
+
 static void take_cut(options *o, const char *item) {
     take_number(o, SPMV_cut, "cut", "auto", item);
 }
@@ -445,6 +459,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_HEIGHT: take_list(o, arg, &o->param[SPMV_height], take_height); break;
     case KEY_SORTED: take_list(o, arg, &o->param[SPMV_sorted], take_sorted); break;
     case KEY_BOUNDARY: take_list(o, arg, &o->param[SPMV_boundary], take_boundary); break;
+    case KEY_WARPS: take_list(o, arg, &o->param[SPMV_warps], take_warps); break;
+    case KEY_HUBS: take_list(o, arg, &o->param[SPMV_hubs], take_hubs); break;
     case KEY_CUT: take_list(o, arg, &o->param[SPMV_cut], take_cut); break;
     case KEY_CODES: take_list(o, arg, &o->param[SPMV_codes], take_codes); break;
     case KEY_TILE: take_list(o, arg, &o->param[SPMV_tile], take_tile); break;
