@@ -153,4 +153,5 @@ const spmv_backend spmv_omp = {
     .describe = describe,
     .flush = flush_host,
     .nothing = nothing,
+    .probe = spmv_probe_host,
 };

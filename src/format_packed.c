@@ -474,9 +474,8 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
         }
 }
 
-static const spmv_param params[] = {{SPMV_cut, 0, 0, INT32_MAX, 1, false},
-                                    {SPMV_codes, 1, 0, 1, 1, false},
-                                    SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {
+    {SPMV_cut, 0, 0, INT32_MAX, 1, false}, {SPMV_codes, 1, 0, 1, 1, false}, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_FORMAT(packed_format) = {
     .name = "packed",

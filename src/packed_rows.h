@@ -23,7 +23,7 @@ typedef struct slice_rows {
     int64_t length[PACKED_ROWS]; /* 0: empty or long */
     const int32_t *col[PACKED_ROWS];
     const double *value[PACKED_ROWS];
-    int leader[PACKED_ROWS]; /* of each group */
+    int leader[PACKED_ROWS];     /* of each group */
     uint32_t group[PACKED_ROWS]; /* its rows as bits */
 } slice_rows;
 
