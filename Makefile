@@ -45,7 +45,7 @@ variant_flags = -DSPMV_SUFFIX=$(1) -DSPMV_REAL=$(if $(findstring f64,$(1)),doubl
 objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(3)))
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read tables lint format info deps clean print-app
+.PHONY: omp cuda test check check-update test-cuda bench-read study-sell study-cmrs study-ci study-omp-cuda tables lint format info deps clean print-app
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -122,6 +122,11 @@ test-cuda: cuda $(tests_cuda)
 	$(Q)sh test/cuda.sh build/cuda
 bench-read: build/omp/bench_read
 	$(Q)build/omp/bench_read build/bench-read.mtx
+# A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds.
+SCALE ?= small
+study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
+	$(Q)$(PYTHON) tables/study.py $* --scale $(SCALE) $(if $(FILES),--files $(FILES)) \
+	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT))
 tables:
 	$(Q)$(PYTHON) tables/make_tables.py --out tables log
 

@@ -1,6 +1,6 @@
 /* isa.h: which vector instructions a kernel may use, decided at run time: one binary, whatever it
  * was built for, takes the best of the CPU it runs on. Code for one instruction set stands in
- * functions marked AVX2 or AVX512, in one #ifdef __x86_64__ a file; everything else is portable C. */
+ * functions marked AVX2 or AVX512, in one #ifdef __x86_64__ a file; all else is portable C. */
 #ifndef SPMV_OMP_ISA_H
 #define SPMV_OMP_ISA_H
 

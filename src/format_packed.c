@@ -10,15 +10,15 @@
  * 3. Gathered, step k holds run k of every row that has one; base is the least first column. The
  *    code is the narrowest of 8, 16, 32 bits that takes every first column of every step. Its cost
  *    in half bytes: 32 a step, twice the code's bytes a run, 1 an entry.
- * 4. On diagonals, a step holds the entries of one j - i, ascending; it is also the step's base. Its
- *    cost: 32 a step. The slice is on diagonals if that costs no more than gathered; then R = 1.
+ * 4. On diagonals, a step holds the entries of one j - i, ascending, which is its base. The cost:
+ *    32 a step. The slice is on diagonals if that costs no more than gathered; then R = 1.
  *    (Half of what a step costs, and the half byte of an entry, are the time to decode them.)
  * 5. table: the bit patterns of all values outside the long part, as unsigned numbers in ascending
  *    order, then zeros; only if there are at most 256 and codes = 1, else all zeros.
- * 6. Values of a slice of n entries in S steps: the fewest bytes of S R reals (STEP; if all rows of a
- *    step agree bit for bit), n (TABLE; if there is a table), 4 n (F32; if every value survives the
- *    round trip bit for bit; not in the f32 variant), n reals (RAW). Of equals the first. codes = 0:
- *    RAW.
+ * 6. Values of a slice of n entries in S steps: the fewest bytes of S R reals (STEP; if all rows of
+ *    a step agree bit for bit), n (TABLE; if there is a table), 4 n (F32; if every value survives
+ *    the round trip bit for bit; not in the f32 variant), n reals (RAW). Of equals the first.
+ *    codes = 0: RAW.
  * 7. FULL: the slice has a step, and the mask of each is 0xffffffff.
  * 8. Slices stand in order without gaps but the zeros up to PACKED_ALIGN in columns and values;
  *    PACKED_SPARE zeros follow the last. Diagonals and S = 0 have no columns. */

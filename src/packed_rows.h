@@ -1,5 +1,5 @@
-/* packed_rows.h: the 32 rows of a packed slice, and a walk over the steps that they make, on diagonals
- * or gathered; for format_packed.c. */
+/* packed_rows.h: the 32 rows of a packed slice, and a walk over the steps that they make, on
+ * diagonals or gathered; for format_packed.c. */
 #ifndef SPMV_PACKED_ROWS_H
 #define SPMV_PACKED_ROWS_H
 

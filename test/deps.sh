@@ -11,6 +11,7 @@ writes logs (JSON)           | libjansson-dev | jansson-devel
 reads caches and cores       | libhwloc-dev  | hwloc-devel
 unit tests                   | libcmocka-dev | libcmocka-devel
 tables, tests                | python3       | python3
+figures of the studies       | python3-matplotlib | python3-matplotlib
 second opinion on the reader | python3-scipy | python3-scipy'
 if command -v apt-get >/dev/null; then column=2 install='apt-get install -y -q --no-install-recommends'
 elif command -v dnf >/dev/null; then column=3 install='dnf install -y -q'

@@ -1,0 +1,107 @@
+/* packed.h: what the ways to multiply a packed slice share: portable C, AVX2, AVX-512. */
+#ifndef SPMV_OMP_PACKED_H
+#define SPMV_OMP_PACKED_H
+
+#include "carry.h"
+#include "isa.h"
+
+typedef struct product { /* what a slice needs besides its place */
+    const packed *A;
+    const real *x;
+    real *y, alpha, beta;
+    const real *long_sum; /* [long_rows] */
+    bool small_table;     /* the table's values in use fit two registers of AVX-512 */
+} product;
+
+/* Where the entries of a slice are: its rows begin at first, its steps at step. */
+typedef struct slice_data {
+    const packed_step *step;
+    const uint8_t *columns, *values;
+    const real *x, *table;
+    int64_t nsteps, first;
+    int run;
+} slice_data;
+
+static inline slice_data data_of(const product *m, int64_t k) {
+    const packed *A = m->A;
+    const packed_slice *slice = A->slice + k;
+    return (slice_data){.step = A->step + slice->step,
+                        .columns = A->columns + slice->column,
+                        .values = A->values + slice->value,
+                        .x = m->x,
+                        .table = A->table,
+                        .nsteps = slice->nsteps,
+                        .first = k * PACKED_ROWS,
+                        .run = slice->run};
+}
+
+static inline int column_bytes(int code) {
+    return code == PACKED_DIAGONAL    ? 0
+           : code == PACKED_COLUMN_8  ? 1
+           : code == PACKED_COLUMN_16 ? 2
+                                      : 4;
+}
+
+static inline int value_bytes(int code) {
+    return code == PACKED_VALUE_RAW     ? (int)sizeof(real)
+           : code == PACKED_VALUE_F32   ? (int)sizeof(float)
+           : code == PACKED_VALUE_TABLE ? 1
+                                        : 0;
+}
+
+/* How far column code n is from the step's base. Codes stand at any address. */
+static inline __attribute__((always_inline)) int64_t distance(const uint8_t *codes, int code,
+                                                              int64_t n) {
+    uint16_t two;
+    uint32_t four;
+    if (code == PACKED_COLUMN_8) return codes[n];
+    if (code == PACKED_COLUMN_16) {
+        memcpy(&two, codes + 2 * n, sizeof two);
+        return two;
+    }
+    memcpy(&four, codes + 4 * n, sizeof four);
+    return four;
+}
+
+/* Value n of a slice, or of step n. */
+static inline __attribute__((always_inline)) real value_of(const slice_data *d, int code,
+                                                           int64_t n) {
+    real raw;
+    float narrow;
+    if (code == PACKED_VALUE_TABLE) return d->table[d->values[n]];
+    if (code == PACKED_VALUE_F32) {
+        memcpy(&narrow, d->values + n * (int64_t)sizeof narrow, sizeof narrow);
+        return (real)narrow;
+    }
+    memcpy(&raw, d->values + n * (int64_t)sizeof raw, sizeof raw);
+    return raw;
+}
+
+/* Slices first..end - 1 by one instruction set. */
+typedef void multiply_slices(const product *m, int64_t first, int64_t end);
+
+/* The rows of slice k, whose sums are there; *next is the first long row not below it. */
+static inline __attribute__((always_inline)) void put_slice(const product *m, int64_t k, real *sum,
+                                                            int64_t *next) {
+    const packed *A = m->A;
+    int64_t first = k * PACKED_ROWS, rows = A->s.rows - first;
+    for (; *next < A->long_rows && A->long_row[*next] < first + PACKED_ROWS; ++*next)
+        sum[A->long_row[*next] - first] = m->long_sum[*next];
+    if (rows >= PACKED_ROWS)
+        for (int r = 0; r < PACKED_ROWS; r++) put_row(m->y + first + r, m->alpha, sum[r], m->beta);
+    else
+        for (int r = 0; r < rows; r++) put_row(m->y + first + r, m->alpha, sum[r], m->beta);
+}
+
+static inline int64_t first_long_from(const packed *A, int64_t row) {
+    int64_t low = 0, high = A->long_rows;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (A->long_row[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+#endif

@@ -1,0 +1,173 @@
+/* packed_avx2.h: slices of a packed matrix with AVX2: the 32 sums in eight registers of four
+ * doubles, or four of eight floats. */
+#ifndef SPMV_OMP_PACKED_AVX2_H
+#define SPMV_OMP_PACKED_AVX2_H
+
+#include "packed.h"
+
+#ifdef __x86_64__
+enum { LANES_256 = 32 / sizeof(real), VECTORS_256 = PACKED_ROWS / LANES_256 };
+typedef real vec256 __attribute__((vector_size(32)));
+
+/* What a mask of lanes stands for. AVX2 has no expanding load: entries stand together in memory,
+ * and a permutation moves them to their lanes. */
+typedef struct lanes_256 {
+    __m256i all_ones; /* in the lanes of the mask, else 0 */
+    __m256i place;    /* of each 32-bit part of a lane among the entries; 0 in other lanes */
+    __m256i index;    /* the same for 32-bit codes, LANES_256 of them */
+} lanes_256;
+
+AVX2_INLINE __m256i parts_256(uint32_t mask, uint64_t of_eight_bytes) {
+    uint64_t bytes = _pdep_u64(mask, 0x0101010101010101u) * 255;
+    return _mm256_cvtepi8_epi32(_mm_cvtsi64_si128((int64_t)_pdep_u64(of_eight_bytes, bytes)));
+}
+
+AVX2_INLINE lanes_256 lanes_of_256(uint32_t mask) {
+    uint32_t parts = sizeof(real) == 8 ? _pdep_u32(mask, 0x55) * 3 : mask;
+    return (lanes_256){parts_256(parts, ~0ull), parts_256(parts, 0x0706050403020100u),
+                       parts_256(mask, 0x0706050403020100u)};
+}
+
+AVX2_INLINE vec256 add_product_256(vec256 sum, vec256 a, vec256 b) {
+    return sizeof(real) == 8 ? (vec256)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)sum)
+                             : (vec256)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
+}
+
+AVX2_INLINE vec256 load_256(const void *from) {
+    vec256 v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+AVX2_INLINE vec256 load_lanes_256(const real *from, const lanes_256 *lanes) {
+    return sizeof(real) == 8 ? (vec256)_mm256_maskload_pd((const void *)from, lanes->all_ones)
+                             : (vec256)_mm256_maskload_ps((const void *)from, lanes->all_ones);
+}
+
+AVX2_INLINE vec256 expand_256(vec256 v, const lanes_256 *lanes) {
+    return (vec256)_mm256_and_ps(_mm256_permutevar8x32_ps((__m256)v, lanes->place),
+                                 (__m256)lanes->all_ones);
+}
+
+AVX2_INLINE vec256 gather_256(const real *x, const int64_t *at) {
+    if (sizeof(real) == 8)
+        return (vec256)_mm256_set_pd((double)x[at[3]], (double)x[at[2]], (double)x[at[1]],
+                                     (double)x[at[0]]);
+    return (vec256)_mm256_set_ps((float)x[at[7 % LANES_256]], (float)x[at[6 % LANES_256]],
+                                 (float)x[at[5 % LANES_256]], (float)x[at[4 % LANES_256]],
+                                 (float)x[at[3]], (float)x[at[2]], (float)x[at[1]],
+                                 (float)x[at[0]]);
+}
+
+/* What the codes of the rows in the mask, and nothing between them, select of x; in other lanes 0,
+ * as nothing that is not an entry may be multiplied, were it infinite. The mask is not empty. */
+AVX2_INLINE vec256 select_256(const real *x, const uint8_t *codes, int code, bool full,
+                              const lanes_256 *lanes) {
+    int64_t at[LANES_256];
+    int32_t expanded[8] __attribute__((aligned(32)));
+    if (full) {
+        for (int l = 0; l < LANES_256; l++) at[l] = distance(codes, code, l);
+        return gather_256(x, at);
+    }
+    __m256i four =
+        code == PACKED_COLUMN_8    ? _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)codes))
+        : code == PACKED_COLUMN_16 ? _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)codes))
+                                   : _mm256_loadu_si256((const void *)codes);
+    _mm256_store_si256((void *)expanded, _mm256_permutevar8x32_epi32(four, lanes->index));
+    for (int l = 0; l < LANES_256; l++) at[l] = expanded[l];
+    return (vec256)_mm256_and_ps((__m256)gather_256(x, at), (__m256)lanes->all_ones);
+}
+
+/* Values from there on, in the lanes of the mask, in others 0. */
+AVX2_INLINE vec256 values_256(const slice_data *d, const uint8_t *values, int code, bool full,
+                              const lanes_256 *lanes) {
+    vec256 v;
+    if (code == PACKED_VALUE_TABLE)
+        return select_256(d->table, values, PACKED_COLUMN_8, full, lanes);
+    if (sizeof(real) == 8 && code == PACKED_VALUE_F32)
+        v = (vec256)_mm256_cvtps_pd(_mm_loadu_ps((const void *)values));
+    else
+        v = load_256(values);
+    return full ? v : expand_256(v, lanes);
+}
+
+/* Codes and full are constants in the calls. */
+AVX2_INLINE void sum_256(const slice_data *d, int column_code, int value_code, bool full,
+                         real *out) {
+    const uint8_t *columns = d->columns, *values = d->values;
+    int run = column_code == PACKED_DIAGONAL ? 1 : d->run;
+    vec256 sum[VECTORS_256] = {{0}};
+    for (int64_t k = 0; k < d->nsteps; k++) {
+        uint32_t step_mask = d->step[k].mask;
+        const real *x = d->x + d->step[k].base;
+        const uint8_t *codes = columns;
+        for (int e = 0; e < run; e++, x++) {
+            codes = columns;
+            vec256 same = {0};
+            if (value_code == PACKED_VALUE_STEP) same += value_of(d, value_code, k * run + e);
+#pragma GCC unroll 8
+            for (int g = 0; g < VECTORS_256; g++) {
+                uint32_t mask = step_mask >> g * LANES_256 & ((1u << LANES_256) - 1);
+                int count = full ? LANES_256 : __builtin_popcount(mask);
+                lanes_256 lanes = {0};
+                vec256 a = same, b;
+                if (!full) {
+                    if (!mask) continue;
+                    lanes = lanes_of_256(mask);
+                }
+                if (value_code != PACKED_VALUE_STEP) {
+                    a = values_256(d, values, value_code, full, &lanes);
+                    values += count * value_bytes(value_code);
+                } else if (!full) {
+                    a = (vec256)_mm256_and_ps((__m256)a, (__m256)lanes.all_ones);
+                }
+                if (column_code == PACKED_DIAGONAL) {
+                    const real *from = x + d->first + g * LANES_256;
+                    b = full ? load_256(from) : load_lanes_256(from, &lanes);
+                } else {
+                    b = select_256(x, codes, column_code, full, &lanes);
+                    codes += count * column_bytes(column_code);
+                }
+                sum[g] = add_product_256(sum[g], a, b);
+            }
+        }
+        columns = codes;
+    }
+    memcpy(out, sum, sizeof sum);
+}
+
+AVX2_INLINE void sum_values_256(const slice_data *d, int column_code, int value_code, bool full,
+                                real *sum) {
+    switch (value_code) {
+    case PACKED_VALUE_RAW: sum_256(d, column_code, PACKED_VALUE_RAW, full, sum); break;
+    case PACKED_VALUE_F32: sum_256(d, column_code, PACKED_VALUE_F32, full, sum); break;
+    case PACKED_VALUE_TABLE: sum_256(d, column_code, PACKED_VALUE_TABLE, full, sum); break;
+    default: sum_256(d, column_code, PACKED_VALUE_STEP, full, sum);
+    }
+}
+
+AVX2_INLINE void sum_columns_256(const slice_data *d, int column_code, int value_code, bool full,
+                                 real *sum) {
+    switch (column_code) {
+    case PACKED_DIAGONAL: sum_values_256(d, PACKED_DIAGONAL, value_code, full, sum); break;
+    case PACKED_COLUMN_8: sum_values_256(d, PACKED_COLUMN_8, value_code, full, sum); break;
+    case PACKED_COLUMN_16: sum_values_256(d, PACKED_COLUMN_16, value_code, full, sum); break;
+    default: sum_values_256(d, PACKED_COLUMN_32, value_code, full, sum);
+    }
+}
+
+static AVX2 void multiply_avx2(const product *m, int64_t first, int64_t end) {
+    int64_t next = first_long_from(m->A, first * PACKED_ROWS);
+    real sum[PACKED_ROWS] __attribute__((aligned(32)));
+    for (int64_t k = first; k < end; k++) {
+        const packed_slice *slice = m->A->slice + k;
+        slice_data d = data_of(m, k);
+        if (slice->flags & PACKED_FULL)
+            sum_columns_256(&d, slice->column_code, slice->value_code, true, sum);
+        else
+            sum_columns_256(&d, slice->column_code, slice->value_code, false, sum);
+        put_slice(m, k, sum, &next);
+    }
+}
+#endif
+#endif

@@ -1,0 +1,174 @@
+/* packed_avx512.h: slices of a packed matrix with AVX-512: the 32 sums in four registers of eight
+ * doubles, or two of sixteen floats. */
+#ifndef SPMV_OMP_PACKED_AVX512_H
+#define SPMV_OMP_PACKED_AVX512_H
+
+#include "packed.h"
+
+#ifdef __x86_64__
+enum { LANES_512 = 64 / sizeof(real), VECTORS_512 = PACKED_ROWS / LANES_512 };
+typedef real vec512 __attribute__((vector_size(64)));
+
+typedef struct tables_512 { /* the first values of the table */
+    vec512 low, high;
+} tables_512;
+
+AVX512_INLINE vec512 add_product_512(vec512 sum, vec512 a, vec512 b, __mmask16 mask) {
+    return sizeof(real) == 8
+               ? (vec512)_mm512_mask3_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)sum, (__mmask8)mask)
+               : (vec512)_mm512_mask3_fmadd_ps((__m512)a, (__m512)b, (__m512)sum, mask);
+}
+
+AVX512_INLINE vec512 load_512(const real *from, __mmask16 mask) {
+    return sizeof(real) == 8 ? (vec512)_mm512_maskz_loadu_pd((__mmask8)mask, from)
+                             : (vec512)_mm512_maskz_loadu_ps(mask, from);
+}
+
+/* x[at[l]] for every lane l, by as many loads. */
+AVX512_INLINE vec512 gather_512(const real *x, const int64_t *at) {
+    if (sizeof(real) == 8)
+        return (vec512)_mm512_set_pd((double)x[at[7]], (double)x[at[6]], (double)x[at[5]],
+                                     (double)x[at[4]], (double)x[at[3]], (double)x[at[2]],
+                                     (double)x[at[1]], (double)x[at[0]]);
+    return (vec512)_mm512_set_ps(
+        (float)x[at[15 % LANES_512]], (float)x[at[14 % LANES_512]], (float)x[at[13 % LANES_512]],
+        (float)x[at[12 % LANES_512]], (float)x[at[11 % LANES_512]], (float)x[at[10 % LANES_512]],
+        (float)x[at[9 % LANES_512]], (float)x[at[8 % LANES_512]], (float)x[at[7]], (float)x[at[6]],
+        (float)x[at[5]], (float)x[at[4]], (float)x[at[3]], (float)x[at[2]], (float)x[at[1]],
+        (float)x[at[0]]);
+}
+
+/* LANES_512 codes of a column or of the table, as they stand. */
+AVX512_INLINE __m512i load_codes_512(const uint8_t *codes, int code) {
+    return code == PACKED_COLUMN_8 ? _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)codes))
+           : code == PACKED_COLUMN_16
+               ? _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)codes))
+               : _mm512_loadu_si512(codes);
+}
+
+/* What the codes of the rows in mask select of x, nothing between them; in other lanes x[0]. */
+AVX512_INLINE vec512 select_512(const real *x, const uint8_t *codes, int code, bool full,
+                                __mmask16 mask) {
+    int64_t at[LANES_512];
+    int32_t expanded[16] __attribute__((aligned(64)));
+    if (full) {
+        for (int l = 0; l < LANES_512; l++) at[l] = distance(codes, code, l);
+        return gather_512(x, at);
+    }
+    _mm512_store_si512(expanded, _mm512_maskz_expand_epi32(mask, load_codes_512(codes, code)));
+    for (int l = 0; l < LANES_512; l++) at[l] = expanded[l];
+    return gather_512(x, at);
+}
+
+/* Table values of up to two registers. */
+AVX512_INLINE vec512 look_up_512(const tables_512 *t, const uint8_t *codes, bool full,
+                                 __mmask16 mask) {
+    __m512i at;
+    if (sizeof(real) == 8) {
+        at = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const void *)codes));
+        if (!full) at = _mm512_maskz_expand_epi64((__mmask8)mask, at);
+        return (vec512)_mm512_permutex2var_pd((__m512d)t->low, at, (__m512d)t->high);
+    }
+    at = load_codes_512(codes, PACKED_COLUMN_8);
+    if (!full) at = _mm512_maskz_expand_epi32(mask, at);
+    return (vec512)_mm512_permutex2var_ps((__m512)t->low, at, (__m512)t->high);
+}
+
+/* Values from there on, in the lanes of mask. */
+AVX512_INLINE vec512 values_512(const slice_data *d, const tables_512 *t, const uint8_t *values,
+                                int code, bool full, __mmask16 mask) {
+    if (code == PACKED_VALUE_TABLE)
+        return t ? look_up_512(t, values, full, mask)
+                 : select_512(d->table, values, PACKED_COLUMN_8, full, mask);
+    if (sizeof(real) == 4)
+        return (vec512)(full ? _mm512_loadu_ps(values)
+                             : _mm512_maskz_expandloadu_ps(mask, (const void *)values));
+    if (code == PACKED_VALUE_F32)
+        return (vec512)_mm512_cvtps_pd(
+            full ? _mm256_loadu_ps((const void *)values)
+                 : _mm256_maskz_expandloadu_ps((__mmask8)mask, (const void *)values));
+    return (vec512)(full ? _mm512_loadu_pd(values)
+                         : _mm512_maskz_expandloadu_pd((__mmask8)mask, (const void *)values));
+}
+
+/* Codes, t and full are constants in the calls. */
+AVX512_INLINE void sum_512(const slice_data *d, const tables_512 *t, int column_code,
+                           int value_code, bool full, real *out) {
+    const __mmask16 all = (__mmask16)((1 << LANES_512) - 1);
+    const uint8_t *columns = d->columns, *values = d->values;
+    int run = column_code == PACKED_DIAGONAL ? 1 : d->run;
+    vec512 sum[VECTORS_512] = {{0}};
+    for (int64_t k = 0; k < d->nsteps; k++) {
+        uint32_t step_mask = d->step[k].mask;
+        const real *x = d->x + d->step[k].base;
+        const uint8_t *codes = columns;
+        for (int e = 0; e < run; e++, x++) {
+            codes = columns;
+            vec512 same = {0};
+            if (value_code == PACKED_VALUE_STEP) same += value_of(d, value_code, k * run + e);
+#pragma GCC unroll 4
+            for (int g = 0; g < VECTORS_512; g++) {
+                __mmask16 mask = full ? all : (__mmask16)(step_mask >> g * LANES_512) & all;
+                int count = full ? LANES_512 : __builtin_popcount(mask);
+                vec512 a = same, b;
+                if (value_code != PACKED_VALUE_STEP) {
+                    a = values_512(d, t, values, value_code, full, mask);
+                    values += count * value_bytes(value_code);
+                }
+                if (column_code == PACKED_DIAGONAL) {
+                    b = load_512(x + d->first + g * LANES_512, mask);
+                } else {
+                    b = select_512(x, codes, column_code, full, mask);
+                    codes += count * column_bytes(column_code);
+                }
+                sum[g] = add_product_512(sum[g], a, b, mask);
+            }
+        }
+        columns = codes;
+    }
+    memcpy(out, sum, sizeof sum);
+}
+
+AVX512_INLINE void sum_values_512(const slice_data *d, const tables_512 *t, int column_code,
+                                  int value_code, bool full, real *sum) {
+    switch (value_code) {
+    case PACKED_VALUE_RAW: sum_512(d, t, column_code, PACKED_VALUE_RAW, full, sum); break;
+    case PACKED_VALUE_F32: sum_512(d, t, column_code, PACKED_VALUE_F32, full, sum); break;
+    case PACKED_VALUE_TABLE:
+        if (t)
+            sum_512(d, t, column_code, PACKED_VALUE_TABLE, full, sum);
+        else
+            sum_512(d, NULL, column_code, PACKED_VALUE_TABLE, full, sum);
+        break;
+    default: sum_512(d, t, column_code, PACKED_VALUE_STEP, full, sum);
+    }
+}
+
+AVX512_INLINE void sum_columns_512(const slice_data *d, const tables_512 *t, int column_code,
+                                   int value_code, bool full, real *sum) {
+    switch (column_code) {
+    case PACKED_DIAGONAL: sum_values_512(d, t, PACKED_DIAGONAL, value_code, full, sum); break;
+    case PACKED_COLUMN_8: sum_values_512(d, t, PACKED_COLUMN_8, value_code, full, sum); break;
+    case PACKED_COLUMN_16: sum_values_512(d, t, PACKED_COLUMN_16, value_code, full, sum); break;
+    default: sum_values_512(d, t, PACKED_COLUMN_32, value_code, full, sum);
+    }
+}
+
+static AVX512 void multiply_avx512(const product *m, int64_t first, int64_t end) {
+    int64_t next = first_long_from(m->A, first * PACKED_ROWS);
+    const __mmask16 all = (__mmask16)((1 << LANES_512) - 1);
+    tables_512 table = {load_512(m->A->table, all), load_512(m->A->table + LANES_512, all)};
+    const tables_512 *t = m->small_table ? &table : NULL;
+    real sum[PACKED_ROWS] __attribute__((aligned(64)));
+    for (int64_t k = first; k < end; k++) {
+        const packed_slice *slice = m->A->slice + k;
+        slice_data d = data_of(m, k);
+        if (slice->flags & PACKED_FULL)
+            sum_columns_512(&d, t, slice->column_code, slice->value_code, true, sum);
+        else
+            sum_columns_512(&d, t, slice->column_code, slice->value_code, false, sum);
+        put_slice(m, k, sum, &next);
+    }
+}
+#endif
+#endif

@@ -1,0 +1,162 @@
+/* packed_slices: slices of a packed matrix, in stretches of equal bytes, a stretch a thread.
+ *
+ * Source   own; the codes after CSR-DU and CSR-VI (Kourtis, Goumas, Koziris, CF'08), the loads that
+ *          expand after SPC5 (Bramas and Kus, PeerJ CS 2018).
+ * Reads    packed: slice[slices], step[steps], columns, values, table; the long part; x[cols];
+ *          y[rows] only if beta != 0.
+ * Writes   y[rows], each entry once, by the thread that owns the slice.
+ * Work     the long part first, in shares of equal entries, what several shares have of a row added
+ *          up in order; then slice after slice, step after step, a sum for each of the 32 rows, in
+ *          vector registers where the CPU has AVX2 or AVX-512. Diagonals need no gather.
+ * Cost     2 nnz flop; what the codes take + 32 bytes a slice + 8 a step + (cols + rows) sizeof
+ *          real bytes.
+ * Weak     rows of very different lengths in a slice: its last steps hold few entries.
+ * Repeats  bitwise: yes, for an equal number of threads and isa; with and without codes alike.
+ * Params   isa: vector instructions (0: the best there are).
+ */
+#include "packed_avx2.h"
+#include "packed_avx512.h"
+#include "packed_portable.h"
+
+typedef struct stretches { /* what each thread does, and what it found */
+    multiply_slices *multiply;
+    bool small_table;
+    int64_t first_slice[MOST_SHARES + 1], first_long[MOST_SHARES + 1];
+    carry carries[MOST_SHARES];
+    real long_sum[]; /* [long_rows] */
+} stretches;
+
+/* No more rows are long than fit the entries. */
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    enum { LEAST_CUT = 64 }; /* of those the format chooses */
+    int64_t cut = c->value[SPMV_cut] ? c->value[SPMV_cut] : LEAST_CUT;
+    int64_t most = A->nnz / (cut + 1) < A->rows ? A->nnz / (cut + 1) : A->rows;
+    return sizeof(stretches) + (size_t)most * sizeof(real);
+}
+
+static void release(spmv_plan *p) {
+    free(p->scratch);
+}
+
+/* What is read and written before slice k. */
+static int64_t bytes_before(const packed *A, int64_t k) {
+    const packed_slice *slice = A->slice + k;
+    const int64_t fixed = (int64_t)(sizeof *slice + 2 * PACKED_ROWS * sizeof(real));
+    bool is_end = k == A->nslices;
+    int64_t steps = is_end ? A->nsteps : slice->step;
+    return k * fixed + steps * (int64_t)sizeof(packed_step) +
+           (is_end ? A->column_bytes + A->value_bytes : slice->column + slice->value);
+}
+
+static int64_t slice_at(const packed *A, int64_t bytes) {
+    int64_t low = 0, high = A->nslices;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (bytes_before(A, middle) < bytes)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The long row that entry k of the long part is in. */
+static int64_t long_row_of(const packed *A, int64_t k) {
+    int64_t low = 0, high = A->long_rows;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (A->long_ptr[middle + 1] <= k)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_small(const packed *A) {
+    enum { TWO_REGISTERS = 128 / sizeof(real) };
+    static const real none[PACKED_TABLE_SIZE] = {0};
+    return memcmp(A->table + TWO_REGISTERS, none, sizeof none - TWO_REGISTERS * sizeof *none) == 0;
+}
+
+static multiply_slices *choose_way(int64_t isa) {
+#ifdef __x86_64__
+    if (isa == ISA_AVX512) return multiply_avx512;
+    if (isa == ISA_AVX2) return multiply_avx2;
+#endif
+    (void)isa;
+    return multiply_portable;
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    const packed *A = (const packed *)p->store;
+    int64_t nshares = shares_of(p), bytes = bytes_before(A, A->nslices);
+    TRY(choose_isa(p));
+    stretches *t = malloc(sizeof *t + (size_t)A->long_rows * sizeof(real));
+    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    p->scratch = t;
+    p->scratch_bytes = sizeof *t + (size_t)A->long_rows * sizeof(real);
+    t->multiply = choose_way(p->choice.value[SPMV_isa]);
+    t->small_table = is_small(A);
+    for (int64_t s = 0; s <= nshares; s++) {
+        t->first_slice[s] = slice_at(A, spmv_split(bytes, nshares, s));
+        t->first_long[s] = long_row_of(A, spmv_split(A->long_nnz, nshares, s));
+    }
+    t->first_slice[nshares] = A->nslices;
+    return SPMV_OK;
+}
+
+/* Four sums, so that an addition need not wait for the one before. */
+static real sum_long(const packed *A, const real *x, int64_t begin, int64_t end) {
+    enum { SUMS = 4 };
+    real sum[SUMS] = {0};
+    int64_t k = begin;
+    for (; k + SUMS <= end; k += SUMS)
+        for (int l = 0; l < SUMS; l++) sum[l] += A->long_values[k + l] * x[A->long_col[k + l]];
+    for (; k < end; k++) sum[0] += A->long_values[k] * x[A->long_col[k]];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Share s of the entries of long rows: sums of the rows that end in it, a carry for the last. */
+static void multiply_long(const packed *A, const real *x, int64_t nshares, int64_t s,
+                          stretches *t) {
+    int64_t k = spmv_split(A->long_nnz, nshares, s), end = spmv_split(A->long_nnz, nshares, s + 1);
+    int64_t row = t->first_long[s];
+    for (; row < t->first_long[s + 1]; k = A->long_ptr[++row])
+        t->long_sum[row] = sum_long(A, x, k, A->long_ptr[row + 1]);
+    t->carries[s] = (carry){k < end ? row : -1, sum_long(A, x, k, end)};
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const packed *A = (const packed *)p->store;
+    stretches *t = p->scratch;
+    const product m = {A, x, y, (real)alpha, (real)beta, t->long_sum, t->small_table};
+    int64_t nshares = shares_of(p);
+#pragma omp parallel num_threads((int)nshares)
+    {
+        if (A->long_rows) {
+#pragma omp for schedule(static, 1)
+            for (int64_t s = 0; s < nshares; s++) multiply_long(A, x, nshares, s, t);
+#pragma omp single
+            add_carries(t->carries, nshares, 1, t->long_sum);
+        }
+#pragma omp for schedule(static, 1) nowait
+        for (int64_t s = 0; s < nshares; s++)
+            t->multiply(&m, t->first_slice[s], t->first_slice[s + 1]);
+    }
+    return SPMV_OK;
+}
+
+static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(packed_slices) = {
+    .name = "packed_slices",
+    .format = "packed",
+    .summary = "32 rows side by side in vector registers, columns and values decoded on the way",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .estimate = estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = release,
+};
