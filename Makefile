@@ -32,9 +32,9 @@ ldlibs   := $(feature_libs) -lm
 app_src  := $(addprefix src/,main.c app.c options.c measure.c statistics.c verify.c machine.c record.c log.c \
             cells.c inputs.c rounds.c describe.c facts.c thumbnail.c) \
             $(wildcard src/cmd_*.c src/write_*.c)
-omp_once := omp/backend.c omp/gather.c
+omp_once := omp/backend.c omp/gather.c omp/propose.c
 variant_src := $(wildcard src/format_*.c) $(filter-out $(omp_once),$(wildcard omp/*.c))
-lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once)
+lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once) cuda/propose.c
 cuda_variant_src := $(filter-out cuda/backend.cu,$(wildcard cuda/*.cu))
 unit_src := $(wildcard test/unit/test_*.c)
 
@@ -44,7 +44,7 @@ variant_flags = -DSPMV_SUFFIX=$(1) -DSPMV_REAL=$(if $(findstring f64,$(1)),doubl
 objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(3)))
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read tables lint format info deps clean print-app
+.PHONY: omp cuda test check check-update test-cuda bench-read study-sell study-cmrs study-ci study-omp-cuda tables lint format info deps clean print-app
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -121,6 +121,11 @@ test-cuda: cuda $(tests_cuda)
 	$(Q)sh test/cuda.sh build/cuda
 bench-read: build/omp/bench_read
 	$(Q)build/omp/bench_read build/bench-read.mtx
+# A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds.
+SCALE ?= small
+study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
+	$(Q)$(PYTHON) tables/study.py $* --scale $(SCALE) $(if $(FILES),--files $(FILES)) \
+	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT))
 tables:
 	$(Q)$(PYTHON) tables/make_tables.py --out tables log
 

@@ -261,6 +261,7 @@ extern "C" const spmv_backend spmv_cuda = {
     tock,
     /* free_bytes */ free_gpu_bytes,
     /* describe   */ describe,
+    /* propose    */ spmv_propose_cuda,
     /* flush      */ flush_gpu,
     /* nothing    */ nothing,
     /* record     */ record_start,

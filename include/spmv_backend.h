@@ -37,6 +37,7 @@ struct spmv_backend {
     spmv_status (*tock)(spmv_device *d, double *seconds);
     size_t (*free_bytes)(spmv_device *d);
     void (*describe)(spmv_device *d, spmv_device_facts *out);
+    void (*propose)(const spmv_features *f, spmv_proposals *out);
     /* For measuring. Reads `bytes` of memory that nothing else uses, so that caches smaller than
      * that forget the rest; may return before it is done, and what is asked next waits. */
     spmv_status (*flush)(spmv_device *d, size_t bytes);

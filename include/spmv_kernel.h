@@ -136,13 +136,14 @@ SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_par
     SPMV_LINKAGE const spmv_format V(name); \
     const spmv_format V(name)
 
+#include "spmv_propose.h" /* what "auto" asks */
 #include "spmv_backend.h" /* devices, and what a backend is */
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 typedef struct spmv_kernel_id {
     const spmv_backend *backend;
-    int index; /* into names and, when built in, kernels */
+    int index; /* into names and, when built in, kernels; or SPMV_AUTO */
 } spmv_kernel_id;
 /* Kernels whose name or alias a pattern matches: "[BACKEND:]NAME", a glob, or "all". Without a
  * prefix names are the context's backend's first. None: SPMV_E_ARG. */
@@ -161,7 +162,8 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
     double convert_s, upload_s, prepare_s;
-    spmv_store *own; /* of a copied plan: the store, which is not the matrix's */
+    struct spmv_tuning *tuning; /* how "auto" came to this plan; NULL: it was asked for by name */
+    spmv_store *own;            /* of a copied plan: the store, which is not the matrix's */
 };
 
 /* ---- shared helpers ------------------------------------------------------------------------- */

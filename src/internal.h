@@ -167,6 +167,23 @@ void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);
 /* The nearest of candidates (NULL at the end) to word, or NULL when none is near. */
 const char *spmv_nearest(const char *word, const char *const *candidates);
 
+/* ---- features.c, auto.c: the kernel name "auto" ---------------------------------------------- */
+
+typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_facts */
+    char reason[512];
+    const char *safe;
+    int timed;
+    double tune_s, chosen_product_s, safe_product_s;
+} spmv_tuning;
+/* All but the cache. */
+spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_features *f);
+spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                           spmv_plan **out);
+/* The same from given proposals, which it sorts; start: when looking at the matrix began. */
+spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
+                              const spmv_backend *backend, spmv_proposals *all, double start,
+                              spmv_plan **out);
+
 /* ---- generate.c: gen:NAME:ARGS -------------------------------------------------------------- */
 
 /* spec: without the "gen:"; values: NULL or as in spmv_load_opts. The entries are sorted, distinct

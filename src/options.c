@@ -33,6 +33,8 @@ enum { /* options without a letter */
        KEY_TILE,
        KEY_SHAPE,
        KEY_MAX_MEM,
+       KEY_ITERS,
+       KEY_NONDETERMINISTIC,
        KEY_SEED,
        KEY_VALUES,
        KEY_WRITE,
@@ -67,9 +69,13 @@ static const struct argp_option table[] = {
     {NULL, 0, NULL, 0,
      "How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:", 2},
     {"kernel", 'k', "NAME,...", 0,
-     "names, the papers' short names, globs, or all; omp: or cuda: before a name picks "
-     "the backend (default: the first paper's)",
+     "names, the papers' short names, globs, all, or auto (the fastest it finds); omp: or cuda: "
+     "before a name picks the backend (default: the first paper's)",
      2},
+    {"iters", KEY_ITERS, "N", 0,
+     "auto: so many products will follow; more of them pay for more preparation", 2},
+    {"nondeterministic", KEY_NONDETERMINISTIC, NULL, 0,
+     "auto: also kernels that may give other bits every time", 2},
     {"backend", KEY_BACKEND, "omp|cuda", 0, "where names without a prefix are looked up", 2},
     {"grid", 'g', "RxC,...", 0,
      "row x column blocks of kernels that partition; auto: one row block a thread", 2},
@@ -89,7 +95,8 @@ static const struct argp_option table[] = {
      2},
     {"slice", KEY_SLICE, "S,...", 0, "rows in a slice of SELL (32)", 2},
     {"sigma", KEY_SIGMA, "N|all,...", 0, "rows SELL sorts by length at a time (1: none)", 2},
-    {"height", KEY_HEIGHT, "N,...", 0, "rows in a strip of CMRS: 1, 2, 4, 8, 16", 2},
+    {"height", KEY_HEIGHT, "N,...", 0,
+     "rows in a strip: CMRS 1, 2, 4, 8, 16; masked blocks 1, 2, 4", 2},
     {"sorted", KEY_SORTED, "on|off,...", 0, "entries of a CMRS strip in column order (off)", 2},
     {"boundary", KEY_BOUNDARY, "N|auto,...", 0,
      "entries a row in the ELL part of a hybrid (auto: fewest bytes)", 2},
@@ -448,6 +455,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_INDEX: o->offset_bits = (int)(32 * word_index("index", arg, index_words)); break;
     case KEY_ALPHA: o->alpha = parse_real("alpha", arg, -1e300); break;
     case KEY_BETA: o->beta = parse_real("beta", arg, -1e300); break;
+    case KEY_ITERS: o->iters = parse_whole("iters", arg, 1, INT64_MAX / 4); break;
+    case KEY_NONDETERMINISTIC: o->nondeterministic = true; break;
     case KEY_MAX_MEM: o->max_mem = parse_size(arg); break;
     case KEY_SEED: o->seed = (uint64_t)parse_whole("seed", arg, 1, INT64_MAX); break;
     case KEY_VALUES: o->values = arg; break;

@@ -228,10 +228,8 @@ static spmv_status prepare(spmv_plan *plan) {
     return SPMV_OK;
 }
 
-static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts) {
+static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_kernel_id id) {
     spmv_ctx *ctx = plan->matrix->ctx;
-    spmv_kernel_id id;
-    TRY(find_one(ctx, opts->kernel, &id));
     TRY(pick_variant(plan->matrix, opts, &plan->variant));
     TRY(spmv_ctx_device(ctx, id.backend, &plan->device));
     plan->kernel = id.backend->kernels[id.index][plan->variant];
@@ -244,13 +242,16 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts) {
 
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
     spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
+    spmv_kernel_id id;
     *out = NULL;
     if (!spmv_read_opts(&known, sizeof known, opts))
         return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts.size is not set (SPMV_OPTS does)");
+    TRY(find_one(mat->ctx, known.kernel, &id));
+    if (id.index == SPMV_AUTO) return spmv_auto_plan(mat, &known, id.backend, out);
     spmv_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     plan->matrix = mat;
-    spmv_status status = plan_init(plan, &known);
+    spmv_status status = plan_init(plan, &known, id);
     if (status == SPMV_OK)
         *out = plan;
     else
@@ -261,6 +262,7 @@ spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
 void spmv_plan_free(spmv_plan *plan) {
     if (!plan) return;
     if (plan->kernel && plan->kernel->release && plan->scratch) plan->kernel->release(plan);
+    free(plan->tuning);
     spmv_store_free_on(plan->device, plan->own);
     free(plan);
 }
@@ -279,6 +281,7 @@ spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
     if (!copy) return spmv_fail(plan->device->ctx, SPMV_E_NOMEM, "out of memory");
     *copy = *plan;
     copy->own = NULL;
+    copy->tuning = NULL;
     copy->scratch = NULL;
     copy->scratch_bytes = 0;
     copy->traffic_bytes = spmv_store_bytes(plan->host);
@@ -309,6 +312,14 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .prepare_s = plan->prepare_s,
         .free_bytes = plan->device->backend->free_bytes(plan->device),
     };
+    const spmv_tuning *t = plan->tuning;
+    if (!t) return;
+    out->reason = t->reason;
+    out->tune_s = t->tune_s;
+    out->timed = t->timed;
+    out->safe = t->safe;
+    out->chosen_product_s = t->chosen_product_s;
+    out->safe_product_s = t->safe_product_s;
 }
 
 int64_t spmv_plan_setting(const spmv_plan *plan, const char *name) {

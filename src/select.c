@@ -46,6 +46,13 @@ static bool is_match(spmv_kernel_id id, const char *pattern) {
            (alias && fnmatch(pattern, alias, 0) == 0);
 }
 
+/* "auto" is asked for by its name alone: no glob and no "all" means it. */
+static void match_auto(const spmv_backend *backend, spmv_kernel_id *found, int capacity,
+                       int *count) {
+    if (capacity > 0) found[0] = (spmv_kernel_id){backend, SPMV_AUTO};
+    *count = 1;
+}
+
 /* Appends the backend's matches; beyond capacity they are only counted. */
 static void match_backend(const spmv_backend *backend, const char *pattern, spmv_kernel_id *found,
                           int capacity, int *count) {
@@ -59,8 +66,8 @@ static void match_backend(const spmv_backend *backend, const char *pattern, spmv
 
 static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const char *name) {
     enum { MOST = 256 };
-    const char *candidates[MOST + 1];
-    int n = 0;
+    const char *candidates[MOST + 1] = {spmv_auto_kernel.name};
+    int n = 1;
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; (!only || *b == only) && k < (*b)->nkernels && n + 1 < MOST; k++) {
             const char *alias = alias_of((spmv_kernel_id){*b, k});
@@ -86,6 +93,10 @@ spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id 
                 continue;
             if (!(*b)->kernels)
                 return spmv_fail(ctx, SPMV_E_BACKEND, "%s: not built in: %s", pattern, (*b)->hint);
+            if (strcmp(colon + 1, spmv_auto_kernel.name) == 0) {
+                match_auto(*b, found, capacity, count);
+                return SPMV_OK;
+            }
             match_backend(*b, strcmp(colon + 1, "all") == 0 ? "*" : colon + 1, found, capacity,
                           count);
             return *count ? SPMV_OK : unknown_kernel(ctx, *b, colon + 1);
@@ -96,6 +107,13 @@ spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id 
     if (strcmp(pattern, "all") == 0) {
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
             if ((*b)->kernels) match_backend(*b, "*", found, capacity, count);
+        return SPMV_OK;
+    }
+    if (strcmp(pattern, spmv_auto_kernel.name) == 0) {
+        if (!ctx->fallback->kernels)
+            return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", ctx->fallback->name,
+                             pattern, ctx->fallback->hint);
+        match_auto(ctx->fallback, found, capacity, count);
         return SPMV_OK;
     }
     match_backend(ctx->fallback, pattern, found, capacity, count);

@@ -325,10 +325,21 @@ static void try_kernel(const spmv_backend *backend, int k, const subject *s, int
     }
 }
 
+/* auto is a kernel as any other to who asks for it, and it refuses nothing. */
+static void try_auto(const spmv_backend *backend, const subject *s) {
+    for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+        setup c = setup_of(backend, 0, variant);
+        snprintf(c.kernel, sizeof c.kernel, "%s:auto", backend->name);
+        int64_t refused = tally.refused;
+        try_setup(&c, s, scalings, COUNT(scalings));
+        if (tally.refused != refused) complain_about(&c, s, "refused");
+    }
+}
+
 /* A kernel that refuses nearly everything would pass without being tested. */
 static void try_backend(const spmv_backend *backend) {
     int64_t products = 0, refused = 0, wrong = 0;
-    for (int k = 0; k < backend->nkernels; k++) {
+    for (int k = SPMV_AUTO; k < backend->nkernels; k++) {
         tally = (struct tally){0};
         for (int t = 0; t < NTHREADS; t++) {
             if (!backend->host && thread_counts[t] != 3)
@@ -337,20 +348,23 @@ static void try_backend(const spmv_backend *backend) {
             for (int f = 0; f < COUNT(fixtures); f++) {
                 entries e = entries_of(&fixtures[f]);
                 subject s = random_subject(matrix_of(ctx, &e), fixtures[f].name);
-                try_kernel(backend, k, &s, f * NTHREADS + t);
+                if (k == SPMV_AUTO)
+                    try_auto(backend, &s);
+                else
+                    try_kernel(backend, k, &s, f * NTHREADS + t);
                 subject_free(&s);
                 entries_free(&e);
             }
             spmv_ctx_free(ctx);
         }
         if (tally.products < tally.refused)
-            print_error("%s: refuses most of it\n", backend->names[k]), wrong++;
+            print_error("%s: refuses most of it\n", k < 0 ? "auto" : backend->names[k]), wrong++;
         products += tally.products, refused += tally.refused, wrong += tally.wrong;
     }
-    print_message(
-        "%s: %lld products of %d kernels checked, %lld configurations refused, %lld wrong\n",
-        backend->name, (long long)products, backend->nkernels, (long long)refused,
-        (long long)wrong);
+    print_message("%s: %lld products of %d kernels and of auto checked, %lld configurations "
+                  "refused, %lld wrong\n",
+                  backend->name, (long long)products, backend->nkernels, (long long)refused,
+                  (long long)wrong);
     assert_int_equal(wrong, 0);
 }
 

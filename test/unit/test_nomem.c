@@ -217,6 +217,7 @@ static long refuse_each_of_every_kernel(const source *from) {
         full_name(&spmv_omp, k, name);
         tried += refuse_each(from, name, k % 2 ? SPMV_F32 : SPMV_F64, 1);
     }
+    tried += refuse_each(from, "omp:auto", SPMV_F64, 1);
     return tried + refuse_each(from, "omp:csr_rows", SPMV_F64, 3);
 }
 

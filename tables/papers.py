@@ -1,0 +1,352 @@
+"""The tables and figures of the four papers, from the records of a study: pure functions that return
+{file name: text}; only figures need matplotlib."""
+
+import collections
+import io
+import math
+
+from texts import csv_text, markdown_table, three_digits
+from units import order, settings_of, short_label
+
+try:
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+except ImportError:
+    pyplot = None
+
+MIB = 2.0**20
+# What a paper's column is called, and the kernels of ours that stand for it, on either backend.
+SCALAR = ("csr_thread", "csr_rows")
+VECTOR = ("csr_warp", "csr_lanes", "csr_rows")
+HYB = ("hyb_thread", "hyb_rows")
+VENDOR = ("cusparse_", "mkl_")
+ONE_ROW_SHARED = {"csr_rows": ("simd", True)}  # on OpenMP "vector" is the SIMD sum of csr_rows
+
+
+class Run:
+    """One configuration's last record."""
+
+    def __init__(self, record):
+        self.record = record
+        self.matrix = record["matrix.name"]
+        self.kernel = record["config.kernel"]
+        self.backend = record["config.backend"]
+        self.settings = dict(settings_of(record))
+        self.ok = record["status"] == "ok"
+        self.time_s = record["timing.median_s"] if self.ok else math.inf
+
+    def get(self, name, default=None):
+        """A field of the record."""
+        value = self.record.get(name)
+        return default if value is None else value
+
+    @property
+    def gflop_per_s(self):
+        """2 nnz / t."""
+        return 2 * self.record["matrix.nnz"] / self.time_s / 1e9
+
+    @property
+    def mib(self):
+        """Memory of the format and of the kernel's own structures, in MiB."""
+        return (self.get("store.matrix_B", 0) + self.get("store.meta_B", 0)) / MIB
+
+    @property
+    def mark(self):
+        """Times that are less certain than they look."""
+        return " †" if self.get("timing.converged") is False else ""
+
+
+def runs_of(records):
+    """The last record of every configuration, in the order of matrices by mu."""
+    last = {}
+    for record in records:
+        run = Run(record)
+        key = (run.matrix, run.backend, run.kernel, record.get("config.precision"),
+               tuple(sorted(run.settings.items(), key=lambda item: item[0])))
+        last.pop(key, None)
+        last[key] = run
+    return sorted(last.values(), key=lambda run: (run.get("matrix.row_mean", 0), run.matrix))
+
+
+def by_matrix(runs):
+    """{matrix: its runs}, in the runs' order."""
+    groups = collections.defaultdict(list)
+    for run in runs:
+        groups[run.matrix].append(run)
+    return groups
+
+
+def fastest(runs):
+    """The run of least time, or None if none has one."""
+    timed = [run for run in runs if run.ok]
+    return min(timed, key=lambda run: run.time_s) if timed else None
+
+
+def of_kernels(runs, names):
+    """Runs of kernels so called, or whose names begin so where a name ends in an underscore."""
+    return [run for run in runs
+            if any(run.kernel == name or name.endswith("_") and run.kernel.startswith(name)
+                   for name in names)]
+
+
+def shown(value, form="{:.2f}"):
+    """A number, or a dash for none."""
+    return "—" if value is None or not math.isfinite(value) else form.format(value)
+
+
+def millis(run):
+    """Median in milliseconds."""
+    return "—" if run is None else three_digits(run.time_s * 1e3) + run.mark
+
+
+def ratio(slow, fast):
+    """How many times faster, or None."""
+    return slow.time_s / fast.time_s if slow and fast else None
+
+
+def why_not(runs):
+    """Footnotes: what has no time, and why."""
+    lines = []
+    for run in runs:
+        if not run.ok:
+            settings = short_label(sorted(run.settings.items()))
+            lines.append(f"- {run.matrix}, {run.backend}:{run.kernel} {settings}: "
+                         f"{run.record['status']}: {' '.join(str(run.get('reason', '')).split())}")
+    return "\nWithout a time:\n\n" + "\n".join(sorted(set(lines))) + "\n" if lines else ""
+
+
+def machine_line(runs):
+    """What was measured on what."""
+    seen = sorted({" · ".join(str(run.get(name)) for name in
+                              ("config.backend", "gpu.name", "cpu.model", "omp.threads",
+                               "config.cache", "build.commit") if run.get(name) is not None)
+                   for run in runs})
+    twins = sorted({run.matrix for run in runs if run.matrix.startswith("gen:twin:")})
+    note = ("\nMatrices gen:twin:NAME are **twins**: generated with the rows, entries, mu and sigma "
+            "that the paper prints of NAME;\ntheir values and columns are not NAME's, so times "
+            "compare kernels here, not this machine with the paper's.\n" if twins else "")
+    return "Measured on " + "; ".join(seen) + ".\n" + note
+
+
+# ---- best of parameters -------------------------------------------------------------------------
+
+BEST_HEAD = ("matrix", "mu", "sigma", "kernel", "tried", "best parameters", "median ms",
+             "2nnz/t GFLOP/s", "(2nnz-M)/t GFLOP/s", "eta+", "eta-", "MiB", "convert, csr products")
+
+
+def best_rows(runs):
+    """Per matrix and kernel the configuration that was fastest."""
+    for matrix, mine in by_matrix(runs).items():
+        unit = fastest(of_kernels(mine, ("csr_rows",))) or fastest(of_kernels(mine, ("csr_warp",)))
+        for kernel in sorted({(run.backend, run.kernel) for run in mine}):
+            tried = [run for run in mine if (run.backend, run.kernel) == kernel]
+            best = fastest(tried)
+            if not best:
+                continue
+            prep = best.get("prep.convert_s", 0) + best.get("prep.prepare_s", 0)
+            yield (matrix, best.get("matrix.row_mean"), best.get("matrix.sigma_cmrs"),
+                   ":".join(kernel), len(tried), short_label(sorted(best.settings.items())),
+                   best.time_s * 1e3, best.gflop_per_s,
+                   best.get("perf.flop_per_s_cmrs", math.nan) / 1e9, best.get("perf.eta_plus"),
+                   best.get("perf.eta_minus"), best.mib, prep / unit.time_s if unit else None)
+
+
+def best_pages(runs):
+    """parameters.md and parameters.csv."""
+    rows = list(best_rows(runs))
+    sources = sorted({run.get("perf.eta_bw_source") for run in runs
+                      if run.get("perf.eta_bw_source")})
+    text = ("# Best parameters\n\nPer matrix and kernel the configuration of least median, of those "
+            "tried. eta: traffic of the CMRS paper over time and\nbandwidth "
+            f"({', '.join(sources) or 'not known here: no eta'}). MiB: format and the kernel's own "
+            "structures.\n\n" + machine_line(runs) + "\n")
+    form = ("{}", "{:.1f}", "{:.2f}", "{}", "{}", "{}", "{:.4g}", "{:.3g}", "{:.3g}", "{:.2f}",
+            "{:.2f}", "{:.2f}", "{:.1f}")
+    text += markdown_table(BEST_HEAD, "lrrlrlrrrrrrr",
+                           [[f.format(v) if isinstance(v, str) else shown(v, f)
+                             for v, f in zip(row, form)] for row in rows])
+    return {"parameters.md": text + why_not(runs), "parameters.csv": csv_text(BEST_HEAD, rows)}
+
+
+# ---- SELL: slices -------------------------------------------------------------------------------
+
+
+def sell_pages(runs):
+    """GFLOP/s by slice, and the best slice against the other formats."""
+    slices = sorted({run.settings["slice"] for run in runs if "slice" in run.settings})
+    others = (("CSR", ("csr_",)), ("ELL", ("ell_",)), ("HYB", HYB), ("BSR", ("bsr_",)),
+              ("vendor library", VENDOR))
+    head = (["matrix"] + [f"S={s}" for s in slices] + ["best S", "sigma", "SELL ms"]
+            + [f"over {name}" for name, _ in others] + ["MiB", "CSR MiB"])
+    rows, lines = [], {}
+    for matrix, mine in by_matrix(runs).items():
+        sell = of_kernels(mine, ("sell_",))
+        by_slice = [fastest([run for run in sell if run.settings.get("slice") == s])
+                    for s in slices]
+        best = fastest(sell)
+        if not best:
+            continue
+        csr = fastest(of_kernels(mine, ("csr_rows", "csr_warp")))
+        rows.append([matrix] + [shown(run.gflop_per_s if run else None) for run in by_slice]
+                    + [best.settings["slice"],
+                       "all" if best.settings.get("sigma") == 0 else best.settings.get("sigma"),
+                       millis(best)]
+                    + [shown(ratio(fastest(of_kernels(mine, names)), best)) for _, names in others]
+                    + [shown(best.mib), shown(csr.mib if csr else None)])
+        lines[matrix] = [(s, run.gflop_per_s) for s, run in zip(slices, by_slice) if run]
+    text = ("# SELL: the slice\n\nGFLOP/s (2 nnz / median) of the best SELL kernel and sigma for "
+            "each slice S; then how many times faster the best SELL is\nthan the best kernel of "
+            "another format.\n\n" + machine_line(runs) + "\n"
+            + markdown_table(head, "l" + "r" * (len(head) - 1), rows) + why_not(
+                of_kernels(runs, ("sell_",))))
+    pages = {"sell.md": text, "sell.csv": csv_text(head, rows)}
+    pages.update(figure("sell", 1, lambda axes: draw_lines(
+        axes[0], lines, "slice S", "GFLOP/s (2 nnz / t)")))
+    return pages
+
+
+# ---- CMRS ---------------------------------------------------------------------------------------
+
+
+def reference_runs(mine):
+    """{column: best run of what the paper compares with}."""
+    def plain(run):
+        name, value = ONE_ROW_SHARED.get(run.kernel, (None, None))
+        return name is None or run.settings.get(name, False) != value
+
+    scalar = [run for run in of_kernels(mine, SCALAR) if plain(run)]
+    vector = [run for run in of_kernels(mine, VECTOR)
+              if run.kernel not in ONE_ROW_SHARED or not plain(run)]
+    return {"scalar": fastest(scalar), "vector": fastest(vector),
+            "HYB": fastest(of_kernels(mine, HYB)), "vendor": fastest(of_kernels(mine, VENDOR))}
+
+
+def cmrs_pages(runs):
+    """The paper's table 2, and speed-up by mu and by sigma."""
+    head = ("matrix", "mu", "sigma", "nnz 10^6", "rows 10^3", "best", "ms", "over scalar",
+            "over vector", "over HYB", "over vendor", "GFLOP/s (2nnz-M)/t", "GB/s beta-", "eta-",
+            "eta+", "slowest/best")
+    rows, points = [], collections.defaultdict(list)
+    for matrix, mine in by_matrix(runs).items():
+        cmrs = of_kernels(mine, ("cmrs_",))
+        best = fastest(cmrs)
+        if not best:
+            continue
+        gains = {name: ratio(run, best) for name, run in reference_runs(mine).items()}
+        worst = max(run.time_s for run in cmrs if run.ok)
+        mean, sigma = best.get("matrix.row_mean", 0), best.get("matrix.sigma_cmrs", 0)
+        config = " ".join(f"{name}={best.settings[name]}" for name in ("height", "block", "sorted")
+                          if name in best.settings)
+        rows.append([matrix, f"{mean:.1f}", f"{sigma:.2f}", f"{best.get('matrix.nnz') / 1e6:.1f}",
+                     f"{best.get('matrix.rows') / 1e3:.0f}", config, millis(best)]
+                    + [shown(gains[name]) for name in ("scalar", "vector", "HYB", "vendor")]
+                    + [shown(best.get("perf.flop_per_s_cmrs", math.nan) / 1e9),
+                       shown(best.get("perf.beta_minus_B", math.nan) / best.time_s / 1e9, "{:.1f}"),
+                       shown(best.get("perf.eta_minus")), shown(best.get("perf.eta_plus")),
+                       shown(worst / best.time_s)])
+        for name, gain in gains.items():
+            if gain:
+                points[name].append((mean, sigma, gain))
+    text = ("# CMRS: height, block and order of entries by brute force\n\nThe best CMRS "
+            "configuration and how many times faster it is than the best of: scalar (a thread a "
+            "row: csr_thread;\nOpenMP: csr_rows), vector (a warp a row: csr_warp, csr_lanes; OpenMP: "
+            "csr_rows with SIMD), HYB, the vendor's library.\nslowest/best: what the worst choice "
+            "of parameters costs.\n\n" + machine_line(runs) + "\n"
+            + markdown_table(head, "l" + "r" * (len(head) - 1), rows)
+            + why_not(of_kernels(runs, ("cmrs_",))))
+    pages = {"cmrs.md": text, "cmrs.csv": csv_text(head, rows)}
+    pages.update(figure("cmrs", 2, lambda axes: draw_speedups(axes, points)))
+    return pages
+
+
+# ---- configuration interaction ------------------------------------------------------------------
+
+
+def ci_pages(runs):
+    """Memory of each format, and times at each block."""
+    formats = ("csr", "ell", "sell", "hybrid")
+    memory_head = ["matrix", "nnz", "longest row"] + [f"{name} MiB" for name in formats]
+    memory, times = [], []
+    blocks = sorted({run.settings["block"] for run in of_kernels(runs, ("hybrid_",))
+                     if "block" in run.settings}, key=order)
+    columns = [("hybrid" + (f", block {b}" if b else ""), b) for b in blocks or [None]]
+    others = (("CSR", ("csr_",)), ("ELL", ("ell_",)), ("sliced ELL", ("sell_",)),
+              ("vendor library", VENDOR))
+    time_head = (["matrix"] + [name + " ms" for name, _ in columns]
+                 + [name + " ms" for name, _ in others]
+                 + ["hybrid over " + name for name, _ in others])
+    for matrix, mine in by_matrix(runs).items():
+        first = mine[0]
+        least = [min((run.mib for run in mine if run.ok and run.get("config.format") == name),
+                     default=None) for name in formats]
+        memory.append([matrix, first.get("matrix.nnz"), first.get("matrix.row_max")]
+                      + [shown(value) for value in least])
+        hybrid = of_kernels(mine, ("hybrid_",))
+        best = fastest(hybrid)
+        rivals = [fastest(of_kernels(mine, names)) for _, names in others]
+        times.append([matrix] + [millis(fastest([run for run in hybrid if block is None
+                                                 or run.settings.get("block") == block]))
+                                 for _, block in columns]
+                     + [millis(run) for run in rivals]
+                     + [shown(ratio(run, best)) for run in rivals])
+    text = ("# Configuration interaction\n\nMemory: the format's arrays and the kernel's own, in MiB "
+            "(2^20 bytes), f64 values, 32-bit indices. Sliced ELL: the least of\nthe slices tried.\n\n"
+            + machine_line(runs) + "\n"
+            + markdown_table(memory_head, "l" + "r" * (len(memory_head) - 1), memory)
+            + "\nMedian times, the best configuration of each, and how many times faster the best "
+            "hybrid is. CSR5, which the paper\ncompares with, is not built here.\n\n"
+            + markdown_table(time_head, "l" + "r" * (len(time_head) - 1), times) + why_not(runs))
+    return {"ci.md": text, "ci-memory.csv": csv_text(memory_head, memory),
+            "ci-times.csv": csv_text(time_head, times)}
+
+
+# ---- figures ------------------------------------------------------------------------------------
+
+MARKERS = "os^DvPX*<>"
+
+
+def draw_lines(axes, lines, x_name, y_name):
+    """{label: [(x, y)]} on a logarithmic x axis."""
+    for k, (name, points) in enumerate(lines.items()):
+        axes.plot([x for x, _ in points], [y for _, y in points], label=name,
+                  marker=MARKERS[k % len(MARKERS)])
+    axes.set_xscale("log", base=2)
+    axes.set_xlabel(x_name)
+    axes.set_ylabel(y_name)
+    axes.set_ylim(bottom=0)
+    axes.grid(True, alpha=0.3)
+    if lines:
+        axes.legend(fontsize=7)
+
+
+def draw_speedups(axes, points):
+    """Speed-up by mu and by sigma; {reference: [(mu, sigma, speed-up)]}."""
+    for which, name in enumerate(("mu: entries a row", "sigma: deviation / sqrt(mu)")):
+        for k, (reference, found) in enumerate(sorted(points.items())):
+            axes[which].scatter([point[which] for point in found], [point[2] for point in found],
+                                label=f"over {reference}", marker=MARKERS[k], s=18)
+        axes[which].axhline(1, color="grey", linewidth=0.8)
+        axes[which].set_xscale("symlog" if which else "log")
+        axes[which].set_yscale("log")
+        axes[which].set_xlabel(name)
+        axes[which].set_ylabel("speed-up of CMRS")
+        axes[which].grid(True, alpha=0.3)
+    if points:
+        axes[0].legend(fontsize=7)
+
+
+def figure(name, panels, draw):
+    """{name.svg, name.pdf}; nothing without matplotlib."""
+    if pyplot is None:
+        return {}
+    drawing, axes = pyplot.subplots(1, panels, figsize=(5.5 * panels, 4), squeeze=False)
+    draw(axes[0])
+    drawing.tight_layout()
+    pages = {}
+    for kind in ("svg", "pdf"):
+        data = io.BytesIO()
+        drawing.savefig(data, format=kind)
+        pages[f"{name}.{kind}"] = data.getvalue()
+    pyplot.close(drawing)
+    return pages
