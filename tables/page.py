@@ -16,7 +16,7 @@ from compare import machine
 from gains import BEST_HEAD, best_table, speedup_table
 from logs import is_number
 from texts import plural, si_time, three_digits
-from units import describe, fastest, gflop_per_s, order, short_label, text_of, timed_cells
+from units import describe, fastest, gflop_per_s, limit_of, order, short_label, text_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 POLICY = ("default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; "
@@ -27,6 +27,7 @@ VERDICTS = (  # in the order of what a reader should see first; the words explai
     ("UNCHECKED", "timed, but the result was not compared with a reference"),
     ("SKIPPED", "refused, with a reason: no result, no time"),
     ("FAILED", "ended without a result"),
+    ("SUSPECT", "faster than the memory, though no cache can hold the data: shown, not ranked"),
     ("WRONG", "the result differs from the reference: shown, never ranked"))
 SHOWN_FACTS = ("build.", "host.", "cpu.", "gpu.", "omp.")
 DEFINITIONS = (
@@ -37,6 +38,8 @@ DEFINITIONS = (
      "medians; IQR is the interquartile range ÷ median"),
     ("†", "stopped before the noise limit was met: shown, left out of every geometric mean"),
     ("*", "the data fit in the last-level cache: the rate says little about memory"),
+    ("of limit", "GB/s ÷ the streaming limit: measured by spmv probe, else the GPU's theoretical "
+     "bandwidth; beyond 100 % the data come from a cache"),
     ("=, tied", "the quartile ranges meet: the two cannot be told apart"),
     ("prep", "spent once before the first product: conversion, the kernel's own structures, upload"),
     ("μ, σ", "mean and standard deviation of the entries a row"))
@@ -79,7 +82,7 @@ def verdict_of(unit):
         if unit.record.get("check.status") != "ok":
             return "UNCHECKED"
         return "NOISY" if unit.noisy else "VALID"
-    return unit.status.upper() if unit.status in ("wrong", "skipped") else "FAILED"
+    return unit.status.upper() if unit.status in ("wrong", "skipped", "suspect") else "FAILED"
 
 
 def summary_section(records, units, layout):
@@ -201,7 +204,7 @@ def matrices_section(units):
 
 
 ROW_HEADER = (("system", ""), ("matrix", ""), ("kernel", ""), ("config", ""), ("status", ""),
-              ("median", "n"), ("IQR", "n"), ("GFLOP/s", "n"), ("GB/s", "n"), ("prep", "n"),
+              ("median", "n"), ("IQR", "n"), ("GFLOP/s", "n"), ("GB/s", "n"), ("of limit", "n"), ("prep", "n"),
               ("runs", "n"), ("run", "n"))
 
 
@@ -219,15 +222,18 @@ def result_row(unit, system, command):
     if unit.status == "ok":
         moved = unit.record.get("perf.bytes_min_B")
         rate = moved / unit.median_s / 1e9 if is_number(moved) else None
+        limit = limit_of(unit.record)
+        share = rate * 1e9 / limit[0] if limit and rate is not None else None
         spread = (unit.q3_s - unit.q1_s) / unit.median_s
         best.append(f"<td>{status}{' *' if unit.cached else ''}"
                     + number_cell(unit.median_s, si_time(unit.median_s))
                     + number_cell(spread, f"{100 * spread:.1f}%")
                     + number_cell(gflop_per_s(unit), three_digits(gflop_per_s(unit)))
                     + number_cell(rate, three_digits(rate) if rate is not None else "")
+                    + number_cell(share, f"{100 * share:.0f}%" if share is not None else "")
                     + number_cell(unit.prep_s, si_time(unit.prep_s) if unit.prep_s else "0"))
     else:
-        best.append(f"<td colspan=6>{status}: {escape(unit.reason or 'no reason given')}")
+        best.append(f"<td colspan=7>{status}: {escape(unit.reason or 'no reason given')}")
     best.append(f"<td>{unit.runs}<td>"
                 + (f"<a href=#c{command}>{command}</a>" if command is not None else ""))
     return "".join(best)

@@ -17,14 +17,10 @@ from logs import RECORD_DEF, is_number, read_fields
 from page import page
 from pages import make_pages
 from texts import si_time
-from units import (BASELINE_ALIAS, baseline_of, describe, fastest, gflop_per_s, kernels_in, merge,
-                   short_label, tabulate, timed_cells, unit_of)
+from units import (BASELINE_ALIAS, baseline_of, describe, fastest, gflop_per_s, kernels_in, limit_of,
+                   merge, short_label, tabulate, timed_cells, unit_of)
 
 PEERS = ("cusparse_", "mkl_", "librsb")  # how the kernels of other libraries are called
-LIMITS = (  # fields that hold a bandwidth to compare with, the best first, and what they are
-    ("perf.limit_Bps", "the measured streaming limit (spmv probe)"),
-    ("perf.bw_peak_Bps", "the measured streaming limit"),
-    ("gpu.bw_theory_Bps", "the GPU's theoretical bandwidth"))
 STEPS = 200  # of the performance profile's horizontal axis
 WIDEST = 10  # its right edge
 
@@ -34,18 +30,12 @@ def is_peer(kernel):
     return kernel.startswith(PEERS)
 
 
-def limit_of(record):
-    """(bandwidth, what it is) to compare a record with, or None."""
-    for name, meaning in LIMITS:
-        if is_number(record.get(name)) and record[name] > 0:
-            return record[name], meaning
-    return None
-
-
 def note_of(unit):
     """The marks of a unit in words."""
     words = ["noise limit not met"] if unit.noisy else []
-    return ", ".join(words + (["fits in the last-level cache"] if unit.cached else []))
+    words += ["fits in the last-level cache"] if unit.cached else []
+    binds = unit.record.get("perf.limit_binds")
+    return ", ".join(words + ([f"bound by {binds}"] if binds else []))
 
 
 def cell_data(matrix, unit, base, best):

@@ -42,7 +42,7 @@ def some_records():
                     scale * factor * 1e-6, matrix__name=name, matrix__hash=name,
                     matrix__nnz=nnz * 1000, host__name=host, config__kernel=kernel,
                     config__alias=None, config__format=form, prep={"total_s": 1e-3 / factor},
-                    perf={"bytes_min_B": nnz * 12000, "limit_Bps": 5e10}, argv=[
+                    perf={"bytes_min_B": nnz * 12000, "bw_peak_Bps": 5e10, "bw_peak_source": "measured-read"}, argv=[
                         "spmv", "-m", f"{name}.mtx", "-k", "a b"],
                     timing__converged=kernel != "ell_rows",
                     matrix={**record()["matrix"], "name": name, "hash": name, "nnz": nnz * 1000,
@@ -165,7 +165,11 @@ class DataTest(unittest.TestCase):
                          [("sell_slices", "mkl_csr", 3.0)] * 3)
 
     def test_limit(self):
-        self.assertEqual(report.limit_of({"perf.limit_Bps": 2e9, "gpu.bw_theory_Bps": 5e9})[0], 2e9)
+        self.assertEqual(report.limit_of({"perf.bw_peak_Bps": 2e9, "gpu.bw_theory_Bps": 5e9,
+                                          "perf.bw_peak_source": "measured-read"}),
+                         (2e9, "the measured streaming limit (spmv probe)"))
+        self.assertEqual(report.limit_of({"gpu.bw_theory_Bps": 5e9}),
+                         (5e9, "the theoretical bandwidth"))
         self.assertIsNone(report.limit_of({}))
 
 
