@@ -50,9 +50,12 @@ static void propose_masked(const model *m, spmv_proposals *out) {
                "%.1f entries in a block of %d x 8", f->per_block[best], 1 << best);
 }
 
+/* Short rows gain nothing, since y is then most of the traffic; nor does what the caches hold. */
 static void propose_symmetric(const model *m, spmv_proposals *out) {
+    enum { LEAST_MEAN = 12, LEAST_ENTRIES = 1 << 20 };
     const spmv_features *f = m->f;
     if (f->symmetric < 1 || f->rows != f->cols) return;
+    if (f->mean < LEAST_MEAN || f->nnz < LEAST_ENTRIES) return;
     double bytes = 0.5 * (m->width + (f->near_16 == 1 ? 2 : 4));
     spmv_offer(out, "symmetric_rows", 9, m->plain / (bytes + 1.5 * m->gather + 2 * m->y),
                "symmetric as far as seen: half of it stored");
