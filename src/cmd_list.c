@@ -35,6 +35,8 @@ static void list_kernels(const options *o, const spmv_backend *fallback) {
             const spmv_kernel *kernel = (*b)->kernels ? (*b)->kernels[k][0] : NULL;
             printf("  %-18s %-6s %s\n", (*b)->names[k],
                    kernel && kernel->alias ? kernel->alias : "", kernel ? kernel->summary : "");
+            if (kernel && kernel->absent)
+                printf("  %-25s (not built in: %s)\n", "", kernel->absent);
             if (kernel && o->verbose) list_params(kernel);
         }
     }
