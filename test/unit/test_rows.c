@@ -82,13 +82,13 @@ static void symmetry_is_expanded(void **state) {
     add_entry(&e, 2, 0, 5), add_entry(&e, 1, 1, 7), add_entry(&e, 2, 1, -3);
     static const int64_t row_ptr[] = {0, 1, 3, 5};
     static const int32_t col_idx[] = {2, 1, 2, 0, 1};
-    static const double symmetric[] = {5, 7, -3, 5, -3};
+    static const double mirrored[] = {5, 7, -3, 5, -3};
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_csr_view A = rows_of(mat);
     spmv_stats stats = stats_of(mat);
     assert_memory_equal(A.row_ptr, row_ptr, sizeof row_ptr);
     assert_memory_equal(A.col_idx, col_idx, sizeof col_idx);
-    assert_memory_equal(A.values, symmetric, sizeof symmetric);
+    assert_memory_equal(A.values, mirrored, sizeof mirrored);
     assert_int_equal(stats.nnz, 5);
     assert_int_equal(stats.nnz_file, 3);
     assert_int_equal(stats.symmetry, SPMV_SYMMETRIC);
