@@ -7,7 +7,7 @@
 
 /* ---- where x is read ------------------------------------------------------------------------ */
 
-enum { LINE = 8, WINDOW = 1 << 15, MOST_WINDOWS = 64 }; /* numbers on a line; entries */
+enum { LINE = 8, WINDOW = 1 << 13, MOST_WINDOWS = 256 }; /* numbers on a line; entries */
 
 typedef struct bits { /* a line of x each */
     uint64_t *word;
@@ -98,7 +98,8 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     if (!(r->perf_bw_peak_Bps > 0)) return;
     r->perf_limit_stream_s = (double)r->perf_bytes_min_B / r->perf_bw_peak_Bps;
     if (!rates) return;
-    double jumps = reads->jumps * (double)r->matrix_nnz, width = r->config_precision[1] == '6' ? 8 : 4;
+    double jumps = reads->jumps * (double)r->matrix_nnz,
+           width = r->config_precision[1] == '6' ? 8 : 4;
     r->matrix_x_jumps = reads->jumps;
     r->matrix_x_jump_B = (whole)(reads->lines * LINE * width);
     r->perf_limit_gather_s =
@@ -168,8 +169,8 @@ void rank_results(result *results, int n) {
         if (!is_ok(&results[k])) continue;
         const record *best = best_beside(results, n, r), *csr1 = csr1_beside(results, n, r);
         r->perf_best = r == best;
-        r->perf_tied = best && r != best && is_ranked(&results[k]) &&
-                       r->timing_q1_s <= best->timing_q3_s;
+        r->perf_tied =
+            best && r != best && is_ranked(&results[k]) && r->timing_q1_s <= best->timing_q3_s;
         if (!csr1) continue;
         r->perf_speedup_csr1 = csr1->timing_median_s / r->timing_median_s;
         r->perf_breakeven = breakeven(r, csr1);
@@ -205,9 +206,20 @@ static void say_cheapest(const result *results, int n, const char *precision) {
 
 static bool any(const result *results, int n, const char *which) {
     for (int k = 0; k < n; k++)
-        if (results[k].r.perf_verdict && strcmp(results[k].r.perf_verdict, which) == 0)
-            return true;
+        if (results[k].r.perf_verdict && strcmp(results[k].r.perf_verdict, which) == 0) return true;
     return false;
+}
+
+/* The first that was disturbed stands for all: turns mix what happens. */
+static void say_flags(const result *results, int n) {
+    int first = -1, count = 0;
+    for (int k = n - 1; k >= 0; k--)
+        if (results[k].nflags) first = k, count++;
+    if (first < 0) return;
+    say("  ! disturbed, %d of %d rows:", count, n);
+    for (int f = 0; f < results[first].nflags; f++)
+        say("%s %s", f ? ";" : "", results[first].flags[f]);
+    say("\n");
 }
 
 void explain_results(const session *run, const result *results, int n) {
@@ -221,6 +233,7 @@ void explain_results(const session *run, const result *results, int n) {
     if (any(results, n, "suspect"))
         say("  SUSPECT: faster than memory was when probed, and so not ranked; 'spmv probe' "
             "measures again\n");
+    say_flags(results, n);
     say_cheapest(results, n, "f64");
     say_cheapest(results, n, "f32");
     if (!rated && !(run->o->probe && strcmp(run->o->probe, "off") == 0))
