@@ -13,6 +13,16 @@ typedef struct spmv_device { /* one opened device */
     void *state;   /* the backend's own */
 } spmv_device;
 
+/* A format that a device builds in its own memory, which then no host needs to hold. head: what the
+ * store is, its arrays' sizes but not the arrays; *upload_s: of that, the time to send the matrix. On
+ * failure *head and *copy hold what there is. SPMV_E_UNSUITABLE before anything is built: let the host
+ * do it. */
+typedef struct spmv_device_format {
+    const char *name;
+    spmv_status (*build)(spmv_device *d, const spmv_csr_view *A, const spmv_choice *c,
+                         spmv_store **head, spmv_store **copy, double *upload_s);
+} spmv_device_format;
+
 typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
     const char *name;              /* owned by the device */
     int cc, sms, driver, runtime, ecc, clock_sm_kHz, clock_memory_kHz;
@@ -42,18 +52,22 @@ struct spmv_backend {
     const char *const *names; /* [nkernels] */
     const spmv_kernel *const (*kernels)[SPMV_NVARIANTS]; /* [nkernels]; NULL: not built in */
     int nkernels;
-    bool host; /* its memory is host memory: nothing to upload */
+    const spmv_device_format *const (
+        *formats)[SPMV_NVARIANTS]; /* those it builds; NULL at the end */
+    bool host;                     /* its memory is host memory: nothing to upload */
     spmv_status (*open)(spmv_device *d);
     void (*close)(spmv_device *d);
     spmv_status (*alloc)(spmv_device *d, size_t bytes, void **out);
     void (*release)(spmv_device *d, void *memory);
-    spmv_status (*put)(spmv_device *d, void *device, const void *host, size_t bytes);
+    /* The host's memory, or the device's own. */
+    spmv_status (*put)(spmv_device *d, void *device, const void *from, size_t bytes);
     spmv_status (*get)(spmv_device *d, void *host, const void *device, size_t bytes);
     spmv_status (*sync)(spmv_device *d);
     spmv_status (*tick)(spmv_device *d);
     spmv_status (*tock)(spmv_device *d, double *seconds);
     size_t (*free_bytes)(spmv_device *d);
     void (*describe)(spmv_device *d, spmv_device_facts *out);
+    void (*propose)(const spmv_features *f, spmv_proposals *out);
     /* For measuring. Reads `bytes` of memory that nothing else uses, so that caches smaller than
      * that forget the rest; may return before it is done, and what is asked next waits. */
     spmv_status (*flush)(spmv_device *d, size_t bytes);

@@ -27,6 +27,8 @@ typedef struct options {
     const char *kernels; /* as typed; NULL: the first paper's */
     const char *backend; /* NULL: the build's */
     int device, threads;
+    int64_t iters;            /* products that will follow; 0: not said */
+    bool nondeterministic;    /* auto may choose kernels that give other bits every time */
     list param[SPMV_NPARAMS]; /* values to try; those of one option go together; a block given as
                                  32xR has */
                               /* BLOCK_WARP_ROWS added */

@@ -106,6 +106,13 @@ static int show_results(session *run, result *results, int n) {
     return 0;
 }
 
+/* Under the table: why auto chose what it chose. */
+static void show_choices(const session *run, const result *results, int n) {
+    if (run->o->quiet) return;
+    for (int k = 0; k < n; k++)
+        if (results[k].r.config_reason) say("  auto: %s\n", results[k].r.config_reason);
+}
+
 static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
                      const char *source) {
     int done = 0;
@@ -116,6 +123,7 @@ static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
     if (done) {
         rank_results(results, done); /* of all groups */
         int shown = show_results(run, results, done);
+        show_choices(run, results, done);
         if (!code) code = shown;
     }
     for (int k = 0; k < run->ncells; k++) free(results[k].samples);

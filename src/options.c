@@ -23,6 +23,8 @@ enum { /* options without a letter */
        KEY_ALPHA,
        KEY_BETA,
        KEY_LANES,
+       KEY_WARPS,
+       KEY_HUBS,
        KEY_SLICE,
        KEY_SIGMA,
        KEY_HEIGHT,
@@ -33,6 +35,8 @@ enum { /* options without a letter */
        KEY_TILE,
        KEY_SHAPE,
        KEY_MAX_MEM,
+       KEY_ITERS,
+       KEY_NONDETERMINISTIC,
        KEY_SEED,
        KEY_VALUES,
        KEY_WRITE,
@@ -68,9 +72,13 @@ static const struct argp_option table[] = {
     {NULL, 0, NULL, 0,
      "How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:", 2},
     {"kernel", 'k', "NAME,...", 0,
-     "names, the papers' short names, globs, or all; omp: or cuda: before a name picks "
-     "the backend (default: the first paper's)",
+     "names, the papers' short names, globs, all, peers (other libraries), or auto (the fastest it "
+     "finds); omp: or cuda: before a name picks the backend (default: the first paper's)",
      2},
+    {"iters", KEY_ITERS, "N", 0,
+     "auto: so many products will follow; more of them pay for more preparation", 2},
+    {"nondeterministic", KEY_NONDETERMINISTIC, NULL, 0,
+     "auto: also kernels that may give other bits every time", 2},
     {"backend", KEY_BACKEND, "omp|cuda", 0, "where names without a prefix are looked up", 2},
     {"grid", 'g', "RxC,...", 0,
      "row x column blocks of kernels that partition; auto: one row block a thread", 2},
@@ -87,6 +95,10 @@ static const struct argp_option table[] = {
     {"gather", KEY_GATHER, "HOW,...", 0, "x by loads or by instruction (auto: the faster here)", 2},
     {"rowlens", KEY_ROWLENS, "on|off,...", 0, "stop at the true end of an ELL row (on)", 2},
     {"lanes", KEY_LANES, "N|auto,...", 0, "lanes that share a row (auto: by the mean row length)",
+     2},
+    {"warps", KEY_WARPS, "N|auto,...", 0,
+     "warps that share a packed slice (auto: by the number of slices)", 2},
+    {"hubs", KEY_HUBS, "N|auto,...", 0, "columns whose x a GPU keeps close (auto: as many as fit)",
      2},
     {"slice", KEY_SLICE, "S,...", 0, "rows in a slice of SELL (32)", 2},
     {"sigma", KEY_SIGMA, "N|all,...", 0, "rows SELL sorts by length at a time (1: none)", 2},
@@ -293,6 +305,14 @@ static void take_boundary(options *o, const char *item) {
     take_number(o, SPMV_boundary, "boundary", "auto", item);
 }
 
+static void take_warps(options *o, const char *item) {
+    take_number(o, SPMV_warps, "warps", "auto", item);
+}
+
+static void take_hubs(options *o, const char *item) {
+    take_number(o, SPMV_hubs, "hubs", "auto", item);
+}
+
 static void take_cut(options *o, const char *item) {
     take_number(o, SPMV_cut, "cut", "auto", item);
 }
@@ -457,6 +477,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_HEIGHT: take_list(o, arg, &o->param[SPMV_height], take_height); break;
     case KEY_SORTED: take_list(o, arg, &o->param[SPMV_sorted], take_sorted); break;
     case KEY_BOUNDARY: take_list(o, arg, &o->param[SPMV_boundary], take_boundary); break;
+    case KEY_WARPS: take_list(o, arg, &o->param[SPMV_warps], take_warps); break;
+    case KEY_HUBS: take_list(o, arg, &o->param[SPMV_hubs], take_hubs); break;
     case KEY_CUT: take_list(o, arg, &o->param[SPMV_cut], take_cut); break;
     case KEY_CODES: take_list(o, arg, &o->param[SPMV_codes], take_codes); break;
     case KEY_TILE: take_list(o, arg, &o->param[SPMV_tile], take_tile); break;
@@ -467,6 +489,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_INDEX: o->offset_bits = (int)(32 * word_index("index", arg, index_words)); break;
     case KEY_ALPHA: o->alpha = parse_real("alpha", arg, -1e300); break;
     case KEY_BETA: o->beta = parse_real("beta", arg, -1e300); break;
+    case KEY_ITERS: o->iters = parse_whole("iters", arg, 1, INT64_MAX / 4); break;
+    case KEY_NONDETERMINISTIC: o->nondeterministic = true; break;
     case KEY_MAX_MEM: o->max_mem = parse_size(arg); break;
     case KEY_SEED: o->seed = (uint64_t)parse_whole("seed", arg, 1, INT64_MAX); break;
     case KEY_VALUES: o->values = arg; break;

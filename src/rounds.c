@@ -91,8 +91,11 @@ static spmv_status make_plan(group *g, const cell *c, result *out, entrant *e) {
                            .offset_bits = run->o->offset_bits,
                            .max_bytes = run->o->max_mem,
                            .settings = c->setting,
-                           .nsettings = c->nsettings};
+                           .nsettings = c->nsettings,
+                           .expected_calls = run->o->iters,
+                           .nondeterministic = run->o->nondeterministic};
     TRY(spmv_plan_create(g->mat, &opts, &e->plan));
+    describe_choice(run, out, c, e->plan);
     describe_plan(run, &out->r, e->plan, g->in, c->precision);
     describe_limits(run, out, c->kernel.backend, &g->in->reads);
     const record *r = &out->r;

@@ -17,7 +17,8 @@ enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
 typedef struct result { /* a finished row and what its record points to */
     record r;
     const char *alias;
-    char kernel[64], grid[48], block[24], shape[24], reason[1024], hash[20], key[20], how[256];
+    char kernel[64], grid[48], block[24], shape[24], reason[1024], why[512], hash[20], key[20],
+        how[256];
     char flag[MOST_FLAGS][96];
     const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
     int nflags;
@@ -59,7 +60,7 @@ typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed 
 
 /* The kernel's descriptor: the same in every variant. */
 static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
-    return id.backend->kernels[id.index][0];
+    return id.index == SPMV_AUTO ? &spmv_auto_kernel : id.backend->kernels[id.index][0];
 }
 
 /* ---- cells.c -------------------------------------------------------------------------------- */
@@ -118,6 +119,8 @@ void describe_matrix(result *out, const spmv_stats *stats, const char *name, con
 void describe_machine(session *s, result *out, spmv_kernel_id id);
 /* The configuration as asked, defaults filled in: also for rows that never get a plan. */
 void describe_config(session *s, result *out, const cell *c);
+/* Of a cell that asked for auto: the configuration that was chosen, and why. */
+void describe_choice(session *s, result *out, const cell *c, const spmv_plan *plan);
 void describe_plan(session *s, record *r, const spmv_plan *plan, const inputs *in,
                    spmv_precision precision);
 /* Takes t's samples. */
