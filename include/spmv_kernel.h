@@ -64,9 +64,9 @@ typedef struct spmv_array { /* where the pointer sits in its struct, how many by
     size_t offset, bytes;
 } spmv_array;
 
-typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays, so that
-                               one loop */
-    const char *format;     /* in store.c sizes, copies, uploads and frees any format */
+/* Head of every format struct: with a list of arrays one loop in store.c does for any format. */
+typedef struct spmv_store {
+    const char *format;
     int64_t rows, cols, nnz, slots; /* slots: stored entries, padding included */
     size_t size;                    /* of the whole struct */
     int narrays;
@@ -80,16 +80,14 @@ SPMV_LINKAGE spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
 void spmv_store_free(spmv_store *store);
 size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
-/* Allocates (aligned, not cleared), and lists in the store, the array that member `field` points
- * to. */
+/* Allocates (aligned, not cleared), and lists in the store, the array that field points to. */
 #define STORE_ARRAY(ctx, A, field, count) \
     spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), \
                      (size_t)(count) * sizeof *(A)->field)
 
 typedef struct spmv_format {
     const char *name, *summary;
-    const spmv_param
-        *params;  /* what shapes the store; kernels of the format take these besides their own */
+    const spmv_param *params; /* what shapes the store; kernels take these besides their own */
     bool at_most; /* the estimate is an upper bound: the exact size is known when it is built */
     /* Exact bytes of what build allocates; SIZE_MAX: overflow. */
     size_t (*estimate)(const spmv_csr_view *A, const spmv_choice *c);
@@ -164,7 +162,7 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
     double convert_s, upload_s, prepare_s;
-    double once_s;   /* of prepare: what a process does once, such as starting a library */
+    double once_s; /* of prepare: what a process does once, such as starting a library */
     struct spmv_tuning *tuning; /* how "auto" came to this plan; NULL: it was asked for by name */
     spmv_store *own;            /* of a copied plan: the store, which is not the matrix's */
 };
