@@ -283,4 +283,6 @@ extern "C" const spmv_backend spmv_cuda = {
     record_stop,
     replay,
     forget,
+    /* probe      */ spmv_probe_gpu,
+    /* state      */ spmv_gpu_state,
 };

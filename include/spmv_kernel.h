@@ -124,7 +124,7 @@ typedef struct spmv_kernel {
     spmv_status (*prepare)(spmv_plan *p); /* NULL: nothing to do; may answer SPMV_E_UNSUITABLE */
     spmv_status (*run)(const spmv_plan *p, double alpha, const void *x, double beta, void *y);
     void (*release)(spmv_plan *p); /* frees what prepare made; NULL: nothing */
-    const char *absent; /* a peer whose library is not built in: how to get it; NULL: it is here */
+    const char *absent;            /* a peer's library: how to get it; NULL: built in */
 } spmv_kernel;
 /* The parameter of a kernel or of its format; NULL: not taken. */
 SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_param_id id);
@@ -161,8 +161,7 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     int variant;
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
-    double convert_s, upload_s, prepare_s;
-    double once_s; /* of prepare: what a process does once, such as starting a library */
+    double convert_s, upload_s, prepare_s, once_s; /* once_s: a library's start, not charged */
     struct spmv_tuning *tuning; /* how "auto" came to this plan; NULL: it was asked for by name */
     spmv_store *own;            /* of a copied plan: the store, which is not the matrix's */
 };

@@ -45,6 +45,7 @@ enum { /* options without a letter */
        KEY_NO_LOG,
        KEY_VERIFY,
        KEY_CACHE,
+       KEY_PROBE,
        KEY_MIN_TIME,
        KEY_MAX_TIME,
        KEY_MAX_NOISE,
@@ -71,8 +72,8 @@ static const struct argp_option table[] = {
     {NULL, 0, NULL, 0,
      "How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:", 2},
     {"kernel", 'k', "NAME,...", 0,
-     "names, the papers' short names, globs, all, peers, or auto (the fastest it finds); omp: or "
-     "cuda: before a name picks the backend (default: the first paper's)",
+     "names, the papers' short names, globs, all, peers (other libraries), or auto (the fastest it "
+     "finds); omp: or cuda: before a name picks the backend (default: the first paper's)",
      2},
     {"iters", KEY_ITERS, "N", 0,
      "auto: so many products will follow; more of them pay for more preparation", 2},
@@ -121,6 +122,8 @@ static const struct argp_option table[] = {
      "a product finds its data in the caches if they fit; finds nothing there; or follows products "
      "of other copies, without launch gaps (warm)",
      3},
+    {"probe", KEY_PROBE, "DIR|off", 0,
+     "where 'spmv probe' keeps this machine's limits, and runs look for them (~/.cache/spmv)", 3},
     {"samples", 'n', "N", 0, "at least N samples (10)", 3},
     {"min-time", KEY_MIN_TIME, "S", 0, "and at least S seconds a kernel (0.5)", 3},
     {"max-time", KEY_MAX_TIME, "S", 0, "then on until the noise is low or S seconds are over (1)",
@@ -485,6 +488,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_NO_LOG: o->no_log = true; break;
     case KEY_VERIFY: o->verify = word_index("verify", arg, verify_words); break;
     case KEY_CACHE: o->cache = (cache_state)word_index("cache", arg, cache_words); break;
+    case KEY_PROBE: o->probe = arg; break;
     case KEY_MIN_TIME: o->min_time_s = parse_real("min-time", arg, 0); break;
     case KEY_MAX_TIME: o->max_time_s = parse_real("max-time", arg, 0); break;
     case KEY_MAX_NOISE: o->max_noise = parse_percent(arg); break;

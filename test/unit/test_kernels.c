@@ -340,9 +340,8 @@ static void try_auto(const spmv_backend *backend, const subject *s) {
 static void try_backend(const spmv_backend *backend) {
     int64_t products = 0, refused = 0, wrong = 0;
     for (int k = SPMV_AUTO; k < backend->nkernels; k++) {
-        if (k >= 0 && !is_here(backend, k)) continue;
-        /* peers may refuse what they cannot */
-        bool peer = k >= 0 && backend->kernels[k][0]->traits & SPMV_PEER;
+        if (k != SPMV_AUTO && !is_here(backend, k)) continue;
+        bool peer = k != SPMV_AUTO && backend->kernels[k][0]->traits & SPMV_PEER;
         tally = (struct tally){0};
         for (int t = 0; t < NTHREADS; t++) {
             if (!backend->host && thread_counts[t] != 3)
@@ -360,7 +359,7 @@ static void try_backend(const spmv_backend *backend) {
             }
             spmv_ctx_free(ctx);
         }
-        if (tally.products < (peer ? 1 : tally.refused))
+        if (tally.products < (peer ? 1 : tally.refused)) /* a peer takes what it can */
             print_error("%s: refuses most of it\n", k < 0 ? "auto" : backend->names[k]), wrong++;
         products += tally.products, refused += tally.refused, wrong += tally.wrong;
     }
