@@ -51,7 +51,8 @@ void spmv_gpu_state(spmv_device *d, spmv_device_state *out) {
     }
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return;
-    plain start = (plain)dlsym(library, "nvmlInit_v2"), stop = (plain)dlsym(library, "nvmlShutdown");
+    plain start = (plain)dlsym(library, "nvmlInit_v2"),
+          stop = (plain)dlsym(library, "nvmlShutdown");
     by_name find = (by_name)dlsym(library, "nvmlDeviceGetHandleByPciBusId_v2");
     if (start && stop && find && start() == 0) {
         if (find(bus, &device) == 0) read_state(library, device, out);

@@ -20,8 +20,7 @@ static __device__ size_t stride() {
 }
 
 static __global__ void fill_all(double2 *a, double2 *b, double2 *c, size_t n) {
-    for (size_t k = first(); k < n; k += stride())
-        a[k] = b[k] = c[k] = make_double2(1, 1);
+    for (size_t k = first(); k < n; k += stride()) a[k] = b[k] = c[k] = make_double2(1, 1);
 }
 
 /* Past the L1 cache, which would hold a block's own share of a small buffer; four loads in flight. */

@@ -38,9 +38,10 @@ static void print_size(double bytes) {
 static void print_rates(const probe_record *r, const spmv_rates *rates) {
     printf("%s: %s", r->backend, r->device);
     if (r->threads > 0) printf(", %d threads", (int)r->threads);
-    printf("\n  memory      read %9.1f GB/s\n              copy %9.1f GB/s\n             triad %9.1f "
-           "GB/s\n  cache       read %9.1f GB/s  of ",
-           1e-9 * rates->read, 1e-9 * rates->copy, 1e-9 * rates->triad, 1e-9 * rates->cache_read);
+    printf(
+        "\n  memory      read %9.1f GB/s\n              copy %9.1f GB/s\n             triad %9.1f "
+        "GB/s\n  cache       read %9.1f GB/s  of ",
+        1e-9 * rates->read, 1e-9 * rates->copy, 1e-9 * rates->triad, 1e-9 * rates->cache_read);
     print_size((double)rates->cache_bytes);
     printf("\n  random 8-byte reads, 10^9 a second, by the size of x\n");
     for (int k = 0; k < rates->ngathers; k++) {

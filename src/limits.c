@@ -98,7 +98,8 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     if (!(r->perf_bw_peak_Bps > 0)) return;
     r->perf_limit_stream_s = (double)r->perf_bytes_min_B / r->perf_bw_peak_Bps;
     if (!rates) return;
-    double jumps = reads->jumps * (double)r->matrix_nnz, width = r->config_precision[1] == '6' ? 8 : 4;
+    double jumps = reads->jumps * (double)r->matrix_nnz,
+           width = r->config_precision[1] == '6' ? 8 : 4;
     r->matrix_x_jumps = reads->jumps;
     r->matrix_x_jump_B = (whole)(reads->lines * LINE * width);
     r->perf_limit_gather_s =
@@ -168,8 +169,8 @@ void rank_results(result *results, int n) {
         if (!is_ok(&results[k])) continue;
         const record *best = best_beside(results, n, r), *csr1 = csr1_beside(results, n, r);
         r->perf_best = r == best;
-        r->perf_tied = best && r != best && is_ranked(&results[k]) &&
-                       r->timing_q1_s <= best->timing_q3_s;
+        r->perf_tied =
+            best && r != best && is_ranked(&results[k]) && r->timing_q1_s <= best->timing_q3_s;
         if (!csr1) continue;
         r->perf_speedup_csr1 = csr1->timing_median_s / r->timing_median_s;
         r->perf_breakeven = breakeven(r, csr1);
@@ -205,8 +206,7 @@ static void say_cheapest(const result *results, int n, const char *precision) {
 
 static bool any(const result *results, int n, const char *which) {
     for (int k = 0; k < n; k++)
-        if (results[k].r.perf_verdict && strcmp(results[k].r.perf_verdict, which) == 0)
-            return true;
+        if (results[k].r.perf_verdict && strcmp(results[k].r.perf_verdict, which) == 0) return true;
     return false;
 }
 
