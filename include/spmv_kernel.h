@@ -114,7 +114,8 @@ enum spmv_trait {
     SPMV_OWN_COPY = 4,  /* prepare places the matrix on the device itself, from plan->host */
     SPMV_PADS = 8,      /* may multiply padding by x: needs a finite x unless rowlens = 1 */
     SPMV_WARP_ROW = 16, /* CUDA blocks are 32 x R, a row a warp */
-    SPMV_PEER = 32      /* another library's, to compare with */
+    SPMV_PEER = 32,     /* another library's, to compare with */
+    SPMV_NEEDS_SYMMETRY = 64 /* any other matrix is SPMV_E_UNSUITABLE */
 };
 
 typedef struct spmv_kernel {
