@@ -108,13 +108,12 @@ const spmv_format *spmv_format_named(const char *name, int variant); /* NULL: no
 /* ---- kernels -------------------------------------------------------------------------------- */
 
 enum spmv_trait {
-    SPMV_DETERMINISTIC =
-        1,              /* the same bits for the same plan, whatever the timing of its threads */
-    SPMV_SERIAL = 2,    /* one thread, whatever the context says */
-    SPMV_OWN_COPY = 4,  /* prepare places the matrix on the device itself, from plan->host */
-    SPMV_PADS = 8,      /* may multiply padding by x: needs a finite x unless rowlens = 1 */
-    SPMV_WARP_ROW = 16, /* CUDA blocks are 32 x R, a row a warp */
-    SPMV_PEER = 32      /* another library's, to compare with */
+    SPMV_DETERMINISTIC = 1, /* the same bits for the same plan, however its threads run */
+    SPMV_SERIAL = 2,        /* one thread, whatever the context says */
+    SPMV_OWN_COPY = 4,      /* prepare places the matrix on the device itself, from plan->host */
+    SPMV_PADS = 8,          /* may multiply padding by x: needs a finite x unless rowlens = 1 */
+    SPMV_WARP_ROW = 16,     /* CUDA blocks are 32 x R, a row a warp */
+    SPMV_PEER = 32          /* another library's, to compare with */
 };
 
 typedef struct spmv_kernel {
