@@ -14,7 +14,7 @@ static const double budget_unknown = 10, budget_most = 100, /* products of the s
     budget_to_convert = 10, budget_for_three = 33;
 static const double sample_s = 1e-4;       /* so much at least makes a sample */
 static const double least_budget_s = 1e-3; /* when nobody said how many products follow */
-static const double tie = 0.01, hopeless = 1.25;
+static const double tie = 0.01, hopeless = 0.25, hopeless_at_once = 0.5; /* behind the best */
 
 static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
 const spmv_kernel spmv_auto_kernel = {
@@ -164,7 +164,7 @@ static spmv_status time_once(contest *c, contender *e) {
     return SPMV_OK;
 }
 
-/* The first product meets cold pages; it only tells how many make a sample. */
+/* The first product meets cold pages. */
 static spmv_status warm_up(contest *c, contender *e) {
     enum { MOST_INNER = 100 };
     double seconds = 0;
@@ -184,7 +184,7 @@ static contender *fastest(contest *c) {
 }
 
 /* Whether more samples could not change who is first: all others are behind by more than their
- * samples and the best's scatter. */
+ * samples and the best's scatter. One sample each tells only of those that are far behind. */
 static bool is_decided(contest *c) {
     const contender *best = fastest(c);
     bool decided = true;
@@ -194,8 +194,9 @@ static bool is_decided(contest *c) {
         double behind = e->product_s / best->product_s - 1;
         double scatter = e->sample[e->nsamples / 2] / e->sample[0] +
                          best->sample[best->nsamples / 2] / best->sample[0] - 2;
-        e->given_up |= behind > hopeless - 1 && behind > scatter;
-        decided &= e->given_up || behind > 2 * tie + scatter || scatter < tie;
+        e->given_up |= behind > (e->nsamples > 1 ? hopeless : hopeless_at_once) + scatter;
+        bool settled = behind > 2 * tie + scatter || scatter < tie;
+        decided &= e->given_up || (e->nsamples > 2 && settled);
     }
     return decided;
 }
@@ -210,7 +211,7 @@ static spmv_status settle(contest *c, contender *e, spmv_status status) {
 }
 
 static spmv_status run_off(contest *c) {
-    for (int k = 0; k < c->n; k++) {
+    for (int k = 1; k < c->n; k++) { /* the safe one is warm */
         contender *e = &c->entry[k];
         TRY(settle(c, e, warm_up(c, e)));
     }
@@ -219,8 +220,8 @@ static spmv_status run_off(contest *c) {
             contender *e = &c->entry[(k + round) % c->n];
             if (!e->given_up) TRY(settle(c, e, time_once(c, e)));
         }
-        if (round + 1 < FEWEST_ROUNDS) continue;
-        if (is_decided(c) || spent_s(c) > c->budget_s) break;
+        if (is_decided(c)) break;
+        if (round + 1 >= FEWEST_ROUNDS && spent_s(c) > c->budget_s) break;
     }
     return SPMV_OK;
 }
@@ -234,12 +235,11 @@ static double budget_of(int64_t calls) {
 
 /* One product of the safe kernel is the unit of the budget. */
 static spmv_status measure_unit(contest *c, double *unit_s) {
-    *unit_s = 0;
     TRY(make_vectors(c));
-    spmv_status status = SPMV_OK;
-    for (int n = 0; n < 2 && status == SPMV_OK; n++) /* the first meets cold pages */
-        status = spmv_exec_timed(c->entry[0].plan, 1, 1, c->x, 0, c->y, unit_s);
-    return status;
+    TRY(warm_up(c, &c->entry[0]));
+    TRY(warm_up(c, &c->entry[0]));
+    *unit_s = c->entry[0].product_s > 0 ? c->entry[0].product_s : 1e-9;
+    return SPMV_OK;
 }
 
 /* Those of the others that promise to pay, best first. */
@@ -307,7 +307,7 @@ static spmv_status choose_quickly(contest *c, const spmv_proposal *p, int n) {
 }
 
 static spmv_status hold(contest *c, const spmv_proposal *p, int n) {
-    double unit_s;
+    double unit_s = 0;
     if (c->budget < budget_to_convert) return choose_quickly(c, p, n);
     TRY(enter_safe(c, p, n));
     if (n == 1 || c->mat->hub.nnz == 0) return SPMV_OK;

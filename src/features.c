@@ -1,6 +1,6 @@
 /* features.c: what the selector knows of a matrix. Two looks, both bounded whatever the size of the
  * matrix: row_ptr at no more than MOST_SLICES slices of 32 rows, and the entries of no more than
- * MOST_SAMPLED of these, from the first MOST_TAKEN entries of each row: about 64,000 entries. Each
+ * MOST_SAMPLED of these, from the first MOST_TAKEN entries of each row: about 32,000 entries. Each
  * looks at evenly spaced slices, so that the result is the same for any number of threads. */
 #include "internal.h"
 #include <math.h>
@@ -11,8 +11,9 @@ enum {
     MOST_SLICES = 1 << 15,
     MOST_SAMPLED = 64,
     FEWEST_SAMPLED = 8,
-    MOST_TAKEN = 128,       /* entries of a row */
-    MOST_ENTRIES = 1 << 16, /* of all */
+    MOST_TAKEN = 64,        /* entries of a row */
+    MOST_ENTRIES = 1 << 15, /* of all, */
+    FRACTION = 16,          /* and of a small matrix one in so many */
     LINE_SLOTS = 1 << 13,   /* of a slice's set of cache lines: at most half full */
     VALUE_SLOTS = 1 << 10,
     MIRRORED = 8,  /* entries a slice whose mirror image is looked up */
@@ -85,31 +86,38 @@ static double look_at_steps(const window *w, tally *t) {
     return (double)(width * w->entries + HEAD_BYTES * w->longest);
 }
 
-/* Whether the entry of row r that is next has this value, or is the first of its step. */
-static bool same_value(const window *w, int r, int k, bool first, uint64_t *value) {
-    uint64_t bits = bits_of(w->A->values[w->begin[r] + k]);
+enum { TAKEN = INT32_MAX }; /* a row's head, when nothing is left of it */
+
+static int32_t least_of(const int32_t *head, int n) {
+    int32_t least = TAKEN;
+    for (int r = 0; r < n; r++) least = head[r] < least ? head[r] : least;
+    return least;
+}
+
+/* Takes the entry of row r that stands at next[r] if it is on the diagonal of the step; whether its
+ * value is that of the step's first. */
+static bool take(const window *w, int r, int32_t *head, int *next, uint64_t *value, bool first) {
+    uint64_t bits = bits_of(w->A->values[w->begin[r] + next[r]]);
     if (first) *value = bits;
+    next[r]++;
+    head[r] = next[r] < w->len[r] ? column(w, r, next[r]) - r : TAKEN;
     return bits == *value;
 }
 
 /* Steps of entries on one diagonal: how many, or -1 when there are so many that it cannot pay. */
 static int count_diagonals(const window *w, bool *step_values) {
-    int next[ROWS] = {0}, steps = 0;
+    int32_t head[ROWS];
+    int next[ROWS] = {0}, steps = 0, most = 3 * w->longest + 8;
     *step_values = true;
+    for (int r = 0; r < w->rows; r++) head[r] = w->len[r] ? column(w, r, 0) - r : TAKEN;
     for (int left = w->entries; left; steps++) {
-        int64_t least = INT64_MAX;
+        int32_t least = least_of(head, w->rows);
         uint64_t value = 0;
-        bool first = true;
-        if (steps > 3 * w->longest + 8) return -1;
+        int taken = 0;
+        if (steps > most) return -1;
         for (int r = 0; r < w->rows; r++)
-            if (next[r] < w->len[r] && column(w, r, next[r]) - r < least)
-                least = column(w, r, next[r]) - r;
-        for (int r = 0; r < w->rows; r++) {
-            if (next[r] == w->len[r] || column(w, r, next[r]) - r != least) continue;
-            *step_values &= same_value(w, r, next[r], first, &value);
-            first = false;
-            next[r]++, left--;
-        }
+            if (head[r] == least) *step_values &= take(w, r, head, next, &value, taken++ == 0);
+        left -= taken;
     }
     return steps;
 }
@@ -128,22 +136,21 @@ static void look_at_columns(const window *w, tally *t) {
             t->contiguous += column(w, r, k) == column(w, r, k - 1) + 1;
 }
 
-/* Blocks of height rows and width columns that hold all entries of top..end_row - 1, each
+/* Blocks of height rows and width columns that hold all entries of rows top..end_row - 1, each
  * beginning at the first column not yet in one, or, aligned, at a multiple of the width. */
 static int64_t count_blocks(const window *w, int top, int end_row, int height, int width,
                             bool aligned) {
     int64_t blocks = 0;
     for (; top < end_row; top += height) {
-        int next[8] = {0}, n = end_row - top < height ? end_row - top : height;
-        for (;; blocks++) {
-            idx least = INT32_MAX;
-            for (int r = 0; r < n; r++)
-                if (next[r] < w->len[top + r] && column(w, top + r, next[r]) < least)
-                    least = column(w, top + r, next[r]);
-            if (least == INT32_MAX) break;
+        int32_t head[4];
+        int next[4] = {0}, n = end_row - top < height ? end_row - top : height;
+        for (int r = 0; r < n; r++) head[r] = w->len[top + r] ? column(w, top + r, 0) : TAKEN;
+        for (int32_t least; (least = least_of(head, n)) != TAKEN; blocks++) {
             int64_t end = (aligned ? least / width * width : least) + (int64_t)width;
-            for (int r = 0; r < n; r++)
+            for (int r = 0; r < n; r++) {
                 while (next[r] < w->len[top + r] && column(w, top + r, next[r]) < end) next[r]++;
+                head[r] = next[r] < w->len[top + r] ? column(w, top + r, next[r]) : TAKEN;
+            }
         }
     }
     return blocks;
@@ -324,7 +331,8 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_featu
     if (A.nnz == 0) return SPMV_OK;
     look_at_rows(&A, threads, f);
     double taken = ROWS * (f->mean < MOST_TAKEN ? f->mean : MOST_TAKEN) + 1;
-    int64_t slices = (A.rows + ROWS - 1) / ROWS, n = (int64_t)(MOST_ENTRIES / taken);
+    double most = (double)A.nnz / FRACTION < MOST_ENTRIES ? (double)A.nnz / FRACTION : MOST_ENTRIES;
+    int64_t slices = (A.rows + ROWS - 1) / ROWS, n = (int64_t)(most / taken);
     n = n < FEWEST_SAMPLED ? FEWEST_SAMPLED : n > MOST_SAMPLED ? MOST_SAMPLED : n;
     n = n > slices ? slices : n;
     tally *t = calloc((size_t)n, sizeof *t);
