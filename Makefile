@@ -43,12 +43,13 @@ ldlibs   := $(feature_libs) -lm
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 app_src  := $(addprefix src/,main.c app.c options.c measure.c statistics.c verify.c machine.c record.c log.c \
-            cells.c inputs.c rounds.c describe.c facts.c thumbnail.c) \
+            cells.c inputs.c rounds.c limits.c rates.c describe.c facts.c thumbnail.c) \
             $(wildcard src/cmd_*.c src/write_*.c)
-omp_once := omp/backend.c omp/gather.c omp/propose.c
+omp_once := omp/backend.c omp/gather.c omp/propose.c omp/probe.c
+cuda_once := cuda/backend.cu cuda/probe.cu cuda/nvml.cu
 variant_src := $(wildcard src/format_*.c) $(filter-out $(omp_once),$(wildcard omp/*.c))
 lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once) cuda/propose.c
-cuda_variant_src := $(filter-out cuda/backend.cu,$(wildcard cuda/*.cu))
+cuda_variant_src := $(filter-out $(cuda_once),$(wildcard cuda/*.cu))
 unit_src := $(wildcard test/unit/test_*.c)
 
 variants := f64_o32 f64_o64 f32_o32 f32_o64
@@ -105,7 +106,7 @@ endef
 force:
 
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
-cuda_objects_cuda := build/cuda$(san)/cuda/backend.o $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(cuda_variant_src)))
+cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(cuda_variant_src)))
 link_omp  = $(CC) $(cflags)
 nvcc      = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. Install the CUDA toolkit, or \
             name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none))
@@ -115,11 +116,11 @@ flags_cuda = $(NVCC) $(nvflags) $(libs_cuda)
 libs_cuda = $(if $(cusparse),-lcusparse)
 $(eval $(call backend_rules,omp,omp$(san)))
 $(eval $(call backend_rules,cuda,cuda$(san)))
-# main.c and backend.cu are the two files that nvcc compiles once; -x cu defines __CUDACC__ (nvcc main.c would not).
+# main.c and cuda_once are the files that nvcc compiles once; -x cu defines __CUDACC__ (nvcc main.c would not).
 build/cuda$(san)/src/main.o: src/main.c build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -x cu -MMD -MP -c $< -o $@
-build/cuda$(san)/cuda/backend.o: cuda/backend.cu build/cuda$(san)/.flags
+$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
 

@@ -75,8 +75,8 @@ typedef struct spmv_store { /* head of every format struct: scalars and a list o
 
 #include "spmv_formats.h" /* the struct of every format */
 
-spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size, const spmv_csr_view *A,
-                           spmv_store **out);
+SPMV_LINKAGE spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size,
+                                        const spmv_csr_view *A, spmv_store **out);
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
 void spmv_store_free(spmv_store *store);
 size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */

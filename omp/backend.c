@@ -154,4 +154,5 @@ const spmv_backend spmv_omp = {
     .propose = spmv_propose_omp,
     .flush = flush_host,
     .nothing = nothing,
+    .probe = spmv_probe_host,
 };

@@ -191,11 +191,11 @@ void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs 
     r->timing_clock = strcmp(f.backend, "cuda") == 0 ? "cuda_event" : "monotonic";
 }
 
-/* The bandwidth eta is of: the device's own figure. A CPU has none that can be read. */
+/* The bandwidth eta is of: what spmv probe read, else a GPU's own figure. */
 static void choose_bandwidth(record *r) {
-    if (!(r->gpu_bw_theory_Bps > 0)) return;
-    r->perf_eta_bw_Bps = r->gpu_bw_theory_Bps;
-    r->perf_eta_bw_source = "theory";
+    if (!(r->perf_bw_peak_Bps > 0)) return;
+    r->perf_eta_bw_Bps = r->perf_bw_peak_Bps;
+    r->perf_eta_bw_source = r->perf_bw_peak_source;
 }
 
 /* The CMRS paper's metrics, so that its tables can be made of any kernel. Its formulas count 8-byte
@@ -243,6 +243,7 @@ void describe_timing(result *out, timing *t, const problem *p) {
     r->timing_samples_s = (numbers){out->samples, kept};
     r->perf_flop_per_s = (double)r->perf_flop / t->s.median;
     r->perf_B_per_s = (double)r->perf_bytes_min_B / t->s.median;
+    describe_share_of_limits(r);
     describe_cmrs(r);
 }
 

@@ -46,6 +46,7 @@ typedef struct spmv_stored { /* a store made of a matrix, and its copy on a devi
     spmv_choice choice;        /* the format's own parameters count */
     const spmv_device *device; /* of copy; NULL: none yet */
     spmv_store *host, *copy;   /* on a host backend copy == host */
+    bool only_on_device;       /* host: what the store is, without its arrays */
     double convert_s, upload_s;
     struct spmv_stored *next;
 } spmv_stored;
@@ -158,7 +159,8 @@ void spmv_rows_stats(const spmv_rows *rows, int threads, spmv_stats *stats);
 
 /* ---- store.c -------------------------------------------------------------------------------- */
 
-spmv_status spmv_store_upload(spmv_device *device, const spmv_store *host, spmv_store **out);
+/* Of a store in host memory, or in the device's own. */
+spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_store **out);
 void spmv_store_free_on(spmv_device *device, spmv_store *copy);
 void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);
 

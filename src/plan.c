@@ -48,9 +48,31 @@ static spmv_stored *find_stored(const spmv_plan *plan, const spmv_format *format
                                 const spmv_device *device) {
     for (spmv_stored *s = plan->matrix->stores; s; s = s->next)
         if (s->format == format && same_shape(format, &s->choice, &plan->choice) &&
-            (!device || s->device == device))
+            (device ? s->device == device : !s->only_on_device))
             return s;
     return NULL;
+}
+
+/* A device that builds the format itself, if it can: the host then never holds the store. */
+static bool build_on_device(const spmv_plan *plan, const spmv_format *format,
+                            const spmv_csr_view *A, spmv_stored *out) {
+    const spmv_backend *backend = plan->device->backend;
+    const spmv_device_format *own = NULL;
+    if (!backend->formats || plan->kernel->traits & SPMV_OWN_COPY) return false;
+    for (int k = 0; backend->formats[k][0] && !own; k++)
+        if (strcmp(backend->formats[k][0]->name, format->name) == 0)
+            own = backend->formats[k][plan->variant];
+    if (!own) return false;
+    if (own->build(plan->device, A, &plan->choice, &out->host, &out->copy, &out->upload_s) ==
+        SPMV_OK) {
+        out->device = plan->device;
+        return out->only_on_device = true;
+    }
+    spmv_store_free(out->host);
+    spmv_store_free_on(plan->device, out->copy);
+    out->host = out->copy = NULL;
+    out->upload_s = 0;
+    return false;
 }
 
 static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
@@ -62,9 +84,10 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     if (!stored) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     spmv_mat_rows(mat, &view);
     double start = spmv_now();
-    spmv_status status =
-        format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
-    stored->convert_s = spmv_now() - start;
+    spmv_status status = SPMV_OK;
+    if (!build_on_device(plan, format, &view, stored))
+        status = format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
+    stored->convert_s = spmv_now() - start - stored->upload_s;
     stored->format = format;
     stored->choice = plan->choice;
     if (status != SPMV_OK) { /* what build got to is in stored->host */
@@ -269,7 +292,7 @@ void spmv_plan_free(spmv_plan *plan) {
 
 static spmv_status copy_into(spmv_plan *copy, const spmv_plan *plan) {
     if (plan->store) {
-        TRY(spmv_store_upload(plan->device, plan->host, &copy->own));
+        TRY(spmv_store_upload(plan->device, plan->store, &copy->own));
         copy->store = copy->own;
     }
     return prepare(copy);

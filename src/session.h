@@ -22,6 +22,7 @@ typedef struct result { /* a finished row and what its record points to */
     bool finished; /* and logged */
 } result;
 
+enum { MOST_BACKENDS = 4 };
 typedef struct session { /* one invocation */
     const options *o;
     const spmv_backend *backend;
@@ -29,12 +30,19 @@ typedef struct session { /* one invocation */
     machine machine;
     record_log log;
     FILE *output;
+    spmv_rates rates[MOST_BACKENDS]; /* in the order of spmv_backends */
+    bool rated[MOST_BACKENDS];       /* by spmv probe, some time */
     cell *cell;
     int ncells;
     bool wrote_csv_header, wrote_y;
     char **argv; /* [o->argc] as typed, paths cut to their last part: they may name people */
     int nok, nwrong, nskipped, nfailed, last_failure; /* last_failure: exit code */
 } session;
+
+typedef struct reads_of_x { /* sampled */
+    double jumps;           /* share of entries whose line of x is not near those read before */
+    double lines;           /* that those are spread over */
+} reads_of_x;
 
 typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed */
     int64_t rows, cols;
@@ -43,6 +51,7 @@ typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed 
     oracle oracle_of[2];
     bool infinite[2];               /* x, in that precision */
     char thumbnail[THUMBNAIL_SIZE]; /* empty: nobody logs it */
+    reads_of_x reads;
 } inputs;
 
 /* The kernel's descriptor: the same in every variant. */
@@ -69,6 +78,17 @@ void inputs_free(inputs *in);
 /* Fills and logs a result a cell; an exit code, having said what is wrong. */
 int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const char *source,
                result *results);
+
+/* ---- limits.c ------------------------------------------------------------------------------- */
+
+bool find_reads_of_x(const spmv_csr_view *A, reads_of_x *out); /* false: out of memory */
+/* After describe_plan. */
+void describe_limits(const session *run, result *out, const spmv_backend *backend,
+                     const reads_of_x *reads);
+void describe_share_of_limits(record *r); /* once it has a time */
+/* Who is fastest, tied with it, and what changing over from csr1 costs. */
+void rank_results(result *results, int n);
+void explain_results(const session *run, const result *results, int n);
 
 /* ---- describe.c ----------------------------------------------------------------------------- */
 

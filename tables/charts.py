@@ -16,7 +16,7 @@ PACKAGES = os.path.join(ROOT, ".python")  # where make deps puts what is no Debi
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7f7f7f")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down",
           "triangle-right", "triangle-left")
-FADED = "#b5b5b5"
+FADED = "#8c8c8c"
 
 
 def library():
@@ -75,9 +75,10 @@ def rates(formats, rate, rows):
     """GFLOP/s of every kernel on every matrix, the best one named; rate: all of them, for an axis
     that leaves room for the names."""
     points = by_format(formats)
-    room = max(rate) * (max(rate) / min(rate)) ** 0.14
+    room = max(rate) * max((max(rate) / min(rate)) ** 0.14, 1.2)
     return {
         "data": {"name": "cells"}, "height": 22 * rows + 10,
+        "transform": [{"filter": "isValid(datum.gflops)"}],
         "encoding": {"y": MATRIX_AXIS,
                      "x": {"field": "gflops", "type": "quantitative", "title": "GFLOP/s (log)",
                            "scale": {"type": "log", "nice": False, "padding": 12,
@@ -124,6 +125,7 @@ def profile(leaders):
         "layer": [
             {"transform": [{"filter": {"not": {"field": "kernel", "oneOf": top}}}],
              "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1, "clip": True,
+                      "opacity": 0.35,
                       "tooltip": True, "color": FADED},
              "encoding": {"tooltip": tooltip("kernel", "tau", "share")}},
             {"transform": [{"filter": {"field": "kernel", "oneOf": top}}],
@@ -188,6 +190,7 @@ def roofline(formats):
     points = by_format(formats)
     return {
         "data": {"name": "cells"}, "height": 320,
+        "transform": [{"filter": "isValid(datum.gflops) && isValid(datum.intensity)"}],
         "layer": [
             {"data": {"name": "limits"},
              "mark": {"type": "line", "strokeWidth": 1.5, "strokeDash": [6, 3], "clip": True},
@@ -212,9 +215,12 @@ def charts(data):
     cells = data["cells"]
     formats = {cell["format"] for cell in cells}
     rows = len({cell["matrix"] for cell in cells})
-    found = [("rates", "Rate on every matrix",
-              "A mark is a kernel in its best configuration; the best is named. Matrices by size.",
-              rates(formats, [cell["gflops"] for cell in cells], rows))]
+    met = [cell["gflops"] for cell in cells if cell["gflops"] is not None]
+    found = []
+    if met:
+        found.append(("rates", "Rate on every matrix", "A mark is a kernel in its best "
+                      "configuration; the best is named. Matrices by size.",
+                      rates(formats, met, rows)))
     if any(cell["speedup"] is not None for cell in cells):
         found.append(("speedup", f"Speed-up over {data['baseline']}",
                       "Blue is faster than the baseline, orange slower; empty: no result.",

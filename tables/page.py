@@ -181,7 +181,10 @@ def matrix_card(matrix, units):
                    f'src="data:image/png;base64,{data}">')
 
     def number(name):
-        return three_digits(found[name]) if is_number(found[name]) else "?"
+        value = found[name]
+        if isinstance(value, int):
+            return f"{value:,}"
+        return three_digits(value) if is_number(value) else "?"
     timed = [unit for unit in units if unit.status == "ok"]
     best = fastest(timed) if timed else None
     size = (f"{found['matrix.rows']:,} × {found['matrix.cols']:,}"

@@ -47,7 +47,7 @@ def cell_data(matrix, unit, base, best):
         "matrix": matrix.name, "nnz": matrix.nnz, "kernel": unit.identity.kernel,
         "format": record.get("config.format") or "unknown",
         "config": short_label(unit.identity.settings) or "-", "time": si_time(unit.median_s),
-        "gflops": short(gflop_per_s(unit)), "gbs": short(rate and rate / 1e9),
+        "gflops": short(gflop_per_s(unit)) or None, "gbs": short(rate and rate / 1e9),
         "limit": short(rate / limit[0]) if rate and limit else None,
         "intensity": short(2 * matrix.nnz / moved) if rate and matrix.nnz else None,
         "speedup": short(base.median_s / unit.median_s) if base else None,

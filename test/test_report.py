@@ -164,6 +164,12 @@ class DataTest(unittest.TestCase):
         self.assertEqual([(p["kernel"], p["peer"], p["ratio"]) for p in points],
                          [("sell_slices", "mkl_csr", 3.0)] * 3)
 
+    def test_matrices_without_entries_have_no_rate(self):
+        units = [report.unit_of(dict(flatten(record(matrix__nnz=0))))]
+        (system, matrices), = report.tabulate(report.merge(units)).items()
+        data = report.system_data(system, matrices)
+        self.assertNotIn("rates", [name for name, *_ in charts.charts(data)])
+
     def test_limit(self):
         self.assertEqual(report.limit_of({"perf.bw_peak_Bps": 2e9, "gpu.bw_theory_Bps": 5e9,
                                           "perf.bw_peak_source": "measured-read"}),
@@ -266,7 +272,12 @@ class BrowserTest(ReportTest):
         self.assertTrue(found["redrawn"].startswith("S2: "), found["redrawn"])
         self.assertLessEqual(found["wide"], 0)
 
-    def test_it_works_without_charts_and_with_little(self):
+    @unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
+    def test_it_draws_little(self):
+        found = self.found(self.report(record(matrix__nnz=0), record(1e-6, matrix__name="beta")))
+        self.assertIn(["chart-rates", 1], found["charts"])
+
+    def test_it_works_without_charts(self):
         found = self.found(self.report(record(), options=("--only-html", "--no-charts")))
         self.assertEqual(found["charts"], [])
         self.assertEqual(found["count"], "1 of 1 rows")
