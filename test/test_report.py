@@ -275,7 +275,7 @@ class BrowserTest(ReportTest):
     @unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
     def test_it_draws_little(self):
         found = self.found(self.report(record(matrix__nnz=0), record(1e-6, matrix__name="beta")))
-        self.assertIn(["chart-rates", 1], found["charts"])
+        self.assertIn(["chart-rates", 2], found["charts"])  # the mark, and its legend
 
     def test_it_works_without_charts(self):
         found = self.found(self.report(record(), options=("--only-html", "--no-charts")))
