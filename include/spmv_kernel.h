@@ -64,9 +64,9 @@ typedef struct spmv_array { /* where the pointer sits in its struct, how many by
     size_t offset, bytes;
 } spmv_array;
 
-/* Head of every format struct: with a list of arrays one loop in store.c does for any format. */
-typedef struct spmv_store {
-    const char *format;
+typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays, so that
+                               one loop */
+    const char *format;     /* in store.c sizes, copies, uploads and frees any format */
     int64_t rows, cols, nnz, slots; /* slots: stored entries, padding included */
     size_t size;                    /* of the whole struct */
     int narrays;
@@ -80,14 +80,15 @@ SPMV_LINKAGE spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
 void spmv_store_free(spmv_store *store);
 size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
-/* Allocates (aligned, not cleared), and lists in the store, the array that field points to. */
+/* Allocates (aligned, not cleared) and lists in the store what member `field` points to. */
 #define STORE_ARRAY(ctx, A, field, count) \
     spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), \
                      (size_t)(count) * sizeof *(A)->field)
 
 typedef struct spmv_format {
     const char *name, *summary;
-    const spmv_param *params; /* what shapes the store; kernels take these besides their own */
+    const spmv_param
+        *params;  /* what shapes the store; kernels of the format take these besides their own */
     bool at_most; /* the estimate is an upper bound: the exact size is known when it is built */
     /* Exact bytes of what build allocates; SIZE_MAX: overflow. */
     size_t (*estimate)(const spmv_csr_view *A, const spmv_choice *c);
@@ -106,13 +107,12 @@ const spmv_format *spmv_format_named(const char *name, int variant); /* NULL: no
 /* ---- kernels -------------------------------------------------------------------------------- */
 
 enum spmv_trait {
-    SPMV_DETERMINISTIC =
-        1,              /* the same bits for the same plan, whatever the timing of its threads */
-    SPMV_SERIAL = 2,    /* one thread, whatever the context says */
-    SPMV_OWN_COPY = 4,  /* prepare places the matrix on the device itself, from plan->host */
-    SPMV_PADS = 8,      /* may multiply padding by x: needs a finite x unless rowlens = 1 */
-    SPMV_WARP_ROW = 16, /* CUDA blocks are 32 x R, a row a warp */
-    SPMV_PEER = 32,     /* another library's, to compare with */
+    SPMV_DETERMINISTIC = 1,  /* the same bits for the same plan, however its threads are timed */
+    SPMV_SERIAL = 2,         /* one thread, whatever the context says */
+    SPMV_OWN_COPY = 4,       /* prepare places the matrix on the device itself, from plan->host */
+    SPMV_PADS = 8,           /* may multiply padding by x: needs a finite x unless rowlens = 1 */
+    SPMV_WARP_ROW = 16,      /* CUDA blocks are 32 x R, a row a warp */
+    SPMV_PEER = 32,          /* another library's, to compare with */
     SPMV_NEEDS_SYMMETRY = 64 /* any other matrix is SPMV_E_UNSUITABLE */
 };
 

@@ -118,6 +118,12 @@ class HtmlTest(ReportTest):
         self.assertIn("<td>build.cc<td><td>gcc 13", part)
         self.assertNotIn("cpu.model", part)
 
+    def test_commands_carry_their_environment(self):
+        for env in ("OMP_PLACES=cores", {"OMP_PLACES": "cores"}):
+            text = self.report(record(argv=["spmv", "-k", "all"], omp={"threads": 4, "env": env}),
+                               options=("--only-html", "--no-charts"))
+            self.assertIn("<code>OMP_PLACES=cores ./spmv -k all</code>", text)
+
     def test_png(self):
         data = page.png("90/05")
         self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
