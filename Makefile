@@ -1,4 +1,4 @@
-# spmv: make omp | cuda | test | tables | lint | format | info | deps | clean        (README.md, CONVENTIONS)
+# spmv: make omp | cuda | test | tables | lint | format | info | deps | deps-peers | clean        (README.md, CONVENTIONS)
 # One file, no recursion. Objects live in build/<backend>[-san]/, so that switching back and forth recompiles nothing.
 
 # ---- settings: make NAME=value -------------------------------------------------------------------------------------
@@ -12,15 +12,28 @@ NVCC      ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nv
 WERROR    ?=
 SAN       ?=
 V         ?=
-LIBS_WANTED ?= libarchive jansson hwloc
+LIBS_WANTED ?= libarchive jansson hwloc librsb mkl cusparse
+MKLROOT   ?= .peers
 
 Q := $(if $(V),,@)
 comma := ,
 san := $(if $(SAN),-san,)
-found := $(foreach l,$(LIBS_WANTED),$(if $(shell pkg-config --exists $(l) 2>/dev/null && echo y),$(l)))
+packaged := $(filter-out mkl cusparse,$(LIBS_WANTED))
+found := $(foreach l,$(packaged),$(if $(shell pkg-config --exists $(l) 2>/dev/null && echo y),$(l)))
 upper = $(shell echo $(1) | tr a-z A-Z)
 feature_flags := $(foreach l,$(found),-DHAVE_$(call upper,$(l)) $(shell pkg-config --cflags $(l)))
 feature_libs  := $(foreach l,$(found),$(shell pkg-config --libs $(l)))
+# oneMKL is files under MKLROOT, not a pkg-config package; cuSPARSE belongs to the CUDA toolkit.
+mkl_lib = $(firstword $(wildcard $(abspath $(MKLROOT))/lib/$(1).so*))
+mkl := $(if $(filter mkl,$(LIBS_WANTED)),$(and $(wildcard $(MKLROOT)/include/mkl_spblas.h),\
+       $(foreach l,libmkl_intel_lp64 libmkl_gnu_thread libmkl_core,$(call mkl_lib,$(l)))))
+ifneq ($(mkl),)
+found += mkl
+feature_flags += -DHAVE_MKL -isystem $(MKLROOT)/include
+feature_libs  += $(addprefix -Xlinker ,--no-as-needed $(mkl) -rpath=$(abspath $(MKLROOT))/lib) -lgomp
+endif
+cusparse = $(eval cusparse := $(if $(filter cusparse,$(LIBS_WANTED)),$(shell \
+           echo '\#include <cusparse.h>' | $(NVCC) -E -x cu - >/dev/null 2>&1 && echo y)))$(cusparse)
 
 warnings := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes -Wjump-misses-init $(if $(WERROR),-Werror)
 CFLAGS   ?= $(OPT) -march=$(MARCH) -g
@@ -30,12 +43,13 @@ ldlibs   := $(feature_libs) -lm
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 app_src  := $(addprefix src/,main.c app.c options.c measure.c statistics.c verify.c machine.c record.c log.c \
-            cells.c inputs.c rounds.c describe.c facts.c thumbnail.c) \
+            cells.c inputs.c rounds.c limits.c rates.c describe.c facts.c thumbnail.c) \
             $(wildcard src/cmd_*.c src/write_*.c)
-omp_once := omp/backend.c omp/gather.c
+omp_once := omp/backend.c omp/gather.c omp/propose.c omp/probe.c
+cuda_once := cuda/backend.cu cuda/probe.cu cuda/nvml.cu
 variant_src := $(wildcard src/format_*.c) $(filter-out $(omp_once),$(wildcard omp/*.c))
-lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once)
-cuda_variant_src := $(filter-out cuda/backend.cu,$(wildcard cuda/*.cu))
+lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once) cuda/propose.c
+cuda_variant_src := $(filter-out $(cuda_once),$(wildcard cuda/*.cu))
 unit_src := $(wildcard test/unit/test_*.c)
 
 variants := f64_o32 f64_o64 f32_o32 f32_o64
@@ -44,7 +58,7 @@ variant_flags = -DSPMV_SUFFIX=$(1) -DSPMV_REAL=$(if $(findstring f64,$(1)),doubl
 objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(3)))
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables lint format info deps clean print-app
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables lint format info deps deps-peers clean print-app
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -58,13 +72,13 @@ $(1): build/$(2)/spmv
 	@echo "  ready  ./spmv  [$(1)]   optional libraries: $$(or $$(found),none) (all optional)"
 build/$(2)/spmv: $$(app_$(1)) build/$(2)/libspmv.a
 	@echo "  LINK   $$@"
-	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs)
+	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs) $$(libs_$(1))
 build/$(2)/libspmv.a: $$(lib_$(1))
 	$$(Q)rm -f $$@ && ar rcs $$@ $$^
 build/$(2)/test/%: build/$(2)/test/unit/%.o $$(filter-out build/$(2)/src/main.o,$$(app_$(1))) build/$(2)/libspmv.a
-	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$^ $$(ldlibs) -lcmocka
+	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$^ $$(ldlibs) $$(libs_$(1)) -lcmocka
 build/$(2)/bench_%: build/$(2)/test/bench_%.o build/$(2)/libspmv.a
-	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs)
+	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs) $$(libs_$(1))
 build/$(2)/%.o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
 	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(feature_flags) -Ibuild/$(2) -Isrc -MMD -MP -c $$< -o $$@
@@ -75,10 +89,10 @@ build/$(2)/src/record.o: build/$(2)/build_info.h
 $(foreach v,$(variants),
 build/$(2)/%.$(v).o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
-	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(feature_flags) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
 build/$(2)/%.$(v).o: %.cu build/$(2)/.flags
 	@echo "  NVCC   $$@"
-	$$(Q)mkdir -p $$(@D) && $$(nvcc) $$(nvflags) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
+	$$(Q)mkdir -p $$(@D) && $$(nvcc) $$(nvflags) $$(if $$(cusparse),-DHAVE_CUSPARSE) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
 )
 build/$(2)/.flags: force
 	$$(Q)mkdir -p $$(@D) && echo '$$(CC) $$(cflags) $$(feature_flags) $$(ldlibs) $$(flags_$(1))' | cmp -s - $$@ || \
@@ -92,20 +106,21 @@ endef
 force:
 
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
-cuda_objects_cuda := build/cuda$(san)/cuda/backend.o $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(cuda_variant_src)))
+cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(cuda_variant_src)))
 link_omp  = $(CC) $(cflags)
 nvcc      = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. Install the CUDA toolkit, or \
             name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none))
 link_cuda = $(nvcc) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp$(if $(SAN),$(comma)-fsanitize=$(SAN))
 flags_omp :=
-flags_cuda = $(NVCC) $(nvflags)
+flags_cuda = $(NVCC) $(nvflags) $(libs_cuda)
+libs_cuda = $(if $(cusparse),-lcusparse)
 $(eval $(call backend_rules,omp,omp$(san)))
 $(eval $(call backend_rules,cuda,cuda$(san)))
-# main.c and backend.cu are the two files that nvcc compiles once; -x cu defines __CUDACC__ (nvcc main.c would not).
+# main.c and cuda_once are the files that nvcc compiles once; -x cu defines __CUDACC__ (nvcc main.c would not).
 build/cuda$(san)/src/main.o: src/main.c build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -x cu -MMD -MP -c $< -o $@
-build/cuda$(san)/cuda/backend.o: cuda/backend.cu build/cuda$(san)/.flags
+$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
 
@@ -141,6 +156,8 @@ info:
 	    printf '%-12s %s\n' '$(v)' '$($(v))';)
 deps:
 	$(Q)sh test/deps.sh
+deps-peers:
+	$(Q)MKLROOT='$(MKLROOT)' PYTHON='$(PYTHON)' sh test/deps-peers.sh
 clean:
 	rm -rf build spmv
 print-app:

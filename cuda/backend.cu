@@ -21,6 +21,19 @@ static const char *const names[] = {
 };
 #undef KERNEL
 
+#define FORMAT(name) \
+    extern "C" const spmv_device_format cuda_build_##name##_f64_o32, cuda_build_##name##_f64_o64, \
+        cuda_build_##name##_f32_o32, cuda_build_##name##_f32_o64;
+#include "formats.def"
+#undef FORMAT
+#define FORMAT(name) \
+    {&cuda_build_##name##_f64_o32, &cuda_build_##name##_f64_o64, &cuda_build_##name##_f32_o32, \
+     &cuda_build_##name##_f32_o64},
+static const spmv_device_format *const formats[][SPMV_NVARIANTS] = {
+#include "formats.def"
+    {NULL}};
+#undef FORMAT
+
 static cuda_state *state_of(spmv_device *d) {
     return (cuda_state *)d->state;
 }
@@ -46,6 +59,7 @@ static spmv_status check_code(spmv_device *d) {
 /* Also of a device that opened half-way. */
 static void close_gpu(spmv_device *d) {
     cuda_state *s = state_of(d);
+    if (s->library) s->close_library(s->library);
     if (s->start) cudaEventDestroy(s->start);
     if (s->stop) cudaEventDestroy(s->stop);
     if (s->stream) cudaStreamDestroy(s->stream);
@@ -101,8 +115,8 @@ static spmv_status copy(spmv_device *d, void *to, const void *from, size_t bytes
     return SPMV_OK;
 }
 
-static spmv_status put(spmv_device *d, void *device, const void *host, size_t bytes) {
-    return copy(d, device, host, bytes, cudaMemcpyHostToDevice);
+static spmv_status put(spmv_device *d, void *device, const void *from, size_t bytes) {
+    return copy(d, device, from, bytes, cudaMemcpyDefault);
 }
 
 static spmv_status get(spmv_device *d, void *host, const void *device, size_t bytes) {
@@ -249,6 +263,7 @@ extern "C" const spmv_backend spmv_cuda = {
     /* names      */ names,
     /* kernels    */ kernels,
     /* nkernels   */ sizeof names / sizeof *names,
+    /* formats    */ formats,
     /* host       */ false,
     /* open       */ open_gpu,
     /* close      */ close_gpu,
@@ -261,10 +276,13 @@ extern "C" const spmv_backend spmv_cuda = {
     tock,
     /* free_bytes */ free_gpu_bytes,
     /* describe   */ describe,
+    /* propose    */ spmv_propose_cuda,
     /* flush      */ flush_gpu,
     /* nothing    */ nothing,
     /* record     */ record_start,
     record_stop,
     replay,
     forget,
+    /* probe      */ spmv_probe_gpu,
+    /* state      */ spmv_gpu_state,
 };

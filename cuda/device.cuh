@@ -12,6 +12,8 @@ static const unsigned ALL_LANES = 0xffffffffu; /* of a warp, in a shuffle */
 typedef struct cuda_state { /* a device's state */
     cudaStream_t stream;
     cudaEvent_t start, stop;
+    void *library; /* the handle of a peer's library, made when first needed */
+    void (*close_library)(void *library);
     char *flushed; /* [nflushed] */
     unsigned *sink;
     size_t nflushed;

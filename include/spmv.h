@@ -163,14 +163,18 @@ typedef struct spmv_setting {
 
 typedef struct spmv_plan_opts {
     size_t size;
-    const char *kernel; /* name or alias, "omp:" or "cuda:" before it picks the backend; NULL:
-                           csr_rows, csr_warp */
+    const char *kernel; /* name or alias, "omp:" or "cuda:" before it picks the backend; "auto": the
+                           fastest that the library finds; NULL: csr_rows, csr_warp */
     spmv_precision precision;
     int offset_bits;  /* 0: 32 when nnz allows, else 64; 32 or 64: that */
     size_t max_bytes; /* budget for the stored matrix and scratch; 0: 80 % of what is free on the
                          device */
     const spmv_setting *settings;
     int nsettings;
+    /* for "auto": */
+    int64_t expected_calls; /* products that will follow: the more, the more preparation may cost,
+                               at most a third of them and 100; 0: unknown, at most 10 */
+    int nondeterministic;   /* 1: also kernels that may give other bits every time */
 } spmv_plan_opts;
 
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out);
@@ -186,7 +190,13 @@ typedef struct spmv_plan_facts {
     double convert_s;     /* compressed rows to format, on the host */
     double upload_s;      /* format to device */
     double prepare_s;     /* the kernel's own structures: tiles, transposition, pitch */
-    size_t free_bytes;    /* on the device, now */
+    /* of a plan that "auto" chose; NULL and 0 otherwise */
+    const char *reason; /* one sentence: why this kernel */
+    double tune_s;      /* looking at the matrix, kernels built and given up, the run-off */
+    int timed;          /* kernels in the run-off, 0: there was none */
+    const char *safe;   /* the kernel that the choice was timed against */
+    double chosen_product_s, safe_product_s; /* a product in the run-off */
+    size_t free_bytes;                       /* on the device, now */
 } spmv_plan_facts;
 void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
 int64_t spmv_plan_setting(const spmv_plan *plan,

@@ -13,6 +13,16 @@ typedef struct spmv_device { /* one opened device */
     void *state;   /* the backend's own */
 } spmv_device;
 
+/* A format that a device builds in its own memory, which then no host needs to hold. head: what the
+ * store is, its arrays' sizes but not the arrays; *upload_s: of that, the time to send the matrix. On
+ * failure *head and *copy hold what there is. SPMV_E_UNSUITABLE before anything is built: let the host
+ * do it. */
+typedef struct spmv_device_format {
+    const char *name;
+    spmv_status (*build)(spmv_device *d, const spmv_csr_view *A, const spmv_choice *c,
+                         spmv_store **head, spmv_store **copy, double *upload_s);
+} spmv_device_format;
+
 typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
     const char *name;              /* owned by the device */
     int cc, sms, driver, runtime, ecc, clock_sm_kHz, clock_memory_kHz;
@@ -20,23 +30,44 @@ typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
     double bandwidth; /* theoretical, bytes a second */
 } spmv_device_facts;
 
+typedef struct spmv_device_state { /* now; 0: unknown */
+    double clock_sm_Hz, clock_memory_Hz, power_W, power_limit_W;
+    int temperature_C;
+    int mig;                   /* the GPU is cut into parts; -1: unknown */
+    unsigned long long slowed; /* NVML's reasons why clocks are not at their highest */
+} spmv_device_state;
+
+enum { SPMV_GATHERS = 16 };
+typedef struct spmv_rates {   /* what a device does at best, measured */
+    double read, copy, triad; /* memory, bytes a second; copy counts two, triad three streams */
+    double cache_read;        /* of a buffer of cache_bytes, which the last-level cache holds */
+    size_t cache_bytes;
+    int ngathers;
+    size_t gather_bytes[SPMV_GATHERS]; /* sizes of x, ascending */
+    double gathers[SPMV_GATHERS];      /* random 8-byte reads of it, and their indices, a second */
+} spmv_rates;
+
 struct spmv_backend {
     const char *name, *hint;  /* hint: what to do when it is not built in */
     const char *const *names; /* [nkernels] */
     const spmv_kernel *const (*kernels)[SPMV_NVARIANTS]; /* [nkernels]; NULL: not built in */
     int nkernels;
-    bool host; /* its memory is host memory: nothing to upload */
+    const spmv_device_format *const (
+        *formats)[SPMV_NVARIANTS]; /* those it builds; NULL at the end */
+    bool host;                     /* its memory is host memory: nothing to upload */
     spmv_status (*open)(spmv_device *d);
     void (*close)(spmv_device *d);
     spmv_status (*alloc)(spmv_device *d, size_t bytes, void **out);
     void (*release)(spmv_device *d, void *memory);
-    spmv_status (*put)(spmv_device *d, void *device, const void *host, size_t bytes);
+    /* The host's memory, or the device's own. */
+    spmv_status (*put)(spmv_device *d, void *device, const void *from, size_t bytes);
     spmv_status (*get)(spmv_device *d, void *host, const void *device, size_t bytes);
     spmv_status (*sync)(spmv_device *d);
     spmv_status (*tick)(spmv_device *d);
     spmv_status (*tock)(spmv_device *d, double *seconds);
     size_t (*free_bytes)(spmv_device *d);
     void (*describe)(spmv_device *d, spmv_device_facts *out);
+    void (*propose)(const spmv_features *f, spmv_proposals *out);
     /* For measuring. Reads `bytes` of memory that nothing else uses, so that caches smaller than
      * that forget the rest; may return before it is done, and what is asked next waits. */
     spmv_status (*flush)(spmv_device *d, size_t bytes);
@@ -47,6 +78,9 @@ struct spmv_backend {
     spmv_status (*record_stop)(spmv_device *d, void **recording); /* also after a failed launch */
     spmv_status (*replay)(spmv_device *d, void *recording);
     void (*forget)(spmv_device *d, void *recording);
+    /* cache: bytes of the last-level cache, 0: unknown. Takes seconds. */
+    spmv_status (*probe)(spmv_device *d, size_t cache, spmv_rates *out);
+    void (*state)(spmv_device *d, spmv_device_state *out); /* NULL: nothing to read */
 };
 SPMV_LINKAGE const spmv_backend spmv_omp;
 SPMV_LINKAGE const spmv_backend spmv_cuda;
@@ -54,5 +88,16 @@ SPMV_LINKAGE const spmv_backend *const spmv_backends[]; /* every backend, NULL a
 /* Facts of a backend's device, which is opened. */
 SPMV_LINKAGE spmv_status spmv_ctx_describe(spmv_ctx *ctx, const spmv_backend *backend,
                                            spmv_device_facts *out);
+
+/* Measures a backend's device. */
+SPMV_LINKAGE spmv_status spmv_ctx_probe(spmv_ctx *ctx, const spmv_backend *backend, size_t cache,
+                                        spmv_rates *out);
+/* False: the device says nothing. */
+SPMV_LINKAGE bool spmv_ctx_state(spmv_ctx *ctx, const spmv_backend *backend,
+                                 spmv_device_state *out);
+/* Parts of the backends with files of their own. */
+SPMV_LINKAGE spmv_status spmv_probe_host(spmv_device *d, size_t cache, spmv_rates *out);
+SPMV_LINKAGE spmv_status spmv_probe_gpu(spmv_device *d, size_t cache, spmv_rates *out);
+SPMV_LINKAGE void spmv_gpu_state(spmv_device *d, spmv_device_state *out);
 
 #endif

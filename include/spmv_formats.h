@@ -109,6 +109,21 @@ typedef struct V(csb) {
     real *values;    /* [nnz] */
 } csb;
 
+/* Strips of height rows (the last may have fewer), each a list of blocks of height x 8 places; only
+ * entries are stored: block after block, row after row, by column. Bit j of mask[b * height + r]:
+ * row r of the strip has an entry in column first_col[b] + j. Where the matrix is that wide,
+ * first_col[b] + 8 <= cols. */
+enum { MASKED_WIDTH = 8, MASKED_HIGHEST = 4 };
+typedef struct V(masked) {
+    spmv_store s;
+    int64_t height, strips, nblocks; /* height: 1, 2 or 4 */
+    ofs *block_ptr;                  /* [strips + 1] first block */
+    ofs *value_ptr;                  /* [strips + 1] first value */
+    idx *first_col;                  /* [nblocks] */
+    uint8_t *mask;                   /* [nblocks * height] */
+    real *values;                    /* [nnz + MASKED_WIDTH] eight may be read at any entry */
+} masked;
+
 /* Slices of PACKED_ROWS rows, each with codes of its own; nothing but entries is stored, so there
  * is no padding. A slice is a list of steps. A step holds, of every row whose bit is set in mask,
  * the next entry of that row (with run > 1 the next run of that many entries in adjacent columns).

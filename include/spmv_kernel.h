@@ -75,8 +75,8 @@ typedef struct spmv_store { /* head of every format struct: scalars and a list o
 
 #include "spmv_formats.h" /* the struct of every format */
 
-spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size, const spmv_csr_view *A,
-                           spmv_store **out);
+SPMV_LINKAGE spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size,
+                                        const spmv_csr_view *A, spmv_store **out);
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
 void spmv_store_free(spmv_store *store);
 size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
@@ -109,11 +109,12 @@ const spmv_format *spmv_format_named(const char *name, int variant); /* NULL: no
 
 enum spmv_trait {
     SPMV_DETERMINISTIC =
-        1,             /* the same bits for the same plan, whatever the timing of its threads */
-    SPMV_SERIAL = 2,   /* one thread, whatever the context says */
-    SPMV_OWN_COPY = 4, /* prepare places the matrix on the device itself, from plan->host */
-    SPMV_PADS = 8,     /* may multiply padding by x: needs a finite x unless rowlens = 1 */
-    SPMV_WARP_ROW = 16 /* CUDA blocks are 32 x R, a row a warp */
+        1,              /* the same bits for the same plan, whatever the timing of its threads */
+    SPMV_SERIAL = 2,    /* one thread, whatever the context says */
+    SPMV_OWN_COPY = 4,  /* prepare places the matrix on the device itself, from plan->host */
+    SPMV_PADS = 8,      /* may multiply padding by x: needs a finite x unless rowlens = 1 */
+    SPMV_WARP_ROW = 16, /* CUDA blocks are 32 x R, a row a warp */
+    SPMV_PEER = 32      /* another library's, to compare with */
 };
 
 typedef struct spmv_kernel {
@@ -125,6 +126,7 @@ typedef struct spmv_kernel {
     spmv_status (*prepare)(spmv_plan *p); /* NULL: nothing to do; may answer SPMV_E_UNSUITABLE */
     spmv_status (*run)(const spmv_plan *p, double alpha, const void *x, double beta, void *y);
     void (*release)(spmv_plan *p); /* frees what prepare made; NULL: nothing */
+    const char *absent;            /* a peer's library: how to get it; NULL: built in */
 } spmv_kernel;
 /* The parameter of a kernel or of its format; NULL: not taken. */
 SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_param_id id);
@@ -136,13 +138,14 @@ SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_par
     SPMV_LINKAGE const spmv_format V(name); \
     const spmv_format V(name)
 
+#include "spmv_propose.h" /* what "auto" asks */
 #include "spmv_backend.h" /* devices, and what a backend is */
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 typedef struct spmv_kernel_id {
     const spmv_backend *backend;
-    int index; /* into names and, when built in, kernels */
+    int index; /* into names and, when built in, kernels; or SPMV_AUTO */
 } spmv_kernel_id;
 /* Kernels whose name or alias a pattern matches: "[BACKEND:]NAME", a glob, or "all". Without a
  * prefix names are the context's backend's first. None: SPMV_E_ARG. */
@@ -160,8 +163,9 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     int variant;
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
-    double convert_s, upload_s, prepare_s;
-    spmv_store *own; /* of a copied plan: the store, which is not the matrix's */
+    double convert_s, upload_s, prepare_s, once_s; /* once_s: a library's start, not charged */
+    struct spmv_tuning *tuning; /* how "auto" came to this plan; NULL: it was asked for by name */
+    spmv_store *own;            /* of a copied plan: the store, which is not the matrix's */
 };
 
 /* ---- shared helpers ------------------------------------------------------------------------- */

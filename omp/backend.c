@@ -151,6 +151,8 @@ const spmv_backend spmv_omp = {
     .tock = tock,
     .free_bytes = free_host_bytes,
     .describe = describe,
+    .propose = spmv_propose_omp,
     .flush = flush_host,
     .nothing = nothing,
+    .probe = spmv_probe_host,
 };

@@ -48,6 +48,20 @@ spmv_status spmv_ctx_describe(spmv_ctx *ctx, const spmv_backend *backend, spmv_d
     return SPMV_OK;
 }
 
+spmv_status spmv_ctx_probe(spmv_ctx *ctx, const spmv_backend *backend, size_t cache,
+                           spmv_rates *out) {
+    spmv_device *device = NULL;
+    TRY(spmv_ctx_device(ctx, backend, &device));
+    return backend->probe(device, cache, out);
+}
+
+bool spmv_ctx_state(spmv_ctx *ctx, const spmv_backend *backend, spmv_device_state *out) {
+    spmv_device *device = NULL;
+    if (!backend->state || spmv_ctx_device(ctx, backend, &device) != SPMV_OK) return false;
+    backend->state(device, out);
+    return true;
+}
+
 void spmv_ctx_free(spmv_ctx *ctx) {
     if (!ctx) return;
     for (int b = 0; spmv_backends[b]; b++)

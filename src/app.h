@@ -27,6 +27,8 @@ typedef struct options {
     const char *kernels; /* as typed; NULL: the first paper's */
     const char *backend; /* NULL: the build's */
     int device, threads;
+    int64_t iters;            /* products that will follow; 0: not said */
+    bool nondeterministic;    /* auto may choose kernels that give other bits every time */
     list param[SPMV_NPARAMS]; /* values to try; those of one option go together; a block given as
                                  32xR has */
                               /* BLOCK_WARP_ROWS added */
@@ -39,6 +41,7 @@ typedef struct options {
     const char *x_file, *y_file, *write_file, *output_file;
     const char *format; /* table, csv, jsonl */
     const char *log;    /* folder, or a .jsonl file */
+    const char *probe;  /* folder, or off; NULL: in the user's cache */
     bool no_log, verify, quiet, verbose, progress, color;
     int min_samples;
     double min_time_s, max_time_s, max_noise;
@@ -195,7 +198,6 @@ void csv_write(FILE *file, fields table, const void *of, bool header);
 typedef struct table_row { /* what a row of the terminal's table needs beyond its record */
     const record *r;
     const char *alias;
-    bool best;
 } table_row;
 /* color: the best in bold. */
 void table_write(FILE *file, const table_row *rows, int count, bool color);
@@ -231,6 +233,17 @@ void machine_read(machine *m);
 void machine_describe(const machine *m, const options *o, int threads, record *r);
 void gpu_describe(const spmv_device_facts *f, int index, record *r);
 
+/* ---- rates.c -------------------------------------------------------------------------------- */
+
+/* What the rates of a device are kept under. gpu: its name, for a backend that is not the host. */
+void rates_key(const machine *m, const spmv_backend *backend, const char *gpu, int threads,
+               char *out, size_t size);
+/* An exit code, having said what is wrong. */
+int rates_save(const options *o, const char *key, const spmv_rates *r);
+bool rates_load(const options *o, const char *key, spmv_rates *r); /* false: there are none */
+/* Random reads a second of an x of so many bytes. */
+double gather_rate(const spmv_rates *r, double bytes);
+
 /* ---- log.c ---------------------------------------------------------------------------------- */
 
 typedef struct record_log {
@@ -240,7 +253,7 @@ typedef struct record_log {
 } record_log;
 /* Each returns an exit code, having said what is wrong. */
 int log_open(const options *o, const machine *m, record_log *log);
-int log_append(record_log *log, const record *r);
+int log_append(record_log *log, fields table, const void *of);
 void log_close(record_log *log);
 
 #endif

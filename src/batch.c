@@ -80,7 +80,7 @@ spmv_status spmv_batch_time(const spmv_batch *b, double *seconds) {
 }
 
 const char *spmv_batch_how(const spmv_batch *b) {
-    return b->how;
+    return b ? b->how : NULL;
 }
 
 void spmv_batch_free(spmv_batch *b) {

@@ -145,5 +145,10 @@ int choose_cells(session *r) {
                                "what each takes%s",
                                param_option[id], "");
     }
+    bool automatic = false;
+    for (int k = 0; k < r->ncells; k++) automatic |= r->cell[k].kernel.index == SPMV_AUTO;
+    if (!automatic && (r->o->iters || r->o->nondeterministic))
+        return usage_error("--%s: only -k auto can use that%s",
+                           r->o->iters ? "iters" : "nondeterministic", "");
     return r->ncells ? 0 : usage_error("no kernel can run in that configuration%s%s", "", "");
 }

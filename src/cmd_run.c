@@ -76,28 +76,14 @@ static void introduce_matrix(session *run, const char *name, const spmv_stats *s
         say("  note: stored zeros, kept as nonzeros: %lld\n", (long long)s->explicit_zeros);
 }
 
-/* Single precision moves half the bytes: each precision has a best of its own. */
-static bool is_best(const result *results, int n, int k) {
-    const record *r = &results[k].r;
-    if (strcmp(r->status, "ok") != 0) return false;
-    for (int j = 0; j < n; j++) {
-        const record *other = &results[j].r;
-        bool rival = strcmp(other->status, "ok") == 0 &&
-                     strcmp(other->config_precision, r->config_precision) == 0;
-        if (rival && (other->timing_median_s < r->timing_median_s ||
-                      (other->timing_median_s == r->timing_median_s && j < k)))
-            return false;
-    }
-    return true;
-}
-
 static int show_results(session *run, result *results, int n) {
     if (strcmp(run->o->format, "table") == 0) {
         table_row *rows = calloc((size_t)n, sizeof *rows);
         if (!rows) return complain(SPMV_E_NOMEM, NULL);
-        for (int k = 0; k < n; k++)
-            rows[k] = (table_row){&results[k].r, results[k].alias, is_best(results, n, k)};
+        for (int k = 0; k < n; k++) rows[k] = (table_row){&results[k].r, results[k].alias};
         table_write(run->output, rows, n, run->o->color && run->output == stdout);
+        fflush(run->output); /* what follows on stderr is about it */
+        if (!run->o->quiet) explain_results(run, results, n);
         free(rows);
         return 0;
     }
@@ -120,6 +106,13 @@ static int show_results(session *run, result *results, int n) {
     return 0;
 }
 
+/* Under the table: why auto chose what it chose. */
+static void show_choices(const session *run, const result *results, int n) {
+    if (run->o->quiet) return;
+    for (int k = 0; k < n; k++)
+        if (results[k].r.config_reason) say("  auto: %s\n", results[k].r.config_reason);
+}
+
 static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
                      const char *source) {
     int done = 0;
@@ -128,7 +121,9 @@ static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
     int code = run_rounds(run, mat, in, name, source, results);
     while (done < run->ncells && results[done].finished) done++;
     if (done) {
+        rank_results(results, done); /* of all groups */
         int shown = show_results(run, results, done);
+        show_choices(run, results, done);
         if (!code) code = shown;
     }
     for (int k = 0; k < run->ncells; k++) free(results[k].samples);
@@ -142,6 +137,15 @@ static void draw_thumbnail(const session *run, const spmv_mat *mat, inputs *in) 
     if (run->log.file < 0 && strcmp(run->o->format, "table") == 0) return;
     spmv_mat_rows(mat, &A);
     thumbnail_of(&A, in->thumbnail);
+}
+
+/* Only for limits that are known. */
+static int look_at_x(const session *run, const spmv_mat *mat, inputs *in) {
+    spmv_csr_view A;
+    bool rated = false;
+    for (int b = 0; spmv_backends[b]; b++) rated |= run->rated[b];
+    spmv_mat_rows(mat, &A);
+    return !rated || find_reads_of_x(&A, &in->reads) ? 0 : complain(SPMV_E_NOMEM, "out of memory");
 }
 
 static int run_matrix(session *run, const char *source, bool built_in) {
@@ -161,6 +165,7 @@ static int run_matrix(session *run, const char *source, bool built_in) {
     if (!code) code = check_room(&in);
     if (!code) code = load_x(run, &in);
     if (!code) draw_thumbnail(run, mat, &in);
+    if (!code) code = look_at_x(run, mat, &in);
     if (!code) code = run_cells(run, mat, &in, name, base_name(source));
     inputs_free(&in);
     spmv_mat_free(mat);
@@ -199,6 +204,21 @@ static int check_format(const options *o) {
                 "(Fedora), then make again");
 }
 
+/* What spmv probe found of the devices in use. */
+static void load_rates(session *run) {
+    for (int b = 0; spmv_backends[b]; b++) {
+        bool used = false;
+        char key[1024];
+        spmv_device_facts facts = {0};
+        for (int k = 0; k < run->ncells; k++)
+            used |= run->cell[k].kernel.backend == spmv_backends[b];
+        if (!used || spmv_ctx_describe(run->ctx, spmv_backends[b], &facts) != SPMV_OK) continue;
+        rates_key(&run->machine, spmv_backends[b], facts.name, spmv_ctx_threads(run->ctx), key,
+                  sizeof key);
+        run->rated[b] = rates_load(run->o, key, &run->rates[b]);
+    }
+}
+
 static int open_session(session *r) {
     spmv_ctx_opts opts = {.size = sizeof opts,
                           .backend = r->backend->name,
@@ -217,6 +237,7 @@ static int open_session(session *r) {
     int code = check_format(r->o);
     if (!code) code = choose_cells(r);
     if (!code) code = open_devices(r);
+    if (!code) load_rates(r);
     if (!code) code = log_open(r->o, &r->machine, &r->log);
     if (code || !r->o->output_file) return code;
     r->output = fopen(r->o->output_file, "w");

@@ -93,10 +93,11 @@ void describe_config(session *run, result *out, const cell *c) {
         all->name[all->count] = #id, all->number[all->count++] = value[SPMV_##id];
 #include "params.def"
 #undef PARAM
+    r->config_requested = kernel->name;
     r->config_backend = c->kernel.backend->name;
     r->config_kernel = kernel->name;
     r->config_alias = out->alias = kernel->alias;
-    r->config_format = kernel->format;
+    r->config_format = c->kernel.index == SPMV_AUTO ? NULL : kernel->format;
     r->config_threads = kernel->traits & SPMV_SERIAL ? 1 : spmv_ctx_threads(run->ctx);
     r->config_precision = c->precision == SPMV_F64 ? "f64" : "f32";
     r->config_alpha = run->o->alpha;
@@ -130,6 +131,36 @@ void describe_config(session *run, result *out, const cell *c) {
     if (value[SPMV_rowlens] >= 0) r->config_rowlens = (truth)value[SPMV_rowlens];
 }
 
+static const char *const param_names[] = {
+#define PARAM(name, option, help) #name,
+#include "params.def"
+#undef PARAM
+};
+
+void describe_choice(session *run, result *out, const cell *c, const spmv_plan *plan) {
+    spmv_plan_facts f;
+    cell chosen = {.kernel = c->kernel, .precision = c->precision};
+    record *r = &out->r;
+    spmv_plan_info(plan, &f);
+    if (!f.reason) return;
+    while (strcmp(chosen.kernel.backend->names[++chosen.kernel.index], f.kernel) != 0) continue;
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        int64_t value = spmv_plan_setting(plan, param_names[id]);
+        if (value >= 0) chosen.setting[chosen.nsettings++] = (spmv_setting){param_names[id], value};
+    }
+    r->config_params.count = 0;
+    describe_config(run, out, &chosen);
+    r->config_requested = out->alias = spmv_auto_kernel.name;
+    snprintf(out->why, sizeof out->why, "%s", f.reason);
+    r->config_reason = out->why;
+    if (run->o->iters) r->config_iters = run->o->iters;
+    r->prep_tune_s = f.tune_s;
+    r->tune_safe = f.safe;
+    if (!f.safe) return;
+    r->tune_safe_s = f.safe_product_s;
+    r->tune_chosen_s = f.chosen_product_s;
+}
+
 void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs *in,
                    spmv_precision precision) {
     spmv_plan_facts f;
@@ -148,7 +179,7 @@ void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs 
     r->prep_convert_s = f.convert_s;
     r->prep_prepare_s = f.prepare_s;
     r->prep_h2d_s = f.upload_s;
-    r->prep_total_s = f.convert_s + f.prepare_s + f.upload_s;
+    r->prep_total_s = f.convert_s + f.prepare_s + f.upload_s + f.tune_s;
     r->perf_flop = spmv_flop(r->matrix_nnz);
     r->perf_bytes_min_B =
         (whole)f.traffic_bytes +
@@ -160,11 +191,11 @@ void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs 
     r->timing_clock = strcmp(f.backend, "cuda") == 0 ? "cuda_event" : "monotonic";
 }
 
-/* The bandwidth eta is of: the device's own figure. A CPU has none that can be read. */
+/* The bandwidth eta is of: what spmv probe read, else a GPU's own figure. */
 static void choose_bandwidth(record *r) {
-    if (!(r->gpu_bw_theory_Bps > 0)) return;
-    r->perf_eta_bw_Bps = r->gpu_bw_theory_Bps;
-    r->perf_eta_bw_source = "theory";
+    if (!(r->perf_bw_peak_Bps > 0)) return;
+    r->perf_eta_bw_Bps = r->perf_bw_peak_Bps;
+    r->perf_eta_bw_source = r->perf_bw_peak_source;
 }
 
 /* The CMRS paper's metrics, so that its tables can be made of any kernel. Its formulas count 8-byte
@@ -212,6 +243,7 @@ void describe_timing(result *out, timing *t, const problem *p) {
     r->timing_samples_s = (numbers){out->samples, kept};
     r->perf_flop_per_s = (double)r->perf_flop / t->s.median;
     r->perf_B_per_s = (double)r->perf_bytes_min_B / t->s.median;
+    describe_share_of_limits(r);
     describe_cmrs(r);
 }
 
@@ -223,18 +255,33 @@ static uint64_t hash_text(uint64_t h, const char *s) {
 /* What makes two records the same measurement: matrix, configuration, machine and build. */
 void describe_key(result *out) {
     const record *r = &out->r;
-    const char *parts[] = {r->matrix_hash,      r->config_backend, r->config_kernel,
-                           r->config_grid,      r->config_block,   r->config_schedule,
-                           r->config_precision, r->config_cache,   r->host_name,
-                           r->cpu_model,        r->gpu_name,       r->build_commit,
-                           r->build_cflags,     r->build_nvccflags};
-    const int64_t whole_parts[] = {r->config_chunk,   r->config_simd,       r->config_rowlens,
-                                   r->config_threads, r->config_index_bits, r->config_seed};
+    /* What auto chose may differ from run to run: what was asked counts. */
+    bool chosen = strcmp(r->config_requested, spmv_auto_kernel.name) == 0;
+    const char *parts[] = {r->matrix_hash,
+                           r->config_backend,
+                           r->config_requested,
+                           chosen ? NULL : r->config_grid,
+                           chosen ? NULL : r->config_block,
+                           chosen ? NULL : r->config_schedule,
+                           r->config_precision,
+                           r->config_cache,
+                           r->host_name,
+                           r->cpu_model,
+                           r->gpu_name,
+                           r->build_commit,
+                           r->build_cflags,
+                           r->build_nvccflags};
+    const int64_t whole_parts[] = {chosen ? r->config_iters : r->config_chunk,
+                                   chosen ? -1 : r->config_simd,
+                                   chosen ? -1 : r->config_rowlens,
+                                   r->config_threads,
+                                   r->config_index_bits,
+                                   r->config_seed};
     uint64_t h = 0xcbf29ce484222325u, bits;
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) h = hash_text(h, parts[k]);
     for (size_t k = 0; k < sizeof whole_parts / sizeof *whole_parts; k++)
         h = (h ^ (uint64_t)whole_parts[k]) * 0x100000001b3u;
-    for (int k = 0; k < r->config_params.count; k++) {
+    for (int k = 0; !chosen && k < r->config_params.count; k++) {
         h = hash_text(h, r->config_params.name[k]);
         h = (h ^ (uint64_t)r->config_params.number[k]) * 0x100000001b3u;
     }

@@ -46,6 +46,7 @@ typedef struct spmv_stored { /* a store made of a matrix, and its copy on a devi
     spmv_choice choice;        /* the format's own parameters count */
     const spmv_device *device; /* of copy; NULL: none yet */
     spmv_store *host, *copy;   /* on a host backend copy == host */
+    bool only_on_device;       /* host: what the store is, without its arrays */
     double convert_s, upload_s;
     struct spmv_stored *next;
 } spmv_stored;
@@ -158,7 +159,8 @@ void spmv_rows_stats(const spmv_rows *rows, int threads, spmv_stats *stats);
 
 /* ---- store.c -------------------------------------------------------------------------------- */
 
-spmv_status spmv_store_upload(spmv_device *device, const spmv_store *host, spmv_store **out);
+/* Of a store in host memory, or in the device's own. */
+spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_store **out);
 void spmv_store_free_on(spmv_device *device, spmv_store *copy);
 void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);
 
@@ -166,6 +168,23 @@ void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);
 
 /* The nearest of candidates (NULL at the end) to word, or NULL when none is near. */
 const char *spmv_nearest(const char *word, const char *const *candidates);
+
+/* ---- features.c, auto.c: the kernel name "auto" ---------------------------------------------- */
+
+typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_facts */
+    char reason[512];
+    const char *safe;
+    int timed;
+    double tune_s, chosen_product_s, safe_product_s;
+} spmv_tuning;
+/* All but the cache. */
+spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_features *f);
+spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                           spmv_plan **out);
+/* The same from given proposals, which it sorts; start: when looking at the matrix began. */
+spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
+                              const spmv_backend *backend, spmv_proposals *all, double start,
+                              spmv_plan **out);
 
 /* ---- generate.c: gen:NAME:ARGS -------------------------------------------------------------- */
 

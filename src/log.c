@@ -56,10 +56,10 @@ int log_open(const options *o, const machine *m, record_log *log) {
     return complain(SPMV_E_WRITE, what);
 }
 
-int log_append(record_log *log, const record *r) {
+int log_append(record_log *log, fields table, const void *of) {
     char *line = NULL;
     if (log->file < 0) return 0;
-    spmv_status status = jsonl_format(record_fields(), r, &line);
+    spmv_status status = jsonl_format(table, of, &line);
     if (status != SPMV_OK) return complain(status, "cannot format a log record");
     size_t n = strlen(line);
     ssize_t wrote = write(log->file, line, n);

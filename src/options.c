@@ -23,6 +23,8 @@ enum { /* options without a letter */
        KEY_ALPHA,
        KEY_BETA,
        KEY_LANES,
+       KEY_WARPS,
+       KEY_HUBS,
        KEY_SLICE,
        KEY_SIGMA,
        KEY_HEIGHT,
@@ -33,6 +35,8 @@ enum { /* options without a letter */
        KEY_TILE,
        KEY_SHAPE,
        KEY_MAX_MEM,
+       KEY_ITERS,
+       KEY_NONDETERMINISTIC,
        KEY_SEED,
        KEY_VALUES,
        KEY_WRITE,
@@ -41,6 +45,7 @@ enum { /* options without a letter */
        KEY_NO_LOG,
        KEY_VERIFY,
        KEY_CACHE,
+       KEY_PROBE,
        KEY_MIN_TIME,
        KEY_MAX_TIME,
        KEY_MAX_NOISE,
@@ -67,9 +72,13 @@ static const struct argp_option table[] = {
     {NULL, 0, NULL, 0,
      "How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:", 2},
     {"kernel", 'k', "NAME,...", 0,
-     "names, the papers' short names, globs, or all; omp: or cuda: before a name picks "
-     "the backend (default: the first paper's)",
+     "names, the papers' short names, globs, all, peers (other libraries), or auto (the fastest it "
+     "finds); omp: or cuda: before a name picks the backend (default: the first paper's)",
      2},
+    {"iters", KEY_ITERS, "N", 0,
+     "auto: so many products will follow; more of them pay for more preparation", 2},
+    {"nondeterministic", KEY_NONDETERMINISTIC, NULL, 0,
+     "auto: also kernels that may give other bits every time", 2},
     {"backend", KEY_BACKEND, "omp|cuda", 0, "where names without a prefix are looked up", 2},
     {"grid", 'g', "RxC,...", 0,
      "row x column blocks of kernels that partition; auto: one row block a thread", 2},
@@ -87,9 +96,14 @@ static const struct argp_option table[] = {
     {"rowlens", KEY_ROWLENS, "on|off,...", 0, "stop at the true end of an ELL row (on)", 2},
     {"lanes", KEY_LANES, "N|auto,...", 0, "lanes that share a row (auto: by the mean row length)",
      2},
+    {"warps", KEY_WARPS, "N|auto,...", 0,
+     "warps that share a packed slice (auto: by the number of slices)", 2},
+    {"hubs", KEY_HUBS, "N|auto,...", 0, "columns whose x a GPU keeps close (auto: as many as fit)",
+     2},
     {"slice", KEY_SLICE, "S,...", 0, "rows in a slice of SELL (32)", 2},
     {"sigma", KEY_SIGMA, "N|all,...", 0, "rows SELL sorts by length at a time (1: none)", 2},
-    {"height", KEY_HEIGHT, "N,...", 0, "rows in a strip of CMRS: 1, 2, 4, 8, 16", 2},
+    {"height", KEY_HEIGHT, "N,...", 0,
+     "rows in a strip: CMRS 1, 2, 4, 8, 16; masked blocks 1, 2, 4", 2},
     {"sorted", KEY_SORTED, "on|off,...", 0, "entries of a CMRS strip in column order (off)", 2},
     {"boundary", KEY_BOUNDARY, "N|auto,...", 0,
      "entries a row in the ELL part of a hybrid (auto: fewest bytes)", 2},
@@ -108,6 +122,8 @@ static const struct argp_option table[] = {
      "a product finds its data in the caches if they fit; finds nothing there; or follows products "
      "of other copies, without launch gaps (warm)",
      3},
+    {"probe", KEY_PROBE, "DIR|off", 0,
+     "where 'spmv probe' keeps this machine's limits, and runs look for them (~/.cache/spmv)", 3},
     {"samples", 'n', "N", 0, "at least N samples (10)", 3},
     {"min-time", KEY_MIN_TIME, "S", 0, "and at least S seconds a kernel (0.5)", 3},
     {"max-time", KEY_MAX_TIME, "S", 0, "then on until the noise is low or S seconds are over (1)",
@@ -289,6 +305,14 @@ static void take_boundary(options *o, const char *item) {
     take_number(o, SPMV_boundary, "boundary", "auto", item);
 }
 
+static void take_warps(options *o, const char *item) {
+    take_number(o, SPMV_warps, "warps", "auto", item);
+}
+
+static void take_hubs(options *o, const char *item) {
+    take_number(o, SPMV_hubs, "hubs", "auto", item);
+}
+
 static void take_cut(options *o, const char *item) {
     take_number(o, SPMV_cut, "cut", "auto", item);
 }
@@ -438,6 +462,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_HEIGHT: take_list(o, arg, &o->param[SPMV_height], take_height); break;
     case KEY_SORTED: take_list(o, arg, &o->param[SPMV_sorted], take_sorted); break;
     case KEY_BOUNDARY: take_list(o, arg, &o->param[SPMV_boundary], take_boundary); break;
+    case KEY_WARPS: take_list(o, arg, &o->param[SPMV_warps], take_warps); break;
+    case KEY_HUBS: take_list(o, arg, &o->param[SPMV_hubs], take_hubs); break;
     case KEY_CUT: take_list(o, arg, &o->param[SPMV_cut], take_cut); break;
     case KEY_CODES: take_list(o, arg, &o->param[SPMV_codes], take_codes); break;
     case KEY_TILE: take_list(o, arg, &o->param[SPMV_tile], take_tile); break;
@@ -448,6 +474,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_INDEX: o->offset_bits = (int)(32 * word_index("index", arg, index_words)); break;
     case KEY_ALPHA: o->alpha = parse_real("alpha", arg, -1e300); break;
     case KEY_BETA: o->beta = parse_real("beta", arg, -1e300); break;
+    case KEY_ITERS: o->iters = parse_whole("iters", arg, 1, INT64_MAX / 4); break;
+    case KEY_NONDETERMINISTIC: o->nondeterministic = true; break;
     case KEY_MAX_MEM: o->max_mem = parse_size(arg); break;
     case KEY_SEED: o->seed = (uint64_t)parse_whole("seed", arg, 1, INT64_MAX); break;
     case KEY_VALUES: o->values = arg; break;
@@ -460,6 +488,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_NO_LOG: o->no_log = true; break;
     case KEY_VERIFY: o->verify = word_index("verify", arg, verify_words); break;
     case KEY_CACHE: o->cache = (cache_state)word_index("cache", arg, cache_words); break;
+    case KEY_PROBE: o->probe = arg; break;
     case KEY_MIN_TIME: o->min_time_s = parse_real("min-time", arg, 0); break;
     case KEY_MAX_TIME: o->max_time_s = parse_real("max-time", arg, 0); break;
     case KEY_MAX_NOISE: o->max_noise = parse_percent(arg); break;

@@ -48,9 +48,31 @@ static spmv_stored *find_stored(const spmv_plan *plan, const spmv_format *format
                                 const spmv_device *device) {
     for (spmv_stored *s = plan->matrix->stores; s; s = s->next)
         if (s->format == format && same_shape(format, &s->choice, &plan->choice) &&
-            (!device || s->device == device))
+            (device ? s->device == device : !s->only_on_device))
             return s;
     return NULL;
+}
+
+/* A device that builds the format itself, if it can: the host then never holds the store. */
+static bool build_on_device(const spmv_plan *plan, const spmv_format *format,
+                            const spmv_csr_view *A, spmv_stored *out) {
+    const spmv_backend *backend = plan->device->backend;
+    const spmv_device_format *own = NULL;
+    if (!backend->formats || plan->kernel->traits & SPMV_OWN_COPY) return false;
+    for (int k = 0; backend->formats[k][0] && !own; k++)
+        if (strcmp(backend->formats[k][0]->name, format->name) == 0)
+            own = backend->formats[k][plan->variant];
+    if (!own) return false;
+    if (own->build(plan->device, A, &plan->choice, &out->host, &out->copy, &out->upload_s) ==
+        SPMV_OK) {
+        out->device = plan->device;
+        return out->only_on_device = true;
+    }
+    spmv_store_free(out->host);
+    spmv_store_free_on(plan->device, out->copy);
+    out->host = out->copy = NULL;
+    out->upload_s = 0;
+    return false;
 }
 
 static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
@@ -62,9 +84,10 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     if (!stored) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     spmv_mat_rows(mat, &view);
     double start = spmv_now();
-    spmv_status status =
-        format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
-    stored->convert_s = spmv_now() - start;
+    spmv_status status = SPMV_OK;
+    if (!build_on_device(plan, format, &view, stored))
+        status = format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
+    stored->convert_s = spmv_now() - start - stored->upload_s;
     stored->format = format;
     stored->choice = plan->choice;
     if (status != SPMV_OK) { /* what build got to is in stored->host */
@@ -237,14 +260,12 @@ static spmv_status prepare(spmv_plan *plan) {
     double start = spmv_now();
     TRY(plan->kernel->prepare(plan));
     TRY(plan->device->backend->sync(plan->device));
-    plan->prepare_s = spmv_now() - start;
+    plan->prepare_s = spmv_now() - start - plan->once_s;
     return SPMV_OK;
 }
 
-static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts) {
+static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_kernel_id id) {
     spmv_ctx *ctx = plan->matrix->ctx;
-    spmv_kernel_id id;
-    TRY(find_one(ctx, opts->kernel, &id));
     TRY(pick_variant(plan->matrix, opts, &plan->variant));
     TRY(spmv_ctx_device(ctx, id.backend, &plan->device));
     plan->kernel = id.backend->kernels[id.index][plan->variant];
@@ -257,13 +278,16 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts) {
 
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
     spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
+    spmv_kernel_id id;
     *out = NULL;
     if (!spmv_read_opts(&known, sizeof known, opts))
         return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts.size is not set (SPMV_OPTS does)");
+    TRY(find_one(mat->ctx, known.kernel, &id));
+    if (id.index == SPMV_AUTO) return spmv_auto_plan(mat, &known, id.backend, out);
     spmv_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     plan->matrix = mat;
-    spmv_status status = plan_init(plan, &known);
+    spmv_status status = plan_init(plan, &known, id);
     if (status == SPMV_OK)
         *out = plan;
     else
@@ -274,13 +298,14 @@ spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
 void spmv_plan_free(spmv_plan *plan) {
     if (!plan) return;
     if (plan->kernel && plan->kernel->release && plan->scratch) plan->kernel->release(plan);
+    free(plan->tuning);
     spmv_store_free_on(plan->device, plan->own);
     free(plan);
 }
 
 static spmv_status copy_into(spmv_plan *copy, const spmv_plan *plan) {
     if (plan->store) {
-        TRY(spmv_store_upload(plan->device, plan->host, &copy->own));
+        TRY(spmv_store_upload(plan->device, plan->store, &copy->own));
         copy->store = copy->own;
     }
     return prepare(copy);
@@ -292,6 +317,7 @@ spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
     if (!copy) return spmv_fail(plan->device->ctx, SPMV_E_NOMEM, "out of memory");
     *copy = *plan;
     copy->own = NULL;
+    copy->tuning = NULL;
     copy->scratch = NULL;
     copy->scratch_bytes = 0;
     copy->traffic_bytes = spmv_store_bytes(plan->host);
@@ -322,6 +348,14 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .prepare_s = plan->prepare_s,
         .free_bytes = plan->device->backend->free_bytes(plan->device),
     };
+    const spmv_tuning *t = plan->tuning;
+    if (!t) return;
+    out->reason = t->reason;
+    out->tune_s = t->tune_s;
+    out->timed = t->timed;
+    out->safe = t->safe;
+    out->chosen_product_s = t->chosen_product_s;
+    out->safe_product_s = t->safe_product_s;
 }
 
 int64_t spmv_plan_setting(const spmv_plan *plan, const char *name) {

@@ -90,9 +90,13 @@ static spmv_status make_plan(group *g, const cell *c, result *out, entrant *e) {
                            .offset_bits = run->o->offset_bits,
                            .max_bytes = run->o->max_mem,
                            .settings = c->setting,
-                           .nsettings = c->nsettings};
+                           .nsettings = c->nsettings,
+                           .expected_calls = run->o->iters,
+                           .nondeterministic = run->o->nondeterministic};
     TRY(spmv_plan_create(g->mat, &opts, &e->plan));
+    describe_choice(run, out, c, e->plan);
     describe_plan(run, &out->r, e->plan, g->in, c->precision);
+    describe_limits(run, out, c->kernel.backend, &g->in->reads);
     const record *r = &out->r;
     whole cache = c->kernel.backend->host ? r->cpu_llc_B : r->gpu_l2_B;
     e->p = (problem){.plan = e->plan,
@@ -225,12 +229,22 @@ static void count_status(session *run, const record *r) {
     ++*counter;
 }
 
+static void say_result(const result *out) {
+    const record *r = &out->r;
+    say("  %s: %s", out->kernel, r->reason ? r->reason : r->status);
+    if (r->perf_speedup_csr1 > 0) say(", %.2f x csr1", r->perf_speedup_csr1);
+    if (r->perf_speedup_csr1 > 0 && r->perf_breakeven >= 0)
+        say(", pays off after %lld products", (long long)r->perf_breakeven);
+    else if (r->perf_speedup_csr1 > 0)
+        say(", never pays off");
+    say("\n");
+}
+
 static int keep(session *run, result *out) {
     describe_key(out);
     count_status(run, &out->r);
-    if (!run->o->quiet && run->o->verbose)
-        say("  %s: %s\n", out->kernel, out->r.reason ? out->r.reason : out->r.status);
-    return log_append(&run->log, &out->r);
+    if (!run->o->quiet && run->o->verbose) say_result(out);
+    return log_append(&run->log, record_fields(), &out->r);
 }
 
 static void describe_cell(group *g, int k, const spmv_stats *stats, const char *name,
@@ -262,6 +276,7 @@ static int run_group(group *g, const char *name, const char *source) {
     for (int k = 0; k < g->count; k++)
         if (g->entrant[k].plan) leave(&g->entrant[k]);
     if (g->run->o->progress && !g->run->o->quiet) say("\r%50s\r", "");
+    rank_results(g->results, g->run->ncells);
     for (int k = 0; k < g->run->ncells && !code; k++) {
         if (g->results[k].finished || later[k]) continue;
         g->results[k].finished = true;

@@ -40,10 +40,25 @@ static const char *alias_of(spmv_kernel_id id) {
     return id.backend->kernels ? id.backend->kernels[id.index][0]->alias : NULL;
 }
 
+static const spmv_kernel *kernel_of(spmv_kernel_id id) {
+    return id.backend->kernels ? id.backend->kernels[id.index][0] : NULL;
+}
+
+/* A peer whose library is not built in is found by its own name only, which says so. */
 static bool is_match(spmv_kernel_id id, const char *pattern) {
     const char *alias = alias_of(id);
+    const spmv_kernel *kernel = kernel_of(id);
+    if (kernel && kernel->absent && strcmp(pattern, kernel->name) != 0) return false;
+    if (strcmp(pattern, "peers") == 0) return kernel && kernel->traits & SPMV_PEER;
     return fnmatch(pattern, id.backend->names[id.index], 0) == 0 ||
            (alias && fnmatch(pattern, alias, 0) == 0);
+}
+
+/* "auto" is asked for by its name alone: no glob and no "all" means it. */
+static void match_auto(const spmv_backend *backend, spmv_kernel_id *found, int capacity,
+                       int *count) {
+    if (capacity > 0) found[0] = (spmv_kernel_id){backend, SPMV_AUTO};
+    *count = 1;
 }
 
 /* Appends the backend's matches; beyond capacity they are only counted. */
@@ -57,10 +72,21 @@ static void match_backend(const spmv_backend *backend, const char *pattern, spmv
     }
 }
 
+static spmv_status check_present(spmv_ctx *ctx, const spmv_kernel_id *found, int count) {
+    const spmv_kernel *kernel = count == 1 ? kernel_of(found[0]) : NULL;
+    if (!kernel || !kernel->absent) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_FEATURE, "%s: not built in: %s", kernel->name, kernel->absent);
+}
+
+static spmv_status no_peers(spmv_ctx *ctx) {
+    return spmv_fail(ctx, SPMV_E_FEATURE,
+                     "peers: none is built in: make deps-peers, then make again");
+}
+
 static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const char *name) {
     enum { MOST = 256 };
-    const char *candidates[MOST + 1];
-    int n = 0;
+    const char *candidates[MOST + 1] = {spmv_auto_kernel.name};
+    int n = 1;
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; (!only || *b == only) && k < (*b)->nkernels && n + 1 < MOST; k++) {
             const char *alias = alias_of((spmv_kernel_id){*b, k});
@@ -86,20 +112,34 @@ spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id 
                 continue;
             if (!(*b)->kernels)
                 return spmv_fail(ctx, SPMV_E_BACKEND, "%s: not built in: %s", pattern, (*b)->hint);
+            if (strcmp(colon + 1, spmv_auto_kernel.name) == 0) {
+                match_auto(*b, found, capacity, count);
+                return SPMV_OK;
+            }
             match_backend(*b, strcmp(colon + 1, "all") == 0 ? "*" : colon + 1, found, capacity,
                           count);
-            return *count ? SPMV_OK : unknown_kernel(ctx, *b, colon + 1);
+            if (*count == 0 && strcmp(colon + 1, "peers") == 0) return no_peers(ctx);
+            return *count ? check_present(ctx, found, capacity ? *count : 0)
+                          : unknown_kernel(ctx, *b, colon + 1);
         }
         return spmv_fail(ctx, SPMV_E_ARG, "no backend '%.*s' in '%s': it is omp or cuda",
                          (int)(colon - pattern), pattern, pattern);
     }
-    if (strcmp(pattern, "all") == 0) {
+    bool all = strcmp(pattern, "all") == 0, peers = strcmp(pattern, "peers") == 0;
+    if (all || peers) {
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
-            if ((*b)->kernels) match_backend(*b, "*", found, capacity, count);
+            if ((*b)->kernels) match_backend(*b, all ? "*" : pattern, found, capacity, count);
+        return *count || all ? SPMV_OK : no_peers(ctx);
+    }
+    if (strcmp(pattern, spmv_auto_kernel.name) == 0) {
+        if (!ctx->fallback->kernels)
+            return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", ctx->fallback->name,
+                             pattern, ctx->fallback->hint);
+        match_auto(ctx->fallback, found, capacity, count);
         return SPMV_OK;
     }
     match_backend(ctx->fallback, pattern, found, capacity, count);
-    if (*count) return SPMV_OK;
+    if (*count) return check_present(ctx, found, capacity ? *count : 0);
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; *b != ctx->fallback && k < (*b)->nkernels; k++)
             if (strcmp((*b)->names[k], pattern) == 0) {
@@ -108,7 +148,7 @@ spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id 
                                      pattern, (*b)->hint);
                 if (capacity > 0) found[0] = (spmv_kernel_id){*b, k};
                 *count = 1;
-                return SPMV_OK;
+                return check_present(ctx, found, capacity ? 1 : 0);
             }
     return unknown_kernel(ctx, NULL, pattern);
 }

@@ -16,11 +16,13 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
 typedef struct result { /* a finished row and what its record points to */
     record r;
     const char *alias;
-    char kernel[64], grid[48], block[24], shape[24], reason[1024], hash[20], key[20], how[256];
+    char kernel[64], grid[48], block[24], shape[24], reason[1024], why[512], hash[20], key[20],
+        how[256];
     double *samples;
     bool finished; /* and logged */
 } result;
 
+enum { MOST_BACKENDS = 4 };
 typedef struct session { /* one invocation */
     const options *o;
     const spmv_backend *backend;
@@ -28,12 +30,19 @@ typedef struct session { /* one invocation */
     machine machine;
     record_log log;
     FILE *output;
+    spmv_rates rates[MOST_BACKENDS]; /* in the order of spmv_backends */
+    bool rated[MOST_BACKENDS];       /* by spmv probe, some time */
     cell *cell;
     int ncells;
     bool wrote_csv_header, wrote_y;
     char **argv; /* [o->argc] as typed, paths cut to their last part: they may name people */
     int nok, nwrong, nskipped, nfailed, last_failure; /* last_failure: exit code */
 } session;
+
+typedef struct reads_of_x { /* sampled */
+    double jumps;           /* share of entries whose line of x is not near those read before */
+    double lines;           /* that those are spread over */
+} reads_of_x;
 
 typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed */
     int64_t rows, cols;
@@ -42,11 +51,12 @@ typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed 
     oracle oracle_of[2];
     bool infinite[2];               /* x, in that precision */
     char thumbnail[THUMBNAIL_SIZE]; /* empty: nobody logs it */
+    reads_of_x reads;
 } inputs;
 
 /* The kernel's descriptor: the same in every variant. */
 static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
-    return id.backend->kernels[id.index][0];
+    return id.index == SPMV_AUTO ? &spmv_auto_kernel : id.backend->kernels[id.index][0];
 }
 
 /* ---- cells.c -------------------------------------------------------------------------------- */
@@ -69,6 +79,17 @@ void inputs_free(inputs *in);
 int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const char *source,
                result *results);
 
+/* ---- limits.c ------------------------------------------------------------------------------- */
+
+bool find_reads_of_x(const spmv_csr_view *A, reads_of_x *out); /* false: out of memory */
+/* After describe_plan. */
+void describe_limits(const session *run, result *out, const spmv_backend *backend,
+                     const reads_of_x *reads);
+void describe_share_of_limits(record *r); /* once it has a time */
+/* Who is fastest, tied with it, and what changing over from csr1 costs. */
+void rank_results(result *results, int n);
+void explain_results(const session *run, const result *results, int n);
+
 /* ---- describe.c ----------------------------------------------------------------------------- */
 
 const char *base_name(const char *path); /* without its folders; gen: as it is */
@@ -80,6 +101,8 @@ void describe_matrix(result *out, const spmv_stats *stats, const char *name, con
 void describe_machine(session *s, result *out, spmv_kernel_id id);
 /* The configuration as asked, defaults filled in: also for rows that never get a plan. */
 void describe_config(session *s, result *out, const cell *c);
+/* Of a cell that asked for auto: the configuration that was chosen, and why. */
+void describe_choice(session *s, result *out, const cell *c, const spmv_plan *plan);
 void describe_plan(session *s, record *r, const spmv_plan *plan, const inputs *in,
                    spmv_precision precision);
 /* Takes t's samples. */

@@ -67,19 +67,19 @@ void spmv_store_free(spmv_store *store) {
     free(store);
 }
 
-spmv_status spmv_store_upload(spmv_device *device, const spmv_store *host, spmv_store **out) {
+spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_store **out) {
     spmv_status status = SPMV_OK;
-    spmv_store *copy = malloc(host->size);
+    spmv_store *copy = malloc(from->size);
     *out = NULL;
     if (!copy) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
-    memcpy(copy, host, host->size);
-    for (int k = 0; k < host->narrays; k++) set_array(copy, k, NULL);
-    for (int k = 0; k < host->narrays && status == SPMV_OK; k++) {
+    memcpy(copy, from, from->size);
+    for (int k = 0; k < from->narrays; k++) set_array(copy, k, NULL);
+    for (int k = 0; k < from->narrays && status == SPMV_OK; k++) {
         void *memory = NULL;
-        status = device->backend->alloc(device, host->array[k].bytes, &memory);
+        status = device->backend->alloc(device, from->array[k].bytes, &memory);
         set_array(copy, k, memory);
         if (status == SPMV_OK)
-            status = device->backend->put(device, memory, array_of(host, k), host->array[k].bytes);
+            status = device->backend->put(device, memory, array_of(from, k), from->array[k].bytes);
     }
     if (status != SPMV_OK) {
         spmv_store_free_on(device, copy);

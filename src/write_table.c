@@ -2,9 +2,26 @@
 #include "app.h"
 #include <math.h>
 
-enum { NCOLUMNS = 10, CELL = 64 };
-static const char *const heads[NCOLUMNS] = {"kernel", "alias",   "config", "prep",    "median",
-                                            "IQR",    "GFLOP/s", "GB/s",   "padding", "check"};
+enum { CELL = 64 };
+typedef enum column {
+    KERNEL,
+    ALIAS,
+    CONFIG,
+    PREP,
+    MEDIAN,
+    IQR,
+    GFLOPS,
+    GBPS,
+    MEGABYTES,
+    PADDING,
+    STREAM,
+    GATHER,
+    CHECK,
+    NCOLUMNS
+} column;
+static const char *const heads[NCOLUMNS] = {"kernel", "alias",   "config", "prep", "median",
+                                            "IQR",    "GFLOP/s", "GB/s",   "MB",   "padding",
+                                            "stream", "gather",  "check"};
 
 /* Three or four significant digits with a unit: 52.4 us, 1.34 ms. */
 static void time_text(double s, char *out) {
@@ -42,7 +59,7 @@ static void append(char *out, const char *prefix, const char *word) {
 /* Parameters that shape the store; what has a field of its own in the record is shown by that. */
 static bool is_shown(const char *name) {
     static const char *const shown[] = {"lanes", "slice",    "sigma", "height", "sorted",
-                                        "tile",  "boundary", "isa",   "gather"};
+                                        "tile",  "boundary", "warps", "isa",    "gather"};
     for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
         if (strcmp(name, shown[k]) == 0) return true;
     return false;
@@ -78,42 +95,88 @@ static void config_text(const record *r, char *out) {
     if (!*out) snprintf(out, CELL, "-");
 }
 
+/* Of a limit: whole percents. */
+static void limit_text(double share, char *out) {
+    if (isfinite(share))
+        snprintf(out, CELL, "%.0f%%", 100 * share);
+    else
+        snprintf(out, CELL, "-");
+}
+
+static void check_text(const record *r, char *out) {
+    bool ok = strcmp(r->status, "ok") == 0;
+    snprintf(out, CELL, "%s", ok ? r->check_status : r->status);
+    if (!ok || !r->perf_verdict || strcmp(r->perf_verdict, "ok") == 0) return;
+    bool suspect = strcmp(r->perf_verdict, "suspect") == 0;
+    snprintf(out, CELL, "%s, %s", r->check_status, suspect ? "SUSPECT" : r->perf_verdict);
+}
+
 static void fill(const table_row *row, char cell[NCOLUMNS][CELL]) {
     const record *r = row->r;
     bool ok = strcmp(r->status, "ok") == 0;
-    snprintf(cell[0], CELL, "%s%s", row->best ? "* " : "  ", r->config_kernel);
-    snprintf(cell[1], CELL, "%s", row->alias ? row->alias : "");
-    config_text(r, cell[2]);
-    time_text(ok ? r->prep_total_s : NAN, cell[3]);
-    time_text(ok ? r->timing_median_s : NAN, cell[4]);
-    share_text(ok ? (r->timing_q3_s - r->timing_q1_s) / r->timing_median_s : NAN, cell[5]);
-    rate_text(ok ? r->perf_flop_per_s : NAN, cell[6]);
-    rate_text(ok ? r->perf_B_per_s : NAN, cell[7]);
-    share_text(r->store_padding > 0 ? r->store_padding : NAN, cell[8]);
-    snprintf(cell[9], CELL, "%s", ok ? r->check_status : r->status);
+    snprintf(cell[KERNEL], CELL, "%s%s",
+             r->perf_best == 1   ? "* "
+             : r->perf_tied == 1 ? "= "
+                                 : "  ",
+             r->config_kernel);
+    snprintf(cell[ALIAS], CELL, "%s", row->alias ? row->alias : "");
+    config_text(r, cell[CONFIG]);
+    time_text(ok ? r->prep_total_s : NAN, cell[PREP]);
+    time_text(ok ? r->timing_median_s : NAN, cell[MEDIAN]);
+    share_text(ok ? (r->timing_q3_s - r->timing_q1_s) / r->timing_median_s : NAN, cell[IQR]);
+    rate_text(ok ? r->perf_flop_per_s : NAN, cell[GFLOPS]);
+    rate_text(ok ? r->perf_B_per_s : NAN, cell[GBPS]);
+    double bytes = ok ? (double)r->perf_bytes_min_B : NAN;
+    snprintf(cell[MEGABYTES], CELL, "%.3g", 1e-6 * bytes);
+    if (!(bytes < 1e9)) snprintf(cell[MEGABYTES], CELL, ok ? "%.0f" : "-", 1e-6 * bytes);
+    share_text(r->store_padding > 0 ? r->store_padding : NAN, cell[PADDING]);
+    limit_text(ok && r->perf_verdict ? r->perf_bw_fraction : NAN, cell[STREAM]);
+    limit_text(ok ? r->perf_gather_fraction : NAN, cell[GATHER]);
+    check_text(r, cell[CHECK]);
+}
+
+static bool is_empty(const char *s) {
+    return !*s || strcmp(s, "-") == 0;
+}
+
+/* Of each column; 0: nobody has anything there, and it is left out. */
+static void find_widths(const table_row *rows, int count, int width[NCOLUMNS]) {
+    char cell[NCOLUMNS][CELL];
+    for (int c = 0; c < NCOLUMNS; c++) width[c] = 0;
+    for (int k = 0; k < count; k++) {
+        fill(&rows[k], cell);
+        for (int c = 0; c < NCOLUMNS; c++)
+            if (!is_empty(cell[c]) && (int)strlen(cell[c]) > width[c])
+                width[c] = (int)strlen(cell[c]);
+    }
+    for (int c = 0; c < NCOLUMNS; c++) {
+        int head = (int)strlen(heads[c]) + (c == KERNEL ? 2 : 0);
+        bool optional = c == ALIAS || c == CONFIG || c == PADDING || c == STREAM || c == GATHER;
+        if (width[c] < head && (width[c] || !optional)) width[c] = head;
+    }
+}
+
+static void put_row(FILE *file, char cell[NCOLUMNS][CELL], const int width[NCOLUMNS]) {
+    fprintf(file, "%-*s", width[KERNEL], cell[KERNEL]);
+    for (int c = ALIAS; c < CHECK; c++)
+        if (width[c]) fprintf(file, "  %*s", c <= CONFIG ? -width[c] : width[c], cell[c]);
+    fprintf(file, "  %s", cell[CHECK]);
 }
 
 void table_write(FILE *file, const table_row *rows, int count, bool color) {
     char cell[NCOLUMNS][CELL];
     int width[NCOLUMNS];
-    for (int c = 0; c < NCOLUMNS; c++) width[c] = (int)strlen(heads[c]) + (c == 0 ? 2 : 0);
+    find_widths(rows, count, width);
+    for (int c = 0; c < NCOLUMNS; c++)
+        snprintf(cell[c], CELL, "%s%s", c == KERNEL ? "  " : "", heads[c]);
+    put_row(file, cell, width);
+    fputc('\n', file);
     for (int k = 0; k < count; k++) {
         fill(&rows[k], cell);
-        for (int c = 0; c < NCOLUMNS; c++)
-            if ((int)strlen(cell[c]) > width[c]) width[c] = (int)strlen(cell[c]);
-    }
-    fprintf(file, "  %-*s", width[0] - 2, heads[0]);
-    for (int c = 1; c < 3; c++) fprintf(file, "  %-*s", width[c], heads[c]);
-    for (int c = 3; c < 9; c++) fprintf(file, "  %*s", width[c], heads[c]);
-    fprintf(file, "  %s\n", heads[9]);
-    for (int k = 0; k < count; k++) {
-        fill(&rows[k], cell);
-        bool bold = color && rows[k].best;
-        fprintf(file, "%s%-*s", bold ? "\033[1m" : "", width[0], cell[0]);
-        for (int c = 1; c < 3; c++) fprintf(file, "  %-*s", width[c], cell[c]);
-        for (int c = 3; c < 9; c++) fprintf(file, "  %*s", width[c], cell[c]);
+        bool bold = color && rows[k].r->perf_best == 1;
+        if (bold) fputs("\033[1m", file);
+        put_row(file, cell, width);
         const char *reason = rows[k].r->reason;
-        fprintf(file, "  %s%s%s%s\n", cell[9], reason ? ": " : "", reason ? reason : "",
-                bold ? "\033[0m" : "");
+        fprintf(file, "%s%s%s\n", reason ? ": " : "", reason ? reason : "", bold ? "\033[0m" : "");
     }
 }

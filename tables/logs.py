@@ -10,6 +10,7 @@ import sys
 from oldlogs import looks_old, read_old_log
 
 SCHEMA = "spmv-run/1"
+OTHER_SCHEMAS = ("spmv-probe/1",)  # lines of ours that are no runs
 SHORTEST_S, LONGEST_S = 1e-12, 1e12  # outside, a time is a fault of the log
 FLOP_TOLERANCE = 1e-3  # a log rounds its figures; a figure from another row is off by far more
 
@@ -58,6 +59,8 @@ def parse_record(line):
         flat = dict(flatten(json.loads(line)))
     except (ValueError, RecursionError) as error:
         return None, [f"not JSON: {error}"]
+    if flat.get("schema") in OTHER_SCHEMAS:
+        return None, []
     if flat.get("schema") != SCHEMA:
         return None, [f"unknown schema {flat.get('schema')!r}, expected {SCHEMA!r}"]
     bad = [name for name, value in flat.items()

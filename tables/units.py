@@ -25,7 +25,7 @@ BASELINE_KERNEL = {"omp": "csr_rows", "cuda": "csr_warp"}
 # Members of "config" that are not settings of the kernel: they name the run or are in System. A
 # seed changes the numbers in x, not the work done.
 NOT_SETTINGS = frozenset(
-    "backend kernel alias format precision threads alpha beta cache seed requested reason".split())
+    "backend kernel alias format precision threads alpha beta cache seed requested reason iters".split())
 SWITCHES = ("rowlens", "simd")  # logged as false/true or 0/1
 BUILD_KEYS = ("build.version", "build.commit", "build.cc", "build.cflags", "build.nvcc",
               "build.nvccflags")
@@ -135,18 +135,25 @@ def unit_of(record):
                     get("config.precision"), threads, get("config.alpha"), get("config.beta"),
                     get("config.cache"))
     matrix = Matrix(record["matrix.name"], get("matrix.hash"), get("matrix.nnz"))
-    identity = Identity(system, matrix, record["config.kernel"], settings_of(record),
+    kernel, settings = record["config.kernel"], settings_of(record)
+    if get("config.requested") == "auto":  # its preparation holds the choosing: a kernel of its own
+        kernel, settings = "auto", tuple(sorted((*settings, ("ran", kernel))))
+    identity = Identity(system, matrix, kernel, settings,
                         tuple(get(name) for name in BUILD_KEYS))
     status, median, q1, q3 = record["status"], None, None, None
     if status == "ok" and get("check.status") == "wrong":
         status = "wrong"
+    verdict, reason = get("perf.verdict"), str(get("reason") or "")
+    if status == "ok" and verdict == "suspect":
+        status, reason = "suspect", reason or "faster than the memory, and no cache can hold it"
     if status == "ok":
         median = record["timing.median_s"]
         q1, q3 = quartiles_of(record) or (median, median)
     fill = get("store.llc_ratio")
     prep = get("prep.total_s")
-    return Unit(identity, str(get("config.alias") or ""), status, str(get("reason") or ""),
-                median, q1, q3, 1, get("timing.converged") is False, is_number(fill) and fill < 1,
+    cached = verdict == "in cache" or is_number(fill) and fill < 1 and verdict is None
+    return Unit(identity, str(get("config.alias") or ""), status, reason,
+                median, q1, q3, 1, get("timing.converged") is False, cached,
                 prep if is_number(prep) else None, record)
 
 
@@ -304,3 +311,16 @@ def describe(system):
              None if system.beta in (None, 0) else f"beta {system.beta}",
              None if system.cache is None else f"{system.cache} cache"]
     return " · ".join(str(word) for word in words if word is not None)
+
+
+MEASURED, THEORY = "the measured streaming limit (spmv probe)", "the theoretical bandwidth"
+
+
+def limit_of(record):
+    """(bandwidth, what it is) to compare a record with, or None."""
+    source = str(record.get("perf.bw_peak_source") or "theory")
+    for name, meaning in (("perf.bw_peak_Bps", THEORY if source == "theory" else MEASURED),
+                          ("gpu.bw_theory_Bps", THEORY)):
+        if is_number(record.get(name)) and record[name] > 0:
+            return record[name], meaning
+    return None

@@ -16,7 +16,7 @@ date -u +%Y-%m-%dT%H:%M:%SZ
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || exit 69
 "$spmv" -V -v
 
-for t in "$build"/test/test_kernels "$build"/test/test_formats "$build"/test/test_faults; do
+for t in "$build"/test/test_kernels "$build"/test/test_formats "$build"/test/test_faults "$build"/test/test_device_formats; do
     SPMV_REQUIRE_CUDA=1 "$t" >"$work/log" 2>&1; code=$?
     grep -E 'products|PASSED|FAILED|SKIPPED|checked' "$work/log"
     verdict "$(basename "$t")" $code

@@ -1,6 +1,7 @@
 #!/bin/sh
 # deps.sh: installs what the tests and every optional feature need. Nothing else in this project installs anything.
 set -eu
+cd "$(dirname "$0")/.."
 # what it is for | Debian, Ubuntu | Fedora
 packages='compiler and make            | gcc           | gcc
 compiler and make            | make          | make
@@ -11,6 +12,8 @@ writes logs (JSON)           | libjansson-dev | jansson-devel
 reads caches and cores       | libhwloc-dev  | hwloc-devel
 unit tests                   | libcmocka-dev | libcmocka-devel
 tables, tests                | python3       | python3
+report: fetches its charts   | python3-pip   | python3-pip
+report: its tests            | chromium      | chromium
 figures of the studies       | python3-matplotlib | python3-matplotlib
 second opinion on the reader | python3-scipy | python3-scipy'
 if command -v apt-get >/dev/null; then column=2 install='apt-get install -y -q --no-install-recommends'
@@ -27,9 +30,24 @@ if [ $column = 2 ]; then
 else
     missing=$(for n in $names; do rpm -q "$n" >/dev/null 2>&1 || echo "$n"; done)
 fi
-if [ -z "$missing" ]; then echo "all there"; exit 0; fi
 sudo=
 if [ "$(id -u)" != 0 ]; then sudo=sudo; fi
-echo "installing:" $missing
-if [ $column = 2 ]; then $sudo apt-get update -q >/dev/null; fi
-DEBIAN_FRONTEND=noninteractive $sudo $install $missing >/dev/null
+if [ -n "$missing" ] && [ $column = 2 ]; then
+    $sudo apt-get update -q >/dev/null
+    # Ubuntu has Chromium as a snap only: the tests that need a browser then skip themselves.
+    apt-cache show chromium >/dev/null 2>&1 || missing=$(echo "$missing" | grep -vx chromium)
+fi
+if [ -n "$missing" ]; then
+    echo "installing:" $missing
+    DEBIAN_FRONTEND=noninteractive $sudo $install $missing >/dev/null
+fi
+
+# No distribution has the charts' library. It goes into .python/, where tables/charts.py finds it.
+charts=vl-convert-python==1.9.0.post1
+printf '  %-18s %s\n' "$charts" "charts of spmv report (PyPI)"
+if [ ! -d ".python/$(echo $charts | tr - _ | sed 's/==/-/').dist-info" ]; then
+    for python in python3 /usr/bin/python3; do $python -m pip --version >/dev/null 2>&1 && break; done
+    rm -rf .python
+    $python -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target .python "$charts"
+fi
+echo "all there"

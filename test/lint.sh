@@ -23,7 +23,7 @@ done
 
 # A kernel or format file and its line in the table come together.
 for folder in omp cuda; do
-    for f in $(ls $folder/*.c $folder/*.cu 2>/dev/null | grep -v -E '/(backend|absent|gather)\.'); do
+    for f in $(ls $folder/*.c $folder/*.cu 2>/dev/null | grep -v -E '/(backend|absent|gather|propose|probe|nvml)\.|/build_'); do
         name=$(basename "${f%.*}")
         grep -q "^KERNEL($name)" $folder/kernels.def || breach "$f has no line KERNEL($name) in $folder/kernels.def"
         labels='Source Reads Writes Work Cost Weak Repeats Params'
@@ -35,6 +35,11 @@ done
 for f in src/format_*.c; do
     name=$(basename "${f%.c}" | sed s/format_//)
     grep -q "^FORMAT($name)" src/formats.def || breach "$f has no line FORMAT($name) in src/formats.def"
+done
+
+for f in $(ls cuda/build_*.cu); do
+    name=$(basename "${f%.cu}" | sed s/build_//)
+    grep -q "^FORMAT($name)" cuda/formats.def || breach "$f has no line FORMAT($name) in cuda/formats.def"
 done
 
 # Shape.

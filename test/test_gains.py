@@ -50,6 +50,21 @@ class GainsTest(TablesTest):
         self.assertIn("geometric mean 2.000 (n = 2); 1 matrix left out, noise limit not met: 9.000",
                       self.text("summary.md"))
 
+    def test_suspect_is_shown_and_not_ranked(self):
+        self.make(record(2e-6), record(1e-9, config__kernel="hot", perf={"verdict": "suspect"}),
+                  record(1e-6, config__kernel="warm", perf={"verdict": "in cache"}))
+        row, = self.rows("times.csv")
+        self.assertEqual((row["hot"], row["best_kernel"]), ("suspect", "warm"))
+        self.assertEqual(self.rows("best.csv")[0]["cached"], "true")
+
+    def test_auto_is_a_kernel_of_its_own(self):
+        self.make(record(2e-6), record(1e-6, config__kernel="ell_rows", config__requested="auto",
+                                       config__reason="because", config__iters=100))
+        row, = self.rows("best.csv")
+        self.assertEqual(row["kernel"], "auto")
+        self.assertIn("ran=ell_rows", row["config"])
+        self.assertNotIn("because", row["config"])
+
     def test_optimal(self):
         self.make(record(2e-6), record(1e-6, config__kernel="ell_rows", config__params={"C": 8}),
                   record(1e-9, config__kernel="bad", status="wrong"), skipped("x", matrix__name="b"))

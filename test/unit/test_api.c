@@ -389,14 +389,21 @@ static void names_and_aliases_are_found(void **state) {
     }
 }
 
+static int count_here(const spmv_backend *backend) { /* without peers whose library is absent */
+    int count = 0;
+    for (int k = 0; backend->kernels && k < backend->nkernels; k++)
+        count += !backend->kernels[k][0]->absent;
+    return count;
+}
+
 static void globs_are_found(void **state) {
     (void)state;
     int all = find("omp:all", SPMV_OK);
-    assert_int_equal(all, spmv_omp.nkernels);
+    assert_int_equal(all, count_here(&spmv_omp));
     assert_int_equal(find("*", SPMV_OK), all);
     assert_int_equal(find("omp:*", SPMV_OK), all);
     int everywhere = find("all", SPMV_OK);
-    assert_int_equal(everywhere, all + (spmv_cuda.kernels ? spmv_cuda.nkernels : 0));
+    assert_int_equal(everywhere, all + count_here(&spmv_cuda));
     assert_true(find("csr_tiles*", SPMV_OK) >= 2);
     for (int k = 0, n = find("ell_*", SPMV_OK); k < n; k++)
         assert_memory_equal(found[k], "ell_", 4);
@@ -412,8 +419,25 @@ static void found_kernels_stay_in_bounds(void **state) {
     spmv_kernel_id id[2] = {untouched, untouched};
     int count = 0;
     assert_int_equal(spmv_kernel_find(ctx, "omp:all", id, 1, &count), SPMV_OK);
-    assert_int_equal(count, spmv_omp.nkernels);
+    assert_int_equal(count, count_here(&spmv_omp));
     assert_memory_equal(&id[1], &untouched, sizeof untouched);
+}
+
+static void peers_are_found_or_say_how_to_get_them(void **state) {
+    (void)state;
+    int peers = 0, all = find("all", SPMV_OK);
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        for (int k = 0; (*b)->kernels && k < (*b)->nkernels; k++) {
+            const spmv_kernel *kernel = (*b)->kernels[k][0];
+            char name[64];
+            snprintf(name, sizeof name, "%s:%s", (*b)->name, kernel->name);
+            assert_int_equal(find(name, kernel->absent ? SPMV_E_FEATURE : SPMV_OK), 1);
+            if (kernel->absent) assert_non_null(strstr(spmv_ctx_error(ctx), kernel->absent));
+            if (kernel->absent) assert_true(kernel->traits & SPMV_PEER);
+            peers += kernel->traits & SPMV_PEER && !kernel->absent;
+        }
+    assert_int_equal(find("peers", peers ? SPMV_OK : SPMV_E_FEATURE), peers);
+    assert_in_range(all, peers, 64);
 }
 
 static void prefixes_are_not_found(void **state) {
@@ -608,6 +632,7 @@ int main(void) {
         cmocka_unit_test(names_and_aliases_are_found),
         cmocka_unit_test(globs_are_found),
         cmocka_unit_test(found_kernels_stay_in_bounds),
+        cmocka_unit_test(peers_are_found_or_say_how_to_get_them),
         cmocka_unit_test(prefixes_are_not_found),
         cmocka_unit_test(the_nearest_name_is_suggested),
         cmocka_unit_test(what_is_not_built_in_says_what_to_do),

@@ -22,7 +22,8 @@ static result timed(const char *precision, int64_t height, double bandwidth) {
         out.r.config_params.number[0] = height;
         out.r.config_params.count = 1;
     }
-    describe_timing(&out, &t);
+    const problem p = {.batch = NULL};
+    describe_timing(&out, &t, &p);
     return out;
 }
 

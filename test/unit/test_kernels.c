@@ -325,10 +325,23 @@ static void try_kernel(const spmv_backend *backend, int k, const subject *s, int
     }
 }
 
+/* auto is a kernel as any other to who asks for it, and it refuses nothing. */
+static void try_auto(const spmv_backend *backend, const subject *s) {
+    for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+        setup c = setup_of(backend, 0, variant);
+        snprintf(c.kernel, sizeof c.kernel, "%s:auto", backend->name);
+        int64_t refused = tally.refused;
+        try_setup(&c, s, scalings, COUNT(scalings));
+        if (tally.refused != refused) complain_about(&c, s, "refused");
+    }
+}
+
 /* A kernel that refuses nearly everything would pass without being tested. */
 static void try_backend(const spmv_backend *backend) {
     int64_t products = 0, refused = 0, wrong = 0;
-    for (int k = 0; k < backend->nkernels; k++) {
+    for (int k = SPMV_AUTO; k < backend->nkernels; k++) {
+        if (k != SPMV_AUTO && !is_here(backend, k)) continue;
+        bool peer = k != SPMV_AUTO && backend->kernels[k][0]->traits & SPMV_PEER;
         tally = (struct tally){0};
         for (int t = 0; t < NTHREADS; t++) {
             if (!backend->host && thread_counts[t] != 3)
@@ -337,20 +350,23 @@ static void try_backend(const spmv_backend *backend) {
             for (int f = 0; f < COUNT(fixtures); f++) {
                 entries e = entries_of(&fixtures[f]);
                 subject s = random_subject(matrix_of(ctx, &e), fixtures[f].name);
-                try_kernel(backend, k, &s, f * NTHREADS + t);
+                if (k == SPMV_AUTO)
+                    try_auto(backend, &s);
+                else
+                    try_kernel(backend, k, &s, f * NTHREADS + t);
                 subject_free(&s);
                 entries_free(&e);
             }
             spmv_ctx_free(ctx);
         }
-        if (tally.products < tally.refused)
-            print_error("%s: refuses most of it\n", backend->names[k]), wrong++;
+        if (tally.products < (peer ? 1 : tally.refused)) /* a peer takes what it can */
+            print_error("%s: refuses most of it\n", k < 0 ? "auto" : backend->names[k]), wrong++;
         products += tally.products, refused += tally.refused, wrong += tally.wrong;
     }
-    print_message(
-        "%s: %lld products of %d kernels checked, %lld configurations refused, %lld wrong\n",
-        backend->name, (long long)products, backend->nkernels, (long long)refused,
-        (long long)wrong);
+    print_message("%s: %lld products of %d kernels and of auto checked, %lld configurations "
+                  "refused, %lld wrong\n",
+                  backend->name, (long long)products, count_here(backend), (long long)refused,
+                  (long long)wrong);
     assert_int_equal(wrong, 0);
 }
 
@@ -373,7 +389,7 @@ static void visit_kernels(visit call, const subject *s) {
     tally = (struct tally){0};
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; is_usable(s->mat->ctx, *b) && k < (*b)->nkernels; k++)
-            call(*b, k, (*b)->kernels[k][0], s);
+            if (is_here(*b, k)) call(*b, k, (*b)->kernels[k][0], s);
 }
 
 static subject fixture_subject(const char *name, int threads) {
@@ -607,10 +623,11 @@ static void plans_share_a_matrix(void **state) {
             for (int v = 0;
                  k < (*b)->nkernels && is_usable(s.mat->ctx, *b) && v < SPMV_NVARIANTS && n < MOST;
                  v++) {
+                more = 1;
+                if (!is_here(*b, k)) continue;
                 c[n] = setup_of(*b, k, v);
                 plan[n] = plan_of(&c[n], &s);
                 n += plan[n] != NULL;
-                more = 1;
             }
     }
     for (int k = 0; k < n; k++) {
@@ -642,8 +659,9 @@ static void device_memory_comes_back(void **state) {
                 setup on_host =
                     setup_of(spmv_backends[0], k % spmv_backends[0]->nkernels, SPMV_F64_O32);
                 setup on_device = setup_of(*b, k, SPMV_F64_O32);
-                spmv_plan_free(plan_of(&on_host, &s));
-                spmv_plan_free(plan_of(&on_device, &s));
+                if (is_here(spmv_backends[0], k % spmv_backends[0]->nkernels))
+                    spmv_plan_free(plan_of(&on_host, &s));
+                if (is_here(*b, k)) spmv_plan_free(plan_of(&on_device, &s));
             }
         }
         spmv_mat_drop_stores(s.mat);

@@ -214,9 +214,11 @@ static long refuse_each_of_every_kernel(const source *from) {
     long tried = 0;
     for (int k = 0; k < spmv_omp.nkernels; k++) {
         char name[64];
+        if (!is_here(&spmv_omp, k)) continue;
         full_name(&spmv_omp, k, name);
         tried += refuse_each(from, name, k % 2 ? SPMV_F32 : SPMV_F64, 1);
     }
+    tried += refuse_each(from, "omp:auto", SPMV_F64, 1);
     return tried + refuse_each(from, "omp:csr_rows", SPMV_F64, 3);
 }
 

@@ -334,6 +334,17 @@ static inline bool is_usable(spmv_ctx *ctx, const spmv_backend *backend) {
     return false;
 }
 
+/* Whether a kernel is built in: a peer may be there by name only. */
+static inline bool is_here(const spmv_backend *backend, int k) {
+    return backend->kernels && !backend->kernels[k][0]->absent;
+}
+
+static inline int count_here(const spmv_backend *backend) {
+    int count = 0;
+    for (int k = 0; k < backend->nkernels; k++) count += is_here(backend, k);
+    return count;
+}
+
 static inline void full_name(const spmv_backend *backend, int k, char out[64]) {
     snprintf(out, 64, "%s:%s", backend->name, backend->names[k]);
 }

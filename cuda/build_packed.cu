@@ -1,0 +1,621 @@
+/* build_packed.cu: the packed format, built on the GPU from compressed rows that it was sent: the bytes
+ * that src/format_packed.c makes, whose rules 1 to 8 are these steps.
+ *
+ * Source     src/format_packed.c.
+ * Reads      the matrix's row_ptr, col_idx and values, uploaded once and freed at the end.
+ * Work       a set of the values' bit patterns is collected, at most 256 or none; a warp a slice, a
+ *            lane a row, walks its steps to choose its codes; a scan over slices places them; a warp
+ *            a slice walks again and writes. */
+#include "packed.cuh"
+
+enum {
+    THREADS = 256,
+    SCAN_THREADS = 1024,
+    SET_SIZE = 1024, /* slots of a set; more than half full it is too many values */
+    LONGEST_RUN = 8,
+    STEP_COST = 32,
+    ENTRY_COST = 1,
+    LEAST_CUT = 64,
+    CUT_MEANS = 4,
+    NO_OFFSET = INT32_MAX
+};
+
+typedef struct rows { /* of the matrix, in device memory */
+    int64_t rows, nnz, cut;
+    const int64_t *row_ptr;
+    const idx *col;
+    const double *value;
+} rows;
+
+typedef struct value_set {
+    unsigned long long bits[SET_SIZE]; /* EMPTY: no value */
+    int has_empty;                     /* the value whose pattern EMPTY is */
+    int count, overflows;              /* values; those too large for the variant */
+} value_set;
+static const unsigned long long EMPTY = ~0ull;
+
+enum { STEPS, COLUMN_BYTES, VALUE_BYTES, LONG_ROWS, LONG_NNZ, SIZES };
+typedef struct sizes { /* of a slice, or where it begins */
+    int64_t of[SIZES];
+} sizes;
+
+typedef struct lane_row { /* this lane's row of a slice; length 0: empty, long, or none */
+    int64_t begin, all;   /* all: also of a long row */
+    idx i;
+    int length;
+} lane_row;
+
+static __device__ __forceinline__ lane_row row_of(const rows &A, int64_t slice) {
+    lane_row r = {0, 0, (idx)(slice * PACKED_ROWS + threadIdx.x % WARP), 0};
+    if (r.i >= A.rows) return r;
+    r.begin = A.row_ptr[r.i];
+    r.all = A.row_ptr[r.i + 1] - r.begin;
+    r.length = r.all > A.cut ? 0 : (int)r.all;
+    return r;
+}
+
+static __device__ __forceinline__ unsigned long long bits_of(double value) {
+    real narrow = (real)value;
+    return sizeof(real) == 4 ? __float_as_uint((float)narrow)
+                             : (unsigned long long)__double_as_longlong((double)narrow);
+}
+
+/* ---- the table of values --------------------------------------------------------------------- */
+
+/* Returns whether the value is new. */
+static __device__ bool insert(unsigned long long *set, int *has_empty, unsigned long long bits) {
+    if (bits == EMPTY) return *has_empty == 0 && atomicExch(has_empty, 1) == 0;
+    unsigned at = (unsigned)((bits ^ bits >> 32) * 0x9e3779b97f4a7c15u >> 54);
+    for (int tries = 0; tries < SET_SIZE; tries++, at = (at + 1) % SET_SIZE) {
+        unsigned long long there = *(volatile unsigned long long *)(set + at);
+        if (there == EMPTY) there = atomicCAS(set + at, EMPTY, bits);
+        if (there == EMPTY) return true;
+        if (there == bits) return false;
+    }
+    return true; /* full: counted as one too many */
+}
+
+static __global__ void empty_set(value_set *set) {
+    for (int k = threadIdx.x; k < SET_SIZE; k += blockDim.x) set->bits[k] = EMPTY;
+    if (threadIdx.x == 0) set->has_empty = set->count = set->overflows = 0;
+}
+
+static __device__ __forceinline__ bool is_full(const int *count) {
+    return *(volatile const int *)count > PACKED_TABLE_SIZE;
+}
+
+/* Rule 5. Where values are arbitrary the first slices tell, and all blocks stop. */
+static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
+    __shared__ unsigned long long set[SET_SIZE];
+    __shared__ int has_empty, count;
+    for (int k = threadIdx.x; k < SET_SIZE; k += blockDim.x) set[k] = EMPTY;
+    if (threadIdx.x == 0) has_empty = count = 0;
+    __syncthreads();
+    int64_t warps = (int64_t)gridDim.x * blockDim.x / WARP;
+    unsigned long long last = 0;
+    bool any = false;
+    for (int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+         s < nslices && !is_full(&count) && !is_full(&all->count); s += warps) {
+        lane_row r = row_of(A, s);
+        for (int l = 0; l < WARP; l++) { /* row by row, 32 entries at a time */
+            int64_t begin = __shfl_sync(ALL_LANES, r.begin, l);
+            int length = __shfl_sync(ALL_LANES, r.length, l);
+            for (int k = threadIdx.x % WARP; k < length; k += WARP) {
+                unsigned long long bits = bits_of(A.value[begin + k]);
+                if (any && bits == last) continue;
+                any = true, last = bits;
+                if (!is_full(&count) && insert(set, &has_empty, bits)) atomicAdd(&count, 1);
+            }
+        }
+    }
+    __syncthreads();
+    if (count > PACKED_TABLE_SIZE) {
+        if (threadIdx.x == 0) atomicMax(&all->count, PACKED_TABLE_SIZE + 1);
+        return;
+    }
+    for (int k = threadIdx.x; k < SET_SIZE; k += blockDim.x)
+        if (set[k] != EMPTY && !is_full(&all->count) && insert(all->bits, &all->has_empty, set[k]))
+            atomicAdd(&all->count, 1);
+    if (threadIdx.x == 0 && has_empty && insert(all->bits, &all->has_empty, EMPTY))
+        atomicAdd(&all->count, 1);
+}
+
+/* A thread a slot: its value's place is the number of smaller ones. */
+static __global__ void sort_table(value_set *set, real *table) {
+    __shared__ unsigned long long bits[SET_SIZE];
+    int t = threadIdx.x;
+    bits[t] = set->bits[t];
+    __syncthreads();
+    if (t < PACKED_TABLE_SIZE) table[t] = 0;
+    bool none = set->count > PACKED_TABLE_SIZE;
+    __syncthreads();
+    if (none) {
+        if (t == 0) set->count = 0;
+        return;
+    }
+    int place = 0;
+    for (int k = 0; k < SET_SIZE; k++) place += bits[k] < bits[t];
+    real value;
+    unsigned long long mine = bits[t];
+    if (mine != EMPTY) {
+        memcpy(&value, &mine, sizeof value);
+        table[place] = value;
+    }
+    if (t == 0 && set->has_empty) {
+        mine = EMPTY;
+        memcpy(&value, &mine, sizeof value);
+        table[set->count - 1] = value;
+    }
+}
+
+/* ---- walks over the steps of a slice ----------------------------------------------------------- */
+
+typedef struct walk {
+    lane_row row;
+    int run;  /* 0: on diagonals */
+    int k;    /* this lane's next entry */
+    idx head; /* on diagonals: its offset */
+} walk;
+
+static __device__ __forceinline__ idx offset_at(const rows &A, const lane_row &r, int k) {
+    return k < r.length ? A.col[r.begin + k] - r.i : NO_OFFSET;
+}
+
+static __device__ __forceinline__ walk begin_walk(const rows &A, const lane_row &r, int run) {
+    return {r, run, 0, run ? 0 : offset_at(A, r, 0)};
+}
+
+/* False behind the last step. *at: this lane's entry, if its bit is set; *greatest of the columns. */
+static __device__ __forceinline__ bool next_step(const rows &A, walk *w, packed_step *step, int *at,
+                                                 idx *greatest) {
+    bool on;
+    *at = w->k;
+    if (w->run) {
+        on = w->k < w->row.length;
+        idx col = on ? A.col[w->row.begin + w->k] : INT32_MAX;
+        step->base = __reduce_min_sync(ALL_LANES, col);
+        *greatest = __reduce_max_sync(ALL_LANES, on ? col : 0);
+        w->k += w->run;
+    } else {
+        step->base = __reduce_min_sync(ALL_LANES, w->head);
+        on = w->head == step->base && w->head != NO_OFFSET;
+        if (on) w->head = offset_at(A, w->row, ++w->k);
+    }
+    step->mask = __ballot_sync(ALL_LANES, on);
+    return step->mask != 0;
+}
+
+static __device__ int greatest_divisor(int a, int b) {
+    while (b) {
+        int rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
+/* Rule 2. */
+static __device__ int run_of(const rows &A, const lane_row &r) {
+    int common = 0, length = 1;
+    idx last = r.length ? A.col[r.begin] : 0;
+    for (int k = 1; k < r.length && common != 1; k++) {
+        idx col = A.col[r.begin + k];
+        if (col == last + 1)
+            length++;
+        else
+            common = greatest_divisor(length, common), length = 1;
+        last = col;
+    }
+    if (r.length && common != 1) common = greatest_divisor(length, common);
+    for (int step = WARP / 2; step > 0; step /= 2)
+        common = greatest_divisor(__shfl_xor_sync(ALL_LANES, common, step), common);
+    int run = LONGEST_RUN;
+    if (common == 0) return 1;
+    while (common % run) run--;
+    return run;
+}
+
+/* ---- choice ---------------------------------------------------------------------------------- */
+
+/* Rules 2 to 4. */
+static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz,
+                                      packed_slice *out) {
+    int run = run_of(A, r), at;
+    int nsteps = __reduce_max_sync(ALL_LANES, r.length) / run;
+    idx widest = 0, greatest;
+    packed_step step;
+    walk w = begin_walk(A, r, run);
+    while (widest <= UINT16_MAX && next_step(A, &w, &step, &at, &greatest))
+        widest = max(widest, greatest - step.base);
+    int code = widest <= UINT8_MAX    ? PACKED_COLUMN_8
+               : widest <= UINT16_MAX ? PACKED_COLUMN_16
+                                      : PACKED_COLUMN_32;
+    int64_t cost = (int64_t)STEP_COST * nsteps +
+                   2 * (int64_t)packed_column_size(code) * (nnz / run) + ENTRY_COST * (int64_t)nnz;
+    int64_t diagonals = 0, most = cost / STEP_COST;
+    w = begin_walk(A, r, 0);
+    while (diagonals <= most && next_step(A, &w, &step, &at, &greatest)) diagonals++;
+    bool on_diagonals = diagonals <= most;
+    out->run = (uint8_t)(on_diagonals ? 1 : run);
+    out->column_code = (uint8_t)(on_diagonals ? PACKED_DIAGONAL : code);
+    out->nsteps = (int)(on_diagonals ? diagonals : nsteps);
+}
+
+static __device__ bool steps_agree(const rows &A, const lane_row &r, const packed_slice &s) {
+    int run = s.column_code == PACKED_DIAGONAL ? 0 : s.run, at;
+    packed_step step;
+    idx greatest;
+    walk w = begin_walk(A, r, run);
+    while (next_step(A, &w, &step, &at, &greatest))
+        for (int e = 0; e < s.run; e++) {
+            bool on = step.mask >> (threadIdx.x % WARP) & 1;
+            unsigned long long bits = on ? bits_of(A.value[r.begin + at + e]) : 0;
+            unsigned long long first = __shfl_sync(ALL_LANES, bits, __ffs((int)step.mask) - 1);
+            if (__any_sync(ALL_LANES, on && bits != first)) return false;
+        }
+    return true;
+}
+
+static __device__ bool fits_float(const rows &A, const lane_row &r) {
+    for (int k = 0; __any_sync(ALL_LANES, k < r.length); k++) {
+        double value = k < r.length ? A.value[r.begin + k] : 0;
+        bool differs = __double_as_longlong((double)(float)value) != __double_as_longlong(value);
+        if (__any_sync(ALL_LANES, differs)) return false;
+    }
+    return true;
+}
+
+/* Rule 6. */
+static __device__ int64_t choose_values(const rows &A, const lane_row &r, int64_t nnz,
+                                        bool has_table, packed_slice *out) {
+    int64_t bytes = nnz * (int64_t)sizeof(real);
+    int64_t step_bytes = (int64_t)out->nsteps * out->run * (int64_t)sizeof(real);
+    if (has_table) {
+        out->value_code = PACKED_VALUE_TABLE;
+        bytes = nnz;
+    } else if (sizeof(real) > sizeof(float) && fits_float(A, r)) {
+        out->value_code = PACKED_VALUE_F32;
+        bytes = nnz * (int64_t)sizeof(float);
+    }
+    if (step_bytes > bytes || !steps_agree(A, r, *out)) return bytes;
+    out->value_code = PACKED_VALUE_STEP;
+    return step_bytes;
+}
+
+static __device__ __forceinline__ int64_t aligned(int64_t bytes) {
+    return (bytes + PACKED_ALIGN - 1) / PACKED_ALIGN * PACKED_ALIGN;
+}
+
+static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const value_set *set,
+                                     packed_slice *slice, sizes *out) {
+    int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    if (s >= nslices) return; /* the whole warp */
+    lane_row r = row_of(A, s);
+    int nnz = (int)__reduce_add_sync(ALL_LANES, (unsigned)r.length);
+    unsigned long_rows = __ballot_sync(ALL_LANES, r.all > A.cut);
+    int64_t long_nnz = r.all > A.cut ? r.all : 0;
+    for (int step = WARP / 2; step > 0; step /= 2)
+        long_nnz += __shfl_xor_sync(ALL_LANES, long_nnz, step);
+    packed_slice mine = {0, 0, 0, 0, 0, PACKED_VALUE_RAW, 0, 0};
+    choose_columns(A, r, nnz, &mine);
+    int64_t bytes = (int64_t)nnz * (int64_t)sizeof(real);
+    if (codes) bytes = choose_values(A, r, nnz, set->count > 0, &mine);
+    if (threadIdx.x % WARP != 0) return;
+    slice[s] = mine;
+    out[s] = {{mine.nsteps, aligned(nnz / mine.run * packed_column_size(mine.column_code)),
+               aligned(bytes), __popc(long_rows), long_nnz}};
+}
+
+/* ---- places: an exclusive scan ----------------------------------------------------------------- */
+
+/* Of the threads before this one; every thread of the block calls. */
+static __device__ int64_t block_before(int64_t value, int64_t *total) {
+    __shared__ int64_t sums[SCAN_THREADS / WARP];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    int64_t sum = value, before = 0;
+    for (int step = 1; step < WARP; step *= 2) {
+        int64_t other = __shfl_up_sync(ALL_LANES, sum, step);
+        if (lane >= step) sum += other;
+    }
+    if (lane == WARP - 1) sums[warp] = sum;
+    __syncthreads();
+    *total = 0;
+    for (int v = 0; v < SCAN_THREADS / WARP; v++) {
+        if (v == warp) before = *total;
+        *total += sums[v];
+    }
+    __syncthreads();
+    return before + sum - value;
+}
+
+/* In place; what a block's sum is goes to totals. */
+static __global__ void scan_blocks(sizes *size, int64_t n, sizes *totals) {
+    int64_t k = (int64_t)blockIdx.x * SCAN_THREADS + threadIdx.x;
+    for (int c = 0; c < SIZES; c++) {
+        int64_t total, before = block_before(k < n ? size[k].of[c] : 0, &total);
+        if (k < n) size[k].of[c] = before;
+        if (threadIdx.x == 0) totals[blockIdx.x].of[c] = total;
+    }
+}
+
+/* One block; the sum of all goes to totals[n]. */
+static __global__ void scan_totals(sizes *totals, int64_t n) {
+    for (int c = 0; c < SIZES; c++) {
+        int64_t all = 0;
+        for (int64_t first = 0; first < n; first += SCAN_THREADS) {
+            int64_t k = first + threadIdx.x, total;
+            int64_t before = block_before(k < n ? totals[k].of[c] : 0, &total);
+            if (k < n) totals[k].of[c] = all + before;
+            all += total;
+        }
+        if (threadIdx.x == 0) totals[n].of[c] = all;
+    }
+}
+
+/* ---- fill ------------------------------------------------------------------------------------ */
+
+static __device__ __forceinline__ int place_of(const real *table, int count,
+                                               unsigned long long bits) {
+    int low = 0, high = count;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        unsigned long long there = 0;
+        memcpy(&there, table + middle, sizeof *table);
+        if (there <= bits)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+typedef struct target { /* of a slice's codes */
+    uint8_t *column, *value;
+    const real *table;
+    int count;
+} target;
+
+static __device__ __forceinline__ void put_column(const target &t, int code, int at,
+                                                  uint32_t distance) {
+    if (code == PACKED_COLUMN_8)
+        t.column[at] = (uint8_t)distance;
+    else if (code == PACKED_COLUMN_16)
+        ((uint16_t *)t.column)[at] = (uint16_t)distance;
+    else if (code == PACKED_COLUMN_32)
+        ((uint32_t *)t.column)[at] = distance;
+}
+
+static __device__ __forceinline__ void put_value(const target &t, int code, int at, double value) {
+    if (code == PACKED_VALUE_F32)
+        ((float *)t.value)[at] = (float)value;
+    else if (code == PACKED_VALUE_TABLE)
+        t.value[at] = (uint8_t)place_of(t.table, t.count, bits_of(value));
+    else
+        ((real *)t.value)[at] = (real)value;
+}
+
+/* Returns how many entries of this lane are too large for the variant. */
+static __device__ int fill_steps(const rows &A, const lane_row &r, packed_slice *s,
+                                 packed_step *step_out, const target &t) {
+    int lane = threadIdx.x % WARP, run = s->column_code == PACKED_DIAGONAL ? 0 : s->run, at;
+    int runs = 0, overflows = 0;
+    uint32_t common = ALL_LANES;
+    idx greatest;
+    packed_step step;
+    walk w = begin_walk(A, r, run);
+    for (int n = 0; next_step(A, &w, &step, &at, &greatest); n++) {
+        int many = __popc(step.mask), rank = __popc(step.mask & ((1u << lane) - 1));
+        bool is_first = lane == __ffs((int)step.mask) - 1;
+        common &= step.mask;
+        if (lane == 0) step_out[n] = step;
+        if (step.mask >> lane & 1) {
+            put_column(t, s->column_code, runs + rank, (uint32_t)(A.col[r.begin + at] - step.base));
+            for (int e = 0; e < s->run; e++) {
+                double value = A.value[r.begin + at + e];
+                overflows += isinf((real)value) && !isinf(value);
+                if (s->value_code != PACKED_VALUE_STEP)
+                    put_value(t, s->value_code, runs * s->run + e * many + rank, value);
+                else if (is_first)
+                    put_value(t, PACKED_VALUE_RAW, n * s->run + e, value);
+            }
+        }
+        runs += many;
+    }
+    if (s->nsteps && common == ALL_LANES) s->flags = PACKED_FULL;
+    return overflows;
+}
+
+static __device__ __forceinline__ void zero(uint8_t *from, uint8_t *end) {
+    for (from += threadIdx.x % WARP; from < end; from += WARP) *from = 0;
+}
+
+static __device__ __forceinline__ void place_long(const rows &A, const lane_row &r, int64_t n,
+                                                  int64_t at, packed B) {
+    int lane = threadIdx.x % WARP;
+    unsigned is_long = __ballot_sync(ALL_LANES, r.all > A.cut);
+    for (; is_long; is_long &= is_long - 1, n++) {
+        int l = __ffs((int)is_long) - 1;
+        int64_t length = __shfl_sync(ALL_LANES, r.all, l);
+        if (lane == l) B.long_row[n] = r.i, B.long_ptr[n] = (ofs)at;
+        at += length;
+    }
+}
+
+static __global__ void fill_slices(rows A, packed B, const sizes *place, const sizes *totals,
+                                   value_set *set) {
+    __shared__ real table[PACKED_TABLE_SIZE];
+    for (int k = threadIdx.x; k < PACKED_TABLE_SIZE; k += blockDim.x) table[k] = B.table[k];
+    __syncthreads();
+    int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    if (s >= B.nslices) return; /* the whole warp */
+    sizes begin = place[s];
+    for (int c = 0; c < SIZES; c++) begin.of[c] += totals[s / SCAN_THREADS].of[c];
+    lane_row r = row_of(A, s);
+    packed_slice slice = B.slice[s];
+    int nnz = (int)__reduce_add_sync(ALL_LANES, (unsigned)r.length);
+    slice.step = begin.of[STEPS];
+    slice.column = begin.of[COLUMN_BYTES];
+    slice.value = begin.of[VALUE_BYTES];
+    target t = {B.columns + slice.column, B.values + slice.value, table, set->count};
+    int overflows = fill_steps(A, r, &slice, B.step + slice.step, t);
+    if (overflows) atomicAdd(&set->overflows, overflows);
+    int64_t columns = (int64_t)nnz / slice.run * packed_column_size(slice.column_code);
+    int64_t values = slice.value_code == PACKED_VALUE_STEP
+                         ? (int64_t)slice.nsteps * slice.run * (int64_t)sizeof(real)
+                         : (int64_t)nnz * packed_value_size(slice.value_code);
+    int64_t spare = s == B.nslices - 1 ? PACKED_SPARE : 0;
+    zero(t.column + columns, t.column + aligned(columns) + spare);
+    zero(t.value + values, t.value + aligned(values) + spare);
+    place_long(A, r, begin.of[LONG_ROWS], begin.of[LONG_NNZ], B);
+    if (threadIdx.x % WARP == 0) B.slice[s] = slice;
+}
+
+static __global__ void fill_long(rows A, packed B, value_set *set) {
+    int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (k == 0) B.long_ptr[B.long_rows] = (ofs)B.long_nnz;
+    if (k >= B.long_nnz) return;
+    idx low = 0, high = (idx)B.long_rows; /* the entry's row */
+    while (high - low > 1) {
+        idx middle = low + (high - low) / 2;
+        if (B.long_ptr[middle] <= (ofs)k)
+            low = middle;
+        else
+            high = middle;
+    }
+    int64_t from = A.row_ptr[B.long_row[low]] + k - B.long_ptr[low];
+    double value = A.value[from];
+    B.long_col[k] = A.col[from];
+    B.long_values[k] = (real)value;
+    if (isinf((real)value) && !isinf(value)) atomicAdd(&set->overflows, 1);
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+typedef struct job { /* what is freed at its end */
+    spmv_device *device;
+    rows A;
+    value_set *set;
+    sizes *place, *totals;
+    int64_t nblocks; /* of the scan */
+    bool codes;
+} job;
+
+static spmv_status new_array(spmv_device *d, packed *head, packed *copy, size_t offset,
+                             size_t bytes) {
+    void *memory = NULL;
+    TRY(d->backend->alloc(d, bytes, &memory));
+    copy->s.array[copy->s.narrays++] = {offset, bytes};
+    memcpy((char *)copy + offset, &memory, sizeof memory);
+    memcpy(head->s.array, copy->s.array, sizeof copy->s.array);
+    head->s.narrays = copy->s.narrays;
+    return SPMV_OK;
+}
+#define DEVICE_ARRAY(d, head, copy, field, count) \
+    new_array(d, head, copy, (size_t)((char *)&(copy)->field - (char *)(copy)), \
+              (size_t)(count) * sizeof *(copy)->field)
+
+static unsigned warps_blocks(int64_t nslices) {
+    return (unsigned)blocks_for(nslices, THREADS / WARP);
+}
+
+static spmv_status choose(job *j, cudaStream_t stream, packed *head, packed *copy) {
+    spmv_device *d = j->device;
+    int sms = 0;
+    CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
+    empty_set<<<1, THREADS, 0, stream>>>(j->set);
+    if (j->codes && copy->nslices)
+        collect_values<<<(unsigned)(4 * sms), THREADS, 0, stream>>>(j->A, copy->nslices, j->set);
+    sort_table<<<1, SET_SIZE, 0, stream>>>(j->set, copy->table);
+    if (copy->nslices) {
+        choose_slices<<<warps_blocks(copy->nslices), THREADS, 0, stream>>>(
+            j->A, copy->nslices, j->codes, j->set, copy->slice, j->place);
+        scan_blocks<<<(unsigned)j->nblocks, SCAN_THREADS, 0, stream>>>(j->place, copy->nslices,
+                                                                       j->totals);
+    }
+    scan_totals<<<1, SCAN_THREADS, 0, stream>>>(j->totals, j->nblocks);
+    CU(d->ctx, cudaGetLastError());
+    sizes all;
+    TRY(d->backend->get(d, &all, j->totals + j->nblocks, sizeof all));
+    head->nsteps = copy->nsteps = all.of[STEPS];
+    head->column_bytes = copy->column_bytes = all.of[COLUMN_BYTES];
+    head->value_bytes = copy->value_bytes = all.of[VALUE_BYTES];
+    head->long_rows = copy->long_rows = all.of[LONG_ROWS];
+    head->long_nnz = copy->long_nnz = all.of[LONG_NNZ];
+    return SPMV_OK;
+}
+
+static spmv_status fill(job *j, cudaStream_t stream, packed *head, packed *copy) {
+    spmv_device *d = j->device;
+    value_set *set = j->set;
+    int overflows = 0;
+    TRY(DEVICE_ARRAY(d, head, copy, step, copy->nsteps));
+    TRY(DEVICE_ARRAY(d, head, copy, columns, copy->column_bytes + PACKED_SPARE));
+    TRY(DEVICE_ARRAY(d, head, copy, values, copy->value_bytes + PACKED_SPARE));
+    TRY(DEVICE_ARRAY(d, head, copy, long_row, copy->long_rows));
+    TRY(DEVICE_ARRAY(d, head, copy, long_ptr, copy->long_rows + 1));
+    TRY(DEVICE_ARRAY(d, head, copy, long_col, copy->long_nnz));
+    TRY(DEVICE_ARRAY(d, head, copy, long_values, copy->long_nnz));
+    if (copy->nslices) {
+        fill_slices<<<warps_blocks(copy->nslices), THREADS, 0, stream>>>(j->A, *copy, j->place,
+                                                                         j->totals, set);
+    } else {
+        CU(d->ctx, cudaMemsetAsync(copy->columns, 0, PACKED_SPARE, stream));
+        CU(d->ctx, cudaMemsetAsync(copy->values, 0, PACKED_SPARE, stream));
+    }
+    fill_long<<<(unsigned)blocks_for(copy->long_nnz + 1, THREADS), THREADS, 0, stream>>>(
+        j->A, *copy, set);
+    CU(d->ctx, cudaGetLastError());
+    TRY(d->backend->get(d, &overflows, &set->overflows, sizeof overflows));
+    if (overflows)
+        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE, "%d values are too large for f32", overflows);
+    return SPMV_OK;
+}
+
+static spmv_status upload(job *j, const spmv_csr_view *A, void **owned, double *seconds) {
+    spmv_device *d = j->device;
+    const void *from[] = {A->row_ptr, A->col_idx, A->values};
+    size_t bytes[] = {(size_t)(A->rows + 1) * sizeof *A->row_ptr,
+                      (size_t)A->nnz * sizeof *A->col_idx, (size_t)A->nnz * sizeof *A->values};
+    for (int k = 0; k < 3; k++) TRY(d->backend->alloc(d, bytes[k], owned + k));
+    TRY(d->backend->tick(d));
+    for (int k = 0; k < 3; k++) TRY(d->backend->put(d, owned[k], from[k], bytes[k]));
+    TRY(d->backend->tock(d, seconds));
+    j->A.row_ptr = (const int64_t *)owned[0];
+    j->A.col = (const idx *)owned[1];
+    j->A.value = (const double *)owned[2];
+    return SPMV_OK;
+}
+
+/* The store's bytes without its memory, and its copy on the device. */
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_choice *c,
+                            spmv_store **head_out, spmv_store **copy_out, double *upload_s) {
+    cudaStream_t stream = ((const cuda_state *)d->state)->stream;
+    void *owned[6] = {NULL};
+    int64_t mean = A->rows ? (A->nnz + A->rows - 1) / A->rows : 0;
+    int64_t least = CUT_MEANS * mean > LEAST_CUT ? CUT_MEANS * mean : LEAST_CUT;
+    job j = {d, {A->rows, A->nnz, c->value[SPMV_cut] ? c->value[SPMV_cut] : least}};
+    j.codes = c->value[SPMV_codes] != 0;
+    if (j.A.cut > INT32_MAX / PACKED_ROWS) return SPMV_E_UNSUITABLE; /* places in a slice are int */
+    TRY(spmv_store_new(d->ctx, "packed", sizeof(packed), A, head_out));
+    TRY(spmv_store_new(d->ctx, "packed", sizeof(packed), A, copy_out));
+    packed *head = (packed *)*head_out, *copy = (packed *)*copy_out;
+    head->s.slots = copy->s.slots = A->nnz;
+    head->cut = copy->cut = j.A.cut;
+    head->nslices = copy->nslices = blocks_for(A->rows, PACKED_ROWS);
+    j.nblocks = blocks_for(copy->nslices, SCAN_THREADS);
+    spmv_status status = upload(&j, A, owned, upload_s);
+    if (status == SPMV_OK) status = DEVICE_ARRAY(d, head, copy, slice, copy->nslices);
+    if (status == SPMV_OK) status = DEVICE_ARRAY(d, head, copy, table, PACKED_TABLE_SIZE);
+    if (status == SPMV_OK) status = d->backend->alloc(d, sizeof *j.set, &owned[3]);
+    if (status == SPMV_OK)
+        status = d->backend->alloc(d, (size_t)copy->nslices * sizeof *j.place, &owned[4]);
+    if (status == SPMV_OK)
+        status = d->backend->alloc(d, (size_t)(j.nblocks + 1) * sizeof *j.totals, &owned[5]);
+    j.set = (value_set *)owned[3], j.place = (sizes *)owned[4], j.totals = (sizes *)owned[5];
+    if (status == SPMV_OK) status = choose(&j, stream, head, copy);
+    if (status == SPMV_OK) status = fill(&j, stream, head, copy);
+    for (int k = 0; k < 6; k++) d->backend->release(d, owned[k]);
+    return status;
+}
+
+extern "C" const spmv_device_format V(cuda_build_packed);
+extern "C" const spmv_device_format V(cuda_build_packed) = {"packed", build_on};

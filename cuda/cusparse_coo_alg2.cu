@@ -1,0 +1,17 @@
+/* cusparse_coo_alg2: cuSPARSE on our COO matrix, its deterministic algorithm: a peer.
+ *
+ * Source   NVIDIA cuSPARSE, generic API: cusparseSpMV_preprocess, cusparseSpMV,
+ *          CUSPARSE_SPMV_COO_ALG2.
+ * Reads    coo: row_idx[nnz], col_idx[nnz], values[nnz];
+ *          the library's buffer; x[cols]; y[rows] only if beta != 0.
+ * Writes   y[rows].
+ * Work     the library's own.
+ * Cost     2 nnz flop; nnz (sizeof real + 8) + (cols + rows) sizeof real bytes if x is read once.
+ * Weak     a matrix without entries is not given to it.
+ * Repeats  bitwise: yes, as documented.
+ * Params   none.
+ */
+#include "cusparse.cuh"
+
+CUSPARSE_KERNEL(cusparse_coo_alg2, "coo", "peer: cuSPARSE, COO_ALG2 with preprocess",
+                SPMV_DETERMINISTIC, NULL, describe_coo, CUSPARSE_SPMV_COO_ALG2);

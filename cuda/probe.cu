@@ -1,0 +1,164 @@
+/* probe.cu: what this GPU can do at best: streams out of memory and out of the L2 cache, and reads
+ * at random places. Every figure is the best of several passes, since it is to stand as a limit. */
+#include "device.cuh"
+
+enum { PASSES = 8, THREADS = 512, MOST_BLOCKS = 4096 };
+
+typedef struct streams {
+    double2 *a, *b, *c; /* [n] */
+    size_t n;
+    uint4 *at; /* [places / 4] */
+    double *sink;
+} streams;
+
+static __device__ size_t first() {
+    return blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+}
+
+static __device__ size_t stride() {
+    return gridDim.x * (size_t)blockDim.x;
+}
+
+static __global__ void fill_all(double2 *a, double2 *b, double2 *c, size_t n) {
+    for (size_t k = first(); k < n; k += stride()) a[k] = b[k] = c[k] = make_double2(1, 1);
+}
+
+/* Past the L1 cache, which would hold a block's own share of a small buffer; four loads in flight. */
+static __global__ void read_all(const double2 *a, size_t n, int times, double *sink) {
+    double sum = 0;
+    for (int t = 0; t < times; t++) {
+        size_t k = first();
+        for (; k + 3 * stride() < n; k += 4 * stride()) {
+            double2 p = __ldcg(a + k), q = __ldcg(a + k + stride());
+            double2 r = __ldcg(a + k + 2 * stride()), s = __ldcg(a + k + 3 * stride());
+            sum += p.x + p.y + q.x + q.y + r.x + r.y + s.x + s.y;
+        }
+        for (; k < n; k += stride()) {
+            double2 p = __ldcg(a + k);
+            sum += p.x + p.y;
+        }
+    }
+    if (sum == 0) *sink = sum; /* never: it holds ones */
+}
+
+static __global__ void copy_all(const double2 *a, double2 *c, size_t n) {
+    for (size_t k = first(); k < n; k += stride()) c[k] = a[k];
+}
+
+static __global__ void triad_all(const double2 *a, const double2 *b, double2 *c, size_t n) {
+    for (size_t k = first(); k < n; k += stride()) {
+        double2 p = a[k], q = b[k];
+        c[k] = make_double2(p.x + 3 * q.x, p.y + 3 * q.y);
+    }
+}
+
+static __device__ unsigned place(uint64_t k, uint64_t mask) {
+    k = (k ^ (k >> 30)) * 0xbf58476d1ce4e5b9u;
+    k = (k ^ (k >> 27)) * 0x94d049bb133111ebu;
+    return (unsigned)((k ^ (k >> 31)) & mask);
+}
+
+static __global__ void choose_places(uint4 *at, size_t n, uint64_t mask) {
+    for (size_t k = first(); k < n; k += stride())
+        at[k] = make_uint4(place(4 * k + 1, mask), place(4 * k + 2, mask), place(4 * k + 3, mask),
+                           place(4 * k + 4, mask));
+}
+
+static __global__ void gather_all(const double *x, const uint4 *at, size_t n, double *sink) {
+    double sum = 0;
+    for (size_t k = first(); k < n; k += stride()) {
+        uint4 p = __ldcs(at + k);
+        sum += __ldg(x + p.x) + __ldg(x + p.y) + __ldg(x + p.z) + __ldg(x + p.w);
+    }
+    if (sum == 0 && n > first()) *sink = sum; /* never: x holds ones */
+}
+
+/* ---- the clock ------------------------------------------------------------------------------ */
+
+typedef enum pass { READ, COPY, TRIAD, GATHER } pass;
+
+static void launch(cudaStream_t stream, const streams *s, pass what, size_t n, int times) {
+    unsigned blocks =
+        (unsigned)(n < (size_t)THREADS * MOST_BLOCKS ? (n + THREADS - 1) / THREADS : MOST_BLOCKS);
+    switch (what) {
+    case READ: read_all<<<blocks, THREADS, 0, stream>>>(s->a, n, times, s->sink); break;
+    case COPY: copy_all<<<blocks, THREADS, 0, stream>>>(s->a, s->c, n); break;
+    case TRIAD: triad_all<<<blocks, THREADS, 0, stream>>>(s->a, s->b, s->c, n); break;
+    case GATHER:
+        gather_all<<<blocks, THREADS, 0, stream>>>((const double *)s->a, s->at, n, s->sink);
+        break;
+    }
+}
+
+static spmv_status best_of(spmv_device *d, const streams *s, pass what, size_t n, int times,
+                           double *out) {
+    *out = 0;
+    for (int k = 0; k < PASSES; k++) {
+        double seconds;
+        TRY(d->backend->tick(d));
+        launch(((cuda_state *)d->state)->stream, s, what, n, times);
+        CU(d->ctx, cudaGetLastError());
+        TRY(d->backend->tock(d, &seconds));
+        if (k == 0 || seconds < *out) *out = seconds;
+    }
+    return SPMV_OK;
+}
+
+static spmv_status measure_streams(spmv_device *d, const streams *s, spmv_rates *out) {
+    enum { TIMES = 20 };
+    double seconds, bytes = (double)s->n * sizeof(double2);
+    TRY(best_of(d, s, READ, s->n, 1, &seconds));
+    out->read = bytes / seconds;
+    TRY(best_of(d, s, COPY, s->n, 1, &seconds));
+    out->copy = 2 * bytes / seconds;
+    TRY(best_of(d, s, TRIAD, s->n, 1, &seconds));
+    out->triad = 3 * bytes / seconds;
+    TRY(best_of(d, s, READ, out->cache_bytes / sizeof(double2), TIMES, &seconds));
+    out->cache_read = (double)out->cache_bytes * TIMES / seconds;
+    return SPMV_OK;
+}
+
+static spmv_status measure_gathers(spmv_device *d, const streams *s, size_t places,
+                                   spmv_rates *out) {
+    cudaStream_t stream = ((cuda_state *)d->state)->stream;
+    for (size_t bytes = 1 << 17; bytes <= s->n * sizeof(double2) && out->ngathers < SPMV_GATHERS;
+         bytes *= 2) {
+        double seconds;
+        choose_places<<<MOST_BLOCKS, THREADS, 0, stream>>>(s->at, places / 4,
+                                                           bytes / sizeof(double) - 1);
+        TRY(best_of(d, s, GATHER, places / 4, 1, &seconds));
+        out->gather_bytes[out->ngathers] = bytes;
+        out->gathers[out->ngathers++] = (double)places / seconds;
+    }
+    return SPMV_OK;
+}
+
+static spmv_status measure(spmv_device *d, streams *s, size_t places, spmv_rates *out) {
+    size_t bytes = s->n * sizeof(double2);
+    CU(d->ctx, cudaSetDevice(d->number));
+    CU(d->ctx, cudaMalloc((void **)&s->a, bytes));
+    CU(d->ctx, cudaMalloc((void **)&s->b, bytes));
+    CU(d->ctx, cudaMalloc((void **)&s->c, bytes));
+    CU(d->ctx, cudaMalloc((void **)&s->at, places * sizeof(unsigned)));
+    CU(d->ctx, cudaMalloc((void **)&s->sink, sizeof *s->sink));
+    fill_all<<<MOST_BLOCKS, THREADS, 0, ((cuda_state *)d->state)->stream>>>(s->a, s->b, s->c, s->n);
+    CU(d->ctx, cudaGetLastError());
+    TRY(measure_streams(d, s, out));
+    return measure_gathers(d, s, places, out);
+}
+
+spmv_status spmv_probe_gpu(spmv_device *d, size_t cache, spmv_rates *out) {
+    size_t room = d->backend->free_bytes(d) / 8, bytes = (size_t)1 << 30;
+    while (bytes > room && bytes > 1 << 20) bytes /= 2;
+    streams s = {NULL, NULL, NULL, bytes / sizeof(double2), NULL, NULL};
+    memset(out, 0, sizeof *out);
+    out->cache_bytes = cache / 2 ? cache / 2 : (size_t)1 << 20;
+    if (out->cache_bytes > bytes) out->cache_bytes = bytes;
+    spmv_status status = measure(d, &s, (size_t)1 << 25, out);
+    cudaFree(s.a);
+    cudaFree(s.b);
+    cudaFree(s.c);
+    cudaFree(s.at);
+    cudaFree(s.sink);
+    return status;
+}

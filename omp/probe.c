@@ -1,0 +1,178 @@
+/* probe.c: what this host can do at best, with the team that the kernels get: streams out of memory
+ * and out of the last-level cache, and reads at random places. Every figure is the best of several
+ * passes, since it is to stand as a limit. */
+#include "spmv_kernel.h"
+#include <omp.h>
+
+enum { WORD = sizeof(double), PASSES = 8 };
+
+typedef struct streams {
+    double *a, *b, *c; /* [n] */
+    size_t n;
+    int threads;
+} streams;
+
+/* The caller's part of 0..n-1, in whole cache lines. */
+static size_t part(size_t n, int thread, int threads) {
+    return (size_t)spmv_split((int64_t)(n / 8), threads, thread) * 8;
+}
+
+static void fill(const streams *s) {
+#pragma omp parallel num_threads(s->threads)
+    {
+        size_t from = part(s->n, omp_get_thread_num(), omp_get_num_threads());
+        size_t to = part(s->n, omp_get_thread_num() + 1, omp_get_num_threads());
+        for (size_t k = from; k < to; k++) s->a[k] = s->b[k] = s->c[k] = 1;
+    }
+}
+
+/* Four streams a thread: one alone does not fill the memory's queues. */
+static double sum_of(const double *a, size_t n) {
+    size_t quarter = n / 4;
+    const double *b = a + quarter, *c = b + quarter, *d = c + quarter;
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t k = 0; k < quarter; k++) sum += a[k] + b[k] + c[k] + d[k];
+    return sum;
+}
+
+/* Each thread reads its part of the first n entries `times` times. */
+static double read_all(const streams *s, size_t n, int times) {
+    double sum = 0;
+#pragma omp parallel num_threads(s->threads) reduction(+ : sum)
+    {
+        size_t from = part(n, omp_get_thread_num(), omp_get_num_threads());
+        size_t to = part(n, omp_get_thread_num() + 1, omp_get_num_threads());
+        for (int t = 0; t < times; t++) {
+            sum += sum_of(s->a + from, to - from);
+            __asm__ volatile("" ::: "memory"); /* or one pass would be taken for all */
+        }
+    }
+    return sum;
+}
+
+static void copy_all(const streams *s) {
+#pragma omp parallel num_threads(s->threads)
+    {
+        size_t from = part(s->n, omp_get_thread_num(), omp_get_num_threads());
+        size_t to = part(s->n, omp_get_thread_num() + 1, omp_get_num_threads());
+        const double *restrict a = s->a;
+        double *restrict c = s->c;
+        for (size_t k = from; k < to; k++) c[k] = a[k] + 0.0; /* no call of memcpy */
+    }
+}
+
+static void triad_all(const streams *s) {
+#pragma omp parallel num_threads(s->threads)
+    {
+        size_t from = part(s->n, omp_get_thread_num(), omp_get_num_threads());
+        size_t to = part(s->n, omp_get_thread_num() + 1, omp_get_num_threads());
+        const double *restrict a = s->a, *restrict b = s->b;
+        double *restrict c = s->c;
+        for (size_t k = from; k < to; k++) c[k] = a[k] + 3.0 * b[k];
+    }
+}
+
+/* Plain loads into four sums: a hardware gather can be several times slower. */
+static double gather_part(const double *x, const uint32_t *at, size_t n) {
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (size_t k = 0; k + 4 <= n; k += 4) {
+        s0 += x[at[k]];
+        s1 += x[at[k + 1]];
+        s2 += x[at[k + 2]];
+        s3 += x[at[k + 3]];
+    }
+    return s0 + s1 + s2 + s3;
+}
+
+static double gather_all(const streams *s, const uint32_t *at, size_t n) {
+    double sum = 0;
+#pragma omp parallel num_threads(s->threads) reduction(+ : sum)
+    {
+        size_t from = part(n, omp_get_thread_num(), omp_get_num_threads());
+        size_t to = part(n, omp_get_thread_num() + 1, omp_get_num_threads());
+        sum += gather_part(s->a, at + from, to - from);
+    }
+    return sum;
+}
+
+/* ---- the clock ------------------------------------------------------------------------------ */
+
+typedef enum pass { READ, COPY, TRIAD, READ_CACHE, GATHER } pass;
+
+/* Seconds of the fastest of PASSES. n: entries read, or places; times: for READ_CACHE. */
+static spmv_status best_of(spmv_device *d, const streams *s, pass what, const uint32_t *at,
+                           size_t n, int times, double *out) {
+    volatile double kept; /* so that sums are not left out */
+    *out = 0;
+    for (int k = 0; k < PASSES; k++) {
+        double seconds;
+        TRY(d->backend->tick(d));
+        switch (what) {
+        case READ:
+        case READ_CACHE: kept = read_all(s, n, times); break;
+        case COPY: copy_all(s); break;
+        case TRIAD: triad_all(s); break;
+        case GATHER: kept = gather_all(s, at, n); break;
+        }
+        TRY(d->backend->tock(d, &seconds));
+        if (k == 0 || seconds < *out) *out = seconds;
+    }
+    (void)kept;
+    return SPMV_OK;
+}
+
+static spmv_status measure_streams(spmv_device *d, const streams *s, spmv_rates *out) {
+    double seconds, bytes = (double)s->n * WORD;
+    TRY(best_of(d, s, READ, NULL, s->n, 1, &seconds));
+    out->read = bytes / seconds;
+    TRY(best_of(d, s, COPY, NULL, 0, 0, &seconds));
+    out->copy = 2 * bytes / seconds;
+    TRY(best_of(d, s, TRIAD, NULL, 0, 0, &seconds));
+    out->triad = 3 * bytes / seconds;
+    size_t n = out->cache_bytes / WORD;
+    int times = 8;
+    TRY(best_of(d, s, READ_CACHE, NULL, n, times, &seconds));
+    out->cache_read = (double)n * WORD * times / seconds;
+    return SPMV_OK;
+}
+
+static spmv_status measure_gathers(spmv_device *d, const streams *s, uint32_t *at, size_t n,
+                                   spmv_rates *out) {
+    for (size_t bytes = 1 << 15; bytes <= s->n * WORD && out->ngathers < SPMV_GATHERS; bytes *= 4) {
+        uint64_t mask = bytes / WORD - 1;
+        double seconds;
+        for (size_t k = 0; k < n; k++) at[k] = (uint32_t)(spmv_mix(k + 1) & mask);
+        TRY(best_of(d, s, GATHER, at, n, 0, &seconds));
+        out->gather_bytes[out->ngathers] = bytes;
+        out->gathers[out->ngathers++] = (double)n / seconds;
+    }
+    return SPMV_OK;
+}
+
+spmv_status spmv_probe_host(spmv_device *d, size_t cache, spmv_rates *out) {
+    size_t room = d->backend->free_bytes(d) / 8, bytes = (size_t)128 << 20, places = 1 << 22;
+    while (bytes < 4 * cache && bytes < room) bytes *= 2;
+    if (bytes > room) bytes = room;
+    streams s = {.n = bytes / WORD, .threads = d->threads};
+    uint32_t *at = spmv_host_alloc(places * sizeof *at);
+    *out = (spmv_rates){.cache_bytes = cache / 2 < bytes ? cache / 2 : bytes};
+    if (out->cache_bytes == 0) out->cache_bytes = 1 << 20; /* the cache is not known */
+    s.a = spmv_host_alloc(bytes);
+    s.b = spmv_host_alloc(bytes);
+    s.c = spmv_host_alloc(bytes);
+    spmv_status status = SPMV_OK;
+    if (!at || !s.a || !s.b || !s.c)
+        status =
+            spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: three times %zu bytes to probe", bytes);
+    if (status == SPMV_OK) {
+        fill(&s);
+        status = measure_streams(d, &s, out);
+    }
+    if (status == SPMV_OK) status = measure_gathers(d, &s, at, places, out);
+    spmv_host_free(at);
+    spmv_host_free(s.a);
+    spmv_host_free(s.b);
+    spmv_host_free(s.c);
+    return status;
+}

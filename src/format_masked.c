@@ -1,0 +1,174 @@
+/* format_masked.c: blocks of height x 8 places that hold only their entries: a column and a byte of
+ * mask a row. Bramas and Kus, PeerJ CS 2018, "Computing the sparse matrix vector product using
+ * block-based kernels without zero padding on processors with AVX-512" (SPC5).
+ *
+ * A block begins at the first entry that its strip of rows has left; one that would reach over the
+ * last column begins so much earlier, so that eight columns can always be read. */
+#include "spmv_kernel.h"
+#include <math.h>
+
+enum { NO_COLUMN = INT32_MAX };
+
+typedef struct front { /* how far each row of a strip has been taken */
+    int height;
+    idx column[MASKED_HIGHEST]; /* of the next entry; NO_COLUMN: the row is taken */
+    int64_t next[MASKED_HIGHEST], end[MASKED_HIGHEST];
+} front;
+
+static front front_of(const spmv_csr_view *A, int64_t height, int64_t strip) {
+    int64_t first = strip * height;
+    front at = {.height = (int)(A->rows - first < height ? A->rows - first : height)};
+    for (int r = 0; r < at.height; r++) {
+        at.next[r] = A->row_ptr[first + r];
+        at.end[r] = A->row_ptr[first + r + 1];
+        at.column[r] = at.next[r] < at.end[r] ? A->col_idx[at.next[r]] : NO_COLUMN;
+    }
+    return at;
+}
+
+static bool find_block(const front *at, int64_t cols, int64_t *first) {
+    idx least = NO_COLUMN;
+    for (int r = 0; r < at->height; r++) least = at->column[r] < least ? at->column[r] : least;
+    *first = least <= cols - MASKED_WIDTH ? least : cols < MASKED_WIDTH ? 0 : cols - MASKED_WIDTH;
+    return least != NO_COLUMN;
+}
+
+/* Takes row r's entries of the block that begins at column first: their mask. */
+static uint8_t take_row(const spmv_csr_view *A, front *at, int r, int64_t first) {
+    unsigned mask = 0;
+    int64_t k = at->next[r], end = at->end[r];
+    for (; k < end && A->col_idx[k] < first + MASKED_WIDTH; k++)
+        mask |= 1u << (A->col_idx[k] - first);
+    at->next[r] = k;
+    at->column[r] = k < end ? A->col_idx[k] : NO_COLUMN;
+    return (uint8_t)mask;
+}
+
+static int64_t count_blocks(const spmv_csr_view *A, int64_t height, int64_t strip) {
+    front at = front_of(A, height, strip);
+    int64_t n = 0;
+    for (int64_t first; find_block(&at, A->cols, &first); n++)
+        for (int r = 0; r < at.height; r++)
+            if (at.column[r] < first + MASKED_WIDTH) take_row(A, &at, r, first);
+    return n;
+}
+
+/* The height that takes the least time by a model of it, from about SAMPLE strips: bytes at what a
+ * core reads, or the work on a row of a block, whichever is more. */
+static int64_t choose_height(const spmv_csr_view *A) {
+    enum { SAMPLE = 2048 };
+    double least = INFINITY;
+    int64_t best = 1, tall = (A->rows + MASKED_HIGHEST - 1) / MASKED_HIGHEST;
+    int64_t step = tall / SAMPLE + 1;
+    for (int64_t height = 1; height <= MASKED_HIGHEST; height *= 2) {
+        int64_t blocks = 0, entries = 0;
+        for (int64_t t = 0; t < tall; t += step)
+            for (int64_t s = t * (MASKED_HIGHEST / height);
+                 s < (t + 1) * (MASKED_HIGHEST / height) && s * height < A->rows; s++) {
+                int64_t end = (s + 1) * height < A->rows ? (s + 1) * height : A->rows;
+                blocks += count_blocks(A, height, s);
+                entries += A->row_ptr[end] - A->row_ptr[s * height];
+            }
+        double bytes = (double)blocks * (double)(4 + height) + (double)entries * sizeof(real);
+        double steps = (double)(blocks * (height + 1));
+        double cost = bytes / 5 > steps * 5 ? bytes / 5 : steps * 5;
+        if (cost < least) least = cost, best = height;
+    }
+    return best;
+}
+
+static size_t bytes_of(int64_t rows, int64_t nnz, int64_t height, size_t blocks) {
+    size_t strips = (size_t)((rows + height - 1) / height);
+    return 2 * (strips + 1) * sizeof(ofs) + blocks * (sizeof(idx) + (size_t)height) +
+           (size_t)(nnz + MASKED_WIDTH) * sizeof(real);
+}
+
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    int64_t height = c->value[SPMV_height] ? c->value[SPMV_height] : choose_height(A);
+    size_t blocks = 0;
+    for (int64_t s = 0; s * height < A->rows; s++) blocks += (size_t)count_blocks(A, height, s);
+    return bytes_of(A->rows, A->nnz, height, blocks);
+}
+
+/* There are no more blocks than entries, so their numbers fit the offsets. */
+static void place_blocks(const spmv_csr_view *A, int threads, masked *B) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t s = 0; s < B->strips; s++) {
+        int64_t end = (s + 1) * B->height < A->rows ? (s + 1) * B->height : A->rows;
+        B->block_ptr[s + 1] = (ofs)count_blocks(A, B->height, s);
+        B->value_ptr[s + 1] = (ofs)A->row_ptr[end];
+    }
+    B->block_ptr[0] = B->value_ptr[0] = 0;
+    for (int64_t s = 0; s < B->strips; s++) B->block_ptr[s + 1] += B->block_ptr[s];
+}
+
+static int64_t fill_strip(const spmv_csr_view *A, int64_t strip, masked *B) {
+    front at = front_of(A, B->height, strip);
+    int64_t overflows = 0, b = B->block_ptr[strip];
+    real *value = B->values + B->value_ptr[strip];
+    for (int64_t first; find_block(&at, A->cols, &first); b++) {
+        B->first_col[b] = (idx)first;
+        for (int r = 0; r < B->height; r++) {
+            int64_t from = r < at.height ? at.next[r] : 0;
+            uint8_t mask = r < at.height ? take_row(A, &at, r, first) : 0;
+            B->mask[b * B->height + r] = mask;
+            for (int64_t k = from; mask && k < at.next[r]; k++) {
+                *value = (real)A->values[k];
+                overflows += isinf(*value) && !isinf(A->values[k]);
+                value++;
+            }
+        }
+    }
+    return overflows;
+}
+
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out) {
+    int64_t overflows = 0;
+    TRY(spmv_store_new(ctx, "masked", sizeof(masked), A, out));
+    masked *B = (masked *)*out;
+    B->s.slots = A->nnz;
+    B->height = c->value[SPMV_height] ? c->value[SPMV_height] : choose_height(A);
+    B->strips = (A->rows + B->height - 1) / B->height;
+    TRY(STORE_ARRAY(ctx, B, block_ptr, B->strips + 1));
+    TRY(STORE_ARRAY(ctx, B, value_ptr, B->strips + 1));
+    place_blocks(A, threads, B);
+    B->nblocks = B->block_ptr[B->strips];
+    TRY(STORE_ARRAY(ctx, B, first_col, B->nblocks));
+    TRY(STORE_ARRAY(ctx, B, mask, B->nblocks * B->height));
+    TRY(STORE_ARRAY(ctx, B, values, A->nnz + MASKED_WIDTH));
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
+    for (int64_t s = 0; s < B->strips; s++) overflows += fill_strip(A, s, B);
+    for (int64_t k = 0; k < MASKED_WIDTH; k++) B->values[A->nnz + k] = 0;
+    if (overflows)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
+                         (long long)overflows);
+    return SPMV_OK;
+}
+
+static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
+    const masked *A = (const masked *)store;
+    int64_t n = 0;
+    for (int64_t s = 0; s < A->strips; s++)
+        for (int64_t b = A->block_ptr[s]; b < A->block_ptr[s + 1]; b++)
+            for (int64_t r = 0; r < A->height; r++)
+                for (int j = 0; j < MASKED_WIDTH; j++)
+                    if (A->mask[b * A->height + r] >> j & 1) {
+                        row[n] = (int32_t)(s * A->height + r);
+                        col[n] = A->first_col[b] + j;
+                        values[n] = (double)A->values[n];
+                        n++;
+                    }
+}
+
+static const spmv_param params[] = {{SPMV_height, 0, 0, MASKED_HIGHEST, 1, true},
+                                    SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_FORMAT(masked_format) = {
+    .name = "masked",
+    .summary = "blocks of 1, 2 or 4 rows x 8 columns: a column, a byte of mask a row, the entries",
+    .params = params,
+    .estimate = estimate,
+    .build = build,
+    .entries = entries,
+};

@@ -1,0 +1,228 @@
+/* limits.c: how fast the machine could have been: what a product must stream, and what it must read
+ * at random places of x, over the rates that `spmv probe` measured; then who is fastest, who is
+ * tied with it, and what changing over from csr1 costs. */
+#include "session.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- where x is read ------------------------------------------------------------------------ */
+
+enum { LINE = 8, WINDOW = 1 << 15, MOST_WINDOWS = 64 }; /* numbers on a line; entries */
+
+typedef struct bits { /* a line of x each */
+    uint64_t *word;
+} bits;
+
+static bool has(const bits *b, int64_t line) {
+    return line >= 0 && b->word[line >> 6] >> (line & 63) & 1;
+}
+
+/* Lines read among the WINDOW/2 entries before, or beside such a line, are near: a cache or its
+ * prefetcher has them. Returns how many of the window's second half are not. */
+static int64_t walk(const spmv_csr_view *A, int64_t from, int64_t to, const bits *seen,
+                    const bits *jumped, int64_t *distinct) {
+    int64_t jumps = 0;
+    for (int64_t k = from; k < to; k++) {
+        int64_t line = A->col_idx[k] / LINE;
+        bool near = has(seen, line) || has(seen, line - 1) || has(seen, line + 1);
+        seen->word[line >> 6] |= (uint64_t)1 << (line & 63);
+        if (near || k - from < (to - from) / 2) continue;
+        jumps++;
+        *distinct += !has(jumped, line);
+        jumped->word[line >> 6] |= (uint64_t)1 << (line & 63);
+    }
+    for (int64_t k = from; k < to; k++) seen->word[A->col_idx[k] / LINE >> 6] = 0;
+    return jumps;
+}
+
+/* How many lines n random reads come from when they met so many distinct ones: m (1 - exp(-n/m)) =
+ * distinct, by bisection. */
+static double population(double n, double distinct, double most) {
+    double low = distinct, high = most > distinct ? most : distinct;
+    for (int k = 0; k < 60 && low < high; k++) {
+        double m = 0.5 * (low + high);
+        if (m * -expm1(-n / m) < distinct)
+            low = m;
+        else
+            high = m;
+    }
+    return high;
+}
+
+bool find_reads_of_x(const spmv_csr_view *A, reads_of_x *out) {
+    int64_t lines = (A->cols + LINE - 1) / LINE, words = (lines + 1) / 64 + 2;
+    int64_t windows = A->nnz / WINDOW, jumps = 0, distinct = 0, looked_at = 0;
+    bits seen = {calloc((size_t)words, 8)}, jumped = {calloc((size_t)words, 8)};
+    bool fine = seen.word && jumped.word;
+    *out = (reads_of_x){0, 0};
+    windows = windows < 1 ? 1 : windows > MOST_WINDOWS ? MOST_WINDOWS : windows;
+    for (int64_t w = 0; fine && w < windows; w++) {
+        int64_t from = spmv_split(A->nnz, windows, w), to = spmv_split(A->nnz, windows, w + 1);
+        if (to > from + WINDOW) to = from + WINDOW;
+        jumps += walk(A, from, to, &seen, &jumped, &distinct);
+        looked_at += to - from - (to - from) / 2;
+    }
+    if (looked_at) out->jumps = (double)jumps / (double)looked_at;
+    if (jumps) out->lines = population((double)jumps, (double)distinct, (double)lines);
+    free(seen.word);
+    free(jumped.word);
+    return fine;
+}
+
+/* ---- limits --------------------------------------------------------------------------------- */
+
+/* A little over the limit is the noise of two measurements. */
+static const double OVER = 1.1;
+
+static const char *verdict_of(const record *r) {
+    bool warm = strcmp(r->config_cache, "warm") == 0;
+    double ratio = r->store_llc_ratio;
+    if (warm && ratio <= 1) return "in cache";
+    if (r->perf_bw_fraction <= OVER) return "ok";
+    return warm && ratio < 4 ? "in cache" : "suspect";
+}
+
+void describe_limits(const session *run, result *out, const spmv_backend *backend,
+                     const reads_of_x *reads) {
+    record *r = &out->r;
+    const spmv_rates *rates = NULL;
+    for (int b = 0; spmv_backends[b]; b++)
+        if (spmv_backends[b] == backend && run->rated[b]) rates = &run->rates[b];
+    if (rates) {
+        r->perf_bw_peak_Bps = rates->read;
+        r->perf_bw_peak_source = "measured-read";
+    } else if (r->gpu_bw_theory_Bps > 0) {
+        r->perf_bw_peak_Bps = r->gpu_bw_theory_Bps;
+        r->perf_bw_peak_source = "theory";
+    }
+    if (!(r->perf_bw_peak_Bps > 0)) return;
+    r->perf_limit_stream_s = (double)r->perf_bytes_min_B / r->perf_bw_peak_Bps;
+    if (!rates) return;
+    double jumps = reads->jumps * (double)r->matrix_nnz,
+           width = r->config_precision[1] == '6' ? 8 : 4;
+    r->matrix_x_jumps = reads->jumps;
+    r->matrix_x_jump_B = (whole)(reads->lines * LINE * width);
+    r->perf_limit_gather_s =
+        jumps > 0 ? jumps / gather_rate(rates, reads->lines * LINE * width) : 0;
+    r->perf_limit_binds = r->perf_limit_gather_s > r->perf_limit_stream_s ? "gather" : "stream";
+}
+
+void describe_share_of_limits(record *r) {
+    if (!(r->perf_limit_stream_s >= 0)) return;
+    r->perf_bw_fraction = r->perf_limit_stream_s / r->timing_median_s;
+    if (!(r->perf_limit_gather_s >= 0)) return;
+    r->perf_gather_fraction = r->perf_limit_gather_s / r->timing_median_s;
+    r->perf_verdict = verdict_of(r);
+}
+
+/* ---- who is fastest ------------------------------------------------------------------------- */
+
+static bool is_ok(const result *out) {
+    return out->r.status && strcmp(out->r.status, "ok") == 0;
+}
+
+/* A time that cannot be is no rival. */
+static bool is_ranked(const result *out) {
+    return is_ok(out) && !(out->r.perf_verdict && strcmp(out->r.perf_verdict, "suspect") == 0);
+}
+
+static bool same_precision(const record *a, const record *b) {
+    return strcmp(a->config_precision, b->config_precision) == 0;
+}
+
+/* Single precision moves half the bytes: each precision has a best of its own. */
+static const record *best_beside(const result *results, int n, const record *r) {
+    const record *best = NULL;
+    for (int k = 0; k < n; k++)
+        if (is_ranked(&results[k]) && same_precision(&results[k].r, r) &&
+            (!best || results[k].r.timing_median_s < best->timing_median_s))
+            best = &results[k].r;
+    return best;
+}
+
+/* The papers' csr1 on the same backend, in its fastest configuration. */
+static const record *csr1_beside(const result *results, int n, const record *r) {
+    const record *csr1 = NULL;
+    for (int k = 0; k < n; k++) {
+        const record *other = &results[k].r;
+        if (is_ok(&results[k]) && same_precision(other, r) && other->config_alias &&
+            strcmp(other->config_alias, "csr1") == 0 &&
+            strcmp(other->config_backend, r->config_backend) == 0 &&
+            (!csr1 || other->timing_median_s < csr1->timing_median_s))
+            csr1 = other;
+    }
+    return csr1;
+}
+
+/* Products after which r, prepared, has cost less than csr1, prepared; INT64_MIN: never. */
+static int64_t breakeven(const record *r, const record *csr1) {
+    double more = r->prep_total_s - csr1->prep_total_s;
+    double gain = csr1->timing_median_s - r->timing_median_s;
+    if (r == csr1) return 0;
+    if (gain <= 0) return INT64_MIN;
+    return more <= 0 ? 0 : more / gain < 1e18 ? (int64_t)ceil(more / gain) : INT64_MIN;
+}
+
+void rank_results(result *results, int n) {
+    for (int k = 0; k < n; k++) {
+        record *r = &results[k].r;
+        if (!is_ok(&results[k])) continue;
+        const record *best = best_beside(results, n, r), *csr1 = csr1_beside(results, n, r);
+        r->perf_best = r == best;
+        r->perf_tied =
+            best && r != best && is_ranked(&results[k]) && r->timing_q1_s <= best->timing_q3_s;
+        if (!csr1) continue;
+        r->perf_speedup_csr1 = csr1->timing_median_s / r->timing_median_s;
+        r->perf_breakeven = breakeven(r, csr1);
+    }
+}
+
+/* ---- what the table cannot say -------------------------------------------------------------- */
+
+static double cost(const record *r, double products) {
+    return r->prep_total_s + products * r->timing_median_s;
+}
+
+static void say_cheapest(const result *results, int n, const char *precision) {
+    static const int products[] = {1, 100, 10000};
+    int rivals = 0;
+    for (int k = 0; k < n; k++)
+        rivals += is_ranked(&results[k]) && strcmp(results[k].r.config_precision, precision) == 0;
+    if (rivals < 2) return;
+    say("  cheapest with its preparation (%s):", precision);
+    for (size_t p = 0; p < sizeof products / sizeof *products; p++) {
+        const record *best = NULL;
+        for (int k = 0; k < n; k++) {
+            const record *r = &results[k].r;
+            if (is_ranked(&results[k]) && strcmp(r->config_precision, precision) == 0 &&
+                (!best || cost(r, products[p]) < cost(best, products[p])))
+                best = r;
+        }
+        say("%s %d product%s %s", p ? "," : "", products[p], products[p] == 1 ? "" : "s",
+            best->config_kernel);
+    }
+    say("\n");
+}
+
+static bool any(const result *results, int n, const char *which) {
+    for (int k = 0; k < n; k++)
+        if (results[k].r.perf_verdict && strcmp(results[k].r.perf_verdict, which) == 0) return true;
+    return false;
+}
+
+void explain_results(const session *run, const result *results, int n) {
+    bool tied = false, rated = false;
+    for (int k = 0; k < n; k++) tied |= results[k].r.perf_tied == 1;
+    for (int b = 0; spmv_backends[b]; b++) rated |= run->rated[b];
+    if (tied) say("  = tied with the fastest (*): their quartiles overlap\n");
+    if (any(results, n, "in cache"))
+        say("  in cache: the last-level cache holds the working set, or part of it; --cache=cold "
+            "or steady measures memory\n");
+    if (any(results, n, "suspect"))
+        say("  SUSPECT: faster than memory was when probed, and so not ranked; 'spmv probe' "
+            "measures again\n");
+    say_cheapest(results, n, "f64");
+    say_cheapest(results, n, "f32");
+    if (!rated && !(run->o->probe && strcmp(run->o->probe, "off") == 0))
+        say("  this machine's limits are not known: 'spmv probe' measures them, once\n");
+}

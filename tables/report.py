@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""One HTML file of the logs, with charts, that opens from disk with no network; the tables and the
+charts as SVG and PDF beside it.
+
+    spmv report log/ -o tables/report.html      also tables/*.csv *.md *.tex, tables/fig/*.svg *.pdf
+    spmv report log/ -o r.html --only-html      the page alone
+"""
+
+import argparse
+import os
+import statistics
+import sys
+
+from charts import charts, figures, library
+from common import Parser, load, run, say, write_files
+from logs import RECORD_DEF, is_number, read_fields
+from page import page
+from pages import make_pages
+from texts import si_time
+from units import (BASELINE_ALIAS, baseline_of, describe, fastest, gflop_per_s, kernels_in, limit_of,
+                   merge, short_label, tabulate, timed_cells, unit_of)
+
+PEERS = ("cusparse_", "mkl_", "librsb")  # how the kernels of other libraries are called
+STEPS = 200  # of the performance profile's horizontal axis
+WIDEST = 10  # its right edge
+
+
+def is_peer(kernel):
+    """Whether another library's."""
+    return kernel.startswith(PEERS)
+
+
+def note_of(unit):
+    """The marks of a unit in words."""
+    words = ["noise limit not met"] if unit.noisy else []
+    words += ["fits in the last-level cache"] if unit.cached else []
+    binds = unit.record.get("perf.limit_binds")
+    return ", ".join(words + ([f"bound by {binds}"] if binds else []))
+
+
+def cell_data(matrix, unit, base, best):
+    """What the charts know of one kernel on one matrix."""
+    record = unit.record
+    moved, limit = record.get("perf.bytes_min_B"), limit_of(record)
+    rate = moved / unit.median_s if is_number(moved) and moved > 0 else None
+    return {
+        "matrix": matrix.name, "nnz": matrix.nnz, "kernel": unit.identity.kernel,
+        "format": record.get("config.format") or "unknown",
+        "config": short_label(unit.identity.settings) or "-", "time": si_time(unit.median_s),
+        "gflops": short(gflop_per_s(unit)) or None, "gbs": short(rate and rate / 1e9),
+        "limit": short(rate / limit[0]) if rate and limit else None,
+        "intensity": short(2 * matrix.nnz / moved) if rate and matrix.nnz else None,
+        "speedup": short(base.median_s / unit.median_s) if base else None,
+        "best": unit is best, "note": note_of(unit)}
+
+
+def short(value):
+    """Four digits are enough to draw."""
+    return None if value is None else float(f"{value:.4g}")
+
+
+def profile_data(matrices):
+    """(points of every kernel's curve, kernels by the area under it). A matrix counts for every
+    kernel that was tried on it or not: what has no time is never within any factor."""
+    ranked = [timed_cells(cells) for cells in matrices.values()]
+    ranked = [units for units in ranked if len(units) > 1]
+    points, area = [], {}
+    for kernel in kernels_in(matrices) if ranked else ():
+        ratios = sorted(units[kernel].median_s / fastest(units.values()).median_s
+                        for units in ranked if kernel in units)
+        curve, last = [], None
+        for step in range(STEPS + 1):
+            tau = WIDEST ** (step / STEPS)
+            share = sum(ratio <= tau * (1 + 1e-12) for ratio in ratios) / len(ranked)
+            curve.append(share)
+            if share != last or step == STEPS:
+                points.append({"kernel": kernel, "tau": short(tau), "share": short(share)})
+            last = share
+        area[kernel] = statistics.fmean(curve)
+    return points, sorted(area, key=lambda kernel: (-area[kernel], kernel))
+
+
+def gains_data(system, matrices):
+    """(points, what they are over): our best kernel over the best peer; over the baseline where no
+    peer was run at all."""
+    peers = any(is_peer(kernel) for kernel in kernels_in(matrices))
+    points = []
+    for matrix, cells in matrices.items():
+        units = timed_cells(cells)
+        own = [unit for kernel, unit in units.items() if not is_peer(kernel)]
+        rival = ([unit for kernel, unit in units.items() if is_peer(kernel)] if peers
+                 else [unit for unit in [baseline_of(system, units)] if unit])
+        if own and rival:
+            ours, theirs = fastest(own), fastest(rival)
+            points.append({
+                "matrix": matrix.name, "kernel": ours.identity.kernel,
+                "peer": theirs.identity.kernel, "ratio": short(theirs.median_s / ours.median_s),
+                "mu": ours.record.get("matrix.row_mean"),
+                "sigma": ours.record.get("matrix.row_std"), "note": note_of(ours)})
+    return points, "the best peer" if peers else BASELINE_ALIAS
+
+
+def limit_lines(cells, units):
+    """The memory limits of the roofline, over the intensities met."""
+    met = [cell["intensity"] for cell in cells if cell["intensity"]]
+    known = sorted({limit_of(unit.record) for unit in units if limit_of(unit.record)})
+    return [{"name": meaning, "intensity": edge, "gflops": short(edge * limit / 1e9)}
+            for limit, meaning in known[-1:] if met for edge in (min(met), max(met))]
+
+
+def system_data(system, matrices):
+    """All data sets of one system."""
+    cells, units = [], []
+    for matrix, row in matrices.items():
+        timed = timed_cells(row)
+        base = baseline_of(system, timed)
+        best = fastest(timed.values()) if timed else None
+        units += timed.values()
+        cells += [cell_data(matrix, unit, base, best) for unit in timed.values()]
+    profile, leaders = profile_data(matrices)
+    points, peer = gains_data(system, matrices)
+    meanings = sorted({limit_of(unit.record)[1] for unit in units if limit_of(unit.record)})
+    return {"name": describe(system), "cells": cells, "profile": profile, "leaders": leaders,
+            "gains": points, "peer": peer, "baseline": BASELINE_ALIAS,
+            "limits": limit_lines(cells, units),
+            "limit_note": f"The limit is {' or '.join(meanings)}. Beyond it the data come from a "
+                          "cache." if meanings else ""}
+
+
+def file_name(text):
+    """A system's name as part of a file's."""
+    return "-".join("".join(letter if letter.isalnum() else " " for letter in text).split())
+
+
+def figure_files(systems):
+    """{name: content} of every chart of every system."""
+    files = {}
+    for number, data in enumerate(systems, 1):
+        wanted = [name for name, *_ in charts(data)] if data["cells"] else []
+        for name, svg, pdf in figures(data, wanted):
+            stem = f"fig/{number}-{file_name(data['name'])[:60]}-{name}"
+            files[f"{stem}.svg"], files[f"{stem}.pdf"] = svg, pdf
+    return files
+
+
+def parse(arguments):
+    """The command line."""
+    parser = Parser(prog="spmv report", description=__doc__,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("logs", nargs="*", default=["log"], metavar="LOG",
+                        help="files, or folders of *.jsonl and *.log (default: log)")
+    parser.add_argument("-o", "--output", default="tables/report.html", metavar="FILE",
+                        help="the page (default: %(default)s)")
+    parser.add_argument("--title", default="Sparse matrix-vector products", metavar="TEXT")
+    parser.add_argument("--no-charts", action="store_true", help="tables only")
+    parser.add_argument("--only-html", action="store_true", help="no tables and figures beside it")
+    return parser.parse_args(arguments)
+
+
+def report(arguments):
+    """Exit status 0, or by Stop."""
+    options = parse(arguments)
+    draw = None if options.no_charts else library()
+    records, said = load(options.logs)
+    units = merge(unit_of(record) for record in records)
+    layout = tabulate(units)
+    systems = [system_data(system, matrices) for system, matrices in layout.items()]
+    text = page(options.title, records, units, layout, systems, draw)
+    folder, name = os.path.split(options.output)
+    files = {name: text}
+    if not options.only_html:
+        files.update(make_pages(records, read_fields(RECORD_DEF)))
+        if draw:
+            files.update(figure_files(systems))
+    write_files(folder or ".", files)
+    size = len(text.encode("utf-8", errors="backslashreplace")) / 1e6
+    say(f"spmv report: {said}; {options.output} ({size:.1f} MB, one file, no network)"
+        + (f" and {len(files) - 1} files beside it" if len(files) > 1 else ""))
+    return 0
+
+
+def main(arguments=None):
+    """Exit status, with the reason said."""
+    return run("spmv report", report, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

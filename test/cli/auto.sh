@@ -1,0 +1,20 @@
+# -k auto: one row, what was chosen and why under the table, in the record what was asked and what ran.
+. "$CLI/common"
+# omp only
+$SPMV -m gen:poisson2d:60 -k auto $quick >table 2>talk || exit
+sed -n 's/^  auto: [a-z_]*: .*/a reason/p' talk
+grep -c ' auto ' table
+# One product that follows: nothing is converted or timed.
+$SPMV -m gen:poisson2d:60 -k auto --iters=1 $quick --format=csv 2>/dev/null | columns "status config.requested config.iters config.format tune.safe"
+# A kernel asked for by name is what was requested.
+$SPMV -m gen:poisson2d:60 -k csr1 $quick --format=csv 2>/dev/null | columns "config.requested config.kernel config.reason config.iters"
+# What only auto can use; what auto cannot.
+try() { "$SPMV" -m gen:poisson2d:5 $quick "$@"; echo "exit $?"; }
+try -k omp:csr1 --iters=5
+try -k omp:csr1 --nondeterministic
+try -k auto --iters=0
+try -k auto -g 2x2
+try -k cuda:auto
+try --backend=cuda -k auto
+try -k 'au*'
+$SPMV list kernels | grep ' auto '

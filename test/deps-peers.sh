@@ -1,0 +1,17 @@
+#!/bin/sh
+# deps-peers.sh: installs the libraries of others that kernels are compared with: librsb from the distribution, oneMKL from
+# PyPI into MKLROOT (220 MB to load, 1 GB unpacked). cuSPARSE comes with the CUDA toolkit.
+set -eu
+MKLROOT=${MKLROOT:-.peers} PYTHON=${PYTHON:-python3}
+sudo=
+if [ "$(id -u)" != 0 ]; then sudo=sudo; fi
+if pkg-config --exists librsb 2>/dev/null; then echo "librsb: there"
+elif command -v apt-get >/dev/null; then
+    $sudo apt-get update -q >/dev/null
+    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q --no-install-recommends librsb-dev >/dev/null
+else echo "librsb: no package known here; without it the kernel librsb_tuned is absent" >&2
+fi
+if [ -f "$MKLROOT/include/mkl_spblas.h" ]; then echo "oneMKL: there, in $MKLROOT"
+else "$PYTHON" -m pip install --quiet --no-deps --ignore-installed --prefix "$MKLROOT" mkl mkl-include
+fi
+echo "now: make"

@@ -1,0 +1,182 @@
+/* test_device_formats.c: what a device builds in its own memory is, byte for byte, what the host
+ * builds; and the codes of the packed format do not change a bit of y. */
+#include "context.h"
+
+static const char *const specs[][2] = {
+    {"gen:poisson2d:70", NULL},       {"gen:poisson2d:70x33", "random"},
+    {"gen:box27:11", "few:300"},      {"gen:box27:9x12x7", "few:8"},
+    {"gen:fem3d:6", "random"},        {"gen:fem3d:5:4", "pattern"},
+    {"gen:mesh:3000", "few:200"},     {"gen:road:4000", "random"},
+    {"gen:random:700:9", "few:256"},  {"gen:random:90:40:70000", NULL},
+    {"gen:rmat:10", "random"},        {"gen:powerlaw:3000:8", "few:257"},
+    {"gen:banded:400:101", "random"}, {"gen:giantrow:3000:1500", NULL},
+    {"gen:ci:600", "random"},         {"gen:dense:60x90", "random"},
+    {"gen:permutation:2000", NULL},   {"gen:diagonal:1000", "few:2"},
+};
+
+static void assert_same_bytes(spmv_device *d, const spmv_store *host, const spmv_store *head,
+                              const spmv_store *copy, const char *what) {
+    assert_int_equal(host->narrays, head->narrays);
+    assert_int_equal(host->nnz, copy->nnz);
+    assert_int_equal(host->slots, copy->slots);
+    for (int k = 0; k < host->narrays; k++) {
+        size_t bytes = host->array[k].bytes;
+        if (bytes != head->array[k].bytes || host->array[k].offset != copy->array[k].offset)
+            fail_msg("%s: array %d has %zu bytes on the host, %zu on the device", what, k, bytes,
+                     head->array[k].bytes);
+        unsigned char *built = malloc(bytes + 1);
+        const unsigned char *expected;
+        void *on_device;
+        memcpy(&expected, (const char *)host + host->array[k].offset, sizeof expected);
+        memcpy(&on_device, (const char *)copy + copy->array[k].offset, sizeof on_device);
+        assert_non_null(built);
+        assert_int_equal(d->backend->get(d, built, on_device, bytes), SPMV_OK);
+        for (size_t b = 0; b < bytes; b++)
+            if (built[b] != expected[b])
+                fail_msg("%s: array %d of %zu bytes differs at byte %zu: %d, not %d", what, k,
+                         bytes, b, built[b], expected[b]);
+        free(built);
+    }
+}
+
+/* Returns how many stores were compared. */
+static int compare_builds(spmv_device *d, const spmv_device_format *own, int variant,
+                          const spmv_csr_view *A, const char *what) {
+    const spmv_format *format = spmv_format_named(own->name, variant);
+    static const int64_t cuts[] = {0, 1, 6, 1000};
+    int compared = 0;
+    for (int cut = 0; cut < COUNT(cuts); cut++)
+        for (int codes = 0; codes < 2; codes++) {
+            spmv_choice c = {{0}};
+            spmv_store *host = NULL, *head = NULL, *copy = NULL;
+            double upload_s = 0;
+            c.value[SPMV_cut] = cuts[cut];
+            c.value[SPMV_codes] = codes;
+            spmv_status there = own->build(d, A, &c, &head, &copy, &upload_s);
+            spmv_status here = format->build(ctx, A, &c, 3, &host);
+            assert_int_equal(there, here);
+            if (here == SPMV_OK) {
+                char name[160];
+                snprintf(name, sizeof name, "%s of %s, variant %d, cut %lld, codes %d", own->name,
+                         what, variant, (long long)cuts[cut], codes);
+                assert_same_bytes(d, host, head, copy, name);
+                compared++;
+            }
+            spmv_store_free(host);
+            spmv_store_free(head);
+            spmv_store_free_on(d, copy);
+        }
+    return compared;
+}
+
+static int compare_variants(spmv_device *d, const spmv_mat *mat, const char *what) {
+    spmv_csr_view A;
+    int compared = 0;
+    spmv_mat_rows(mat, &A);
+    for (int k = 0; d->backend->formats[k][0]; k++)
+        for (int variant = 0; variant < SPMV_NVARIANTS; variant++)
+            compared += compare_builds(d, d->backend->formats[k][variant], variant, &A, what);
+    return compared;
+}
+
+static spmv_mat *mat_of(const char *spec, const char *values) {
+    spmv_load_opts opts = SPMV_OPTS(spmv_load_opts);
+    spmv_mat *mat = NULL;
+    opts.values = values;
+    assert_int_equal(spmv_mat_load(ctx, spec, &opts, &mat), SPMV_OK);
+    return mat;
+}
+
+static void devices_build_what_the_host_builds(void **state) {
+    (void)state;
+    int compared = 0;
+    for (const spmv_backend *const *b = spmv_backends; *b; b++) {
+        spmv_device *d = NULL;
+        if (!(*b)->formats || !is_usable(ctx, *b)) continue;
+        assert_int_equal(spmv_ctx_device(ctx, *b, &d), SPMV_OK);
+        for (int f = 0; f < COUNT(fixtures); f++) {
+            entries e = entries_of(&fixtures[f]);
+            spmv_coo_view view = view_of(&e);
+            spmv_mat *mat = NULL;
+            assert_int_equal(spmv_mat_coo(ctx, &view, 0, &mat), SPMV_OK);
+            compared += compare_variants(d, mat, fixtures[f].name);
+            spmv_mat_free(mat);
+            entries_free(&e);
+        }
+        for (int k = 0; k < COUNT(specs); k++) {
+            spmv_mat *mat = mat_of(specs[k][0], specs[k][1]);
+            compared += compare_variants(d, mat, specs[k][0]);
+            spmv_mat_free(mat);
+        }
+    }
+    print_message("%d stores compared\n", compared);
+    if (compared == 0) skip();
+}
+
+/* y of the kernel with codes on or off, poisoned before. */
+static double *product(spmv_mat *mat, const char *kernel, int64_t codes, int64_t warps,
+                       spmv_precision precision) {
+    spmv_setting settings[] = {{"codes", codes}, {"warps", warps}};
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    spmv_plan *plan = NULL;
+    spmv_csr_view A;
+    opts.kernel = kernel, opts.settings = settings, opts.nsettings = 2, opts.precision = precision;
+    spmv_mat_rows(mat, &A);
+    size_t real_size = precision == SPMV_F32 ? sizeof(float) : sizeof(double);
+    size_t xs = (size_t)A.cols * real_size, ys = (size_t)A.rows * sizeof(double);
+    double *x = malloc((size_t)A.cols * sizeof *x), *y = malloc(ys);
+    void *dx = NULL, *dy = NULL;
+    assert_true(x && y);
+    for (int64_t j = 0; j < A.cols; j++) {
+        double value = random_entry(5, (uint64_t)j);
+        if (precision == SPMV_F32)
+            ((float *)(void *)x)[j] = (float)value;
+        else
+            x[j] = value;
+    }
+    memset(y, 0xff, ys);
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    assert_int_equal(spmv_plan_alloc(plan, xs, &dx), SPMV_OK);
+    assert_int_equal(spmv_plan_alloc(plan, ys, &dy), SPMV_OK);
+    assert_int_equal(spmv_plan_put(plan, dx, x, xs), SPMV_OK);
+    assert_int_equal(spmv_plan_put(plan, dy, y, ys), SPMV_OK);
+    for (int n = 0; n < 2; n++) /* what a product leaves behind must not change the next */
+        assert_int_equal(spmv_exec(plan, 1, dx, 0, dy), SPMV_OK);
+    assert_int_equal(spmv_plan_get(plan, y, dy, ys), SPMV_OK);
+    spmv_plan_release(plan, dx);
+    spmv_plan_release(plan, dy);
+    spmv_plan_free(plan);
+    free(x);
+    return y;
+}
+
+static void codes_do_not_change_y(void **state) {
+    (void)state;
+    if (!is_usable(ctx, &spmv_cuda)) skip();
+    for (int k = 0; k < COUNT(specs); k++)
+        for (int64_t warps = 1; warps <= 4; warps *= 4)
+            for (int f32 = 0; f32 < 2; f32++) {
+                spmv_mat *mat = mat_of(specs[k][0], specs[k][1]);
+                spmv_precision precision = f32 ? SPMV_F32 : SPMV_F64;
+                spmv_csr_view A;
+                double *coded = product(mat, "cuda:packed_warp", 1, warps, precision);
+                double *plain = product(mat, "cuda:packed_warp", 0, warps, precision);
+                spmv_mat_rows(mat, &A);
+                if (memcmp(coded, plain, (size_t)A.rows * sizeof *coded) != 0)
+                    fail_msg("%s, %lld warps, f%d: y differs with codes", specs[k][0],
+                             (long long)warps, f32 ? 32 : 64);
+                free(coded);
+                free(plain);
+                spmv_mat_free(mat);
+            }
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_build_what_the_host_builds),
+        cmocka_unit_test(codes_do_not_change_y),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
