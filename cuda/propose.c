@@ -1,40 +1,77 @@
 /* propose.c: which CUDA kernels should be fast on a matrix; plain C, so that it is tested without a
- * GPU. The model only orders: what it proposes is timed. */
+ * GPU. A model of seconds on the H200 whose logs are in log/reference; only its ratios count, and
+ * they only order: what is proposed is timed. Formats that the host builds and the GPU only reads
+ * cost hundreds of products; they are for callers who promise very many. */
 #include "spmv_kernel.h"
 
-static void propose_packed(const spmv_features *f, double width, double plain,
-                           spmv_proposals *out) {
-    double values = f->value_bytes < width ? f->value_bytes : width;
-    double bytes = f->index_bytes + values + width / f->mean;
-    spmv_offer(out, "packed_warp", 8, 0.95 * plain / bytes,
-               f->diagonal > 0.5
-                   ? "%.0f %% of the entries lie on diagonals of their slice, %.1f of %g bytes an "
-                     "entry"
-                   : "%.0f %% on diagonals; columns and values in %.1f of %g bytes an entry",
-               100 * f->diagonal, f->index_bytes + values, width + 4);
+typedef struct model {
+    const spmv_features *f;
+    double width;  /* bytes of a value */
+    double safe_s; /* equal shares of entries: several launches, and a search */
+} model;
+
+static const double launch_s = 2.5e-6, bytes_per_s = 4e12;
+
+static double largest(double a, double b) {
+    return a > b ? a : b;
 }
 
-/* CSR kernels by the length of the rows: a thread a row, some lanes, a warp. They share a store. */
-static void propose_rows(const spmv_features *f, spmv_proposals *out) {
-    bool even = f->cv < 0.5 && (double)f->row_max < 8 * f->mean + 32;
-    spmv_offer(out, "csr_lanes", 0, even ? 1.1 : 0.9, "rows of about %.1f entries", f->mean);
-    if (f->mean < 4) spmv_offer(out, "csr_thread", 0, even ? 1.1 : 0.9, "very short rows");
-    if (f->mean > 48) spmv_offer(out, "csr_warp", 0, even ? 1.1 : 0.9, "long rows");
+/* Rows are multiplied one after the other by so many lanes each: the longest ends last. */
+static double rows_s(const model *m, double lanes) {
+    const double step_s = 1e-7, row_s = 5.5e-12;
+    const spmv_features *f = m->f;
+    double idle =
+        f->mean < lanes ? lanes : f->mean; /* lanes without an entry wait for the others */
+    double read = (double)f->nnz * (m->width + 4) / bytes_per_s * 1.2;
+    double issue = (double)f->rows * row_s * (lanes + 3 * idle / lanes);
+    return launch_s + largest(read, issue) + (double)f->row_max / lanes * step_s;
 }
 
-static void propose_slices(const spmv_features *f, spmv_proposals *out) {
-    if (f->padding_32 < 0.05 && f->rows >= 1 << 15)
-        spmv_offer(out, "sell_thread_ahead", 4, 1.2, "slices of 32 rows pad %.1f %%",
-                   100 * f->padding_32);
+static void propose_rows(const model *m, spmv_proposals *out) {
+    double lanes = 1;
+    while (lanes < 32 && 2 * lanes <= m->f->mean) lanes *= 2;
+    spmv_offer(out, "csr_lanes", 0, m->safe_s / rows_s(m, lanes),
+               "%.0f lanes for rows of %.1f entries, %lld at most", lanes, m->f->mean,
+               (long long)m->f->row_max);
+    spmv_offer(out, "csr_warp", 0, m->safe_s / rows_s(m, 32),
+               "a warp for rows of %.1f entries, %lld at most", m->f->mean,
+               (long long)m->f->row_max);
+}
+
+static void propose_packed(const model *m, spmv_proposals *out) {
+    const spmv_features *f = m->f;
+    double values = f->value_bytes < m->width ? f->value_bytes : m->width;
+    double bytes = f->index_bytes + values;
+    double y = 2 * m->width * (double)f->rows / bytes_per_s;
+    double packed_s = launch_s + 1.15 * (double)f->nnz * bytes / bytes_per_s + y;
+    if (f->cv > 2 && f->lines > 0.5) packed_s *= 2; /* steps as long as their longest row */
+    spmv_offer(out, "packed_warp", 8, m->safe_s / packed_s,
+               "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
+               100 * f->diagonal, bytes, m->width + 4);
+}
+
+/* Built by the host. */
+static void propose_slices(const model *m, spmv_proposals *out) {
+    const spmv_features *f = m->f;
+    double slots = (double)f->nnz * (1 + f->padding_32);
+    double sell_s = launch_s + slots * (m->width + 4) / bytes_per_s;
+    if (f->padding_32 < 0.4)
+        spmv_offer(out, "sell_thread_ahead", 400, m->safe_s / sell_s,
+                   "slices of 32 rows pad %.0f %%", 100 * f->padding_32);
+    bool outgrows = f->cache && m->width * (double)f->cols > 0.1 * (double)f->cache;
+    static const char *const hubs[] = {"sell_hubs", "csr_hubs"};
+    for (int k = 0; k < 2 && f->cv > 1.5 && f->lines > 0.4 && outgrows; k++)
+        spmv_offer(out, hubs[k], 1000, 1.3,
+                   "uneven rows (cv %.1f) with scattered columns: hubs in shared memory", f->cv);
 }
 
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
-    double width = f->precision == SPMV_F64 ? 8 : 4;
+    model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4};
+    m.safe_s = 8e-6 + (double)f->nnz * (m.width + 4) / bytes_per_s * 1.5 + (double)f->rows * 2e-11;
     if (f->nnz) {
-        double plain = width + 4 + (4 + width) / f->mean;
-        propose_packed(f, width, plain, out);
-        propose_slices(f, out);
-        propose_rows(f, out);
+        propose_packed(&m, out);
+        propose_rows(&m, out);
+        propose_slices(&m, out);
     }
     spmv_offer(out, "cusparse_csr_alg2", 0, 0, "cuSPARSE, equal shares of entries");
     spmv_offer(out, "csr_merge", 0, 0, "compressed rows in equal shares of entries and rows");

@@ -172,8 +172,8 @@ typedef struct spmv_plan_opts {
     const spmv_setting *settings;
     int nsettings;
     /* for "auto": */
-    int64_t expected_calls; /* products that will follow: the more, the more preparation may cost,
-                               at most a third of them and 100; 0: unknown, at most 10 */
+    int64_t expected_calls; /* products that will follow; preparation may cost a third of them, up
+                               to 100, or a hundredth of very many; 0: unknown, at most 10 */
     int nondeterministic;   /* 1: also kernels that may give other bits every time */
 } spmv_plan_opts;
 

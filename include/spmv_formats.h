@@ -109,6 +109,19 @@ typedef struct V(csb) {
     real *values;    /* [nnz] */
 } csb;
 
+/* The entries on and below the diagonal of a square matrix A, row by row in the order of columns;
+ * above it a_ij = sign a_ji. Columns are distances i - j if all are below 2^16 (near). */
+typedef struct V(symmetric) {
+    spmv_store s;
+    int64_t half; /* entries stored */
+    int sign;     /* 1, or -1: skew-symmetric off the diagonal */
+    bool near;
+    ofs *row_ptr;       /* [rows + 1] */
+    uint16_t *distance; /* [half] if near */
+    idx *col_idx;       /* [half] otherwise */
+    real *values;       /* [half] */
+} symmetric;
+
 /* Strips of height rows (the last may have fewer), each a list of blocks of height x 8 places; only
  * entries are stored: block after block, row after row, by column. Bit j of mask[b * height + r]:
  * row r of the strip has an entry in column first_col[b] + j. Where the matrix is that wide,

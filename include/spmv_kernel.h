@@ -80,8 +80,7 @@ SPMV_LINKAGE spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
 void spmv_store_free(spmv_store *store);
 size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
-/* Allocates (aligned, not cleared), and lists in the store, the array that member `field` points
- * to. */
+/* Allocates (aligned, not cleared) and lists in the store what member `field` points to. */
 #define STORE_ARRAY(ctx, A, field, count) \
     spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), \
                      (size_t)(count) * sizeof *(A)->field)
@@ -108,13 +107,13 @@ const spmv_format *spmv_format_named(const char *name, int variant); /* NULL: no
 /* ---- kernels -------------------------------------------------------------------------------- */
 
 enum spmv_trait {
-    SPMV_DETERMINISTIC =
-        1,              /* the same bits for the same plan, whatever the timing of its threads */
-    SPMV_SERIAL = 2,    /* one thread, whatever the context says */
-    SPMV_OWN_COPY = 4,  /* prepare places the matrix on the device itself, from plan->host */
-    SPMV_PADS = 8,      /* may multiply padding by x: needs a finite x unless rowlens = 1 */
-    SPMV_WARP_ROW = 16, /* CUDA blocks are 32 x R, a row a warp */
-    SPMV_PEER = 32      /* another library's, to compare with */
+    SPMV_DETERMINISTIC = 1,  /* the same bits for the same plan, however its threads are timed */
+    SPMV_SERIAL = 2,         /* one thread, whatever the context says */
+    SPMV_OWN_COPY = 4,       /* prepare places the matrix on the device itself, from plan->host */
+    SPMV_PADS = 8,           /* may multiply padding by x: needs a finite x unless rowlens = 1 */
+    SPMV_WARP_ROW = 16,      /* CUDA blocks are 32 x R, a row a warp */
+    SPMV_PEER = 32,          /* another library's, to compare with */
+    SPMV_NEEDS_SYMMETRY = 64 /* any other matrix is SPMV_E_UNSUITABLE */
 };
 
 typedef struct spmv_kernel {

@@ -91,68 +91,77 @@ AVX2_INLINE vec256 values_256(const slice_data *d, const uint8_t *values, int co
     return full ? v : expand_256(v, lanes);
 }
 
-/* Codes and full are constants in the calls. */
-AVX2_INLINE void sum_256(const slice_data *d, int column_code, int value_code, bool full,
-                         real *out) {
-    const uint8_t *columns = d->columns, *values = d->values;
-    int run = column_code == PACKED_DIAGONAL ? 1 : d->run;
-    vec256 sum[VECTORS_256] = {{0}};
-    for (int64_t k = 0; k < d->nsteps; k++) {
-        uint32_t step_mask = d->step[k].mask;
-        const real *x = d->x + d->step[k].base;
-        const uint8_t *codes = columns;
-        for (int e = 0; e < run; e++, x++) {
-            codes = columns;
-            vec256 same = {0};
-            if (value_code == PACKED_VALUE_STEP) same += value_of(d, value_code, k * run + e);
+/* Where a step's codes begin, and what it adds to. */
+typedef struct place_256 {
+    const uint8_t *columns, *values;
+    vec256 sum[VECTORS_256];
+} place_256;
+
+/* Step k. Codes and full are constants in the calls; full: all 32 rows. */
+AVX2_INLINE void add_step_256(const slice_data *d, int column_code, int value_code, bool full,
+                              int64_t k, place_256 *p) {
+    const int run = column_code == PACKED_DIAGONAL ? 1 : d->run;
+    const uint32_t step_mask = d->step[k].mask;
+    const real *x = d->x + d->step[k].base;
+    const uint8_t *codes = p->columns;
+    for (int e = 0; e < run; e++, x++) {
+        vec256 same = {0};
+        codes = p->columns;
+        if (value_code == PACKED_VALUE_STEP) same += value_of(d, value_code, k * run + e);
 #pragma GCC unroll 8
-            for (int g = 0; g < VECTORS_256; g++) {
-                uint32_t mask = step_mask >> g * LANES_256 & ((1u << LANES_256) - 1);
-                int count = full ? LANES_256 : __builtin_popcount(mask);
-                lanes_256 lanes = {0};
-                vec256 a = same, b;
-                if (!full) {
-                    if (!mask) continue;
-                    lanes = lanes_of_256(mask);
-                }
-                if (value_code != PACKED_VALUE_STEP) {
-                    a = values_256(d, values, value_code, full, &lanes);
-                    values += count * value_bytes(value_code);
-                } else if (!full) {
-                    a = (vec256)_mm256_and_ps((__m256)a, (__m256)lanes.all_ones);
-                }
-                if (column_code == PACKED_DIAGONAL) {
-                    const real *from = x + d->first + g * LANES_256;
-                    b = full ? load_256(from) : load_lanes_256(from, &lanes);
-                } else {
-                    b = select_256(x, codes, column_code, full, &lanes);
-                    codes += count * column_bytes(column_code);
-                }
-                sum[g] = add_product_256(sum[g], a, b);
+        for (int g = 0; g < VECTORS_256; g++) {
+            uint32_t mask = step_mask >> g * LANES_256 & ((1u << LANES_256) - 1);
+            int count = full ? LANES_256 : __builtin_popcount(mask);
+            lanes_256 lanes = {0};
+            vec256 a = same, b;
+            if (!full) {
+                if (!mask) continue;
+                lanes = lanes_of_256(mask);
             }
+            if (value_code != PACKED_VALUE_STEP) {
+                a = values_256(d, p->values, value_code, full, &lanes);
+                p->values += count * value_bytes(value_code);
+            } else if (!full) {
+                a = (vec256)_mm256_and_ps((__m256)a, (__m256)lanes.all_ones);
+            }
+            if (column_code == PACKED_DIAGONAL) {
+                const real *from = x + d->first + g * LANES_256;
+                b = full ? load_256(from) : load_lanes_256(from, &lanes);
+            } else {
+                b = select_256(x, codes, column_code, full, &lanes);
+                codes += count * column_bytes(column_code);
+            }
+            p->sum[g] = add_product_256(p->sum[g], a, b);
         }
-        columns = codes;
     }
-    memcpy(out, sum, sizeof sum);
+    p->columns = codes;
 }
 
-AVX2_INLINE void sum_values_256(const slice_data *d, int column_code, int value_code, bool full,
-                                real *sum) {
+AVX2_INLINE void sum_256(const slice_data *d, int column_code, int value_code, real *out) {
+    place_256 p = {d->columns, d->values, {{0}}};
+    for (int64_t k = 0; k < d->nsteps; k++)
+        if (d->step[k].mask == UINT32_MAX)
+            add_step_256(d, column_code, value_code, true, k, &p);
+        else
+            add_step_256(d, column_code, value_code, false, k, &p);
+    memcpy(out, p.sum, sizeof p.sum);
+}
+
+AVX2_INLINE void sum_values_256(const slice_data *d, int column_code, int value_code, real *sum) {
     switch (value_code) {
-    case PACKED_VALUE_RAW: sum_256(d, column_code, PACKED_VALUE_RAW, full, sum); break;
-    case PACKED_VALUE_F32: sum_256(d, column_code, PACKED_VALUE_F32, full, sum); break;
-    case PACKED_VALUE_TABLE: sum_256(d, column_code, PACKED_VALUE_TABLE, full, sum); break;
-    default: sum_256(d, column_code, PACKED_VALUE_STEP, full, sum);
+    case PACKED_VALUE_RAW: sum_256(d, column_code, PACKED_VALUE_RAW, sum); break;
+    case PACKED_VALUE_F32: sum_256(d, column_code, PACKED_VALUE_F32, sum); break;
+    case PACKED_VALUE_TABLE: sum_256(d, column_code, PACKED_VALUE_TABLE, sum); break;
+    default: sum_256(d, column_code, PACKED_VALUE_STEP, sum);
     }
 }
 
-AVX2_INLINE void sum_columns_256(const slice_data *d, int column_code, int value_code, bool full,
-                                 real *sum) {
+AVX2_INLINE void sum_columns_256(const slice_data *d, int column_code, int value_code, real *sum) {
     switch (column_code) {
-    case PACKED_DIAGONAL: sum_values_256(d, PACKED_DIAGONAL, value_code, full, sum); break;
-    case PACKED_COLUMN_8: sum_values_256(d, PACKED_COLUMN_8, value_code, full, sum); break;
-    case PACKED_COLUMN_16: sum_values_256(d, PACKED_COLUMN_16, value_code, full, sum); break;
-    default: sum_values_256(d, PACKED_COLUMN_32, value_code, full, sum);
+    case PACKED_DIAGONAL: sum_values_256(d, PACKED_DIAGONAL, value_code, sum); break;
+    case PACKED_COLUMN_8: sum_values_256(d, PACKED_COLUMN_8, value_code, sum); break;
+    case PACKED_COLUMN_16: sum_values_256(d, PACKED_COLUMN_16, value_code, sum); break;
+    default: sum_values_256(d, PACKED_COLUMN_32, value_code, sum);
     }
 }
 
@@ -162,10 +171,7 @@ static AVX2 void multiply_avx2(const product *m, int64_t first, int64_t end) {
     for (int64_t k = first; k < end; k++) {
         const packed_slice *slice = m->A->slice + k;
         slice_data d = data_of(m, k);
-        if (slice->flags & PACKED_FULL)
-            sum_columns_256(&d, slice->column_code, slice->value_code, true, sum);
-        else
-            sum_columns_256(&d, slice->column_code, slice->value_code, false, sum);
+        sum_columns_256(&d, slice->column_code, slice->value_code, sum);
         put_slice(m, k, sum, &next);
     }
 }

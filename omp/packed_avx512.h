@@ -91,66 +91,78 @@ AVX512_INLINE vec512 values_512(const slice_data *d, const tables_512 *t, const 
                          : _mm512_maskz_expandloadu_pd((__mmask8)mask, (const void *)values));
 }
 
-/* Codes, t and full are constants in the calls. */
-AVX512_INLINE void sum_512(const slice_data *d, const tables_512 *t, int column_code,
-                           int value_code, bool full, real *out) {
+/* Where a step's codes begin, and what it adds to. */
+typedef struct place_512 {
+    const uint8_t *columns, *values;
+    vec512 sum[VECTORS_512];
+} place_512;
+
+/* Step k. Codes, t and full are constants in the calls: full: all 32 rows. */
+AVX512_INLINE void add_step_512(const slice_data *d, const tables_512 *t, int column_code,
+                                int value_code, bool full, int64_t k, place_512 *p) {
     const __mmask16 all = (__mmask16)((1 << LANES_512) - 1);
-    const uint8_t *columns = d->columns, *values = d->values;
-    int run = column_code == PACKED_DIAGONAL ? 1 : d->run;
-    vec512 sum[VECTORS_512] = {{0}};
-    for (int64_t k = 0; k < d->nsteps; k++) {
-        uint32_t step_mask = d->step[k].mask;
-        const real *x = d->x + d->step[k].base;
-        const uint8_t *codes = columns;
-        for (int e = 0; e < run; e++, x++) {
-            codes = columns;
-            vec512 same = {0};
-            if (value_code == PACKED_VALUE_STEP) same += value_of(d, value_code, k * run + e);
+    const int run = column_code == PACKED_DIAGONAL ? 1 : d->run;
+    const uint32_t step_mask = d->step[k].mask;
+    const real *x = d->x + d->step[k].base;
+    const uint8_t *codes = p->columns;
+    for (int e = 0; e < run; e++, x++) {
+        vec512 same = {0};
+        codes = p->columns;
+        if (value_code == PACKED_VALUE_STEP) same += value_of(d, value_code, k * run + e);
 #pragma GCC unroll 4
-            for (int g = 0; g < VECTORS_512; g++) {
-                __mmask16 mask = full ? all : (__mmask16)(step_mask >> g * LANES_512) & all;
-                int count = full ? LANES_512 : __builtin_popcount(mask);
-                vec512 a = same, b;
-                if (value_code != PACKED_VALUE_STEP) {
-                    a = values_512(d, t, values, value_code, full, mask);
-                    values += count * value_bytes(value_code);
-                }
-                if (column_code == PACKED_DIAGONAL) {
-                    b = load_512(x + d->first + g * LANES_512, mask);
-                } else {
-                    b = select_512(x, codes, column_code, full, mask);
-                    codes += count * column_bytes(column_code);
-                }
-                sum[g] = add_product_512(sum[g], a, b, mask);
+        for (int g = 0; g < VECTORS_512; g++) {
+            __mmask16 mask = full ? all : (__mmask16)(step_mask >> g * LANES_512) & all;
+            int count = full ? LANES_512 : __builtin_popcount(mask);
+            vec512 a = same, b;
+            if (value_code != PACKED_VALUE_STEP) {
+                a = values_512(d, t, p->values, value_code, full, mask);
+                p->values += count * value_bytes(value_code);
             }
+            if (column_code == PACKED_DIAGONAL) {
+                b = load_512(x + d->first + g * LANES_512, mask);
+            } else {
+                b = select_512(x, codes, column_code, full, mask);
+                codes += count * column_bytes(column_code);
+            }
+            p->sum[g] = add_product_512(p->sum[g], a, b, mask);
         }
-        columns = codes;
     }
-    memcpy(out, sum, sizeof sum);
+    p->columns = codes;
+}
+
+AVX512_INLINE void sum_512(const slice_data *d, const tables_512 *t, int column_code,
+                           int value_code, real *out) {
+    place_512 p = {d->columns, d->values, {{0}}};
+    for (int64_t k = 0; k < d->nsteps; k++)
+        if (d->step[k].mask == UINT32_MAX)
+            add_step_512(d, t, column_code, value_code, true, k, &p);
+        else
+            add_step_512(d, t, column_code, value_code, false, k, &p);
+    memcpy(out, p.sum, sizeof p.sum);
 }
 
 AVX512_INLINE void sum_values_512(const slice_data *d, const tables_512 *t, int column_code,
-                                  int value_code, bool full, real *sum) {
+                                  int value_code, real *sum) {
     switch (value_code) {
-    case PACKED_VALUE_RAW: sum_512(d, t, column_code, PACKED_VALUE_RAW, full, sum); break;
-    case PACKED_VALUE_F32: sum_512(d, t, column_code, PACKED_VALUE_F32, full, sum); break;
+    case PACKED_VALUE_RAW: sum_512(d, t, column_code, PACKED_VALUE_RAW, sum); break;
+    case PACKED_VALUE_F32: sum_512(d, t, column_code, PACKED_VALUE_F32, sum); break;
     case PACKED_VALUE_TABLE:
         if (t)
-            sum_512(d, t, column_code, PACKED_VALUE_TABLE, full, sum);
+            sum_512(d, t, column_code, PACKED_VALUE_TABLE, sum);
         else
-            sum_512(d, NULL, column_code, PACKED_VALUE_TABLE, full, sum);
+            sum_512(d, NULL, column_code, PACKED_VALUE_TABLE, sum);
         break;
-    default: sum_512(d, t, column_code, PACKED_VALUE_STEP, full, sum);
+    default: sum_512(d, t, column_code, PACKED_VALUE_STEP, sum);
     }
 }
 
 AVX512_INLINE void sum_columns_512(const slice_data *d, const tables_512 *t, int column_code,
-                                   int value_code, bool full, real *sum) {
+                                   int value_code, real *sum) {
     switch (column_code) {
-    case PACKED_DIAGONAL: sum_values_512(d, t, PACKED_DIAGONAL, value_code, full, sum); break;
-    case PACKED_COLUMN_8: sum_values_512(d, t, PACKED_COLUMN_8, value_code, full, sum); break;
-    case PACKED_COLUMN_16: sum_values_512(d, t, PACKED_COLUMN_16, value_code, full, sum); break;
-    default: sum_values_512(d, t, PACKED_COLUMN_32, value_code, full, sum);
+    case PACKED_DIAGONAL: sum_values_512(d, t, PACKED_DIAGONAL, value_code, sum); break;
+    case PACKED_COLUMN_8: sum_values_512(d, t, PACKED_COLUMN_8, value_code, sum); break;
+    case PACKED_COLUMN_16: sum_values_512(d, t, PACKED_COLUMN_16, value_code, sum); break;
+    default: sum_values_512(d, t, PACKED_COLUMN_32, value_code, sum);
     }
 }
 
@@ -163,10 +175,7 @@ static AVX512 void multiply_avx512(const product *m, int64_t first, int64_t end)
     for (int64_t k = first; k < end; k++) {
         const packed_slice *slice = m->A->slice + k;
         slice_data d = data_of(m, k);
-        if (slice->flags & PACKED_FULL)
-            sum_columns_512(&d, t, slice->column_code, slice->value_code, true, sum);
-        else
-            sum_columns_512(&d, t, slice->column_code, slice->value_code, false, sum);
+        sum_columns_512(&d, t, slice->column_code, slice->value_code, sum);
         put_slice(m, k, sum, &next);
     }
 }

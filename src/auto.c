@@ -14,6 +14,8 @@ static const double budget_unknown = 10, budget_most = 100, /* products of the s
     budget_to_convert = 10, budget_for_three = 33;
 static const double sample_s = 1e-4;       /* so much at least makes a sample */
 static const double least_budget_s = 1e-3; /* when nobody said how many products follow */
+static const double worth_a_look = 1.1;    /* expected gain of a kernel that needs no conversion */
+static const double worth_converting = 1.05;
 static const double tie = 0.01, hopeless = 0.25, hopeless_at_once = 0.5; /* behind the best */
 
 static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
@@ -228,29 +230,38 @@ static spmv_status run_off(contest *c) {
 
 /* ---- the choice ----------------------------------------------------------------------------- */
 
+/* A third of what follows, up to 100; more only as a hundredth of it. */
 static double budget_of(int64_t calls) {
-    double third = (double)calls / 3;
-    return calls == 0 ? budget_unknown : third > budget_most ? budget_most : third < 1 ? 1 : third;
+    double third = (double)calls / 3, hundredth = (double)calls / 100;
+    if (calls == 0) return budget_unknown;
+    if (hundredth > budget_most) return hundredth;
+    return third > budget_most ? budget_most : third < 1 ? 1 : third;
 }
 
-/* One product of the safe kernel is the unit of the budget. */
+/* A product of the safe kernel, undisturbed, is the unit of the budget. */
 static spmv_status measure_unit(contest *c, double *unit_s) {
     TRY(make_vectors(c));
     TRY(warm_up(c, &c->entry[0]));
+    double cold_s = c->entry[0].product_s;
     TRY(warm_up(c, &c->entry[0]));
+    if (cold_s < c->entry[0].product_s) c->entry[0].product_s = cold_s;
     *unit_s = c->entry[0].product_s > 0 ? c->entry[0].product_s : 1e-9;
     return SPMV_OK;
 }
 
-/* Those of the others that promise to pay, best first. */
+/* Those of the others that promise to pay, best first. With little to spend it is one; a second may
+ * be worth its few products when it needs no conversion. */
 static spmv_status enter_rivals(contest *c, const spmv_proposal *p, int n, double unit_s) {
     int most = c->budget < budget_for_three ? 2 : MOST_CONTENDERS;
-    for (int k = 0; k < n && c->n < most; k++) {
+    for (int k = 0; k < n && c->n < MOST_CONTENDERS; k++) {
         spmv_status status;
         double left = c->budget - spent_s(c) / unit_s;
+        bool one_more = c->n == 2 && p[k].prep == 0 && p[k].gain >= worth_a_look;
+        if (c->n >= most && !one_more) continue;
         bool affordable =
             p[k].prep <= left || (c->opts->expected_calls == 0 && p[k].prep <= c->budget);
-        if (&p[k] == c->entry[0].proposal || p[k].gain <= 1 || !is_allowed(c, &p[k])) continue;
+        if (&p[k] == c->entry[0].proposal || !is_allowed(c, &p[k])) continue;
+        if (p[k].gain <= (p[k].prep > 0 ? worth_converting : 1)) continue;
         if (!affordable) {
             pass_over(c, &p[k], "its preparation would not pay");
             continue;

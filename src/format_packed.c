@@ -44,34 +44,6 @@ static int64_t aligned(int64_t bytes) {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static uint64_t bits_of(real value) {
-    uint64_t bits = 0;
-    memcpy(&bits, &value, sizeof value);
-    return bits;
-}
-
-enum { SET_SIZE = 1024 };
-typedef struct value_set { /* of at most PACKED_TABLE_SIZE bit patterns, and their places */
-    bool used[SET_SIZE];
-    uint8_t place[SET_SIZE];
-    uint64_t bits[SET_SIZE];
-    int count; /* more than fit: PACKED_TABLE_SIZE + 1 */
-} value_set;
-
-static size_t slot_of(const value_set *set, uint64_t bits) {
-    size_t at = (size_t)((bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15u >> 54);
-    while (set->used[at] && set->bits[at] != bits) at = (at + 1) % SET_SIZE;
-    return at;
-}
-
-static void add_value(value_set *set, uint64_t bits) {
-    size_t at = slot_of(set, bits);
-    if (set->used[at] || set->count > PACKED_TABLE_SIZE) return;
-    set->count++;
-    set->used[at] = true;
-    set->bits[at] = bits;
-}
-
 static int compare_bits(const void *a, const void *b) {
     const uint64_t *p = a, *q = b;
     return (*p > *q) - (*p < *q);
@@ -152,25 +124,18 @@ static int code_bytes(int column_code) {
                                              : 4;
 }
 
-static int narrowest_code(const slice_rows *s, int run) {
-    walk w = gathered_steps(s, run);
-    packed_step step;
-    int32_t greatest, widest = 0;
-    while (widest <= UINT16_MAX && next_gathered(&w, &step, &greatest))
-        if (greatest - step.base > widest) widest = greatest - step.base;
+static int narrowest_code(int32_t widest) {
     return widest <= UINT8_MAX    ? PACKED_COLUMN_8
            : widest <= UINT16_MAX ? PACKED_COLUMN_16
                                   : PACKED_COLUMN_32;
 }
 
 /* Rules 2 to 4: run, column code and number of steps. */
-static void choose_columns(const slice_rows *s, packed_slice *out) {
-    int run = run_of(s), code = narrowest_code(s, run);
+static void choose_columns(const slice_rows *s, offset_set *set, packed_slice *out) {
+    int run = run_of(s), code = narrowest_code(widest_step(s, run));
     int64_t nsteps = longest_of(s) / run;
     int64_t cost = STEP_COST * nsteps + 2 * code_bytes(code) * (s->nnz / run) + ENTRY_COST * s->nnz;
-    int64_t diagonals = 0, most = cost / STEP_COST;
-    walk w = diagonal_steps(s);
-    for (packed_step step; diagonals <= most && next_diagonal(&w, &step);) diagonals++;
+    int64_t most = cost / STEP_COST, diagonals = count_diagonals(s, most, set);
     bool on_diagonals = diagonals <= most;
     out->run = (uint8_t)(on_diagonals ? 1 : run);
     out->column_code = (uint8_t)(on_diagonals ? PACKED_DIAGONAL : code);
@@ -203,16 +168,31 @@ static int64_t choose_values(const slice_rows *s, const value_set *table, bool c
 
 /* Leaves in step, column and value how much of each the slice takes; place_slices sums them up. */
 static void choose_slice(const spmv_csr_view *A, const value_set *table, bool codes, int64_t k,
-                         packed *B) {
+                         offset_set *set, packed *B) {
     slice_rows s;
     packed_slice *slice = B->slice + k;
     look_at_rows(A, k, B->cut, &s);
     find_groups(&s);
     *slice = (packed_slice){0};
-    choose_columns(&s, slice);
+    choose_columns(&s, set, slice);
     slice->step = slice->nsteps;
     slice->column = aligned(s.nnz / slice->run * code_bytes(slice->column_code));
     slice->value = aligned(choose_values(&s, table, codes, slice));
+}
+
+static spmv_status choose_slices(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *table,
+                                 bool codes, int threads, packed *B) {
+    int without = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : without)
+    {
+        offset_set *set = calloc(1, sizeof *set);
+        without += !set;
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < B->nslices; k++)
+            if (set) choose_slice(A, table, codes, k, set, B);
+        free(set);
+    }
+    return without ? spmv_fail(ctx, SPMV_E_NOMEM, "out of memory") : SPMV_OK;
 }
 
 static void place_slices(packed *B) {
@@ -235,18 +215,23 @@ typedef struct output { /* where the next column code and the next value go */
     int64_t overflows;
 } output;
 
-static void put_columns(const slice_rows *s, const int64_t *at, int code, const packed_step *step,
-                        output *out) {
-    int bytes = code_bytes(code);
-    for (uint32_t rest = step->mask; bytes && rest; rest &= rest - 1, out->column += bytes) {
-        int r = __builtin_ctz(rest);
-        uint32_t distance = (uint32_t)(s->col[r][at[r]] - step->base);
-        uint16_t narrow = (uint16_t)distance;
-        if (bytes == 1)
-            *out->column = (uint8_t)distance;
-        else
-            memcpy(out->column, bytes == 2 ? (void *)&narrow : (void *)&distance, (size_t)bytes);
-    }
+typedef struct sources { /* the next entry of every row */
+    const int32_t *col[PACKED_ROWS];
+    const double *value[PACKED_ROWS];
+} sources;
+
+/* Of the first entries of the next runs of n rows. */
+BY_LOADS static void put_columns(const sources *from, const int *row, int n, int code, int32_t base,
+                                 output *out) {
+    uint16_t *two = (uint16_t *)(void *)out->column;
+    uint32_t *four = (uint32_t *)(void *)out->column;
+    out->column += n * code_bytes(code);
+    if (code == PACKED_COLUMN_8)
+        for (int k = 0; k < n; k++) out->column[k - n] = (uint8_t)(*from->col[row[k]] - base);
+    else if (code == PACKED_COLUMN_16)
+        for (int k = 0; k < n; k++) two[k] = (uint16_t)(*from->col[row[k]] - base);
+    else if (code == PACKED_COLUMN_32)
+        for (int k = 0; k < n; k++) four[k] = (uint32_t)(*from->col[row[k]] - base);
 }
 
 /* n values, decoded, as the code has them. */
@@ -267,21 +252,33 @@ static void put_values(const real *values, int n, int code, const value_set *tab
     }
 }
 
+/* The n rows' next values; their sources move on. */
+BY_LOADS static void take_values(sources *from, const int *row, int n, real *values, output *out) {
+    for (int k = 0; k < n; k++) {
+        from->col[row[k]]++;
+        double value = *from->value[row[k]]++;
+        values[k] = (real)value;
+        if (sizeof(real) < sizeof value) out->overflows += isinf(values[k]) && !isinf(value);
+    }
+}
+
 static void fill_steps(const slice_rows *s, const packed_slice *slice, const value_set *table,
                        packed_step *step, output *out) {
-    int64_t at[PACKED_ROWS] = {0};
+    sources from;
     real values[PACKED_ROWS];
+    int row[PACKED_ROWS], n = 0;
+    uint32_t mask = 0; /* what row lists */
+    for (int r = 0; r < s->nrows; r++) from.col[r] = s->col[r], from.value[r] = s->value[r];
     walk w = steps_of(s, slice);
     for (packed_step next; next_step(&w, &next); *step++ = next) {
-        put_columns(s, at, slice->column_code, &next, out);
+        if (next.mask != mask) {
+            mask = next.mask;
+            n = 0;
+            for (uint32_t rest = mask; rest; rest &= rest - 1) row[n++] = __builtin_ctz(rest);
+        }
+        put_columns(&from, row, n, slice->column_code, next.base, out);
         for (int e = 0; e < slice->run; e++) {
-            int n = 0;
-            for (uint32_t rest = next.mask; rest; rest &= rest - 1, n++) {
-                int r = __builtin_ctz(rest);
-                double value = s->value[r][at[r]++];
-                values[n] = (real)value;
-                out->overflows += isinf(values[n]) && !isinf(value);
-            }
+            take_values(&from, row, n, values, out);
             put_values(values, n, slice->value_code, table, out);
         }
     }
@@ -299,7 +296,10 @@ static int64_t fill_slice(const spmv_csr_view *A, const value_set *table, int64_
     bool is_last = k + 1 == B->nslices;
     output out = {B->columns + slice->column, B->values + slice->value, 0};
     look_at_rows(A, k, B->cut, &s);
-    find_groups(&s);
+    if (slice->column_code == PACKED_DIAGONAL)
+        find_groups(&s);
+    else
+        leave_rows_alone(&s);
     fill_steps(&s, slice, table, step, &out);
     fill_up(out.column, B->columns + (is_last ? B->column_bytes : slice[1].column));
     fill_up(out.value, B->values + (is_last ? B->value_bytes : slice[1].value));
@@ -410,8 +410,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, slice, B->nslices));
     TRY(STORE_ARRAY(ctx, B, table, PACKED_TABLE_SIZE));
     make_table(A, B->cut, codes, threads, B->table, &table);
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t k = 0; k < B->nslices; k++) choose_slice(A, &table, codes, k, B);
+    TRY(choose_slices(ctx, A, &table, codes, threads, B));
     place_slices(B);
     return fill(ctx, A, &table, threads, B);
 }

@@ -1,9 +1,13 @@
-/* packed_rows.h: the 32 rows of a packed slice, and a walk over the steps that they make, on
- * diagonals or gathered; for format_packed.c. */
+/* packed_rows.h: the 32 rows of a packed slice, a walk over the steps that they make, on diagonals
+ * or gathered, and a set of values; for format_packed.c. */
 #ifndef SPMV_PACKED_ROWS_H
 #define SPMV_PACKED_ROWS_H
 
 #include "spmv_kernel.h"
+
+/* For loops over pointers to rows: the compiler would turn their loads into gather instructions,
+ * which take several times as long on many CPUs. */
+#define BY_LOADS __attribute__((optimize("no-tree-vectorize")))
 
 enum { LONGEST_RUN = 8 };
 enum { NO_OFFSET = INT32_MAX }; /* j - i is less */
@@ -63,6 +67,16 @@ static inline void find_groups(slice_rows *s) {
     }
 }
 
+/* As if no row were like another: for steps that are gathered. */
+static inline void leave_rows_alone(slice_rows *s) {
+    s->ngroups = 0;
+    for (int r = 0; r < s->nrows; r++)
+        if (s->length[r]) {
+            s->leader[s->ngroups] = r;
+            s->group[s->ngroups++] = 1u << r;
+        }
+}
+
 static inline void look_at_rows(const spmv_csr_view *A, int64_t slice, int64_t cut, slice_rows *s) {
     s->first = slice * PACKED_ROWS;
     s->nrows = (int)(A->rows - s->first < PACKED_ROWS ? A->rows - s->first : PACKED_ROWS);
@@ -110,10 +124,12 @@ static inline int run_of(const slice_rows *s) {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-typedef struct walk { /* a walk over the steps of a slice */
+typedef struct walk { /* over the steps of a slice */
     const slice_rows *s;
-    int64_t k;                 /* gathered: the next run */
-    int run;                   /* 0: on diagonals */
+    int run;          /* 0: on diagonals */
+    int64_t k, until; /* gathered: the next entry, and the end of the first row to end */
+    uint32_t mask;    /* rows up to there, and their leaders */
+    int active[PACKED_ROWS], nactive;
     int64_t at[PACKED_ROWS];   /* of each group, on diagonals: the next entry */
     int32_t head[PACKED_ROWS]; /* its offset, NO_OFFSET behind the last */
 } walk;
@@ -148,26 +164,122 @@ static inline bool next_diagonal(walk *w, packed_step *out) {
     return true;
 }
 
-/* And the greatest first column of a run. Groups follow their leader to higher columns. */
-static inline bool next_gathered(walk *w, packed_step *out, int32_t *greatest) {
-    const slice_rows *s = w->s;
-    int64_t k = w->k++ * w->run;
-    *out = (packed_step){.base = INT32_MAX};
-    *greatest = 0;
-    for (int g = 0; g < s->ngroups; g++) {
-        int leader = s->leader[g];
-        if (s->length[leader] <= k) continue;
-        int32_t low = s->col[leader][k], high = low + 31 - __builtin_clz(s->group[g]) - leader;
-        out->mask |= s->group[g];
-        out->base = low < out->base ? low : out->base;
-        *greatest = high > *greatest ? high : *greatest;
+/* The distinct offsets of a slice, counted. An entry that is not of this slice's number is free, so
+ * that nothing need be cleared between slices. */
+enum { MOST_OFFSETS = 1 << 13 };
+typedef struct offset_set {
+    uint64_t number;
+    uint64_t slot[2 * MOST_OFFSETS]; /* number << 32 | offset */
+} offset_set;
+
+/* The number of diagonals of a slice, or most + 1 if there are more. */
+static inline int64_t count_diagonals(const slice_rows *s, int64_t most, offset_set *set) {
+    int64_t count = 0;
+    if (most > MOST_OFFSETS) { /* long rows: step by step */
+        walk w = diagonal_steps(s);
+        for (packed_step step; count <= most && next_diagonal(&w, &step);) count++;
+        return count;
     }
-    return out->mask != 0;
+    int shift = 64 - 2; /* a table no larger than needed stays in the nearest cache */
+    while (2 * most > (int64_t)1 << (64 - shift)) shift--;
+    uint64_t last = ((uint64_t)1 << (64 - shift)) - 1;
+    set->number++;
+    for (int g = 0; g < s->ngroups; g++)
+        for (int64_t k = 0, leader = s->leader[g]; k < s->length[leader]; k++) {
+            uint32_t offset = (uint32_t)(s->col[leader][k] - (int32_t)(s->first + leader));
+            uint64_t key = set->number << 32 | offset, at = offset * 0x9e3779b97f4a7c15u >> shift;
+            while (set->slot[at] != key && set->slot[at] >> 32 == set->number) at = (at + 1) & last;
+            count += set->slot[at] != key;
+            set->slot[at] = key;
+            if (count > most) return count;
+        }
+    return count;
+}
+
+/* Finds the rows that have a run at k. */
+static inline void find_active(walk *w) {
+    const slice_rows *s = w->s;
+    w->until = INT64_MAX;
+    w->mask = 0;
+    w->nactive = 0;
+    for (int g = 0; g < s->ngroups; g++) {
+        int64_t length = s->length[s->leader[g]];
+        if (length <= w->k) continue;
+        w->active[w->nactive++] = s->leader[g];
+        w->mask |= s->group[g];
+        w->until = length < w->until ? length : w->until;
+    }
+}
+
+/* Groups follow their leader to higher columns. */
+BY_LOADS static inline bool next_gathered(walk *w, packed_step *out) {
+    int32_t low = INT32_MAX;
+    if (w->k >= w->until) find_active(w);
+    for (int a = 0; a < w->nactive; a++) {
+        int32_t col = w->s->col[w->active[a]][w->k];
+        low = col < low ? col : low;
+    }
+    w->k += w->run;
+    *out = (packed_step){.base = low, .mask = w->mask};
+    return w->mask != 0;
 }
 
 static inline bool next_step(walk *w, packed_step *out) {
-    int32_t greatest;
-    return w->run ? next_gathered(w, out, &greatest) : next_diagonal(w, out);
+    return w->run ? next_gathered(w, out) : next_diagonal(w, out);
+}
+
+/* The greatest distance of a run from the base of its step, up to any above UINT16_MAX. Many steps
+ * at a time: a row's columns stand together. */
+static inline int32_t widest_step(const slice_rows *s, int run) {
+    enum { TOGETHER = 64 };
+    int32_t low[TOGETHER], high[TOGETHER], widest = 0;
+    int64_t steps = longest_of(s) / run;
+    for (int64_t first = 0; first < steps && widest <= UINT16_MAX; first += TOGETHER) {
+        for (int k = 0; k < TOGETHER; k++) low[k] = INT32_MAX, high[k] = 0;
+        for (int g = 0; g < s->ngroups; g++) {
+            int leader = s->leader[g], shift = 31 - __builtin_clz(s->group[g]) - leader;
+            const int32_t *col = s->col[leader] + first * run;
+            int64_t rest = s->length[leader] / run - first, n = rest < TOGETHER ? rest : TOGETHER;
+            for (int64_t k = 0; k < n; k++) {
+                int32_t c = col[k * run];
+                low[k] = c < low[k] ? c : low[k];
+                high[k] = c + shift > high[k] ? c + shift : high[k];
+            }
+        }
+        for (int k = 0; k < TOGETHER && first + k < steps; k++)
+            widest = high[k] - low[k] > widest ? high[k] - low[k] : widest;
+    }
+    return widest;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static inline uint64_t bits_of(real value) {
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+
+enum { SET_SIZE = 1024 };
+typedef struct value_set { /* of at most PACKED_TABLE_SIZE bit patterns, and their places */
+    bool used[SET_SIZE];
+    uint8_t place[SET_SIZE];
+    uint64_t bits[SET_SIZE];
+    int count; /* more than fit: PACKED_TABLE_SIZE + 1 */
+} value_set;
+
+static inline size_t slot_of(const value_set *set, uint64_t bits) {
+    size_t at = (size_t)((bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15u >> 54);
+    while (set->used[at] && set->bits[at] != bits) at = (at + 1) % SET_SIZE;
+    return at;
+}
+
+static inline void add_value(value_set *set, uint64_t bits) {
+    size_t at = slot_of(set, bits);
+    if (set->used[at] || set->count > PACKED_TABLE_SIZE) return;
+    set->count++;
+    set->used[at] = true;
+    set->bits[at] = bits;
 }
 
 #endif

@@ -233,13 +233,15 @@ def charts(data):
                       "On what share of the matrices a kernel needs at most so many times the best "
                       "one's time. Left edge: how often it wins. Where it could not run, or was "
                       "not run, it counts as slower; grey: the other kernels.", profile(data["leaders"])))
-    if data["gains"]:
+    known = {feature for point in data["gains"] for feature in ("mu", "sigma")
+             if point[feature] and point[feature] > 0}
+    if known:
         found += [(f"gain-{feature}", f"Best own kernel over {data['peer']}, against {symbol}",
                    text, gains(feature, axis)) for feature, symbol, axis, text in (
                        ("mu", "μ", "μ: mean entries a row (log)",
                         "A point is a matrix. Above the dashed line ours is faster."),
                        ("sigma", "σ", "σ: standard deviation of the entries a row (log)",
-                        "The same against the irregularity of the rows."))]
+                        "The same against the irregularity of the rows.")) if feature in known]
     if data["limits"]:
         found.append(("roofline", "Roofline",
                       "Every mark below its dashed line: the rate that the bytes of the stored "

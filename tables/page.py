@@ -8,6 +8,7 @@ import html
 import json
 import os
 import re
+import shlex
 import struct
 import zlib
 
@@ -256,7 +257,9 @@ def command_of(unit):
     record, argv = unit.record, unit.record.get("argv")
     if not argv:
         return None
-    environment = f"{record['omp.env']} " if record.get("omp.env") else ""
+    environment = f"{record['omp.env']} " if record.get("omp.env") else ""  # as older logs have it
+    environment += "".join(f"{name[len('omp.env.'):]}={shlex.quote(str(record[name]))} "
+                           for name in sorted(record) if name.startswith("omp.env."))
     return f"{environment}./{argv}" if not argv.startswith(("/", ".")) else environment + argv
 
 

@@ -95,8 +95,9 @@ def gains_data(system, matrices):
             points.append({
                 "matrix": matrix.name, "kernel": ours.identity.kernel,
                 "peer": theirs.identity.kernel, "ratio": short(theirs.median_s / ours.median_s),
-                "mu": ours.record.get("matrix.row_mean"),
-                "sigma": ours.record.get("matrix.row_std"), "note": note_of(ours)})
+                **{feature: ours.record[field] if is_number(ours.record.get(field)) else None
+                   for feature, field in (("mu", "matrix.row_mean"), ("sigma", "matrix.row_std"))},
+                "note": note_of(ours)})
     return points, "the best peer" if peers else BASELINE_ALIAS
 
 

@@ -118,6 +118,12 @@ class HtmlTest(ReportTest):
         self.assertIn("<td>build.cc<td><td>gcc 13", part)
         self.assertNotIn("cpu.model", part)
 
+    def test_commands_carry_their_environment(self):
+        for env in ("OMP_PLACES=cores", {"OMP_PLACES": "cores"}):
+            text = self.report(record(argv=["spmv", "-k", "all"], omp={"threads": 4, "env": env}),
+                               options=("--only-html", "--no-charts"))
+            self.assertIn("<code>OMP_PLACES=cores ./spmv -k all</code>", text)
+
     def test_png(self):
         data = page.png("90/05")
         self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
@@ -275,7 +281,7 @@ class BrowserTest(ReportTest):
     @unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
     def test_it_draws_little(self):
         found = self.found(self.report(record(matrix__nnz=0), record(1e-6, matrix__name="beta")))
-        self.assertIn(["chart-rates", 1], found["charts"])
+        self.assertIn(["chart-rates", 2], found["charts"])  # the mark, and its legend
 
     def test_it_works_without_charts(self):
         found = self.found(self.report(record(), options=("--only-html", "--no-charts")))

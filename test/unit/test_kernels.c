@@ -359,7 +359,8 @@ static void try_backend(const spmv_backend *backend) {
             }
             spmv_ctx_free(ctx);
         }
-        if (tally.products < (peer ? 1 : tally.refused)) /* a peer takes what it can */
+        bool choosy = k >= 0 && backend->kernels[k][0]->traits & SPMV_NEEDS_SYMMETRY;
+        if (tally.products < (peer || choosy ? 1 : tally.refused)) /* those take what they can */
             print_error("%s: refuses most of it\n", k < 0 ? "auto" : backend->names[k]), wrong++;
         products += tally.products, refused += tally.refused, wrong += tally.wrong;
     }
