@@ -84,7 +84,8 @@ static void flag(result *out, const char *format, ...) {
 void describe_noise(result *out, const noise *n, int threads) {
     record *r = &out->r;
     double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    double waited = n->waited_s / (n->wall_s * threads), stolen = n->stolen_s / (n->wall_s * processors);
+    double waited = n->waited_s / (n->wall_s * threads),
+           stolen = n->stolen_s / (n->wall_s * processors);
     double others = (n->busy_s - n->cpu_s) / n->wall_s;
     r->timing_wall_s = n->wall_s;
     r->timing_cpu_s = n->cpu_s;
@@ -92,7 +93,8 @@ void describe_noise(result *out, const noise *n, int threads) {
     r->timing_stolen_s = n->stolen_s;
     r->timing_others_s = n->busy_s > n->cpu_s ? n->busy_s - n->cpu_s : 0;
     if (waited > 0.02) flag(out, "threads waited for a core %.0f%% of the time", 100 * waited);
-    if (stolen > 0.01) flag(out, "%.0f%% of the processors were taken by other machines", 100 * stolen);
+    if (stolen > 0.01)
+        flag(out, "%.0f%% of the processors were taken by other machines", 100 * stolen);
     if (others > 0.1 && n->wall_s > 0.1) flag(out, "other programs used %.1f processors", others);
 }
 
@@ -100,9 +102,12 @@ void describe_noise(result *out, const noise *n, int threads) {
 static const struct reason {
     unsigned long long bit;
     const char *name;
-} reasons[] = {{0x04, "software power cap"},     {0x08, "hardware slowdown"},
-               {0x10, "sync boost"},             {0x20, "software thermal slowdown"},
-               {0x40, "hardware thermal slowdown"}, {0x80, "hardware power brake"}};
+} reasons[] = {{0x04, "software power cap"},
+               {0x08, "hardware slowdown"},
+               {0x10, "sync boost"},
+               {0x20, "software thermal slowdown"},
+               {0x40, "hardware thermal slowdown"},
+               {0x80, "hardware power brake"}};
 
 static double known(double value) {
     return value > 0 ? value : NAN;
