@@ -191,14 +191,6 @@ static inline int64_t spmv_split(int64_t n, int64_t nblocks, int64_t block) {
     return block * size + (block < rest ? block : rest);
 }
 
-static inline int64_t spmv_longest_row(const spmv_csr_view *A) {
-    int64_t longest = 0;
-    for (int64_t i = 0; i < A->rows; i++)
-        if (A->row_ptr[i + 1] - A->row_ptr[i] > longest)
-            longest = A->row_ptr[i + 1] - A->row_ptr[i];
-    return longest;
-}
-
 static inline uint64_t
 spmv_mix(uint64_t h) { /* splitmix64's finaliser: every bit moves every bit */
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
