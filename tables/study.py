@@ -93,6 +93,35 @@ def kernels_of(spmv):
     return found
 
 
+def matrices_of(study, spmv, scale, wanted):
+    """The study's matrices as spmv names them, smallest first."""
+    twins = twins_of(spmv)
+    names = {"sell": SELL, "omp-cuda": OMP_CUDA}.get(study)
+    if names is None:
+        names = [name for name, (_, source) in twins.items() if source.startswith(study + " ")]
+    sizes = {f"gen:twin:{name}": twins[name][0] for name in names}
+    if study == "cmrs":
+        sizes.update(ARTIFICIAL)
+    if wanted:
+        unknown = [name for name in wanted if name not in twins and not name.startswith("gen:")]
+        if unknown:
+            raise Stop(EX_NOINPUT, f"no twin '{unknown[0]}'; 'spmv list twins' shows all")
+        return [name if name.startswith("gen:") else f"gen:twin:{name}" for name in wanted]
+    most = SCALES[scale] if study != "ci" else float("inf")
+    kept = sorted((size, name) for name, size in sizes.items() if size <= most)
+    if study == "ci" and scale == "small":
+        kept = kept[:1]
+    return [name for _, name in kept]
+
+
+def arguments_of(study, kernels):
+    """The argument lists of the backends that are built in, kernels that are not taken out."""
+    for backend, lists in STUDIES[study].items():
+        for arguments in lists if backend in kernels else []:
+            names = [name for name in arguments[1].split(",") if name in kernels[backend]]
+            yield ["-k", ",".join(f"{backend}:{name}" for name in names)] + arguments[2:]
+
+
 def usable_kernels(spmv):
     """kernels_of, without the backends whose device does not open here."""
     kernels = kernels_of(spmv)
