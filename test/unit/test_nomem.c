@@ -119,6 +119,7 @@ typedef struct source { /* how a matrix is made */
 } source;
 
 static uint64_t right_hash; /* of the matrix when nothing fails; 0: not known yet */
+static bool choosy;         /* the kernel takes symmetric matrices only, and may say so */
 static const char *failure; /* what is wrong with how a failure was reported; NULL: nothing */
 
 /* A failed step answers SPMV_E_NOMEM and NULL. Nothing here may allocate. */
@@ -127,7 +128,8 @@ static bool is_made(spmv_status status, const void *out) {
         if (!out) failure = "success, but no result";
         return out != NULL;
     }
-    if (status != SPMV_E_NOMEM) failure = spmv_strerror(status);
+    if (status != SPMV_E_NOMEM && !(choosy && status == SPMV_E_UNSUITABLE))
+        failure = spmv_strerror(status);
     if (out) failure = "a result in spite of a failure";
     return false;
 }
@@ -216,8 +218,10 @@ static long refuse_each_of_every_kernel(const source *from) {
         char name[64];
         if (!is_here(&spmv_omp, k)) continue;
         full_name(&spmv_omp, k, name);
+        choosy = spmv_omp.kernels[k][0]->traits & SPMV_NEEDS_SYMMETRY;
         tried += refuse_each(from, name, k % 2 ? SPMV_F32 : SPMV_F64, 1);
     }
+    choosy = false;
     tried += refuse_each(from, "omp:auto", SPMV_F64, 1);
     return tried + refuse_each(from, "omp:csr_rows", SPMV_F64, 3);
 }
