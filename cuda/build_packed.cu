@@ -174,11 +174,11 @@ static __device__ __forceinline__ bool next_step(const rows &A, walk *w, packed_
     if (w->run) {
         on = w->k < w->row.length;
         idx col = on ? A.col[w->row.begin + w->k] : INT32_MAX;
-        step->base = __reduce_min_sync(ALL_LANES, col);
-        *greatest = __reduce_max_sync(ALL_LANES, on ? col : 0);
+        step->base = warp_least(col);
+        *greatest = warp_greatest(on ? col : 0);
         w->k += w->run;
     } else {
-        step->base = __reduce_min_sync(ALL_LANES, w->head);
+        step->base = warp_least(w->head);
         on = w->head == step->base && w->head != NO_OFFSET;
         if (on) w->head = offset_at(A, w->row, ++w->k);
     }
@@ -221,7 +221,7 @@ static __device__ int run_of(const rows &A, const lane_row &r) {
 static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz,
                                       packed_slice *out) {
     int run = run_of(A, r), at;
-    int nsteps = __reduce_max_sync(ALL_LANES, r.length) / run;
+    int nsteps = warp_greatest(r.length) / run;
     idx widest = 0, greatest;
     packed_step step;
     walk w = begin_walk(A, r, run);
@@ -291,7 +291,7 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (s >= nslices) return; /* the whole warp */
     lane_row r = row_of(A, s);
-    int nnz = (int)__reduce_add_sync(ALL_LANES, (unsigned)r.length);
+    int nnz = warp_total(r.length);
     unsigned long_rows = __ballot_sync(ALL_LANES, r.all > A.cut);
     int64_t long_nnz = r.all > A.cut ? r.all : 0;
     for (int step = WARP / 2; step > 0; step /= 2)
@@ -452,7 +452,7 @@ static __global__ void fill_slices(rows A, packed B, const sizes *place, const s
     for (int c = 0; c < SIZES; c++) begin.of[c] += totals[s / SCAN_THREADS].of[c];
     lane_row r = row_of(A, s);
     packed_slice slice = B.slice[s];
-    int nnz = (int)__reduce_add_sync(ALL_LANES, (unsigned)r.length);
+    int nnz = warp_total(r.length);
     slice.step = begin.of[STEPS];
     slice.column = begin.of[COLUMN_BYTES];
     slice.value = begin.of[VALUE_BYTES];

@@ -68,6 +68,26 @@ static __device__ __forceinline__ real warp_sum(real sum) {
     return sum;
 }
 
+/* Over the 32 lanes, in every lane; every lane of the warp must call. By shuffles, because the
+ * instructions for it (__reduce_add_sync, ...) begin with sm_80. */
+static __device__ __forceinline__ int warp_total(int value) {
+    for (int step = WARP / 2; step > 0; step /= 2)
+        value += __shfl_xor_sync(ALL_LANES, value, step);
+    return value;
+}
+
+static __device__ __forceinline__ int warp_least(int value) {
+    for (int step = WARP / 2; step > 0; step /= 2)
+        value = min(value, __shfl_xor_sync(ALL_LANES, value, step));
+    return value;
+}
+
+static __device__ __forceinline__ int warp_greatest(int value) {
+    for (int step = WARP / 2; step > 0; step /= 2)
+        value = max(value, __shfl_xor_sync(ALL_LANES, value, step));
+    return value;
+}
+
 #define PARAM_BLOCK_THREAD \
     { SPMV_block, 256, 32, 1024, 32, false }
 #define PARAM_BLOCK_WARP \

@@ -82,7 +82,7 @@ static __device__ __forceinline__ int64_t entries_before(const packed_step *step
     int warp = threadIdx.x / WARP, count = 0;
     int64_t before = 0;
     for (int k = first + threadIdx.x % WARP; k < end; k += WARP) count += __popc(step[k].mask);
-    count = __reduce_add_sync(ALL_LANES, count);
+    count = warp_total(count);
     if (threadIdx.x % WARP == 0) counts[warp] = count;
     __syncthreads();
     for (int v = warp - w; v < warp; v++) before += counts[v];
