@@ -366,11 +366,11 @@ static spmv_status prepare_long(spmv_plan *p, const packed *A, packed_scratch *S
     return launched(p);
 }
 
-/* Slices of many steps are cut until there are WARPS_AN_SM warps a multiprocessor, some times what
- * it holds at once, so that the last to finish are not alone for long. Slices of few are taken
+/* Slices of many steps are cut until there are WARPS_AN_SM warps a multiprocessor, about what it
+ * holds at once: cutting further cost 16 % on fem3d:50 (H200). Slices of few are taken
  * together until they fill the room for steps, as long as the GPU stays full. */
 static void choose_warps(spmv_plan *p, const packed *A, packed_scratch *S) {
-    enum { WARPS_AN_SM = 192, LEAST_STEPS = 8, FULL_AN_SM = 32 };
+    enum { WARPS_AN_SM = 32, LEAST_STEPS = 8, FULL_AN_SM = 32 };
     int64_t *warps = &p->choice.value[SPMV_warps], room = p->choice.value[SPMV_block] / WARP;
     int64_t enough = (int64_t)S->sms * WARPS_AN_SM, full = (int64_t)S->sms * FULL_AN_SM;
     if (*warps == 0)

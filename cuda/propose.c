@@ -59,9 +59,8 @@ static void propose_slices(const model *m, spmv_proposals *out) {
         spmv_offer(out, "sell_thread_ahead", 400, m->safe_s / sell_s,
                    "slices of 32 rows pad %.0f %%", 100 * f->padding_32);
     bool outgrows = f->cache && m->width * (double)f->cols > 0.1 * (double)f->cache;
-    static const char *const hubs[] = {"sell_hubs", "csr_hubs"};
-    for (int k = 0; k < 2 && f->cv > 1.5 && f->lines > 0.4 && outgrows; k++)
-        spmv_offer(out, hubs[k], 1000, 1.3,
+    if (f->cv > 1.5 && f->lines > 0.4 && outgrows)
+        spmv_offer(out, "sell_hubs", 1000, 1.3,
                    "uneven rows (cv %.1f) with scattered columns: hubs in shared memory", f->cv);
 }
 
