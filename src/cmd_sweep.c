@@ -1,6 +1,6 @@
 /* cmd_sweep.c: spmv sweep: matrices x kernels x configurations x passes. Each matrix is measured by
- * a child process, all its cells in turns, as spmv run does. This process opens no device and starts
- * no thread: it watches, and what a child loses by a crash or a hang is that cell alone. */
+ * a child process, all its cells in turns, as spmv run does. This process opens no device and
+ * starts no thread: it watches, and what a crash or a hang loses is that cell alone. */
 #include "sweep.h"
 #include <errno.h>
 #include <poll.h>

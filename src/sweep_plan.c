@@ -143,7 +143,7 @@ static uint64_t mix_source(uint64_t h, const source *from, const options *o) {
 
 static uint64_t mix_cell(uint64_t h, const cell *c) {
     h = mix_text(mix_text(h, c->kernel.backend->name), descriptor(c->kernel)->name);
-    h = mix_bytes(h, &(int64_t){c->precision}, sizeof(int64_t));
+    h = mix_text(h, c->precision == SPMV_F32 ? "f32" : "f64");
     for (int k = 0; k < c->nsettings; k++)
         h = mix_bytes(mix_text(h, c->setting[k].name), &c->setting[k].value,
                       sizeof c->setting[k].value);
