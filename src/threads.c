@@ -2,6 +2,7 @@
  * grant a quota of them: more threads than that wait for each other (up to 90 times slower in the
  * field). */
 #include "internal.h"
+#include <math.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
@@ -12,16 +13,10 @@ static int affinity_cpus(void) {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : omp_get_num_procs();
 }
 
-/* cpu.max of cgroup v2 is "quota period" in microseconds, or "max period". */
 static int quota_cpus(void) {
-    long quota, period;
-    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
-    if (!file) return INT32_MAX;
-    int found = fscanf(file, "%ld %ld", &quota, &period);
-    fclose(file);
-    if (found != 2 || quota <= 0 || period <= 0) return INT32_MAX;
-    long cpus = (quota + period - 1) / period;
-    return cpus > INT32_MAX ? INT32_MAX : (int)cpus;
+    spmv_cgroup allowed;
+    spmv_cgroup_read("", &allowed);
+    return allowed.cpus < INT32_MAX ? (int)ceil(allowed.cpus) : INT32_MAX;
 }
 
 /* Hardware threads of one core share its load ports: of the CPUs we may run on, one a core. */
