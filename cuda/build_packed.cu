@@ -1,11 +1,11 @@
-/* build_packed.cu: the packed format, built on the GPU from compressed rows that it was sent: the bytes
- * that src/format_packed.c makes, whose rules 1 to 8 are these steps.
+/* build_packed.cu: the packed format, built on the GPU from compressed rows that it was sent: the
+ * bytes that src/format_packed.c makes, whose rules 1 to 8 are these steps.
  *
  * Source     src/format_packed.c.
  * Reads      the matrix's row_ptr, col_idx and values, uploaded once and freed at the end.
  * Work       a set of the values' bit patterns is collected, at most 256 or none; a warp a slice, a
- *            lane a row, walks its steps to choose its codes; a scan over slices places them; a warp
- *            a slice walks again and writes. */
+ *            lane a row, walks its steps to choose its codes; a scan over slices places them; a
+ *            warp a slice walks again and writes. */
 #include "packed.cuh"
 
 enum {
@@ -148,7 +148,7 @@ static __global__ void sort_table(value_set *set, real *table) {
     }
 }
 
-/* ---- walks over the steps of a slice ----------------------------------------------------------- */
+/* ---- walks over the steps of a slice --------------------------------------------------------- */
 
 typedef struct walk {
     lane_row row;
@@ -165,7 +165,8 @@ static __device__ __forceinline__ walk begin_walk(const rows &A, const lane_row 
     return {r, run, 0, run ? 0 : offset_at(A, r, 0)};
 }
 
-/* False behind the last step. *at: this lane's entry, if its bit is set; *greatest of the columns. */
+/* False behind the last step. *at: this lane's entry, if its bit is set; *greatest of the columns.
+ * */
 static __device__ __forceinline__ bool next_step(const rows &A, walk *w, packed_step *step, int *at,
                                                  idx *greatest) {
     bool on;
@@ -305,7 +306,7 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
                aligned(bytes), __popc(long_rows), long_nnz}};
 }
 
-/* ---- places: an exclusive scan ----------------------------------------------------------------- */
+/* ---- places: an exclusive scan --------------------------------------------------------------- */
 
 /* Of the threads before this one; every thread of the block calls. */
 static __device__ int64_t block_before(int64_t value, int64_t *total) {

@@ -8,8 +8,8 @@
  * Work     the library's own.
  * Cost     2 nnz flop; blocks (shape sizeof real + 4) + (block_rows + 1) sizeof ofs + (cols + rows)
  *          sizeof real bytes if x is read once.
- * Weak     square blocks from 2 x 2 on; rows and columns must be multiples of that, or it would read
- *          past x and write past y; 32-bit offsets only.
+ * Weak     square blocks from 2 x 2 on, 32-bit offsets; rows and columns must be multiples of the
+ *          block, or it would read past x and write past y.
  * Repeats  bitwise: not relied upon.
  * Params   none of its own; shape_rows, shape_cols (2, 2) of the format.
  */

@@ -1,28 +1,28 @@
 /* packed_warp: a warp multiplies a slice of 32 rows of a packed matrix, a lane a row.
  *
- * Source   ours; the slice is SELL-32's (Monakov et al., HiPEAC'10; Kreutzer et al., 2014), its codes
- *          are those of bandwidth-reducing formats (BRO-ELL, Tang et al., TPDS'15), byte-aligned.
+ * Source   ours; the slice is SELL-32's (Monakov et al., HiPEAC'10; Kreutzer et al., 2014), its
+ *          codes are those of bandwidth-reducing formats (BRO-ELL, Tang et al., TPDS'15),
+ *          byte-aligned.
  * Reads    packed: all of it; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once.
- * Work     lane k loads step k of the slice, a scan of the popcounts says where each step's entries
- *          begin; the lanes then ask for AHEAD steps at once, before the first is used. With `warps`
- *          above 1 a slice's steps are cut among so many warps, whose sums are added in order. The
- *          long part is cut into equal segments, a warp each; the last warp to finish a row adds its
- *          parts in order. One launch.
+ * Work     a warp takes GROUP slices, if their steps are few; lane k loads step k, and a scan of
+ *          the popcounts says where each step's entries begin; the lanes then ask for AHEAD steps
+ *          at once, before the first is used, whichever slices they are of. With `warps` above 1 a
+ *          slice's steps are cut among so many warps, whose sums are added in order. The long part
+ *          is cut into equal segments, a warp each; the last warp to finish a row adds its parts in
+ *          order. One launch.
  * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once.
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
  *          outside the cache; columns that have no locality.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the codes.
- * Params   block: threads per block, a power of two (256); warps: warps a slice, a power of two
- *          (0: 1 where there are slices enough to fill the GPU, else more).
+ * Params   block: threads per block, a power of two (256); warps: warps a slice, a power of two (0:
+ *          1 where there are slices enough to fill the GPU, else more).
  */
 #include "device.cuh"
 #include "packed.cuh"
 
 enum {
-    AHEAD = 8,      /* steps asked for before the first is used */
-    GROUP = 1,      /* slices a warp multiplies one after another, at most */
-    STAGE = 64,     /* steps in shared memory, a warp */
+    GROUP = 8,      /* slices a warp takes, at most */
     MOST_WARPS = 8, /* of a block */
     LEAST_SEGMENT = 512,
     MOST_SEGMENT = 4096 /* entries of the long part a warp takes */
@@ -39,228 +39,56 @@ typedef struct packed_scratch {
     int *done;      /* [long_rows] segments that finished their part of the row; 0 between runs */
 } packed_scratch;
 
-/* ---- steps ----------------------------------------------------------------------------------- */
-
-typedef struct __align__(16) staged_step { /* in shared memory, read as one piece */
-    int32_t base;
-    uint32_t mask;
-    int32_t before, unused; /* entries of the staged steps before it */
-}
-staged_step;
-
-/* Of the lanes before this one, and of all. */
-static __device__ __forceinline__ int sum_before(int count, int lane, int *total) {
-    int sum = count;
-#pragma unroll
-    for (int step = 1; step < WARP; step *= 2) {
-        int before = __shfl_up_sync(ALL_LANES, sum, step);
-        if (lane >= step) sum += before;
-    }
-    *total = __shfl_sync(ALL_LANES, sum, WARP - 1);
-    return sum - count;
-}
-
-/* At most STAGE steps; returns how many entries they hold. */
-static __device__ __forceinline__ int stage(const packed_step *step, int nsteps, staged_step *out) {
-    int lane = threadIdx.x % WARP, entries = 0;
-    int2 loaded[STAGE / WARP];
-    __syncwarp(); /* what was staged before has been read */
-#pragma unroll
-    for (int c = 0; c < STAGE / WARP; c++) {
-        loaded[c] = {0, 0};
-        if (c * WARP + lane < nsteps) loaded[c] = __ldcs((const int2 *)step + c * WARP + lane);
-    }
-#pragma unroll
-    for (int c = 0; c < STAGE / WARP; c++) {
-        if (c * WARP >= nsteps) break;
-        int total, before = sum_before(__popc((unsigned)loaded[c].y), lane, &total);
-        *(int4 *)(out + c * WARP + lane) = {loaded[c].x, loaded[c].y, entries + before, 0};
-        entries += total;
-    }
-    __syncwarp();
-    return entries;
-}
-
-typedef struct operand { /* what every lane multiplies by */
-    idx i;               /* its row */
-    const real *x, *table;
-} operand;
-
-/* AHEAD steps, or with PART the nsteps that are left: all loads of a kind, then all of the next, so
- * that nothing waits until all are on their way. A lane without an entry asks for nothing and adds 0
- * times 0. What is not loaded is set, or the compiler would keep a register for it throughout. */
-template <int COLUMN, int VALUE, bool FULL, bool PART>
-static __device__ __forceinline__ real add_batch(const staged_step *step, int nsteps,
-                                                 const uint8_t *column, const uint8_t *value,
-                                                 operand o, real sum) {
-    const int lane = threadIdx.x % WARP;
-    packed_raw<VALUE> a[AHEAD];
-    real xj[AHEAD];
-    idx j[AHEAD];
-    unsigned on = 0;
-#pragma unroll
-    for (int u = 0; u < AHEAD; u++) {
-        int4 s = *(const int4 *)(step + u);
-        int at = FULL ? u * WARP : s.z + __popc((unsigned)s.y & ((1u << lane) - 1));
-        bool is_on = (FULL || ((unsigned)s.y >> lane & 1)) && (!PART || u < nsteps);
-        on |= (unsigned)is_on << u;
-        idx code = COLUMN == PACKED_DIAGONAL ? o.i : 0;
-        if (COLUMN != PACKED_DIAGONAL && is_on) code = packed_column<COLUMN>(column, at);
-        j[u] = s.x + code;
-        a[u].none();
-        if (is_on) a[u].load(value, VALUE == PACKED_VALUE_STEP ? u : at);
-    }
-    __syncwarp(); /* or the compiler would wait for the first column before it loads the last */
-#pragma unroll
-    for (int u = 0; u < AHEAD; u++) {
-        xj[u] = 0;
-        if (on >> u & 1) xj[u] = __ldg(o.x + j[u]);
-    }
-#pragma unroll
-    for (int u = 0; u < AHEAD; u++) sum += a[u].value(o.table) * xj[u];
-    return sum;
-}
-
-template <int COLUMN, int VALUE, bool FULL>
-static __device__ __forceinline__ real add_steps(const staged_step *step, int nsteps,
-                                                 const uint8_t *column, const uint8_t *value,
-                                                 operand o, real sum) {
-    if (FULL) column += threadIdx.x % WARP * packed_column_size(COLUMN);
-    if (FULL && VALUE != PACKED_VALUE_STEP) value += threadIdx.x % WARP * packed_value_size(VALUE);
-#pragma unroll 1
-    for (; nsteps >= AHEAD; nsteps -= AHEAD, step += AHEAD) {
-        sum = add_batch<COLUMN, VALUE, FULL, false>(step, AHEAD, column, value, o, sum);
-        if (FULL) column += AHEAD * WARP * packed_column_size(COLUMN);
-        if (VALUE == PACKED_VALUE_STEP)
-            value += AHEAD * packed_value_size(VALUE);
-        else if (FULL)
-            value += AHEAD * WARP * packed_value_size(VALUE);
-    }
-    if (nsteps == 0) return sum;
-    return add_batch<COLUMN, VALUE, FULL, true>(step, nsteps, column, value, o, sum);
-}
-
-/* Runs of entries in adjacent columns: a step's first entries, then its second, ... */
-static __device__ __noinline__ real add_runs(const staged_step *step, int nsteps, packed_codes c,
-                                             const uint8_t *column, const uint8_t *value, operand o,
-                                             real sum) {
-    const int lane = threadIdx.x % WARP;
-#pragma unroll 1
-    for (int k = 0; k < nsteps; k++) {
-        int rank = __popc(step[k].mask & ((1u << lane) - 1)), many = __popc(step[k].mask);
-        if (!(step[k].mask >> lane & 1)) continue;
-        idx j = step[k].base + packed_column(c, column, step[k].before + rank, o.i);
-#pragma unroll 4
-        for (int q = 0; q < c.run; q++) {
-            int at = c.value == PACKED_VALUE_STEP ? k * c.run + q
-                                                  : step[k].before * c.run + q * many + rank;
-            sum += packed_value(c, value, at, o.table) * __ldg(o.x + j + q);
-        }
-    }
-    return sum;
-}
-
-template <int COLUMN, int VALUE>
-static __device__ __forceinline__ real add_coded(const staged_step *step, int nsteps,
-                                                 packed_codes c, const uint8_t *column,
-                                                 const uint8_t *value, operand o, real sum) {
-    if (c.full) return add_steps<COLUMN, VALUE, true>(step, nsteps, column, value, o, sum);
-    return add_steps<COLUMN, VALUE, false>(step, nsteps, column, value, o, sum);
-}
-
-template <int COLUMN>
-static __device__ __forceinline__ real add_valued(const staged_step *step, int nsteps,
-                                                  packed_codes c, const uint8_t *column,
-                                                  const uint8_t *value, operand o, real sum) {
-    switch (c.value) { /* the same for the whole warp */
-    case PACKED_VALUE_RAW:
-        return add_coded<COLUMN, PACKED_VALUE_RAW>(step, nsteps, c, column, value, o, sum);
-    case PACKED_VALUE_F32:
-        return add_coded<COLUMN, PACKED_VALUE_F32>(step, nsteps, c, column, value, o, sum);
-    case PACKED_VALUE_TABLE:
-        return add_coded<COLUMN, PACKED_VALUE_TABLE>(step, nsteps, c, column, value, o, sum);
-    default: return add_coded<COLUMN, PACKED_VALUE_STEP>(step, nsteps, c, column, value, o, sum);
-    }
-}
-
-static __device__ __forceinline__ real add_staged(const staged_step *step, int nsteps,
-                                                  packed_codes c, const uint8_t *column,
-                                                  const uint8_t *value, operand o, real sum) {
-    if (c.run > 1) return add_runs(step, nsteps, c, column, value, o, sum);
-    switch (c.column) {
-    case PACKED_DIAGONAL:
-        return add_valued<PACKED_DIAGONAL>(step, nsteps, c, column, value, o, sum);
-    case PACKED_COLUMN_8:
-        return add_valued<PACKED_COLUMN_8>(step, nsteps, c, column, value, o, sum);
-    case PACKED_COLUMN_16:
-        return add_valued<PACKED_COLUMN_16>(step, nsteps, c, column, value, o, sum);
-    default: return add_valued<PACKED_COLUMN_32>(step, nsteps, c, column, value, o, sum);
-    }
-}
-
-/* ---- slices ---------------------------------------------------------------------------------- */
-
-typedef struct part { /* of a slice: the steps that a warp multiplies */
-    const packed_step *step;
-    const uint8_t *column, *value; /* of the first of them */
-    int nsteps;
-    packed_codes codes;
-} part;
-
-/* here: where the steps are staged already, else NULL and they are staged in room. */
-static __device__ __forceinline__ real sum_part(part p, const staged_step *here, staged_step *room,
-                                                operand o) {
-    real sum = 0;
-#pragma unroll 1
-    for (;;) {
-        int count = min(p.nsteps, (int)STAGE), entries = 0;
-        if (!here) entries = stage(p.step, count, room);
-        sum = add_staged(here ? here : room, count, p.codes, p.column, p.value, o, sum);
-        if (here || p.nsteps <= STAGE) return sum;
-        p.step += count, p.nsteps -= count;
-        p.column += entries * packed_column_size(p.codes.column);
-        p.value += (p.codes.value == PACKED_VALUE_STEP ? count : entries) * p.codes.run *
-                   packed_value_size(p.codes.value);
-    }
-}
-
-static __device__ __forceinline__ packed_codes codes_of(const packed_slice &s) {
-    return {s.column_code, s.value_code, s.run, (s.flags & PACKED_FULL) != 0};
-}
-
 typedef struct result { /* of a product: y <- alpha A x + beta y */
     real alpha, beta;
     real *y;
 } result;
 
-static __device__ __forceinline__ bool has_row(const packed &A, const packed_scratch &S, idx i) {
-    return i < A.s.rows && !(S.skip && S.skip[i / PACKED_ROWS] >> (i % PACKED_ROWS) & 1);
+/* ---- slices ---------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ packed_codes codes_of(const packed_slice &s) {
+    return {s.column_code, s.value_code, s.run, (s.flags & PACKED_FULL) != 0};
 }
 
-/* The w-th of `warps` equal runs of steps. Where its entries begin is what the warps before it count:
- * every warp of the block calls. */
-static __device__ __forceinline__ part cut_slice(const packed &A, const packed_slice &s, int w,
-                                                 int warps, int *counts) {
-    int first = (int)((int64_t)s.nsteps * w / warps);
-    int end = (int)((int64_t)s.nsteps * (w + 1) / warps);
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, count = 0;
-    const packed_step *step = A.step + s.step;
-    bool full = s.flags & PACKED_FULL;
-    if (!full) {
-        for (int k = first + lane; k < end; k += WARP) count += __popc(step[k].mask);
-        count = __reduce_add_sync(ALL_LANES, count);
+static __device__ __forceinline__ void put_sum(const packed &A, const packed_scratch &S, idx i,
+                                               real sum, result r) {
+    if (i < A.s.rows && !(S.skip && S.skip[i / PACKED_ROWS] >> (i % PACKED_ROWS) & 1))
+        put_row(r.y + i, r.alpha, sum, r.beta);
+}
+
+/* nsteps steps of a slice; STAGE at a time go through room. */
+static __device__ __forceinline__ real sum_steps(const packed_step *step, int nsteps, span p,
+                                                 staged_step *room, operand o) {
+    real sum = 0;
+    p.step = room;
+#pragma unroll 1
+    for (; nsteps > 0; nsteps -= STAGE, step += STAGE) {
+        p.nsteps = min(nsteps, (int)STAGE);
+        int entries = stage(step, p.nsteps, room), places = entries;
+        if (p.codes.value == PACKED_VALUE_STEP) count_steps(room), places = p.nsteps;
+        sum = add_span(p, o, sum);
+        p.column += entries * packed_column_size(p.codes.column);
+        p.value += places * p.codes.run * packed_value_size(p.codes.value);
     }
-    if (lane == 0) counts[warp] = count;
-    __syncthreads();
-    int64_t before = full ? (int64_t)first * WARP : 0;
-    for (int v = warp - w; v < warp; v++) before += counts[v];
-    int64_t places = s.value_code == PACKED_VALUE_STEP ? first : before;
-    return {step + first, A.columns + s.column + before * packed_column_size(s.column_code),
-            A.values + s.value + places * s.run * packed_value_size(s.value_code), end - first,
-            codes_of(s)};
+    return sum;
 }
 
-/* Some warps a slice. */
+/* ---- some warps a slice ---------------------------------------------------------------------- */
+
+/* Counts the entries before the w-th of `warps` equal runs of steps: every warp of the block calls.
+ * */
+static __device__ __forceinline__ int64_t entries_before(const packed_step *step, int first,
+                                                         int end, int w, int *counts) {
+    int warp = threadIdx.x / WARP, count = 0;
+    int64_t before = 0;
+    for (int k = first + threadIdx.x % WARP; k < end; k += WARP) count += __popc(step[k].mask);
+    count = __reduce_add_sync(ALL_LANES, count);
+    if (threadIdx.x % WARP == 0) counts[warp] = count;
+    __syncthreads();
+    for (int v = warp - w; v < warp; v++) before += counts[v];
+    return before;
+}
+
 static __device__ __forceinline__ void multiply_cut(const packed &A, const packed_scratch &S,
                                                     int64_t block, staged_step *room, operand o,
                                                     result r) {
@@ -268,48 +96,115 @@ static __device__ __forceinline__ void multiply_cut(const packed &A, const packe
     __shared__ real sums[MOST_WARPS][WARP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, w = warp % S.warps;
     int64_t s = (block * (blockDim.x / WARP) + warp) / S.warps;
-    packed_slice head = {0, 0, 0, 0, 0, 0, 1, PACKED_FULL}; /* behind the last */
+    packed_slice head = {0, 0, 0, 0, 0, 0, 1, 0}; /* behind the last */
     if (s < A.nslices) head = packed_head(A.slice, s);
-    part p = cut_slice(A, head, w, S.warps, counts);
+    int first = (int)((int64_t)head.nsteps * w / S.warps);
+    int end = (int)((int64_t)head.nsteps * (w + 1) / S.warps);
+    const packed_step *step = A.step + head.step;
+    int64_t before = entries_before(step, first, end, w, counts);
+    int64_t places = head.value_code == PACKED_VALUE_STEP ? first : before;
+    span p = {NULL, A.columns + head.column + before * packed_column_size(head.column_code),
+              A.values + head.value + places * head.run * packed_value_size(head.value_code), 0,
+              codes_of(head)};
     o.i = (idx)s * PACKED_ROWS + lane;
-    sums[warp][lane] = sum_part(p, NULL, room, o);
+    sums[warp][lane] = sum_steps(step + first, end - first, p, room, o);
     __syncthreads();
-    if (w != 0 || s >= A.nslices || !has_row(A, S, o.i)) return;
+    if (w != 0 || s >= A.nslices) return;
     real sum = 0;
     for (int v = warp; v < warp + S.warps; v++) sum += sums[v][lane];
-    put_row(r.y + o.i, r.alpha, sum, r.beta);
+    put_sum(A, S, o.i, sum, r);
 }
 
-/* GROUP slices a warp, one after another. Their heads are loaded together, and their steps, which
- * follow each other, if they fit. */
+/* ---- some slices a warp ---------------------------------------------------------------------- */
+
+/* Stages the steps of a whole group, which has one set of codes: places are counted from the first
+ * slice's beginnings, diagonals from its rows. */
+static __device__ __forceinline__ void stage_group(const packed &A, const packed_slice *head,
+                                                   int count, int nsteps, packed_codes codes,
+                                                   staged_step *room) {
+    int64_t first = head[0].step;
+    int value_size = packed_value_size(codes.value);
+    int column_size = packed_column_size(codes.column);
+    bool is_step = codes.value == PACKED_VALUE_STEP;
+    stage(A.step + first, nsteps, room);
+    int value[STAGE / WARP], column[STAGE / WARP], slice[STAGE / WARP];
+#pragma unroll
+    for (int c = 0; c < STAGE / WARP; c++) {
+        int k = c * WARP + threadIdx.x % WARP, t = 0;
+        for (int q = 1; q < count; q++) t += head[q].step - first <= k;
+        int begin = (int)(head[t].step - first);
+        value[c] = (int)(head[t].value - head[0].value) / value_size +
+                   (is_step ? k - begin : room[k].value - room[begin].value);
+        column[c] = room[k].column - room[begin].column;
+        if (column_size) column[c] += (int)(head[t].column - head[0].column) / column_size;
+        slice[c] = t;
+    }
+    __syncwarp();
+#pragma unroll
+    for (int c = 0; c < STAGE / WARP; c++) {
+        staged_step *s = room + c * WARP + threadIdx.x % WARP;
+        s->value = value[c], s->column = column[c];
+        if (codes.column == PACKED_DIAGONAL) s->base += slice[c] * PACKED_ROWS;
+    }
+    __syncwarp();
+}
+
+/* The steps of all its slices in one row: short slices too are loaded AHEAD steps at a time. */
+static __device__ __forceinline__ void multiply_group(const packed &A, const packed_scratch &S,
+                                                      const packed_slice *head, int count,
+                                                      int nsteps, packed_codes codes,
+                                                      staged_step *room, operand o, result r) {
+    stage_group(A, head, count, nsteps, codes, room);
+    span p = {room, A.columns + head->column, A.values + head->value, nsteps, codes};
+    idx i = o.i;
+    int left = head->nsteps;
+    real sum = 0;
+#pragma unroll 1
+    for (int k = 0; k < nsteps; k += AHEAD) {
+        real a[AHEAD], xj[AHEAD];
+        load_steps(p, k, o, a, xj);
+#pragma unroll
+        for (int u = 0; u < AHEAD; u++) {
+            while (left == 0 && count > 1) { /* also slices without a step */
+                put_sum(A, S, i, sum, r);
+                i += PACKED_ROWS, sum = 0, count--;
+                left = (++head)->nsteps;
+            }
+            sum += a[u] * xj[u];
+            left--;
+        }
+    }
+    for (; count > 0; count--, i += PACKED_ROWS, sum = 0) put_sum(A, S, i, sum, r);
+}
+
 static __device__ __forceinline__ void multiply_whole(const packed &A, const packed_scratch &S,
                                                       int64_t block, staged_step *room, operand o,
                                                       result r) {
     enum { PIECES = sizeof(packed_slice) / sizeof(int4) };
-    __shared__ __align__(16) packed_slice all_heads[MOST_WARPS][GROUP];
+    __shared__ __align__(16) packed_slice heads[MOST_WARPS][GROUP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     int64_t s = (block * (blockDim.x / WARP) + warp) * S.group;
     int count = (int)min((int64_t)S.group, A.nslices - s);
     if (count <= 0) return; /* the whole warp */
-    packed_slice *head = all_heads[warp];
+    packed_slice *head = heads[warp];
     if (lane < count * PIECES) ((int4 *)head)[lane] = __ldcs((const int4 *)(A.slice + s) + lane);
     __syncwarp();
-    int64_t first = head[0].step, nsteps = head[count - 1].step + head[count - 1].nsteps - first;
-    if (nsteps <= STAGE) stage(A.step + first, (int)nsteps, room);
+    const packed_slice &mine = head[min(lane, count - 1)]; /* slices without a step have no say */
+    int lead = max(__ffs((int)__ballot_sync(ALL_LANES, mine.nsteps > 0)) - 1, 0);
+    packed_codes codes = codes_of(head[lead]);
+    bool is_alike = mine.column_code == codes.column && mine.value_code == codes.value;
+    bool alike = __all_sync(ALL_LANES, mine.nsteps == 0 || (is_alike && mine.run == 1));
+    codes.full = __all_sync(ALL_LANES, mine.nsteps == 0 || mine.flags & PACKED_FULL);
+    int64_t nsteps = head[count - 1].step + head[count - 1].nsteps - head->step;
     o.i = (idx)s * PACKED_ROWS + lane;
+    if (alike && nsteps <= STAGE) {
+        multiply_group(A, S, head, count, (int)nsteps, codes, room, o, r);
+        return;
+    }
 #pragma unroll 1
     for (; count > 0; count--, head++, o.i += PACKED_ROWS) {
-        part p = {A.step + head->step, A.columns + head->column, A.values + head->value,
-                  head->nsteps, codes_of(*head)};
-        const staged_step *here = nsteps <= STAGE ? room + (head->step - first) : NULL;
-        if (here && head->nsteps && !(p.codes.full && p.codes.run == 1)) {
-            p.column -=
-                here->before * packed_column_size(p.codes.column); /* of the group's first */
-            if (p.codes.value != PACKED_VALUE_STEP)
-                p.value -= here->before * p.codes.run * packed_value_size(p.codes.value);
-        }
-        real sum = sum_part(p, here, room, o);
-        if (has_row(A, S, o.i)) put_row(r.y + o.i, r.alpha, sum, r.beta);
+        span p = {NULL, A.columns + head->column, A.values + head->value, 0, codes_of(*head)};
+        put_sum(A, S, o.i, sum_steps(A.step + head->step, head->nsteps, p, room, o), r);
     }
 }
 
@@ -471,12 +366,13 @@ static spmv_status prepare_long(spmv_plan *p, const packed *A, packed_scratch *S
     return launched(p);
 }
 
-/* With fewer than WARPS_AN_SM warps a multiprocessor, some times what it holds at once, the last to
- * finish are too long alone; a warp needs some steps to be worth its start. */
+/* Slices of many steps are cut until there are WARPS_AN_SM warps a multiprocessor, some times what
+ * it holds at once, so that the last to finish are not alone for long. Slices of few are taken
+ * together until they fill the room for steps, as long as the GPU stays full. */
 static void choose_warps(spmv_plan *p, const packed *A, packed_scratch *S) {
-    enum { WARPS_AN_SM = 192, LEAST_STEPS = 8 };
+    enum { WARPS_AN_SM = 192, LEAST_STEPS = 8, FULL_AN_SM = 32 };
     int64_t *warps = &p->choice.value[SPMV_warps], room = p->choice.value[SPMV_block] / WARP;
-    int64_t enough = (int64_t)S->sms * WARPS_AN_SM;
+    int64_t enough = (int64_t)S->sms * WARPS_AN_SM, full = (int64_t)S->sms * FULL_AN_SM;
     if (*warps == 0)
         for (*warps = 1; 2 * *warps <= room && *warps * A->nslices < enough &&
                          A->nsteps >= 2 * *warps * A->nslices * LEAST_STEPS;)
@@ -484,7 +380,9 @@ static void choose_warps(spmv_plan *p, const packed *A, packed_scratch *S) {
     while (*warps > room || room % *warps) *warps /= 2;
     S->warps = (int)*warps;
     S->group = 1;
-    while (S->warps == 1 && S->group < GROUP && A->nslices > 2 * S->group * enough) S->group *= 2;
+    while (S->warps == 1 && S->group < GROUP && A->nslices > 2 * S->group * full &&
+           2 * S->group * A->nsteps <= A->nslices * STAGE)
+        S->group *= 2;
 }
 
 static spmv_status prepare(spmv_plan *p) {

@@ -13,10 +13,9 @@ typedef struct spmv_device { /* one opened device */
     void *state;   /* the backend's own */
 } spmv_device;
 
-/* A format that a device builds in its own memory, which then no host needs to hold. head: what the
- * store is, its arrays' sizes but not the arrays; *upload_s: of that, the time to send the matrix. On
- * failure *head and *copy hold what there is. SPMV_E_UNSUITABLE before anything is built: let the host
- * do it. */
+/* A format that a device builds in its own memory, which then no host needs to hold. head: what
+ * the store is, its arrays' sizes but not the arrays; *upload_s: of that, the time to send the
+ * matrix. On failure *head and *copy hold what there is; the host may still build it. */
 typedef struct spmv_device_format {
     const char *name;
     spmv_status (*build)(spmv_device *d, const spmv_csr_view *A, const spmv_choice *c,

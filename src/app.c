@@ -44,7 +44,9 @@ static void print_version(const options *o) {
     if (r.build_nvcc)
         printf("nvcc       %s\nflags      %s\nCUDA archs %s\n", r.build_nvcc, r.build_nvccflags,
                r.build_cuda_archs);
-    printf("features   %s\n", *r.build_features ? r.build_features : "none");
+    printf("features  ");
+    for (int k = 0; k < r.build_features.count; k++) printf(" %s", r.build_features.value[k]);
+    printf("%s\n", r.build_features.count ? "" : " none");
 }
 
 int spmv_app(int argc, char **argv, const spmv_backend *backend);

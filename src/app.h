@@ -46,8 +46,7 @@ typedef struct options {
     int min_samples;
     double min_time_s, max_time_s, max_noise;
     cache_state cache;
-    const char **tags; /* KEY=VALUE */
-    int ntags;
+    struct pairs *tags;
     char **copies; /* of values that other members point into */
     int ncopies;
     int next; /* word of the line after those parsed */
@@ -224,8 +223,9 @@ void thumbnail_of(const spmv_csr_view *A, char *out /* [THUMBNAIL_SIZE] */);
 
 /* Facts of host and process into the record; texts live until machine_free. */
 typedef struct machine {
-    char hostname[256], os[256], kernel[256], cpu[256], governor[64], omp_env[1024], time[32],
-        run_id[32];
+    char hostname[256], os[256], kernel[256], cpu[256], governor[64], schedule[64], time[32],
+        run_id[32], omp_text[4096]; /* names and values of omp_env */
+    pairs omp_env;
     int64_t cores, smt, sockets, numa_nodes, llc, memory, cgroup_cpus;
     int turbo, container;
 } machine;

@@ -16,7 +16,7 @@ static const double sample_s = 1e-4;       /* so much at least makes a sample */
 static const double least_budget_s = 1e-3; /* when nobody said how many products follow */
 static const double worth_a_look = 1.1;    /* expected gain of a kernel that needs no conversion */
 static const double worth_converting = 1.05;
-static const double tie = 0.01, hopeless = 0.25, hopeless_at_once = 0.5; /* behind the best */
+static const double tie = 0.01, hopeless = 0.25; /* behind the best */
 
 static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
 const spmv_kernel spmv_auto_kernel = {
@@ -186,17 +186,18 @@ static contender *fastest(contest *c) {
 }
 
 /* Whether more samples could not change who is first: all others are behind by more than their
- * samples and the best's scatter. One sample each tells only of those that are far behind. */
+ * samples and the best's scatter. One sample each tells nothing: it may have been disturbed. */
 static bool is_decided(contest *c) {
     const contender *best = fastest(c);
     bool decided = true;
     for (int k = 0; k < c->n; k++) {
         contender *e = &c->entry[k];
-        if (e == best || e->nsamples == 0) continue;
+        if (e == best || e->given_up) continue;
+        if (e->nsamples < 2 || best->nsamples < 2) return false;
         double behind = e->product_s / best->product_s - 1;
         double scatter = e->sample[e->nsamples / 2] / e->sample[0] +
                          best->sample[best->nsamples / 2] / best->sample[0] - 2;
-        e->given_up |= behind > (e->nsamples > 1 ? hopeless : hopeless_at_once) + scatter;
+        e->given_up = behind > hopeless + scatter;
         bool settled = behind > 2 * tie + scatter || scatter < tie;
         decided &= e->given_up || (e->nsamples > 2 && settled);
     }

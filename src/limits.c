@@ -7,7 +7,7 @@
 
 /* ---- where x is read ------------------------------------------------------------------------ */
 
-enum { LINE = 8, WINDOW = 1 << 15, MOST_WINDOWS = 64 }; /* numbers on a line; entries */
+enum { LINE = 8, WINDOW = 1 << 13, MOST_WINDOWS = 256 }; /* numbers on a line; entries */
 
 typedef struct bits { /* a line of x each */
     uint64_t *word;
@@ -210,6 +210,18 @@ static bool any(const result *results, int n, const char *which) {
     return false;
 }
 
+/* The first that was disturbed stands for all: turns mix what happens. */
+static void say_flags(const result *results, int n) {
+    int first = -1, count = 0;
+    for (int k = n - 1; k >= 0; k--)
+        if (results[k].nflags) first = k, count++;
+    if (first < 0) return;
+    say("  ! disturbed, %d of %d rows:", count, n);
+    for (int f = 0; f < results[first].nflags; f++)
+        say("%s %s", f ? ";" : "", results[first].flags[f]);
+    say("\n");
+}
+
 void explain_results(const session *run, const result *results, int n) {
     bool tied = false, rated = false;
     for (int k = 0; k < n; k++) tied |= results[k].r.perf_tied == 1;
@@ -221,6 +233,7 @@ void explain_results(const session *run, const result *results, int n) {
     if (any(results, n, "suspect"))
         say("  SUSPECT: faster than memory was when probed, and so not ranked; 'spmv probe' "
             "measures again\n");
+    say_flags(results, n);
     say_cheapest(results, n, "f64");
     say_cheapest(results, n, "f32");
     if (!rated && !(run->o->probe && strcmp(run->o->probe, "off") == 0))

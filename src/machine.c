@@ -82,15 +82,40 @@ static void read_topology(machine *m) {
 #endif
 
 static void read_environment(machine *m) {
-    size_t n = 0;
-    for (char **e = environ; *e; e++) {
-        if (strncmp(*e, "OMP_", 4) != 0 && strncmp(*e, "GOMP_", 5) != 0 &&
-            strncmp(*e, "KMP_", 4) != 0)
+    pairs *p = &m->omp_env;
+    char *to = m->omp_text, *end = to + sizeof m->omp_text;
+    for (char **e = environ; *e && p->count < MOST_PAIRS; e++) {
+        char *equals = strchr(*e, '=');
+        if ((strncmp(*e, "OMP_", 4) != 0 && strncmp(*e, "GOMP_", 5) != 0 &&
+             strncmp(*e, "KMP_", 4) != 0) ||
+            !equals || (size_t)(end - to) <= strlen(*e) + 1)
             continue;
-        int wrote = snprintf(m->omp_env + n, sizeof m->omp_env - n, "%s%s", n ? " " : "", *e);
-        if (wrote < 0 || (size_t)wrote >= sizeof m->omp_env - n) break;
-        n += (size_t)wrote;
+        memcpy(to, *e, strlen(*e) + 1);
+        p->name[p->count] = to;
+        to[equals - *e] = 0;
+        p->text[p->count++] = to + (equals - *e) + 1;
+        to += strlen(*e) + 1;
     }
+}
+
+/* Of the batch system that started this process. */
+static text job_id(void) {
+    static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (getenv(names[k])) return getenv(names[k]);
+    return NULL;
+}
+
+static void read_schedule(machine *m) {
+    static const char *const kinds[] = {"", "static", "dynamic", "guided", "auto"};
+    omp_sched_t kind;
+    int chunk, k;
+    omp_get_schedule(&kind, &chunk);
+    k = (int)((unsigned)kind & 0x7fffffff); /* without the monotonic bit */
+    if (k >= 1 && k <= 4 && chunk > 1)
+        snprintf(m->schedule, sizeof m->schedule, "%s,%d", kinds[k], chunk);
+    else if (k >= 1 && k <= 4)
+        snprintf(m->schedule, sizeof m->schedule, "%s", kinds[k]);
 }
 
 void machine_read(machine *m) {
@@ -124,6 +149,7 @@ void machine_read(machine *m) {
     if (allowed.cpus < INT32_MAX) m->cgroup_cpus = (int64_t)ceil(allowed.cpus);
     read_topology(m);
     read_environment(m);
+    read_schedule(m);
     strftime(m->time, sizeof m->time, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     clock_gettime(CLOCK_REALTIME, &precise);
     snprintf(m->run_id, sizeof m->run_id, "%08x%08x", (unsigned)precise.tv_nsec ^ (unsigned)now,
@@ -143,7 +169,7 @@ static const char *bind_name(void) {
 void machine_describe(const machine *m, const options *o, int threads, record *r) {
     r->time = m->time;
     r->run_id = m->run_id;
-    r->tags = (texts){o->tags, o->ntags};
+    if (o->tags) r->tags = *o->tags;
     r->host_name = or_null(m->hostname);
     r->host_os = or_null(m->os);
     r->host_kernel = or_null(m->kernel);
@@ -161,7 +187,9 @@ void machine_describe(const machine *m, const options *o, int threads, record *r
     r->omp_threads = threads;
     r->omp_bind = bind_name();
     r->omp_places = getenv("OMP_PLACES");
-    r->omp_env = or_null(m->omp_env);
+    r->omp_env = m->omp_env;
+    r->omp_schedule = or_null(m->schedule);
+    r->host_job_id = job_id();
 }
 
 static whole positive_or_null(int64_t value) {

@@ -402,6 +402,21 @@ static void add_text(const char ***list_of, int *n, const char *item) {
     (*list_of)[(*n)++] = item;
 }
 
+/* A later value of a key replaces the earlier one. */
+static void add_tag(options *o, const char *arg) {
+    char *key = keep_copy(o, arg), *equals = strchr(key, '=');
+    if (!equals || equals == key) usage_error("--tag: '%s' is not KEY=VALUE", arg);
+    if (!o->tags && !(o->tags = calloc(1, sizeof *o->tags))) out_of_memory();
+    pairs *p = o->tags;
+    int k = 0;
+    *equals = 0;
+    while (k < p->count && strcmp(p->name[k], key) != 0) k++;
+    if (k == MOST_PAIRS) usage_error("--tag: more than %d of them", MOST_PAIRS);
+    if (k == p->count) p->count++;
+    p->name[k] = key;
+    p->text[k] = equals + 1;
+}
+
 static bool ends_with(const char *s, const char *tail) {
     size_t n = strlen(s), m = strlen(tail);
     return n >= m && strcmp(s + n - m, tail) == 0;
@@ -492,10 +507,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_MIN_TIME: o->min_time_s = parse_real("min-time", arg, 0); break;
     case KEY_MAX_TIME: o->max_time_s = parse_real("max-time", arg, 0); break;
     case KEY_MAX_NOISE: o->max_noise = parse_percent(arg); break;
-    case KEY_TAG:
-        if (!strchr(arg, '=')) usage_error("--tag: '%s' is not KEY=VALUE", arg);
-        add_text(&o->tags, &o->ntags, arg);
-        break;
+    case KEY_TAG: add_tag(o, arg); break;
     case KEY_PROGRESS: o->progress = is_on("progress", arg, o->progress); break;
     case KEY_COLOR: o->color = is_on("color", arg, o->color); break;
     case ARGP_KEY_ARG:

@@ -244,6 +244,7 @@ static spmv_status find_one(spmv_ctx *ctx, const char *name, spmv_kernel_id *out
 
 static spmv_status prepare(spmv_plan *plan) {
     if (!plan->kernel->prepare) return SPMV_OK;
+    plan->once_s = 0; /* a copied plan has that of its original */
     double start = spmv_now();
     TRY(plan->kernel->prepare(plan));
     TRY(plan->device->backend->sync(plan->device));

@@ -30,6 +30,19 @@ void record_clear(record *r) {
     r->schema = "spmv-run/1";
 }
 
+/* The words of the build's list. */
+static texts features(void) {
+    enum { MOST = 16 };
+    static char text_of[] = BUILD_FEATURES;
+    static const char *word[MOST];
+    static int n;
+    char *rest = text_of;
+    if (n == 0)
+        for (char *w; n < MOST && (w = strsep(&rest, " "));)
+            if (*w) word[n++] = w;
+    return (texts){word, n};
+}
+
 void record_build(record *r) {
     r->build_version = spmv_version();
     r->build_commit = *BUILD_COMMIT ? BUILD_COMMIT : NULL;
@@ -39,5 +52,5 @@ void record_build(record *r) {
     r->build_nvcc = *BUILD_NVCC ? BUILD_NVCC : NULL;
     r->build_nvccflags = *BUILD_NVCC ? BUILD_NVCCFLAGS : NULL;
     r->build_cuda_archs = *BUILD_NVCC ? BUILD_CUDA_ARCH : NULL;
-    r->build_features = BUILD_FEATURES;
+    r->build_features = features();
 }

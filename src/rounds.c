@@ -8,6 +8,7 @@ typedef struct entrant { /* a cell whose first product was right */
     spmv_plan *plan;
     problem p;
     timing t;
+    noise noise; /* of its turns */
 } entrant;
 
 typedef struct group { /* entrants whose plans are in memory together */
@@ -177,6 +178,7 @@ static void finish(group *g, entrant *e, spmv_status status) {
     if (right) {
         out->r.status = "ok";
         describe_timing(out, &e->t, &e->p);
+        describe_noise(out, &e->noise, e->p.host ? (int)out->r.config_threads : 1);
     } else {
         free(e->t.sample_s);
     }
@@ -210,13 +212,41 @@ static int play(group *g) {
         for (int k = 0; k < g->count; k++) {
             entrant *e = &g->entrant[order[k]];
             if (!e->plan) continue;
+            noise before = noise_now();
             spmv_status status =
                 problem_turn(&e->p, g->run->o, &e->t, g->run->o->min_time_s / ROUNDS);
+            noise after = noise_now();
+            noise_add(&e->noise, &before, &after);
             if (status != SPMV_OK || e->t.done) finish(g, e, status);
         }
     }
     free(order);
     return 0;
+}
+
+/* What can be read of the devices before and after, into every record of the group. */
+static int play_watched(group *g) {
+    spmv_device_state before[MOST_BACKENDS], after[MOST_BACKENDS];
+    bool watched[MOST_BACKENDS] = {false}, in_use[MOST_BACKENDS] = {false};
+    const cell *cells = g->run->cell;
+    double load = load_now();
+    for (int b = 0; spmv_backends[b]; b++) {
+        for (int k = 0; k < g->count; k++)
+            in_use[b] |= cells[g->entrant[k].cell].kernel.backend == spmv_backends[b];
+        if (in_use[b]) watched[b] = spmv_ctx_state(g->run->ctx, spmv_backends[b], &before[b]);
+    }
+    int code = play(g);
+    for (int b = 0; spmv_backends[b]; b++)
+        if (watched[b]) spmv_ctx_state(g->run->ctx, spmv_backends[b], &after[b]);
+    for (int k = 0; k < g->count; k++) {
+        result *out = &g->results[g->entrant[k].cell];
+        out->r.timing_load_before = load;
+        out->r.timing_load_after = load_now();
+        for (int b = 0; spmv_backends[b]; b++)
+            if (watched[b] && cells[g->entrant[k].cell].kernel.backend == spmv_backends[b])
+                describe_gpu_noise(out, &before[b], &after[b]);
+    }
+    return code;
 }
 
 /* ---- groups --------------------------------------------------------------------------------- */
@@ -272,7 +302,7 @@ static int run_group(group *g, const char *name, const char *source) {
         describe_cell(g, k, &stats, name, source);
         code = enter(g, k, &later[k]);
     }
-    if (!code) code = play(g);
+    if (!code) code = play_watched(g);
     for (int k = 0; k < g->count; k++)
         if (g->entrant[k].plan) leave(&g->entrant[k]);
     if (g->run->o->progress && !g->run->o->quiet) say("\r%50s\r", "");

@@ -13,11 +13,15 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     spmv_precision precision;
 } cell;
 
+enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
 typedef struct result { /* a finished row and what its record points to */
     record r;
     const char *alias;
     char kernel[64], grid[48], block[24], shape[24], reason[1024], why[512], hash[20], key[20],
         how[256];
+    char flag[MOST_FLAGS][96];
+    const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
+    int nflags;
     double *samples;
     bool finished; /* and logged */
 } result;
@@ -89,6 +93,20 @@ void describe_share_of_limits(record *r); /* once it has a time */
 /* Who is fastest, tied with it, and what changing over from csr1 costs. */
 void rank_results(result *results, int n);
 void explain_results(const session *run, const result *results, int n);
+
+/* ---- noise.c -------------------------------------------------------------------------------- */
+
+typedef struct noise {       /* counters; a difference of two says what happened between */
+    double wall_s, cpu_s;    /* cpu: of this process */
+    double waited_s;         /* by its threads, for a core */
+    double busy_s, stolen_s; /* of all processors, by all; by other machines of the host */
+} noise;
+noise noise_now(void);
+void noise_add(noise *sum, const noise *before, const noise *after);
+double load_now(void); /* NaN: unknown */
+void describe_noise(result *out, const noise *n, int threads);
+void describe_gpu_noise(result *out, const spmv_device_state *before,
+                        const spmv_device_state *after);
 
 /* ---- describe.c ----------------------------------------------------------------------------- */
 

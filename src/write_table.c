@@ -124,11 +124,18 @@ static void fill(const table_row *row, char cell[NCOLUMNS][CELL]) {
     time_text(ok ? r->prep_total_s : NAN, cell[PREP]);
     time_text(ok ? r->timing_median_s : NAN, cell[MEDIAN]);
     share_text(ok ? (r->timing_q3_s - r->timing_q1_s) / r->timing_median_s : NAN, cell[IQR]);
+    if (ok && r->timing_flags.count) strncat(cell[IQR], "!", 2);
     rate_text(ok ? r->perf_flop_per_s : NAN, cell[GFLOPS]);
     rate_text(ok ? r->perf_B_per_s : NAN, cell[GBPS]);
     double bytes = ok ? (double)r->perf_bytes_min_B : NAN;
-    snprintf(cell[MEGABYTES], CELL, "%.3g", 1e-6 * bytes);
-    if (!(bytes < 1e9)) snprintf(cell[MEGABYTES], CELL, ok ? "%.0f" : "-", 1e-6 * bytes);
+    if (isfinite(bytes))
+        snprintf(cell[MEGABYTES], CELL, "%.*f",
+                 bytes < 1e6   ? 3
+                 : bytes < 1e8 ? 1
+                               : 0,
+                 1e-6 * bytes);
+    else
+        snprintf(cell[MEGABYTES], CELL, "-");
     share_text(r->store_padding > 0 ? r->store_padding : NAN, cell[PADDING]);
     limit_text(ok && r->perf_verdict ? r->perf_bw_fraction : NAN, cell[STREAM]);
     limit_text(ok ? r->perf_gather_fraction : NAN, cell[GATHER]);

@@ -1,0 +1,132 @@
+/* noise.c: what else the machine did while a kernel was timed: time its threads waited for a core,
+ * time that other machines took from this one, and what other programs used. Flagged, and nothing
+ * is thrown away. */
+#include "session.h"
+#include <dirent.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static double clock_s(clockid_t which) {
+    struct timespec t;
+    clock_gettime(which, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The second number of a thread's schedstat: nanoseconds it could have run and did not. */
+static double waited_s(void) {
+    double sum = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *d; tasks && (d = readdir(tasks));) {
+        char path[300];
+        double ran, waited;
+        if (d->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", d->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fscanf(file, "%lf %lf", &ran, &waited) == 2) sum += 1e-9 * waited;
+        if (file) fclose(file);
+    }
+    if (tasks) closedir(tasks);
+    return sum;
+}
+
+/* Of all processors together. */
+static void processors_s(double *busy, double *stolen) {
+    double user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, soft = 0, steal = 0;
+    double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+    FILE *file = fopen("/proc/stat", "r");
+    if (file && fscanf(file, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle,
+                       &io, &irq, &soft, &steal) < 8)
+        steal = 0;
+    if (file) fclose(file);
+    *busy = tick * (user + nice + system + irq + soft);
+    *stolen = tick * steal;
+}
+
+noise noise_now(void) {
+    noise n = {.wall_s = clock_s(CLOCK_MONOTONIC),
+               .cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID),
+               .waited_s = waited_s()};
+    processors_s(&n.busy_s, &n.stolen_s);
+    return n;
+}
+
+void noise_add(noise *sum, const noise *before, const noise *after) {
+    sum->wall_s += after->wall_s - before->wall_s;
+    sum->cpu_s += after->cpu_s - before->cpu_s;
+    sum->waited_s += after->waited_s - before->waited_s;
+    sum->busy_s += after->busy_s - before->busy_s;
+    sum->stolen_s += after->stolen_s - before->stolen_s;
+}
+
+double load_now(void) {
+    double load;
+    return getloadavg(&load, 1) == 1 ? load : NAN;
+}
+
+/* ---- flags ---------------------------------------------------------------------------------- */
+
+static void flag(result *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void flag(result *out, const char *format, ...) {
+    va_list args;
+    if (out->nflags == MOST_FLAGS) return; /* there are no more kinds than places */
+    va_start(args, format);
+    vsnprintf(out->flag[out->nflags], sizeof *out->flag, format, args);
+    va_end(args);
+    out->flags[out->nflags] = out->flag[out->nflags];
+    out->nflags++;
+    out->r.timing_flags = (texts){out->flags, out->nflags};
+}
+
+/* A thread that waits makes the others of its team spin: a few percent are much. */
+void describe_noise(result *out, const noise *n, int threads) {
+    record *r = &out->r;
+    double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    double waited = n->waited_s / (n->wall_s * threads),
+           stolen = n->stolen_s / (n->wall_s * processors);
+    double others = (n->busy_s - n->cpu_s) / n->wall_s;
+    r->timing_wall_s = n->wall_s;
+    r->timing_cpu_s = n->cpu_s;
+    r->timing_waited_s = n->waited_s;
+    r->timing_stolen_s = n->stolen_s;
+    r->timing_others_s = n->busy_s > n->cpu_s ? n->busy_s - n->cpu_s : 0;
+    if (waited > 0.02) flag(out, "threads waited for a core %.0f%% of the time", 100 * waited);
+    if (stolen > 0.01)
+        flag(out, "%.0f%% of the processors were taken by other machines", 100 * stolen);
+    if (others > 0.1 && n->wall_s > 0.1) flag(out, "other programs used %.1f processors", others);
+}
+
+/* NVML's reasons, but for an idle GPU and for clocks that somebody set. */
+static const struct reason {
+    unsigned long long bit;
+    const char *name;
+} reasons[] = {{0x04, "software power cap"},
+               {0x08, "hardware slowdown"},
+               {0x10, "sync boost"},
+               {0x20, "software thermal slowdown"},
+               {0x40, "hardware thermal slowdown"},
+               {0x80, "hardware power brake"}};
+
+static double known(double value) {
+    return value > 0 ? value : NAN;
+}
+
+void describe_gpu_noise(result *out, const spmv_device_state *before,
+                        const spmv_device_state *after) {
+    record *r = &out->r;
+    r->gpu_mig = after->mig;
+    r->gpu_power_limit_W = known(after->power_limit_W);
+    r->timing_clk_sm_before_Hz = known(before->clock_sm_Hz);
+    r->timing_clk_sm_after_Hz = known(after->clock_sm_Hz);
+    r->timing_temperature_before_C = known(before->temperature_C);
+    r->timing_temperature_after_C = known(after->temperature_C);
+    int n = 0;
+    for (size_t k = 0; k < sizeof reasons / sizeof *reasons; k++)
+        if ((before->slowed | after->slowed) & reasons[k].bit) out->slowed[n++] = reasons[k].name;
+    r->gpu_throttle = (texts){out->slowed, n};
+    if (n) flag(out, "the GPU was slowed down: %s", out->slowed[0]);
+    if (before->clock_sm_Hz > 0 && after->clock_sm_Hz < 0.95 * before->clock_sm_Hz)
+        flag(out, "GPU clock fell to %.0f MHz", 1e-6 * after->clock_sm_Hz);
+}

@@ -1,0 +1,34 @@
+# The probe's figures are kept, shown as JSON, and stand beside every row of a run; without them a run says where they come from.
+# omp only
+. "$CLI/common"
+if $SPMV -V -v | grep -q '^features.*jansson'; then format=jsonl; else format=csv; fi
+short="-m gen:poisson2d:200 -k csr1,csr_merge --min-time=0 --max-time=0 --samples=3 --no-log -t 2 --probe=here"
+$SPMV $short 2>&1 >/dev/null | grep -c "limits are not known"
+$SPMV probe -t 2 --probe=here --no-log --format=$format >probe.json 2>talk || exit
+sed -E 's/probe-omp-[0-9a-f]+/probe-omp-KEY/' talk
+ls here | wc -l
+[ $format = csv ] || ${PYTHON:-python3} - <<'END' || exit
+import json
+r = json.load(open("probe.json"))
+p = r["probe"]
+assert r["schema"] == "spmv-probe/1" and p["backend"] == "omp" and p["threads"] == 2, r
+assert all(1e8 < p[key] < 1e14 for key in "read_Bps copy_Bps triad_Bps cache_read_Bps".split()), p
+assert len(p["gather_B"]) == len(p["gather_per_s"]) >= 5 and p["gather_B"] == sorted(p["gather_B"]), p
+assert all(1e5 < rate < 1e12 for rate in p["gather_per_s"]) and p["seconds"] < 120, p
+END
+$SPMV $short --cache=cold --format=csv -q >csv || exit
+${PYTHON:-python3} - <<'END'
+import csv
+rows = list(csv.DictReader(open("csv", newline="")))
+assert sum(r["perf.best"] == "true" for r in rows) <= 1
+for r in rows:
+    f = lambda key: float(r[key])
+    assert r["perf.bw_peak_source"] == "measured-read" and r["perf.limit_binds"] == "stream", r
+    assert abs(f("perf.limit_stream_s") - f("perf.bytes_min_B") / f("perf.bw_peak_Bps")) < 1e-12
+    assert abs(f("perf.bw_fraction") - f("perf.limit_stream_s") / f("timing.median_s")) < 1e-6
+    assert r["perf.verdict"] in ("ok", "suspect") and 0 <= f("matrix.x_jumps") < 0.05, r
+print(len(rows), "rows with limits")
+END
+$SPMV $short -q | head -n 1 | sed 's/ \+/ /g'
+$SPMV $short -t 1 2>&1 >/dev/null | grep -c "limits are not known"
+$SPMV probe -m gen:poisson2d:9
