@@ -25,7 +25,7 @@ typedef struct spmv_device_format {
 typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
     const char *name;              /* owned by the device */
     int cc, sms, driver, runtime, ecc, clock_sm_kHz, clock_memory_kHz;
-    size_t memory, l2;
+    size_t memory, memory_free, l2;
     double bandwidth; /* theoretical, bytes a second */
 } spmv_device_facts;
 

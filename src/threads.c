@@ -8,9 +8,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The CPUs that threads may run on. OMP_PROC_BIND has already tied this thread to its own place, so
+ * that its affinity says no more: then they are those of all places. */
+static bool allowed_cpus(cpu_set_t *set) {
+    int places = omp_get_num_places();
+    if (places <= 0) return sched_getaffinity(0, sizeof *set, set) == 0;
+    CPU_ZERO(set);
+    for (int p = 0; p < places; p++) {
+        int n = omp_get_place_num_procs(p), *cpu = malloc((size_t)(n + 1) * sizeof *cpu);
+        if (!cpu) return false;
+        omp_get_place_proc_ids(p, cpu);
+        for (int k = 0; k < n; k++)
+            if (cpu[k] < CPU_SETSIZE) CPU_SET((size_t)cpu[k], set);
+        free(cpu);
+    }
+    return true;
+}
+
 static int affinity_cpus(void) {
     cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : omp_get_num_procs();
+    return allowed_cpus(&set) ? CPU_COUNT(&set) : omp_get_num_procs();
 }
 
 static int quota_cpus(void) {
@@ -23,7 +40,7 @@ static int quota_cpus(void) {
 static int physical_cores(void) {
     cpu_set_t set;
     int cores = 0;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return INT32_MAX;
+    if (!allowed_cpus(&set)) return INT32_MAX;
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         char path[96];
         int first = cpu;
