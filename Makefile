@@ -58,7 +58,7 @@ variant_flags = -DSPMV_SUFFIX=$(1) -DSPMV_REAL=$(if $(findstring f64,$(1)),doubl
 objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(3)))
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read study-sell study-cmrs study-ci study-omp-cuda tables lint format info deps deps-peers clean print-app
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables lint format info deps deps-peers clean print-app
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -77,7 +77,7 @@ build/$(2)/libspmv.a: $$(lib_$(1))
 	$$(Q)rm -f $$@ && ar rcs $$@ $$^
 build/$(2)/test/%: build/$(2)/test/unit/%.o $$(filter-out build/$(2)/src/main.o,$$(app_$(1))) build/$(2)/libspmv.a
 	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$^ $$(ldlibs) $$(libs_$(1)) -lcmocka
-build/$(2)/bench_read: build/$(2)/test/bench_read.o build/$(2)/libspmv.a
+build/$(2)/bench_%: build/$(2)/test/bench_%.o build/$(2)/libspmv.a
 	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs) $$(libs_$(1))
 build/$(2)/%.o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
@@ -100,7 +100,7 @@ build/$(2)/.flags: force
 build/$(2)/build_info.h: force
 	$$(Q)mkdir -p $$(@D) && sh src/build_info.sh '$(CC)' '$$(cflags)' '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
--include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1))) $$(patsubst %.c,build/$(2)/%.d,$$(unit_src) test/bench_read.c)
+-include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1))) $$(patsubst %.c,build/$(2)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
 endef
 .PHONY: force
 force:
@@ -136,6 +136,8 @@ test-cuda: cuda $(tests_cuda)
 	$(Q)sh test/cuda.sh build/cuda
 bench-read: build/omp/bench_read
 	$(Q)build/omp/bench_read build/bench-read.mtx
+bench-convert: build/omp/bench_convert
+	$(Q)build/omp/bench_convert $(FILES)
 # A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds.
 SCALE ?= small
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)

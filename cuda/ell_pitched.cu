@@ -60,6 +60,13 @@ static spmv_status place(spmv_plan *p, const T *from, T **out, int64_t *pitch) {
     const ell *A = (const ell *)p->host;
     spmv_ctx *ctx = p->device->ctx;
     size_t line = (size_t)A->s.rows * sizeof(T), pitch_bytes = 0;
+    int most = 0;
+    CU(ctx, cudaDeviceGetAttribute(&most, cudaDevAttrMaxPitch, p->device->number));
+    if (line > (size_t)most)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                         "%lld rows make lines of %zu bytes, CUDA's pitched copies take %d: use "
+                         "ell_thread",
+                         (long long)A->s.rows, line, most);
     T *transposed = (T *)spmv_host_alloc((size_t)A->s.slots * sizeof(T));
     if (!transposed)
         return spmv_fail(ctx, SPMV_E_NOMEM, "out of host memory for the transposed matrix");

@@ -175,4 +175,12 @@ typedef struct V(packed) {
     real *long_values;   /* [long_nnz] */
 } packed;
 
+static inline int64_t spmv_longest_row(const spmv_csr_view *A) {
+    int64_t longest = 0;
+    for (int64_t i = 0; i < A->rows; i++)
+        if (A->row_ptr[i + 1] - A->row_ptr[i] > longest)
+            longest = A->row_ptr[i + 1] - A->row_ptr[i];
+    return longest;
+}
+
 #endif

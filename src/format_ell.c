@@ -3,17 +3,9 @@
 #include "spmv_kernel.h"
 #include <math.h>
 
-static int64_t longest_row(const spmv_csr_view *A) {
-    int64_t longest = 0;
-    for (int64_t i = 0; i < A->rows; i++)
-        if (A->row_ptr[i + 1] - A->row_ptr[i] > longest)
-            longest = A->row_ptr[i + 1] - A->row_ptr[i];
-    return longest;
-}
-
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     (void)c; /* no parameters */
-    size_t row = (size_t)longest_row(A) * (sizeof(idx) + sizeof(real)) + sizeof(idx);
+    size_t row = (size_t)spmv_longest_row(A) * (sizeof(idx) + sizeof(real)) + sizeof(idx);
     return A->rows && row > SIZE_MAX / (size_t)A->rows ? SIZE_MAX : row * (size_t)A->rows;
 }
 
@@ -43,7 +35,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     (void)c; /* no parameters */
     TRY(spmv_store_new(ctx, "ell", sizeof(ell), A, out));
     ell *B = (ell *)*out;
-    B->width = longest_row(A);
+    B->width = spmv_longest_row(A);
     B->s.slots = A->rows * B->width;
     TRY(STORE_ARRAY(ctx, B, col_idx, B->s.slots));
     TRY(STORE_ARRAY(ctx, B, values, B->s.slots));

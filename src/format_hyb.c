@@ -10,13 +10,6 @@ static int64_t length_of(const spmv_csr_view *A, int64_t i) {
     return A->row_ptr[i + 1] - A->row_ptr[i];
 }
 
-static int64_t longest_row(const spmv_csr_view *A) {
-    int64_t longest = 0;
-    for (int64_t i = 0; i < A->rows; i++)
-        if (length_of(A, i) > longest) longest = length_of(A, i);
-    return longest;
-}
-
 static int64_t pitch_of(const spmv_csr_view *A) {
     return (A->rows + HYB_ALIGN - 1) / HYB_ALIGN * HYB_ALIGN;
 }
@@ -44,7 +37,7 @@ static int64_t least_width(const spmv_csr_view *A, int64_t longest, int64_t most
 /* A width of one more takes pitch * ELL_BYTES, and saves TAIL_BYTES for each row that is longer:
  * with each step fewer, so the first that saves nothing ends it. */
 static int64_t width_of(const spmv_csr_view *A, const spmv_choice *c) {
-    int64_t boundary = c->value[SPMV_boundary], longest = longest_row(A);
+    int64_t boundary = c->value[SPMV_boundary], longest = spmv_longest_row(A);
     if (boundary == 0) return least_width(A, longest, pitch_of(A) * ELL_BYTES / TAIL_BYTES);
     return boundary < longest ? boundary : longest;
 }

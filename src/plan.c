@@ -166,6 +166,19 @@ static size_t sum_or_max(size_t a, size_t b) {
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 
+/* A store that is mostly padding is refused though it would fit: one giant row makes SELL or ELL
+ * read many times what CSR reads. --max-mem is the word of who wants it nevertheless. */
+static spmv_status check_padding(const spmv_plan *plan, const spmv_csr_view *view, size_t store) {
+    enum { MOST_TIMES = 4, NEGLIGIBLE = 64000000 };
+    size_t plain = spmv_format_named("csr", plan->variant)->estimate(view, &plan->choice);
+    if (store < NEGLIGIBLE || store / MOST_TIMES < plain) return SPMV_OK;
+    return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
+                     "%s: %.4g MB, %.0f times what csr takes: most of it is padding (longest "
+                     "row %lld, mean %.1f); --max-mem=SIZE builds it if it fits",
+                     plan->kernel->name, 1e-6 * (double)store, (double)store / (double)plain,
+                     (long long)plan->matrix->stats.row_max, plan->matrix->stats.row_mean);
+}
+
 /* Refuses before anything is allocated: padded formats can outgrow any machine. */
 static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format,
                                 size_t max_bytes) {
@@ -187,7 +200,7 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
         if (!plan->device->backend->host && !find_stored(plan, format, NULL) && store > host_limit)
             need = store, limit = host_limit, where = " on the host";
     }
-    if (need <= limit) return SPMV_OK;
+    if (need <= limit) return max_bytes ? SPMV_OK : check_padding(plan, &view, store);
     return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
                      "%s needs %.4g %s (longest row %lld, mean %.1f), limit %.4g %s%s",
                      plan->kernel->name, (double)need * (need >= 1000000000 ? 1e-9 : 1e-6),

@@ -81,12 +81,15 @@ def twins_of(spmv):
 
 def kernels_of(spmv):
     """{backend: {kernel or alias}} of what is built in."""
-    found, names = {}, None
+    found, names, last = {}, None, ()
     for line in output_of(spmv, "list", "kernels").splitlines():
         if not line.startswith(" "):
-            names = found.setdefault(line.split()[0], set()) if "not built in" not in line else set()
-        elif "not built in" not in line and "built without" not in line:
-            names.update(line.split()[:2])
+            names = found.setdefault(line.split()[0], set()) if "(not built in" not in line else set()
+        elif line.lstrip().startswith("("):  # why the kernel above is not there
+            names.difference_update(last)
+        else:
+            last = line.split()[:2]
+            names.update(last)
     return found
 
 

@@ -134,14 +134,14 @@ int main(int argc, char **argv) {
         failed |= bench(ctx, argv[1], 2, RUNS, bytes, "plain");
         if (all > 2) failed |= bench(ctx, argv[1], all, RUNS, bytes, "plain");
 #ifdef HAVE_LIBARCHIVE
-        char packed[4096];
-        snprintf(packed, sizeof packed, "%s.gz", argv[1]);
-        if (compress_file(argv[1], packed, bytes)) {
-            bench_decompression(ctx, packed, bytes);
-            failed |= bench(ctx, packed, 1, 5, bytes, ".gz");
-            failed |= bench(ctx, packed, 2, 5, bytes, ".gz");
+        char compressed[4096];
+        snprintf(compressed, sizeof compressed, "%s.gz", argv[1]);
+        if (compress_file(argv[1], compressed, bytes)) {
+            bench_decompression(ctx, compressed, bytes);
+            failed |= bench(ctx, compressed, 1, 5, bytes, ".gz");
+            failed |= bench(ctx, compressed, 2, 5, bytes, ".gz");
         }
-        unlink(packed);
+        unlink(compressed);
 #endif
     }
     unlink(argv[1]);

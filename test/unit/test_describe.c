@@ -16,7 +16,8 @@ static result timed(const char *precision, int64_t height, double bandwidth) {
     out.r.perf_flop = 64;
     out.r.perf_bytes_min_B = 1000;
     out.r.config_precision = precision;
-    out.r.gpu_bw_theory_Bps = bandwidth;
+    out.r.perf_bw_peak_Bps = bandwidth;
+    out.r.perf_bw_peak_source = bandwidth > 0 ? "theory" : NULL;
     if (height) {
         out.r.config_params.name[0] = "height";
         out.r.config_params.number[0] = height;

@@ -1,0 +1,124 @@
+/* bench_convert.c: what every format costs to make from compressed rows, in products of csr_rows on
+ * the same threads: make bench-convert, or bench_convert [-f FORMAT] [MATRIX ...].
+ *
+ * Matrices larger than any cache unless named. Medians; a conversion allocates its arrays anew each
+ * time, as a user's does. Exit 1 if SELL, CMRS or the hybrid take more than MOST products. */
+#include "internal.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { RUNS = 5, PRODUCTS = 15, MOST = 10 };
+
+static const char *const usual[] = {"gen:poisson3d:128", "gen:mesh:2000000", "gen:fem3d:40:3",
+                                    "gen:twin:cant", "gen:rmat:20:16"};
+static const char *const limited[] = {"sell", "cmrs", "hybrid"};
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *seconds, int n) {
+    qsort(seconds, (size_t)n, sizeof *seconds, ascending);
+    return seconds[n / 2];
+}
+
+/* Seconds of one product of csr_rows. */
+static spmv_status time_product(spmv_mat *mat, const spmv_stats *stats, double *out) {
+    spmv_plan_opts opts = {.size = sizeof opts, .kernel = "omp:csr_rows"};
+    spmv_plan *plan = NULL;
+    double seconds[PRODUCTS] = {0};
+    double *x = spmv_host_alloc((size_t)stats->cols * sizeof *x);
+    double *y = spmv_host_alloc((size_t)stats->rows * sizeof *y);
+    spmv_status status = x && y ? spmv_plan_create(mat, &opts, &plan) : SPMV_E_NOMEM;
+    for (int64_t j = 0; x && j < stats->cols; j++) x[j] = 1 + 1e-9 * (double)j;
+    for (int n = 0; n < PRODUCTS && status == SPMV_OK; n++) {
+        double start = spmv_now();
+        status = spmv_exec(plan, 1, x, 0, y);
+        seconds[n] = spmv_now() - start;
+    }
+    *out = status == SPMV_OK ? median(seconds, PRODUCTS) : 0;
+    spmv_plan_free(plan);
+    spmv_host_free(x);
+    spmv_host_free(y);
+    return status;
+}
+
+/* Median seconds of a conversion at default parameters. */
+static spmv_status time_format(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_format *format,
+                               double *out) {
+    double seconds[RUNS] = {0};
+    spmv_choice c = {{0}};
+    for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
+        c.value[p->id] = p->fallback;
+    if (format->estimate(A, &c) > (size_t)(0.5 * (double)spmv_omp.free_bytes(NULL)))
+        return spmv_fail(ctx, SPMV_E_TOOBIG, "needs more than half of the free memory");
+    for (int n = 0; n < RUNS; n++) {
+        spmv_store *store = NULL;
+        double start = spmv_now();
+        spmv_status status = format->build(ctx, A, &c, spmv_ctx_threads(ctx), &store);
+        seconds[n] = spmv_now() - start;
+        spmv_store_free(store);
+        TRY(status);
+    }
+    *out = median(seconds, RUNS);
+    return SPMV_OK;
+}
+
+static bool is_limited(const char *format) {
+    for (size_t k = 0; k < sizeof limited / sizeof *limited; k++)
+        if (strcmp(format, limited[k]) == 0) return true;
+    return false;
+}
+
+/* Formats over the limit. */
+static int bench_matrix(spmv_ctx *ctx, const char *source, const char *only) {
+    spmv_mat *mat = NULL;
+    spmv_stats stats;
+    spmv_csr_view A;
+    double product = 0;
+    int over = 0;
+    if (spmv_mat_load(ctx, source, NULL, &mat) != SPMV_OK) {
+        fprintf(stderr, "bench_convert: %s\n", spmv_ctx_error(ctx));
+        return 1;
+    }
+    spmv_mat_stats(mat, &stats);
+    spmv_mat_rows(mat, &A);
+    if (time_product(mat, &stats, &product) != SPMV_OK) {
+        fprintf(stderr, "bench_convert: %s\n", spmv_ctx_error(ctx));
+        spmv_mat_free(mat);
+        return 1;
+    }
+    spmv_mat_drop_stores(mat);
+    printf("%s: %lld nonzeros, %d threads, a product of csr_rows %.2f ms\n", source,
+           (long long)stats.nnz, spmv_ctx_threads(ctx), 1e3 * product);
+    for (int f = 0; f < spmv_format_count(); f++) {
+        const spmv_format *format = spmv_format_at(f, SPMV_F64_O32);
+        double seconds = 0;
+        if (only && strcmp(only, format->name) != 0) continue;
+        if (time_format(ctx, &A, format, &seconds) != SPMV_OK) {
+            printf("  %-8s %s\n", format->name, spmv_ctx_error(ctx));
+            continue;
+        }
+        bool misses = is_limited(format->name) && seconds > MOST * product;
+        printf("  %-8s %8.1f ms %6.1f products%s\n", format->name, 1e3 * seconds, seconds / product,
+               misses ? "  OVER THE LIMIT" : "");
+        over += misses;
+    }
+    spmv_mat_free(mat);
+    return over;
+}
+
+int main(int argc, char **argv) {
+    spmv_ctx_opts opts = {.size = sizeof opts};
+    spmv_ctx *ctx = NULL;
+    const char *only = NULL;
+    int first = 1, over = 0;
+    if (argc > 2 && strcmp(argv[1], "-f") == 0) only = argv[2], first = 3;
+    if (spmv_ctx_create(&opts, &ctx) != SPMV_OK) return 1;
+    for (int k = first; k < argc; k++) over += bench_matrix(ctx, argv[k], only);
+    for (size_t k = 0; first == argc && k < sizeof usual / sizeof *usual; k++)
+        over += bench_matrix(ctx, usual[k], only);
+    spmv_ctx_free(ctx);
+    return over > 0;
+}
