@@ -72,7 +72,24 @@ spmv_status jsonl_format(fields table, const void *of, char **out) {
     memcpy(*out + n, "\n", 2);
     return SPMV_OK;
 }
+
+bool jsonl_sweep_cell(const char *line, char *out, size_t size) {
+    const char *cell = NULL;
+    json_t *root = json_loads(line, 0, NULL);
+    json_unpack(root, "{s:{s:s}}", "sweep", "cell", &cell);
+    bool found = cell != NULL;
+    if (found) snprintf(out, size, "%s", cell);
+    json_decref(root);
+    return found;
+}
 #else
+bool jsonl_sweep_cell(const char *line, char *out, size_t size) {
+    (void)line;
+    (void)out;
+    (void)size;
+    return false;
+}
+
 spmv_status jsonl_format(fields table, const void *of, char **out) {
     (void)table;
     (void)of;

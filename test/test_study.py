@@ -153,9 +153,9 @@ class Studies(unittest.TestCase):
         self.assertNotIn("**twins**", self.page("cmrs.md"))
 
     def test_a_time_limit_says_what_is_left_out(self):
-        code, said = self.make("cmrs", "--matrices", "shyy41", "gen:poisson3d:128", "--limit=3")
+        code, said = self.make("cmrs", "--matrices", "shyy41", "gen:poisson3d:160", "--limit=8")
         self.assertEqual(code, 0, said)
-        self.assertIn("time over before gen:poisson3d:128", said)
+        self.assertIn("time over before gen:poisson3d:160", said)
         self.assertIn("gen:twin:shyy41", self.page("cmrs.md"))
 
     def test_unknown_twins_are_refused(self):
