@@ -123,6 +123,8 @@ noise noise_now(void);
 void noise_add(noise *sum, const noise *before, const noise *after);
 double load_now(void); /* NaN: unknown */
 void describe_noise(result *out, const noise *n, int threads);
+/* Names of NVML's reasons why clocks are low, at most MOST_REASONS; how many. */
+int slow_reasons(unsigned long long slowed, const char **out);
 void describe_gpu_noise(result *out, const spmv_device_state *before,
                         const spmv_device_state *after);
 
