@@ -258,11 +258,13 @@ typedef struct record_log {
     int records;
     char path[1024];
 } record_log;
+/* log->path alone: where log_open would open it. */
+void log_name(const options *o, const machine *m, record_log *log);
 /* Each returns an exit code, having said what is wrong. */
 int log_open(const options *o, const machine *m, record_log *log);
 int log_append(record_log *log, fields table, const void *of);
 void log_close(record_log *log);
-/* sweep.cell of a line of a log. False: it has none. */
-bool jsonl_sweep_cell(const char *line, char *out, size_t size);
+/* sweep.cell and status of a line of a log. False: it has none. */
+bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size);
 
 #endif

@@ -288,7 +288,9 @@ static int make_plan(sweep *s) {
         return EXIT_USAGE;
     }
     s->total = s->passes * s->nsources * s->run.ncells;
-    if (!s->run.o->dry_run || s->run.o->resume)
+    if (s->run.o->dry_run) /* writes nothing */
+        log_name(s->run.o, &s->run.machine, &s->run.log);
+    else
         code = log_open(s->run.o, &s->run.machine, &s->run.log);
     return code ? code : find_done(s);
 }
@@ -314,6 +316,8 @@ static void conclude(const sweep *s) {
     if (s->run.o->quiet) return;
     say("%s%d ok, %d skipped, %d wrong, %d failed, %d reused", s->run.o->progress ? "\r\033[K" : "",
         s->ok, s->skipped, s->wrong, s->failed, s->reused);
+    if (s->reused_wrong + s->reused_failed)
+        say(" (%d of them not well)", s->reused_wrong + s->reused_failed);
     if (finished_count(s) < s->total) say(", %d not run", s->total - finished_count(s));
     if (s->run.log.file >= 0) say(". %s (+%d)", s->run.log.path, s->run.log.records);
     say("\n");
@@ -323,8 +327,8 @@ static void conclude(const sweep *s) {
 
 static int exit_code(const sweep *s) {
     if (stopped_by) return 128 + stopped_by;
-    if (s->wrong) return EXIT_WRONG;
-    if (s->failed) return EXIT_SOME_FAILED;
+    if (s->wrong + s->reused_wrong) return EXIT_WRONG;
+    if (s->failed + s->reused_failed) return EXIT_SOME_FAILED;
     return s->ok || s->reused || !s->skipped ? 0 : EXIT_SOME_FAILED;
 }
 

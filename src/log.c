@@ -30,6 +30,15 @@ static int end_torn_line(const options *o, record_log *log) {
     return 0;
 }
 
+void log_name(const options *o, const machine *m, record_log *log) {
+    const char *where = o->log ? o->log : "log";
+    if (is_jsonl(where) && !is_folder(where))
+        snprintf(log->path, sizeof log->path, "%s", where);
+    else
+        snprintf(log->path, sizeof log->path, "%s/%s.jsonl", where,
+                 m->hostname[0] ? m->hostname : "host");
+}
+
 int log_open(const options *o, const machine *m, record_log *log) {
     const char *where = o->log ? o->log : "log";
     *log = (record_log){.file = -1};
@@ -45,13 +54,9 @@ int log_open(const options *o, const machine *m, record_log *log) {
         return 0;
     }
     free(line);
-    if (is_jsonl(where) && !is_folder(where)) {
-        snprintf(log->path, sizeof log->path, "%s", where);
-    } else {
+    log_name(o, m, log);
+    if (!is_jsonl(where) || is_folder(where))
         mkdir(where, 0777); /* the folder the user named; open() says what is wrong with it */
-        snprintf(log->path, sizeof log->path, "%s/%s.jsonl", where,
-                 m->hostname[0] ? m->hostname : "host");
-    }
     log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (log->file >= 0) return end_torn_line(o, log);
     char what[1200];

@@ -21,6 +21,7 @@ typedef struct sweep {
     bool *done;                     /* [passes][nsources][run.ncells] */
     int total, reused;              /* of done's places */
     int ok, skipped, wrong, failed; /* now */
+    int reused_wrong, reused_failed;
     double start_s, timeout_s;
 } sweep;
 

@@ -37,7 +37,12 @@ static int tell_refused(const assignment *a, spmv_status status, const char *rea
 
 /* The parent's session with the assignment's cells alone. */
 static int take_cells(const assignment *a, session *run) {
+    static options calm; /* the parent talks; complaints are heard all the same */
+    calm = *a->sweep->run.o;
+    calm.quiet = true;
+    calm.progress = false;
     *run = a->sweep->run;
+    run->o = &calm;
     run->pass = a->pass;
     run->ncells = a->count;
     run->cell = calloc((size_t)a->count, sizeof *run->cell);

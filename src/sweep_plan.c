@@ -174,28 +174,40 @@ static int by_text(const void *a, const void *b) {
     return strcmp(a, b);
 }
 
-typedef char identity[20];
+typedef struct logged {
+    char cell[20], status[STATUS_SIZE];
+} logged;
 
-static int read_log(FILE *file, identity **out, size_t *count) {
+static int read_log(FILE *file, logged **out, size_t *count) {
     char *line = NULL;
     size_t room = 0, capacity = 0;
     while (getline(&line, &room, file) >= 0) {
-        identity found;
-        if (!strstr(line, "\"sweep\"") || !jsonl_sweep_cell(line, found, sizeof found)) continue;
+        logged found;
+        if (!strstr(line, "\"sweep\"") || !jsonl_sweep_cell(line, found.cell, sizeof found.cell,
+                                                            found.status, sizeof found.status))
+            continue;
         if (*count == capacity) {
-            identity *grown = realloc(*out, (capacity = 2 * capacity + 64) * sizeof *grown);
+            logged *grown = realloc(*out, (capacity = 2 * capacity + 64) * sizeof *grown);
             if (!grown) return complain(SPMV_E_NOMEM, NULL);
             *out = grown;
         }
-        memcpy((*out)[(*count)++], found, sizeof found);
+        (*out)[(*count)++] = found;
     }
     free(line);
     if (*count) qsort(*out, *count, sizeof **out, by_text);
     return 0;
 }
 
+static void reuse(sweep *s, bool *done, const char *status) {
+    *done = true;
+    s->reused++;
+    s->reused_wrong += strcmp(status, "wrong") == 0;
+    s->reused_failed +=
+        strcmp(status, "ok") != 0 && strcmp(status, "wrong") != 0 && strcmp(status, "skipped") != 0;
+}
+
 int find_done(sweep *s) {
-    identity *have = NULL, want;
+    logged *have = NULL;
     size_t count = 0;
     s->done = calloc((size_t)s->total, sizeof *s->done);
     if (!s->done) return complain(SPMV_E_NOMEM, NULL);
@@ -206,10 +218,10 @@ int find_done(sweep *s) {
     for (int pass = 1; pass <= s->passes && count; pass++)
         for (int m = 0; m < s->nsources; m++)
             for (int k = 0; k < s->run.ncells; k++) {
+                char want[20];
                 cell_identity(s, pass, m, k, want);
-                bool done = bsearch(want, have, count, sizeof *have, by_text) != NULL;
-                *sweep_done(s, pass, m, k) = done;
-                s->reused += done;
+                const logged *found = bsearch(want, have, count, sizeof *have, by_text);
+                if (found) reuse(s, sweep_done(s, pass, m, k), found->status);
             }
     free(have);
     return code;

@@ -22,6 +22,13 @@ tail -n 1 err
 $SPMV sweep here/list $options --passes=3 $quick $log --resume 2>err
 echo "exit $?"
 tail -n 1 err
+$SPMV sweep here/list $options --passes=3 $quick $log --resume 2>err
+echo "exit $?"
+tail -n 1 err
+$SPMV sweep here/list $options --passes=4 $quick --log y.jsonl --resume --dry-run | head -n 1
+cp x.jsonl y.jsonl
+$SPMV sweep here/list $options --passes=4 $quick --log y.jsonl --resume --dry-run | head -n 1
+cmp x.jsonl y.jsonl
 echo wrong runs
 $SPMV sweep here/gone $options; echo "exit $?"
 $SPMV sweep; echo "exit $?"
