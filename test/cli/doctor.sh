@@ -31,8 +31,10 @@ for line in lines:
     assert line["schema"] == "spmv-doctor/1" and d["found"], line
     assert (d["level"] == "ok") == (d["why"] is None) == (d["type"] is None), line
 END
-$SPMV doctor --format=csv --probe=here | wc -l
+$SPMV doctor --format=csv --probe=here -o file; wc -l <file
+$SPMV doctor --probe=here -o no/such/folder/file; echo "exit $?"
 
 $SPMV doctor me; echo "exit $?"
 $SPMV doctor -m a.mtx; echo "exit $?"
+$SPMV doctor -k csr1; echo "exit $?"
 $SPMV doctor --format=xml; echo "exit $?"
