@@ -167,7 +167,6 @@ static int attribute(spmv_device *d, cudaDeviceAttr which) {
 
 static void describe(spmv_device *d, spmv_device_facts *out) {
     cudaDeviceProp properties;
-    size_t available = 0;
     memset(out, 0, sizeof *out);
     if (cudaSetDevice(d->number) != cudaSuccess ||
         cudaGetDeviceProperties(&properties, d->number) != cudaSuccess)
@@ -183,7 +182,7 @@ static void describe(spmv_device *d, spmv_device_facts *out) {
     int bus_bits = attribute(d, cudaDevAttrGlobalMemoryBusWidth);
     if (out->clock_memory_kHz > 0 && bus_bits > 0) /* double data rate */
         out->bandwidth = 2e3 * out->clock_memory_kHz * bus_bits / 8;
-    cudaMemGetInfo(&available, &out->memory);
+    cudaMemGetInfo(&out->memory_free, &out->memory);
     cudaDriverGetVersion(&out->driver);
     cudaRuntimeGetVersion(&out->runtime);
 }

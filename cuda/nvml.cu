@@ -1,6 +1,6 @@
-/* nvml.cu: clocks, heat and throttling of a GPU now, from the driver's management library, which is
- * looked for at run time: machines without a GPU have none. Only functions of scalars are used;
- * their types are those of nvml.h. */
+/* nvml.cu: clocks, heat, load and throttling of a GPU now, from the driver's management library,
+ * which is looked for at run time: machines without a GPU have none. Only functions of scalars are
+ * used, and of a struct of two; their types are those of nvml.h. */
 #include "device.cuh"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@ typedef int (*one_number)(void *device, unsigned *out);
 typedef int (*of_kind)(void *device, int kind, unsigned *out);
 typedef int (*long_number)(void *device, unsigned long long *out);
 typedef int (*two_numbers)(void *device, unsigned *now, unsigned *later);
+typedef int (*pair_of_numbers)(void *device, unsigned *pair); /* a struct of two in nvml.h */
 
 static unsigned ask(void *library, const char *name, void *device) {
     unsigned value = 0;
@@ -27,7 +28,7 @@ static unsigned ask_kind(void *library, const char *name, void *device, int kind
 static void read_state(void *library, void *device, spmv_device_state *out) {
     enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, CORE = 0 };
     unsigned long long reasons = 0;
-    unsigned mode = 0, pending = 0;
+    unsigned mode = 0, pending = 0, percent[2]; /* of time: kernels ran, memory was used */
     out->clock_sm_Hz = 1e6 * ask_kind(library, "nvmlDeviceGetClockInfo", device, CLOCK_SM);
     out->clock_memory_Hz = 1e6 * ask_kind(library, "nvmlDeviceGetClockInfo", device, CLOCK_MEMORY);
     out->temperature_C = (int)ask_kind(library, "nvmlDeviceGetTemperature", device, CORE);
@@ -38,13 +39,15 @@ static void read_state(void *library, void *device, spmv_device_state *out) {
     if (throttled && throttled(device, &reasons) == 0) out->slowed = reasons;
     two_numbers mig = (two_numbers)dlsym(library, "nvmlDeviceGetMigMode");
     if (mig && mig(device, &mode, &pending) == 0) out->mig = mode != 0;
+    pair_of_numbers busy = (pair_of_numbers)dlsym(library, "nvmlDeviceGetUtilizationRates");
+    if (busy && busy(device, percent) == 0) out->busy_percent = (int)percent[0];
 }
 
 void spmv_gpu_state(spmv_device *d, spmv_device_state *out) {
     char bus[32];
     void *device = NULL;
     memset(out, 0, sizeof *out);
-    out->mig = -1;
+    out->mig = out->busy_percent = -1;
     if (cudaDeviceGetPCIBusId(bus, sizeof bus, d->number) != cudaSuccess) {
         cudaGetLastError();
         return;

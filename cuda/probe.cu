@@ -23,7 +23,7 @@ static __global__ void fill_all(double2 *a, double2 *b, double2 *c, size_t n) {
     for (size_t k = first(); k < n; k += stride()) a[k] = b[k] = c[k] = make_double2(1, 1);
 }
 
-/* Past the L1 cache, which would hold a block's share of a small buffer; four loads in flight */
+/* Past the L1 cache, which would hold a block's own share of a small buffer; four loads at once */
 static __global__ void read_all(const double2 *a, size_t n, int times, double *sink) {
     double sum = 0;
     for (int t = 0; t < times; t++) {

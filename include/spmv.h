@@ -127,6 +127,9 @@ typedef struct spmv_stats {
     double read_s;  /* text to entries, or generation */
     double build_s; /* entries to compressed rows */
 } spmv_stats;
+/* From a file's header or the arguments of gen: alone: rows, cols, nnz (an estimate) and of a file
+ * field and symmetry; the rest is 0. */
+spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out);
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out);
 
 /* What the CMRS paper (Koza and others) reports of a matrix and a product. */

@@ -25,7 +25,7 @@ typedef struct spmv_device_format {
 typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
     const char *name;              /* owned by the device */
     int cc, sms, driver, runtime, ecc, clock_sm_kHz, clock_memory_kHz;
-    size_t memory, l2;
+    size_t memory, memory_free, l2;
     double bandwidth; /* theoretical, bytes a second */
 } spmv_device_facts;
 
@@ -33,6 +33,7 @@ typedef struct spmv_device_state { /* now; 0: unknown */
     double clock_sm_Hz, clock_memory_Hz, power_W, power_limit_W;
     int temperature_C;
     int mig;                   /* the GPU is cut into parts; -1: unknown */
+    int busy_percent;          /* of the last second or less that a kernel ran; -1: unknown */
     unsigned long long slowed; /* NVML's reasons why clocks are not at their highest */
 } spmv_device_state;
 
@@ -87,6 +88,13 @@ SPMV_LINKAGE const spmv_backend *const spmv_backends[]; /* every backend, NULL a
 /* Facts of a backend's device, which is opened. */
 SPMV_LINKAGE spmv_status spmv_ctx_describe(spmv_ctx *ctx, const spmv_backend *backend,
                                            spmv_device_facts *out);
+
+typedef struct spmv_cgroup { /* what the process's control groups allow it; none: infinite, most */
+    double cpus;             /* NaN: unknown */
+    int64_t memory, memory_left; /* bytes; -1: unknown */
+} spmv_cgroup;
+/* root: "", or a folder that holds proc and sys. */
+SPMV_LINKAGE void spmv_cgroup_read(const char *root, spmv_cgroup *out);
 
 /* Measures a backend's device. */
 SPMV_LINKAGE spmv_status spmv_ctx_probe(spmv_ctx *ctx, const spmv_backend *backend, size_t cache,

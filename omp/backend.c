@@ -71,31 +71,26 @@ static spmv_status tock(spmv_device *d, double *seconds) {
     return SPMV_OK;
 }
 
-/* One number out of a file, SIZE_MAX when there is none: an unlimited cgroup says "max". */
-static size_t number_in(const char *path, const char *format) {
-    size_t value = SIZE_MAX;
+static size_t available_bytes(void) {
+    size_t kib = SIZE_MAX / 2048;
     char line[256];
-    FILE *file = fopen(path, "r");
-    if (!file) return value;
+    FILE *file = fopen("/proc/meminfo", "r");
+    if (!file) return 1024 * kib;
     while (fgets(line, sizeof line, file))
-        if (sscanf(line, format, &value) == 1) break;
+        if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1) break;
     fclose(file);
-    return value;
+    return 1024 * kib;
 }
 
 /* What the kernel says can be had without swapping, and no more than the container may still take.
  */
 static size_t free_host_bytes(spmv_device *d) {
     (void)d;
-    size_t kib = number_in("/proc/meminfo", "MemAvailable: %zu kB");
-    size_t available = kib == SIZE_MAX ? SIZE_MAX / 2 : kib * 1024;
-    size_t limit = number_in("/sys/fs/cgroup/memory.max", "%zu");
-    size_t used = number_in("/sys/fs/cgroup/memory.current", "%zu");
-    if (limit != SIZE_MAX && used != SIZE_MAX) {
-        size_t left = limit > used ? limit - used : 0;
-        if (left < available) available = left;
-    }
-    return available;
+    size_t available = available_bytes();
+    spmv_cgroup allowed;
+    spmv_cgroup_read("", &allowed);
+    bool limited = allowed.memory_left >= 0 && (size_t)allowed.memory_left < available;
+    return limited ? (size_t)allowed.memory_left : available;
 }
 
 static void describe(spmv_device *d, spmv_device_facts *out) {

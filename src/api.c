@@ -164,6 +164,12 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
     return finish_or_free(mat, status, out);
 }
 
+spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out) {
+    *out = (spmv_stats){0};
+    return strncmp(path, "gen:", 4) == 0 ? spmv_generate_peek(ctx, path + 4, out)
+                                         : spmv_read_header(ctx, path, out);
+}
+
 static spmv_status check_dimensions(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz) {
     if (rows >= 0 && cols >= 0 && nnz >= 0 && rows <= INT32_MAX && cols <= INT32_MAX)
         return SPMV_OK;

@@ -52,11 +52,18 @@ typedef struct options {
     int next; /* word of the line after those parsed */
     int argc; /* as typed */
     char **argv;
-    const char *topic; /* what follows the command */
+    const char *topic; /* what follows the command: words[0] */
+    const char **words;
+    int nwords;
+    int passes;       /* of sweep; 0: not given */
+    double timeout_s; /* of sweep; negative: not given, 0: none */
+    bool dry_run, resume;
 } options;
 
 /* Exits by itself on a usage error, --help and --version. */
 void options_parse(int argc, char **argv, options *out);
+/* Exits if it has words or options that only spmv sweep takes, and this is another command. */
+void options_check(const options *o, bool sweep);
 void options_free(options *o);
 
 /* ---- cmd_tools.c ---------------------------------------------------------------------------- */
@@ -251,9 +258,13 @@ typedef struct record_log {
     int records;
     char path[1024];
 } record_log;
+/* log->path alone: where log_open would open it. */
+void log_name(const options *o, const machine *m, record_log *log);
 /* Each returns an exit code, having said what is wrong. */
 int log_open(const options *o, const machine *m, record_log *log);
 int log_append(record_log *log, fields table, const void *of);
 void log_close(record_log *log);
+/* sweep.cell and status of a line of a log. False: it has none. */
+bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size);
 
 #endif

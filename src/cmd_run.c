@@ -120,7 +120,7 @@ static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
     if (!results) return complain(SPMV_E_NOMEM, NULL);
     int code = run_rounds(run, mat, in, name, source, results);
     while (done < run->ncells && results[done].finished) done++;
-    if (done) {
+    if (done && !run->watch.arg) {
         rank_results(results, done); /* of all groups */
         int shown = show_results(run, results, done);
         show_choices(run, results, done);
@@ -148,26 +148,33 @@ static int look_at_x(const session *run, const spmv_mat *mat, inputs *in) {
     return !rated || find_reads_of_x(&A, &in->reads) ? 0 : complain(SPMV_E_NOMEM, "out of memory");
 }
 
+int run_on(session *run, spmv_mat *mat, const char *source) {
+    spmv_stats stats;
+    char name[256];
+    matrix_name(source, name, sizeof name);
+    spmv_mat_stats(mat, &stats);
+    inputs in = {.rows = stats.rows, .cols = stats.cols};
+    int code = check_room(&in);
+    if (!code) code = load_x(run, &in);
+    if (!code) draw_thumbnail(run, mat, &in);
+    if (!code) code = look_at_x(run, mat, &in);
+    if (!code) code = run_cells(run, mat, &in, name, base_name(source));
+    inputs_free(&in);
+    return code;
+}
+
 static int run_matrix(session *run, const char *source, bool built_in) {
     spmv_mat *mat = NULL;
     spmv_stats stats;
-    inputs in = {0};
     char name[256];
     int code = load_matrix(run, source, &mat);
     if (code) return code;
     matrix_name(source, name, sizeof name);
     spmv_mat_stats(mat, &stats);
     introduce_matrix(run, name, &stats, built_in);
-    in.rows = stats.rows;
-    in.cols = stats.cols;
     if (run->o->write_file && spmv_mat_save(mat, run->o->write_file) != SPMV_OK)
         code = complain(SPMV_E_WRITE, spmv_ctx_error(run->ctx));
-    if (!code) code = check_room(&in);
-    if (!code) code = load_x(run, &in);
-    if (!code) draw_thumbnail(run, mat, &in);
-    if (!code) code = look_at_x(run, mat, &in);
-    if (!code) code = run_cells(run, mat, &in, name, base_name(source));
-    inputs_free(&in);
+    if (!code) code = run_on(run, mat, source);
     spmv_mat_free(mat);
     return code;
 }
@@ -178,16 +185,6 @@ static int exit_code(const session *r) {
     if (r->nwrong) return EXIT_WRONG;
     if (r->nfailed) return r->nfailed == 1 && r->ncells == 1 ? r->last_failure : EXIT_SOME_FAILED;
     return r->nok || !r->nskipped ? 0 : EXIT_SOME_FAILED;
-}
-
-/* The devices first: a matrix may take long to read, and there may be no GPU to multiply it on. */
-static int open_devices(session *run) {
-    for (int k = 0; k < run->ncells; k++) {
-        spmv_device_facts facts;
-        spmv_status status = spmv_ctx_describe(run->ctx, run->cell[k].kernel.backend, &facts);
-        if (status != SPMV_OK) return complain(status, spmv_ctx_error(run->ctx));
-    }
-    return 0;
 }
 
 /* Asked first: the products may take long. */
@@ -219,7 +216,20 @@ static void load_rates(session *run) {
     }
 }
 
-static int open_session(session *r) {
+/* The devices first: a matrix may take long to read, and there may be no GPU to multiply it on. */
+int open_devices(session *run) {
+    for (int k = 0; k < run->ncells; k++) {
+        spmv_device_facts facts;
+        spmv_status status = spmv_ctx_describe(run->ctx, run->cell[k].kernel.backend, &facts);
+        if (status != SPMV_OK) return complain(status, spmv_ctx_error(run->ctx));
+    }
+    load_rates(run);
+    return 0;
+}
+
+int choose_session(session *r) {
+    for (const spmv_backend *const *b = spmv_backends; *b && r->o->backend; b++)
+        if (strcmp((*b)->name, r->o->backend) == 0) r->backend = *b;
     spmv_ctx_opts opts = {.size = sizeof opts,
                           .backend = r->backend->name,
                           .device = r->o->device,
@@ -234,10 +244,13 @@ static int open_session(session *r) {
     machine_read(&r->machine);
     r->argv = cut_paths(r->o->argc, r->o->argv);
     if (!r->argv) return complain(SPMV_E_NOMEM, NULL);
+    return choose_cells(r);
+}
+
+static int open_session(session *r) {
     int code = check_format(r->o);
-    if (!code) code = choose_cells(r);
+    if (!code) code = choose_session(r);
     if (!code) code = open_devices(r);
-    if (!code) load_rates(r);
     if (!code) code = log_open(r->o, &r->machine, &r->log);
     if (code || !r->o->output_file) return code;
     r->output = fopen(r->o->output_file, "w");
@@ -286,7 +299,7 @@ static int run_matrices(session *run) {
     return code;
 }
 
-static void close_session(session *run) {
+void close_session(session *run) {
     for (int k = 0; run->argv && k < run->o->argc; k++) free(run->argv[k]);
     free(run->argv);
     free(run->cell);
@@ -300,8 +313,6 @@ int cmd_run(const options *o, const spmv_backend *backend) {
         say("spmv: run takes no word '%s'; -m names a matrix\n", o->topic);
         return EXIT_USAGE;
     }
-    for (const spmv_backend *const *b = spmv_backends; *b && o->backend; b++)
-        if (strcmp((*b)->name, o->backend) == 0) run.backend = *b;
     int code = open_session(&run);
     if (!code && !o->quiet) {
         introduce(&run);

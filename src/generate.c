@@ -327,3 +327,13 @@ spmv_status spmv_generate(spmv_ctx *ctx, const char *spec, uint64_t seed, const 
     spmv_host_free(v.distinct);
     return status;
 }
+
+spmv_status spmv_generate_peek(spmv_ctx *ctx, const char *spec, spmv_stats *out) {
+    spmv_args args;
+    spmv_recipe r = {.threads = 1};
+    TRY(read_spec(ctx, spec, &args, &r));
+    out->rows = r.rows;
+    out->cols = r.cols;
+    out->nnz = (int64_t)r.expected;
+    return SPMV_OK;
+}

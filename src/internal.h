@@ -83,6 +83,8 @@ typedef void (*spmv_progress)(void *arg, double done);
  * zeroed. */
 spmv_status spmv_read_matrix_market(spmv_ctx *ctx, const char *path, int threads,
                                     spmv_progress progress, void *arg, spmv_coo *out);
+/* What the header announces; nnz with both halves of a symmetric matrix. */
+spmv_status spmv_read_header(spmv_ctx *ctx, const char *path, spmv_stats *out);
 /* Writes a general coordinate file in the narrowest field, not narrower than field, that holds the
  * values. */
 spmv_status spmv_write_matrix_market(spmv_ctx *ctx, const char *path, const spmv_csr_view *A,
@@ -192,5 +194,6 @@ spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
  * and the same bits for any number of threads. */
 spmv_status spmv_generate(spmv_ctx *ctx, const char *spec, uint64_t seed, const char *values,
                           int threads, spmv_coo *out);
+spmv_status spmv_generate_peek(spmv_ctx *ctx, const char *spec, spmv_stats *out);
 
 #endif

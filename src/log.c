@@ -18,13 +18,25 @@ static bool is_jsonl(const char *path) {
 }
 
 /* A run that was killed while writing may have left half a line: what follows must not share it. */
-static int end_torn_line(record_log *log) {
+static int end_torn_line(const options *o, record_log *log) {
     char last = '\n';
     off_t end = lseek(log->file, 0, SEEK_END);
-    if (end > 0 && pread(log->file, &last, 1, end - 1) == 1 && last != '\n' &&
-        write(log->file, "\n", 1) != 1)
-        return complain(SPMV_E_WRITE, "cannot write to the log");
+    if (end <= 0 || pread(log->file, &last, 1, end - 1) != 1 || last == '\n') return 0;
+    if (write(log->file, "\n", 1) != 1) return complain(SPMV_E_WRITE, "cannot write to the log");
+    if (!o->quiet)
+        say("note: %s ended in half a record, as a run that is killed leaves it: it has a line of "
+            "its own now\n",
+            log->path);
     return 0;
+}
+
+void log_name(const options *o, const machine *m, record_log *log) {
+    const char *where = o->log ? o->log : "log";
+    if (is_jsonl(where) && !is_folder(where))
+        snprintf(log->path, sizeof log->path, "%s", where);
+    else
+        snprintf(log->path, sizeof log->path, "%s/%s.jsonl", where,
+                 m->hostname[0] ? m->hostname : "host");
 }
 
 int log_open(const options *o, const machine *m, record_log *log) {
@@ -42,15 +54,11 @@ int log_open(const options *o, const machine *m, record_log *log) {
         return 0;
     }
     free(line);
-    if (is_jsonl(where) && !is_folder(where)) {
-        snprintf(log->path, sizeof log->path, "%s", where);
-    } else {
+    log_name(o, m, log);
+    if (!is_jsonl(where) || is_folder(where))
         mkdir(where, 0777); /* the folder the user named; open() says what is wrong with it */
-        snprintf(log->path, sizeof log->path, "%s/%s.jsonl", where,
-                 m->hostname[0] ? m->hostname : "host");
-    }
     log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (log->file >= 0) return end_torn_line(log);
+    if (log->file >= 0) return end_torn_line(o, log);
     char what[1200];
     snprintf(what, sizeof what, "%s: cannot log there: %s", log->path, strerror(errno));
     return complain(SPMV_E_WRITE, what);

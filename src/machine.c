@@ -1,6 +1,7 @@
 /* machine.c: facts about host and process. What cannot be read is null in the log, never guessed.
  */
 #include "app.h"
+#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
@@ -117,27 +118,19 @@ static void read_schedule(machine *m) {
         snprintf(m->schedule, sizeof m->schedule, "%s", kinds[k]);
 }
 
-static int64_t cgroup_cpus(void) {
-    char line[64];
-    long quota, period;
-    first_line("/sys/fs/cgroup/cpu.max", line, sizeof line);
-    return sscanf(line, "%ld %ld", &quota, &period) == 2 && period > 0
-               ? (quota + period - 1) / period
-               : INT64_MIN;
-}
-
 void machine_read(machine *m) {
     struct utsname name;
     time_t now = time(NULL);
     struct tm utc;
     struct timespec precise;
+    spmv_cgroup allowed;
     *m = (machine){.cores = INT64_MIN,
                    .smt = INT64_MIN,
                    .sockets = INT64_MIN,
                    .numa_nodes = INT64_MIN,
                    .llc = INT64_MIN,
                    .memory = INT64_MIN,
-                   .cgroup_cpus = cgroup_cpus(),
+                   .cgroup_cpus = INT64_MIN,
                    .turbo = -1};
     if (gethostname(m->hostname, sizeof m->hostname - 1) != 0) m->hostname[0] = 0;
     if (uname(&name) == 0)
@@ -152,6 +145,8 @@ void machine_read(machine *m) {
     if (no_turbo != INT64_MIN) m->turbo = no_turbo == 0;
     m->container = access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
     m->memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    spmv_cgroup_read("", &allowed);
+    if (allowed.cpus < INT32_MAX) m->cgroup_cpus = (int64_t)ceil(allowed.cpus);
     read_topology(m);
     read_environment(m);
     read_schedule(m);

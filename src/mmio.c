@@ -479,6 +479,7 @@ static spmv_status read_file(reader *r, int threads,
         report(r, workers);
         goto done;
     }
+    if (r->header_only) goto done;
 
     blocks = (r->bytes - r->first_byte + BLOCK - 1) / BLOCK;
     if (r->bytes >= 0 && blocks < threads) threads = blocks > 1 ? (int)blocks : 1;
@@ -532,6 +533,24 @@ spmv_status spmv_read_matrix_market(spmv_ctx *ctx, const char *path, int threads
     r->path = path;
     spmv_status status = read_file(r, threads, NULL, progress, arg);
     if (status == SPMV_OK) *out = r->coo;
+    free(r);
+    return status;
+}
+
+spmv_status spmv_read_header(spmv_ctx *ctx, const char *path, spmv_stats *out) {
+    reader *r = calloc(1, sizeof *r);
+    if (!r) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while reading %s", path);
+    r->ctx = ctx;
+    r->path = path;
+    r->header_only = true;
+    spmv_status status = read_file(r, 1, NULL, NULL, NULL);
+    if (status == SPMV_OK)
+        *out = (spmv_stats){.rows = r->rows,
+                            .cols = r->cols,
+                            .nnz_file = r->entries,
+                            .nnz = r->entries * (r->symmetry == SPMV_GENERAL ? 1 : 2),
+                            .field = r->field,
+                            .symmetry = r->symmetry};
     free(r);
     return status;
 }

@@ -46,6 +46,8 @@ typedef struct reader {
     size_t nhead, head_used;
     spmv_powers powers;
 
+    bool header_only; /* read no entries */
+
     bool coordinate; /* else array */
     spmv_field field;
     spmv_symmetry symmetry;

@@ -102,12 +102,19 @@ void describe_noise(result *out, const noise *n, int threads) {
 static const struct reason {
     unsigned long long bit;
     const char *name;
-} reasons[] = {{0x04, "software power cap"},
-               {0x08, "hardware slowdown"},
-               {0x10, "sync boost"},
-               {0x20, "software thermal slowdown"},
-               {0x40, "hardware thermal slowdown"},
-               {0x80, "hardware power brake"}};
+} reasons[MOST_REASONS] = {{0x04, "software power cap"},
+                           {0x08, "hardware slowdown"},
+                           {0x10, "sync boost"},
+                           {0x20, "software thermal slowdown"},
+                           {0x40, "hardware thermal slowdown"},
+                           {0x80, "hardware power brake"}};
+
+int slow_reasons(unsigned long long slowed, const char **out) {
+    int n = 0;
+    for (size_t k = 0; k < MOST_REASONS; k++)
+        if (slowed & reasons[k].bit) out[n++] = reasons[k].name;
+    return n;
+}
 
 static double known(double value) {
     return value > 0 ? value : NAN;
@@ -122,9 +129,7 @@ void describe_gpu_noise(result *out, const spmv_device_state *before,
     r->timing_clk_sm_after_Hz = known(after->clock_sm_Hz);
     r->timing_temperature_before_C = known(before->temperature_C);
     r->timing_temperature_after_C = known(after->temperature_C);
-    int n = 0;
-    for (size_t k = 0; k < sizeof reasons / sizeof *reasons; k++)
-        if ((before->slowed | after->slowed) & reasons[k].bit) out->slowed[n++] = reasons[k].name;
+    int n = slow_reasons(before->slowed | after->slowed, out->slowed);
     r->gpu_throttle = (texts){out->slowed, n};
     if (n) flag(out, "the GPU was slowed down: %s", out->slowed[0]);
     if (before->clock_sm_Hz > 0 && after->clock_sm_Hz < 0.95 * before->clock_sm_Hz)

@@ -52,6 +52,10 @@ enum { /* options without a letter */
        KEY_TAG,
        KEY_PROGRESS,
        KEY_COLOR,
+       KEY_PASSES,
+       KEY_TIMEOUT,
+       KEY_RESUME,
+       KEY_DRY_RUN,
        KEY_USAGE
 };
 
@@ -132,6 +136,11 @@ static const struct argp_option table[] = {
      "low: interquartile range within P of the median, e.g. 1% (1%)", 3},
     {"verify", KEY_VERIFY, "full|off", 0, "check every row against extended-precision sums (full)",
      3},
+    {NULL, 0, NULL, 0, "How spmv sweep goes through it:", 3},
+    {"passes", KEY_PASSES, "N", 0, "measure everything N times, in other orders (1)", 3},
+    {"resume", KEY_RESUME, NULL, 0, "skip what the log has already", 3},
+    {"timeout", KEY_TIMEOUT, "S", 0, "give up a step that takes S seconds (600; 0: never)", 3},
+    {"dry-run", KEY_DRY_RUN, NULL, 0, "print the plan and stop", 3},
     {NULL, 0, NULL, 0, "What to show and keep:", 4},
     {"format", KEY_FORMAT, "KIND", 0, "of the results: table, csv or jsonl (table)", 4},
     {"output", 'o', "FILE", 0, "results to FILE instead of stdout", 4},
@@ -511,11 +520,13 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_PROGRESS: o->progress = is_on("progress", arg, o->progress); break;
     case KEY_COLOR: o->color = is_on("color", arg, o->color); break;
     case ARGP_KEY_ARG:
-        if (o->topic || state->arg_num > 0)
-            usage_error("'%s' is one word too many%s", arg,
-                        ends_with(arg, ".mtx") ? ": -m names a matrix" : "");
-        o->topic = arg;
+        add_text(&o->words, &o->nwords, arg);
+        if (!o->topic) o->topic = arg;
         break;
+    case KEY_PASSES: o->passes = (int)parse_whole("passes", arg, 1, 1000000); break;
+    case KEY_TIMEOUT: o->timeout_s = parse_real("timeout", arg, 0); break;
+    case KEY_RESUME: o->resume = true; break;
+    case KEY_DRY_RUN: o->dry_run = true; break;
     default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
@@ -561,6 +572,7 @@ void options_parse(int argc, char **argv, options *o) {
         .root_argp = &argp, .name = "spmv", .input = o, .err_stream = stderr, .out_stream = stdout};
     bool terminal = isatty(STDERR_FILENO);
     *o = (options){.alpha = 1,
+                   .timeout_s = -1,
                    .seed = 1,
                    .verify = true,
                    .min_samples = 10,
@@ -588,8 +600,22 @@ void options_parse(int argc, char **argv, options *o) {
     if (o->max_time_s < o->min_time_s) o->max_time_s = o->min_time_s;
 }
 
+void options_check(const options *o, bool sweep) {
+    if (sweep) return;
+    if (o->nwords > 1)
+        usage_error("'%s' is one word too many%s", o->words[1],
+                    ends_with(o->words[1], ".mtx") ? ": -m names a matrix" : "");
+    const char *given = o->passes           ? "passes"
+                        : o->timeout_s >= 0 ? "timeout"
+                        : o->resume         ? "resume"
+                        : o->dry_run        ? "dry-run"
+                                            : NULL;
+    if (given) usage_error("--%s: only 'spmv sweep' can use that", given);
+}
+
 void options_free(options *o) {
     free(o->matrices);
+    free(o->words);
     free(o->tags);
     for (int k = 0; k < o->ncopies; k++) free(o->copies[k]);
     free(o->copies);

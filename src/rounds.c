@@ -53,7 +53,7 @@ static bool check(group *g, const cell *c, result *out, const void *y, const cha
 
 static void fail_row(session *run, result *out, spmv_status status) {
     bool skipped = status == SPMV_E_TOOBIG || status == SPMV_E_UNSUITABLE;
-    out->r.status = skipped ? "skipped" : "failed";
+    out->r.status = skipped ? "skipped" : status == SPMV_E_NOMEM ? "out of memory" : "failed";
     snprintf(out->reason, sizeof out->reason, "%s",
              *spmv_ctx_error(run->ctx) ? spmv_ctx_error(run->ctx) : spmv_strerror(status));
     out->r.reason = out->reason;
@@ -200,6 +200,10 @@ static void show_round(const group *g, int round) {
         say("\rround %d: %d of %d timed%20s", round + 1, g->done, g->count, "");
 }
 
+static void watch_step(const session *run, int k) {
+    if (run->watch.arg) run->watch.step(run->watch.arg, k);
+}
+
 /* Ten rounds make the least time; a noisy kernel has more turns. */
 static int play(group *g) {
     enum { ROUNDS = 10 };
@@ -207,11 +211,13 @@ static int play(group *g) {
     if (!order) return complain(SPMV_E_NOMEM, NULL);
     for (int k = 0; k < g->count; k++) order[k] = k;
     for (int round = 0; g->done < g->count; round++) {
-        shuffle(order, g->count, spmv_mix(g->run->o->seed) + ((uint64_t)round << 32));
+        shuffle(order, g->count,
+                spmv_mix(g->run->o->seed + (uint64_t)g->run->pass) + ((uint64_t)round << 32));
         show_round(g, round);
         for (int k = 0; k < g->count; k++) {
             entrant *e = &g->entrant[order[k]];
             if (!e->plan) continue;
+            watch_step(g->run, e->cell);
             noise before = noise_now();
             spmv_status status =
                 problem_turn(&e->p, g->run->o, &e->t, g->run->o->min_time_s / ROUNDS);
@@ -270,11 +276,13 @@ static void say_result(const result *out) {
     say("\n");
 }
 
-static int keep(session *run, result *out) {
+static int keep(session *run, int k, result *out) {
     describe_key(out);
     count_status(run, &out->r);
     if (!run->o->quiet && run->o->verbose) say_result(out);
-    return log_append(&run->log, record_fields(), &out->r);
+    int code = log_append(&run->log, record_fields(), &out->r);
+    if (!code && run->watch.arg) run->watch.finished(run->watch.arg, k, out);
+    return code;
 }
 
 static void describe_cell(group *g, int k, const spmv_stats *stats, const char *name,
@@ -285,6 +293,10 @@ static void describe_cell(group *g, int k, const spmv_stats *stats, const char *
     describe_matrix(out, stats, name, source);
     describe_machine(run, out, run->cell[k].kernel);
     describe_config(run, out, &run->cell[k]);
+    if (run->pass) {
+        out->r.sweep_pass = run->pass;
+        out->r.sweep_cell = run->sweep_cell[k];
+    }
     if (run->o->progress && !run->o->quiet)
         say("\r%3d of %d: %-24s", k + 1, run->ncells, descriptor(run->cell[k].kernel)->name);
 }
@@ -300,6 +312,7 @@ static int run_group(group *g, const char *name, const char *source) {
     for (int k = 0; k < g->run->ncells && !code; k++) {
         if (g->results[k].finished) continue;
         describe_cell(g, k, &stats, name, source);
+        watch_step(g->run, k);
         code = enter(g, k, &later[k]);
     }
     if (!code) code = play_watched(g);
@@ -310,7 +323,7 @@ static int run_group(group *g, const char *name, const char *source) {
     for (int k = 0; k < g->run->ncells && !code; k++) {
         if (g->results[k].finished || later[k]) continue;
         g->results[k].finished = true;
-        code = keep(g->run, &g->results[k]);
+        code = keep(g->run, k, &g->results[k]);
     }
     spmv_mat_drop_stores(g->mat);
     free(later);

@@ -26,6 +26,12 @@ typedef struct result { /* a finished row and what its record points to */
     bool finished; /* and logged */
 } result;
 
+typedef struct watcher { /* spmv sweep, which must know where a run was when it died */
+    void *arg;           /* NULL: nobody watches */
+    void (*step)(void *arg, int cell);                        /* what takes time begins */
+    void (*finished)(void *arg, int cell, const result *out); /* and logged */
+} watcher;
+
 enum { MOST_BACKENDS = 4 };
 typedef struct session { /* one invocation */
     const options *o;
@@ -39,6 +45,9 @@ typedef struct session { /* one invocation */
     cell *cell;
     int ncells;
     bool wrote_csv_header, wrote_y;
+    watcher watch;
+    int pass;               /* of spmv sweep, from 1; 0: spmv run */
+    char (*sweep_cell)[20]; /* [ncells], if pass */
     char **argv; /* [o->argc] as typed, paths cut to their last part: they may name people */
     int nok, nwrong, nskipped, nfailed, last_failure; /* last_failure: exit code */
 } session;
@@ -62,6 +71,15 @@ typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed 
 static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
     return id.index == SPMV_AUTO ? &spmv_auto_kernel : id.backend->kernels[id.index][0];
 }
+
+/* ---- cmd_run.c ------------------------------------------------------------------------------ */
+
+/* Each returns an exit code, having said what is wrong. */
+int choose_session(session *run); /* context and cells; touches no device */
+int open_devices(session *run);
+/* Every cell on one matrix; source: where it came from. */
+int run_on(session *run, spmv_mat *mat, const char *source);
+void close_session(session *run);
 
 /* ---- cells.c -------------------------------------------------------------------------------- */
 
@@ -105,6 +123,8 @@ noise noise_now(void);
 void noise_add(noise *sum, const noise *before, const noise *after);
 double load_now(void); /* NaN: unknown */
 void describe_noise(result *out, const noise *n, int threads);
+/* Names of NVML's reasons why clocks are low, at most MOST_REASONS; how many. */
+int slow_reasons(unsigned long long slowed, const char **out);
 void describe_gpu_noise(result *out, const spmv_device_state *before,
                         const spmv_device_state *after);
 

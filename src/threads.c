@@ -2,33 +2,45 @@
  * grant a quota of them: more threads than that wait for each other (up to 90 times slower in the
  * field). */
 #include "internal.h"
+#include <math.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static int affinity_cpus(void) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : omp_get_num_procs();
+/* The CPUs that threads may run on. OMP_PROC_BIND has already tied this thread to its own place, so
+ * that its affinity says no more: then they are those of all places. */
+static bool allowed_cpus(cpu_set_t *set) {
+    int places = omp_get_num_places();
+    if (places <= 0) return sched_getaffinity(0, sizeof *set, set) == 0;
+    CPU_ZERO(set);
+    for (int p = 0; p < places; p++) {
+        int n = omp_get_place_num_procs(p), *cpu = malloc((size_t)(n + 1) * sizeof *cpu);
+        if (!cpu) return false;
+        omp_get_place_proc_ids(p, cpu);
+        for (int k = 0; k < n; k++)
+            if (cpu[k] < CPU_SETSIZE) CPU_SET((size_t)cpu[k], set);
+        free(cpu);
+    }
+    return true;
 }
 
-/* cpu.max of cgroup v2 is "quota period" in microseconds, or "max period". */
+static int affinity_cpus(void) {
+    cpu_set_t set;
+    return allowed_cpus(&set) ? CPU_COUNT(&set) : omp_get_num_procs();
+}
+
 static int quota_cpus(void) {
-    long quota, period;
-    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
-    if (!file) return INT32_MAX;
-    int found = fscanf(file, "%ld %ld", &quota, &period);
-    fclose(file);
-    if (found != 2 || quota <= 0 || period <= 0) return INT32_MAX;
-    long cpus = (quota + period - 1) / period;
-    return cpus > INT32_MAX ? INT32_MAX : (int)cpus;
+    spmv_cgroup allowed;
+    spmv_cgroup_read("", &allowed);
+    return allowed.cpus < INT32_MAX ? (int)ceil(allowed.cpus) : INT32_MAX;
 }
 
 /* Hardware threads of one core share its load ports: of the CPUs we may run on, one a core. */
 static int physical_cores(void) {
     cpu_set_t set;
     int cores = 0;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return INT32_MAX;
+    if (!allowed_cpus(&set)) return INT32_MAX;
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         char path[96];
         int first = cpu;

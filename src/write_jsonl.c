@@ -72,7 +72,26 @@ spmv_status jsonl_format(fields table, const void *of, char **out) {
     memcpy(*out + n, "\n", 2);
     return SPMV_OK;
 }
+
+bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size) {
+    const char *cell = NULL, *word = NULL;
+    json_t *root = json_loads(line, 0, NULL);
+    bool found = json_unpack(root, "{s:{s:s}, s:s}", "sweep", "cell", &cell, "status", &word) == 0;
+    if (found) snprintf(out, size, "%s", cell);
+    if (found) snprintf(status, status_size, "%s", word);
+    json_decref(root);
+    return found;
+}
 #else
+bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size) {
+    (void)line;
+    (void)out;
+    (void)size;
+    (void)status;
+    (void)status_size;
+    return false;
+}
+
 spmv_status jsonl_format(fields table, const void *of, char **out) {
     (void)table;
     (void)of;

@@ -1,0 +1,104 @@
+/* cmd_doctor.c: spmv doctor: what on this machine makes times slow, noisy or hard to compare, and
+ * what to type. */
+#include "doctor.h"
+#include <errno.h>
+#include <stdlib.h>
+
+int cmd_doctor(const options *o, const spmv_backend *backend);
+
+typedef struct doctor_record {
+#define FIELD(type, name, key, unit, help) type name;
+#include "doctor.def"
+#undef FIELD
+} doctor_record;
+
+static const field table[] = {
+#define FIELD(type, name, key, unit, help) \
+    {TYPE_##type, offsetof(doctor_record, name), key, unit, help},
+#include "doctor.def"
+#undef FIELD
+};
+static const fields doctor_fields = {table, sizeof table / sizeof *table};
+
+static const char *const level_names[] = {"ok", "note", "warning"};
+
+static void print_finding(FILE *file, const char *name, const finding *f, bool color) {
+    static const char *const colors[] = {"", "\033[1m", "\033[1;31m"};
+    fprintf(file, "  %-11s %s%-8s%s %s\n", name, color ? colors[f->level] : "",
+            level_names[f->level], color ? "\033[0m" : "", f->found);
+    if (*f->why) fprintf(file, "  %20s why:  %s\n", "", f->why);
+    if (*f->what) fprintf(file, "  %20s type: %s\n", "", f->what);
+}
+
+static int show(FILE *file, const options *o, const doctor_facts *facts, const check *c,
+                const finding *f) {
+    doctor_record r = {.schema = "spmv-doctor/1",
+                       .time = facts->host.time,
+                       .host_name = *facts->host.hostname ? facts->host.hostname : NULL,
+                       .check = c->name,
+                       .level = level_names[f->level],
+                       .found = f->found,
+                       .why = *f->why ? f->why : NULL,
+                       .what = *f->what ? f->what : NULL};
+    char *line = NULL;
+    if (strcmp(o->format, "table") == 0) {
+        print_finding(file, c->name, f, o->color && file == stdout);
+        return 0;
+    }
+    if (strcmp(o->format, "csv") == 0) {
+        csv_write(file, doctor_fields, &r, c == doctor_checks);
+        return 0;
+    }
+    if (jsonl_format(doctor_fields, &r, &line) != SPMV_OK)
+        return complain(SPMV_E_FEATURE, "--format=jsonl is not built in: install libjansson-dev "
+                                        "(Debian) or jansson-devel (Fedora), then make again");
+    fputs(line, file);
+    free(line);
+    return 0;
+}
+
+static int show_all(FILE *file, const options *o, const doctor_facts *facts) {
+    int code = 0, count[3] = {0};
+    for (const check *c = doctor_checks; c->name && !code; c++) {
+        finding found = {.level = LEVEL_OK};
+        c->look(facts, &found);
+        count[found.level]++;
+        code = show(file, o, facts, c, &found);
+    }
+    if (!code && strcmp(o->format, "table") == 0)
+        fprintf(file, "warnings: %d, notes: %d, ok: %d\n", count[LEVEL_WARNING], count[LEVEL_NOTE],
+                count[LEVEL_OK]);
+    return code;
+}
+
+/* To stdout or to the file of --output. */
+static int write_all(const options *o, const doctor_facts *facts) {
+    char what[1200];
+    if (!o->output_file) return show_all(stdout, o, facts);
+    FILE *file = fopen(o->output_file, "w");
+    int code = file ? show_all(file, o, facts) : 0;
+    bool fine = file && !ferror(file);
+    if (file && fclose(file) == 0 && fine) return code;
+    snprintf(what, sizeof what, "%s: %s", o->output_file, strerror(errno));
+    return complain(SPMV_E_WRITE, what);
+}
+
+int cmd_doctor(const options *o, const spmv_backend *fallback) {
+    spmv_ctx_opts opts = {
+        .size = sizeof opts, .backend = fallback->name, .device = o->device, .threads = o->threads};
+    spmv_ctx *ctx = NULL;
+    if (o->topic || o->nmatrices || o->kernels) {
+        say("spmv: doctor takes no matrix, no kernel and no word '%s'\n", o->topic ? o->topic
+                                                                          : o->nmatrices
+                                                                              ? *o->matrices
+                                                                              : o->kernels);
+        return EXIT_USAGE;
+    }
+    doctor_facts *facts = malloc(sizeof *facts);
+    bool ready = facts && spmv_ctx_create(&opts, &ctx) == SPMV_OK;
+    if (ready) doctor_look_around(o, ctx, facts);
+    int code = ready ? write_all(o, facts) : complain(SPMV_E_NOMEM, NULL);
+    spmv_ctx_free(ctx);
+    free(facts);
+    return code;
+}

@@ -1,0 +1,108 @@
+/* sweep_child.c: the process that measures cells of one matrix for spmv sweep. It may crash or
+ * hang: what is logged is whole, and the pipe says where it was. */
+#include "sweep.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+static void tell(const assignment *a, const report *r) {
+    ssize_t wrote = write(a->pipe, r, sizeof *r);
+    if (wrote != (ssize_t)sizeof *r) _exit(spmv_exit_code(SPMV_E_WRITE)); /* nobody listens */
+}
+
+static void tell_step(void *arg, int k) {
+    const assignment *a = arg;
+    tell(a, &(report){.kind = STEP, .cell = a->cells[k]});
+}
+
+static void tell_finished(void *arg, int k, const result *out) {
+    const assignment *a = arg;
+    report r = {.kind = FINISHED, .cell = a->cells[k], .median_s = out->r.timing_median_s};
+    snprintf(r.status, sizeof r.status, "%s", out->r.status);
+    snprintf(r.reason, sizeof r.reason, "%s", out->r.reason ? out->r.reason : "");
+    tell(a, &r);
+}
+
+/* Records keep no folders: those may name people. */
+static int tell_refused(const assignment *a, spmv_status status, const char *reason) {
+    const char *path = a->sweep->source[a->m].path;
+    size_t folder = (size_t)(base_name(path) - path);
+    if (strncmp(reason, path, folder) == 0) reason += folder;
+    report r = {.kind = REFUSED};
+    snprintf(r.status, sizeof r.status, "%s",
+             status == SPMV_E_NOMEM || status == SPMV_E_TOOBIG ? "out of memory" : "failed");
+    snprintf(r.reason, sizeof r.reason, "%s", *reason ? reason : spmv_strerror(status));
+    tell(a, &r);
+    return spmv_exit_code(status);
+}
+
+/* The parent's session with the assignment's cells alone. */
+static int take_cells(const assignment *a, session *run) {
+    static options calm; /* the parent talks; complaints are heard all the same */
+    calm = *a->sweep->run.o;
+    calm.quiet = true;
+    calm.progress = false;
+    *run = a->sweep->run;
+    run->o = &calm;
+    run->pass = a->pass;
+    run->ncells = a->count;
+    run->cell = calloc((size_t)a->count, sizeof *run->cell);
+    run->sweep_cell = calloc((size_t)a->count, sizeof *run->sweep_cell);
+    if (!run->cell || !run->sweep_cell) return complain(SPMV_E_NOMEM, NULL);
+    for (int k = 0; k < a->count; k++) {
+        run->cell[k] = a->sweep->run.cell[a->cells[k]];
+        cell_identity(a->sweep, a->pass, a->m, a->cells[k], run->sweep_cell[k]);
+    }
+    machine_read(&run->machine); /* the time of these records */
+    return 0;
+}
+
+int measure_cells(const assignment *a) {
+    session run;
+    spmv_mat *mat = NULL;
+    report read = {.kind = READ};
+    const options *o = a->sweep->run.o;
+    const char *path = a->sweep->source[a->m].path;
+    int code = take_cells(a, &run);
+    if (!code) code = open_devices(&run);
+    if (code) return code;
+    spmv_load_opts opts = {.size = sizeof opts,
+                           .seed = o->seed,
+                           .values = strncmp(path, "gen:", 4) == 0 ? o->values : NULL};
+    spmv_status status = spmv_mat_load(run.ctx, path, &opts, &mat);
+    if (status != SPMV_OK) return tell_refused(a, status, spmv_ctx_error(run.ctx));
+    spmv_mat_stats(mat, &read.stats);
+    tell(a, &read);
+    run.watch = (watcher){(void *)(uintptr_t)a, tell_step, tell_finished};
+    return run_on(&run, mat, path);
+}
+
+int record_failures(const assignment *a, const spmv_stats *stats, const char *status,
+                    const char *reason) {
+    session run;
+    const source *from = &a->sweep->source[a->m];
+    int code = take_cells(a, &run);
+    if (!code) code = open_devices(&run);
+    for (int k = 0; k < run.ncells && !code; k++) {
+        static result out; /* large */
+        out = (result){.alias = NULL};
+        record_clear(&out.r);
+        describe_machine(&run, &out, run.cell[k].kernel);
+        describe_config(&run, &out, &run.cell[k]);
+        out.r.matrix_name = from->name;
+        out.r.matrix_source = base_name(from->path);
+        if (stats) describe_matrix(&out, stats, from->name, base_name(from->path));
+        out.r.sweep_pass = a->pass;
+        out.r.sweep_cell = run.sweep_cell[k];
+        out.r.status = status;
+        out.r.reason = reason;
+        describe_key(&out);
+        code = log_append(&run.log, record_fields(), &out.r);
+        if (!code) {
+            report r = {.kind = FINISHED, .cell = a->cells[k]};
+            snprintf(r.status, sizeof r.status, "%s", status);
+            snprintf(r.reason, sizeof r.reason, "%s", reason);
+            tell(a, &r);
+        }
+    }
+    return code;
+}

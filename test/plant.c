@@ -1,0 +1,44 @@
+/* plant.c: preloaded by test_sweep.py: the process that measures for spmv sweep comes to grief when
+ * it says that it begins the cell PLANT_CELL, as PLANT says: crash, hang, kill or memory. */
+#include "sweep.h"
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void leave_pid(void) {
+    const char *path = getenv("PLANT_PID");
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (!file) return;
+    fprintf(file, "%d\n", getpid());
+    fclose(file);
+}
+
+static void limit_memory(rlim_t bytes) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_AS, &limit);
+}
+
+static void plant(int begun) {
+    const char *what = getenv("PLANT"), *where = getenv("PLANT_CELL");
+    if (!what || !where) return;
+    bool here = atoi(where) == begun;
+    if (strcmp(what, "memory") == 0) limit_memory(here ? 1 << 20 : RLIM_INFINITY);
+    if (!here) return;
+    leave_pid();
+    if (strcmp(what, "crash") == 0) raise(SIGSEGV);
+    if (strcmp(what, "kill") == 0) raise(SIGKILL);
+    while (strcmp(what, "hang") == 0) pause();
+}
+
+ssize_t write(int file, const void *bytes, size_t n) {
+    ssize_t (*real)(int, const void *, size_t) =
+        (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+    ssize_t wrote = real(file, bytes, n);
+    const report *r = bytes;
+    if (n == sizeof *r && r->kind == STEP) plant(r->cell);
+    return wrote;
+}

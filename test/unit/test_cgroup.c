@@ -1,0 +1,162 @@
+/* test_cgroup.c: limits of control groups, from folders that look like /proc and /sys. */
+#include "testing.h"
+#include <sys/stat.h>
+
+static char root[64];
+
+static int make_root(void **state) {
+    (void)state;
+    snprintf(root, sizeof root, "/tmp/spmv-cgroup-XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", root);
+    return system(command);
+}
+
+static void put(const char *name, const char *content) {
+    char path[512];
+    snprintf(path, sizeof path, "%s%s", root, name);
+    for (char *slash = path + strlen(root); (slash = strchr(slash + 1, '/'));) {
+        *slash = 0;
+        mkdir(path, 0777);
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(content, file);
+    fclose(file);
+}
+
+static spmv_cgroup allowed(void) {
+    spmv_cgroup out;
+    spmv_cgroup_read(root, &out);
+    return out;
+}
+
+static const char unified[] = "25 1 0:22 / /proc rw - proc proc rw\n"
+                              "31 25 0:27 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n";
+
+static void without_files_all_is_unknown(void **state) {
+    (void)state;
+    spmv_cgroup a = allowed();
+    assert_true(isnan(a.cpus));
+    assert_int_equal(a.memory, -1);
+    assert_int_equal(a.memory_left, -1);
+}
+
+static void a_root_without_limits_has_none(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "0::/\n");
+    put("/proc/self/mountinfo", unified);
+    put("/sys/fs/cgroup/cpu.max", "max 100000\n");
+    put("/sys/fs/cgroup/memory.max", "max\n");
+    spmv_cgroup a = allowed();
+    assert_true(isinf(a.cpus));
+    assert_true(a.memory == INT64_MAX && a.memory_left == INT64_MAX);
+}
+
+/* The one of the process says 3 CPUs and no memory limit, the slice above 1.5 CPUs and 1000 bytes.
+ */
+static void the_own_group_and_those_above_count(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "0::/a.slice/job.scope\n");
+    put("/proc/self/mountinfo", unified);
+    put("/sys/fs/cgroup/a.slice/cpu.max", "150000 100000\n");
+    put("/sys/fs/cgroup/a.slice/memory.max", "1000\n");
+    put("/sys/fs/cgroup/a.slice/memory.current", "700\n");
+    put("/sys/fs/cgroup/a.slice/memory.stat", "anon 300\ninactive_file 400\n");
+    put("/sys/fs/cgroup/a.slice/job.scope/cpu.max", "300000 100000\n");
+    put("/sys/fs/cgroup/a.slice/job.scope/memory.max", "max\n");
+    spmv_cgroup a = allowed();
+    assert_true(a.cpus == 1.5);
+    assert_int_equal(a.memory, 1000);
+    assert_int_equal(a.memory_left, 700); /* what is only cached can be had */
+    put("/sys/fs/cgroup/a.slice/job.scope/cpu.max", "50000 100000\n");
+    put("/sys/fs/cgroup/a.slice/job.scope/memory.max", "600\n");
+    put("/sys/fs/cgroup/a.slice/job.scope/memory.current", "650\n");
+    a = allowed();
+    assert_true(a.cpus == 0.5);
+    assert_int_equal(a.memory, 600);
+    assert_int_equal(a.memory_left, 0); /* over its limit: never negative */
+}
+
+/* A group beside ours says nothing about us. */
+static void other_groups_do_not_count(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "0::/ours\n");
+    put("/proc/self/mountinfo", unified);
+    put("/sys/fs/cgroup/ours/cpu.max", "max 100000\n");
+    put("/sys/fs/cgroup/theirs/cpu.max", "100000 100000\n");
+    assert_true(isinf(allowed().cpus));
+}
+
+static const char version_1[] =
+    "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+    "33 31 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+    "34 31 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+    "38 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+
+static void version_1_is_read_beside_version_2(void **state) {
+    (void)state;
+    put("/proc/self/cgroup",
+        "9:cpuset:/wrong\n4:cpu,cpuacct:/job\n3:memory:/job/step\n1:name=systemd:/\n0::/\n");
+    put("/proc/self/mountinfo", version_1);
+    put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+    put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    spmv_cgroup a = allowed();
+    assert_true(isinf(a.cpus));
+    assert_true(a.memory == INT64_MAX);
+    put("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "250000\n");
+    put("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
+    put("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "5000\n");
+    put("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "4000\n");
+    put("/sys/fs/cgroup/memory/job/memory.stat", "inactive_file 1\ntotal_inactive_file 500\n");
+    a = allowed();
+    assert_true(a.cpus == 2.5);
+    assert_int_equal(a.memory, 5000);
+    assert_int_equal(a.memory_left, 1500);
+}
+
+/* A container: the group is named as the host sees it, and is itself what is mounted. */
+static void a_mounted_group_is_its_own_root(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "4:cpu:/docker/abc/step\n");
+    put("/proc/self/mountinfo", "32 31 0:29 /docker/abc /cg/cpu rw - cgroup cgroup rw,cpu\n");
+    put("/cg/cpu/cpu.cfs_quota_us", "400000\n");
+    put("/cg/cpu/cpu.cfs_period_us", "100000\n");
+    assert_true(allowed().cpus == 4);
+    put("/cg/cpu/step/cpu.cfs_quota_us", "200000\n");
+    put("/cg/cpu/step/cpu.cfs_period_us", "100000\n");
+    assert_true(allowed().cpus == 2);
+    put("/proc/self/cgroup", "4:cpu:/elsewhere/step\n");
+    assert_true(allowed().cpus == 4);
+    put("/proc/self/cgroup", "4:cpu:/docker/abcdef/step\n"); /* no part of /docker/abc */
+    assert_true(allowed().cpus == 4);
+}
+
+static void damaged_files_limit_nothing(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "no colon\n0:\n0::/\n");
+    put("/proc/self/mountinfo", unified);
+    put("/sys/fs/cgroup/cpu.max", "100000 0\n");
+    put("/sys/fs/cgroup/memory.max", "lots\n");
+    spmv_cgroup a = allowed();
+    assert_true(isinf(a.cpus));
+    assert_true(a.memory == INT64_MAX);
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
+    const struct CMUnitTest tests[] = {
+        CASE(without_files_all_is_unknown),        CASE(a_root_without_limits_has_none),
+        CASE(the_own_group_and_those_above_count), CASE(other_groups_do_not_count),
+        CASE(version_1_is_read_beside_version_2),  CASE(a_mounted_group_is_its_own_root),
+        CASE(damaged_files_limit_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
