@@ -125,11 +125,12 @@ $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)): build/cuda$(san)/%.o: %.cu b
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
 
 # ---- check ---------------------------------------------------------------------------------------------------------
-# `make test` tests the OpenMP build, or with BUILD=cuda the CUDA build; SAN=address,undefined either under sanitizers.
+# `make test` tests the OpenMP build, or with BUILD=cuda the CUDA build; SAN=address,undefined either under sanitizers;
+# PART=unit, cli or python a part.
 BUILD  ?= omp
 PYTHON ?= python3
 check test: $(BUILD) $(tests_$(BUILD))
-	$(Q)PYTHON=$(PYTHON) sh test/run.sh build/$(BUILD)$(san)
+	$(Q)PYTHON=$(PYTHON) sh test/run.sh build/$(BUILD)$(san) $(PART)
 check-update: $(BUILD)
 	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
 test-cuda: cuda $(tests_cuda)
