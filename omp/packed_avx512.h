@@ -111,7 +111,7 @@ AVX512_INLINE void add_step_512(const slice_data *d, const tables_512 *t, int co
         if (value_code == PACKED_VALUE_STEP) same += value_of(d, value_code, k * run + e);
 #pragma GCC unroll 4
         for (int g = 0; g < VECTORS_512; g++) {
-            __mmask16 mask = full ? all : (__mmask16)(step_mask >> g * LANES_512) & all;
+            __mmask16 mask = (__mmask16)(full ? all : step_mask >> g * LANES_512 & all);
             int count = full ? LANES_512 : __builtin_popcount(mask);
             vec512 a = same, b;
             if (value_code != PACKED_VALUE_STEP) {
