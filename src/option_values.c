@@ -155,8 +155,8 @@ static const char *const schedules[] = {"auto", "static", "dynamic", "guided", N
 static const char *const isas[] = {"auto", "portable", "avx2", "avx512", NULL};
 static const char *const gathers[] = {"auto", "loads", "instruction", NULL};
 
-/* A value is a word, its place the number; AxB, for a parameter and the next; or N and FROM:TO:STEP,
- * where zero is the word that stands for 0, which is no number then. */
+/* A value is a word, its place the number; AxB, for a parameter and the next; or N and
+ * FROM:TO:STEP, where zero is the word that stands for 0, which is no number then. */
 static const struct syntax {
     const char *const *words;
     const char *pair; /* what AxB is, for the error */
