@@ -42,7 +42,7 @@ nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-
 ldlibs   := $(feature_libs) -lm
 
 # ---- sources -------------------------------------------------------------------------------------------------------
-app_src  := $(addprefix src/,main.c app.c options.c measure.c statistics.c verify.c machine.c record.c log.c \
+app_src  := $(addprefix src/,main.c app.c options.c option_values.c measure.c statistics.c verify.c machine.c record.c log.c \
             cells.c inputs.c rounds.c sweep_plan.c sweep_child.c limits.c noise.c rates.c describe.c facts.c thumbnail.c) \
             $(wildcard src/cmd_*.c src/doctor_*.c src/write_*.c)
 omp_once := omp/backend.c omp/gather.c omp/propose.c omp/probe.c
