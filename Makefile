@@ -42,7 +42,7 @@ nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-
 ldlibs   := $(feature_libs) -lm
 
 # ---- sources -------------------------------------------------------------------------------------------------------
-app_src  := $(addprefix src/,main.c app.c options.c measure.c statistics.c verify.c machine.c record.c log.c \
+app_src  := $(addprefix src/,main.c app.c options.c option_values.c measure.c statistics.c verify.c machine.c record.c log.c \
             cells.c inputs.c rounds.c sweep_plan.c sweep_child.c limits.c noise.c rates.c describe.c facts.c thumbnail.c) \
             $(wildcard src/cmd_*.c src/doctor_*.c src/write_*.c)
 omp_once := omp/backend.c omp/gather.c omp/propose.c omp/probe.c
@@ -58,7 +58,7 @@ variant_flags = -DSPMV_SUFFIX=$(1) -DSPMV_REAL=$(if $(findstring f64,$(1)),doubl
 objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(3)))
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables lint format info deps deps-peers clean print-app
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables lint format info deps deps-peers clean print-app
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -146,6 +146,13 @@ study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
 	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT))
 tables:
 	$(Q)$(PYTHON) tables/make_tables.py --out tables log
+# The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; then its tables and its report.
+NAME ?= $(BUILD)
+reference: $(BUILD)
+	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(NAME)
+reference-tables:
+	$(Q)$(PYTHON) tables/make_tables.py --out tables/reference log/reference
+	$(Q)$(PYTHON) tables/report.py log/reference --only-html -o tables/reference/report.html
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
 lint:

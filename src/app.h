@@ -43,7 +43,7 @@ typedef struct options {
     const char *log;    /* folder, or a .jsonl file */
     const char *probe;  /* folder, or off; NULL: in the user's cache */
     bool no_log, verify, quiet, verbose, progress, color;
-    int min_samples;
+    int min_samples, keep_samples;
     double min_time_s, max_time_s, max_noise;
     cache_state cache;
     struct pairs *tags;

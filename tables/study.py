@@ -122,9 +122,10 @@ def arguments_of(study, kernels):
             yield ["-k", ",".join(f"{backend}:{name}" for name in names)] + arguments[2:]
 
 
-def usable_kernels(spmv):
-    """kernels_of, without the backends whose device does not open here."""
-    kernels = kernels_of(spmv)
+def usable_kernels(spmv, only=None):
+    """kernels_of, without the backends that are not asked for or whose device does not open."""
+    kernels = {backend: names for backend, names in kernels_of(spmv).items()
+               if only in (None, backend)}
     for backend in list(kernels):
         first = {"omp": "csr_rows", "cuda": "csr_warp"}.get(backend)
         tried = subprocess.run([spmv, "-m", "gen:diagonal:9", "-k", f"{backend}:{first}", "-q",
@@ -140,7 +141,7 @@ def usable_kernels(spmv):
 def measure(options, study, sources, log):
     """Runs spmv on every matrix until the time is over; returns the matrices left out."""
     start, left_out = time.monotonic(), []
-    lists = list(arguments_of(study, usable_kernels(options.spmv)))
+    lists = list(arguments_of(study, usable_kernels(options.spmv, options.backend)))
     for source in sources:
         for arguments in lists:
             remains = options.limit - (time.monotonic() - start) if options.limit else None
@@ -172,6 +173,7 @@ def make_study(arguments):
                         help="twins (or gen: names) to use instead of the paper's list")
     parser.add_argument("--scale", choices=SCALES, default="small",
                         help="twins of at most 5, 30 or any number of million nonzeros (%(default)s)")
+    parser.add_argument("--backend", choices=("omp", "cuda"), help="default: all that are there")
     parser.add_argument("--limit", type=float, default=0, metavar="S",
                         help="start no run after S seconds, stop the one in hand (0: none)")
     parser.add_argument("--time", type=float, default=0.1, metavar="S",

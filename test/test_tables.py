@@ -2,7 +2,7 @@
 """Tests of tables/make_tables.py: logs small enough to check every number by hand.
 
     python3 test/test_tables.py            run them
-    python3 test/test_tables.py --update   rewrite log/reference/expected from log/reference/*.jsonl
+    python3 test/test_tables.py --update   rewrite tables/reference from log/reference/*.jsonl
 """
 
 import glob
@@ -19,7 +19,7 @@ import texts
 import units
 
 REFERENCE = os.path.join(ROOT, "log", "reference")
-EXPECTED = os.path.join(REFERENCE, "expected")
+EXPECTED = os.path.join(ROOT, "tables", "reference")
 # columns.csv follows the wording in src/record.def, not the logs; runs.csv is the logs once more.
 NOT_KEPT = ("columns.csv", "runs.csv")
 
