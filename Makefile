@@ -37,7 +37,7 @@ cusparse = $(eval cusparse := $(if $(filter cusparse,$(LIBS_WANTED)),$(shell \
 
 warnings := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes -Wjump-misses-init $(if $(WERROR),-Werror)
 CFLAGS   ?= $(OPT) -march=$(MARCH) -g
-cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-var-tracking)
 nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude
 ldlibs   := $(feature_libs) -lm
 
