@@ -37,7 +37,7 @@ cusparse = $(eval cusparse := $(if $(filter cusparse,$(LIBS_WANTED)),$(shell \
 
 warnings := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes -Wjump-misses-init $(if $(WERROR),-Werror)
 CFLAGS   ?= $(OPT) -march=$(MARCH) -g
-cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-var-tracking)
 nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude
 ldlibs   := $(feature_libs) -lm
 
@@ -139,11 +139,11 @@ bench-read: build/omp/bench_read
 	$(Q)build/omp/bench_read build/bench-read.mtx
 bench-convert: build/omp/bench_convert
 	$(Q)build/omp/bench_convert $(FILES)
-# A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds.
+# A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
 SCALE ?= small
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
 	$(Q)$(PYTHON) tables/study.py $* --scale $(SCALE) $(if $(FILES),--files $(FILES)) \
-	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT))
+	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
 tables:
 	$(Q)$(PYTHON) tables/make_tables.py --out tables log
 # The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; then its tables and its report.
