@@ -28,6 +28,8 @@ enum {
     MOST_DEGREE = 8192   /* degrees are told apart up to here */
 };
 
+SPMV_LINKAGE const spmv_format V(sell_format);
+
 typedef struct __align__(16) task {
     int64_t first;       /* slot of its first row */
     int32_t slice, from; /* the rows; the first slot of each */
@@ -316,9 +318,26 @@ static spmv_status prepare_tasks(spmv_plan *p, hubs *H) {
     return status;
 }
 
+/* Rows sorted all together pad their slices by one longest row a lane of a slice, together: what a
+ * slice's first row has more than its last, the slices behind have not. Other orders are the
+ * format's to forecast. */
+static int64_t most_slots(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
+    if (c->value[SPMV_sigma] == 0 || c->value[SPMV_sigma] >= A->rows)
+        return A->nnz + WARP * longest;
+    return (int64_t)(V(sell_format).estimate(A, c) / (sizeof(idx) + sizeof(real)));
+}
+
+/* At most: shared memory is taken to be MOST_SHARED, more than any GPU has. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)c;
-    return (size_t)A->nnz * sizeof(idx) + (size_t)A->rows;
+    enum { MOST_SHARED = 256 << 10, MOST_HUBS = MOST_SHARED / (int)sizeof(real) };
+    int64_t longest = 0, nslices = blocks_for(A->rows, WARP);
+    for (int64_t i = 0; i < A->rows; i++)
+        longest = max(longest, A->row_ptr[i + 1] - A->row_ptr[i]);
+    int64_t slots = most_slots(A, c, longest);
+    int64_t cuts = (slots / WARP + longest) / MOST_STEPS; /* full tasks of all slices */
+    return (size_t)slots * sizeof(idx) + (size_t)MOST_HUBS * (sizeof(idx) + sizeof(real)) +
+           (size_t)(nslices + cuts) * sizeof(task) + (size_t)nslices * sizeof(int) +
+           2 * (size_t)cuts * WARP * sizeof(real);
 }
 
 static spmv_status prepare(spmv_plan *p) {

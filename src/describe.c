@@ -217,8 +217,7 @@ static void describe_cmrs(record *r) {
     r->perf_eta_minus = (double)r->perf_beta_minus_B / moved;
 }
 
-void describe_timing(result *out, timing *t, const problem *p) {
-    enum { MOST_SAMPLES = 1000 };
+void describe_timing(const options *o, result *out, timing *t, const problem *p) {
     record *r = &out->r;
     r->timing_warmup = t->warmup;
     r->timing_samples = t->nsamples;
@@ -236,8 +235,8 @@ void describe_timing(result *out, timing *t, const problem *p) {
     r->timing_mean_s = t->s.mean;
     r->timing_stdev_s = t->s.stdev;
     r->timing_converged = t->converged;
-    r->timing_thinned = t->nsamples > MOST_SAMPLES;
-    int kept = t->nsamples > MOST_SAMPLES ? MOST_SAMPLES : t->nsamples;
+    int kept = t->nsamples < o->keep_samples ? t->nsamples : o->keep_samples;
+    r->timing_thinned = kept < t->nsamples;
     for (int k = 0; k < kept; k++) t->sample_s[k] = t->sample_s[(int64_t)k * t->nsamples / kept];
     out->samples = t->sample_s;
     r->timing_samples_s = (numbers){out->samples, kept};

@@ -144,7 +144,7 @@ void describe_choice(session *s, result *out, const cell *c, const spmv_plan *pl
 void describe_plan(session *s, record *r, const spmv_plan *plan, const inputs *in,
                    spmv_precision precision);
 /* Takes t's samples. */
-void describe_timing(result *out, timing *t, const problem *p);
+void describe_timing(const options *o, result *out, timing *t, const problem *p);
 void describe_key(result *out);
 
 #endif
