@@ -62,7 +62,7 @@ static __global__ void write_places(int64_t n, const int64_t *__restrict__ place
     if (s < n) out[s] = (ofs)place[s];
 }
 
-/* warps of them copy a slice, lane by lane another of its rows, steps in turns of a few so that what
+/* So many warps copy a slice, each lane another of its rows, steps in turns of a few so that what
  * is read is near. Padding points at the row's last column, or at 0. */
 static __global__ void fill_slices(sell B, const int64_t *__restrict__ row_ptr,
                                    const idx *__restrict__ col, const double *__restrict__ value,

@@ -1,5 +1,5 @@
-/* scan.cu: sums and orders of many numbers for the builders of formats, by CUB, which comes with the
- * CUDA compiler. Compiled once: nothing here depends on the variant. */
+/* scan.cu: sums and orders of many numbers for the builders of formats, by CUB, which comes with
+ * the CUDA compiler. Compiled once: nothing here depends on the variant. */
 #include "build.cuh"
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
