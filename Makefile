@@ -46,7 +46,7 @@ app_src  := $(addprefix src/,main.c app.c options.c option_values.c measure.c st
             cells.c inputs.c rounds.c sweep_plan.c sweep_child.c limits.c noise.c rates.c describe.c facts.c thumbnail.c) \
             $(wildcard src/cmd_*.c src/doctor_*.c src/write_*.c)
 omp_once := omp/backend.c omp/gather.c omp/propose.c omp/probe.c
-cuda_once := cuda/backend.cu cuda/probe.cu cuda/nvml.cu
+cuda_once := cuda/backend.cu cuda/probe.cu cuda/nvml.cu cuda/scan.cu
 variant_src := $(wildcard src/format_*.c) $(filter-out $(omp_once),$(wildcard omp/*.c))
 lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once) cuda/propose.c
 cuda_variant_src := $(filter-out $(cuda_once),$(wildcard cuda/*.cu))
@@ -139,11 +139,11 @@ bench-read: build/omp/bench_read
 	$(Q)build/omp/bench_read build/bench-read.mtx
 bench-convert: build/omp/bench_convert
 	$(Q)build/omp/bench_convert $(FILES)
-# A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds.
+# A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
 SCALE ?= small
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
 	$(Q)$(PYTHON) tables/study.py $* --scale $(SCALE) $(if $(FILES),--files $(FILES)) \
-	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT))
+	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
 tables:
 	$(Q)$(PYTHON) tables/make_tables.py --out tables log
 # The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; then its tables and its report.

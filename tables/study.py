@@ -14,6 +14,7 @@ import sys
 import time
 
 import papers
+import study_charts
 from common import Parser, Stop, load, run, say, write_files
 from common import EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE
 from logs import RECORD_DEF, read_fields
@@ -149,7 +150,8 @@ def measure(options, study, sources, log):
                 left_out.append(source)
                 break
             command = [options.spmv, "-m", source, *arguments, f"--min-time={options.time}",
-                       f"--max-time={2 * options.time}", "--log", log, "-q"]
+                       f"--max-time={2 * options.time}", f"--cache={options.cache}",
+                       "--log", log, "-q"]
             say(f"{time.monotonic() - start:6.0f} s  {' '.join(command)}")
             try:
                 done = subprocess.run(command, stdout=subprocess.DEVNULL, timeout=remains,
@@ -178,6 +180,8 @@ def make_study(arguments):
                         help="start no run after S seconds, stop the one in hand (0: none)")
     parser.add_argument("--time", type=float, default=0.1, metavar="S",
                         help="least time a configuration is measured (%(default)s)")
+    parser.add_argument("--cache", choices=("warm", "cold", "steady"), default="warm",
+                        help="what a product finds in the caches, as of spmv (%(default)s)")
     parser.add_argument("--spmv", default=os.path.join(ROOT, "spmv"), metavar="PROGRAM")
     parser.add_argument("--log", metavar="FILE.jsonl", help="default log/study-NAME.jsonl")
     parser.add_argument("--out", metavar="FOLDER", help="default tables/study-NAME")
@@ -193,14 +197,15 @@ def make_study(arguments):
         left_out = measure(options, study, sources, log)
     records, said = load([log])
     runs = papers.runs_of(records)
-    pages = papers.best_pages(runs)
-    pages.update(PAGES[study](runs) if study in PAGES
-                 else make_pages(records, read_fields(RECORD_DEF)))
+    more, figures = (PAGES[study](runs) if study in PAGES
+                     else (make_pages(records, read_fields(RECORD_DEF)), {}))
+    drawings, lacking = study_charts.drawn(figures)
+    pages = {**papers.best_pages(runs), **more, **drawings}
     write_files(out, pages)
     for source in left_out:
         say(f"study: time over before {source}")
-    if papers.pyplot is None and study in ("sell", "cmrs"):
-        say("study: no figures: python3 has no matplotlib (apt-get install python3-matplotlib)")
+    if figures and lacking:
+        say(f"study: no figures: {lacking}")
     say(f"study {study}: {said}; {len(pages)} files in {out}")
     return 0
 
