@@ -71,7 +71,7 @@ static void propose_csb(const model *m, spmv_proposals *out) {
     if (m->gather == 0) return;
     if (f->precision == SPMV_F64 && f->mean * (double)tile / (double)f->cols < 1.0 / 16) tile *= 2;
     spmv_proposal *p =
-        spmv_offer(out, "csb_blocks", 6, m->plain / (m->width + 4 + 0.35 * m->gather + 1.5 * m->y),
+        spmv_offer(out, "csb_blocks", 6, m->plain / (m->width + 4 + 0.35 * m->gather + 2 * m->y),
                    "%.2f cache lines of x an entry, and no cache for x", f->lines);
     p->setting[0] = (spmv_setting){"tile", tile};
     p->setting[1] = (spmv_setting){"schedule", omp_sched_dynamic};
