@@ -3,6 +3,7 @@
  * kernels stand against each other in turns, as before and as found. Nothing is remembered: it
  * prints what to type. */
 #include "option_values.h"
+#include "session.h"
 #include <stdlib.h>
 
 int cmd_tune(const options *o, const spmv_backend *backend);
