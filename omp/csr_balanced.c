@@ -222,8 +222,8 @@ static spmv_status prepare(spmv_plan *p) {
         t->run = share_portable;
     for (int64_t s = 0; s < nshares; s++) {
         int64_t begin = spmv_split(items, nshares, s), end = spmv_split(items, nshares, s + 1);
-        int64_t first = rows_ended(A->row_ptr, A->s.rows, A->s.nnz, begin);
-        int64_t last = rows_ended(A->row_ptr, A->s.rows, A->s.nnz, end);
+        int64_t first = csr_rows_ended(A, begin);
+        int64_t last = csr_rows_ended(A, end);
         int64_t begun = first < last ? A->row_ptr[last] : begin - first;
         t->range[s] =
             (range){first, last, begin - first, end - last, begun < end - last ? last : -1};
