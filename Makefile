@@ -46,7 +46,7 @@ app_src  := $(addprefix src/,main.c app.c options.c option_values.c measure.c st
             cells.c inputs.c rounds.c sweep_plan.c sweep_child.c limits.c noise.c rates.c describe.c facts.c thumbnail.c) \
             $(wildcard src/cmd_*.c src/doctor_*.c src/write_*.c)
 omp_once := omp/backend.c omp/gather.c omp/propose.c omp/probe.c
-cuda_once := cuda/backend.cu cuda/probe.cu cuda/nvml.cu
+cuda_once := cuda/backend.cu cuda/probe.cu cuda/nvml.cu cuda/scan.cu
 variant_src := $(wildcard src/format_*.c) $(filter-out $(omp_once),$(wildcard omp/*.c))
 lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once) cuda/propose.c
 cuda_variant_src := $(filter-out $(cuda_once),$(wildcard cuda/*.cu))

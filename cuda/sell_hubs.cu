@@ -13,7 +13,7 @@
  * Cost     2 nnz flop; nnz (sizeof real + 4) + rows (8 + sizeof real) + cols sizeof real bytes and
  *          24 a task; gathers of x from the cache only where the column is no hub.
  * Weak     columns all used alike, where the hubs hold nothing; small matrices, for filling shared
- *          memory; building: the rows are sorted on the host.
+ *          memory; building: all rows are sorted.
  * Repeats  bitwise: yes.
  * Params   hubs: columns kept, at most (0: as many as fit); sigma (all), slice (32).
  */
@@ -291,7 +291,8 @@ static void list_tasks(const sell *A, task *out) {
     }
 }
 
-static spmv_status prepare_tasks(spmv_plan *p, const sell *A, hubs *H) {
+/* A: its slice_ptr in host memory. */
+static spmv_status put_tasks(spmv_plan *p, const sell *A, hubs *H) {
     int64_t ntasks, nsums;
     count_tasks(A, &ntasks, &nsums);
     task *tasks = (task *)spmv_host_alloc((size_t)ntasks * sizeof *tasks);
@@ -303,6 +304,18 @@ static spmv_status prepare_tasks(spmv_plan *p, const sell *A, hubs *H) {
     if (status != SPMV_OK) return status;
     TRY(make(p, (size_t)nsums * WARP * sizeof *H->sums, (void **)&H->sums));
     return make(p, (size_t)A->nslices * sizeof *H->done, (void **)&H->done);
+}
+
+static spmv_status prepare_tasks(spmv_plan *p, hubs *H) {
+    sell A = *(const sell *)p->store;
+    size_t bytes = (size_t)(A.nslices + 1) * sizeof(ofs);
+    ofs *slice_ptr = (ofs *)spmv_host_alloc(bytes);
+    if (!slice_ptr) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for tasks");
+    spmv_status status = p->device->backend->get(p->device, slice_ptr, A.slice_ptr, bytes);
+    A.slice_ptr = slice_ptr;
+    if (status == SPMV_OK) status = put_tasks(p, &A, H);
+    spmv_host_free(slice_ptr);
+    return status;
 }
 
 /* Rows sorted all together pad their slices by one longest row a lane of a slice, together: what a
@@ -332,7 +345,7 @@ static spmv_status prepare(spmv_plan *p) {
     CU(p->device->ctx,
        cudaDeviceGetAttribute(&H->blocks, cudaDevAttrMultiProcessorCount, p->device->number));
     TRY(prepare_hubs(p, (const sell *)p->store, H));
-    TRY(prepare_tasks(p, (const sell *)p->host, H));
+    TRY(prepare_tasks(p, H));
     p->traffic_bytes = (size_t)p->host->nnz * (sizeof(real) + sizeof(idx)) +
                        2 * (size_t)p->host->rows * sizeof(idx) + (size_t)H->ntasks * sizeof(task);
     return SPMV_OK;

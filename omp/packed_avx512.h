@@ -142,7 +142,7 @@ AVX512_INLINE void add_step_512(const slice_data *d, const tables_512 *t, int co
 }
 
 /* A step takes the time of many entries: whether a column code is wide is told as it runs. Only
- * what is decided by a constant at every entry has code of its own; the compiler takes long enough. */
+ * what is decided by a constant at every entry has code of its own: compiling takes long enough. */
 AVX512_INLINE void add_gathered_512(const slice_data *d, const tables_512 *t, int value_code,
                                     int64_t k, place_512 *p) {
     int32_t at[PACKED_ROWS] __attribute__((aligned(64)));

@@ -12,13 +12,13 @@ if [ $device = cuda ]; then
     states='cold steady' time='--min-time=0.03 --max-time=0.15'
 else
     kernels=auto,packed_slices,csr_balanced,csr_merge,csr_rows,masked_rows,symmetric_rows,sell_slices
-    states=cold time='--min-time=0.2 --max-time=0.4'
+    states=cold time='--min-time=0.3 --max-time=0.8'
 fi
 kernels=$device:$(echo $kernels${PEERS-,peers} | sed "s/,/,$device:/g")
 sweep() { # state, options
     state=$1 code=0
     shift
-    "$spmv" sweep -k "$kernels" --cache="$state" $time --keep-samples=25 --timeout=60 --resume --log "$logs/$name-$state.jsonl" "$@" || code=$?
+    "$spmv" sweep -k "$kernels" --cache="$state" $time --keep-samples=9 --timeout=60 --resume --log "$logs/$name-$state.jsonl" "$@" || code=$?
     [ $code = 3 ] && code=0 # some were refused or given up: the log says which
     return $code
 }
