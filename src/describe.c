@@ -19,10 +19,12 @@ char **cut_paths(int argc, char **argv) {
     return out;
 }
 
-void matrix_name(const char *source, char *out, size_t size) {
-    snprintf(out, size, "%s", base_name(source));
-    char *suffix = strncmp(out, "gen:", 4) != 0 ? strstr(out, ".mtx") : NULL;
-    if (!suffix) suffix = strstr(out, ".tar");
+void matrix_name(const char *source, const char *values, char *out, size_t size) {
+    bool made = strncmp(source, "gen:", 4) == 0;
+    snprintf(out, size, "%s%s%s", base_name(source), made && values ? " " : "",
+             made && values ? values : "");
+    char *suffix = made ? NULL : strstr(out, ".mtx");
+    if (!made && !suffix) suffix = strstr(out, ".tar");
     if (suffix) *suffix = 0;
 }
 

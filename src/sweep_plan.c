@@ -34,7 +34,7 @@ static int add_source(sweep *s, const char *path) {
     source *new = &grown[s->nsources++];
     *new = (source){.path = strdup(path)};
     if (!new->path) return complain(SPMV_E_NOMEM, NULL);
-    matrix_name(path, new->name, sizeof new->name);
+    matrix_name(path, s->run.o->values, new->name, sizeof new->name);
     if (strncmp(path, "gen:", 4) != 0 && !has_mode(path, S_IFREG))
         snprintf(new->trouble, sizeof new->trouble, "no such file");
     else if (spmv_mat_peek(s->run.ctx, path, &new->about) != SPMV_OK)

@@ -18,7 +18,7 @@ kernels=$device:$(echo $kernels${PEERS-,peers} | sed "s/,/,$device:/g")
 sweep() { # state, options
     state=$1 code=0
     shift
-    "$spmv" sweep -k "$kernels" --cache="$state" $time --keep-samples=9 --timeout=60 --resume --log "$logs/$name-$state.jsonl" "$@" || code=$?
+    "$spmv" sweep -k "$kernels" --cache="$state" $time --keep-samples=9 --max-noise=3% --timeout=60 --resume --log "$logs/$name-$state.jsonl" "$@" || code=$?
     [ $code = 3 ] && code=0 # some were refused or given up: the log says which
     return $code
 }
