@@ -7,7 +7,7 @@
 
 int cmd_info(const options *o, const spmv_backend *backend);
 
-enum { REASON = 256 };
+enum { REASON = 256, WIDEST_STEP = 4096 }; /* the step: as of plan.c, where 64-bit offsets begin */
 
 /* The program's name of a parameter's option. */
 static const char *const option_of[] = {
@@ -78,6 +78,12 @@ static void print_value(const field *f, const void *of) {
     printf("  %-28s %-20s %s\n", f->key, word ? word : "-", f->help);
 }
 
+/* What a run refuses, too: much, and many times what the entries take. */
+static bool is_padding(const spmv_csr_view *A, size_t bytes) {
+    enum { MOST_TIMES = 4, NEGLIGIBLE = 64000000, ENTRY = sizeof(double) + sizeof(idx) };
+    return bytes > NEGLIGIBLE && bytes / MOST_TIMES > (size_t)A->nnz * ENTRY + (size_t)A->rows * 4;
+}
+
 /* Bytes and slots of the format, or why there are none in reason. */
 static void find_format(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
                         const spmv_format *format, size_t budget, int64_t *bytes, int64_t *slots,
@@ -87,7 +93,15 @@ static void find_format(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
     *bytes = *slots = 0;
     if (!choose(o, format, &c, reason)) return;
     size_t forecast = format->estimate(A, &c);
-    *bytes = forecast > INT64_MAX ? INT64_MAX : (int64_t)forecast;
+    if (forecast > INT64_MAX) {
+        snprintf(reason, REASON, "more bytes than can be counted");
+        return;
+    }
+    *bytes = (int64_t)forecast;
+    if (!o->max_mem && is_padding(A, forecast)) {
+        snprintf(reason, REASON, "most of it is padding: not built (--max-mem builds it)");
+        return;
+    }
     if (forecast > budget) {
         snprintf(reason, REASON, "over the budget of %.4g MB (--max-mem)", 1e-6 * (double)budget);
         return;
@@ -107,7 +121,7 @@ static void find_formats(spmv_ctx *ctx, const options *o, const spmv_csr_view *A
                          char (*reason)[REASON], matrix_facts *out) {
     pairs *bytes = &out->format_bytes, *slots = &out->format_slots;
     size_t budget = o->max_mem ? o->max_mem : (size_t)(0.8 * (double)spmv_omp.free_bytes(NULL));
-    bool wide = A->nnz > INT32_MAX / 2 || o->offset_bits == 64;
+    bool wide = A->nnz > INT32_MAX - WIDEST_STEP || o->offset_bits == 64;
     int variant =
         is_f32(o) ? (wide ? SPMV_F32_O64 : SPMV_F32_O32) : (wide ? SPMV_F64_O64 : SPMV_F64_O32);
     for (int f = 0; f < spmv_format_count() && f < MOST_PAIRS; f++) {

@@ -47,18 +47,21 @@ STUDIES = {
                  "--sorted=off,on", "--simd=off,on"]],
         "cuda": [["-k", "cmrs_warp,csr_thread,csr_warp,csr_lanes,hyb_thread,cusparse_csr_alg1,"
                   "cusparse_csr_alg2", "--height=1,2,4,8,16", "--sorted=off,on",
-                  "-b", "64,128,192,256,320,384,448,512", "--lanes=auto,32"]],
+                  "-b", "64,128,192,256,320,384,448,512", "--lanes=auto"],
+                 ["-k", "csr_lanes", "-b", "64,128,256,512", "--lanes=2,4,8,16,32"]],
     },
     "ci": {
         "omp": [["-k", "hybrid_rows,csr_rows,csr_merge,ell_rows,sell_slices,mkl_csr",
                  CI_BOUNDARY, "--slice=32,64"]],
-        "cuda": [["-k", "hybrid_warp,csr_thread,csr_warp,csr_merge,ell_pitched,ell_thread,"
-                  "sell_thread,cusparse_csr_alg1,cusparse_csr_alg2", CI_BOUNDARY,
-                  "-b", "16,32,64", "--slice=32,64"]],
+        "cuda": [["-k", "hybrid_warp", CI_BOUNDARY, "-b", "16,32,64"],
+                 ["-k", "csr_thread,csr_warp,csr_merge,ell_pitched,ell_thread,sell_thread,"
+                  "cusparse_csr_alg1,cusparse_csr_alg2", "-b", "32,64,128,256,512",
+                  "--slice=32,64"]],
     },
     "omp-cuda": {
         "omp": [["-k", "csr1,csr2,csr3,csr4,ell0,ell1,ell2", "-g", "5x8,10x4,4x10,14x3,13x3",
-                 "--schedule=static,dynamic", "--simd=off,on", "--rowlens=on,off", "-n", "25"]],
+                 "--schedule=static,dynamic,guided", "--simd=off,on", "--rowlens=on,off",
+                 "-n", "25"]],
         "cuda": [["-k", "csr0,csr1,ell0,ell1,ell2", "-b", "192,256,384,32x8,32x16,32x32",
                   "--rowlens=on,off", "-n", "25"]],
     },
