@@ -330,9 +330,7 @@ static int64_t most_slots(const spmv_csr_view *A, const spmv_choice *c, int64_t 
 /* At most: shared memory is taken to be MOST_SHARED, more than any GPU has. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     enum { MOST_SHARED = 256 << 10, MOST_HUBS = MOST_SHARED / (int)sizeof(real) };
-    int64_t longest = 0, nslices = blocks_for(A->rows, WARP);
-    for (int64_t i = 0; i < A->rows; i++)
-        longest = max(longest, A->row_ptr[i + 1] - A->row_ptr[i]);
+    int64_t longest = spmv_longest_row(A), nslices = blocks_for(A->rows, WARP);
     int64_t slots = most_slots(A, c, longest);
     int64_t cuts = (slots / WARP + longest) / MOST_STEPS; /* full tasks of all slices */
     return (size_t)slots * sizeof(idx) + (size_t)MOST_HUBS * (sizeof(idx) + sizeof(real)) +

@@ -210,8 +210,8 @@ static void describe_cmrs(record *r) {
     int64_t height = 1;
     for (int k = 0; k < r->config_params.count; k++)
         if (strcmp(r->config_params.name[k], "height") == 0) height = r->config_params.number[k];
-    r->perf_flop_per_s_cmrs =
-        (double)spmv_cmrs_flop(r->matrix_nnz, r->matrix_rows) / r->timing_median_s;
+    int64_t flop = spmv_cmrs_flop(r->matrix_nnz, r->matrix_rows);
+    if (flop > 0) r->perf_flop_per_s_cmrs = (double)flop / r->timing_median_s; /* else no rate */
     if (strcmp(r->config_precision, "f64") != 0) return;
     r->perf_strips = (r->matrix_rows + height - 1) / height;
     r->perf_beta_plus_B = spmv_cmrs_beta_plus(r->matrix_nnz, r->matrix_rows, r->perf_strips);

@@ -176,6 +176,7 @@ static const struct syntax {
     [SPMV_sigma] = {.zero = "all"},
     [SPMV_sorted] = {.words = off_on},
     [SPMV_boundary] = {.zero = "auto"},
+    [SPMV_tile] = {.zero = "auto"},
     [SPMV_cut] = {.zero = "auto"},
     [SPMV_codes] = {.words = off_on},
     [SPMV_shape_rows] = {.pair = "ROWSxCOLUMNS of a block, such as 3x3",
