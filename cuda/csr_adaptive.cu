@@ -16,7 +16,7 @@
  *          bytes if x is read once, and 16 a group.
  * Weak     where rows are alike SELL needs no shared memory; where x is near, neither do lanes.
  * Repeats  bitwise: yes, for an equal block; groups and parts depend on the matrix and the block.
- * Params   block: threads per block, a multiple of 32 up to 512 (0: 256, 512 where that makes
+ * Params   block: threads per block, a multiple of 32 up to 512 (0: 128, 512 where that makes
  *          blocks enough).
  */
 #include "tasks.cuh"
@@ -53,7 +53,7 @@ static bool has_many(int64_t nnz) {
 
 static int64_t block_of(int64_t nnz, const spmv_choice *c) {
     if (c->value[SPMV_block]) return c->value[SPMV_block];
-    return has_many(nnz) ? MOST_THREADS : 256;
+    return has_many(nnz) ? MOST_THREADS : 128;
 }
 
 static task_sizes task_sizes_of(int64_t nnz, const spmv_choice *c) {

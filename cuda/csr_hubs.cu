@@ -10,9 +10,11 @@
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes and 16 a group; gathers of x from the cache only where the column is no hub.
  * Weak     columns all used alike, where the hubs hold nothing and take the first-level cache from
- *          the others; small matrices, for filling shared memory.
+ *          the others (on an H200 less than 64 KiB of it halve the gathers a second, so more than
+ *          12000 hubs are worse again); small matrices, for filling shared memory.
  * Repeats  bitwise: yes.
- * Params   hubs: columns kept, at most (12000); block: threads per block, a multiple of 32 (1024).
+ * Params   hubs: columns kept, at most (12000; 0: as many as fit); block: threads per block, a
+ *          multiple of 32 (1024).
  */
 #include "tasks.cuh"
 
@@ -155,8 +157,15 @@ static spmv_status prepare_hubs(spmv_plan *p, const csr *A, hubs *H) {
     int shared = 0;
     void *work[3] = {NULL};
     CU(d->ctx, cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
-    idx most = (idx)(((size_t)(shared - SPARE_SHARED) - rooms_bytes(p)) / sizeof(real));
-    if (p->choice.value[SPMV_hubs] < most) most = (idx)p->choice.value[SPMV_hubs];
+    int64_t room = shared - SPARE_SHARED - (int64_t)rooms_bytes(p);
+    if (room < 0)
+        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
+                         "csr_hubs: %lld threads need %zu bytes of shared memory, a block of this "
+                         "GPU has %d: use --block=256",
+                         (long long)p->choice.value[SPMV_block], rooms_bytes(p), shared);
+    idx most = (idx)(room / (int64_t)sizeof(real));
+    int64_t wanted = p->choice.value[SPMV_hubs];
+    if (wanted && wanted < most) most = (idx)wanted;
     TRY(make(p, (size_t)A->s.nnz * sizeof *H->col, (void **)&H->col));
     TRY(make(p, (size_t)most * sizeof *H->hub, (void **)&H->hub));
     TRY(make(p, (size_t)most * sizeof *H->hub_x, (void **)&H->hub_x));
@@ -178,10 +187,12 @@ static spmv_status prepare_hubs(spmv_plan *p, const csr *A, hubs *H) {
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    size_t hub = sizeof(idx) + sizeof(real);
+    enum { MOST_SHARED = 256 << 10, MOST_HUBS = MOST_SHARED / (int)sizeof(real) }; /* of any GPU */
+    int64_t hubs_taken = c->value[SPMV_hubs];
+    if (hubs_taken == 0 || hubs_taken > MOST_HUBS) hubs_taken = MOST_HUBS;
     task_sizes size = sizes_of(A->nnz, PIECES, 1);
-    return sizeof(hubs) + (size_t)A->nnz * sizeof(idx) + (size_t)c->value[SPMV_hubs] * hub +
-           tasks_bytes(A, &size);
+    return sizeof(hubs) + (size_t)A->nnz * sizeof(idx) +
+           (size_t)hubs_taken * (sizeof(idx) + sizeof(real)) + tasks_bytes(A, &size);
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -208,7 +219,7 @@ static void release(spmv_plan *p) {
     free(H);
 }
 
-static const spmv_param params[] = {{SPMV_hubs, 12000, 1, 1 << 20, 1, false},
+static const spmv_param params[] = {{SPMV_hubs, 12000, 0, 1 << 20, 1, false},
                                     {SPMV_block, MOST_THREADS, 32, MOST_THREADS, WARP, false},
                                     SPMV_NO_MORE_PARAMS};
 
