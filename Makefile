@@ -37,16 +37,16 @@ cusparse = $(eval cusparse := $(if $(filter cusparse,$(LIBS_WANTED)),$(shell \
 
 warnings := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes -Wjump-misses-init $(if $(WERROR),-Werror)
 CFLAGS   ?= $(OPT) -march=$(MARCH) -g
-cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-var-tracking)
 nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude
 ldlibs   := $(feature_libs) -lm
 
 # ---- sources -------------------------------------------------------------------------------------------------------
-app_src  := $(addprefix src/,main.c app.c options.c measure.c statistics.c verify.c machine.c record.c log.c \
+app_src  := $(addprefix src/,main.c app.c options.c option_values.c measure.c statistics.c verify.c machine.c record.c log.c \
             cells.c inputs.c rounds.c sweep_plan.c sweep_child.c limits.c noise.c rates.c describe.c facts.c thumbnail.c) \
             $(wildcard src/cmd_*.c src/doctor_*.c src/write_*.c)
 omp_once := omp/backend.c omp/gather.c omp/propose.c omp/probe.c
-cuda_once := cuda/backend.cu cuda/probe.cu cuda/nvml.cu
+cuda_once := cuda/backend.cu cuda/probe.cu cuda/nvml.cu cuda/scan.cu
 variant_src := $(wildcard src/format_*.c) $(filter-out $(omp_once),$(wildcard omp/*.c))
 lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once) cuda/propose.c
 cuda_variant_src := $(filter-out $(cuda_once),$(wildcard cuda/*.cu))
@@ -58,7 +58,7 @@ variant_flags = -DSPMV_SUFFIX=$(1) -DSPMV_REAL=$(if $(findstring f64,$(1)),doubl
 objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(3)))
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables lint format info deps deps-peers clean print-app
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables lint format info deps deps-peers clean print-app
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -139,13 +139,20 @@ bench-read: build/omp/bench_read
 	$(Q)build/omp/bench_read build/bench-read.mtx
 bench-convert: build/omp/bench_convert
 	$(Q)build/omp/bench_convert $(FILES)
-# A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds.
+# A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
 SCALE ?= small
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
 	$(Q)$(PYTHON) tables/study.py $* --scale $(SCALE) $(if $(FILES),--files $(FILES)) \
-	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT))
+	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
 tables:
 	$(Q)$(PYTHON) tables/make_tables.py --out tables log
+# The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; then its tables and its report.
+NAME ?= $(BUILD)
+reference: $(BUILD)
+	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(NAME)
+reference-tables:
+	$(Q)$(PYTHON) tables/make_tables.py --out tables/reference log/reference
+	$(Q)$(PYTHON) tables/report.py log/reference --only-html -o tables/reference/report.html
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
 lint:

@@ -42,9 +42,9 @@ static void release(spmv_plan *p) {
 
 /* How many rows end among the first `items` items of the merged list: row i does before entry k if
  * row_ptr[i + 1] <= k. */
-static idx rows_ended(const csr *A, int64_t items) {
-    int64_t low = items > A->s.nnz ? items - A->s.nnz : 0;
-    int64_t high = items < A->s.rows ? items : A->s.rows;
+static idx rows_ended(const spmv_csr_view *A, int64_t items) {
+    int64_t low = items > A->nnz ? items - A->nnz : 0;
+    int64_t high = items < A->rows ? items : A->rows;
     while (low < high) {
         int64_t middle = (low + high) / 2;
         if (A->row_ptr[middle + 1] <= items - middle - 1)
@@ -57,8 +57,8 @@ static idx rows_ended(const csr *A, int64_t items) {
 
 /* Block b holds a part of the row it ends in if entries of the row lie in front of its end, and in
  * its own part. */
-static void find_parts(const spmv_plan *p, const csr *A, idx *first_row, idx *open_row) {
-    int64_t items = A->s.rows + A->s.nnz, part = p->choice.value[SPMV_block] * ITEMS;
+static void find_parts(const spmv_plan *p, const spmv_csr_view *A, idx *first_row, idx *open_row) {
+    int64_t items = A->rows + A->nnz, part = p->choice.value[SPMV_block] * ITEMS;
     int64_t nblocks = blocks_for(items, part);
 #pragma omp parallel for schedule(static) num_threads(p->device->threads)
     for (int64_t b = 0; b <= nblocks; b++)
@@ -68,21 +68,22 @@ static void find_parts(const spmv_plan *p, const csr *A, idx *first_row, idx *op
         idx row = first_row[b + 1];
         int64_t end = (b + 1 < nblocks ? (b + 1) * part : items) - row;
         bool has_entries = end > b * part - first_row[b];
-        open_row[b] = row < A->s.rows && has_entries && A->row_ptr[row] < end ? row : -1;
+        open_row[b] = row < A->rows && has_entries && A->row_ptr[row] < end ? row : -1;
     }
 }
 
 static spmv_status prepare(spmv_plan *p) {
-    const csr *A = (const csr *)p->host;
+    spmv_csr_view A;
     parts *t = (parts *)calloc(1, sizeof *t);
     p->scratch = t;
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    t->nblocks = nblocks_of(A->s.rows, A->s.nnz, &p->choice);
+    spmv_mat_rows(p->matrix, &A);
+    t->nblocks = nblocks_of(A.rows, A.nnz, &p->choice);
     p->scratch_bytes = sizeof *t;
     idx *rows = (idx *)spmv_host_alloc((size_t)(2 * t->nblocks + 1) * sizeof *rows);
     if (!rows) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for the parts");
     idx *open_row = rows + t->nblocks + 1;
-    find_parts(p, A, rows, open_row);
+    find_parts(p, &A, rows, open_row);
     spmv_status status =
         put_scratch(p, rows, (size_t)(t->nblocks + 1) * sizeof *rows, (void **)&t->first_row);
     if (status == SPMV_OK) status = split_rows_make(p, open_row, t->nblocks, &t->split);

@@ -73,6 +73,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
 
 static spmv_status prepare(spmv_plan *p) {
     const hybrid *A = (const hybrid *)p->host;
+    p->choice.value[SPMV_boundary] = A->boundary;
     p->traffic_bytes = (size_t)A->s.nnz * (sizeof(idx) + sizeof(real)) +
                        (size_t)A->s.rows * sizeof(idx) + (size_t)A->long_rows * 2 * sizeof(ofs);
     return SPMV_OK;

@@ -416,6 +416,17 @@ static spmv_status prepare(spmv_plan *p) {
     return status == SPMV_OK ? prepare_long(p, A, S) : status;
 }
 
+/* At most: all rows that the format may cut out, of as many entries as it may leave them. */
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    enum { LEAST_CUT = 64 }; /* of those the format chooses */
+    int64_t cut = c->value[SPMV_cut] ? c->value[SPMV_cut] : LEAST_CUT;
+    int64_t long_rows = min(A->nnz / (cut + 1), A->rows);
+    size_t segments = (size_t)blocks_for(A->nnz, LEAST_SEGMENT);
+    if (long_rows == 0) return 0;
+    return (size_t)blocks_for(A->rows, PACKED_ROWS) * sizeof(uint32_t) +
+           segments * (sizeof(idx) + 2 * sizeof(real)) + (size_t)long_rows * sizeof(int);
+}
+
 static void release(spmv_plan *p) {
     packed_scratch *S = (packed_scratch *)p->scratch;
     p->device->backend->release(p->device, S->skip);
@@ -436,7 +447,7 @@ SPMV_EXPORT_KERNEL(packed_warp) = {
     /* summary      */ "a warp a slice of packed columns and values",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ NULL,
+    /* estimate     */ estimate,
     /* prepare      */ prepare,
     /* run, release */ run,
     release,

@@ -1,7 +1,7 @@
 /* propose.c: which CUDA kernels should be fast on a matrix; plain C, so that it is tested without a
  * GPU. A model of seconds on the H200 whose logs are in log/reference; only its ratios count, and
- * they only order: what is proposed is timed. Formats that the host builds and the GPU only reads
- * cost hundreds of products; they are for callers who promise very many. */
+ * they only order: what is proposed is timed. The formats named here are built on the GPU; sorting
+ * all rows takes longer than the rest and is for callers who promise many products. */
 #include "spmv_kernel.h"
 
 typedef struct model {
@@ -39,28 +39,32 @@ static void propose_rows(const model *m, spmv_proposals *out) {
 }
 
 static void propose_packed(const model *m, spmv_proposals *out) {
+    const double step_bytes = 8, step_s = 6e-11; /* a step of 32 rows */
     const spmv_features *f = m->f;
     double values = f->value_bytes < m->width ? f->value_bytes : m->width;
     double bytes = f->index_bytes + values;
     double y = 2 * m->width * (double)f->rows / bytes_per_s;
     double packed_s = launch_s + 1.15 * (double)f->nnz * bytes / bytes_per_s + y;
     if (f->cv > 2 && f->lines > 0.5) packed_s *= 2; /* steps as long as their longest row */
+    if (f->diagonal < 0.5) packed_s *= 1.25;        /* columns are decoded an entry */
+    double steps_s = (double)f->nnz * f->diagonal * f->index_bytes / step_bytes * step_s;
+    packed_s = largest(packed_s, launch_s + steps_s + y);
     spmv_offer(out, "packed_warp", 8, m->safe_s / packed_s,
                "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
                100 * f->diagonal, bytes, m->width + 4);
 }
 
-/* Built by the host. */
 static void propose_slices(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
-    double slots = (double)f->nnz * (1 + f->padding_32);
-    double sell_s = launch_s + slots * (m->width + 4) / bytes_per_s;
-    if (f->padding_32 < 0.4)
-        spmv_offer(out, "sell_thread_ahead", 400, m->safe_s / sell_s,
-                   "slices of 32 rows pad %.0f %%", 100 * f->padding_32);
+    double slots = (double)f->nnz * (1 + 0.4 * f->padding_32); /* read, not multiplied */
+    double rest = (double)f->rows * (2 * m->width + 4);
+    double sell_s = launch_s + (slots * (m->width + 4) + rest) / bytes_per_s;
+    if (f->padding_32 < 0.8 && f->row_max < SPMV_LONG_ROW)
+        spmv_offer(out, "sell_thread_ahead", 8, m->safe_s / sell_s, "slices of 32 rows pad %.0f %%",
+                   100 * f->padding_32);
     bool outgrows = f->cache && m->width * (double)f->cols > 0.1 * (double)f->cache;
     if (f->cv > 1.5 && f->lines > 0.4 && outgrows)
-        spmv_offer(out, "sell_hubs", 1000, 1.3,
+        spmv_offer(out, "sell_hubs", 25, 1.15,
                    "uneven rows (cv %.1f) with scattered columns: hubs in shared memory", f->cv);
 }
 

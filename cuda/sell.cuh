@@ -6,7 +6,7 @@
 
 /* With rowlens the padding stays in memory and is not counted, but for what shares its lines. */
 static inline spmv_status sell_prepare(spmv_plan *p) {
-    const sell *A = (const sell *)p->host;
+    const sell *A = (const sell *)p->store;
     bool rowlens = p->choice.value[SPMV_rowlens] != 0;
     size_t lists = (size_t)rowlens + (A->perm != NULL);
     p->traffic_bytes = (size_t)(rowlens ? A->s.nnz : A->s.slots) * (sizeof(real) + sizeof(idx)) +

@@ -13,7 +13,7 @@
  * Cost     2 nnz flop; nnz (sizeof real + 4) + rows (8 + sizeof real) + cols sizeof real bytes and
  *          24 a task; gathers of x from the cache only where the column is no hub.
  * Weak     columns all used alike, where the hubs hold nothing; small matrices, for filling shared
- *          memory; building: the rows are sorted on the host.
+ *          memory; building: all rows are sorted.
  * Repeats  bitwise: yes.
  * Params   hubs: columns kept, at most (0: as many as fit); sigma (all), slice (32).
  */
@@ -27,6 +27,8 @@ enum {
     SPARE_SHARED = 2048, /* bytes the system keeps of a block's shared memory */
     MOST_DEGREE = 8192   /* degrees are told apart up to here */
 };
+
+SPMV_LINKAGE const spmv_format V(sell_format);
 
 typedef struct __align__(16) task {
     int64_t first;       /* slot of its first row */
@@ -289,7 +291,8 @@ static void list_tasks(const sell *A, task *out) {
     }
 }
 
-static spmv_status prepare_tasks(spmv_plan *p, const sell *A, hubs *H) {
+/* A: its slice_ptr in host memory. */
+static spmv_status put_tasks(spmv_plan *p, const sell *A, hubs *H) {
     int64_t ntasks, nsums;
     count_tasks(A, &ntasks, &nsums);
     task *tasks = (task *)spmv_host_alloc((size_t)ntasks * sizeof *tasks);
@@ -303,9 +306,38 @@ static spmv_status prepare_tasks(spmv_plan *p, const sell *A, hubs *H) {
     return make(p, (size_t)A->nslices * sizeof *H->done, (void **)&H->done);
 }
 
+static spmv_status prepare_tasks(spmv_plan *p, hubs *H) {
+    sell A = *(const sell *)p->store;
+    size_t bytes = (size_t)(A.nslices + 1) * sizeof(ofs);
+    ofs *slice_ptr = (ofs *)spmv_host_alloc(bytes);
+    if (!slice_ptr) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for tasks");
+    spmv_status status = p->device->backend->get(p->device, slice_ptr, A.slice_ptr, bytes);
+    A.slice_ptr = slice_ptr;
+    if (status == SPMV_OK) status = put_tasks(p, &A, H);
+    spmv_host_free(slice_ptr);
+    return status;
+}
+
+/* Rows sorted all together pad their slices by one longest row a lane of a slice, together: what a
+ * slice's first row has more than its last, the slices behind have not. Other orders are the
+ * format's to forecast. */
+static int64_t most_slots(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
+    if (c->value[SPMV_sigma] == 0 || c->value[SPMV_sigma] >= A->rows)
+        return A->nnz + WARP * longest;
+    return (int64_t)(V(sell_format).estimate(A, c) / (sizeof(idx) + sizeof(real)));
+}
+
+/* At most: shared memory is taken to be MOST_SHARED, more than any GPU has. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)c;
-    return (size_t)A->nnz * sizeof(idx) + (size_t)A->rows;
+    enum { MOST_SHARED = 256 << 10, MOST_HUBS = MOST_SHARED / (int)sizeof(real) };
+    int64_t longest = 0, nslices = blocks_for(A->rows, WARP);
+    for (int64_t i = 0; i < A->rows; i++)
+        longest = max(longest, A->row_ptr[i + 1] - A->row_ptr[i]);
+    int64_t slots = most_slots(A, c, longest);
+    int64_t cuts = (slots / WARP + longest) / MOST_STEPS; /* full tasks of all slices */
+    return (size_t)slots * sizeof(idx) + (size_t)MOST_HUBS * (sizeof(idx) + sizeof(real)) +
+           (size_t)(nslices + cuts) * sizeof(task) + (size_t)nslices * sizeof(int) +
+           2 * (size_t)cuts * WARP * sizeof(real);
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -315,7 +347,7 @@ static spmv_status prepare(spmv_plan *p) {
     CU(p->device->ctx,
        cudaDeviceGetAttribute(&H->blocks, cudaDevAttrMultiProcessorCount, p->device->number));
     TRY(prepare_hubs(p, (const sell *)p->store, H));
-    TRY(prepare_tasks(p, (const sell *)p->host, H));
+    TRY(prepare_tasks(p, H));
     p->traffic_bytes = (size_t)p->host->nnz * (sizeof(real) + sizeof(idx)) +
                        2 * (size_t)p->host->rows * sizeof(idx) + (size_t)H->ntasks * sizeof(task);
     return SPMV_OK;

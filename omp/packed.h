@@ -19,7 +19,7 @@ typedef struct slice_data {
     const uint8_t *columns, *values;
     const real *x, *table;
     int64_t nsteps, first;
-    int run;
+    int run, column_code, value_code;
 } slice_data;
 
 static inline slice_data data_of(const product *m, int64_t k) {
@@ -32,7 +32,9 @@ static inline slice_data data_of(const product *m, int64_t k) {
                         .table = A->table,
                         .nsteps = slice->nsteps,
                         .first = k * PACKED_ROWS,
-                        .run = slice->run};
+                        .run = slice->run,
+                        .column_code = slice->column_code,
+                        .value_code = slice->value_code};
 }
 
 static inline int column_bytes(int code) {

@@ -14,7 +14,6 @@ typedef real vec256 __attribute__((vector_size(32)));
 typedef struct lanes_256 {
     __m256i all_ones; /* in the lanes of the mask, else 0 */
     __m256i place;    /* of each 32-bit part of a lane among the entries; 0 in other lanes */
-    __m256i index;    /* the same for 32-bit codes, LANES_256 of them */
 } lanes_256;
 
 AVX2_INLINE __m256i parts_256(uint32_t mask, uint64_t of_eight_bytes) {
@@ -24,8 +23,7 @@ AVX2_INLINE __m256i parts_256(uint32_t mask, uint64_t of_eight_bytes) {
 
 AVX2_INLINE lanes_256 lanes_of_256(uint32_t mask) {
     uint32_t parts = sizeof(real) == 8 ? _pdep_u32(mask, 0x55) * 3 : mask;
-    return (lanes_256){parts_256(parts, ~0ull), parts_256(parts, 0x0706050403020100u),
-                       parts_256(mask, 0x0706050403020100u)};
+    return (lanes_256){parts_256(parts, ~0ull), parts_256(parts, 0x0706050403020100u)};
 }
 
 AVX2_INLINE vec256 add_product_256(vec256 sum, vec256 a, vec256 b) {
@@ -59,31 +57,53 @@ AVX2_INLINE vec256 gather_256(const real *x, const int64_t *at) {
                                  (float)x[at[0]]);
 }
 
-/* What the codes of the rows in the mask, and nothing between them, select of x; in other lanes 0,
- * as nothing that is not an entry may be multiplied, were it infinite. The mask is not empty. */
-AVX2_INLINE vec256 select_256(const real *x, const uint8_t *codes, int code, bool full,
-                              const lanes_256 *lanes) {
+/* What LANES_256 codes select of x. */
+AVX2_INLINE vec256 select_256(const real *x, const uint8_t *codes, int code) {
     int64_t at[LANES_256];
-    int32_t expanded[8] __attribute__((aligned(32)));
-    if (full) {
-        for (int l = 0; l < LANES_256; l++) at[l] = distance(codes, code, l);
-        return gather_256(x, at);
+    for (int l = 0; l < LANES_256; l++) at[l] = distance(codes, code, l);
+    return gather_256(x, at);
+}
+
+/* Eight codes as they stand. */
+AVX2_INLINE __m256i load_codes_256(const uint8_t *codes, int code) {
+    return code == PACKED_COLUMN_8    ? _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)codes))
+           : code == PACKED_COLUMN_16 ? _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)codes))
+                                      : _mm256_loadu_si256((const void *)codes);
+}
+
+/* Eight codes, nothing between them, to the lanes of a mask of eight bits; 0 in other lanes. */
+AVX2_INLINE __m256i expand_codes_256(const uint8_t *codes, int code, uint32_t mask) {
+    __m256i together = load_codes_256(codes, code);
+    __m256i place = parts_256(mask, 0x0706050403020100u), all_ones = parts_256(mask, ~0ull);
+    return _mm256_and_si256(_mm256_permutevar8x32_epi32(together, place), all_ones);
+}
+
+/* Of the rows in mask; 0, which is a column of the step, for others. */
+AVX2_INLINE void distances_256(const uint8_t *codes, int code, uint32_t mask, int32_t *at) {
+    for (int r = 0; r < PACKED_ROWS; r += 8) {
+        uint32_t eight = mask >> r & 255;
+        _mm256_store_si256((void *)(at + r), expand_codes_256(codes, code, eight));
+        codes += __builtin_popcount(eight) * column_bytes(code);
     }
-    __m256i four =
-        code == PACKED_COLUMN_8    ? _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)codes))
-        : code == PACKED_COLUMN_16 ? _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)codes))
-                                   : _mm256_loadu_si256((const void *)codes);
-    _mm256_store_si256((void *)expanded, _mm256_permutevar8x32_epi32(four, lanes->index));
-    for (int l = 0; l < LANES_256; l++) at[l] = expanded[l];
-    return (vec256)_mm256_and_ps((__m256)gather_256(x, at), (__m256)lanes->all_ones);
+}
+
+/* 8-bit codes of all 32 rows. */
+AVX2_INLINE void widen_256(const uint8_t *codes, int32_t *at) {
+    for (int r = 0; r < PACKED_ROWS; r += 8)
+        _mm256_store_si256((void *)(at + r), load_codes_256(codes + r, PACKED_COLUMN_8));
 }
 
 /* Values from there on, in the lanes of the mask, in others 0. */
 AVX2_INLINE vec256 values_256(const slice_data *d, const uint8_t *values, int code, bool full,
-                              const lanes_256 *lanes) {
+                              uint32_t mask, const lanes_256 *lanes) {
+    int32_t at[8] __attribute__((aligned(32)));
     vec256 v;
-    if (code == PACKED_VALUE_TABLE)
-        return select_256(d->table, values, PACKED_COLUMN_8, full, lanes);
+    if (code == PACKED_VALUE_TABLE) {
+        if (full) return select_256(d->table, values, PACKED_COLUMN_8);
+        _mm256_store_si256((void *)at, expand_codes_256(values, PACKED_COLUMN_8, mask));
+        v = select_256(d->table, (const uint8_t *)at, PACKED_COLUMN_32);
+        return (vec256)_mm256_and_ps((__m256)v, (__m256)lanes->all_ones);
+    }
     if (sizeof(real) == 8 && code == PACKED_VALUE_F32)
         v = (vec256)_mm256_cvtps_pd(_mm_loadu_ps((const void *)values));
     else
@@ -97,16 +117,24 @@ typedef struct place_256 {
     vec256 sum[VECTORS_256];
 } place_256;
 
-/* Step k. Codes and full are constants in the calls; full: all 32 rows. */
+/* x of the rows in the mask, from there on; in other lanes 0, as nothing that is not an entry may
+ * be multiplied, were it infinite. */
+AVX2_INLINE vec256 x_256(const real *x, const uint8_t *codes, int code, bool full,
+                         const lanes_256 *lanes) {
+    if (code == PACKED_DIAGONAL) return full ? load_256(x) : load_lanes_256(x, lanes);
+    vec256 v = select_256(x, codes, code);
+    return full ? v : (vec256)_mm256_and_ps((__m256)v, (__m256)lanes->all_ones);
+}
+
+/* As add_step_512. */
 AVX2_INLINE void add_step_256(const slice_data *d, int column_code, int value_code, bool full,
-                              int64_t k, place_256 *p) {
-    const int run = column_code == PACKED_DIAGONAL ? 1 : d->run;
+                              int64_t k, const uint8_t *codes, place_256 *p) {
+    const bool diagonal = column_code == PACKED_DIAGONAL;
+    const int run = diagonal ? 1 : d->run;
     const uint32_t step_mask = d->step[k].mask;
     const real *x = d->x + d->step[k].base;
-    const uint8_t *codes = p->columns;
     for (int e = 0; e < run; e++, x++) {
         vec256 same = {0};
-        codes = p->columns;
         if (value_code == PACKED_VALUE_STEP) same += value_of(d, value_code, k * run + e);
 #pragma GCC unroll 8
         for (int g = 0; g < VECTORS_256; g++) {
@@ -119,59 +147,80 @@ AVX2_INLINE void add_step_256(const slice_data *d, int column_code, int value_co
                 lanes = lanes_of_256(mask);
             }
             if (value_code != PACKED_VALUE_STEP) {
-                a = values_256(d, p->values, value_code, full, &lanes);
+                a = values_256(d, p->values, value_code, full, mask, &lanes);
                 p->values += count * value_bytes(value_code);
             } else if (!full) {
                 a = (vec256)_mm256_and_ps((__m256)a, (__m256)lanes.all_ones);
             }
-            if (column_code == PACKED_DIAGONAL) {
-                const real *from = x + d->first + g * LANES_256;
-                b = full ? load_256(from) : load_lanes_256(from, &lanes);
-            } else {
-                b = select_256(x, codes, column_code, full, &lanes);
-                codes += count * column_bytes(column_code);
-            }
+            b = x_256(diagonal ? x + d->first + g * LANES_256 : x,
+                      codes + g * LANES_256 * column_bytes(column_code), column_code, full, &lanes);
             p->sum[g] = add_product_256(p->sum[g], a, b);
         }
     }
-    p->columns = codes;
 }
 
-AVX2_INLINE void sum_256(const slice_data *d, int column_code, int value_code, real *out) {
+AVX2_INLINE void add_gathered_256(const slice_data *d, int value_code, int64_t k, place_256 *p) {
+    int32_t at[PACKED_ROWS] __attribute__((aligned(64)));
+    const uint32_t mask = d->step[k].mask;
+    const uint8_t *codes = p->columns;
+    p->columns += __builtin_popcount(mask) * column_bytes(d->column_code);
+    if (mask != UINT32_MAX) {
+        distances_256(codes, d->column_code, mask, at);
+        add_step_256(d, PACKED_COLUMN_32, value_code, false, k, (const uint8_t *)at, p);
+    } else if (d->column_code == PACKED_COLUMN_16) {
+        add_step_256(d, PACKED_COLUMN_16, value_code, true, k, codes, p);
+    } else {
+        if (d->column_code == PACKED_COLUMN_8) {
+            widen_256(codes, at);
+            codes = (const uint8_t *)at;
+        }
+        add_step_256(d, PACKED_COLUMN_32, value_code, true, k, codes, p);
+    }
+}
+
+AVX2_INLINE void add_diagonal_256(const slice_data *d, int value_code, int64_t k, place_256 *p) {
+    if (d->step[k].mask == UINT32_MAX)
+        add_step_256(d, PACKED_DIAGONAL, value_code, true, k, NULL, p);
+    else
+        add_step_256(d, PACKED_DIAGONAL, value_code, false, k, NULL, p);
+}
+
+AVX2_INLINE void sum_256(const slice_data *d, bool diagonal, int value_code, real *out) {
     place_256 p = {d->columns, d->values, {{0}}};
     for (int64_t k = 0; k < d->nsteps; k++)
-        if (d->step[k].mask == UINT32_MAX)
-            add_step_256(d, column_code, value_code, true, k, &p);
+        if (diagonal)
+            add_diagonal_256(d, value_code, k, &p);
         else
-            add_step_256(d, column_code, value_code, false, k, &p);
+            add_gathered_256(d, value_code, k, &p);
     memcpy(out, p.sum, sizeof p.sum);
 }
 
-AVX2_INLINE void sum_values_256(const slice_data *d, int column_code, int value_code, real *sum) {
-    switch (value_code) {
-    case PACKED_VALUE_RAW: sum_256(d, column_code, PACKED_VALUE_RAW, sum); break;
-    case PACKED_VALUE_F32: sum_256(d, column_code, PACKED_VALUE_F32, sum); break;
-    case PACKED_VALUE_TABLE: sum_256(d, column_code, PACKED_VALUE_TABLE, sum); break;
-    default: sum_256(d, column_code, PACKED_VALUE_STEP, sum);
+AVX2_INLINE void sum_values_256(const slice_data *d, bool diagonal, real *sum) {
+    switch (d->value_code) {
+    case PACKED_VALUE_RAW: sum_256(d, diagonal, PACKED_VALUE_RAW, sum); break;
+    case PACKED_VALUE_F32: sum_256(d, diagonal, PACKED_VALUE_F32, sum); break;
+    case PACKED_VALUE_STEP: sum_256(d, diagonal, PACKED_VALUE_STEP, sum); break;
+    default: sum_256(d, diagonal, PACKED_VALUE_TABLE, sum);
     }
 }
 
-AVX2_INLINE void sum_columns_256(const slice_data *d, int column_code, int value_code, real *sum) {
-    switch (column_code) {
-    case PACKED_DIAGONAL: sum_values_256(d, PACKED_DIAGONAL, value_code, sum); break;
-    case PACKED_COLUMN_8: sum_values_256(d, PACKED_COLUMN_8, value_code, sum); break;
-    case PACKED_COLUMN_16: sum_values_256(d, PACKED_COLUMN_16, value_code, sum); break;
-    default: sum_values_256(d, PACKED_COLUMN_32, value_code, sum);
-    }
+static AVX2 __attribute__((noinline)) void sum_diagonals_256(const slice_data *d, real *sum) {
+    sum_values_256(d, true, sum);
+}
+
+static AVX2 __attribute__((noinline)) void sum_gathered_256(const slice_data *d, real *sum) {
+    sum_values_256(d, false, sum);
 }
 
 static AVX2 void multiply_avx2(const product *m, int64_t first, int64_t end) {
     int64_t next = first_long_from(m->A, first * PACKED_ROWS);
     real sum[PACKED_ROWS] __attribute__((aligned(32)));
     for (int64_t k = first; k < end; k++) {
-        const packed_slice *slice = m->A->slice + k;
         slice_data d = data_of(m, k);
-        sum_columns_256(&d, slice->column_code, slice->value_code, sum);
+        if (d.column_code == PACKED_DIAGONAL)
+            sum_diagonals_256(&d, sum);
+        else
+            sum_gathered_256(&d, sum);
         put_slice(m, k, sum, &next);
     }
 }

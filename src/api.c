@@ -129,7 +129,8 @@ static void suggest_file(spmv_ctx *ctx, const char *path) {
     for (struct dirent *d; dir && n < MOST_FILES && (d = readdir(dir));)
         if (d->d_name[0] != '.' && (names[n] = strdup(d->d_name))) n++;
     names[n] = NULL;
-    const char *nearest = spmv_nearest(slash ? slash + 1 : path, names);
+    const char *name = slash ? slash + 1 : path, *nearest = spmv_nearest(name, names);
+    if (nearest && strcmp(nearest, name) == 0) nearest = NULL; /* a link that leads nowhere */
     snprintf(text, sizeof text, "%s", ctx->error);
     if (nearest)
         spmv_fail(ctx, SPMV_E_IO, "%s. Did you mean %s%s?", text, slash ? folder : "", nearest);

@@ -43,7 +43,7 @@ typedef struct options {
     const char *log;    /* folder, or a .jsonl file */
     const char *probe;  /* folder, or off; NULL: in the user's cache */
     bool no_log, verify, quiet, verbose, progress, color;
-    int min_samples;
+    int min_samples, keep_samples;
     double min_time_s, max_time_s, max_noise;
     cache_state cache;
     struct pairs *tags;
@@ -126,10 +126,12 @@ spmv_status problem_result(problem *p, int k, void *y);
 
 typedef struct oracle { /* of a matrix and an x */
     int64_t rows;
-    long double *sum;  /* [rows] (A x)_i from the file's entries */
-    long double *mass; /* [rows] (|A| |x|)_i */
-    int32_t *len;      /* [rows] entries summed, duplicates counted apart */
-    double x_max;      /* largest finite |x_j|, at least 1 */
+    long double *sum;    /* [rows] (A x)_i from the file's entries */
+    long double *mass;   /* [rows] (|A| |x|)_i */
+    long double *square; /* [rows] sum_j (a_ij x_j)^2 */
+    int32_t *len;        /* [rows] entries summed, duplicates counted apart */
+    double x_max;        /* largest finite |x_j|, at least 1 */
+    bool random_x;       /* x is the program's own, of random signs: set by who knows */
 } oracle;
 spmv_status oracle_make(const spmv_mat *mat, const double *x, oracle *out);
 void oracle_free(oracle *o);

@@ -96,7 +96,7 @@ static int inform(spmv_ctx *ctx, const options *o, const char *source) {
     char hash[20], name[256];
     spmv_mat_stats(mat, &stats);
     spmv_mat_rows(mat, &A);
-    matrix_name(source, name, sizeof name);
+    matrix_name(source, o->values, name, sizeof name);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)stats.hash);
     int code = matrix_facts_of(&A, &stats, &facts)
                    ? 0

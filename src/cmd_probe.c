@@ -1,6 +1,6 @@
 /* cmd_probe.c: spmv probe: measures once what this machine's devices do at best, keeps it for the
  * runs to come, shows and logs it. */
-#include "app.h"
+#include "session.h"
 #include <stdlib.h>
 #include <time.h>
 
@@ -69,6 +69,17 @@ static int show(const options *o, const probe_record *r, const spmv_rates *rates
     return 0;
 }
 
+/* A limit that others pushed down makes honest kernels look too fast. */
+static void describe_others(const noise *before, const noise *after, probe_record *r) {
+    noise n = {.wall_s = 0};
+    noise_add(&n, before, after);
+    r->others_s = n.busy_s > n.cpu_s ? n.busy_s - n.cpu_s : 0;
+    if (r->others_s > 0.1 * n.wall_s && n.wall_s > 0.1)
+        say("note: other programs used %.1f processors meanwhile: these limits may be too low; "
+            "probe again when they are done\n",
+            r->others_s / n.wall_s);
+}
+
 static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
                         const spmv_backend *backend, record_log *log, bool first) {
     spmv_rates rates;
@@ -77,6 +88,7 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
     double start = now(), sizes[SPMV_GATHERS];
     spmv_status status = spmv_ctx_describe(ctx, backend, &facts);
     int64_t cache = backend->host ? m->llc : (int64_t)facts.l2;
+    noise before = noise_now();
     if (status == SPMV_OK)
         status = spmv_ctx_probe(ctx, backend, cache > 0 ? (size_t)cache : 0, &rates);
     if (status != SPMV_OK) return complain(status, spmv_ctx_error(ctx));
@@ -100,6 +112,8 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
     r.gather_B = (numbers){sizes, rates.ngathers};
     r.gather_per_s = (numbers){rates.gathers, rates.ngathers};
     r.seconds = now() - start;
+    noise after = noise_now();
+    if (backend->host) describe_others(&before, &after, &r);
     rates_key(m, backend, facts.name, spmv_ctx_threads(ctx), key, sizeof key);
     int code = show(o, &r, &rates, first);
     if (!code) code = rates_save(o, key, &rates);

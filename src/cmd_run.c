@@ -151,7 +151,7 @@ static int look_at_x(const session *run, const spmv_mat *mat, inputs *in) {
 int run_on(session *run, spmv_mat *mat, const char *source) {
     spmv_stats stats;
     char name[256];
-    matrix_name(source, name, sizeof name);
+    matrix_name(source, run->o->values, name, sizeof name);
     spmv_mat_stats(mat, &stats);
     inputs in = {.rows = stats.rows, .cols = stats.cols};
     int code = check_room(&in);
@@ -169,7 +169,7 @@ static int run_matrix(session *run, const char *source, bool built_in) {
     char name[256];
     int code = load_matrix(run, source, &mat);
     if (code) return code;
-    matrix_name(source, name, sizeof name);
+    matrix_name(source, run->o->values, name, sizeof name);
     spmv_mat_stats(mat, &stats);
     introduce_matrix(run, name, &stats, built_in);
     if (run->o->write_file && spmv_mat_save(mat, run->o->write_file) != SPMV_OK)

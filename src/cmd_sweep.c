@@ -322,7 +322,8 @@ static void conclude(const sweep *s) {
     if (s->run.log.file >= 0) say(". %s (+%d)", s->run.log.path, s->run.log.records);
     say("\n");
     if (stopped_by && s->run.log.file >= 0)
-        say("spmv: interrupted; the same command with --resume goes on\n");
+        say("spmv: interrupted; the same command with --resume goes on, with the matrix it was "
+            "at from its start\n");
 }
 
 static int exit_code(const sweep *s) {

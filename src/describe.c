@@ -19,10 +19,12 @@ char **cut_paths(int argc, char **argv) {
     return out;
 }
 
-void matrix_name(const char *source, char *out, size_t size) {
-    snprintf(out, size, "%s", base_name(source));
-    char *suffix = strncmp(out, "gen:", 4) != 0 ? strstr(out, ".mtx") : NULL;
-    if (!suffix) suffix = strstr(out, ".tar");
+void matrix_name(const char *source, const char *values, char *out, size_t size) {
+    bool made = strncmp(source, "gen:", 4) == 0;
+    snprintf(out, size, "%s%s%s", base_name(source), made && values ? " " : "",
+             made && values ? values : "");
+    char *suffix = made ? NULL : strstr(out, ".mtx");
+    if (!made && !suffix) suffix = strstr(out, ".tar");
     if (suffix) *suffix = 0;
 }
 
@@ -217,8 +219,7 @@ static void describe_cmrs(record *r) {
     r->perf_eta_minus = (double)r->perf_beta_minus_B / moved;
 }
 
-void describe_timing(result *out, timing *t, const problem *p) {
-    enum { MOST_SAMPLES = 1000 };
+void describe_timing(const options *o, result *out, timing *t, const problem *p) {
     record *r = &out->r;
     r->timing_warmup = t->warmup;
     r->timing_samples = t->nsamples;
@@ -236,8 +237,8 @@ void describe_timing(result *out, timing *t, const problem *p) {
     r->timing_mean_s = t->s.mean;
     r->timing_stdev_s = t->s.stdev;
     r->timing_converged = t->converged;
-    r->timing_thinned = t->nsamples > MOST_SAMPLES;
-    int kept = t->nsamples > MOST_SAMPLES ? MOST_SAMPLES : t->nsamples;
+    int kept = t->nsamples < o->keep_samples ? t->nsamples : o->keep_samples;
+    r->timing_thinned = kept < t->nsamples;
     for (int k = 0; k < kept; k++) t->sample_s[k] = t->sample_s[(int64_t)k * t->nsamples / kept];
     out->samples = t->sample_s;
     r->timing_samples_s = (numbers){out->samples, kept};

@@ -15,11 +15,7 @@ static void *in_precision(const double *v, int64_t n, spmv_precision precision) 
 }
 
 int check_room(const inputs *in) {
-    enum {
-        X_COPIES = 4,
-        Y_COPIES = 4,
-        ORACLE_ROW = sizeof(long double) + sizeof(double) + sizeof(int32_t)
-    };
+    enum { X_COPIES = 4, Y_COPIES = 4, ORACLE_ROW = 3 * sizeof(long double) + sizeof(int32_t) };
     double need = (double)in->cols * X_COPIES * sizeof(double);
     need += (double)in->rows * (Y_COPIES * sizeof(double) + ORACLE_ROW);
     double limit = 0.9 * (double)spmv_omp.free_bytes(NULL);
@@ -59,6 +55,13 @@ static void *start_y(session *r, int64_t rows, spmv_precision precision) {
     return out;
 }
 
+static int too_large(const session *r, int64_t j, double value) {
+    char what[512];
+    snprintf(what, sizeof what, "%s: number %lld is %g, too large for f32: -p f64", r->o->x_file,
+             (long long)j + 1, value);
+    return complain(SPMV_E_FORMAT, what);
+}
+
 /* The reference multiplies the very x the kernel gets: for f32 the rounded one. */
 int make_precision(session *r, const spmv_mat *mat, inputs *in, spmv_precision precision) {
     double *exact = NULL;
@@ -71,9 +74,14 @@ int make_precision(session *r, const spmv_mat *mat, inputs *in, spmv_precision p
     for (int64_t j = 0; status == SPMV_OK && j < in->cols; j++) {
         exact[j] = precision == SPMV_F64 ? in->x[j] : (double)(float)in->x[j];
         in->infinite[precision] |= !isfinite(exact[j]);
+        if (isinf(exact[j]) && !isinf(in->x[j])) {
+            free(exact);
+            return too_large(r, j, in->x[j]);
+        }
     }
     if (status == SPMV_OK && r->o->verify)
         status = oracle_make(mat, exact, &in->oracle_of[precision]);
+    in->oracle_of[precision].random_x = !r->o->x_file;
     free(exact);
     return status == SPMV_OK ? 0 : complain(status, "out of memory for x, y and the reference");
 }

@@ -147,7 +147,8 @@ static int warm_products(const problem *p, double once) {
 }
 
 static spmv_status steady_products(problem *p, double once, int *out) {
-    int launches = p->host ? ratio(1e-4, once, 1, 20) : ratio(2e-4, once, 20, 100);
+    int launches =
+        p->host ? ratio(1e-4, once, 1, 20) : ratio(2e-4, once, ratio(2e-2, once, 2, 20), 100);
     double covered;
     TRY(make_copies(p, p->host ? 20 : launches, &covered));
     *out = p->nproducts;

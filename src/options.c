@@ -1,10 +1,8 @@
 /* options.c: the command line. One argp table makes parser, --help and --usage; every long option
  * has an environment twin SPMV_<OPTION>, which the command line overrides. */
-#include "app.h"
+#include "option_values.h"
 #include <argp.h>
 #include <ctype.h>
-#include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,27 +11,9 @@ const char *argp_program_version = NULL; /* --version is ours: with -v it says m
 enum { /* options without a letter */
        KEY_BACKEND = 256,
        KEY_DEVICE,
-       KEY_SCHEDULE,
-       KEY_CHUNK,
-       KEY_SIMD,
-       KEY_ISA,
-       KEY_GATHER,
-       KEY_ROWLENS,
        KEY_INDEX,
        KEY_ALPHA,
        KEY_BETA,
-       KEY_LANES,
-       KEY_WARPS,
-       KEY_HUBS,
-       KEY_SLICE,
-       KEY_SIGMA,
-       KEY_HEIGHT,
-       KEY_SORTED,
-       KEY_BOUNDARY,
-       KEY_CUT,
-       KEY_CODES,
-       KEY_TILE,
-       KEY_SHAPE,
        KEY_MAX_MEM,
        KEY_ITERS,
        KEY_NONDETERMINISTIC,
@@ -50,13 +30,15 @@ enum { /* options without a letter */
        KEY_MAX_TIME,
        KEY_MAX_NOISE,
        KEY_TAG,
+       KEY_KEEP_SAMPLES,
        KEY_PROGRESS,
        KEY_COLOR,
        KEY_PASSES,
        KEY_TIMEOUT,
        KEY_RESUME,
        KEY_DRY_RUN,
-       KEY_USAGE
+       KEY_USAGE,
+       KEY_PARAM /* and the first parameter that an option gives: the last of all */
 };
 
 static const struct argp_option table[] = {
@@ -90,32 +72,38 @@ static const struct argp_option table[] = {
      2},
     {"threads", 't', "N", 0,
      "OpenMP threads (OMP_NUM_THREADS, else the cores this process may use)", 2},
-    {"schedule", KEY_SCHEDULE, "KIND,...", 0,
+    {"schedule", KEY_PARAM + SPMV_schedule, "KIND,...", 0,
      "static, dynamic, guided or auto (auto: OMP_SCHEDULE, else static)", 2},
-    {"chunk", KEY_CHUNK, "N,...", 0, "of the schedule; 0: for dynamic iterations / (4 threads)", 2},
-    {"simd", KEY_SIMD, "on|off,...", 0, "SIMD reduction in the dot product (off)", 2},
-    {"isa", KEY_ISA, "SET,...", 0, "vector instructions: portable, avx2, avx512 (auto: the best)",
-     2},
-    {"gather", KEY_GATHER, "HOW,...", 0, "x by loads or by instruction (auto: the faster here)", 2},
-    {"rowlens", KEY_ROWLENS, "on|off,...", 0, "stop at the true end of an ELL row (on)", 2},
-    {"lanes", KEY_LANES, "N|auto,...", 0, "lanes that share a row (auto: by the mean row length)",
-     2},
-    {"warps", KEY_WARPS, "N|auto,...", 0,
+    {"chunk", KEY_PARAM + SPMV_chunk, "N,...", 0,
+     "of the schedule; 0: for dynamic iterations / (4 threads)", 2},
+    {"simd", KEY_PARAM + SPMV_simd, "on|off,...", 0, "SIMD reduction in the dot product (off)", 2},
+    {"isa", KEY_PARAM + SPMV_isa, "SET,...", 0,
+     "vector instructions: portable, avx2, avx512 (auto: the best)", 2},
+    {"gather", KEY_PARAM + SPMV_gather, "HOW,...", 0,
+     "x by loads or by instruction (auto: the faster here)", 2},
+    {"rowlens", KEY_PARAM + SPMV_rowlens, "on|off,...", 0,
+     "stop at the true end of an ELL row (on)", 2},
+    {"lanes", KEY_PARAM + SPMV_lanes, "N|auto,...", 0,
+     "lanes that share a row (auto: by the mean row length)", 2},
+    {"warps", KEY_PARAM + SPMV_warps, "N|auto,...", 0,
      "warps that share a packed slice (auto: by the number of slices)", 2},
-    {"hubs", KEY_HUBS, "N|auto,...", 0, "columns whose x a GPU keeps close (auto: as many as fit)",
-     2},
-    {"slice", KEY_SLICE, "S,...", 0, "rows in a slice of SELL (32)", 2},
-    {"sigma", KEY_SIGMA, "N|all,...", 0, "rows SELL sorts by length at a time (1: none)", 2},
-    {"height", KEY_HEIGHT, "N,...", 0,
+    {"hubs", KEY_PARAM + SPMV_hubs, "N|auto,...", 0,
+     "columns whose x a GPU keeps close (auto: as many as fit)", 2},
+    {"slice", KEY_PARAM + SPMV_slice, "S,...", 0, "rows in a slice of SELL (32)", 2},
+    {"sigma", KEY_PARAM + SPMV_sigma, "N|all,...", 0,
+     "rows SELL sorts by length at a time (1: none)", 2},
+    {"height", KEY_PARAM + SPMV_height, "N,...", 0,
      "rows in a strip: CMRS 1, 2, 4, 8, 16; masked blocks 1, 2, 4", 2},
-    {"sorted", KEY_SORTED, "on|off,...", 0, "entries of a CMRS strip in column order (off)", 2},
-    {"boundary", KEY_BOUNDARY, "N|auto,...", 0,
+    {"sorted", KEY_PARAM + SPMV_sorted, "on|off,...", 0,
+     "entries of a CMRS strip in column order (off)", 2},
+    {"boundary", KEY_PARAM + SPMV_boundary, "N|auto,...", 0,
      "entries a row in the ELL part of a hybrid (auto: fewest bytes)", 2},
-    {"cut", KEY_CUT, "N|auto,...", 0,
+    {"cut", KEY_PARAM + SPMV_cut, "N|auto,...", 0,
      "longest row of a packed slice (auto: from the mean row length)", 2},
-    {"codes", KEY_CODES, "on|off,...", 0, "packed values in codes of fewer bytes (on)", 2},
-    {"tile", KEY_TILE, "Z,...", 0, "rows and columns of a CSB block", 2},
-    {"shape", KEY_SHAPE, "RxC,...", 0, "of BSR blocks", 2},
+    {"codes", KEY_PARAM + SPMV_codes, "on|off,...", 0, "packed values in codes of fewer bytes (on)",
+     2},
+    {"tile", KEY_PARAM + SPMV_tile, "Z,...", 0, "rows and columns of a CSB block", 2},
+    {"shape", KEY_PARAM + SPMV_shape_rows, "RxC,...", 0, "of BSR blocks", 2},
     {"precision", 'p', "f64|f32,...", 0, "(f64)", 2},
     {"index", KEY_INDEX, "32|64|auto", 0, "bits of offsets into the nonzeros (auto: by nnz)", 2},
     {"device", KEY_DEVICE, "N", 0, "GPU number (0)", 2},
@@ -147,6 +135,8 @@ static const struct argp_option table[] = {
     {"log", KEY_LOG, "DIR|FILE.jsonl", 0,
      "append a record a row to DIR/HOST.jsonl (default: log/, if it exists)", 4},
     {"no-log", KEY_NO_LOG, NULL, 0, "log nothing", 4},
+    {"keep-samples", KEY_KEEP_SAMPLES, "N", 0, "samples that a record keeps, evenly thinned (1000)",
+     4},
     {"tag", KEY_TAG, "KEY=VALUE", 0, "put into every record; repeatable", 4},
     {"progress", KEY_PROGRESS, "auto|on|off", 0,
      "bar on stderr while reading (auto: on a terminal)", 4},
@@ -159,272 +149,6 @@ static const struct argp_option table[] = {
     {"usage", KEY_USAGE, NULL, 0, "print every option on a few lines and exit", 4},
     {0},
 };
-
-/* One line that says what is wrong and what would be right; argp's own second line would only say
- * where to read on. */
-static _Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static _Noreturn void usage_error(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    fputs("spmv: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    va_end(args);
-    exit(EXIT_USAGE);
-}
-
-static _Noreturn void out_of_memory(void) {
-    exit(complain(SPMV_E_NOMEM, "out of memory"));
-}
-
-/* ---- numbers, sizes, lists ------------------------------------------------------------------ */
-
-static double parse_real(const char *option, const char *arg, double least) {
-    char *end;
-    double value = strtod(arg, &end);
-    if (end == arg || *end || !(value >= least && value <= 1e300))
-        usage_error("--%s: '%s' is not a number it can take", option, arg);
-    return value;
-}
-
-static int64_t parse_whole(const char *option, const char *arg, int64_t least, int64_t most) {
-    char *end;
-    errno = 0;
-    long long value = strtoll(arg, &end, 10);
-    if (end == arg || *end || errno || value < least || value > most)
-        usage_error("--%s: '%s' is not a whole number from %lld to %lld", option, arg,
-                    (long long)least, (long long)most);
-    return value;
-}
-
-static double parse_percent(const char *arg) {
-    char *end;
-    double value = strtod(arg, &end);
-    if (end == arg || (*end && strcmp(end, "%") != 0) || !(value >= 0))
-        usage_error("--max-noise: '%s' is not a share such as 1%% or 0.01", arg);
-    return *end ? value / 100 : value;
-}
-
-/* 4G, 512M, 1.5g, 100000: powers of 1000, as everything this program prints. */
-static size_t parse_size(const char *arg) {
-    char *end;
-    double value = strtod(arg, &end), unit = 1;
-    const char *units = "KMGT", *found = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-    if (found)
-        for (const char *u = units; u <= found; u++) unit *= 1000;
-    if (found) end += end[1] == 'B' || end[1] == 'b' ? 2 : 1;
-    if (end == arg || *end || !(value >= 0) || value * unit > 0x1p62)
-        usage_error("--max-mem: '%s' is not a size such as 4G or 512M", arg);
-    return (size_t)(value * unit);
-}
-
-static void append(list *l, int64_t value) {
-    int64_t *grown = realloc(l->value, (size_t)(l->count + 1) * sizeof *grown);
-    if (!grown) out_of_memory();
-    l->value = grown;
-    l->value[l->count++] = value;
-}
-
-/* A copy that lives as long as the options. */
-static char *keep_copy(options *o, const char *value) {
-    char **grown = realloc(o->copies, (size_t)(o->ncopies + 1) * sizeof *grown);
-    if (!grown) out_of_memory();
-    o->copies = grown;
-    char *copy = o->copies[o->ncopies] = strdup(value);
-    if (!copy) out_of_memory();
-    o->ncopies++;
-    return copy;
-}
-
-/* Calls take for every item between commas; of a copy, since the record keeps the line as typed. */
-static void each_item(options *o, const char *arg, void (*take)(options *, const char *)) {
-    char *rest = keep_copy(o, arg);
-    for (char *item; (item = strsep(&rest, ","));) take(o, item);
-}
-
-/* N or FROM:TO:STEP */
-static void parse_range(const char *option, const char *item, int64_t least, int64_t most,
-                        list *l) {
-    int64_t part[3] = {0, 0, 1};
-    int n = 0;
-    char copy[64], *rest = copy;
-    if (strlen(item) >= sizeof copy) usage_error("--%s: '%s' is too long", option, item);
-    snprintf(copy, sizeof copy, "%s", item);
-    for (char *p; (p = strsep(&rest, ":")) && n < 3; n++)
-        part[n] = parse_whole(option, p, least, most);
-    if (rest || (n == 3 && part[2] <= 0))
-        usage_error("--%s: '%s' is not N or FROM:TO:STEP", option, item);
-    if (n == 1) part[1] = part[0];
-    if (part[0] > part[1]) usage_error("--%s: '%s' is an empty range", option, item);
-    if ((part[1] - part[0]) / part[2] > 10000)
-        usage_error("--%s: '%s' makes too many values", option, item);
-    for (int64_t v = part[0]; v <= part[1]; v += part[2]) append(l, v);
-}
-
-static void take_grid(options *o, const char *item) {
-    int64_t rows = 0, cols = 1;
-    if (strcmp(item, "auto") != 0) {
-        char copy[64], *rest = copy;
-        snprintf(copy, sizeof copy, "%s", item);
-        char *first = strsep(&rest, "x");
-        if (!rest) usage_error("--grid: '%s' is not ROWSxCOLS, such as 10x4, or auto", item);
-        rows = parse_whole("grid", first, 1, 1 << 20);
-        cols = parse_whole("grid", rest, 1, 4096);
-    }
-    append(&o->param[SPMV_grid_rows], rows);
-    append(&o->param[SPMV_grid_cols], cols);
-}
-
-static void take_block(options *o, const char *item) {
-    if (strncmp(item, "32x", 3) == 0)
-        append(&o->param[SPMV_block], BLOCK_WARP_ROWS + 32 * parse_whole("block", item + 3, 1, 32));
-    else if (strchr(item, 'x'))
-        usage_error("--block: '%s': two-dimensional blocks are 32xR, a warp for each of R rows",
-                    item);
-    else
-        parse_range("block", item, 1, 1024, &o->param[SPMV_block]);
-}
-
-/* N, FROM:TO:STEP, or the word that stands for 0. */
-static void take_number(options *o, spmv_param_id id, const char *option, const char *word,
-                        const char *item) {
-    if (word && strcmp(item, word) == 0)
-        append(&o->param[id], 0);
-    else
-        parse_range(option, item, word ? 1 : 0, INT32_MAX, &o->param[id]);
-}
-
-static void take_lanes(options *o, const char *item) {
-    take_number(o, SPMV_lanes, "lanes", "auto", item);
-}
-
-static void take_slice(options *o, const char *item) {
-    take_number(o, SPMV_slice, "slice", NULL, item);
-}
-
-static void take_sigma(options *o, const char *item) {
-    take_number(o, SPMV_sigma, "sigma", "all", item);
-}
-
-static void take_height(options *o, const char *item) {
-    take_number(o, SPMV_height, "height", NULL, item);
-}
-
-static void take_boundary(options *o, const char *item) {
-    take_number(o, SPMV_boundary, "boundary", "auto", item);
-}
-
-static void take_warps(options *o, const char *item) {
-    take_number(o, SPMV_warps, "warps", "auto", item);
-}
-
-static void take_hubs(options *o, const char *item) {
-    take_number(o, SPMV_hubs, "hubs", "auto", item);
-}
-
-static void take_cut(options *o, const char *item) {
-    take_number(o, SPMV_cut, "cut", "auto", item);
-}
-
-static void take_tile(options *o, const char *item) {
-    take_number(o, SPMV_tile, "tile", NULL, item);
-}
-
-static void take_shape(options *o, const char *item) {
-    char copy[64], *rest = copy;
-    snprintf(copy, sizeof copy, "%s", item);
-    char *first = strsep(&rest, "x");
-    if (!rest) usage_error("--shape: '%s' is not ROWSxCOLUMNS of a block, such as 3x3", item);
-    append(&o->param[SPMV_shape_rows], parse_whole("shape", first, 1, 64));
-    append(&o->param[SPMV_shape_cols], parse_whole("shape", rest, 1, 64));
-}
-
-static void take_chunk(options *o, const char *item) {
-    parse_range("chunk", item, 0, INT32_MAX, &o->param[SPMV_chunk]);
-}
-
-/* The place of item among words, which end with NULL. */
-static int64_t word_index(const char *option, const char *item, const char *const *words) {
-    char legal[128] = "";
-    for (int64_t k = 0; words[k]; k++) {
-        if (strcmp(item, words[k]) == 0) return k;
-        strncat(legal, k ? ", " : "", sizeof legal - strlen(legal) - 1);
-        strncat(legal, words[k], sizeof legal - strlen(legal) - 1);
-    }
-    usage_error("--%s: '%s' is none of %s", option, item, legal);
-}
-
-static const char *const off_on[] = {"off", "on", NULL};
-static const char *const off_on_auto[] = {"off", "on", "auto", NULL};
-
-static void take_schedule(options *o, const char *item) {
-    static const char *const words[] = {"auto", "static", "dynamic", "guided", NULL};
-    append(&o->param[SPMV_schedule], word_index("schedule", item, words));
-}
-
-static void take_simd(options *o, const char *item) {
-    append(&o->param[SPMV_simd], word_index("simd", item, off_on));
-}
-
-static void take_isa(options *o, const char *item) {
-    static const char *const words[] = {"auto", "portable", "avx2", "avx512", NULL};
-    append(&o->param[SPMV_isa], word_index("isa", item, words));
-}
-
-static void take_gather(options *o, const char *item) {
-    static const char *const words[] = {"auto", "loads", "instruction", NULL};
-    append(&o->param[SPMV_gather], word_index("gather", item, words));
-}
-
-static void take_codes(options *o, const char *item) {
-    append(&o->param[SPMV_codes], word_index("codes", item, off_on));
-}
-
-static void take_sorted(options *o, const char *item) {
-    append(&o->param[SPMV_sorted], word_index("sorted", item, off_on));
-}
-
-static void take_rowlens(options *o, const char *item) {
-    append(&o->param[SPMV_rowlens], word_index("rowlens", item, off_on));
-}
-
-static void take_precision(options *o, const char *item) {
-    static const char *const words[] = {"f64", "f32", NULL};
-    append(&o->precision, word_index("precision", item, words));
-}
-
-/* A later list replaces an earlier one: the command line overrides the environment. */
-static void take_list(options *o, char *arg, list *l, void (*take)(options *, const char *)) {
-    l->count = 0;
-    each_item(o, arg, take);
-}
-
-static bool is_on(const char *option, const char *arg, bool automatic) {
-    int64_t word = word_index(option, arg, off_on_auto);
-    return word == 2 ? automatic : word == 1;
-}
-
-static void add_text(const char ***list_of, int *n, const char *item) {
-    const char **grown = realloc(*list_of, (size_t)(*n + 1) * sizeof *grown);
-    if (!grown) out_of_memory();
-    *list_of = grown;
-    (*list_of)[(*n)++] = item;
-}
-
-/* A later value of a key replaces the earlier one. */
-static void add_tag(options *o, const char *arg) {
-    char *key = keep_copy(o, arg), *equals = strchr(key, '=');
-    if (!equals || equals == key) usage_error("--tag: '%s' is not KEY=VALUE", arg);
-    if (!o->tags && !(o->tags = calloc(1, sizeof *o->tags))) out_of_memory();
-    pairs *p = o->tags;
-    int k = 0;
-    *equals = 0;
-    while (k < p->count && strcmp(p->name[k], key) != 0) k++;
-    if (k == MOST_PAIRS) usage_error("--tag: more than %d of them", MOST_PAIRS);
-    if (k == p->count) p->count++;
-    p->name[k] = key;
-    p->text[k] = equals + 1;
-}
 
 static bool ends_with(const char *s, const char *tail) {
     size_t n = strlen(s), m = strlen(tail);
@@ -456,78 +180,57 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     switch (key) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
     case 'k': o->kernels = arg; break;
-    case 'g':
-        o->param[SPMV_grid_cols].count = 0;
-        take_list(o, arg, &o->param[SPMV_grid_rows], take_grid);
-        break;
-    case 'b': take_list(o, arg, &o->param[SPMV_block], take_block); break;
-    case 't': o->threads = (int)parse_whole("threads", arg, 1, 4096); break;
-    case 'p': take_list(o, arg, &o->precision, take_precision); break;
+    case 'g': take_param(o, SPMV_grid_rows, arg); break;
+    case 'b': take_param(o, SPMV_block, arg); break;
+    case 't': o->threads = (int)whole_of("threads", arg, 1, 4096); break;
+    case 'p': take_precisions(o, arg); break;
     case 'x': o->x_file = arg; break;
     case 'y': o->y_file = arg; break;
     case 'o': o->output_file = arg; break;
-    case 'n': o->min_samples = (int)parse_whole("samples", arg, 1, 1000000); break;
+    case 'n': o->min_samples = (int)whole_of("samples", arg, 1, 1000000); break;
     case 'q': o->quiet = true; break;
     case 'v': o->verbose = true; break;
     case 'V': o->topic = "version"; break;
     case 'h': print_help(state, ARGP_HELP_STD_HELP);
     case KEY_USAGE: print_help(state, ARGP_HELP_USAGE);
-    case KEY_BACKEND: o->backend = backend_words[word_index("backend", arg, backend_words)]; break;
-    case KEY_DEVICE: o->device = (int)parse_whole("device", arg, 0, 1024); break;
-    case KEY_SCHEDULE: take_list(o, arg, &o->param[SPMV_schedule], take_schedule); break;
-    case KEY_CHUNK: take_list(o, arg, &o->param[SPMV_chunk], take_chunk); break;
-    case KEY_SIMD: take_list(o, arg, &o->param[SPMV_simd], take_simd); break;
-    case KEY_ISA: take_list(o, arg, &o->param[SPMV_isa], take_isa); break;
-    case KEY_GATHER: take_list(o, arg, &o->param[SPMV_gather], take_gather); break;
-    case KEY_ROWLENS: take_list(o, arg, &o->param[SPMV_rowlens], take_rowlens); break;
-    case KEY_LANES: take_list(o, arg, &o->param[SPMV_lanes], take_lanes); break;
-    case KEY_SLICE: take_list(o, arg, &o->param[SPMV_slice], take_slice); break;
-    case KEY_SIGMA: take_list(o, arg, &o->param[SPMV_sigma], take_sigma); break;
-    case KEY_HEIGHT: take_list(o, arg, &o->param[SPMV_height], take_height); break;
-    case KEY_SORTED: take_list(o, arg, &o->param[SPMV_sorted], take_sorted); break;
-    case KEY_BOUNDARY: take_list(o, arg, &o->param[SPMV_boundary], take_boundary); break;
-    case KEY_WARPS: take_list(o, arg, &o->param[SPMV_warps], take_warps); break;
-    case KEY_HUBS: take_list(o, arg, &o->param[SPMV_hubs], take_hubs); break;
-    case KEY_CUT: take_list(o, arg, &o->param[SPMV_cut], take_cut); break;
-    case KEY_CODES: take_list(o, arg, &o->param[SPMV_codes], take_codes); break;
-    case KEY_TILE: take_list(o, arg, &o->param[SPMV_tile], take_tile); break;
-    case KEY_SHAPE:
-        o->param[SPMV_shape_cols].count = 0;
-        take_list(o, arg, &o->param[SPMV_shape_rows], take_shape);
-        break;
-    case KEY_INDEX: o->offset_bits = (int)(32 * word_index("index", arg, index_words)); break;
-    case KEY_ALPHA: o->alpha = parse_real("alpha", arg, -1e300); break;
-    case KEY_BETA: o->beta = parse_real("beta", arg, -1e300); break;
-    case KEY_ITERS: o->iters = parse_whole("iters", arg, 1, INT64_MAX / 4); break;
+    case KEY_BACKEND: o->backend = backend_words[word_of("backend", arg, backend_words)]; break;
+    case KEY_DEVICE: o->device = (int)whole_of("device", arg, 0, 1024); break;
+    case KEY_INDEX: o->offset_bits = (int)(32 * word_of("index", arg, index_words)); break;
+    case KEY_ALPHA: o->alpha = real_of("alpha", arg, -1e300); break;
+    case KEY_BETA: o->beta = real_of("beta", arg, -1e300); break;
+    case KEY_ITERS: o->iters = whole_of("iters", arg, 1, INT64_MAX / 4); break;
     case KEY_NONDETERMINISTIC: o->nondeterministic = true; break;
-    case KEY_MAX_MEM: o->max_mem = parse_size(arg); break;
-    case KEY_SEED: o->seed = (uint64_t)parse_whole("seed", arg, 1, INT64_MAX); break;
+    case KEY_MAX_MEM: o->max_mem = size_of("max-mem", arg); break;
+    case KEY_SEED: o->seed = (uint64_t)whole_of("seed", arg, 1, INT64_MAX); break;
     case KEY_VALUES: o->values = arg; break;
     case KEY_WRITE: o->write_file = arg; break;
-    case KEY_FORMAT: o->format = format_words[word_index("format", arg, format_words)]; break;
+    case KEY_FORMAT: o->format = format_words[word_of("format", arg, format_words)]; break;
     case KEY_LOG:
         o->log = arg;
         o->no_log = false;
         break;
     case KEY_NO_LOG: o->no_log = true; break;
-    case KEY_VERIFY: o->verify = word_index("verify", arg, verify_words); break;
-    case KEY_CACHE: o->cache = (cache_state)word_index("cache", arg, cache_words); break;
+    case KEY_VERIFY: o->verify = word_of("verify", arg, verify_words); break;
+    case KEY_CACHE: o->cache = (cache_state)word_of("cache", arg, cache_words); break;
     case KEY_PROBE: o->probe = arg; break;
-    case KEY_MIN_TIME: o->min_time_s = parse_real("min-time", arg, 0); break;
-    case KEY_MAX_TIME: o->max_time_s = parse_real("max-time", arg, 0); break;
-    case KEY_MAX_NOISE: o->max_noise = parse_percent(arg); break;
+    case KEY_MIN_TIME: o->min_time_s = real_of("min-time", arg, 0); break;
+    case KEY_MAX_TIME: o->max_time_s = real_of("max-time", arg, 0); break;
+    case KEY_MAX_NOISE: o->max_noise = share_of("max-noise", arg); break;
     case KEY_TAG: add_tag(o, arg); break;
+    case KEY_KEEP_SAMPLES: o->keep_samples = (int)whole_of("keep-samples", arg, 0, 1000000); break;
     case KEY_PROGRESS: o->progress = is_on("progress", arg, o->progress); break;
     case KEY_COLOR: o->color = is_on("color", arg, o->color); break;
     case ARGP_KEY_ARG:
         add_text(&o->words, &o->nwords, arg);
         if (!o->topic) o->topic = arg;
         break;
-    case KEY_PASSES: o->passes = (int)parse_whole("passes", arg, 1, 1000000); break;
-    case KEY_TIMEOUT: o->timeout_s = parse_real("timeout", arg, 0); break;
+    case KEY_PASSES: o->passes = (int)whole_of("passes", arg, 1, 1000000); break;
+    case KEY_TIMEOUT: o->timeout_s = real_of("timeout", arg, 0); break;
     case KEY_RESUME: o->resume = true; break;
     case KEY_DRY_RUN: o->dry_run = true; break;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        if (key < KEY_PARAM || key >= KEY_PARAM + SPMV_NPARAMS) return ARGP_ERR_UNKNOWN;
+        take_param(o, (spmv_param_id)(key - KEY_PARAM), arg);
     }
     return 0;
 }
@@ -576,6 +279,7 @@ void options_parse(int argc, char **argv, options *o) {
                    .seed = 1,
                    .verify = true,
                    .min_samples = 10,
+                   .keep_samples = 1000,
                    .min_time_s = 0.5,
                    .max_time_s = 1,
                    .max_noise = 0.01,

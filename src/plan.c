@@ -210,8 +210,8 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
 }
 
 static spmv_status attach_store(spmv_plan *plan, const spmv_format *format) {
-    spmv_stored *stored =
-        find_stored(plan, format, plan->device->backend->host ? NULL : plan->device);
+    bool from_host = plan->device->backend->host || plan->kernel->traits & SPMV_OWN_COPY;
+    spmv_stored *stored = find_stored(plan, format, from_host ? NULL : plan->device);
     if (!stored) stored = find_stored(plan, format, NULL);
     if (!stored) TRY(build_store(plan, format, &stored));
     plan->host = stored->host;

@@ -177,7 +177,7 @@ static void finish(group *g, entrant *e, spmv_status status) {
     }
     if (right) {
         out->r.status = "ok";
-        describe_timing(out, &e->t, &e->p);
+        describe_timing(g->run->o, out, &e->t, &e->p);
         describe_noise(out, &e->noise, e->p.host ? (int)out->r.config_threads : 1);
     } else {
         free(e->t.sample_s);

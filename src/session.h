@@ -131,7 +131,8 @@ void describe_gpu_noise(result *out, const spmv_device_state *before,
 /* ---- describe.c ----------------------------------------------------------------------------- */
 
 const char *base_name(const char *path); /* without its folders; gen: as it is */
-void matrix_name(const char *source, char *out, size_t size); /* thermal2 of dir/thermal2.mtx.gz */
+/* thermal2 of dir/thermal2.mtx.gz; gen:mesh:100 few:8 with values */
+void matrix_name(const char *source, const char *values, char *out, size_t size);
 const char *symmetry_name(spmv_symmetry symmetry);
 const char *field_name(spmv_field field);
 char **cut_paths(int argc, char **argv); /* [argc], NULL when out of memory; free each and all */
@@ -144,7 +145,7 @@ void describe_choice(session *s, result *out, const cell *c, const spmv_plan *pl
 void describe_plan(session *s, record *r, const spmv_plan *plan, const inputs *in,
                    spmv_precision precision);
 /* Takes t's samples. */
-void describe_timing(result *out, timing *t, const problem *p);
+void describe_timing(const options *o, result *out, timing *t, const problem *p);
 void describe_key(result *out);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- matrices ------------------------------------------------------------------------------- */
 
@@ -33,7 +34,7 @@ static int add_source(sweep *s, const char *path) {
     source *new = &grown[s->nsources++];
     *new = (source){.path = strdup(path)};
     if (!new->path) return complain(SPMV_E_NOMEM, NULL);
-    matrix_name(path, new->name, sizeof new->name);
+    matrix_name(path, s->run.o->values, new->name, sizeof new->name);
     if (strncmp(path, "gen:", 4) != 0 && !has_mode(path, S_IFREG))
         snprintf(new->trouble, sizeof new->trouble, "no such file");
     else if (spmv_mat_peek(s->run.ctx, path, &new->about) != SPMV_OK)
@@ -47,6 +48,13 @@ static int refuse(const char *path, const char *why) {
     return complain(SPMV_E_IO, what);
 }
 
+/* Of a folder: what is there but cannot be read has its status, as a link that leads nowhere. */
+static int add_entry(sweep *s, const char *path) {
+    if (has_mode(path, S_IFREG) || access(path, F_OK) != 0) return add_source(s, path);
+    if (!s->run.o->quiet) say("note: %s is no file: left out\n", path);
+    return 0;
+}
+
 static int add_folder(sweep *s, const char *folder) {
     struct dirent **entry;
     int code = 0, before = s->nsources, n = scandir(folder, &entry, NULL, alphasort);
@@ -55,9 +63,8 @@ static int add_folder(sweep *s, const char *folder) {
         char path[4096];
         int length = snprintf(path, sizeof path, "%s%s%s", folder,
                               ends_with(folder, "/") ? "" : "/", entry[k]->d_name);
-        if (!code && is_matrix_name(entry[k]->d_name) && length < (int)sizeof path &&
-            has_mode(path, S_IFREG))
-            code = add_source(s, path);
+        if (!code && is_matrix_name(entry[k]->d_name) && length < (int)sizeof path)
+            code = add_entry(s, path);
         free(entry[k]);
     }
     free(entry);

@@ -56,16 +56,27 @@ def write_files(folder, files):
                 file.write(content if isinstance(content, bytes)
                            else content.encode("utf-8", errors="backslashreplace"))
         except OSError as error:
-            raise Stop(EX_CANTCREAT, f"{error.filename}: {error.strerror}") from None
+            raise Stop(EX_CANTCREAT, f"{error.filename or path}: {error.strerror}") from None
+
+
+def give_up_stdout():
+    """What it still holds would be written, and fail, once more at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def run(program, main, arguments):
     """main(arguments) with what stopped it said and turned into the exit status."""
     try:
-        return main(arguments)
+        code = main(arguments)
+        sys.stdout.flush()
+        return code
     except Stop as stop:
         say(f"{program}: {stop}")
         return stop.code
     except BrokenPipeError:  # the reader of stdout went away, as head does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up_stdout()
         return 0
+    except OSError as error:  # files have their own complaints
+        give_up_stdout()
+        say(f"{program}: stdout: {error.strerror}")
+        return EX_CANTCREAT

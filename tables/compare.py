@@ -105,13 +105,17 @@ def pairs_of_one_machine(a, b):
 
 
 def pairs_of_machines(a, b):
-    """(pairs, matrices that only one side has): the best kernel of each on every matrix."""
+    """(pairs, matrices that only one side has): the best kernel of each on every matrix. Matrices of
+    one name may differ in values alone: their hashes tell, unless a log has none."""
+    nameless = {record["matrix.name"] for record in (*a, *b) if not record.get("matrix.hash")}
+
     def best(records):
         groups = collections.defaultdict(list)
         for record in records:
             unit = unit_of(record)
             system, matrix = unit.identity.system, unit.identity.matrix
-            groups[matrix.name, matrix.nnz, system.precision, system.alpha, system.beta,
+            known = None if matrix.name in nameless else matrix.hash
+            groups[matrix.name, matrix.nnz, known, system.precision, system.alpha, system.beta,
                    system.cache].append(unit)
         merged = {k: units_by((unit.record for unit in group), lambda who: who).values()
                   for k, group in groups.items()}
@@ -263,6 +267,8 @@ def share(text):
     """3% or 0.03"""
     try:
         value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+        if not text.endswith("%") and value >= 1:  # 3 would be 300 %
+            value = -1
     except ValueError:
         value = -1
     if not 0 <= value < 1e6:

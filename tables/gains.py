@@ -7,7 +7,7 @@ import statistics
 
 from texts import csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
 from units import (BASELINE_ALIAS, System, baseline_of, describe, fastest, gflop_per_s, kernels_in,
-                   short_label, tied_with, timed_cells, winners)
+                   overlap, short_label, tied_with, timed_cells, winners)
 
 PRODUCTS = (1, 100, 10000)
 
@@ -58,6 +58,14 @@ def speedup_csv(layout):
     return csv_text(header, rows)
 
 
+PEERS = ("cusparse_", "mkl_", "librsb")  # how the kernels of other libraries are called
+
+
+def is_peer(kernel):
+    """Whether another library's."""
+    return kernel.startswith(PEERS)
+
+
 # ---- for people ----------------------------------------------------------------------------------
 
 BEST_HEADER = ("matrix", "nonzeros", "best kernel", "config", "median", "GFLOP/s",
@@ -86,6 +94,50 @@ def best_table(system, matrices):
     ranked = {matrix: timed_cells(cells) for matrix, cells in matrices.items()}
     return (BEST_HEADER, BEST_ALIGNMENT,
             [best_row(system, matrix, units) for matrix, units in ranked.items() if units])
+
+
+ANSWERS_HEADER = ("system", "matrices", f"our fastest over {BASELINE_ALIAS}",
+                  "our fastest over the fastest peer", "wins, draws, losses", "auto over the fastest peer",
+                  "auto over our fastest other")
+
+
+def duel(ours, theirs):
+    """(their time over ours, whether both were quiet, whether they are tied); None without both."""
+    if not (ours and theirs):
+        return None
+    a, b = fastest(ours), fastest(theirs)
+    return (b.median_s / a.median_s, not (a.noisy or b.noisy), overlap(a, b))
+
+
+def duel_cells(duels):
+    """(geometric mean with its n, wins, draws and losses) of those that could be fought."""
+    fought = [found for found in duels if found]
+    if not fought:
+        return "—", "—"
+    draws = sum(tied for _, _, tied in fought)
+    wins = sum(ratio > 1 and not tied for ratio, _, tied in fought)
+    return (geomean_cell([(None, ratio, quiet) for ratio, quiet, _ in fought]),
+            f"{wins}, {draws}, {len(fought) - wins - draws}")
+
+
+def answers(layout):
+    """(header, alignment, rows): what a reader wants to know of each system first."""
+    rows = []
+    for number, (system, matrices) in enumerate(layout.items(), 1):
+        base, peer, auto, choice = [], [], [], []
+        for cells in matrices.values():
+            units = timed_cells(cells)
+            own = [unit for kernel, unit in units.items() if not is_peer(kernel)]
+            peers = [unit for kernel, unit in units.items() if is_peer(kernel)]
+            picked = [units["auto"]] if "auto" in units else []
+            slow = baseline_of(system, units)
+            base.append(duel(own, [slow] if slow else []))
+            peer.append(duel(own, peers))
+            auto.append(duel(picked, peers))
+            choice.append(duel(picked, [unit for unit in own if unit not in picked]))
+        rows.append([f"S{number}", len(matrices), duel_cells(base)[0], *duel_cells(peer),
+                     duel_cells(auto)[0], duel_cells(choice)[0]])
+    return ANSWERS_HEADER, "lrrrrrr", rows
 
 
 def speedups(system, matrices):

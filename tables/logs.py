@@ -1,6 +1,7 @@
 """Reading logs: lines become flat records {dotted name: scalar}, checked, with a complaint and a
 place (file:line) for everything that is wrong; what is wrong is left out and the rest is used."""
 
+import functools
 import json
 import os
 import re
@@ -13,6 +14,8 @@ SCHEMA = "spmv-run/1"
 OTHER_SCHEMAS = ("spmv-probe/1",)  # lines of ours that are no runs
 SHORTEST_S, LONGEST_S = 1e-12, 1e12  # outside, a time is a fault of the log
 FLOP_TOLERANCE = 1e-3  # a log rounds its figures; a figure from another row is off by far more
+
+STATUSES = ("ok", "wrong", "skipped", "failed", "timeout", "crashed", "out of memory", "interrupted")
 
 RECORD_DEF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "record.def")
 
@@ -67,8 +70,30 @@ def parse_record(line):
            if isinstance(value, (int, float)) and not isinstance(value, bool)
            and not is_number(value)]
     complaints = [f"{name} is not a finite number, read as null" for name in bad]
+    for name, value in flat.items():
+        kind = types().get(name)
+        if name not in bad and not (value is None or KINDS[kind][0](value)):
+            complaints.append(f"{name} is {value!r:.40}: no {KINDS[kind][1]}, read as null")
+            bad.append(name)
     flat.update((name, None) for name in bad)
     return flat, complaints
+
+
+KINDS = {  # of a field in src/record.def: whether a value is one, and what it is called
+    "number": (is_number, "number"), "whole": (is_number, "number"),
+    "text": (lambda value: isinstance(value, str), "text"),
+    "truth": (lambda value: value in (0, 1), "truth value"), None: (lambda value: True, "")}
+
+
+@functools.lru_cache(maxsize=None)
+def types():
+    """{dotted name: kind} of the fields that hold one value."""
+    try:
+        with open(RECORD_DEF, encoding="utf-8") as source:
+            found = re.findall(r'^FIELD\((\w+), *\w+, *"([^"]*)"', source.read(), re.MULTILINE)
+    except OSError:
+        return {}
+    return {name: kind for kind, name in found if kind in KINDS}
 
 
 def missing_fields(record):
@@ -111,6 +136,8 @@ def check_record(record):
     missing = missing_fields(record)
     if missing:
         return False, [f"missing field {name}" for name in missing]
+    if record["status"] not in STATUSES:
+        return False, [f"status is {record['status']!r:.40}: none of {', '.join(STATUSES)}"]
     if record["status"] != "ok":
         return True, []
     if not SHORTEST_S <= record["timing.median_s"] <= LONGEST_S:

@@ -14,7 +14,7 @@ import zlib
 
 from charts import charts
 from compare import machine
-from gains import BEST_HEAD, best_table, speedup_table
+from gains import BEST_HEAD, answers, best_table, speedup_table
 from logs import is_number
 from texts import plural, si_time, three_digits
 from units import describe, fastest, gflop_per_s, limit_of, order, short_label, text_of
@@ -115,6 +115,15 @@ def systems_section(layout, units):
                      ", ".join(commits[:3]) + (" …" if len(commits) > 3 else ""), len(mine)])
     return html_table(["system", "backend", "processor", "threads", "precision", "cache", "α, β",
                        "host", "commit", "configurations"], "llllllllln"[:9] + "r", rows)
+
+
+def answers_section(layout):
+    """Ours against the baseline, the other libraries' kernels, and what auto makes of it."""
+    return html_table(*answers(layout)) + (
+        "<p>Ratios of median times: 1.5 is one and a half times as fast. Geometric means over the "
+        "matrices on which both sides met the noise limit, n of all that have both; each side with "
+        "its fastest kernel on every matrix. A draw: the quartile ranges meet. Preparation is not "
+        "in these: see <i>pays off after</i> below.</p>")
 
 
 def environment_section(records):
@@ -298,7 +307,8 @@ def script(text, **attributes):
 
 def charts_section(systems, draw):
     """Places for the charts, their data, and the library."""
-    shown = [data for data in systems if data["cells"]]
+    shown = sorted((data for data in systems if data["cells"]),
+                   key=lambda data: -len(data["cells"]))  # what has most to show is shown first
     if draw is None or not shown:
         return "<p>No charts in this report.</p>", ""
     payload = [{"name": f"S{systems.index(data) + 1}: {data['name']}",
@@ -331,6 +341,7 @@ def page(title, records, units, layout, systems, draw):
     sections = [
         ("what", "What was measured", summary_section(records, units, layout)
          + systems_section(layout, units)),
+        ("answers", "What came out", answers_section(layout)),
         ("charts-section", "Charts", body),
         ("best", "Best kernels", best_section(layout)),
         ("matrices", "Matrices", matrices_section(units)),

@@ -1,19 +1,12 @@
 """The tables and figures of the four papers, from the records of a study: pure functions that return
-{file name: text}; only figures need matplotlib."""
+{file name: text}, and figures as {name: what to draw} (study_charts.py)."""
 
 import collections
-import io
 import math
 
+import study_charts
 from texts import csv_text, markdown_table, three_digits
 from units import order, settings_of, short_label
-
-try:
-    import matplotlib
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-except ImportError:
-    pyplot = None
 
 MIB = 2.0**20
 # What a paper's column is called, and the kernels of ours that stand for it, on either backend.
@@ -33,7 +26,7 @@ class Run:
         self.kernel = record["config.kernel"]
         self.backend = record["config.backend"]
         self.settings = dict(settings_of(record))
-        self.ok = record["status"] == "ok"
+        self.ok = record["status"] == "ok" and record.get("perf.verdict") != "suspect"
         self.time_s = record["timing.median_s"] if self.ok else math.inf
 
     def get(self, name, default=None):
@@ -53,8 +46,15 @@ class Run:
 
     @property
     def mark(self):
-        """Times that are less certain than they look."""
-        return " †" if self.get("timing.converged") is False else ""
+        """Times that are less certain than they look, or that no memory is behind."""
+        return ((" †" if self.get("timing.converged") is False else "")
+                + (" \\*" if self.cached else ""))
+
+    @property
+    def cached(self):
+        """The data fit in the last-level cache, and were left there."""
+        verdict = self.get("perf.verdict")
+        return verdict == "in cache" or verdict is None and self.get("store.llc_ratio", 1) < 1
 
 
 def runs_of(records):
@@ -131,12 +131,15 @@ def machine_line(runs):
 
 # ---- best of parameters -------------------------------------------------------------------------
 
+MARKS = ("†: stopped before its noise limit was met. \\*: the data fit in the last-level cache, which "
+         "times it, not the memory:\nthere eta may be above 1; --cache=cold (make: CACHE=cold) measures "
+         "the memory.\n\n")
 BEST_HEAD = ("matrix", "mu", "sigma", "kernel", "tried", "best parameters", "median ms",
              "2nnz/t GFLOP/s", "(2nnz-M)/t GFLOP/s", "eta+", "eta-", "MiB", "convert, csr products")
 
 
 def best_rows(runs):
-    """Per matrix and kernel the configuration that was fastest."""
+    """(run, its row) of the configuration that was fastest, per matrix and kernel."""
     for matrix, mine in by_matrix(runs).items():
         unit = fastest(of_kernels(mine, ("csr_rows",))) or fastest(of_kernels(mine, ("csr_warp",)))
         for kernel in sorted({(run.backend, run.kernel) for run in mine}):
@@ -145,7 +148,8 @@ def best_rows(runs):
             if not best:
                 continue
             prep = best.get("prep.convert_s", 0) + best.get("prep.prepare_s", 0)
-            yield (matrix, best.get("matrix.row_mean"), best.get("matrix.sigma_cmrs"),
+            yield best, (
+                   matrix, best.get("matrix.row_mean"), best.get("matrix.sigma_cmrs"),
                    ":".join(kernel), len(tried), short_label(sorted(best.settings.items())),
                    best.time_s * 1e3, best.gflop_per_s,
                    best.get("perf.flop_per_s_cmrs", math.nan) / 1e9, best.get("perf.eta_plus"),
@@ -161,12 +165,15 @@ def best_pages(runs):
             "tried. eta: traffic of the CMRS paper over time and\nbandwidth "
             f"({', '.join(sources) or 'not known here: no eta'}). MiB: format and the kernel's own "
             "structures.\n\n" + machine_line(runs) + "\n")
+    text += MARKS
     form = ("{}", "{:.1f}", "{:.2f}", "{}", "{}", "{}", "{:.4g}", "{:.3g}", "{:.3g}", "{:.2f}",
             "{:.2f}", "{:.2f}", "{:.1f}")
     text += markdown_table(BEST_HEAD, "lrrlrlrrrrrrr",
-                           [[f.format(v) if isinstance(v, str) else shown(v, f)
-                             for v, f in zip(row, form)] for row in rows])
-    return {"parameters.md": text + why_not(runs), "parameters.csv": csv_text(BEST_HEAD, rows)}
+                           [[(f.format(v) if isinstance(v, str) else shown(v, f))
+                             + (run.mark if name == "median ms" else "")
+                             for v, f, name in zip(row, form, BEST_HEAD)] for run, row in rows])
+    return {"parameters.md": text + why_not(runs),
+            "parameters.csv": csv_text(BEST_HEAD, [row for _, row in rows])}
 
 
 # ---- SELL: slices -------------------------------------------------------------------------------
@@ -179,7 +186,7 @@ def sell_pages(runs):
               ("vendor library", VENDOR))
     head = (["matrix"] + [f"S={s}" for s in slices] + ["best S", "sigma", "SELL ms"]
             + [f"over {name}" for name, _ in others] + ["MiB", "CSR MiB"])
-    rows, lines = [], {}
+    rows, points = [], []
     for matrix, mine in by_matrix(runs).items():
         sell = of_kernels(mine, ("sell_",))
         by_slice = [fastest([run for run in sell if run.settings.get("slice") == s])
@@ -194,16 +201,15 @@ def sell_pages(runs):
                        millis(best)]
                     + [shown(ratio(fastest(of_kernels(mine, names)), best)) for _, names in others]
                     + [shown(best.mib), shown(csr.mib if csr else None)])
-        lines[matrix] = [(s, run.gflop_per_s) for s, run in zip(slices, by_slice) if run]
+        points += [{"matrix": matrix, "slice": s, "gflops": run.gflop_per_s}
+                   for s, run in zip(slices, by_slice) if run]
     text = ("# SELL: the slice\n\nGFLOP/s (2 nnz / median) of the best SELL kernel and sigma for "
             "each slice S; then how many times faster the best SELL is\nthan the best kernel of "
             "another format.\n\n" + machine_line(runs) + "\n"
             + markdown_table(head, "l" + "r" * (len(head) - 1), rows) + why_not(
                 of_kernels(runs, ("sell_",))))
-    pages = {"sell.md": text, "sell.csv": csv_text(head, rows)}
-    pages.update(figure("sell", 1, lambda axes: draw_lines(
-        axes[0], lines, "slice S", "GFLOP/s (2 nnz / t)")))
-    return pages
+    return ({"sell.md": text, "sell.csv": csv_text(head, rows)},
+            {"sell": study_charts.by_slice(points)} if points else {})
 
 
 # ---- CMRS ---------------------------------------------------------------------------------------
@@ -227,7 +233,7 @@ def cmrs_pages(runs):
     head = ("matrix", "mu", "sigma", "nnz 10^6", "rows 10^3", "best", "ms", "over scalar",
             "over vector", "over HYB", "over vendor", "GFLOP/s (2nnz-M)/t", "GB/s beta-", "eta-",
             "eta+", "slowest/best")
-    rows, points = [], collections.defaultdict(list)
+    rows, points = [], []
     for matrix, mine in by_matrix(runs).items():
         cmrs = of_kernels(mine, ("cmrs_",))
         best = fastest(cmrs)
@@ -245,9 +251,8 @@ def cmrs_pages(runs):
                        shown(best.get("perf.beta_minus_B", math.nan) / best.time_s / 1e9, "{:.1f}"),
                        shown(best.get("perf.eta_minus")), shown(best.get("perf.eta_plus")),
                        shown(worst / best.time_s)])
-        for name, gain in gains.items():
-            if gain:
-                points[name].append((mean, sigma, gain))
+        points += [{"over": name, "mu": mean, "sigma": sigma, "ratio": gain}
+                   for name, gain in gains.items() if gain]
     text = ("# CMRS: height, block and order of entries by brute force\n\nThe best CMRS "
             "configuration and how many times faster it is than the best of: scalar (a thread a "
             "row: csr_thread;\nOpenMP: csr_rows), vector (a warp a row: csr_warp, csr_lanes; OpenMP: "
@@ -255,9 +260,8 @@ def cmrs_pages(runs):
             "of parameters costs.\n\n" + machine_line(runs) + "\n"
             + markdown_table(head, "l" + "r" * (len(head) - 1), rows)
             + why_not(of_kernels(runs, ("cmrs_",))))
-    pages = {"cmrs.md": text, "cmrs.csv": csv_text(head, rows)}
-    pages.update(figure("cmrs", 2, lambda axes: draw_speedups(axes, points)))
-    return pages
+    return ({"cmrs.md": text, "cmrs.csv": csv_text(head, rows)},
+            {"cmrs": study_charts.by_row(points)} if points else {})
 
 
 # ---- configuration interaction ------------------------------------------------------------------
@@ -298,55 +302,4 @@ def ci_pages(runs):
             "hybrid is. CSR5, which the paper\ncompares with, is not built here.\n\n"
             + markdown_table(time_head, "l" + "r" * (len(time_head) - 1), times) + why_not(runs))
     return {"ci.md": text, "ci-memory.csv": csv_text(memory_head, memory),
-            "ci-times.csv": csv_text(time_head, times)}
-
-
-# ---- figures ------------------------------------------------------------------------------------
-
-MARKERS = "os^DvPX*<>"
-
-
-def draw_lines(axes, lines, x_name, y_name):
-    """{label: [(x, y)]} on a logarithmic x axis."""
-    for k, (name, points) in enumerate(lines.items()):
-        axes.plot([x for x, _ in points], [y for _, y in points], label=name,
-                  marker=MARKERS[k % len(MARKERS)])
-    axes.set_xscale("log", base=2)
-    axes.set_xlabel(x_name)
-    axes.set_ylabel(y_name)
-    axes.set_ylim(bottom=0)
-    axes.grid(True, alpha=0.3)
-    if lines:
-        axes.legend(fontsize=7)
-
-
-def draw_speedups(axes, points):
-    """Speed-up by mu and by sigma; {reference: [(mu, sigma, speed-up)]}."""
-    for which, name in enumerate(("mu: entries a row", "sigma: deviation / sqrt(mu)")):
-        for k, (reference, found) in enumerate(sorted(points.items())):
-            axes[which].scatter([point[which] for point in found], [point[2] for point in found],
-                                label=f"over {reference}", marker=MARKERS[k], s=18)
-        axes[which].axhline(1, color="grey", linewidth=0.8)
-        axes[which].set_xscale("symlog" if which else "log")
-        axes[which].set_yscale("log")
-        axes[which].set_xlabel(name)
-        axes[which].set_ylabel("speed-up of CMRS")
-        axes[which].grid(True, alpha=0.3)
-    if points:
-        axes[0].legend(fontsize=7)
-
-
-def figure(name, panels, draw):
-    """{name.svg, name.pdf}; nothing without matplotlib."""
-    if pyplot is None:
-        return {}
-    drawing, axes = pyplot.subplots(1, panels, figsize=(5.5 * panels, 4), squeeze=False)
-    draw(axes[0])
-    drawing.tight_layout()
-    pages = {}
-    for kind in ("svg", "pdf"):
-        data = io.BytesIO()
-        drawing.savefig(data, format=kind)
-        pages[f"{name}.{kind}"] = data.getvalue()
-    pyplot.close(drawing)
-    return pages
+            "ci-times.csv": csv_text(time_head, times)}, {}

@@ -13,6 +13,7 @@ import sys
 
 from charts import charts, figures, library
 from common import Parser, load, run, say, write_files
+from gains import is_peer
 from logs import RECORD_DEF, is_number, read_fields
 from page import page
 from pages import make_pages
@@ -20,14 +21,8 @@ from texts import si_time
 from units import (BASELINE_ALIAS, baseline_of, describe, fastest, gflop_per_s, kernels_in, limit_of,
                    merge, short_label, tabulate, timed_cells, unit_of)
 
-PEERS = ("cusparse_", "mkl_", "librsb")  # how the kernels of other libraries are called
 STEPS = 200  # of the performance profile's horizontal axis
 WIDEST = 10  # its right edge
-
-
-def is_peer(kernel):
-    """Whether another library's."""
-    return kernel.startswith(PEERS)
 
 
 def note_of(unit):

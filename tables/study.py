@@ -14,6 +14,7 @@ import sys
 import time
 
 import papers
+import study_charts
 from common import Parser, Stop, load, run, say, write_files
 from common import EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE
 from logs import RECORD_DEF, read_fields
@@ -122,9 +123,10 @@ def arguments_of(study, kernels):
             yield ["-k", ",".join(f"{backend}:{name}" for name in names)] + arguments[2:]
 
 
-def usable_kernels(spmv):
-    """kernels_of, without the backends whose device does not open here."""
-    kernels = kernels_of(spmv)
+def usable_kernels(spmv, only=None):
+    """kernels_of, without the backends that are not asked for or whose device does not open."""
+    kernels = {backend: names for backend, names in kernels_of(spmv).items()
+               if only in (None, backend)}
     for backend in list(kernels):
         first = {"omp": "csr_rows", "cuda": "csr_warp"}.get(backend)
         tried = subprocess.run([spmv, "-m", "gen:diagonal:9", "-k", f"{backend}:{first}", "-q",
@@ -140,7 +142,7 @@ def usable_kernels(spmv):
 def measure(options, study, sources, log):
     """Runs spmv on every matrix until the time is over; returns the matrices left out."""
     start, left_out = time.monotonic(), []
-    lists = list(arguments_of(study, usable_kernels(options.spmv)))
+    lists = list(arguments_of(study, usable_kernels(options.spmv, options.backend)))
     for source in sources:
         for arguments in lists:
             remains = options.limit - (time.monotonic() - start) if options.limit else None
@@ -148,7 +150,8 @@ def measure(options, study, sources, log):
                 left_out.append(source)
                 break
             command = [options.spmv, "-m", source, *arguments, f"--min-time={options.time}",
-                       f"--max-time={2 * options.time}", "--log", log, "-q"]
+                       f"--max-time={2 * options.time}", f"--cache={options.cache}",
+                       "--log", log, "-q"]
             say(f"{time.monotonic() - start:6.0f} s  {' '.join(command)}")
             try:
                 done = subprocess.run(command, stdout=subprocess.DEVNULL, timeout=remains,
@@ -172,10 +175,13 @@ def make_study(arguments):
                         help="twins (or gen: names) to use instead of the paper's list")
     parser.add_argument("--scale", choices=SCALES, default="small",
                         help="twins of at most 5, 30 or any number of million nonzeros (%(default)s)")
+    parser.add_argument("--backend", choices=("omp", "cuda"), help="default: all that are there")
     parser.add_argument("--limit", type=float, default=0, metavar="S",
                         help="start no run after S seconds, stop the one in hand (0: none)")
     parser.add_argument("--time", type=float, default=0.1, metavar="S",
                         help="least time a configuration is measured (%(default)s)")
+    parser.add_argument("--cache", choices=("warm", "cold", "steady"), default="warm",
+                        help="what a product finds in the caches, as of spmv (%(default)s)")
     parser.add_argument("--spmv", default=os.path.join(ROOT, "spmv"), metavar="PROGRAM")
     parser.add_argument("--log", metavar="FILE.jsonl", help="default log/study-NAME.jsonl")
     parser.add_argument("--out", metavar="FOLDER", help="default tables/study-NAME")
@@ -191,14 +197,15 @@ def make_study(arguments):
         left_out = measure(options, study, sources, log)
     records, said = load([log])
     runs = papers.runs_of(records)
-    pages = papers.best_pages(runs)
-    pages.update(PAGES[study](runs) if study in PAGES
-                 else make_pages(records, read_fields(RECORD_DEF)))
+    more, figures = (PAGES[study](runs) if study in PAGES
+                     else (make_pages(records, read_fields(RECORD_DEF)), {}))
+    drawings, lacking = study_charts.drawn(figures)
+    pages = {**papers.best_pages(runs), **more, **drawings}
     write_files(out, pages)
     for source in left_out:
         say(f"study: time over before {source}")
-    if papers.pyplot is None and study in ("sell", "cmrs"):
-        say("study: no figures: python3 has no matplotlib (apt-get install python3-matplotlib)")
+    if figures and lacking:
+        say(f"study: no figures: {lacking}")
     say(f"study {study}: {said}; {len(pages)} files in {out}")
     return 0
 

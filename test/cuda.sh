@@ -1,61 +1,99 @@
 #!/bin/sh
-# cuda.sh BUILD: on a machine with a GPU: every CUDA kernel against the check, in the unit tests' cross product, on every generated
-# class and on the matrices in MATRICES (a folder of .mtx or .mtx.gz, default ../shared/matrices), then under
-# compute-sanitizer. Prints machine, driver and counts; the last line is the count of all.
+# cuda.sh BUILD: on a machine with a GPU, in under 9 minutes: every CUDA kernel against the check, in the unit tests' cross
+# product (every fixture x precision x offsets x alpha, beta x each parameter's values), on every generated class with the
+# options below, on the matrices in MATRICES (a folder of .mtx or .mtx.gz, default ../shared/matrices), then on three
+# classes under compute-sanitizer. JOBS (default 4) of these run at a time: nothing is timed. Prints machine, driver and
+# counts; the last line is the count of all. FEW=1: a class in three and no sanitizer.
 set -u
 build=$1
-spmv=$build/spmv passed=0 failed=0 skipped=0
+spmv=$build/spmv
 matrices=${MATRICES:-../shared/matrices}
-work=$(mktemp -d) || exit 73
-trap 'rm -rf "$work"' EXIT
-verdict() { # what, exit code
-    if [ "$2" = 0 ]; then passed=$((passed + 1)); echo "ok   $1"; else failed=$((failed + 1)); echo "FAIL $1 (exit $2)"; fi
-}
+once='--min-time=0 --max-time=0 -n 1 --no-log -q'
 
+# What each class runs with: three rows a matrix.
+launches='-b 64,256,32x8,32x32 --rowlens=on,off -p f64,f32'
+scaled='--alpha=2 --beta=-1 --index=64 -p f64,f32'
+shapes='--slice=1,32,1024 --sigma=1,all --height=1,4,16 --sorted=off,on --boundary=auto,3,1000000000 --shape=1x1,2x2,8x3
+    --tile=16,256 --lanes=2,8,32'
+classes='poisson2d:700 poisson3d:80 box27:40 fem3d:20 mesh:300000 road:300000 random:100000:16 random:3000:40:90000 rmat:15
+    banded:10000:101 giantrow:20000:9000 dense:700x900 permutation:300000 diagonal:300000 ci:4096 powerlaw:20000:8
+    twin:mc2depi twin:shyy41 dense:1x1 dense:1x5000 dense:5000x1'
+
+# ---- one job, in its own process: cuda.sh BUILD RESULTS JOB... -----------------------------------------------------------
+if [ $# -gt 1 ]; then
+    results=$2 kind=$3; shift 3
+    work=$(mktemp -d) || exit 73
+    trap 'rm -rf "$work"' EXIT
+    verdict() { # what, exit code, text above it: one write, so that jobs do not mix
+        if [ "$2" = 0 ]; then word=ok; else word=FAIL; set -- "$1 (exit $2)" "$2" "$3"; fi
+        echo $word >>"$results"
+        printf '%s%-4s %s\n' "${3:+$3
+}" $word "$1"
+    }
+    check() { # name, spmv options: counts the rows by status
+        name=$1; shift
+        "$spmv" -k 'cuda:*' $once --format=csv "$@" >"$work/csv" 2>"$work/err"; code=$?
+        rows=$(awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == "status") s = i} NR > 1 {n[$s]++}
+            END {printf "%d ok, %d skipped, %d wrong, %d failed", n["ok"], n["skipped"], n["wrong"], n["failed"]}' "$work/csv")
+        said=; [ $code = 0 ] || said=$(cat "$work/err")
+        verdict "$name: $rows" $code "$said"
+    }
+    case $kind in
+    unit)
+        SPMV_REQUIRE_CUDA=1 timeout 480 "$build/test/$1" >"$work/log" 2>&1; code=$?
+        if [ $code = 0 ]; then said=$(grep -E 'products|PASSED|forecasts' "$work/log"); else said=$(tail -n 40 "$work/log"); fi
+        verdict "$1" $code "$said" ;;
+    class)
+        name=$1 with=$2; shift 2
+        check "gen:$name, $with" -m "gen:$name" "$@" ;;
+    file)
+        path=$1
+        case $1 in *.gz) path=$work/$(basename "$1" .gz); gzip -dc "$1" >"$path" ;; esac
+        if head -n 1 "$path" | grep -qi complex; then
+            echo skip >>"$results"; echo "skip $(basename "$path"): complex"
+        else
+            check "$(basename "$path")" -m "$path" --rowlens=on,off -p f64,f32
+        fi ;;
+    sanitize)
+        tool=$1 name=$2; shift 2
+        compute-sanitizer --tool "$tool" --error-exitcode 9 "$spmv" -m "gen:$name" -k 'cuda:*' $once "$@" >"$work/log" 2>&1; code=$?
+        if [ $code = 0 ]; then said=$(grep SUMMARY "$work/log"); else said=$(tail -n 40 "$work/log"); fi
+        verdict "compute-sanitizer $tool, gen:$name" $code "$said" ;;
+    esac
+    exit 0
+fi
+
+# ---- all jobs, the long ones first ---------------------------------------------------------------------------------------
 date -u +%Y-%m-%dT%H:%M:%SZ
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || exit 69
 "$spmv" -V -v
-
-for t in "$build"/test/test_kernels "$build"/test/test_formats "$build"/test/test_faults "$build"/test/test_device_formats; do
-    SPMV_REQUIRE_CUDA=1 "$t" >"$work/log" 2>&1; code=$?
-    grep -E 'products|PASSED|FAILED|SKIPPED|checked' "$work/log"
-    verdict "$(basename "$t")" $code
-done
-
-quick='--min-time=0.02 --max-time=0.02 --no-log -q --format=csv'
-options='-b 64,256,32x8,32x32 --rowlens=on,off -p f64,f32'
-check() { # name, spmv options: counts the rows by status
-    name=$1; shift
-    "$spmv" -k 'cuda:*' $quick "$@" >"$work/csv" 2>"$work/err"; code=$?
-    rows=$(awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == "status") s = i} NR > 1 {n[$s]++}
-        END {printf "%d ok, %d skipped, %d wrong, %d failed", n["ok"], n["skipped"], n["wrong"], n["failed"]}' "$work/csv")
-    [ $code = 0 ] || cat "$work/err"
-    verdict "$name: $rows" $code
-}
-for g in poisson2d:700 poisson3d:80 box27:40 fem3d:20 mesh:300000 road:300000 random:100000:16 random:3000:40:90000 rmat:15 \
-    banded:10000:101 giantrow:20000:9000 dense:700x900 permutation:300000 diagonal:300000 ci:4096 powerlaw:20000:8; do
-    check "gen:$g" -m "gen:$g" $options
-    check "gen:$g, 2 A x - y, 64-bit offsets" -m "gen:$g" --alpha=2 --beta=-1 --index=64
-done
-for f in "$matrices"/*.mtx "$matrices"/*.mtx.gz; do
-    [ -f "$f" ] || continue
-    path=$f
-    case $f in *.gz) path=$work/$(basename "$f" .gz); gzip -dc "$f" >"$path" ;; esac
-    if head -n 1 "$path" | grep -qi complex; then
-        skipped=$((skipped + 1)); echo "skip $(basename "$path"): complex"
-    else
-        check "$(basename "$path")" -m "$path" --rowlens=on,off -p f64,f32
+work=$(mktemp -d) || exit 73
+trap 'rm -rf "$work"' EXIT
+echo "options of each class: $launches; then $scaled; then" $shapes
+list() {
+    for t in test_kernels test_formats test_faults test_device_formats; do echo "unit $t"; done
+    if [ -z "${FEW:-}" ]; then
+        for tool in racecheck initcheck memcheck; do
+            for g in giantrow:900:700 mesh:5000 random:400:33:5000; do
+                echo "sanitize $tool $g -p f64,f32 --rowlens=on,off --alpha=2 --beta=-1"
+            done
+        done
     fi
-    [ "$path" = "$f" ] || rm -f "$path"
-done
-
-for tool in memcheck racecheck initcheck; do
-    for g in mesh:5000 giantrow:900:700 random:400:33:5000; do
-        compute-sanitizer --tool $tool --error-exitcode 9 "$spmv" -m gen:$g -k 'cuda:*' -p f64,f32 --rowlens=on,off \
-            --alpha=2 --beta=-1 --min-time=0 --max-time=0 -n 1 --no-log -q >"$work/log" 2>&1; code=$?
-        grep -E 'SUMMARY' "$work/log"
-        verdict "compute-sanitizer $tool, gen:$g" $code
+    n=0
+    for g in $classes; do
+        n=$((n + 1)); [ -z "${FEW:-}" ] || [ $((n % 3)) = 0 ] || continue
+        echo "class $g launches $launches"
+        echo "class $g scaled $scaled"
+        echo "class $g shapes" $shapes
     done
-done
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed = 0 ]
+    for f in "$matrices"/*.mtx "$matrices"/*.mtx.gz; do [ ! -f "$f" ] || echo "file $f"; done
+}
+: >"$work/results"
+list >"$work/list"
+xargs -P "${JOBS:-4}" -L 1 sh "$0" "$build" "$work/results" <"$work/list"
+count() { grep -cx "$1" "$work/results"; }
+passed=$(count ok) failed=$(count FAIL) skipped=$(count skip) jobs=$(wc -l <"$work/list")
+lost=$((jobs - passed - failed - skipped))
+[ $lost = 0 ] || echo "$lost jobs ended without a verdict"
+echo "$passed passed, $((failed + lost)) failed, $skipped skipped"
+[ $((failed + lost)) = 0 ]

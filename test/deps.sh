@@ -14,7 +14,6 @@ unit tests                   | libcmocka-dev | libcmocka-devel
 tables, tests                | python3       | python3
 report: fetches its charts   | python3-pip   | python3-pip
 report: its tests            | chromium      | chromium
-figures of the studies       | python3-matplotlib | python3-matplotlib
 second opinion on the reader | python3-scipy | python3-scipy'
 if command -v apt-get >/dev/null; then column=2 install='apt-get install -y -q --no-install-recommends'
 elif command -v dnf >/dev/null; then column=3 install='dnf install -y -q'
@@ -44,7 +43,7 @@ fi
 
 # No distribution has the charts' library. It goes into .python/, where tables/charts.py finds it.
 charts=vl-convert-python==1.9.0.post1
-printf '  %-18s %s\n' "$charts" "charts of spmv report (PyPI)"
+printf '  %-18s %s\n' "$charts" "charts of spmv report and of the studies (PyPI)"
 if [ ! -d ".python/$(echo $charts | tr - _ | sed 's/==/-/').dist-info" ]; then
     for python in python3 /usr/bin/python3; do $python -m pip --version >/dev/null 2>&1 && break; done
     rm -rf .python

@@ -1,5 +1,6 @@
 /* plant.c: preloaded by test_sweep.py: the process that measures for spmv sweep comes to grief when
- * it says that it begins the cell PLANT_CELL, as PLANT says: crash, hang, kill or memory. */
+ * it says for the PLANT_AFTER-th time (from 0: prepared, then timed in turns) that it begins the
+ * cell PLANT_CELL, as PLANT says: crash, hang, kill or memory. */
 #include "sweep.h"
 #include <dlfcn.h>
 #include <signal.h>
@@ -23,9 +24,11 @@ static void limit_memory(rlim_t bytes) {
 }
 
 static void plant(int begun) {
-    const char *what = getenv("PLANT"), *where = getenv("PLANT_CELL");
-    if (!what || !where) return;
-    bool here = atoi(where) == begun;
+    const char *what = getenv("PLANT"), *where = getenv("PLANT_CELL"),
+               *when = getenv("PLANT_AFTER");
+    static int meets; /* of that cell */
+    if (!what || !where || !when) return;
+    bool here = atoi(where) == begun && meets++ >= atoi(when);
     if (strcmp(what, "memory") == 0) limit_memory(here ? 1 << 20 : RLIM_INFINITY);
     if (!here) return;
     leave_pid();

@@ -79,7 +79,7 @@ class VerdictTest(CompareTest):
         self.assertIn("configurations that only A has: 1, only B: 1", talk)
 
     def test_usage(self):
-        for options in (("--fail-above=lots",), ("--fail-above=-1%",), ("--format=xml",), ("more",)):
+        for options in (("--fail-above=lots",), ("--fail-above=3",), ("--fail-above=-1%",), ("--format=xml",), ("more",)):
             status, _, talk = self.compare([record(1e-3)], [record(1e-3)], *options)
             self.assertEqual(status, 64, options)
             self.assertEqual(talk.count("\n"), 1, talk)
@@ -123,6 +123,15 @@ class MatchingTest(CompareTest):
         self.assertIn("different machines: matched by matrix", talk)
         self.assertIn("environment differs: host.name node1 → node2", talk)
 
+    def test_values_tell_matrices_of_one_name_apart(self):
+        a = [record(2e-3), record(1e-3, matrix__hash="few")]
+        b = [record(2e-3, host__name="node2"), record(1e-3, host__name="node2", matrix__hash="few")]
+        _, out, _ = self.compare(a, b, "--format", "csv")
+        self.assertEqual([row["ratio"] for row in csv.DictReader(io.StringIO(out))], ["1.0", "1.0"])
+        del b[0]["matrix"]["hash"]
+        _, out, _ = self.compare(a, b[:1], "--format", "csv")
+        self.assertEqual([row["ratio"] for row in csv.DictReader(io.StringIO(out))], ["2.0"])
+
     def test_environment(self):
         a, b = record(1e-3), record(1e-3)
         a["build"].update(cflags="-O3 -g", commit="3f9c2a1", dirty=False)
@@ -139,6 +148,16 @@ class ProgramTest(CompareTest):
     def spmv(self, *words, program=SPMV, **environment):
         return subprocess.run([program, *words], capture_output=True, text=True, check=False,
                               env={**os.environ, **environment})
+
+    def test_a_full_disk_is_said(self):
+        path = self.write("a.jsonl", record(1e-3))
+        for command in (["compare", path, path], ["table", path]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([SPMV, *command], stdout=full, stderr=subprocess.PIPE,
+                                      text=True, check=False)
+            self.assertEqual(done.returncode, 73, done.stderr)
+            self.assertIn("stdout: No space left", done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
 
     def test_it_becomes_the_script(self):
         a, b = self.write("a.jsonl", record(1e-3)), self.write("b.jsonl", record(2e-3))

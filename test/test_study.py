@@ -8,12 +8,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tables"))
 import common  # noqa: E402  (found only after the path is set)
 import papers  # noqa: E402
 import study  # noqa: E402
+import study_charts  # noqa: E402
 
 SPMV = os.environ.get("SPMV", os.path.join(ROOT, "spmv"))
 
@@ -52,7 +54,7 @@ class Pages(unittest.TestCase):
             cmrs(2.0, 4, 128), cmrs(1.0, 8, 256), cmrs(4.0, 16, 64),
             record("csr_thread", 3.0), record("csr_warp", 1.5), record("csr_lanes", 1.25),
             record("hyb_thread", 0.5)])
-        row = row_of(papers.cmrs_pages(runs)["cmrs.md"], "gen:twin:a")
+        row = row_of(papers.cmrs_pages(runs)[0]["cmrs.md"], "gen:twin:a")
         self.assertEqual(row, ["gen:twin:a", "20.0", "1.50", "1.0", "50", "height=8 block=256",
                                "1.00", "3.00", "1.25", "0.50", "—", "1.95", "20.0", "1.20", "0.60",
                                "4.00"])
@@ -62,7 +64,7 @@ class Pages(unittest.TestCase):
             record("cmrs_strips", 1.0, config__backend="omp", config__params__height=4),
             record("csr_rows", 3.0, config__backend="omp", config__simd=False),
             record("csr_rows", 2.0, config__backend="omp", config__simd=True)])
-        row = row_of(papers.cmrs_pages(runs)["cmrs.md"], "gen:twin:a")
+        row = row_of(papers.cmrs_pages(runs)[0]["cmrs.md"], "gen:twin:a")
         self.assertEqual(row[7:9], ["3.00", "2.00"])
 
     def test_best_names_the_parameters_and_both_rates(self):
@@ -79,7 +81,7 @@ class Pages(unittest.TestCase):
         runs = papers.runs_of([
             cmrs(1.0, 8, 256),
             cmrs(None, 4, 128, status="skipped", reason="cmrs has room for 2^28 columns")])
-        page = papers.cmrs_pages(runs)["cmrs.md"]
+        page = papers.cmrs_pages(runs)[0]["cmrs.md"]
         self.assertIn("height=4: skipped: cmrs has room for 2^28 columns", page)
 
     def test_sell_table_by_hand(self):
@@ -87,7 +89,7 @@ class Pages(unittest.TestCase):
             record("sell_thread", 2.0, config__params__slice=32, config__params__sigma=1),
             record("sell_thread", 1.0, config__params__slice=1024, config__params__sigma=0),
             record("csr_warp", 1.5), record("cusparse_csr_alg1", 3.0)])
-        row = row_of(papers.sell_pages(runs)["sell.md"], "gen:twin:a")
+        row = row_of(papers.sell_pages(runs)[0]["sell.md"], "gen:twin:a")
         self.assertEqual(row, ["gen:twin:a", "1.00", "2.00", "1024", "all", "1.00", "1.50", "—", "—",
                                "—", "3.00", "1.50", "1.50"])
 
@@ -96,18 +98,49 @@ class Pages(unittest.TestCase):
             [record("hybrid_warp", 3.0 + k, config__params__block=b, config__format="hybrid")
              for k, b in enumerate((32, 64, 16))]
             + [record("csr_warp", 6.0, config__format="csr", store__matrix_B=2**21)])
-        page = papers.ci_pages(runs)["ci.md"]
+        page = papers.ci_pages(runs)[0]["ci.md"]
         times = page[page.index("Median times"):]
         self.assertEqual(row_of(page, "gen:twin:a"),
                          ["gen:twin:a", "1000000", "44", "2.50", "—", "—", "1.50"])
         self.assertEqual(row_of(times, "gen:twin:a")[:5], ["gen:twin:a", "5.00", "3.00", "4.00", "6.00"])
         self.assertEqual(row_of(times, "gen:twin:a")[8], "2.00")
 
-    @unittest.skipIf(papers.pyplot is None, "no matplotlib")
+    def test_times_of_the_cache_are_marked(self):
+        inside = {"config__cache": "warm", "store__llc_ratio": 0.5}
+        runs = papers.runs_of([cmrs(1.0, 8, 256, **inside), record("csr_warp", 2.0)])
+        self.assertEqual(row_of(papers.cmrs_pages(runs)[0]["cmrs.md"], "gen:twin:a")[6], "1.00 \\*")
+        page = papers.best_pages(runs)["parameters.md"]
+        self.assertEqual(row_of(page, "gen:twin:a | 20.0 | 1.50 | cuda:cmrs_warp")[6], "1 \\*")
+        self.assertEqual(row_of(page, "gen:twin:a | 20.0 | 1.50 | cuda:csr_warp")[6], "2")
+
+    def test_what_is_suspect_is_not_ranked(self):
+        runs = papers.runs_of([cmrs(1.0, 8, 256, perf__verdict="suspect"), cmrs(2.0, 4, 128)])
+        self.assertEqual(row_of(papers.cmrs_pages(runs)[0]["cmrs.md"], "gen:twin:a")[5],
+                         "height=4 block=128")
+
+    def test_figures_say_what_they_draw(self):
+        runs = papers.runs_of([cmrs(1.0, 8, 256), record("csr_thread", 3.0)])
+        self.assertEqual(papers.cmrs_pages(runs)[1]["cmrs"]["data"]["values"],
+                         [{"over": "scalar", "mu": 20.0, "sigma": 1.5, "ratio": 3.0}])
+        runs = papers.runs_of([record("sell_thread", 2.0, config__params__slice=32)])
+        self.assertEqual(papers.sell_pages(runs)[1]["sell"]["data"]["values"],
+                         [{"matrix": "gen:twin:a", "slice": 32, "gflops": 1.0}])
+
     def test_figures(self):
-        pages = papers.cmrs_pages(papers.runs_of([cmrs(1.0, 8, 256), record("csr_thread", 3.0)]))
-        self.assertTrue(pages["cmrs.svg"].startswith(b"<?xml"))
-        self.assertTrue(pages["cmrs.pdf"].startswith(b"%PDF"))
+        runs = papers.runs_of([cmrs(1.0, 8, 256), record("csr_thread", 3.0),
+                               record("sell_thread", 2.0, config__params__slice=32)])
+        for make in papers.cmrs_pages, papers.sell_pages:
+            pages, lacking = study_charts.drawn(make(runs)[1])
+            if lacking:
+                self.skipTest(lacking)
+            for name, page in pages.items():
+                self.assertTrue(page.startswith("<svg" if name.endswith(".svg") else b"%PDF"), name)
+
+    def test_without_the_charts_library_there_are_no_figures_but_a_word(self):
+        with mock.patch.dict(sys.modules, {"vl_convert": None}):
+            pages, lacking = study_charts.drawn({"sell": {}})
+        self.assertEqual(pages, {})
+        self.assertIn("make deps", lacking)
 
 
 def has_json():
@@ -157,6 +190,14 @@ class Studies(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertIn("time over before gen:poisson3d:160", said)
         self.assertIn("gen:twin:shyy41", self.page("cmrs.md"))
+
+    def test_without_the_charts_library_tables_still_come(self):
+        with mock.patch.dict(sys.modules, {"vl_convert": None}):
+            code, said = self.make("cmrs", "--matrices", "shyy41", "--backend=omp", "--cache=cold")
+        self.assertEqual(code, 0, said)
+        self.assertIn("no figures: charts need", said)
+        self.assertIn("gen:twin:shyy41", self.page("cmrs.md"))
+        self.assertIn("· cold ·", self.page("cmrs.md"))
 
     def test_unknown_twins_are_refused(self):
         code, said = self.make("sell", "--matrices", "cantt")

@@ -2,7 +2,7 @@
 """Tests of tables/make_tables.py: logs small enough to check every number by hand.
 
     python3 test/test_tables.py            run them
-    python3 test/test_tables.py --update   rewrite log/reference/expected from log/reference/*.jsonl
+    python3 test/test_tables.py --update   rewrite tables/reference from log/reference/*.jsonl
 """
 
 import glob
@@ -19,7 +19,7 @@ import texts
 import units
 
 REFERENCE = os.path.join(ROOT, "log", "reference")
-EXPECTED = os.path.join(REFERENCE, "expected")
+EXPECTED = os.path.join(ROOT, "tables", "reference")
 # columns.csv follows the wording in src/record.def, not the logs; runs.csv is the logs once more.
 NOT_KEPT = ("columns.csv", "runs.csv")
 
@@ -58,6 +58,15 @@ class ReadingTest(TablesTest):
             self.assertIn(f"run.jsonl:{number}: {what}", talk)
         self.assertNotIn("run.jsonl:6:", talk)
         self.assertEqual([row["median_s"] for row in self.rows("best.csv")], ["2e-06"])
+
+    def test_values_of_another_kind_are_named(self):
+        talk = self.make(record(matrix__rows="many"), record(2e-6, config__precision=64),
+                         record(3e-6, status="fine"), record(4e-6, build__dirty="perhaps"))
+        self.assertIn("run.jsonl:1: matrix.rows is 'many': no number, read as null", talk)
+        self.assertIn("run.jsonl:2: config.precision is 64: no text, read as null", talk)
+        self.assertIn("run.jsonl:3: status is 'fine': none of ok, wrong,", talk)
+        self.assertIn("run.jsonl:4: build.dirty is 'perhaps': no truth value, read as null", talk)
+        self.assertIn("3 records from 1 log, 4 problems", talk)
 
     def test_exit_status(self):
         good = self.write("good.jsonl", record())

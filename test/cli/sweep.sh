@@ -15,7 +15,7 @@ $SPMV sweep here/list $options --passes=2 $quick $log 2>err
 echo "exit $?"
 grep '^\[' err | mask
 if [ $log = --no-log ]; then
-    sed -n '/^wrong runs/,$p' "$CLI/sweep.out"
+    sed -n '/^odd files/,$p' "$CLI/sweep.out"
     exit 0
 fi
 tail -n 1 err
@@ -29,6 +29,9 @@ $SPMV sweep here/list $options --passes=4 $quick --log y.jsonl --resume --dry-ru
 cp x.jsonl y.jsonl
 $SPMV sweep here/list $options --passes=4 $quick --log y.jsonl --resume --dry-run | head -n 1
 cmp x.jsonl y.jsonl
+echo odd files
+mkdir odd odd/folder.mtx && ln -s nowhere odd/link.mtx && cp "$DATA/coordinate_real_symmetric.mtx" odd/good.mtx
+$SPMV sweep odd -k omp:csr1 $quick --no-log 2>&1 | mask
 echo wrong runs
 $SPMV sweep here/gone $options; echo "exit $?"
 $SPMV sweep; echo "exit $?"

@@ -414,6 +414,36 @@ static void proposals_name_real_kernels(void **state) {
         }
 }
 
+static const spmv_proposal *proposal_of(const spmv_proposals *all, const char *kernel) {
+    for (int k = 0; k < all->n; k++)
+        if (strcmp(all->list[k].kernel, kernel) == 0) return &all->list[k];
+    return NULL;
+}
+
+/* Blocks are for reads of x that are far and in no order; the settings proposed can be had. */
+static void far_reads_of_x_are_blocked(void **state) {
+    (void)state;
+    static const char *const sources[] = {"gen:random:300000:4", "gen:poisson2d:600"};
+    for (int k = 0; k < COUNT(sources); k++) {
+        spmv_mat *mat = load(sources[k]);
+        spmv_features f = features_of(sources[k], NULL);
+        spmv_proposals all = {.n = 0};
+        spmv_plan *plan;
+        f.threads = 1;
+        spmv_propose_omp(&f, &all);
+        const spmv_proposal *blocked = proposal_of(&all, "csb_blocks");
+        assert_non_null(blocked);
+        assert_true(k == 0 ? blocked->gain > 1.5 : blocked->gain < 1);
+        spmv_plan_opts opts = {.size = sizeof opts,
+                               .kernel = "omp:csb_blocks",
+                               .settings = blocked->setting,
+                               .nsettings = blocked->nsettings};
+        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+    }
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -435,6 +465,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(the_name_is_found_by_itself_only),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(proposals_name_real_kernels),
+        cmocka_unit_test(far_reads_of_x_are_blocked),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

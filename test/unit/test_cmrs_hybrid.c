@@ -194,16 +194,22 @@ static void boundaries_at_the_ends(void **state) {
     spmv_store_free(all_ell);
 }
 
-/* boundary 0 is not beaten by any other, and the next one up takes more. */
+/* The boundary chosen is the largest of those that no other beats: the shortest row. */
 static void chosen_boundary_takes_fewest_bytes(void **state) {
     (void)state;
     enum { ROWS = 40, LONGEST = 30 };
     for (uint64_t seed = 1; seed <= 50; seed++) {
         uint64_t random = seed;
-        int64_t ptr[ROWS + 1] = {0}, shortest = draw_below(&random, LONGEST);
-        for (int i = 0; i < ROWS; i++)
-            ptr[i + 1] = ptr[i] + shortest + draw_below(&random, LONGEST - shortest + 1);
-        const spmv_csr_view A = {.rows = ROWS, .cols = 100, .nnz = ptr[ROWS], .row_ptr = ptr};
+        entries e = {.rows = ROWS, .cols = 100};
+        int64_t least = draw_below(&random, LONGEST), shortest = LONGEST;
+        for (int i = 0; i < ROWS; i++) {
+            int64_t n = least + draw_below(&random, LONGEST - least + 1);
+            add_row(&e, i, n);
+            shortest = n < shortest ? n : shortest;
+        }
+        spmv_mat *mat = matrix_of(ctx, &e);
+        spmv_csr_view A;
+        spmv_mat_rows(mat, &A);
         size_t chosen = bytes_of("hybrid", &A, 0);
         int64_t largest = 0; /* of the boundaries that are as cheap */
         for (int64_t boundary = 1; boundary <= LONGEST; boundary++) {
@@ -211,8 +217,33 @@ static void chosen_boundary_takes_fewest_bytes(void **state) {
             if (bytes_of("hybrid", &A, boundary) == chosen) largest = boundary;
         }
         assert_int_equal(chosen, 12 * (size_t)A.nnz + 12 * ROWS);
-        for (int i = 0; i < ROWS; i++) assert_in_range(largest, 0, (size_t)(ptr[i + 1] - ptr[i]));
+        assert_int_equal(largest, shortest);
+        spmv_store *store = store_of("hybrid", &A, cut_at(0));
+        assert_int_equal(((const hybrid *)store)->boundary, shortest);
+        spmv_store_free(store);
+        spmv_mat_free(mat);
+        entries_free(&e);
     }
+}
+
+/* What auto chose, and a boundary beyond the longest row, are told as they are. */
+static void plans_tell_the_boundary(void **state) {
+    (void)state;
+    static const int64_t wanted[] = {0, 1, 3, 2000000}, is[] = {2, 1, 3, 5};
+    entries e = {.rows = 3, .cols = 9};
+    add_row(&e, 0, 2), add_row(&e, 1, 5), add_row(&e, 2, 3);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    for (int k = 0; k < COUNT(wanted); k++) {
+        const spmv_setting setting = {"boundary", wanted[k]};
+        spmv_plan_opts opts = {
+            .size = sizeof opts, .kernel = "omp:hybrid_rows", .settings = &setting, .nsettings = 1};
+        spmv_plan *plan = NULL;
+        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        assert_int_equal(spmv_plan_setting(plan, "boundary"), is[k]);
+        spmv_plan_free(plan);
+    }
+    spmv_mat_free(mat);
+    entries_free(&e);
 }
 
 /* Matrix 1 of the paper: 655 entries of each row in ELL, 9 678 327 in CSR, the longest row 1074:
@@ -304,6 +335,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(split_by_hand),
         cmocka_unit_test(boundaries_at_the_ends),
         cmocka_unit_test(chosen_boundary_takes_fewest_bytes),
+        cmocka_unit_test(plans_tell_the_boundary),
         cmocka_unit_test(the_papers_sizes),
         cmocka_unit_test(huge_forecasts_do_not_wrap),
         cmocka_unit_test(metrics_by_hand),

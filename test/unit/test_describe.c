@@ -24,7 +24,8 @@ static result timed(const char *precision, int64_t height, double bandwidth) {
         out.r.config_params.count = 1;
     }
     const problem p = {.batch = NULL};
-    describe_timing(&out, &t, &p);
+    const options o = {.keep_samples = 1000};
+    describe_timing(&o, &out, &t, &p);
     return out;
 }
 
@@ -39,6 +40,27 @@ static void rates_follow_the_paper(void **state) {
     assert_true(fabs(out.r.perf_eta_plus - 556 / 50.0) < 1e-12);
     assert_true(fabs(out.r.perf_eta_minus - 732 / 50.0) < 1e-12);
     assert_string_equal(out.r.perf_eta_bw_source, "theory");
+    free(out.samples);
+}
+
+static void kept_samples_are_spread_over_all(void **state) {
+    (void)state;
+    result out;
+    memset(&out, 0, sizeof out);
+    record_clear(&out.r);
+    out.r.config_precision = "f64";
+    timing t = {.nsamples = 100, .sample_s = malloc(100 * sizeof(double)), .inner = 1};
+    assert_non_null(t.sample_s);
+    for (int k = 0; k < 100; k++) t.sample_s[k] = 1 + k;
+    t.s = statistics_of(t.sample_s, 100);
+    const problem p = {.batch = NULL};
+    const options o = {.keep_samples = 4};
+    describe_timing(&o, &out, &t, &p);
+    assert_int_equal(out.r.timing_samples, 100);
+    assert_int_equal(out.r.timing_thinned, 1);
+    assert_int_equal(out.r.timing_samples_s.count, 4);
+    for (int k = 0; k < 4; k++) assert_true(out.r.timing_samples_s.value[k] == 1 + 25 * k);
+    assert_true(out.r.timing_median_s == 50.5);
     free(out.samples);
 }
 
@@ -65,6 +87,7 @@ static void what_is_unknown_is_null(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_follow_the_paper),
+        cmocka_unit_test(kept_samples_are_spread_over_all),
         cmocka_unit_test(a_kernel_without_strips_counts_rows),
         cmocka_unit_test(what_is_unknown_is_null),
     };

@@ -112,20 +112,41 @@ static void shift_columns(const spmv_mat *mat, double alpha, const double *x, do
     }
 }
 
-/* The longest row loses the entry that weighs least. */
-static void drop_one_entry(const spmv_mat *mat, double alpha, const double *x, double beta,
-                           double *y) {
+/* The longest row loses the entry that weighs least, or most. */
+static void drop_of_longest(const spmv_mat *mat, bool most, double alpha, const double *x,
+                            double beta, double *y) {
     spmv_csr_view A = rows_of(mat);
     int64_t row = 0;
     for (int64_t i = 0; i < A.rows; i++)
         if (A.row_ptr[i + 1] - A.row_ptr[i] > A.row_ptr[row + 1] - A.row_ptr[row]) row = i;
-    double least = INFINITY;
+    double lost = most ? 0 : INFINITY;
     for (int64_t k = A.row_ptr[row]; k < A.row_ptr[row + 1]; k++) {
         double weight = A.values[k] * x[A.col_idx[k]];
-        if (fabs(weight) < fabs(least)) least = weight;
+        if (most ? fabs(weight) > fabs(lost) : fabs(weight) < fabs(lost)) lost = weight;
     }
     right(mat, alpha, x, beta, y);
-    if (isfinite(least)) y[row] -= alpha * least;
+    if (isfinite(lost)) y[row] -= alpha * lost;
+}
+
+static void drop_one_entry(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y) {
+    drop_of_longest(mat, false, alpha, x, beta, y);
+}
+
+static void drop_one_heavy_entry(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                 double *y) {
+    drop_of_longest(mat, true, alpha, x, beta, y);
+}
+
+static void drop_half_of_each_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                  double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < (A.row_ptr[i] + A.row_ptr[i + 1]) / 2; k++)
+            sum += A.values[k] * x[A.col_idx[k]];
+        put(y + i, alpha, sum, beta);
+    }
 }
 
 static void drop_entries_beyond_a_warp(const spmv_mat *mat, double alpha, const double *x,
@@ -505,6 +526,7 @@ static experiment experiment_on(spmv_mat *mat, const double *x, spmv_precision p
     t.x = vector_of(x ? x : random_x, A.cols, precision);
     t.y0 = vector_of(y0, A.rows, precision);
     t.reference = oracle_of(mat, x ? x : random_x, A.cols, precision);
+    t.reference.random_x = !x;
     free(random_x);
     free(y0);
     return t;
@@ -602,6 +624,7 @@ static spmv_mat *matrix_named(const char *name) {
 
 #define PLAIN "gen:random:2011:9"
 #define MILLION "gen:random:1000000:3"
+#define HUNDRED_THOUSAND "gen:dense:3x100000"
 #define SKEWED "gen:powerlaw:3000:20:2.1"
 static const double both_ways[][2] = {{1, 0}, {2, -1}};
 enum { ALWAYS = 0, WITH_BETA = 1, WITHOUT_BETA = 2, ONLY_F64 = 4 };
@@ -629,6 +652,12 @@ static const struct fault {
     {"one entry dropped in a million rows", drop_one_entry, MILLION, FIRST, ALWAYS},
     {"one entry dropped of a long row", drop_one_entry, "gen:giantrow:200000:100000", FIRST,
      ONLY_F64},
+    {"one heavy entry dropped of a long row", drop_one_heavy_entry, "gen:giantrow:200000:100000",
+     FIRST, ALWAYS},
+    {"y zero, rows of 100,000", write_zero, HUNDRED_THOUSAND, FIRST, ALWAYS},
+    {"half dropped, rows of 100,000", drop_half_of_each_row, HUNDRED_THOUSAND, FIRST, ALWAYS},
+    {"last row skipped, rows of 100,000", skip_last_row, HUNDRED_THOUSAND, FIRST, ALWAYS},
+    {"y zero, rows of 3 million", write_zero, "gen:dense:1x3000000", FIRST, ALWAYS},
     {"entries beyond the 32nd dropped", drop_entries_beyond_a_warp, SKEWED, FIRST, ALWAYS},
     {"rows run into the next", run_into_the_next_row, PLAIN, FIRST, ALWAYS},
     {"transposed", multiply_transposed, "duplicates", FIRST, ALWAYS},
@@ -807,6 +836,7 @@ static void long_rows_pass(void **state) {
     for (int j = 0; j < 1000000; j++)
         same[j] = fabs(same[j]); /* the error of every addition may have one sign */
     assert_int_equal(try_honest("rows of a million", mat, same, 2), 0);
+    assert_int_equal(try_honest("rows of a million, random x", mat, NULL, 2), 0);
     spmv_mat_free(mat);
     free(same);
 }

@@ -60,6 +60,7 @@ static subject random_subject(spmv_mat *mat, const char *name) {
     spmv_mat_stats(mat, &stats);
     double *x = random_vector(1, stats.cols), *y0 = random_vector(2, stats.rows);
     subject s = subject_of(mat, name, x, y0);
+    s.reference[0].random_x = s.reference[1].random_x = true;
     free(x);
     free(y0);
     return s;

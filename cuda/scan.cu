@@ -1,0 +1,49 @@
+/* scan.cu: sums and orders of many numbers for the builders of formats, by CUB, which comes with
+ * the CUDA compiler. Compiled once: nothing here depends on the variant. */
+#include "build.cuh"
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+
+enum { THREADS = 256 };
+
+static cudaStream_t stream_on(const spmv_device *d) {
+    return ((const cuda_state *)d->state)->stream;
+}
+
+spmv_status sum_before(spmv_device *d, int64_t n, int64_t *number) {
+    void *room = NULL;
+    size_t bytes = 0;
+    if (n == 0) return SPMV_OK;
+    CU(d->ctx, cub::DeviceScan::ExclusiveSum(NULL, bytes, number, number, n, stream_on(d)));
+    TRY(d->backend->alloc(d, bytes, &room));
+    cudaError_t error = cub::DeviceScan::ExclusiveSum(room, bytes, number, number, n, stream_on(d));
+    d->backend->release(d, room);
+    CU(d->ctx, error);
+    return SPMV_OK;
+}
+
+static __global__ void count_up(int64_t n, idx *out) {
+    int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (k < n) out[k] = (idx)k;
+}
+
+spmv_status order_by_key(spmv_device *d, int64_t n, uint64_t *key, int bits, idx *out) {
+    void *room[3] = {NULL}; /* CUB's, sorted keys, the numbers */
+    size_t bytes = 0;
+    if (n == 0) return SPMV_OK;
+    CU(d->ctx,
+       cub::DeviceRadixSort::SortPairs(NULL, bytes, key, key, out, out, n, 0, bits, stream_on(d)));
+    spmv_status status = d->backend->alloc(d, bytes, &room[0]);
+    if (status == SPMV_OK) status = d->backend->alloc(d, (size_t)n * sizeof *key, &room[1]);
+    if (status == SPMV_OK) status = d->backend->alloc(d, (size_t)n * sizeof *out, &room[2]);
+    if (status == SPMV_OK) {
+        idx *number = (idx *)room[2];
+        count_up<<<(unsigned)blocks_for(n, THREADS), THREADS, 0, stream_on(d)>>>(n, number);
+        cudaError_t error = cub::DeviceRadixSort::SortPairs(
+            room[0], bytes, key, (uint64_t *)room[1], number, out, n, 0, bits, stream_on(d));
+        if (error == cudaSuccess) error = cudaStreamSynchronize(stream_on(d));
+        if (error != cudaSuccess) status = cuda_fail(d->ctx, error, "sorting rows");
+    }
+    for (int k = 0; k < 3; k++) d->backend->release(d, room[k]);
+    return status;
+}

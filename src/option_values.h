@@ -1,0 +1,27 @@
+/* option_values.h: from the text of an option to what it means. Each exits with a usage error that
+ * says what would be right. */
+#ifndef SPMV_OPTION_VALUES_H
+#define SPMV_OPTION_VALUES_H
+
+#include "app.h"
+
+_Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+double real_of(const char *option, const char *arg, double least);
+int64_t whole_of(const char *option, const char *arg, int64_t least, int64_t most);
+double share_of(const char *option, const char *arg); /* 1% or 0.01 */
+size_t size_of(const char *option, const char *arg);  /* 4G */
+/* The place of arg among words, which end with NULL. */
+int64_t word_of(const char *option, const char *arg, const char *const *words);
+bool is_on(const char *option, const char *arg, bool automatic); /* on, off, auto */
+
+/* A copy that lives as long as the options. */
+char *keep_copy(options *o, const char *arg);
+void add_text(const char ***list_of, int *n, const char *arg);
+void add_tag(options *o, const char *arg);
+/* Lists replace what was there: the command line overrides the environment. */
+void take_precisions(options *o, const char *arg);
+/* What a kernel's parameter is to be; id: the first of those that the option gives. */
+void take_param(options *o, spmv_param_id id, const char *arg);
+
+#endif

@@ -1,0 +1,65 @@
+"""The figures of the papers' studies as SVG and PDF, drawn like the report's charts (charts.py)."""
+
+from charts import dressed, library, scheme
+from common import Stop
+
+ONE = {"data": {"values": [{"one": 1}]}, "mark": {"type": "rule", "strokeDash": [5, 4]},
+       "encoding": {"y": {"datum": 1, "type": "quantitative"}}}
+
+
+def axis(field, title, kind="log", **more):
+    """A quantitative axis with plain numbers."""
+    return {"field": field, "type": "quantitative", "title": title,
+            "scale": {"type": kind, "nice": False, "padding": 12}, "axis": {"format": "~g", **more}}
+
+
+def marks(field, names, title):
+    """Colour and shape of a name."""
+    colour, shape = scheme(names)
+    legend = {"title": title, "labelLimit": 220, "symbolLimit": 0}
+    return {"color": {"field": field, "type": "nominal", "scale": colour, "legend": legend},
+            "shape": {"field": field, "type": "nominal", "scale": shape, "legend": legend}}
+
+
+def by_slice(points):
+    """Rate against the slice, a line a matrix; points: [{matrix, slice, gflops}]."""
+    slices = sorted({point["slice"] for point in points})
+    x = {"field": "slice", "type": "ordinal", "title": "slice S", "sort": slices,
+         "axis": {"labelAngle": 0}}
+    return dressed({
+        "data": {"values": points}, "width": 420, "height": 320,
+        "mark": {"type": "line", "point": {"filled": True, "size": 55}},
+        "encoding": {"x": x, "y": axis("gflops", "GFLOP/s, 2 nnz / t (log)"),
+                     **marks("matrix", {point["matrix"] for point in points}, "matrix")}})
+
+
+def by_row(points):
+    """Speed-up against mu and against sigma; points: [{over, mu, sigma, ratio}]."""
+    looks = marks("over", {point["over"] for point in points}, "over the best")
+    y = axis("ratio", "speed-up of CMRS (log)")
+
+    def panel(x):
+        return {"width": 340, "height": 320,
+                "layer": [{"mark": {"type": "point", "filled": True, "size": 60},
+                           "encoding": {"x": x, "y": y, **looks}}, ONE]}
+    spec = dressed({"data": {"values": points},
+                    "hconcat": [panel(axis("mu", "μ: entries a row (log)", tickCount=6)),
+                                panel(axis("sigma", "σ: deviation / √μ (log beyond 1)", "symlog",
+                                           values=[0, 1, 2, 5, 10, 20, 50, 100, 200, 500]))]})
+    del spec["width"]  # the panels have their own
+    return spec
+
+
+def drawn(figures):
+    """({NAME.svg, NAME.pdf}, why there are none or None) of {NAME: specification}."""
+    try:
+        draw = library()
+    except Stop as stop:
+        return {}, str(stop)
+    pages = {}
+    for name, spec in figures.items():
+        spec = {**spec, "background": "white", "padding": {"left": 5, "top": 5, "bottom": 5,
+                                                           "right": 30}}
+        pages[name + ".svg"] = draw.vegalite_to_svg(spec)
+        pages[name + ".pdf"] = draw.vegalite_to_pdf(spec)
+    return pages, None
