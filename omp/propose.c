@@ -8,35 +8,54 @@ typedef struct model {
     const spmv_features *f;
     double width, plain; /* bytes of a value; bytes an entry that the safe kernel waits for */
     double gather, y;    /* of which: for x, and for what a row costs (y is fetched and written) */
+    double ends;         /* and for ends of rows that the processor does not guess */
 } model;
 
 /* x that is read in no order and lies beyond the near caches: a read costs as much as 50 bytes of
- * the matrix (uniform random columns, x of 8 MB: 2 ns beside 0.5 ns for the stream). */
+ * the matrix (uniform random columns, x of 8 MB: 2 ns beside 0.5 ns for the stream); columns within
+ * 2^16 of the rows around are near. */
 static model model_of(const spmv_features *f) {
-    const double near_cache = 1 << 20, read_bytes = 50;
+    const double near_cache = 1 << 20, read_bytes = 50, end_bytes = 30, uneven = 0.1;
     model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4};
     bool far = m.width * (double)f->cols > near_cache * f->threads;
-    m.gather = far ? read_bytes * f->lines : 0;
+    m.gather = far ? read_bytes * f->lines * (1 - f->near_16) : 0;
     m.y = (4 + 2 * m.width) / f->mean;
-    m.plain = m.width + 4 + m.gather + m.y;
+    m.ends = f->cv > uneven ? end_bytes / f->mean : 0;
+    m.plain = m.width + 4 + m.gather + m.y + m.ends;
     return m;
 }
 
-/* Slices without common diagonals are gathered from entry by entry; in slices of rows of very
- * different lengths most lanes wait. Such slices also take longer to make. */
+/* Slices without common diagonals are gathered from entry by entry, which takes longer than their
+ * bytes, and to make; where rows differ in length most lanes wait. On diagonals a step takes its
+ * time however few of the 32 rows it holds. */
 static void propose_packed(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
-    bool diagonal = f->diagonal > 0.5, uneven = f->cv > 1 || f->long_share > 0.5;
+    const double decode = 1.1, gathered = 19, full_step = 0.25, of_steps = 10;
     double values = f->value_bytes < m->width ? f->value_bytes : m->width;
-    double bytes = f->index_bytes + values, decode = diagonal ? 1.1 : 1.6;
-    double gain = m->plain / (decode * (bytes + m->gather) + m->y) * (uneven ? 0.7 : 1);
-    if (diagonal)
-        spmv_offer(out, "packed_slices", 9, gain,
+    double bytes = f->index_bytes + values, steps = of_steps * (f->index_bytes - full_step);
+    if (f->diagonal > 0.5)
+        spmv_offer(out, "packed_slices", 9,
+                   m->plain / (decode * bytes + steps + m->gather + m->y) * (f->cv > 1 ? 0.7 : 1),
                    "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
                    100 * f->diagonal, bytes, m->width + 4);
     else
-        spmv_offer(out, "packed_slices", 25, gain,
+        spmv_offer(out, "packed_slices", 25,
+                   m->plain / (gathered * (1 + f->padding_32) + m->gather + m->y),
                    "columns and values in %.1f of %g bytes an entry", bytes, m->width + 4);
+}
+
+/* Eight rows of about one length side by side: no end of a row is guessed wrong, no sum waits for
+ * the one before. What the caches do not hold gains by that only where rows are short. */
+static void propose_sell(const model *m, spmv_proposals *out) {
+    enum { LONG_MEAN = 64, WINDOW = 1024, WIDE_WINDOW = 8192 };
+    const spmv_features *f = m->f;
+    double entry = (m->width + 4) * (f->mean < LONG_MEAN ? 0.85 : 1), lists = 8 / f->mean;
+    spmv_proposal *p = spmv_offer(
+        out, "sell_lanes", 6, m->plain / (entry + m->gather + m->y + lists),
+        "rows of %.1f entries, give or take %.0f %%, sorted by length", f->mean, 100 * f->cv);
+    p->setting[0] = (spmv_setting){"slice", 8};
+    p->setting[1] = (spmv_setting){"sigma", f->cv > 1 ? WIDE_WINDOW : WINDOW};
+    p->nsettings = 2;
 }
 
 static void propose_masked(const model *m, spmv_proposals *out) {
@@ -47,7 +66,7 @@ static void propose_masked(const model *m, spmv_proposals *out) {
         if (block_bytes[k] / f->per_block[k] < block_bytes[best] / f->per_block[best]) best = k;
     double bytes = m->width + block_bytes[best] / f->per_block[best],
            expand = 1 + 0.6 / f->per_block[0];
-    spmv_offer(out, "masked_rows", 7, m->plain / (expand * (bytes + m->gather) + m->y),
+    spmv_offer(out, "masked_rows", 7, m->plain / (expand * (bytes + m->gather) + m->y + m->ends),
                "%.1f entries in a block of %d x 8", f->per_block[best], 1 << best);
 }
 
@@ -84,6 +103,7 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
         model m = model_of(f);
         propose_packed(&m, out);
         propose_masked(&m, out);
+        propose_sell(&m, out);
         propose_symmetric(&m, out);
         propose_csb(&m, out);
         spmv_offer(out, "csr_rows", 0, 1.02, "rows in equal shares");

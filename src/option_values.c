@@ -185,7 +185,7 @@ static const struct syntax {
     [SPMV_hubs] = {.zero = "auto"},
 };
 
-static const char *const option_of[] = {
+static const char *const options_of[] = {
 #define PARAM(name, option, help) option,
 #include "params.def"
 #undef PARAM
@@ -197,9 +197,9 @@ static void take_pair(options *o, spmv_param_id id, const struct syntax *s, cons
         char copy[64], *rest = copy;
         snprintf(copy, sizeof copy, "%s", item);
         char *start = strsep(&rest, "x");
-        if (!rest) usage_error("--%s: '%s' is not %s", option_of[id], item, s->pair);
-        first = whole_of(option_of[id], start, 1, s->most);
-        second = whole_of(option_of[id], rest, 1, s->most_next);
+        if (!rest) usage_error("--%s: '%s' is not %s", options_of[id], item, s->pair);
+        first = whole_of(options_of[id], start, 1, s->most);
+        second = whole_of(options_of[id], rest, 1, s->most_next);
     }
     append(&o->param[id], first);
     append(&o->param[id + 1], second);
@@ -222,11 +222,11 @@ static void take_item(options *o, spmv_param_id id, const char *item) {
     else if (s->pair)
         take_pair(o, id, s, item);
     else if (s->words)
-        append(&o->param[id], word_of(option_of[id], item, s->words));
+        append(&o->param[id], word_of(options_of[id], item, s->words));
     else if (s->zero && strcmp(item, s->zero) == 0)
         append(&o->param[id], 0);
     else
-        append_range(option_of[id], item, s->zero ? 1 : 0, INT32_MAX, &o->param[id]);
+        append_range(options_of[id], item, s->zero ? 1 : 0, INT32_MAX, &o->param[id]);
 }
 
 /* Of a copy, since the record keeps the line as typed. */
@@ -235,4 +235,27 @@ void take_param(options *o, spmv_param_id id, const char *arg) {
     o->param[id].count = 0;
     if (syntaxes[id].pair) o->param[id + 1].count = 0;
     for (char *item; (item = strsep(&rest, ","));) take_item(o, id, item);
+}
+
+const char *option_of(spmv_param_id id) {
+    return options_of[id];
+}
+
+void param_flag(const char *param, int64_t value, int64_t next, char *out, size_t size) {
+    static const char *const names[] = {
+#define PARAM(name, option, help) #name,
+#include "params.def"
+#undef PARAM
+    };
+    int id = 0;
+    while (strcmp(names[id], param) != 0) id++;
+    const struct syntax *s = &syntaxes[id];
+    if (s->words)
+        snprintf(out, size, "--%s=%s", options_of[id], s->words[value]);
+    else if (s->zero && value == 0)
+        snprintf(out, size, "--%s=%s", options_of[id], s->zero);
+    else if (s->pair)
+        snprintf(out, size, "--%s=%lldx%lld", options_of[id], (long long)value, (long long)next);
+    else
+        snprintf(out, size, "--%s=%lld", options_of[id], (long long)value);
 }

@@ -38,9 +38,9 @@ def load(paths):
     for complaint in complaints:
         say(complaint)
     if not opened:
-        raise Stop(EX_NOINPUT, "no log could be opened")
+        raise Stop(EX_NOINPUT, f"{', '.join(paths)}: no log could be opened")
     if not records:
-        raise Stop(EX_DATAERR, f"no usable record in {plural(opened, 'log')}")
+        raise Stop(EX_DATAERR, f"{', '.join(paths)}: no usable record in {plural(opened, 'log')}")
     return records, (f"{plural(len(records), 'record')} from {plural(opened, 'log')}, "
                      f"{plural(len(complaints), 'problem')}")
 

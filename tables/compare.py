@@ -8,7 +8,8 @@ configuration; runs of different machines by matrix, each with its best kernel. 
 
     FASTER, SLOWER  the medians differ by 2 % or more and the quartile ranges do not meet
     SAME            the medians differ by less than 2 %
-    UNSURE          2 % or more, but the quartile ranges meet: measure longer
+    UNSURE          2 % or more, but the quartile ranges meet: measure longer; or a time that is
+                    suspect, faster than the memory was when probed
     BROKEN, MENDED  a result only in A, only in B; the other failed, was wrong or was skipped
 """
 
@@ -21,7 +22,7 @@ from typing import NamedTuple, Optional
 
 from common import EX_ABOVE, EX_DATAERR, Parser, Stop, load, run, say, write_files
 from texts import csv_text, markdown_table, si_time, text_table
-from units import (Unit, best_of, describe, gflop_per_s, merge_repeats, order, overlap,
+from units import (TIMED, Unit, best_of, describe, gflop_per_s, merge_repeats, order, overlap,
                    short_label, text_of, unit_of)
 
 SURE = 0.02  # medians closer than this are the same
@@ -49,14 +50,17 @@ class Verdict(NamedTuple):
 def judge(pair):
     """The rule at the top of this file."""
     a, b = pair.a, pair.b
-    if a.status != "ok" or b.status != "ok":
+    if a.status not in TIMED or b.status not in TIMED:
         words = f"{a.status} → {b.status}"
-        if a.status == "ok":
+        if a.status in TIMED:
             return Verdict("BROKEN", None, f"{words}: {b.reason or 'no reason given'}")
-        if b.status == "ok":
+        if b.status in TIMED:
             return Verdict("MENDED", None, words)
         return Verdict("—", None, words)
     change = b.median_s / a.median_s - 1
+    if "suspect" in (a.status, b.status):
+        sides = " and ".join(name for name, unit in (("A", a), ("B", b)) if unit.status == "suspect")
+        return Verdict("UNSURE", change, f"{sides} faster than memory was when probed: probe again")
     if abs(change) < SURE:
         return Verdict("SAME", change, "")
     if overlap(a, b):
@@ -193,7 +197,7 @@ ALIGNMENT = "lllrrrl"
 
 def shown(unit):
     """A median, † when its noise limit was not met; or how it ended."""
-    if unit.status != "ok":
+    if unit.status not in TIMED:
         return unit.status
     return si_time(unit.median_s) + (" †" if unit.noisy else "")
 
@@ -254,9 +258,12 @@ def compare_csv(records):
 def summary(judged):
     """Geometric mean with what it rests on and what it leaves out, and the counts of verdicts."""
     timed = [(pair, verdict) for pair, verdict in judged if verdict.change is not None]
-    quiet = [1 + verdict.change for pair, verdict in timed if not (pair.a.noisy or pair.b.noisy)]
-    left_out = len(timed) - len(quiet)
-    note = f"; {left_out} † left out: noise limit not met" if left_out else ""
+    sound = [(pair, verdict) for pair, verdict in timed
+             if pair.a.status == pair.b.status == "ok"]
+    quiet = [1 + verdict.change for pair, verdict in sound if not (pair.a.noisy or pair.b.noisy)]
+    note = "".join(f"; {count} {why}" for count, why in (
+        (len(sound) - len(quiet), "† left out: noise limit not met"),
+        (len(timed) - len(sound), "suspect left out")) if count)
     mean = (f"geomean B/A {statistics.geometric_mean(quiet):.3f} (n={len(quiet)}{note})" if quiet
             else f"no geomean (n=0{note})")
     counts = collections.Counter(verdict.word for _, verdict in judged)

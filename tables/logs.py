@@ -54,6 +54,21 @@ def is_number(value):
             and abs(value) <= sys.float_info.max)
 
 
+UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def printable(flat):
+    """(the record, complaints): what some output cannot hold is written out: control characters,
+    and halves of characters, as JSON's \\ud800 is one."""
+    def spelt(value):
+        if not isinstance(value, str) or value.isprintable():
+            return value
+        return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], value)
+    clean = {spelt(name): spelt(value) for name, value in flat.items()}
+    strange = [name for name, old in zip(clean, flat) if (name, clean[name]) != (old, flat[old])]
+    return clean, [f"{name} holds what cannot be printed, written out" for name in strange]
+
+
 def parse_record(line):
     """(flat record, or None if the line is no record of ours, complaints about it).
 
@@ -66,10 +81,11 @@ def parse_record(line):
         return None, []
     if flat.get("schema") != SCHEMA:
         return None, [f"unknown schema {flat.get('schema')!r}, expected {SCHEMA!r}"]
+    flat, complaints = printable(flat)
     bad = [name for name, value in flat.items()
            if isinstance(value, (int, float)) and not isinstance(value, bool)
            and not is_number(value)]
-    complaints = [f"{name} is not a finite number, read as null" for name in bad]
+    complaints += [f"{name} is not a finite number, read as null" for name in bad]
     for name, value in flat.items():
         kind = types().get(name)
         if name not in bad and not (value is None or KINDS[kind][0](value)):

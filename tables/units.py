@@ -31,6 +31,9 @@ BUILD_KEYS = ("build.version", "build.commit", "build.cc", "build.cflags", "buil
               "build.nvccflags")
 
 
+TIMED = ("ok", "suspect")  # statuses with a time; only the first is ranked
+
+
 class System(NamedTuple):
     """Where and what was measured: runs are compared only within one of these."""
     host: Optional[str]
@@ -62,7 +65,7 @@ class Identity(NamedTuple):
 
 class Unit(NamedTuple):
     """One record, or after merging one configuration; runs counts what the times come from. Times
-    are None unless status is ok. noisy: a run stopped before its noise limit was met; cached: the
+    are None unless status is ok or suspect. noisy: a run stopped before its noise limit was met; cached: the
     data fit in the last-level cache, so that the rate says little about memory. prep_s: what was
     spent once before the first product. record: one of those the unit stands for, for facts that
     the configuration fixes."""
@@ -146,7 +149,7 @@ def unit_of(record):
     verdict, reason = get("perf.verdict"), str(get("reason") or "")
     if status == "ok" and verdict == "suspect":
         status, reason = "suspect", reason or "faster than the memory, and no cache can hold it"
-    if status == "ok":
+    if status in TIMED:
         median = record["timing.median_s"]
         q1, q3 = quartiles_of(record) or (median, median)
     fill = get("store.llc_ratio")
@@ -167,14 +170,25 @@ def overall_status(statuses):
     return others[0] if others else "skipped"
 
 
+def spread(values):
+    """The middle half of many, all of a few."""
+    if len(values) < 5:
+        return min(values), max(values)
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high
+
+
 def merge_repeats(units):
-    """One Unit of the repeats of one configuration: the median of their medians and quartiles."""
+    """One Unit of the repeats of one configuration: the median of their medians and quartiles; these
+    are never closer than the medians themselves, among which repeats may differ most."""
     status = overall_status([unit.status for unit in units])
     same = [unit for unit in units if unit.status == status]
     times = [None] * 3
-    if status == "ok":
-        times = [statistics.median(column) for column in
-                 zip(*((unit.median_s, unit.q1_s, unit.q3_s) for unit in same))]
+    if status in TIMED:
+        medians, low, high = zip(*((unit.median_s, unit.q1_s, unit.q3_s) for unit in same))
+        least, most = spread(medians)
+        times = [statistics.median(medians), min(least, statistics.median(low)),
+                 max(most, statistics.median(high))]
     preps = [unit.prep_s for unit in same if unit.prep_s is not None]
     return Unit(same[0].identity, max(unit.alias for unit in units), status,
                 min(unit.reason for unit in same), *times, len(same),

@@ -72,6 +72,31 @@ class VerdictTest(CompareTest):
         self.assertEqual(self.compare(a, [record(status="failed")], "--fail-above=3%")[0], 2)
         self.assertEqual(self.compare(a, [record(2e-3)])[0], 0)
 
+    def test_passes_that_scatter_cannot_tell(self):
+        a = [record(median, 0.001, run_id=str(median)) for median in (1.0e-3, 1.2e-3, 1.4e-3)]
+        b = [record(median, 0.001, run_id=str(median)) for median in (1.1e-3, 1.3e-3, 1.5e-3)]
+        status, out, _ = self.compare(a, b, "--fail-above=3%")
+        self.assertRegex(out, r"\+8\.3% +UNSURE")
+        self.assertEqual(status, 0)
+        slow = [record(median, 0.001, run_id=str(median)) for median in (1.5e-3, 1.6e-3, 1.7e-3)]
+        self.assertEqual(self.compare(a, slow, "--fail-above=3%")[0], 2)
+
+    def test_suspect_is_no_verdict(self):
+        fast = record(0.5e-3, 0.001, perf={"verdict": "suspect"})
+        for a, b, who in (([record(1e-3, 0.001)], [fast], "B"), ([fast], [record(1e-3)], "A")):
+            status, out, talk = self.compare(a, b, "--fail-above=0%")
+            self.assertRegex(out, rf"500 µs.*UNSURE \({who} faster than memory")
+            self.assertIn("1 suspect left out", talk)
+            self.assertEqual(status, 0)
+        self.assertEqual(self.compare([fast], [record(status="failed")], "--fail-above=0%")[0], 2)
+
+    def test_the_log_that_fails_is_named(self):
+        good, empty = self.write("good.jsonl", record()), self.write("empty.jsonl")
+        for path in (empty, "nowhere.jsonl"):
+            with contextlib.redirect_stderr(io.StringIO()) as talk:
+                self.assertIn(compare.main([good, path]), (65, 66))
+            self.assertIn(f"spmv compare: {path}: no ", talk.getvalue())
+
     def test_nothing_in_common_is_no_success(self):
         status, _, talk = self.compare([record(1e-3)], [record(1e-3, matrix__name="beta")],
                                        "--fail-above=3%")
