@@ -6,9 +6,8 @@
 #include <stdlib.h>
 
 enum {
-    AHEAD = 8,     /* steps, or entries, asked for before the first is used */
-    PREFETCH = 4096, /* bytes of values that the second cache is asked for in advance */
-    STAGE = 64     /* steps in shared memory, a warp */
+    AHEAD = 8, /* steps, or entries, asked for before the first is used */
+    STAGE = 64 /* steps in shared memory, a warp */
 };
 
 static __host__ __device__ constexpr int packed_column_size(int code) {
@@ -149,8 +148,7 @@ static __device__ __forceinline__ int sum_before(int count, int *total) {
 }
 
 /* At most STAGE steps; returns how many entries they hold. */
-static __device__ __forceinline__ int stage(const packed_step *step, int nsteps,
-                                            staged_step *out) {
+static __device__ __forceinline__ int stage(const packed_step *step, int nsteps, staged_step *out) {
     const int lane = threadIdx.x % WARP;
     int entries = 0;
     int2 loaded[STAGE / WARP];
@@ -185,7 +183,6 @@ typedef struct span { /* staged steps of one slice, and what this lane multiplie
     int nsteps;
     packed_codes codes;
     const uint8_t *column, *value; /* place 0's; with PACKED_VALUE_STEP step 0's */
-    const uint8_t *value_end;      /* of all */
     const real *x;                 /* on diagonals x + i */
     idx none;                      /* x[none] is the first entry */
     unsigned table;                /* in shared memory */
@@ -234,30 +231,16 @@ static __device__ __forceinline__ real add_batch(const span &p, int k, bool odd,
     return sum;
 }
 
-/* Into the second cache: memory takes longer to answer than a batch lasts. */
-static __device__ __forceinline__ void prefetch(const uint8_t *from, const uint8_t *end,
-                                                int bytes) {
-    from = (const uint8_t *)((uintptr_t)from & ~(uintptr_t)15);
-    if (bytes > 0 && from + bytes <= end)
-        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes));
-}
-
 template <int COLUMN, int VALUE>
 static __device__ __forceinline__ real add_steps(const span &p, real sum) {
     int k = 0;
     unsigned all = (1u << AHEAD) - 1;
 #pragma unroll 1
-    for (; p.nsteps - k >= AHEAD; k += AHEAD) {
-        constexpr int BYTES = AHEAD * WARP * packed_value_size(VALUE);
-        if (VALUE == PACKED_VALUE_RAW || VALUE == PACKED_VALUE_F32)
-            if (threadIdx.x % WARP == 0 && (p.nsteps - k) * (BYTES / AHEAD) > PREFETCH)
-                prefetch(p.value + p.step[k].place * packed_value_size(VALUE) + PREFETCH,
-                         p.value_end, BYTES);
+    for (; p.nsteps - k >= AHEAD; k += AHEAD)
         if ((p.step[k].full & all) == all)
             sum = add_batch<COLUMN, VALUE, true, AHEAD>(p, k, false, sum);
         else
             sum = add_batch<COLUMN, VALUE, false, AHEAD>(p, k, false, sum);
-    }
     int left = p.nsteps - k;
     if (left == 0) return sum;
     all = (1u << left) - 1;
@@ -278,8 +261,7 @@ static __device__ __forceinline__ real add_steps(const span &p, real sum) {
     }
 }
 
-template <int COLUMN>
-static __device__ __forceinline__ real add_valued(const span &p, real sum) {
+template <int COLUMN> static __device__ __forceinline__ real add_valued(const span &p, real sum) {
     switch (p.codes.value) { /* the same for the whole warp */
     case PACKED_VALUE_RAW: return add_steps<COLUMN, PACKED_VALUE_RAW>(p, sum);
     case PACKED_VALUE_F32: return add_steps<COLUMN, PACKED_VALUE_F32>(p, sum);
@@ -300,8 +282,7 @@ static __device__ __forceinline__ real add_runs(const span &p, real sum) {
         idx j = s.x + packed_column(p.codes, p.column, s.z + rank);
 #pragma unroll 1
         for (int q = 0; q < run; q++) {
-            int at = p.codes.value == PACKED_VALUE_STEP ? k * run + q
-                                                        : s.z * run + q * many + rank;
+            int at = p.codes.value == PACKED_VALUE_STEP ? k * run + q : s.z * run + q * many + rank;
             sum += packed_value(p.codes, p.value, at, p.table) * __ldg(p.x + j + q);
         }
     }

@@ -5,15 +5,22 @@
  *          byte-aligned.
  * Reads    packed: all of it; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once.
- * Work     a warp takes GROUP slices, if their steps are few; lane k loads step k, and a scan of
- *          the popcounts says where each step's entries begin; the lanes then ask for AHEAD steps
- *          at once, before the first is used, whichever slices they are of. With `warps` above 1 a
- *          slice's steps are cut among so many warps, whose sums are added in order. The long part
- *          is cut into equal segments, a warp each; the last warp to finish a row adds its parts in
- *          order. One launch.
+ * Work     a warp takes up to GROUP slices, as many as have STAGE steps between them; lane k loads
+ *          step k into shared memory, and a scan of the popcounts says where each step's entries
+ *          begin. Each pair of codes has its own loop: a lane asks for the values and the entries
+ *          of x of AHEAD steps before it uses the first; what is left at the end has a loop of its
+ *          width. Steps that all lanes have need no popcounts. The heads and steps of later warps
+ *          are asked into the second cache. With `warps` above 1 a slice's steps are cut among so
+ *          many warps, whose sums are added in order. The long part is cut into equal segments, a
+ *          warp each; the last warp to finish a row adds its parts in order. One launch.
  * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once.
+ *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s; what
+ *          binds is latency (memory 72 percent busy, a warp waits for loads 15 to 20 cycles an
+ *          instruction, 7 warps a scheduler, 64 registers). With few values the first cache binds:
+ *          its pipe is 70 percent busy, memory 15. More warps of 48 registers cost 12 percent;
+ *          asking the second cache for values 2 to 4 KB ahead cost 5 to 30.
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
- *          outside the cache; columns that have no locality.
+ *          outside the cache; columns that have no locality: 32 cache lines a load.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the codes.
  * Params   block: threads per block, a power of two (256); warps: warps a slice, a power of two (0:
  *          1 where there are slices enough to fill the GPU, else more).
@@ -32,8 +39,8 @@ typedef struct packed_scratch {
     int sms, warps, group; /* warps a slice; slices a warp */
     bool has_table;
     int64_t later, later_steps; /* how far ahead the heads, and the steps, are asked for */
-    ofs segment;    /* entries of the long part a warp takes */
-    idx nsegments;  /* such warps */
+    ofs segment;                /* entries of the long part a warp takes */
+    idx nsegments;              /* such warps */
     uint32_t *skip; /* [nslices] rows of the slice that are in the long part; NULL: none is */
     idx *first;     /* [nsegments] place in long_row of the row that the segment begins in */
     real *sums;     /* [2 * nsegments] what it has of that row, and of the row that it ends in */
@@ -89,17 +96,6 @@ static __device__ __forceinline__ piece piece_of(const packed &A, const packed_s
             end <= until};
 }
 
-/* The first values and all columns of what is staged next, while the steps are on their way. */
-static __device__ __forceinline__ void prefetch_codes(const packed &A, const packed_slice &s,
-                                                      int nsteps) {
-    int values = nsteps * WARP * packed_value_size(s.value_code);
-    if (s.value_code != PACKED_VALUE_STEP)
-        prefetch(A.values + s.value, A.values + A.value_bytes, min(values, (int)PREFETCH));
-    if (s.column_code != PACKED_DIAGONAL)
-        prefetch(A.columns + s.column, A.columns + A.column_bytes,
-                 nsteps * WARP * packed_column_size(s.column_code));
-}
-
 /* The slices that m->head tells of, or with CUT part of one: as many as there is room for are staged
  * and multiplied at a time, a long one in parts. With CUT the sum is only returned. */
 template <bool CUT>
@@ -116,7 +112,6 @@ static __device__ __forceinline__ real multiply_pieces(const packed &A, const pa
     while (next < count) {
         int fit = __popc(__ballot_sync(ALL_LANES, lane < count && end <= done + STAGE));
         int until = fit > next ? __shfl_sync(ALL_LANES, end, fit - 1) : done + STAGE;
-        if (lane == 0) prefetch_codes(A, m->head[next], until - done);
         int entries = stage(A.step + first + done, until - done, m->step);
         if (lane >= next && lane < max(fit, next + 1))
             m->pieces[lane] = piece_of(A, m->head[lane], first, done, until, before, m->step);
@@ -129,9 +124,8 @@ static __device__ __forceinline__ real multiply_pieces(const packed &A, const pa
             idx from = t.codes.column == PACKED_DIAGONAL ? i : 0;
             const real *x = o.x + from;
             asm("" : "+l"(x)); /* computed once: the compiler would add i to every column */
-            sum = add_span({m->step + t.step, t.nsteps, t.codes, t.column, t.value,
-                            A.values + A.value_bytes, x, -from, o.table},
-                           sum);
+            sum = add_span(
+                {m->step + t.step, t.nsteps, t.codes, t.column, t.value, x, -from, o.table}, sum);
             if (!t.ends) break;
             if (!CUT) put_sum(A, S, i, sum, r), sum = 0, i += PACKED_ROWS;
         }
@@ -198,15 +192,13 @@ static __device__ __forceinline__ void prefetch_later(const packed &A, const pac
 }
 
 static __device__ __forceinline__ void multiply_whole(const packed &A, const packed_scratch &S,
-                                                      int64_t block, room *m, operand o,
-                                                      result r) {
+                                                      int64_t block, room *m, operand o, result r) {
     enum { PIECES = sizeof(packed_slice) / sizeof(int4) };
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     int64_t s = (block * (blockDim.x / WARP) + warp) * S.group;
     int count = (int)min((int64_t)S.group, A.nslices - s);
     if (count <= 0) return; /* the whole warp */
-    if (lane < count * PIECES)
-        ((int4 *)m->head)[lane] = __ldcs((const int4 *)(A.slice + s) + lane);
+    if (lane < count * PIECES) ((int4 *)m->head)[lane] = __ldcs((const int4 *)(A.slice + s) + lane);
     __syncwarp();
     prefetch_later(A, S, s, m->head);
     multiply_pieces<false>(A, S, count, m, (idx)s * PACKED_ROWS + lane, o, r);
@@ -375,7 +367,7 @@ static spmv_status prepare_long(spmv_plan *p, const packed *A, packed_scratch *S
  * holds at once: cutting further cost 16 % on fem3d:50 (H200). Slices of few are taken
  * together until they fill the room for steps, as long as the GPU stays full. */
 static void choose_warps(spmv_plan *p, const packed *A, packed_scratch *S) {
-    enum { WARPS_AN_SM = 32, LEAST_STEPS = 8, FULL_AN_SM = 32, RESIDENT = 32 };
+    enum { WARPS_AN_SM = 30, LEAST_STEPS = 8, FULL_AN_SM = 32, RESIDENT = 32 };
     int64_t *warps = &p->choice.value[SPMV_warps], room = p->choice.value[SPMV_block] / WARP;
     int64_t enough = (int64_t)S->sms * WARPS_AN_SM, full = (int64_t)S->sms * FULL_AN_SM;
     if (*warps == 0)
