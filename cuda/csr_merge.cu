@@ -40,21 +40,6 @@ static void release(spmv_plan *p) {
     free(t);
 }
 
-/* How many rows end among the first `items` items of the merged list: row i does before entry k if
- * row_ptr[i + 1] <= k. */
-static idx rows_ended(const spmv_csr_view *A, int64_t items) {
-    int64_t low = items > A->nnz ? items - A->nnz : 0;
-    int64_t high = items < A->rows ? items : A->rows;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (A->row_ptr[middle + 1] <= items - middle - 1)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return (idx)low;
-}
-
 /* Block b holds a part of the row it ends in if entries of the row lie in front of its end, and in
  * its own part. */
 static void find_parts(const spmv_plan *p, const spmv_csr_view *A, idx *first_row, idx *open_row) {
@@ -62,7 +47,7 @@ static void find_parts(const spmv_plan *p, const spmv_csr_view *A, idx *first_ro
     int64_t nblocks = blocks_for(items, part);
 #pragma omp parallel for schedule(static) num_threads(p->device->threads)
     for (int64_t b = 0; b <= nblocks; b++)
-        first_row[b] = rows_ended(A, b < nblocks ? b * part : items);
+        first_row[b] = (idx)spmv_rows_ended(A, b < nblocks ? b * part : items);
 #pragma omp parallel for schedule(static) num_threads(p->device->threads)
     for (int64_t b = 0; b < nblocks; b++) {
         idx row = first_row[b + 1];

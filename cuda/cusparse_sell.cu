@@ -26,8 +26,9 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
                 width = A->row_ptr[i + 1] - A->row_ptr[i];
         slots += width * slice;
     }
-    return sizeof(peer) + (size_t)(A->rows / slice + 2) * sizeof(ofs) +
-           (size_t)slots * (sizeof(idx) + sizeof(real));
+    size_t fixed = sizeof(peer) + (size_t)(A->rows / slice + 2) * sizeof(ofs);
+    size_t slot = sizeof(idx) + sizeof(real); /* slots fit: rows and widths are 32-bit */
+    return (size_t)slots > (SIZE_MAX - fixed) / slot ? SIZE_MAX : fixed + (size_t)slots * slot;
 }
 
 static int64_t height_of(const sell *A, int64_t s) {

@@ -25,12 +25,11 @@ typedef struct pitched { /* device memory; pitches in elements */
 } pitched;
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    int64_t width = 0;
-    (void)c;
-    for (int64_t i = 0; i < A->rows; i++)
-        if (A->row_ptr[i + 1] - A->row_ptr[i] > width) width = A->row_ptr[i + 1] - A->row_ptr[i];
-    size_t line = (size_t)A->rows * (sizeof(idx) + sizeof(real)) + 2 * WIDEST_PITCH;
-    return sizeof(pitched) + (size_t)width * line + (size_t)A->rows * sizeof(idx);
+    (void)c; /* no parameter shapes it */
+    size_t width = (size_t)spmv_longest_row(A), rows = (size_t)A->rows;
+    size_t line = rows * (sizeof(idx) + sizeof(real)) + 2 * WIDEST_PITCH;
+    size_t fixed = sizeof(pitched) + rows * sizeof(idx);
+    return width > (SIZE_MAX - fixed) / line ? SIZE_MAX : fixed + width * line;
 }
 
 static void release(spmv_plan *p) {

@@ -28,14 +28,28 @@ static double rows_s(const model *m, double lanes) {
 }
 
 static void propose_rows(const model *m, spmv_proposals *out) {
-    double lanes = 1;
-    while (lanes < 32 && 2 * lanes <= m->f->mean) lanes *= 2;
+    double lanes = 2; /* as csr_lanes has it */
+    while (lanes < 32 && 6 * lanes < m->f->mean) lanes *= 2;
     spmv_offer(out, "csr_lanes", 0, m->safe_s / rows_s(m, lanes),
                "%.0f lanes for rows of %.1f entries, %lld at most", lanes, m->f->mean,
                (long long)m->f->row_max);
     spmv_offer(out, "csr_warp", 0, m->safe_s / rows_s(m, 32),
                "a warp for rows of %.1f entries, %lld at most", m->f->mean,
                (long long)m->f->row_max);
+}
+
+/* Of groups of rows with so many entries together: nothing of a row's length matters. */
+static void propose_groups(const model *m, spmv_proposals *out) {
+    const spmv_features *f = m->f;
+    double groups_s = launch_s + 2e-6 + 1.3 * (double)f->nnz * (m->width + 4) / bytes_per_s +
+                      (double)f->rows * 1.5e-11;
+    bool outgrows = f->cache && m->width * (double)f->cols > 0.1 * (double)f->cache;
+    spmv_offer(out, "csr_adaptive", 0, m->safe_s / groups_s,
+               "equal shares of entries for rows of %.1f, %lld at most", f->mean,
+               (long long)f->row_max);
+    if (f->cv > 1 && f->lines > 0.4 && outgrows)
+        spmv_offer(out, "csr_hubs", 8, 1.3 * m->safe_s / groups_s,
+                   "uneven rows (cv %.1f) with scattered columns: hubs in shared memory", f->cv);
 }
 
 static void propose_packed(const model *m, spmv_proposals *out) {
@@ -62,10 +76,6 @@ static void propose_slices(const model *m, spmv_proposals *out) {
     if (f->padding_32 < 0.8 && f->row_max < SPMV_LONG_ROW)
         spmv_offer(out, "sell_thread_ahead", 8, m->safe_s / sell_s, "slices of 32 rows pad %.0f %%",
                    100 * f->padding_32);
-    bool outgrows = f->cache && m->width * (double)f->cols > 0.1 * (double)f->cache;
-    if (f->cv > 1.5 && f->lines > 0.4 && outgrows)
-        spmv_offer(out, "sell_hubs", 25, 1.15,
-                   "uneven rows (cv %.1f) with scattered columns: hubs in shared memory", f->cv);
 }
 
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
@@ -74,6 +84,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     if (f->nnz) {
         propose_packed(&m, out);
         propose_rows(&m, out);
+        propose_groups(&m, out);
         propose_slices(&m, out);
     }
     spmv_offer(out, "cusparse_csr_alg2", 0, 0, "cuSPARSE, equal shares of entries");

@@ -209,7 +209,9 @@ static bool is_regular(const csr *A, int64_t rows, int64_t nnz) {
 
 static spmv_status prepare(spmv_plan *p) {
     const csr *A = (const csr *)p->store;
+    spmv_csr_view view;
     TRY(choose_isa(p));
+    spmv_mat_rows(p->matrix, &view);
     int64_t nshares = shares_of(p), items = A->s.rows + A->s.nnz, isa = p->choice.value[SPMV_isa];
     int64_t *gather = &p->choice.value[SPMV_gather];
     if (*gather == GATHER_FASTER)
@@ -222,8 +224,8 @@ static spmv_status prepare(spmv_plan *p) {
         t->run = share_portable;
     for (int64_t s = 0; s < nshares; s++) {
         int64_t begin = spmv_split(items, nshares, s), end = spmv_split(items, nshares, s + 1);
-        int64_t first = rows_ended(A->row_ptr, A->s.rows, A->s.nnz, begin);
-        int64_t last = rows_ended(A->row_ptr, A->s.rows, A->s.nnz, end);
+        int64_t first = spmv_rows_ended(&view, begin);
+        int64_t last = spmv_rows_ended(&view, end);
         int64_t begun = first < last ? A->row_ptr[last] : begin - first;
         t->range[s] =
             (range){first, last, begin - first, end - last, begun < end - last ? last : -1};

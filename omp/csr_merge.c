@@ -30,13 +30,13 @@ static void release(spmv_plan *p) {
 }
 
 static spmv_status prepare(spmv_plan *p) {
-    const csr *A = (const csr *)p->store;
+    spmv_csr_view A;
+    spmv_mat_rows(p->matrix, &A);
     int64_t nshares = shares_of(p);
     shares *t = p->scratch = malloc(sizeof *t);
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     for (int64_t s = 0; s <= nshares; s++)
-        t->first_row[s] = rows_ended(A->row_ptr, A->s.rows, A->s.nnz,
-                                     spmv_split(A->s.rows + A->s.nnz, nshares, s));
+        t->first_row[s] = spmv_rows_ended(&A, spmv_split(A.rows + A.nnz, nshares, s));
     p->scratch_bytes = sizeof *t;
     return SPMV_OK;
 }

@@ -38,8 +38,7 @@ static void find_offsets(const spmv_plan *p, const csr *A, int64_t ncols, ofs *o
     for (int64_t i = 0; i < A->s.rows; i++) {
         ofs k = A->row_ptr[i];
         for (int64_t j = 0; j < ncols; j++) {
-            int64_t first = spmv_split(A->s.cols, ncols, j);
-            while (k < A->row_ptr[i + 1] && A->col_idx[k] < first) k++;
+            k = find_column(A, k, A->row_ptr[i + 1], spmv_split(A->s.cols, ncols, j));
             offsets[i * ncols + j] = k;
         }
     }

@@ -54,9 +54,8 @@ static void count_cells(const spmv_plan *p, const csr *A, int64_t ncols, ofs *ro
     for (int64_t i = 0; i < A->s.rows; i++) {
         ofs k = A->row_ptr[i];
         for (int64_t j = 0; j < ncols; j++) {
-            int64_t end = spmv_split(A->s.cols, ncols, j + 1);
             ofs first = k;
-            while (k < A->row_ptr[i + 1] && A->col_idx[k] < end) k++;
+            k = find_column(A, k, A->row_ptr[i + 1], spmv_split(A->s.cols, ncols, j + 1));
             row_ptr[j * stride + i + 1] = k - first;
         }
     }

@@ -218,8 +218,9 @@ typedef struct matrix_facts {
 #undef FIELD
 } matrix_facts;
 fields matrix_facts_fields(void);
-/* Everything but the texts. False: out of memory. */
-bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, matrix_facts *out);
+/* Everything but the texts. False: out of memory for some, which are unknown then. */
+bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int threads,
+                     matrix_facts *out);
 
 /* ---- thumbnail.c ---------------------------------------------------------------------------- */
 

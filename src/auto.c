@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST_CONTENDERS = 4, MOST_ROUNDS = 64, FEWEST_ROUNDS = 2 };
+enum { MOST_CONTENDERS = 6, MOST_PLAIN = 3, MOST_ROUNDS = 64, FEWEST_ROUNDS = 2 };
 static const double budget_unknown = 10, budget_most = 100, /* products of the safe kernel */
     budget_to_convert = 10, budget_for_three = 33;
 static const double sample_s = 1e-4;       /* so much at least makes a sample */
@@ -250,19 +250,26 @@ static spmv_status measure_unit(contest *c, double *unit_s) {
     return SPMV_OK;
 }
 
-/* Those of the others that promise to pay, best first. With little to spend it is one; a second may
- * be worth its few products when it needs no conversion. */
+/* Whether there is time for one more: with little to spend one that needs conversion; of those that
+ * need none, which cost a few products, several if they promise much. */
+static bool has_time_for(const contest *c, const spmv_proposal *p) {
+    int plain = 0;
+    bool rich = c->budget >= budget_for_three;
+    for (int k = 1; k < c->n; k++) plain += c->entry[k].proposal->prep == 0;
+    if (p->prep > 0) return c->n - 1 - plain < (rich ? MOST_CONTENDERS : 1);
+    return c->n == 1 || (plain < MOST_PLAIN && (rich || p->gain >= worth_a_look));
+}
+
+/* Those of the others that promise to pay, best first. */
 static spmv_status enter_rivals(contest *c, const spmv_proposal *p, int n, double unit_s) {
-    int most = c->budget < budget_for_three ? 2 : MOST_CONTENDERS;
     for (int k = 0; k < n && c->n < MOST_CONTENDERS; k++) {
         spmv_status status;
         double left = c->budget - spent_s(c) / unit_s;
-        bool one_more = c->n == 2 && p[k].prep == 0 && p[k].gain >= worth_a_look;
-        if (c->n >= most && !one_more) continue;
         bool affordable =
             p[k].prep <= left || (c->opts->expected_calls == 0 && p[k].prep <= c->budget);
         if (&p[k] == c->entry[0].proposal || !is_allowed(c, &p[k])) continue;
-        if (p[k].gain <= (p[k].prep > 0 ? worth_converting : 1)) continue;
+        if (p[k].gain <= (p[k].prep > 0 ? worth_converting : 1) || !has_time_for(c, &p[k]))
+            continue;
         if (!affordable) {
             pass_over(c, &p[k], "its preparation would not pay");
             continue;

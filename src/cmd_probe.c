@@ -1,6 +1,7 @@
 /* cmd_probe.c: spmv probe: measures once what this machine's devices do at best, keeps it for the
  * runs to come, shows and logs it. */
 #include "session.h"
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -69,15 +70,49 @@ static int show(const options *o, const probe_record *r, const spmv_rates *rates
     return 0;
 }
 
-/* A limit that others pushed down makes honest kernels look too fast. */
-static void describe_others(const noise *before, const noise *after, probe_record *r) {
+/* Of the same sizes, the larger of both: each is the best that was seen of the machine. */
+static void keep_best(spmv_rates *r, const spmv_rates *seen) {
+    bool same = seen->ngathers == r->ngathers;
+    for (int k = 0; k < r->ngathers && same; k++)
+        same = seen->gather_bytes[k] == r->gather_bytes[k];
+    if (!same || seen->cache_bytes != r->cache_bytes) return;
+    r->read = fmax(r->read, seen->read);
+    r->copy = fmax(r->copy, seen->copy);
+    r->triad = fmax(r->triad, seen->triad);
+    r->cache_read = fmax(r->cache_read, seen->cache_read);
+    for (int k = 0; k < r->ngathers; k++) r->gathers[k] = fmax(r->gathers[k], seen->gathers[k]);
+}
+
+/* Processors that other programs used meanwhile. */
+static double others_of(const noise *before, const noise *after) {
     noise n = {.wall_s = 0};
     noise_add(&n, before, after);
-    r->others_s = n.busy_s > n.cpu_s ? n.busy_s - n.cpu_s : 0;
-    if (r->others_s > 0.1 * n.wall_s && n.wall_s > 0.1)
-        say("note: other programs used %.1f processors meanwhile: these limits may be too low; "
-            "probe again when they are done\n",
-            r->others_s / n.wall_s);
+    return n.wall_s > 0.1 && n.busy_s > n.cpu_s ? (n.busy_s - n.cpu_s) / n.wall_s : 0;
+}
+
+/* A limit that others pushed down makes honest kernels look too fast: while they are there it is
+ * measured again, and what was kept before stands where it is higher. */
+static spmv_status measure_rates(spmv_ctx *ctx, const options *o, const spmv_backend *backend,
+                                 size_t cache, const char *key, spmv_rates *r, double *others) {
+    enum { MOST_TRIES = 2 };
+    static const double MANY = 0.1;
+    spmv_rates seen = {.ngathers = 0};
+    bool known = false;
+    for (int k = 0; k < MOST_TRIES && (k == 0 || *others > MANY); k++) {
+        noise before = noise_now();
+        TRY(spmv_ctx_probe(ctx, backend, cache, r));
+        noise after = noise_now();
+        *others = backend->host ? others_of(&before, &after) : 0;
+        if (known) keep_best(r, &seen);
+        seen = *r;
+        known = true;
+    }
+    if (*others <= MANY) return SPMV_OK;
+    say("note: other programs used %.1f processors meanwhile: these limits may be too low; probe "
+        "again when they are done\n",
+        *others);
+    if (rates_load(o, key, &seen)) keep_best(r, &seen);
+    return SPMV_OK;
 }
 
 static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
@@ -85,12 +120,13 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
     spmv_rates rates;
     spmv_device_facts facts = {0};
     char key[1024];
-    double start = now(), sizes[SPMV_GATHERS];
+    double start = now(), sizes[SPMV_GATHERS], others = 0;
     spmv_status status = spmv_ctx_describe(ctx, backend, &facts);
     int64_t cache = backend->host ? m->llc : (int64_t)facts.l2;
-    noise before = noise_now();
+    rates_key(m, backend, facts.name, spmv_ctx_threads(ctx), key, sizeof key);
     if (status == SPMV_OK)
-        status = spmv_ctx_probe(ctx, backend, cache > 0 ? (size_t)cache : 0, &rates);
+        status =
+            measure_rates(ctx, o, backend, cache > 0 ? (size_t)cache : 0, key, &rates, &others);
     if (status != SPMV_OK) return complain(status, spmv_ctx_error(ctx));
     for (int k = 0; k < rates.ngathers; k++) sizes[k] = (double)rates.gather_bytes[k];
     probe_record r;
@@ -112,9 +148,7 @@ static int probe_device(spmv_ctx *ctx, const options *o, const machine *m,
     r.gather_B = (numbers){sizes, rates.ngathers};
     r.gather_per_s = (numbers){rates.gathers, rates.ngathers};
     r.seconds = now() - start;
-    noise after = noise_now();
-    if (backend->host) describe_others(&before, &after, &r);
-    rates_key(m, backend, facts.name, spmv_ctx_threads(ctx), key, sizeof key);
+    if (backend->host) r.others = others;
     int code = show(o, &r, &rates, first);
     if (!code) code = rates_save(o, key, &rates);
     return code ? code : log_append(log, probe_fields, &r);

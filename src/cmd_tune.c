@@ -1,9 +1,9 @@
-/* cmd_tune.c: spmv tune: the parameters of kernels for one matrix. One parameter after the other takes
- * what it can be, the others as they are by then, and keeps what is clearly faster; then the kernels
- * stand against each other in turns, as before and as found. Nothing is remembered: it prints what
- * to type. */
-#include "session.h"
+/* cmd_tune.c: spmv tune: the parameters of kernels for one matrix. One parameter after the other
+ * takes what it can be, the others as they are by then, and keeps what is clearly faster; then the
+ * kernels stand against each other in turns, as before and as found. Nothing is remembered: it
+ * prints what to type. */
 #include "option_values.h"
+#include "session.h"
 #include <stdlib.h>
 
 int cmd_tune(const options *o, const spmv_backend *backend);

@@ -1,4 +1,5 @@
 /* describe.c: what a record says of matrix, machine, configuration, plan and timing. */
+#include "option_values.h"
 #include "session.h"
 #include <math.h>
 #include <stdlib.h>
@@ -92,7 +93,8 @@ void describe_config(session *run, result *out, const cell *c) {
 #define PARAM(id, option, help) \
     value[SPMV_##id] = setting_of(c, kernel, spmv_ctx_threads(run->ctx), SPMV_##id, #id); \
     if (value[SPMV_##id] >= 0) \
-        all->name[all->count] = #id, all->number[all->count++] = value[SPMV_##id];
+        all->text[all->count] = param_word(#id, value[SPMV_##id]), all->name[all->count] = #id, \
+        all->number[all->count++] = value[SPMV_##id];
 #include "params.def"
 #undef PARAM
     r->config_requested = kernel->name;
@@ -171,7 +173,9 @@ void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs 
     r->matrix_thumbnail = *in->thumbnail ? in->thumbnail : NULL;
     for (int k = 0; k < r->config_params.count; k++) { /* what 0 asked the kernel to choose */
         int64_t used = spmv_plan_setting(plan, r->config_params.name[k]);
-        if (used >= 0) r->config_params.number[k] = used;
+        if (used < 0) continue;
+        r->config_params.number[k] = used;
+        r->config_params.text[k] = param_word(r->config_params.name[k], used);
     }
     r->config_index_bits = f.offset_bits;
     r->store_matrix_B = (whole)f.store_bytes;
@@ -206,8 +210,8 @@ static void describe_cmrs(record *r) {
     int64_t height = 1;
     for (int k = 0; k < r->config_params.count; k++)
         if (strcmp(r->config_params.name[k], "height") == 0) height = r->config_params.number[k];
-    r->perf_flop_per_s_cmrs =
-        (double)spmv_cmrs_flop(r->matrix_nnz, r->matrix_rows) / r->timing_median_s;
+    int64_t flop = spmv_cmrs_flop(r->matrix_nnz, r->matrix_rows);
+    if (flop > 0) r->perf_flop_per_s_cmrs = (double)flop / r->timing_median_s; /* else no rate */
     if (strcmp(r->config_precision, "f64") != 0) return;
     r->perf_strips = (r->matrix_rows + height - 1) / height;
     r->perf_beta_plus_B = spmv_cmrs_beta_plus(r->matrix_nnz, r->matrix_rows, r->perf_strips);

@@ -65,28 +65,30 @@ static bool find_diagonals(const spmv_csr_view *A, matrix_facts *out) {
     return true;
 }
 
-/* Entries over cells of the edge x edge blocks, aligned to (0,0), that hold any. */
-static bool find_fill(const spmv_csr_view *A, int edge, double *fill) {
-    int64_t block_rows = (A->rows + edge - 1) / edge, blocks = 0, failures = 0;
-#pragma omp parallel reduction(+ : blocks, failures)
-    {
-        int64_t *last =
-            malloc(((size_t)A->cols / (size_t)edge + 1) * sizeof *last); /* block row that met it */
-        failures += !last;
-        for (int64_t c = 0; last && c <= A->cols / edge; c++) last[c] = -1;
-#pragma omp for schedule(static)
-        for (int64_t b = 0; b < block_rows; b++) {
-            int64_t end = (b + 1) * edge < A->rows ? (b + 1) * edge : A->rows;
-            for (int64_t k = A->row_ptr[b * edge]; last && k < A->row_ptr[end]; k++) {
-                int64_t c = A->col_idx[k] / edge;
-                blocks += last[c] != b;
-                last[c] = b;
-            }
-        }
-        free(last);
+/* Blocks of a row of blocks that hold an entry: its rows are merged, each being in order. */
+static int64_t count_blocks(const spmv_csr_view *A, int edge, int64_t block_row) {
+    enum { HIGHEST = 8 };
+    int64_t first = block_row * edge, blocks = 0, next[HIGHEST];
+    int n = (int)(A->rows - first < edge ? A->rows - first : edge);
+    for (int r = 0; r < n; r++) next[r] = A->row_ptr[first + r];
+    for (;; blocks++) {
+        int64_t least = INT64_MAX;
+        for (int r = 0; r < n; r++)
+            if (next[r] < A->row_ptr[first + r + 1] && A->col_idx[next[r]] < least)
+                least = A->col_idx[next[r]];
+        if (least == INT64_MAX) return blocks;
+        int64_t end = least / edge * edge + edge;
+        for (int r = 0; r < n; r++)
+            while (next[r] < A->row_ptr[first + r + 1] && A->col_idx[next[r]] < end) next[r]++;
     }
-    *fill = share(A->nnz, blocks * edge * edge);
-    return failures == 0;
+}
+
+/* Entries over cells of the edge x edge blocks, aligned to (0,0), that hold any. */
+static double find_fill(const spmv_csr_view *A, int edge, int threads) {
+    int64_t block_rows = (A->rows + edge - 1) / edge, blocks = 0;
+#pragma omp parallel for schedule(dynamic, 256) num_threads(threads) reduction(+ : blocks)
+    for (int64_t b = 0; b < block_rows; b++) blocks += count_blocks(A, edge, b);
+    return share(A->nnz, blocks * edge * edge);
 }
 
 /* Position of (i, j), or -1: columns ascend in a row. */
@@ -102,9 +104,10 @@ static int64_t find_entry(const spmv_csr_view *A, int64_t i, int64_t j) {
     return low < A->row_ptr[i + 1] && A->col_idx[low] == j ? low : -1;
 }
 
-static void find_symmetry(const spmv_csr_view *A, matrix_facts *out) {
+static void find_symmetry(const spmv_csr_view *A, int threads, matrix_facts *out) {
     int64_t mirrored = 0, equal = 0, runs = 0;
-#pragma omp parallel for schedule(dynamic, 1024) reduction(+ : mirrored, equal, runs)
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(threads) \
+    reduction(+ : mirrored, equal, runs)
     for (int64_t i = 0; i < A->rows; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
             runs += k > A->row_ptr[i] && A->col_idx[k - 1] + 1 == A->col_idx[k];
@@ -160,13 +163,15 @@ static bool find_values(const spmv_csr_view *A, matrix_facts *out) {
         set.slot[at] = bits;
         if (2 * ++set.used > set.size) ok = grow(&set);
     }
+    free(set.slot);
+    if (!ok) return false;
     out->distinct = (whole)set.used + set.has_zero;
     out->exact_f32 = share(exact, A->nnz);
-    free(set.slot);
-    return ok;
+    return true;
 }
 
-bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, matrix_facts *out) {
+bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int threads,
+                     matrix_facts *out) {
     memset(out, 0, sizeof *out);
     fields_clear(matrix_facts_fields(), out);
     out->rows = stats->rows;
@@ -182,9 +187,13 @@ bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, matrix_fac
     out->row_max = stats->row_max;
     out->empty_rows = stats->empty_rows;
     out->bandwidth = stats->bandwidth;
-    find_symmetry(A, out);
-    return find_gini(A, stats->row_max, &out->gini) && find_columns(A, out) &&
-           find_diagonals(A, out) && find_fill(A, 2, &out->fill_2) &&
-           find_fill(A, 3, &out->fill_3) && find_fill(A, 4, &out->fill_4) &&
-           find_fill(A, 8, &out->fill_8) && find_values(A, out);
+    find_symmetry(A, threads, out);
+    out->fill_2 = find_fill(A, 2, threads);
+    out->fill_3 = find_fill(A, 3, threads);
+    out->fill_4 = find_fill(A, 4, threads);
+    out->fill_8 = find_fill(A, 8, threads);
+    bool complete = find_gini(A, stats->row_max, &out->gini);
+    complete &= find_columns(A, out);
+    complete &= find_diagonals(A, out);
+    return find_values(A, out) && complete;
 }

@@ -19,13 +19,14 @@ static int64_t rest_of(const spmv_csr_view *A, int64_t i, int64_t boundary) {
  * and every longer one does, so the shortest row is the largest boundary of fewest bytes. Beyond
  * the longest row there would be nothing but padding. */
 static int64_t boundary_of(const spmv_csr_view *A, const spmv_choice *c) {
-    int64_t shortest = A->rows ? INT64_MAX : 0, longest = 0, wish = c->value[SPMV_boundary];
-    for (int64_t i = 0; i < A->rows; i++) {
-        int64_t n = length_of(A, i);
-        shortest = n < shortest ? n : shortest;
-        longest = n > longest ? n : longest;
+    int64_t shortest = A->rows ? INT64_MAX : 0, wish = c->value[SPMV_boundary];
+    if (wish) {
+        int64_t longest = spmv_longest_row(A);
+        return wish < longest ? wish : longest;
     }
-    return wish == 0 ? shortest : wish < longest ? wish : longest;
+    for (int64_t i = 0; i < A->rows; i++)
+        if (length_of(A, i) < shortest) shortest = length_of(A, i);
+    return shortest;
 }
 
 /* Entries of the CSR part; *long_rows of the rows have some. */

@@ -56,7 +56,8 @@ noise noise_now(void) {
 void noise_add(noise *sum, const noise *before, const noise *after) {
     sum->wall_s += after->wall_s - before->wall_s;
     sum->cpu_s += after->cpu_s - before->cpu_s;
-    sum->waited_s += after->waited_s - before->waited_s;
+    /* Threads that have ended take their waits along. */
+    if (after->waited_s > before->waited_s) sum->waited_s += after->waited_s - before->waited_s;
     sum->busy_s += after->busy_s - before->busy_s;
     sum->stolen_s += after->stolen_s - before->stolen_s;
 }
@@ -84,7 +85,7 @@ static void flag(result *out, const char *format, ...) {
 void describe_noise(result *out, const noise *n, int threads) {
     record *r = &out->r;
     double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    double waited = n->waited_s / (n->wall_s * threads),
+    double waited = fmin(1, n->waited_s / (n->wall_s * threads)),
            stolen = n->stolen_s / (n->wall_s * processors);
     double others = (n->busy_s - n->cpu_s) / n->wall_s;
     r->timing_wall_s = n->wall_s;

@@ -176,6 +176,7 @@ static const struct syntax {
     [SPMV_sigma] = {.zero = "all"},
     [SPMV_sorted] = {.words = off_on},
     [SPMV_boundary] = {.zero = "auto"},
+    [SPMV_tile] = {.zero = "auto"},
     [SPMV_cut] = {.zero = "auto"},
     [SPMV_codes] = {.words = off_on},
     [SPMV_shape_rows] = {.pair = "ROWSxCOLUMNS of a block, such as 3x3",
@@ -241,7 +242,7 @@ const char *option_of(spmv_param_id id) {
     return options_of[id];
 }
 
-void param_flag(const char *param, int64_t value, int64_t next, char *out, size_t size) {
+static int id_of(const char *param) {
     static const char *const names[] = {
 #define PARAM(name, option, help) #name,
 #include "params.def"
@@ -249,6 +250,16 @@ void param_flag(const char *param, int64_t value, int64_t next, char *out, size_
     };
     int id = 0;
     while (strcmp(names[id], param) != 0) id++;
+    return id;
+}
+
+const char *param_word(const char *param, int64_t value) {
+    const char *const *words = syntaxes[id_of(param)].words;
+    return words && words != off_on ? words[value] : NULL;
+}
+
+void param_flag(const char *param, int64_t value, int64_t next, char *out, size_t size) {
+    int id = id_of(param);
     const struct syntax *s = &syntaxes[id];
     if (s->words)
         snprintf(out, size, "--%s=%s", options_of[id], s->words[value]);

@@ -178,7 +178,9 @@ static void finish(group *g, entrant *e, spmv_status status) {
     if (right) {
         out->r.status = "ok";
         describe_timing(g->run->o, out, &e->t, &e->p);
-        describe_noise(out, &e->noise, e->p.host ? (int)out->r.config_threads : 1);
+        int team = spmv_ctx_threads(g->run->ctx), mine = (int)out->r.config_threads;
+        if (e->p.flush) mine = team; /* all of it flushes the caches */
+        describe_noise(out, &e->noise, e->p.host ? mine : 1);
     } else {
         free(e->t.sample_s);
     }

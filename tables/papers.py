@@ -9,6 +9,7 @@ from texts import csv_text, markdown_table, three_digits
 from units import order, settings_of, short_label
 
 MIB = 2.0**20
+EQUAL_ROWS = ("shyy41", "cz5108", "piston", "ML_Geer")  # the SELL paper prints no sigma
 # What a paper's column is called, and the kernels of ours that stand for it, on either backend.
 SCALAR = ("csr_thread", "csr_rows")
 VECTOR = ("csr_warp", "csr_lanes", "csr_rows")
@@ -28,6 +29,17 @@ class Run:
         self.settings = dict(settings_of(record))
         self.ok = record["status"] == "ok" and record.get("perf.verdict") != "suspect"
         self.time_s = record["timing.median_s"] if self.ok else math.inf
+
+    @property
+    def system(self):
+        """What a time may be compared within: the backend's machine, and how it was measured."""
+        record = self.record
+        place = ("gpu.name",) if self.backend == "cuda" else ("cpu.model", "host.name")
+        words = [self.backend, *(record.get(name) for name in place)]
+        if record.get("omp.threads") and self.backend == "omp":
+            words.append(f"{record['omp.threads']} threads")
+        words += [record.get("config.precision"), f"cache {record.get('config.cache', 'warm')}"]
+        return " · ".join(str(word) for word in words if word is not None)
 
     def get(self, name, default=None):
         """A field of the record."""
@@ -62,19 +74,41 @@ def runs_of(records):
     last = {}
     for record in records:
         run = Run(record)
-        key = (run.matrix, run.backend, run.kernel, record.get("config.precision"),
+        key = (run.system, run.matrix, record.get("matrix.hash"), run.kernel,
                tuple(sorted(run.settings.items(), key=lambda item: item[0])))
         last.pop(key, None)
         last[key] = run
     return sorted(last.values(), key=lambda run: (run.get("matrix.row_mean", 0), run.matrix))
 
 
-def by_matrix(runs):
-    """{matrix: its runs}, in the runs' order."""
+def grouped(runs, name):
+    """{attribute: the runs that have it}, in the runs' order."""
     groups = collections.defaultdict(list)
     for run in runs:
-        groups[run.matrix].append(run)
+        groups[getattr(run, name)].append(run)
     return groups
+
+
+def by_system(runs):
+    """(system, its runs); no row of a table compares two systems."""
+    return sorted(grouped(runs, "system").items())
+
+
+def by_matrix(runs):
+    """{matrix: its runs}, in the runs' order."""
+    return grouped(runs, "matrix")
+
+
+def sections(head, alignment, tables):
+    """Markdown of {system: rows}, a section each."""
+    return "".join(f"## {system}\n\n{markdown_table(head, alignment, rows)}\n"
+                   for system, rows in tables.items())
+
+
+def csv_of(head, tables):
+    """CSV of {system: rows}, with a column for the system."""
+    return csv_text(["system", *head],
+                    [[system, *row] for system, rows in tables.items() for row in rows])
 
 
 def fastest(runs):
@@ -111,8 +145,11 @@ def why_not(runs):
     for run in runs:
         if not run.ok:
             settings = short_label(sorted(run.settings.items()))
+            word, reason = run.record["status"], run.get("reason", "")
+            if word == "ok":
+                word, reason = "suspect", "faster than the memory, and no cache can hold it"
             lines.append(f"- {run.matrix}, {run.backend}:{run.kernel} {settings}: "
-                         f"{run.record['status']}: {' '.join(str(run.get('reason', '')).split())}")
+                         f"{word}: {' '.join(str(reason).split())}")
     return "\nWithout a time:\n\n" + "\n".join(sorted(set(lines))) + "\n" if lines else ""
 
 
@@ -126,6 +163,10 @@ def machine_line(runs):
     note = ("\nMatrices gen:twin:NAME are **twins**: generated with the rows, entries, mu and sigma "
             "that the paper prints of NAME;\ntheir values and columns are not NAME's, so times "
             "compare kernels here, not this machine with the paper's.\n" if twins else "")
+    equal = [name.split(":")[-1] for name in twins if name.split(":")[-1] in EQUAL_ROWS]
+    if equal:
+        note += (f"No paper prints sigma of {', '.join(equal)}: rows of these twins are as equal as "
+                 "can be, which pads nothing at any slice.\n")
     return "Measured on " + "; ".join(seen) + ".\n" + note
 
 
@@ -139,53 +180,61 @@ BEST_HEAD = ("matrix", "mu", "sigma", "kernel", "tried", "best parameters", "med
 
 
 def best_rows(runs):
-    """(run, its row) of the configuration that was fastest, per matrix and kernel."""
+    """(run, its row) of the configuration that was fastest, per matrix and kernel of a system."""
     for matrix, mine in by_matrix(runs).items():
-        unit = fastest(of_kernels(mine, ("csr_rows",))) or fastest(of_kernels(mine, ("csr_warp",)))
-        for kernel in sorted({(run.backend, run.kernel) for run in mine}):
-            tried = [run for run in mine if (run.backend, run.kernel) == kernel]
+        unit = fastest(of_kernels(mine, ("csr_rows", "csr_warp")))
+        for kernel in sorted({run.kernel for run in mine}):
+            tried = [run for run in mine if run.kernel == kernel]
             best = fastest(tried)
             if not best:
                 continue
             prep = best.get("prep.convert_s", 0) + best.get("prep.prepare_s", 0)
             yield best, (
-                   matrix, best.get("matrix.row_mean"), best.get("matrix.sigma_cmrs"),
-                   ":".join(kernel), len(tried), short_label(sorted(best.settings.items())),
-                   best.time_s * 1e3, best.gflop_per_s,
-                   best.get("perf.flop_per_s_cmrs", math.nan) / 1e9, best.get("perf.eta_plus"),
-                   best.get("perf.eta_minus"), best.mib, prep / unit.time_s if unit else None)
+                matrix, best.get("matrix.row_mean"), best.get("matrix.sigma_cmrs"),
+                kernel, len(tried), short_label(sorted(best.settings.items())),
+                best.time_s * 1e3, best.gflop_per_s,
+                best.get("perf.flop_per_s_cmrs", math.nan) / 1e9, best.get("perf.eta_plus"),
+                best.get("perf.eta_minus"), best.mib, prep / unit.time_s if unit else None)
+
+
+BEST_FORM = ("{}", "{:.1f}", "{:.2f}", "{}", "{}", "{}", "{:.4g}", "{:.3g}", "{:.3g}", "{:.2f}",
+             "{:.2f}", "{:.2f}", "{:.1f}")
+
+
+def best_cells(run, row):
+    """A row as text."""
+    return [(form.format(value) if isinstance(value, str) else shown(value, form))
+            + (run.mark if name == "median ms" else "")
+            for value, form, name in zip(row, BEST_FORM, BEST_HEAD)]
 
 
 def best_pages(runs):
     """parameters.md and parameters.csv."""
-    rows = list(best_rows(runs))
+    best = {system: list(best_rows(mine)) for system, mine in by_system(runs)}
     sources = sorted({run.get("perf.eta_bw_source") for run in runs
                       if run.get("perf.eta_bw_source")})
     text = ("# Best parameters\n\nPer matrix and kernel the configuration of least median, of those "
             "tried. eta: traffic of the CMRS paper over time and\nbandwidth "
             f"({', '.join(sources) or 'not known here: no eta'}). MiB: format and the kernel's own "
-            "structures.\n\n" + machine_line(runs) + "\n")
-    text += MARKS
-    form = ("{}", "{:.1f}", "{:.2f}", "{}", "{}", "{}", "{:.4g}", "{:.3g}", "{:.3g}", "{:.2f}",
-            "{:.2f}", "{:.2f}", "{:.1f}")
-    text += markdown_table(BEST_HEAD, "lrrlrlrrrrrrr",
-                           [[(f.format(v) if isinstance(v, str) else shown(v, f))
-                             + (run.mark if name == "median ms" else "")
-                             for v, f, name in zip(row, form, BEST_HEAD)] for run, row in rows])
+            "structures. Conversion in products of csr_rows\nor csr_warp.\n\n"
+            + machine_line(runs) + "\n" + MARKS)
+    text += sections(BEST_HEAD, "lrrlrlrrrrrrr",
+                     {system: [best_cells(*item) for item in items]
+                      for system, items in best.items()})
     return {"parameters.md": text + why_not(runs),
-            "parameters.csv": csv_text(BEST_HEAD, [row for _, row in rows])}
+            "parameters.csv": csv_of(BEST_HEAD, {system: [row for _, row in items]
+                                                 for system, items in best.items()})}
 
 
 # ---- SELL: slices -------------------------------------------------------------------------------
 
 
-def sell_pages(runs):
-    """GFLOP/s by slice, and the best slice against the other formats."""
-    slices = sorted({run.settings["slice"] for run in runs if "slice" in run.settings})
-    others = (("CSR", ("csr_",)), ("ELL", ("ell_",)), ("HYB", HYB), ("BSR", ("bsr_",)),
-              ("vendor library", VENDOR))
-    head = (["matrix"] + [f"S={s}" for s in slices] + ["best S", "sigma", "SELL ms"]
-            + [f"over {name}" for name, _ in others] + ["MiB", "CSR MiB"])
+SELL_RIVALS = (("CSR", ("csr_",)), ("ELL", ("ell_",)), ("HYB", HYB), ("BSR", ("bsr_",)),
+               ("vendor library", VENDOR))
+
+
+def sell_rows(runs, slices):
+    """(rows, points of the figure) of one system."""
     rows, points = [], []
     for matrix, mine in by_matrix(runs).items():
         sell = of_kernels(mine, ("sell_",))
@@ -199,17 +248,28 @@ def sell_pages(runs):
                     + [best.settings["slice"],
                        "all" if best.settings.get("sigma") == 0 else best.settings.get("sigma"),
                        millis(best)]
-                    + [shown(ratio(fastest(of_kernels(mine, names)), best)) for _, names in others]
+                    + [shown(ratio(fastest(of_kernels(mine, names)), best))
+                       for _, names in SELL_RIVALS]
                     + [shown(best.mib), shown(csr.mib if csr else None)])
         points += [{"matrix": matrix, "slice": s, "gflops": run.gflop_per_s}
                    for s, run in zip(slices, by_slice) if run]
+    return rows, points
+
+
+def sell_pages(runs):
+    """GFLOP/s by slice, and the best slice against the other formats; and what to draw."""
+    slices = sorted({run.settings["slice"] for run in runs if "slice" in run.settings})
+    head = (["matrix"] + [f"S={s}" for s in slices] + ["best S", "sigma", "SELL ms"]
+            + [f"over {name}" for name, _ in SELL_RIVALS] + ["MiB", "CSR MiB"])
+    made = {system: sell_rows(mine, slices) for system, mine in by_system(runs)}
+    tables = {system: rows for system, (rows, _) in made.items()}
     text = ("# SELL: the slice\n\nGFLOP/s (2 nnz / median) of the best SELL kernel and sigma for "
             "each slice S; then how many times faster the best SELL is\nthan the best kernel of "
-            "another format.\n\n" + machine_line(runs) + "\n"
-            + markdown_table(head, "l" + "r" * (len(head) - 1), rows) + why_not(
-                of_kernels(runs, ("sell_",))))
-    return ({"sell.md": text, "sell.csv": csv_text(head, rows)},
-            {"sell": study_charts.by_slice(points)} if points else {})
+            "another format.\n\n" + machine_line(runs) + "\n" + MARKS
+            + sections(head, "l" + "r" * (len(head) - 1), tables)
+            + why_not(of_kernels(runs, ("sell_",))))
+    return ({"sell.md": text, "sell.csv": csv_of(head, tables)},
+            figures("sell", study_charts.by_slice, made))
 
 
 # ---- CMRS ---------------------------------------------------------------------------------------
@@ -228,11 +288,13 @@ def reference_runs(mine):
             "HYB": fastest(of_kernels(mine, HYB)), "vendor": fastest(of_kernels(mine, VENDOR))}
 
 
-def cmrs_pages(runs):
-    """The paper's table 2, and speed-up by mu and by sigma."""
-    head = ("matrix", "mu", "sigma", "nnz 10^6", "rows 10^3", "best", "ms", "over scalar",
-            "over vector", "over HYB", "over vendor", "GFLOP/s (2nnz-M)/t", "GB/s beta-", "eta-",
-            "eta+", "slowest/best")
+CMRS_HEAD = ("matrix", "mu", "sigma", "nnz 10^6", "rows 10^3", "best", "ms", "over scalar",
+             "over vector", "over HYB", "over vendor", "GFLOP/s (2nnz-M)/t", "GB/s beta-", "eta-",
+             "eta+", "slowest/best")
+
+
+def cmrs_rows(runs):
+    """(rows, points of the figure) of one system."""
     rows, points = [], []
     for matrix, mine in by_matrix(runs).items():
         cmrs = of_kernels(mine, ("cmrs_",))
@@ -253,53 +315,88 @@ def cmrs_pages(runs):
                        shown(worst / best.time_s)])
         points += [{"over": name, "mu": mean, "sigma": sigma, "ratio": gain}
                    for name, gain in gains.items() if gain]
+    return rows, points
+
+
+def cmrs_pages(runs):
+    """The paper's table 2, and speed-up by mu and by sigma; and what to draw."""
+    made = {system: cmrs_rows(mine) for system, mine in by_system(runs)}
+    tables = {system: rows for system, (rows, _) in made.items()}
     text = ("# CMRS: height, block and order of entries by brute force\n\nThe best CMRS "
             "configuration and how many times faster it is than the best of: scalar (a thread a "
             "row: csr_thread;\nOpenMP: csr_rows), vector (a warp a row: csr_warp, csr_lanes; OpenMP: "
             "csr_rows with SIMD), HYB, the vendor's library.\nslowest/best: what the worst choice "
-            "of parameters costs.\n\n" + machine_line(runs) + "\n"
-            + markdown_table(head, "l" + "r" * (len(head) - 1), rows)
+            "of parameters costs.\n\n" + machine_line(runs) + "\n" + MARKS
+            + sections(CMRS_HEAD, "l" + "r" * (len(CMRS_HEAD) - 1), tables)
             + why_not(of_kernels(runs, ("cmrs_",))))
-    return ({"cmrs.md": text, "cmrs.csv": csv_text(head, rows)},
-            {"cmrs": study_charts.by_row(points)} if points else {})
+    return ({"cmrs.md": text, "cmrs.csv": csv_of(CMRS_HEAD, tables)},
+            figures("cmrs", study_charts.by_row, made))
 
 
 # ---- configuration interaction ------------------------------------------------------------------
 
 
-def ci_pages(runs):
-    """Memory of each format, and times at each block."""
-    formats = ("csr", "ell", "sell", "hybrid")
-    memory_head = ["matrix", "nnz", "longest row"] + [f"{name} MiB" for name in formats]
-    memory, times = [], []
-    blocks = sorted({run.settings["block"] for run in of_kernels(runs, ("hybrid_",))
-                     if "block" in run.settings}, key=order)
-    columns = [("hybrid" + (f", block {b}" if b else ""), b) for b in blocks or [None]]
-    others = (("CSR", ("csr_",)), ("ELL", ("ell_",)), ("sliced ELL", ("sell_",)),
-              ("vendor library", VENDOR))
-    time_head = (["matrix"] + [name + " ms" for name, _ in columns]
-                 + [name + " ms" for name, _ in others]
-                 + ["hybrid over " + name for name, _ in others])
+CI_FORMATS = ("csr", "ell", "sell", "hybrid")
+CI_RIVALS = (("CSR", ("csr_",)), ("ELL", ("ell_",)), ("sliced ELL", ("sell_",)),
+             ("vendor library", VENDOR))
+
+
+def ci_memory(runs):
+    """MiB of each format, a row a matrix of one system."""
     for matrix, mine in by_matrix(runs).items():
-        first = mine[0]
         least = [min((run.mib for run in mine if run.ok and run.get("config.format") == name),
-                     default=None) for name in formats]
-        memory.append([matrix, first.get("matrix.nnz"), first.get("matrix.row_max")]
-                      + [shown(value) for value in least])
+                     default=None) for name in CI_FORMATS]
+        yield ([matrix, mine[0].get("matrix.nnz"), mine[0].get("matrix.row_max")]
+               + [shown(value) for value in least])
+
+
+def ci_times(runs, blocks):
+    """Times of the hybrid at each block and of its rivals, a row a matrix of one system."""
+    for matrix, mine in by_matrix(runs).items():
         hybrid = of_kernels(mine, ("hybrid_",))
         best = fastest(hybrid)
-        rivals = [fastest(of_kernels(mine, names)) for _, names in others]
-        times.append([matrix] + [millis(fastest([run for run in hybrid if block is None
-                                                 or run.settings.get("block") == block]))
-                                 for _, block in columns]
-                     + [millis(run) for run in rivals]
-                     + [shown(ratio(run, best)) for run in rivals])
+        rivals = [fastest(of_kernels(mine, names)) for _, names in CI_RIVALS]
+        yield ([matrix, best.settings.get("boundary", "—") if best else "—"]
+               + [millis(fastest([run for run in hybrid if run.settings.get("block") == block]))
+                  for block in blocks]
+               + [millis(run) for run in rivals] + [shown(ratio(run, best)) for run in rivals])
+
+
+def ci_pages(runs):
+    """Memory of each format, and times at each block."""
+    memory_head = ["matrix", "nnz", "longest row"] + [f"{name} MiB" for name in CI_FORMATS]
+    memory = {system: list(ci_memory(mine)) for system, mine in by_system(runs)}
     text = ("# Configuration interaction\n\nMemory: the format's arrays and the kernel's own, in MiB "
-            "(2^20 bytes), f64 values, 32-bit indices. Sliced ELL: the least of\nthe slices tried.\n\n"
-            + machine_line(runs) + "\n"
-            + markdown_table(memory_head, "l" + "r" * (len(memory_head) - 1), memory)
-            + "\nMedian times, the best configuration of each, and how many times faster the best "
-            "hybrid is. CSR5, which the paper\ncompares with, is not built here.\n\n"
-            + markdown_table(time_head, "l" + "r" * (len(time_head) - 1), times) + why_not(runs))
-    return {"ci.md": text, "ci-memory.csv": csv_text(memory_head, memory),
-            "ci-times.csv": csv_text(time_head, times)}, {}
+            "(2^20 bytes), 32-bit indices. Sliced ELL: the least of the slices\ntried. Times: medians, "
+            "the best configuration of each, and how many times faster the best hybrid is. CSR5, "
+            "which the paper\ncompares with, is not built here; its ten matrices of 1,048,576 rows, of which "
+            "it prints no counts, have no twins.\n\n" + machine_line(runs) + "\n"
+            + MARKS + sections(memory_head, "l" + "r" * (len(memory_head) - 1), memory))
+    pages = {"ci-memory.csv": csv_of(memory_head, memory)}
+    for number, (system, mine) in enumerate(by_system(runs)):
+        blocks = sorted({run.settings.get("block") for run in of_kernels(mine, ("hybrid_",))},
+                        key=lambda block: (block is not None, order(block)))
+        head = (["matrix", "boundary"]
+                + ["hybrid" + (f", block {block}" if block else "") + " ms" for block in blocks]
+                + [name + " ms" for name, _ in CI_RIVALS]
+                + ["hybrid over " + name for name, _ in CI_RIVALS])
+        times = {system: list(ci_times(mine, blocks))}
+        text += sections(head, "l" + "r" * (len(head) - 1), times)
+        pages[f"ci-times{numbered(number)}.csv"] = csv_of(head, times)
+    pages["ci.md"] = text + why_not(runs)
+    return pages, {}
+
+
+# ---- figures ------------------------------------------------------------------------------------
+
+
+def numbered(number):
+    """Nothing for the first."""
+    return f"-{number + 1}" if number else ""
+
+
+def figures(name, draw, made):
+    """{name: what to draw}, of {system: (rows, points)}; numbered where there are several."""
+    drawn = [(system, points) for system, (_, points) in made.items() if points]
+    return {name + numbered(number): draw(system, points)
+            for number, (system, points) in enumerate(drawn)}

@@ -9,8 +9,10 @@ ends the runs, never the tables: what was measured is shown, what was not is sai
 """
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 import papers
@@ -29,6 +31,8 @@ OMP_CUDA = ("mac_econ_fwd500 mc2depi cop20k_A webbase-1M FEM_3D_thermal2 cant pd
             "thermal2 asia_osm nlpkkt80").split()
 ARTIFICIAL = {"gen:permutation:10000000": 10e6, "gen:dense:10000": 100e6}  # the paper's p7, dense10000
 
+CI_BOUNDARY = "--boundary=655"
+
 # Arguments of each study's runs, by backend. Kernels that are not built in are left out.
 STUDIES = {
     "sell": {
@@ -43,18 +47,21 @@ STUDIES = {
                  "--sorted=off,on", "--simd=off,on"]],
         "cuda": [["-k", "cmrs_warp,csr_thread,csr_warp,csr_lanes,hyb_thread,cusparse_csr_alg1,"
                   "cusparse_csr_alg2", "--height=1,2,4,8,16", "--sorted=off,on",
-                  "-b", "64,128,192,256,320,384,448,512", "--lanes=auto,32"]],
+                  "-b", "64,128,192,256,320,384,448,512", "--lanes=auto"],
+                 ["-k", "csr_lanes", "-b", "64,128,256,512", "--lanes=2,4,8,16,32"]],
     },
     "ci": {
         "omp": [["-k", "hybrid_rows,csr_rows,csr_merge,ell_rows,sell_slices,mkl_csr",
-                 "--boundary=655", "--slice=32,64"]],
-        "cuda": [["-k", "hybrid_warp,csr_thread,csr_warp,csr_merge,ell_pitched,ell_thread,"
-                  "sell_thread,cusparse_csr_alg1,cusparse_csr_alg2", "--boundary=655",
-                  "-b", "16,32,64", "--slice=32,64"]],
+                 CI_BOUNDARY, "--slice=32,64"]],
+        "cuda": [["-k", "hybrid_warp", CI_BOUNDARY, "-b", "16,32,64"],
+                 ["-k", "csr_thread,csr_warp,csr_merge,ell_pitched,ell_thread,sell_thread,"
+                  "cusparse_csr_alg1,cusparse_csr_alg2", "-b", "32,64,128,256,512",
+                  "--slice=32,64"]],
     },
     "omp-cuda": {
         "omp": [["-k", "csr1,csr2,csr3,csr4,ell0,ell1,ell2", "-g", "5x8,10x4,4x10,14x3,13x3",
-                 "--schedule=static,dynamic", "--simd=off,on", "--rowlens=on,off", "-n", "25"]],
+                 "--schedule=static,dynamic,guided", "--simd=off,on", "--rowlens=on,off",
+                 "-n", "25"]],
         "cuda": [["-k", "csr0,csr1,ell0,ell1,ell2", "-b", "192,256,384,32x8,32x16,32x32",
                   "--rowlens=on,off", "-n", "25"]],
     },
@@ -68,6 +75,9 @@ def output_of(spmv, *arguments):
         done = subprocess.run([spmv, *arguments], capture_output=True, text=True, check=False)
     except OSError as error:
         raise Stop(EX_UNAVAILABLE, f"{spmv}: {error.strerror}; 'make omp' builds it") from None
+    if done.returncode != 0:
+        raise Stop(EX_UNAVAILABLE, f"{spmv} {' '.join(arguments)} ended with {done.returncode}: "
+                   f"{done.stderr.strip() or 'no word'}")
     return done.stdout
 
 
@@ -115,12 +125,16 @@ def matrices_of(study, spmv, scale, wanted):
     return [name for _, name in kept]
 
 
-def arguments_of(study, kernels):
-    """The argument lists of the backends that are built in, kernels that are not taken out."""
+def arguments_of(study, kernels, source):
+    """The argument lists of the backends that are built in, kernels that are not taken out. The
+    boundary of the CI paper belongs to its matrices."""
     for backend, lists in STUDIES[study].items():
         for arguments in lists if backend in kernels else []:
             names = [name for name in arguments[1].split(",") if name in kernels[backend]]
-            yield ["-k", ",".join(f"{backend}:{name}" for name in names)] + arguments[2:]
+            rest = [CI_BOUNDARY if word == CI_BOUNDARY and source.startswith("gen:twin:ci-")
+                    else "--boundary=auto" if word == CI_BOUNDARY else word
+                    for word in arguments[2:]]
+            yield ["-k", ",".join(f"{backend}:{name}" for name in names)] + rest
 
 
 def usable_kernels(spmv, only=None):
@@ -140,33 +154,49 @@ def usable_kernels(spmv, only=None):
 
 
 def measure(options, study, sources, log):
-    """Runs spmv on every matrix until the time is over; returns the matrices left out."""
-    start, left_out = time.monotonic(), []
-    lists = list(arguments_of(study, usable_kernels(options.spmv, options.backend)))
+    """Runs spmv on every matrix until the time is over; returns what was left out, and why, and the
+    worst exit code of a run."""
+    start, left_out, worst = time.monotonic(), [], 0
+    kernels = usable_kernels(options.spmv, options.backend)
     for source in sources:
-        for arguments in lists:
+        for arguments in arguments_of(study, kernels, source):
             remains = options.limit - (time.monotonic() - start) if options.limit else None
             if remains is not None and remains <= 0:
-                left_out.append(source)
+                left_out.append(f"time over before {source}")
                 break
             command = [options.spmv, "-m", source, *arguments, f"--min-time={options.time}",
                        f"--max-time={2 * options.time}", f"--cache={options.cache}",
                        "--log", log, "-q"]
             say(f"{time.monotonic() - start:6.0f} s  {' '.join(command)}")
             try:
-                done = subprocess.run(command, stdout=subprocess.DEVNULL, timeout=remains,
-                                      check=False)
+                code = subprocess.run(command, stdout=subprocess.DEVNULL, timeout=remains,
+                                      check=False).returncode
             except subprocess.TimeoutExpired:
-                left_out.append(source + " (in part)")
+                left_out.append(f"time over before {source} (in part)")
                 break
-            if done.returncode not in (0, 1, 3):  # wrong and skipped rows are in the log
-                raise Stop(EX_DATAERR, f"spmv ended with {done.returncode}")
+            if code not in (0, 3):  # skipped and failed rows are in the log, with their reasons
+                left_out.append(f"{source}: spmv ended with {code}"
+                                + (": wrong results" if code == 1 else ""))
+                worst = 1 if code == 1 or worst == 1 else EX_DATAERR
+                if code != 1:
+                    break
     say(f"measured in {time.monotonic() - start:.0f} s")
-    return left_out
+    return left_out, worst
+
+
+def records_since(log, size):
+    """(records behind the first `size` bytes of a log, what was said of them)."""
+    with tempfile.TemporaryDirectory() as folder:
+        new = os.path.join(folder, os.path.basename(log))
+        with open(log, "rb") as old, open(new, "wb") as file:
+            old.seek(size)
+            shutil.copyfileobj(old, file)
+        return load([new])
 
 
 def make_study(arguments):
-    """Measures and writes; exit status 0 or by Stop."""
+    """Measures and writes; exit status 0, 1 for wrong results, 65 for matrices that do not run, or
+    by Stop. The tables are of this run, with --no-run of all that is in the log."""
     parser = Parser(prog="study", description="Repeat a study of one of the papers.")
     parser.add_argument("study", choices=sorted(STUDIES))
     parser.add_argument("--files", nargs="*", default=[], metavar="FILE",
@@ -190,24 +220,25 @@ def make_study(arguments):
     study = options.study
     log = options.log or os.path.join(ROOT, "log", f"study-{study}.jsonl")
     out = options.out or os.path.join(ROOT, "tables", f"study-{study}")
-    left_out = []
+    left_out, worst, size = [], 0, 0
     if not options.no_run:
         os.makedirs(os.path.dirname(os.path.abspath(log)), exist_ok=True)
         sources = options.files or matrices_of(study, options.spmv, options.scale, options.matrices)
-        left_out = measure(options, study, sources, log)
-    records, said = load([log])
+        size = os.path.getsize(log) if os.path.exists(log) else 0
+        left_out, worst = measure(options, study, sources, log)
+    for words in left_out:
+        say(f"study: {words}")
+    records, said = records_since(log, size) if os.path.exists(log) else load([log])
     runs = papers.runs_of(records)
     more, figures = (PAGES[study](runs) if study in PAGES
                      else (make_pages(records, read_fields(RECORD_DEF)), {}))
     drawings, lacking = study_charts.drawn(figures)
     pages = {**papers.best_pages(runs), **more, **drawings}
     write_files(out, pages)
-    for source in left_out:
-        say(f"study: time over before {source}")
     if figures and lacking:
         say(f"study: no figures: {lacking}")
     say(f"study {study}: {said}; {len(pages)} files in {out}")
-    return 0
+    return worst
 
 
 if __name__ == "__main__":

@@ -21,19 +21,19 @@ def marks(field, names, title):
             "shape": {"field": field, "type": "nominal", "scale": shape, "legend": legend}}
 
 
-def by_slice(points):
+def by_slice(system, points):
     """Rate against the slice, a line a matrix; points: [{matrix, slice, gflops}]."""
     slices = sorted({point["slice"] for point in points})
     x = {"field": "slice", "type": "ordinal", "title": "slice S", "sort": slices,
          "axis": {"labelAngle": 0}}
     return dressed({
-        "data": {"values": points}, "width": 420, "height": 320,
+        "title": system, "data": {"values": points}, "width": 420, "height": 320,
         "mark": {"type": "line", "point": {"filled": True, "size": 55}},
         "encoding": {"x": x, "y": axis("gflops", "GFLOP/s, 2 nnz / t (log)"),
                      **marks("matrix", {point["matrix"] for point in points}, "matrix")}})
 
 
-def by_row(points):
+def by_row(system, points):
     """Speed-up against mu and against sigma; points: [{over, mu, sigma, ratio}]."""
     looks = marks("over", {point["over"] for point in points}, "over the best")
     y = axis("ratio", "speed-up of CMRS (log)")
@@ -42,7 +42,7 @@ def by_row(points):
         return {"width": 340, "height": 320,
                 "layer": [{"mark": {"type": "point", "filled": True, "size": 60},
                            "encoding": {"x": x, "y": y, **looks}}, ONE]}
-    spec = dressed({"data": {"values": points},
+    spec = dressed({"title": system, "data": {"values": points},
                     "hconcat": [panel(axis("mu", "μ: entries a row (log)", tickCount=6)),
                                 panel(axis("sigma", "σ: deviation / √μ (log beyond 1)", "symlog",
                                            values=[0, 1, 2, 5, 10, 20, 50, 100, 200, 500]))]})

@@ -27,6 +27,8 @@ BASELINE_KERNEL = {"omp": "csr_rows", "cuda": "csr_warp"}
 NOT_SETTINGS = frozenset(
     "backend kernel alias format precision threads alpha beta cache seed requested reason iters".split())
 SWITCHES = ("rowlens", "simd")  # logged as false/true or 0/1
+WORDS = {  # logged as their number once
+    "isa": ("auto", "portable", "avx2", "avx512"), "gather": ("auto", "loads", "instruction")}
 BUILD_KEYS = ("build.version", "build.commit", "build.cc", "build.cflags", "build.nvcc",
               "build.nvccflags")
 
@@ -121,6 +123,9 @@ def settings_of(record):
         found.setdefault("grid", str(rows) if cols is None else f"{rows}x{cols}")
     if not found.get("chunk"):
         found.pop("chunk", None)
+    for name, words in WORDS.items():
+        if found.get(name) in range(len(words)):
+            found[name] = words[found[name]]
     for name in SWITCHES:
         if found.get(name) in (0, 1):
             found[name] = bool(found[name])

@@ -2,8 +2,8 @@
 # cuda.sh BUILD: on a machine with a GPU, in under 9 minutes: every CUDA kernel against the check, in the unit tests' cross
 # product (every fixture x precision x offsets x alpha, beta x each parameter's values), on every generated class with the
 # options below, on the matrices in MATRICES (a folder of .mtx or .mtx.gz, default ../shared/matrices), then on three
-# classes under compute-sanitizer. JOBS (default 4) of these run at a time: nothing is timed. Prints machine, driver and
-# counts; the last line is the count of all. FEW=1: a class in three and no sanitizer.
+# classes under compute-sanitizer. JOBS (default: half the cores, 6 at most) of these run at a time: nothing is timed.
+# Prints machine, driver and counts; the last line is the count of all. FEW=1: a class in three and no sanitizer.
 set -u
 build=$1
 spmv=$build/spmv
@@ -90,7 +90,9 @@ list() {
 }
 : >"$work/results"
 list >"$work/list"
-xargs -P "${JOBS:-4}" -L 1 sh "$0" "$build" "$work/results" <"$work/list"
+cores=$(nproc) jobs=$((cores > 12 ? 6 : cores > 2 ? cores / 2 : 1))
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}"
+xargs -P "${JOBS:-$jobs}" -L 1 sh "$0" "$build" "$work/results" <"$work/list"
 count() { grep -cx "$1" "$work/results"; }
 passed=$(count ok) failed=$(count FAIL) skipped=$(count skip) jobs=$(wc -l <"$work/list")
 lost=$((jobs - passed - failed - skipped))

@@ -69,7 +69,7 @@ class Pages(unittest.TestCase):
 
     def test_best_names_the_parameters_and_both_rates(self):
         runs = papers.runs_of([cmrs(2.0, 4, 128), cmrs(1.0, 8, 256), record("csr_warp", 0.5)])
-        row = row_of(papers.best_pages(runs)["parameters.md"], "gen:twin:a | 20.0 | 1.50 | cuda:cmrs_warp")
+        row = row_of(papers.best_pages(runs)["parameters.md"], "gen:twin:a | 20.0 | 1.50 | cmrs_warp")
         self.assertEqual(row[4:], ["2", "block=256 height=8", "1", "2", "1.95", "0.60", "1.20",
                                    "1.50", "10.0"])
 
@@ -95,23 +95,25 @@ class Pages(unittest.TestCase):
 
     def test_ci_table_by_hand(self):
         runs = papers.runs_of(
-            [record("hybrid_warp", 3.0 + k, config__params__block=b, config__format="hybrid")
+            [record("hybrid_warp", 3.0 + k, config__params__block=b, config__format="hybrid",
+                    config__params__boundary=655)
              for k, b in enumerate((32, 64, 16))]
             + [record("csr_warp", 6.0, config__format="csr", store__matrix_B=2**21)])
         page = papers.ci_pages(runs)[0]["ci.md"]
-        times = page[page.index("Median times"):]
+        times = page.split("## ")[2]
         self.assertEqual(row_of(page, "gen:twin:a"),
                          ["gen:twin:a", "1000000", "44", "2.50", "—", "—", "1.50"])
-        self.assertEqual(row_of(times, "gen:twin:a")[:5], ["gen:twin:a", "5.00", "3.00", "4.00", "6.00"])
-        self.assertEqual(row_of(times, "gen:twin:a")[8], "2.00")
+        self.assertEqual(row_of(times, "gen:twin:a")[:6],
+                         ["gen:twin:a", "655", "5.00", "3.00", "4.00", "6.00"])
+        self.assertEqual(row_of(times, "gen:twin:a")[9], "2.00")
 
     def test_times_of_the_cache_are_marked(self):
         inside = {"config__cache": "warm", "store__llc_ratio": 0.5}
         runs = papers.runs_of([cmrs(1.0, 8, 256, **inside), record("csr_warp", 2.0)])
         self.assertEqual(row_of(papers.cmrs_pages(runs)[0]["cmrs.md"], "gen:twin:a")[6], "1.00 \\*")
         page = papers.best_pages(runs)["parameters.md"]
-        self.assertEqual(row_of(page, "gen:twin:a | 20.0 | 1.50 | cuda:cmrs_warp")[6], "1 \\*")
-        self.assertEqual(row_of(page, "gen:twin:a | 20.0 | 1.50 | cuda:csr_warp")[6], "2")
+        self.assertEqual(row_of(page, "gen:twin:a | 20.0 | 1.50 | cmrs_warp")[6], "1 \\*")
+        self.assertEqual(row_of(page, "gen:twin:a | 20.0 | 1.50 | csr_warp")[6], "2")
 
     def test_what_is_suspect_is_not_ranked(self):
         runs = papers.runs_of([cmrs(1.0, 8, 256, perf__verdict="suspect"), cmrs(2.0, 4, 128)])
@@ -125,6 +127,26 @@ class Pages(unittest.TestCase):
         runs = papers.runs_of([record("sell_thread", 2.0, config__params__slice=32)])
         self.assertEqual(papers.sell_pages(runs)[1]["sell"]["data"]["values"],
                          [{"matrix": "gen:twin:a", "slice": 32, "gflops": 1.0}])
+
+    def test_backends_and_machines_are_never_compared(self):
+        runs = papers.runs_of([
+            cmrs(0.1, 8, 256, gpu__name="A"), record("csr_thread", 0.2, gpu__name="A"),
+            cmrs(0.4, 8, 256, gpu__name="B"),
+            record("cmrs_strips", 0.05, config__backend="omp", config__params__height=4),
+            record("mkl_csr", 3.0, config__backend="omp")])
+        pages, figures = papers.cmrs_pages(runs)
+        sections = pages["cmrs.md"].split("## ")[1:]
+        self.assertEqual([section.split("\n")[0] for section in sections],
+                         ["cuda · A · f64 · cache warm", "cuda · B · f64 · cache warm",
+                          "omp · f64 · cache warm"])
+        self.assertEqual([row_of(section, "gen:twin:a")[6:11] for section in sections],
+                         [["0.100", "2.00", "—", "—", "—"], ["0.400", "—", "—", "—", "—"],
+                          ["0.0500", "—", "—", "—", "60.00"]])
+        self.assertEqual(sorted(figures), ["cmrs", "cmrs-2"])  # B has nothing to compare with
+
+    def test_rates_that_the_papers_formula_makes_negative_are_left_out(self):
+        runs = papers.runs_of([cmrs(1.0, 8, 256, perf__flop_per_s_cmrs=None)])
+        self.assertEqual(row_of(papers.cmrs_pages(runs)[0]["cmrs.md"], "gen:twin:a")[11], "—")
 
     def test_figures(self):
         runs = papers.runs_of([cmrs(1.0, 8, 256), record("csr_thread", 3.0),
@@ -159,8 +181,8 @@ class Studies(unittest.TestCase):
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             code = common.run("study", study.make_study,
-                              [*arguments, "--spmv", SPMV, "--log", log, "--out", self.out,
-                               "--time=0.001"])
+                              ["--spmv", SPMV, "--log", log, "--out", self.out, "--time=0.001",
+                               *arguments])
         return code, said.getvalue()
 
     def page(self, name):
@@ -198,6 +220,52 @@ class Studies(unittest.TestCase):
         self.assertIn("no figures: charts need", said)
         self.assertIn("gen:twin:shyy41", self.page("cmrs.md"))
         self.assertIn("· cold ·", self.page("cmrs.md"))
+
+    def test_tables_are_of_this_run_or_of_all(self):
+        self.make("cmrs", "--matrices", "shyy41", "--backend=omp")
+        log, folder = os.path.join(self.folder, "study.jsonl"), os.path.join(self.folder, "out")
+        for more, shown in ((["--matrices", "cz5108"], False), (["--no-run"], True)):
+            with contextlib.redirect_stderr(io.StringIO()):
+                code = common.run("study", study.make_study, [
+                    "cmrs", *more, "--backend=omp", "--spmv", SPMV, "--log", log, "--out", folder,
+                    "--time=0.001"])
+            self.assertEqual(code, 0)
+            self.assertIn("gen:twin:cz5108", self.page("cmrs.md"))
+            self.assertEqual("gen:twin:shyy41" in self.page("cmrs.md"), shown)
+
+    def test_a_file_that_cannot_be_read_does_not_end_the_study(self):
+        good, bad = (os.path.join(tempfile.mkdtemp(), name) for name in ("good.mtx", "bad.mtx"))
+        with open(good, "w", encoding="utf-8") as file:
+            file.write("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 3\n")
+        os.makedirs(os.path.dirname(bad), exist_ok=True)
+        with open(bad, "w", encoding="utf-8") as file:
+            file.write("no matrix\n")
+        code, said = self.make("cmrs", "--backend=omp", "--files", bad, good)
+        self.assertEqual(code, common.EX_DATAERR)
+        self.assertIn(f"{bad}: spmv ended with 65", said)
+        self.assertIn("| good |", self.page("cmrs.md"))
+
+    def test_wrong_results_fail_the_study(self):
+        program = os.path.join(tempfile.mkdtemp(), "spmv")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\n"{SPMV}" "$@" || exit $?\n'
+                       'case "$*" in *shyy41*) exit 1 ;; esac\n')
+        os.chmod(program, 0o755)
+        code, said = self.make("cmrs", "--matrices", "shyy41", "cz5108", "--backend=omp",
+                               "--spmv", program)
+        self.assertEqual(code, 1)
+        self.assertIn("gen:twin:shyy41: spmv ended with 1: wrong results", said)
+        self.assertIn("gen:twin:cz5108", self.page("cmrs.md"))
+
+    def test_a_program_that_fails_is_named(self):
+        code, said = self.make("sell", "--spmv", "/bin/false")
+        self.assertEqual(code, common.EX_UNAVAILABLE)
+        self.assertIn("/bin/false list twins ended with 1", said)
+
+    def test_the_papers_boundary_is_for_its_matrices(self):
+        kernels = {"omp": {"hybrid_rows"}}
+        for source, boundary in (("gen:twin:ci-3", "--boundary=655"), ("x.mtx", "--boundary=auto")):
+            self.assertIn(boundary, next(study.arguments_of("ci", kernels, source)))
 
     def test_unknown_twins_are_refused(self):
         code, said = self.make("sell", "--matrices", "cantt")

@@ -8,7 +8,7 @@ shift 2
 logs=${LOGS:-$here} FILES=${FILES-} PROBE=${PROBE:-$HOME/.cache/spmv} device=omp
 "$spmv" -V -v | grep -q '^nvcc' && device=cuda
 if [ $device = cuda ]; then
-    kernels=auto,packed_warp,sell_thread_ahead,sell_hubs,csr_lanes,csr_merge,csr_warp
+    kernels=auto,packed_warp,sell_thread_ahead,csr_adaptive,csr_hubs,csr_lanes,csr_merge,csr_warp
     states='cold steady' time='--min-time=0.03 --max-time=0.15'
 else
     kernels=auto,packed_slices,csr_balanced,csr_merge,csr_rows,masked_rows,symmetric_rows,sell_slices

@@ -31,4 +31,22 @@ print(len(rows), "rows with limits")
 END
 $SPMV $short -q | head -n 1 | sed 's/ \+/ /g'
 $SPMV $short -t 1 2>&1 >/dev/null | grep -c "limits are not known"
+verdicts() { # what runs say under a memory that reads so many bytes a second
+    sed "s/^read .*/read $1/" "$kept" >rates && cp rates "$kept"
+    shift
+    $SPMV $short -q --format=csv "$@" | columns "config.kernel perf.verdict perf.limit_binds perf.best perf.tied" | tail -n 2
+}
+kept=$(ls here/*.txt) && cp "$kept" honest
+verdicts 1e6 --cache=cold
+verdicts 1e6 --cache=warm | sed 's| stream .*| stream RANK|'
+verdicts 1e15 --cache=cold | sed 's/\(stream\|gather\) .*/LIMIT RANK/'
+$SPMV $short --cache=cold 2>&1 >/dev/null | grep -c SUSPECT
+verdicts 1e6 --cache=cold >/dev/null
+$SPMV $short --cache=cold 2>&1 >/dev/null | grep -c SUSPECT
+# A probe beside others keeps what was higher before; alone it would not.
+sed 's/^read .*/read 9e+15/' honest >"$kept"
+while :; do :; done &
+$SPMV probe -t 2 --probe=here --no-log 2>&1 >/dev/null | sed -n 's/used [0-9.]* processors/used N processors/p'
+kill $!
+grep '^read' "$kept"
 $SPMV probe -m gen:poisson2d:9

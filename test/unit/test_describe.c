@@ -43,6 +43,30 @@ static void rates_follow_the_paper(void **state) {
     free(out.samples);
 }
 
+/* 2 nnz - M is no count of anything where most rows are empty. */
+static void no_rate_below_zero(void **state) {
+    (void)state;
+    static const struct {
+        int64_t nnz;
+        bool has_rate;
+    } of[] = {{6, true}, {5, false}, {0, false}};
+    for (int k = 0; k < COUNT(of); k++) {
+        result out = timed("f64", 4, 100);
+        out.r.matrix_nnz = of[k].nnz;
+        timing t = {.nsamples = 1, .sample_s = malloc(sizeof(double)), .inner = 1};
+        assert_non_null(t.sample_s);
+        t.sample_s[0] = 0.5;
+        t.s = statistics_of(t.sample_s, 1);
+        const problem p = {.batch = NULL};
+        const options o = {.keep_samples = 1000};
+        out.r.perf_flop_per_s_cmrs = NAN;
+        free(out.samples);
+        describe_timing(&o, &out, &t, &p);
+        assert_int_equal(!isnan(out.r.perf_flop_per_s_cmrs), of[k].has_rate);
+        free(out.samples);
+    }
+}
+
 static void kept_samples_are_spread_over_all(void **state) {
     (void)state;
     result out;
@@ -87,6 +111,7 @@ static void what_is_unknown_is_null(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_follow_the_paper),
+        cmocka_unit_test(no_rate_below_zero),
         cmocka_unit_test(kept_samples_are_spread_over_all),
         cmocka_unit_test(a_kernel_without_strips_counts_rows),
         cmocka_unit_test(what_is_unknown_is_null),

@@ -13,7 +13,7 @@ static matrix_facts facts_of(const entries *e) {
     matrix_facts facts;
     spmv_mat_stats(mat, &stats);
     spmv_mat_rows(mat, &A);
-    assert_true(matrix_facts_of(&A, &stats, &facts));
+    assert_true(matrix_facts_of(&A, &stats, 3, &facts));
     spmv_mat_free(mat);
     return facts;
 }

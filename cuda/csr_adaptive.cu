@@ -1,0 +1,115 @@
+/* csr_adaptive: a warp takes rows of a CSR matrix that have so many entries together, or a part of a
+ * row that has more; one launch.
+ *
+ * Source   Greathouse and Daga, SC'14, "CSR-Adaptive", there by the block, and with atomics where
+ *          several blocks share a row.
+ * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; group[groups], part[parts]; x[cols];
+ *          y[rows] only if beta != 0.
+ * Writes   y[rows], each entry once, by the lane that has its last entry; of a row in parts, by who
+ *          comes last and adds the parts' sums in order.
+ * Work     224 entries at a time, all loads of which are in flight before the first is used.
+ *          Products go to shared memory, a warp's width at a time, and from there 7 in a row to
+ *          each lane, which adds up to where rows end; 6 shuffles join what lanes have of a row.
+ *          Of a single row the lanes add what they loaded. Where there is little to do a block shares
+ *          a part: a row of a few thousand entries then has one.
+ * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
+ *          bytes if x is read once, and 16 a group.
+ * Weak     where rows are alike SELL needs no shared memory; where x is near, neither do lanes.
+ * Repeats  bitwise: yes, for an equal block; groups and parts depend on the matrix and the block.
+ * Params   block: threads per block, a multiple of 32 up to 512 (0: 128, 512 where that makes
+ *          blocks enough).
+ */
+#include "tasks.cuh"
+
+enum { MOST_THREADS = 512, MOST_PIECES = 8, MANY_GROUPS = 1 << 15, ENOUGH_BLOCKS = 512 };
+
+static __global__ void __launch_bounds__(MOST_THREADS)
+    multiply(const __grid_constant__ tasks all, const __grid_constant__ operands o) {
+    extern __shared__ warp_room rooms[];
+    int warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
+    int64_t teams = warps / all.team, part_blocks = (all.nparts + teams - 1) / teams;
+    int64_t at = blockIdx.x * teams + (teams > 1 ? warp : 0); /* parts take longest: first */
+    if (blockIdx.x >= part_blocks) {
+        at = all.nparts + (blockIdx.x - part_blocks) * warps + warp;
+        if (at >= all.nparts + all.ngroups) return; /* the whole warp */
+        clear_room(rooms + warp);
+    } else if (at >= all.nparts) {
+        return; /* the whole team */
+    }
+    do_task<false>(o, all, at, rooms + warp);
+}
+
+/* Of a group: one, unless that makes very many groups. */
+static int64_t pieces_of(int64_t nnz) {
+    int64_t pieces = nnz / ((int64_t)PIECE * MANY_GROUPS);
+    return pieces < 1 ? 1 : pieces > MOST_PIECES ? MOST_PIECES : pieces;
+}
+
+/* Enough for the largest blocks. Of fewer the warps share parts of rows, not to wait for each
+ * other's sums longer than for the entries. */
+static bool has_many(int64_t nnz) {
+    return nnz / (pieces_of(nnz) * PIECE) >= ENOUGH_BLOCKS * MOST_THREADS / WARP;
+}
+
+static int64_t block_of(int64_t nnz, const spmv_choice *c) {
+    if (c->value[SPMV_block]) return c->value[SPMV_block];
+    return has_many(nnz) ? MOST_THREADS : 128;
+}
+
+static task_sizes task_sizes_of(int64_t nnz, const spmv_choice *c) {
+    return sizes_of(nnz, pieces_of(nnz), has_many(nnz) ? 1 : (int)block_of(nnz, c) / WARP);
+}
+
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    task_sizes size = task_sizes_of(A->nnz, c);
+    return sizeof(tasks) + tasks_bytes(A, &size);
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    spmv_csr_view A;
+    tasks *t = (tasks *)calloc(1, sizeof *t);
+    p->scratch = t;
+    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    p->scratch_bytes = sizeof *t;
+    spmv_mat_rows(p->matrix, &A);
+    p->choice.value[SPMV_block] = block_of(A.nnz, &p->choice);
+    task_sizes size = task_sizes_of(A.nnz, &p->choice);
+    TRY(tasks_make(p, &A, &size, t));
+    p->traffic_bytes += p->scratch_bytes;
+    return SPMV_OK;
+}
+
+static void release(spmv_plan *p) {
+    tasks_free(p->device, (tasks *)p->scratch);
+    free(p->scratch);
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const csr *A = (const csr *)p->store;
+    const tasks *t = (const tasks *)p->scratch;
+    int64_t block = p->choice.value[SPMV_block], warps = block / WARP;
+    int64_t blocks = blocks_for(t->nparts, warps / t->team) + blocks_for(t->ngroups, warps);
+    operands o = {A->row_ptr, A->col_idx,  A->values,  (const real *)x,
+                  NULL,       (real)alpha, (real)beta, (real *)y};
+    if (blocks == 0) return SPMV_OK;
+    multiply<<<(unsigned)blocks, (unsigned)block, (size_t)warps * sizeof(warp_room),
+               stream_of(p)>>>(*t, o);
+    return launched(p);
+}
+
+static const spmv_param params[] = {{SPMV_block, 0, 0, MOST_THREADS, WARP, false},
+                                    SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(csr_adaptive) = {
+    /* name, alias  */ "csr_adaptive",
+    NULL,
+    /* format       */ "csr",
+    /* summary      */
+    "a warp takes rows of so many entries together, or a part of a long row",
+    /* params       */ params,
+    /* traits       */ SPMV_DETERMINISTIC,
+    /* estimate     */ estimate,
+    /* prepare      */ prepare,
+    /* run, release */ run,
+    release,
+};
