@@ -14,8 +14,8 @@
  *          many warps, whose sums are added in order. The long part is cut into equal segments, a
  *          warp each; the last warp to finish a row adds its parts in order. One launch.
  * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once.
- *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s; what
- *          binds is latency (memory 72 percent busy, a warp waits for loads 15 to 20 cycles an
+ *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s;
+ *          what binds is latency (memory 72 percent busy, a warp waits for loads 15 to 20 cycles an
  *          instruction, 7 warps a scheduler, 64 registers). With few values the first cache binds:
  *          its pipe is 70 percent busy, memory 15. More warps of 48 registers cost 12 percent;
  *          asking the second cache for values 2 to 4 KB ahead cost 5 to 30.
@@ -96,8 +96,8 @@ static __device__ __forceinline__ piece piece_of(const packed &A, const packed_s
             end <= until};
 }
 
-/* The slices that m->head tells of, or with CUT part of one: as many as there is room for are staged
- * and multiplied at a time, a long one in parts. With CUT the sum is only returned. */
+/* The slices that m->head tells of, or with CUT part of one: as many as there is room for are
+ * staged and multiplied at a time, a long one in parts. With CUT the sum is only returned. */
 template <bool CUT>
 static __device__ __forceinline__ real multiply_pieces(const packed &A, const packed_scratch &S,
                                                        int count, room *m, idx i, operand o,
