@@ -125,7 +125,7 @@ static __device__ __forceinline__ packed_slice packed_head(const packed_slice *s
     u.loaded[1] = __ldg((const int4 *)(slice + s) + 1);
     return u.head;
 }
-/* ---- staging: a warp's next steps in shared memory -------------------------------------------- */
+/* ---- staging: the next steps in shared memory ----------------------------------------------- */
 
 typedef struct __align__(16) staged_step { /* read as one piece */
     int32_t base;
