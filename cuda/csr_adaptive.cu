@@ -23,20 +23,23 @@
 
 enum { MOST_THREADS = 512, MOST_PIECES = 8, MANY_GROUPS = 1 << 15, ENOUGH_BLOCKS = 512 };
 
+/* COMPACT: loops stay loops. A short product waits for its instructions to be fetched, a long one does
+ * not. */
+template <bool COMPACT>
 static __global__ void __launch_bounds__(MOST_THREADS)
-    multiply(const __grid_constant__ tasks all, const __grid_constant__ operands o) {
+    multiply(const __grid_constant__ tasks all, const __grid_constant__ operands o,
+             int part_blocks) {
     extern __shared__ warp_room rooms[];
-    int warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
-    int64_t teams = warps / all.team, part_blocks = (all.nparts + teams - 1) / teams;
-    int64_t at = blockIdx.x * teams + (teams > 1 ? warp : 0); /* parts take longest: first */
-    if (blockIdx.x >= part_blocks) {
-        at = all.nparts + (blockIdx.x - part_blocks) * warps + warp;
-        if (at >= all.nparts + all.ngroups) return; /* the whole warp */
+    int warp = threadIdx.x / WARP, warps = blockDim.x / WARP, block = blockIdx.x;
+    int at = all.team > 1 ? block : block * warps + warp; /* parts take longest: they are first */
+    if (block >= part_blocks) {
+        at = (int)all.nparts + (block - part_blocks) * warps + warp;
+        if (at >= (int)(all.nparts + all.ngroups)) return; /* the whole warp */
         clear_room(rooms + warp);
-    } else if (at >= all.nparts) {
+    } else if (at >= (int)all.nparts) {
         return; /* the whole team */
     }
-    do_task<false>(o, all, at, rooms + warp);
+    do_task<false, COMPACT>(o, all, at, rooms + warp);
 }
 
 /* Of a group: one, unless that makes very many groups. */
@@ -88,12 +91,14 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     const csr *A = (const csr *)p->store;
     const tasks *t = (const tasks *)p->scratch;
     int64_t block = p->choice.value[SPMV_block], warps = block / WARP;
-    int64_t blocks = blocks_for(t->nparts, warps / t->team) + blocks_for(t->ngroups, warps);
+    int64_t part_blocks = blocks_for(t->nparts, warps / t->team);
+    int64_t blocks = part_blocks + blocks_for(t->ngroups, warps);
     operands o = {A->row_ptr, A->col_idx,  A->values,  (const real *)x,
                   NULL,       (real)alpha, (real)beta, (real *)y};
     if (blocks == 0) return SPMV_OK;
-    multiply<<<(unsigned)blocks, (unsigned)block, (size_t)warps * sizeof(warp_room),
-               stream_of(p)>>>(*t, o);
+    auto kernel = has_many(A->s.nnz) ? multiply<false> : multiply<true>;
+    kernel<<<(unsigned)blocks, (unsigned)block, (size_t)warps * sizeof(warp_room), stream_of(p)>>>(
+        *t, o, (int)part_blocks);
     return launched(p);
 }
 

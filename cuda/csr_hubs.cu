@@ -52,9 +52,9 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     __syncthreads();
     operands o = given;
     o.hub_x = hub_x;
-    int64_t all = H.all.nparts + H.all.ngroups, step = (int64_t)gridDim.x * warps;
-    for (int64_t at = (int64_t)warp * gridDim.x + blockIdx.x; at < all; at += step)
-        do_task<true>(o, H.all, at, w);
+    int all = (int)(H.all.nparts + H.all.ngroups), step = (int)gridDim.x * warps;
+    for (int at = warp * (int)gridDim.x + (int)blockIdx.x; at < all; at += step)
+        do_task<true, false>(o, H.all, at, w);
 }
 
 static size_t rooms_bytes(const spmv_plan *p) {

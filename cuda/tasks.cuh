@@ -182,7 +182,10 @@ static inline void tasks_free(spmv_device *d, tasks *t) {
 /* ---- products -------------------------------------------------------------------------------- */
 
 typedef struct warp_room { /* shared memory of a warp */
-    real product[PIECE];
+    union {
+        ofs end[PIECE]; /* of rows, then */
+        real product[PIECE];
+    };
     int ended[PIECE]; /* 1 + the row, counted from the group's first, that ends with the entry */
 } warp_room;
 
@@ -193,13 +196,19 @@ typedef struct operands {
     real alpha, beta, *y;
 } operands;
 
+/* Keeps an address in a register; the compiler would work it out again for every load. */
+template <class T> static __device__ __forceinline__ const T *held(const T *at) {
+    asm("" : "+l"(at));
+    return at;
+}
+
 /* This lane's entries first + lane, + 32, ... of count, times x; 0 behind them. */
 template <bool HUBS>
 static __device__ __forceinline__ void load_products(const operands &o, int64_t first, int count,
                                                      real *product) {
     int lane = threadIdx.x % WARP;
-    const idx *col = o.col + first + lane;
-    const real *value = o.value + first + lane;
+    const idx *col = held(o.col + first + lane);
+    const real *value = held(o.value + first + lane), *x = held(o.x);
     idx j[ENTRIES];
     real a[ENTRIES], xj[ENTRIES];
 #pragma unroll
@@ -210,7 +219,7 @@ static __device__ __forceinline__ void load_products(const operands &o, int64_t 
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++) {
         xj[u] = 0;
-        if (u * WARP + lane < count && (!HUBS || j[u] >= 0)) xj[u] = __ldg(o.x + j[u]);
+        if (u * WARP + lane < count && (!HUBS || j[u] >= 0)) xj[u] = __ldg(x + j[u]);
     }
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++) {
@@ -251,50 +260,53 @@ static __device__ __forceinline__ void load_ends(const operands &o, const row_fr
     }
 }
 
-/* Marks the entries between first and end with which rows end, of the `many` in ends, and writes
- * those without entries. False: rows behind these may end there, too. */
-static __device__ __forceinline__ bool mark_rows(const operands &o, int *ended, unsigned row0,
-                                                 int64_t first, int64_t end, unsigned many,
-                                                 const ofs *ends, row_front *f) {
-    int lane = threadIdx.x % WARP, n = WARP;
-    unsigned row = f->row + lane, behind = f->row + many;
+static __device__ __forceinline__ void keep_ends(const ofs *ends, warp_room *w) {
+    __syncwarp();
 #pragma unroll
-    for (int u = 0; u < ENTRIES; u++, row += WARP) {
-        if (u * WARP >= many || n < WARP) break;
-        ofs mine = ends[u], begin = __shfl_up_sync(ALL_LANES, mine, 1);
-        if (lane == 0) begin = f->begun;
-        bool here = row < behind && mine <= end;
-        if (here && mine > begin) ended[mine - 1 - first] = (int)(row - row0 + 1);
-        if (here && mine == begin) put_row(o.y + row, o.alpha, (real)0, o.beta);
-        n = __popc(__ballot_sync(ALL_LANES, here));
-        if (n) f->begun = __shfl_sync(ALL_LANES, mine, n - 1);
-        f->row += n;
-    }
-    return f->row < behind || f->row == f->end;
+    for (int u = 0; u < ENTRIES; u++) w->end[u * WARP + threadIdx.x % WARP] = ends[u];
+    __syncwarp();
 }
 
-/* Adds up the products of a piece row by row, and writes the rows that end in it. carry: what the
- * pieces before have of the row that is open, and then what is open behind. */
-static __device__ __forceinline__ void add_rows(const operands &o, warp_room *w, int64_t row0,
-                                                real *carry) {
-    int lane = threadIdx.x % WARP, first = 0;
-    real sum = 0, first_sum = 0;
-#pragma unroll
+/* Marks the entries between first and end with which rows end, of the `many` in w->end, and writes
+ * those without entries. False: rows behind these may end there, too. */
+static __device__ __forceinline__ bool mark_rows(const operands &o, warp_room *w, unsigned row0,
+                                                 int64_t first, int64_t end, unsigned many,
+                                                 row_front *f) {
+    unsigned lane = threadIdx.x % WARP, ended = 0, all = ALL_LANES;
+#pragma unroll 1
+    for (unsigned k = lane; k - lane < many && all == ALL_LANES; k += WARP) {
+        ofs mine = k < many ? w->end[k] : 0, begin = k ? w->end[k - 1] : f->begun;
+        bool here = k < many && mine <= end;
+        if (here && mine > begin) w->ended[mine - 1 - first] = (int)(f->row + k - row0 + 1);
+        if (here && mine == begin) put_row(o.y + (f->row + k), o.alpha, (real)0, o.beta);
+        all = __ballot_sync(ALL_LANES, here);
+        ended += __popc(all);
+    }
+    if (ended) f->begun = w->end[ended - 1];
+    f->row += ended;
+    return ended < many || f->row == f->end;
+}
+
+/* Adds up the products of a piece row by row: the sum of a row is where its last product was. carry:
+ * what the pieces before have of the row that is open, and then what is open behind. */
+template <bool COMPACT> static __device__ __forceinline__ void add_rows(warp_room *w, real *carry) {
+    int lane = threadIdx.x % WARP;
+    real sum = 0, first_sum = 0, *product = w->product + lane * ENTRIES, *first = NULL;
+    const int *ended = w->ended + lane * ENTRIES;
+#pragma unroll(COMPACT ? 1 : ENTRIES)
     for (int u = 0; u < ENTRIES; u++) {
-        int at = lane * ENTRIES + u, row = w->ended[at];
-        sum += w->product[at];
-        if (row == 0) continue;
-        w->ended[at] = 0;
-        if (first == 0)
-            first = row, first_sum = sum;
+        sum += product[u];
+        if (ended[u] == 0) continue;
+        if (first)
+            product[u] = sum;
         else
-            put_row(o.y + (row0 + row - 1), o.alpha, sum, o.beta);
+            first = product + u, first_sum = sum;
         sum = 0;
     }
-    unsigned ends = __ballot_sync(ALL_LANES, first != 0);
+    unsigned ends = __ballot_sync(ALL_LANES, first != NULL);
     unsigned before = ends & ((1u << lane) - 1), upto = ends & (ALL_LANES >> (WARP - 1 - lane));
     int start = upto ? WARP - 1 - __clz((int)upto) : 0;
-#pragma unroll
+#pragma unroll(COMPACT ? 1 : WARP)
     for (int step = 1; step < WARP; step *= 2) { /* of the lanes since a row ended */
         real other = __shfl_up_sync(ALL_LANES, sum, step);
         if (lane - step >= start) sum += other;
@@ -302,11 +314,24 @@ static __device__ __forceinline__ void add_rows(const operands &o, warp_room *w,
     real in_front = __shfl_up_sync(ALL_LANES, sum, 1), all = __shfl_sync(ALL_LANES, sum, WARP - 1);
     if (lane == 0) in_front = 0;
     if (before == 0) in_front += *carry;
-    if (first) put_row(o.y + (row0 + first - 1), o.alpha, in_front + first_sum, o.beta);
+    if (first) *first = in_front + first_sum;
     *carry = ends ? all : *carry + all;
 }
 
-template <bool HUBS>
+/* Writes the rows that end in the piece: lanes next to each other those next to each other. */
+template <bool COMPACT>
+static __device__ __forceinline__ void write_rows(const operands &o, warp_room *w, int64_t row0) {
+    real *y = o.y + (row0 - 1);
+#pragma unroll(COMPACT ? 1 : ENTRIES)
+    for (int u = 0; u < ENTRIES; u++) {
+        int at = u * WARP + threadIdx.x % WARP, row = w->ended[at];
+        if (row == 0) continue;
+        w->ended[at] = 0;
+        put_row(y + row, o.alpha, w->product[at], o.beta);
+    }
+}
+
+template <bool HUBS, bool COMPACT>
 static __device__ __forceinline__ void multiply_rows(const operands &o, const group &g,
                                                      warp_room *w) {
     int lane = threadIdx.x % WARP;
@@ -322,15 +347,20 @@ static __device__ __forceinline__ void multiply_rows(const operands &o, const gr
         many = min(many, (unsigned)PIECE);
         load_ends(o, f, many, ends);
         load_products<HUBS>(o, first, count, product);
+        keep_ends(ends, w);
 #pragma unroll 1
-        while (!mark_rows(o, w->ended, (unsigned)g.row, first, first + count, many, ends, &f)) {
+        while (!mark_rows(o, w, (unsigned)g.row, first, first + count, many, &f)) {
             many = min(f.end - f.row, (unsigned)PIECE);
             load_ends(o, f, many, ends);
+            keep_ends(ends, w);
         }
+        __syncwarp();
 #pragma unroll
         for (int u = 0; u < ENTRIES; u++) w->product[u * WARP + lane] = product[u];
         __syncwarp();
-        add_rows(o, w, g.row, &carry);
+        add_rows<COMPACT>(w, &carry);
+        __syncwarp();
+        write_rows<COMPACT>(o, w, g.row);
         __syncwarp();
         first += PIECE;
     } while (first < end);
@@ -365,7 +395,7 @@ static __device__ __forceinline__ real block_sum(real sum) {
 }
 
 /* The sum of a row's part, in lane 0; true in the team's warp that has the row's whole sum. */
-static __device__ __forceinline__ bool join_parts(const tasks &all, int64_t at, const part &t,
+static __device__ __forceinline__ bool join_parts(const tasks &all, int at, const part &t,
                                                   real *sum) {
     int lane = threadIdx.x % WARP, before = 0;
     if (all.team > 1) *sum = block_sum(*sum);
@@ -387,15 +417,15 @@ static __device__ __forceinline__ bool join_parts(const tasks &all, int64_t at, 
 
 /* Task `at`: a part, or behind these a group. Every thread of a part's team calls, every lane of a
  * group's warp; the room's `ended` is 0 before and after. */
-template <bool HUBS>
-static __device__ __forceinline__ void do_task(const operands &o, const tasks &all, int64_t at,
+template <bool HUBS, bool COMPACT>
+static __device__ __forceinline__ void do_task(const operands &o, const tasks &all, int at,
                                                warp_room *w) {
     union {
         int4 loaded[2];
         part t;
         group g;
     } u;
-    bool is_part = at < all.nparts;
+    bool is_part = at < (int)all.nparts;
     int64_t first, end, row;
     if (is_part) {
         u.loaded[0] = __ldg((const int4 *)(all.part + at));
@@ -403,10 +433,10 @@ static __device__ __forceinline__ void do_task(const operands &o, const tasks &a
         first = u.t.first, end = u.t.first + u.t.entries, row = u.t.row;
         if (all.team > 1) first += threadIdx.x / WARP * PIECE;
     } else {
-        u.loaded[0] = __ldg((const int4 *)(all.group + (at - all.nparts)));
+        u.loaded[0] = __ldg((const int4 *)(all.group + (at - (int)all.nparts)));
         first = u.g.first, end = u.g.first + u.g.entries, row = u.g.row;
         if (u.g.rows > 1) {
-            multiply_rows<HUBS>(o, u.g, w);
+            multiply_rows<HUBS, COMPACT>(o, u.g, w);
             return;
         }
     }
