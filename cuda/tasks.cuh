@@ -182,10 +182,7 @@ static inline void tasks_free(spmv_device *d, tasks *t) {
 /* ---- products -------------------------------------------------------------------------------- */
 
 typedef struct warp_room { /* shared memory of a warp */
-    union {
-        ofs end[PIECE]; /* of rows, then */
-        real product[PIECE];
-    };
+    real product[PIECE];
     int ended[PIECE]; /* 1 + the row, counted from the group's first, that ends with the entry */
 } warp_room;
 
@@ -216,11 +213,13 @@ static __device__ __forceinline__ void load_products(const operands &o, int64_t 
         j[u] = 0, a[u] = 0;
         if (u * WARP + lane < count) j[u] = __ldcs(col + u * WARP), a[u] = __ldcs(value + u * WARP);
     }
+    __syncwarp(); /* or the compiler would wait for the first before it asks for the last */
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++) {
         xj[u] = 0;
         if (u * WARP + lane < count && (!HUBS || j[u] >= 0)) xj[u] = __ldg(x + j[u]);
     }
+    __syncwarp();
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++) {
         if (HUBS && j[u] < 0) xj[u] = o.hub_x[~j[u]];
@@ -260,53 +259,50 @@ static __device__ __forceinline__ void load_ends(const operands &o, const row_fr
     }
 }
 
-static __device__ __forceinline__ void keep_ends(const ofs *ends, warp_room *w) {
-    __syncwarp();
-#pragma unroll
-    for (int u = 0; u < ENTRIES; u++) w->end[u * WARP + threadIdx.x % WARP] = ends[u];
-    __syncwarp();
-}
-
-/* Marks the entries between first and end with which rows end, of the `many` in w->end, and writes
+/* Marks the entries between first and end with which rows end, of the `many` in ends, and writes
  * those without entries. False: rows behind these may end there, too. */
-static __device__ __forceinline__ bool mark_rows(const operands &o, warp_room *w, unsigned row0,
+static __device__ __forceinline__ bool mark_rows(const operands &o, int *ended, unsigned row0,
                                                  int64_t first, int64_t end, unsigned many,
-                                                 row_front *f) {
-    unsigned lane = threadIdx.x % WARP, ended = 0, all = ALL_LANES;
-#pragma unroll 1
-    for (unsigned k = lane; k - lane < many && all == ALL_LANES; k += WARP) {
-        ofs mine = k < many ? w->end[k] : 0, begin = k ? w->end[k - 1] : f->begun;
-        bool here = k < many && mine <= end;
-        if (here && mine > begin) w->ended[mine - 1 - first] = (int)(f->row + k - row0 + 1);
-        if (here && mine == begin) put_row(o.y + (f->row + k), o.alpha, (real)0, o.beta);
-        all = __ballot_sync(ALL_LANES, here);
-        ended += __popc(all);
+                                                 const ofs *ends, row_front *f) {
+    int lane = threadIdx.x % WARP, n = WARP;
+    unsigned row = f->row + lane, behind = f->row + many;
+#pragma unroll
+    for (int u = 0; u < ENTRIES; u++, row += WARP) {
+        if (u * WARP >= many || n < WARP) break;
+        ofs mine = ends[u], begin = __shfl_up_sync(ALL_LANES, mine, 1);
+        if (lane == 0) begin = f->begun;
+        bool here = row < behind && mine <= end;
+        if (here && mine > begin) ended[mine - 1 - first] = (int)(row - row0 + 1);
+        if (here && mine == begin) put_row(o.y + row, o.alpha, (real)0, o.beta);
+        n = __popc(__ballot_sync(ALL_LANES, here));
+        if (n) f->begun = __shfl_sync(ALL_LANES, mine, n - 1);
+        f->row += n;
     }
-    if (ended) f->begun = w->end[ended - 1];
-    f->row += ended;
-    return ended < many || f->row == f->end;
+    return f->row < behind || f->row == f->end;
 }
 
-/* Adds up the products of a piece row by row: the sum of a row is where its last product was. carry:
- * what the pieces before have of the row that is open, and then what is open behind. */
-template <bool COMPACT> static __device__ __forceinline__ void add_rows(warp_room *w, real *carry) {
-    int lane = threadIdx.x % WARP;
-    real sum = 0, first_sum = 0, *product = w->product + lane * ENTRIES, *first = NULL;
-    const int *ended = w->ended + lane * ENTRIES;
-#pragma unroll(COMPACT ? 1 : ENTRIES)
+/* Adds up the products of a piece row by row, and writes the rows that end in it. carry: what the
+ * pieces before have of the row that is open, and then what is open behind. */
+static __device__ __forceinline__ void add_rows(const operands &o, warp_room *w, int64_t row0,
+                                                real *carry) {
+    int lane = threadIdx.x % WARP, first = 0;
+    real sum = 0, first_sum = 0;
+#pragma unroll
     for (int u = 0; u < ENTRIES; u++) {
-        sum += product[u];
-        if (ended[u] == 0) continue;
-        if (first)
-            product[u] = sum;
+        int at = lane * ENTRIES + u, row = w->ended[at];
+        sum += w->product[at];
+        if (row == 0) continue;
+        w->ended[at] = 0;
+        if (first == 0)
+            first = row, first_sum = sum;
         else
-            first = product + u, first_sum = sum;
+            put_row(o.y + (row0 + row - 1), o.alpha, sum, o.beta);
         sum = 0;
     }
-    unsigned ends = __ballot_sync(ALL_LANES, first != NULL);
+    unsigned ends = __ballot_sync(ALL_LANES, first != 0);
     unsigned before = ends & ((1u << lane) - 1), upto = ends & (ALL_LANES >> (WARP - 1 - lane));
     int start = upto ? WARP - 1 - __clz((int)upto) : 0;
-#pragma unroll(COMPACT ? 1 : WARP)
+#pragma unroll
     for (int step = 1; step < WARP; step *= 2) { /* of the lanes since a row ended */
         real other = __shfl_up_sync(ALL_LANES, sum, step);
         if (lane - step >= start) sum += other;
@@ -314,24 +310,11 @@ template <bool COMPACT> static __device__ __forceinline__ void add_rows(warp_roo
     real in_front = __shfl_up_sync(ALL_LANES, sum, 1), all = __shfl_sync(ALL_LANES, sum, WARP - 1);
     if (lane == 0) in_front = 0;
     if (before == 0) in_front += *carry;
-    if (first) *first = in_front + first_sum;
+    if (first) put_row(o.y + (row0 + first - 1), o.alpha, in_front + first_sum, o.beta);
     *carry = ends ? all : *carry + all;
 }
 
-/* Writes the rows that end in the piece: lanes next to each other those next to each other. */
-template <bool COMPACT>
-static __device__ __forceinline__ void write_rows(const operands &o, warp_room *w, int64_t row0) {
-    real *y = o.y + (row0 - 1);
-#pragma unroll(COMPACT ? 1 : ENTRIES)
-    for (int u = 0; u < ENTRIES; u++) {
-        int at = u * WARP + threadIdx.x % WARP, row = w->ended[at];
-        if (row == 0) continue;
-        w->ended[at] = 0;
-        put_row(y + row, o.alpha, w->product[at], o.beta);
-    }
-}
-
-template <bool HUBS, bool COMPACT>
+template <bool HUBS>
 static __device__ __forceinline__ void multiply_rows(const operands &o, const group &g,
                                                      warp_room *w) {
     int lane = threadIdx.x % WARP;
@@ -347,20 +330,15 @@ static __device__ __forceinline__ void multiply_rows(const operands &o, const gr
         many = min(many, (unsigned)PIECE);
         load_ends(o, f, many, ends);
         load_products<HUBS>(o, first, count, product);
-        keep_ends(ends, w);
 #pragma unroll 1
-        while (!mark_rows(o, w, (unsigned)g.row, first, first + count, many, &f)) {
+        while (!mark_rows(o, w->ended, (unsigned)g.row, first, first + count, many, ends, &f)) {
             many = min(f.end - f.row, (unsigned)PIECE);
             load_ends(o, f, many, ends);
-            keep_ends(ends, w);
         }
-        __syncwarp();
 #pragma unroll
         for (int u = 0; u < ENTRIES; u++) w->product[u * WARP + lane] = product[u];
         __syncwarp();
-        add_rows<COMPACT>(w, &carry);
-        __syncwarp();
-        write_rows<COMPACT>(o, w, g.row);
+        add_rows(o, w, g.row, &carry);
         __syncwarp();
         first += PIECE;
     } while (first < end);
@@ -417,7 +395,7 @@ static __device__ __forceinline__ bool join_parts(const tasks &all, int at, cons
 
 /* Task `at`: a part, or behind these a group. Every thread of a part's team calls, every lane of a
  * group's warp; the room's `ended` is 0 before and after. */
-template <bool HUBS, bool COMPACT>
+template <bool HUBS>
 static __device__ __forceinline__ void do_task(const operands &o, const tasks &all, int at,
                                                warp_room *w) {
     union {
@@ -436,7 +414,7 @@ static __device__ __forceinline__ void do_task(const operands &o, const tasks &a
         u.loaded[0] = __ldg((const int4 *)(all.group + (at - (int)all.nparts)));
         first = u.g.first, end = u.g.first + u.g.entries, row = u.g.row;
         if (u.g.rows > 1) {
-            multiply_rows<HUBS, COMPACT>(o, u.g, w);
+            multiply_rows<HUBS>(o, u.g, w);
             return;
         }
     }
