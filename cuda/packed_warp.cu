@@ -5,15 +5,22 @@
  *          byte-aligned.
  * Reads    packed: all of it; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once.
- * Work     a warp takes GROUP slices, if their steps are few; lane k loads step k, and a scan of
- *          the popcounts says where each step's entries begin; the lanes then ask for AHEAD steps
- *          at once, before the first is used, whichever slices they are of. With `warps` above 1 a
- *          slice's steps are cut among so many warps, whose sums are added in order. The long part
- *          is cut into equal segments, a warp each; the last warp to finish a row adds its parts in
- *          order. One launch.
+ * Work     a warp takes up to GROUP slices, as many as have STAGE steps between them; lane k loads
+ *          step k into shared memory, and a scan of the popcounts says where each step's entries
+ *          begin. Each pair of codes has its own loop: a lane asks for the values and the entries
+ *          of x of AHEAD steps before it uses the first; what is left at the end has a loop of its
+ *          width. Steps that all lanes have need no popcounts. The heads and steps of later warps
+ *          are asked into the second cache. With `warps` above 1 a slice's steps are cut among so
+ *          many warps, whose sums are added in order. The long part is cut into equal segments, a
+ *          warp each; the last warp to finish a row adds its parts in order. One launch.
  * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once.
+ *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s;
+ *          what binds is latency (memory 72 percent busy, a warp waits for loads 15 to 20 cycles an
+ *          instruction, 7 warps a scheduler, 64 registers). With few values the first cache binds:
+ *          its pipe is 70 percent busy, memory 15. More warps of 48 registers cost 12 percent;
+ *          asking the second cache for values 2 to 4 KB ahead cost 5 to 30.
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
- *          outside the cache; columns that have no locality.
+ *          outside the cache; columns that have no locality: 32 cache lines a load.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the codes.
  * Params   block: threads per block, a power of two (256); warps: warps a slice, a power of two (0:
  *          1 where there are slices enough to fill the GPU, else more).
@@ -31,13 +38,19 @@ enum {
 typedef struct packed_scratch {
     int sms, warps, group; /* warps a slice; slices a warp */
     bool has_table;
-    ofs segment;    /* entries of the long part a warp takes */
-    idx nsegments;  /* such warps */
+    int64_t later, later_steps; /* how far ahead the heads, and the steps, are asked for */
+    ofs segment;                /* entries of the long part a warp takes */
+    idx nsegments;              /* such warps */
     uint32_t *skip; /* [nslices] rows of the slice that are in the long part; NULL: none is */
     idx *first;     /* [nsegments] place in long_row of the row that the segment begins in */
     real *sums;     /* [2 * nsegments] what it has of that row, and of the row that it ends in */
     int *done;      /* [long_rows] segments that finished their part of the row; 0 between runs */
 } packed_scratch;
+
+typedef struct operand { /* what every lane multiplies by */
+    const real *x;
+    unsigned table; /* in shared memory */
+} operand;
 
 typedef struct result { /* of a product: y <- alpha A x + beta y */
     real alpha, beta;
@@ -46,29 +59,77 @@ typedef struct result { /* of a product: y <- alpha A x + beta y */
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-static __device__ __forceinline__ packed_codes codes_of(const packed_slice &s) {
-    return {s.column_code, s.value_code, s.run, (s.flags & PACKED_FULL) != 0};
-}
-
 static __device__ __forceinline__ void put_sum(const packed &A, const packed_scratch &S, idx i,
                                                real sum, result r) {
     if (i < A.s.rows && !(S.skip && S.skip[i / PACKED_ROWS] >> (i % PACKED_ROWS) & 1))
         put_row(r.y + i, r.alpha, sum, r.beta);
 }
 
-/* nsteps steps of a slice; STAGE at a time go through room. */
-static __device__ __forceinline__ real sum_steps(const packed_step *step, int nsteps, span p,
-                                                 staged_step *room, operand o) {
+/* What a warp works on: as packed_slice, but counted from the staged steps. */
+typedef struct __align__(16) piece {
+    const uint8_t *column, *value;
+    int step, nsteps;
+    packed_codes codes;
+    bool ends; /* the slice */
+}
+piece;
+
+typedef struct room { /* a warp's, in shared memory */
+    packed_slice head[GROUP];
+    piece pieces[GROUP];
+    staged_step step[STAGE + AHEAD];
+} room;
+
+/* What lane l < count knows of slice l: of its steps those from `done` to `until` are staged, and
+ * `before` entries of the first slice were staged earlier. */
+static __device__ __forceinline__ piece piece_of(const packed &A, const packed_slice &s,
+                                                 int64_t first, int done, int until, int before,
+                                                 const staged_step *staged) {
+    int begin = (int)(s.step - first), from = max(begin, done), end = begin + s.nsteps;
+    int place = (begin < done ? before : 0) - staged[from - done].place;
+    int value = s.value_code == PACKED_VALUE_STEP ? from - begin : place;
+    return {A.columns + s.column + place * packed_column_size(s.column_code),
+            A.values + s.value + value * s.run * packed_value_size(s.value_code),
+            from - done,
+            min(end, until) - from,
+            {s.column_code, s.value_code, s.run},
+            end <= until};
+}
+
+/* The slices that m->head tells of, or with CUT part of one: as many as there is room for are
+ * staged and multiplied at a time, a long one in parts. With CUT the sum is only returned. */
+template <bool CUT>
+static __device__ __forceinline__ real multiply_pieces(const packed &A, const packed_scratch &S,
+                                                       int count, room *m, idx i, operand o,
+                                                       result r) {
+    const int lane = threadIdx.x % WARP;
+    const int64_t first = m->head[0].step;
+    const int mine = min(lane, count - 1);
+    const int end = (int)(m->head[mine].step - first) + m->head[mine].nsteps;
+    int done = 0, next = 0, before = 0;
     real sum = 0;
-    p.step = room;
 #pragma unroll 1
-    for (; nsteps > 0; nsteps -= STAGE, step += STAGE) {
-        p.nsteps = min(nsteps, (int)STAGE);
-        int entries = stage(step, p.nsteps, room), places = entries;
-        if (p.codes.value == PACKED_VALUE_STEP) count_steps(room), places = p.nsteps;
-        sum = add_span(p, o, sum);
-        p.column += entries * packed_column_size(p.codes.column);
-        p.value += places * p.codes.run * packed_value_size(p.codes.value);
+    while (next < count) {
+        int fit = __popc(__ballot_sync(ALL_LANES, lane < count && end <= done + STAGE));
+        int until = fit > next ? __shfl_sync(ALL_LANES, end, fit - 1) : done + STAGE;
+        int entries = stage(A.step + first + done, until - done, m->step);
+        if (lane >= next && lane < max(fit, next + 1))
+            m->pieces[lane] = piece_of(A, m->head[lane], first, done, until, before, m->step);
+        __syncwarp();
+        before = fit > next ? 0 : before + entries;
+        done = until;
+#pragma unroll 1
+        for (const int stop = max(fit, next + 1); next < stop; next++) {
+            const piece t = m->pieces[next];
+            idx from = t.codes.column == PACKED_DIAGONAL ? i : 0;
+            const real *x = o.x + from;
+            asm("" : "+l"(x)); /* computed once: the compiler would add i to every column */
+            sum = add_span(
+                {m->step + t.step, t.nsteps, t.codes, t.column, t.value, x, -from, o.table}, sum);
+            if (!t.ends) break;
+            if (!CUT) put_sum(A, S, i, sum, r), sum = 0, i += PACKED_ROWS;
+        }
+        __syncwarp(); /* what was staged has been read */
     }
     return sum;
 }
@@ -90,8 +151,7 @@ static __device__ __forceinline__ int64_t entries_before(const packed_step *step
 }
 
 static __device__ __forceinline__ void multiply_cut(const packed &A, const packed_scratch &S,
-                                                    int64_t block, staged_step *room, operand o,
-                                                    result r) {
+                                                    int64_t block, room *m, operand o, result r) {
     __shared__ int counts[MOST_WARPS];
     __shared__ real sums[MOST_WARPS][WARP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, w = warp % S.warps;
@@ -100,112 +160,48 @@ static __device__ __forceinline__ void multiply_cut(const packed &A, const packe
     if (s < A.nslices) head = packed_head(A.slice, s);
     int first = (int)((int64_t)head.nsteps * w / S.warps);
     int end = (int)((int64_t)head.nsteps * (w + 1) / S.warps);
-    const packed_step *step = A.step + head.step;
-    int64_t before = entries_before(step, first, end, w, counts);
-    int64_t places = head.value_code == PACKED_VALUE_STEP ? first : before;
-    span p = {NULL, A.columns + head.column + before * packed_column_size(head.column_code),
-              A.values + head.value + places * head.run * packed_value_size(head.value_code), 0,
-              codes_of(head)};
-    o.i = (idx)s * PACKED_ROWS + lane;
-    sums[warp][lane] = sum_steps(step + first, end - first, p, room, o);
+    int64_t before = entries_before(A.step + head.step, first, end, w, counts);
+    int64_t values = head.value_code == PACKED_VALUE_STEP ? first : before;
+    head.step += first;
+    head.nsteps = end - first;
+    head.column += before * packed_column_size(head.column_code);
+    head.value += values * head.run * packed_value_size(head.value_code);
+    if (lane == 0) m->head[0] = head;
+    __syncwarp();
+    idx i = (idx)s * PACKED_ROWS + lane;
+    sums[warp][lane] = multiply_pieces<true>(A, S, 1, m, i, o, r);
     __syncthreads();
     if (w != 0 || s >= A.nslices) return;
     real sum = 0;
     for (int v = warp; v < warp + S.warps; v++) sum += sums[v][lane];
-    put_sum(A, S, o.i, sum, r);
+    put_sum(A, S, i, sum, r);
 }
 
 /* ---- some slices a warp ---------------------------------------------------------------------- */
 
-/* Stages the steps of a whole group, which has one set of codes: places are counted from the first
- * slice's beginnings, diagonals from its rows. */
-static __device__ __forceinline__ void stage_group(const packed &A, const packed_slice *head,
-                                                   int count, int nsteps, packed_codes codes,
-                                                   staged_step *room) {
-    int64_t first = head[0].step;
-    int value_size = packed_value_size(codes.value);
-    int column_size = packed_column_size(codes.column);
-    bool is_step = codes.value == PACKED_VALUE_STEP;
-    stage(A.step + first, nsteps, room);
-    int value[STAGE / WARP], column[STAGE / WARP], slice[STAGE / WARP];
-#pragma unroll
-    for (int c = 0; c < STAGE / WARP; c++) {
-        int k = c * WARP + threadIdx.x % WARP, t = 0;
-        for (int q = 1; q < count; q++) t += head[q].step - first <= k;
-        int begin = (int)(head[t].step - first);
-        value[c] = (int)(head[t].value - head[0].value) / value_size +
-                   (is_step ? k - begin : room[k].value - room[begin].value);
-        column[c] = room[k].column - room[begin].column;
-        if (column_size) column[c] += (int)(head[t].column - head[0].column) / column_size;
-        slice[c] = t;
-    }
-    __syncwarp();
-#pragma unroll
-    for (int c = 0; c < STAGE / WARP; c++) {
-        staged_step *s = room + c * WARP + threadIdx.x % WARP;
-        s->value = value[c], s->column = column[c];
-        if (codes.column == PACKED_DIAGONAL) s->base += slice[c] * PACKED_ROWS;
-    }
-    __syncwarp();
-}
-
-/* The steps of all its slices in one row: short slices too are loaded AHEAD steps at a time. */
-static __device__ __forceinline__ void multiply_group(const packed &A, const packed_scratch &S,
-                                                      const packed_slice *head, int count,
-                                                      int nsteps, packed_codes codes,
-                                                      staged_step *room, operand o, result r) {
-    stage_group(A, head, count, nsteps, codes, room);
-    span p = {room, A.columns + head->column, A.values + head->value, nsteps, codes};
-    idx i = o.i;
-    int left = head->nsteps;
-    real sum = 0;
-#pragma unroll 1
-    for (int k = 0; k < nsteps; k += AHEAD) {
-        real a[AHEAD], xj[AHEAD];
-        load_steps(p, k, o, a, xj);
-#pragma unroll
-        for (int u = 0; u < AHEAD; u++) {
-            while (left == 0 && count > 1) { /* also slices without a step */
-                put_sum(A, S, i, sum, r);
-                i += PACKED_ROWS, sum = 0, count--;
-                left = (++head)->nsteps;
-            }
-            sum += a[u] * xj[u];
-            left--;
-        }
-    }
-    for (; count > 0; count--, i += PACKED_ROWS, sum = 0) put_sum(A, S, i, sum, r);
+/* For a warp that comes later: its heads and steps, into the second cache. */
+static __device__ __forceinline__ void prefetch_later(const packed &A, const packed_scratch &S,
+                                                      int64_t s, const packed_slice *head) {
+    enum { SECTOR = 32 };
+    int lane = threadIdx.x % WARP;
+    int64_t later = s + S.later, step = head->step + S.later_steps + lane * (SECTOR / 8);
+    if (later < A.nslices && lane < S.group)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(A.slice + later + lane));
+    if (step < A.nsteps && lane * (SECTOR / 8) < STAGE)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(A.step + step));
 }
 
 static __device__ __forceinline__ void multiply_whole(const packed &A, const packed_scratch &S,
-                                                      int64_t block, staged_step *room, operand o,
-                                                      result r) {
+                                                      int64_t block, room *m, operand o, result r) {
     enum { PIECES = sizeof(packed_slice) / sizeof(int4) };
-    __shared__ __align__(16) packed_slice heads[MOST_WARPS][GROUP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     int64_t s = (block * (blockDim.x / WARP) + warp) * S.group;
     int count = (int)min((int64_t)S.group, A.nslices - s);
     if (count <= 0) return; /* the whole warp */
-    packed_slice *head = heads[warp];
-    if (lane < count * PIECES) ((int4 *)head)[lane] = __ldcs((const int4 *)(A.slice + s) + lane);
+    if (lane < count * PIECES) ((int4 *)m->head)[lane] = __ldcs((const int4 *)(A.slice + s) + lane);
     __syncwarp();
-    const packed_slice &mine = head[min(lane, count - 1)]; /* slices without a step have no say */
-    int lead = max(__ffs((int)__ballot_sync(ALL_LANES, mine.nsteps > 0)) - 1, 0);
-    packed_codes codes = codes_of(head[lead]);
-    bool is_alike = mine.column_code == codes.column && mine.value_code == codes.value;
-    bool alike = __all_sync(ALL_LANES, mine.nsteps == 0 || (is_alike && mine.run == 1));
-    codes.full = __all_sync(ALL_LANES, mine.nsteps == 0 || mine.flags & PACKED_FULL);
-    int64_t nsteps = head[count - 1].step + head[count - 1].nsteps - head->step;
-    o.i = (idx)s * PACKED_ROWS + lane;
-    if (alike && nsteps <= STAGE) {
-        multiply_group(A, S, head, count, (int)nsteps, codes, room, o, r);
-        return;
-    }
-#pragma unroll 1
-    for (; count > 0; count--, head++, o.i += PACKED_ROWS) {
-        span p = {NULL, A.columns + head->column, A.values + head->value, 0, codes_of(*head)};
-        put_sum(A, S, o.i, sum_steps(A.step + head->step, head->nsteps, p, room, o), r);
-    }
+    prefetch_later(A, S, s, m->head);
+    multiply_pieces<false>(A, S, count, m, (idx)s * PACKED_ROWS + lane, o, r);
 }
 
 /* ---- the long part --------------------------------------------------------------------------- */
@@ -279,8 +275,8 @@ template <bool CUT>
 static __global__ void __launch_bounds__(MOST_WARPS *WARP, 1024 / (MOST_WARPS * WARP))
     multiply(packed A, packed_scratch S, const real *__restrict__ x, real alpha, real beta,
              real *y) {
-    __shared__ real table[PACKED_TABLE_SIZE + 1]; /* and 0 */
-    __shared__ staged_step rooms[MOST_WARPS][STAGE + AHEAD];
+    __shared__ real table[PACKED_TABLE_SIZE];
+    __shared__ room rooms[MOST_WARPS];
     int warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
     int64_t long_blocks = (S.nsegments + warps - 1) / warps, block = blockIdx.x;
     if (block < long_blocks) {
@@ -288,14 +284,15 @@ static __global__ void __launch_bounds__(MOST_WARPS *WARP, 1024 / (MOST_WARPS * 
         return;
     }
     if (S.has_table) {
-        for (int k = threadIdx.x; k <= PACKED_TABLE_SIZE; k += blockDim.x)
-            table[k] = k < PACKED_TABLE_SIZE ? A.table[k] : 0;
+        for (int k = threadIdx.x; k < PACKED_TABLE_SIZE; k += blockDim.x) table[k] = A.table[k];
         __syncthreads();
     }
+    unsigned at = (unsigned)__cvta_generic_to_shared(table);
+    asm("" : "+r"(at));
     if (CUT)
-        multiply_cut(A, S, block - long_blocks, rooms[warp], {0, x, table}, {alpha, beta, y});
+        multiply_cut(A, S, block - long_blocks, rooms + warp, {x, at}, {alpha, beta, y});
     else
-        multiply_whole(A, S, block - long_blocks, rooms[warp], {0, x, table}, {alpha, beta, y});
+        multiply_whole(A, S, block - long_blocks, rooms + warp, {x, at}, {alpha, beta, y});
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
@@ -370,7 +367,7 @@ static spmv_status prepare_long(spmv_plan *p, const packed *A, packed_scratch *S
  * holds at once: cutting further cost 16 % on fem3d:50 (H200). Slices of few are taken
  * together until they fill the room for steps, as long as the GPU stays full. */
 static void choose_warps(spmv_plan *p, const packed *A, packed_scratch *S) {
-    enum { WARPS_AN_SM = 32, LEAST_STEPS = 8, FULL_AN_SM = 32 };
+    enum { WARPS_AN_SM = 30, LEAST_STEPS = 8, FULL_AN_SM = 32, RESIDENT = 32 };
     int64_t *warps = &p->choice.value[SPMV_warps], room = p->choice.value[SPMV_block] / WARP;
     int64_t enough = (int64_t)S->sms * WARPS_AN_SM, full = (int64_t)S->sms * FULL_AN_SM;
     if (*warps == 0)
@@ -383,6 +380,8 @@ static void choose_warps(spmv_plan *p, const packed *A, packed_scratch *S) {
     while (S->warps == 1 && S->group < GROUP && A->nslices > 2 * S->group * full &&
            2 * S->group * A->nsteps <= A->nslices * STAGE)
         S->group *= 2;
+    S->later = (int64_t)S->sms * RESIDENT * S->group;
+    S->later_steps = A->nslices ? A->nsteps / A->nslices * S->later : 0;
 }
 
 static spmv_status prepare(spmv_plan *p) {

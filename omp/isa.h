@@ -43,6 +43,14 @@ static inline spmv_status choose_isa(spmv_plan *p) {
     return SPMV_OK;
 }
 
+/* A processor's own prefetching stops at the end of a page and begins anew: what streams from
+ * memory through vector registers comes up to a quarter faster when it is asked for half a page or
+ * a page ahead. What is behind the end of an array is asked for in vain, and no error. */
+enum { HALF_PAGE = 2048, PAGE = 4096 };
+static inline __attribute__((always_inline)) void ask_ahead(const void *from, uintptr_t bytes) {
+    __builtin_prefetch((const void *)((uintptr_t)from + bytes));
+}
+
 /* gather.c: whether the CPU's gather instruction of that set (ISA_AVX2, ISA_AVX512) is faster than
  * as many loads from the nearest cache: measured when first asked, about a millisecond. */
 bool spmv_gather_pays(int64_t isa);

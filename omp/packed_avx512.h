@@ -124,6 +124,7 @@ AVX512_INLINE void add_step_512(const slice_data *d, const tables_512 *t, int co
     for (int e = 0; e < run; e++, x++) {
         vec512 same = {0};
         if (value_code == PACKED_VALUE_STEP) same += value_of(d, value_code, k * run + e);
+        if (value_code == PACKED_VALUE_TABLE) ask_ahead(p->values, PAGE);
 #pragma GCC unroll 4
         for (int g = 0; g < VECTORS_512; g++) {
             __mmask16 mask = (__mmask16)(full ? all : step_mask >> g * LANES_512 & all);
@@ -131,6 +132,8 @@ AVX512_INLINE void add_step_512(const slice_data *d, const tables_512 *t, int co
             vec512 a = same, b;
             if (value_code != PACKED_VALUE_STEP) {
                 a = values_512(d, t, p->values, value_code, full, mask);
+                if (value_code == PACKED_VALUE_RAW || value_code == PACKED_VALUE_F32)
+                    ask_ahead(p->values, PAGE);
                 p->values += count * value_bytes(value_code);
             }
             b = column_code == PACKED_DIAGONAL
@@ -148,6 +151,7 @@ AVX512_INLINE void add_gathered_512(const slice_data *d, const tables_512 *t, in
     int32_t at[PACKED_ROWS] __attribute__((aligned(64)));
     const uint32_t mask = d->step[k].mask;
     const uint8_t *codes = p->columns;
+    ask_ahead(codes, PAGE);
     p->columns += __builtin_popcount(mask) * column_bytes(d->column_code);
     if (mask != UINT32_MAX) {
         distances_512(codes, d->column_code, mask, at);

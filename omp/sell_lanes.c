@@ -87,6 +87,8 @@ AVX2_INLINE void multiply_group(const product *m, int64_t i, const real *values,
     lanes4 low = {0}, high = {0};
     idx k = 0, shortest = shortest_of(length);
     for (; k < shortest; k++, values += height, col_idx += height) {
+        ask_ahead(values, HALF_PAGE);
+        ask_ahead(col_idx, HALF_PAGE / 2);
         low += multiply_4(values, col_idx, x);
         high += multiply_4(values + 4, col_idx + 4, x);
     }

@@ -55,15 +55,17 @@ typedef struct options {
     const char *topic; /* what follows the command: words[0] */
     const char **words;
     int nwords;
-    int passes;       /* of sweep; 0: not given */
-    double timeout_s; /* of sweep; negative: not given, 0: none */
-    bool dry_run, resume;
+    const char **given; /* options on the command line, by their long names */
+    int ngiven;
+    int passes;                  /* of sweep; 0: not given */
+    double timeout_s;            /* of sweep; negative: not given, 0: none */
+    bool dry_run, resume, retry; /* retry: resume */
 } options;
 
 /* Exits by itself on a usage error, --help and --version. */
 void options_parse(int argc, char **argv, options *out);
-/* Exits if it has words or options that only spmv sweep takes, and this is another command. */
-void options_check(const options *o, bool sweep);
+/* Exits if it has words or options that this command cannot use. */
+void options_check(const options *o, const char *command);
 void options_free(options *o);
 
 /* ---- cmd_tools.c ---------------------------------------------------------------------------- */

@@ -87,11 +87,8 @@ int cmd_doctor(const options *o, const spmv_backend *fallback) {
     spmv_ctx_opts opts = {
         .size = sizeof opts, .backend = fallback->name, .device = o->device, .threads = o->threads};
     spmv_ctx *ctx = NULL;
-    if (o->topic || o->nmatrices || o->kernels) {
-        say("spmv: doctor takes no matrix, no kernel and no word '%s'\n", o->topic ? o->topic
-                                                                          : o->nmatrices
-                                                                              ? *o->matrices
-                                                                              : o->kernels);
+    if (o->topic) {
+        say("spmv: doctor takes no word '%s'\n", o->topic);
         return EXIT_USAGE;
     }
     doctor_facts *facts = malloc(sizeof *facts);

@@ -166,8 +166,8 @@ int cmd_probe(const options *o, const spmv_backend *fallback) {
     spmv_ctx *ctx = NULL;
     machine m;
     record_log log = {.file = -1};
-    if (o->topic || o->nmatrices) {
-        say("spmv: probe takes no matrix and no word '%s'\n", o->topic ? o->topic : *o->matrices);
+    if (o->topic) {
+        say("spmv: probe takes no word '%s'\n", o->topic);
         return EXIT_USAGE;
     }
     if (spmv_ctx_create(&opts, &ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);

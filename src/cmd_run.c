@@ -320,7 +320,8 @@ int cmd_run(const options *o, const spmv_backend *backend) {
     }
     if (!code) code = run_matrices(&run);
     if (!o->quiet) conclude(&run);
-    if (run.output != stdout && fclose(run.output) != 0 && !code)
+    bool lost = run.output != stdout && ferror(run.output);
+    if (run.output != stdout && (fclose(run.output) != 0 || lost) && !code)
         code = complain(SPMV_E_WRITE, "cannot write the output file");
     if (!code) code = exit_code(&run);
     close_session(&run);

@@ -317,7 +317,8 @@ static void conclude(const sweep *s) {
     say("%s%d ok, %d skipped, %d wrong, %d failed, %d reused", s->run.o->progress ? "\r\033[K" : "",
         s->ok, s->skipped, s->wrong, s->failed, s->reused);
     if (s->reused_wrong + s->reused_failed)
-        say(" (%d of them not well)", s->reused_wrong + s->reused_failed);
+        say(" (%d of them not well%s)", s->reused_wrong + s->reused_failed,
+            s->reused_failed ? ": --retry tries what failed again" : "");
     if (finished_count(s) < s->total) say(", %d not run", s->total - finished_count(s));
     if (s->run.log.file >= 0) say(". %s (+%d)", s->run.log.path, s->run.log.records);
     say("\n");

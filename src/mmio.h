@@ -1,6 +1,6 @@
 /* mmio.h: what the files of the Matrix Market reader share: mmio.c cuts text into blocks and puts
- * their entries together, mmio_lines.c turns lines into entries and says what is wrong with them,
- * mmio_write.c writes. */
+ * their entries together, mmio_header.c reads what stands before the entries, mmio_lines.c turns
+ * lines into entries and says what is wrong with them, mmio_write.c writes. */
 #ifndef SPMV_MMIO_H
 #define SPMV_MMIO_H
 
@@ -105,8 +105,19 @@ spmv_status mm_refuse(worker *w, const char *format, ...) __attribute__((format(
 /* Turns the lines of the worker's block into entries, at most limit of them. */
 void mm_read_entries(const reader *r, worker *w, int64_t limit);
 
+/* ---- mmio_header.c */
+
+/* Reads up to the size line, leaves the text behind it in r->carry and counts its lines. */
+spmv_status mm_read_header(reader *r, worker *w);
+/* Where column j of an array file starts among its entries, and in which row: it holds all rows,
+ * those from j on (symmetric) or those behind j (skew-symmetric). */
+int64_t mm_first_row(const reader *r, int64_t j);
+int64_t mm_column_start(const reader *r, int64_t j);
+
 /* ---- mmio.c */
 
+/* The next lines of a stream become the worker's block; none at its end. */
+void mm_read_lines(reader *r, worker *w);
 bool mm_is_raw_name(const char *path); /* of raw doubles */
 
 #endif

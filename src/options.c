@@ -36,6 +36,7 @@ enum { /* options without a letter */
        KEY_PASSES,
        KEY_TIMEOUT,
        KEY_RESUME,
+       KEY_RETRY,
        KEY_DRY_RUN,
        KEY_USAGE,
        KEY_PARAM /* and the first parameter that an option gives: the last of all */
@@ -127,6 +128,8 @@ static const struct argp_option table[] = {
     {NULL, 0, NULL, 0, "How spmv sweep goes through it:", 3},
     {"passes", KEY_PASSES, "N", 0, "measure everything N times, in other orders (1)", 3},
     {"resume", KEY_RESUME, NULL, 0, "skip what the log has already", 3},
+    {"retry", KEY_RETRY, NULL, 0,
+     "resume, and try again what crashed, hung, failed or lacked memory", 3},
     {"timeout", KEY_TIMEOUT, "S", 0, "give up a step that takes S seconds (600; 0: never)", 3},
     {"dry-run", KEY_DRY_RUN, NULL, 0, "print the plan and stop", 3},
     {NULL, 0, NULL, 0, "What to show and keep:", 4},
@@ -159,7 +162,7 @@ static const char *option_name(int key) {
     for (const struct argp_option *option = table; option->name || option->key || option->doc;
          option++)
         if (option->key == key && option->name) return option->name;
-    return "argument";
+    return NULL;
 }
 
 /* argp's own --help prints nothing under ARGP_NO_ERRS. */
@@ -174,9 +177,11 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const cache_words[] = {"warm", "cold", "steady", NULL};
     static const char *const verify_words[] = {"off", "full", NULL};
     static const char *const backend_words[] = {"omp", "cuda", NULL};
+    const char *name = option_name(key);
     options *o = state->input;
     o->next = state->next;
-    if (arg && !*arg) usage_error("%s: the value is empty", option_name(key));
+    if (arg && !*arg) usage_error("%s: the value is empty", name ? name : "argument");
+    if (state->argv && name) add_text(&o->given, &o->ngiven, name);
     switch (key) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
     case 'k': o->kernels = arg; break;
@@ -226,6 +231,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         break;
     case KEY_PASSES: o->passes = (int)whole_of("passes", arg, 1, 1000000); break;
     case KEY_TIMEOUT: o->timeout_s = real_of("timeout", arg, 0); break;
+    case KEY_RETRY: o->retry = o->resume = true; break;
     case KEY_RESUME: o->resume = true; break;
     case KEY_DRY_RUN: o->dry_run = true; break;
     default:
@@ -304,13 +310,35 @@ void options_parse(int argc, char **argv, options *o) {
     if (o->max_time_s < o->min_time_s) o->max_time_s = o->min_time_s;
 }
 
-void options_check(const options *o, bool sweep) {
-    if (sweep) return;
+/* Commands that multiply nothing, and all that they use; others look at what they can use. */
+static const struct narrow {
+    const char *command, *takes;
+} narrow[] = {
+    {"list", "backend verbose quiet color version"},
+    {"probe", "backend device threads probe log no-log format quiet verbose version"},
+    {"doctor", "backend device threads probe format output quiet verbose version"},
+};
+
+static bool is_among(const char *name, const char *words) {
+    size_t n = strlen(name);
+    for (const char *at = words; (at = strstr(at, name)); at += n)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
+    return false;
+}
+
+void options_check(const options *o, const char *command) {
+    for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++)
+        for (int g = 0; g < o->ngiven && strcmp(narrow[k].command, command) == 0; g++)
+            if (!is_among(o->given[g], narrow[k].takes))
+                usage_error("%s cannot use --%s: it takes %s", command, o->given[g],
+                            narrow[k].takes);
+    if (strcmp(command, "sweep") == 0) return;
     if (o->nwords > 1)
         usage_error("'%s' is one word too many%s", o->words[1],
                     ends_with(o->words[1], ".mtx") ? ": -m names a matrix" : "");
     const char *given = o->passes           ? "passes"
                         : o->timeout_s >= 0 ? "timeout"
+                        : o->retry          ? "retry"
                         : o->resume         ? "resume"
                         : o->dry_run        ? "dry-run"
                                             : NULL;
@@ -320,6 +348,7 @@ void options_check(const options *o, bool sweep) {
 void options_free(options *o) {
     free(o->matrices);
     free(o->words);
+    free(o->given);
     free(o->tags);
     for (int k = 0; k < o->ncopies; k++) free(o->copies[k]);
     free(o->copies);

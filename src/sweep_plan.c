@@ -33,11 +33,16 @@ static int add_source(sweep *s, const char *path) {
     s->source = grown;
     source *new = &grown[s->nsources++];
     *new = (source){.path = strdup(path)};
+    spmv_status status;
     if (!new->path) return complain(SPMV_E_NOMEM, NULL);
     matrix_name(path, s->run.o->values, new->name, sizeof new->name);
     if (strncmp(path, "gen:", 4) != 0 && !has_mode(path, S_IFREG))
         snprintf(new->trouble, sizeof new->trouble, "no such file");
-    else if (spmv_mat_peek(s->run.ctx, path, &new->about) != SPMV_OK)
+    else if ((status = spmv_mat_peek(s->run.ctx, path, &new->about)) == SPMV_OK)
+        return 0;
+    else if (strncmp(path, "gen:", 4) == 0 && status == SPMV_E_ARG) /* mistyped */
+        return complain(status, spmv_ctx_error(s->run.ctx));
+    else
         snprintf(new->trouble, sizeof new->trouble, "%s", spmv_ctx_error(s->run.ctx));
     return 0;
 }
@@ -80,7 +85,7 @@ static int add_line(sweep *s, const char *list_path, const char *line) {
     bool as_it_is = *line == '/' || strncmp(line, "gen:", 4) == 0;
     if (snprintf(path, sizeof path, "%.*s%s", as_it_is ? 0 : (int)(base - list_path), list_path,
                  line) >= (int)sizeof path)
-        return refuse(list_path, "a line is too long");
+        return refuse(list_path, "a line is too long for a path: is this a list of matrices?");
     return has_mode(path, S_IFDIR) ? add_folder(s, path) : add_source(s, path);
 }
 
@@ -166,10 +171,18 @@ void cell_identity(const sweep *s, int pass, int m, int k, char *out) {
     const char *part[] = {
         run->machine.hostname, run->machine.cpu,      build.build_commit, build.build_cflags,
         build.build_nvcc,      build.build_nvccflags, o->x_file};
-    const double reals[] = {o->alpha, o->beta};
-    const int64_t wholes[] = {
-        pass,     o->device,      spmv_ctx_threads(run->ctx), o->iters,
-        o->cache, o->offset_bits, o->nondeterministic,        (int64_t)o->seed};
+    const double reals[] = {o->alpha, o->beta, o->min_time_s, o->max_time_s, o->max_noise};
+    const int64_t wholes[] = {pass,
+                              o->device,
+                              spmv_ctx_threads(run->ctx),
+                              o->iters,
+                              o->cache,
+                              o->offset_bits,
+                              (int64_t)o->max_mem,
+                              (int64_t)o->seed,
+                              o->min_samples,
+                              o->nondeterministic,
+                              o->verify};
     uint64_t h = mix_source(0xcbf29ce484222325u, &s->source[m], o);
     h = mix_cell(h, &run->cell[k]);
     for (size_t t = 0; t < sizeof part / sizeof *part; t++) h = mix_text(h, part[t]);
@@ -205,12 +218,21 @@ static int read_log(FILE *file, logged **out, size_t *count) {
     return 0;
 }
 
-static void reuse(sweep *s, bool *done, const char *status) {
+static bool is_settled(const char *status) {
+    return strcmp(status, "ok") == 0 || strcmp(status, "wrong") == 0 ||
+           strcmp(status, "skipped") == 0;
+}
+
+/* The records of a cell; one that failed may have been tried again. */
+static void reuse(sweep *s, bool *done, const logged *first, const logged *end) {
+    const logged *best = first;
+    for (const logged *l = first; l < end && strcmp(l->cell, first->cell) == 0; l++)
+        if (is_settled(l->status)) best = l;
+    if (!is_settled(best->status) && s->run.o->retry) return;
     *done = true;
     s->reused++;
-    s->reused_wrong += strcmp(status, "wrong") == 0;
-    s->reused_failed +=
-        strcmp(status, "ok") != 0 && strcmp(status, "wrong") != 0 && strcmp(status, "skipped") != 0;
+    s->reused_wrong += strcmp(best->status, "wrong") == 0;
+    s->reused_failed += !is_settled(best->status);
 }
 
 int find_done(sweep *s) {
@@ -228,7 +250,8 @@ int find_done(sweep *s) {
                 char want[20];
                 cell_identity(s, pass, m, k, want);
                 const logged *found = bsearch(want, have, count, sizeof *have, by_text);
-                if (found) reuse(s, sweep_done(s, pass, m, k), found->status);
+                while (found && found > have && by_text(found - 1, want) == 0) found--;
+                if (found) reuse(s, sweep_done(s, pass, m, k), found, have + count);
             }
     free(have);
     return code;

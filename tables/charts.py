@@ -163,15 +163,19 @@ def heat(few, rows):
 
 
 def gains(feature, title):
-    """Speed-up of our best kernel over the best peer against a feature of the matrix."""
+    """Speed-up of our best kernel over the best peer against a feature of the matrix. Rows that are
+    all of one length have no sigma: its axis holds 0."""
+    scale = ({"type": "symlog", "constant": 0.1} if feature == "sigma"
+             else {"type": "log", "padding": 50})
+    least = 0 if feature == "sigma" else 1e-9
     return {
         "data": {"name": "gains"}, "height": 260,
-        "transform": [{"filter": f"datum.{feature} > 0"}],
+        "transform": [{"filter": f"isValid(datum.{feature}) && datum.{feature} >= {least}"}],
         "layer": [
             {"mark": {"type": "point", "filled": True, "size": 70, "color": COLOURS[0],
                       "tooltip": True},
              "encoding": {"x": {"field": feature, "type": "quantitative", "title": title,
-                                "scale": {"type": "log", "nice": False, "padding": 50}},
+                                "scale": {**scale, "nice": False}},
                           "y": {"field": "ratio", "type": "quantitative",
                                 "title": "speed-up (log)",
                                 "scale": {"type": "log", "nice": False, "padding": 14}},
@@ -234,12 +238,14 @@ def charts(data):
                       "one's time. Left edge: how often it wins. Where it could not run, or was "
                       "not run, it counts as slower; grey: the other kernels.", profile(data["leaders"])))
     known = {feature for point in data["gains"] for feature in ("mu", "sigma")
-             if point[feature] and point[feature] > 0}
+             if point[feature] is not None and point[feature] >= 0}
+    drawn = len(data["gains"])
     if known:
         found += [(f"gain-{feature}", f"Best own kernel over {data['peer']}, against {symbol}",
                    text, gains(feature, axis)) for feature, symbol, axis, text in (
                        ("mu", "μ", "μ: mean entries a row (log)",
-                        "A point is a matrix. Above the dashed line ours is faster."),
+                        f"A point is a matrix, {drawn} of {data['matrices']}: the others lack a time of "
+                        "one side. Above the dashed line ours is faster."),
                        ("sigma", "σ", "σ: standard deviation of the entries a row (log)",
                         "The same against the irregularity of the rows.")) if feature in known]
     if data["limits"]:

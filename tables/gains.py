@@ -28,11 +28,16 @@ def pays_off_after(unit, base):
     return math.ceil(extra / gain) if gain > 0 else None
 
 
-def best_for(units, products):
-    """Name of the kernel of {name: unit} that is done first with so many products, or None."""
-    known = {name: total_s(unit, products) for name, unit in units.items()
-             if unit.prep_s is not None}
-    return min(known, key=known.get) if known else None
+def best_for(cells, products):
+    """The kernel that is done first with so many products, or nothing; with its configuration if
+    that is not the one of its least median."""
+    known = [(total_s(unit, products), kernel, unit) for kernel, cell in cells.items()
+             for unit in cell.timed if unit.prep_s is not None]
+    if not known:
+        return ""
+    _, kernel, unit = min(known, key=lambda item: item[0])
+    return kernel if unit is cells[kernel].best else (
+        f"{kernel} {short_label(unit.identity.settings)}")
 
 
 def speedup_csv(layout):
@@ -74,8 +79,9 @@ BEST_HEADER = ("matrix", "nonzeros", "best kernel", "config", "median", "GFLOP/s
 BEST_ALIGNMENT = "lrllrrrlr" + "l" * len(PRODUCTS)
 
 
-def best_row(system, matrix, units):
+def best_row(system, matrix, cells):
     """A matrix's line in best.md."""
+    units = timed_cells(cells)
     best, base = fastest(units.values()), baseline_of(system, units)
     products = pays_off_after(best, base) if base else None
     return [matrix.name, f"{matrix.nnz:,}", best.identity.kernel,
@@ -86,14 +92,14 @@ def best_row(system, matrix, units):
             ", ".join(tied_with(best, units)),
             "" if not base or best is base else "never" if products is None
             else plural(products, "product") if products else "at once",
-            *(best_for(units, k) or "" for k in PRODUCTS)]
+            *(best_for(cells, k) for k in PRODUCTS)]
 
 
 def best_table(system, matrices):
     """(header, alignment, rows) of a system's best kernels."""
-    ranked = {matrix: timed_cells(cells) for matrix, cells in matrices.items()}
     return (BEST_HEADER, BEST_ALIGNMENT,
-            [best_row(system, matrix, units) for matrix, units in ranked.items() if units])
+            [best_row(system, matrix, cells) for matrix, cells in matrices.items()
+             if timed_cells(cells)])
 
 
 ANSWERS_HEADER = ("system", "matrices", f"our fastest over {BASELINE_ALIAS}",

@@ -24,12 +24,12 @@ POLICY = ("default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; "
           "style-src 'unsafe-inline'; img-src data:")
 VERDICTS = (  # in the order of what a reader should see first; the words explain the counts
     ("VALID", "checked, and the noise limit was met"),
+    ("WRONG", "the result differs from the reference: shown, never ranked"),
     ("NOISY", "checked, but stopped before the noise limit was met: marked †"),
     ("UNCHECKED", "timed, but the result was not compared with a reference"),
     ("SKIPPED", "refused, with a reason: no result, no time"),
-    ("FAILED", "ended without a result"),
-    ("SUSPECT", "faster than the memory, though no cache can hold the data: shown, not ranked"),
-    ("WRONG", "the result differs from the reference: shown, never ranked"))
+    ("FAILED", "ended without a result: crashed, hung, out of memory or failed"),
+    ("SUSPECT", "faster than the memory, though no cache can hold the data: shown, not ranked"))
 SHOWN_FACTS = ("build.", "host.", "cpu.", "gpu.", "omp.")
 DEFINITIONS = (
     ("GFLOP/s", "2 × nonzeros ÷ median time ÷ 10⁹; stored zeros count, padding does not"),
@@ -41,6 +41,9 @@ DEFINITIONS = (
     ("*", "the data fit in the last-level cache: the rate says little about memory"),
     ("of limit", "GB/s ÷ the streaming limit: measured by spmv probe, else the GPU's theoretical "
      "bandwidth; beyond 100 % the data come from a cache"),
+    ("of gather", "the time that the reads of x which are neither recent nor adjacent would take at "
+     "the rate of spmv probe, ÷ median time (an estimate); bold: the limit that binds"),
+    ("MB", "bytes that one product moves at least, ÷ 10⁶"),
     ("=, tied", "the quartile ranges meet: the two cannot be told apart"),
     ("prep", "spent once before the first product: conversion, the kernel's own structures, upload"),
     ("μ, σ", "mean and standard deviation of the entries a row"))
@@ -108,7 +111,8 @@ def systems_section(layout, units):
     rows = []
     for number, system in enumerate(layout, 1):
         mine = [unit for unit in units if unit.identity.system == system]
-        commits = sorted({str(unit.record.get("build.commit") or "unknown") for unit in mine})
+        commits = sorted({str(unit.record.get("build.commit") or "unknown")
+                          + ("+" if unit.record.get("build.dirty") else "") for unit in mine})
         rows.append([f"S{number}", system.backend, system.gpu or system.cpu or "unknown",
                      system.threads or "", system.precision or "", system.cache or "",
                      f"{system.alpha}, {system.beta}", system.host or "unknown",
@@ -217,13 +221,22 @@ def matrices_section(units):
 
 
 ROW_HEADER = (("system", ""), ("matrix", ""), ("kernel", ""), ("config", ""), ("status", ""),
-              ("median", "n"), ("IQR", "n"), ("GFLOP/s", "n"), ("GB/s", "n"), ("of limit", "n"), ("prep", "n"),
+              ("median", "n"), ("IQR", "n"), ("GFLOP/s", "n"), ("GB/s", "n"), ("MB", "n"),
+              ("of limit", "n"), ("of gather", "n"), ("prep", "n"),
               ("runs", "n"), ("run", "n"))
 
 
 def number_cell(value, text):
     """A cell that sorts by its value and shows text."""
     return f'<td v={value:.6g}>{text}' if value is not None else "<td>"
+
+
+def limit_cell(share, binds):
+    """A share of a limit, bold if it is the one that binds."""
+    if not is_number(share):
+        return "<td>"
+    shown = f"{100 * share:.0f}%"
+    return number_cell(share, f"<b>{shown}</b>" if binds else shown)
 
 
 def result_row(unit, system, command):
@@ -237,16 +250,20 @@ def result_row(unit, system, command):
         rate = moved / unit.median_s / 1e9 if is_number(moved) else None
         limit = limit_of(unit.record)
         share = rate * 1e9 / limit[0] if limit and rate is not None else None
+        gather = unit.record.get("perf.gather_fraction")
+        bound = gather if unit.record.get("perf.limit_binds") == "gather" else share
         spread = (unit.q3_s - unit.q1_s) / unit.median_s
         best.append(f"<td>{status}{' *' if unit.cached else ''}"
                     + number_cell(unit.median_s, si_time(unit.median_s))
                     + number_cell(spread, f"{100 * spread:.1f}%")
                     + number_cell(gflop_per_s(unit), three_digits(gflop_per_s(unit)))
                     + number_cell(rate, three_digits(rate) if rate is not None else "")
-                    + number_cell(share, f"{100 * share:.0f}%" if share is not None else "")
+                    + number_cell(moved, three_digits(moved / 1e6) if is_number(moved) else "")
+                    + limit_cell(share, bound is share) + limit_cell(gather, bound is gather)
                     + number_cell(unit.prep_s, si_time(unit.prep_s) if unit.prep_s else "0"))
     else:
-        best.append(f"<td colspan=7>{status}: {escape(unit.reason or 'no reason given')}")
+        best.append(f"<td>{unit.status.upper()}<td colspan=8>"
+                    + escape(unit.reason or "no reason given"))
     best.append(f"<td>{unit.runs}<td>"
                 + (f"<a href=#c{command}>{command}</a>" if command is not None else ""))
     return "".join(best)
@@ -305,6 +322,17 @@ def script(text, **attributes):
                    **attributes)
 
 
+def columns(points):
+    """Equal objects as {name: values}: names once, and of texts that repeat the place in a list."""
+    def packed(values):
+        words = list(dict.fromkeys(values))
+        if all(isinstance(word, str) for word in words) and 2 * len(words) < len(values):
+            place = {word: k for k, word in enumerate(words)}
+            return {"words": words, "at": [place[value] for value in values]}
+        return values
+    return {name: packed([point[name] for point in points]) for name in (points[0] if points else ())}
+
+
 def charts_section(systems, draw):
     """Places for the charts, their data, and the library."""
     shown = sorted((data for data in systems if data["cells"]),
@@ -312,7 +340,8 @@ def charts_section(systems, draw):
     if draw is None or not shown:
         return "<p>No charts in this report.</p>", ""
     payload = [{"name": f"S{systems.index(data) + 1}: {data['name']}",
-                "data": {key: data[key] for key in ("cells", "profile", "gains", "limits")},
+                "data": {key: columns(data[key])
+                         for key in ("cells", "profile", "gains", "limits")},
                 "charts": [{"name": name, "title": title, "text": text, "spec": spec}
                            for name, title, text, spec in charts(data)]} for data in shown]
     body = ("<noscript><p>Charts need JavaScript; <code>spmv report</code> also writes them as SVG "

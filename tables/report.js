@@ -16,7 +16,7 @@ function enliven(table, controls) {
     for (const cell of row.cells) for (let k = 0; k < cell.colSpan; k++) found.push(cell);
     return found;
   });
-  const words = rows.map((row) => row.textContent.toLowerCase());
+  const words = rows.map((row) => [...row.cells].map((cell) => cell.textContent).join("\n").toLowerCase());
   const key = (k, column) => {
     const cell = cells[k][column], text = cell.textContent;
     if (cell.hasAttribute("v")) return Number(cell.getAttribute("v"));
@@ -52,7 +52,7 @@ function enliven(table, controls) {
   const search = make("input", {type: "search", id: "search", "aria-label": "filter",
     placeholder: "filter: words that a row must contain"});
   const choice = (id, column, first) => {
-    const values = [...new Set(cells.map((row) => row[column].textContent.split(/[:* ]/)[0]))];
+    const values = [...new Set(cells.map((row) => row[column].textContent.replace(/ \*$/, "")))];
     const select = make("select", {id, "aria-label": id}, make("option", {value: ""}, first));
     values.sort(collator.compare).forEach((value) => select.append(make("option", {value}, value)));
     return select;
@@ -66,7 +66,7 @@ function enliven(table, controls) {
     rows.forEach((row, k) => {
       const fits = wanted.every((word) => words[k].includes(word)) &&
         (!system.value || cells[k][0].textContent === system.value) &&
-        (!status.value || cells[k][4].textContent.split(/[:* ]/)[0] === status.value);
+        (!status.value || cells[k][4].textContent.replace(/ \*$/, "") === status.value);
       row.hidden = !fits;
       shown += fits;
     });
@@ -98,17 +98,31 @@ function colours() {
 }
 
 async function draw(place, system) {
+  const data = system.points ??= Object.fromEntries(
+    Object.entries(system.data).map(([name, columns]) => [name, points(columns)]));
   place.replaceChildren();
   for (const chart of system.charts) {
     const picture = make("div", {class: "vega", role: "img", "aria-label": chart.title});
     place.append(make("article", {class: "chart" + (wide.includes(chart.name) ? " full" : ""),
       id: "chart-" + chart.name}, make("h3", {}, chart.title), make("p", {}, chart.text), picture));
-    const spec = {...chart.spec, datasets: system.data};
+    const spec = {...chart.spec, datasets: data};
     await window.vegaEmbed(picture, spec, {config: colours(), renderer:
-      system.data.cells.length > most ? "canvas" : "svg", actions: {export: true, source: false,
+      data.cells.length > most ? "canvas" : "svg", actions: {export: true, source: false,
       compiled: false, editor: false}, downloadFileName: "spmv-" + chart.name});
   }
   place.dataset.drawn = system.name;
+}
+
+// {name: values} as objects again; values may be places in a list of words.
+function points(columns) {
+  const names = Object.keys(columns), found = [];
+  const all = names.map((name) => {
+    const {words, at} = columns[name];
+    return words ? at.map((k) => words[k]) : columns[name];
+  });
+  for (let k = 0; names.length && k < all[0].length; k++)
+    found.push(Object.fromEntries(names.map((name, n) => [name, all[n][k]])));
+  return found;
 }
 
 const data = document.getElementById("data");
@@ -123,3 +137,7 @@ if (data) {
   document.getElementById("pick").hidden = systems.length < 2;
   await again();
 }
+
+// On paper nothing can be opened.
+addEventListener("beforeprint", () => document.querySelectorAll("main details:not(.vega-embed details)")
+  .forEach((part) => { part.open = true; }));

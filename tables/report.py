@@ -116,7 +116,7 @@ def system_data(system, matrices):
     profile, leaders = profile_data(matrices)
     points, peer = gains_data(system, matrices)
     meanings = sorted({limit_of(unit.record)[1] for unit in units if limit_of(unit.record)})
-    return {"name": describe(system), "cells": cells, "profile": profile, "leaders": leaders,
+    return {"name": describe(system), "matrices": len(matrices), "cells": cells, "profile": profile, "leaders": leaders,
             "gains": points, "peer": peer, "baseline": BASELINE_ALIAS,
             "limits": limit_lines(cells, units),
             "limit_note": f"The limit is {' or '.join(meanings)}. Beyond it the data come from a "

@@ -29,7 +29,7 @@ NOT_SETTINGS = frozenset(
 SWITCHES = ("rowlens", "simd")  # logged as false/true or 0/1
 WORDS = {  # logged as their number once
     "isa": ("auto", "portable", "avx2", "avx512"), "gather": ("auto", "loads", "instruction")}
-BUILD_KEYS = ("build.version", "build.commit", "build.cc", "build.cflags", "build.nvcc",
+BUILD_KEYS = ("build.version", "build.commit", "build.dirty", "build.cc", "build.cflags", "build.nvcc",
               "build.nvccflags")
 
 
@@ -90,6 +90,7 @@ class Cell(NamedTuple):
     best: Optional[Unit]
     word: str
     note: str
+    timed: list = []  # all that may be ranked: another may be done sooner, preparation counted
 
 
 def order(value):
@@ -159,7 +160,8 @@ def unit_of(record):
         q1, q3 = quartiles_of(record) or (median, median)
     fill = get("store.llc_ratio")
     prep = get("prep.total_s")
-    cached = verdict == "in cache" or is_number(fill) and fill < 1 and verdict is None
+    cached = verdict == "in cache" or (is_number(fill) and fill < 1 and verdict is None
+                                      and get("config.cache") in (None, "warm"))
     return Unit(identity, str(get("config.alias") or ""), status, reason,
                 median, q1, q3, 1, get("timing.converged") is False, cached,
                 prep if is_number(prep) else None, record)
@@ -207,6 +209,7 @@ def merge(units):
     groups = collections.defaultdict(list)
     for unit in units:
         groups[unit.identity].append(unit)
+    groups = named_apart(groups)
     return [merge_repeats(groups[identity]) for identity in sorted(groups, key=order)]
 
 
@@ -240,13 +243,32 @@ def winners(units):
     return [name for name, unit in units.items() if unit.median_s == least]
 
 
+def named_apart(groups):
+    """{identity: units} with matrices of one name told apart by their hashes, which differ when
+    only values do."""
+    hashes = collections.defaultdict(set)
+    for who in groups:
+        if who.matrix.hash is not None:
+            hashes[who.matrix.name].add(who.matrix.hash)
+    if all(len(found) < 2 for found in hashes.values()):
+        return groups
+
+    def apart(who):
+        matrix = who.matrix
+        if len(hashes[matrix.name]) < 2 or matrix.hash is None:
+            return who
+        return who._replace(matrix=matrix._replace(name=f"{matrix.name} #{matrix.hash[:4]}"))
+    return {apart(who): [unit._replace(identity=apart(who)) for unit in units]
+            for who, units in groups.items()}
+
+
 def cell_of(units):
     """What a table says about one kernel on one matrix, over all its configurations."""
     timed = [unit for unit in units if unit.status == "ok"]
     wrong = [unit for unit in units if unit.status == "wrong"]
     if timed:
         note = f"wrong result in {len(wrong)} of {len(units)} configurations" if wrong else ""
-        return Cell(fastest(timed), "", note)
+        return Cell(fastest(timed), "", note, timed)
     status = overall_status([unit.status for unit in units])
     reason = min(unit.reason for unit in units if unit.status == status)
     if status == "wrong":

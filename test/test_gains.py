@@ -41,6 +41,23 @@ class GainsTest(TablesTest):
                          ["faster", "schedule=static", "5.00 ms", "0.000400", "2.00", "",
                           "2000 products", "csr_rows", "fast", "faster"])
 
+    def test_best_for_counts_every_configuration(self):
+        self.make(prepared(2e-3, 50e-3, "csr_rows"),
+                  prepared(1.05e-3, 20e-3, "sell", config__params={"sigma": 1}),
+                  prepared(1.00e-3, 200e-3, "sell", config__params={"sigma": 64}))
+        self.assertEqual(self.line_of("best.md", "alpha")[-3:],
+                         ["sell schedule=static sigma=1"] * 2 + ["sell"])
+
+    def test_matrices_of_one_name_are_told_apart(self):
+        self.make(record(1e-6, matrix__hash="feed1"), record(2e-6, matrix__hash="beef2"))
+        self.assertEqual(set(json.loads(self.text("optimal.json"))[0]["optimal"]),
+                         {"alpha #beef", "alpha #feed"})
+
+    def test_flushed_caches_hold_nothing(self):
+        for cache, cached in (("warm", "true"), ("cold", "false")):
+            self.make(record(1e-6, store={"llc_ratio": 0.1}, config__cache=cache))
+            self.assertEqual(self.rows("best.csv")[0]["cached"], cached, cache)
+
     def test_geomean_leaves_the_noisy_out_and_says_so(self):
         def on(name, csr, ell, converged):
             return [record(csr, matrix__name=name),

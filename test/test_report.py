@@ -49,9 +49,10 @@ def some_records():
                             "row_mean": 7.5 * nnz, "row_std": 2.0 * nnz, "row_max": 20,
                             "thumbnail": PATTERN}))
     return records + [
-        skipped("ELL needs 5 GB <script>alert(1)</script>", config__kernel="ell_tiles"),
-        record(1e-9, status="wrong", reason="row 3", config__kernel="bad"),
-        record(1e-3, config__kernel="unchecked", check__status="off")]
+        skipped("ELL needs 5 GB <script>alert(1)</script>", config__kernel="ell_tiles",
+                matrix__hash="alpha"),
+        record(1e-9, status="wrong", reason="row 3", config__kernel="bad", matrix__hash="alpha"),
+        record(1e-3, config__kernel="unchecked", check__status="off", matrix__hash="alpha")]
 
 
 class Page(html.parser.HTMLParser):

@@ -123,6 +123,25 @@ class SweepTest(unittest.TestCase):
         self.assertEqual({key[1]: value for key, value in self.statuses().items()},
                          {"csr_serial": "ok", "csr_rows": "ok", "coo_segments": "out of memory"})
 
+    def test_retry_tries_what_failed_again(self):
+        self.assertEqual(self.sweep(plant="crash")[0], 3)
+        code, said = self.sweep("--resume")
+        self.assertEqual(code, 3, said)
+        self.assertIn("6 reused (2 of them not well: --retry", said)
+        code, said = self.sweep("--retry")
+        self.assertEqual(code, 0, said)
+        self.assertIn("2 ok, 0 skipped, 0 wrong, 0 failed, 4 reused.", said)
+        code, said = self.sweep("--retry")
+        self.assertEqual(code, 0, said)
+        self.assertIn("6 reused.", said)
+
+    def test_another_stop_rule_is_another_measurement(self):
+        self.assertEqual(self.sweep("--verify=off")[0], 0)
+        for words in ((), ("-n", "4"), ("--max-noise=2%",), ("--max-mem=1G",)):
+            code, said = self.sweep("--resume", *words)
+            self.assertEqual(code, 0, said)
+            self.assertIn("6 ok, 0 skipped, 0 wrong, 0 failed, 0 reused", said)
+
     def test_passes_are_told_apart(self):
         self.assertEqual(self.sweep("--passes=2")[0], 0)
         self.assertEqual(sorted(r["sweep"]["pass"] for r in self.records()), [1] * 6 + [2] * 6)

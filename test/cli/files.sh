@@ -12,3 +12,4 @@ try -m ok.mtx -y /nowhere/y.mtx
 try -m ok.mtx --write /nowhere/w.mtx
 try -m ok.mtx -o /nowhere/table
 "$SPMV" -k omp:csr1 -m ok.mtx -q --log=/proc/nowhere --min-time=0; echo "exit $?"
+try -m ok.mtx -k omp:csr1 -o /dev/full -q --min-time=0 --no-log

@@ -25,3 +25,7 @@ try -m gen:poisson2d:3 --bar=3
 try --log=
 try --chunk=9:1
 try --min-time=inf
+try probe -k csr1
+try doctor --min-time=5
+try list -n 3
+try sweep gen:nosuch:5 --dry-run
