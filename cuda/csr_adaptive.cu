@@ -1,5 +1,5 @@
-/* csr_adaptive: a warp takes rows of a CSR matrix that have so many entries together, or a part of a
- * row that has more; one launch.
+/* csr_adaptive: a warp takes rows of a CSR matrix that have so many entries together, or a part of
+ * a row that has more; one launch.
  *
  * Source   Greathouse and Daga, SC'14, "CSR-Adaptive", there by the block, and with atomics where
  *          several blocks share a row.
@@ -10,14 +10,14 @@
  * Work     224 entries at a time, all loads of which are in flight before the first is used.
  *          Products go to shared memory, a warp's width at a time, and from there 7 in a row to
  *          each lane, which adds up to where rows end; 6 shuffles join what lanes have of a row.
- *          Of a single row the lanes add what they loaded. Where there is little to do a block shares
- *          a part: a row of a few thousand entries then has one.
+ *          Of a single row the lanes add what they loaded. Where there is little to do a block
+ *          shares a part: a row of a few thousand entries then has one.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once, and 16 a group.
- * Weak     where rows are alike SELL needs no shared memory; where x is near, neither do lanes. On
- *          an H200 its 30 KB of code show in products below 5 us, yet rolled loops were slower (c-62
- *          by 14 %), and rows written by way of shared memory were faster only where they have one
- *          or two entries (8 %).
+ * Weak     where rows are alike SELL needs no shared memory; where x is near, neither do lanes.
+ *          On an H200 its 30 KB of code show in products below 5 us, yet rolled loops were slower
+ *          (c-62 by 14 %), and rows written by way of shared memory were faster only where they
+ *          have one or two entries (8 %).
  * Repeats  bitwise: yes, for an equal block; groups and parts depend on the matrix and the block.
  * Params   block: threads per block, a multiple of 32 up to 512 (0: 128, or 512 from two
  *          million entries on).

@@ -47,7 +47,7 @@ typedef struct task_sizes { /* entries, at most */
     int team;
 } task_sizes;
 
-/* A row that a warp takes alone, or a part of one, is not so long that others are done before it. */
+/* A row that a warp takes alone is not so long that others are done before it; nor is a part. */
 static inline task_sizes sizes_of(int64_t nnz, int64_t pieces, int team) {
     enum { AT_ONCE = 8192 }; /* warps, about, that a GPU has */
     task_sizes size = {pieces * PIECE, nnz / AT_ONCE, 0, team};
