@@ -16,6 +16,8 @@ enum {
     ENTRY_COST = 1,
     LEAST_CUT = 64,
     CUT_MEANS = 4,
+    MOST_PARTS = 8, /* of a slice, where there are few */
+    WARPS_AN_SM = 32,
     MANY_STEPS = 12,     /* read a lane a step */
     MANY_DIAGONALS = 256 /* not counted before they are estimated */
 };
@@ -195,18 +197,23 @@ static __device__ __forceinline__ void put_value(const target &t, int code, int 
         ((real *)t.value)[at] = (real)value;
 }
 
-/* Returns how many entries of this lane are too large for the variant. */
+/* Part `part` of `parts` equal runs of the steps; steps on diagonals, which depend on those before,
+ * are all in the first. Returns how many entries of this lane are too large for the variant. */
 static __device__ int fill_steps(const rows &A, const lane_row &r, packed_slice *s,
-                                 packed_step *step_out, const target &t) {
+                                 packed_step *step_out, const target &t, int part, int parts) {
     int lane = threadIdx.x % WARP, run = s->column_code == PACKED_DIAGONAL ? 0 : s->run, at;
-    int runs = 0, overflows = 0;
-    uint32_t common = ALL_LANES;
+    int begin = (int)((int64_t)s->nsteps * part / parts), overflows = 0;
+    int end = (int)((int64_t)s->nsteps * (part + 1) / parts);
+    if (run == 0) begin = part ? s->nsteps : 0, end = s->nsteps;
+    int runs = run ? warp_total(min(r.length / run, begin)) : 0;
+    uint32_t common = begin == 0 ? ALL_LANES : 0;
     idx greatest;
     packed_step step;
     walk w = begin_walk(A, r, run);
-    for (int n = 0;; n++) {
+    w.k = begin * run;
+    for (int n = begin; n < end; n++) {
         double early = w.k < r.length ? A.value[r.begin + w.k] : 0; /* while columns are read */
-        if (!next_step(A, &w, &step, &at, &greatest)) break;
+        next_step(A, &w, &step, &at, &greatest);
         int many = __popc(step.mask), rank = __popc(step.mask & ((1u << lane) - 1));
         bool is_first = lane == __ffs((int)step.mask) - 1;
         common &= step.mask;
@@ -224,6 +231,7 @@ static __device__ int fill_steps(const rows &A, const lane_row &r, packed_slice 
         }
         runs += many;
     }
+    if (run) common = warp_least(r.length) == warp_greatest(r.length) ? ALL_LANES : 0;
     if (s->nsteps && common == ALL_LANES) s->flags = PACKED_FULL;
     return overflows;
 }
@@ -245,11 +253,12 @@ static __device__ __forceinline__ void place_long(const rows &A, const lane_row 
 }
 
 static __global__ void fill_slices(rows A, packed B, const sizes *place, const sizes *totals,
-                                   value_set *set) {
+                                   value_set *set, int parts) {
     __shared__ real table[PACKED_TABLE_SIZE];
     for (int k = threadIdx.x; k < PACKED_TABLE_SIZE; k += blockDim.x) table[k] = B.table[k];
     __syncthreads();
-    int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    int64_t warp = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP, s = warp / parts;
+    int part = (int)(warp % parts);
     if (s >= B.nslices) return; /* the whole warp */
     sizes begin = place[s];
     for (int c = 0; c < SIZES; c++) begin.of[c] += totals[s / SCAN_THREADS].of[c];
@@ -260,8 +269,9 @@ static __global__ void fill_slices(rows A, packed B, const sizes *place, const s
     slice.column = begin.of[COLUMN_BYTES];
     slice.value = begin.of[VALUE_BYTES];
     target t = {B.columns + slice.column, B.values + slice.value, table, set->count};
-    int overflows = fill_steps(A, r, &slice, B.step + slice.step, t);
+    int overflows = fill_steps(A, r, &slice, B.step + slice.step, t, part, parts);
     if (overflows) atomicAdd(&set->overflows, overflows);
+    if (part) return;
     int64_t columns = (int64_t)nnz / slice.run * packed_column_size(slice.column_code);
     int64_t values = slice.value_code == PACKED_VALUE_STEP
                          ? (int64_t)slice.nsteps * slice.run * (int64_t)sizeof(real)
@@ -345,8 +355,11 @@ static spmv_status fill(job *j, cudaStream_t stream, packed *head, packed *copy)
     TRY(BUILD_ARRAY(d, head, copy, long_col, copy->long_nnz));
     TRY(BUILD_ARRAY(d, head, copy, long_values, copy->long_nnz));
     if (copy->nslices) {
-        fill_slices<<<warps_blocks(copy->nslices), THREADS, 0, stream>>>(j->A, *copy, j->place,
-                                                                         j->totals, set);
+        int sms = 0, parts = 1;
+        CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
+        while (parts < MOST_PARTS && parts * copy->nslices < (int64_t)sms * WARPS_AN_SM) parts *= 2;
+        fill_slices<<<warps_blocks(parts * copy->nslices), THREADS, 0, stream>>>(
+            j->A, *copy, j->place, j->totals, set, parts);
     } else {
         CU(d->ctx, cudaMemsetAsync(copy->columns, 0, PACKED_SPARE, stream));
         CU(d->ctx, cudaMemsetAsync(copy->values, 0, PACKED_SPARE, stream));

@@ -46,7 +46,8 @@ static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
     unsigned long long last = 0;
     bool any = false;
     for (int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-         s < nslices && !is_full(&count) && !is_full(&all->count); s += warps) {
+         s < nslices && __all_sync(ALL_LANES, !is_full(&count) && !is_full(&all->count));
+         s += warps) { /* all lanes stay together */
         lane_row r = row_of(A, s);
         int nnz = warp_total(r.length), stretches = stretches_of(A, r);
         for (int l = 0; l < stretches; l++) {
