@@ -13,13 +13,20 @@
  * Repeats  bitwise: yes.
  * Params   tile: of the format; schedule, chunk: of the loop over rows of blocks.
  */
+#include "isa.h"
 #include "omp.h"
 
 enum { LONG_RUN = 4 }; /* entries of a row in a block, on average */
+enum { TOGETHER = 8 }; /* entries: a cache line of values */
 
 static spmv_status prepare(spmv_plan *p) {
     p->choice.value[SPMV_tile] = ((const csb *)p->host)->tile;
     return SPMV_OK;
+}
+
+static inline void add_entry(const csb *A, int64_t k, const real *x, real alpha, real *y) {
+    uint32_t at = A->local[k];
+    y[at >> 16] += alpha * (A->values[k] * x[at & 0xffff]);
 }
 
 /* y += alpha A x for the entries k..end-1 of one block; x and y begin with the block's. Where runs
@@ -27,10 +34,12 @@ static spmv_status prepare(spmv_plan *p) {
  * they end would cost more than y in the nearest cache does. */
 static void add_block(const csb *A, int64_t k, int64_t end, const real *x, real alpha, real *y) {
     if (end - k < LONG_RUN * A->tile) {
-        for (; k < end; k++) {
-            uint32_t at = A->local[k];
-            y[at >> 16] += alpha * (A->values[k] * x[at & 0xffff]);
+        for (; k + TOGETHER <= end; k += TOGETHER) {
+            ask_ahead(A->values + k, HALF_PAGE);
+            ask_ahead(A->local + k, HALF_PAGE / 2);
+            for (int l = 0; l < TOGETHER; l++) add_entry(A, k + l, x, alpha, y);
         }
+        for (; k < end; k++) add_entry(A, k, x, alpha, y);
         return;
     }
     while (k < end) {

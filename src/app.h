@@ -57,6 +57,8 @@ typedef struct options {
     int nwords;
     const char **given; /* options on the command line, by their long names */
     int ngiven;
+    const char **twins; /* what the environment said, as options */
+    int ntwins;
     int passes;                  /* of sweep; 0: not given */
     double timeout_s;            /* of sweep; negative: not given, 0: none */
     bool dry_run, resume, retry; /* retry: resume */

@@ -52,8 +52,9 @@ static void list_matrices(void) {
 
 static void list_twins(void) {
     const spmv_twin *t;
-    printf("gen:twin:NAME has the rows, entries and sigma that a paper prints of NAME; its values, "
-           "columns\nand order of rows are its own\n");
+    printf("gen:twin:NAME has the rows, entries and sigma that a paper prints of NAME (-: none is "
+           "printed, rows\nare as equal as can be); its values, columns and order of rows are its "
+           "own\n");
     printf("  %-22s %9s %9s %10s %8s %8s  %s\n", "name", "rows", "columns", "nonzeros", "mu",
            "sigma", "paper and row of its table");
     for (int k = 0; (t = spmv_twin_at(k)); k++) {

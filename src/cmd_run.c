@@ -242,7 +242,7 @@ int choose_session(session *r) {
         return complain(SPMV_E_BACKEND, what);
     }
     machine_read(&r->machine);
-    r->argv = cut_paths(r->o->argc, r->o->argv);
+    r->argv = command_line(r->o, &r->argc);
     if (!r->argv) return complain(SPMV_E_NOMEM, NULL);
     return choose_cells(r);
 }
@@ -300,7 +300,7 @@ static int run_matrices(session *run) {
 }
 
 void close_session(session *run) {
-    for (int k = 0; run->argv && k < run->o->argc; k++) free(run->argv[k]);
+    for (int k = 0; run->argv && k < run->argc; k++) free(run->argv[k]);
     free(run->argv);
     free(run->cell);
     log_close(&run->log);

@@ -158,22 +158,25 @@ static int64_t merge_row(int32_t *col, double *value, int64_t n, int64_t *overfl
 /* Sorts and merges every row; row_len[i] is what is left of row i. */
 static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_rows *out,
                                int64_t *row_len, spmv_stats *stats) {
-    int64_t failures = 0, merged = 0, merged_upper = 0, overflows = 0;
+    int64_t failures = 0, merged = 0, merged_upper = 0, overflows = 0, first = INT64_MAX;
 #pragma omp parallel for schedule(dynamic, 512) num_threads(threads) \
-    reduction(+ : failures, merged, merged_upper, overflows)
+    reduction(+ : failures, merged, merged_upper, overflows) reduction(min : first)
     for (int64_t i = 0; i < out->rows; i++) {
         int64_t begin = out->row_ptr[i], n = out->row_ptr[i + 1] - begin;
         failures += !sort_row(out->col_idx + begin, out->values + begin, n);
         for (int64_t k = begin + 1; k < begin + n; k++)
             merged_upper += out->col_idx[k] == out->col_idx[k - 1] && out->col_idx[k] > i;
+        int64_t before = overflows;
         row_len[i] = merge_row(out->col_idx + begin, out->values + begin, n, &overflows);
+        if (overflows > before && i < first) first = i;
         merged += n - row_len[i];
     }
     if (failures) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while sorting rows");
     if (overflows)
         return spmv_fail(ctx, SPMV_E_FORMAT,
-                         "%lld places hold duplicates whose sum no double can hold",
-                         (long long)overflows);
+                         "duplicates in row %lld have a sum that no double can hold (such "
+                         "places: %lld)",
+                         (long long)first + 1, (long long)overflows);
     /* Of a mirrored pair only the one below the diagonal is an entry of the file. */
     stats->duplicates = coo->symmetry == SPMV_GENERAL ? merged : merged - merged_upper;
     out->nnz -= merged;

@@ -9,14 +9,28 @@ const char *base_name(const char *path) {
     return slash && strncmp(path, "gen:", 4) != 0 ? slash + 1 : path;
 }
 
-char **cut_paths(int argc, char **argv) {
-    char **out = calloc((size_t)argc, sizeof *out);
-    for (int k = 0; out && k < argc; k++) {
-        char *equals = argv[k][0] == '-' ? strchr(argv[k], '=') : NULL;
-        const char *value = equals ? equals + 1 : argv[k];
-        if (asprintf(&out[k], "%.*s%s", (int)(value - argv[k]), argv[k], base_name(value)) < 0)
-            out[k] = NULL;
-    }
+static bool is_typed(const options *o, const char *name) {
+    for (int k = 0; k < o->ngiven; k++)
+        if (strcmp(o->given[k], name) == 0) return true;
+    return false;
+}
+
+static bool add_word(char **out, int *count, const char *word) {
+    const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
+    const char *value = equals ? equals + 1 : word;
+    if (asprintf(&out[*count], "%.*s%s", (int)(value - word), word, base_name(value)) < 0)
+        return false;
+    ++*count;
+    return true;
+}
+
+char **command_line(const options *o, int *count) {
+    char **out = calloc((size_t)(o->argc + o->ntwins) + 1, sizeof *out);
+    bool fine = out && add_word(out, count, o->argv[0]);
+    for (int k = 0; fine && k < o->ntwins; k++)
+        if (strncmp(o->twins[k], "--matrix=", 9) != 0 || !is_typed(o, "matrix"))
+            fine = add_word(out, count, o->twins[k]);
+    for (int k = 1; fine && k < o->argc; k++) fine = add_word(out, count, o->argv[k]);
     return out;
 }
 
@@ -68,7 +82,7 @@ void describe_machine(session *run, result *out, spmv_kernel_id id) {
     static spmv_device_facts facts; /* its name lives in the device, until the context goes */
     machine_describe(&run->machine, run->o, spmv_ctx_threads(run->ctx), &out->r);
     record_build(&out->r);
-    out->r.argv = (texts){(const char *const *)run->argv, run->o->argc};
+    out->r.argv = (texts){(const char *const *)run->argv, run->argc};
     if (id.backend->host || spmv_ctx_describe(run->ctx, id.backend, &facts) != SPMV_OK) return;
     gpu_describe(&facts, run->o->device, &out->r);
 }

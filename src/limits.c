@@ -154,13 +154,14 @@ static const record *csr1_beside(const result *results, int n, const record *r) 
     return csr1;
 }
 
-/* Products after which r, prepared, has cost less than csr1, prepared; INT64_MIN: never. */
+/* Products after which r, prepared, has cost no more than csr1, prepared; INT64_MIN: never. A
+ * quotient that is whole but for its rounding is not rounded up. */
 static int64_t breakeven(const record *r, const record *csr1) {
     double more = r->prep_total_s - csr1->prep_total_s;
     double gain = csr1->timing_median_s - r->timing_median_s;
-    if (r == csr1) return 0;
+    if (more <= 0) return gain >= 0 ? 0 : INT64_MIN;
     if (gain <= 0) return INT64_MIN;
-    return more <= 0 ? 0 : more / gain < 1e18 ? (int64_t)ceil(more / gain) : INT64_MIN;
+    return more / gain < 1e18 ? (int64_t)ceil(more / gain * (1 - 1e-12)) : INT64_MIN;
 }
 
 void rank_results(result *results, int n) {
@@ -222,6 +223,16 @@ static void say_flags(const result *results, int n) {
     say("\n");
 }
 
+/* On a GPU, cold: warm samples hold many products, steady ones are a graph. */
+static void say_launch(const result *results, int n) {
+    for (int k = 0; k < n; k++) {
+        const record *r = &results[k].r;
+        if (!is_ok(&results[k]) || !r->gpu_name || strcmp(r->config_cache, "cold") != 0) continue;
+        say("  every time has one launch in it, %.1f us when empty\n", 1e6 * r->timing_launch_s);
+        return;
+    }
+}
+
 void explain_results(const session *run, const result *results, int n) {
     bool tied = false, rated = false;
     for (int k = 0; k < n; k++) tied |= results[k].r.perf_tied == 1;
@@ -234,6 +245,7 @@ void explain_results(const session *run, const result *results, int n) {
         say("  SUSPECT: faster than memory was when probed, and so not ranked; 'spmv probe' "
             "measures again\n");
     say_flags(results, n);
+    say_launch(results, n);
     say_cheapest(results, n, "f64");
     say_cheapest(results, n, "f32");
     if (!rated && !(run->o->probe && strcmp(run->o->probe, "off") == 0))

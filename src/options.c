@@ -117,7 +117,7 @@ static const struct argp_option table[] = {
      3},
     {"probe", KEY_PROBE, "DIR|off", 0,
      "where 'spmv probe' keeps this machine's limits, and runs look for them (~/.cache/spmv)", 3},
-    {"samples", 'n', "N", 0, "at least N samples (10)", 3},
+    {"samples", 'n', "N", 0, "at least N samples (10; 30 with --cache=cold)", 3},
     {"min-time", KEY_MIN_TIME, "S", 0, "and at least S seconds a kernel (0.5)", 3},
     {"max-time", KEY_MAX_TIME, "S", 0, "then on until the noise is low or S seconds are over (1)",
      3},
@@ -241,6 +241,15 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     return 0;
 }
 
+/* As it could have been typed, for the record. */
+static void add_twin(options *o, const struct argp_option *option, const char *value) {
+    char *typed = NULL;
+    int n = asprintf(&typed, "--%s%s%s", option->name, option->arg ? "=" : "",
+                     option->arg ? value : "");
+    if (n >= 0) add_text(&o->twins, &o->ntwins, keep_copy(o, typed));
+    free(typed);
+}
+
 /* SPMV_MAX_MEM=4G stands for --max-mem=4G: the names are made from the table. Values are copied:
  * lists are cut up. */
 static void parse_environment(options *o, struct argp_state *state) {
@@ -255,7 +264,9 @@ static void parse_environment(options *o, struct argp_state *state) {
         if (!value || option->key == 'V' || option->key == 'h' || option->key == KEY_USAGE)
             continue;
         char *copy = keep_copy(o, value); /* lists are cut up, and texts stay where they are */
-        if (option->arg || strcmp(value, "0") != 0) parse(option->key, copy, state);
+        if (!option->arg && strcmp(value, "0") == 0) continue;
+        parse(option->key, copy, state);
+        add_twin(o, option, value);
     }
 }
 
@@ -284,7 +295,7 @@ void options_parse(int argc, char **argv, options *o) {
                    .timeout_s = -1,
                    .seed = 1,
                    .verify = true,
-                   .min_samples = 10,
+
                    .keep_samples = 1000,
                    .min_time_s = 0.5,
                    .max_time_s = 1,
@@ -307,6 +318,7 @@ void options_parse(int argc, char **argv, options *o) {
                 (size_t)(o->nmatrices - from_environment) * sizeof *o->matrices);
         o->nmatrices -= from_environment;
     }
+    if (!o->min_samples) o->min_samples = o->cache == CACHE_COLD ? 30 : 10; /* one product each */
     if (o->max_time_s < o->min_time_s) o->max_time_s = o->min_time_s;
 }
 
@@ -349,6 +361,7 @@ void options_free(options *o) {
     free(o->matrices);
     free(o->words);
     free(o->given);
+    free(o->twins);
     free(o->tags);
     for (int k = 0; k < o->ncopies; k++) free(o->copies[k]);
     free(o->copies);

@@ -1,6 +1,7 @@
 /* rounds.c: every chosen kernel on one matrix: prepared and checked, then timed in turns (A B C,
  * C A B, ...) so that a machine that drifts does so under all of them, checked again, logged. */
 #include "session.h"
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct entrant { /* a cell whose first product was right */
@@ -35,7 +36,8 @@ static bool check(group *g, const cell *c, result *out, const void *y, const cha
                              g->in->y0_of[c->precision], y);
     r->check_status = v.bad_rows ? "wrong" : "ok";
     r->check_reference = "coo-extended";
-    r->check_bound = "2 (n_i + 2) u (|alpha| |A| |x| + |beta| |y|)_i";
+    r->check_bound =
+        "2 (n_i + 2) u (|alpha| |A| |x| + |beta| |y|)_i, or the statistical one if that is less";
     if (!(r->check_max_ratio > v.max_ratio)) r->check_max_ratio = v.max_ratio;
     r->check_bad_rows = v.bad_rows;
     if (!v.bad_rows) return true;
@@ -209,6 +211,8 @@ static void watch_step(const session *run, int k) {
 /* Ten rounds make the least time; a noisy kernel has more turns. */
 static int play(group *g) {
     enum { ROUNDS = 10 };
+    double timeout = g->run->o->timeout_s;
+    double patience = timeout > 0 ? timeout / 4 : 60; /* of who watches, for a sign of life */
     int *order = malloc((size_t)(g->count ? g->count : 1) * sizeof *order);
     if (!order) return complain(SPMV_E_NOMEM, NULL);
     for (int k = 0; k < g->count; k++) order[k] = k;
@@ -221,8 +225,8 @@ static int play(group *g) {
             if (!e->plan) continue;
             watch_step(g->run, e->cell);
             noise before = noise_now();
-            spmv_status status =
-                problem_turn(&e->p, g->run->o, &e->t, g->run->o->min_time_s / ROUNDS);
+            spmv_status status = problem_turn(&e->p, g->run->o, &e->t,
+                                              fmin(g->run->o->min_time_s / ROUNDS, patience));
             noise after = noise_now();
             noise_add(&e->noise, &before, &after);
             if (status != SPMV_OK || e->t.done) finish(g, e, status);

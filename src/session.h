@@ -48,7 +48,8 @@ typedef struct session { /* one invocation */
     watcher watch;
     int pass;               /* of spmv sweep, from 1; 0: spmv run */
     char (*sweep_cell)[20]; /* [ncells], if pass */
-    char **argv; /* [o->argc] as typed, paths cut to their last part: they may name people */
+    char **argv; /* [argc] as typed, paths cut to their last part: they may name people */
+    int argc;
     int nok, nwrong, nskipped, nfailed, last_failure; /* last_failure: exit code */
 } session;
 
@@ -135,7 +136,9 @@ const char *base_name(const char *path); /* without its folders; gen: as it is *
 void matrix_name(const char *source, const char *values, char *out, size_t size);
 const char *symmetry_name(spmv_symmetry symmetry);
 const char *field_name(spmv_field field);
-char **cut_paths(int argc, char **argv); /* [argc], NULL when out of memory; free each and all */
+/* As typed, what the environment said first, paths cut to their last part. NULL: out of memory;
+ * free each of *count, and all. */
+char **command_line(const options *o, int *count);
 void describe_matrix(result *out, const spmv_stats *stats, const char *name, const char *source);
 void describe_machine(session *s, result *out, spmv_kernel_id id);
 /* The configuration as asked, defaults filled in: also for rows that never get a plan. */

@@ -153,6 +153,13 @@ static uint64_t mix_source(uint64_t h, const source *from, const options *o) {
     return mix_bytes(h, file, sizeof file);
 }
 
+static uint64_t mix_program(uint64_t h) {
+    struct stat facts;
+    if (stat("/proc/self/exe", &facts) != 0) return h;
+    int64_t file[] = {facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
+    return mix_bytes(h, file, sizeof file);
+}
+
 static uint64_t mix_cell(uint64_t h, const cell *c) {
     h = mix_text(mix_text(h, c->kernel.backend->name), descriptor(c->kernel)->name);
     h = mix_text(h, c->precision == SPMV_F32 ? "f32" : "f64");
@@ -184,6 +191,7 @@ void cell_identity(const sweep *s, int pass, int m, int k, char *out) {
                               o->nondeterministic,
                               o->verify};
     uint64_t h = mix_source(0xcbf29ce484222325u, &s->source[m], o);
+    if (build.build_dirty != 0) h = mix_program(h); /* the commit does not tell */
     h = mix_cell(h, &run->cell[k]);
     for (size_t t = 0; t < sizeof part / sizeof *part; t++) h = mix_text(h, part[t]);
     h = mix_bytes(mix_bytes(h, reals, sizeof reals), wholes, sizeof wholes);

@@ -46,7 +46,7 @@ static void share_text(double share, char *out) {
 
 static void rate_text(double rate, char *out) {
     if (isfinite(rate))
-        snprintf(out, CELL, "%.*f", rate < 100e9 ? 2 : 0, rate * 1e-9);
+        snprintf(out, CELL, "%.*f", rate < 1e8 ? 4 : rate < 100e9 ? 2 : 0, rate * 1e-9);
     else
         snprintf(out, CELL, "-");
 }

@@ -25,7 +25,8 @@ def pays_off_after(unit, base):
     extra, gain = unit.prep_s - base.prep_s, base.median_s - unit.median_s
     if extra <= 0:
         return 0 if gain >= 0 else None
-    return math.ceil(extra / gain) if gain > 0 else None
+    # A quotient that is whole but for its rounding is not rounded up.
+    return math.ceil(extra / gain * (1 - 1e-12)) if gain > 0 else None
 
 
 def best_for(cells, products):

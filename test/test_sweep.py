@@ -142,6 +142,21 @@ class SweepTest(unittest.TestCase):
             self.assertEqual(code, 0, said)
             self.assertIn("6 ok, 0 skipped, 0 wrong, 0 failed, 0 reused", said)
 
+    def test_a_command_repeats_what_the_environment_said(self):
+        environment = {**os.environ, "SPMV_CACHE": "cold", "SPMV_MATRIX": "gen:poisson2d:9",
+                       "SPMV_VALUES": "few:4"}
+        subprocess.run([SPMV, *OPTIONS, "-m", MATRICES[0], "--log", self.log, "-q"],
+                       env=environment, check=True, stdout=subprocess.DEVNULL)
+        for r in self.records():
+            self.assertEqual(r["argv"][1:3], ["--values=few:4", "--cache=cold"])
+            self.assertNotIn("--matrix=gen:poisson2d:9", r["argv"])
+            self.assertEqual(r["matrix"]["name"], MATRICES[0] + " few:4")
+
+    def test_long_turns_are_no_hang(self):
+        self.matrices = [MATRICES[0]]
+        code, said = self.sweep("--timeout=0.5", "--min-time=6", "--max-time=6", "-k", KERNELS[0])
+        self.assertEqual(code, 0, said)
+
     def test_passes_are_told_apart(self):
         self.assertEqual(self.sweep("--passes=2")[0], 0)
         self.assertEqual(sorted(r["sweep"]["pass"] for r in self.records()), [1] * 6 + [2] * 6)
