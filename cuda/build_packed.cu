@@ -4,8 +4,9 @@
  * Source     src/format_packed.c.
  * Reads      the matrix's row_ptr, col_idx and values, uploaded once and freed at the end.
  * Work       a set of the values' bit patterns is collected, at most 256 or none; a warp a slice, a
- *            lane a row, walks its steps to choose its codes; a scan over slices places them; a
- *            warp a slice walks again and writes. */
+ *            lane a row or an entry, finds its codes; a scan over slices places them; a warp a
+ *            slice, or where slices are few up to 8, walks the steps again and writes.
+ */
 #include "build.cuh"
 #include "packed_table.cuh"
 
