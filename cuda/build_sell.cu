@@ -3,9 +3,9 @@
  *
  * Source     src/format_sell.c.
  * Reads      the matrix's row_ptr, col_idx and values, uploaded once and freed at the end.
- * Work       with sigma, rows are sorted by window, then length, longest first; a warp a slice finds
- *            its width; a scan places the slices; a warp a slice copies, steps of several rows
- *            side by side, wide slices by several warps. */
+ * Work       with sigma, rows are sorted by window, then length, longest first; a warp a slice
+ *            finds its width; a scan places the slices; a warp a slice copies, steps of several
+ *            rows side by side, wide slices by several warps. */
 #include "build.cuh"
 
 enum {

@@ -9,12 +9,14 @@
  *          its shared memory and its warps take tasks.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes and 16 a group; gathers of x from the cache only where the column is no hub.
- * Weak     columns all used alike, where the hubs hold nothing and take the first-level cache from
- *          the others (on an H200 less than 64 KiB of it halve the gathers a second, so more than
- *          12000 hubs are worse again); small matrices, for filling shared memory.
+ * Weak     columns all used alike, where the hubs hold nothing; small matrices, for filling shared
+ *          memory. An H200 gathers 145 e9 numbers a second from an x of 8 MB in its cache, 125 of
+ *          32 MB, whichever way they are loaded (cached or not in the first level, cp.async) and
+ *          however many warps ask, but half as many when less than 64 KiB are left of the first
+ *          level: so more than 12000 hubs are worse again.
  * Repeats  bitwise: yes.
  * Params   hubs: columns kept, at most (12000; 0: as many as fit); block: threads per block, a
- *          multiple of 32 (1024).
+ *          multiple of 32 up to 768 (768).
  */
 #include "tasks.cuh"
 
@@ -22,7 +24,7 @@ enum {
     SPARE_SHARED = 2048, /* bytes the system keeps of a block's shared memory */
     MOST_DEGREE = 8192,  /* degrees are told apart up to here */
     PIECES = 4,          /* of a task */
-    MOST_THREADS = 1024
+    MOST_THREADS = 768   /* more would take registers from the loads in flight */
 };
 
 typedef struct hubs {
@@ -52,8 +54,8 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     __syncthreads();
     operands o = given;
     o.hub_x = hub_x;
-    int64_t all = H.all.nparts + H.all.ngroups, step = (int64_t)gridDim.x * warps;
-    for (int64_t at = (int64_t)warp * gridDim.x + blockIdx.x; at < all; at += step)
+    int all = (int)(H.all.nparts + H.all.ngroups), step = (int)gridDim.x * warps;
+    for (int at = warp * (int)gridDim.x + (int)blockIdx.x; at < all; at += step)
         do_task<true>(o, H.all, at, w);
 }
 

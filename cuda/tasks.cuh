@@ -47,7 +47,7 @@ typedef struct task_sizes { /* entries, at most */
     int team;
 } task_sizes;
 
-/* A row that a warp takes alone, or a part of one, is not so long that others are done before it. */
+/* A row that a warp takes alone is not so long that others are done before it; nor is a part. */
 static inline task_sizes sizes_of(int64_t nnz, int64_t pieces, int team) {
     enum { AT_ONCE = 8192 }; /* warps, about, that a GPU has */
     task_sizes size = {pieces * PIECE, nnz / AT_ONCE, 0, team};
@@ -193,13 +193,19 @@ typedef struct operands {
     real alpha, beta, *y;
 } operands;
 
+/* Keeps an address in a register; the compiler would work it out again for every load. */
+template <class T> static __device__ __forceinline__ const T *held(const T *at) {
+    asm("" : "+l"(at));
+    return at;
+}
+
 /* This lane's entries first + lane, + 32, ... of count, times x; 0 behind them. */
 template <bool HUBS>
 static __device__ __forceinline__ void load_products(const operands &o, int64_t first, int count,
                                                      real *product) {
     int lane = threadIdx.x % WARP;
-    const idx *col = o.col + first + lane;
-    const real *value = o.value + first + lane;
+    const idx *col = held(o.col + first + lane);
+    const real *value = held(o.value + first + lane), *x = held(o.x);
     idx j[ENTRIES];
     real a[ENTRIES], xj[ENTRIES];
 #pragma unroll
@@ -207,11 +213,13 @@ static __device__ __forceinline__ void load_products(const operands &o, int64_t 
         j[u] = 0, a[u] = 0;
         if (u * WARP + lane < count) j[u] = __ldcs(col + u * WARP), a[u] = __ldcs(value + u * WARP);
     }
+    __syncwarp(); /* or the compiler would wait for the first before it asks for the last */
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++) {
         xj[u] = 0;
-        if (u * WARP + lane < count && (!HUBS || j[u] >= 0)) xj[u] = __ldg(o.x + j[u]);
+        if (u * WARP + lane < count && (!HUBS || j[u] >= 0)) xj[u] = __ldg(x + j[u]);
     }
+    __syncwarp();
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++) {
         if (HUBS && j[u] < 0) xj[u] = o.hub_x[~j[u]];
@@ -365,7 +373,7 @@ static __device__ __forceinline__ real block_sum(real sum) {
 }
 
 /* The sum of a row's part, in lane 0; true in the team's warp that has the row's whole sum. */
-static __device__ __forceinline__ bool join_parts(const tasks &all, int64_t at, const part &t,
+static __device__ __forceinline__ bool join_parts(const tasks &all, int at, const part &t,
                                                   real *sum) {
     int lane = threadIdx.x % WARP, before = 0;
     if (all.team > 1) *sum = block_sum(*sum);
@@ -388,14 +396,14 @@ static __device__ __forceinline__ bool join_parts(const tasks &all, int64_t at, 
 /* Task `at`: a part, or behind these a group. Every thread of a part's team calls, every lane of a
  * group's warp; the room's `ended` is 0 before and after. */
 template <bool HUBS>
-static __device__ __forceinline__ void do_task(const operands &o, const tasks &all, int64_t at,
+static __device__ __forceinline__ void do_task(const operands &o, const tasks &all, int at,
                                                warp_room *w) {
     union {
         int4 loaded[2];
         part t;
         group g;
     } u;
-    bool is_part = at < all.nparts;
+    bool is_part = at < (int)all.nparts;
     int64_t first, end, row;
     if (is_part) {
         u.loaded[0] = __ldg((const int4 *)(all.part + at));
@@ -403,7 +411,7 @@ static __device__ __forceinline__ void do_task(const operands &o, const tasks &a
         first = u.t.first, end = u.t.first + u.t.entries, row = u.t.row;
         if (all.team > 1) first += threadIdx.x / WARP * PIECE;
     } else {
-        u.loaded[0] = __ldg((const int4 *)(all.group + (at - all.nparts)));
+        u.loaded[0] = __ldg((const int4 *)(all.group + (at - (int)all.nparts)));
         first = u.g.first, end = u.g.first + u.g.entries, row = u.g.row;
         if (u.g.rows > 1) {
             multiply_rows<HUBS>(o, u.g, w);

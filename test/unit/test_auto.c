@@ -234,6 +234,26 @@ static void promises_decide_how_many_are_timed(void **state) {
     spmv_mat_free(mat);
 }
 
+/* With little to spend one kernel that needs conversion, and three that need none. */
+static void few_conversions_are_tried(void **state) {
+    (void)state;
+    spmv_mat *mat = load("gen:poisson2d:400");
+    spmv_proposals all = {.n = 0};
+    spmv_plan_facts f;
+    spmv_offer(&all, "csr_rows", 0, 0, "safe");
+    spmv_offer(&all, "coo_segments", 5, 2, "converted");
+    spmv_offer(&all, "sell_slices", 5, 1.9, "converted, too");
+    spmv_offer(&all, "csr_blocks", 0, 1.5, "first");
+    spmv_offer(&all, "csr_merge", 0, 1.4, "second");
+    spmv_offer(&all, "csr_serial", 0, 1.3, "third");
+    spmv_offer(&all, "csr_balanced", 0, 1.2, "fourth");
+    spmv_plan *plan = contest(mat, &all, (spmv_plan_opts){.expected_calls = 0});
+    spmv_plan_info(plan, &f);
+    if (f.timed != 5) fail_msg("%d timed: %s", f.timed, f.reason);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+}
+
 static void what_cannot_be_had_is_passed_over(void **state) {
     (void)state;
     entries e = entries_of(fixture_named("giant row"));
@@ -462,6 +482,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(the_safe_kernel_beats_a_slow_proposal),
         cmocka_unit_test(a_fast_proposal_beats_the_safe_kernel),
         cmocka_unit_test(promises_decide_how_many_are_timed),
+        cmocka_unit_test(few_conversions_are_tried),
         cmocka_unit_test(what_cannot_be_had_is_passed_over),
         cmocka_unit_test(without_the_safe_kernel_another_serves),
         cmocka_unit_test(padding_is_passed_over),
