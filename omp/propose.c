@@ -49,7 +49,7 @@ static void propose_packed(const model *m, spmv_proposals *out) {
 static void propose_sell(const model *m, spmv_proposals *out) {
     enum { LONG_MEAN = 64, WINDOW = 1024, WIDE_WINDOW = 8192 };
     const spmv_features *f = m->f;
-    double entry = (m->width + 4) * (f->mean < LONG_MEAN ? 0.85 : 1), lists = 8 / f->mean;
+    double entry = (m->width + 4) * (f->mean < LONG_MEAN ? 0.85 : 0.93), lists = 8 / f->mean;
     spmv_proposal *p = spmv_offer(
         out, "sell_lanes", 6, m->plain / (entry + m->gather + m->y + lists),
         "rows of %.1f entries, give or take %.0f %%, sorted by length", f->mean, 100 * f->cv);
@@ -58,15 +58,17 @@ static void propose_sell(const model *m, spmv_proposals *out) {
     p->nsettings = 2;
 }
 
+/* A row of a block takes its time however few entries it holds. */
 static void propose_masked(const model *m, spmv_proposals *out) {
     const double block_bytes[3] = {4 + 1, 4 + 2, 4 + 4}; /* a column and masks */
+    const double row_of_block = 33;
     const spmv_features *f = m->f;
     int best = 0;
     for (int k = 1; k < 3; k++)
         if (block_bytes[k] / f->per_block[k] < block_bytes[best] / f->per_block[best]) best = k;
     double bytes = m->width + block_bytes[best] / f->per_block[best],
-           expand = 1 + 0.6 / f->per_block[0];
-    spmv_offer(out, "masked_rows", 7, m->plain / (expand * (bytes + m->gather) + m->y + m->ends),
+           expand = row_of_block / f->per_block[0], entry = bytes > expand ? bytes : expand;
+    spmv_offer(out, "masked_rows", 7, m->plain / (entry + m->gather + m->y + m->ends),
                "%.1f entries in a block of %d x 8", f->per_block[best], 1 << best);
 }
 
