@@ -283,7 +283,11 @@ static void say_result(const result *out) {
     say("\n");
 }
 
-static int keep(session *run, int k, result *out) {
+/* The picture of the matrix, a third of a record without samples, goes into its first one. */
+static int keep(group *g, int k, result *out) {
+    session *run = g->run;
+    if (g->in->drawn) out->r.matrix_thumbnail = NULL;
+    g->in->drawn |= out->r.matrix_thumbnail != NULL;
     describe_key(out);
     count_status(run, &out->r);
     if (!run->o->quiet && run->o->verbose) say_result(out);
@@ -330,7 +334,7 @@ static int run_group(group *g, const char *name, const char *source) {
     for (int k = 0; k < g->run->ncells && !code; k++) {
         if (g->results[k].finished || later[k]) continue;
         g->results[k].finished = true;
-        code = keep(g->run, k, &g->results[k]);
+        code = keep(g, k, &g->results[k]);
     }
     spmv_mat_drop_stores(g->mat);
     free(later);

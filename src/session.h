@@ -66,6 +66,7 @@ typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed 
     oracle oracle_of[2];
     bool infinite[2];               /* x, in that precision */
     char thumbnail[THUMBNAIL_SIZE]; /* empty: nobody logs it */
+    bool drawn;                     /* a record has it */
     reads_of_x reads;
 } inputs;
 
