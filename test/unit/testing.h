@@ -195,8 +195,8 @@ fill_giant_row(entries *e) { /* more than 32 entries for each thread of the larg
     add_row(e, 2, 31);
 }
 
-/* Rows about as long as what a warp takes at once, 7 x 32, and twice that, between stretches of rows
- * without entries and with one. */
+/* Rows about as long as what a warp takes at once, 7 x 32, and twice that, between stretches of
+ * rows without entries and with one. */
 static inline void fill_sevens(entries *e) {
     for (int64_t i = 0; i < e->rows; i++)
         add_row(e, i,
