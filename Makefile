@@ -151,8 +151,8 @@ NAME ?= $(BUILD)
 reference: $(BUILD)
 	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(NAME)
 reference-tables:
-	$(Q)$(PYTHON) tables/make_tables.py --out tables/reference log/reference
-	$(Q)$(PYTHON) tables/report.py log/reference --only-html -o tables/reference/report.html
+	$(Q)$(PYTHON) tables/make_tables.py --out tables/reference $(wildcard log/reference/*.jsonl)
+	$(Q)$(PYTHON) tables/report.py $(wildcard log/reference/*.jsonl) --only-html -o tables/reference/report.html
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
 lint:

@@ -35,9 +35,15 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The library keeps its thread count for the whole process: each call sets it. */
+/* The library keeps its thread count for the whole process: each call sets it. It counts on as many
+ * as it asks for, and ends in memory that is not there when OpenMP gives it fewer. */
 static spmv_status set_threads(const spmv_plan *p) {
     rsb_int_t threads = p->device->threads;
+    if (omp_get_dynamic() || threads > omp_get_thread_limit())
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "librsb_tuned: librsb fails where OpenMP gives it fewer than its %d "
+                         "threads: unset OMP_DYNAMIC, OMP_THREAD_LIMIT",
+                         (int)threads);
     return rsb_status(p, rsb_lib_set_opt(RSB_IO_WANT_EXECUTING_THREADS, &threads),
                       "setting the threads");
 }

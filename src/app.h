@@ -211,6 +211,7 @@ typedef struct table_row { /* what a row of the terminal's table needs beyond it
     const record *r;
     const char *alias;
 } table_row;
+void table_config(const record *r, char *out, size_t size); /* its column of that name */
 /* color: the best in bold. */
 void table_write(FILE *file, const table_row *rows, int count, bool color);
 

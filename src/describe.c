@@ -262,7 +262,7 @@ void describe_timing(const options *o, result *out, timing *t, const problem *p)
     r->timing_samples_s = (numbers){out->samples, kept};
     r->perf_flop_per_s = (double)r->perf_flop / t->s.median;
     r->perf_B_per_s = (double)r->perf_bytes_min_B / t->s.median;
-    describe_share_of_limits(r);
+    describe_share_of_limits(out);
     describe_cmrs(r);
 }
 

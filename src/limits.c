@@ -74,12 +74,20 @@ bool find_reads_of_x(const spmv_csr_view *A, reads_of_x *out) {
 /* A little over the limit is the noise of two measurements. */
 static const double OVER = 1.1;
 
-static const char *verdict_of(const record *r) {
+/* Warm, a cache that holds a part of the working set gives that part at its own rate. */
+static const char *verdict_of(const result *out) {
+    const record *r = &out->r;
     bool warm = strcmp(r->config_cache, "warm") == 0;
-    double ratio = r->store_llc_ratio;
-    if (warm && ratio <= 1) return "in cache";
+    if (warm && r->store_llc_ratio <= 1) return "in cache";
     if (r->perf_bw_fraction <= OVER) return "ok";
-    return warm && ratio < 4 ? "in cache" : "suspect";
+    return warm && out->least_s <= OVER * r->timing_median_s ? "in cache" : "suspect";
+}
+
+/* NaN: nothing is known of the cache, or it is too small to help. */
+static double least_time(const record *r, const spmv_rates *rates) {
+    double held = 1 / r->store_llc_ratio, bytes = (double)r->perf_bytes_min_B;
+    if (!(rates->cache_read > rates->read) || !(held > 0.25)) return NAN;
+    return bytes * (held / rates->cache_read + (1 - held) / rates->read);
 }
 
 void describe_limits(const session *run, result *out, const spmv_backend *backend,
@@ -98,6 +106,7 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     if (!(r->perf_bw_peak_Bps > 0)) return;
     r->perf_limit_stream_s = (double)r->perf_bytes_min_B / r->perf_bw_peak_Bps;
     if (!rates) return;
+    out->least_s = least_time(r, rates);
     double jumps = reads->jumps * (double)r->matrix_nnz,
            width = r->config_precision[1] == '6' ? 8 : 4;
     r->matrix_x_jumps = reads->jumps;
@@ -107,12 +116,13 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     r->perf_limit_binds = r->perf_limit_gather_s > r->perf_limit_stream_s ? "gather" : "stream";
 }
 
-void describe_share_of_limits(record *r) {
+void describe_share_of_limits(result *out) {
+    record *r = &out->r;
     if (!(r->perf_limit_stream_s >= 0)) return;
     r->perf_bw_fraction = r->perf_limit_stream_s / r->timing_median_s;
     if (!(r->perf_limit_gather_s >= 0)) return;
     r->perf_gather_fraction = r->perf_limit_gather_s / r->timing_median_s;
-    r->perf_verdict = verdict_of(r);
+    r->perf_verdict = verdict_of(out);
 }
 
 /* ---- who is fastest ------------------------------------------------------------------------- */
@@ -184,6 +194,22 @@ static double cost(const record *r, double products) {
     return r->prep_total_s + products * r->timing_median_s;
 }
 
+/* The kernel, told apart from those of its name: by its backend, by its configuration. */
+static void say_which(const result *results, int n, const record *r) {
+    bool mixed = false;
+    int rows = 0;
+    for (int k = 0; k < n; k++) {
+        const record *other = &results[k].r;
+        bool beside = strcmp(other->config_backend, r->config_backend) == 0;
+        mixed |= !beside;
+        rows += beside && strcmp(other->config_kernel, r->config_kernel) == 0;
+    }
+    char config[96];
+    table_config(r, config, sizeof config);
+    say(" %s%s%s", mixed ? r->config_backend : "", mixed ? ":" : "", r->config_kernel);
+    if (rows > 1) say(" (%s)", config);
+}
+
 static void say_cheapest(const result *results, int n, const char *precision) {
     static const int products[] = {1, 100, 10000};
     int rivals = 0;
@@ -199,8 +225,8 @@ static void say_cheapest(const result *results, int n, const char *precision) {
                 (!best || cost(r, products[p]) < cost(best, products[p])))
                 best = r;
         }
-        say("%s %d product%s %s", p ? "," : "", products[p], products[p] == 1 ? "" : "s",
-            best->config_kernel);
+        say("%s %d product%s", p ? "," : "", products[p], products[p] == 1 ? "" : "s");
+        say_which(results, n, best);
     }
     say("\n");
 }

@@ -276,7 +276,8 @@ static void say_result(const result *out) {
     say("  %s: %s", out->kernel, r->reason ? r->reason : r->status);
     if (r->perf_speedup_csr1 > 0) say(", %.2f x csr1", r->perf_speedup_csr1);
     if (r->perf_speedup_csr1 > 0 && r->perf_breakeven >= 0)
-        say(", pays off after %lld products", (long long)r->perf_breakeven);
+        say(", pays off after %lld product%s", (long long)r->perf_breakeven,
+            r->perf_breakeven == 1 ? "" : "s");
     else if (r->perf_speedup_csr1 > 0)
         say(", never pays off");
     say("\n");

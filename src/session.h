@@ -23,7 +23,8 @@ typedef struct result { /* a finished row and what its record points to */
     const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
     int nflags;
     double *samples;
-    bool finished; /* and logged */
+    double least_s; /* that memory and caches together allow a product; NaN: unknown */
+    bool finished;  /* and logged */
 } result;
 
 typedef struct watcher { /* spmv sweep, which must know where a run was when it died */
@@ -108,7 +109,7 @@ bool find_reads_of_x(const spmv_csr_view *A, reads_of_x *out); /* false: out of 
 /* After describe_plan. */
 void describe_limits(const session *run, result *out, const spmv_backend *backend,
                      const reads_of_x *reads);
-void describe_share_of_limits(record *r); /* once it has a time */
+void describe_share_of_limits(result *out); /* once it has a time */
 /* Who is fastest, tied with it, and what changing over from csr1 costs. */
 void rank_results(result *results, int n);
 void explain_results(const session *run, const result *results, int n);

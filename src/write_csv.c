@@ -2,6 +2,7 @@
 #include "app.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 static bool is_scalar(const field *f) {
     return f->type == TYPE_text || f->type == TYPE_whole || f->type == TYPE_number ||
@@ -21,14 +22,20 @@ static void put_text(FILE *file, const char *s) {
     putc('"', file);
 }
 
+/* One text, which may need quotes. */
 static void put_pairs(FILE *file, const pairs *p) {
-    for (int k = 0; k < p->count; k++) {
-        fprintf(file, "%s%s=", k ? " " : "", p->name[k]);
+    char *all = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&all, &size);
+    for (int k = 0; memory && k < p->count; k++) {
+        fprintf(memory, "%s%s=", k ? " " : "", p->name[k]);
         if (p->text[k])
-            fputs(p->text[k], file);
+            fputs(p->text[k], memory);
         else
-            fprintf(file, "%" PRId64, p->number[k]);
+            fprintf(memory, "%" PRId64, p->number[k]);
     }
+    if (memory && fclose(memory) == 0) put_text(file, all);
+    free(all);
 }
 
 static void put_value(FILE *file, const field *f, const void *of) {

@@ -9,8 +9,30 @@ static json_t *real_or_null(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* What is not UTF-8, as names of files may be, with \xFF for its bytes: nothing is lost. */
+static char *printable(const char *s) {
+    char *out = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&out, &size);
+    json_t *fine = json_string(s);
+    for (; memory && *s; s++) {
+        if (!fine && (unsigned char)*s >= 0x80)
+            fprintf(memory, "\\x%02X", (unsigned)(unsigned char)*s);
+        else
+            putc(*s, memory);
+    }
+    json_decref(fine);
+    if (memory) fclose(memory);
+    return out;
+}
+
 static json_t *text_or_null(const char *s) {
-    return s ? json_string(s) : json_null();
+    json_t *value = s ? json_string(s) : json_null();
+    if (value) return value;
+    char *spelt = printable(s);
+    value = spelt ? json_string(spelt) : json_null();
+    free(spelt);
+    return value;
 }
 
 static json_t *value_of(const field *f, const void *of) {
@@ -36,9 +58,13 @@ static json_t *value_of(const field *f, const void *of) {
     }
     const pairs *p = at;
     json_t *object = json_object();
-    for (int k = 0; k < p->count; k++)
-        json_object_set_new(object, p->name[k],
-                            p->text[k] ? json_string(p->text[k]) : json_integer(p->number[k]));
+    for (int k = 0; k < p->count; k++) {
+        char *name = printable(p->name[k]);
+        if (name)
+            json_object_set_new(object, name,
+                                p->text[k] ? text_or_null(p->text[k]) : json_integer(p->number[k]));
+        free(name);
+    }
     return object;
 }
 

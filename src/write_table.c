@@ -96,6 +96,12 @@ static void config_text(const record *r, char *out) {
     if (!*out) snprintf(out, CELL, "-");
 }
 
+void table_config(const record *r, char *out, size_t size) {
+    char all[CELL];
+    config_text(r, all);
+    snprintf(out, size, "%s", all);
+}
+
 /* Of a limit: whole percents. */
 static void limit_text(double share, char *out) {
     if (isfinite(share))
@@ -112,14 +118,21 @@ static void check_text(const record *r, char *out) {
     snprintf(out, CELL, "%s, %s", r->check_status, suspect ? "SUSPECT" : r->perf_verdict);
 }
 
-static void fill(const table_row *row, char cell[NCOLUMNS][CELL]) {
+/* Names stand for kernels of both backends. */
+static bool are_mixed(const table_row *rows, int count) {
+    for (int k = 1; k < count; k++)
+        if (strcmp(rows[k].r->config_backend, rows[0].r->config_backend) != 0) return true;
+    return false;
+}
+
+static void fill(const table_row *row, bool mixed, char cell[NCOLUMNS][CELL]) {
     const record *r = row->r;
     bool ok = strcmp(r->status, "ok") == 0;
-    snprintf(cell[KERNEL], CELL, "%s%s",
+    snprintf(cell[KERNEL], CELL, "%s%s%s%s",
              r->perf_best == 1   ? "* "
              : r->perf_tied == 1 ? "= "
                                  : "  ",
-             r->config_kernel);
+             mixed ? r->config_backend : "", mixed ? ":" : "", r->config_kernel);
     snprintf(cell[ALIAS], CELL, "%s", row->alias ? row->alias : "");
     config_text(r, cell[CONFIG]);
     time_text(ok ? r->prep_total_s : NAN, cell[PREP]);
@@ -152,7 +165,7 @@ static void find_widths(const table_row *rows, int count, int width[NCOLUMNS]) {
     char cell[NCOLUMNS][CELL];
     for (int c = 0; c < NCOLUMNS; c++) width[c] = 0;
     for (int k = 0; k < count; k++) {
-        fill(&rows[k], cell);
+        fill(&rows[k], are_mixed(rows, count), cell);
         for (int c = 0; c < NCOLUMNS; c++)
             if (!is_empty(cell[c]) && (int)strlen(cell[c]) > width[c])
                 width[c] = (int)strlen(cell[c]);
@@ -180,7 +193,7 @@ void table_write(FILE *file, const table_row *rows, int count, bool color) {
     put_row(file, cell, width);
     fputc('\n', file);
     for (int k = 0; k < count; k++) {
-        fill(&rows[k], cell);
+        fill(&rows[k], are_mixed(rows, count), cell);
         bool bold = color && rows[k].r->perf_best == 1;
         if (bold) fputs("\033[1m", file);
         put_row(file, cell, width);

@@ -297,6 +297,18 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
+def never_equal(a, b):
+    """What all of A's runs have otherwise than all of B's, in words."""
+    systems = [[unit_of(record).identity.system for record in side] for side in (a, b)]
+    found = []
+    for name in systems[0][0]._fields[3:]:
+        one, other = ({getattr(system, name) for system in side} for side in systems)
+        if not one & other:
+            texts = [", ".join(map(text_of, sorted(side, key=order))) for side in (one, other)]
+            found.append(f"{name} is {texts[0]} in A, {texts[1]} in B")
+    return "".join(f"; {what}" for what in found)
+
+
 def compare(arguments):
     """Exit status: 0; 2 above --fail-above; 65 when nothing can be compared."""
     options = parse(arguments)
@@ -310,7 +322,7 @@ def compare(arguments):
         say(f"{'matrices' if across else 'configurations'} that only A has: {only_a}, only B: "
             f"{only_b}")
     if not pairs:
-        raise Stop(EX_DATAERR, "the two logs have nothing in common")
+        raise Stop(EX_DATAERR, "the two logs have nothing in common" + never_equal(a, b))
     judged = [(pair, judge(pair)) for pair in pairs]
     text = {"table": lambda: text_table(HEADER, ALIGNMENT, [row_of(*j) for j in judged]),
             "md": lambda: markdown_table(HEADER, ALIGNMENT, [row_of(*j) for j in judged]),

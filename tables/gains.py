@@ -32,11 +32,10 @@ def pays_off_after(unit, base):
 def best_for(cells, products):
     """The kernel that is done first with so many products, or nothing; with its configuration if
     that is not the one of its least median."""
-    known = [(total_s(unit, products), kernel, unit) for kernel, cell in cells.items()
-             for unit in cell.timed if unit.prep_s is not None]
-    if not known:
-        return ""
-    _, kernel, unit = min(known, key=lambda item: item[0])
+    rivals = [(kernel, unit) for kernel, cell in cells.items() for unit in cell.timed]
+    if not rivals or any(unit.prep_s is None for _, unit in rivals):
+        return ""  # nobody can say
+    kernel, unit = min(rivals, key=lambda item: total_s(item[1], products))
     return kernel if unit is cells[kernel].best else (
         f"{kernel} {short_label(unit.identity.settings)}")
 

@@ -160,7 +160,11 @@ def check_record(record):
         return False, [f"timing.median_s is {record['timing.median_s']!r}: not a time"]
     if not (isinstance(record["matrix.nnz"], int) and 0 <= record["matrix.nnz"] < 2**63):
         return False, [f"matrix.nnz is {record['matrix.nnz']!r}: not a count"]
-    return True, inconsistencies(record)
+    found = inconsistencies(record)
+    if is_number(record.get("prep.total_s")) and not 0 <= record["prep.total_s"] <= LONGEST_S:
+        found.append(f"prep.total_s is {record['prep.total_s']!r}: not a time, read as null")
+        record["prep.total_s"] = None
+    return True, found
 
 
 def read_lines(path, lines, seen):

@@ -103,6 +103,13 @@ class VerdictTest(CompareTest):
         self.assertEqual(status, 65)
         self.assertIn("configurations that only A has: 1, only B: 1", talk)
 
+    def test_what_keeps_logs_apart_is_named(self):
+        status, _, talk = self.compare([record(config__cache="warm")],
+                                       [record(config__cache="cold", config__threads=2)])
+        self.assertEqual(status, 65)
+        self.assertIn("nothing in common; threads is 4 in A, 2 in B; cache is warm in A, cold in B",
+                      talk)
+
     def test_usage(self):
         for options in (("--fail-above=lots",), ("--fail-above=3",), ("--fail-above=-1%",), ("--format=xml",), ("more",)):
             status, _, talk = self.compare([record(1e-3)], [record(1e-3)], *options)

@@ -48,6 +48,13 @@ class GainsTest(TablesTest):
         self.assertEqual(self.line_of("best.md", "alpha")[-3:],
                          ["sell schedule=static sigma=1"] * 2 + ["sell"])
 
+    def test_unknown_preparation_is_no_zero(self):
+        talk = self.make(record(1e-3), prepared(2e-3, 1e-3, "ell_rows"))
+        self.assertEqual(self.line_of("best.md", "alpha")[-3:], [""] * 3)
+        self.assertNotIn("run.jsonl:", talk)
+        talk = self.make(prepared(1e-3, -5, "csr_rows"))
+        self.assertIn("run.jsonl:1: prep.total_s is -5: not a time, read as null", talk)
+
     def test_matrices_of_one_name_are_told_apart(self):
         self.make(record(1e-6, matrix__hash="feed1"), record(2e-6, matrix__hash="beef2"))
         self.assertEqual(set(json.loads(self.text("optimal.json"))[0]["optimal"]),

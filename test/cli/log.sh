@@ -19,3 +19,8 @@ for line in open("one.txt"):
     print(r["schema"], r["status"], r["matrix"]["name"], r["config"]["kernel"], r["tags"], r["argv"][1:3],
           len(r["timing"]["samples_s"]) >= 10, r["check"]["status"], r["gpu"]["name"])
 END
+cp here/a.mtx "$(printf 'here/\377.mtx')"
+$SPMV -m "$(printf 'here/\377.mtx')" -k omp:csr1 --log odd.jsonl --tag "$(printf 'k\377=v')" --min-time=0 --max-time=0 -q >/dev/null || exit
+${PYTHON:-python3} -c 'import json
+r = json.loads(open("odd.jsonl").read())
+print(r["matrix"]["name"], r["matrix"]["source"], r["tags"], r["argv"][2])'

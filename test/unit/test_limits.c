@@ -135,7 +135,7 @@ static void one_verdict(const char *cache, double llc_ratio, double median_s, co
     r->store_llc_ratio = llc_ratio;
     r->timing_median_s = median_s;
     describe_limits(&run, &out, spmv_backends[0], &reads);
-    describe_share_of_limits(r);
+    describe_share_of_limits(&out);
     assert_true(fabs(r->perf_limit_stream_s - 1e-3) < 1e-9);
     assert_true(fabs(r->perf_limit_gather_s - 0.5e-3) < 1e-9);
     assert_string_equal(r->perf_limit_binds, "stream");
@@ -149,7 +149,9 @@ static void faster_than_memory_is_cached_or_suspect(void **state) {
     one_verdict("warm", 8, 1.25e-3, "ok", 0.8);
     one_verdict("warm", 8, 0.95e-3, "ok", 1 / 0.95); /* within the noise of two measurements */
     one_verdict("warm", 8, 0.5e-3, "suspect", 2);
-    one_verdict("warm", 2, 0.5e-3, "in cache", 2); /* part of it */
+    one_verdict("warm", 2, 0.8e-3, "in cache", 1.25); /* half of it, at twice the rate: 0.75 ms */
+    one_verdict("warm", 2, 0.5e-3, "suspect", 2);
+    one_verdict("warm", 5, 0.85e-3, "suspect", 1 / 0.85);
     one_verdict("warm", 0.5, 0.5e-3, "in cache", 2);
     one_verdict("warm", 0.5, 2e-3, "in cache", 0.5);
     one_verdict("cold", 0.5, 2e-3, "ok", 0.5);
@@ -170,11 +172,11 @@ static void without_rates_there_are_no_limits(void **state) {
     out.r.perf_bytes_min_B = 1000;
     out.r.timing_median_s = 1;
     describe_limits(&run, &out, spmv_backends[0], &reads);
-    describe_share_of_limits(&out.r);
+    describe_share_of_limits(&out);
     assert_true(isnan(out.r.perf_bw_fraction) && !out.r.perf_verdict);
     out.r.gpu_bw_theory_Bps = 1e6; /* a GPU says something of itself: a share, but no verdict */
     describe_limits(&run, &out, spmv_backends[0], &reads);
-    describe_share_of_limits(&out.r);
+    describe_share_of_limits(&out);
     assert_true(fabs(out.r.perf_bw_fraction - 1e-3) < 1e-12);
     assert_string_equal(out.r.perf_bw_peak_source, "theory");
     assert_null(out.r.perf_verdict);
