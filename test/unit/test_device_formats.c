@@ -12,6 +12,8 @@ static const char *const specs[][2] = {
     {"gen:banded:400:101", "random"}, {"gen:giantrow:3000:1500", NULL},
     {"gen:ci:600", "random"},         {"gen:dense:60x90", "random"},
     {"gen:permutation:2000", NULL},   {"gen:diagonal:1000", "few:2"},
+    {"gen:banded:200:3", "random"},   {"gen:banded:300:13", "few:8"},
+    {"gen:dense:70x7", "random"},     {"gen:random:200:150:9000", "random"},
 };
 
 static void assert_same_bytes(spmv_device *d, const spmv_store *host, const spmv_store *head,
