@@ -148,14 +148,9 @@ static void print_flags(const session *run, const cell *c, int found_from) {
     }
     printf("spmv -m %s -k %s:%s%s", run->o->matrices[0], c->kernel.backend->name,
            descriptor(c->kernel)->name, c->precision == SPMV_F32 ? " -p f32" : "");
-    for (int s = 0; s < c->nsettings; s++) {
-        char flag[80];
-        bool pair = s + 1 < c->nsettings && strstr(c->setting[s + 1].name, "_cols");
-        param_flag(c->setting[s].name, c->setting[s].value, pair ? c->setting[s + 1].value : 1,
-                   flag, sizeof flag);
-        s += pair;
-        printf(" %s", flag);
-    }
+    char flags[512];
+    settings_flags(c->setting, c->nsettings, flags, sizeof flags);
+    printf("%s", flags);
     printf("\n");
 }
 

@@ -258,7 +258,8 @@ const char *param_word(const char *param, int64_t value) {
     return words && words != off_on ? words[value] : NULL;
 }
 
-void param_flag(const char *param, int64_t value, int64_t next, char *out, size_t size) {
+/* What sets the parameter to value, and the one that goes with it, if one does, to next. */
+static void param_flag(const char *param, int64_t value, int64_t next, char *out, size_t size) {
     int id = id_of(param);
     const struct syntax *s = &syntaxes[id];
     if (s->words)
@@ -269,4 +270,17 @@ void param_flag(const char *param, int64_t value, int64_t next, char *out, size_
         snprintf(out, size, "--%s=%lldx%lld", options_of[id], (long long)value, (long long)next);
     else
         snprintf(out, size, "--%s=%lld", options_of[id], (long long)value);
+}
+
+void settings_flags(const spmv_setting *setting, int count, char *out, size_t size) {
+    *out = 0;
+    for (int k = 0; k < count; k++) {
+        char flag[80];
+        bool pair = k + 1 < count && strstr(setting[k + 1].name, "_cols");
+        size_t n = strlen(out);
+        param_flag(setting[k].name, setting[k].value, pair ? setting[k + 1].value : 1, flag,
+                   sizeof flag);
+        snprintf(out + n, size - n, " %s", flag);
+        k += pair;
+    }
 }

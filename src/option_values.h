@@ -27,7 +27,7 @@ void take_param(options *o, spmv_param_id id, const char *arg);
 const char *option_of(spmv_param_id id); /* without the dashes */
 /* What a value that is neither number nor switch is called, or NULL. */
 const char *param_word(const char *param, int64_t value);
-/* What sets the parameter to value, and the one that goes with it, if one does, to next. */
-void param_flag(const char *param, int64_t value, int64_t next, char *out, size_t size);
+/* What to type for them, a blank before each. */
+void settings_flags(const spmv_setting *setting, int count, char *out, size_t size);
 
 #endif

@@ -79,7 +79,7 @@ int rates_save(const options *o, const char *key, const spmv_rates *r) {
 }
 
 static bool is_rate(double value) {
-    return value > 0 && value < 1e18;
+    return value >= 1 && value < 1e18;
 }
 
 /* A line other than the first. */

@@ -1,5 +1,6 @@
 /* sweep_plan.c: what spmv sweep goes through: matrices from folders, lists and gen:, a forecast of
  * time and memory, and what the log has of it already. */
+#include "option_values.h"
 #include "sweep.h"
 #include <dirent.h>
 #include <errno.h>
@@ -68,13 +69,16 @@ static int add_folder(sweep *s, const char *folder) {
         char path[4096];
         int length = snprintf(path, sizeof path, "%s%s%s", folder,
                               ends_with(folder, "/") ? "" : "/", entry[k]->d_name);
-        if (!code && is_matrix_name(entry[k]->d_name) && length < (int)sizeof path)
+        if (!code && entry[k]->d_name[0] != '.' && is_matrix_name(entry[k]->d_name) &&
+            length < (int)sizeof path)
             code = add_entry(s, path);
         free(entry[k]);
     }
     free(entry);
     if (!code && s->nsources == before)
-        code = refuse(folder, "no matrix in that folder (.mtx, .mtx.gz .xz .zst .bz2, .tar.gz)");
+        code = refuse(folder,
+                      "no matrix in that folder (.mtx, .mtx.gz .xz .zst .bz2, .tar.gz); folders in "
+                      "it are not searched");
     return code;
 }
 
@@ -270,9 +274,8 @@ int find_done(sweep *s) {
 void cell_label(const cell *c, char *out, size_t size) {
     int n = snprintf(out, size, "%s:%s%s", c->kernel.backend->name, descriptor(c->kernel)->name,
                      c->precision == SPMV_F32 ? " f32" : "");
-    for (int k = 0; k < c->nsettings && n > 0 && (size_t)n < size; k++)
-        n += snprintf(out + n, size - (size_t)n, " %s=%lld", c->setting[k].name,
-                      (long long)c->setting[k].value);
+    if (n > 0 && (size_t)n < size)
+        settings_flags(c->setting, c->nsettings, out + n, size - (size_t)n);
 }
 
 /* Of one product that streams the matrix from a common computer's memory. */
