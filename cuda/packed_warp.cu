@@ -18,7 +18,7 @@
  *          what binds is latency (memory 72 percent busy, a warp waits for loads 15 to 20 cycles an
  *          instruction, 7 warps a scheduler, 64 registers). With few values the first cache binds:
  *          its pipe is 70 percent busy, memory 15. More warps of 48 registers cost 12 percent;
- *          asking the second cache for values 2 to 4 KB ahead cost 5 to 30.
+ *          asking the second cache for values 4 KB ahead cost 18 to 25.
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
  *          outside the cache; columns that have no locality: 32 cache lines a load.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the codes.

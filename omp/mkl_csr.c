@@ -83,6 +83,11 @@ static spmv_status prepare(spmv_plan *p) {
     if (A->s.nnz == 0)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
                          "mkl_csr: oneMKL takes no matrix without entries");
+    if (omp_get_dynamic() || p->device->threads > omp_get_thread_limit())
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "mkl_csr: oneMKL leaves rows out where OpenMP gives it fewer than its %d "
+                         "threads: unset OMP_DYNAMIC, OMP_THREAD_LIMIT",
+                         p->device->threads);
     start_library(p); /* a failure shows below */
     MKL_INT *row_ptr = (MKL_INT *)A->row_ptr;
     TRY(mkl_status(p,

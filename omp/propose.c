@@ -75,11 +75,12 @@ static void propose_masked(const model *m, spmv_proposals *out) {
 /* Short rows gain nothing, since y is then most of the traffic; nor does what the caches hold. */
 static void propose_symmetric(const model *m, spmv_proposals *out) {
     enum { LEAST_MEAN = 12, LEAST_ENTRIES = 1 << 20 };
+    const double two_additions = 9; /* more than the bytes that half of the entries take */
     const spmv_features *f = m->f;
     if (f->symmetric < 1 || f->rows != f->cols) return;
     if (f->mean < LEAST_MEAN || f->nnz < LEAST_ENTRIES) return;
-    double bytes = 0.5 * (m->width + (f->near_16 == 1 ? 2 : 4));
-    spmv_offer(out, "symmetric_rows", 9, m->plain / (bytes + 1.5 * m->gather + 2 * m->y),
+    spmv_offer(out, "symmetric_rows", 9,
+               m->plain / (two_additions + 1.5 * m->gather + 2 * m->y + m->ends),
                "symmetric as far as seen: half of it stored");
 }
 

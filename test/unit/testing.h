@@ -195,6 +195,17 @@ fill_giant_row(entries *e) { /* more than 32 entries for each thread of the larg
     add_row(e, 2, 31);
 }
 
+/* Rows about as long as what a warp takes at once, 7 x 32, and twice that, between stretches of
+ * rows without entries and with one. */
+static inline void fill_sevens(entries *e) {
+    for (int64_t i = 0; i < e->rows; i++)
+        add_row(e, i,
+                i % 97 == 5    ? 223 + i / 97 % 3
+                : i % 97 == 6  ? 447 + i / 97 % 3
+                : i % 97 == 90 ? i / 97
+                               : i % 97 > 60 && i % 2);
+}
+
 static inline void
 fill_cancelling(entries *e) { /* what is left is far smaller than what was added */
     for (int64_t i = 0; i < e->rows; i++)
@@ -242,6 +253,7 @@ static const fixture fixtures[] = {
     {"32 k + 1 rows", 32 * 8 + 1, 300, SPMV_GENERAL, fill_sparse},
     {"many rows", 65536 + 4465, 4099, SPMV_GENERAL, fill_sparse},
     {"giant row", 3, 40000, SPMV_GENERAL, fill_giant_row},
+    {"sevens", 610, 500, SPMV_GENERAL, fill_sevens},
     {"cancelling", 20, 31, SPMV_GENERAL, fill_cancelling},
     {"tiny", 50, 60, SPMV_GENERAL, fill_tiny},
 };
