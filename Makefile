@@ -45,7 +45,7 @@ ldlibs   := $(feature_libs) -lm
 app_src  := $(addprefix src/,main.c app.c options.c option_values.c measure.c statistics.c verify.c machine.c record.c log.c \
             cells.c inputs.c rounds.c sweep_plan.c sweep_child.c limits.c noise.c rates.c describe.c facts.c thumbnail.c) \
             $(wildcard src/cmd_*.c src/doctor_*.c src/write_*.c)
-omp_once := omp/backend.c omp/gather.c omp/propose.c omp/probe.c
+omp_once := omp/backend.c omp/gather.c omp/propose.c omp/probe.c omp/sensors.c
 cuda_once := cuda/backend.cu cuda/probe.cu cuda/nvml.cu cuda/scan.cu
 variant_src := $(wildcard src/format_*.c) $(filter-out $(omp_once),$(wildcard omp/*.c))
 lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once) cuda/propose.c

@@ -30,10 +30,12 @@ typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
 } spmv_device_facts;
 
 typedef struct spmv_device_state { /* now; 0: unknown */
-    double clock_sm_Hz, clock_memory_Hz, power_W, power_limit_W;
+    double clock_Hz;               /* of a GPU's multiprocessors; of a host's processors the mean */
+    double clock_memory_Hz, power_W, power_limit_W;
     int temperature_C;
-    int mig;                   /* the GPU is cut into parts; -1: unknown */
-    int busy_percent;          /* of the last second or less that a kernel ran; -1: unknown */
+    long throttled;   /* times that heat slowed a host's processors down since it started */
+    int mig;          /* the GPU is cut into parts; -1: unknown */
+    int busy_percent; /* of the last second or less that a kernel ran; -1: unknown */
     unsigned long long slowed; /* NVML's reasons why clocks are not at their highest */
 } spmv_device_state;
 
@@ -106,5 +108,8 @@ SPMV_LINKAGE bool spmv_ctx_state(spmv_ctx *ctx, const spmv_backend *backend,
 SPMV_LINKAGE spmv_status spmv_probe_host(spmv_device *d, size_t cache, spmv_rates *out);
 SPMV_LINKAGE spmv_status spmv_probe_gpu(spmv_device *d, size_t cache, spmv_rates *out);
 SPMV_LINKAGE void spmv_gpu_state(spmv_device *d, spmv_device_state *out);
+SPMV_LINKAGE void spmv_host_state(spmv_device *d, spmv_device_state *out);
+/* root: "", or a folder that holds proc and sys. */
+SPMV_LINKAGE void spmv_host_sensors(const char *root, spmv_device_state *out);
 
 #endif

@@ -150,4 +150,5 @@ const spmv_backend spmv_omp = {
     .flush = flush_host,
     .nothing = nothing,
     .probe = spmv_probe_host,
+    .state = spmv_host_state,
 };

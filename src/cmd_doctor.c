@@ -62,6 +62,7 @@ static int show_all(FILE *file, const options *o, const doctor_facts *facts) {
     for (const check *c = doctor_checks; c->name && !code; c++) {
         finding found = {.level = LEVEL_OK};
         c->look(facts, &found);
+        if (!*found.found) continue;
         count[found.level]++;
         code = show(file, o, facts, c, &found);
     }

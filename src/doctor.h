@@ -32,7 +32,7 @@ typedef struct doctor_facts {
 typedef enum level { LEVEL_OK, LEVEL_NOTE, LEVEL_WARNING } level;
 typedef struct finding {
     level level;
-    char found[1280];
+    char found[1280];         /* "": nothing to look at, as when there is no GPU */
     char why[320], what[512]; /* what: to type; both "" when all is well */
 } finding;
 typedef struct check {

@@ -23,12 +23,6 @@ void check_cuda(const doctor_facts *f, finding *out) {
     }
 }
 
-/* True, having said so, when there is no GPU to look at. */
-static bool is_absent(const doctor_facts *f, finding *out) {
-    if (!f->gpu_open) tell(out, LEVEL_OK, "no GPU to look at");
-    return !f->gpu_open;
-}
-
 static void tell_unknown(const doctor_facts *f, finding *out, const char *why) {
     tell(out, LEVEL_NOTE, "unknown: %s",
          f->gpu_told ? "the driver does not say" : "the GPU was not asked");
@@ -37,7 +31,7 @@ static void tell_unknown(const doctor_facts *f, finding *out, const char *why) {
 
 void check_gpu_load(const doctor_facts *f, finding *out) {
     static const char *const why = "kernels of other programs take turns with those that are timed";
-    if (is_absent(f, out)) return;
+    if (!f->gpu_open) return;
     if (!f->gpu_told || f->gpu_now.busy_percent < 0) {
         tell_unknown(f, out, why);
     } else if (f->gpu_now.busy_percent > 5) {
@@ -53,7 +47,7 @@ void check_gpu_memory(const doctor_facts *f, finding *out) {
     static const double OWN = 1.5e9;
     static const char *const why = "others hold memory there: large matrices are skipped, and "
                                    "their kernels may start at any time";
-    if (is_absent(f, out)) return;
+    if (!f->gpu_open) return;
     double all = (double)f->gpu.memory, left = (double)f->gpu.memory_free;
     if (!(all > 0)) {
         tell_unknown(f, out, why);
@@ -68,16 +62,16 @@ void check_gpu_memory(const doctor_facts *f, finding *out) {
 void check_gpu_clocks(const doctor_facts *f, finding *out) {
     static const char *const why = "times depend on clocks, and these are held down";
     const char *names[MOST_REASONS];
-    if (is_absent(f, out)) return;
+    if (!f->gpu_open) return;
     int n = slow_reasons(f->gpu_now.slowed, names);
-    if (!f->gpu_told || !(f->gpu_now.clock_sm_Hz > 0)) {
+    if (!f->gpu_told || !(f->gpu_now.clock_Hz > 0)) {
         tell_unknown(f, out, why);
     } else if (n) {
-        tell(out, LEVEL_WARNING, "%.0f MHz, slowed down: %s%s", 1e-6 * f->gpu_now.clock_sm_Hz,
+        tell(out, LEVEL_WARNING, "%.0f MHz, slowed down: %s%s", 1e-6 * f->gpu_now.clock_Hz,
              names[0], n > 1 ? " and more" : "");
         advise(out, why, "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER");
     } else {
-        tell(out, LEVEL_OK, "%.0f MHz now, %d C, not slowed down", 1e-6 * f->gpu_now.clock_sm_Hz,
+        tell(out, LEVEL_OK, "%.0f MHz now, %d C, not slowed down", 1e-6 * f->gpu_now.clock_Hz,
              f->gpu_now.temperature_C);
     }
 }
@@ -86,7 +80,7 @@ void check_ecc(const doctor_facts *f, finding *out) {
     static const char *const why =
         "without it a flipped bit stays; with it, boards with GDDR memory are some percent slower: "
         "compare like with like";
-    if (is_absent(f, out)) return;
+    if (!f->gpu_open) return;
     if (f->gpu.ecc < 0) {
         tell_unknown(f, out, why);
     } else if (!f->gpu.ecc) {
@@ -99,7 +93,7 @@ void check_ecc(const doctor_facts *f, finding *out) {
 
 void check_mig(const doctor_facts *f, finding *out) {
     static const char *const why = "a part of a GPU has a part of its bandwidth, cache and SMs";
-    if (is_absent(f, out)) return;
+    if (!f->gpu_open) return;
     if (!f->gpu_told || f->gpu_now.mig < 0) {
         tell_unknown(f, out, why);
     } else if (f->gpu_now.mig) {
@@ -115,7 +109,7 @@ void check_driver(const doctor_facts *f, finding *out) {
     int driver = f->gpu.driver, toolkit = f->gpu.runtime;
     static const char *const why = "an older driver lacks what newer toolkits use: code may be "
                                    "translated at the start, or fail";
-    if (is_absent(f, out)) return;
+    if (!f->gpu_open) return;
     if (driver <= 0 || toolkit <= 0) {
         tell_unknown(f, out, why);
         return;
@@ -132,7 +126,7 @@ void check_arch(const doctor_facts *f, finding *out) {
         "code for another GPU is translated at the start, or not made for this one's SMs";
     const char *archs = f->build.build_cuda_archs;
     char wanted[32];
-    if (is_absent(f, out)) return;
+    if (!f->gpu_open) return;
     snprintf(wanted, sizeof wanted, "_%d", f->gpu.cc);
     if (f->gpu.cc <= 0 || !archs) {
         tell_unknown(f, out, why);

@@ -121,18 +121,33 @@ static double known(double value) {
     return value > 0 ? value : NAN;
 }
 
+static void describe_temperature(record *r, const spmv_device_state *before,
+                                 const spmv_device_state *after) {
+    r->timing_temperature_before_C = known(before->temperature_C);
+    r->timing_temperature_after_C = known(after->temperature_C);
+}
+
+void describe_host_noise(result *out, const spmv_device_state *before,
+                         const spmv_device_state *after) {
+    record *r = &out->r;
+    r->timing_clk_cpu_before_Hz = known(before->clock_Hz);
+    r->timing_clk_cpu_after_Hz = known(after->clock_Hz);
+    describe_temperature(r, before, after);
+    if (after->throttled > before->throttled)
+        flag(out, "heat slowed processors down %ld times", after->throttled - before->throttled);
+}
+
 void describe_gpu_noise(result *out, const spmv_device_state *before,
                         const spmv_device_state *after) {
     record *r = &out->r;
     r->gpu_mig = after->mig;
     r->gpu_power_limit_W = known(after->power_limit_W);
-    r->timing_clk_sm_before_Hz = known(before->clock_sm_Hz);
-    r->timing_clk_sm_after_Hz = known(after->clock_sm_Hz);
-    r->timing_temperature_before_C = known(before->temperature_C);
-    r->timing_temperature_after_C = known(after->temperature_C);
+    r->timing_clk_sm_before_Hz = known(before->clock_Hz);
+    r->timing_clk_sm_after_Hz = known(after->clock_Hz);
+    describe_temperature(r, before, after);
     int n = slow_reasons(before->slowed | after->slowed, out->slowed);
     r->gpu_throttle = (texts){out->slowed, n};
     if (n) flag(out, "the GPU was slowed down: %s", out->slowed[0]);
-    if (before->clock_sm_Hz > 0 && after->clock_sm_Hz < 0.95 * before->clock_sm_Hz)
-        flag(out, "GPU clock fell to %.0f MHz", 1e-6 * after->clock_sm_Hz);
+    if (before->clock_Hz > 0 && after->clock_Hz < 0.95 * before->clock_Hz)
+        flag(out, "GPU clock fell to %.0f MHz", 1e-6 * after->clock_Hz);
 }

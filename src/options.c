@@ -119,7 +119,7 @@ static const struct argp_option table[] = {
      "where 'spmv probe' keeps this machine's limits, and runs look for them (~/.cache/spmv)", 3},
     {"samples", 'n', "N", 0, "at least N samples (10; 30 with --cache=cold)", 3},
     {"min-time", KEY_MIN_TIME, "S", 0, "and at least S seconds a kernel (0.5)", 3},
-    {"max-time", KEY_MAX_TIME, "S", 0, "then on until the noise is low or S seconds are over (1)",
+    {"max-time", KEY_MAX_TIME, "S", 0, "then on until the noise is low or S seconds are over (5)",
      3},
     {"max-noise", KEY_MAX_NOISE, "P", 0,
      "low: interquartile range within P of the median, e.g. 1% (1%)", 3},
@@ -298,7 +298,7 @@ void options_parse(int argc, char **argv, options *o) {
 
                    .keep_samples = 1000,
                    .min_time_s = 0.5,
-                   .max_time_s = 1,
+                   .max_time_s = 5,
                    .max_noise = 0.01,
                    .format = "table",
                    .progress = terminal,

@@ -256,7 +256,8 @@ static int play_watched(group *g) {
         out->r.timing_load_after = load_now();
         for (int b = 0; spmv_backends[b]; b++)
             if (watched[b] && cells[g->entrant[k].cell].kernel.backend == spmv_backends[b])
-                describe_gpu_noise(out, &before[b], &after[b]);
+                (spmv_backends[b]->host ? describe_host_noise : describe_gpu_noise)(out, &before[b],
+                                                                                    &after[b]);
     }
     return code;
 }

@@ -128,6 +128,8 @@ double load_now(void); /* NaN: unknown */
 void describe_noise(result *out, const noise *n, int threads);
 /* Names of NVML's reasons why clocks are low, at most MOST_REASONS; how many. */
 int slow_reasons(unsigned long long slowed, const char **out);
+void describe_host_noise(result *out, const spmv_device_state *before,
+                         const spmv_device_state *after);
 void describe_gpu_noise(result *out, const spmv_device_state *before,
                         const spmv_device_state *after);
 

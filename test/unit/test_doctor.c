@@ -52,7 +52,7 @@ static doctor_facts sound(void) {
                                 .ecc = 1,
                                 .memory = (size_t)80e9,
                                 .memory_free = (size_t)79e9};
-    f.gpu_now = (spmv_device_state){.clock_sm_Hz = 1.9e9, .temperature_C = 40};
+    f.gpu_now = (spmv_device_state){.clock_Hz = 1.9e9, .temperature_C = 40};
     return f;
 }
 

@@ -267,18 +267,34 @@ static void a_slowed_gpu_is_flagged(void **state) {
     (void)state;
     static result out;
     record_clear(&out.r);
-    const spmv_device_state before = {.clock_sm_Hz = 1.98e9, .temperature_C = 40, .mig = 0};
-    spmv_device_state after = {.clock_sm_Hz = 1.97e9, .temperature_C = 60, .slowed = 1};
+    const spmv_device_state before = {.clock_Hz = 1.98e9, .temperature_C = 40, .mig = 0};
+    spmv_device_state after = {.clock_Hz = 1.97e9, .temperature_C = 60, .slowed = 1};
     describe_gpu_noise(&out, &before, &after); /* 1: idle, no reason to worry */
     assert_int_equal(out.r.timing_flags.count, 0);
     assert_true(out.r.timing_temperature_after_C == 60 && out.r.gpu_mig == 0);
     assert_true(isnan(out.r.gpu_power_limit_W));
-    after.clock_sm_Hz = 1.2e9;
+    after.clock_Hz = 1.2e9;
     after.slowed = 0x24;
     describe_gpu_noise(&out, &before, &after);
     assert_int_equal(out.r.timing_flags.count, 2);
     assert_string_equal(out.r.timing_flags.value[0], "the GPU was slowed down: software power cap");
     assert_int_equal(out.r.gpu_throttle.count, 2);
+}
+
+static void heat_that_slows_processors_is_flagged(void **state) {
+    (void)state;
+    static result out;
+    record_clear(&out.r);
+    const spmv_device_state before = {.clock_Hz = 3e9, .temperature_C = 60, .throttled = 7};
+    spmv_device_state after = before;
+    describe_host_noise(&out, &before,
+                        &after); /* what was before the rounds is no fault of theirs */
+    assert_int_equal(out.r.timing_flags.count, 0);
+    assert_true(out.r.timing_clk_cpu_before_Hz == 3e9 && out.r.timing_temperature_after_C == 60);
+    after.throttled = 9;
+    describe_host_noise(&out, &before, &after);
+    assert_int_equal(out.r.timing_flags.count, 1);
+    assert_string_equal(out.r.timing_flags.value[0], "heat slowed processors down 2 times");
 }
 
 int main(int argc, char **argv) {
@@ -295,6 +311,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(noise_is_flagged),
         cmocka_unit_test(waiting_threads_are_seen),
         cmocka_unit_test(a_slowed_gpu_is_flagged),
+        cmocka_unit_test(heat_that_slows_processors_is_flagged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* test_cgroup.c: limits of control groups, from folders that look like /proc and /sys. */
+/* test_host_files.c: limits of control groups and what sensors say, from folders that look like /proc
+ * and /sys. */
 #include "testing.h"
 #include <sys/stat.h>
 
@@ -6,7 +7,7 @@ static char root[64];
 
 static int make_root(void **state) {
     (void)state;
-    snprintf(root, sizeof root, "/tmp/spmv-cgroup-XXXXXX");
+    snprintf(root, sizeof root, "/tmp/spmv-host-XXXXXX");
     return mkdtemp(root) ? 0 : -1;
 }
 
@@ -150,13 +151,63 @@ static void damaged_files_limit_nothing(void **state) {
     assert_true(a.memory == INT64_MAX);
 }
 
+static spmv_device_state sensed(void) {
+    spmv_device_state out;
+    spmv_host_sensors(root, &out);
+    return out;
+}
+
+static void without_sensors_all_is_unknown(void **state) {
+    (void)state;
+    spmv_device_state s = sensed();
+    assert_true(s.clock_Hz == 0 && s.temperature_C == 0 && s.throttled == 0);
+    assert_true(s.mig == -1 && s.busy_percent == -1);
+}
+
+static void clocks_are_means_and_the_driver_knows_best(void **state) {
+    (void)state;
+    put("/proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2000.000\n\nprocessor\t: 1\n"
+                         "cpu MHz\t\t: 3000.000\n");
+    assert_true(sensed().clock_Hz == 2.5e9);
+    put("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1000000\n");
+    put("/sys/devices/system/cpu/cpu11/cpufreq/scaling_cur_freq", "2000000\n");
+    put("/sys/devices/system/cpu/cpufreq/scaling_cur_freq", "9000000\n"); /* no processor */
+    assert_true(sensed().clock_Hz == 1.5e9);
+}
+
+static void the_hottest_sensor_of_a_processor_counts(void **state) {
+    (void)state;
+    put("/sys/class/hwmon/hwmon0/name", "nvme\n");
+    put("/sys/class/hwmon/hwmon0/temp1_input", "90000\n");
+    put("/sys/class/hwmon/hwmon1/name", "coretemp\n");
+    put("/sys/class/hwmon/hwmon1/temp1_input", "51000\n");
+    put("/sys/class/hwmon/hwmon1/temp2_input", "63000\n");
+    put("/sys/class/hwmon/hwmon2/name", "k10temp\n");
+    put("/sys/class/hwmon/hwmon2/temp1_input", "no number\n");
+    assert_int_equal(sensed().temperature_C, 63);
+}
+
+static void throttling_of_all_processors_is_counted(void **state) {
+    (void)state;
+    put("/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n");
+    put("/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "4\n");
+    assert_int_equal(sensed().throttled, 7);
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
     const struct CMUnitTest tests[] = {
-        CASE(without_files_all_is_unknown),        CASE(a_root_without_limits_has_none),
-        CASE(the_own_group_and_those_above_count), CASE(other_groups_do_not_count),
-        CASE(version_1_is_read_beside_version_2),  CASE(a_mounted_group_is_its_own_root),
+        CASE(without_files_all_is_unknown),
+        CASE(a_root_without_limits_has_none),
+        CASE(the_own_group_and_those_above_count),
+        CASE(other_groups_do_not_count),
+        CASE(version_1_is_read_beside_version_2),
+        CASE(a_mounted_group_is_its_own_root),
         CASE(damaged_files_limit_nothing),
+        CASE(without_sensors_all_is_unknown),
+        CASE(clocks_are_means_and_the_driver_knows_best),
+        CASE(the_hottest_sensor_of_a_processor_counts),
+        CASE(throttling_of_all_processors_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
