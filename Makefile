@@ -153,6 +153,7 @@ reference: $(BUILD)
 reference-tables:
 	$(Q)$(PYTHON) tables/make_tables.py --out tables/reference $(wildcard log/reference/*.jsonl)
 	$(Q)$(PYTHON) tables/report.py $(wildcard log/reference/*.jsonl) --only-html -o tables/reference/report.html
+	$(Q)PYTHON=$(PYTHON) sh log/reference/scaling.sh >tables/reference/scaling.md
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
 lint:

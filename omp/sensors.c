@@ -72,7 +72,8 @@ static double hottest_mC(const char *root) {
 
 void spmv_host_sensors(const char *root, spmv_device_state *out) {
     double kHz = 0, times = 0;
-    int n = fold_files(root, "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq", &kHz, sum);
+    int n =
+        fold_files(root, "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq", &kHz, sum);
     *out = (spmv_device_state){.mig = -1, .busy_percent = -1};
     out->clock_Hz = n ? 1e3 * kHz / n : 1e6 * told_MHz(root);
     out->temperature_C = (int)(1e-3 * hottest_mC(root));

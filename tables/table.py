@@ -7,9 +7,10 @@
     spmv table --check log/                             only read them: exit 65 if a line is bad
 
 Rows and columns are matrix, kernel, config, system, or any field of the log (config.block,
-matrix.nnz, build.commit). A cell is the best of what falls into it: bold the best of its row, = not
-to be told from it, † noise limit not met, * the data fit in the last-level cache. A cell without a
-time says why: —: skipped, WRONG, failed.
+matrix.nnz, build.commit; -c config.threads: how it scales). Systems have a table each, apart from
+what stands in the rows or columns. A cell is the best of what falls into it: bold the best of its
+row, = not to be told from it, † noise limit not met, * the data fit in the last-level cache. A cell
+without a time says why: —: skipped, WRONG, failed.
 """
 
 import argparse
@@ -46,6 +47,10 @@ NAMED = {
     "config": lambda unit: short_label(unit.identity.settings) or "-",
     "system": lambda unit: describe(unit.identity.system),
 }
+PARTS = {  # fields of the log that tell systems apart
+    "host.name": "host", "cpu.model": "cpu", "gpu.name": "gpu", "config.backend": "backend",
+    "config.precision": "precision", "config.threads": "threads", "omp.threads": "threads",
+    "config.alpha": "alpha", "config.beta": "beta", "config.cache": "cache"}
 SHORT = {"matrix": "matrix.name", "kernel": "config.kernel"}  # in --where
 
 
@@ -97,6 +102,13 @@ def pivot(units, options):
         rows.append([row, *(cell_text(mine[column], baseline, options, first)
                             if column in mine else "" for column in columns)])
     return [options.rows, *columns], "l" + "r" * len(columns), rows
+
+
+def table_of(unit, axes):
+    """What one table is made for: a system, but for what stands in its rows and columns; None: all."""
+    if "system" in axes:
+        return None
+    return unit.identity.system._replace(**{PARTS[name]: None for name in axes if name in PARTS})
 
 
 def where(text):
@@ -179,11 +191,11 @@ def table(arguments):
     units = merge(unit_of(record) for record in chosen(load(options.logs)[0], options.where))
     ending = os.path.splitext(options.output or "")[1]
     options.format = options.format or FORMATS.get(ending, "table")
-    systems = [None] if "system" in (options.rows, options.cols) else sorted(
-        {unit.identity.system for unit in units}, key=order)
-    tables = [("all systems" if system is None else describe(system),
-               pivot([unit for unit in units if system in (None, unit.identity.system)], options))
-              for system in systems]
+    made_for = collections.defaultdict(list)
+    for unit in units:
+        made_for[table_of(unit, (options.rows, options.cols))].append(unit)
+    tables = [("all systems" if system is None else describe(system), pivot(found, options))
+              for system, found in sorted(made_for.items(), key=lambda item: order(item[0]))]
     tables = [(name, found) for name, found in tables if found[2]]
     if not tables:
         raise Stop(EX_DATAERR, f"no record has {options.rows} and {options.cols}"

@@ -209,6 +209,14 @@ class TableTest(TablesTest):
                          [("node1", "1e-06"), ("node2", "9e-06")])
         self.assertEqual(self.table(log)[1].count("csr_rows"), 2)
 
+    def test_what_tells_systems_apart_may_be_an_axis(self):
+        log = self.write("run.jsonl", *(record(8e-6 / threads, config__threads=threads) for threads in (1, 2, 16)),
+                         record(9e-6, config__threads=2, host__name="node2"))
+        out = self.table(log, "-c", "config.threads", "--metric", "time", "--format", "csv")[1]
+        self.assertEqual([(row["system"].split(" · ")[-1], row["1"], row["2"], row["16"])
+                          for row in csv.DictReader(io.StringIO(out))],
+                         [("node1", "8e-06", "4e-06", "5e-07"), ("node2", "", "9e-06", "")])
+
     def test_output_by_its_ending(self):
         log = self.write("run.jsonl", record(1e-6))
         for ending, start in ((".md", "omp · f64"), (".tex", r"\begin{longtable}"),

@@ -1,5 +1,5 @@
-/* test_host_files.c: limits of control groups and what sensors say, from folders that look like /proc
- * and /sys. */
+/* test_host_files.c: limits of control groups and what sensors say, from folders that look like
+ * /proc and /sys. */
 #include "testing.h"
 #include <sys/stat.h>
 
