@@ -23,7 +23,7 @@ done
 
 # A kernel or format file and its line in the table come together.
 for folder in omp cuda; do
-    for f in $(ls $folder/*.c $folder/*.cu 2>/dev/null | grep -v -E '/(backend|absent|gather|propose|probe|nvml|scan)\.|/build_'); do
+    for f in $(ls $folder/*.c $folder/*.cu 2>/dev/null | grep -v -E '/(backend|absent|gather|propose|probe|sensors|nvml|scan)\.|/build_'); do
         name=$(basename "${f%.*}")
         grep -q "^KERNEL($name)" $folder/kernels.def || breach "$f has no line KERNEL($name) in $folder/kernels.def"
         labels='Source Reads Writes Work Cost Weak Repeats Params'
