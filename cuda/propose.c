@@ -82,7 +82,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4};
     m.safe_s = 8e-6 + (double)f->nnz * (m.width + 4) / bytes_per_s * 1.5 + (double)f->rows * 2e-11;
     if (f->nnz) {
-        propose_packed(&m, out);
+        if (f->sampled) propose_packed(&m, out);
         propose_rows(&m, out);
         propose_groups(&m, out);
         propose_slices(&m, out);

@@ -104,12 +104,17 @@ static void propose_csb(const model *m, spmv_proposals *out) {
 void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
     if (f->nnz) {
         model m = model_of(f);
-        propose_packed(&m, out);
-        propose_masked(&m, out);
+        if (f->sampled) { /* else nothing is known but the rows' lengths */
+            propose_packed(&m, out);
+            propose_masked(&m, out);
+            propose_symmetric(&m, out);
+            propose_csb(&m, out);
+        }
         propose_sell(&m, out);
-        propose_symmetric(&m, out);
-        propose_csb(&m, out);
-        spmv_offer(out, "csr_rows", 0, 1.02, "rows in equal shares");
+        bool even = f->cv < 1 && (double)f->row_max * 8 * f->threads < (double)f->nnz;
+        /* Less than it takes to wake a team. */
+        if (f->nnz < 4000) spmv_offer(out, "csr_serial", 0, 2, "%lld entries", (long long)f->nnz);
+        spmv_offer(out, "csr_rows", 0, even ? 1.02 : 0.9, "rows in equal shares");
     }
     spmv_offer(out, "csr_balanced", 0, 0, "compressed rows in equal shares of entries");
     spmv_offer(out, "csr_merge", 0, 0, "compressed rows in equal shares of entries and rows");

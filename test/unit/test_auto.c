@@ -434,6 +434,30 @@ static void proposals_name_real_kernels(void **state) {
         }
 }
 
+/* A sample may hold no entry: then nothing that rests on it is proposed, least of all as safe. */
+static void an_empty_sample_proposes_nothing(void **state) {
+    (void)state;
+    entries e = {.rows = 1000000, .cols = 1000000};
+    for (int64_t j = 0; j < 100000; j++) add_entry(&e, 3, 10 * j, 1);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_features f;
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, &f), SPMV_OK);
+    assert_int_equal(f.sampled, 0);
+    for (const spmv_backend *const *b = spmv_backends; *b; b++) {
+        spmv_proposals all = {.n = 0};
+        (*b == &spmv_omp ? spmv_propose_omp : spmv_propose_cuda)(&f, &all);
+        for (int p = 0; p < all.n; p++) {
+            const char *name = all.list[p].kernel;
+            assert_false(strncmp(name, "packed", 6) == 0 || strcmp(name, "masked_rows") == 0);
+            assert_true(isfinite(all.list[p].gain));
+            if (*b == &spmv_omp && all.list[p].gain == 0)
+                assert_true(strcmp(name, "csr_balanced") == 0 || strcmp(name, "csr_merge") == 0);
+        }
+    }
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
 static const spmv_proposal *proposal_of(const spmv_proposals *all, const char *kernel) {
     for (int k = 0; k < all->n; k++)
         if (strcmp(all->list[k].kernel, kernel) == 0) return &all->list[k];
@@ -491,6 +515,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(the_name_is_found_by_itself_only),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(proposals_name_real_kernels),
+        cmocka_unit_test(an_empty_sample_proposes_nothing),
         cmocka_unit_test(far_reads_of_x_are_blocked),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
