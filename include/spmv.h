@@ -192,7 +192,7 @@ typedef struct spmv_plan_facts {
     size_t traffic_bytes; /* matrix bytes one product must read, without x and y */
     double convert_s;     /* compressed rows to format, on the host */
     double upload_s;      /* format to device */
-    double prepare_s;     /* the kernel's own structures: tiles, transposition, pitch */
+    double prepare_s;     /* the kernel's own structures (tiles, pitch), and finding sizes */
     /* of a plan that "auto" chose; NULL and 0 otherwise */
     const char *reason; /* one sentence: why this kernel */
     double tune_s;      /* looking at the matrix, kernels built and given up, the run-off */
