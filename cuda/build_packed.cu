@@ -84,6 +84,11 @@ static __device__ __forceinline__ bool is_full(const int *count) {
     return *(volatile const int *)count > PACKED_TABLE_SIZE;
 }
 
+/* A warp leaves a loop together: what other warps change meanwhile, one lane reads for all. */
+static __device__ __forceinline__ bool warp_sees_full(const int *mine, const int *all) {
+    return __shfl_sync(ALL_LANES, is_full(mine) || is_full(all), 0);
+}
+
 /* Rule 5. Where values are arbitrary the first slices tell, and all blocks stop. */
 static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
     __shared__ unsigned long long set[SET_SIZE];
@@ -95,7 +100,7 @@ static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
     unsigned long long last = 0;
     bool any = false;
     for (int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-         s < nslices && !is_full(&count) && !is_full(&all->count); s += warps) {
+         s < nslices && !warp_sees_full(&count, &all->count); s += warps) {
         lane_row r = row_of(A, s);
         for (int l = 0; l < WARP; l++) { /* row by row, 32 entries at a time */
             int64_t begin = __shfl_sync(ALL_LANES, r.begin, l);
