@@ -33,9 +33,9 @@ typedef struct spmv_device_state { /* now; 0: unknown */
     double clock_Hz;               /* of a GPU's multiprocessors; of a host's processors the mean */
     double clock_memory_Hz, power_W, power_limit_W;
     int temperature_C;
-    long throttled;   /* times that heat slowed a host's processors down since it started */
-    int mig;          /* the GPU is cut into parts; -1: unknown */
-    int busy_percent; /* of the last second or less that a kernel ran; -1: unknown */
+    long throttled;            /* grows when heat slows a host's processors down */
+    int mig;                   /* the GPU is cut into parts; -1: unknown */
+    int busy_percent;          /* of the last second or less that a kernel ran; -1: unknown */
     unsigned long long slowed; /* NVML's reasons why clocks are not at their highest */
 } spmv_device_state;
 

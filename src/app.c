@@ -71,6 +71,7 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     }
     if (!command->run) return run_tool(first, argc, argv);
     options_parse(argc, argv, &o);
+    o.command = first;
     options_check(&o, command->name);
     if (o.topic && strcmp(o.topic, "version") == 0) {
         print_version(&o);

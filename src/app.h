@@ -52,7 +52,8 @@ typedef struct options {
     int next; /* word of the line after those parsed */
     int argc; /* as typed */
     char **argv;
-    const char *topic; /* what follows the command: words[0] */
+    const char *command; /* the word before the options; NULL: none, which is run */
+    const char *topic;   /* what follows the command: words[0] */
     const char **words;
     int nwords;
     const char **given; /* options on the command line, by their long names */

@@ -25,8 +25,9 @@ static bool add_word(char **out, int *count, const char *word) {
 }
 
 char **command_line(const options *o, int *count) {
-    char **out = calloc((size_t)(o->argc + o->ntwins) + 1, sizeof *out);
+    char **out = calloc((size_t)(o->argc + o->ntwins) + 2, sizeof *out);
     bool fine = out && add_word(out, count, o->argv[0]);
+    if (fine && o->command) fine = add_word(out, count, o->command);
     for (int k = 0; fine && k < o->ntwins; k++)
         if (strncmp(o->twins[k], "--matrix=", 9) != 0 || !is_typed(o, "matrix"))
             fine = add_word(out, count, o->twins[k]);

@@ -133,8 +133,7 @@ void describe_host_noise(result *out, const spmv_device_state *before,
     r->timing_clk_cpu_before_Hz = known(before->clock_Hz);
     r->timing_clk_cpu_after_Hz = known(after->clock_Hz);
     describe_temperature(r, before, after);
-    if (after->throttled > before->throttled)
-        flag(out, "heat slowed processors down %ld times", after->throttled - before->throttled);
+    if (after->throttled > before->throttled) flag(out, "heat slowed processors down");
 }
 
 void describe_gpu_noise(result *out, const spmv_device_state *before,
