@@ -126,7 +126,7 @@ def answers_section(layout):
     return html_table(*answers(layout)) + (
         "<p>Ratios of median times: 1.5 is one and a half times as fast. Geometric means over the "
         "matrices on which both sides met the noise limit, n of all that have both; each side with "
-        "its fastest kernel on every matrix. A draw: the quartile ranges meet. Preparation is not "
+        "its fastest kernel on every matrix; a peer's suspect time counts for the peer. A draw: the quartile ranges meet. Preparation is not "
         "in these: see <i>pays off after</i> below.</p>")
 
 
@@ -278,11 +278,33 @@ def commands_of(units):
     return lines
 
 
+FLAGS = ("-q", "-v", "--quiet", "--verbose", "--nondeterministic", "--no-log")  # options without a value
+OF_A_SWEEP = ("--resume", "--retry", "--passes", "--timeout", "--log", "--probe", "--tag")
+
+
+def without_sweep(argv, source):
+    """The run that measures one matrix of a sweep as the sweep did: its options, without sources and
+    what only a sweep takes."""
+    words, kept = shlex.split(argv), []
+    at = 2 if words[1:2] == ["sweep"] else 1
+    while at < len(words):
+        option = words[at].partition("=")[0]
+        alone = ("=" in words[at] or words[at] in (*FLAGS, *OF_A_SWEEP[:2])
+                 or words[at][1:2] != "-" and len(words[at]) > 2)  # -n5
+        taken = words[at:at + (1 if alone or not option.startswith("-") else 2)]
+        if option.startswith("-") and option not in OF_A_SWEEP:
+            kept += taken
+        at += len(taken)
+    return shlex.join([words[0], "-m", source, *kept])
+
+
 def command_of(unit):
     """What to type to measure the unit again."""
     record, argv = unit.record, unit.record.get("argv")
     if not argv:
         return None
+    if record.get("sweep.cell"):
+        argv = without_sweep(argv, str(record.get("matrix.source") or record["matrix.name"]))
     environment = f"{record['omp.env']} " if record.get("omp.env") else ""  # as older logs have it
     environment += "".join(f"{name[len('omp.env.'):]}={shlex.quote(str(record[name]))} "
                            for name in sorted(record) if name.startswith("omp.env."))

@@ -13,7 +13,7 @@ import sys
 
 from charts import charts, figures, library
 from common import Parser, load, run, say, write_files
-from gains import is_peer
+from gains import is_peer, peers_of
 from logs import RECORD_DEF, is_number, read_fields
 from page import page
 from pages import make_pages
@@ -83,7 +83,7 @@ def gains_data(system, matrices):
     for matrix, cells in matrices.items():
         units = timed_cells(cells)
         own = [unit for kernel, unit in units.items() if not is_peer(kernel)]
-        rival = ([unit for kernel, unit in units.items() if is_peer(kernel)] if peers
+        rival = (peers_of(cells) if peers
                  else [unit for unit in [baseline_of(system, units)] if unit])
         if own and rival:
             ours, theirs = fastest(own), fastest(rival)

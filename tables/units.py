@@ -91,6 +91,7 @@ class Cell(NamedTuple):
     word: str
     note: str
     timed: list = []  # all that may be ranked: another may be done sooner, preparation counted
+    suspect: list = []  # times that no memory could give
 
 
 def order(value):
@@ -266,14 +267,15 @@ def cell_of(units):
     """What a table says about one kernel on one matrix, over all its configurations."""
     timed = [unit for unit in units if unit.status == "ok"]
     wrong = [unit for unit in units if unit.status == "wrong"]
+    suspect = [unit for unit in units if unit.status == "suspect"]
     if timed:
         note = f"wrong result in {len(wrong)} of {len(units)} configurations" if wrong else ""
-        return Cell(fastest(timed), "", note, timed)
+        return Cell(fastest(timed), "", note, timed, suspect)
     status = overall_status([unit.status for unit in units])
     reason = min(unit.reason for unit in units if unit.status == status)
     if status == "wrong":
         return Cell(None, "WRONG", reason)
-    return Cell(None, status, f"{status}: {reason or 'no reason given'}")
+    return Cell(None, status, f"{status}: {reason or 'no reason given'}", [], suspect)
 
 
 def tabulate(units):

@@ -96,6 +96,15 @@ class GainsTest(TablesTest):
         self.assertEqual(row, ["S1", 4, "4.76 (n = 4 of 4)", "1.41 (n = 2 of 3)", "1, 1, 1",
                                "0.71 (n = 2 of 3)", "0.59 (n = 4 of 4)"])
 
+    def test_suspect_times_of_peers_count_for_them(self):
+        records = [record(1e-3), *(record(seconds, config__kernel=kernel, config__alias=None,
+                                          perf={"verdict": verdict})
+                                   for kernel, seconds, verdict in (("mkl_csr", 0.5e-3, "suspect"),
+                                                                    ("librsb_tuned", 4e-3, None)))]
+        layout = units.tabulate(units.merge(units.unit_of(dict(logs.flatten(r))) for r in records))
+        _, _, (row,) = gains.answers(layout)
+        self.assertEqual(row[3:5], ["0.50 (n = 1 of 1)", "0, 0, 1"])
+
     def test_suspect_is_shown_and_not_ranked(self):
         self.make(record(2e-6), record(1e-9, config__kernel="hot", perf={"verdict": "suspect"}),
                   record(1e-6, config__kernel="warm", perf={"verdict": "in cache"}))

@@ -125,6 +125,16 @@ class HtmlTest(ReportTest):
                                options=("--only-html", "--no-charts"))
             self.assertIn("<code>OMP_PLACES=cores ./spmv -k all</code>", text)
 
+    def test_a_row_of_a_sweep_is_measured_by_a_run(self):
+        for head in (["spmv", "sweep"], ["spmv"]):  # logs once lacked the word
+            argv = [*head, "-k", "auto,omp:peers", "--cache=cold", "-n5", "--log", "x.jsonl", "-t", "2",
+                    "--resume", "-q", "--timeout=60", "omp.list", "m", "--values=few:8"]
+            text = self.report(record(argv=argv, sweep={"pass": 1, "cell": "ab"},
+                                      matrix__source="gen:mesh:100"),
+                               options=("--only-html", "--no-charts"))
+            self.assertIn("<code>./spmv -m gen:mesh:100 -k auto,omp:peers --cache=cold -n5 -t 2 -q "
+                          "--values=few:8</code>", text)
+
     def test_png(self):
         data = page.png("90/05")
         self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
