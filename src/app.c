@@ -49,6 +49,13 @@ static void print_version(const options *o) {
     printf("%s\n", r.build_features.count ? "" : " none");
 }
 
+static int refuse(const char *word) {
+    say("spmv: no command '%s': there is", word);
+    for (size_t k = 0; k < sizeof commands / sizeof *commands; k++) say(" %s", commands[k].name);
+    say("; 'spmv --help' says more (-m names a matrix)\n");
+    return EXIT_USAGE;
+}
+
 int spmv_app(int argc, char **argv, const spmv_backend *backend);
 
 int spmv_app(int argc, char **argv, const spmv_backend *backend) {
@@ -60,11 +67,7 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
             command = &commands[k];
             break;
         }
-    if (!command) {
-        say("spmv: no command '%s': run or list; 'spmv --help' says more (-m names a matrix)\n",
-            first);
-        return EXIT_USAGE;
-    }
+    if (!command) return refuse(first);
     if (first) { /* argp sees the line without the command */
         argv[1] = argv[0];
         argc--, argv++;
