@@ -1,7 +1,6 @@
 /* propose.c: which CUDA kernels should be fast on a matrix; plain C, so that it is tested without a
  * GPU. A model of seconds on the H200 whose logs are in log/reference; only its ratios count, and
- * they only order: what is proposed is timed. The formats named here are built on the GPU; sorting
- * all rows takes longer than the rest and is for callers who promise many products. */
+ * they only order: what is proposed is timed. The formats named here are built on the GPU. */
 #include "spmv_kernel.h"
 
 typedef struct model {

@@ -39,7 +39,7 @@ static double now(void) {
  * as it asks for, and ends in memory that is not there when OpenMP gives it fewer. */
 static spmv_status set_threads(const spmv_plan *p) {
     rsb_int_t threads = p->device->threads;
-    if (omp_get_dynamic() || threads > omp_get_thread_limit())
+    if (may_lack_threads(p))
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
                          "librsb_tuned: librsb fails where OpenMP gives it fewer than its %d "
                          "threads: unset OMP_DYNAMIC, OMP_THREAD_LIMIT",

@@ -83,7 +83,7 @@ static spmv_status prepare(spmv_plan *p) {
     if (A->s.nnz == 0)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
                          "mkl_csr: oneMKL takes no matrix without entries");
-    if (omp_get_dynamic() || p->device->threads > omp_get_thread_limit())
+    if (may_lack_threads(p))
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
                          "mkl_csr: oneMKL leaves rows out where OpenMP gives it fewer than its %d "
                          "threads: unset OMP_DYNAMIC, OMP_THREAD_LIMIT",

@@ -36,6 +36,12 @@ static inline void scale_row(real *y, real beta) {
     *y = beta == 0 ? 0 : beta * *y;
 }
 
+/* Whether OpenMP may give a team fewer threads than the plan has: libraries that divide their work
+ * by that number then leave some of it undone. */
+static inline bool may_lack_threads(const spmv_plan *p) {
+    return omp_get_dynamic() || p->device->threads > omp_get_thread_limit();
+}
+
 typedef struct schedule {
     omp_sched_t kind;
     int chunk;

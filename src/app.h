@@ -207,6 +207,8 @@ void record_build(record *r);              /* what was compiled */
 
 /* One line of JSON with its newline; the caller frees. */
 spmv_status jsonl_format(fields table, const void *of, char **out);
+/* The line to file, if that is not NULL; the exit code, with the reason said. */
+int jsonl_print(FILE *file, fields table, const void *of);
 void csv_write(FILE *file, fields table, const void *of, bool header);
 typedef struct table_row { /* what a row of the terminal's table needs beyond its record */
     const record *r;

@@ -40,7 +40,6 @@ static int show(FILE *file, const options *o, const doctor_facts *facts, const c
                        .found = f->found,
                        .why = *f->why ? f->why : NULL,
                        .what = *f->what ? f->what : NULL};
-    char *line = NULL;
     if (strcmp(o->format, "table") == 0) {
         print_finding(file, c->name, f, o->color && file == stdout);
         return 0;
@@ -49,12 +48,7 @@ static int show(FILE *file, const options *o, const doctor_facts *facts, const c
         csv_write(file, doctor_fields, &r, c == doctor_checks);
         return 0;
     }
-    if (jsonl_format(doctor_fields, &r, &line) != SPMV_OK)
-        return complain(SPMV_E_FEATURE, "--format=jsonl is not built in: install libjansson-dev "
-                                        "(Debian) or jansson-devel (Fedora), then make again");
-    fputs(line, file);
-    free(line);
-    return 0;
+    return jsonl_print(file, doctor_fields, &r);
 }
 
 static int show_all(FILE *file, const options *o, const doctor_facts *facts) {

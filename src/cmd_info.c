@@ -154,17 +154,7 @@ static void print_formats(const matrix_facts *facts, const char *size) {
 
 static int print_facts(const options *o, const matrix_facts *facts) {
     fields table = matrix_facts_fields();
-    if (strcmp(o->format, "jsonl") == 0) {
-        char *line = NULL;
-        spmv_status status = jsonl_format(table, facts, &line);
-        if (status != SPMV_OK)
-            return complain(status,
-                            "--format=jsonl is not built in: install libjansson-dev (Debian) or "
-                            "jansson-devel (Fedora), then make again");
-        fputs(line, stdout);
-        free(line);
-        return 0;
-    }
+    if (strcmp(o->format, "jsonl") == 0) return jsonl_print(stdout, table, facts);
     if (strcmp(o->format, "csv") == 0) {
         csv_write(stdout, table, facts, true);
         return 0;

@@ -53,7 +53,6 @@ static void print_rates(const probe_record *r, const spmv_rates *rates) {
 }
 
 static int show(const options *o, const probe_record *r, const spmv_rates *rates, bool first) {
-    char *line = NULL;
     if (strcmp(o->format, "table") == 0) {
         print_rates(r, rates);
         return 0;
@@ -62,12 +61,7 @@ static int show(const options *o, const probe_record *r, const spmv_rates *rates
         csv_write(stdout, probe_fields, r, first);
         return 0;
     }
-    if (jsonl_format(probe_fields, r, &line) != SPMV_OK)
-        return complain(SPMV_E_FEATURE, "--format=jsonl is not built in: install libjansson-dev "
-                                        "(Debian) or jansson-devel (Fedora), then make again");
-    fputs(line, stdout);
-    free(line);
-    return 0;
+    return jsonl_print(stdout, probe_fields, r);
 }
 
 /* Of the same sizes, the larger of both: each is the best that was seen of the machine. */

@@ -88,20 +88,13 @@ static int show_results(session *run, result *results, int n) {
         return 0;
     }
     for (int k = 0; k < n; k++) {
-        char *line = NULL;
         if (strcmp(run->o->format, "csv") == 0) {
             csv_write(run->output, record_fields(), &results[k].r, !run->wrote_csv_header);
             run->wrote_csv_header = true;
             continue;
         }
-        spmv_status status = jsonl_format(record_fields(), &results[k].r, &line);
-        if (status != SPMV_OK)
-            return complain(
-                status,
-                "--format=jsonl is not built in: install libjansson-dev (Debian) or jansson-devel "
-                "(Fedora), then make again");
-        fputs(line, run->output);
-        free(line);
+        int code = jsonl_print(run->output, record_fields(), &results[k].r);
+        if (code) return code;
     }
     return 0;
 }
@@ -190,15 +183,9 @@ static int exit_code(const session *r) {
 /* Asked first: the products may take long. */
 static int check_format(const options *o) {
     record empty;
-    char *line = NULL;
     if (strcmp(o->format, "jsonl") != 0) return 0;
     record_clear(&empty);
-    spmv_status status = jsonl_format(record_fields(), &empty, &line);
-    free(line);
-    if (status != SPMV_E_FEATURE) return 0;
-    return complain(
-        status, "--format=jsonl is not built in: install libjansson-dev (Debian) or jansson-devel "
-                "(Fedora), then make again");
+    return jsonl_print(NULL, record_fields(), &empty);
 }
 
 /* What spmv probe found of the devices in use. */

@@ -125,3 +125,15 @@ spmv_status jsonl_format(fields table, const void *of, char **out) {
     return SPMV_E_FEATURE;
 }
 #endif
+
+int jsonl_print(FILE *file, fields table, const void *of) {
+    char *line = NULL;
+    spmv_status status = jsonl_format(table, of, &line);
+    if (status == SPMV_E_FEATURE)
+        return complain(status, "--format=jsonl is not built in: install libjansson-dev (Debian) "
+                                "or jansson-devel (Fedora), then make again");
+    if (status != SPMV_OK) return complain(status, NULL);
+    if (file) fputs(line, file);
+    free(line);
+    return 0;
+}
