@@ -1,8 +1,8 @@
-/* build_packed.cu: the packed format, built on the GPU from compressed rows that it was sent: the
- * bytes that src/format_packed.c makes, whose rules 1 to 8 are these steps.
+/* build_packed.cu: the packed format, built on the GPU from compressed rows in its memory: the bytes
+ * that src/format_packed.c makes, whose rules 1 to 8 are these steps.
  *
  * Source     src/format_packed.c.
- * Reads      the matrix's row_ptr, col_idx and values, uploaded once and freed at the end.
+ * Reads      row_ptr, col_idx and values of the store of compressed rows.
  * Work       a set of the values' bit patterns is collected, at most 256 or none; a warp a slice, a
  *            lane a row or an entry, finds its codes; a scan over slices places them; a warp a
  *            slice, or where slices are few up to 8, walks the steps again and writes.
@@ -189,21 +189,21 @@ static __device__ __forceinline__ void put_column(const target &t, int code, int
         ((uint32_t *)t.column)[at] = distance;
 }
 
-static __device__ __forceinline__ void put_value(const target &t, int code, int at, double value) {
+static __device__ __forceinline__ void put_value(const target &t, int code, int at, real value) {
     if (code == PACKED_VALUE_F32)
         ((float *)t.value)[at] = (float)value;
     else if (code == PACKED_VALUE_TABLE)
         t.value[at] = (uint8_t)place_of(t.table, t.count, bits_of(value));
     else
-        ((real *)t.value)[at] = (real)value;
+        ((real *)t.value)[at] = value;
 }
 
 /* Part `part` of `parts` equal runs of the steps; steps on diagonals, which depend on those before,
- * are all in the first. Returns how many entries of this lane are too large for the variant. */
-static __device__ int fill_steps(const rows &A, const lane_row &r, packed_slice *s,
-                                 packed_step *step_out, const target &t, int part, int parts) {
+ * are all in the first. */
+static __device__ void fill_steps(const rows &A, const lane_row &r, packed_slice *s,
+                                  packed_step *step_out, const target &t, int part, int parts) {
     int lane = threadIdx.x % WARP, run = s->column_code == PACKED_DIAGONAL ? 0 : s->run, at;
-    int begin = (int)((int64_t)s->nsteps * part / parts), overflows = 0;
+    int begin = (int)((int64_t)s->nsteps * part / parts);
     int end = (int)((int64_t)s->nsteps * (part + 1) / parts);
     if (run == 0) begin = part ? s->nsteps : 0, end = s->nsteps;
     int runs = run ? warp_total(min(r.length / run, begin)) : 0;
@@ -213,7 +213,7 @@ static __device__ int fill_steps(const rows &A, const lane_row &r, packed_slice 
     walk w = begin_walk(A, r, run);
     w.k = begin * run;
     for (int n = begin; n < end; n++) {
-        double early = w.k < r.length ? A.value[r.begin + w.k] : 0; /* while columns are read */
+        real early = w.k < r.length ? A.value[r.begin + w.k] : 0; /* while columns are read */
         next_step(A, &w, &step, &at, &greatest);
         int many = __popc(step.mask), rank = __popc(step.mask & ((1u << lane) - 1));
         bool is_first = lane == __ffs((int)step.mask) - 1;
@@ -222,8 +222,7 @@ static __device__ int fill_steps(const rows &A, const lane_row &r, packed_slice 
         if (step.mask >> lane & 1) {
             put_column(t, s->column_code, runs + rank, (uint32_t)(A.col[r.begin + at] - step.base));
             for (int e = 0; e < s->run; e++) {
-                double value = e == 0 ? early : A.value[r.begin + at + e];
-                overflows += isinf((real)value) && !isinf(value);
+                real value = e == 0 ? early : A.value[r.begin + at + e];
                 if (s->value_code != PACKED_VALUE_STEP)
                     put_value(t, s->value_code, runs * s->run + e * many + rank, value);
                 else if (is_first)
@@ -234,7 +233,6 @@ static __device__ int fill_steps(const rows &A, const lane_row &r, packed_slice 
     }
     if (run) common = warp_least(r.length) == warp_greatest(r.length) ? ALL_LANES : 0;
     if (s->nsteps && common == ALL_LANES) s->flags = PACKED_FULL;
-    return overflows;
 }
 
 static __device__ __forceinline__ void zero(uint8_t *from, uint8_t *end) {
@@ -254,7 +252,7 @@ static __device__ __forceinline__ void place_long(const rows &A, const lane_row 
 }
 
 static __global__ void fill_slices(rows A, packed B, const sizes *place, const sizes *totals,
-                                   value_set *set, int parts) {
+                                   const value_set *set, int parts) {
     __shared__ real table[PACKED_TABLE_SIZE];
     for (int k = threadIdx.x; k < PACKED_TABLE_SIZE; k += blockDim.x) table[k] = B.table[k];
     __syncthreads();
@@ -270,8 +268,7 @@ static __global__ void fill_slices(rows A, packed B, const sizes *place, const s
     slice.column = begin.of[COLUMN_BYTES];
     slice.value = begin.of[VALUE_BYTES];
     target t = {B.columns + slice.column, B.values + slice.value, table, set->count};
-    int overflows = fill_steps(A, r, &slice, B.step + slice.step, t, part, parts);
-    if (overflows) atomicAdd(&set->overflows, overflows);
+    fill_steps(A, r, &slice, B.step + slice.step, t, part, parts);
     if (part) return;
     int64_t columns = (int64_t)nnz / slice.run * packed_column_size(slice.column_code);
     int64_t values = slice.value_code == PACKED_VALUE_STEP
@@ -284,7 +281,7 @@ static __global__ void fill_slices(rows A, packed B, const sizes *place, const s
     if (threadIdx.x % WARP == 0) B.slice[s] = slice;
 }
 
-static __global__ void fill_long(rows A, packed B, value_set *set) {
+static __global__ void fill_long(rows A, packed B) {
     int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (k == 0) B.long_ptr[B.long_rows] = (ofs)B.long_nnz;
     if (k >= B.long_nnz) return;
@@ -297,10 +294,8 @@ static __global__ void fill_long(rows A, packed B, value_set *set) {
             high = middle;
     }
     int64_t from = A.row_ptr[B.long_row[low]] + k - B.long_ptr[low];
-    double value = A.value[from];
     B.long_col[k] = A.col[from];
-    B.long_values[k] = (real)value;
-    if (isinf((real)value) && !isinf(value)) atomicAdd(&set->overflows, 1);
+    B.long_values[k] = A.value[from];
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
@@ -346,8 +341,6 @@ static spmv_status choose(job *j, cudaStream_t stream, packed *head, packed *cop
 
 static spmv_status fill(job *j, cudaStream_t stream, packed *head, packed *copy) {
     spmv_device *d = j->device;
-    value_set *set = j->set;
-    int overflows = 0;
     TRY(BUILD_ARRAY(d, head, copy, step, copy->nsteps));
     TRY(BUILD_ARRAY(d, head, copy, columns, copy->column_bytes + PACKED_SPARE));
     TRY(BUILD_ARRAY(d, head, copy, values, copy->value_bytes + PACKED_SPARE));
@@ -360,31 +353,41 @@ static spmv_status fill(job *j, cudaStream_t stream, packed *head, packed *copy)
         CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
         while (parts < MOST_PARTS && parts * copy->nslices < (int64_t)sms * WARPS_AN_SM) parts *= 2;
         fill_slices<<<warps_blocks(parts * copy->nslices), THREADS, 0, stream>>>(
-            j->A, *copy, j->place, j->totals, set, parts);
+            j->A, *copy, j->place, j->totals, j->set, parts);
     } else {
         CU(d->ctx, cudaMemsetAsync(copy->columns, 0, PACKED_SPARE, stream));
         CU(d->ctx, cudaMemsetAsync(copy->values, 0, PACKED_SPARE, stream));
     }
-    fill_long<<<(unsigned)blocks_for(copy->long_nnz + 1, THREADS), THREADS, 0, stream>>>(
-        j->A, *copy, set);
+    fill_long<<<(unsigned)blocks_for(copy->long_nnz + 1, THREADS), THREADS, 0, stream>>>(j->A,
+                                                                                         *copy);
     CU(d->ctx, cudaGetLastError());
-    TRY(d->backend->get(d, &overflows, &set->overflows, sizeof overflows));
-    if (overflows)
-        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE, "%d values are too large for f32", overflows);
     return SPMV_OK;
 }
 
+static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
+    size_t slices = (size_t)blocks_for(A->rows, PACKED_ROWS);
+    (void)c;
+    return sizeof(value_set) + (slices + slices / SCAN_THREADS + 2) * sizeof(sizes);
+}
+
 /* The store's bytes without its memory, and its copy on the device. */
-static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_choice *c,
-                            spmv_store **head_out, spmv_store **copy_out, double *upload_s) {
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *from,
+                            const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
+                            double *upload_s) {
     cudaStream_t stream = ((const cuda_state *)d->state)->stream;
-    sent_rows sent;
+    const csr *rows_there = (const csr *)from;
     void *room = NULL;
     int64_t mean = A->rows ? (A->nnz + A->rows - 1) / A->rows : 0;
     int64_t least = CUT_MEANS * mean > LEAST_CUT ? CUT_MEANS * mean : LEAST_CUT;
     job j = {d, {A->rows, A->nnz, c->value[SPMV_cut] ? c->value[SPMV_cut] : least}};
+    j.A.row_ptr = rows_there->row_ptr, j.A.col = rows_there->col_idx,
+    j.A.value = rows_there->values;
     j.codes = c->value[SPMV_codes] != 0;
-    if (j.A.cut > INT32_MAX / PACKED_ROWS) return SPMV_E_UNSUITABLE; /* places in a slice are int */
+    *upload_s = 0;
+    if (A->nnz > INT32_MAX && j.A.cut > INT32_MAX / PACKED_ROWS)
+        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
+                         "packed: the GPU counts the entries of a slice in 32 bits: --cut=%d",
+                         INT32_MAX / PACKED_ROWS);
     TRY(spmv_store_new(d->ctx, "packed", sizeof(packed), A, head_out));
     TRY(spmv_store_new(d->ctx, "packed", sizeof(packed), A, copy_out));
     packed *head = (packed *)*head_out, *copy = (packed *)*copy_out;
@@ -392,21 +395,16 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_c
     head->cut = copy->cut = j.A.cut;
     head->nslices = copy->nslices = blocks_for(A->rows, PACKED_ROWS);
     j.nblocks = blocks_for(copy->nslices, SCAN_THREADS);
-    size_t places = (size_t)copy->nslices * sizeof *j.place;
-    size_t totals = (size_t)(j.nblocks + 1) * sizeof *j.totals;
-    spmv_status status = send_rows(d, A, &sent, upload_s);
-    j.A.row_ptr = sent.row_ptr, j.A.col = sent.col, j.A.value = sent.value;
-    if (status == SPMV_OK) status = BUILD_ARRAY(d, head, copy, slice, copy->nslices);
-    if (status == SPMV_OK) status = BUILD_ARRAY(d, head, copy, table, PACKED_TABLE_SIZE);
-    if (status == SPMV_OK) status = d->backend->alloc(d, sizeof *j.set + places + totals, &room);
+    TRY(BUILD_ARRAY(d, head, copy, slice, copy->nslices));
+    TRY(BUILD_ARRAY(d, head, copy, table, PACKED_TABLE_SIZE));
+    TRY(d->backend->alloc(d, working(A, c), &room));
     j.set = (value_set *)room;
     j.place = (sizes *)(j.set + 1), j.totals = j.place + copy->nslices;
-    if (status == SPMV_OK) status = choose(&j, stream, head, copy);
+    spmv_status status = choose(&j, stream, head, copy);
     if (status == SPMV_OK) status = fill(&j, stream, head, copy);
-    free_rows(d, &sent);
     d->backend->release(d, room);
     return status;
 }
 
 extern "C" const spmv_device_format V(cuda_build_packed);
-extern "C" const spmv_device_format V(cuda_build_packed) = {"packed", build_on};
+extern "C" const spmv_device_format V(cuda_build_packed) = {"packed", working, build_on};

@@ -7,11 +7,11 @@
 
 enum { LONGEST_RUN = 8, NO_OFFSET = INT32_MAX };
 
-typedef struct rows { /* of the matrix, in device memory */
+typedef struct rows { /* the store of compressed rows, in device memory */
     int64_t rows, nnz, cut;
-    const int64_t *row_ptr;
+    const ofs *row_ptr;
     const idx *col;
-    const double *value;
+    const real *value;
 } rows;
 
 typedef struct lane_row { /* this lane's row of a slice; length 0: empty, long, or none */
@@ -45,10 +45,9 @@ static __device__ __forceinline__ stretch stretch_of(const lane_row &r, int nnz,
     return {__shfl_sync(ALL_LANES, r.begin, l), stretches == 1 ? nnz : length};
 }
 
-static __device__ __forceinline__ unsigned long long bits_of(double value) {
-    real narrow = (real)value;
-    return sizeof(real) == 4 ? __float_as_uint((float)narrow)
-                             : (unsigned long long)__double_as_longlong((double)narrow);
+static __device__ __forceinline__ unsigned long long bits_of(real value) {
+    return sizeof(real) == 4 ? __float_as_uint((float)value)
+                             : (unsigned long long)__double_as_longlong((double)value);
 }
 
 /* ---- walks over the steps of a slice --------------------------------------------------------- */

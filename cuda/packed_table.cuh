@@ -9,7 +9,7 @@ enum { SET_SIZE = 1024 }; /* slots of a set; more than half full it is too many 
 typedef struct value_set {
     unsigned long long bits[SET_SIZE]; /* EMPTY: no value */
     int has_empty;                     /* the value whose pattern EMPTY is */
-    int count, overflows;              /* values; those too large for the variant */
+    int count;
 } value_set;
 static const unsigned long long EMPTY = ~0ull;
 
@@ -28,7 +28,7 @@ static __device__ bool insert(unsigned long long *set, int *has_empty, unsigned 
 
 static __global__ void empty_set(value_set *set) {
     for (int k = threadIdx.x; k < SET_SIZE; k += blockDim.x) set->bits[k] = EMPTY;
-    if (threadIdx.x == 0) set->has_empty = set->count = set->overflows = 0;
+    if (threadIdx.x == 0) set->has_empty = set->count = 0;
 }
 
 static __device__ __forceinline__ bool is_full(const int *count) {
