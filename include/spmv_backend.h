@@ -16,7 +16,8 @@ typedef struct spmv_device { /* one opened device */
 /* A format that a device builds in its own memory, which then no host needs to hold, from rows: the
  * store of format "csr" of the same variant that is there already (NULL: this is "csr" itself, and
  * A is sent). head: what the store is, its arrays' sizes but not the arrays; *upload_s: of that, the
- * time to send the matrix. On failure *head and *copy hold what there is. */
+ * time to send the matrix. On failure *head and *copy hold what there is; on success the device may
+ * still be at it. */
 typedef struct spmv_device_format {
     const char *name;
     /* Device memory that building takes besides the store, bytes, at most. */
@@ -69,6 +70,8 @@ struct spmv_backend {
     /* The host's memory, or the device's own. */
     spmv_status (*put)(spmv_device *d, void *device, const void *from, size_t bytes);
     spmv_status (*get)(spmv_device *d, void *host, const void *device, size_t bytes);
+    /* Sets every byte; may return before it is done, and what is asked next waits. */
+    spmv_status (*fill)(spmv_device *d, void *memory, int byte, size_t bytes);
     spmv_status (*sync)(spmv_device *d);
     spmv_status (*tick)(spmv_device *d);
     spmv_status (*tock)(spmv_device *d, double *seconds);

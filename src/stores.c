@@ -158,27 +158,27 @@ static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored) 
 /* ---- building it ----------------------------------------------------------------------------- */
 
 /* In the device's memory, from compressed rows there, which are sent for it if they are not, and
- * then given up. upload_s becomes how long the matrix took to get there, now or before; *now_s: of
- * that, what it took now. On failure *out holds what there is. */
+ * then given up. On failure *out holds what there is. */
 static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
-                               const spmv_device_format *own, spmv_stored *out, double *now_s) {
+                               const spmv_device_format *own, spmv_stored *out) {
     spmv_device *device = plan->device;
     const spmv_device_format *first = builder_of(plan, "csr");
     const spmv_stored *rows = find_stored(plan, rows_format(plan), device);
     spmv_stored sent = {.host = NULL};
+    double seconds = 0;
     spmv_status status = SPMV_OK;
     out->device = device;
     out->only_on_device = true;
     if (own != first && !rows) {
-        status = first->build(device, view, NULL, &plan->choice, &sent.host, &sent.copy,
-                              &sent.upload_s);
-        *now_s = sent.upload_s;
+        status =
+            first->build(device, view, NULL, &plan->choice, &sent.host, &sent.copy, &sent.upload_s);
         rows = &sent;
     }
     if (status == SPMV_OK)
         status = own->build(device, view, own == first ? NULL : rows->copy, &plan->choice,
-                            &out->host, &out->copy, own == first ? now_s : &out->upload_s);
-    out->upload_s = own == first ? *now_s : rows->upload_s;
+                            &out->host, &out->copy, &seconds);
+    if (status == SPMV_OK) status = device->backend->sync(device);
+    out->upload_s = sent.upload_s + seconds;
     spmv_store_free_on(device, sent.copy);
     spmv_store_free(sent.host);
     return status;
@@ -190,21 +190,20 @@ static spmv_status build_anywhere(const spmv_plan *plan, const spmv_format *form
                                   spmv_stored *out) {
     spmv_mat *mat = plan->matrix;
     spmv_csr_view view;
-    double start = spmv_now(), now_s = 0;
+    double start = spmv_now();
     spmv_status status = SPMV_OK;
     spmv_mat_rows(mat, &view);
-    if (own) status = build_there(plan, &view, own, out, &now_s);
+    if (own) status = build_there(plan, &view, own, out);
     if (own && status != SPMV_OK && status != SPMV_E_DEVICE && !only_quick) {
         spmv_store_free_on(plan->device, out->copy);
         spmv_store_free(out->host);
         *out = (spmv_stored){.note = host_converted};
         own = NULL;
     }
-    if (!own)
-        status = format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &out->host);
+    if (!own) status = format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &out->host);
     out->format = format;
     out->choice = plan->choice;
-    out->convert_s = spmv_now() - start - now_s;
+    out->convert_s = spmv_now() - start - out->upload_s;
     return status;
 }
 
@@ -234,8 +233,8 @@ static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
     return SPMV_OK;
 }
 
-static spmv_status find_or_build(const spmv_plan *plan, const spmv_format *format,
-                                 size_t max_bytes, bool only_quick, spmv_stored **out) {
+static spmv_status find_or_build(const spmv_plan *plan, const spmv_format *format, size_t max_bytes,
+                                 bool only_quick, spmv_stored **out) {
     const spmv_device_format *own = builder_of(plan, format->name);
     double start = spmv_now();
     bool by_device;
