@@ -76,6 +76,7 @@ static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     size_t offsets =
         sizeof(ofs) == sizeof *A->row_ptr ? 0 : (size_t)(A->rows + 1) * sizeof(int64_t);
     size_t values = sizeof(real) == sizeof *A->values ? 0 : (size_t)A->nnz * sizeof(double);
+    if (values) values += sizeof(int); /* the count of those too large */
     (void)c;
     return offsets > values ? offsets : values;
 }

@@ -26,16 +26,14 @@ const spmv_kernel spmv_auto_kernel = {
 
 /* ---- contenders ----------------------------------------------------------------------------- */
 
-/* index: nkernels where there is none of that name. */
-static spmv_kernel_id id_of(const spmv_backend *backend, const char *name) {
-    spmv_kernel_id id = {.backend = backend};
-    while (id.index < backend->nkernels && strcmp(backend->names[id.index], name) != 0) id.index++;
-    return id;
+static const spmv_kernel *kernel_named(const spmv_backend *backend, const char *name) {
+    for (int k = 0; k < backend->nkernels; k++)
+        if (strcmp(backend->names[k], name) == 0) return backend->kernels[k][0];
+    return NULL;
 }
 
 static bool is_allowed(const contest *c, const spmv_proposal *p) {
-    int index = id_of(c->backend, p->kernel).index;
-    const spmv_kernel *kernel = index < c->backend->nkernels ? c->backend->kernels[index][0] : NULL;
+    const spmv_kernel *kernel = kernel_named(c->backend, p->kernel);
     return kernel && (kernel->traits & SPMV_DETERMINISTIC || c->opts->nondeterministic);
 }
 
@@ -53,12 +51,15 @@ void spmv_contest_pass_over(contest *c, const spmv_proposal *p, const char *why)
 /* False: it cannot be had, and *why says so. */
 static bool enter(contest *c, const spmv_proposal *p, spmv_status *status) {
     contender *e = &c->entry[c->n];
+    char name[64];
     spmv_plan_opts opts = *c->opts;
+    snprintf(name, sizeof name, "%s:%s", c->backend->name, p->kernel);
+    opts.kernel = name;
     opts.settings = p->setting;
     opts.nsettings = p->nsettings;
     *e = (contender){.proposal = p};
     double start = spmv_now();
-    *status = spmv_plan_make(c->mat, &opts, id_of(c->backend, p->kernel), c->n > 0, &e->plan);
+    *status = spmv_plan_make(c->mat, &opts, c->n > 0, &e->plan);
     e->made_s = spmv_now() - start;
     if (*status == SPMV_OK && !multiplies_padding(e->plan)) {
         c->n++;

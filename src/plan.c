@@ -139,10 +139,13 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_k
     return prepare(plan);
 }
 
-spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kernel_id id,
-                           bool only_quick, spmv_plan **out) {
-    spmv_plan *plan = calloc(1, sizeof *plan);
+spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_quick,
+                           spmv_plan **out) {
+    spmv_kernel_id id;
     *out = NULL;
+    TRY(find_one(mat->ctx, opts->kernel, &id));
+    if (id.index == SPMV_AUTO) return spmv_auto_plan(mat, opts, id.backend, out);
+    spmv_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     plan->matrix = mat;
     spmv_status status = plan_init(plan, opts, id, only_quick);
@@ -155,13 +158,10 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, spmv_kerne
 
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
     spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
-    spmv_kernel_id id;
     *out = NULL;
     if (!spmv_read_opts(&known, sizeof known, opts))
         return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts.size is not set (SPMV_OPTS does)");
-    TRY(find_one(mat->ctx, known.kernel, &id));
-    if (id.index == SPMV_AUTO) return spmv_auto_plan(mat, &known, id.backend, out);
-    return spmv_plan_make(mat, &known, id, false, out);
+    return spmv_plan_make(mat, &known, false, out);
 }
 
 void spmv_plan_free(spmv_plan *plan) {
