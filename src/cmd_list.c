@@ -1,5 +1,5 @@
 /* cmd_list.c: spmv list: what there is, straight from the tables. */
-#include "app.h"
+#include "option_values.h"
 #include <stdlib.h>
 
 int cmd_list(const options *o, const spmv_backend *backend);
@@ -15,12 +15,32 @@ static const char *const param_help[] = {
 #undef PARAM
 };
 
+static void list_value(const char *name, int64_t value) {
+    const char *word = param_typed(name, value);
+    if (word)
+        printf("%s", word);
+    else
+        printf("%lld", (long long)value);
+}
+
+/* Words where the option takes words: for all values, or for the least. */
+static void list_values(const char *name, const spmv_param *p) {
+    bool all = param_typed(name, p->max) != NULL, least = param_typed(name, p->min) != NULL;
+    if (least && !all) printf("%s|", param_typed(name, p->min));
+    for (int64_t v = p->min; all && v <= p->max; v++)
+        printf("%s%s", v == p->min ? "" : "|", param_typed(name, v));
+    if (!all) printf("%lld..%lld", (long long)p->min + least, (long long)p->max);
+    printf(", default ");
+    list_value(name, p->fallback);
+}
+
 static void list_params(const spmv_kernel *kernel) {
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
-        if (p)
-            printf("        %-10s %lld..%lld, default %lld: %s\n", param_name[id],
-                   (long long)p->min, (long long)p->max, (long long)p->fallback, param_help[id]);
+        if (!p) continue;
+        printf("        --%-9s ", option_of((spmv_param_id)id));
+        list_values(param_name[id], p);
+        printf(": %s\n", param_help[id]);
     }
 }
 
@@ -68,7 +88,7 @@ static void list_twins(void) {
 
 static void list_formats(void) {
     for (int f = 0; f < spmv_format_count(); f++)
-        printf("  %-6s %s\n", spmv_format_at(f, 0)->name, spmv_format_at(f, 0)->summary);
+        printf("  %-9s %s\n", spmv_format_at(f, 0)->name, spmv_format_at(f, 0)->summary);
 }
 
 int cmd_list(const options *o, const spmv_backend *backend) {

@@ -175,6 +175,7 @@ static const struct syntax {
     [SPMV_gather] = {.words = gathers},
     [SPMV_lanes] = {.word = "auto"},
     [SPMV_sigma] = {.word = "all"},
+    [SPMV_height] = {.word = "auto"},
     [SPMV_sorted] = {.words = off_on},
     [SPMV_boundary] = {.word = "auto", .number = -1},
     [SPMV_tile] = {.word = "auto"},
@@ -252,6 +253,12 @@ static int id_of(const char *param) {
     int id = 0;
     while (strcmp(names[id], param) != 0) id++;
     return id;
+}
+
+const char *param_typed(const char *param, int64_t value) {
+    const struct syntax *s = &syntaxes[id_of(param)];
+    if (s->words) return s->words[value];
+    return s->word && value == s->number ? s->word : NULL;
 }
 
 const char *param_word(const char *param, int64_t value) {
