@@ -211,7 +211,7 @@ static bool is_evicted(const spmv_mat *mat, const spmv_plan_opts *opts, size_t c
 }
 
 /* Enough that the caches forget, and no more, since it takes longer than most products: twice a
- * processor's; four times a GPU's, which keeps what is read up to about 100 MB though it says 63. */
+ * processor's; four times a GPU's, since an H200 keeps up to 100 MB though it says 63. */
 static size_t bytes_to_flush(const contest *c) {
     size_t cache = cache_of(c->mat->ctx, c->backend), line = 4096;
     size_t bytes = (c->backend->host ? 2 : 4) * cache;
