@@ -171,10 +171,9 @@ static double sent_for_others(const spmv_mat *mat, const spmv_stored *before,
 }
 
 /* Starting a library is charged to nobody: a process does so once. */
-static double starting_libraries(const contest *c, const contender *chosen) {
+static double starting_libraries(const contest *c) {
     double seconds = 0;
-    for (int k = 0; k < c->n; k++)
-        if (&c->entry[k] != chosen) seconds += c->entry[k].plan->once_s;
+    for (int k = 0; k < c->n; k++) seconds += c->entry[k].plan->once_s;
     return seconds;
 }
 
@@ -282,7 +281,7 @@ spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
     contender *chosen = status == SPMV_OK ? spmv_contest_fastest(&c) : NULL;
     if (chosen) explain(&c, chosen, tuning);
     spmv_plan *plan = chosen ? chosen->plan : NULL;
-    double once_s = starting_libraries(&c, chosen);
+    double once_s = starting_libraries(&c);
     if (chosen) chosen->plan = NULL;
     spmv_contest_free(&c);
     double sent_s = plan ? sent_for_others(mat, before, plan->host) : 0;
@@ -292,7 +291,8 @@ spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
         return status;
     }
     plan->upload_s += sent_s;
-    tuning->tune_s = spmv_now() - start - chosen->made_s - sent_s - once_s;
+    double made_s = plan->convert_s + plan->upload_s + plan->prepare_s;
+    tuning->tune_s = spmv_now() - start - made_s - once_s;
     plan->tuning = tuning;
     *out = plan;
     return SPMV_OK;
