@@ -95,7 +95,8 @@ static spmv_status make_plan(group *g, const cell *c, result *out, entrant *e) {
                            .settings = c->setting,
                            .nsettings = c->nsettings,
                            .expected_calls = run->o->iters,
-                           .nondeterministic = run->o->nondeterministic};
+                           .nondeterministic = run->o->nondeterministic,
+                           .cache = run->o->cache};
     TRY(spmv_plan_create(g->mat, &opts, &e->plan));
     describe_choice(run, out, c, e->plan);
     describe_plan(run, &out->r, e->plan, g->in, c->precision);

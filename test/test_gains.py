@@ -38,8 +38,8 @@ class GainsTest(TablesTest):
         self.assertAlmostEqual(float(rows["fast"]["speedup"]), 10 / 6)
         self.assertAlmostEqual(float(rows["fast"]["total_100_s"]), 0.691)
         self.assertEqual(self.line_of("best.md", "alpha")[2:],
-                         ["faster", "schedule=static", "5.00 ms", "0.000400", "2.00", "",
-                          "2000 products", "csr_rows", "fast", "faster"])
+                         ["faster", "schedule=static", "5.00 ms", "0.000400", "2.00", "", "",
+                          "2,000 products", "csr_rows", "fast", "faster"])
 
     def test_best_for_counts_every_configuration(self):
         self.make(prepared(2e-3, 50e-3, "csr_rows"),
@@ -119,6 +119,25 @@ class GainsTest(TablesTest):
         self.assertEqual(row["kernel"], "auto")
         self.assertIn("ran=ell_rows", row["config"])
         self.assertNotIn("because", row["config"])
+
+    def test_auto_is_no_rival_of_what_it_ran(self):
+        ran = {"config__requested": "auto"}
+        self.make(prepared(4e-3, 0, "csr_rows"), prepared(1.02e-3, 1e-3, "ell_rows"),
+                  prepared(1e-3, 1.0, "ell_rows", **ran), prepared(1.021e-3, 0, "sell_slices"),
+                  prepared(4e-3, 0, "csr_rows", matrix__name="b"),
+                  prepared(1e-3, 0, "ell_rows", matrix__name="b", **ran))
+        self.assertEqual(self.line_of("best.md", "alpha")[2:],
+                         ["ell_rows", "schedule=static", "1.02 ms", "0.00196", "3.92",
+                          "sell_slices", "1.02", "1 product", *["sell_slices"] * 2, "ell_rows"])
+        self.assertEqual(self.line_of("best.md", "b")[2], "auto")  # nobody else ran that
+        optimal = json.loads(self.text("optimal.json"))[0]["optimal"]
+        self.assertEqual({name: found["spmv"] for name, found in optimal.items()},
+                         {"alpha": "ell_rows", "b": "ell_rows"})
+        self.assertNotIn("ran", optimal["b"]["params"])
+        rows = {row["kernel"]: row for row in self.rows("speedup.csv") if row["matrix"] == "alpha"}
+        self.assertEqual((rows["auto"]["best"], rows["ell_rows"]["best"]), ("false", "true"))
+        self.assertEqual(self.rows("times.csv")[0]["best_kernel"], "ell_rows")
+        self.assertEqual(self.line_of("summary.md", "auto")[1:3], ["1", "50.0 %"])
 
     def test_optimal(self):
         self.make(record(2e-6), record(1e-6, config__kernel="ell_rows", config__params={"C": 8}),
@@ -243,7 +262,12 @@ class TableTest(TablesTest):
         self.assertIn("bad.jsonl:2: not JSON", talk)
         self.assertEqual(self.table(good, "--metric", "speed")[0], 64)
         self.assertEqual(self.table(good, "--where", "kernel")[0], 64)
-        self.assertEqual(self.table(good, "--where", "kernel=none")[0], 65)
+        status, _, talk = self.table(good, "--where", "matrix=alpha", "--where", "kernel=none")
+        self.assertEqual(status, 65)
+        self.assertIn("--where config.kernel=none: no record has that; config.kernel is csr_rows", talk)
+        status, _, talk = self.table(good, "-c", "config.block")
+        self.assertEqual(status, 65)
+        self.assertIn("no record has config.block: a kernel has a field only if", talk)
         self.assertEqual(self.table(os.path.join(self.folder, "absent"))[0], 66)
         self.assertEqual(self.table(good, "-o", os.path.join(good, "x.md"))[0], 73)
 
