@@ -1,5 +1,6 @@
-/* ahead.cuh: waiting less. A small product is a chain of waits, each for the one before: the launch,
- * where rows are, their entries, x, y. From sm_90 on two things shorten it; older GPUs do neither.
+/* ahead.cuh: waiting less. A small product is a chain of waits, each for the one before: the
+ * launch, where rows are, their entries, x, y. From sm_90 on two things shorten it; older GPUs do
+ * neither.
  *
  * Asking ahead: the first blocks ask the memory for all that the product will read, at once; every
  * later read then waits for the cache only. On an H200, caches cold: 0.2 to 0.7 us of 4.5 to 8;
@@ -8,7 +9,9 @@
  * Overlapping: of kernels that follow each other in a stream the next starts before the last has
  * ended. Until begin_product it reads nothing but the matrix, which no kernel writes; there it
  * waits until all that was launched before is done and can be seen. x is not read by way of __ldg
- * or __restrict__: those promise that no one wrote it since the kernel's start. */
+ * or __restrict__: those promise that no one wrote it since the kernel's start. Products one after
+ * the other, as a solver has them, then take 1.0 to 3.0 of 2.0 to 4.2 us each. A single one takes
+ * as long as without. */
 #ifndef SPMV_CUDA_AHEAD_CUH
 #define SPMV_CUDA_AHEAD_CUH
 

@@ -9,10 +9,10 @@
  * Work     thread i takes stored row i in steps of DEPTH slots: it asks for DEPTH columns, then
  *          values, then entries of x, and sums in order; a step past the end asks for the last slot
  *          again and leaves it out. DEPTH is 8, or 4 where the mean row, padding included, is no
- *          longer. Rows of 3 at most on average, 2 million or more: a thread takes two, one entry of
- *          each at a time. Where all slices are as wide no thread looks up where its own begins. All
- *          that a small matrix has is asked for at the start; the first slots are read before the
- *          product in front has ended (ahead.cuh).
+ *          longer. Rows of 3 at most on average, 2 million or more: a thread takes two, one
+ *          entry of each at a time. Where all slices are as wide no thread looks up where its own
+ *          begins. All that a small matrix has is asked for at the start; the first slots are read
+ *          before the product in front has ended (ahead.cuh).
  * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
  *          real bytes; with rowlens nnz for slots, and 4 rows; 4 rows more with sigma.
  * Weak     40 to 64 registers a thread; empty rows beside long ones; one very long row is one
@@ -73,7 +73,8 @@ static __global__ void __launch_bounds__(1024, 1)
     put_row(y + (perm ? perm[i] : i), alpha, sum, beta);
 }
 
-/* Rows of a few entries, where there are many: one of each of ROWS_A_THREAD rows at a time, a block's width apart. */
+/* Rows of a few entries, where there are many: one of each of ROWS_A_THREAD rows at a time, a
+ * block's width apart. */
 template <bool EQUAL>
 static __global__ void __launch_bounds__(1024, 1)
     multiply_short(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,

@@ -643,7 +643,7 @@ static void plans_share_a_matrix(void **state) {
     fixture_subject_free(&s);
 }
 
-/* So many products, each of the y of the one before; waited for one at a time or only at the end. */
+/* So many products, each of the y of the one before; waited for one at a time, or at the end. */
 static void run_chain(const subject *s, const spmv_plan *plan, const setup *c, bool queued,
                       char *out) {
     enum { LINKS = 40 };
