@@ -11,7 +11,7 @@ if [ $device = cuda ]; then
     kernels=auto,packed_warp,sell_thread_ahead,csr_adaptive,csr_hubs,csr_lanes,csr_merge,csr_warp
     states='cold steady' time='--min-time=0.03 --max-time=0.15'
 else
-    kernels=auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,sell_lanes,csb_blocks
+    kernels=auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,sell_lanes,narrow_lanes,csb_blocks
     states=cold time='--min-time=0.3 --max-time=0.8 --slice=8 --sigma=1024 --tile=16384'
 fi
 kernels=$device:$(echo $kernels${PEERS-,peers} | sed "s/,/,$device:/g")
