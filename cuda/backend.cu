@@ -123,6 +123,12 @@ static spmv_status get(spmv_device *d, void *host, const void *device, size_t by
     return copy(d, host, device, bytes, cudaMemcpyDeviceToHost);
 }
 
+static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
+    CU(d->ctx, cudaSetDevice(d->number));
+    if (bytes) CU(d->ctx, cudaMemsetAsync(memory, byte, bytes, state_of(d)->stream));
+    return SPMV_OK;
+}
+
 static spmv_status sync_gpu(spmv_device *d) {
     CU(d->ctx, cudaStreamSynchronize(state_of(d)->stream));
     return SPMV_OK;
@@ -165,17 +171,25 @@ static int attribute(spmv_device *d, cudaDeviceAttr which) {
     return value;
 }
 
-static void describe(spmv_device *d, spmv_device_facts *out) {
+/* Once: all properties take long to gather. */
+static bool read_name(spmv_device *d) {
     cudaDeviceProp properties;
+    char *name = state_of(d)->name;
+    if (*name) return true;
+    if (cudaGetDeviceProperties(&properties, d->number) != cudaSuccess) return false;
+    snprintf(name, sizeof state_of(d)->name, "%s", properties.name);
+    return true;
+}
+
+static void describe(spmv_device *d, spmv_device_facts *out) {
     memset(out, 0, sizeof *out);
-    if (cudaSetDevice(d->number) != cudaSuccess ||
-        cudaGetDeviceProperties(&properties, d->number) != cudaSuccess)
-        return;
-    snprintf(state_of(d)->name, sizeof state_of(d)->name, "%s", properties.name);
+    if (cudaSetDevice(d->number) != cudaSuccess || !read_name(d)) return;
+    int l2 = attribute(d, cudaDevAttrL2CacheSize);
     out->name = state_of(d)->name;
-    out->cc = 10 * properties.major + properties.minor;
-    out->sms = properties.multiProcessorCount;
-    out->l2 = (size_t)properties.l2CacheSize;
+    out->cc = 10 * attribute(d, cudaDevAttrComputeCapabilityMajor) +
+              attribute(d, cudaDevAttrComputeCapabilityMinor);
+    out->sms = attribute(d, cudaDevAttrMultiProcessorCount);
+    out->l2 = l2 > 0 ? (size_t)l2 : 0;
     out->ecc = attribute(d, cudaDevAttrEccEnabled);
     out->clock_sm_kHz = attribute(d, cudaDevAttrClockRate);
     out->clock_memory_kHz = attribute(d, cudaDevAttrMemoryClockRate);
@@ -270,6 +284,7 @@ extern "C" const spmv_backend spmv_cuda = {
     /* release    */ release_gpu,
     /* put, get   */ put,
     get,
+    /* fill       */ fill,
     /* sync       */ sync_gpu,
     /* tick, tock */ tick,
     tock,

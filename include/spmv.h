@@ -164,6 +164,11 @@ typedef struct spmv_setting {
     int64_t value;
 } spmv_setting;
 
+/* What a product finds in the caches of what it reads: what fits, as in a solver that does little
+ * else between two products; nothing; or products that follow each other over more data than the
+ * caches hold. */
+typedef enum spmv_cache { SPMV_WARM = 0, SPMV_COLD, SPMV_STEADY } spmv_cache;
+
 typedef struct spmv_plan_opts {
     size_t size;
     const char *kernel; /* name or alias, "omp:" or "cuda:" before it picks the backend; "auto": the
@@ -178,6 +183,8 @@ typedef struct spmv_plan_opts {
     int64_t expected_calls; /* products that will follow; preparation may cost a third of them, up
                                to 100, or a hundredth of very many; 0: unknown, at most 10 */
     int nondeterministic;   /* 1: also kernels that may give other bits every time */
+    spmv_cache cache;       /* how it will be used; for SPMV_COLD and SPMV_STEADY the run-off of a
+                               matrix that the caches could hold empties them before each sample */
 } spmv_plan_opts;
 
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out);
@@ -199,7 +206,9 @@ typedef struct spmv_plan_facts {
     int timed;          /* kernels in the run-off, 0: there was none */
     const char *safe;   /* the kernel that the choice was timed against */
     double chosen_product_s, safe_product_s; /* a product in the run-off */
-    size_t free_bytes;                       /* on the device, now */
+    size_t
+        flush_bytes; /* read before each sample of the run-off; 0: caches were left as they were */
+    size_t free_bytes; /* on the device, now */
 } spmv_plan_facts;
 void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
 int64_t spmv_plan_setting(const spmv_plan *plan,

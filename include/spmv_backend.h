@@ -64,6 +64,8 @@ struct spmv_backend {
     /* The host's memory, or the device's own. */
     spmv_status (*put)(spmv_device *d, void *device, const void *from, size_t bytes);
     spmv_status (*get)(spmv_device *d, void *host, const void *device, size_t bytes);
+    /* Sets every byte; may return before it is done, and what is asked next waits. */
+    spmv_status (*fill)(spmv_device *d, void *memory, int byte, size_t bytes);
     spmv_status (*sync)(spmv_device *d);
     spmv_status (*tick)(spmv_device *d);
     spmv_status (*tock)(spmv_device *d, double *seconds);

@@ -9,7 +9,7 @@ enum {
     SPMV_AUTO = -1,        /* index of "auto" in a spmv_kernel_id: no entry of a backend's table */
     SPMV_LONG_ROW = 1024,  /* entries; more of them in a row count towards long_share */
     SPMV_FEW_VALUES = 256, /* more distinct values than that are not counted */
-    SPMV_MOST_PROPOSED = 12
+    SPMV_MOST_PROPOSED = 16
 };
 
 /* What a look at row_ptr and at a sample of slices of 32 rows tells. Shares are of the entries
@@ -37,6 +37,7 @@ typedef struct spmv_features {
     spmv_precision precision;
     int threads;
     size_t cache; /* last-level cache of the device, bytes; 0: unknown */
+    bool evicted; /* products will not find in it what they read, though it might fit */
 } spmv_features;
 
 typedef struct spmv_proposal {

@@ -54,6 +54,18 @@ static spmv_status copy(spmv_device *d, void *to, const void *from, size_t bytes
     return SPMV_OK;
 }
 
+/* By the team that will use it: pages then lie near their threads. */
+static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
+    int team = bytes > 1 << 16 ? d->threads : 1;
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (int t = 0; t < team; t++) {
+        size_t first = (size_t)spmv_split((int64_t)bytes, team, t);
+        size_t end = (size_t)spmv_split((int64_t)bytes, team, t + 1);
+        memset((char *)memory + first, byte, end - first);
+    }
+    return SPMV_OK;
+}
+
 static spmv_status sync_host(spmv_device *d) {
     (void)d; /* a parallel region ends with a barrier */
     return SPMV_OK;
@@ -141,6 +153,7 @@ const spmv_backend spmv_omp = {
     .release = release_host,
     .put = copy,
     .get = copy,
+    .fill = fill,
     .sync = sync_host,
     .tick = tick,
     .tock = tock,

@@ -15,10 +15,6 @@ typedef struct list { /* of numbers; empty: the option was not given */
     int64_t *value;
 } list;
 
-/* What a product finds in the caches: its own data from the product before; nothing; what a stream
- * of products over other copies of the data left. */
-typedef enum cache_state { CACHE_WARM, CACHE_COLD, CACHE_STEADY } cache_state;
-
 enum { BLOCK_WARP_ROWS = 1 << 20 }; /* set in a block given as 32xR */
 
 typedef struct options {
@@ -45,7 +41,7 @@ typedef struct options {
     bool no_log, verify, quiet, verbose, progress, color;
     int min_samples, keep_samples;
     double min_time_s, max_time_s, max_noise;
-    cache_state cache;
+    spmv_cache cache;
     struct pairs *tags;
     char **copies; /* of values that other members point into */
     int ncopies;

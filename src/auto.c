@@ -2,21 +2,18 @@
  * of them are built and timed depends on how many products the caller promises. Whatever the model
  * says, what is chosen was timed on the device itself against the safe kernel, unless so few
  * products follow that nothing may be converted. */
-#include "internal.h"
+#include "contest.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST_CONTENDERS = 6, MOST_PLAIN = 3, MOST_ROUNDS = 64, FEWEST_ROUNDS = 2 };
 static const double budget_unknown = 10, budget_most = 100, /* products of the safe kernel */
     budget_to_convert = 10, budget_for_three = 33;
-static const double sample_s = 1e-4;       /* so much at least makes a sample */
 static const double least_budget_s = 1e-3; /* when nobody said how many products follow */
 static const double worth_a_look = 1.1;    /* expected gain of a kernel that needs no conversion */
 static const double worth_converting = 1.05;
-static const double tie = 0.01, hopeless = 0.25; /* behind the best */
 
 static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
 const spmv_kernel spmv_auto_kernel = {
@@ -26,26 +23,6 @@ const spmv_kernel spmv_auto_kernel = {
     .params = no_params,
     .traits = SPMV_DETERMINISTIC,
 };
-
-typedef struct contender {
-    const spmv_proposal *proposal;
-    spmv_plan *plan;
-    double made_s, sample[MOST_ROUNDS];
-    int inner, nsamples;
-    double product_s; /* lower quartile: what disturbs only adds time */
-    bool given_up;    /* far behind: not timed further */
-} contender;
-
-typedef struct contest {
-    spmv_mat *mat;
-    const spmv_plan_opts *opts;
-    const spmv_backend *backend;
-    double start, budget, budget_s;
-    contender entry[MOST_CONTENDERS]; /* the safe one first */
-    int n;
-    void *x, *y;
-    char passed[256]; /* who was passed over, and why */
-} contest;
 
 /* ---- contenders ----------------------------------------------------------------------------- */
 
@@ -66,7 +43,7 @@ static bool multiplies_padding(const spmv_plan *plan) {
            plan->host->slots != plan->host->nnz;
 }
 
-static void pass_over(contest *c, const spmv_proposal *p, const char *why) {
+void spmv_contest_pass_over(contest *c, const spmv_proposal *p, const char *why) {
     size_t used = strlen(c->passed);
     snprintf(c->passed + used, sizeof c->passed - used, "; passed over %s: %s", p->kernel, why);
 }
@@ -88,7 +65,7 @@ static bool enter(contest *c, const spmv_proposal *p, spmv_status *status) {
         c->n++;
         return true;
     }
-    pass_over(c, p, *status == SPMV_OK ? "it pads" : spmv_ctx_error(c->mat->ctx));
+    spmv_contest_pass_over(c, p, *status == SPMV_OK ? "it pads" : spmv_ctx_error(c->mat->ctx));
     spmv_plan_free(e->plan);
     return false;
 }
@@ -119,116 +96,6 @@ static spmv_status enter_safe(contest *c, const spmv_proposal *p, int n) {
     return spmv_fail(ctx, SPMV_E_BACKEND, "auto: none of the kernels it knows is built in");
 }
 
-/* ---- the run-off ---------------------------------------------------------------------------- */
-
-static double spent_s(const contest *c) {
-    return spmv_now() - c->start;
-}
-
-static spmv_status make_vectors(contest *c) {
-    const spmv_plan *plan = c->entry[0].plan;
-    size_t width = c->opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
-    int64_t cols = c->mat->hub.cols, rows = c->mat->hub.rows;
-    TRY(spmv_plan_alloc(plan, (size_t)cols * width, &c->x));
-    TRY(spmv_plan_alloc(plan, (size_t)rows * width, &c->y));
-    char *x = spmv_host_alloc((size_t)cols * width);
-    if (!x) return spmv_fail(c->mat->ctx, SPMV_E_NOMEM, "out of memory");
-#pragma omp parallel for schedule(static) num_threads(c->mat->ctx->threads) if (cols > 1 << 14)
-    for (int64_t j = 0; j < cols; j++) {
-        double value = (double)(spmv_mix((uint64_t)j + 1) >> 11) * 0x1p-53 + 0.5;
-        if (width == sizeof(double))
-            ((double *)(void *)x)[j] = value;
-        else
-            ((float *)(void *)x)[j] = (float)value;
-    }
-    spmv_status status = spmv_plan_put(plan, c->x, x, (size_t)cols * width);
-    spmv_host_free(x);
-    return status;
-}
-
-static void free_vectors(contest *c) {
-    if (c->x) spmv_plan_release(c->entry[0].plan, c->x);
-    if (c->y) spmv_plan_release(c->entry[0].plan, c->y);
-}
-
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* One sample more, kept in order. */
-static spmv_status time_once(contest *c, contender *e) {
-    double seconds = 0;
-    TRY(spmv_exec_timed(e->plan, e->inner, 1, c->x, 0, c->y, &seconds));
-    e->sample[e->nsamples++] = seconds / e->inner;
-    qsort(e->sample, (size_t)e->nsamples, sizeof *e->sample, by_size);
-    e->product_s = e->sample[e->nsamples / 4];
-    return SPMV_OK;
-}
-
-/* The first product meets cold pages. */
-static spmv_status warm_up(contest *c, contender *e) {
-    enum { MOST_INNER = 100 };
-    double seconds = 0;
-    TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
-    double inner = seconds > 0 ? ceil(sample_s / seconds) : MOST_INNER;
-    e->inner = inner > MOST_INNER ? MOST_INNER : (int)inner;
-    e->product_s = seconds;
-    return SPMV_OK;
-}
-
-static contender *fastest(contest *c) {
-    contender *best = &c->entry[0];
-    for (int k = 1; k < c->n; k++)
-        if (c->entry[k].product_s < (best == &c->entry[0] ? 1 - tie : 1) * best->product_s)
-            best = &c->entry[k];
-    return best;
-}
-
-/* Whether more samples could not change who is first: all others are behind by more than their
- * samples and the best's scatter. One sample each tells nothing: it may have been disturbed. */
-static bool is_decided(contest *c) {
-    const contender *best = fastest(c);
-    bool decided = true;
-    for (int k = 0; k < c->n; k++) {
-        contender *e = &c->entry[k];
-        if (e == best || e->given_up) continue;
-        if (e->nsamples < 2 || best->nsamples < 2) return false;
-        double behind = e->product_s / best->product_s - 1;
-        double scatter = e->sample[e->nsamples / 2] / e->sample[0] +
-                         best->sample[best->nsamples / 2] / best->sample[0] - 2;
-        e->given_up = behind > hopeless + scatter;
-        bool settled = behind > 2 * tie + scatter || scatter < tie;
-        decided &= e->given_up || (e->nsamples > 2 && settled);
-    }
-    return decided;
-}
-
-/* A rival that fails is out of the contest; a device that fails, or the safe kernel, ends it. */
-static spmv_status settle(contest *c, contender *e, spmv_status status) {
-    if (status == SPMV_OK || e == &c->entry[0] || status == SPMV_E_DEVICE) return status;
-    pass_over(c, e->proposal, spmv_ctx_error(c->mat->ctx));
-    e->given_up = true;
-    e->product_s = INFINITY;
-    return SPMV_OK;
-}
-
-static spmv_status run_off(contest *c) {
-    for (int k = 1; k < c->n; k++) { /* the safe one is warm */
-        contender *e = &c->entry[k];
-        TRY(settle(c, e, warm_up(c, e)));
-    }
-    for (int round = 0; round < MOST_ROUNDS; round++) {
-        for (int k = 0; k < c->n; k++) {
-            contender *e = &c->entry[(k + round) % c->n];
-            if (!e->given_up) TRY(settle(c, e, time_once(c, e)));
-        }
-        if (is_decided(c)) break;
-        if (round + 1 >= FEWEST_ROUNDS && spent_s(c) > c->budget_s) break;
-    }
-    return SPMV_OK;
-}
-
 /* ---- the choice ----------------------------------------------------------------------------- */
 
 /* A third of what follows, up to 100; more only as a hundredth of it. */
@@ -239,39 +106,29 @@ static double budget_of(int64_t calls) {
     return third > budget_most ? budget_most : third < 1 ? 1 : third;
 }
 
-/* A product of the safe kernel, undisturbed, is the unit of the budget. */
-static spmv_status measure_unit(contest *c, double *unit_s) {
-    TRY(make_vectors(c));
-    TRY(warm_up(c, &c->entry[0]));
-    double cold_s = c->entry[0].product_s;
-    TRY(warm_up(c, &c->entry[0]));
-    if (cold_s < c->entry[0].product_s) c->entry[0].product_s = cold_s;
-    *unit_s = c->entry[0].product_s > 0 ? c->entry[0].product_s : 1e-9;
-    return SPMV_OK;
-}
-
-/* Whether there is time for one more: with little to spend one that needs conversion; of those that
- * need none, which cost a few products, several if they promise much. */
+/* Whether there is time for one more: with little to spend one that needs conversion, and one that
+ * needs none and costs a few products; the second of these only if it promises much. */
 static bool has_time_for(const contest *c, const spmv_proposal *p) {
+    enum { MOST_PLAIN = 3 };
     int plain = 0;
     bool rich = c->budget >= budget_for_three;
     for (int k = 1; k < c->n; k++) plain += c->entry[k].proposal->prep == 0;
     if (p->prep > 0) return c->n - 1 - plain < (rich ? MOST_CONTENDERS : 1);
-    return c->n == 1 || (plain < MOST_PLAIN && (rich || p->gain >= worth_a_look));
+    return c->n == 1 || (plain < (rich ? MOST_PLAIN : 1) && (rich || p->gain >= worth_a_look));
 }
 
 /* Those of the others that promise to pay, best first. */
 static spmv_status enter_rivals(contest *c, const spmv_proposal *p, int n, double unit_s) {
     for (int k = 0; k < n && c->n < MOST_CONTENDERS; k++) {
         spmv_status status;
-        double left = c->budget - spent_s(c) / unit_s;
-        bool affordable =
-            p[k].prep <= left || (c->opts->expected_calls == 0 && p[k].prep <= c->budget);
+        double left = c->budget - spmv_contest_spent_s(c) / unit_s;
+        bool affordable = p[k].prep == 0 || p[k].prep <= left ||
+                          (c->opts->expected_calls == 0 && p[k].prep <= c->budget);
         if (&p[k] == c->entry[0].proposal || !is_allowed(c, &p[k])) continue;
         if (p[k].gain <= (p[k].prep > 0 ? worth_converting : 1) || !has_time_for(c, &p[k]))
             continue;
         if (!affordable) {
-            pass_over(c, &p[k], "its preparation would not pay");
+            spmv_contest_pass_over(c, &p[k], "its preparation would not pay");
             continue;
         }
         if (!enter(c, &p[k], &status) && status == SPMV_E_DEVICE) return status;
@@ -299,7 +156,18 @@ static void explain(const contest *c, const contender *chosen, spmv_tuning *t) {
     t->timed = c->n;
     t->safe = safe->plan->kernel->name;
     t->safe_product_s = safe->product_s;
+    t->flush_bytes = c->flush;
     t->chosen_product_s = chosen->product_s;
+}
+
+/* That the matrix gets to the device is the price of any kernel, no tuning: the store that was sent
+ * may be the one from which the device built the chosen one's. */
+static double sent_for_others(const spmv_mat *mat, const spmv_stored *before,
+                              const spmv_store *chosen) {
+    double seconds = 0;
+    for (const spmv_stored *s = mat->stores; s && s != before; s = s->next)
+        if (s->host != chosen) seconds += s->upload_s;
+    return seconds;
 }
 
 /* Stores that were made for the contest and lost it. */
@@ -325,18 +193,47 @@ static spmv_status choose_quickly(contest *c, const spmv_proposal *p, int n) {
     return enter_safe(c, p, n);
 }
 
+/* The last-level cache: the device's, or the host's own; 0: unknown. */
+static size_t cache_of(spmv_ctx *ctx, const spmv_backend *backend) {
+    spmv_device_facts facts;
+    long host = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (backend->host) return host > 0 ? (size_t)host : 0;
+    return spmv_ctx_describe(ctx, backend, &facts) == SPMV_OK ? facts.l2 : 0;
+}
+
+/* Whether the caches would otherwise keep much of the matrix, and its use will not. */
+static bool is_evicted(const spmv_mat *mat, const spmv_plan_opts *opts, size_t cache) {
+    const double much = 2; /* times the cache: less than half of it is kept */
+    double width = opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
+    double bytes = (double)mat->hub.nnz * (width + sizeof(int32_t)) +
+                   (double)(mat->hub.rows + mat->hub.cols) * width;
+    return opts->cache != SPMV_WARM && bytes < much * (double)cache;
+}
+
+/* Enough that the caches forget, and no more, since it takes longer than most products: twice a
+ * processor's; four times a GPU's, since an H200 keeps up to 100 MB though it says 63. */
+static size_t bytes_to_flush(const contest *c) {
+    size_t cache = cache_of(c->mat->ctx, c->backend), line = 4096;
+    size_t bytes = (c->backend->host ? 2 : 4) * cache;
+    size_t most = c->backend->free_bytes(c->device) / 4;
+    if (!is_evicted(c->mat, c->opts, cache)) return 0;
+    return (bytes < most ? bytes : most) / line * line;
+}
+
 static spmv_status hold(contest *c, const spmv_proposal *p, int n) {
     double unit_s = 0;
     if (c->budget < budget_to_convert) return choose_quickly(c, p, n);
     TRY(enter_safe(c, p, n));
+    c->device = c->entry[0].plan->device;
     if (n == 1 || c->mat->hub.nnz == 0) return SPMV_OK;
     c->start += c->entry[0].made_s; /* the budget is for what the safe kernel would not cost */
-    TRY(measure_unit(c, &unit_s));
+    c->flush = bytes_to_flush(c);
+    TRY(spmv_contest_unit(c, &unit_s));
     c->budget_s = c->budget * unit_s;
     if (c->opts->expected_calls == 0 && c->budget_s < least_budget_s) c->budget_s = least_budget_s;
     c->budget = c->budget_s / unit_s;
     TRY(enter_rivals(c, p, n, unit_s));
-    return c->n > 1 ? run_off(c) : SPMV_OK;
+    return c->n > 1 ? spmv_contest_run_off(c) : SPMV_OK;
 }
 
 spmv_proposal *spmv_offer(spmv_proposals *all, const char *kernel, double prep, double gain,
@@ -374,27 +271,22 @@ spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
     if (!tuning) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     sort_by_gain(all);
     spmv_status status = hold(&c, all->list, all->n);
-    if (c.n) free_vectors(&c);
-    if (status == SPMV_OK) {
-        contender *chosen = fastest(&c);
-        explain(&c, chosen, tuning);
-        *out = chosen->plan;
-        chosen->plan = NULL;
-        tuning->tune_s = spmv_now() - start - chosen->made_s;
-        (*out)->tuning = tuning;
-    } else {
+    contender *chosen = status == SPMV_OK ? spmv_contest_fastest(&c) : NULL;
+    if (chosen) explain(&c, chosen, tuning);
+    spmv_plan *plan = chosen ? chosen->plan : NULL;
+    if (chosen) chosen->plan = NULL;
+    spmv_contest_free(&c);
+    double sent_s = plan ? sent_for_others(mat, before, plan->host) : 0;
+    drop_losers(mat, before, plan ? plan->host : NULL);
+    if (!plan) {
         free(tuning);
+        return status;
     }
-    for (int k = 0; k < c.n; k++) spmv_plan_free(c.entry[k].plan);
-    drop_losers(mat, before, *out ? (*out)->host : NULL);
-    return status;
-}
-
-/* The last-level cache: the device's, or the host's own. */
-static size_t cache_of(const spmv_backend *backend, const spmv_device_facts *facts) {
-    long host = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (!backend->host) return facts->l2;
-    return host > 0 ? (size_t)host : 0;
+    plan->upload_s += sent_s;
+    tuning->tune_s = spmv_now() - start - chosen->made_s - sent_s;
+    plan->tuning = tuning;
+    *out = plan;
+    return SPMV_OK;
 }
 
 spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
@@ -402,7 +294,6 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     char before[sizeof mat->ctx->error];
     spmv_proposals proposals = {.n = 0};
     spmv_features features;
-    spmv_device_facts facts;
     double start = spmv_now();
     if (opts->nsettings)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "auto takes no parameter '%s'; name a kernel for it",
@@ -411,9 +302,9 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
         return spmv_fail(mat->ctx, SPMV_E_ARG, "expected_calls is %lld, must be 0 or more",
                          (long long)opts->expected_calls);
     snprintf(before, sizeof before, "%s", mat->ctx->error);
-    TRY(spmv_ctx_describe(mat->ctx, backend, &facts));
     TRY(spmv_features_of(mat, opts->precision, &features));
-    features.cache = cache_of(backend, &facts);
+    features.cache = cache_of(mat->ctx, backend);
+    features.evicted = is_evicted(mat, opts, features.cache);
     backend->propose(&features, &proposals);
     TRY(spmv_auto_contest(mat, opts, backend, &proposals, start, out));
     snprintf(mat->ctx->error, sizeof mat->ctx->error, "%s", before); /* of those passed over */

@@ -1,5 +1,5 @@
 /* cmd_list.c: spmv list: what there is, straight from the tables. */
-#include "app.h"
+#include "option_values.h"
 #include <stdlib.h>
 
 int cmd_list(const options *o, const spmv_backend *backend);
@@ -15,12 +15,25 @@ static const char *const param_help[] = {
 #undef PARAM
 };
 
+/* Words where the option takes words. */
+static void list_values(const char *name, const spmv_param *p) {
+    if (!param_typed(name, p->min)) {
+        printf("%lld..%lld, default %lld", (long long)p->min, (long long)p->max,
+               (long long)p->fallback);
+        return;
+    }
+    for (int64_t v = p->min; v <= p->max; v++)
+        printf("%s%s", v == p->min ? "" : "|", param_typed(name, v));
+    printf(", default %s", param_typed(name, p->fallback));
+}
+
 static void list_params(const spmv_kernel *kernel) {
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
-        if (p)
-            printf("        %-10s %lld..%lld, default %lld: %s\n", param_name[id],
-                   (long long)p->min, (long long)p->max, (long long)p->fallback, param_help[id]);
+        if (!p) continue;
+        printf("        --%-9s ", option_of((spmv_param_id)id));
+        list_values(param_name[id], p);
+        printf(": %s\n", param_help[id]);
     }
 }
 
@@ -68,7 +81,7 @@ static void list_twins(void) {
 
 static void list_formats(void) {
     for (int f = 0; f < spmv_format_count(); f++)
-        printf("  %-6s %s\n", spmv_format_at(f, 0)->name, spmv_format_at(f, 0)->summary);
+        printf("  %-9s %s\n", spmv_format_at(f, 0)->name, spmv_format_at(f, 0)->summary);
 }
 
 int cmd_list(const options *o, const spmv_backend *backend) {

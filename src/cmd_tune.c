@@ -17,6 +17,7 @@ typedef struct choice { /* of a parameter, or of a pair that one option gives */
 
 typedef struct contest { /* the cells of one trial and their times */
     double median_s[MOST_VALUES + 1], q1_s[MOST_VALUES + 1], q3_s[MOST_VALUES + 1]; /* 0: no time */
+    int disturbed;
 } contest;
 
 static void note_step(void *arg, int k) {
@@ -26,6 +27,7 @@ static void note_step(void *arg, int k) {
 static void note_finished(void *arg, int k, const result *out) {
     contest *c = arg;
     if (strcmp(out->r.status, "ok") != 0) return;
+    c->disturbed += out->nflags > 0;
     c->median_s[k] = out->r.timing_median_s;
     c->q1_s[k] = out->r.timing_q1_s;
     c->q3_s[k] = out->r.timing_q3_s;
@@ -93,8 +95,8 @@ static void set(cell *c, spmv_param_id id, int64_t value) {
 }
 
 /* The cell as it is and with every value; its time to beat is its own. */
-static int try_values(const session *run, spmv_mat *mat, const choice *choices, cell *best) {
-    contest times = {{0}, {0}, {0}};
+static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *best) {
+    contest times = {.disturbed = 0};
     cell cells[MOST_VALUES + 1] = {*best};
     options quick = *run->o;
     session trial = *run;
@@ -121,6 +123,7 @@ static int try_values(const session *run, spmv_mat *mat, const choice *choices, 
             (!(times.median_s[winner] > 0) || (times.q3_s[k] < times.q1_s[winner] &&
                                                times.median_s[k] < 0.98 * times.median_s[winner])))
             winner = k;
+    run->ndisturbed += times.disturbed;
     *best = cells[winner];
     return code;
 }
@@ -167,6 +170,11 @@ static int stand(session *run, spmv_mat *mat, const cell *before, const cell *fo
     }
     int code = run_on(&last, mat, run->o->matrices[0]);
     for (size_t k = 0; k < n && !code; k++) print_flags(run, &found[k], before[k].nsettings);
+    if (!code && last.ndisturbed)
+        say("spmv: tune: %d times were disturbed by what else ran: believe this only if it comes "
+            "out "
+            "again on a quiet machine ('spmv doctor')\n",
+            last.ndisturbed);
     if (!code && last.nwrong) code = EXIT_WRONG;
     if (!code && !last.nok) code = EXIT_SOME_FAILED;
     free(all);

@@ -178,6 +178,7 @@ void describe_choice(session *run, result *out, const cell *c, const spmv_plan *
     if (!f.safe) return;
     r->tune_safe_s = f.safe_product_s;
     r->tune_chosen_s = f.chosen_product_s;
+    r->tune_flush_B = (whole)f.flush_bytes;
 }
 
 void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs *in,

@@ -3,6 +3,8 @@
 #include "spmv_kernel.h"
 #include <math.h>
 
+enum { FEWEST_BITS = 5, MOST_BITS = 11 }; /* of a column that one pass sorts by */
+
 static int64_t strips_of(const spmv_csr_view *A, int64_t height) {
     return (A->rows + height - 1) / height;
 }
@@ -52,18 +54,66 @@ static void merge_runs(const spmv_csr_view *A, int64_t first, int64_t end, int64
     }
 }
 
-/* The words of a strip by column, and by row where columns are equal: as numbers, since the column
- * is above the row. Each row is a sorted run already. The place of the values, which is at least as
- * large, is the second buffer, so that no row length needs memory that was not asked for. */
+/* One pass of a radix sort: by the digit of bits `shift` on, equal ones in the order they had. */
+static void sort_by_digit(const uint32_t *from, int64_t n, uint32_t least, int shift, int bits,
+                          uint32_t *to) {
+    int64_t place[1 << MOST_BITS], sum = 0;
+    uint32_t digits = 1u << bits;
+    for (uint32_t d = 0; d < digits; d++) place[d] = 0;
+    for (int64_t k = 0; k < n; k++)
+        place[((from[k] >> CMRS_ROW_BITS) - least) >> shift & (digits - 1)]++;
+    for (uint32_t d = 0; d < digits; d++) {
+        int64_t count = place[d];
+        place[d] = sum;
+        sum += count;
+    }
+    for (int64_t k = 0; k < n; k++)
+        to[place[((from[k] >> CMRS_ROW_BITS) - least) >> shift & (digits - 1)]++] = from[k];
+}
+
+static int bits_of(int64_t n) {
+    int bits = 0;
+    while (n >> bits) bits++;
+    return bits;
+}
+
+/* The columns of a strip: least, and how many bits their distance from it has. */
+static int bits_of_columns(const spmv_csr_view *A, int64_t first, int64_t end, int64_t *least) {
+    int64_t most = 0;
+    *least = A->cols;
+    for (int64_t i = first; i < end; i++) {
+        if (A->row_ptr[i] == A->row_ptr[i + 1]) continue;
+        int64_t left = A->col_idx[A->row_ptr[i]], right = A->col_idx[A->row_ptr[i + 1] - 1];
+        *least = left < *least ? left : *least;
+        most = right > most ? right : most;
+    }
+    return most > *least ? bits_of(most - *least) : 1;
+}
+
+/* The words of a strip by column, and by row where columns are equal: each row is a sorted run, so
+ * few rows are merged; many are sorted by digits with about as many values as the strip has words.
+ * The place of the values, which is at least as large, is the second buffer, so that no row length
+ * needs memory that was not asked for. */
 static void sort_strip(const spmv_csr_view *A, int64_t first, int64_t end, const cmrs *out) {
-    int64_t begin = A->row_ptr[first];
+    int64_t begin = A->row_ptr[first], n = A->row_ptr[end] - begin, least;
     void *spare = out->values + begin;
     uint32_t *to = out->packed + begin, *from = spare, *swap;
-    for (int64_t run = 1; run < out->height; run *= 2) swap = to, to = from, from = swap;
+    int all = bits_of_columns(A, first, end, &least), bits = bits_of(n);
+    bits = bits < FEWEST_BITS ? FEWEST_BITS : bits > MOST_BITS ? MOST_BITS : bits;
+    int passes = (all + bits - 1) / bits, merges = bits_of(out->height - 1);
+    bool merged = merges < passes;
+    if (merged)
+        passes = merges;
+    else
+        bits = (all + passes - 1) / passes; /* of equal width */
+    if (passes % 2) swap = to, to = from, from = swap;
     pack_rows(A, first, end, to); /* which the passes bring into out->packed */
-    for (int64_t run = 1; run < out->height; run *= 2) {
+    for (int pass = 0; pass < passes; pass++) {
         swap = to, to = from, from = swap;
-        merge_runs(A, first, end, run, from, to);
+        if (merged)
+            merge_runs(A, first, end, (int64_t)1 << pass, from, to);
+        else
+            sort_by_digit(from, n, (uint32_t)least, pass * bits, bits, to);
     }
 }
 

@@ -178,6 +178,7 @@ typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_fa
     const char *safe;
     int timed;
     double tune_s, chosen_product_s, safe_product_s;
+    size_t flush_bytes;
 } spmv_tuning;
 /* All but the cache. */
 spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_features *f);

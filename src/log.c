@@ -49,8 +49,8 @@ int log_open(const options *o, const machine *m, record_log *log) {
     if (jsonl_format(record_fields(), &empty, &line) == SPMV_E_FEATURE) {
         if (o->log)
             return complain(SPMV_E_FEATURE,
-                            "--log: logging is not built in: install libjansson-dev (Debian) or "
-                            "jansson-devel (Fedora), then make again");
+                            "logging is not built in: install libjansson-dev (Debian) or "
+                            "jansson-devel (Fedora), then make again; --no-log does without");
         return 0;
     }
     free(line);

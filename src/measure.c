@@ -172,9 +172,9 @@ spmv_status problem_ready(problem *p, const options *o, timing *t) {
     *t = (timing){.next_look_s = o->min_time_s};
     TRY(warm_up(p, t, &once));
     t->inner = 1;
-    if (o->cache == CACHE_WARM) t->inner = warm_products(p, once);
-    if (o->cache == CACHE_COLD) p->flush = flush_bytes(p);
-    if (o->cache == CACHE_STEADY) TRY(steady_products(p, once, &t->inner));
+    if (o->cache == SPMV_WARM) t->inner = warm_products(p, once);
+    if (o->cache == SPMV_COLD) p->flush = flush_bytes(p);
+    if (o->cache == SPMV_STEADY) TRY(steady_products(p, once, &t->inner));
     TRY(time_nothing(p));
     return spmv_batch_create(p->product, p->nproducts, t->inner, p->alpha, p->beta, &p->batch);
 }
@@ -208,7 +208,7 @@ static bool is_last(timing *t, const options *o) {
 spmv_status problem_turn(problem *p, const options *o, timing *t, double slice_s) {
     double start = now(), before = start, seconds;
     /* Others had their turn since: the first product of a turn brings the caches back. */
-    if (o->cache == CACHE_WARM) TRY(sample(p, &seconds));
+    if (o->cache == SPMV_WARM) TRY(sample(p, &seconds));
     do {
         TRY(grow(t));
         t->done = is_last(t, o);

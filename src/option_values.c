@@ -253,9 +253,13 @@ static int id_of(const char *param) {
     return id;
 }
 
-const char *param_word(const char *param, int64_t value) {
+const char *param_typed(const char *param, int64_t value) {
     const char *const *words = syntaxes[id_of(param)].words;
-    return words && words != off_on ? words[value] : NULL;
+    return words ? words[value] : NULL;
+}
+
+const char *param_word(const char *param, int64_t value) {
+    return syntaxes[id_of(param)].words == off_on ? NULL : param_typed(param, value);
 }
 
 /* What sets the parameter to value, and the one that goes with it, if one does, to next. */

@@ -27,6 +27,8 @@ void take_param(options *o, spmv_param_id id, const char *arg);
 const char *option_of(spmv_param_id id); /* without the dashes */
 /* What a value that is neither number nor switch is called, or NULL. */
 const char *param_word(const char *param, int64_t value);
+/* What the option takes for it where that is no number, on and off too; or NULL. */
+const char *param_typed(const char *param, int64_t value);
 /* What to type for them, a blank before each. */
 void settings_flags(const spmv_setting *setting, int count, char *out, size_t size);
 

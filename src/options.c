@@ -118,7 +118,8 @@ static const struct argp_option table[] = {
     {"probe", KEY_PROBE, "DIR|off", 0,
      "where 'spmv probe' keeps this machine's limits, and runs look for them (~/.cache/spmv)", 3},
     {"samples", 'n', "N", 0, "at least N samples (10; 30 with --cache=cold)", 3},
-    {"min-time", KEY_MIN_TIME, "S", 0, "and at least S seconds a kernel (0.5)", 3},
+    {"min-time", KEY_MIN_TIME, "S", 0,
+     "and at least S seconds a kernel, flushing caches included (0.5)", 3},
     {"max-time", KEY_MAX_TIME, "S", 0, "then on until the noise is low or S seconds are over (5)",
      3},
     {"max-noise", KEY_MAX_NOISE, "P", 0,
@@ -216,7 +217,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         break;
     case KEY_NO_LOG: o->no_log = true; break;
     case KEY_VERIFY: o->verify = word_of("verify", arg, verify_words); break;
-    case KEY_CACHE: o->cache = (cache_state)word_of("cache", arg, cache_words); break;
+    case KEY_CACHE: o->cache = (spmv_cache)word_of("cache", arg, cache_words); break;
     case KEY_PROBE: o->probe = arg; break;
     case KEY_MIN_TIME: o->min_time_s = real_of("min-time", arg, 0); break;
     case KEY_MAX_TIME: o->max_time_s = real_of("max-time", arg, 0); break;
@@ -318,7 +319,7 @@ void options_parse(int argc, char **argv, options *o) {
                 (size_t)(o->nmatrices - from_environment) * sizeof *o->matrices);
         o->nmatrices -= from_environment;
     }
-    if (!o->min_samples) o->min_samples = o->cache == CACHE_COLD ? 30 : 10; /* one product each */
+    if (!o->min_samples) o->min_samples = o->cache == SPMV_COLD ? 30 : 10; /* one product each */
     if (o->max_time_s < o->min_time_s) o->max_time_s = o->min_time_s;
 }
 

@@ -361,6 +361,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
     out->safe = t->safe;
     out->chosen_product_s = t->chosen_product_s;
     out->safe_product_s = t->safe_product_s;
+    out->flush_bytes = t->flush_bytes;
 }
 
 int64_t spmv_plan_setting(const spmv_plan *plan, const char *name) {

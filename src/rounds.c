@@ -95,7 +95,8 @@ static spmv_status make_plan(group *g, const cell *c, result *out, entrant *e) {
                            .settings = c->setting,
                            .nsettings = c->nsettings,
                            .expected_calls = run->o->iters,
-                           .nondeterministic = run->o->nondeterministic};
+                           .nondeterministic = run->o->nondeterministic,
+                           .cache = run->o->cache};
     TRY(spmv_plan_create(g->mat, &opts, &e->plan));
     describe_choice(run, out, c, e->plan);
     describe_plan(run, &out->r, e->plan, g->in, c->precision);
@@ -270,17 +271,28 @@ static void count_status(session *run, const record *r) {
                    : strcmp(r->status, "skipped") == 0 ? &run->nskipped
                                                        : &run->nfailed;
     ++*counter;
+    run->ndisturbed += r->timing_flags.count > 0;
+}
+
+static void say_against_csr1(const record *r) {
+    long long products = r->perf_breakeven, ahead = r->perf_ahead_until;
+    if (r->config_alias && strcmp(r->config_alias, "csr1") == 0 && r->perf_speedup_csr1 == 1)
+        return;
+    say(", %.2f x csr1", r->perf_speedup_csr1);
+    if (products > 0)
+        say(", pays off after %lld product%s", products, products == 1 ? "" : "s");
+    else if (products == 0)
+        say(", pays off at once");
+    else if (ahead > 0)
+        say(", cheaper with its preparation up to %lld product%s", ahead, ahead == 1 ? "" : "s");
+    else
+        say(", never pays off");
 }
 
 static void say_result(const result *out) {
     const record *r = &out->r;
     say("  %s: %s", out->kernel, r->reason ? r->reason : r->status);
-    if (r->perf_speedup_csr1 > 0) say(", %.2f x csr1", r->perf_speedup_csr1);
-    if (r->perf_speedup_csr1 > 0 && r->perf_breakeven >= 0)
-        say(", pays off after %lld product%s", (long long)r->perf_breakeven,
-            r->perf_breakeven == 1 ? "" : "s");
-    else if (r->perf_speedup_csr1 > 0)
-        say(", never pays off");
+    if (r->perf_speedup_csr1 > 0) say_against_csr1(r);
     say("\n");
 }
 

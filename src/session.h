@@ -52,6 +52,7 @@ typedef struct session { /* one invocation */
     char **argv; /* [argc] as typed, paths cut to their last part: they may name people */
     int argc;
     int nok, nwrong, nskipped, nfailed, last_failure; /* last_failure: exit code */
+    int ndisturbed;                                   /* times with flags */
 } session;
 
 typedef struct reads_of_x { /* sampled */

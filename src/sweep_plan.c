@@ -29,6 +29,12 @@ static bool has_mode(const char *path, mode_t kind) {
 }
 
 static int add_source(sweep *s, const char *path) {
+    for (int m = 0; m < s->nsources; m++)
+        if (strcmp(s->source[m].path, path) == 0) {
+            if (!s->run.o->quiet)
+                say("note: %s is named twice and measured once; --passes=N measures again\n", path);
+            return 0;
+        }
     source *grown = realloc(s->source, (size_t)(s->nsources + 1) * sizeof *grown);
     if (!grown) return complain(SPMV_E_NOMEM, NULL);
     s->source = grown;
@@ -114,6 +120,8 @@ static int add_list(sweep *s, const char *list_path) {
 
 static int add_word(sweep *s, const char *word) {
     if (has_mode(word, S_IFDIR)) return add_folder(s, word);
+    if (strchr(word, ',') && (strstr(word, ",gen:") || access(word, F_OK) != 0))
+        return refuse(word, "no such matrix: sources are words of their own, with blanks between");
     if (!is_matrix_name(word)) return add_list(s, word);
     if (strncmp(word, "gen:", 4) != 0 && !has_mode(word, S_IFREG))
         return refuse(word, "no such file");

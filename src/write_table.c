@@ -44,9 +44,18 @@ static void share_text(double share, char *out) {
         snprintf(out, CELL, "-");
 }
 
+/* That leave three significant digits, or more: 0.00123, 1.30, 55.70, 557. */
+static int decimals_of(double value) {
+    if (!(value > 0)) return 2;
+    if (value >= 100) return 0;
+    if (value >= 1) return 2;
+    double digits = 2 - floor(log10(value));
+    return digits > 12 ? 12 : (int)digits;
+}
+
 static void rate_text(double rate, char *out) {
     if (isfinite(rate))
-        snprintf(out, CELL, "%.*f", rate < 1e8 ? 4 : rate < 100e9 ? 2 : 0, rate * 1e-9);
+        snprintf(out, CELL, "%.*f", decimals_of(1e-9 * rate), 1e-9 * rate);
     else
         snprintf(out, CELL, "-");
 }
@@ -144,7 +153,7 @@ static void fill(const table_row *row, bool mixed, char cell[NCOLUMNS][CELL]) {
     double bytes = ok ? (double)r->perf_bytes_min_B : NAN;
     if (isfinite(bytes))
         snprintf(cell[MEGABYTES], CELL, "%.*f",
-                 bytes < 1e6   ? 3
+                 bytes < 1e6   ? decimals_of(1e-6 * bytes)
                  : bytes < 1e8 ? 1
                                : 0,
                  1e-6 * bytes);

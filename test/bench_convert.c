@@ -13,11 +13,15 @@ enum { RUNS = 5, PRODUCTS = 15, MOST = 10 };
 static const char *const usual[] = {"gen:poisson3d:128", "gen:mesh:2000000", "gen:fem3d:40:3",
                                     "gen:twin:cant", "gen:rmat:20:16"};
 static const char *const limited[] = {"sell", "cmrs", "hybrid"};
-static const struct variation { /* of a format: a parameter that is not its default */
+static const struct variation { /* of a format: parameters that are not its defaults */
     const char *format, *words;
-    spmv_param_id id;
-    int64_t value;
-} variations[] = {{"sell", "sigma=all", SPMV_sigma, 0}, {"cmrs", "sorted", SPMV_sorted, 1}};
+    struct {
+        spmv_param_id id;
+        int64_t value;
+    } of[2];
+} variations[] = {{"sell", "sigma=all", {{SPMV_sigma, 0}, {SPMV_slice, 32}}},
+                  {"cmrs", "sorted", {{SPMV_sorted, 1}, {SPMV_height, 4}}},
+                  {"cmrs", "sorted 16", {{SPMV_sorted, 1}, {SPMV_height, 16}}}};
 
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -57,7 +61,7 @@ static spmv_status time_format(spmv_ctx *ctx, const spmv_csr_view *A, const spmv
     spmv_choice c = {{0}};
     for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
         c.value[p->id] = p->fallback;
-    if (varied) c.value[varied->id] = varied->value;
+    for (int k = 0; varied && k < 2; k++) c.value[varied->of[k].id] = varied->of[k].value;
     if (format->estimate(A, &c) > (size_t)(0.5 * (double)spmv_omp.free_bytes(NULL)))
         return spmv_fail(ctx, SPMV_E_TOOBIG, "needs more than half of the free memory");
     for (int n = 0; n < RUNS; n++) {

@@ -39,3 +39,6 @@ mkdir empty && $SPMV sweep empty; echo "exit $?"
 $SPMV sweep gen:poisson2d:9 -o x; echo "exit $?"
 $SPMV sweep gen:poisson2d:9 --resume --no-log; echo "exit $?"
 $SPMV run -m gen:poisson2d:9 --passes=2; echo "exit $?"
+$SPMV sweep gen:poisson2d:9,gen:mesh:9; echo "exit $?"
+$SPMV sweep here/folder/b.mtx,x; echo "exit $?"
+$SPMV sweep here/folder/b.mtx here/folder/b.mtx -k omp:csr1 $quick --no-log 2>&1 | mask

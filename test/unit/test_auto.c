@@ -1,144 +1,6 @@
-/* test_auto.c: the kernel name "auto": what it sees in a matrix, what it makes of proposals that
- * are slow, impossible or forbidden, and what it says of its choice. That its products are right is
- * test_kernels.c's. */
+/* test_auto.c: the kernel name "auto": what it makes of proposals that are slow, impossible or
+ * forbidden, and what it says of its choice. That its products are right is test_kernels.c's. */
 #include "context.h"
-
-/* ---- features of matrices whose features are known ------------------------------------------ */
-
-static spmv_features features_of_entries(entries *e, spmv_precision precision) {
-    spmv_mat *mat = matrix_of(ctx, e);
-    spmv_features f;
-    assert_int_equal(spmv_features_of(mat, precision, &f), SPMV_OK);
-    spmv_mat_free(mat);
-    entries_free(e);
-    return f;
-}
-
-static spmv_features features_of(const char *source, const char *values) {
-    spmv_load_opts opts = {.size = sizeof opts, .values = values};
-    spmv_mat *mat = NULL;
-    spmv_features f;
-    assert_int_equal(spmv_mat_load(ctx, source, &opts, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, &f), SPMV_OK);
-    spmv_mat_free(mat);
-    return f;
-}
-
-#define ASSERT_NEAR(value, expected, within) \
-    do { \
-        double value_ = (value), expected_ = (expected); \
-        if (!(fabs(value_ - expected_) <= (within))) \
-            fail_msg(#value " is %g, expected %g", value_, expected_); \
-    } while (0)
-
-static void a_tridiagonal_matrix_is_all_diagonals(void **state) {
-    (void)state;
-    enum { N = 4000 };
-    entries e = {.rows = N, .cols = N};
-    for (int64_t i = 0; i < N; i++)
-        for (int64_t j = i > 0 ? i - 1 : 0; j <= i + 1 && j < N; j++)
-            add_entry(&e, i, j, i == j ? 2 : -1);
-    spmv_features f = features_of_entries(&e, SPMV_F64);
-    assert_int_equal(f.nnz, 3 * N - 2);
-    ASSERT_NEAR(f.mean, 3, 0.01);
-    ASSERT_NEAR(f.cv, 0, 0.02);
-    ASSERT_NEAR(f.diagonal, 1, 0);
-    ASSERT_NEAR(f.near_8, 1, 0);
-    ASSERT_NEAR(f.contiguous, 2. / 3, 0.01);
-    ASSERT_NEAR(f.index_bytes, 8. / 32, 0.01); /* a step for 32 entries */
-    ASSERT_NEAR(f.value_bytes, 8. / 32, 0.01); /* and one value for it */
-    ASSERT_NEAR(f.symmetric, 1, 0);
-    ASSERT_NEAR(f.exact_f32, 1, 0);
-    ASSERT_NEAR(f.padding_32, 0, 0.01);
-    ASSERT_NEAR(f.per_block[0], 3, 0.05);
-    assert_int_equal(f.distinct, 2);
-    assert_true(f.lines < 0.08);
-}
-
-static void dense_blocks_are_seen(void **state) {
-    (void)state;
-    enum { N = 300, EDGE = 3 };
-    entries e = {.rows = N * EDGE, .cols = N * EDGE};
-    uint64_t seed = 1;
-    for (int64_t b = 0; b < N; b++)
-        for (int part = 0; part < 4; part++) {
-            int64_t c = spmv_split(N, 4, part) + draw_below(&seed, N / 4);
-            for (int r = 0; r < EDGE; r++)
-                for (int k = 0; k < EDGE; k++) add_random(&e, b * EDGE + r, c * EDGE + k);
-        }
-    spmv_features f = features_of_entries(&e, SPMV_F64);
-    ASSERT_NEAR(f.mean, 12, 0);
-    ASSERT_NEAR(f.fill_3, 1, 0);
-    assert_true(f.fill_2 < 0.8);
-    assert_true(f.per_block[0] >= 3 && f.per_block[0] < 3.3);
-    ASSERT_NEAR(f.contiguous, 2. / 3, 0.02);
-    assert_true(f.distinct > SPMV_FEW_VALUES);
-    ASSERT_NEAR(f.value_bytes, 8, 0);
-    ASSERT_NEAR(f.exact_f32, 0, 0.01);
-    ASSERT_NEAR(f.symmetric, 0, 0);
-}
-
-static void order_and_disorder_of_columns_are_told_apart(void **state) {
-    (void)state;
-    spmv_features f = features_of("gen:random:300000:8", NULL);
-    assert_true(f.lines > 0.9);
-    assert_true(f.diagonal < 0.01 && f.contiguous < 0.01);
-    assert_true(f.near_16 > 0.2 && f.near_16 < 0.8);
-    assert_true(f.index_bytes > 2);
-    spmv_features g = features_of("gen:poisson2d:500", NULL);
-    assert_true(g.lines < 0.2);
-    assert_true(g.diagonal > 0.99 && g.index_bytes < 0.5);
-}
-
-static void values_are_counted(void **state) {
-    (void)state;
-    ASSERT_NEAR((double)features_of("gen:random:5000:8", "few:7").distinct, 7, 0);
-    ASSERT_NEAR(features_of("gen:random:5000:8", "few:7").value_bytes, 1, 0);
-    ASSERT_NEAR((double)features_of("gen:random:5000:8", "pattern").distinct, 1, 0);
-    ASSERT_NEAR((double)features_of("gen:random:5000:8", "few:5000").distinct, SPMV_FEW_VALUES + 1,
-                0);
-}
-
-static void uneven_rows_are_seen(void **state) {
-    (void)state;
-    enum { N = 3000 };
-    entries e = {.rows = N, .cols = N};
-    for (int64_t i = 0; i < N; i++) add_row(&e, i, i == 7 ? N : i % 2);
-    spmv_features f = features_of_entries(&e, SPMV_F64);
-    ASSERT_NEAR(f.empty_share, 0.5, 0.001);
-    ASSERT_NEAR(f.long_share, 2. / 3, 0.001);
-    ASSERT_NEAR(f.padding_32, (double)(31 * N + N / 2 - 15) / (4500. - 1), 0.7);
-    assert_int_equal(f.row_max, N);
-    assert_true(f.cv > 10);
-}
-
-/* Whatever the shape, and the same for any number of threads. */
-static void features_are_finite_and_repeat(void **state) {
-    (void)state;
-    for (int n = 0; n < COUNT(fixtures); n++) {
-        entries e = entries_of(&fixtures[n]);
-        spmv_features f[2];
-        for (int t = 0; t < 2; t++) {
-            spmv_ctx *other = context_of(1 + 3 * t);
-            spmv_mat *mat = matrix_of(other, &e);
-            memset(&f[t], 0, sizeof f[t]);
-            assert_int_equal(spmv_features_of(mat, SPMV_F32, &f[t]), SPMV_OK);
-            f[t].threads = 0;
-            spmv_mat_free(mat);
-            spmv_ctx_free(other);
-        }
-        if (memcmp(&f[0], &f[1], sizeof f[0]) != 0)
-            fail_msg("%s: other features with 4 threads", fixtures[n].name);
-        const double share[] = {f->mean,       f->cv,          f->empty_share, f->long_share,
-                                f->padding_32, f->near_8,      f->near_16,     f->diagonal,
-                                f->contiguous, f->fill_2,      f->fill_3,      f->exact_f32,
-                                f->symmetric,  f->index_bytes, f->value_bytes, f->lines};
-        for (int k = 0; k < COUNT(share); k++)
-            if (!(isfinite(share[k]) && share[k] >= 0))
-                fail_msg("%s: feature %d is %g", fixtures[n].name, k, share[k]);
-        entries_free(&e);
-    }
-}
 
 /* ---- contests of planted proposals ---------------------------------------------------------- */
 
@@ -172,7 +34,8 @@ static spmv_proposal *offer_slow(spmv_proposals *all, double gain) {
 static void the_safe_kernel_beats_a_slow_proposal(void **state) {
     (void)state;
     spmv_mat *mat = load("gen:poisson2d:40");
-    for (int64_t calls = 0; calls <= 1000; calls += 1000) {
+    const int64_t many = 1000000000; /* whatever else the machine does, time enough */
+    for (int64_t calls = 0; calls <= many; calls += many) {
         spmv_proposals all = {.n = 0};
         offer_slow(&all, 100);
         spmv_offer(&all, "csr_rows", 0, 0, "safe");
@@ -234,7 +97,7 @@ static void promises_decide_how_many_are_timed(void **state) {
     spmv_mat_free(mat);
 }
 
-/* With little to spend one kernel that needs conversion, and three that need none. */
+/* With little to spend one kernel that needs conversion, and one that needs none. */
 static void few_conversions_are_tried(void **state) {
     (void)state;
     spmv_mat *mat = load("gen:poisson2d:400");
@@ -249,7 +112,7 @@ static void few_conversions_are_tried(void **state) {
     spmv_offer(&all, "csr_balanced", 0, 1.2, "fourth");
     spmv_plan *plan = contest(mat, &all, (spmv_plan_opts){.expected_calls = 0});
     spmv_plan_info(plan, &f);
-    if (f.timed != 5) fail_msg("%d timed: %s", f.timed, f.reason);
+    if (f.timed != 3) fail_msg("%d timed: %s", f.timed, f.reason);
     spmv_plan_free(plan);
     spmv_mat_free(mat);
 }
@@ -410,99 +273,10 @@ static void wrong_options_are_refused(void **state) {
     spmv_mat_free(mat);
 }
 
-/* Both backends' models, also where the other backend's device is absent. */
-static void proposals_name_real_kernels(void **state) {
-    (void)state;
-    static const char *const sources[] = {"gen:poisson2d:60",       "gen:random:3000:8",
-                                          "gen:giantrow:3000:1500", "gen:fem3d:6:3",
-                                          "gen:banded:2000:100",    "gen:powerlaw:3000:8"};
-    for (int k = 0; k < COUNT(sources); k++)
-        for (const spmv_backend *const *b = spmv_backends; *b; b++) {
-            spmv_features f = features_of(sources[k], NULL);
-            spmv_proposals all = {.n = 0};
-            int safe = 0;
-            (*b == &spmv_omp ? spmv_propose_omp : spmv_propose_cuda)(&f, &all);
-            assert_in_range(all.n, 2, SPMV_MOST_PROPOSED);
-            for (int p = 0; p < all.n; p++) {
-                const spmv_proposal *one = &all.list[p];
-                assert_true(isfinite(one->gain) && one->gain >= 0 && one->prep >= 0);
-                assert_true(strlen(one->why) + 1 < sizeof one->why && strlen(one->why) > 5);
-                for (int n = 0; n < (*b)->nkernels; n++)
-                    safe += one->gain == 0 && strcmp(one->kernel, (*b)->names[n]) == 0;
-            }
-            assert_true(safe > 0);
-        }
-}
-
-/* A sample may hold no entry: then nothing that rests on it is proposed, least of all as safe. */
-static void an_empty_sample_proposes_nothing(void **state) {
-    (void)state;
-    entries e = {.rows = 1000000, .cols = 1000000};
-    for (int64_t j = 0; j < 100000; j++) add_entry(&e, 3, 10 * j, 1);
-    spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_features f;
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, &f), SPMV_OK);
-    assert_int_equal(f.sampled, 0);
-    for (const spmv_backend *const *b = spmv_backends; *b; b++) {
-        spmv_proposals all = {.n = 0};
-        (*b == &spmv_omp ? spmv_propose_omp : spmv_propose_cuda)(&f, &all);
-        for (int p = 0; p < all.n; p++) {
-            const char *name = all.list[p].kernel;
-            assert_false(strncmp(name, "packed", 6) == 0 || strcmp(name, "masked_rows") == 0);
-            assert_true(isfinite(all.list[p].gain));
-            if (*b == &spmv_omp && all.list[p].gain == 0)
-                assert_true(strcmp(name, "csr_balanced") == 0 || strcmp(name, "csr_merge") == 0);
-        }
-    }
-    spmv_mat_free(mat);
-    entries_free(&e);
-}
-
-static const spmv_proposal *proposal_of(const spmv_proposals *all, const char *kernel) {
-    for (int k = 0; k < all->n; k++)
-        if (strcmp(all->list[k].kernel, kernel) == 0) return &all->list[k];
-    return NULL;
-}
-
-/* Blocks are for reads of x that are far and in no order; the settings proposed can be had. */
-static void far_reads_of_x_are_blocked(void **state) {
-    (void)state;
-    static const char *const sources[] = {"gen:random:1000000:4", "gen:poisson2d:600"};
-    for (int k = 0; k < COUNT(sources); k++) {
-        spmv_mat *mat = load(sources[k]);
-        spmv_features f = features_of(sources[k], NULL);
-        spmv_proposals all = {.n = 0};
-        spmv_plan *plan;
-        f.threads = 1;
-        spmv_propose_omp(&f, &all);
-        const spmv_proposal *blocked = proposal_of(&all, "csb_blocks");
-        assert_true(proposal_of(&all, "sell_lanes")->nsettings == 2);
-        if (k == 1) {
-            assert_null(blocked);
-            spmv_mat_free(mat);
-            continue;
-        }
-        assert_true(blocked && blocked->gain > 1.5);
-        spmv_plan_opts opts = {.size = sizeof opts,
-                               .kernel = "omp:csb_blocks",
-                               .settings = blocked->setting,
-                               .nsettings = blocked->nsettings};
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-        spmv_plan_free(plan);
-        spmv_mat_free(mat);
-    }
-}
-
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tridiagonal_matrix_is_all_diagonals),
-        cmocka_unit_test(dense_blocks_are_seen),
-        cmocka_unit_test(order_and_disorder_of_columns_are_told_apart),
-        cmocka_unit_test(values_are_counted),
-        cmocka_unit_test(uneven_rows_are_seen),
-        cmocka_unit_test(features_are_finite_and_repeat),
         cmocka_unit_test(the_safe_kernel_beats_a_slow_proposal),
         cmocka_unit_test(a_fast_proposal_beats_the_safe_kernel),
         cmocka_unit_test(promises_decide_how_many_are_timed),
@@ -514,9 +288,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(losers_leave_no_store),
         cmocka_unit_test(the_name_is_found_by_itself_only),
         cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(proposals_name_real_kernels),
-        cmocka_unit_test(an_empty_sample_proposes_nothing),
-        cmocka_unit_test(far_reads_of_x_are_blocked),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -124,6 +124,30 @@ static void the_papers_example(void **state) {
     spmv_store_free(store);
 }
 
+/* Strips whose columns lie far apart are sorted in another way: the same order comes of it. */
+static void strips_of_far_columns(void **state) {
+    (void)state;
+    enum { APART = 1000 };
+    int32_t col[8];
+    spmv_csr_view A = by_hand;
+    for (int k = 0; k < 8; k++) col[k] = APART * by_hand.col_idx[k];
+    A.col_idx = col;
+    A.cols *= APART;
+    for (int64_t height = 1; height <= CMRS_HIGHEST; height *= 2) {
+        spmv_store *near = store_of("cmrs", &by_hand, strips(height, true));
+        spmv_store *far = store_of("cmrs", &A, strips(height, true));
+        const cmrs *B = (const cmrs *)near, *C = (const cmrs *)far;
+        for (int k = 0; k < 8; k++) {
+            assert_int_equal(C->packed[k] >> CMRS_ROW_BITS,
+                             APART * (B->packed[k] >> CMRS_ROW_BITS));
+            assert_int_equal(C->packed[k] % CMRS_HIGHEST, B->packed[k] % CMRS_HIGHEST);
+        }
+        assert_same(C->values, B->values, 8, 8, "values");
+        spmv_store_free(near);
+        spmv_store_free(far);
+    }
+}
+
 /* The last column that fits is stored; a matrix with one more column is refused in every variant.
  */
 static void columns_of_28_bits(void **state) {
@@ -331,6 +355,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strips_by_hand),
         cmocka_unit_test(the_papers_example),
+        cmocka_unit_test(strips_of_far_columns),
         cmocka_unit_test(columns_of_28_bits),
         cmocka_unit_test(split_by_hand),
         cmocka_unit_test(boundaries_at_the_ends),

@@ -148,10 +148,13 @@ static void faster_than_memory_is_cached_or_suspect(void **state) {
     (void)state;
     one_verdict("warm", 8, 1.25e-3, "ok", 0.8);
     one_verdict("warm", 8, 0.95e-3, "ok", 1 / 0.95); /* within the noise of two measurements */
+    one_verdict("warm", 8, 0.85e-3, "above probe", 1 / 0.85); /* the probe was too low */
+    one_verdict("cold", 8, 0.81e-3, "above probe", 1 / 0.81);
+    one_verdict("cold", 8, 0.79e-3, "suspect", 1 / 0.79);
     one_verdict("warm", 8, 0.5e-3, "suspect", 2);
     one_verdict("warm", 2, 0.8e-3, "in cache", 1.25); /* half of it, at twice the rate: 0.75 ms */
     one_verdict("warm", 2, 0.5e-3, "suspect", 2);
-    one_verdict("warm", 5, 0.85e-3, "suspect", 1 / 0.85);
+    one_verdict("warm", 5, 0.75e-3, "suspect", 1 / 0.75);
     one_verdict("warm", 0.5, 0.5e-3, "in cache", 2);
     one_verdict("warm", 0.5, 2e-3, "in cache", 0.5);
     one_verdict("cold", 0.5, 2e-3, "ok", 0.5);
@@ -204,6 +207,7 @@ static void ties_and_break_even_by_hand(void **state) {
         row("csr1", 9, 10, 11, 5),   row(NULL, 4, 5, 6, 30),   row(NULL, 5.5, 6, 7, 5),
         row(NULL, 6.5, 7, 8, 4),     row(NULL, 19, 20, 21, 0), row(NULL, 1, 2, 3, 0),
         row(NULL, 0.1, 0.1, 0.1, 0), row("csr1", 1, 1, 1, 0),  row(NULL, 1, 1, 1, 0),
+        row(NULL, 11, 11, 11, 1),
     };
     rows[5].r.perf_verdict = "suspect"; /* faster than can be: not ranked */
     rows[6].r.status = "wrong";
@@ -211,7 +215,8 @@ static void ties_and_break_even_by_hand(void **state) {
     rows[8].r.config_backend = "cuda";
     rows[8].r.status = "skipped";
     rank_results(rows, COUNT(rows));
-    static const int best[] = {0, 1, 0, 0, 0, 0, -1, 1, -1}, tied[] = {0, 0, 1, 0, 0, 0, -1, 0, -1};
+    static const int best[] = {0, 1, 0, 0, 0, 0, -1, 1, -1, 0},
+                     tied[] = {0, 0, 1, 0, 0, 0, -1, 0, -1, 0};
     for (int k = 0; k < COUNT(rows); k++) {
         assert_int_equal(rows[k].r.perf_best, best[k]);
         assert_int_equal(rows[k].r.perf_tied, tied[k]);
@@ -221,9 +226,25 @@ static void ties_and_break_even_by_hand(void **state) {
     assert_int_equal(rows[2].r.perf_breakeven, 0);
     assert_int_equal(rows[3].r.perf_breakeven, 0); /* cheaper to begin with */
     assert_true(rows[4].r.perf_breakeven == INT64_MIN);
+    assert_true(rows[4].r.perf_ahead_until == INT64_MIN); /* half a product ahead */
+    assert_true(rows[9].r.perf_breakeven == INT64_MIN);
+    assert_int_equal(rows[9].r.perf_ahead_until, 4); /* 4 less, 1 a product lost */
+    assert_true(rows[1].r.perf_ahead_until == INT64_MIN);
+    assert_int_equal(rows[1].r.perf_rivals, 6); /* f64, a time that can be */
+    assert_int_equal(rows[7].r.perf_rivals, 1);
     assert_true(fabs(rows[1].r.perf_speedup_csr1 - 2) < 1e-12);
     assert_true(fabs(rows[7].r.perf_speedup_csr1 - 1) < 1e-12);
     assert_true(isnan(rows[8].r.perf_speedup_csr1));
+}
+
+static void above_the_probe_is_ranked(void **state) {
+    (void)state;
+    result rows[] = {row("csr1", 9, 10, 11, 0), row(NULL, 5, 5, 5, 0), row(NULL, 1, 1, 1, 0)};
+    rows[1].r.perf_verdict = "above probe";
+    rows[2].r.perf_verdict = "suspect";
+    rank_results(rows, COUNT(rows));
+    assert_int_equal(rows[1].r.perf_best, 1);
+    assert_int_equal(rows[0].r.perf_rivals, 2);
 }
 
 /* ---- noise ---------------------------------------------------------------------------------- */
@@ -308,6 +329,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(faster_than_memory_is_cached_or_suspect),
         cmocka_unit_test(without_rates_there_are_no_limits),
         cmocka_unit_test(ties_and_break_even_by_hand),
+        cmocka_unit_test(above_the_probe_is_ranked),
         cmocka_unit_test(noise_is_flagged),
         cmocka_unit_test(waiting_threads_are_seen),
         cmocka_unit_test(a_slowed_gpu_is_flagged),

@@ -181,7 +181,7 @@ static problem problem_on(const scene *s, const double *y0, double beta) {
 }
 
 /* A problem's samples with a kernel and a flush of the test's. Returns the samples taken. */
-static int take_samples(scene *s, cache_state cache, double beta, run_function run, problem *p) {
+static int take_samples(scene *s, spmv_cache cache, double beta, run_function run, problem *p) {
     const options o = {.min_samples = 4, .max_noise = 1, .cache = cache};
     static double y0[ROWS];
     static spmv_kernel kernel;
@@ -207,7 +207,7 @@ static int take_samples(scene *s, cache_state cache, double beta, run_function r
     while (!t.done) assert_int_equal(problem_turn(p, &o, &t, 0), SPMV_OK);
     products -= before;
     assert_int_equal(t.nsamples, 4);
-    if (cache != CACHE_WARM) assert_int_equal(products, 4 * t.inner);
+    if (cache != SPMV_WARM) assert_int_equal(products, 4 * t.inner);
     free(t.sample_s);
     device->backend = real_backend;
     s->plan->kernel = real_kernel;
@@ -228,7 +228,7 @@ static void cold_flushes_before_every_product(void **state) {
         scene s;
         problem p;
         scene_open(&s, "omp:csr_rows");
-        assert_int_equal(take_samples(&s, CACHE_COLD, beta, counted_run, &p), 1);
+        assert_int_equal(take_samples(&s, SPMV_COLD, beta, counted_run, &p), 1);
         assert_int_equal(flushes, 4);
         assert_int_equal(p.nproducts, 1);
         assert_results(&p, &s, beta);
@@ -242,7 +242,7 @@ static void warm_never_flushes(void **state) {
     scene s;
     problem p;
     scene_open(&s, "omp:csr_rows");
-    assert_true(take_samples(&s, CACHE_WARM, 0, counted_run, &p) >= 1);
+    assert_true(take_samples(&s, SPMV_WARM, 0, counted_run, &p) >= 1);
     assert_int_equal(flushes, 0);
     assert_int_equal(p.nproducts, 1);
     assert_results(&p, &s, 0);
@@ -257,7 +257,7 @@ static void steady_goes_through_copies(void **state) {
         scene s;
         problem p;
         scene_open(&s, "omp:csr_rows");
-        assert_int_equal(take_samples(&s, CACHE_STEADY, beta, counted_run, &p), 20);
+        assert_int_equal(take_samples(&s, SPMV_STEADY, beta, counted_run, &p), 20);
         assert_int_equal(p.nproducts, 20);
         assert_int_equal(flushes, 4);
         for (int k = 1; k < 20; k++) {
@@ -278,7 +278,7 @@ static void a_copy_that_writes_nothing_shows(void **state) {
     problem p;
     double y[ROWS];
     scene_open(&s, "omp:csr_rows");
-    take_samples(&s, CACHE_STEADY, 0, run_on_first_only, &p);
+    take_samples(&s, SPMV_STEADY, 0, run_on_first_only, &p);
     assert_int_equal(problem_result(&p, 0, y), SPMV_OK);
     assert_memory_equal(y, s.once, sizeof y);
     assert_int_equal(problem_result(&p, p.nproducts - 1, y), SPMV_OK);

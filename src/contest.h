@@ -1,0 +1,43 @@
+/* contest.h: what auto.c (who takes part, and what is chosen) and run_off.c (their times) share. */
+#ifndef SPMV_CONTEST_H
+#define SPMV_CONTEST_H
+
+#include "internal.h"
+
+enum { MOST_CONTENDERS = 6, MOST_ROUNDS = 64 };
+
+typedef struct contender {
+    const spmv_proposal *proposal;
+    spmv_plan *plan;
+    spmv_batch *batch; /* several products, where one is short; NULL: one */
+    double made_s, sample[MOST_ROUNDS];
+    int inner, nsamples;
+    double product_s; /* lower quartile: what disturbs only adds time */
+    bool given_up;    /* far behind: not timed further */
+} contender;
+
+typedef struct contest {
+    spmv_mat *mat;
+    const spmv_plan_opts *opts;
+    const spmv_backend *backend;
+    spmv_device *device;
+    double start, budget, budget_s;   /* budget: in products of the safe kernel */
+    double flushing_s;                /* spent on emptying caches: no part of the budget */
+    size_t flush;                     /* bytes read before each sample; 0: none */
+    contender entry[MOST_CONTENDERS]; /* the safe one first */
+    int n;
+    void *x, *y;
+    char passed[256]; /* who was passed over, and why */
+} contest;
+
+double spmv_contest_spent_s(const contest *c);
+/* Readies the vectors and the safe kernel; *unit_s: a product of it, undisturbed. */
+spmv_status spmv_contest_unit(contest *c, double *unit_s);
+/* Times the contenders in turns until it is clear who is first, or the budget is spent. */
+spmv_status spmv_contest_run_off(contest *c);
+contender *spmv_contest_fastest(contest *c);
+/* Says that a kernel takes no part. */
+void spmv_contest_pass_over(contest *c, const spmv_proposal *p, const char *why);
+void spmv_contest_free(contest *c); /* plans, batches, vectors */
+
+#endif

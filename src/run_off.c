@@ -1,0 +1,178 @@
+/* run_off.c: the timed part of "auto". A product of a large matrix is dear, so that each contender
+ * gets two and only those that are close get more; products of a small one are short, so that many
+ * are timed together, on a GPU as one recording. */
+#include "contest.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FEWEST_ROUNDS = 2 };
+static const double sample_s = 1e-4;             /* so much at least makes a sample */
+static const double most_flushing_s = 0.05;      /* more only for the fewest rounds */
+static const double tie = 0.01, hopeless = 0.15, /* behind the best */
+    unseen = 0.1,                                /* scatter of what was timed once */
+    slow = 3;
+
+double spmv_contest_spent_s(const contest *c) {
+    return spmv_now() - c->start - c->flushing_s;
+}
+
+/* ---- samples -------------------------------------------------------------------------------- */
+
+/* What x holds does not matter to the clock as long as it is ordinary: of bytes 0x3f double is
+ * 4.8e-4 and float 0.75. */
+static spmv_status make_vectors(contest *c) {
+    enum { ORDINARY = 0x3f };
+    size_t width = c->opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
+    size_t cols = (size_t)c->mat->hub.cols * width, rows = (size_t)c->mat->hub.rows * width;
+    TRY(c->backend->alloc(c->device, cols, &c->x));
+    TRY(c->backend->alloc(c->device, rows, &c->y));
+    return c->backend->fill(c->device, c->x, ORDINARY, cols);
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Kept in order. */
+static void add_sample(contender *e, double seconds) {
+    e->sample[e->nsamples++] = seconds;
+    qsort(e->sample, (size_t)e->nsamples, sizeof *e->sample, by_size);
+    e->product_s = e->sample[e->nsamples / 4];
+}
+
+static spmv_status flush(contest *c) {
+    double start = spmv_now();
+    TRY(c->backend->flush(c->device, c->flush));
+    TRY(c->backend->sync(c->device));
+    c->flushing_s += spmv_now() - start;
+    return SPMV_OK;
+}
+
+static spmv_status time_once(contest *c, contender *e) {
+    double seconds = 0;
+    if (c->flush) TRY(flush(c));
+    if (e->batch)
+        TRY(spmv_batch_time(e->batch, &seconds));
+    else
+        TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
+    add_sample(e, seconds / e->inner);
+    return SPMV_OK;
+}
+
+/* As many products in a sample as the clock needs, unless each must find the caches empty. */
+static spmv_status make_batch(contest *c, contender *e, double product_s) {
+    int most = c->backend->record_start ? 20 : 100; /* recording a product takes longer than one */
+    double inner = product_s > 0 ? ceil(sample_s / product_s) : most;
+    spmv_product product = {e->plan, c->x, c->y};
+    e->inner = c->flush ? 1 : inner > most ? most : inner < 1 ? 1 : (int)inner;
+    if (e->inner == 1) return SPMV_OK;
+    return spmv_batch_create(&product, 1, e->inner, 1, 0, &e->batch);
+}
+
+/* The first product meets cold pages, and a GPU may load the kernel's code in it: one that looks
+ * slow is looked at again, and is then as good as a sample. */
+static spmv_status warm_up(contest *c, contender *e, double unit_s) {
+    enum { LOOKS = 2 };
+    const double fair = 1.5;
+    double least = INFINITY;
+    int looks = 0;
+    while (looks < LOOKS && !(least <= fair * unit_s)) {
+        double seconds = 0;
+        TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
+        least = seconds < least ? seconds : least;
+        looks++;
+    }
+    TRY(make_batch(c, e, least));
+    e->product_s = least;
+    if (looks == LOOKS && e->inner == 1 && !c->flush) add_sample(e, least);
+    e->given_up = unit_s > 0 && least > slow * unit_s && !c->flush;
+    return SPMV_OK;
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+spmv_status spmv_contest_unit(contest *c, double *unit_s) {
+    contender *safe = &c->entry[0];
+    TRY(make_vectors(c));
+    TRY(warm_up(c, safe, 0));
+    if (c->flush) TRY(time_once(c, safe));
+    *unit_s = safe->product_s > 0 ? safe->product_s : 1e-9;
+    return SPMV_OK;
+}
+
+contender *spmv_contest_fastest(contest *c) {
+    contender *best = &c->entry[0];
+    for (int k = 1; k < c->n; k++)
+        if (c->entry[k].product_s < (best == &c->entry[0] ? 1 - tie : 1) * best->product_s)
+            best = &c->entry[k];
+    return best;
+}
+
+/* How far the median lies above the least. */
+static double scatter_of(const contender *e) {
+    return e->nsamples < 2 ? unseen : e->sample[e->nsamples / 2] / e->sample[0] - 1;
+}
+
+/* Whether more samples could not change who is first: all others are behind by more than their
+ * samples and the best's scatter. */
+static bool is_decided(contest *c) {
+    const contender *best = spmv_contest_fastest(c);
+    bool decided = true;
+    for (int k = 0; k < c->n; k++) {
+        contender *e = &c->entry[k];
+        if (e == best || e->given_up) continue;
+        double behind = e->product_s / best->product_s - 1;
+        double scatter = scatter_of(e) + scatter_of(best);
+        e->given_up = behind > hopeless + scatter;
+        bool settled = behind > 2 * tie + scatter || scatter < tie;
+        decided &= e->given_up || (e->nsamples > 2 && best->nsamples > 2 && settled);
+    }
+    return decided;
+}
+
+/* A device that fails once may be well: a launch that it refuses leaves it so. */
+static bool is_lost(const contest *c) {
+    return c->backend->sync(c->device) != SPMV_OK || c->backend->nothing(c->device) != SPMV_OK ||
+           c->backend->sync(c->device) != SPMV_OK;
+}
+
+/* A rival that fails is out of the contest; a device that is lost, or the safe kernel, ends it. */
+static spmv_status settle(contest *c, contender *e, spmv_status status) {
+    char message[sizeof c->mat->ctx->error];
+    if (status == SPMV_OK || e == &c->entry[0]) return status;
+    snprintf(message, sizeof message, "%s", spmv_ctx_error(c->mat->ctx));
+    if (status == SPMV_E_DEVICE && is_lost(c)) return spmv_fail(c->mat->ctx, status, "%s", message);
+    spmv_contest_pass_over(c, e->proposal, message);
+    e->given_up = true;
+    e->product_s = INFINITY;
+    return SPMV_OK;
+}
+
+spmv_status spmv_contest_run_off(contest *c) {
+    double unit_s = c->flush ? 0 : c->entry[0].product_s; /* caches are still warm */
+    for (int k = 1; k < c->n; k++) {
+        contender *e = &c->entry[k];
+        TRY(settle(c, e, warm_up(c, e, unit_s)));
+    }
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        for (int k = 0; k < c->n; k++) {
+            contender *e = &c->entry[(k + round) % c->n];
+            if (!e->given_up && e->nsamples <= round) TRY(settle(c, e, time_once(c, e)));
+        }
+        if (is_decided(c)) break;
+        bool spent = spmv_contest_spent_s(c) > c->budget_s || c->flushing_s > most_flushing_s;
+        if (round + 1 >= FEWEST_ROUNDS && spent) break;
+    }
+    return SPMV_OK;
+}
+
+void spmv_contest_free(contest *c) {
+    for (int k = 0; k < c->n; k++) {
+        spmv_batch_free(c->entry[k].batch);
+        spmv_plan_free(c->entry[k].plan);
+    }
+    if (c->x) c->backend->release(c->device, c->x);
+    if (c->y) c->backend->release(c->device, c->y);
+}

@@ -1,0 +1,5 @@
+# Lists speak as options do: words where an option takes words; what belongs together stands in columns.
+. "$CLI/common"
+$SPMV list kernels -v | sed -n '/^omp/,/^cuda/p' | grep -A 3 '^  csr_rows ' | grep '^        --'
+$SPMV list kernels -v | grep -m 1 '^        --isa'
+$SPMV list formats | awk '{ at[match($0, /[a-z]+ +/) + RLENGTH] } END { for (k in at) print "texts begin in column", k }'

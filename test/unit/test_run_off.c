@@ -1,0 +1,189 @@
+/* test_run_off.c: how many products "auto" spends on whom. The kernels are planted, and time is
+ * what they say it is: a product adds its price to a clock that the device reads. */
+#include "context.h"
+#include "contest.h"
+
+static double planted_now;
+static int flushes, lost;
+
+typedef struct planted {
+    double price_s, first_s; /* a product; the first one */
+    spmv_status answer;      /* of the second and later ones */
+    int runs;
+    spmv_kernel kernel;
+    spmv_proposal proposal;
+} planted;
+static planted plant[MOST_CONTENDERS];
+
+static spmv_status planted_run(const spmv_plan *p, double alpha, const void *x, double beta,
+                               void *y) {
+    (void)alpha, (void)x, (void)beta, (void)y;
+    planted *k = (planted *)(uintptr_t)((const char *)p->kernel - offsetof(planted, kernel));
+    planted_now += k->runs++ ? k->price_s : k->first_s;
+    if (k->runs > 1 && k->answer != SPMV_OK) return spmv_fail(p->device->ctx, k->answer, "planted");
+    return SPMV_OK;
+}
+
+static double started;
+static spmv_status planted_tick(spmv_device *d) {
+    (void)d;
+    started = planted_now;
+    return SPMV_OK;
+}
+
+static spmv_status planted_tock(spmv_device *d, double *seconds) {
+    (void)d;
+    *seconds = planted_now - started;
+    return SPMV_OK;
+}
+
+static spmv_status planted_flush(spmv_device *d, size_t bytes) {
+    (void)d;
+    assert_int_equal(bytes, 4096);
+    flushes++;
+    return SPMV_OK;
+}
+
+static spmv_status planted_nothing(spmv_device *d) {
+    return lost ? spmv_fail(d->ctx, SPMV_E_DEVICE, "lost") : SPMV_OK;
+}
+
+/* A contest of n kernels with these prices; the first is the safe one. budget_s: 0 is spent from
+ * the beginning. */
+static spmv_status hold(int n, const planted *of, double budget_s, size_t flush, contest *c) {
+    static spmv_backend backend;
+    static const spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    spmv_mat *mat = NULL;
+    double unit_s;
+    backend = spmv_omp;
+    backend.tick = planted_tick, backend.tock = planted_tock;
+    backend.flush = planted_flush, backend.nothing = planted_nothing;
+    flushes = 0;
+    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:4", NULL, &mat), SPMV_OK);
+    *c = (contest){.mat = mat, .opts = &opts, .backend = &backend, .flush = flush, .n = n};
+    for (int k = 0; k < n; k++) {
+        plant[k] = of[k];
+        if (plant[k].first_s == 0) plant[k].first_s = plant[k].price_s;
+        assert_int_equal(spmv_plan_create(mat, NULL, &c->entry[k].plan), SPMV_OK);
+        plant[k].kernel = *c->entry[k].plan->kernel;
+        plant[k].kernel.run = planted_run;
+        plant[k].proposal = (spmv_proposal){.kernel = "planted"};
+        c->entry[k].plan->kernel = &plant[k].kernel;
+        c->entry[k].proposal = &plant[k].proposal;
+    }
+    c->device = c->entry[0].plan->device;
+    c->device->backend = &backend;
+    c->start = spmv_now();
+    c->budget_s = budget_s;
+    spmv_status status = spmv_contest_unit(c, &unit_s);
+    if (status == SPMV_OK) status = spmv_contest_run_off(c);
+    return status;
+}
+
+static void leave(contest *c) {
+    spmv_mat *mat = c->mat;
+    spmv_contest_free(c);
+    ctx->device[0].backend = &spmv_omp;
+    spmv_mat_free(mat);
+}
+
+static const double large_s = 1, endless_s = 1e9;
+
+static void what_is_far_behind_costs_two_products(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = large_s}, {.price_s = 50}, {.price_s = 1.7}, {.price_s = .5}};
+    assert_int_equal(hold(4, of, endless_s, 0, &c), SPMV_OK);
+    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[3]);
+    for (int k = 0; k < 4; k++)
+        if (plant[k].runs != 2) fail_msg("contender %d ran %d times", k, plant[k].runs);
+    leave(&c);
+}
+
+/* Loading code took long; the kernel is fast. */
+static void a_slow_first_product_is_forgiven(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = large_s}, {.price_s = .5, .first_s = 100}};
+    assert_int_equal(hold(2, of, endless_s, 0, &c), SPMV_OK);
+    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
+    assert_true(c.entry[1].product_s == .5);
+    leave(&c);
+}
+
+static void what_is_close_is_timed_while_the_budget_lasts(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = large_s}, {.price_s = .95}, {.price_s = 2}};
+    assert_int_equal(hold(3, of, endless_s, 0, &c), SPMV_OK);
+    assert_true(plant[0].runs > 3 && plant[1].runs > 3 && plant[2].runs == 2);
+    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
+    leave(&c);
+    assert_int_equal(hold(3, of, 0, 0, &c), SPMV_OK);
+    assert_true(plant[0].runs == 3 && plant[1].runs == 3 && plant[2].runs == 2);
+    leave(&c);
+}
+
+/* A tie is the safe kernel's. */
+static void one_percent_is_nothing(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = large_s}, {.price_s = .995}};
+    assert_int_equal(hold(2, of, 0, 0, &c), SPMV_OK);
+    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[0]);
+    leave(&c);
+}
+
+static void short_products_share_a_sample(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = 1e-5}, {.price_s = .9e-5}};
+    assert_int_equal(hold(2, of, 0, 0, &c), SPMV_OK);
+    assert_int_equal(c.entry[0].inner, 10);
+    assert_true(plant[0].runs == 2 + 10 * c.entry[0].nsamples);
+    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
+    leave(&c);
+}
+
+/* Every sample is one product after a flush; the first looks are not samples. */
+static void caches_are_emptied_before_each_sample(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = 1e-5}, {.price_s = 1.1e-5}, {.price_s = 9e-5}};
+    assert_int_equal(hold(3, of, endless_s, 4096, &c), SPMV_OK);
+    int samples = 0;
+    for (int k = 0; k < 3; k++) samples += c.entry[k].nsamples;
+    assert_int_equal(flushes, samples);
+    assert_true(c.entry[2].given_up && c.entry[2].nsamples == 1);
+    leave(&c);
+}
+
+static void a_refused_launch_is_passed_over(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = large_s}, {.price_s = .5, .answer = SPMV_E_DEVICE}};
+    assert_int_equal(hold(2, of, 0, 0, &c), SPMV_OK);
+    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[0]);
+    assert_string_equal(c.passed, "; passed over planted: planted");
+    leave(&c);
+    lost = 1;
+    assert_int_equal(hold(2, of, 0, 0, &c), SPMV_E_DEVICE);
+    assert_string_equal(spmv_ctx_error(ctx), "planted");
+    leave(&c);
+    lost = 0;
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_far_behind_costs_two_products),
+        cmocka_unit_test(a_slow_first_product_is_forgiven),
+        cmocka_unit_test(what_is_close_is_timed_while_the_budget_lasts),
+        cmocka_unit_test(one_percent_is_nothing),
+        cmocka_unit_test(short_products_share_a_sample),
+        cmocka_unit_test(caches_are_emptied_before_each_sample),
+        cmocka_unit_test(a_refused_launch_is_passed_over),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
