@@ -1,6 +1,5 @@
-/* narrow_lanes: eight rows of about one length in the lanes of vector registers, their columns in 16
- * bits, their values in as few bytes as hold them; slices in stretches of equal bytes, a stretch a
- * thread.
+/* narrow_lanes: eight rows of about one length in the lanes of vector registers, their columns in
+ * 16 bits, their values in as few bytes as hold them; stretches of equal bytes, a stretch a thread.
  *
  * Source   own; sell_lanes with packed's codes. Where the values are few they are looked up in
  *          vector registers, after CSR&RV (Yang and others, AVX-512).
@@ -9,8 +8,8 @@
  * Writes   y[rows], each entry once, by the thread that owns the slice.
  * Work     a step is an entry of each of eight rows, a sum each: unmasked up to the shortest row,
  *          masked after multiplying behind it; then what at most three longer rows have besides.
- * Cost     2 nnz flop; nnz (2 or 4 + 0, 1, 4 or sizeof real) + 4 rows for slices + 2 rows for perm +
- *          (cols + rows) sizeof real bytes; padding is read all the same.
+ * Cost     2 nnz flop; nnz (2 or 4 + 0, 1, 4 or sizeof real) + 6 rows for slices and perm + (cols +
+ *          rows) sizeof real bytes; padding is read all the same.
  * Weak     columns of a slice that span over 65,536; lengths that differ inside a window compute
  *          padding; a row as long as a thread's share keeps the others waiting.
  * Repeats  bitwise: yes, for an equal isa; with and without codes alike.

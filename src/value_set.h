@@ -38,7 +38,8 @@ static inline int compare_bits(const void *a, const void *b) {
     return (*p > *q) - (*p < *q);
 }
 
-/* Every value of the rows of at most cut entries. Where values are arbitrary the first rows tell. */
+/* Every value of the rows of at most cut entries. Where values are arbitrary the first
+ * rows tell. */
 static inline void collect_values(const spmv_csr_view *A, int64_t cut, int threads,
                                   value_set *all) {
 #pragma omp parallel num_threads(threads)

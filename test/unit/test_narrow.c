@@ -1,5 +1,5 @@
-/* test_narrow.c: the codes and the order that the narrow format chooses, its padding and tails; that
- * padding never reaches y. Products with every code: test_packed.c. */
+/* test_narrow.c: the codes and the order that the narrow format chooses, its padding and tails;
+ * that padding never reaches y. Products with every code: test_packed.c. */
 #include "context.h"
 #include <math.h>
 
@@ -132,7 +132,7 @@ static void padding_does_not_reach_y(void **state) {
         assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
         spmv_plan_free(plan);
         for (int i = 0; i < ROWS; i++) assert_true(i == 0 ? !isfinite(y[i]) : isfinite(y[i]));
-        ASSERT_NEAR(y[7], 7 * 5 + 0.1 * (1 + 2 + 3 + 4), 1e-13);
+        assert_true(fabs(y[7] - 36) < 1e-13); /* 7 five times, and 0.1 + .. + 0.4 */
     }
     spmv_mat_free(mat);
     entries_free(&e);
