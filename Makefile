@@ -152,7 +152,8 @@ reference: $(BUILD)
 	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(NAME)
 reference-tables:
 	$(Q)$(PYTHON) tables/make_tables.py --out tables/reference $(wildcard log/reference/*.jsonl)
-	$(Q)$(PYTHON) tables/report.py $(wildcard log/reference/*.jsonl) --only-html -o tables/reference/report.html
+	$(Q)$(PYTHON) tables/report.py $(wildcard log/reference/*.jsonl) -o tables/reference/report.html
+	$(Q)$(PYTHON) tables/results.py $(wildcard log/reference/*.jsonl) --into README.md
 	$(Q)PYTHON=$(PYTHON) sh log/reference/scaling.sh >tables/reference/scaling.md
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------

@@ -118,7 +118,8 @@ def profile(leaders):
         "data": {"name": "profile"}, "height": 300,
         "encoding": {"x": {"field": "tau", "type": "quantitative",
                            "title": "time over the best kernel's, at most (log)",
-                           "scale": {"type": "log", "domain": [1, 10], "nice": False}},
+                           "scale": {"type": "log", "domain": [1, 10], "nice": False},
+                           "axis": {"values": [1, 1.2, 1.5, 2, 3, 4, 5, 7, 10]}},
                      "y": {"field": "share", "type": "quantitative", "title": "share of matrices",
                            "axis": {"format": "%"}, "scale": {"domain": [0, 1]}},
                      "detail": {"field": "kernel"}},
@@ -165,8 +166,8 @@ def heat(few, rows):
 def gains(feature, title):
     """Speed-up of our best kernel over the best peer against a feature of the matrix. Rows that are
     all of one length have no sigma: its axis holds 0."""
-    scale = ({"type": "symlog", "constant": 0.1} if feature == "sigma"
-             else {"type": "log", "padding": 50})
+    scale = {"padding": 50, **({"type": "symlog", "constant": 0.1} if feature == "sigma"
+                               else {"type": "log"})}
     least = 0 if feature == "sigma" else 1e-9
     return {
         "data": {"name": "gains"}, "height": 260,
@@ -181,12 +182,20 @@ def gains(feature, title):
                                 "scale": {"type": "log", "nice": False, "padding": 14}},
                           "tooltip": tooltip("matrix", "kernel", "peer", "ratio", "mu", "sigma",
                                              "note")}},
-            {"mark": {"type": "text", "dy": -9, "fontSize": 9, "limit": 110},
+            {"transform": [{"filter": f"datum.named_{feature}"}],
+             "mark": {"type": "text", "dy": -9, "fontSize": 9, "limit": 110},
              "encoding": {"x": {"field": feature, "type": "quantitative"},
                           "y": {"field": "ratio", "type": "quantitative"},
                           "text": {"field": "matrix"}}},
             {"data": {"values": [{"one": 1}]}, "mark": {"type": "rule", "strokeDash": [5, 4]},
              "encoding": {"y": {"datum": 1, "type": "quantitative"}}}]}
+
+
+def points_text(drawn, matrices):
+    """What a point is, and why there may be more or fewer than elsewhere."""
+    missing = f"; {matrices - drawn} lack a time of one side" if drawn < matrices else ""
+    return (f"A point is one of {drawn} matrices{missing}; also those whose noise limit was not met, "
+            "which the means above leave out.")
 
 
 def roofline(formats):
@@ -236,7 +245,8 @@ def charts(data):
         found.append(("profile", "Performance profile",
                       "On what share of the matrices a kernel needs at most so many times the best "
                       "one's time. Left edge: how often it wins. Where it could not run, or was "
-                      "not run, it counts as slower; grey: the other kernels.", profile(data["leaders"])))
+                      "not run, it counts as slower; auto runs one of the others and takes no "
+                      "win from it; grey: the other kernels.", profile(data["leaders"])))
     known = {feature for point in data["gains"] for feature in ("mu", "sigma")
              if point[feature] is not None and point[feature] >= 0}
     drawn = len(data["gains"])
@@ -244,8 +254,8 @@ def charts(data):
         found += [(f"gain-{feature}", f"Best own kernel over {data['peer']}, against {symbol}",
                    text, gains(feature, axis)) for feature, symbol, axis, text in (
                        ("mu", "μ", "μ: mean entries a row (log)",
-                        f"A point is a matrix, {drawn} of {data['matrices']}: the others lack a time of "
-                        "one side. Above the dashed line ours is faster."),
+                        f"{points_text(drawn, data['matrices'])} Above the dashed line ours is "
+                        "faster; the furthest from it are named."),
                        ("sigma", "σ", "σ: standard deviation of the entries a row (log)",
                         "The same against the irregularity of the rows.")) if feature in known]
     if data["limits"]:

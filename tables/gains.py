@@ -6,8 +6,9 @@ import math
 import statistics
 
 from texts import csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
-from units import (BASELINE_ALIAS, System, baseline_of, describe, fastest, gflop_per_s, kernels_in,
-                   overlap, short_label, tied_with, timed_cells, winners)
+from units import (AUTO, BASELINE_ALIAS, System, baseline_of, candidates, describe, fastest,
+                   gflop_per_s, kernels_in, overlap, ran_by, rivals, short_label, tied_with,
+                   timed_cells, winners)
 
 PRODUCTS = (1, 100, 10000)
 
@@ -32,10 +33,11 @@ def pays_off_after(unit, base):
 def best_for(cells, products):
     """The kernel that is done first with so many products, or nothing; with its configuration if
     that is not the one of its least median."""
-    rivals = [(kernel, unit) for kernel, cell in cells.items() for unit in cell.timed]
-    if not rivals or any(unit.prep_s is None for _, unit in rivals):
+    timed = [(kernel, unit) for kernel in rivals(timed_cells(cells))
+             for unit in cells[kernel].timed]
+    if not timed or any(unit.prep_s is None for _, unit in timed):
         return ""  # nobody can say
-    kernel, unit = min(rivals, key=lambda item: total_s(item[1], products))
+    kernel, unit = min(timed, key=lambda item: total_s(item[1], products))
     return kernel if unit is cells[kernel].best else (
         f"{kernel} {short_label(unit.identity.settings)}")
 
@@ -49,8 +51,8 @@ def speedup_csv(layout):
     for system, matrices in layout.items():
         for matrix, cells in matrices.items():
             units = timed_cells(cells)
-            base, first = baseline_of(system, units), winners(units) if units else []
-            tied = tied_with(fastest(units.values()), units) if units else []
+            base, first = baseline_of(system, units), winners(rivals(units)) if units else []
+            tied = tied_with(fastest(candidates(units.values())), units) if units else []
             for kernel, unit in units.items():
                 gain = [None] * 4
                 if base:
@@ -81,22 +83,29 @@ def peers_of(cells):
 # ---- for people ----------------------------------------------------------------------------------
 
 BEST_HEADER = ("matrix", "nonzeros", "best kernel", "config", "median", "GFLOP/s",
-               f"over {BASELINE_ALIAS}", "tied with", "pays off after",
+               f"over {BASELINE_ALIAS}", "tied with", AUTO, "pays off after",
                *(f"best for {k:,}" for k in PRODUCTS))
-BEST_ALIGNMENT = "lrllrrrlr" + "l" * len(PRODUCTS)
+BEST_ALIGNMENT = "lrllrrrlrr" + "l" * len(PRODUCTS)
+
+
+def auto_cell(best, auto):
+    """The best's time over auto's, tied or not."""
+    if auto is None or auto is best:
+        return ""
+    return f"{best.median_s / auto.median_s:.2f}" + (" =" if overlap(auto, best) else "")
 
 
 def best_row(system, matrix, cells):
     """A matrix's line in best.md."""
     units = timed_cells(cells)
-    best, base = fastest(units.values()), baseline_of(system, units)
+    best, base = fastest(candidates(units.values())), baseline_of(system, units)
     products = pays_off_after(best, base) if base else None
     return [matrix.name, f"{matrix.nnz:,}", best.identity.kernel,
             short_label(best.identity.settings),
             si_time(best.median_s) + (" †" if best.noisy else ""),
             three_digits(gflop_per_s(best)) + (" \\*" if best.cached else ""),
             f"{base.median_s / best.median_s:.2f}" if base else "",
-            ", ".join(tied_with(best, units)),
+            ", ".join(tied_with(best, rivals(units))), auto_cell(best, units.get(AUTO)),
             "" if not base or best is base else "never" if products is None
             else plural(products, "product") if products else "at once",
             *(best_for(cells, k) for k in PRODUCTS)]
@@ -140,9 +149,9 @@ def answers(layout):
         base, peer, auto, choice = [], [], [], []
         for cells in matrices.values():
             units = timed_cells(cells)
-            own = [unit for kernel, unit in units.items() if not is_peer(kernel)]
+            own = [unit for kernel, unit in rivals(units).items() if not is_peer(kernel)]
             peers = peers_of(cells)
-            picked = [units["auto"]] if "auto" in units else []
+            picked = [units[AUTO]] if AUTO in units else []
             slow = baseline_of(system, units)
             base.append(duel(own, [slow] if slow else []))
             peer.append(duel(own, peers))
@@ -191,15 +200,17 @@ def speedup_table(system, matrices):
 
 def is_first(kernel, units):
     """Best, or not to be told from it."""
-    best = fastest(units.values())
+    best = fastest(candidates(units.values()))
     return units[kernel] is best or kernel in tied_with(best, units)
 
 
 BEST_HEAD = (f"Best kernel of every matrix. over {BASELINE_ALIAS}: its time divided into the "
-             "baseline's. tied with: quartile ranges meet the\nbest's. pays off after: products "
-             "that make up for the preparation it needs beyond the baseline's. best for k: least\n"
-             "preparation + k products. †: stopped before its noise limit was met. \\*: the data "
-             "fit in the last-level cache.\n")
+             "baseline's. tied with: quartile ranges meet the\nbest's. auto: the best's time over "
+             "that of what auto chose, = tied; auto itself is no kernel, and the best only where\n"
+             "what it ran was not timed by name. pays off after: products that make up for the "
+             "preparation it needs beyond the\nbaseline's. best for k: least preparation + k "
+             "products. †: stopped before its noise limit was met. \\*: the data fit\nin the "
+             "last-level cache.\n")
 SPEEDUP_HEAD = (f"Speed-up of every kernel's best configuration over {BASELINE_ALIAS}. The "
                 "geometric mean is of the n matrices on which\nneither run is † (stopped before "
                 "its noise limit was met), out of those both have a time on; least, most and\n"
@@ -231,11 +242,13 @@ def optimal_json(layout):
         for matrix, cells in matrices.items():
             units = timed_cells(cells)
             if units:
-                best = fastest(units.values())
+                best = fastest(candidates(units.values()))
+                params = dict(best.identity.settings)
+                params.pop("ran", None)
                 optimal[matrix.name] = {
-                    "spmv": best.identity.kernel, "params": dict(best.identity.settings),
+                    "spmv": ran_by(best), "params": params,
                     "median_s": best.median_s, "nnz": matrix.nnz, "hash": matrix.hash,
-                    "tied": tied_with(best, units)}
+                    "tied": tied_with(best, rivals(units))}
         answer.append({"system": system._asdict(), "optimal": optimal})
     return json.dumps(answer, indent=1, ensure_ascii=False) + "\n"
 

@@ -17,7 +17,7 @@ from compare import machine
 from gains import BEST_HEAD, answers, best_table, speedup_table
 from logs import is_number
 from texts import plural, si_time, three_digits
-from units import describe, fastest, gflop_per_s, limit_of, order, short_label, text_of
+from units import candidates, describe, fastest, gflop_per_s, limit_of, order, short_label, text_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 POLICY = ("default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; "
@@ -29,7 +29,8 @@ VERDICTS = (  # in the order of what a reader should see first; the words explai
     ("UNCHECKED", "timed, but the result was not compared with a reference"),
     ("SKIPPED", "refused, with a reason: no result, no time"),
     ("FAILED", "ended without a result: crashed, hung, out of memory or failed"),
-    ("SUSPECT", "faster than the memory, though no cache can hold the data: shown, not ranked"))
+    ("SUSPECT", "faster than the memory as probed by over a quarter, though no cache can hold the "
+     "data: shown, not ranked"))
 SHOWN_FACTS = ("build.", "host.", "cpu.", "gpu.", "omp.")
 DEFINITIONS = (
     ("GFLOP/s", "2 × nonzeros ÷ median time ÷ 10⁹; stored zeros count, padding does not"),
@@ -40,7 +41,8 @@ DEFINITIONS = (
     ("†", "stopped before the noise limit was met: shown, left out of every geometric mean"),
     ("*", "the data fit in the last-level cache: the rate says little about memory"),
     ("of limit", "GB/s ÷ the streaming limit: measured by spmv probe, else the GPU's theoretical "
-     "bandwidth; beyond 100 % the data come from a cache"),
+     "bandwidth; beyond 100 % the data come from a cache, or "
+     "the probe was too low: up to a quarter above it is ranked, more is SUSPECT"),
     ("of gather", "the time that the reads of x which are neither recent nor adjacent would take at "
      "the rate of spmv probe, ÷ median time (an estimate); bold: the limit that binds"),
     ("MB", "bytes that one product moves at least, ÷ 10⁶"),
@@ -130,6 +132,52 @@ def answers_section(layout):
         "in these: see <i>pays off after</i> below.</p>")
 
 
+def own_words(name, values):
+    """Compiler flags without those that all of them have."""
+    every = [set(flags.split()) for found in values for flags in found]
+    common = set.intersection(*every) if every else set()
+    return (f"{name}, but for {plural(len(common), 'flag')} that all have" if common else name,
+            [[" ".join(word for word in flags.split() if word not in common) for flags in found]
+             for found in values])
+
+
+def span_of(records, names, scale, digits):
+    """Least to greatest of some fields, in words."""
+    found = [r[name] * scale for r in records for name in names
+             if is_number(r.get(name)) and r[name] > 0]
+    if not found:
+        return ""
+    ends = [f"{value:.{digits}f}" for value in (min(found), max(found))]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def conditions_section(layout, units):
+    """What was read of the machine around the timing: nothing is thrown away for it."""
+    rows = []
+    for number, system in enumerate(layout, 1):
+        mine = [unit.record for unit in units if unit.identity.system == system]
+        flagged = collections.Counter(
+            re.sub(r"\d[\d.]*%?", "…", flag.partition(":")[0]) for r in mine for flag in flags_of(r))
+        clocks = ("sm_before", "sm_after") if system.gpu else ("cpu_before", "cpu_after")
+        rows.append([f"S{number}",
+                     span_of(mine, [f"timing.clk_{end}_Hz" for end in clocks], 1e-9, 2),
+                     span_of(mine, [f"timing.temperature_{end}_C" for end in ("before", "after")],
+                             1, 0),
+                     span_of(mine, ["timing.launch_s"], 1e6, 2) if system.gpu else "",
+                     f"{sum(bool(flags_of(r)) for r in mine)} of {len(mine)}",
+                     "; ".join(f"{what} ({count})" for what, count in flagged.most_common())])
+    return "<h3>While it was measured</h3>" + html_table(
+        ["system", "clock, GHz", "temperature, °C", "empty launch, µs", "disturbed", "by"],
+        "lrrrrl", rows) + ("<p>Read before and after; empty: the machine does not tell. A launch is "
+                           "no part of a warm or steady time; a cold one has one in it.</p>")
+
+
+def flags_of(record):
+    """What disturbed the timing, a list again."""
+    text = record.get("timing.flags")
+    return shlex.split(text) if isinstance(text, str) else []
+
+
 def environment_section(records):
     """Facts in which the machines differ."""
     machines = collections.defaultdict(list)
@@ -142,8 +190,11 @@ def environment_section(records):
                     if name.startswith(SHOWN_FACTS)})
     rows = []
     for name in names:
-        cells = [" | ".join(sorted({"" if r.get(name) is None else text_of(r[name])
-                                    for r in mine}, key=order)[:4]) for _, mine in groups]
+        values = [sorted({text_of(r[name]) for r in mine if r.get(name) is not None}, key=order)
+                  for _, mine in groups]
+        if name.endswith("flags"):
+            name, values = own_words(name, values)
+        cells = [" | ".join(found[:4]) + (" | …" if len(found) > 4 else "") for found in values]
         if len(set(cells)) > 1:
             rows.append([name, *cells])
     header = ["fact", *(" · ".join(str(part) for part in (who[2], who[1], who[0]) if part)
@@ -199,7 +250,7 @@ def matrix_card(matrix, units):
         if isinstance(value, int):
             return f"{value:,}"
         return three_digits(value) if is_number(value) else "?"
-    timed = [unit for unit in units if unit.status == "ok"]
+    timed = candidates([unit for unit in units if unit.status == "ok"])
     best = fastest(timed) if timed else None
     size = (f"{found['matrix.rows']:,} × {found['matrix.cols']:,}"
             if found["matrix.rows"] is not None and found["matrix.cols"] is not None else "")
@@ -366,7 +417,7 @@ def charts_section(systems, draw):
                          for key in ("cells", "profile", "gains", "limits")},
                 "charts": [{"name": name, "title": title, "text": text, "spec": spec}
                            for name, title, text, spec in charts(data)]} for data in shown]
-    body = ("<noscript><p>Charts need JavaScript; <code>spmv report</code> also writes them as SVG "
+    body = ("<noscript><p>Charts need JavaScript; <code>spmv report --files</code> writes them as SVG "
             "and PDF into <code>fig/</code> beside this page.</p></noscript>"
             "<div class=controls id=pick hidden></div><div class=charts id=charts></div>")
     found = json.dumps(payload, separators=(",", ":"), ensure_ascii=False)
@@ -391,7 +442,7 @@ def page(title, records, units, layout, systems, draw):
     definitions = "".join(f"<dt>{escape(word)}<dd>{escape(text)}" for word, text in DEFINITIONS)
     sections = [
         ("what", "What was measured", summary_section(records, units, layout)
-         + systems_section(layout, units)),
+         + systems_section(layout, units) + conditions_section(layout, units)),
         ("answers", "What came out", answers_section(layout)),
         ("charts-section", "Charts", body),
         ("best", "Best kernels", best_section(layout)),

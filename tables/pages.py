@@ -7,9 +7,9 @@ from compare import compare_csv
 from gains import gain_pages
 from studies import STUDIES, by_system, contests, study_csv, study_line, study_md, studies_csv
 from texts import csv_cell, csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
-from units import (BASELINE_ALIAS, BUILD_KEYS, System, baseline_of, describe, fastest, gflop_per_s,
-                   kernels_in, label, marked_times, merge, overlap, tabulate, tied_with,
-                   timed_cells, unit_of, winners)
+from units import (BASELINE_ALIAS, BUILD_KEYS, System, baseline_of, candidates, describe, fastest,
+                   gflop_per_s, kernels_in, label, marked_times, merge, overlap, rivals, tabulate,
+                   tied_with, timed_cells, unit_of, winners)
 
 
 def runs_csv(records, fields):
@@ -42,7 +42,7 @@ def best_csv(layout):
             units = timed_cells(cells)
             if not units:
                 continue
-            best, base = fastest(units.values()), baseline_of(system, units)
+            best, base = fastest(candidates(units.values())), baseline_of(system, units)
             who = best.identity
             gain = (None, None, None)
             if base:
@@ -51,7 +51,7 @@ def best_csv(layout):
                 matrix.name, matrix.nnz, who.kernel, best.alias, label(who.settings),
                 who.build[BUILD_KEYS.index("build.commit")], best.median_s, best.q1_s, best.q3_s,
                 best.runs, best.noisy, best.cached, gflop_per_s(best),
-                " ".join(tied_with(best, units))) + gain)
+                " ".join(tied_with(best, rivals(units)))) + gain)
     return csv_text(header, rows)
 
 
@@ -62,7 +62,7 @@ def times_csv(layout):
     for system, matrices in layout.items():
         for matrix, cells in matrices.items():
             units = timed_cells(cells)
-            best = fastest(units.values()) if units else None
+            best = fastest(candidates(units.values())) if units else None
             shown = [None if cell is None else cell.best.median_s if cell.best else cell.word
                      for cell in map(cells.get, kernels)]
             rows.append([*system, matrix.name, matrix.nnz, *shown]
@@ -80,7 +80,7 @@ def footnote(notes, text):
 def times_row(matrix, cells, kernels, notes):
     """One line of times.md."""
     units = timed_cells(cells)
-    best = fastest(units.values()) if units else None
+    best = fastest(candidates(units.values())) if units else None
     shown = marked_times(units, best) if best else {}
     for kernel, cell in cells.items():
         word = "—" if cell.word == "skipped" else cell.word
@@ -151,9 +151,10 @@ def kernel_rows(matrices):
     words = collections.Counter((kernel, cell.word) for cells in matrices.values()
                                 for kernel, cell in cells.items())
     for kernel in kernels_in(matrices):
-        wins = sum(1 / len(winners(units)) for units in ranked if kernel in winners(units))
-        tied = sum(kernel in units and overlap(units[kernel], fastest(units.values()))
-                    for units in ranked)
+        first = [winners(rivals(units)) for units in ranked]
+        wins = sum(1 / len(names) for names in first if kernel in names)
+        tied = sum(kernel in units and overlap(units[kernel], fastest(candidates(units.values())))
+                   for units in ranked)
         rates = [gflop_per_s(units[kernel]) for units in ranked if kernel in units]
         others = sum(count for (name, word), count in words.items()
                      if name == kernel and word not in ("", "skipped", "WRONG"))
@@ -169,7 +170,7 @@ def speedup_line(system, matrices):
         units = timed_cells(cells)
         base = baseline_of(system, units)
         if base:
-            best = fastest(units.values())
+            best = fastest(candidates(units.values()))
             (noisy if base.noisy or best.noisy else quiet).append(base.median_s / best.median_s)
     if not quiet and not noisy:
         return f"No speed-up: {BASELINE_ALIAS} was not timed.\n"
@@ -186,8 +187,9 @@ def summary_md(records, layout, outcome):
     parts = ["# Summary\n\n", f"{plural(len(records), 'record')}: ",
              ", ".join(f"{counts[status]} {status}" for status in sorted(counts)), ".\n\n",
              "A kernel is best on a matrix when its least median is; an exact draw is split. Best "
-             "or tied also counts kernels\nwhose quartile range meets the best's. Shares are of "
-             "the n matrices on which any kernel has a time.\n"]
+             "or tied also counts kernels\nwhose quartile range meets the best's. auto runs one of "
+             "the others: it is best only where that was not timed by name.\nShares are of the n "
+             "matrices on which any kernel has a time.\n"]
     for system, matrices in layout.items():
         n = sum(bool(timed_cells(cells)) for cells in matrices.values())
         parts.append(f"\n## {describe(system)}\n\n"

@@ -83,7 +83,7 @@ enliven(document.getElementById("results"), document.getElementById("controls"))
 
 // ---- the charts ---------------------------------------------------------------------------------
 
-const wide = ["rates", "speedup"]; // charts that need the page's whole width
+const wide = ["rates", "speedup", "limit"]; // charts that need the page's whole width
 const most = 4000; // marks that SVG draws swiftly; more go to a canvas
 const dark = matchMedia("(prefers-color-scheme: dark)");
 

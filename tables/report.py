@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""One HTML file of the logs, with charts, that opens from disk with no network; the tables and the
-charts as SVG and PDF beside it.
+"""One HTML file of the logs, with charts, that opens from disk with no network.
 
-    spmv report log/ -o tables/report.html      also tables/*.csv *.md *.tex, tables/fig/*.svg *.pdf
-    spmv report log/ -o r.html --only-html      the page alone
+    spmv report log/ -o r.html              the page alone
+    spmv report log/ -o tables/r.html --files   also tables/*.csv *.md *.tex, tables/fig/*.svg *.pdf
 """
 
 import argparse
+import math
 import os
 import statistics
 import sys
@@ -18,8 +18,8 @@ from logs import RECORD_DEF, is_number, read_fields
 from page import page
 from pages import make_pages
 from texts import si_time
-from units import (BASELINE_ALIAS, baseline_of, describe, fastest, gflop_per_s, kernels_in, limit_of,
-                   merge, short_label, tabulate, timed_cells, unit_of)
+from units import (BASELINE_ALIAS, baseline_of, candidates, describe, fastest, gflop_per_s,
+                   kernels_in, limit_of, merge, rivals, short_label, tabulate, timed_cells, unit_of)
 
 STEPS = 200  # of the performance profile's horizontal axis
 WIDEST = 10  # its right edge
@@ -30,6 +30,8 @@ def note_of(unit):
     words = ["noise limit not met"] if unit.noisy else []
     words += ["fits in the last-level cache"] if unit.cached else []
     binds = unit.record.get("perf.limit_binds")
+    above = unit.record.get("perf.verdict") == "above probe"
+    words += ["above the limit as probed"] if above else []
     return ", ".join(words + ([f"bound by {binds}"] if binds else []))
 
 
@@ -61,7 +63,7 @@ def profile_data(matrices):
     ranked = [units for units in ranked if len(units) > 1]
     points, area = [], {}
     for kernel in kernels_in(matrices) if ranked else ():
-        ratios = sorted(units[kernel].median_s / fastest(units.values()).median_s
+        ratios = sorted(units[kernel].median_s / fastest(candidates(units.values())).median_s
                         for units in ranked if kernel in units)
         curve, last = [], None
         for step in range(STEPS + 1):
@@ -75,6 +77,21 @@ def profile_data(matrices):
     return points, sorted(area, key=lambda kernel: (-area[kernel], kernel))
 
 
+def named(points, feature):
+    """Which points of the chart have room for their name: losses first, then what is furthest from
+    1; places as shares of the chart's width and height."""
+    known = [point for point in points if point[feature] is not None and point[feature] >= 0]
+    across = [math.log1p(point[feature] / 0.1) for point in known]
+    up = [math.log(point["ratio"]) for point in known]
+    wide, high = ((max(v) - min(v) or 1) if v else 1 for v in (across, up))
+    taken = []
+    for k in sorted(range(len(known)), key=lambda k: (up[k] >= 0, -abs(up[k]))):
+        if all(abs(across[k] - across[t]) / wide > 0.25 or abs(up[k] - up[t]) / high > 0.07
+               for t in taken):
+            taken.append(k)
+    return [known[k]["matrix"] for k in taken[:12]]
+
+
 def gains_data(system, matrices):
     """(points, what they are over): our best kernel over the best peer; over the baseline where no
     peer was run at all."""
@@ -82,7 +99,7 @@ def gains_data(system, matrices):
     points = []
     for matrix, cells in matrices.items():
         units = timed_cells(cells)
-        own = [unit for kernel, unit in units.items() if not is_peer(kernel)]
+        own = [unit for kernel, unit in rivals(units).items() if not is_peer(kernel)]
         rival = (peers_of(cells) if peers
                  else [unit for unit in [baseline_of(system, units)] if unit])
         if own and rival:
@@ -93,6 +110,10 @@ def gains_data(system, matrices):
                 **{feature: ours.record[field] if is_number(ours.record.get(field)) else None
                    for feature, field in (("mu", "matrix.row_mean"), ("sigma", "matrix.row_std"))},
                 "note": note_of(ours)})
+    for feature in ("mu", "sigma"):
+        wanted = named(points, feature)
+        for point in points:
+            point[f"named_{feature}"] = point["matrix"] in wanted
     return points, "the best peer" if peers else BASELINE_ALIAS
 
 
@@ -110,7 +131,7 @@ def system_data(system, matrices):
     for matrix, row in matrices.items():
         timed = timed_cells(row)
         base = baseline_of(system, timed)
-        best = fastest(timed.values()) if timed else None
+        best = fastest(candidates(timed.values())) if timed else None
         units += timed.values()
         cells += [cell_data(matrix, unit, base, best) for unit in timed.values()]
     profile, leaders = profile_data(matrices)
@@ -149,7 +170,8 @@ def parse(arguments):
                         help="the page (default: %(default)s)")
     parser.add_argument("--title", default="Sparse matrix-vector products", metavar="TEXT")
     parser.add_argument("--no-charts", action="store_true", help="tables only")
-    parser.add_argument("--only-html", action="store_true", help="no tables and figures beside it")
+    parser.add_argument("--files", action="store_true",
+                        help="also the tables and the charts, as files beside the page")
     return parser.parse_args(arguments)
 
 
@@ -164,14 +186,15 @@ def report(arguments):
     text = page(options.title, records, units, layout, systems, draw)
     folder, name = os.path.split(options.output)
     files = {name: text}
-    if not options.only_html:
+    if options.files:
         files.update(make_pages(records, read_fields(RECORD_DEF)))
         if draw:
             files.update(figure_files(systems))
     write_files(folder or ".", files)
     size = len(text.encode("utf-8", errors="backslashreplace")) / 1e6
     say(f"spmv report: {said}; {options.output} ({size:.1f} MB, one file, no network)"
-        + (f" and {len(files) - 1} files beside it" if len(files) > 1 else ""))
+        + (f" and {len(files) - 1} files beside it" if len(files) > 1
+           else "; --files writes tables and charts beside it"))
     return 0
 
 

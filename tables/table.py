@@ -124,8 +124,16 @@ def chosen(records, conditions):
     def keeps(record, name, value):
         found = record.get(name)
         return found is not None and text_of(found) == value
-    return [record for record in records
-            if all(keeps(record, name, value) for name, value in conditions)]
+    for name, value in conditions:
+        kept = [record for record in records if keeps(record, name, value)]
+        if records and not kept:
+            known = sorted({text_of(record[name]) for record in records
+                            if record.get(name) is not None}, key=order)
+            raise Stop(EX_DATAERR, f"--where {name}={value}: no record has that; {name} is "
+                       + (", ".join(known[:8]) + (f" and {len(known) - 8} more" if known[8:] else "")
+                          if known else "in none of them"))
+        records = kept
+    return records
 
 
 def parse(arguments):
@@ -198,8 +206,11 @@ def table(arguments):
               for system, found in sorted(made_for.items(), key=lambda item: order(item[0]))]
     tables = [(name, found) for name, found in tables if found[2]]
     if not tables:
-        raise Stop(EX_DATAERR, f"no record has {options.rows} and {options.cols}"
-                   + (" under these conditions" if options.where else ""))
+        lacking = [name for name in (options.rows, options.cols)
+                   if all(value_of(name, unit) is None for unit in units)]
+        raise Stop(EX_DATAERR, f"no record has {' or '.join(lacking) or 'both of these'}"
+                   + (" under these conditions" if options.where else "")
+                   + ": a kernel has a field only if it takes that parameter")
     text = text_of_tables(tables, options.format, METRICS[options.metric][2])
     if options.output:
         write_files(".", {options.output: text})

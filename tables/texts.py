@@ -30,7 +30,7 @@ def percent(part, whole):
 
 def plural(count, one, many=None):
     """1 run, 2 runs; 1 matrix, 2 matrices."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def csv_cell(value):

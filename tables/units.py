@@ -33,6 +33,7 @@ BUILD_KEYS = ("build.version", "build.commit", "build.dirty", "build.cc", "build
               "build.nvccflags")
 
 
+AUTO = "auto"  # what runs that it was left to choose for are called
 TIMED = ("ok", "suspect")  # statuses with a time; only the first is ranked
 
 
@@ -147,7 +148,7 @@ def unit_of(record):
     matrix = Matrix(record["matrix.name"], get("matrix.hash"), get("matrix.nnz"))
     kernel, settings = record["config.kernel"], settings_of(record)
     if get("config.requested") == "auto":  # its preparation holds the choosing: a kernel of its own
-        kernel, settings = "auto", tuple(sorted((*settings, ("ran", kernel))))
+        kernel, settings = AUTO, tuple(sorted((*settings, ("ran", kernel))))
     identity = Identity(system, matrix, kernel, settings,
                         tuple(get(name) for name in BUILD_KEYS))
     status, median, q1, q3 = record["status"], None, None, None
@@ -229,9 +230,26 @@ def fastest(units):
     return min(units, key=lambda unit: unit.median_s)
 
 
+def ran_by(unit):
+    """The kernel that multiplied: auto is a choice, not a kernel."""
+    return dict(unit.identity.settings).get("ran") or unit.identity.kernel
+
+
+def candidates(units):
+    """Those that may be called the best kernel: auto runs one of the others, and where that was
+    timed under its own name too, which of the two is ahead is noise."""
+    named = {unit.identity.kernel for unit in units}
+    return [unit for unit in units if unit.identity.kernel != AUTO or ran_by(unit) not in named]
+
+
+def rivals(units):
+    """The candidates of {kernel: unit}, as such."""
+    return {unit.identity.kernel: unit for unit in candidates(units.values())}
+
+
 def best_of(units):
     """The fastest of those that have a time; without any, the one whose end says most."""
-    timed = [unit for unit in units if unit.status == "ok"]
+    timed = candidates([unit for unit in units if unit.status == "ok"])
     if timed:
         return fastest(timed)
     status = overall_status([unit.status for unit in units])

@@ -12,6 +12,7 @@ import unittest
 from logfixture import ROOT, TablesTest, record, skipped
 import gains
 import logs
+import results
 import table
 import texts
 import units
@@ -38,8 +39,8 @@ class GainsTest(TablesTest):
         self.assertAlmostEqual(float(rows["fast"]["speedup"]), 10 / 6)
         self.assertAlmostEqual(float(rows["fast"]["total_100_s"]), 0.691)
         self.assertEqual(self.line_of("best.md", "alpha")[2:],
-                         ["faster", "schedule=static", "5.00 ms", "0.000400", "2.00", "",
-                          "2000 products", "csr_rows", "fast", "faster"])
+                         ["faster", "schedule=static", "5.00 ms", "0.000400", "2.00", "", "",
+                          "2,000 products", "csr_rows", "fast", "faster"])
 
     def test_best_for_counts_every_configuration(self):
         self.make(prepared(2e-3, 50e-3, "csr_rows"),
@@ -96,6 +97,23 @@ class GainsTest(TablesTest):
         self.assertEqual(row, ["S1", 4, "4.76 (n = 4 of 4)", "1.41 (n = 2 of 3)", "1, 1, 1",
                                "0.71 (n = 2 of 3)", "0.59 (n = 4 of 4)"])
 
+    def test_results_that_readme_quotes(self):
+        # Over the peer: 2 on gen:a, tied on b, 0.5 on c, where it is suspect and counts all the same.
+        def on(name, auto, peer, **changes):
+            who = {"matrix__name": name, "config__cache": "cold"}
+            return [prepared(auto, 0, "ell_rows", config__requested="auto", **who),
+                    record(peer, 0.001, config__kernel="mkl_csr", config__alias=None, **who, **changes)]
+        records = [*on("gen:a", 1e-3, 2e-3), *on("b", 1e-3, 1.0001e-3),
+                   *on("c", 2e-3, 1e-3, perf={"verdict": "suspect"}, timing__converged=False),
+                   prepared(1e-6, 0, "csr_rows", matrix__name="c", config__cache="warm")]
+        layout = units.tabulate(units.merge(units.unit_of(dict(logs.flatten(r))) for r in records))
+        lines = results.results(layout).splitlines()
+        self.assertEqual(lines[2].split(" | ")[2:], ["2.00 (1)", "0.71 (2)", "1.00 (3)", "1, 1, 1",
+                                                     "0.50 c |"])
+        self.assertEqual(lines[-1], "In 2 of these 6 the noise limit was not met on one side.")
+        self.assertEqual(results.put_between(f"a\n{results.FIRST}old\n{results.LAST}b\n", "new\n"),
+                         f"a\n{results.FIRST}new\n{results.LAST}b\n")
+
     def test_suspect_times_of_peers_count_for_them(self):
         records = [record(1e-3), *(record(seconds, config__kernel=kernel, config__alias=None,
                                           perf={"verdict": verdict})
@@ -119,6 +137,25 @@ class GainsTest(TablesTest):
         self.assertEqual(row["kernel"], "auto")
         self.assertIn("ran=ell_rows", row["config"])
         self.assertNotIn("because", row["config"])
+
+    def test_auto_is_no_rival_of_what_it_ran(self):
+        ran = {"config__requested": "auto"}
+        self.make(prepared(4e-3, 0, "csr_rows"), prepared(1.02e-3, 1e-3, "ell_rows"),
+                  prepared(1e-3, 1.0, "ell_rows", **ran), prepared(1.021e-3, 0, "sell_slices"),
+                  prepared(4e-3, 0, "csr_rows", matrix__name="b"),
+                  prepared(1e-3, 0, "ell_rows", matrix__name="b", **ran))
+        self.assertEqual(self.line_of("best.md", "alpha")[2:],
+                         ["ell_rows", "schedule=static", "1.02 ms", "0.00196", "3.92",
+                          "sell_slices", "1.02", "1 product", *["sell_slices"] * 2, "ell_rows"])
+        self.assertEqual(self.line_of("best.md", "b")[2], "auto")  # nobody else ran that
+        optimal = json.loads(self.text("optimal.json"))[0]["optimal"]
+        self.assertEqual({name: found["spmv"] for name, found in optimal.items()},
+                         {"alpha": "ell_rows", "b": "ell_rows"})
+        self.assertNotIn("ran", optimal["b"]["params"])
+        rows = {row["kernel"]: row for row in self.rows("speedup.csv") if row["matrix"] == "alpha"}
+        self.assertEqual((rows["auto"]["best"], rows["ell_rows"]["best"]), ("false", "true"))
+        self.assertEqual(self.rows("times.csv")[0]["best_kernel"], "ell_rows")
+        self.assertEqual(self.line_of("summary.md", "auto")[1:3], ["1", "50.0 %"])
 
     def test_optimal(self):
         self.make(record(2e-6), record(1e-6, config__kernel="ell_rows", config__params={"C": 8}),
@@ -243,7 +280,12 @@ class TableTest(TablesTest):
         self.assertIn("bad.jsonl:2: not JSON", talk)
         self.assertEqual(self.table(good, "--metric", "speed")[0], 64)
         self.assertEqual(self.table(good, "--where", "kernel")[0], 64)
-        self.assertEqual(self.table(good, "--where", "kernel=none")[0], 65)
+        status, _, talk = self.table(good, "--where", "matrix=alpha", "--where", "kernel=none")
+        self.assertEqual(status, 65)
+        self.assertIn("--where config.kernel=none: no record has that; config.kernel is csr_rows", talk)
+        status, _, talk = self.table(good, "-c", "config.block")
+        self.assertEqual(status, 65)
+        self.assertIn("no record has config.block: a kernel has a field only if", talk)
         self.assertEqual(self.table(os.path.join(self.folder, "absent"))[0], 66)
         self.assertEqual(self.table(good, "-o", os.path.join(good, "x.md"))[0], 73)
 

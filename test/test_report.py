@@ -76,7 +76,7 @@ class Page(html.parser.HTMLParser):
 
 class ReportTest(TablesTest):
 
-    def report(self, *lines, options=("--only-html",)):
+    def report(self, *lines, options=()):
         """The page's text, having asked for it as a user does."""
         log = self.write("run.jsonl", *lines)
         self.html = os.path.join(self.out, "r.html")
@@ -91,7 +91,7 @@ class HtmlTest(ReportTest):
     """What holds without a browser, and without JavaScript."""
 
     def test_tables_stand_in_the_page_itself(self):
-        text = self.report(*some_records(), options=("--only-html", "--no-charts"))
+        text = self.report(*some_records(), options=("--no-charts",))
         found = Page(text)
         rows = re.findall(r"<tr class=(\w+)><td>(S\d)<td>(\w+)<td>(\w+)", text)
         self.assertEqual(len(rows), 27)
@@ -106,23 +106,46 @@ class HtmlTest(ReportTest):
         self.assertIn("./spmv -m alpha.mtx -k &#x27;a b&#x27;", text)
 
     def test_nothing_is_loaded(self):
-        found = Page(self.report(*some_records(), options=("--only-html", "--no-charts")))
+        found = Page(self.report(*some_records(), options=("--no-charts",)))
         self.assertEqual(found.count.get("link", 0), 0)
         self.assertTrue(all(place.startswith("data:image/png;") for place in found.loads))
         self.assertEqual(len(found.loads), 3)
 
     def test_hosts_are_set_against_each_other(self):
         text = self.report(record(), record(host__name="node2", build__cc="gcc 13"),
-                           options=("--only-html", "--no-charts"))
+                           options=("--no-charts",))
         part = text[text.index("<section id=environment"):]
         self.assertIn("<tr><td>host.name<td>node1<td>node2", part)
         self.assertIn("<td>build.cc<td><td>gcc 13", part)
         self.assertNotIn("cpu.model", part)
 
+    def test_flags_that_all_have_are_left_out(self):
+        text = self.report(record(build__cflags="-O3 -g -march=native"),
+                           record(host__name="node2", build__cflags="-g -O3 -march=x86-64"),
+                           options=("--no-charts",))
+        self.assertIn("<td>build.cflags, but for 2 flags that all have<td>-march=native"
+                      "<td>-march=x86-64", text)
+
+    def test_what_disturbed_is_counted(self):
+        calm = record(timing__flags=[], timing__clk_cpu_before_Hz=3e9)
+        hot = record(matrix__name="beta", timing__clk_cpu_after_Hz=2.5e9,
+                     timing__temperature_after_C=91,
+                     timing__flags=["threads waited for a core 9% of the time", "heat slowed it"])
+        text = self.report(calm, hot, options=("--no-charts",))
+        self.assertIn("<td>S1<td class=n>2.50 to 3.00<td class=n>91<td class=n><td class=n>1 of 2"
+                      "<td>threads waited for a core … of the time (1); heat slowed it (1)", text)
+
+    def test_only_the_page_unless_asked(self):
+        self.report(record(), options=("--no-charts",))
+        self.assertEqual(os.listdir(self.out), ["r.html"])
+        self.assertIn("--files", self.talk)
+        self.report(record(), options=("--no-charts", "--files"))
+        self.assertIn("best.md", os.listdir(self.out))
+
     def test_commands_carry_their_environment(self):
         for env in ("OMP_PLACES=cores", {"OMP_PLACES": "cores"}):
             text = self.report(record(argv=["spmv", "-k", "all"], omp={"threads": 4, "env": env}),
-                               options=("--only-html", "--no-charts"))
+                               options=("--no-charts",))
             self.assertIn("<code>OMP_PLACES=cores ./spmv -k all</code>", text)
 
     def test_a_row_of_a_sweep_is_measured_by_a_run(self):
@@ -131,7 +154,7 @@ class HtmlTest(ReportTest):
                     "--resume", "-q", "--timeout=60", "omp.list", "m", "--values=few:8"]
             text = self.report(record(argv=argv, sweep={"pass": 1, "cell": "ab"},
                                       matrix__source="gen:mesh:100"),
-                               options=("--only-html", "--no-charts"))
+                               options=("--no-charts",))
             self.assertIn("<code>./spmv -m gen:mesh:100 -k auto,omp:peers --cache=cold -n5 -t 2 -q "
                           "--values=few:8</code>", text)
 
@@ -143,11 +166,10 @@ class HtmlTest(ReportTest):
     def test_strange_patterns_and_missing_fields(self):
         for pattern in ("", "//", "9x?/1", "123/4"):
             self.report(record(matrix__thumbnail=pattern),
-                        options=("--only-html", "--no-charts"))
+                        options=("--no-charts",))
         bare = {"schema": "spmv-run/1", "status": "ok", "matrix": {"name": "m", "nnz": 0},
                 "config": {"backend": "omp", "kernel": "k"}, "timing": {"median_s": 1e-6}}
-        self.assertIn("no picture logged", self.report(bare, options=("--only-html",
-                                                                      "--no-charts")))
+        self.assertIn("no picture logged", self.report(bare, options=("--no-charts",)))
 
     def test_without_the_library_it_says_what_to_do(self):
         code = ("import sys; sys.modules['vl_convert'] = None; sys.path.insert(0, 'tables')\n"
@@ -180,6 +202,16 @@ class DataTest(unittest.TestCase):
         self.assertEqual(peer, "the best peer")
         self.assertEqual([(p["kernel"], p["peer"], p["ratio"]) for p in points],
                          [("sell_slices", "mkl_csr", 3.0)] * 3)
+
+    def test_names_have_room(self):
+        points = [{"matrix": f"m{k}", "mu": float(k), "sigma": None, "ratio": ratio}
+                  for k, ratio in enumerate([2.0] * 20 + [0.5, 0.8, 3.0, 2.99])]
+        found = report.named(points, "mu")
+        self.assertEqual(found[0], "m20")  # the worst loss first
+        self.assertIn("m22", found)
+        self.assertNotIn("m23", found)  # beside it
+        self.assertLess(len(found), 13)
+        self.assertEqual(report.named(points, "sigma"), [])
 
     def test_matrices_without_entries_have_no_rate(self):
         units = [report.unit_of(dict(flatten(record(matrix__nnz=0))))]
@@ -295,7 +327,7 @@ class BrowserTest(ReportTest):
         self.assertIn(["chart-rates", 2], found["charts"])  # the mark, and its legend
 
     def test_it_works_without_charts(self):
-        found = self.found(self.report(record(), options=("--only-html", "--no-charts")))
+        found = self.found(self.report(record(), options=("--no-charts",)))
         self.assertEqual(found["charts"], [])
         self.assertEqual(found["count"], "1 of 1 rows")
 
@@ -335,7 +367,8 @@ def big_pattern(seed):
 class FigureTest(ReportTest):
 
     def test_tables_and_figures_lie_beside_the_page(self):
-        self.report(*(r for r in some_records() if r["host"]["name"] == "node1"), options=())
+        self.report(*(r for r in some_records() if r["host"]["name"] == "node1"),
+                    options=("--files",))
         self.assertTrue({"best.csv", "times.md", "best.tex", "optimal.json", "fig"}
                         <= set(os.listdir(self.out)))
         figures = os.listdir(os.path.join(self.out, "fig"))
