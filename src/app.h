@@ -206,6 +206,9 @@ spmv_status jsonl_format(fields table, const void *of, char **out);
 /* The line to file, if that is not NULL; the exit code, with the reason said. */
 int jsonl_print(FILE *file, fields table, const void *of);
 void csv_write(FILE *file, fields table, const void *of, bool header);
+/* Three or four significant digits with a unit: 52.4 us, 1.34 ms; - if it is none. */
+enum { TIME_TEXT = 16 };
+void time_text(double s, char *out);
 typedef struct table_row { /* what a row of the terminal's table needs beyond its record */
     const record *r;
     const char *alias;

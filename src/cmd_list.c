@@ -15,16 +15,23 @@ static const char *const param_help[] = {
 #undef PARAM
 };
 
-/* Words where the option takes words. */
+static void list_value(const char *name, int64_t value) {
+    const char *word = param_typed(name, value);
+    if (word)
+        printf("%s", word);
+    else
+        printf("%lld", (long long)value);
+}
+
+/* Words where the option takes words: for all values, or for the least. */
 static void list_values(const char *name, const spmv_param *p) {
-    if (!param_typed(name, p->min)) {
-        printf("%lld..%lld, default %lld", (long long)p->min, (long long)p->max,
-               (long long)p->fallback);
-        return;
-    }
-    for (int64_t v = p->min; v <= p->max; v++)
+    bool all = param_typed(name, p->max) != NULL, least = param_typed(name, p->min) != NULL;
+    if (least && !all) printf("%s|", param_typed(name, p->min));
+    for (int64_t v = p->min; all && v <= p->max; v++)
         printf("%s%s", v == p->min ? "" : "|", param_typed(name, v));
-    printf(", default %s", param_typed(name, p->fallback));
+    if (!all) printf("%lld..%lld", (long long)p->min + least, (long long)p->max);
+    printf(", default ");
+    list_value(name, p->fallback);
 }
 
 static void list_params(const spmv_kernel *kernel) {

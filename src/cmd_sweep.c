@@ -45,14 +45,15 @@ static void show_progress(const sweep *s, int m, int active) {
 }
 
 static void say_finished(const sweep *s, int m, const report *r) {
-    char label[256];
+    char label[256], median[TIME_TEXT];
     bool ok = strcmp(r->status, "ok") == 0;
     if (s->run.o->quiet || (ok && s->run.o->progress && !s->run.o->verbose)) return;
     cell_label(&s->run.cell[r->cell], label, sizeof label);
     say("%s[%4d/%d] %s %s  %s", s->run.o->progress ? "\r\033[K" : "", finished_count(s), s->total,
         s->source[m].name, label, r->status);
+    time_text(r->median_s, median);
     if (ok)
-        say(" %.4g us\n", r->median_s * 1e6);
+        say(" %s\n", median);
     else
         say(": %s\n", r->reason);
 }

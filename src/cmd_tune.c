@@ -59,7 +59,7 @@ static void add_values(choice *c, const spmv_param *p) {
     } else if (p->max - p->min < 8) {
         for (int64_t v = p->min; v <= p->max; v++) add_value(c, p, v, v);
     } else if (p->power_of_two) {
-        for (int64_t v = p->min ? p->min : 1; v <= p->max && v <= 1 << 16; v *= 2)
+        for (int64_t v = p->min > 0 ? p->min : 1; v <= p->max && v <= 1 << 16; v *= 2)
             add_value(c, p, v, v);
     } else {
         for (int64_t v = p->fallback / 4; v && v <= 4 * p->fallback; v *= 2) add_value(c, p, v, v);

@@ -38,7 +38,7 @@ static int64_t least_width(const spmv_csr_view *A, int64_t longest, int64_t most
  * with each step fewer, so the first that saves nothing ends it. */
 static int64_t width_of(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t boundary = c->value[SPMV_boundary], longest = spmv_longest_row(A);
-    if (boundary == 0) return least_width(A, longest, pitch_of(A) * ELL_BYTES / TAIL_BYTES);
+    if (boundary < 0) return least_width(A, longest, pitch_of(A) * ELL_BYTES / TAIL_BYTES);
     return boundary < longest ? boundary : longest;
 }
 
@@ -146,7 +146,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
     }
 }
 
-static const spmv_param params[] = {{SPMV_boundary, 0, 0, INT32_MAX, 1, false},
+static const spmv_param params[] = {{SPMV_boundary, -1, -1, INT32_MAX, 1, false},
                                     SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_FORMAT(hyb_format) = {

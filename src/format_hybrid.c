@@ -20,7 +20,7 @@ static int64_t rest_of(const spmv_csr_view *A, int64_t i, int64_t boundary) {
  * the longest row there would be nothing but padding. */
 static int64_t boundary_of(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t shortest = A->rows ? INT64_MAX : 0, wish = c->value[SPMV_boundary];
-    if (wish) {
+    if (wish >= 0) {
         int64_t longest = spmv_longest_row(A);
         return wish < longest ? wish : longest;
     }
@@ -146,7 +146,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
         }
 }
 
-static const spmv_param params[] = {{SPMV_boundary, 0, 0, INT32_MAX, 1, false},
+static const spmv_param params[] = {{SPMV_boundary, -1, -1, INT32_MAX, 1, false},
                                     SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_FORMAT(hybrid_format) = {

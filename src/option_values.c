@@ -156,15 +156,16 @@ static const char *const isas[] = {"auto", "portable", "avx2", "avx512", NULL};
 static const char *const gathers[] = {"auto", "loads", "instruction", NULL};
 
 /* A value is a word, its place the number; AxB, for a parameter and the next; or N and
- * FROM:TO:STEP, where zero is the word that stands for 0, which is no number then. */
+ * FROM:TO:STEP, where a word may stand for a number, which then is none to type. */
 static const struct syntax {
     const char *const *words;
     const char *pair; /* what AxB is, for the error */
-    const char *zero;
+    const char *word;
+    int64_t number;          /* what the word stands for: below all that may be typed */
     int64_t most, most_next; /* of A and B */
 } syntaxes[SPMV_NPARAMS] = {
     [SPMV_grid_rows] = {.pair = "ROWSxCOLS, such as 10x4, or auto",
-                        .zero = "auto",
+                        .word = "auto",
                         .most = 1 << 20,
                         .most_next = 4096},
     [SPMV_schedule] = {.words = schedules},
@@ -172,18 +173,19 @@ static const struct syntax {
     [SPMV_rowlens] = {.words = off_on},
     [SPMV_isa] = {.words = isas},
     [SPMV_gather] = {.words = gathers},
-    [SPMV_lanes] = {.zero = "auto"},
-    [SPMV_sigma] = {.zero = "all"},
+    [SPMV_lanes] = {.word = "auto"},
+    [SPMV_sigma] = {.word = "all"},
+    [SPMV_height] = {.word = "auto"},
     [SPMV_sorted] = {.words = off_on},
-    [SPMV_boundary] = {.zero = "auto"},
-    [SPMV_tile] = {.zero = "auto"},
-    [SPMV_cut] = {.zero = "auto"},
+    [SPMV_boundary] = {.word = "auto", .number = -1},
+    [SPMV_tile] = {.word = "auto"},
+    [SPMV_cut] = {.word = "auto"},
     [SPMV_codes] = {.words = off_on},
     [SPMV_shape_rows] = {.pair = "ROWSxCOLUMNS of a block, such as 3x3",
                          .most = 64,
                          .most_next = 64},
-    [SPMV_warps] = {.zero = "auto"},
-    [SPMV_hubs] = {.zero = "auto"},
+    [SPMV_warps] = {.word = "auto"},
+    [SPMV_hubs] = {.word = "auto"},
 };
 
 static const char *const options_of[] = {
@@ -194,7 +196,7 @@ static const char *const options_of[] = {
 
 static void take_pair(options *o, spmv_param_id id, const struct syntax *s, const char *item) {
     int64_t first = 0, second = 1;
-    if (!s->zero || strcmp(item, s->zero) != 0) {
+    if (!s->word || strcmp(item, s->word) != 0) {
         char copy[64], *rest = copy;
         snprintf(copy, sizeof copy, "%s", item);
         char *start = strsep(&rest, "x");
@@ -224,10 +226,10 @@ static void take_item(options *o, spmv_param_id id, const char *item) {
         take_pair(o, id, s, item);
     else if (s->words)
         append(&o->param[id], word_of(options_of[id], item, s->words));
-    else if (s->zero && strcmp(item, s->zero) == 0)
-        append(&o->param[id], 0);
+    else if (s->word && strcmp(item, s->word) == 0)
+        append(&o->param[id], s->number);
     else
-        append_range(options_of[id], item, s->zero ? 1 : 0, INT32_MAX, &o->param[id]);
+        append_range(options_of[id], item, s->word ? s->number + 1 : 0, INT32_MAX, &o->param[id]);
 }
 
 /* Of a copy, since the record keeps the line as typed. */
@@ -254,12 +256,14 @@ static int id_of(const char *param) {
 }
 
 const char *param_typed(const char *param, int64_t value) {
-    const char *const *words = syntaxes[id_of(param)].words;
-    return words ? words[value] : NULL;
+    const struct syntax *s = &syntaxes[id_of(param)];
+    if (s->words) return s->words[value];
+    return s->word && value == s->number ? s->word : NULL;
 }
 
 const char *param_word(const char *param, int64_t value) {
-    return syntaxes[id_of(param)].words == off_on ? NULL : param_typed(param, value);
+    const char *const *words = syntaxes[id_of(param)].words;
+    return words && words != off_on ? words[value] : NULL;
 }
 
 /* What sets the parameter to value, and the one that goes with it, if one does, to next. */
@@ -268,8 +272,8 @@ static void param_flag(const char *param, int64_t value, int64_t next, char *out
     const struct syntax *s = &syntaxes[id];
     if (s->words)
         snprintf(out, size, "--%s=%s", options_of[id], s->words[value]);
-    else if (s->zero && value == 0)
-        snprintf(out, size, "--%s=%s", options_of[id], s->zero);
+    else if (s->word && value == s->number)
+        snprintf(out, size, "--%s=%s", options_of[id], s->word);
     else if (s->pair)
         snprintf(out, size, "--%s=%lldx%lld", options_of[id], (long long)value, (long long)next);
     else

@@ -93,7 +93,7 @@ static const struct argp_option table[] = {
     {"slice", KEY_PARAM + SPMV_slice, "S,...", 0, "rows in a slice of SELL (32)", 2},
     {"sigma", KEY_PARAM + SPMV_sigma, "N|all,...", 0,
      "rows SELL sorts by length at a time (1: none)", 2},
-    {"height", KEY_PARAM + SPMV_height, "N,...", 0,
+    {"height", KEY_PARAM + SPMV_height, "N|auto,...", 0,
      "rows in a strip: CMRS 1, 2, 4, 8, 16; masked blocks 1, 2, 4", 2},
     {"sorted", KEY_PARAM + SPMV_sorted, "on|off,...", 0,
      "entries of a CMRS strip in column order (off)", 2},

@@ -23,18 +23,17 @@ static const char *const heads[NCOLUMNS] = {"kernel", "alias",   "config", "prep
                                             "IQR",    "GFLOP/s", "GB/s",   "MB",   "padding",
                                             "stream", "gather",  "check"};
 
-/* Three or four significant digits with a unit: 52.4 us, 1.34 ms. */
-static void time_text(double s, char *out) {
+void time_text(double s, char *out) {
     if (!isfinite(s))
-        snprintf(out, CELL, "-");
+        snprintf(out, TIME_TEXT, "-");
     else if (s < 1e-6)
-        snprintf(out, CELL, "%.1f ns", s * 1e9);
+        snprintf(out, TIME_TEXT, "%.1f ns", s * 1e9);
     else if (s < 1e-3)
-        snprintf(out, CELL, "%.*f us", s < 1e-4 ? 2 : 1, s * 1e6);
+        snprintf(out, TIME_TEXT, "%.*f us", s < 1e-4 ? 2 : 1, s * 1e6);
     else if (s < 1)
-        snprintf(out, CELL, "%.*f ms", s < 1e-1 ? 2 : 1, s * 1e3);
+        snprintf(out, TIME_TEXT, "%.*f ms", s < 1e-1 ? 2 : 1, s * 1e3);
     else
-        snprintf(out, CELL, "%.2f s", s);
+        snprintf(out, TIME_TEXT, "%.2f s", s);
 }
 
 static void share_text(double share, char *out) {

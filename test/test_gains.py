@@ -12,6 +12,7 @@ import unittest
 from logfixture import ROOT, TablesTest, record, skipped
 import gains
 import logs
+import results
 import table
 import texts
 import units
@@ -95,6 +96,23 @@ class GainsTest(TablesTest):
         self.assertEqual(len(alignment), len(row))
         self.assertEqual(row, ["S1", 4, "4.76 (n = 4 of 4)", "1.41 (n = 2 of 3)", "1, 1, 1",
                                "0.71 (n = 2 of 3)", "0.59 (n = 4 of 4)"])
+
+    def test_results_that_readme_quotes(self):
+        # Over the peer: 2 on gen:a, tied on b, 0.5 on c, where it is suspect and counts all the same.
+        def on(name, auto, peer, **changes):
+            who = {"matrix__name": name, "config__cache": "cold"}
+            return [prepared(auto, 0, "ell_rows", config__requested="auto", **who),
+                    record(peer, 0.001, config__kernel="mkl_csr", config__alias=None, **who, **changes)]
+        records = [*on("gen:a", 1e-3, 2e-3), *on("b", 1e-3, 1.0001e-3),
+                   *on("c", 2e-3, 1e-3, perf={"verdict": "suspect"}, timing__converged=False),
+                   prepared(1e-6, 0, "csr_rows", matrix__name="c", config__cache="warm")]
+        layout = units.tabulate(units.merge(units.unit_of(dict(logs.flatten(r))) for r in records))
+        lines = results.results(layout).splitlines()
+        self.assertEqual(lines[2].split(" | ")[2:], ["2.00 (1)", "0.71 (2)", "1.00 (3)", "1, 1, 1",
+                                                     "0.50 c |"])
+        self.assertEqual(lines[-1], "In 2 of these 6 the noise limit was not met on one side.")
+        self.assertEqual(results.put_between(f"a\n{results.FIRST}old\n{results.LAST}b\n", "new\n"),
+                         f"a\n{results.FIRST}new\n{results.LAST}b\n")
 
     def test_suspect_times_of_peers_count_for_them(self):
         records = [record(1e-3), *(record(seconds, config__kernel=kernel, config__alias=None,

@@ -14,7 +14,8 @@ import unittest
 from logfixture import ROOT, TablesTest, record, skipped
 import common
 import logs
-import pages
+import pages  # noqa: E402
+import results  # noqa: E402
 import texts
 import units
 
@@ -361,6 +362,16 @@ class GoldenTest(unittest.TestCase):
         for name, text in tables.items():
             with open(os.path.join(EXPECTED, name), encoding="utf-8", newline="") as file:
                 self.assertEqual(file.read(), text, name)
+
+    def test_readme_quotes_them(self):
+        files = sorted(glob.glob(os.path.join(REFERENCE, "*.jsonl")))
+        if not files:
+            self.skipTest("no log/reference/*.jsonl")
+        found = results.results(units.tabulate(units.merge(
+            units.unit_of(r) for r in logs.read_logs(files)[0])))
+        with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertEqual(results.put_between(page, found), page, "run: make reference-tables")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/bin/sh
-# sweep.sh SPMV NAME [OPTION...]: measures the reference with a program that was built: NAME-cold.jsonl beside this file, with a GPU
-# NAME-steady.jsonl too. Called again, it goes on where it was. OPTION: of spmv sweep, such as --dry-run. FILES: more
-# matrices, files or folders; LOGS: another folder than this one; PROBE: where limits go; PEERS= none of other libraries.
+# sweep.sh SPMV NAME [OPTION...]: measures the reference with a program that was built, beside this file: NAME-cold.jsonl; with a GPU
+# NAME-steady.jsonl; NAME-warm.jsonl: all kernels, and the first paper's parameters, on a few matrices. Called again, it goes on where it
+# was. OPTION: of spmv sweep, such as --dry-run. FILES: more matrices, files or folders; LOGS: another folder than this one; PROBE: where
+# limits go; PEERS= none of other libraries.
 set -eu
 spmv=$1 name=$2 here=$(dirname "$0")
 shift 2
@@ -10,15 +11,18 @@ logs=${LOGS:-$here} FILES=${FILES-} PROBE=${PROBE:-$HOME/.cache/spmv} device=omp
 if [ $device = cuda ]; then
     kernels=auto,packed_warp,sell_thread_ahead,csr_adaptive,csr_hubs,csr_lanes,csr_merge,csr_warp
     states='cold steady' time='--min-time=0.03 --max-time=0.15'
+    paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off'
 else
-    kernels=auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,sell_lanes,csb_blocks
-    states=cold time='--min-time=0.3 --max-time=0.8 --slice=8 --sigma=1024 --tile=16384'
+    kernels=auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,sell_lanes,narrow_lanes,csb_blocks
+    states=cold time='--min-time=0.3 --max-time=0.8' shapes='--slice=8 --sigma=1024 --tile=16384'
+    paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
 fi
-kernels=$device:$(echo $kernels${PEERS-,peers} | sed "s/,/,$device:/g")
-sweep() { # state, options
-    state=$1 code=0
-    shift
-    "$spmv" sweep -k "$kernels" --cache="$state" $time --keep-samples=9 --max-noise=3% --timeout=60 --resume --log "$logs/$name-$state.jsonl" "$@" || code=$?
+on_device() { echo "$device:$1" | sed "s/,/,$device:/g"; }
+sweep() { # state, kernels, options
+    state=$1 which=$2 code=0
+    shift 2
+    "$spmv" sweep -k "$which" --cache="$state" --keep-samples=9 --max-noise=3% --timeout=60 --resume --probe="$PROBE" \
+        --log "$logs/$name-$state.jsonl" "$@" || code=$?
     [ $code = 3 ] && code=0 # some were refused or given up: the log says which
     return $code
 }
@@ -29,8 +33,15 @@ case " $* " in
     "$spmv" probe --backend=$device --probe="$PROBE" --log "$logs/$name-probe.jsonl" ;;
 esac
 for state in $states; do
-    sweep "$state" --probe="$PROBE" "$here/$device.list" $FILES "$@"
-    for values in few:8 pattern; do
-        sweep "$state" --probe="$PROBE" --values=$values "$here/$device-values.list" "$@"
+    main=$(on_device "$kernels${PEERS-,peers}")
+    sweep "$state" "$main" $time ${shapes-} "$here/$device.list" $FILES "$@"
+    for kind in few:8 pattern; do
+        sweep "$state" "$main" $time ${shapes-} --values=$kind "$here/$device-values.list" "$@"
     done
 done
+few='gen:twin:cant gen:mesh:500000 gen:rmat:16'
+for file in $FILES; do # of the files, those of the paper's kind
+    for path in "$file"/cavity10.mtx* "$file"/memplus.mtx* "$file"/xenon1.mtx*; do [ -f "$path" ] && few="$few $path"; done
+done
+sweep warm "$device:*" --min-time=0.01 --max-time=0.05 $few "$@"
+sweep warm "$(on_device $paper)" --min-time=0.01 --max-time=0.05 $values $few "$@"

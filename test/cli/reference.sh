@@ -1,7 +1,9 @@
 # The reference sweep's script and lists go with the kernels there are: its plan is made. Sizes and times are of this machine.
 # omp only
 mkdir reference && cp "$CLI"/../../log/reference/*.list "$CLI"/../../log/reference/sweep.sh reference
-PEERS= HOME=. sh reference/sweep.sh $SPMV cpu --dry-run | sed -E 's/, about .* peak.*/, .../' | grep -v '^  gen:'
+PEERS= HOME=. sh reference/sweep.sh $SPMV cpu --dry-run >plan; echo "exit $?"
+sed -n -E 's/ x [0-9]+ conf.*//; /^plan/p' plan
+grep -c -- 'omp:csr_tiles --grid=10x4 --schedule=dynamic --simd=on$' plan
 ls reference
 $SPMV list kernels >kernels
 for kernel in $(sed -n 's/^ *kernels=auto,//p' reference/sweep.sh | tr , ' '); do

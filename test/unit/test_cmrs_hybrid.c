@@ -234,15 +234,15 @@ static void chosen_boundary_takes_fewest_bytes(void **state) {
         spmv_mat *mat = matrix_of(ctx, &e);
         spmv_csr_view A;
         spmv_mat_rows(mat, &A);
-        size_t chosen = bytes_of("hybrid", &A, 0);
+        size_t chosen = bytes_of("hybrid", &A, -1);
         int64_t largest = 0; /* of the boundaries that are as cheap */
-        for (int64_t boundary = 1; boundary <= LONGEST; boundary++) {
+        for (int64_t boundary = 0; boundary <= LONGEST; boundary++) {
             assert_in_range(chosen, 0, bytes_of("hybrid", &A, boundary));
             if (bytes_of("hybrid", &A, boundary) == chosen) largest = boundary;
         }
         assert_int_equal(chosen, 12 * (size_t)A.nnz + 12 * ROWS);
         assert_int_equal(largest, shortest);
-        spmv_store *store = store_of("hybrid", &A, cut_at(0));
+        spmv_store *store = store_of("hybrid", &A, cut_at(-1));
         assert_int_equal(((const hybrid *)store)->boundary, shortest);
         spmv_store_free(store);
         spmv_mat_free(mat);
@@ -253,7 +253,7 @@ static void chosen_boundary_takes_fewest_bytes(void **state) {
 /* What auto chose, and a boundary beyond the longest row, are told as they are. */
 static void plans_tell_the_boundary(void **state) {
     (void)state;
-    static const int64_t wanted[] = {0, 1, 3, 2000000}, is[] = {2, 1, 3, 5};
+    static const int64_t wanted[] = {-1, 0, 1, 3, 2000000}, is[] = {2, 0, 1, 3, 5};
     entries e = {.rows = 3, .cols = 9};
     add_row(&e, 0, 2), add_row(&e, 1, 5), add_row(&e, 2, 3);
     spmv_mat *mat = matrix_of(ctx, &e);
