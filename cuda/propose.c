@@ -2,6 +2,7 @@
  * GPU. A model of seconds on the H200 whose logs are in log/reference; only its ratios count, and
  * they only order: what is proposed is timed. The formats named here are built on the GPU. */
 #include "spmv_kernel.h"
+#include <math.h>
 
 typedef struct model {
     const spmv_features *f;
@@ -10,6 +11,17 @@ typedef struct model {
 } model;
 
 static const double launch_s = 2.5e-6, bytes_per_s = 4e12;
+
+/* Reads of x that are not beside another, by the size of x: measured with random columns. */
+static double gather_s(const model *m) {
+    static const struct {
+        double bytes, per_s; /* x up to so large; the first is in the multiprocessors' own caches */
+    } rate[] = {{2e5, 570e9}, {16e6, 148e9}, {33e6, 127e9}, {67e6, 76e9}, {INFINITY, 56e9}};
+    double x = m->width * (double)m->f->cols;
+    int k = 0;
+    while (x > rate[k].bytes * 1.1) k++;
+    return (double)m->f->nnz * m->f->lines / rate[k].per_s;
+}
 
 static double largest(double a, double b) {
     return a > b ? a : b;
@@ -21,9 +33,9 @@ static double rows_s(const model *m, double lanes) {
     const spmv_features *f = m->f;
     double idle =
         f->mean < lanes ? lanes : f->mean; /* lanes without an entry wait for the others */
-    double read = (double)f->nnz * (m->width + 4) / bytes_per_s * 1.2;
+    double read = largest((double)f->nnz * (m->width + 4) / bytes_per_s * 1.05, gather_s(m));
     double issue = (double)f->rows * row_s * (lanes + 3 * idle / lanes);
-    return launch_s + largest(read, issue) + (double)f->row_max / lanes * step_s;
+    return launch_s + largest(read, issue) + ((double)f->row_max - f->mean) / lanes * step_s;
 }
 
 static void propose_rows(const model *m, spmv_proposals *out) {
@@ -40,7 +52,8 @@ static void propose_rows(const model *m, spmv_proposals *out) {
 /* Of groups of rows with so many entries together: nothing of a row's length matters. */
 static void propose_groups(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
-    double groups_s = launch_s + 2e-6 + 1.3 * (double)f->nnz * (m->width + 4) / bytes_per_s +
+    double groups_s = launch_s + 2e-6 +
+                      largest(1.2 * (double)f->nnz * (m->width + 4) / bytes_per_s, gather_s(m)) +
                       (double)f->rows * 1.5e-11;
     bool outgrows = f->cache && m->width * (double)f->cols > 0.1 * (double)f->cache;
     spmv_offer(out, "csr_adaptive", 0, m->safe_s / groups_s,
@@ -52,16 +65,17 @@ static void propose_groups(const model *m, spmv_proposals *out) {
 }
 
 static void propose_packed(const model *m, spmv_proposals *out) {
-    const double step_bytes = 8, step_s = 6e-11; /* a step of 32 rows */
+    const double step_bytes = 8, step_s = 3.4e-11, slice_s = 1.6e-10; /* of 32 rows each */
     const spmv_features *f = m->f;
     double values = f->value_bytes < m->width ? f->value_bytes : m->width;
     double bytes = f->index_bytes + values;
     double y = 2 * m->width * (double)f->rows / bytes_per_s;
-    double packed_s = launch_s + 1.15 * (double)f->nnz * bytes / bytes_per_s + y;
-    if (f->cv > 2 && f->lines > 0.5) packed_s *= 2; /* steps as long as their longest row */
-    if (f->diagonal < 0.5) packed_s *= 1.25;        /* columns are decoded an entry */
-    double steps_s = (double)f->nnz * f->diagonal * f->index_bytes / step_bytes * step_s;
-    packed_s = largest(packed_s, launch_s + steps_s + y);
+    double stream_s = 1.15 * (double)f->nnz * bytes / bytes_per_s + y;
+    double issue_s = (double)f->nnz * f->diagonal * f->index_bytes / step_bytes * step_s +
+                     (double)f->rows / 32 * slice_s;
+    if (f->cv > 2 && f->lines > 0.5) stream_s *= 2; /* steps as long as their longest row */
+    if (f->diagonal < 0.5) stream_s *= 1.25;        /* columns are decoded an entry */
+    double packed_s = launch_s + largest(hypot(stream_s, issue_s), 1.1 * gather_s(m));
     spmv_offer(out, "packed_warp", 8, m->safe_s / packed_s,
                "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
                100 * f->diagonal, bytes, m->width + 4);
@@ -71,15 +85,16 @@ static void propose_slices(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     double slots = (double)f->nnz * (1 + 0.4 * f->padding_32); /* read, not multiplied */
     double rest = (double)f->rows * (2 * m->width + 4);
-    double sell_s = launch_s + (slots * (m->width + 4) + rest) / bytes_per_s;
-    if (f->padding_32 < 0.8 && f->row_max < SPMV_LONG_ROW)
+    double sell_s = launch_s + largest((slots * (m->width + 4) + rest) / bytes_per_s, gather_s(m));
+    if (f->padding_32 < 1 && f->row_max < SPMV_LONG_ROW)
         spmv_offer(out, "sell_thread_ahead", 8, m->safe_s / sell_s, "slices of 32 rows pad %.0f %%",
                    100 * f->padding_32);
 }
 
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4};
-    m.safe_s = 8e-6 + (double)f->nnz * (m.width + 4) / bytes_per_s * 1.5 + (double)f->rows * 2e-11;
+    m.safe_s = 8e-6 + (double)f->rows * 2e-11 +
+               largest((double)f->nnz * (m.width + 4) / bytes_per_s * 1.5, 1.1 * gather_s(&m));
     if (f->nnz) {
         if (f->sampled) propose_packed(&m, out);
         propose_rows(&m, out);

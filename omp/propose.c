@@ -9,6 +9,7 @@ typedef struct model {
     double width, plain; /* bytes of a value; bytes an entry that the safe kernel waits for */
     double gather, y;    /* of which: for x, and for what a row costs (y is fetched and written) */
     double ends;         /* and for ends of rows that the processor does not guess */
+    bool streams;        /* the matrix comes from memory: bytes count more than instructions */
 } model;
 
 /* x that is read in no order and lies beyond the near caches: a read costs as much as 50 bytes of
@@ -17,7 +18,10 @@ typedef struct model {
 static model model_of(const spmv_features *f) {
     const double near_cache = 1 << 20, read_bytes = 50, end_bytes = 30, uneven = 0.1;
     model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4};
-    bool far = m.width * (double)f->cols > near_cache * f->threads;
+    /* Of a small x that no cache holds yet, what is read twice still comes from the near ones. */
+    double x = m.width * (double)f->cols;
+    bool far = x > near_cache * f->threads || (f->evicted && x > near_cache / 2);
+    m.streams = f->evicted || (m.width + 4) * (double)f->nnz > (double)f->cache;
     m.gather = far ? read_bytes * f->lines * (1 - f->near_16) : 0;
     m.y = (4 + 2 * m.width) / f->mean;
     m.ends = f->cv > uneven ? end_bytes / f->mean : 0;
@@ -38,18 +42,22 @@ static void propose_packed(const model *m, spmv_proposals *out) {
                    m->plain / (decode * bytes + steps + m->gather + m->y) * (f->cv > 1 ? 0.7 : 1),
                    "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
                    100 * f->diagonal, bytes, m->width + 4);
-    else
-        spmv_offer(out, "packed_slices", 25,
-                   m->plain / (gathered * (1 + f->padding_32) + m->gather + m->y),
+    else {
+        double entry =
+            f->diagonal * decode * bytes + (1 - f->diagonal) * gathered * (1 + f->padding_32);
+        spmv_offer(out, "packed_slices", 25, m->plain / (entry + m->gather + m->y),
                    "columns and values in %.1f of %g bytes an entry", bytes, m->width + 4);
+    }
 }
 
 /* Eight rows of about one length side by side: no end of a row is guessed wrong, no sum waits for
- * the one before. What the caches do not hold gains by that only where rows are short. */
+ * the one before. What comes from memory gains less by that, and there sorted rows write y here and
+ * there. */
 static void propose_sell(const model *m, spmv_proposals *out) {
     enum { LONG_MEAN = 64, WINDOW = 1024, WIDE_WINDOW = 8192 };
     const spmv_features *f = m->f;
-    double entry = (m->width + 4) * (f->mean < LONG_MEAN ? 0.85 : 0.93), lists = 8 / f->mean;
+    double entry = (m->width + 4) * (f->mean < LONG_MEAN && !m->streams ? 0.85 : 0.93);
+    double lists = (m->streams ? 24 : 8) / f->mean;
     spmv_proposal *p = spmv_offer(
         out, "sell_lanes", 6, m->plain / (entry + m->gather + m->y + lists),
         "rows of %.1f entries, give or take %.0f %%, sorted by length", f->mean, 100 * f->cv);
@@ -58,11 +66,28 @@ static void propose_sell(const model *m, spmv_proposals *out) {
     p->nsettings = 2;
 }
 
+/* As propose_sell, with less to read: what is left is mostly the time that reading x takes. */
+static void propose_narrow(const model *m, spmv_proposals *out) {
+    const spmv_features *f = m->f;
+    const double near = f->cols <= 1 << 16 ? 1 : f->near_16, read_x = 4, streamed = 0.5;
+    double values = f->distinct == 1                 ? 0
+                    : f->distinct <= SPMV_FEW_VALUES ? 1
+                    : f->exact_f32 == 1              ? 4
+                                                     : m->width;
+    double bytes = 2 * near + 4 * (1 - near) + values, lists = 6 / f->mean;
+    spmv_proposal *p = spmv_offer(
+        out, "narrow_lanes", 6, m->plain / (read_x + streamed * bytes + m->gather + m->y + lists),
+        "rows of %.1f entries, give or take %.0f %%, in about %.1f of %g bytes an entry", f->mean,
+        100 * f->cv, bytes, m->width + 4);
+    p->setting[0] = (spmv_setting){"sigma", f->cv > 1 ? 8192 : 1024};
+    p->nsettings = 1;
+}
+
 /* A row of a block takes its time however few entries it holds. */
 static void propose_masked(const model *m, spmv_proposals *out) {
     const double block_bytes[3] = {4 + 1, 4 + 2, 4 + 4}; /* a column and masks */
-    const double row_of_block = 33;
     const spmv_features *f = m->f;
+    const double row_of_block = m->streams ? 28 : 33;
     int best = 0;
     for (int k = 1; k < 3; k++)
         if (block_bytes[k] / f->per_block[k] < block_bytes[best] / f->per_block[best]) best = k;
@@ -78,7 +103,7 @@ static void propose_symmetric(const model *m, spmv_proposals *out) {
     const double two_additions = 9; /* more than the bytes that half of the entries take */
     const spmv_features *f = m->f;
     if (f->symmetric < 1 || f->rows != f->cols) return;
-    if (f->mean < LEAST_MEAN || f->nnz < LEAST_ENTRIES) return;
+    if (f->mean < LEAST_MEAN || (f->nnz < LEAST_ENTRIES && !f->evicted)) return;
     spmv_offer(out, "symmetric_rows", 9,
                m->plain / (two_additions + 1.5 * m->gather + 2 * m->y + m->ends),
                "symmetric as far as seen: half of it stored");
@@ -102,6 +127,7 @@ static void propose_csb(const model *m, spmv_proposals *out) {
 }
 
 void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
+    enum { FEW_COLD = 100000 };
     if (f->nnz) {
         model m = model_of(f);
         if (f->sampled) { /* else nothing is known but the rows' lengths */
@@ -109,12 +135,15 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
             propose_masked(&m, out);
             propose_symmetric(&m, out);
             propose_csb(&m, out);
+            propose_narrow(&m, out);
         }
         propose_sell(&m, out);
         bool even = f->cv < 1 && (double)f->row_max * 8 * f->threads < (double)f->nnz;
         /* Less than it takes to wake a team. */
         if (f->nnz < 4000) spmv_offer(out, "csr_serial", 0, 2, "%lld entries", (long long)f->nnz);
         spmv_offer(out, "csr_rows", 0, even ? 1.02 : 0.9, "rows in equal shares");
+        if (f->evicted && f->nnz < FEW_COLD)
+            spmv_offer(out, "csr_merge", 0, 1.2, "few entries, none of them in a cache");
     }
     spmv_offer(out, "csr_balanced", 0, 0, "compressed rows in equal shares of entries");
     spmv_offer(out, "csr_merge", 0, 0, "compressed rows in equal shares of entries and rows");

@@ -224,6 +224,44 @@ static void far_reads_of_x_are_blocked(void **state) {
     }
 }
 
+static double gain_of(const spmv_proposals *all, const char *kernel) {
+    const spmv_proposal *p = proposal_of(all, kernel);
+    return p ? p->gain : 0;
+}
+
+/* As measured on an H200 and on two cores: the first kernel is faster than the second. */
+static void the_models_order_as_measured(void **state) {
+    (void)state;
+    static const struct {
+        const char *source, *values, *first, *second;
+        bool gpu, evicted;
+    } cases[] = {{"gen:diagonal:1000000", NULL, "sell_thread_ahead", "packed_warp", true, false},
+                 {"gen:mesh:1000000", "few:8", "sell_thread_ahead", "packed_warp", true, false},
+                 {"gen:mesh:1000000", NULL, "sell_thread_ahead", "csr_adaptive", true, false},
+                 {"gen:poisson2d:700", NULL, "packed_warp", "sell_thread_ahead", true, false},
+                 {"gen:fem3d:20", NULL, "packed_warp", "sell_thread_ahead", true, false},
+                 {"gen:road:1000000", NULL, "sell_thread_ahead", "packed_warp", true, false},
+                 {"gen:dense:1500", NULL, "csr_warp", "csr_adaptive", true, false},
+                 {"gen:rmat:16", NULL, "csr_adaptive", "csr_lanes", true, false},
+                 {"gen:poisson3d:32", NULL, "packed_slices", "sell_lanes", false, true},
+                 {"gen:fem3d:12", NULL, "masked_rows", "sell_lanes", false, true},
+                 {"gen:road:300000", NULL, "packed_slices", "sell_lanes", false, true},
+                 {"gen:random:300000:2", NULL, "csb_blocks", "sell_lanes", false, true},
+                 {"gen:random:2000:6", NULL, "csr_merge", "csr_rows", false, true}};
+    for (int k = 0; k < COUNT(cases); k++) {
+        spmv_features f = features_of(cases[k].source, cases[k].values);
+        spmv_proposals all = {.n = 0};
+        f.cache = cases[k].gpu ? 60 << 20 : 36 << 20;
+        f.evicted = cases[k].evicted;
+        f.threads = 2;
+        (cases[k].gpu ? spmv_propose_cuda : spmv_propose_omp)(&f, &all);
+        double first = gain_of(&all, cases[k].first), second = gain_of(&all, cases[k].second);
+        if (!(first > second && first > 1))
+            fail_msg("%s %s: %s %g, %s %g", cases[k].source, cases[k].values ? cases[k].values : "",
+                     cases[k].first, first, cases[k].second, second);
+    }
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -237,6 +275,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(proposals_name_real_kernels),
         cmocka_unit_test(an_empty_sample_proposes_nothing),
         cmocka_unit_test(far_reads_of_x_are_blocked),
+        cmocka_unit_test(the_models_order_as_measured),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
