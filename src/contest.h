@@ -14,6 +14,7 @@ typedef struct contender {
     int inner, nsamples;
     double product_s; /* lower quartile: what disturbs only adds time */
     bool given_up;    /* far behind: not timed further */
+    bool built_store; /* it was not there yet */
 } contender;
 
 typedef struct contest {
