@@ -1,5 +1,5 @@
-/* build_sell.cu: sliced ELLPACK, built on the GPU from compressed rows in its memory: the bytes that
- * src/format_sell.c makes.
+/* build_sell.cu: sliced ELLPACK, built on the GPU from compressed rows in its memory: the bytes
+ * that src/format_sell.c makes.
  *
  * Source     src/format_sell.c.
  * Reads      row_ptr, col_idx and values of the store of compressed rows.

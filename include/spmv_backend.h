@@ -15,8 +15,8 @@ typedef struct spmv_device { /* one opened device */
 
 /* A format that a device builds in its own memory, which then no host needs to hold, from rows: the
  * store of format "csr" of the same variant that is there already (NULL: this is "csr" itself, and
- * A is sent). head: what the store is, its arrays' sizes but not the arrays; *upload_s: of that, the
- * time to send the matrix. On failure *head and *copy hold what there is; on success the device may
+ * A is sent). head: what the store is, its arrays' sizes but not the arrays; *upload_s: how long
+ * sending took. On failure *head and *copy hold what there is; on success the device may
  * still be at it. */
 typedef struct spmv_device_format {
     const char *name;

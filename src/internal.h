@@ -162,8 +162,8 @@ void spmv_rows_stats(const spmv_rows *rows, int threads, spmv_stats *stats);
 
 /* ---- plan.c, stores.c ------------------------------------------------------------------------ */
 
-/* spmv_plan_create of options that were read. only_quick: what the host would have to convert for a device, which
- * has no room to do it itself, is refused. */
+/* spmv_plan_create of options that were read. only_quick: what the host would have to convert for a
+ * device, which has no room to do it itself, is refused. */
 spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_quick,
                            spmv_plan **out);
 /* Finds the plan's store where its kernel runs or builds it, if it fits; max_bytes: as in
