@@ -175,6 +175,33 @@ typedef struct V(packed) {
     real *long_values;   /* [long_nnz] */
 } packed;
 
+/* Slices of NARROW_ROWS rows (the last one's missing rows have no entries), side by side: step k
+ * holds the k-th entry of each. Longest rows first inside every window of sigma rows, so that rows
+ * of a slice are about equally long; there are as many steps as the fourth longest has entries.
+ * What the longer ones have besides, their tails, follows the steps, row by row. Padding: a column
+ * of the slice, any value. Columns are distances from the slice's least, of 16 bits or (wide) 32;
+ * values are all as the code says: reals; floats, if every value survives the round trip bit for
+ * bit; uint8_t, their places in table; nothing, if all are table[0]. */
+enum { NARROW_ROWS = 8, NARROW_LANES = 4, NARROW_MOST_SIGMA = 1 << 16 };
+enum narrow_values { NARROW_RAW, NARROW_F32, NARROW_TABLE, NARROW_ONE };
+typedef struct narrow_slice {
+    int64_t slot, column; /* where it begins: its first entry; in columns[], a multiple of 8 */
+    int32_t base, width;  /* least column; steps */
+    int32_t uneven;       /* which eight of length[] its rows' are; -1: all have width entries */
+    int32_t wide;
+} narrow_slice;
+typedef struct V(narrow) {
+    spmv_store s;
+    int64_t sigma, nslices, nuneven, units; /* a unit: 16 bits of columns */
+    int value_code, value_bytes, nvalues;   /* nvalues: in the table */
+    narrow_slice *slice;                    /* [nslices] */
+    uint16_t *perm;  /* [rows] place in its window of the row that is stored there; NULL: its own */
+    int32_t *length; /* [nuneven * NARROW_ROWS] */
+    uint16_t *columns; /* [units] */
+    uint8_t *values;   /* [slots * value_bytes] */
+    real *table;       /* [PACKED_TABLE_SIZE] with the codes TABLE and ONE */
+} narrow_slices;
+
 /* Of the ends of the rows and the entries, merged into one list: how many rows end among its first
  * `items` items. Row i ends before entry k if row_ptr[i + 1] <= k. */
 static inline int64_t spmv_rows_ended(const spmv_csr_view *A, int64_t items) {

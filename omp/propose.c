@@ -66,6 +66,23 @@ static void propose_sell(const model *m, spmv_proposals *out) {
     p->nsettings = 2;
 }
 
+/* As propose_sell, with less to read: what is left is mostly the time that reading x takes. */
+static void propose_narrow(const model *m, spmv_proposals *out) {
+    const spmv_features *f = m->f;
+    const double near = f->cols <= 1 << 16 ? 1 : f->near_16, read_x = 4, streamed = 0.5;
+    double values = f->distinct == 1                 ? 0
+                    : f->distinct <= SPMV_FEW_VALUES ? 1
+                    : f->exact_f32 == 1              ? 4
+                                                     : m->width;
+    double bytes = 2 * near + 4 * (1 - near) + values, lists = 6 / f->mean;
+    spmv_proposal *p = spmv_offer(
+        out, "narrow_lanes", 6, m->plain / (read_x + streamed * bytes + m->gather + m->y + lists),
+        "rows of %.1f entries, give or take %.0f %%, in about %.1f of %g bytes an entry", f->mean,
+        100 * f->cv, bytes, m->width + 4);
+    p->setting[0] = (spmv_setting){"sigma", f->cv > 1 ? 8192 : 1024};
+    p->nsettings = 1;
+}
+
 /* A row of a block takes its time however few entries it holds. */
 static void propose_masked(const model *m, spmv_proposals *out) {
     const double block_bytes[3] = {4 + 1, 4 + 2, 4 + 4}; /* a column and masks */
@@ -118,6 +135,7 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
             propose_masked(&m, out);
             propose_symmetric(&m, out);
             propose_csb(&m, out);
+            propose_narrow(&m, out);
         }
         propose_sell(&m, out);
         bool even = f->cv < 1 && (double)f->row_max * 8 * f->threads < (double)f->nnz;

@@ -23,6 +23,7 @@
  * 8. Slices stand in order without gaps but the zeros up to PACKED_ALIGN in columns and values;
  *    PACKED_SPARE zeros follow the last. Diagonals and S = 0 have no columns. */
 #include "packed_rows.h"
+#include "value_set.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -43,48 +44,6 @@ static int64_t aligned(int64_t bytes) {
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
-
-static int compare_bits(const void *a, const void *b) {
-    const uint64_t *p = a, *q = b;
-    return (*p > *q) - (*p < *q);
-}
-
-/* Every value of every slice. Where values are arbitrary the first slices tell. */
-static void collect_values(const spmv_csr_view *A, int64_t cut, int threads, value_set *all) {
-#pragma omp parallel num_threads(threads)
-    {
-        value_set mine = {.count = 0};
-#pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < A->rows; i++) {
-            if (mine.count > PACKED_TABLE_SIZE || row_length(A, i) > cut) continue;
-            for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
-                add_value(&mine, bits_of((real)A->values[k]));
-        }
-#pragma omp critical(packed_values)
-        for (int at = 0; at < SET_SIZE; at++)
-            if (mine.used[at]) add_value(all, mine.bits[at]);
-#pragma omp critical(packed_values)
-        if (mine.count > PACKED_TABLE_SIZE) all->count = mine.count;
-    }
-}
-
-/* Rule 5; an empty set if there is no table. */
-static void make_table(const spmv_csr_view *A, int64_t cut, bool codes, int threads, real *table,
-                       value_set *set) {
-    uint64_t sorted[PACKED_TABLE_SIZE] = {0};
-    int n = 0;
-    memset(table, 0, PACKED_TABLE_SIZE * sizeof *table);
-    *set = (value_set){.count = 0};
-    if (codes) collect_values(A, cut, threads, set);
-    if (set->count > PACKED_TABLE_SIZE) *set = (value_set){.count = 0};
-    for (int at = 0; at < SET_SIZE; at++)
-        if (set->used[at]) sorted[n++] = set->bits[at];
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_bits);
-    for (int k = 0; k < n; k++) {
-        memcpy(table + k, sorted + k, sizeof *table);
-        set->place[slot_of(set, sorted[k])] = (uint8_t)k;
-    }
-}
 
 static bool steps_agree(const slice_rows *s, walk w) {
     int64_t at[PACKED_ROWS] = {0};

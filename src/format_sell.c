@@ -3,14 +3,10 @@
  * sigma orders the rows by length, longest first and stable, inside windows of sigma rows, so that
  * a slice holds rows of one length. It need not be a multiple of S, nor S of it: a slice that
  * straddles two windows is padded to the longer part. Kernels undo the order as they write y. */
-#include "spmv_kernel.h"
+#include "row_order.h"
 #include <math.h>
 
-enum { TOGETHER = 16, DIGIT = 8, BINS = 1 << DIGIT };
-
-static int64_t row_length(const spmv_csr_view *A, int64_t i) {
-    return A->row_ptr[i + 1] - A->row_ptr[i];
-}
+enum { TOGETHER = 16 };
 
 static int64_t longest_row(const spmv_csr_view *A, const idx *perm, int64_t first, int64_t end) {
     int64_t longest = 0;
@@ -23,48 +19,6 @@ static int64_t longest_row(const spmv_csr_view *A, const idx *perm, int64_t firs
 
 static int64_t slice_end(const spmv_csr_view *A, int64_t slice, int64_t s) {
     return (s + 1) * slice < A->rows ? (s + 1) * slice : A->rows;
-}
-
-/* ---- order ----------------------------------------------------------------------------------- */
-
-/* A stable step of the sort below: n rows by one digit of their length, descending. */
-static void sort_by_digit(const spmv_csr_view *A, const idx *from, int64_t n, int shift, idx *to) {
-    int64_t place[BINS] = {0}, before = 0;
-    for (int64_t i = 0; i < n; i++) place[row_length(A, from[i]) >> shift & (BINS - 1)]++;
-    for (int bin = BINS - 1; bin >= 0; bin--) {
-        int64_t count = place[bin];
-        place[bin] = before;
-        before += count;
-    }
-    for (int64_t i = 0; i < n; i++)
-        to[place[row_length(A, from[i]) >> shift & (BINS - 1)]++] = from[i];
-}
-
-/* Rows first..end - 1, longest first, least digit first: nearly always one or two passes. */
-static void sort_window(const spmv_csr_view *A, int64_t first, int64_t end, idx *scratch,
-                        idx *perm) {
-    int64_t longest = longest_row(A, NULL, first, end);
-    int digits = 1;
-    while (longest >> (digits * DIGIT)) digits++;
-    idx *from = digits % 2 ? scratch : perm, *to = digits % 2 ? perm : scratch; /* ends in perm */
-    for (int64_t i = first; i < end; i++) from[i] = (idx)i;
-    for (int digit = 0; digit < digits; digit++) {
-        sort_by_digit(A, from + first, end - first, digit * DIGIT, to + first);
-        idx *other = from;
-        from = to, to = other;
-    }
-}
-
-/* False: out of memory. sigma = 0: one window of all rows. */
-static bool sort_rows(const spmv_csr_view *A, int64_t sigma, int threads, idx *perm) {
-    idx *scratch = spmv_host_alloc((size_t)A->rows * sizeof *scratch);
-    if (!scratch) return false;
-    if (sigma == 0 || sigma > A->rows) sigma = A->rows ? A->rows : 1;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t first = 0; first < A->rows; first += sigma)
-        sort_window(A, first, first + sigma < A->rows ? first + sigma : A->rows, scratch, perm);
-    spmv_host_free(scratch);
-    return true;
 }
 
 /* ---- forecast -------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* packed_rows.h: the 32 rows of a packed slice, a walk over the steps that they make, on diagonals
- * or gathered, and a set of values; for format_packed.c. */
+ * or gathered; for format_packed.c. */
 #ifndef SPMV_PACKED_ROWS_H
 #define SPMV_PACKED_ROWS_H
 
@@ -250,36 +250,6 @@ static inline int32_t widest_step(const slice_rows *s, int run) {
             widest = high[k] - low[k] > widest ? high[k] - low[k] : widest;
     }
     return widest;
-}
-
-/* ---- values ---------------------------------------------------------------------------------- */
-
-static inline uint64_t bits_of(real value) {
-    uint64_t bits = 0;
-    memcpy(&bits, &value, sizeof value);
-    return bits;
-}
-
-enum { SET_SIZE = 1024 };
-typedef struct value_set { /* of at most PACKED_TABLE_SIZE bit patterns, and their places */
-    bool used[SET_SIZE];
-    uint8_t place[SET_SIZE];
-    uint64_t bits[SET_SIZE];
-    int count; /* more than fit: PACKED_TABLE_SIZE + 1 */
-} value_set;
-
-static inline size_t slot_of(const value_set *set, uint64_t bits) {
-    size_t at = (size_t)((bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15u >> 54);
-    while (set->used[at] && set->bits[at] != bits) at = (at + 1) % SET_SIZE;
-    return at;
-}
-
-static inline void add_value(value_set *set, uint64_t bits) {
-    size_t at = slot_of(set, bits);
-    if (set->used[at] || set->count > PACKED_TABLE_SIZE) return;
-    set->count++;
-    set->used[at] = true;
-    set->bits[at] = bits;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* test_packed.c: the codes that slices of the packed format get, laid out by hand; that the bytes
- * do not depend on the threads; and that every code gives y of the same bits as plain values do,
- * with every instruction set. */
+ * do not depend on the threads; and that every code, of the narrow format too, gives y of the same
+ * bits as plain values do, with every instruction set. */
 #include "context.h"
 
 /* ---- matrices that get every code ------------------------------------------------------------ */
@@ -251,12 +251,12 @@ static void runs_by_hand(void **state) {
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* y = 1.5 A x - 0.5 y by packed_slices so set; NULL: the CPU lacks the instructions. */
-static char *product_of(spmv_mat *mat, spmv_precision precision, int64_t isa, int64_t codes,
-                        const void *x, const void *y0) {
+/* y = 1.5 A x - 0.5 y by a kernel so set; NULL: the CPU lacks the instructions. */
+static char *product_of(spmv_mat *mat, const char *kernel, spmv_precision precision, int64_t isa,
+                        int64_t codes, const void *x, const void *y0) {
     const spmv_setting settings[] = {{"isa", isa}, {"codes", codes}};
     spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = "packed_slices",
+                           .kernel = kernel,
                            .precision = precision,
                            .settings = settings,
                            .nsettings = COUNT(settings)};
@@ -272,8 +272,8 @@ static char *product_of(spmv_mat *mat, spmv_precision precision, int64_t isa, in
     return y;
 }
 
-static void assert_right(spmv_mat *mat, spmv_precision precision, const char *matrix,
-                         const char *values) {
+static void assert_right(spmv_mat *mat, const char *kernel, spmv_precision precision,
+                         const char *matrix, const char *values) {
     spmv_stats stats;
     spmv_mat_stats(mat, &stats);
     double *wide_x = random_vector(1, stats.cols), *wide_y0 = random_vector(2, stats.rows);
@@ -283,15 +283,17 @@ static void assert_right(spmv_mat *mat, spmv_precision precision, const char *ma
     for (int64_t i = 0; i < ROWS; i++) set_number(y0, precision, i, wide_y0[i]);
     oracle reference = oracle_of(mat, wide_x, stats.cols, precision);
     for (int64_t isa = 0; isa < 4; isa++) {
-        char *y = product_of(mat, precision, isa, 1, x, y0);
-        char *plain = product_of(mat, precision, isa, 0, x, y0);
+        char *y = product_of(mat, kernel, precision, isa, 1, x, y0);
+        char *plain = product_of(mat, kernel, precision, isa, 0, x, y0);
         if (y && plain) {
             verdict v = oracle_check(&reference, precision, 1.5, -0.5, y0, y);
             if (v.bad_rows)
-                fail_msg("'%s', values '%s', isa %d: %lld wrong rows, first %lld", matrix, values,
-                         (int)isa, (long long)v.bad_rows, (long long)v.first_bad_row);
+                fail_msg("%s of '%s', values '%s', isa %d: %lld wrong rows, first %lld", kernel,
+                         matrix, values, (int)isa, (long long)v.bad_rows,
+                         (long long)v.first_bad_row);
             if (memcmp(y, plain, ROWS * width_of(precision)) != 0)
-                fail_msg("'%s', values '%s', isa %d: codes change y", matrix, values, (int)isa);
+                fail_msg("%s of '%s', values '%s', isa %d: codes change y", kernel, matrix, values,
+                         (int)isa);
         }
         assert_true(isa > 1 || (y && plain));
         free(y);
@@ -310,8 +312,12 @@ static void codes_do_not_change_y(void **state) {
         for (int k = 0; k < COUNT(kinds); k++) {
             entries e = entries_like(s, k);
             spmv_mat *mat = matrix_of(ctx, &e);
-            for (int precision = 0; precision < 2; precision++)
-                assert_right(mat, (spmv_precision)precision, shapes[s].name, kinds[k].name);
+            for (int precision = 0; precision < 2; precision++) {
+                assert_right(mat, "packed_slices", (spmv_precision)precision, shapes[s].name,
+                             kinds[k].name);
+                assert_right(mat, "narrow_lanes", (spmv_precision)precision, shapes[s].name,
+                             kinds[k].name);
+            }
             spmv_mat_free(mat);
             entries_free(&e);
         }

@@ -1,0 +1,286 @@
+/* format_narrow.c: rows eight side by side, sorted by length, columns in 16 bits where the eight
+ * rows' span allows it, values in the fewest bytes that hold them all. */
+#include "row_order.h"
+#include "value_set.h"
+#include <math.h>
+
+static int64_t slices_of(int64_t rows) {
+    return (rows + NARROW_ROWS - 1) / NARROW_ROWS;
+}
+
+/* ---- slices ---------------------------------------------------------------------------------- */
+
+typedef struct slice_rows { /* of a slice, longest first */
+    const int32_t *col[NARROW_ROWS];
+    const double *value[NARROW_ROWS];
+    int32_t length[NARROW_ROWS];
+} slice_rows;
+
+static slice_rows rows_of(const spmv_csr_view *A, const idx *order, int64_t slice) {
+    slice_rows s = {.length = {0}};
+    for (int r = 0; r < NARROW_ROWS && slice * NARROW_ROWS + r < A->rows; r++) {
+        int64_t i = order[slice * NARROW_ROWS + r];
+        s.col[r] = A->col_idx + A->row_ptr[i];
+        s.value[r] = A->values + A->row_ptr[i];
+        s.length[r] = (int32_t)row_length(A, i);
+    }
+    return s;
+}
+
+/* Slots of the slice: its steps and tails. */
+static int64_t slots_of(const slice_rows *s, int64_t width) {
+    int64_t slots = NARROW_ROWS * width;
+    for (int r = 0; r < NARROW_ROWS; r++) slots += s->length[r] > width ? s->length[r] - width : 0;
+    return slots;
+}
+
+/* All but where it begins; for that, how many slots and units it takes. */
+static narrow_slice look_at(const slice_rows *s) {
+    narrow_slice out = {.base = INT32_MAX, .width = s->length[NARROW_LANES - 1], .uneven = -1};
+    int32_t highest = 0;
+    for (int r = 0; r < NARROW_ROWS; r++) {
+        if (s->length[r] != out.width) out.uneven = 0;
+        if (s->length[r] == 0) continue;
+        int32_t low = s->col[r][0], high = s->col[r][s->length[r] - 1];
+        out.base = low < out.base ? low : out.base;
+        highest = high > highest ? high : highest;
+    }
+    if (out.base == INT32_MAX) out.base = 0; /* no entries */
+    out.wide = highest - out.base > UINT16_MAX;
+    out.slot = slots_of(s, out.width);
+    out.column = (out.slot * (1 + out.wide) + NARROW_ROWS - 1) / NARROW_ROWS * NARROW_ROWS;
+    return out;
+}
+
+static void look_at_slices(const spmv_csr_view *A, const idx *order, int threads,
+                           narrow_slices *B) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < B->nslices; k++) {
+        slice_rows s = rows_of(A, order, k);
+        B->slice[k] = look_at(&s);
+    }
+}
+
+/* From what slices take to where they begin. */
+static void place_slices(narrow_slices *B) {
+    for (int64_t k = 0; k < B->nslices; k++) {
+        narrow_slice *slice = B->slice + k;
+        int64_t slots = slice->slot, units = slice->column;
+        slice->slot = B->s.slots;
+        slice->column = B->units;
+        if (slice->uneven == 0) slice->uneven = (int32_t)B->nuneven++;
+        B->s.slots += slots;
+        B->units += units;
+    }
+}
+
+/* The order within windows, if it is not that of the matrix. */
+static spmv_status place_rows(spmv_ctx *ctx, const spmv_csr_view *A, const idx *order, int threads,
+                              narrow_slices *B) {
+    int64_t moved = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : moved)
+    for (int64_t i = 0; i < A->rows; i++) moved += order[i] != i;
+    if (moved == 0) return SPMV_OK;
+    TRY(STORE_ARRAY(ctx, B, perm, A->rows));
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < A->rows; i++) B->perm[i] = (uint16_t)(order[i] & (B->sigma - 1));
+    return SPMV_OK;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static bool fit_float(const spmv_csr_view *A, int threads) {
+    int64_t misfits = 0;
+    if (sizeof(real) == sizeof(float)) return false; /* nothing to gain */
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : misfits)
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1] && misfits == 0; k++) {
+            double narrowed = (float)A->values[k];
+            misfits += memcmp(&narrowed, A->values + k, sizeof narrowed) != 0;
+        }
+    return misfits == 0;
+}
+
+static spmv_status choose_values(spmv_ctx *ctx, const spmv_csr_view *A, bool codes, int threads,
+                                 narrow_slices *B, value_set *set) {
+    real table[PACKED_TABLE_SIZE];
+    make_table(A, INT64_MAX, codes, threads, table, set);
+    B->nvalues = set->count;
+    B->value_code = set->count > 1                   ? NARROW_TABLE
+                    : set->count == 1                ? NARROW_ONE
+                    : codes && fit_float(A, threads) ? NARROW_F32
+                                                     : NARROW_RAW;
+    B->value_bytes = B->value_code == NARROW_RAW     ? (int)sizeof(real)
+                     : B->value_code == NARROW_F32   ? (int)sizeof(float)
+                     : B->value_code == NARROW_TABLE ? 1
+                                                     : 0;
+    if (set->count == 0) return SPMV_OK;
+    TRY(STORE_ARRAY(ctx, B, table, PACKED_TABLE_SIZE));
+    memcpy(B->table, table, sizeof table);
+    return SPMV_OK;
+}
+
+static void put_value(const narrow_slices *B, const value_set *set, int64_t slot, double value) {
+    uint8_t *to = B->values + slot * B->value_bytes;
+    real as_real = (real)value;
+    float as_float = (float)value;
+    switch (B->value_code) {
+    case NARROW_RAW: memcpy(to, &as_real, sizeof as_real); break;
+    case NARROW_F32: memcpy(to, &as_float, sizeof as_float); break;
+    case NARROW_TABLE: *to = set->place[slot_of(set, bits_of(as_real))]; break;
+    }
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+static void put_column(const narrow_slices *B, const narrow_slice *slice, int64_t at, int32_t col) {
+    uint16_t *to = B->columns + slice->column;
+    uint32_t distance = (uint32_t)(col - slice->base);
+    if (slice->wide)
+        memcpy(to + 2 * at, &distance, sizeof distance);
+    else
+        to[at] = (uint16_t)distance;
+}
+
+/* Where entry k of row r of a slice is: *tail slots of the rows before it are behind the steps. */
+static int64_t place_of(const narrow_slice *slice, int r, int64_t k, int64_t tail) {
+    return k < slice->width ? k * NARROW_ROWS + r
+                            : slice->width * NARROW_ROWS + tail + k - slice->width;
+}
+
+static int64_t fill_slice(const spmv_csr_view *A, const slice_rows *s, const value_set *set,
+                          int64_t k, const narrow_slices *B) {
+    const narrow_slice *slice = B->slice + k;
+    int64_t tail = 0, overflows = 0;
+    for (int r = 0; r < NARROW_ROWS; r++) {
+        int64_t most = s->length[r] > slice->width ? s->length[r] : slice->width;
+        for (int64_t n = 0; n < most; n++) {
+            int64_t at = place_of(slice, r, n, tail);
+            bool is_entry = n < s->length[r];
+            double value = is_entry ? s->value[r][n] : 0;
+            put_column(B, slice, at, is_entry ? s->col[r][n] : slice->base);
+            if (is_entry)
+                put_value(B, set, slice->slot + at, value);
+            else
+                memset(B->values + (slice->slot + at) * B->value_bytes, 0, (size_t)B->value_bytes);
+            overflows += isinf((real)value) && !isinf(value);
+        }
+        tail += most - slice->width;
+    }
+    if (slice->uneven >= 0)
+        memcpy(B->length + slice->uneven * NARROW_ROWS, s->length, sizeof s->length);
+    (void)A;
+    return overflows;
+}
+
+static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const idx *order,
+                        const value_set *set, int threads, narrow_slices *B) {
+    int64_t overflows = 0;
+    TRY(STORE_ARRAY(ctx, B, length, B->nuneven * NARROW_ROWS));
+    TRY(STORE_ARRAY(ctx, B, columns, B->units));
+    TRY(STORE_ARRAY(ctx, B, values, B->s.slots * B->value_bytes));
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
+    for (int64_t k = 0; k < B->nslices; k++) {
+        slice_rows s = rows_of(A, order, k);
+        overflows += fill_slice(A, &s, set, k, B);
+    }
+    if (overflows)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
+                         (long long)overflows);
+    return SPMV_OK;
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+/* At least half of the rows of a step have an entry. What is known only by sorting, and by looking
+ * at columns and values, is assumed at its worst. */
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    size_t slot = sizeof(real) + sizeof(idx), slices = (size_t)slices_of(A->rows);
+    size_t fixed = slices * (sizeof(narrow_slice) + NARROW_ROWS * sizeof(int32_t) +
+                             NARROW_ROWS * sizeof(uint16_t)) +
+                   (size_t)A->rows * sizeof(uint16_t) + PACKED_TABLE_SIZE * sizeof(real);
+    (void)c;
+    return (size_t)A->nnz * 2 * slot + fixed;
+}
+
+static spmv_status build_in_order(spmv_ctx *ctx, const spmv_csr_view *A, bool codes,
+                                  const idx *order, int threads, narrow_slices *B) {
+    value_set set;
+    look_at_slices(A, order, threads, B);
+    place_slices(B);
+    TRY(place_rows(ctx, A, order, threads, B));
+    TRY(choose_values(ctx, A, codes, threads, B, &set));
+    return fill(ctx, A, order, &set, threads, B);
+}
+
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out) {
+    TRY(spmv_store_new(ctx, "narrow", sizeof(narrow_slices), A, out));
+    narrow_slices *B = (narrow_slices *)*out;
+    B->sigma = c->value[SPMV_sigma];
+    B->nslices = slices_of(A->rows);
+    TRY(STORE_ARRAY(ctx, B, slice, B->nslices));
+    idx *order = spmv_host_alloc((size_t)A->rows * sizeof *order);
+    spmv_status status =
+        order && sort_rows(A, B->sigma, threads, order)
+            ? build_in_order(ctx, A, c->value[SPMV_codes], order, threads, B)
+            : spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: sorting rows takes %.1f MB",
+                        2e-6 * (double)A->rows * sizeof(idx));
+    spmv_host_free(order);
+    return status;
+}
+
+static double value_at(const narrow_slices *A, int64_t slot) {
+    const uint8_t *from = A->values + slot * A->value_bytes;
+    real raw;
+    float narrowed;
+    switch (A->value_code) {
+    case NARROW_TABLE: return (double)A->table[*from];
+    case NARROW_ONE: return (double)A->table[0];
+    case NARROW_F32: memcpy(&narrowed, from, sizeof narrowed); return (double)narrowed;
+    default: memcpy(&raw, from, sizeof raw); return (double)raw;
+    }
+}
+
+static int32_t column_at(const narrow_slices *A, const narrow_slice *slice, int64_t at) {
+    const uint16_t *from = A->columns + slice->column;
+    uint32_t distance;
+    if (!slice->wide) return slice->base + from[at];
+    memcpy(&distance, from + 2 * at, sizeof distance);
+    return slice->base + (int32_t)distance;
+}
+
+static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
+    const narrow_slices *A = (const narrow_slices *)store;
+    int64_t n = 0;
+    for (int64_t k = 0; k < A->nslices; k++) {
+        const narrow_slice *slice = A->slice + k;
+        int64_t tail = 0;
+        for (int r = 0; r < NARROW_ROWS && k * NARROW_ROWS + r < store->rows; r++) {
+            int64_t i = k * NARROW_ROWS + r, first = i & ~(A->sigma - 1);
+            int64_t length =
+                slice->uneven < 0 ? slice->width : A->length[slice->uneven * NARROW_ROWS + r];
+            for (int64_t e = 0; e < length; e++, n++) {
+                int64_t at = place_of(slice, r, e, tail);
+                row[n] = (int32_t)(A->perm ? first + A->perm[i] : i);
+                col[n] = column_at(A, slice, at);
+                values[n] = value_at(A, slice->slot + at);
+            }
+            if (length > slice->width) tail += length - slice->width;
+        }
+    }
+}
+
+static const spmv_param params[] = {{SPMV_sigma, 1024, NARROW_ROWS, NARROW_MOST_SIGMA, 1, true},
+                                    {SPMV_codes, 1, 0, 1, 1, false},
+                                    SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_FORMAT(narrow_format) = {
+    .name = "narrow",
+    .summary = "slices of eight rows sorted by length, 16-bit columns, values in the fewest bytes",
+    .params = params,
+    .at_most = true,
+    .estimate = estimate,
+    .build = build,
+    .entries = entries,
+};

@@ -1,0 +1,80 @@
+/* value_set.h: the distinct values of a matrix, told apart by their bits, if they fit a table. */
+#ifndef SPMV_VALUE_SET_H
+#define SPMV_VALUE_SET_H
+
+#include "spmv_kernel.h"
+#include <stdlib.h>
+
+static inline uint64_t bits_of(real value) {
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+
+enum { SET_SIZE = 1024 };
+typedef struct value_set { /* of at most PACKED_TABLE_SIZE bit patterns, and their places */
+    bool used[SET_SIZE];
+    uint8_t place[SET_SIZE];
+    uint64_t bits[SET_SIZE];
+    int count; /* more than fit: PACKED_TABLE_SIZE + 1 */
+} value_set;
+
+static inline size_t slot_of(const value_set *set, uint64_t bits) {
+    size_t at = (size_t)((bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15u >> 54);
+    while (set->used[at] && set->bits[at] != bits) at = (at + 1) % SET_SIZE;
+    return at;
+}
+
+static inline void add_value(value_set *set, uint64_t bits) {
+    size_t at = slot_of(set, bits);
+    if (set->used[at] || set->count > PACKED_TABLE_SIZE) return;
+    set->count++;
+    set->used[at] = true;
+    set->bits[at] = bits;
+}
+
+static inline int compare_bits(const void *a, const void *b) {
+    const uint64_t *p = a, *q = b;
+    return (*p > *q) - (*p < *q);
+}
+
+/* Every value of the rows of at most cut entries. Where values are arbitrary the first
+ * rows tell. */
+static inline void collect_values(const spmv_csr_view *A, int64_t cut, int threads,
+                                  value_set *all) {
+#pragma omp parallel num_threads(threads)
+    {
+        value_set mine = {.count = 0};
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < A->rows; i++) {
+            if (mine.count > PACKED_TABLE_SIZE || A->row_ptr[i + 1] - A->row_ptr[i] > cut) continue;
+            for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
+                add_value(&mine, bits_of((real)A->values[k]));
+        }
+#pragma omp critical(value_set)
+        for (int at = 0; at < SET_SIZE; at++)
+            if (mine.used[at]) add_value(all, mine.bits[at]);
+#pragma omp critical(value_set)
+        if (mine.count > PACKED_TABLE_SIZE) all->count = mine.count;
+    }
+}
+
+/* The table: the bit patterns of those values, as unsigned numbers in ascending order, then zeros;
+ * an empty set and all zeros if they are too many, or codes are not wanted. */
+static inline void make_table(const spmv_csr_view *A, int64_t cut, bool codes, int threads,
+                              real *table, value_set *set) {
+    uint64_t sorted[PACKED_TABLE_SIZE] = {0};
+    int n = 0;
+    memset(table, 0, PACKED_TABLE_SIZE * sizeof *table);
+    *set = (value_set){.count = 0};
+    if (codes) collect_values(A, cut, threads, set);
+    if (set->count > PACKED_TABLE_SIZE) *set = (value_set){.count = 0};
+    for (int at = 0; at < SET_SIZE; at++)
+        if (set->used[at]) sorted[n++] = set->bits[at];
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_bits);
+    for (int k = 0; k < n; k++) {
+        memcpy(table + k, sorted + k, sizeof *table);
+        set->place[slot_of(set, sorted[k])] = (uint8_t)k;
+    }
+}
+#endif

@@ -1,0 +1,151 @@
+/* test_narrow.c: the codes and the order that the narrow format chooses, its padding and tails;
+ * that padding never reaches y. Products with every code: test_packed.c. */
+#include "context.h"
+#include <math.h>
+
+static narrow_slices *store_of(const entries *e, int variant, int64_t sigma, spmv_mat **mat) {
+    spmv_csr_view A;
+    spmv_store *store = NULL;
+    spmv_choice c = {{0}};
+    c.value[SPMV_sigma] = sigma;
+    c.value[SPMV_codes] = 1;
+    *mat = matrix_of(ctx, e);
+    spmv_mat_rows(*mat, &A);
+    assert_int_equal(spmv_format_named("narrow", variant)->build(ctx, &A, &c, 2, &store), SPMV_OK);
+    return (narrow_slices *)store;
+}
+
+static void drop(narrow_slices *A, spmv_mat *mat, entries *e) {
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+    entries_free(e);
+}
+
+/* Eight rows of 3, 1, 2, 0, 2, 1, 2 and 5 entries, from column 10 on. */
+static entries ragged_rows(void) {
+    static const int lengths[NARROW_ROWS] = {3, 1, 2, 0, 2, 1, 2, 5};
+    entries e = {.rows = NARROW_ROWS, .cols = 100};
+    for (int i = 0; i < NARROW_ROWS; i++)
+        for (int k = 0; k < lengths[i]; k++) add_entry(&e, i, 10 + i + 3 * k, i + 0.1 * k);
+    return e;
+}
+
+/* The fourth longest has 2: two steps, and tails of 3 and 1 entries of the two longer rows. */
+static void a_slice_by_hand(void **state) {
+    static const uint16_t perm[] = {7, 0, 2, 4, 6, 1, 5, 3};
+    static const int32_t length[] = {5, 3, 2, 2, 2, 1, 1, 0};
+    static const uint16_t columns[] = {7,  0,  2,  4, 6, 1, 5, 0, /* the shortest row is padded */
+                                       10, 3,  5,  7, 9, 0, 0, 0, /* and the two of one entry */
+                                       13, 16, 19, 6};
+    spmv_mat *mat;
+    (void)state;
+    entries e = ragged_rows();
+    narrow_slices *A = store_of(&e, SPMV_F64_O32, 8, &mat);
+    assert_int_equal(A->slice[0].width, 2);
+    assert_int_equal(A->slice[0].base, 10);
+    assert_int_equal(A->slice[0].wide, 0);
+    assert_int_equal(A->s.slots, 20);
+    assert_int_equal(A->nuneven, 1);
+    assert_memory_equal(A->perm, perm, sizeof perm);
+    assert_memory_equal(A->length, length, sizeof length);
+    assert_memory_equal(A->columns, columns, sizeof columns);
+    drop(A, mat, &e);
+}
+
+static double any_value(int64_t k) {
+    return random_entry(3, (uint64_t)k);
+}
+
+static double float_value(int64_t k) {
+    return (double)(float)any_value(k);
+}
+
+static double one_of_99(int64_t k) {
+    return 0.1 * (double)(k % 99);
+}
+
+static double two_zeros(int64_t k) {
+    return k % 2 ? -0.0 : 0.0;
+}
+
+static double one_value(int64_t k) {
+    (void)k;
+    return 0.1;
+}
+
+static void values_get_the_fewest_bytes(void **state) {
+    static const struct {
+        double (*value)(int64_t k);
+        int code_f64, code_f32, distinct;
+    } cases[] = {{any_value, NARROW_RAW, NARROW_RAW, 0},
+                 {float_value, NARROW_F32, NARROW_RAW, 0},
+                 {one_of_99, NARROW_TABLE, NARROW_TABLE, 99},
+                 {two_zeros, NARROW_TABLE, NARROW_TABLE, 2},
+                 {one_value, NARROW_ONE, NARROW_ONE, 1}};
+    (void)state;
+    for (int c = 0; c < COUNT(cases); c++)
+        for (int f32 = 0; f32 < 2; f32++) {
+            spmv_mat *mat;
+            entries e = {.rows = 400, .cols = 400};
+            for (int64_t k = 0; k < 1200; k++) add_entry(&e, k / 3, k % 3, cases[c].value(k));
+            narrow_slices *A = store_of(&e, f32 ? SPMV_F32_O32 : SPMV_F64_O32, 8, &mat);
+            assert_int_equal(A->value_code, f32 ? cases[c].code_f32 : cases[c].code_f64);
+            assert_int_equal(A->nvalues, cases[c].distinct);
+            assert_null(A->perm); /* rows of one length stay where they are */
+            drop(A, mat, &e);
+        }
+}
+
+/* 16 bits hold a span of 65,536 columns and no more; slices differ in that. */
+static void wide_slices_get_wide_columns(void **state) {
+    spmv_mat *mat;
+    (void)state;
+    entries e = {.rows = 16, .cols = 200000};
+    for (int i = 0; i < 16; i++) {
+        add_entry(&e, i, 1000, 1);
+        add_entry(&e, i, 1000 + UINT16_MAX + (i == 15), 2);
+    }
+    narrow_slices *A = store_of(&e, SPMV_F64_O32, 8, &mat);
+    assert_int_equal(A->slice[0].wide, 0);
+    assert_int_equal(A->slice[1].wide, 1);
+    assert_int_equal(A->units, 8 * 2 + 8 * 2 * 2);
+    drop(A, mat, &e);
+}
+
+/* x is infinite where padding of other rows points. */
+static void padding_does_not_reach_y(void **state) {
+    enum { ROWS = NARROW_ROWS };
+    double x[100], y[ROWS];
+    (void)state;
+    entries e = ragged_rows();
+    spmv_mat *mat = matrix_of(ctx, &e);
+    for (int j = 0; j < 100; j++) x[j] = 1;
+    x[10] = INFINITY; /* of row 0 alone, and the slice's least */
+    for (int64_t isa = 0; isa < 4; isa++) {
+        const spmv_setting setting = {"isa", isa};
+        spmv_plan_opts opts = {
+            .size = sizeof opts, .kernel = "narrow_lanes", .settings = &setting, .nsettings = 1};
+        spmv_plan *plan = NULL;
+        spmv_status status = spmv_plan_create(mat, &opts, &plan);
+        if (status == SPMV_E_UNSUITABLE && isa > 1) continue; /* not on this CPU */
+        assert_int_equal(status, SPMV_OK);
+        assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
+        spmv_plan_free(plan);
+        for (int i = 0; i < ROWS; i++) assert_true(i == 0 ? !isfinite(y[i]) : isfinite(y[i]));
+        assert_true(fabs(y[7] - 36) < 1e-13); /* 7 five times, and 0.1 + .. + 0.4 */
+    }
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slice_by_hand),
+        cmocka_unit_test(values_get_the_fewest_bytes),
+        cmocka_unit_test(wide_slices_get_wide_columns),
+        cmocka_unit_test(padding_does_not_reach_y),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
