@@ -153,6 +153,7 @@ reference: $(BUILD)
 reference-tables:
 	$(Q)$(PYTHON) tables/make_tables.py --out tables/reference $(wildcard log/reference/*.jsonl)
 	$(Q)$(PYTHON) tables/report.py $(wildcard log/reference/*.jsonl) -o tables/reference/report.html
+	$(Q)$(PYTHON) tables/bars.py $(wildcard log/reference/*.jsonl) --out tables/reference/bars.md
 	$(Q)$(PYTHON) tables/results.py $(wildcard log/reference/*.jsonl) --into README.md
 	$(Q)PYTHON=$(PYTHON) sh log/reference/scaling.sh >tables/reference/scaling.md
 

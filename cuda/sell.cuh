@@ -33,4 +33,13 @@ static __device__ __forceinline__ sell_row sell_row_of(unsigned i, unsigned rows
         row_len ? (unsigned)row_len[i] : (unsigned)((slice_ptr[s + 1] - begin) / (ofs)height);
     return {(int64_t)begin + r, height, count};
 }
+
+/* The same where all slices have so many steps: nothing is waited for. */
+static __device__ __forceinline__ sell_row sell_equal_row(unsigned i, unsigned rows, unsigned slice,
+                                                          unsigned steps,
+                                                          const idx *__restrict__ row_len) {
+    unsigned s = i / slice, r = i - s * slice;
+    unsigned height = min(slice, rows - s * slice);
+    return {(int64_t)s * slice * steps + r, height, row_len ? (unsigned)row_len[i] : steps};
+}
 #endif

@@ -9,7 +9,10 @@
  * Work     thread i takes stored row i in steps of DEPTH slots: it asks for DEPTH columns, then
  *          values, then entries of x, and sums in order; a step past the end asks for the last slot
  *          again and leaves it out. DEPTH is 8, or 4 where the mean row, padding included, is no
- *          longer.
+ *          longer. Rows of 3 at most on average, 2 million or more: a thread takes two, one
+ *          entry of each at a time. Where all slices are as wide no thread looks up where its own
+ *          begins. All that a small matrix has is asked for at the start; the first slots are read
+ *          before the product in front has ended (ahead.cuh).
  * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
  *          real bytes; with rowlens nnz for slots, and 4 rows; 4 rows more with sigma.
  * Weak     40 to 64 registers a thread; empty rows beside long ones; one very long row is one
@@ -17,54 +20,127 @@
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
  */
+#include "ahead.cuh"
 #include "sell.cuh"
 
-/* The matrix is read once and leaves the cache first, so that x stays. The bounds let the compiler
- * take 64 registers: on its own it takes 32 and waits for each load. */
-template <int DEPTH>
+enum { MANY_ROWS = 1 << 21, ROWS_A_THREAD = 2 };
+
+/* EQUAL: all slices have this many steps, and where one begins needs no look. The matrix is read
+ * once and leaves the cache first, so that x stays. The bounds let the compiler take 64 registers:
+ * on its own it takes 32 and waits for each load. */
+template <int DEPTH, bool EQUAL>
 static __global__ void __launch_bounds__(1024, 1)
-    multiply(unsigned rows, unsigned slice, const ofs *__restrict__ slice_ptr,
-             const idx *__restrict__ row_len, const idx *__restrict__ perm,
-             const idx *__restrict__ col_idx, const real *__restrict__ values,
-             const real *__restrict__ x, real alpha, real beta, real *y) {
+    multiply(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
+             const ofs *__restrict__ slice_ptr, const idx *__restrict__ row_len,
+             const idx *__restrict__ perm, const idx *__restrict__ col_idx,
+             const real *__restrict__ values, const real *x, real alpha, real beta, real *y) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* rows + a block fit 32 bits */
+    let_next_start();
+    ask_ahead(all, threadIdx.x);
     if (i >= rows) return;
-    sell_row row = sell_row_of(i, rows, slice, slice_ptr, row_len);
+    sell_row row;
+    if (EQUAL)
+        row = sell_equal_row(i, rows, slice, steps, row_len);
+    else
+        row = sell_row_of(i, rows, slice, slice_ptr, row_len);
     const idx *col = col_idx + row.first;
     const real *value = values + row.first;
+    int left = (int)row.count, stored = EQUAL ? (int)steps : left;
+    bool begun = false;
     real sum = 0;
 #pragma unroll 1
-    for (int left = (int)row.count; left > 0; left -= DEPTH) {
+    for (; stored > 0; stored -= DEPTH, left -= DEPTH) {
         idx j[DEPTH];
         real a[DEPTH], xj[DEPTH];
+        int most = EQUAL ? stored : left;
 #pragma unroll
         for (int u = 0; u < DEPTH; u++) {
-            unsigned at = (unsigned)min(u, left - 1) * row.height; /* or the last again */
+            unsigned at = (unsigned)min(u, most - 1) * row.height; /* or the last again */
             j[u] = __ldcs(col + at);
             a[u] = __ldcs(value + at);
         }
+        if (!begun) begin_product();
+        begun = true;
 #pragma unroll
-        for (int u = 0; u < DEPTH; u++) xj[u] = x[j[u]];
+        for (int u = 0; u < DEPTH; u++) xj[u] = EQUAL && u >= left ? 0 : x[j[u]];
 #pragma unroll
         for (int u = 0; u < DEPTH; u++)
             if (u < left) sum += a[u] * xj[u];
         col += (int64_t)DEPTH * row.height;
         value += (int64_t)DEPTH * row.height;
     }
+    if (!begun) begin_product();
     put_row(y + (perm ? perm[i] : i), alpha, sum, beta);
 }
 
+/* Rows of a few entries, where there are many: one of each of ROWS_A_THREAD rows at a time, a
+ * block's width apart. */
+template <bool EQUAL>
+static __global__ void __launch_bounds__(1024, 1)
+    multiply_short(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
+                   const ofs *__restrict__ slice_ptr, const idx *__restrict__ row_len,
+                   const idx *__restrict__ perm, const idx *__restrict__ col_idx,
+                   const real *__restrict__ values, const real *x, real alpha, real beta, real *y) {
+    unsigned i0 = blockIdx.x * blockDim.x * ROWS_A_THREAD + threadIdx.x, most = 0;
+    sell_row row[ROWS_A_THREAD];
+    real sum[ROWS_A_THREAD];
+    (void)all; /* not small */
+    let_next_start();
+#pragma unroll
+    for (int r = 0; r < ROWS_A_THREAD; r++) {
+        unsigned i = i0 + (unsigned)r * blockDim.x;
+        row[r] = {0, 0, 0}, sum[r] = 0;
+        if (i >= rows) continue;
+        if (EQUAL)
+            row[r] = sell_equal_row(i, rows, slice, steps, row_len);
+        else
+            row[r] = sell_row_of(i, rows, slice, slice_ptr, row_len);
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS_A_THREAD; r++) most = max(most, row[r].count);
+    begin_product();
+#pragma unroll 1
+    for (unsigned k = 0; k < most; k++) {
+        idx j[ROWS_A_THREAD];
+        real a[ROWS_A_THREAD];
+#pragma unroll
+        for (int r = 0; r < ROWS_A_THREAD; r++) {
+            int64_t at = row[r].first + (int64_t)k * row[r].height;
+            j[r] = 0, a[r] = 0;
+            if (k < row[r].count) j[r] = __ldcs(col_idx + at), a[r] = __ldcs(values + at);
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS_A_THREAD; r++)
+            if (k < row[r].count) sum[r] += a[r] * x[j[r]];
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS_A_THREAD; r++) {
+        unsigned i = i0 + (unsigned)r * blockDim.x;
+        if (i < rows) put_row(y + (perm ? perm[i] : i), alpha, sum[r], beta);
+    }
+}
+
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    const sell *A = (const sell *)p->store;
-    int block = (int)p->choice.value[SPMV_block];
-    unsigned grid = (unsigned)blocks_for(A->s.rows, block);
-    const idx *row_len = p->choice.value[SPMV_rowlens] ? A->row_len : NULL;
-    if (A->s.rows == 0) return SPMV_OK;
-    auto kernel = A->s.slots > 4 * A->s.rows ? multiply<8> : multiply<4>;
-    kernel<<<grid, block, 0, stream_of(p)>>>((unsigned)A->s.rows, (unsigned)A->slice, A->slice_ptr,
-                                             row_len, A->perm, A->col_idx, A->values,
-                                             (const real *)x, (real)alpha, (real)beta, (real *)y);
-    return launched(p);
+    sell A = *(const sell *)p->store;
+    spmv_stats stats;
+    spmv_mat_stats(p->matrix, &stats);
+    bool are_short = A.s.slots <= 3 * A.s.rows && A.s.rows >= MANY_ROWS;
+    bool equal = A.s.slots == A.s.rows * stats.row_max; /* no slice is wider than the longest row */
+    unsigned block = (unsigned)p->choice.value[SPMV_block];
+    unsigned grid = (unsigned)blocks_for(A.s.rows, are_short ? ROWS_A_THREAD * block : block);
+    unsigned rows = (unsigned)A.s.rows, slice = (unsigned)A.slice, steps = (unsigned)stats.row_max;
+    const idx *row_len = p->choice.value[SPMV_rowlens] ? A.row_len : NULL;
+    const void *kernel = (const void *)(equal ? multiply<4, true> : multiply<4, false>);
+    real a = (real)alpha, b = (real)beta;
+    if (rows == 0) return SPMV_OK;
+    if (A.s.slots > 4 * A.s.rows)
+        kernel = (const void *)(equal ? multiply<8, true> : multiply<8, false>);
+    if (are_short) kernel = (const void *)(equal ? multiply_short<true> : multiply_short<false>);
+    ahead all = ahead_of(A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr, A.col_idx,
+                         A.values, A.s.slots, (const real *)x, A.s.cols, grid);
+    void *arguments[] = {&all,       &rows,     &slice, &steps, &A.slice_ptr, &row_len, &A.perm,
+                         &A.col_idx, &A.values, &x,     &a,     &b,           &y};
+    return launch_overlapping(p, kernel, grid, dim3(block), 0, arguments);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};

@@ -4,7 +4,7 @@
 #ifndef SPMV_CUDA_TASKS_CUH
 #define SPMV_CUDA_TASKS_CUH
 
-#include "device.cuh"
+#include "ahead.cuh"
 #include <stdlib.h>
 
 enum {
@@ -199,10 +199,11 @@ template <class T> static __device__ __forceinline__ const T *held(const T *at) 
     return at;
 }
 
-/* This lane's entries first + lane, + 32, ... of count, times x; 0 behind them. */
+/* This lane's entries first + lane, + 32, ... of count, times x; 0 behind them. begins: these are
+ * the warp's first, x was not read before. */
 template <bool HUBS>
 static __device__ __forceinline__ void load_products(const operands &o, int64_t first, int count,
-                                                     real *product) {
+                                                     bool begins, real *product) {
     int lane = threadIdx.x % WARP;
     const idx *col = held(o.col + first + lane);
     const real *value = held(o.value + first + lane), *x = held(o.x);
@@ -214,10 +215,14 @@ static __device__ __forceinline__ void load_products(const operands &o, int64_t 
         if (u * WARP + lane < count) j[u] = __ldcs(col + u * WARP), a[u] = __ldcs(value + u * WARP);
     }
     __syncwarp(); /* or the compiler would wait for the first before it asks for the last */
+    if (!HUBS && begins) {
+        begin_product();
+        let_next_start(); /* not before: its blocks would be where those of this one are to be */
+    }
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++) {
         xj[u] = 0;
-        if (u * WARP + lane < count && (!HUBS || j[u] >= 0)) xj[u] = __ldg(x + j[u]);
+        if (u * WARP + lane < count && (!HUBS || j[u] >= 0)) xj[u] = x[j[u]];
     }
     __syncwarp();
 #pragma unroll
@@ -232,9 +237,10 @@ template <bool HUBS>
 static __device__ __forceinline__ real sum_entries(const operands &o, int64_t first, int64_t end,
                                                    int64_t step) {
     real sum = 0, product[ENTRIES];
+    bool begins = true;
 #pragma unroll 1
-    for (; first < end; first += step) {
-        load_products<HUBS>(o, first, (int)min((int64_t)PIECE, end - first), product);
+    for (; first < end; first += step, begins = false) {
+        load_products<HUBS>(o, first, (int)min((int64_t)PIECE, end - first), begins, product);
 #pragma unroll
         for (int u = 0; u < ENTRIES; u++) sum += product[u];
     }
@@ -329,7 +335,7 @@ static __device__ __forceinline__ void multiply_rows(const operands &o, const gr
         if (left > PIECE) many = min(many, many * PIECE / left + WARP);
         many = min(many, (unsigned)PIECE);
         load_ends(o, f, many, ends);
-        load_products<HUBS>(o, first, count, product);
+        load_products<HUBS>(o, first, count, first == g.first, product);
 #pragma unroll 1
         while (!mark_rows(o, w->ended, (unsigned)g.row, first, first + count, many, ends, &f)) {
             many = min(f.end - f.row, (unsigned)PIECE);

@@ -15,6 +15,7 @@ from logfixture import ROOT, TablesTest, record, skipped
 import common
 import logs
 import pages  # noqa: E402
+import bars  # noqa: E402
 import results  # noqa: E402
 import texts
 import units
@@ -372,6 +373,9 @@ class GoldenTest(unittest.TestCase):
         with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
             page = file.read()
         self.assertEqual(results.put_between(page, found), page, "run: make reference-tables")
+        with open(os.path.join(EXPECTED, "bars.md"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), bars.page(units.tabulate(units.merge(
+                units.unit_of(r) for r in logs.read_logs(files)[0]))), "run: make reference-tables")
 
 
 if __name__ == "__main__":

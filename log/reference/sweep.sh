@@ -10,7 +10,7 @@ logs=${LOGS:-$here} FILES=${FILES-} PROBE=${PROBE:-$HOME/.cache/spmv} device=omp
 "$spmv" -V -v | grep -q '^nvcc' && device=cuda
 if [ $device = cuda ]; then
     kernels=auto,packed_warp,sell_thread_ahead,csr_adaptive,csr_hubs,csr_lanes,csr_merge,csr_warp
-    states='cold steady' time='--min-time=0.03 --max-time=0.15'
+    states='cold steady' time='--min-time=0.02 --max-time=0.1'
     paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off'
 else
     kernels=auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,sell_lanes,narrow_lanes,csb_blocks
@@ -35,8 +35,9 @@ esac
 for state in $states; do
     main=$(on_device "$kernels${PEERS-,peers}")
     sweep "$state" "$main" $time ${shapes-} "$here/$device.list" $FILES "$@"
-    for kind in few:8 pattern; do
-        sweep "$state" "$main" $time ${shapes-} --values=$kind "$here/$device-values.list" "$@"
+    for kind in few:8 pattern random; do # grids have few values unless they are asked for others
+        list=values; [ $kind = random ] && list=grids
+        sweep "$state" "$main" $time ${shapes-} --values=$kind "$here/$device-$list.list" "$@"
     done
 done
 few='gen:twin:cant gen:mesh:500000 gen:rmat:16'

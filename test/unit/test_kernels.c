@@ -643,6 +643,67 @@ static void plans_share_a_matrix(void **state) {
     fixture_subject_free(&s);
 }
 
+/* So many products, each of the y of the one before; waited for one at a time, or at the end. */
+static void run_chain(const subject *s, const spmv_plan *plan, const setup *c, bool queued,
+                      char *out) {
+    enum { LINKS = 40 };
+    const spmv_backend *backend = plan->device->backend;
+    size_t width = width_of(c->precision), bytes = (size_t)s->rows * width;
+    void *v[2] = {NULL};
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(spmv_plan_alloc(plan, bytes, &v[k]), SPMV_OK);
+        const char *from = s->x[c->precision];
+        assert_int_equal(spmv_plan_put(plan, v[k], from + GUARD * width, bytes), SPMV_OK);
+    }
+    for (int l = 0; l < LINKS; l++) {
+        spmv_status status = plan->kernel->run(plan, 0.3, v[l % 2], 0, v[1 - l % 2]);
+        if (status == SPMV_OK && !queued) status = backend->sync(plan->device);
+        if (status != SPMV_OK) complain_about(c, s, spmv_ctx_error(s->mat->ctx));
+    }
+    assert_int_equal(backend->sync(plan->device), SPMV_OK);
+    assert_int_equal(spmv_plan_get(plan, out, v[LINKS % 2], bytes), SPMV_OK);
+    for (int k = 0; k < 2; k++) spmv_plan_release(plan, v[k]);
+}
+
+/* A kernel that starts before the one in front of it has ended reads nothing too early. */
+static void try_chain(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                      const subject *s) {
+    for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+        setup c = setup_of(backend, k, variant);
+        spmv_plan *plan = kernel->traits & SPMV_DETERMINISTIC ? plan_of(&c, s) : NULL;
+        size_t bytes = (size_t)s->rows * width_of(c.precision);
+        if (!plan) continue;
+        char *one = malloc(bytes), *queued = malloc(bytes);
+        assert_true(one && queued);
+        run_chain(s, plan, &c, false, one);
+        for (int turn = 0; turn < 3; turn++) {
+            run_chain(s, plan, &c, true, queued);
+            tally.products++;
+            if (memcmp(one, queued, bytes)) complain_about(&c, s, "read before it was written");
+        }
+        free(one);
+        free(queued);
+        spmv_plan_free(plan);
+    }
+}
+
+static void products_wait_for_each_other(void **state) {
+    (void)state;
+    static const char *const names[] = {"gen:poisson2d:9", "gen:mesh:3000", "gen:giantrow:3000",
+                                        "gen:poisson2d:200"};
+    spmv_ctx *ctx = context_of(2);
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        spmv_mat *mat = NULL;
+        assert_int_equal(spmv_mat_load(ctx, names[n], NULL, &mat), SPMV_OK);
+        subject s = random_subject(mat, names[n]);
+        visit_kernels(try_chain, &s);
+        assert_true(tally.products > 0);
+        assert_int_equal(tally.wrong, 0);
+        subject_free(&s);
+    }
+    spmv_ctx_free(ctx);
+}
+
 /* Memory of a device other than the host comes back, also when host and device plans take turns. */
 static void device_memory_comes_back(void **state) {
     (void)state;
@@ -685,6 +746,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(nan_and_infinity_are_ieee),
         cmocka_unit_test(padding_does_not_show),
         cmocka_unit_test(plans_share_a_matrix),
+        cmocka_unit_test(products_wait_for_each_other),
         cmocka_unit_test(device_memory_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
