@@ -70,8 +70,8 @@ static spmv_status time_once(contest *c, contender *e) {
     return SPMV_OK;
 }
 
-/* Products that follow each other over different data, as they will: what a kernel gains by starting
- * while the one in front ends belongs to its time. */
+/* Products that follow each other over different data, as they will: what a kernel gains by
+ * starting while the one in front ends belongs to its time. */
 static spmv_status make_steady_batch(contest *c, contender *e) {
     spmv_product product[MOST_COPIES];
     double start = spmv_now();
