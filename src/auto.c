@@ -34,7 +34,8 @@ static const spmv_kernel *kernel_named(const spmv_backend *backend, const char *
 
 static bool is_allowed(const contest *c, const spmv_proposal *p) {
     const spmv_kernel *kernel = kernel_named(c->backend, p->kernel);
-    return kernel && (kernel->traits & SPMV_DETERMINISTIC || c->opts->nondeterministic);
+    return kernel && !kernel->absent &&
+           (kernel->traits & SPMV_DETERMINISTIC || c->opts->nondeterministic);
 }
 
 /* Padding times an infinite x is NaN: only what never multiplies padding is right for any x. */
@@ -234,6 +235,19 @@ static size_t bytes_to_flush(const contest *c) {
     return (bytes < most ? bytes : most) / line * line;
 }
 
+/* Products one after the other on a GPU overlap, which a single one does not show: for that they
+ * need data of their own. No more of it than exceeds the caches, or a quarter of what is free. */
+static int count_copies(const contest *c) {
+    const spmv_plan *safe = c->entry[0].plan;
+    double vectors = 8 * (double)(c->mat->hub.rows + c->mat->hub.cols);
+    double each = 1.5 * (double)(spmv_store_bytes(safe->host) + safe->scratch_bytes) + vectors;
+    double n = 4 * (double)cache_of(c->mat->ctx, c->backend) / each;
+    double most = (double)c->backend->free_bytes(c->device) / 4 / MOST_CONTENDERS / each;
+    if (!c->flush || c->opts->cache != SPMV_STEADY || !c->backend->record_start) return 1;
+    n = n < most ? n : most;
+    return n > MOST_COPIES ? MOST_COPIES : n < 2 ? 2 : (int)n;
+}
+
 static spmv_status hold(contest *c, const spmv_proposal *p, int n) {
     double unit_s = 0;
     if (c->budget < budget_to_convert) return choose_quickly(c, p, n);
@@ -242,6 +256,7 @@ static spmv_status hold(contest *c, const spmv_proposal *p, int n) {
     if (n == 1 || c->mat->hub.nnz == 0) return SPMV_OK;
     c->start += c->entry[0].made_s; /* the budget is for what the safe kernel would not cost */
     c->flush = bytes_to_flush(c);
+    c->copies = count_copies(c);
     TRY(spmv_contest_unit(c, &unit_s));
     c->budget_s = c->budget * unit_s;
     if (c->opts->expected_calls == 0 && c->budget_s < least_budget_s) c->budget_s = least_budget_s;
