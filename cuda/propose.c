@@ -64,6 +64,18 @@ static void propose_groups(const model *m, spmv_proposals *out) {
                    "uneven rows (cv %.1f) with scattered columns: hubs in shared memory", f->cv);
 }
 
+/* cuSPARSE's fastest on graphs does not repeat its bits: for who allows that. The host makes its
+ * format, which is sent. */
+static void propose_peers(const model *m, spmv_proposals *out) {
+    const double sent_bytes = 2 * sizeof(int32_t) + m->width, sent_per_s = 5e9, start_s = 3e-4;
+    const spmv_features *f = m->f;
+    double read = 1.2 * (double)f->nnz * (m->width + 8) / bytes_per_s;
+    double coo_s = 2 * launch_s + largest(read, gather_s(m)) + (double)f->rows * 4e-12;
+    spmv_offer(out, "cusparse_coo_alg1",
+               (start_s + (double)f->nnz * sent_bytes / sent_per_s) / m->safe_s, m->safe_s / coo_s,
+               "cuSPARSE, entries by atomics");
+}
+
 static void propose_packed(const model *m, spmv_proposals *out) {
     const double step_bytes = 8, step_s = 3.4e-11, slice_s = 1.6e-10; /* of 32 rows each */
     const spmv_features *f = m->f;
@@ -100,6 +112,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
         propose_rows(&m, out);
         propose_groups(&m, out);
         propose_slices(&m, out);
+        propose_peers(&m, out);
     }
     spmv_offer(out, "cusparse_csr_alg2", 0, 0, "cuSPARSE, equal shares of entries");
     spmv_offer(out, "csr_merge", 0, 0, "compressed rows in equal shares of entries and rows");

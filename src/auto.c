@@ -34,7 +34,8 @@ static const spmv_kernel *kernel_named(const spmv_backend *backend, const char *
 
 static bool is_allowed(const contest *c, const spmv_proposal *p) {
     const spmv_kernel *kernel = kernel_named(c->backend, p->kernel);
-    return kernel && (kernel->traits & SPMV_DETERMINISTIC || c->opts->nondeterministic);
+    return kernel && !kernel->absent &&
+           (kernel->traits & SPMV_DETERMINISTIC || c->opts->nondeterministic);
 }
 
 /* Padding times an infinite x is NaN: only what never multiplies padding is right for any x. */

@@ -8,7 +8,7 @@
 
 enum {
     ROWS = 32,
-    MOST_SLICES = 1 << 15,
+    MOST_SLICES = 1 << 13,
     MOST_SAMPLED = 64,
     FEWEST_SAMPLED = 8,
     MOST_TAKEN = 64,        /* entries of a row */

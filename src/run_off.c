@@ -27,6 +27,7 @@ static spmv_status make_vectors(contest *c) {
     size_t cols = (size_t)c->mat->hub.cols * width, rows = (size_t)c->mat->hub.rows * width;
     TRY(c->backend->alloc(c->device, cols, &c->x));
     TRY(c->backend->alloc(c->device, rows, &c->y));
+    TRY(c->backend->fill(c->device, c->y, ORDINARY, rows)); /* gives it pages */
     return c->backend->fill(c->device, c->x, ORDINARY, cols);
 }
 

@@ -247,6 +247,7 @@ static void the_models_order_as_measured(void **state) {
                  {"gen:fem3d:12", NULL, "masked_rows", "sell_lanes", false, true},
                  {"gen:road:300000", NULL, "packed_slices", "sell_lanes", false, true},
                  {"gen:random:300000:2", NULL, "csb_blocks", "sell_lanes", false, true},
+                 {"gen:rmat:16", NULL, "cusparse_coo_alg1", "csr_warp", true, false},
                  {"gen:random:2000:6", NULL, "csr_merge", "csr_rows", false, true}};
     for (int k = 0; k < COUNT(cases); k++) {
         spmv_features f = features_of(cases[k].source, cases[k].values);

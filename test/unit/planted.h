@@ -1,0 +1,481 @@
+/* planted.h: kernels for test_faults.c to plant, wrong ones of many kinds and right ones that add in other
+ * orders. */
+#ifndef SPMV_TEST_PLANTED_H
+#define SPMV_TEST_PLANTED_H
+
+#include "testing.h"
+#include <omp.h>
+
+static int run_count; /* products of the planted kernel so far, this one included */
+
+/* ---- kernels, right and wrong: y <- alpha A x + beta y in doubles, over the matrix's compressed
+ * rows or entries  */
+
+typedef void (*product)(const spmv_mat *mat, double alpha, const double *x, double beta, double *y);
+
+static spmv_csr_view rows_of(const spmv_mat *mat) {
+    spmv_csr_view A;
+    spmv_mat_rows(mat, &A);
+    return A;
+}
+
+static double row_sum(const spmv_csr_view *A, int64_t i, const double *x) {
+    double sum = 0;
+    for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
+        sum += A->values[k] * x[A->col_idx[k]];
+    return sum;
+}
+
+static void put(double *y, double alpha, double sum, double beta) {
+    *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
+}
+
+static void put_rows(const spmv_mat *mat, int64_t begin, int64_t end, double alpha, const double *x,
+                     double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = begin; i < end; i++) put(y + i, alpha, row_sum(&A, i, x), beta);
+}
+
+static void right(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    put_rows(mat, 0, rows_of(mat).rows, alpha, x, beta, y);
+}
+
+/* ---- faults: what is not written ------------------------------------------------------------ */
+
+static void write_nothing(const spmv_mat *mat, double alpha, const double *x, double beta,
+                          double *y) {
+    (void)mat, (void)alpha, (void)x, (void)beta, (void)y;
+}
+
+static void write_zero(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    (void)alpha, (void)x, (void)beta;
+    memset(y, 0, (size_t)rows_of(mat).rows * sizeof *y);
+}
+
+static void skip_last_rows(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y) {
+    put_rows(mat, 0, rows_of(mat).rows / 32 * 32 - 32, alpha, x, beta, y);
+}
+
+static void skip_last_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                          double *y) {
+    put_rows(mat, 0, rows_of(mat).rows - 1, alpha, x, beta, y);
+}
+
+static void skip_first_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y) {
+    put_rows(mat, 1, rows_of(mat).rows, alpha, x, beta, y);
+}
+
+/* A launch of 32 x 8 threads whose rows come from blockIdx.y, of a grid that is 1 high: the
+ * published warp kernel. */
+static void take_rows_from_the_wrong_axis(const spmv_mat *mat, double alpha, const double *x,
+                                          double beta, double *y) {
+    enum { ROWS_A_BLOCK = 8 };
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t block_x = 0; block_x * ROWS_A_BLOCK < A.rows; block_x++)
+        for (int64_t thread_y = 0, block_y = 0; thread_y < ROWS_A_BLOCK; thread_y++) {
+            int64_t i = block_y * ROWS_A_BLOCK + thread_y;
+            if (i < A.rows && block_x == 0) put(y + i, alpha, row_sum(&A, i, x), beta);
+        }
+}
+
+static void skip_empty_rows(const spmv_mat *mat, double alpha, const double *x, double beta,
+                            double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++)
+        if (A.row_ptr[i] < A.row_ptr[i + 1]) put(y + i, alpha, row_sum(&A, i, x), beta);
+}
+
+static void stop_writing(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
+    if (run_count == 1) right(mat, alpha, x, beta, y);
+}
+
+static void stop_writing_one_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                 double *y) {
+    int64_t i = rows_of(mat).rows / 2;
+    double before = y[i];
+    right(mat, alpha, x, beta, y);
+    if (run_count > 1) y[i] = before;
+}
+
+/* ---- faults: wrong entries ------------------------------------------------------------------ */
+
+static void shift_columns(const spmv_mat *mat, double alpha, const double *x, double beta,
+                          double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            sum += A.values[k] * x[(A.col_idx[k] + 1) % A.cols];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+/* The longest row loses the entry that weighs least, or most. */
+static void drop_of_longest(const spmv_mat *mat, bool most, double alpha, const double *x,
+                            double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    int64_t row = 0;
+    for (int64_t i = 0; i < A.rows; i++)
+        if (A.row_ptr[i + 1] - A.row_ptr[i] > A.row_ptr[row + 1] - A.row_ptr[row]) row = i;
+    double lost = most ? 0 : INFINITY;
+    for (int64_t k = A.row_ptr[row]; k < A.row_ptr[row + 1]; k++) {
+        double weight = A.values[k] * x[A.col_idx[k]];
+        if (most ? fabs(weight) > fabs(lost) : fabs(weight) < fabs(lost)) lost = weight;
+    }
+    right(mat, alpha, x, beta, y);
+    if (isfinite(lost)) y[row] -= alpha * lost;
+}
+
+static void drop_one_entry(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y) {
+    drop_of_longest(mat, false, alpha, x, beta, y);
+}
+
+static void drop_one_heavy_entry(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                 double *y) {
+    drop_of_longest(mat, true, alpha, x, beta, y);
+}
+
+static void drop_half_of_each_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                  double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < (A.row_ptr[i] + A.row_ptr[i + 1]) / 2; k++)
+            sum += A.values[k] * x[A.col_idx[k]];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+static void drop_entries_beyond_a_warp(const spmv_mat *mat, double alpha, const double *x,
+                                       double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1] && k < A.row_ptr[i] + 32; k++)
+            sum += A.values[k] * x[A.col_idx[k]];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+/* One entry too many: a row that runs into the next. */
+static void run_into_the_next_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                  double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.nnz && k <= A.row_ptr[i + 1]; k++)
+            sum += A.values[k] * x[A.col_idx[k]];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+static void multiply_transposed(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
+    for (int64_t i = 0; i < A.rows; i++)
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            y[A.col_idx[k]] += alpha * A.values[k] * x[i];
+}
+
+/* The product of the file's entries with mirrored ones times mirror. */
+static void put_entries(const spmv_mat *mat, double mirror, double alpha, const double *x,
+                        double beta, double *y) {
+    spmv_coo_view A;
+    spmv_mat_entries(mat, &A);
+    for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
+    for (int64_t k = 0; k < A.nnz; k++) {
+        y[A.row[k]] += alpha * A.values[k] * x[A.col[k]];
+        if (A.row[k] != A.col[k]) y[A.col[k]] += mirror * alpha * A.values[k] * x[A.row[k]];
+    }
+}
+
+static void read_as_general(const spmv_mat *mat, double alpha, const double *x, double beta,
+                            double *y) {
+    put_entries(mat, 0, alpha, x, beta, y);
+}
+
+static void read_as_symmetric(const spmv_mat *mat, double alpha, const double *x, double beta,
+                              double *y) {
+    put_entries(mat, 1, alpha, x, beta, y);
+}
+
+static void read_as_skew_symmetric(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                   double *y) {
+    put_entries(mat, -1, alpha, x, beta, y);
+}
+
+static void keep_last_duplicate(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                double *y) {
+    spmv_coo_view A;
+    spmv_mat_entries(mat, &A);
+    double *dense = calloc((size_t)(A.rows * A.cols), sizeof *dense);
+    assert_non_null(dense);
+    for (int64_t k = 0; k < A.nnz; k++) dense[A.row[k] * A.cols + A.col[k]] = A.values[k];
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < A.cols; j++) sum += dense[i * A.cols + j] * x[j];
+        put(y + i, alpha, sum, beta);
+    }
+    free(dense);
+}
+
+static void swap_two_rows(const spmv_mat *mat, double alpha, const double *x, double beta,
+                          double *y) {
+    int64_t i = rows_of(mat).rows / 2;
+    right(mat, alpha, x, beta, y);
+    double other = y[i];
+    y[i] = y[i + 1], y[i + 1] = other;
+}
+
+/* ---- faults: wrong numbers ------------------------------------------------------------------ */
+
+static void sum_in_float(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        float sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            sum += (float)(A.values[k] * x[A.col_idx[k]]);
+        put(y + i, alpha, (double)sum, beta);
+    }
+}
+
+static void round_values(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            sum += (double)(float)A.values[k] * x[A.col_idx[k]];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+static void round_x(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            sum += A.values[k] * (double)(float)x[A.col_idx[k]];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+static void round_result(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
+    right(mat, alpha, x, beta, y);
+    for (int64_t i = 0; i < rows_of(mat).rows; i++) y[i] = (double)(float)y[i];
+}
+
+static void ignore_alpha(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
+    (void)alpha;
+    right(mat, 1, x, beta, y);
+}
+
+static void ignore_beta(const spmv_mat *mat, double alpha, const double *x, double beta,
+                        double *y) {
+    (void)beta;
+    right(mat, alpha, x, 0, y);
+}
+
+static void add_to_y(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    (void)beta;
+    right(mat, alpha, x, 1, y);
+}
+
+static void add_beta_y_twice(const spmv_mat *mat, double alpha, const double *x, double beta,
+                             double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double before = y[i];
+        put(y + i, alpha, row_sum(&A, i, x), beta);
+        if (beta != 0) y[i] += beta * before;
+    }
+}
+
+static void scale_y_by_alpha_too(const spmv_mat *mat, double alpha, const double *x, double beta,
+                                 double *y) {
+    right(mat, alpha, x, alpha * beta, y);
+}
+
+static void read_y_when_beta_is_zero(const spmv_mat *mat, double alpha, const double *x,
+                                     double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) y[i] = alpha * row_sum(&A, i, x) + beta * y[i];
+}
+
+static void put_in_one_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y, double value) {
+    right(mat, alpha, x, beta, y);
+    y[rows_of(mat).rows * 2 / 3] = value;
+}
+
+static void put_nan(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    put_in_one_row(mat, alpha, x, beta, y, NAN);
+}
+
+static void put_infinity(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
+    put_in_one_row(mat, alpha, x, beta, y, INFINITY);
+}
+
+static void put_minus_infinity(const spmv_mat *mat, double alpha, const double *x, double beta,
+                               double *y) {
+    put_in_one_row(mat, alpha, x, beta, y, -INFINITY);
+}
+
+static void negate_last_row(const spmv_mat *mat, double alpha, const double *x, double beta,
+                            double *y) {
+    right(mat, alpha, x, beta, y);
+    y[rows_of(mat).rows - 1] *= -1;
+}
+
+static void flip_a_low_bit(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y) {
+    int64_t i = rows_of(mat).rows / 3;
+    right(mat, alpha, x, beta, y);
+    y[i] *= 1 + 0x1p-36;
+}
+
+/* Finite numbers in the place of infinity and NaN, as a fast-math compiler may make of them. */
+static void clamp(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    right(mat, alpha, x, beta, y);
+    for (int64_t i = 0; i < rows_of(mat).rows; i++)
+        if (!isfinite(y[i])) y[i] = 0;
+}
+
+/* ---- faults: threads ------------------------------------------------------------------------ */
+
+/* Both halves of every row read y before either writes it, so that one half is lost for certain. */
+static void lose_an_update(const spmv_mat *mat, double alpha, const double *x, double beta,
+                           double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
+    for (int64_t i = 0; i < A.rows; i++) {
+        int64_t middle = (A.row_ptr[i] + A.row_ptr[i + 1]) / 2;
+#pragma omp parallel num_threads(2)
+        {
+            int64_t begin = omp_get_thread_num() ? middle : A.row_ptr[i];
+            int64_t end = omp_get_thread_num() ? A.row_ptr[i + 1] : middle;
+            double sum = y[i];
+            for (int64_t k = begin; k < end; k++) sum += alpha * A.values[k] * x[A.col_idx[k]];
+#pragma omp barrier
+#pragma omp atomic write
+            y[i] = sum;
+        }
+    }
+}
+
+/* Partial sums that nobody clears: each product adds to the one before. */
+static void keep_partial_sums(const spmv_mat *mat, double alpha, const double *x, double beta,
+                              double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) put(y + i, alpha, run_count * row_sum(&A, i, x), beta);
+}
+
+/* ---- right kernels, in every order ---------------------------------------------------------- */
+
+static void sum_backwards(const spmv_mat *mat, double alpha, const double *x, double beta,
+                          double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i + 1]; k-- > A.row_ptr[i];)
+            sum += A.values[k] * x[A.col_idx[k]];
+        put(y + i, alpha, sum, beta);
+    }
+}
+
+static void sum_fused(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            sum = fma(A.values[k], x[A.col_idx[k]], sum);
+        y[i] = beta == 0 ? alpha * sum : fma(alpha, sum, beta * y[i]);
+    }
+}
+
+static double pairwise(const spmv_csr_view *A, int64_t begin, int64_t end, const double *x) {
+    if (begin == end) return 0;
+    if (begin + 1 == end) return A->values[begin] * x[A->col_idx[begin]];
+    int64_t middle = begin + (end - begin) / 2;
+    return pairwise(A, begin, middle, x) + pairwise(A, middle, end, x);
+}
+
+static void sum_pairwise(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++)
+        put(y + i, alpha, pairwise(&A, A.row_ptr[i], A.row_ptr[i + 1], x), beta);
+}
+
+static void sum_in_lanes(const spmv_mat *mat, double alpha, const double *x, double beta,
+                         double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        double lane[32] = {0};
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            lane[(k - A.row_ptr[i]) % 32] += A.values[k] * x[A.col_idx[k]];
+        for (int step = 16; step > 0; step /= 2)
+            for (int l = 0; l < step; l++) lane[l] += lane[l + step];
+        put(y + i, alpha, lane[0], beta);
+    }
+}
+
+/* alpha inside the sum, beta y in front of it: as kernels do that add with atomics. */
+static void sum_into_y(const spmv_mat *mat, double alpha, const double *x, double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        y[i] = beta == 0 ? 0 : beta * y[i];
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            y[i] += alpha * A.values[k] * x[A.col_idx[k]];
+    }
+}
+
+/* The file's entries one after the other: duplicates apart. */
+static void sum_entries(const spmv_mat *mat, double alpha, const double *x, double beta,
+                        double *y) {
+    spmv_coo_view A;
+    spmv_mat_entries(mat, &A);
+    for (int64_t i = 0; i < A.rows; i++) y[i] = beta == 0 ? 0 : beta * y[i];
+    for (int64_t k = 0; k < A.nnz; k++) {
+        double a = A.values ? A.values[k] : 1, sign = A.symmetry == SPMV_SKEW_SYMMETRIC ? -1 : 1;
+        y[A.row[k]] += alpha * (a * x[A.col[k]]);
+        if (A.symmetry != SPMV_GENERAL && A.row[k] != A.col[k])
+            y[A.col[k]] += alpha * (sign * a * x[A.row[k]]);
+    }
+}
+
+/* As a kernel of f32 does it: everything in float, alpha and beta too. */
+static void compute_in_float(const spmv_mat *mat, double alpha, const double *x, double beta,
+                             double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        float sum = 0;
+        for (int64_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; k++)
+            sum += (float)A.values[k] * (float)x[A.col_idx[k]];
+        float scaled = (float)alpha * sum;
+        y[i] = (double)(beta == 0 ? scaled : scaled + (float)beta * (float)y[i]);
+    }
+}
+
+static void compute_in_float_backwards(const spmv_mat *mat, double alpha, const double *x,
+                                       double beta, double *y) {
+    spmv_csr_view A = rows_of(mat);
+    for (int64_t i = 0; i < A.rows; i++) {
+        float sum = 0, scaled;
+        for (int64_t k = A.row_ptr[i + 1]; k-- > A.row_ptr[i];)
+            sum = fmaf((float)A.values[k], (float)x[A.col_idx[k]], sum);
+        scaled = (float)alpha * sum;
+        y[i] = (double)(beta == 0 ? scaled : fmaf((float)beta, (float)y[i], scaled));
+    }
+}
+
+#endif

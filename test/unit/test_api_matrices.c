@@ -1,0 +1,349 @@
+/* test_api_matrices.c: spmv.h: matrices from arrays and files; names of kernels. */
+#include "api.h"
+
+/* ---- matrices ------------------------------------------------------------------------------- */
+
+/* 3 x 4:  . 5 . 2 / . . . . / 7 . -1 3 */
+static const int64_t row_ptr[] = {0, 2, 2, 5};
+static const int32_t sorted[] = {1, 3, 0, 2, 3};
+static const double values[] = {5, 2, 7, -1, 3};
+
+static spmv_csr_view small_view(void) {
+    return (spmv_csr_view){
+        .rows = 3, .cols = 4, .nnz = 5, .row_ptr = row_ptr, .col_idx = sorted, .values = values};
+}
+
+static void rows_may_be_unsorted(void **state) {
+    (void)state;
+    static const int32_t unsorted[] = {3, 1, 2, 3, 0};
+    static const double theirs[] = {2, 5, -1, 3, 7};
+    spmv_csr_view view = small_view(), rows;
+    spmv_mat *A = NULL, *B = NULL;
+    spmv_stats a, b;
+    assert_int_equal(spmv_mat_csr(ctx, &view, &A), SPMV_OK);
+    view.col_idx = unsorted;
+    view.values = theirs;
+    assert_int_equal(spmv_mat_csr(ctx, &view, &B), SPMV_OK);
+    spmv_mat_rows(B, &rows);
+    assert_memory_equal(rows.row_ptr, row_ptr, sizeof row_ptr);
+    assert_memory_equal(rows.col_idx, sorted, sizeof sorted);
+    assert_memory_equal(rows.values, values, sizeof values);
+    assert_int_equal(spmv_mat_stats(A, &a), SPMV_OK);
+    assert_int_equal(spmv_mat_stats(B, &b), SPMV_OK);
+    assert_true(a.hash == b.hash);
+    spmv_mat_free(A);
+    spmv_mat_free(B);
+}
+
+static void wrong_rows_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        int64_t row_ptr[4];
+        int32_t col_idx[5];
+    } wrong[] = {
+        {{1, 2, 2, 5}, {1, 3, 0, 2, 3}},         {{0, 2, 2, 4}, {1, 3, 0, 2, 3}},
+        {{0, 2, 2, 6}, {1, 3, 0, 2, 3}},         {{0, 3, 2, 5}, {1, 3, 0, 2, 3}},
+        {{0, -1, 2, 5}, {1, 3, 0, 2, 3}},        {{0, 9, 9, 5}, {1, 3, 0, 2, 3}},
+        {{0, 2, 2, 5}, {1, 4, 0, 2, 3}},         {{0, 2, 2, 5}, {-1, 3, 0, 2, 3}},
+        {{-1, 2, 2, 5}, {1, 3, 0, 2, 3}},        {{0, 2, 2, 5}, {1, 3, 0, 2, INT32_MAX}},
+        {{0, 2, 2, 5}, {INT32_MIN, 3, 0, 2, 3}},
+    };
+    for (int k = 0; k < COUNT(wrong); k++) {
+        spmv_csr_view view = small_view();
+        spmv_mat *A = (spmv_mat *)&view;
+        view.row_ptr = wrong[k].row_ptr;
+        view.col_idx = wrong[k].col_idx;
+        spmv_status status = spmv_mat_csr(ctx, &view, &A);
+        assert_failed(status, SPMV_E_ARG, A, "");
+        assert_string_not_equal(spmv_ctx_error(ctx), "");
+    }
+}
+
+static void wrong_sizes_are_refused(void **state) {
+    (void)state;
+    static const int64_t wrong[][3] = {
+        {-1, 4, 0}, {3, -1, 0}, {3, 4, -1}, {1LL << 31, 4, 0}, {3, 1LL << 31, 0}};
+    const int32_t index[] = {0};
+    const int64_t nothing[] = {0, 0, 0, 0};
+    for (int k = 0; k < COUNT(wrong); k++) {
+        spmv_mat *A = (spmv_mat *)&k;
+        spmv_coo_view entries = {.rows = wrong[k][0],
+                                 .cols = wrong[k][1],
+                                 .nnz = wrong[k][2],
+                                 .row = index,
+                                 .col = index,
+                                 .values = values};
+        spmv_csr_view rows = {.rows = wrong[k][0],
+                              .cols = wrong[k][1],
+                              .nnz = wrong[k][2],
+                              .row_ptr = nothing,
+                              .col_idx = index,
+                              .values = values};
+        spmv_status status = spmv_mat_coo(ctx, &entries, SPMV_COPY, &A);
+        assert_failed(status, SPMV_E_ARG, A, "2^31 - 1");
+        A = (spmv_mat *)&k;
+        status = spmv_mat_csr(ctx, &rows, &A);
+        assert_failed(status, SPMV_E_ARG, A, "2^31 - 1");
+    }
+}
+
+static void wrong_entries_are_refused(void **state) {
+    (void)state;
+    static const int32_t wrong[][2] = {{3, 0},  {-1, 0},        {0, 4},
+                                       {0, -1}, {INT32_MAX, 0}, {0, INT32_MIN}};
+    for (int k = 0; k < COUNT(wrong); k++)
+        for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
+            const int32_t row[] = {0, wrong[k][0]}, col[] = {0, wrong[k][1]};
+            spmv_mat *A = (spmv_mat *)&k;
+            spmv_coo_view view = {
+                .rows = 3, .cols = 4, .nnz = 2, .row = row, .col = col, .values = values};
+            spmv_status status = spmv_mat_coo(ctx, &view, flags, &A);
+            assert_failed(status, SPMV_E_ARG, A, "1 entries lie outside the 3 x 4 matrix");
+        }
+    const int32_t zero[] = {0};
+    spmv_mat *A = (spmv_mat *)zero;
+    spmv_coo_view oblong = {
+        .rows = 3, .cols = 4, .nnz = 1, .row = zero, .col = zero, .symmetry = SPMV_SYMMETRIC};
+    spmv_status status = spmv_mat_coo(ctx, &oblong, SPMV_COPY, &A);
+    assert_failed(status, SPMV_E_ARG, A, "square");
+}
+
+static void arrays_are_copied_or_borrowed(void **state) {
+    (void)state;
+    int32_t row[] = {2, 0, 1}, col[] = {1, 2, 0};
+    double value[] = {1.5, 2.5, 3.5};
+    const spmv_coo_view view = {
+        .rows = 3, .cols = 3, .nnz = 3, .row = row, .col = col, .values = value};
+    for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
+        spmv_mat *A = NULL;
+        spmv_coo_view back;
+        assert_int_equal(spmv_mat_coo(ctx, &view, flags, &A), SPMV_OK);
+        spmv_mat_entries(A, &back);
+        assert_true((back.row == row) == (flags == SPMV_BORROW));
+        assert_true((back.values == value) == (flags == SPMV_BORROW));
+        assert_int_equal(back.nnz, 3);
+        assert_memory_equal(back.row, row, sizeof row);
+        assert_memory_equal(back.col, col, sizeof col);
+        assert_memory_equal(back.values, value, sizeof value);
+        spmv_mat_free(A);
+    }
+    assert_true(row[0] == 2 && value[2] == 3.5); /* a borrowed array is the caller's still */
+}
+
+static void no_values_means_ones(void **state) {
+    (void)state;
+    const int32_t row[] = {0, 1, 1}, col[] = {1, 0, 1};
+    const spmv_coo_view view = {.rows = 2, .cols = 2, .nnz = 3, .row = row, .col = col};
+    spmv_mat *A = NULL;
+    spmv_stats stats;
+    spmv_csr_view rows;
+    assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_COPY, &A), SPMV_OK);
+    assert_int_equal(spmv_mat_stats(A, &stats), SPMV_OK);
+    assert_int_equal(stats.field, SPMV_PATTERN_FIELD);
+    spmv_mat_rows(A, &rows);
+    for (int k = 0; k < 3; k++) assert_true(rows.values[k] == 1);
+    spmv_mat_free(A);
+}
+
+static void a_matrix_is_saved_and_loaded(void **state) {
+    (void)state;
+    char path[] = "/tmp/spmv_test_api_XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    spmv_mat *A = NULL, *B = NULL;
+    spmv_stats a, b;
+    assert_int_equal(spmv_mat_load(ctx, "gen:random:50:5:70", NULL, &A), SPMV_OK);
+    assert_int_equal(spmv_mat_save(A, path), SPMV_OK);
+    assert_int_equal(spmv_mat_load(ctx, path, NULL, &B), SPMV_OK);
+    assert_int_equal(spmv_mat_stats(A, &a), SPMV_OK);
+    assert_int_equal(spmv_mat_stats(B, &b), SPMV_OK);
+    assert_true(a.hash == b.hash && a.nnz == 250 && b.nnz == 250);
+    spmv_load_opts values_of_a_file = {.size = sizeof values_of_a_file, .values = "random"};
+    spmv_mat *C = A;
+    spmv_status status = spmv_mat_load(ctx, path, &values_of_a_file, &C);
+    assert_failed(status, SPMV_E_ARG, C, "gen:");
+    unlink(path);
+    C = A;
+    status = spmv_mat_load(ctx, path, NULL, &C);
+    assert_failed(status, SPMV_E_IO, C, path);
+    assert_int_equal(spmv_mat_save(A, "/no/such/folder/a.mtx"), SPMV_E_WRITE);
+    spmv_mat_free(A);
+    spmv_mat_free(B);
+}
+
+static void generators_are_listed(void **state) {
+    (void)state;
+    int count = 0;
+    const spmv_generator *generator = spmv_generator_list(&count);
+    assert_true(count > 0);
+    for (int k = 0; k < count; k++)
+        assert_true(*generator[k].name && generator[k].args && *generator[k].summary);
+    spmv_mat *A = (spmv_mat *)&count;
+    spmv_status status = spmv_mat_load(ctx, "gen:no_such_thing", NULL, &A);
+    assert_failed(status, SPMV_E_ARG, A, "no_such_thing");
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static const char *found[64]; /* "backend:name" would be longer: names, in order */
+static int find(const char *pattern, spmv_status expected) {
+    spmv_kernel_id id[64];
+    int count = -1;
+    spmv_status status = spmv_kernel_find(ctx, pattern, id, 64, &count);
+    if (status != expected) print_error("'%s': %s\n", pattern, spmv_ctx_error(ctx));
+    assert_int_equal(status, expected);
+    assert_in_range(count, 0, 64);
+    for (int k = 0; k < count; k++) found[k] = id[k].backend->names[id[k].index];
+    return count;
+}
+
+static void names_and_aliases_are_found(void **state) {
+    (void)state;
+    static const struct {
+        const char *pattern, *name;
+    } one[] = {{"csr_rows", "csr_rows"},  {"csr1", "csr_rows"}, {"omp:csr_rows", "csr_rows"},
+               {"omp:csr1", "csr_rows"},  {"ell0", "ell_rows"}, {"csr4", "csr_tiles_copied"},
+               {"csr_tiles", "csr_tiles"}};
+    for (int k = 0; k < COUNT(one); k++) {
+        assert_int_equal(find(one[k].pattern, SPMV_OK), 1);
+        assert_string_equal(found[0], one[k].name);
+    }
+}
+
+static int count_here(const spmv_backend *backend) { /* without peers whose library is absent */
+    int count = 0;
+    for (int k = 0; backend->kernels && k < backend->nkernels; k++)
+        count += !backend->kernels[k][0]->absent;
+    return count;
+}
+
+static void globs_are_found(void **state) {
+    (void)state;
+    int all = find("omp:all", SPMV_OK);
+    assert_int_equal(all, count_here(&spmv_omp));
+    assert_int_equal(find("*", SPMV_OK), all);
+    assert_int_equal(find("omp:*", SPMV_OK), all);
+    int everywhere = find("all", SPMV_OK);
+    assert_int_equal(everywhere, all + count_here(&spmv_cuda));
+    assert_true(find("csr_tiles*", SPMV_OK) >= 2);
+    for (int k = 0, n = find("ell_*", SPMV_OK); k < n; k++)
+        assert_memory_equal(found[k], "ell_", 4);
+    assert_int_equal(find("csr[01]", SPMV_OK), 2);
+    assert_int_equal(find("csr_row?", SPMV_OK), 1);
+    find("no_*", SPMV_E_ARG);
+}
+
+/* More matches than there is room for are counted, not written. */
+static void found_kernels_stay_in_bounds(void **state) {
+    (void)state;
+    const spmv_kernel_id untouched = {&spmv_cuda, -7};
+    spmv_kernel_id id[2] = {untouched, untouched};
+    int count = 0;
+    assert_int_equal(spmv_kernel_find(ctx, "omp:all", id, 1, &count), SPMV_OK);
+    assert_int_equal(count, count_here(&spmv_omp));
+    assert_memory_equal(&id[1], &untouched, sizeof untouched);
+}
+
+static void peers_are_found_or_say_how_to_get_them(void **state) {
+    (void)state;
+    int peers = 0, all = find("all", SPMV_OK);
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        for (int k = 0; (*b)->kernels && k < (*b)->nkernels; k++) {
+            const spmv_kernel *kernel = (*b)->kernels[k][0];
+            char name[64];
+            snprintf(name, sizeof name, "%s:%s", (*b)->name, kernel->name);
+            assert_int_equal(find(name, kernel->absent ? SPMV_E_FEATURE : SPMV_OK), 1);
+            if (kernel->absent) assert_non_null(strstr(spmv_ctx_error(ctx), kernel->absent));
+            if (kernel->absent) assert_true(kernel->traits & SPMV_PEER);
+            peers += kernel->traits & SPMV_PEER && !kernel->absent;
+        }
+    assert_int_equal(find("peers", peers ? SPMV_OK : SPMV_E_FEATURE), peers);
+    assert_in_range(all, peers, 64);
+}
+
+static void prefixes_are_not_found(void **state) {
+    (void)state;
+    static const char *const wrong[] = {
+        "csr",      "csr_",      "csr_row",   "csr_rows2", "csr_rowsx",   "ell",  "c",    "",
+        "CSR_ROWS", "csr_rows ", " csr_rows", "omp:csr",   "omp:csr_row", "omp:", "csr11"};
+    for (int k = 0; k < COUNT(wrong); k++) {
+        spmv_mat *A = NULL;
+        assert_int_equal(find(wrong[k], SPMV_E_ARG), 0);
+        assert_int_equal(spmv_mat_load(ctx, "gen:diagonal:5", NULL, &A), SPMV_OK);
+        spmv_plan_opts opts = {.size = sizeof opts, .kernel = wrong[k]};
+        spmv_plan *plan = (spmv_plan *)&opts;
+        spmv_status status = spmv_plan_create(A, &opts, &plan);
+        assert_failed(status, SPMV_E_ARG, plan, wrong[k][0] == ':' ? wrong[k] : "");
+        spmv_mat_free(A);
+    }
+}
+
+static void the_nearest_name_is_suggested(void **state) {
+    (void)state;
+    static const char *const words[][2] = {
+        {"csr_row", "'csr_rows'?"},      {"csr_rwos", "'csr_rows'?"},
+        {"csr_seriel", "'csr_serial'?"}, {"omp:ell_tile", "'ell_tiles'?"},
+        {"csr_wrap", "'csr_warp'?"},     {"csr", "did you mean 'csr"}};
+    for (int k = 0; k < COUNT(words); k++) {
+        find(words[k][0], SPMV_E_ARG);
+        if (!strstr(spmv_ctx_error(ctx), words[k][1]))
+            fail_msg("%s: %s", words[k][0], spmv_ctx_error(ctx));
+    }
+    find("something_else_altogether", SPMV_E_ARG);
+    assert_null(strstr(spmv_ctx_error(ctx), "did you mean"));
+    find("opencl:csr_rows", SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "no backend 'opencl'"));
+    find("om:csr_rows", SPMV_E_ARG);
+    char longest[3000]; /* longer than any buffer inside */
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = 0;
+    find(longest, SPMV_E_ARG);
+}
+
+static void what_is_not_built_in_says_what_to_do(void **state) {
+    (void)state;
+    static const char *const names[] = {"cuda:csr_warp", "csr_warp", "cuda:*", "cuda:csr1",
+                                        "cuda:all"};
+    spmv_mat *A = NULL;
+    if (spmv_cuda.kernels) skip(); /* print nothing: run.sh counts it */
+    assert_int_equal(spmv_mat_load(ctx, "gen:diagonal:5", NULL, &A), SPMV_OK);
+    for (int k = 0; k < COUNT(names); k++) {
+        spmv_plan_opts opts = {.size = sizeof opts, .kernel = names[k]};
+        spmv_plan *plan = (spmv_plan *)&opts;
+        spmv_status status = spmv_plan_create(A, &opts, &plan);
+        assert_failed(status, SPMV_E_BACKEND, plan, "make cuda");
+    }
+    spmv_mat_free(A);
+    spmv_ctx_opts on_cuda = {.size = sizeof on_cuda, .backend = "cuda"};
+    spmv_ctx *other = NULL;
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_ctx_create(&on_cuda, &other),
+                     SPMV_OK); /* a device is opened when first needed */
+    assert_int_equal(spmv_mat_load(other, "gen:diagonal:5", NULL, &A), SPMV_OK);
+    assert_int_equal(spmv_plan_create(A, NULL, &plan), SPMV_E_BACKEND);
+    assert_non_null(strstr(spmv_ctx_error(other), "make cuda"));
+    spmv_mat_free(A);
+    spmv_ctx_free(other);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_may_be_unsorted),
+        cmocka_unit_test(wrong_rows_are_refused),
+        cmocka_unit_test(wrong_sizes_are_refused),
+        cmocka_unit_test(wrong_entries_are_refused),
+        cmocka_unit_test(arrays_are_copied_or_borrowed),
+        cmocka_unit_test(no_values_means_ones),
+        cmocka_unit_test(a_matrix_is_saved_and_loaded),
+        cmocka_unit_test(generators_are_listed),
+        cmocka_unit_test(names_and_aliases_are_found),
+        cmocka_unit_test(globs_are_found),
+        cmocka_unit_test(found_kernels_stay_in_bounds),
+        cmocka_unit_test(peers_are_found_or_say_how_to_get_them),
+        cmocka_unit_test(prefixes_are_not_found),
+        cmocka_unit_test(the_nearest_name_is_suggested),
+        cmocka_unit_test(what_is_not_built_in_says_what_to_do),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

@@ -1,0 +1,402 @@
+/* test_files.c: archive.c and mmio_write.c: compressed files and archives; what is written, and read again. */
+#include "reading.h"
+#ifdef HAVE_LIBARCHIVE
+#include <archive.h>
+#include <archive_entry.h>
+#endif
+
+/* ---- compressed files ----------------------------------------------------------------------- */
+
+#ifdef HAVE_LIBARCHIVE
+typedef struct member {
+    const char *path, *bytes;
+    size_t n;
+    bool folder;
+} member;
+
+/* filter: as libarchive names it, NULL: none. members == 1 without a path: the plain compressed
+ * text. */
+static const char *compress_to(const char *file, const char *filter, const member *members,
+                               int nmembers) {
+    snprintf(name, sizeof name, "%s/%s", folder, file);
+    struct archive *a = archive_write_new();
+    if (filter) assert_int_equal(archive_write_add_filter_by_name(a, filter), ARCHIVE_OK);
+    if (filter) archive_write_set_filter_option(a, NULL, "compression-level", "1");
+    assert_int_equal(members[0].path ? archive_write_set_format_ustar(a)
+                                     : archive_write_set_format_raw(a),
+                     ARCHIVE_OK);
+    assert_int_equal(archive_write_open_filename(a, name), ARCHIVE_OK);
+    for (int k = 0; k < nmembers; k++) {
+        struct archive_entry *entry = archive_entry_new();
+        archive_entry_set_pathname(entry, members[k].path ? members[k].path : "data");
+        archive_entry_set_filetype(entry, members[k].folder ? AE_IFDIR : AE_IFREG);
+        archive_entry_set_perm(entry, 0644);
+        archive_entry_set_size(entry, (la_int64_t)members[k].n);
+        assert_int_equal(archive_write_header(a, entry), ARCHIVE_OK);
+        if (members[k].n)
+            assert_int_equal(archive_write_data(a, members[k].bytes, members[k].n), members[k].n);
+        archive_entry_free(entry);
+    }
+    assert_int_equal(archive_write_close(a), ARCHIVE_OK);
+    archive_write_free(a);
+    return name;
+}
+
+static char *slurp(const char *path, size_t *n) {
+    FILE *f = fopen(path, "rb");
+    char *bytes = allocate(32 << 20);
+    assert_non_null(f);
+    *n = fread(bytes, 1, 32 << 20, f);
+    fclose(f);
+    return bytes;
+}
+
+static const char *const filters[] = {"gzip", "xz", "zstd", "bzip2"};
+
+static void test_compressed(void **state) {
+    (void)state;
+    const int64_t none[2] = {0, 0}, bad_line[2] = {399990, 399995};
+    const char *const nothing[2] = {NULL, NULL}, *const bad[2] = {"1 2 x", "1 0 1"};
+    many_text t = many_lines(MANY - MANY / 1000, none, nothing);
+    many_text wrong = many_lines(MANY - MANY / 1000, bad_line, bad);
+    spmv_coo plain, coo;
+    assert_int_equal(read_matrix(write_bytes("many.mtx", t.bytes, t.n), 1, &plain), SPMV_OK);
+    unlink(name);
+    for (size_t f = 0; f < LENGTH(filters); f++) {
+        compress_to("matrix.anything", filters[f], &(member){.bytes = t.bytes, .n = t.n}, 1);
+        for (int threads = 1; threads <= 4; threads++) {
+            if (read_matrix(name, threads, &coo) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+            assert_true(same_entries(&plain, &coo));
+            spmv_coo_free(&coo);
+        }
+        /* the same through a pipe, then cut off, then with one byte changed */
+        size_t n;
+        char *bytes = slurp(name, &n);
+        if (read_piped(bytes, n, 2, &coo) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+        assert_true(same_entries(&plain, &coo));
+        spmv_coo_free(&coo);
+        for (int part = 1; part < 8; part++) {
+            write_bytes("cut", bytes, n * (size_t)part / 8);
+            assert_int_equal(read_matrix(name, 2, &coo), SPMV_E_FORMAT);
+            assert_non_null(strstr(spmv_ctx_error(ctx), name));
+            assert_zeroed(&coo);
+        }
+        unlink(name);
+        bytes[n / 2] ^= 0x55;
+        bytes[n / 2 + 1] ^= 0x55;
+        write_bytes("changed", bytes, n);
+        assert_int_equal(read_matrix(name, 2, &coo), SPMV_E_FORMAT);
+        assert_non_null(strstr(spmv_ctx_error(ctx), name));
+        unlink(name);
+        free(bytes);
+
+        compress_to("matrix.anything", filters[f], &(member){.bytes = wrong.bytes, .n = wrong.n},
+                    1);
+        assert_int_equal(read_matrix(name, 3, &coo), SPMV_E_FORMAT);
+        assert_non_null(
+            strstr(spmv_ctx_error(ctx), ":399990: found 'x' as the value, expected a number"));
+        unlink(name);
+    }
+    /* one digit changed where it stands as it is: only the checksum tells */
+    static const unsigned char stored[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03\x01\x3a\0\xc5\xff" REAL
+                                          "1 1 1\n1 1 7\n\xfa\xda\xc4\xdd\x3a\0\0";
+    unsigned char changed[sizeof stored];
+    memcpy(changed, stored, sizeof stored);
+    if (read_matrix(write_bytes("stored.gz", changed, sizeof changed), 1, &coo) != SPMV_OK)
+        fail_msg("%s", ctx->error);
+    assert_string_equal(words_of(&coo), "1x1 real general 1,1=7");
+    spmv_coo_free(&coo);
+    changed[sizeof changed - 10] = '9';
+    assert_int_equal(read_matrix(write_bytes("stored.gz", changed, sizeof changed), 1, &coo),
+                     SPMV_E_FORMAT);
+    assert_string_equal(ctx->error + strlen(name),
+                        ": found damaged or cut compressed data (wrong checksum)");
+    unlink(name);
+    /* two parts, each with a checksum of its own */
+    const member half = {.bytes = REAL "2 2 2\n1 1 1\n", .n = strlen(REAL) + 12},
+                 rest = {.bytes = "2 2 2\n", .n = 6};
+    size_t nhalf, nrest;
+    char *parts = slurp(compress_to("half.gz", "gzip", &half, 1), &nhalf);
+    unlink(name);
+    char *second = slurp(compress_to("rest.gz", "gzip", &rest, 1), &nrest);
+    unlink(name);
+    memcpy(parts + nhalf, second, nrest);
+    if (read_matrix(write_bytes("parts.gz", parts, nhalf + nrest), 1, &coo) != SPMV_OK)
+        fail_msg("%s", ctx->error);
+    assert_string_equal(words_of(&coo), "2x2 real general 1,1=1 2,2=2");
+    spmv_coo_free(&coo);
+    unlink(name);
+    free(parts);
+    free(second);
+
+    compress_to("empty.mtx.gz", "gzip", &(member){.bytes = "", .n = 0}, 1);
+    assert_int_equal(read_matrix(name, 1, &coo), SPMV_E_FORMAT);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "empty.mtx.gz:1: found an empty file, expected "));
+    unlink(name);
+    spmv_coo_free(&plain);
+    free(t.bytes);
+    free(wrong.bytes);
+}
+
+static void test_tar(void **state) {
+    (void)state;
+#define MEMBER(path, text) \
+    { path, text, sizeof text - 1, false }
+    const member decoy =
+        MEMBER("thermal2/thermal2_b.mtx", "%%MatrixMarket matrix array real general\n1 1\n5\n");
+    const member own = MEMBER("thermal2/thermal2.mtx", REAL "2 2 1\n2 1 7\n");
+    const member readme = MEMBER("thermal2/README.txt", "read me");
+    const member dir = {"thermal2/", NULL, 0, true};
+    const member dir_mtx = {"odd.mtx/", NULL, 0, true};
+    const struct {
+        const char *file;
+        member members[4];
+        int n;
+        const char *expected; /* words of the matrix, or message behind the path */
+    } cases[] = {
+        {"thermal2.tar.gz", {dir, decoy, own, readme}, 4, "2x2 real general 2,1=7"},
+        {"thermal2.tgz", {own, decoy}, 2, "2x2 real general 2,1=7"},
+        {"thermal2.tar", {decoy, own}, 2, "2x2 real general 2,1=7"},
+        {"other.tar.gz", {readme, dir_mtx, own}, 3, "2x2 real general 2,1=7"},
+        {"other.tar.gz",
+         {decoy, own},
+         2,
+         ": found 'thermal2_b.mtx', 'thermal2.mtx' in the archive, expected 'other.mtx' or a "
+         "single .mtx file"},
+        {"thermal2.tar.gz",
+         {readme, dir},
+         2,
+         ": found no .mtx file in the archive, expected 'thermal2.mtx' or a single .mtx file"},
+    };
+    static const char *const tar_filters[] = {"gzip", "xz", "zstd", "bzip2", NULL};
+    for (size_t k = 0; k < LENGTH(cases); k++)
+        for (size_t f = 0; f < LENGTH(tar_filters); f++) {
+            spmv_coo coo;
+            compress_to(cases[k].file, tar_filters[f], cases[k].members, cases[k].n);
+            spmv_status status = read_matrix(name, 2, &coo);
+            if (cases[k].expected[0] == ':') {
+                assert_int_equal(status, SPMV_E_FORMAT);
+                assert_string_equal(spmv_ctx_error(ctx) + strlen(name), cases[k].expected);
+            } else {
+                if (status != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+                assert_string_equal(words_of(&coo), cases[k].expected);
+                spmv_coo_free(&coo);
+            }
+            unlink(name);
+        }
+}
+#else
+static void test_compressed(void **state) {
+    (void)state;
+    spmv_coo coo;
+    write_bytes("a.mtx.gz", "\x1f\x8b\x08", 3);
+    assert_int_equal(read_matrix(name, 1, &coo), SPMV_E_FEATURE);
+    assert_string_equal(
+        spmv_ctx_error(ctx) + strlen(name),
+        ": compressed input is not built in: install libarchive-dev (Debian) or libarchive-devel "
+        "(Fedora), then make again");
+    unlink(name);
+    print_message("compressed files: not tested, this build has no libarchive\n");
+    skip();
+}
+
+static void test_tar(void **state) {
+    (void)state;
+    print_message("tar archives: not tested, this build has no libarchive\n");
+    skip();
+}
+#endif
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+/* A matrix of n rows; row i has i % 7 entries. */
+static void make_rows(int64_t n, int kind, spmv_csr_view *A) {
+    int64_t *row_ptr = allocate((size_t)(n + 1) * sizeof *row_ptr);
+    int32_t *col_idx = allocate((size_t)(6 * n + 1) * sizeof *col_idx);
+    double *values = allocate((size_t)(6 * n + 1) * sizeof *values);
+    int64_t k = 0;
+    for (int64_t i = 0; i < n; i++) {
+        row_ptr[i] = k;
+        for (int j = 0; j < i % 7; j++, k++) {
+            uint64_t bits = random_bits();
+            col_idx[k] = (int32_t)(5 * j + i % 5);
+            memcpy(&values[k], &bits, sizeof bits);
+            if (k % 3 == 0 || !isfinite(values[k])) values[k] = (double)(bits % 1000) / 8;
+            if (kind == SPMV_INTEGER_FIELD) values[k] = (double)((int64_t)bits >> bits % 50 >> 14);
+            if (kind == SPMV_PATTERN_FIELD) values[k] = 1;
+        }
+    }
+    row_ptr[n] = k;
+    *A = (spmv_csr_view){
+        .rows = n, .cols = 40, .nnz = k, .row_ptr = row_ptr, .col_idx = col_idx, .values = values};
+}
+
+static void free_rows(const spmv_csr_view *A) {
+    free((void *)A->row_ptr);
+    free((void *)A->col_idx);
+    free((void *)A->values);
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {0, 1, 5, 3000, 30001};
+    for (int kind = SPMV_REAL_FIELD; kind <= SPMV_PATTERN_FIELD; kind++)
+        for (size_t s = 0; s < LENGTH(sizes); s++)
+            for (int threads = 1; threads <= 4; threads++) {
+                spmv_csr_view A;
+                spmv_coo coo;
+                make_rows(sizes[s], kind, &A);
+                snprintf(name, sizeof name, "%s/out.mtx", folder);
+                ctx->threads = threads;
+                if (spmv_write_matrix_market(ctx, name, &A, (spmv_field)kind) != SPMV_OK)
+                    fail_msg("%s", ctx->error);
+                if (read_matrix(name, threads, &coo) != SPMV_OK) fail_msg("%s", ctx->error);
+                assert_true(coo.rows == A.rows && coo.cols == A.cols && coo.nnz == A.nnz);
+                assert_int_equal(coo.field, kind);
+                for (int64_t i = 0, k = 0; i < A.rows; i++)
+                    for (; k < A.row_ptr[i + 1]; k++) {
+                        assert_true(coo.row[k] == i && coo.col[k] == A.col_idx[k]);
+                        if (coo.values)
+                            assert_memory_equal(&coo.values[k], &A.values[k], sizeof(double));
+                    }
+                spmv_coo_free(&coo);
+                free_rows(&A);
+                unlink(name);
+            }
+}
+
+static void check_file(const char *path, const char *expected) {
+    char bytes[1000] = "";
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    bytes[fread(bytes, 1, sizeof bytes - 1, f)] = 0;
+    fclose(f);
+    assert_string_equal(bytes, expected);
+}
+
+/* check_number would ask strtod, which now wants a comma. */
+static void check_number_in_c(const char *number, double expected) {
+    double value = -1;
+    size_t length;
+    scan(number, &value, &length);
+    assert_true(length == strlen(number) && value == expected);
+}
+
+static void test_written_text(void **state) {
+    (void)state;
+    const int64_t row_ptr[] = {0, 2, 2, 4};
+    const int32_t col_idx[] = {0, 2, 0, 1};
+    double values[] = {0.1, -0.0, 1.0 / 3, INFINITY};
+    spmv_csr_view A = {3, 3, 4, row_ptr, col_idx, values};
+    snprintf(name, sizeof name, "%s/out.mtx", folder);
+    /* another locale must not change the point */
+    if (!setlocale(LC_ALL, "de_DE.UTF-8"))
+        print_message("de_DE.UTF-8 is not installed: locale not tested\n");
+    assert_int_equal(spmv_write_matrix_market(ctx, name, &A, SPMV_REAL_FIELD), SPMV_OK);
+    spmv_coo coo;
+    assert_int_equal(read_matrix(name, 1, &coo), SPMV_OK);
+    assert_true(coo.nnz == 4 && coo.values[0] == 0.1 && coo.values[2] == 1.0 / 3);
+    spmv_coo_free(&coo);
+    check_number_in_c("0.1000000000000000055511151231257827021181583404541015625000000001", 0.1);
+    setlocale(LC_ALL, "C");
+    check_file(name, REAL "3 3 4\n1 1 0.1\n1 3 -0\n3 1 0.3333333333333333\n3 2 inf\n");
+    for (int k = 0; k < 4; k++) values[k] = 1;
+    assert_int_equal(spmv_write_matrix_market(ctx, name, &A, SPMV_PATTERN_FIELD), SPMV_OK);
+    check_file(name, PATTERN "3 3 4\n1 1\n1 3\n3 1\n3 2\n");
+    values[1] = 2; /* two merged entries: no pattern any more */
+    assert_int_equal(spmv_write_matrix_market(ctx, name, &A, SPMV_PATTERN_FIELD), SPMV_OK);
+    check_file(name, INTEGER "3 3 4\n1 1 1\n1 3 2\n3 1 1\n3 2 1\n");
+    unlink(name);
+}
+
+static void test_write_errors(void **state) {
+    (void)state;
+    spmv_csr_view A;
+    char wanted[400];
+    make_rows(30001, SPMV_REAL_FIELD, &A);
+    assert_int_equal(spmv_write_matrix_market(ctx, "/dev/full", &A, SPMV_REAL_FIELD), SPMV_E_WRITE);
+    assert_string_equal(spmv_ctx_error(ctx), "/dev/full: No space left on device");
+    assert_int_equal(access("/dev/full", F_OK), 0);
+    snprintf(name, sizeof name, "%s/no/out.mtx", folder);
+    assert_int_equal(spmv_write_matrix_market(ctx, name, &A, SPMV_REAL_FIELD), SPMV_E_WRITE);
+    snprintf(wanted, sizeof wanted, "%s: No such file or directory", name);
+    assert_string_equal(spmv_ctx_error(ctx), wanted);
+    assert_int_equal(spmv_write_vector(ctx, folder, 1, A.values), SPMV_E_WRITE);
+    /* a file that may not grow further, as on a full disk, is removed */
+    struct rlimit before, limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = (struct rlimit){300000, before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    snprintf(name, sizeof name, "%s/out.mtx", folder);
+    spmv_status status = spmv_write_matrix_market(ctx, name, &A, SPMV_REAL_FIELD);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(status, SPMV_E_WRITE);
+    snprintf(wanted, sizeof wanted, "%s: File too large", name);
+    assert_string_equal(spmv_ctx_error(ctx), wanted);
+    assert_int_equal(access(name, F_OK), -1);
+    free_rows(&A);
+}
+
+/* ---- vectors -------------------------------------------------------------------------------- */
+
+static void test_vectors(void **state) {
+    (void)state;
+    static const char *const files[] = {"x.mtx", "x.f64"};
+    const double x[] = {1, -0.0, 0.1, 1e300, 5e-324, 1.0 / 3};
+    double *back = NULL;
+    int64_t n = -1;
+    for (size_t f = 0; f < LENGTH(files); f++)
+        for (int64_t length = 0; length <= 6; length += 6) {
+            snprintf(name, sizeof name, "%s/%s", folder, files[f]);
+            assert_int_equal(spmv_write_vector(ctx, name, length, x), SPMV_OK);
+            if (spmv_read_vector(ctx, name, &n, &back) != SPMV_OK) fail_msg("%s", ctx->error);
+            assert_int_equal(n, length);
+            assert_non_null(back);
+            assert_memory_equal(back, x, (size_t)length * sizeof *x);
+            free(back);
+            unlink(name);
+        }
+    static const char row[] = "%%MatrixMarket matrix array integer general\n1 3\n4\n5\n6\n";
+    assert_int_equal(spmv_read_vector(ctx, write_bytes("x.mtx", row, strlen(row)), &n, &back),
+                     SPMV_OK);
+    assert_true(n == 3 && back[0] == 4 && back[2] == 6);
+    free(back);
+
+    static const struct {
+        const char *text, *expected;
+    } bad[] = {
+        {REAL "3 1 1\n1 1 1\n", ":2: found a coordinate matrix of 3 rows and 1 columns, expected a "
+                                "vector: a general array "
+                                "of one column or one row"},
+        {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n",
+         ":2: found an array of 2 rows and 2 columns, expected a vector: a general array of one "
+         "column or one row"},
+        {"%%MatrixMarket matrix array real general\n2 1\n1\nx\n",
+         ":4: found 'x' as the value, expected a number"},
+    };
+    for (size_t k = 0; k < LENGTH(bad); k++) {
+        write_bytes("x.mtx", bad[k].text, strlen(bad[k].text));
+        assert_int_equal(spmv_read_vector(ctx, name, &n, &back), SPMV_E_FORMAT);
+        assert_string_equal(spmv_ctx_error(ctx) + strlen(name), bad[k].expected);
+        assert_null(back);
+    }
+    unlink(name);
+    write_bytes("x.f64", "123456789", 9);
+    assert_int_equal(spmv_read_vector(ctx, name, &n, &back), SPMV_E_FORMAT);
+    assert_string_equal(spmv_ctx_error(ctx) + strlen(name),
+                        ": found 9 bytes, expected doubles: a multiple of 8");
+    unlink(name);
+    assert_int_equal(spmv_read_vector(ctx, name, &n, &back), SPMV_E_IO);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compressed),   cmocka_unit_test(test_tar),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_written_text),
+        cmocka_unit_test(test_write_errors), cmocka_unit_test(test_vectors),
+    };
+    signal(SIGPIPE, SIG_IGN); /* the reader gives up before a pipe is empty */
+    spmv_powers_init(&powers);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
