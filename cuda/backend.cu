@@ -56,15 +56,55 @@ static spmv_status check_code(spmv_device *d) {
                      d->number, major, minor, cudaGetErrorString(error), major, minor);
 }
 
+/* At least one byte: an empty array still gets an address. */
+static spmv_status alloc_gpu(spmv_device *d, size_t bytes, void **out) {
+    cuda_state *s = state_of(d);
+    *out = NULL;
+    if (bytes == 0) bytes = 1;
+    CU(d->ctx, cudaSetDevice(d->number));
+    if (!s->pool) {
+        CU(d->ctx, cudaMalloc(out, bytes));
+        return SPMV_OK;
+    }
+    CU(d->ctx, cudaMallocFromPoolAsync(out, bytes, s->pool, s->stream));
+    return SPMV_OK;
+}
+
+static void release_gpu(spmv_device *d, void *memory) {
+    cuda_state *s = state_of(d);
+    if (!memory || cudaSetDevice(d->number) != cudaSuccess) return;
+    if (s->pool && cudaFreeAsync(memory, s->stream) == cudaSuccess) return;
+    cudaGetLastError();
+    cudaFree(memory);
+}
+
+/* A pool that keeps all it gets: taking memory from the driver and giving it back costs what several
+ * products do. */
+static cudaError_t open_pool(spmv_device *d) {
+    int has_pools = 0;
+    uint64_t all = UINT64_MAX;
+    cudaMemPoolProps what = {};
+    what.allocType = cudaMemAllocationTypePinned;
+    what.location.type = cudaMemLocationTypeDevice;
+    what.location.id = d->number;
+    cudaError_t error =
+        cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, d->number);
+    if (error != cudaSuccess || !has_pools) return error;
+    error = cudaMemPoolCreate(&state_of(d)->pool, &what);
+    if (error != cudaSuccess) return error;
+    return cudaMemPoolSetAttribute(state_of(d)->pool, cudaMemPoolAttrReleaseThreshold, &all);
+}
+
 /* Also of a device that opened half-way. */
 static void close_gpu(spmv_device *d) {
     cuda_state *s = state_of(d);
     if (s->library) s->close_library(s->library);
     if (s->start) cudaEventDestroy(s->start);
     if (s->stop) cudaEventDestroy(s->stop);
+    release_gpu(d, s->flushed);
+    release_gpu(d, s->sink);
     if (s->stream) cudaStreamDestroy(s->stream);
-    if (s->flushed) cudaFree(s->flushed);
-    if (s->sink) cudaFree(s->sink);
+    if (s->pool) cudaMemPoolDestroy(s->pool);
     free(s);
     d->state = NULL;
 }
@@ -90,21 +130,10 @@ static spmv_status open_gpu(spmv_device *d) {
     if (made == cudaSuccess) made = cudaEventCreate(&s->start);
     if (made == cudaSuccess) made = cudaEventCreate(&s->stop);
     d->state = s;
+    if (made == cudaSuccess) made = open_pool(d);
     if (made == cudaSuccess) return SPMV_OK;
     close_gpu(d);
     return cuda_fail(d->ctx, made, "opening the GPU");
-}
-
-/* At least one byte: an empty array still gets an address. */
-static spmv_status alloc_gpu(spmv_device *d, size_t bytes, void **out) {
-    *out = NULL;
-    CU(d->ctx, cudaSetDevice(d->number));
-    CU(d->ctx, cudaMalloc(out, bytes ? bytes : 1));
-    return SPMV_OK;
-}
-
-static void release_gpu(spmv_device *d, void *memory) {
-    if (cudaSetDevice(d->number) == cudaSuccess) cudaFree(memory);
 }
 
 static spmv_status copy(spmv_device *d, void *to, const void *from, size_t bytes,
@@ -157,12 +186,21 @@ static spmv_status tock(spmv_device *d, double *seconds) {
     return SPMV_OK;
 }
 
+/* What the pool holds and nobody uses. */
+static size_t kept_bytes(const cuda_state *s) {
+    uint64_t held = 0, used = 0;
+    if (!s->pool || cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrReservedMemCurrent, &held) ||
+        cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrUsedMemCurrent, &used))
+        return 0;
+    return (size_t)(held - used);
+}
+
 static size_t free_gpu_bytes(spmv_device *d) {
     size_t available = 0, total = 0;
     if (cudaSetDevice(d->number) != cudaSuccess ||
         cudaMemGetInfo(&available, &total) != cudaSuccess)
         return 0;
-    return available;
+    return available + kept_bytes(state_of(d));
 }
 
 static int attribute(spmv_device *d, cudaDeviceAttr which) {
@@ -216,11 +254,10 @@ static spmv_status flush_gpu(spmv_device *d, size_t bytes) {
     cuda_state *s = state_of(d);
     CU(d->ctx, cudaSetDevice(d->number));
     if (s->nflushed < bytes) {
-        if (s->flushed) cudaFree(s->flushed);
-        s->flushed = NULL;
+        release_gpu(d, s->flushed);
         s->nflushed = 0;
-        CU(d->ctx, cudaMalloc((void **)&s->flushed, bytes));
-        if (!s->sink) CU(d->ctx, cudaMalloc((void **)&s->sink, sizeof *s->sink));
+        TRY(alloc_gpu(d, bytes, (void **)&s->flushed));
+        if (!s->sink) TRY(alloc_gpu(d, sizeof *s->sink, (void **)&s->sink));
         CU(d->ctx, cudaMemsetAsync(s->flushed, 0, bytes, s->stream));
         s->nflushed = bytes;
     }

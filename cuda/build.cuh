@@ -1,38 +1,9 @@
-/* build.cuh: what the builders of formats share: the matrix sent to the device, arrays of a store
- * in its memory, sums and orders of many numbers (scan.cu). */
+/* build.cuh: what the builders of formats share: arrays of a store in the device's memory, sums and
+ * orders of many numbers (scan.cu). */
 #ifndef SPMV_CUDA_BUILD_CUH
 #define SPMV_CUDA_BUILD_CUH
 
 #include "device.cuh"
-
-typedef struct sent_rows { /* the matrix, in device memory */
-    int64_t *row_ptr;
-    idx *col;
-    double *value;
-} sent_rows;
-
-static inline spmv_status send_array(spmv_device *d, const void *from, size_t bytes, void **out) {
-    TRY(d->backend->alloc(d, bytes, out));
-    return d->backend->put(d, *out, from, bytes);
-}
-
-/* On failure *out is for free_rows. */
-static inline spmv_status send_rows(spmv_device *d, const spmv_csr_view *A, sent_rows *out,
-                                    double *seconds) {
-    *out = {};
-    TRY(d->backend->tick(d));
-    TRY(send_array(d, A->row_ptr, (size_t)(A->rows + 1) * sizeof *A->row_ptr,
-                   (void **)&out->row_ptr));
-    TRY(send_array(d, A->col_idx, (size_t)A->nnz * sizeof *A->col_idx, (void **)&out->col));
-    TRY(send_array(d, A->values, (size_t)A->nnz * sizeof *A->values, (void **)&out->value));
-    return d->backend->tock(d, seconds);
-}
-
-static inline void free_rows(spmv_device *d, sent_rows *A) {
-    d->backend->release(d, A->row_ptr);
-    d->backend->release(d, A->col);
-    d->backend->release(d, A->value);
-}
 
 /* An array of the copy in device memory; the head lists it, too. */
 static inline spmv_status device_array(spmv_device *d, spmv_store *head, spmv_store *copy,

@@ -26,6 +26,11 @@ static cudaStream_t stream_on(const spmv_device *d) {
     return ((const cuda_state *)d->state)->stream;
 }
 
+static spmv_status send_array(spmv_device *d, const void *from, size_t bytes, void **out) {
+    TRY(d->backend->alloc(d, bytes, out));
+    return d->backend->put(d, *out, from, bytes);
+}
+
 static spmv_status place_rows(spmv_device *d, const spmv_csr_view *A, csr *copy) {
     void *sent = NULL;
     int64_t n = A->rows + 1;
@@ -66,10 +71,21 @@ static spmv_status place_values(spmv_device *d, const spmv_csr_view *A, csr *cop
     return status;
 }
 
+/* What is narrowed is sent beside the store, one array after the other. */
+static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
+    size_t offsets =
+        sizeof(ofs) == sizeof *A->row_ptr ? 0 : (size_t)(A->rows + 1) * sizeof(int64_t);
+    size_t values = sizeof(real) == sizeof *A->values ? 0 : (size_t)A->nnz * sizeof(double);
+    if (values) values += sizeof(int); /* the count of those too large */
+    (void)c;
+    return offsets > values ? offsets : values;
+}
+
 /* The store's bytes without its memory, and its copy on the device. */
-static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_choice *c,
-                            spmv_store **head_out, spmv_store **copy_out, double *upload_s) {
-    (void)c; /* no parameters */
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+                            const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
+                            double *upload_s) {
+    (void)rows, (void)c; /* there are none yet, and no parameters */
     TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), A, head_out));
     TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), A, copy_out));
     csr *head = (csr *)*head_out, *copy = (csr *)*copy_out;
@@ -85,4 +101,4 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_c
 }
 
 extern "C" const spmv_device_format V(cuda_build_csr);
-extern "C" const spmv_device_format V(cuda_build_csr) = {"csr", build_on};
+extern "C" const spmv_device_format V(cuda_build_csr) = {"csr", working, build_on};

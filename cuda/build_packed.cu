@@ -1,237 +1,48 @@
-/* build_packed.cu: the packed format, built on the GPU from compressed rows that it was sent: the
- * bytes that src/format_packed.c makes, whose rules 1 to 8 are these steps.
+/* build_packed.cu: the packed format, built on the GPU from compressed rows in its memory: the bytes
+ * that src/format_packed.c makes, whose rules 1 to 8 are these steps.
  *
  * Source     src/format_packed.c.
- * Reads      the matrix's row_ptr, col_idx and values, uploaded once and freed at the end.
+ * Reads      row_ptr, col_idx and values of the store of compressed rows.
  * Work       a set of the values' bit patterns is collected, at most 256 or none; a warp a slice, a
- *            lane a row, walks its steps to choose its codes; a scan over slices places them; a
- *            warp a slice walks again and writes. */
-#include "packed.cuh"
+ *            lane a row or an entry, finds its codes; a scan over slices places them; a warp a
+ *            slice, or where slices are few up to 8, walks the steps again and writes.
+ */
+#include "build.cuh"
+#include "packed_table.cuh"
 
 enum {
     THREADS = 256,
     SCAN_THREADS = 1024,
-    SET_SIZE = 1024, /* slots of a set; more than half full it is too many values */
-    LONGEST_RUN = 8,
     STEP_COST = 32,
     ENTRY_COST = 1,
     LEAST_CUT = 64,
     CUT_MEANS = 4,
-    NO_OFFSET = INT32_MAX
+    MOST_PARTS = 8, /* of a slice, where there are few */
+    WARPS_AN_SM = 32,
+    MANY_STEPS = 12,     /* read a lane a step */
+    MANY_DIAGONALS = 256 /* not counted before they are estimated */
 };
-
-typedef struct rows { /* of the matrix, in device memory */
-    int64_t rows, nnz, cut;
-    const int64_t *row_ptr;
-    const idx *col;
-    const double *value;
-} rows;
-
-typedef struct value_set {
-    unsigned long long bits[SET_SIZE]; /* EMPTY: no value */
-    int has_empty;                     /* the value whose pattern EMPTY is */
-    int count, overflows;              /* values; those too large for the variant */
-} value_set;
-static const unsigned long long EMPTY = ~0ull;
 
 enum { STEPS, COLUMN_BYTES, VALUE_BYTES, LONG_ROWS, LONG_NNZ, SIZES };
 typedef struct sizes { /* of a slice, or where it begins */
     int64_t of[SIZES];
 } sizes;
 
-typedef struct lane_row { /* this lane's row of a slice; length 0: empty, long, or none */
-    int64_t begin, all;   /* all: also of a long row */
-    idx i;
-    int length;
-} lane_row;
-
-static __device__ __forceinline__ lane_row row_of(const rows &A, int64_t slice) {
-    lane_row r = {0, 0, (idx)(slice * PACKED_ROWS + threadIdx.x % WARP), 0};
-    if (r.i >= A.rows) return r;
-    r.begin = A.row_ptr[r.i];
-    r.all = A.row_ptr[r.i + 1] - r.begin;
-    r.length = r.all > A.cut ? 0 : (int)r.all;
-    return r;
-}
-
-static __device__ __forceinline__ unsigned long long bits_of(double value) {
-    real narrow = (real)value;
-    return sizeof(real) == 4 ? __float_as_uint((float)narrow)
-                             : (unsigned long long)__double_as_longlong((double)narrow);
-}
-
-/* ---- the table of values --------------------------------------------------------------------- */
-
-/* Returns whether the value is new. */
-static __device__ bool insert(unsigned long long *set, int *has_empty, unsigned long long bits) {
-    if (bits == EMPTY) return *has_empty == 0 && atomicExch(has_empty, 1) == 0;
-    unsigned at = (unsigned)((bits ^ bits >> 32) * 0x9e3779b97f4a7c15u >> 54);
-    for (int tries = 0; tries < SET_SIZE; tries++, at = (at + 1) % SET_SIZE) {
-        unsigned long long there = *(volatile unsigned long long *)(set + at);
-        if (there == EMPTY) there = atomicCAS(set + at, EMPTY, bits);
-        if (there == EMPTY) return true;
-        if (there == bits) return false;
-    }
-    return true; /* full: counted as one too many */
-}
-
-static __global__ void empty_set(value_set *set) {
-    for (int k = threadIdx.x; k < SET_SIZE; k += blockDim.x) set->bits[k] = EMPTY;
-    if (threadIdx.x == 0) set->has_empty = set->count = set->overflows = 0;
-}
-
-static __device__ __forceinline__ bool is_full(const int *count) {
-    return *(volatile const int *)count > PACKED_TABLE_SIZE;
-}
-
-/* A warp leaves a loop together: what other warps change meanwhile, one lane reads for all. */
-static __device__ __forceinline__ bool warp_sees_full(const int *mine, const int *all) {
-    return __shfl_sync(ALL_LANES, is_full(mine) || is_full(all), 0);
-}
-
-/* Rule 5. Where values are arbitrary the first slices tell, and all blocks stop. */
-static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
-    __shared__ unsigned long long set[SET_SIZE];
-    __shared__ int has_empty, count;
-    for (int k = threadIdx.x; k < SET_SIZE; k += blockDim.x) set[k] = EMPTY;
-    if (threadIdx.x == 0) has_empty = count = 0;
-    __syncthreads();
-    int64_t warps = (int64_t)gridDim.x * blockDim.x / WARP;
-    unsigned long long last = 0;
-    bool any = false;
-    for (int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-         s < nslices && !warp_sees_full(&count, &all->count); s += warps) {
-        lane_row r = row_of(A, s);
-        for (int l = 0; l < WARP; l++) { /* row by row, 32 entries at a time */
-            int64_t begin = __shfl_sync(ALL_LANES, r.begin, l);
-            int length = __shfl_sync(ALL_LANES, r.length, l);
-            for (int k = threadIdx.x % WARP; k < length; k += WARP) {
-                unsigned long long bits = bits_of(A.value[begin + k]);
-                if (any && bits == last) continue;
-                any = true, last = bits;
-                if (!is_full(&count) && insert(set, &has_empty, bits)) atomicAdd(&count, 1);
-            }
-        }
-    }
-    __syncthreads();
-    if (count > PACKED_TABLE_SIZE) {
-        if (threadIdx.x == 0) atomicMax(&all->count, PACKED_TABLE_SIZE + 1);
-        return;
-    }
-    for (int k = threadIdx.x; k < SET_SIZE; k += blockDim.x)
-        if (set[k] != EMPTY && !is_full(&all->count) && insert(all->bits, &all->has_empty, set[k]))
-            atomicAdd(&all->count, 1);
-    if (threadIdx.x == 0 && has_empty && insert(all->bits, &all->has_empty, EMPTY))
-        atomicAdd(&all->count, 1);
-}
-
-/* A thread a slot: its value's place is the number of smaller ones. */
-static __global__ void sort_table(value_set *set, real *table) {
-    __shared__ unsigned long long bits[SET_SIZE];
-    int t = threadIdx.x;
-    bits[t] = set->bits[t];
-    __syncthreads();
-    if (t < PACKED_TABLE_SIZE) table[t] = 0;
-    bool none = set->count > PACKED_TABLE_SIZE;
-    __syncthreads();
-    if (none) {
-        if (t == 0) set->count = 0;
-        return;
-    }
-    int place = 0;
-    for (int k = 0; k < SET_SIZE; k++) place += bits[k] < bits[t];
-    real value;
-    unsigned long long mine = bits[t];
-    if (mine != EMPTY) {
-        memcpy(&value, &mine, sizeof value);
-        table[place] = value;
-    }
-    if (t == 0 && set->has_empty) {
-        mine = EMPTY;
-        memcpy(&value, &mine, sizeof value);
-        table[set->count - 1] = value;
-    }
-}
-
-/* ---- walks over the steps of a slice --------------------------------------------------------- */
-
-typedef struct walk {
-    lane_row row;
-    int run;  /* 0: on diagonals */
-    int k;    /* this lane's next entry */
-    idx head; /* on diagonals: its offset */
-} walk;
-
-static __device__ __forceinline__ idx offset_at(const rows &A, const lane_row &r, int k) {
-    return k < r.length ? A.col[r.begin + k] - r.i : NO_OFFSET;
-}
-
-static __device__ __forceinline__ walk begin_walk(const rows &A, const lane_row &r, int run) {
-    return {r, run, 0, run ? 0 : offset_at(A, r, 0)};
-}
-
-/* False behind the last step. *at: this lane's entry, if its bit is set; *greatest of the columns.
- * */
-static __device__ __forceinline__ bool next_step(const rows &A, walk *w, packed_step *step, int *at,
-                                                 idx *greatest) {
-    bool on;
-    *at = w->k;
-    if (w->run) {
-        on = w->k < w->row.length;
-        idx col = on ? A.col[w->row.begin + w->k] : INT32_MAX;
-        step->base = warp_least(col);
-        *greatest = warp_greatest(on ? col : 0);
-        w->k += w->run;
-    } else {
-        step->base = warp_least(w->head);
-        on = w->head == step->base && w->head != NO_OFFSET;
-        if (on) w->head = offset_at(A, w->row, ++w->k);
-    }
-    step->mask = __ballot_sync(ALL_LANES, on);
-    return step->mask != 0;
-}
-
-static __device__ int greatest_divisor(int a, int b) {
-    while (b) {
-        int rest = a % b;
-        a = b, b = rest;
-    }
-    return a;
-}
-
-/* Rule 2. */
-static __device__ int run_of(const rows &A, const lane_row &r) {
-    int common = 0, length = 1;
-    idx last = r.length ? A.col[r.begin] : 0;
-    for (int k = 1; k < r.length && common != 1; k++) {
-        idx col = A.col[r.begin + k];
-        if (col == last + 1)
-            length++;
-        else
-            common = greatest_divisor(length, common), length = 1;
-        last = col;
-    }
-    if (r.length && common != 1) common = greatest_divisor(length, common);
-    for (int step = WARP / 2; step > 0; step /= 2)
-        common = greatest_divisor(__shfl_xor_sync(ALL_LANES, common, step), common);
-    int run = LONGEST_RUN;
-    if (common == 0) return 1;
-    while (common % run) run--;
-    return run;
-}
-
 /* ---- choice ---------------------------------------------------------------------------------- */
 
 /* Rules 2 to 4. */
-static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz,
+static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz, unsigned *seen,
                                       packed_slice *out) {
-    int run = run_of(A, r), at;
+    int run = run_of(A, r, nnz), at;
     int nsteps = warp_greatest(r.length) / run;
     idx widest = 0, greatest;
     packed_step step;
     walk w = begin_walk(A, r, run);
-    while (widest <= UINT16_MAX && next_step(A, &w, &step, &at, &greatest))
-        widest = max(widest, greatest - step.base);
+    if (nsteps > MANY_STEPS)
+        widest = widest_step(A, r, run, nsteps);
+    else
+        while (widest <= UINT16_MAX && next_step(A, &w, &step, &at, &greatest))
+            widest = max(widest, greatest - step.base);
     int code = widest <= UINT8_MAX    ? PACKED_COLUMN_8
                : widest <= UINT16_MAX ? PACKED_COLUMN_16
                                       : PACKED_COLUMN_32;
@@ -239,6 +50,8 @@ static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz,
                    2 * (int64_t)packed_column_size(code) * (nnz / run) + ENTRY_COST * (int64_t)nnz;
     int64_t diagonals = 0, most = cost / STEP_COST;
     w = begin_walk(A, r, 0);
+    if (most >= MANY_DIAGONALS && most < OFFSET_BITS / 2 && has_more_diagonals(A, r, most, seen))
+        diagonals = most + 1;
     while (diagonals <= most && next_step(A, &w, &step, &at, &greatest)) diagonals++;
     bool on_diagonals = diagonals <= most;
     out->run = (uint8_t)(on_diagonals ? 1 : run);
@@ -293,6 +106,7 @@ static __device__ __forceinline__ int64_t aligned(int64_t bytes) {
 
 static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const value_set *set,
                                      packed_slice *slice, sizes *out) {
+    __shared__ unsigned seen[THREADS / WARP][OFFSET_WORDS];
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (s >= nslices) return; /* the whole warp */
     lane_row r = row_of(A, s);
@@ -302,7 +116,7 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
     for (int step = WARP / 2; step > 0; step /= 2)
         long_nnz += __shfl_xor_sync(ALL_LANES, long_nnz, step);
     packed_slice mine = {0, 0, 0, 0, 0, PACKED_VALUE_RAW, 0, 0};
-    choose_columns(A, r, nnz, &mine);
+    choose_columns(A, r, nnz, seen[threadIdx.x / WARP], &mine);
     int64_t bytes = (int64_t)nnz * (int64_t)sizeof(real);
     if (codes) bytes = choose_values(A, r, nnz, set->count > 0, &mine);
     if (threadIdx.x % WARP != 0) return;
@@ -359,21 +173,6 @@ static __global__ void scan_totals(sizes *totals, int64_t n) {
 
 /* ---- fill ------------------------------------------------------------------------------------ */
 
-static __device__ __forceinline__ int place_of(const real *table, int count,
-                                               unsigned long long bits) {
-    int low = 0, high = count;
-    while (high - low > 1) {
-        int middle = (low + high) / 2;
-        unsigned long long there = 0;
-        memcpy(&there, table + middle, sizeof *table);
-        if (there <= bits)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 typedef struct target { /* of a slice's codes */
     uint8_t *column, *value;
     const real *table;
@@ -390,25 +189,32 @@ static __device__ __forceinline__ void put_column(const target &t, int code, int
         ((uint32_t *)t.column)[at] = distance;
 }
 
-static __device__ __forceinline__ void put_value(const target &t, int code, int at, double value) {
+static __device__ __forceinline__ void put_value(const target &t, int code, int at, real value) {
     if (code == PACKED_VALUE_F32)
         ((float *)t.value)[at] = (float)value;
     else if (code == PACKED_VALUE_TABLE)
         t.value[at] = (uint8_t)place_of(t.table, t.count, bits_of(value));
     else
-        ((real *)t.value)[at] = (real)value;
+        ((real *)t.value)[at] = value;
 }
 
-/* Returns how many entries of this lane are too large for the variant. */
-static __device__ int fill_steps(const rows &A, const lane_row &r, packed_slice *s,
-                                 packed_step *step_out, const target &t) {
+/* Part `part` of `parts` equal runs of the steps; steps on diagonals, which depend on those before,
+ * are all in the first. */
+static __device__ void fill_steps(const rows &A, const lane_row &r, packed_slice *s,
+                                  packed_step *step_out, const target &t, int part, int parts) {
     int lane = threadIdx.x % WARP, run = s->column_code == PACKED_DIAGONAL ? 0 : s->run, at;
-    int runs = 0, overflows = 0;
-    uint32_t common = ALL_LANES;
+    int begin = (int)((int64_t)s->nsteps * part / parts);
+    int end = (int)((int64_t)s->nsteps * (part + 1) / parts);
+    if (run == 0) begin = part ? s->nsteps : 0, end = s->nsteps;
+    int runs = run ? warp_total(min(r.length / run, begin)) : 0;
+    uint32_t common = begin == 0 ? ALL_LANES : 0;
     idx greatest;
     packed_step step;
     walk w = begin_walk(A, r, run);
-    for (int n = 0; next_step(A, &w, &step, &at, &greatest); n++) {
+    w.k = begin * run;
+    for (int n = begin; n < end; n++) {
+        real early = w.k < r.length ? A.value[r.begin + w.k] : 0; /* while columns are read */
+        next_step(A, &w, &step, &at, &greatest);
         int many = __popc(step.mask), rank = __popc(step.mask & ((1u << lane) - 1));
         bool is_first = lane == __ffs((int)step.mask) - 1;
         common &= step.mask;
@@ -416,8 +222,7 @@ static __device__ int fill_steps(const rows &A, const lane_row &r, packed_slice 
         if (step.mask >> lane & 1) {
             put_column(t, s->column_code, runs + rank, (uint32_t)(A.col[r.begin + at] - step.base));
             for (int e = 0; e < s->run; e++) {
-                double value = A.value[r.begin + at + e];
-                overflows += isinf((real)value) && !isinf(value);
+                real value = e == 0 ? early : A.value[r.begin + at + e];
                 if (s->value_code != PACKED_VALUE_STEP)
                     put_value(t, s->value_code, runs * s->run + e * many + rank, value);
                 else if (is_first)
@@ -426,8 +231,8 @@ static __device__ int fill_steps(const rows &A, const lane_row &r, packed_slice 
         }
         runs += many;
     }
+    if (run) common = warp_least(r.length) == warp_greatest(r.length) ? ALL_LANES : 0;
     if (s->nsteps && common == ALL_LANES) s->flags = PACKED_FULL;
-    return overflows;
 }
 
 static __device__ __forceinline__ void zero(uint8_t *from, uint8_t *end) {
@@ -447,11 +252,12 @@ static __device__ __forceinline__ void place_long(const rows &A, const lane_row 
 }
 
 static __global__ void fill_slices(rows A, packed B, const sizes *place, const sizes *totals,
-                                   value_set *set) {
+                                   const value_set *set, int parts) {
     __shared__ real table[PACKED_TABLE_SIZE];
     for (int k = threadIdx.x; k < PACKED_TABLE_SIZE; k += blockDim.x) table[k] = B.table[k];
     __syncthreads();
-    int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    int64_t warp = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP, s = warp / parts;
+    int part = (int)(warp % parts);
     if (s >= B.nslices) return; /* the whole warp */
     sizes begin = place[s];
     for (int c = 0; c < SIZES; c++) begin.of[c] += totals[s / SCAN_THREADS].of[c];
@@ -462,8 +268,8 @@ static __global__ void fill_slices(rows A, packed B, const sizes *place, const s
     slice.column = begin.of[COLUMN_BYTES];
     slice.value = begin.of[VALUE_BYTES];
     target t = {B.columns + slice.column, B.values + slice.value, table, set->count};
-    int overflows = fill_steps(A, r, &slice, B.step + slice.step, t);
-    if (overflows) atomicAdd(&set->overflows, overflows);
+    fill_steps(A, r, &slice, B.step + slice.step, t, part, parts);
+    if (part) return;
     int64_t columns = (int64_t)nnz / slice.run * packed_column_size(slice.column_code);
     int64_t values = slice.value_code == PACKED_VALUE_STEP
                          ? (int64_t)slice.nsteps * slice.run * (int64_t)sizeof(real)
@@ -475,7 +281,7 @@ static __global__ void fill_slices(rows A, packed B, const sizes *place, const s
     if (threadIdx.x % WARP == 0) B.slice[s] = slice;
 }
 
-static __global__ void fill_long(rows A, packed B, value_set *set) {
+static __global__ void fill_long(rows A, packed B) {
     int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (k == 0) B.long_ptr[B.long_rows] = (ofs)B.long_nnz;
     if (k >= B.long_nnz) return;
@@ -488,10 +294,8 @@ static __global__ void fill_long(rows A, packed B, value_set *set) {
             high = middle;
     }
     int64_t from = A.row_ptr[B.long_row[low]] + k - B.long_ptr[low];
-    double value = A.value[from];
     B.long_col[k] = A.col[from];
-    B.long_values[k] = (real)value;
-    if (isinf((real)value) && !isinf(value)) atomicAdd(&set->overflows, 1);
+    B.long_values[k] = A.value[from];
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
@@ -504,20 +308,6 @@ typedef struct job { /* what is freed at its end */
     int64_t nblocks; /* of the scan */
     bool codes;
 } job;
-
-static spmv_status new_array(spmv_device *d, packed *head, packed *copy, size_t offset,
-                             size_t bytes) {
-    void *memory = NULL;
-    TRY(d->backend->alloc(d, bytes, &memory));
-    copy->s.array[copy->s.narrays++] = {offset, bytes};
-    memcpy((char *)copy + offset, &memory, sizeof memory);
-    memcpy(head->s.array, copy->s.array, sizeof copy->s.array);
-    head->s.narrays = copy->s.narrays;
-    return SPMV_OK;
-}
-#define DEVICE_ARRAY(d, head, copy, field, count) \
-    new_array(d, head, copy, (size_t)((char *)&(copy)->field - (char *)(copy)), \
-              (size_t)(count) * sizeof *(copy)->field)
 
 static unsigned warps_blocks(int64_t nslices) {
     return (unsigned)blocks_for(nslices, THREADS / WARP);
@@ -551,56 +341,53 @@ static spmv_status choose(job *j, cudaStream_t stream, packed *head, packed *cop
 
 static spmv_status fill(job *j, cudaStream_t stream, packed *head, packed *copy) {
     spmv_device *d = j->device;
-    value_set *set = j->set;
-    int overflows = 0;
-    TRY(DEVICE_ARRAY(d, head, copy, step, copy->nsteps));
-    TRY(DEVICE_ARRAY(d, head, copy, columns, copy->column_bytes + PACKED_SPARE));
-    TRY(DEVICE_ARRAY(d, head, copy, values, copy->value_bytes + PACKED_SPARE));
-    TRY(DEVICE_ARRAY(d, head, copy, long_row, copy->long_rows));
-    TRY(DEVICE_ARRAY(d, head, copy, long_ptr, copy->long_rows + 1));
-    TRY(DEVICE_ARRAY(d, head, copy, long_col, copy->long_nnz));
-    TRY(DEVICE_ARRAY(d, head, copy, long_values, copy->long_nnz));
+    TRY(BUILD_ARRAY(d, head, copy, step, copy->nsteps));
+    TRY(BUILD_ARRAY(d, head, copy, columns, copy->column_bytes + PACKED_SPARE));
+    TRY(BUILD_ARRAY(d, head, copy, values, copy->value_bytes + PACKED_SPARE));
+    TRY(BUILD_ARRAY(d, head, copy, long_row, copy->long_rows));
+    TRY(BUILD_ARRAY(d, head, copy, long_ptr, copy->long_rows + 1));
+    TRY(BUILD_ARRAY(d, head, copy, long_col, copy->long_nnz));
+    TRY(BUILD_ARRAY(d, head, copy, long_values, copy->long_nnz));
     if (copy->nslices) {
-        fill_slices<<<warps_blocks(copy->nslices), THREADS, 0, stream>>>(j->A, *copy, j->place,
-                                                                         j->totals, set);
+        int sms = 0, parts = 1;
+        CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
+        while (parts < MOST_PARTS && parts * copy->nslices < (int64_t)sms * WARPS_AN_SM) parts *= 2;
+        fill_slices<<<warps_blocks(parts * copy->nslices), THREADS, 0, stream>>>(
+            j->A, *copy, j->place, j->totals, j->set, parts);
     } else {
         CU(d->ctx, cudaMemsetAsync(copy->columns, 0, PACKED_SPARE, stream));
         CU(d->ctx, cudaMemsetAsync(copy->values, 0, PACKED_SPARE, stream));
     }
-    fill_long<<<(unsigned)blocks_for(copy->long_nnz + 1, THREADS), THREADS, 0, stream>>>(
-        j->A, *copy, set);
+    fill_long<<<(unsigned)blocks_for(copy->long_nnz + 1, THREADS), THREADS, 0, stream>>>(j->A,
+                                                                                         *copy);
     CU(d->ctx, cudaGetLastError());
-    TRY(d->backend->get(d, &overflows, &set->overflows, sizeof overflows));
-    if (overflows)
-        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE, "%d values are too large for f32", overflows);
     return SPMV_OK;
 }
 
-static spmv_status upload(job *j, const spmv_csr_view *A, void **owned, double *seconds) {
-    spmv_device *d = j->device;
-    const void *from[] = {A->row_ptr, A->col_idx, A->values};
-    size_t bytes[] = {(size_t)(A->rows + 1) * sizeof *A->row_ptr,
-                      (size_t)A->nnz * sizeof *A->col_idx, (size_t)A->nnz * sizeof *A->values};
-    for (int k = 0; k < 3; k++) TRY(d->backend->alloc(d, bytes[k], owned + k));
-    TRY(d->backend->tick(d));
-    for (int k = 0; k < 3; k++) TRY(d->backend->put(d, owned[k], from[k], bytes[k]));
-    TRY(d->backend->tock(d, seconds));
-    j->A.row_ptr = (const int64_t *)owned[0];
-    j->A.col = (const idx *)owned[1];
-    j->A.value = (const double *)owned[2];
-    return SPMV_OK;
+static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
+    size_t slices = (size_t)blocks_for(A->rows, PACKED_ROWS);
+    (void)c;
+    return sizeof(value_set) + (slices + slices / SCAN_THREADS + 2) * sizeof(sizes);
 }
 
 /* The store's bytes without its memory, and its copy on the device. */
-static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_choice *c,
-                            spmv_store **head_out, spmv_store **copy_out, double *upload_s) {
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *from,
+                            const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
+                            double *upload_s) {
     cudaStream_t stream = ((const cuda_state *)d->state)->stream;
-    void *owned[6] = {NULL};
+    const csr *rows_there = (const csr *)from;
+    void *room = NULL;
     int64_t mean = A->rows ? (A->nnz + A->rows - 1) / A->rows : 0;
     int64_t least = CUT_MEANS * mean > LEAST_CUT ? CUT_MEANS * mean : LEAST_CUT;
     job j = {d, {A->rows, A->nnz, c->value[SPMV_cut] ? c->value[SPMV_cut] : least}};
+    j.A.row_ptr = rows_there->row_ptr, j.A.col = rows_there->col_idx,
+    j.A.value = rows_there->values;
     j.codes = c->value[SPMV_codes] != 0;
-    if (j.A.cut > INT32_MAX / PACKED_ROWS) return SPMV_E_UNSUITABLE; /* places in a slice are int */
+    *upload_s = 0;
+    if (A->nnz > INT32_MAX && j.A.cut > INT32_MAX / PACKED_ROWS)
+        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
+                         "packed: the GPU counts the entries of a slice in 32 bits: --cut=%d",
+                         INT32_MAX / PACKED_ROWS);
     TRY(spmv_store_new(d->ctx, "packed", sizeof(packed), A, head_out));
     TRY(spmv_store_new(d->ctx, "packed", sizeof(packed), A, copy_out));
     packed *head = (packed *)*head_out, *copy = (packed *)*copy_out;
@@ -608,20 +395,16 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_c
     head->cut = copy->cut = j.A.cut;
     head->nslices = copy->nslices = blocks_for(A->rows, PACKED_ROWS);
     j.nblocks = blocks_for(copy->nslices, SCAN_THREADS);
-    spmv_status status = upload(&j, A, owned, upload_s);
-    if (status == SPMV_OK) status = DEVICE_ARRAY(d, head, copy, slice, copy->nslices);
-    if (status == SPMV_OK) status = DEVICE_ARRAY(d, head, copy, table, PACKED_TABLE_SIZE);
-    if (status == SPMV_OK) status = d->backend->alloc(d, sizeof *j.set, &owned[3]);
-    if (status == SPMV_OK)
-        status = d->backend->alloc(d, (size_t)copy->nslices * sizeof *j.place, &owned[4]);
-    if (status == SPMV_OK)
-        status = d->backend->alloc(d, (size_t)(j.nblocks + 1) * sizeof *j.totals, &owned[5]);
-    j.set = (value_set *)owned[3], j.place = (sizes *)owned[4], j.totals = (sizes *)owned[5];
-    if (status == SPMV_OK) status = choose(&j, stream, head, copy);
+    TRY(BUILD_ARRAY(d, head, copy, slice, copy->nslices));
+    TRY(BUILD_ARRAY(d, head, copy, table, PACKED_TABLE_SIZE));
+    TRY(d->backend->alloc(d, working(A, c), &room));
+    j.set = (value_set *)room;
+    j.place = (sizes *)(j.set + 1), j.totals = j.place + copy->nslices;
+    spmv_status status = choose(&j, stream, head, copy);
     if (status == SPMV_OK) status = fill(&j, stream, head, copy);
-    for (int k = 0; k < 6; k++) d->backend->release(d, owned[k]);
+    d->backend->release(d, room);
     return status;
 }
 
 extern "C" const spmv_device_format V(cuda_build_packed);
-extern "C" const spmv_device_format V(cuda_build_packed) = {"packed", build_on};
+extern "C" const spmv_device_format V(cuda_build_packed) = {"packed", working, build_on};

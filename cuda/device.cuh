@@ -12,7 +12,8 @@ static const unsigned ALL_LANES = 0xffffffffu; /* of a warp, in a shuffle */
 typedef struct cuda_state { /* a device's state */
     cudaStream_t stream;
     cudaEvent_t start, stop;
-    void *library; /* the handle of a peer's library, made when first needed */
+    cudaMemPool_t pool; /* keeps what is freed for what is allocated next; NULL: the GPU has none */
+    void *library;      /* the handle of a peer's library, made when first needed */
     void (*close_library)(void *library);
     char *flushed; /* [nflushed] */
     unsigned *sink;
@@ -71,8 +72,7 @@ static __device__ __forceinline__ real warp_sum(real sum) {
 /* Over the 32 lanes, in every lane; every lane of the warp must call. By shuffles, because the
  * instructions for it (__reduce_add_sync, ...) begin with sm_80. */
 static __device__ __forceinline__ int warp_total(int value) {
-    for (int step = WARP / 2; step > 0; step /= 2)
-        value += __shfl_xor_sync(ALL_LANES, value, step);
+    for (int step = WARP / 2; step > 0; step /= 2) value += __shfl_xor_sync(ALL_LANES, value, step);
     return value;
 }
 

@@ -197,9 +197,9 @@ typedef struct spmv_plan_facts {
     size_t store_bytes;   /* the format */
     size_t scratch_bytes; /* the kernel's own structures */
     size_t traffic_bytes; /* matrix bytes one product must read, without x and y */
-    double convert_s;     /* compressed rows to format, on the host */
-    double upload_s;      /* format to device */
-    double prepare_s;     /* the kernel's own structures (tiles, pitch), and finding sizes */
+    double convert_s;     /* compressed rows to format, and finding its size */
+    double upload_s;      /* matrix or format to device */
+    double prepare_s;     /* the kernel's own structures (tiles, pitch) */
     /* of a plan that "auto" chose; NULL and 0 otherwise */
     const char *reason; /* one sentence: why this kernel */
     double tune_s;      /* looking at the matrix, kernels built and given up, the run-off */
@@ -209,6 +209,7 @@ typedef struct spmv_plan_facts {
     size_t
         flush_bytes; /* read before each sample of the run-off; 0: caches were left as they were */
     size_t free_bytes; /* on the device, now */
+    const char *note;  /* what went another way than usual; NULL: nothing */
 } spmv_plan_facts;
 void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
 int64_t spmv_plan_setting(const spmv_plan *plan,

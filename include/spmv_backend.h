@@ -13,13 +13,18 @@ typedef struct spmv_device { /* one opened device */
     void *state;   /* the backend's own */
 } spmv_device;
 
-/* A format that a device builds in its own memory, which then no host needs to hold. head: what
- * the store is, its arrays' sizes but not the arrays; *upload_s: of that, the time to send the
- * matrix. On failure *head and *copy hold what there is; the host may still build it. */
+/* A format that a device builds in its own memory, which then no host needs to hold, from rows: the
+ * store of format "csr" of the same variant that is there already (NULL: this is "csr" itself, and
+ * A is sent). head: what the store is, its arrays' sizes but not the arrays; *upload_s: how long
+ * sending took. On failure *head and *copy hold what there is; on success the device may
+ * still be at it. */
 typedef struct spmv_device_format {
     const char *name;
-    spmv_status (*build)(spmv_device *d, const spmv_csr_view *A, const spmv_choice *c,
-                         spmv_store **head, spmv_store **copy, double *upload_s);
+    /* Device memory that building takes besides the store, bytes, at most. */
+    size_t (*working)(const spmv_csr_view *A, const spmv_choice *c);
+    spmv_status (*build)(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+                         const spmv_choice *c, spmv_store **head, spmv_store **copy,
+                         double *upload_s);
 } spmv_device_format;
 
 typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
@@ -59,6 +64,7 @@ struct spmv_backend {
     bool host;                     /* its memory is host memory: nothing to upload */
     spmv_status (*open)(spmv_device *d);
     void (*close)(spmv_device *d);
+    /* The memory is there for what the device is asked next; for others after sync. */
     spmv_status (*alloc)(spmv_device *d, size_t bytes, void **out);
     void (*release)(spmv_device *d, void *memory);
     /* The host's memory, or the device's own. */

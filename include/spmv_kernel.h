@@ -64,9 +64,8 @@ typedef struct spmv_array { /* where the pointer sits in its struct, how many by
     size_t offset, bytes;
 } spmv_array;
 
-typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays, so that
-                               one loop */
-    const char *format;     /* in store.c sizes, copies, uploads and frees any format */
+typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays */
+    const char *format;
     int64_t rows, cols, nnz, slots; /* slots: stored entries, padding included */
     size_t size;                    /* of the whole struct */
     int narrays;
@@ -87,11 +86,12 @@ size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
 
 typedef struct spmv_format {
     const char *name, *summary;
-    const spmv_param
-        *params;  /* what shapes the store; kernels of the format take these besides their own */
+    const spmv_param *params; /* what shapes the store; its kernels take these besides their own */
     bool at_most; /* the estimate is an upper bound: the exact size is known when it is built */
     /* Exact bytes of what build allocates; SIZE_MAX: overflow. */
     size_t (*estimate)(const spmv_csr_view *A, const spmv_choice *c);
+    /* Not less than that, without a look at the rows, the longest of which is known; NULL: none. */
+    size_t (*bound)(const spmv_csr_view *A, const spmv_choice *c, int64_t longest);
     /* On failure *out holds what there is, for spmv_store_free; may answer SPMV_E_UNSUITABLE. */
     spmv_status (*build)(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
                          spmv_store **out);
@@ -156,13 +156,13 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     spmv_device *device;
     const spmv_kernel *kernel;
     spmv_mat *matrix;
-    const spmv_store *host,
-        *store; /* in host memory; where the kernel runs (NULL with SPMV_OWN_COPY) */
+    const spmv_store *host, *store; /* in host memory; where it runs (NULL with SPMV_OWN_COPY) */
     spmv_choice choice;
     int variant;
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
     double convert_s, upload_s, prepare_s, once_s; /* once_s: a library's start, not charged */
+    const char *note;           /* what went another way than usual; NULL: nothing */
     struct spmv_tuning *tuning; /* how "auto" came to this plan; NULL: it was asked for by name */
     spmv_store *own;            /* of a copied plan: the store, which is not the matrix's */
 };

@@ -4,16 +4,17 @@
 
 #include "internal.h"
 
-enum { MOST_CONTENDERS = 6, MOST_ROUNDS = 64 };
+enum { MOST_CONTENDERS = 6, MOST_ROUNDS = 64, MOST_COPIES = 16 };
 
 typedef struct contender {
     const spmv_proposal *proposal;
-    spmv_plan *plan;
-    spmv_batch *batch; /* several products, where one is short; NULL: one */
+    spmv_plan *plan, *copy[MOST_COPIES]; /* copies: from the second on, where there are any */
+    spmv_batch *batch;                   /* several products, where one is short; NULL: one */
     double made_s, sample[MOST_ROUNDS];
     int inner, nsamples;
     double product_s; /* lower quartile: what disturbs only adds time */
     bool given_up;    /* far behind: not timed further */
+    bool built_store; /* it was not there yet */
 } contender;
 
 typedef struct contest {
@@ -21,9 +22,10 @@ typedef struct contest {
     const spmv_plan_opts *opts;
     const spmv_backend *backend;
     spmv_device *device;
-    double start, budget, budget_s;   /* budget: in products of the safe kernel */
-    double flushing_s;                /* spent on emptying caches: no part of the budget */
-    size_t flush;                     /* bytes read before each sample; 0: none */
+    double start, budget, budget_s; /* budget: in products of the safe kernel */
+    double flushing_s;              /* spent on emptying caches: no part of the budget */
+    size_t flush;                   /* bytes read before each sample; 0: none */
+    int copies; /* of the plan, x and y that a sample goes through; 0 or 1: none */
     contender entry[MOST_CONTENDERS]; /* the safe one first */
     int n;
     void *x, *y;

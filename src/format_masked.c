@@ -90,6 +90,12 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return bytes_of(A->rows, A->nnz, height, blocks);
 }
 
+/* A block an entry, of the greatest height, and strips of the least. */
+static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
+    (void)c, (void)longest;
+    return bytes_of(A->rows, A->nnz, 1, (size_t)A->nnz) + (size_t)A->nnz * (MASKED_HIGHEST - 1);
+}
+
 /* There are no more blocks than entries, so their numbers fit the offsets. */
 static void place_blocks(const spmv_csr_view *A, int threads, masked *B) {
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -169,6 +175,7 @@ SPMV_EXPORT_FORMAT(masked_format) = {
     .summary = "blocks of 1, 2 or 4 rows x 8 columns: a column, a byte of mask a row, the entries",
     .params = params,
     .estimate = estimate,
+    .bound = bound,
     .build = build,
     .entries = entries,
 };

@@ -315,11 +315,16 @@ static int64_t fill_long(const spmv_csr_view *A, int threads, packed *B) {
 /* An upper bound: what choosing would find out takes as long as building. Gathered, with 32-bit
  * codes and raw values, a slice has as many steps as its longest row entries; what rule 4 prefers
  * to that takes less. */
+/* All but steps and long rows. */
+static size_t fixed_bytes(const spmv_csr_view *A) {
+    size_t slices = (size_t)slices_of(A->rows), entry = sizeof(idx) + sizeof(real);
+    return slices * (sizeof(packed_slice) + 2 * PACKED_ALIGN) + 2 * PACKED_SPARE +
+           PACKED_TABLE_SIZE * sizeof(real) + sizeof(ofs) + (size_t)A->nnz * entry;
+}
+
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t cut = cut_of(A, c), nslices = slices_of(A->rows);
-    size_t entry = sizeof(idx) + sizeof(real);
-    size_t bytes = (size_t)nslices * (sizeof(packed_slice) + 2 * PACKED_ALIGN) + 2 * PACKED_SPARE +
-                   PACKED_TABLE_SIZE * sizeof(real) + sizeof(ofs);
+    size_t bytes = fixed_bytes(A);
     for (int64_t k = 0; k < nslices; k++) {
         size_t longest = 0;
         for (int64_t i = k * PACKED_ROWS; i < (k + 1) * PACKED_ROWS && i < A->rows; i++) {
@@ -331,7 +336,16 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
         }
         bytes += longest * sizeof(packed_step);
     }
-    return bytes + (size_t)A->nnz * entry;
+    return bytes;
+}
+
+/* As many steps as the longest row has in every slice, or as there are entries. */
+static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
+    int64_t cut = cut_of(A, c), nslices = slices_of(A->rows), kept = longest < cut ? longest : cut;
+    int64_t steps = kept && nslices > A->nnz / kept ? A->nnz : nslices * kept;
+    int64_t long_rows = longest > cut ? A->nnz / (cut + 1) : 0;
+    return fixed_bytes(A) + (size_t)steps * sizeof(packed_step) +
+           (size_t)long_rows * (sizeof(idx) + sizeof(ofs));
 }
 
 static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *table, int threads,
@@ -442,6 +456,7 @@ SPMV_EXPORT_FORMAT(packed_format) = {
     .params = params,
     .at_most = true,
     .estimate = estimate,
+    .bound = bound,
     .build = build,
     .entries = entries,
 };

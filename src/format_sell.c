@@ -52,6 +52,14 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return slots > (SIZE_MAX - fixed) / slot ? SIZE_MAX : slots * slot + fixed;
 }
 
+/* Every slice as wide as the longest row. */
+static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
+    size_t slot = sizeof(idx) + sizeof(real), rows = (size_t)A->rows;
+    size_t slices = rows / (size_t)c->value[SPMV_slice] + 2;
+    size_t fixed = slices * sizeof(ofs) + rows * 2 * sizeof(idx), row = (size_t)longest * slot;
+    return rows && row > (SIZE_MAX - fixed) / rows ? SIZE_MAX : rows * row + fixed;
+}
+
 /* ---- build ----------------------------------------------------------------------------------- */
 
 /* Where slices begin: first their widths, which fit any offset, then the sum, if that does. */
@@ -168,6 +176,7 @@ SPMV_EXPORT_FORMAT(sell_format) = {
                "sorted inside windows",
     .params = params,
     .estimate = estimate,
+    .bound = bound,
     .build = build,
     .entries = entries,
 };

@@ -105,6 +105,12 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
            half * (sizeof(real) + (is_near(A) ? sizeof(uint16_t) : sizeof(idx)));
 }
 
+/* As if all entries were below the diagonal, and far from it. */
+static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
+    (void)c, (void)longest;
+    return (size_t)(A->rows + 1) * sizeof(ofs) + (size_t)A->nnz * (sizeof(real) + sizeof(idx));
+}
+
 static int64_t fill_row(const spmv_csr_view *A, int64_t i, symmetric *B) {
     int64_t overflows = 0, to = B->row_ptr[i], from = A->row_ptr[i];
     for (int64_t end = B->row_ptr[i + 1]; to < end; to++, from++) {
@@ -184,6 +190,7 @@ SPMV_EXPORT_FORMAT(symmetric_format) = {
     .summary = "the diagonal and below of a symmetric or skew-symmetric matrix, as compressed rows",
     .params = params,
     .estimate = estimate,
+    .bound = bound,
     .build = build,
     .entries = entries,
 };

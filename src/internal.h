@@ -47,6 +47,7 @@ typedef struct spmv_stored { /* a store made of a matrix, and its copy on a devi
     const spmv_device *device; /* of copy; NULL: none yet */
     spmv_store *host, *copy;   /* on a host backend copy == host */
     bool only_on_device;       /* host: what the store is, without its arrays */
+    const char *note;          /* as in spmv_plan_facts */
     double convert_s, upload_s;
     struct spmv_stored *next;
 } spmv_stored;
@@ -158,6 +159,17 @@ spmv_status spmv_rows_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spm
 void spmv_rows_free(spmv_rows *rows);
 /* Row lengths, bandwidth and hash of the finished rows. */
 void spmv_rows_stats(const spmv_rows *rows, int threads, spmv_stats *stats);
+
+/* ---- plan.c, stores.c ------------------------------------------------------------------------ */
+
+/* spmv_plan_create of options that were read. only_quick: what the host would have to convert for a
+ * device, which has no room to do it itself, is refused. */
+spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_quick,
+                           spmv_plan **out);
+/* Finds the plan's store where its kernel runs or builds it, if it fits; max_bytes: as in
+ * spmv_plan_opts. */
+spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t max_bytes,
+                             bool only_quick);
 
 /* ---- store.c -------------------------------------------------------------------------------- */
 

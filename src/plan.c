@@ -37,78 +37,6 @@ const spmv_format *spmv_format_named(const char *name, int variant) {
     return NULL;
 }
 
-/* Stores differ by format, variant and the format's own parameters; not by the kernel's. */
-static bool same_shape(const spmv_format *format, const spmv_choice *a, const spmv_choice *b) {
-    for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
-        if (a->value[p->id] != b->value[p->id]) return false;
-    return true;
-}
-
-static spmv_stored *find_stored(const spmv_plan *plan, const spmv_format *format,
-                                const spmv_device *device) {
-    for (spmv_stored *s = plan->matrix->stores; s; s = s->next)
-        if (s->format == format && same_shape(format, &s->choice, &plan->choice) &&
-            (device ? s->device == device : !s->only_on_device))
-            return s;
-    return NULL;
-}
-
-/* A device that builds the format itself, if it can: the host then never holds the store. */
-static bool build_on_device(const spmv_plan *plan, const spmv_format *format,
-                            const spmv_csr_view *A, spmv_stored *out) {
-    const spmv_backend *backend = plan->device->backend;
-    const spmv_device_format *own = NULL;
-    if (!backend->formats || plan->kernel->traits & SPMV_OWN_COPY) return false;
-    for (int k = 0; backend->formats[k][0] && !own; k++)
-        if (strcmp(backend->formats[k][0]->name, format->name) == 0)
-            own = backend->formats[k][plan->variant];
-    if (!own) return false;
-    if (own->build(plan->device, A, &plan->choice, &out->host, &out->copy, &out->upload_s) ==
-        SPMV_OK) {
-        out->device = plan->device;
-        return out->only_on_device = true;
-    }
-    spmv_store_free(out->host);
-    spmv_store_free_on(plan->device, out->copy);
-    out->host = out->copy = NULL;
-    out->upload_s = 0;
-    return false;
-}
-
-static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
-                               spmv_stored **out) {
-    spmv_mat *mat = plan->matrix;
-    spmv_csr_view view;
-    spmv_stored *stored = calloc(1, sizeof *stored);
-    *out = NULL;
-    if (!stored) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
-    spmv_mat_rows(mat, &view);
-    double start = spmv_now();
-    spmv_status status = SPMV_OK;
-    if (!build_on_device(plan, format, &view, stored))
-        status = format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
-    stored->convert_s = spmv_now() - start - stored->upload_s;
-    stored->format = format;
-    stored->choice = plan->choice;
-    if (status != SPMV_OK) { /* what build got to is in stored->host */
-        spmv_stored_free(mat->ctx, stored);
-        return status;
-    }
-    stored->next = mat->stores;
-    *out = mat->stores = stored;
-    return SPMV_OK;
-}
-
-/* The copy a device works on; on a host backend the store itself, which is no copy of anything. */
-static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
-    if (stored->device == device) return SPMV_OK;
-    double start = spmv_now();
-    TRY(spmv_store_upload(device, stored->host, &stored->copy));
-    stored->upload_s = spmv_now() - start;
-    stored->device = device;
-    return SPMV_OK;
-}
-
 /* ---- parameters ----------------------------------------------------------------------------- */
 
 static const char *const param_names[] = {
@@ -162,72 +90,6 @@ static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_p
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
-static size_t sum_or_max(size_t a, size_t b) {
-    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
-}
-
-/* A store that is mostly padding is refused though it would fit: one giant row makes SELL or ELL
- * read many times what CSR reads. --max-mem is the word of who wants it nevertheless. */
-static spmv_status check_padding(const spmv_plan *plan, const spmv_csr_view *view, size_t store) {
-    enum { MOST_TIMES = 4, NEGLIGIBLE = 64000000 };
-    size_t plain = spmv_format_named("csr", plan->variant)->estimate(view, &plan->choice);
-    if (store < NEGLIGIBLE || store / MOST_TIMES < plain) return SPMV_OK;
-    return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
-                     "%s: %.4g MB, %.0f times what csr takes: most of it is padding (longest "
-                     "row %lld, mean %.1f); --max-mem=SIZE builds it if it fits",
-                     plan->kernel->name, 1e-6 * (double)store, (double)store / (double)plain,
-                     (long long)plan->matrix->stats.row_max, plan->matrix->stats.row_mean);
-}
-
-/* Refuses before anything is allocated: padded formats can outgrow any machine. */
-static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format,
-                                size_t max_bytes) {
-    spmv_csr_view view;
-    spmv_mat_rows(plan->matrix, &view);
-    size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&view, &plan->choice) : 0;
-    size_t store = format->estimate(&view, &plan->choice);
-    const spmv_stats *stats = &plan->matrix->stats;
-    bool stored =
-        find_stored(plan, format, plan->device->backend->host ? NULL : plan->device) != NULL;
-    bool own_copy = plan->kernel->traits & SPMV_OWN_COPY; /* the scratch is what the device gets */
-    size_t need = own_copy ? scratch : sum_or_max(store, scratch), limit = max_bytes;
-    const char *where = plan->device->backend->host ? "" : " on the device";
-    if (!limit) {
-        limit = (size_t)(0.8 * (double)plan->device->backend->free_bytes(plan->device));
-        if (stored) need = scratch;
-        /* The host builds what the device gets. */
-        size_t host_limit = (size_t)(0.8 * (double)spmv_omp.free_bytes(NULL));
-        if (!plan->device->backend->host && !find_stored(plan, format, NULL) && store > host_limit)
-            need = store, limit = host_limit, where = " on the host";
-    }
-    if (need <= limit) return max_bytes ? SPMV_OK : check_padding(plan, &view, store);
-    return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
-                     "%s needs %.4g %s (longest row %lld, mean %.1f), limit %.4g %s%s",
-                     plan->kernel->name, (double)need * (need >= 1000000000 ? 1e-9 : 1e-6),
-                     need >= 1000000000 ? "GB" : "MB", (long long)stats->row_max, stats->row_mean,
-                     (double)limit * (limit >= 1000000000 ? 1e-9 : 1e-6),
-                     limit >= 1000000000 ? "GB" : "MB", where);
-}
-
-static spmv_status attach_store(spmv_plan *plan, const spmv_format *format) {
-    bool from_host = plan->device->backend->host || plan->kernel->traits & SPMV_OWN_COPY;
-    spmv_stored *stored = find_stored(plan, format, from_host ? NULL : plan->device);
-    if (!stored) stored = find_stored(plan, format, NULL);
-    if (!stored) TRY(build_store(plan, format, &stored));
-    plan->host = stored->host;
-    plan->convert_s = stored->convert_s;
-    plan->traffic_bytes = spmv_store_bytes(stored->host);
-    if (plan->kernel->traits & SPMV_OWN_COPY) return SPMV_OK;
-    if (plan->device->backend->host) {
-        plan->store = stored->host;
-        return SPMV_OK;
-    }
-    TRY(place_store(stored, plan->device));
-    plan->store = stored->copy;
-    plan->upload_s = stored->upload_s;
-    return SPMV_OK;
-}
-
 static spmv_status pick_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *out) {
     /* Kernels step past the end of a row by up to a block of threads before they stop. */
     enum { WIDEST_STEP = 4096 };
@@ -265,39 +127,41 @@ static spmv_status prepare(spmv_plan *plan) {
     return SPMV_OK;
 }
 
-static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_kernel_id id) {
+static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_kernel_id id,
+                             bool only_quick) {
     spmv_ctx *ctx = plan->matrix->ctx;
     TRY(pick_variant(plan->matrix, opts, &plan->variant));
     TRY(spmv_ctx_device(ctx, id.backend, &plan->device));
     plan->kernel = id.backend->kernels[id.index][plan->variant];
     TRY(choose(ctx, plan->kernel, opts, ctx->threads, &plan->choice));
     const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
-    double start = spmv_now(); /* some formats count all entries to know their size */
-    TRY(check_budget(plan, format, opts->max_bytes));
-    double counted_s = spmv_now() - start;
-    TRY(attach_store(plan, format));
-    TRY(prepare(plan));
-    plan->prepare_s += counted_s;
-    return SPMV_OK;
+    TRY(spmv_plan_attach(plan, format, opts->max_bytes, only_quick));
+    return prepare(plan);
 }
 
-spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
-    spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
+spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_quick,
+                           spmv_plan **out) {
     spmv_kernel_id id;
     *out = NULL;
-    if (!spmv_read_opts(&known, sizeof known, opts))
-        return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts.size is not set (SPMV_OPTS does)");
-    TRY(find_one(mat->ctx, known.kernel, &id));
-    if (id.index == SPMV_AUTO) return spmv_auto_plan(mat, &known, id.backend, out);
+    TRY(find_one(mat->ctx, opts->kernel, &id));
+    if (id.index == SPMV_AUTO) return spmv_auto_plan(mat, opts, id.backend, out);
     spmv_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     plan->matrix = mat;
-    spmv_status status = plan_init(plan, &known, id);
+    spmv_status status = plan_init(plan, opts, id, only_quick);
     if (status == SPMV_OK)
         *out = plan;
     else
         spmv_plan_free(plan);
     return status;
+}
+
+spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
+    spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
+    *out = NULL;
+    if (!spmv_read_opts(&known, sizeof known, opts))
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts.size is not set (SPMV_OPTS does)");
+    return spmv_plan_make(mat, &known, false, out);
 }
 
 void spmv_plan_free(spmv_plan *plan) {
@@ -352,6 +216,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .upload_s = plan->upload_s,
         .prepare_s = plan->prepare_s,
         .free_bytes = plan->device->backend->free_bytes(plan->device),
+        .note = plan->note,
     };
     const spmv_tuning *t = plan->tuning;
     if (!t) return;
@@ -384,7 +249,8 @@ spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, cons
 }
 
 spmv_status spmv_plan_alloc(const spmv_plan *plan, size_t bytes, void **out) {
-    return plan->device->backend->alloc(plan->device, bytes, out);
+    TRY(plan->device->backend->alloc(plan->device, bytes, out));
+    return plan->device->backend->sync(plan->device);
 }
 
 void spmv_plan_release(const spmv_plan *plan, void *memory) {

@@ -83,6 +83,12 @@ static void leave(entrant *e) {
     e->plan = NULL;
 }
 
+static void say_note(const session *run, const spmv_plan *plan) {
+    spmv_plan_facts facts;
+    spmv_plan_info(plan, &facts);
+    if (facts.note && !run->o->quiet) say("  note: %s: %s\n", facts.kernel, facts.note);
+}
+
 static spmv_status make_plan(group *g, const cell *c, result *out, entrant *e) {
     session *run = g->run;
     snprintf(out->kernel, sizeof out->kernel, "%s:%s", c->kernel.backend->name,
@@ -98,6 +104,7 @@ static spmv_status make_plan(group *g, const cell *c, result *out, entrant *e) {
                            .nondeterministic = run->o->nondeterministic,
                            .cache = run->o->cache};
     TRY(spmv_plan_create(g->mat, &opts, &e->plan));
+    say_note(run, e->plan);
     describe_choice(run, out, c, e->plan);
     describe_plan(run, &out->r, e->plan, g->in, c->precision);
     describe_limits(run, out, c->kernel.backend, &g->in->reads);

@@ -67,6 +67,12 @@ static void assert_format_holds(const spmv_format *format, int variant, const sp
     if (status != SPMV_E_UNSUITABLE) assert_int_equal(status, SPMV_OK);
     if (status == SPMV_OK) {
         size_t is = spmv_store_bytes(store);
+        if (format->bound) {
+            size_t most = format->bound(A, c, spmv_longest_row(A));
+            if (most < forecast)
+                fail_msg("%s of '%s': bound %zu, forecast %zu", format->name, matrix, most,
+                         forecast);
+        }
         if (format->at_most ? forecast < is : forecast != is)
             fail_msg("%s of '%s': forecast %zu, is %zu", format->name, matrix, forecast, is);
         assert_string_equal(store->format, format->name);

@@ -50,7 +50,8 @@ static spmv_status planted_nothing(spmv_device *d) {
 
 /* A contest of n kernels with these prices; the first is the safe one. budget_s: 0 is spent from
  * the beginning. */
-static spmv_status hold(int n, const planted *of, double budget_s, size_t flush, contest *c) {
+static spmv_status hold(int n, const planted *of, double budget_s, size_t flush, int copies,
+                        contest *c) {
     static spmv_backend backend;
     static const spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_mat *mat = NULL;
@@ -60,7 +61,8 @@ static spmv_status hold(int n, const planted *of, double budget_s, size_t flush,
     backend.flush = planted_flush, backend.nothing = planted_nothing;
     flushes = 0;
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:4", NULL, &mat), SPMV_OK);
-    *c = (contest){.mat = mat, .opts = &opts, .backend = &backend, .flush = flush, .n = n};
+    *c = (contest){
+        .mat = mat, .opts = &opts, .backend = &backend, .flush = flush, .copies = copies, .n = n};
     for (int k = 0; k < n; k++) {
         plant[k] = of[k];
         if (plant[k].first_s == 0) plant[k].first_s = plant[k].price_s;
@@ -93,7 +95,7 @@ static void what_is_far_behind_costs_two_products(void **state) {
     (void)state;
     contest c;
     const planted of[] = {{.price_s = large_s}, {.price_s = 50}, {.price_s = 1.7}, {.price_s = .5}};
-    assert_int_equal(hold(4, of, endless_s, 0, &c), SPMV_OK);
+    assert_int_equal(hold(4, of, endless_s, 0, 1, &c), SPMV_OK);
     assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[3]);
     for (int k = 0; k < 4; k++)
         if (plant[k].runs != 2) fail_msg("contender %d ran %d times", k, plant[k].runs);
@@ -105,7 +107,7 @@ static void a_slow_first_product_is_forgiven(void **state) {
     (void)state;
     contest c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .5, .first_s = 100}};
-    assert_int_equal(hold(2, of, endless_s, 0, &c), SPMV_OK);
+    assert_int_equal(hold(2, of, endless_s, 0, 1, &c), SPMV_OK);
     assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
     assert_true(c.entry[1].product_s == .5);
     leave(&c);
@@ -115,11 +117,11 @@ static void what_is_close_is_timed_while_the_budget_lasts(void **state) {
     (void)state;
     contest c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .95}, {.price_s = 2}};
-    assert_int_equal(hold(3, of, endless_s, 0, &c), SPMV_OK);
+    assert_int_equal(hold(3, of, endless_s, 0, 1, &c), SPMV_OK);
     assert_true(plant[0].runs > 3 && plant[1].runs > 3 && plant[2].runs == 2);
     assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
     leave(&c);
-    assert_int_equal(hold(3, of, 0, 0, &c), SPMV_OK);
+    assert_int_equal(hold(3, of, 0, 0, 1, &c), SPMV_OK);
     assert_true(plant[0].runs == 3 && plant[1].runs == 3 && plant[2].runs == 2);
     leave(&c);
 }
@@ -129,7 +131,7 @@ static void one_percent_is_nothing(void **state) {
     (void)state;
     contest c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .995}};
-    assert_int_equal(hold(2, of, 0, 0, &c), SPMV_OK);
+    assert_int_equal(hold(2, of, 0, 0, 1, &c), SPMV_OK);
     assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[0]);
     leave(&c);
 }
@@ -138,7 +140,7 @@ static void short_products_share_a_sample(void **state) {
     (void)state;
     contest c;
     const planted of[] = {{.price_s = 1e-5}, {.price_s = .9e-5}};
-    assert_int_equal(hold(2, of, 0, 0, &c), SPMV_OK);
+    assert_int_equal(hold(2, of, 0, 0, 1, &c), SPMV_OK);
     assert_int_equal(c.entry[0].inner, 10);
     assert_true(plant[0].runs == 2 + 10 * c.entry[0].nsamples);
     assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
@@ -150,7 +152,7 @@ static void caches_are_emptied_before_each_sample(void **state) {
     (void)state;
     contest c;
     const planted of[] = {{.price_s = 1e-5}, {.price_s = 1.1e-5}, {.price_s = 9e-5}};
-    assert_int_equal(hold(3, of, endless_s, 4096, &c), SPMV_OK);
+    assert_int_equal(hold(3, of, endless_s, 4096, 1, &c), SPMV_OK);
     int samples = 0;
     for (int k = 0; k < 3; k++) samples += c.entry[k].nsamples;
     assert_int_equal(flushes, samples);
@@ -158,16 +160,34 @@ static void caches_are_emptied_before_each_sample(void **state) {
     leave(&c);
 }
 
+/* A sample goes once through all copies; y of none is another's. */
+static void steady_products_have_data_of_their_own(void **state) {
+    (void)state;
+    enum { COPIES = 5 };
+    contest c;
+    const planted of[] = {{.price_s = 1e-5}, {.price_s = .5e-5}};
+    assert_int_equal(hold(2, of, endless_s, 4096, COPIES, &c), SPMV_OK);
+    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
+    for (int k = 0; k < 2; k++) {
+        const contender *e = &c.entry[k];
+        assert_int_equal(e->inner, COPIES);
+        assert_int_equal(plant[k].runs, 2 + COPIES * e->nsamples);
+        for (int n = 2; n < COPIES; n++) assert_true(e->copy[n]->store != e->copy[n - 1]->store);
+    }
+    assert_int_equal(flushes, c.entry[0].nsamples + c.entry[1].nsamples);
+    leave(&c);
+}
+
 static void a_refused_launch_is_passed_over(void **state) {
     (void)state;
     contest c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .5, .answer = SPMV_E_DEVICE}};
-    assert_int_equal(hold(2, of, 0, 0, &c), SPMV_OK);
+    assert_int_equal(hold(2, of, 0, 0, 1, &c), SPMV_OK);
     assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[0]);
     assert_string_equal(c.passed, "; passed over planted: planted");
     leave(&c);
     lost = 1;
-    assert_int_equal(hold(2, of, 0, 0, &c), SPMV_E_DEVICE);
+    assert_int_equal(hold(2, of, 0, 0, 1, &c), SPMV_E_DEVICE);
     assert_string_equal(spmv_ctx_error(ctx), "planted");
     leave(&c);
     lost = 0;
@@ -183,6 +203,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(one_percent_is_nothing),
         cmocka_unit_test(short_products_share_a_sample),
         cmocka_unit_test(caches_are_emptied_before_each_sample),
+        cmocka_unit_test(steady_products_have_data_of_their_own),
         cmocka_unit_test(a_refused_launch_is_passed_over),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

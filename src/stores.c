@@ -1,0 +1,273 @@
+/* stores.c: the stores of a matrix: which there are, whether one more fits, and building it on the
+ * host or on the device that wants it. */
+#include "internal.h"
+#include <stdlib.h>
+
+static const char host_converted[] = "converted by the host: the device has no room for that";
+
+/* Stores differ by format, variant and the format's own parameters; not by the kernel's. */
+static bool same_shape(const spmv_format *format, const spmv_choice *a, const spmv_choice *b) {
+    for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
+        if (a->value[p->id] != b->value[p->id]) return false;
+    return true;
+}
+
+/* device: where its copy must be; NULL: arrays in host memory. */
+static spmv_stored *find_stored(const spmv_plan *plan, const spmv_format *format,
+                                const spmv_device *device) {
+    for (spmv_stored *s = plan->matrix->stores; s; s = s->next)
+        if (s->format == format && same_shape(format, &s->choice, &plan->choice) &&
+            (device ? s->device == device : !s->only_on_device))
+            return s;
+    return NULL;
+}
+
+static bool needs_host(const spmv_plan *plan) {
+    return plan->device->backend->host || plan->kernel->traits & SPMV_OWN_COPY;
+}
+
+/* Where the store is that the plan needs, or one that can be copied there; NULL: nowhere. */
+static spmv_stored *find_own(const spmv_plan *plan, const spmv_format *format) {
+    spmv_stored *there = needs_host(plan) ? NULL : find_stored(plan, format, plan->device);
+    return there ? there : find_stored(plan, format, NULL);
+}
+
+/* How the plan's device builds the format in its own memory; NULL: it does not. */
+static const spmv_device_format *builder_of(const spmv_plan *plan, const char *format) {
+    const spmv_backend *backend = plan->device->backend;
+    if (needs_host(plan) || !backend->formats) return NULL;
+    for (int k = 0; backend->formats[k][0]; k++)
+        if (strcmp(backend->formats[k][0]->name, format) == 0)
+            return backend->formats[k][plan->variant];
+    return NULL;
+}
+
+/* ---- whether it fits ------------------------------------------------------------------------- */
+
+static size_t sum_or_max(size_t a, size_t b) {
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+static const spmv_format *rows_format(const spmv_plan *plan) {
+    return spmv_format_named("csr", plan->variant);
+}
+
+/* A store that is mostly padding is refused though it would fit: one giant row makes SELL or ELL
+ * read many times what CSR reads. --max-mem is the word of who wants it nevertheless. */
+static bool is_padding(const spmv_plan *plan, const spmv_csr_view *view, size_t store) {
+    enum { MOST_TIMES = 4, NEGLIGIBLE = 64000000 };
+    size_t plain = rows_format(plan)->estimate(view, &plan->choice);
+    return store >= NEGLIGIBLE && store / MOST_TIMES >= plain;
+}
+
+static spmv_status refuse_padding(const spmv_plan *plan, const spmv_csr_view *view, size_t store) {
+    size_t plain = rows_format(plan)->estimate(view, &plan->choice);
+    return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
+                     "%s: %.4g MB, %.0f times what csr takes: most of it is padding (longest "
+                     "row %lld, mean %.1f); --max-mem=SIZE builds it if it fits",
+                     plan->kernel->name, 1e-6 * (double)store, (double)store / (double)plain,
+                     (long long)plan->matrix->stats.row_max, plan->matrix->stats.row_mean);
+}
+
+static spmv_status refuse(const spmv_plan *plan, size_t need, size_t limit, const char *where) {
+    const spmv_stats *stats = &plan->matrix->stats;
+    return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
+                     "%s needs %.4g %s (longest row %lld, mean %.1f), limit %.4g %s%s",
+                     plan->kernel->name, (double)need * (need >= 1000000000 ? 1e-9 : 1e-6),
+                     need >= 1000000000 ? "GB" : "MB", (long long)stats->row_max, stats->row_mean,
+                     (double)limit * (limit >= 1000000000 ? 1e-9 : 1e-6),
+                     limit >= 1000000000 ? "GB" : "MB", where);
+}
+
+static size_t most_of(size_t bytes) {
+    return (size_t)(0.8 * (double)bytes);
+}
+
+/* What the device needs besides the store while it builds it: also compressed rows, if they are not
+ * there. */
+static size_t working_bytes(const spmv_plan *plan, const spmv_csr_view *view,
+                            const spmv_device_format *own) {
+    const spmv_format *rows = rows_format(plan);
+    const spmv_device_format *first = builder_of(plan, rows->name);
+    size_t bytes = own->working(view, &plan->choice);
+    if (own == first || find_stored(plan, rows, plan->device)) return bytes;
+    size_t sent = rows->estimate(view, &plan->choice);
+    size_t sending = sum_or_max(sent, first->working(view, &plan->choice));
+    return sum_or_max(sent, bytes) > sending ? sum_or_max(sent, bytes) : sending;
+}
+
+typedef struct room { /* what a store of that size takes of what, when it is built */
+    size_t need, limit;
+    const char *where;
+    bool by_device; /* there is room to build it there */
+} room;
+
+/* Where the host must build what the device gets, the host's memory counts too. */
+static room find_room(const spmv_plan *plan, const spmv_csr_view *view, size_t store,
+                      size_t max_bytes, const spmv_device_format *own) {
+    spmv_device *device = plan->device;
+    bool is_host = device->backend->host, own_copy = plan->kernel->traits & SPMV_OWN_COPY;
+    size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(view, &plan->choice) : 0;
+    room r = {own_copy ? scratch : sum_or_max(store, scratch), max_bytes,
+              is_host ? "" : " on the device", false};
+    if (max_bytes && (is_host || !own || r.need > max_bytes)) return r;
+    size_t there = most_of(device->backend->free_bytes(device));
+    r.by_device = own && sum_or_max(r.need, working_bytes(plan, view, own)) <= there;
+    if (max_bytes) return r;
+    r.limit = there;
+    if (is_host || r.by_device || r.need > there) return r;
+    size_t here = most_of(spmv_omp.free_bytes(NULL));
+    if (store > here) r.need = store, r.limit = here, r.where = " on the host";
+    return r;
+}
+
+/* Refuses before anything is allocated: padded formats can outgrow any machine. Rows are looked at
+ * for the exact size only where a bound on it does not fit. */
+static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format, size_t max_bytes,
+                                const spmv_device_format *own, bool *by_device) {
+    spmv_csr_view view;
+    spmv_mat_rows(plan->matrix, &view);
+    *by_device = true;
+    if (format->bound) {
+        size_t most = format->bound(&view, &plan->choice, plan->matrix->stats.row_max);
+        room r = find_room(plan, &view, most, max_bytes, own);
+        if (r.need <= r.limit && r.by_device == (own != NULL) &&
+            (max_bytes || !is_padding(plan, &view, most)))
+            return SPMV_OK;
+    }
+    size_t store = format->estimate(&view, &plan->choice);
+    room r = find_room(plan, &view, store, max_bytes, own);
+    *by_device = r.by_device;
+    if (r.need > r.limit) return refuse(plan, r.need, r.limit, r.where);
+    return max_bytes || !is_padding(plan, &view, store) ? SPMV_OK
+                                                        : refuse_padding(plan, &view, store);
+}
+
+/* Of a plan whose store is there, or has to be copied to its device. */
+static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored) {
+    spmv_csr_view view;
+    spmv_mat_rows(plan->matrix, &view);
+    size_t limit = most_of(plan->device->backend->free_bytes(plan->device));
+    size_t need = plan->kernel->estimate ? plan->kernel->estimate(&view, &plan->choice) : 0;
+    if (!needs_host(plan) && stored->device != plan->device)
+        need = sum_or_max(need, spmv_store_bytes(stored->host));
+    if (need <= limit) return SPMV_OK;
+    return refuse(plan, need, limit, plan->device->backend->host ? "" : " on the device");
+}
+
+/* ---- building it ----------------------------------------------------------------------------- */
+
+/* In the device's memory, from compressed rows there, which are sent for it if they are not, and
+ * then given up. On failure *out holds what there is. */
+static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
+                               const spmv_device_format *own, spmv_stored *out) {
+    spmv_device *device = plan->device;
+    const spmv_device_format *first = builder_of(plan, "csr");
+    const spmv_stored *rows = find_stored(plan, rows_format(plan), device);
+    spmv_stored sent = {.host = NULL};
+    double seconds = 0;
+    spmv_status status = SPMV_OK;
+    out->device = device;
+    out->only_on_device = true;
+    if (own != first && !rows) {
+        status =
+            first->build(device, view, NULL, &plan->choice, &sent.host, &sent.copy, &sent.upload_s);
+        rows = &sent;
+    }
+    if (status == SPMV_OK)
+        status = own->build(device, view, own == first ? NULL : rows->copy, &plan->choice,
+                            &out->host, &out->copy, &seconds);
+    if (status == SPMV_OK) status = device->backend->sync(device);
+    out->upload_s = sent.upload_s + seconds;
+    spmv_store_free_on(device, sent.copy);
+    spmv_store_free(sent.host);
+    return status;
+}
+
+/* On failure *out holds what there is. */
+static spmv_status build_anywhere(const spmv_plan *plan, const spmv_format *format,
+                                  const spmv_device_format *own, bool only_quick,
+                                  spmv_stored *out) {
+    spmv_mat *mat = plan->matrix;
+    spmv_csr_view view;
+    double start = spmv_now();
+    spmv_status status = SPMV_OK;
+    spmv_mat_rows(mat, &view);
+    if (own) status = build_there(plan, &view, own, out);
+    if (own && status != SPMV_OK && status != SPMV_E_DEVICE && !only_quick) {
+        spmv_store_free_on(plan->device, out->copy);
+        spmv_store_free(out->host);
+        *out = (spmv_stored){.note = host_converted};
+        own = NULL;
+    }
+    if (!own) status = format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &out->host);
+    out->format = format;
+    out->choice = plan->choice;
+    out->convert_s = spmv_now() - start - out->upload_s;
+    return status;
+}
+
+static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
+                               const spmv_device_format *own, bool only_quick, spmv_stored **out) {
+    spmv_mat *mat = plan->matrix;
+    spmv_stored *stored = calloc(1, sizeof *stored);
+    *out = NULL;
+    if (!stored) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    spmv_status status = build_anywhere(plan, format, own, only_quick, stored);
+    if (status != SPMV_OK) { /* what build got to is in *stored */
+        spmv_stored_free(mat->ctx, stored);
+        return status;
+    }
+    stored->next = mat->stores;
+    *out = mat->stores = stored;
+    return SPMV_OK;
+}
+
+/* The copy a device works on; on a host backend the store itself, which is no copy of anything. */
+static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
+    if (stored->device == device) return SPMV_OK;
+    double start = spmv_now();
+    TRY(spmv_store_upload(device, stored->host, &stored->copy));
+    stored->upload_s = spmv_now() - start;
+    stored->device = device;
+    return SPMV_OK;
+}
+
+static spmv_status find_or_build(const spmv_plan *plan, const spmv_format *format, size_t max_bytes,
+                                 bool only_quick, spmv_stored **out) {
+    const spmv_device_format *own = builder_of(plan, format->name);
+    double start = spmv_now();
+    bool by_device;
+    *out = find_own(plan, format);
+    if (*out && !max_bytes) return check_rest(plan, *out);
+    TRY(check_budget(plan, format, max_bytes, own, &by_device));
+    if (*out) return SPMV_OK;
+    if (own && !by_device && only_quick)
+        return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
+                         "%s: no room to convert on the device: -k %s has the host convert",
+                         plan->kernel->name, plan->kernel->name);
+    double sized_s = spmv_now() - start;
+    TRY(build_store(plan, format, by_device ? own : NULL, only_quick, out));
+    if (own && !by_device) (*out)->note = host_converted;
+    (*out)->convert_s += sized_s;
+    return SPMV_OK;
+}
+
+spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t max_bytes,
+                             bool only_quick) {
+    spmv_stored *stored;
+    TRY(find_or_build(plan, format, max_bytes, only_quick, &stored));
+    plan->host = stored->host;
+    plan->convert_s = stored->convert_s;
+    plan->note = stored->note;
+    plan->traffic_bytes = spmv_store_bytes(stored->host);
+    if (plan->kernel->traits & SPMV_OWN_COPY) return SPMV_OK;
+    if (plan->device->backend->host) {
+        plan->store = stored->host;
+        return SPMV_OK;
+    }
+    TRY(place_store(stored, plan->device));
+    plan->store = stored->copy;
+    plan->upload_s = stored->upload_s;
+    return SPMV_OK;
+}
