@@ -5,7 +5,7 @@
 ifeq ($(origin CC),default)
 CC        := gcc
 endif
-OPT       ?= -O3
+OPT       ?= $(if $(SAN),-O1,-O3)
 MARCH     ?= native
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
 NVCC      ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
@@ -15,12 +15,15 @@ V         ?=
 LIBS_WANTED ?= libarchive jansson hwloc librsb mkl cusparse
 MKLROOT   ?= .peers
 
+features :=
 Q := $(if $(V),,@)
 comma := ,
 san := $(if $(SAN),-san,)
 packaged := $(filter-out mkl cusparse,$(LIBS_WANTED))
 found := $(foreach l,$(packaged),$(if $(shell pkg-config --exists $(l) 2>/dev/null && echo y),$(l)))
 upper = $(shell echo $(1) | tr a-z A-Z)
+# Only the files that ask for a library know of it: another library, or none, recompiles those alone.
+featured      := $(shell grep -ls 'HAVE_' src/*.c omp/*.c test/unit/*.c)
 feature_flags := $(foreach l,$(found),-DHAVE_$(call upper,$(l)) $(shell pkg-config --cflags $(l)))
 feature_libs  := $(foreach l,$(found),$(shell pkg-config --libs $(l)))
 # oneMKL is files under MKLROOT, not a pkg-config package; cuSPARSE belongs to the CUDA toolkit.
@@ -70,33 +73,38 @@ tests_$(1) := $$(patsubst test/unit/%.c,build/$(2)/test/%,$$(unit_src))
 $(1): build/$(2)/spmv
 	$$(Q)ln -sf build/$(2)/spmv spmv
 	@echo "  ready  ./spmv  [$(1)]   optional libraries: $$(or $$(found),none) (all optional)"
-build/$(2)/spmv: $$(app_$(1)) build/$(2)/libspmv.a
+build/$(2)/spmv: $$(app_$(1)) build/$(2)/libspmv.a build/$(2)/.features
 	@echo "  LINK   $$@"
-	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs) $$(libs_$(1))
+	$$(Q)$$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) $$(libs_$(1))
 build/$(2)/libspmv.a: $$(lib_$(1))
 	$$(Q)rm -f $$@ && ar rcs $$@ $$^
-build/$(2)/test/%: build/$(2)/test/unit/%.o $$(filter-out build/$(2)/src/main.o,$$(app_$(1))) build/$(2)/libspmv.a
-	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$^ $$(ldlibs) $$(libs_$(1)) -lcmocka
+build/$(2)/test/%: build/$(2)/test/unit/%.o $$(filter-out build/$(2)/src/main.o,$$(app_$(1))) build/$(2)/libspmv.a build/$(2)/.features
+	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) $$(libs_$(1)) -lcmocka
 build/$(2)/bench_%: build/$(2)/test/bench_%.o build/$(2)/libspmv.a
 	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs) $$(libs_$(1))
 build/$(2)/%.o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
-	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(feature_flags) -Ibuild/$(2) -Isrc -MMD -MP -c $$< -o $$@
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) -Ibuild/$(2) -Isrc -MMD -MP -c $$< -o $$@
 build/$(2)/test/unit/%.o: test/unit/%.c build/$(2)/.flags
 	@echo "  CC     $$@"
-	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(feature_flags) -Isrc -MMD -MP -c $$< -o $$@
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) -Isrc -MMD -MP -c $$< -o $$@
 build/$(2)/src/record.o: build/$(2)/build_info.h
 $(foreach v,$(variants),
 build/$(2)/%.$(v).o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
-	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(feature_flags) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
 build/$(2)/%.$(v).o: %.cu build/$(2)/.flags
 	@echo "  NVCC   $$@"
 	$$(Q)mkdir -p $$(@D) && $$(nvcc) $$(nvflags) $$(if $$(cusparse),-DHAVE_CUSPARSE) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
 )
 build/$(2)/.flags: force
-	$$(Q)mkdir -p $$(@D) && echo '$$(CC) $$(cflags) $$(feature_flags) $$(ldlibs) $$(flags_$(1))' | cmp -s - $$@ || \
-	    echo '$$(CC) $$(cflags) $$(feature_flags) $$(ldlibs) $$(flags_$(1))' > $$@
+	$$(Q)mkdir -p $$(@D) && echo '$$(CC) $$(cflags) $$(flags_$(1))' | cmp -s - $$@ || \
+	    echo '$$(CC) $$(cflags) $$(flags_$(1))' > $$@
+build/$(2)/.features: force
+	$$(Q)mkdir -p $$(@D) && echo '$$(feature_flags) $$(ldlibs)' | cmp -s - $$@ || echo '$$(feature_flags) $$(ldlibs)' > $$@
+asking_$(1) := $$(call objects,$(2),$$(filter-out $$(variant_src),$$(featured)),$$(filter $$(variant_src),$$(featured)))
+$$(asking_$(1)): build/$(2)/.features
+$$(asking_$(1)): features = $$(feature_flags)
 build/$(2)/build_info.h: force
 	$$(Q)mkdir -p $$(@D) && sh src/build_info.sh '$(CC)' '$$(cflags)' '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)

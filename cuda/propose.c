@@ -109,9 +109,9 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
                largest((double)f->nnz * (m.width + 4) / bytes_per_s * 1.5, 1.1 * gather_s(&m));
     if (f->nnz) {
         if (f->sampled) propose_packed(&m, out);
+        propose_slices(&m, out); /* before others that promise the same: it gathers best */
         propose_rows(&m, out);
         propose_groups(&m, out);
-        propose_slices(&m, out);
         propose_peers(&m, out);
     }
     spmv_offer(out, "cusparse_csr_alg2", 0, 0, "cuSPARSE, equal shares of entries");

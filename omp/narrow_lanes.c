@@ -118,8 +118,13 @@ typedef struct lanes8 {
 
 /* Four entries of x; gcc makes loads of it, never the gather instruction. */
 AVX2_INLINE lanes4 gather_4(const real *x, const uint16_t *columns, int64_t n, bool wide) {
-    return (lanes4){x_at(x, columns, n, wide), x_at(x, columns, n + 1, wide),
-                    x_at(x, columns, n + 2, wide), x_at(x, columns, n + 3, wide)};
+    uint64_t four;
+    if (wide)
+        return (lanes4){x_at(x, columns, n, wide), x_at(x, columns, n + 1, wide),
+                        x_at(x, columns, n + 2, wide), x_at(x, columns, n + 3, wide)};
+    memcpy(&four, columns + n, sizeof four); /* one load, for loads are what there are most of */
+    return (lanes4){x[four & 0xffff], x[four >> 16 & 0xffff], x[four >> 32 & 0xffff],
+                    x[four >> 48]};
 }
 
 AVX2_INLINE lanes4 values_4(const product *m, const uint8_t *values, int code) {
@@ -196,7 +201,7 @@ AVX2_INLINE walk begin_slice(const product *m, int64_t s, int code) {
 
 /* Step k: padding has a column too, so every load is allowed and only its product is left out. */
 AVX2_INLINE void add_step(walk *w, int32_t k, int code, bool wide, bool padded, lanes8 step) {
-    ask_ahead(w->values, HALF_PAGE);
+    if (bytes_of(code) > 1) ask_ahead(w->values, HALF_PAGE);
     ask_ahead(w->columns, HALF_PAGE / 4);
     if (padded) {
         step.low = (lanes4)((mask4)step.low & longer_than(w->length, k));

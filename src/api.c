@@ -34,7 +34,13 @@ spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out) {
 spmv_status spmv_ctx_device(spmv_ctx *ctx, const spmv_backend *backend, spmv_device **out) {
     for (int b = 0; spmv_backends[b]; b++) {
         if (spmv_backends[b] != backend) continue;
-        if (!ctx->opened[b]) TRY(backend->open(&ctx->device[b]));
+        if (!ctx->opened[b]) {
+            spmv_device_facts facts;
+            TRY(backend->open(&ctx->device[b]));
+            backend->describe(&ctx->device[b], &facts); /* takes as long as many products */
+            long host = backend->host ? sysconf(_SC_LEVEL3_CACHE_SIZE) : 0;
+            ctx->cache[b] = host > 0 ? (size_t)host : facts.l2;
+        }
         ctx->opened[b] = true;
         *out = &ctx->device[b];
     }

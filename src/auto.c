@@ -7,13 +7,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static const double budget_unknown = 10, budget_most = 100, /* products of the safe kernel */
     budget_to_convert = 10, budget_for_three = 33;
 static const double least_budget_s = 1e-3; /* when nobody said how many products follow */
 static const double worth_a_look = 1.1;    /* expected gain of a kernel that needs no conversion */
 static const double worth_converting = 1.05;
+static const double in_sight = 0.6, in_reach = 0.95; /* of the gain promised by another */
 
 static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
 const spmv_kernel spmv_auto_kernel = {
@@ -110,14 +110,17 @@ static double budget_of(int64_t calls) {
 }
 
 /* Whether there is time for one more: with little to spend one that needs conversion, and one that
- * needs none and costs a few products; the second of these only if it promises much. */
+ * needs none and costs a few products; the second of these only if it promises enough beside the
+ * first. */
 static bool has_time_for(const contest *c, const spmv_proposal *p) {
     enum { MOST_PLAIN = 3 };
     int plain = 0;
-    bool rich = c->budget >= budget_for_three;
+    double first = c->n > 1 ? c->entry[1].proposal->gain : 0;
     for (int k = 1; k < c->n; k++) plain += c->entry[k].proposal->prep == 0;
-    if (p->prep > 0) return c->n - 1 - plain < (rich ? MOST_CONTENDERS : 1);
-    return c->n == 1 || (plain < (rich ? MOST_PLAIN : 1) && (rich || p->gain >= worth_a_look));
+    if (c->budget >= budget_for_three) return p->prep > 0 || plain < MOST_PLAIN;
+    if (c->n == 1) return true;
+    if (p->prep > 0) return c->n - 1 == plain && p->gain >= in_reach * first;
+    return plain == 0 && p->gain >= worth_a_look && p->gain >= in_sight * first;
 }
 
 /* Those of the others that promise to pay, best first. */
@@ -208,14 +211,6 @@ static spmv_status choose_quickly(contest *c, const spmv_proposal *p, int n) {
     return enter_safe(c, p, n);
 }
 
-/* The last-level cache: the device's, or the host's own; 0: unknown. */
-static size_t cache_of(spmv_ctx *ctx, const spmv_backend *backend) {
-    spmv_device_facts facts;
-    long host = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (backend->host) return host > 0 ? (size_t)host : 0;
-    return spmv_ctx_describe(ctx, backend, &facts) == SPMV_OK ? facts.l2 : 0;
-}
-
 /* Whether the caches would otherwise keep much of the matrix, and its use will not. */
 static bool is_evicted(const spmv_mat *mat, const spmv_plan_opts *opts, size_t cache) {
     const double much = 2; /* times the cache: less than half of it is kept */
@@ -228,10 +223,9 @@ static bool is_evicted(const spmv_mat *mat, const spmv_plan_opts *opts, size_t c
 /* Enough that the caches forget, and no more, since it takes longer than most products: twice a
  * processor's; four times a GPU's, since an H200 keeps up to 100 MB though it says 63. */
 static size_t bytes_to_flush(const contest *c) {
-    size_t cache = cache_of(c->mat->ctx, c->backend), line = 4096;
-    size_t bytes = (c->backend->host ? 2 : 4) * cache;
+    size_t line = 4096, bytes = (c->backend->host ? 2 : 4) * c->cache;
+    if (!is_evicted(c->mat, c->opts, c->cache)) return 0;
     size_t most = c->backend->free_bytes(c->device) / 4;
-    if (!is_evicted(c->mat, c->opts, cache)) return 0;
     return (bytes < most ? bytes : most) / line * line;
 }
 
@@ -239,11 +233,11 @@ static size_t bytes_to_flush(const contest *c) {
  * need data of their own. No more of it than exceeds the caches, or a quarter of what is free. */
 static int count_copies(const contest *c) {
     const spmv_plan *safe = c->entry[0].plan;
+    if (!c->flush || c->opts->cache != SPMV_STEADY || !c->backend->record_start) return 1;
     double vectors = 8 * (double)(c->mat->hub.rows + c->mat->hub.cols);
     double each = 1.5 * (double)(spmv_store_bytes(safe->host) + safe->scratch_bytes) + vectors;
-    double n = 4 * (double)cache_of(c->mat->ctx, c->backend) / each;
+    double n = 4 * (double)c->cache / each;
     double most = (double)c->backend->free_bytes(c->device) / 4 / MOST_CONTENDERS / each;
-    if (!c->flush || c->opts->cache != SPMV_STEADY || !c->backend->record_start) return 1;
     n = n < most ? n : most;
     return n > MOST_COPIES ? MOST_COPIES : n < 2 ? 2 : (int)n;
 }
@@ -253,6 +247,7 @@ static spmv_status hold(contest *c, const spmv_proposal *p, int n) {
     if (c->budget < budget_to_convert) return choose_quickly(c, p, n);
     TRY(enter_safe(c, p, n));
     c->device = c->entry[0].plan->device;
+    c->cache = c->mat->ctx->cache[c->device - c->mat->ctx->device];
     if (n == 1 || c->mat->hub.nnz == 0) return SPMV_OK;
     c->start += c->entry[0].made_s; /* the budget is for what the safe kernel would not cost */
     c->flush = bytes_to_flush(c);
@@ -324,7 +319,7 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     char before[sizeof mat->ctx->error];
     spmv_proposals proposals = {.n = 0};
     spmv_features features;
-    double start = spmv_now();
+    spmv_device *device = NULL;
     if (opts->nsettings)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "auto takes no parameter '%s'; name a kernel for it",
                          opts->settings[0].name);
@@ -332,8 +327,10 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
         return spmv_fail(mat->ctx, SPMV_E_ARG, "expected_calls is %lld, must be 0 or more",
                          (long long)opts->expected_calls);
     snprintf(before, sizeof before, "%s", mat->ctx->error);
+    TRY(spmv_ctx_device(mat->ctx, backend, &device));
+    double start = spmv_now();
     TRY(spmv_features_of(mat, opts->precision, &features));
-    features.cache = cache_of(mat->ctx, backend);
+    features.cache = mat->ctx->cache[device - mat->ctx->device];
     features.evicted = is_evicted(mat, opts, features.cache);
     backend->propose(&features, &proposals);
     TRY(spmv_auto_contest(mat, opts, backend, &proposals, start, out));

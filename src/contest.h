@@ -24,6 +24,7 @@ typedef struct contest {
     spmv_device *device;
     double start, budget, budget_s; /* budget: in products of the safe kernel */
     double flushing_s;              /* spent on emptying caches: no part of the budget */
+    size_t cache;                   /* the device's last-level cache; 0: unknown */
     size_t flush;                   /* bytes read before each sample; 0: none */
     int copies; /* of the plan, x and y that a sample goes through; 0 or 1: none */
     contender entry[MOST_CONTENDERS]; /* the safe one first */

@@ -26,6 +26,7 @@ struct spmv_ctx {
     spmv_device
         device[SPMV_MAX_BACKENDS]; /* in the order of spmv_backends; opened when first needed */
     bool opened[SPMV_MAX_BACKENDS];
+    size_t cache[SPMV_MAX_BACKENDS]; /* last-level, of an opened device; 0: unknown */
     int threads;
     char error[1024];
 };

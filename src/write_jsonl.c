@@ -1,9 +1,9 @@
 /* write_jsonl.c: a record as one line of JSON, through jansson. */
 #include "app.h"
+#include <stdlib.h>
 #ifdef HAVE_JANSSON
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 
 static json_t *real_or_null(double value) {
     return isfinite(value) ? json_real(value) : json_null();
