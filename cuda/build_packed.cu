@@ -12,7 +12,6 @@
 
 enum {
     THREADS = 256,
-    WALKERS = 128, /* threads whose warps each have a window */
     SCAN_THREADS = 1024,
     STEP_COST = 32,
     ENTRY_COST = 1,
@@ -33,16 +32,16 @@ typedef struct sizes { /* of a slice, or where it begins */
 
 /* Rules 2 to 4. */
 static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz, unsigned *seen,
-                                      window *there, packed_slice *out) {
+                                      packed_slice *out) {
     int run = run_of(A, r, nnz), at;
     int nsteps = warp_greatest(r.length) / run;
-    idx widest = 0, greatest, col;
+    idx widest = 0, greatest;
     packed_step step;
-    walk w = begin_walk(A, r, run, 0, false, there);
+    walk w = begin_walk(A, r, run);
     if (nsteps > MANY_STEPS)
         widest = widest_step(A, r, run, nsteps);
     else
-        while (widest <= UINT16_MAX && next_step(A, &w, &step, &at, &col, &greatest))
+        while (widest <= UINT16_MAX && next_step(A, &w, &step, &at, &greatest))
             widest = max(widest, greatest - step.base);
     int code = widest <= UINT8_MAX    ? PACKED_COLUMN_8
                : widest <= UINT16_MAX ? PACKED_COLUMN_16
@@ -50,60 +49,53 @@ static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz,
     int64_t cost = (int64_t)STEP_COST * nsteps +
                    2 * (int64_t)packed_column_size(code) * (nnz / run) + ENTRY_COST * (int64_t)nnz;
     int64_t diagonals = 0, most = cost / STEP_COST;
-    w = begin_walk(A, r, 0, 0, false, there);
+    w = begin_walk(A, r, 0);
     if (most >= MANY_DIAGONALS && most < OFFSET_BITS / 2 && has_more_diagonals(A, r, most, seen))
         diagonals = most + 1;
-    while (diagonals <= most && next_step(A, &w, &step, &at, &col, NULL)) diagonals++;
+    while (diagonals <= most && next_step(A, &w, &step, &at, &greatest)) diagonals++;
     bool on_diagonals = diagonals <= most;
     out->run = (uint8_t)(on_diagonals ? 1 : run);
     out->column_code = (uint8_t)(on_diagonals ? PACKED_DIAGONAL : code);
     out->nsteps = (int)(on_diagonals ? diagonals : nsteps);
 }
 
-static __device__ bool steps_agree(const rows &A, const lane_row &r, const packed_slice &s,
-                                   window *there) {
-    int run = s.column_code == PACKED_DIAGONAL ? 0 : s.run, lane = threadIdx.x % WARP, at;
+static __device__ bool steps_agree(const rows &A, const lane_row &r, const packed_slice &s) {
+    int run = s.column_code == PACKED_DIAGONAL ? 0 : s.run, at;
     packed_step step;
-    idx col;
-    walk w = begin_walk(A, r, run, 0, true, there);
-    while (next_step(A, &w, &step, &at, &col, NULL))
+    idx greatest;
+    walk w = begin_walk(A, r, run);
+    while (next_step(A, &w, &step, &at, &greatest))
         for (int e = 0; e < s.run; e++) {
-            bool on = step.mask >> lane & 1;
-            unsigned long long bits = on ? bits_of(there->value[lane][at + e]) : 0;
+            bool on = step.mask >> (threadIdx.x % WARP) & 1;
+            unsigned long long bits = on ? bits_of(A.value[r.begin + at + e]) : 0;
             unsigned long long first = __shfl_sync(ALL_LANES, bits, __ffs((int)step.mask) - 1);
             if (__any_sync(ALL_LANES, on && bits != first)) return false;
         }
     return true;
 }
 
-static __device__ bool fits_float(const rows &A, const lane_row &r, int nnz) {
-    int stretches = stretches_of(A, r);
-    for (int l = 0; l < stretches; l++) {
-        stretch t = stretch_of(r, nnz, stretches, l);
-        for (int first = 0; first < t.length; first += WARP) {
-            int k = first + (int)(threadIdx.x % WARP);
-            double value = k < t.length ? A.value[t.begin + k] : 0;
-            bool differs =
-                __double_as_longlong((double)(float)value) != __double_as_longlong(value);
-            if (__any_sync(ALL_LANES, differs)) return false;
-        }
+static __device__ bool fits_float(const rows &A, const lane_row &r) {
+    for (int k = 0; __any_sync(ALL_LANES, k < r.length); k++) {
+        double value = k < r.length ? A.value[r.begin + k] : 0;
+        bool differs = __double_as_longlong((double)(float)value) != __double_as_longlong(value);
+        if (__any_sync(ALL_LANES, differs)) return false;
     }
     return true;
 }
 
 /* Rule 6. */
-static __device__ int64_t choose_values(const rows &A, const lane_row &r, int nnz, bool has_table,
-                                        window *there, packed_slice *out) {
-    int64_t bytes = (int64_t)nnz * (int64_t)sizeof(real);
+static __device__ int64_t choose_values(const rows &A, const lane_row &r, int64_t nnz,
+                                        bool has_table, packed_slice *out) {
+    int64_t bytes = nnz * (int64_t)sizeof(real);
     int64_t step_bytes = (int64_t)out->nsteps * out->run * (int64_t)sizeof(real);
     if (has_table) {
         out->value_code = PACKED_VALUE_TABLE;
         bytes = nnz;
-    } else if (sizeof(real) > sizeof(float) && fits_float(A, r, nnz)) {
+    } else if (sizeof(real) > sizeof(float) && fits_float(A, r)) {
         out->value_code = PACKED_VALUE_F32;
-        bytes = (int64_t)nnz * (int64_t)sizeof(float);
+        bytes = nnz * (int64_t)sizeof(float);
     }
-    if (step_bytes > bytes || !steps_agree(A, r, *out, there)) return bytes;
+    if (step_bytes > bytes || !steps_agree(A, r, *out)) return bytes;
     out->value_code = PACKED_VALUE_STEP;
     return step_bytes;
 }
@@ -114,9 +106,7 @@ static __device__ __forceinline__ int64_t aligned(int64_t bytes) {
 
 static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const value_set *set,
                                      packed_slice *slice, sizes *out) {
-    __shared__ unsigned seen[WALKERS / WARP][OFFSET_WORDS];
-    __shared__ window windows[WALKERS / WARP];
-    window *there = &windows[threadIdx.x / WARP];
+    __shared__ unsigned seen[THREADS / WARP][OFFSET_WORDS];
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (s >= nslices) return; /* the whole warp */
     lane_row r = row_of(A, s);
@@ -126,9 +116,9 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
     for (int step = WARP / 2; step > 0; step /= 2)
         long_nnz += __shfl_xor_sync(ALL_LANES, long_nnz, step);
     packed_slice mine = {0, 0, 0, 0, 0, PACKED_VALUE_RAW, 0, 0};
-    choose_columns(A, r, nnz, seen[threadIdx.x / WARP], there, &mine);
+    choose_columns(A, r, nnz, seen[threadIdx.x / WARP], &mine);
     int64_t bytes = (int64_t)nnz * (int64_t)sizeof(real);
-    if (codes) bytes = choose_values(A, r, nnz, set->count > 0, there, &mine);
+    if (codes) bytes = choose_values(A, r, nnz, set->count > 0, &mine);
     if (threadIdx.x % WARP != 0) return;
     slice[s] = mine;
     out[s] = {{mine.nsteps, aligned(nnz / mine.run * packed_column_size(mine.column_code)),
@@ -211,27 +201,28 @@ static __device__ __forceinline__ void put_value(const target &t, int code, int 
 /* Part `part` of `parts` equal runs of the steps; steps on diagonals, which depend on those before,
  * are all in the first. */
 static __device__ void fill_steps(const rows &A, const lane_row &r, packed_slice *s,
-                                  packed_step *step_out, const target &t, window *there, int part,
-                                  int parts) {
+                                  packed_step *step_out, const target &t, int part, int parts) {
     int lane = threadIdx.x % WARP, run = s->column_code == PACKED_DIAGONAL ? 0 : s->run, at;
     int begin = (int)((int64_t)s->nsteps * part / parts);
     int end = (int)((int64_t)s->nsteps * (part + 1) / parts);
     if (run == 0) begin = part ? s->nsteps : 0, end = s->nsteps;
     int runs = run ? warp_total(min(r.length / run, begin)) : 0;
     uint32_t common = begin == 0 ? ALL_LANES : 0;
-    idx col;
+    idx greatest;
     packed_step step;
-    walk w = begin_walk(A, r, run, begin * run, true, there);
+    walk w = begin_walk(A, r, run);
+    w.k = begin * run;
     for (int n = begin; n < end; n++) {
-        next_step(A, &w, &step, &at, &col, NULL);
+        real early = w.k < r.length ? A.value[r.begin + w.k] : 0; /* while columns are read */
+        next_step(A, &w, &step, &at, &greatest);
         int many = __popc(step.mask), rank = __popc(step.mask & ((1u << lane) - 1));
         bool is_first = lane == __ffs((int)step.mask) - 1;
         common &= step.mask;
         if (lane == 0) step_out[n] = step;
         if (step.mask >> lane & 1) {
-            put_column(t, s->column_code, runs + rank, (uint32_t)(col - step.base));
+            put_column(t, s->column_code, runs + rank, (uint32_t)(A.col[r.begin + at] - step.base));
             for (int e = 0; e < s->run; e++) {
-                real value = there->value[lane][at + e];
+                real value = e == 0 ? early : A.value[r.begin + at + e];
                 if (s->value_code != PACKED_VALUE_STEP)
                     put_value(t, s->value_code, runs * s->run + e * many + rank, value);
                 else if (is_first)
@@ -263,7 +254,6 @@ static __device__ __forceinline__ void place_long(const rows &A, const lane_row 
 static __global__ void fill_slices(rows A, packed B, const sizes *place, const sizes *totals,
                                    const value_set *set, int parts) {
     __shared__ real table[PACKED_TABLE_SIZE];
-    __shared__ window windows[WALKERS / WARP];
     for (int k = threadIdx.x; k < PACKED_TABLE_SIZE; k += blockDim.x) table[k] = B.table[k];
     __syncthreads();
     int64_t warp = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP, s = warp / parts;
@@ -278,7 +268,7 @@ static __global__ void fill_slices(rows A, packed B, const sizes *place, const s
     slice.column = begin.of[COLUMN_BYTES];
     slice.value = begin.of[VALUE_BYTES];
     target t = {B.columns + slice.column, B.values + slice.value, table, set->count};
-    fill_steps(A, r, &slice, B.step + slice.step, t, &windows[threadIdx.x / WARP], part, parts);
+    fill_steps(A, r, &slice, B.step + slice.step, t, part, parts);
     if (part) return;
     int64_t columns = (int64_t)nnz / slice.run * packed_column_size(slice.column_code);
     int64_t values = slice.value_code == PACKED_VALUE_STEP
@@ -320,7 +310,7 @@ typedef struct job { /* what is freed at its end */
 } job;
 
 static unsigned warps_blocks(int64_t nslices) {
-    return (unsigned)blocks_for(nslices, WALKERS / WARP);
+    return (unsigned)blocks_for(nslices, THREADS / WARP);
 }
 
 static spmv_status choose(job *j, cudaStream_t stream, packed *head, packed *copy) {
@@ -332,7 +322,7 @@ static spmv_status choose(job *j, cudaStream_t stream, packed *head, packed *cop
         collect_values<<<(unsigned)(4 * sms), THREADS, 0, stream>>>(j->A, copy->nslices, j->set);
     sort_table<<<1, SET_SIZE, 0, stream>>>(j->set, copy->table);
     if (copy->nslices) {
-        choose_slices<<<warps_blocks(copy->nslices), WALKERS, 0, stream>>>(
+        choose_slices<<<warps_blocks(copy->nslices), THREADS, 0, stream>>>(
             j->A, copy->nslices, j->codes, j->set, copy->slice, j->place);
         scan_blocks<<<(unsigned)j->nblocks, SCAN_THREADS, 0, stream>>>(j->place, copy->nslices,
                                                                        j->totals);
@@ -362,7 +352,7 @@ static spmv_status fill(job *j, cudaStream_t stream, packed *head, packed *copy)
         int sms = 0, parts = 1;
         CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
         while (parts < MOST_PARTS && parts * copy->nslices < (int64_t)sms * WARPS_AN_SM) parts *= 2;
-        fill_slices<<<warps_blocks(parts * copy->nslices), WALKERS, 0, stream>>>(
+        fill_slices<<<warps_blocks(parts * copy->nslices), THREADS, 0, stream>>>(
             j->A, *copy, j->place, j->totals, j->set, parts);
     } else {
         CU(d->ctx, cudaMemsetAsync(copy->columns, 0, PACKED_SPARE, stream));

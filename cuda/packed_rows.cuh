@@ -52,88 +52,57 @@ static __device__ __forceinline__ unsigned long long bits_of(real value) {
 
 /* ---- walks over the steps of a slice --------------------------------------------------------- */
 
-/* The next entries of each row in shared memory, where the warp copies them: read where they stand,
- * a lane a row, each read would touch 32 cache lines. */
-enum { WINDOW = 16 };
-typedef struct window {
-    idx col[WARP][WINDOW + 1]; /* one more: rows begin in different banks */
-    real value[WARP][WINDOW + 1];
-} window;
-
 typedef struct walk {
     lane_row row;
-    int run;       /* 0: on diagonals */
-    int k;         /* this lane's next entry */
-    int from;      /* the first that the window holds */
-    bool valued;   /* it holds values, too */
-    window *there; /* the warp's own */
+    int run;  /* 0: on diagonals */
+    int k;    /* this lane's next entry */
+    idx head; /* on diagonals: its offset */
 } walk;
 
-static __device__ void fill_window(const rows &A, walk *w) {
-    int half = threadIdx.x % WARP / WINDOW, at = threadIdx.x % WINDOW;
-    int64_t first = w->row.begin + w->k;
-    int left = w->row.length - w->k;
-    w->from = w->k;
-    __syncwarp();
-#pragma unroll 4
-    for (int l = half; l < WARP; l += WARP / WINDOW) {
-        int64_t place = __shfl_sync(ALL_LANES, first, l) + at;
-        if (at >= __shfl_sync(ALL_LANES, left, l)) continue;
-        w->there->col[l][at] = A.col[place];
-        if (w->valued) w->there->value[l][at] = A.value[place];
-    }
-    __syncwarp();
+static __device__ __forceinline__ idx offset_at(const rows &A, const lane_row &r, int k) {
+    return k < r.length ? A.col[r.begin + k] - r.i : NO_OFFSET;
 }
 
-/* From entry k of each row on. */
-static __device__ __forceinline__ walk begin_walk(const rows &A, const lane_row &r, int run, int k,
-                                                  bool valued, window *there) {
-    walk w = {r, run, k, k, valued, there};
-    fill_window(A, &w);
-    return w;
+static __device__ __forceinline__ walk begin_walk(const rows &A, const lane_row &r, int run) {
+    return {r, run, 0, run ? 0 : offset_at(A, r, 0)};
 }
 
-/* False behind the last step. *at: where in the window this lane's entry is, if its bit is set;
- * *col: its column; *greatest of the columns, unless NULL. */
+/* False behind the last step. *at: this lane's entry, if its bit is set; *greatest of the columns.
+ * */
 static __device__ __forceinline__ bool next_step(const rows &A, walk *w, packed_step *step, int *at,
-                                                 idx *col, idx *greatest) {
-    int last = w->k + (w->run ? w->run : 1) - w->from;
-    bool on = w->k < w->row.length;
-    if (__any_sync(ALL_LANES, on && last > WINDOW)) fill_window(A, w);
-    *at = w->k - w->from;
-    *col = on ? w->there->col[threadIdx.x % WARP][*at] : INT32_MAX;
+                                                 idx *greatest) {
+    bool on;
+    *at = w->k;
     if (w->run) {
-        step->base = warp_least(*col);
-        if (greatest) *greatest = warp_greatest(on ? *col : 0);
+        on = w->k < w->row.length;
+        idx col = on ? A.col[w->row.begin + w->k] : INT32_MAX;
+        step->base = warp_least(col);
+        *greatest = warp_greatest(on ? col : 0);
         w->k += w->run;
     } else {
-        idx offset = on ? *col - w->row.i : NO_OFFSET, first = __shfl_sync(ALL_LANES, offset, 0);
-        step->base = __all_sync(ALL_LANES, offset == first) ? first : warp_least(offset);
-        on = on && offset == step->base;
-        w->k += on;
+        step->base = warp_least(w->head);
+        on = w->head == step->base && w->head != NO_OFFSET;
+        if (on) w->head = offset_at(A, w->row, ++w->k);
     }
     step->mask = __ballot_sync(ALL_LANES, on);
     return step->mask != 0;
 }
 
-/* Bit n: n + 1 divides the place; of 1 to 8. */
-static __device__ __forceinline__ unsigned divisors(unsigned place) {
-    unsigned three = place % 3 == 0, five = place % 5 == 0, seven = place % 7 == 0;
-    unsigned two = place % 2 == 0, four = place % 4 == 0, eight = place % 8 == 0;
-    return 1 | two << 1 | three << 2 | four << 3 | five << 4 | (two & three) << 5 | seven << 6 |
-           eight << 7;
+static __device__ int greatest_divisor(int a, int b) {
+    while (b) {
+        int rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
 }
 
 /* Rule 2. The lengths of runs have the divisors that the places of their ends have, counted from
  * where the entries begin; rows end runs too. */
 static __device__ int run_of(const rows &A, const lane_row &r, int nnz) {
     enum { TOGETHER = 4 };
-    int lane = threadIdx.x % WARP, stretches = stretches_of(A, r);
-    unsigned common = (1u << LONGEST_RUN) - 1;
+    int lane = threadIdx.x % WARP, stretches = stretches_of(A, r), common = 0;
     int64_t first = __shfl_sync(ALL_LANES, r.begin, 0);
-    if (nnz == 0) return 1;
-    if (r.length)
-        common = divisors((unsigned)(stretches == 1 ? (int)(r.begin - first) : 0) + r.length);
+    if (r.length) common = stretches == 1 ? (int)(r.begin - first) + r.length : r.length;
     for (int l = 0; l < stretches; l++) {
         stretch t = stretch_of(r, nnz, stretches, l);
         const idx *col = A.col + t.begin;
@@ -146,13 +115,16 @@ static __device__ int run_of(const rows &A, const lane_row &r, int nnz) {
             }
 #pragma unroll
             for (int u = 0; u < TOGETHER; u++)
-                if (step[u] != 1) common &= divisors((unsigned)(k + u * WARP + 1));
+                if (step[u] != 1) common = greatest_divisor(k + u * WARP + 1, common);
             if (__any_sync(ALL_LANES, common == 1)) return 1;
         }
     }
     for (int step = WARP / 2; step > 0; step /= 2)
-        common &= __shfl_xor_sync(ALL_LANES, common, step);
-    return 32 - __clz((int)common);
+        common = greatest_divisor(__shfl_xor_sync(ALL_LANES, common, step), common);
+    int run = LONGEST_RUN;
+    if (common == 0) return 1;
+    while (common % run) run--;
+    return run;
 }
 
 /* The greatest distance from a gathered step's base, up to any above UINT16_MAX: a lane a step, so
