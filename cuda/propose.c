@@ -59,8 +59,8 @@ static void propose_groups(const model *m, spmv_proposals *out) {
     spmv_offer(out, "csr_adaptive", 0, m->safe_s / groups_s,
                "equal shares of entries for rows of %.1f, %lld at most", f->mean,
                (long long)f->row_max);
-    if (f->cv > 1 && f->lines > 0.4 && outgrows)
-        spmv_offer(out, "csr_hubs", 8, 1.3 * m->safe_s / groups_s,
+    if (f->cv > 1 && f->lines > 0.4)
+        spmv_offer(out, "csr_hubs", 8, (outgrows ? 1.3 : 1.05) * m->safe_s / groups_s,
                    "uneven rows (cv %.1f) with scattered columns: hubs in shared memory", f->cv);
 }
 
@@ -86,7 +86,7 @@ static void propose_packed(const model *m, spmv_proposals *out) {
     double issue_s = (double)f->nnz * f->diagonal * f->index_bytes / step_bytes * step_s +
                      (double)f->rows / 32 * slice_s;
     if (f->cv > 2 && f->lines > 0.5) stream_s *= 2; /* steps as long as their longest row */
-    if (f->diagonal < 0.5) stream_s *= 1.25;        /* columns are decoded an entry */
+    if (f->diagonal < 0.5) stream_s *= 1.25 + 0.5 * f->padding_32; /* an entry of a row a step */
     double packed_s = launch_s + largest(hypot(stream_s, issue_s), 1.1 * gather_s(m));
     spmv_offer(out, "packed_warp", 8, m->safe_s / packed_s,
                "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",

@@ -127,7 +127,7 @@ static void propose_csb(const model *m, spmv_proposals *out) {
 }
 
 void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
-    enum { FEW_COLD = 100000 };
+    enum { FEW_COLD = 80000 };
     if (f->nnz) {
         model m = model_of(f);
         if (f->sampled) { /* else nothing is known but the rows' lengths */

@@ -13,7 +13,7 @@ static const double budget_unknown = 10, budget_most = 100, /* products of the s
 static const double least_budget_s = 1e-3; /* when nobody said how many products follow */
 static const double worth_a_look = 1.1;    /* expected gain of a kernel that needs no conversion */
 static const double worth_converting = 1.05;
-static const double in_sight = 0.6, in_reach = 0.95; /* of the gain promised by another */
+static const double in_sight = 0.4, in_reach = 0.9; /* of the gain promised by another */
 
 static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
 const spmv_kernel spmv_auto_kernel = {

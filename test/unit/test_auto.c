@@ -116,7 +116,7 @@ static void few_conversions_are_tried(void **state) {
     spmv_plan_free(plan);
     all.n = 0; /* what promises much less than the first is not looked at */
     spmv_offer(&all, "csr_rows", 0, 0, "safe");
-    spmv_offer(&all, "coo_segments", 5, 2, "converted");
+    spmv_offer(&all, "coo_segments", 5, 4, "converted");
     spmv_offer(&all, "csr_merge", 0, 1.15, "far behind");
     plan = contest(mat, &all, (spmv_plan_opts){.expected_calls = 0});
     spmv_plan_info(plan, &f);
