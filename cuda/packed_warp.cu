@@ -17,10 +17,15 @@
  *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s;
  *          what binds is latency (memory 72 percent busy, a warp waits for loads 15 to 20 cycles an
  *          instruction, 7 warps a scheduler, 64 registers). With few values the first cache binds:
- *          its pipe is 70 percent busy, memory 15. More warps of 48 registers cost 12 percent;
- *          asking the second cache for values 4 KB ahead cost 18 to 25.
+ *          its pipe is 70 percent busy, memory 15. What was slower: more warps of 48 registers, by
+ *          12 percent; asking the second cache for values 4 KB ahead, by 18 to 25; rings in shared
+ *          memory that the copy engine fills (cp.async.bulk, 4 or 8 KB a warp), by 17 to 41: twice
+ *          the instructions a step; equal parts of the list of steps, a warp each, by 3 to 25 (but
+ *          dense 5000 x 5000: 292 to 77 us).
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
- *          outside the cache; columns that have no locality: 32 cache lines a load.
+ *          outside the cache; columns that have no locality: 32 cache lines a load; runs: an entry
+ *          at a time, so 3 x 3 blocks at scattered places take 2.6 times what SELL takes. Eight
+ *          entries of runs at a time, of codes known at run time only, took 1.3 to 1.5 times that.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the codes.
  * Params   block: threads per block, a power of two (256); warps: warps a slice, a power of two (0:
  *          1 where there are slices enough to fill the GPU, else more).
@@ -88,8 +93,8 @@ static __device__ __forceinline__ piece piece_of(const packed &A, const packed_s
     int begin = (int)(s.step - first), from = max(begin, done), end = begin + s.nsteps;
     int place = (begin < done ? before : 0) - staged[from - done].place;
     int value = s.value_code == PACKED_VALUE_STEP ? from - begin : place;
-    return {A.columns + s.column + place * packed_column_size(s.column_code),
-            A.values + s.value + value * s.run * packed_value_size(s.value_code),
+    return {A.columns + s.column + (int64_t)place * packed_column_size(s.column_code),
+            A.values + s.value + (int64_t)value * s.run * packed_value_size(s.value_code),
             from - done,
             min(end, until) - from,
             {s.column_code, s.value_code, s.run},
@@ -185,7 +190,7 @@ static __device__ __forceinline__ void prefetch_later(const packed &A, const pac
     enum { SECTOR = 32 };
     int lane = threadIdx.x % WARP;
     int64_t later = s + S.later, step = head->step + S.later_steps + lane * (SECTOR / 8);
-    if (later < A.nslices && lane < S.group)
+    if (later + lane < A.nslices && lane < S.group)
         asm volatile("prefetch.global.L2 [%0];" ::"l"(A.slice + later + lane));
     if (step < A.nsteps && lane * (SECTOR / 8) < STAGE)
         asm volatile("prefetch.global.L2 [%0];" ::"l"(A.step + step));
