@@ -45,6 +45,11 @@ static size_t what_is_left(spmv_device *d) {
     return device.left;
 }
 
+static void describe(spmv_device *d, spmv_device_facts *out) {
+    (void)d;
+    memset(out, 0, sizeof *out);
+}
+
 /* ---- its formats and kernels ---- */
 
 enum { WORKING = 1000000 };
@@ -121,6 +126,7 @@ const spmv_backend spmv_cuda = {
     .get = copy_block,
     .sync = nothing,
     .free_bytes = what_is_left,
+    .describe = describe,
 };
 
 /* ---- cases ---- */
