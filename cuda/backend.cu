@@ -78,8 +78,8 @@ static void release_gpu(spmv_device *d, void *memory) {
     cudaFree(memory);
 }
 
-/* A pool that keeps all it gets: taking memory from the driver and giving it back costs what several
- * products do. */
+/* A pool that keeps all it gets: taking memory from the driver and giving it back costs what
+ * several products do. */
 static cudaError_t open_pool(spmv_device *d) {
     int has_pools = 0;
     uint64_t all = UINT64_MAX;

@@ -1,5 +1,5 @@
-/* build_packed.cu: the packed format, built on the GPU from compressed rows in its memory: the bytes
- * that src/format_packed.c makes, whose rules 1 to 8 are these steps.
+/* build_packed.cu: the packed format, built on the GPU from compressed rows in its memory: the
+ * bytes that src/format_packed.c makes, whose rules 1 to 8 are these steps.
  *
  * Source     src/format_packed.c.
  * Reads      row_ptr, col_idx and values of the store of compressed rows.

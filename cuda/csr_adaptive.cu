@@ -20,6 +20,10 @@
  *          On an H200 its 30 KB of code show in products below 5 us, yet rolled loops were slower
  *          (c-62 by 14 %), and rows written by way of shared memory were faster only where they
  *          have one or two entries (8 %).
+ *          Panels of columns, one launch each over all rows, with y read and written again, were
+ *          5 % faster at 2 panels of a 64 MB x (giantrow:8000000, 442 to 424 us), 8 % at 2 of 32 MB
+ *          (random:4000000:16, but no faster than SELL) and slower at 3 and 4: with few entries a
+ *          row in a panel, rows are the cost.
  * Repeats  bitwise: yes, for an equal block; groups and parts depend on the matrix and the block.
  * Params   block: threads per block, a multiple of 32 up to 512 (0: 128, or 512 from two
  *          million entries on).

@@ -222,7 +222,8 @@ static __device__ __forceinline__ void load_products(const operands &o, int64_t 
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++) {
         xj[u] = 0;
-        if (u * WARP + lane < count && (!HUBS || j[u] >= 0)) xj[u] = x[j[u]];
+        if (u * WARP + lane < count && (!HUBS || j[u] >= 0))
+            xj[u] = HUBS ? __ldg(x + j[u]) : x[j[u]];
     }
     __syncwarp();
 #pragma unroll
@@ -244,6 +245,7 @@ static __device__ __forceinline__ real sum_entries(const operands &o, int64_t fi
 #pragma unroll
         for (int u = 0; u < ENTRIES; u++) sum += product[u];
     }
+    if (!HUBS && begins) begin_product(); /* of a row without entries y is written, too */
     return warp_sum(sum);
 }
 
