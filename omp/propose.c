@@ -74,7 +74,8 @@ static void propose_narrow(const model *m, spmv_proposals *out) {
                     : f->distinct <= SPMV_FEW_VALUES ? 1
                     : f->exact_f32 == 1              ? 4
                                                      : m->width;
-    double bytes = 2 * near + 4 * (1 - near) + values, lists = 6 / f->mean;
+    double bytes = 2 * near + 4 * (1 - near) + values;
+    double lists = (f->evicted ? 36 : 6) / f->mean; /* y is written here and there */
     spmv_proposal *p = spmv_offer(
         out, "narrow_lanes", 6, m->plain / (read_x + streamed * bytes + m->gather + m->y + lists),
         "rows of %.1f entries, give or take %.0f %%, in about %.1f of %g bytes an entry", f->mean,

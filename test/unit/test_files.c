@@ -1,4 +1,5 @@
-/* test_files.c: archive.c and mmio_write.c: compressed files and archives; what is written, and read again. */
+/* test_files.c: archive.c and mmio_write.c: compressed files and archives; what is written, and
+ * read again. */
 #include "reading.h"
 #ifdef HAVE_LIBARCHIVE
 #include <archive.h>

@@ -1,4 +1,5 @@
-/* test_mmio_blocks.c: mmio.c: files of many blocks, read by many threads or from a pipe; progress. */
+/* test_mmio_blocks.c: mmio.c: files of many blocks, read by many threads or from a pipe;
+ * progress. */
 #include "reading.h"
 
 /* ---- many blocks ---------------------------------------------------------------------------- */
