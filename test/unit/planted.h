@@ -1,5 +1,5 @@
-/* planted.h: kernels for test_faults.c to plant, wrong ones of many kinds and right ones that add in
- * other orders. */
+/* planted.h: kernels for test_faults.c to plant, wrong ones of many kinds and right ones that add
+ * in other orders. */
 #ifndef SPMV_TEST_PLANTED_H
 #define SPMV_TEST_PLANTED_H
 

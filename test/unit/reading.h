@@ -1,5 +1,5 @@
-/* reading.h: what the tests of reading and writing files share: a folder of their own, matrices in words,
- * a pipe. */
+/* reading.h: what the tests of reading and writing files share: a folder of their own, matrices in
+ * words, a pipe. */
 #ifndef SPMV_TEST_READING_H
 #define SPMV_TEST_READING_H
 
