@@ -131,7 +131,7 @@ def measure(bar, facts, cells):
     rival = fastest(units)
     if isinstance(bar.rivals, str):
         spent = sum(get(f"prep.{part}_s") or 0 for part in ("convert", "prepare", "tune"))
-        return spent / rival.median_s, True
+        return spent / rival.median_s, not rival.noisy
     return rival.median_s / auto.median_s, not (auto.noisy or rival.noisy)
 
 
@@ -141,9 +141,9 @@ def short(name):
 
 
 def row_of(bar, found):
-    """[class, n, asked, measured, met, what missed it]."""
+    """[class, n, in how many a noise limit was not met, asked, measured, met, what missed it]."""
     upper = isinstance(bar.rivals, str)
-    values = [value for value, *_ in found]
+    values, noisy = [value for value, *_ in found], sum(not quiet for _, quiet, _ in found)
     value = statistics.geometric_mean(values) if bar.least == MEAN else (max if upper else min)(values)
     missed = sorted(((value, name) for value, _, name in found
                      if (value > bar.asked if upper else value < bar.asked)), reverse=upper)
@@ -151,7 +151,8 @@ def row_of(bar, found):
     named_ones = "" if met or bar.least == MEAN else ", ".join(
         f"{value:.3g} {short(name)}" for value, name in missed[:8]) + (
             f" and {len(missed) - 8} more" if len(missed) > 8 else "")
-    return [bar.words, str(len(values)), f"{'≤' if upper else '≥'} {bar.asked:g} {bar.least}", f"{value:.2f}",
+    return [bar.words, str(len(values)), str(noisy) if noisy else "",
+            f"{'≤' if upper else '≥'} {bar.asked:g} {bar.least}", f"{value:.2f}",
             "yes" if met else "no", named_ones]
 
 
@@ -160,7 +161,8 @@ def page(layout):
     parts = ["# What auto was built to reach, and what it reaches\n\n"
              "Times of the fastest rival over auto's (f64); rivals: on a GPU all kernels of cuSPARSE, "
              "on a CPU oneMKL, librsb, " + " and ".join(OWN) + ". Matrices \"streaming\" and of the "
-             "classes after it are larger than the last-level cache. What binds where a bar is missed: "
+             "classes after it are larger than the last-level cache. †: in so many of the n a time "
+             "stopped before its noise limit was met. What binds where a bar is missed: "
              "`log/reference/README.md`.\n"]
     for system, matrices in layout.items():
         if system.cache == "warm":
@@ -176,8 +178,8 @@ def page(layout):
             if found:
                 rows.append(row_of(bar, found))
         if rows:
-            header = ["matrices", "n", "asked", "measured", "met", "missed by"]
-            parts.append(f"\n## {describe(system)}\n\n" + markdown_table(header, "lrlrll", rows))
+            header = ["matrices", "n", "†", "asked", "measured", "met", "missed by"]
+            parts.append(f"\n## {describe(system)}\n\n" + markdown_table(header, "lrrlrll", rows))
     return "".join(parts)
 
 

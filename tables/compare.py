@@ -4,7 +4,9 @@
     spmv compare A B [--fail-above 3%]
 
 A and B are logs, or folders of logs. Runs of one machine are matched by system, matrix, kernel and
-configuration; runs of different machines by matrix, each with its best kernel. The verdict:
+configuration, auto with auto whatever it chose; runs of different machines by matrix, each with its
+best kernel. After a time: † its noise limit was not met, ! it was disturbed (timing.flags). The
+verdict:
 
     FASTER, SLOWER  the medians differ by 2 % or more and the quartile ranges do not meet
     SAME            the medians differ by less than 2 %
@@ -21,14 +23,15 @@ import sys
 from typing import NamedTuple, Optional
 
 from common import EX_ABOVE, EX_DATAERR, Parser, Stop, load, run, say, write_files
-from texts import csv_text, markdown_table, si_time, text_table
-from units import (TIMED, Unit, best_of, describe, gflop_per_s, merge_repeats, order, overlap,
-                   short_label, text_of, unit_of)
+from texts import csv_text, markdown_table, plural, si_time, text_table
+from units import (AUTO, TIMED, Unit, best_of, describe, disturbances, doubts, flags_of,
+                   gflop_per_s, merge_repeats, order, overlap, ran_by, short_label, text_of, unit_of)
 
 SURE = 0.02  # medians closer than this are the same
 UNSAFE_FLAGS = ("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "--use_fast_math")
 ENVIRONMENT = ("build.", "host.", "cpu.", "gpu.", "omp.")
 MOST_NAMED = 3  # values of one fact that are spelt out
+SURROUNDINGS = ("bind", "places")  # of auto's settings, those that it did not choose
 
 
 class Pair(NamedTuple):
@@ -68,13 +71,25 @@ def judge(pair):
     return Verdict("SLOWER" if change > 0 else "FASTER", change, "")
 
 
-def units_by(records, key):
-    """{key(identity): its unit}; repeats, also those of several builds, count as one."""
+def repeats_by(records, key):
+    """{key(identity): its units}; also those of several builds."""
     groups = collections.defaultdict(list)
     for record in records:
         unit = unit_of(record)
         groups[key(unit.identity)].append(unit)
-    return {k: merge_repeats(group) for k, group in groups.items()}
+    return groups
+
+
+def choice_of(unit):
+    """What auto ran, in words."""
+    rest = short_label(item for item in unit.identity.settings if item[0] not in ("ran", *SURROUNDINGS))
+    return f"{ran_by(unit)} {rest}".rstrip() if ran_by(unit) != AUTO else "nothing"
+
+
+def choices(a, b):
+    """What auto ran in A and in B: once if it is the same."""
+    sides = [" or ".join(sorted(set(map(choice_of, side)))) for side in (a, b)]
+    return sides[0] if sides[0] == sides[1] else " → ".join(sides)
 
 
 def machine(record):
@@ -93,18 +108,23 @@ def names_of_settings(records):
 
 def pairs_of_one_machine(a, b):
     """(pairs, how many configurations only one side has). A setting that only one side's records
-    know, since the log grew a field, does not keep two runs apart."""
+    know, since the log grew a field, does not keep two runs apart; nor does what auto chose: a worse
+    choice is a loss."""
     in_a, in_b = names_of_settings(a), names_of_settings(b)
 
     def key(who):
         kernel = who.system.backend, who.kernel
         known = in_a.get(kernel, set()) & in_b.get(kernel, set())
+        if who.kernel == AUTO:
+            known = known.intersection(SURROUNDINGS)
         return (who.system, who.matrix, who.kernel,
                 tuple(item for item in who.settings if item[0] in known))
 
-    of_a, of_b = units_by(a, key), units_by(b, key)
+    of_a, of_b = repeats_by(a, key), repeats_by(b, key)
     both = sorted(of_a.keys() & of_b.keys(), key=order)
-    pairs = [Pair(k[1].name, k[2], short_label(k[3]), of_a[k], of_b[k]) for k in both]
+    pairs = [Pair(k[1].name, k[2],
+                  choices(of_a[k], of_b[k]) if k[2] == AUTO else short_label(k[3]),
+                  merge_repeats(of_a[k]), merge_repeats(of_b[k])) for k in both]
     return pairs, len(of_a) - len(both), len(of_b) - len(both)
 
 
@@ -121,9 +141,9 @@ def pairs_of_machines(a, b):
             known = None if matrix.name in nameless else matrix.hash
             groups[matrix.name, matrix.nnz, known, system.precision, system.alpha, system.beta,
                    system.cache].append(unit)
-        merged = {k: units_by((unit.record for unit in group), lambda who: who).values()
-                  for k, group in groups.items()}
-        return {k: best_of(units) for k, units in merged.items()}
+        return {k: best_of([merge_repeats(repeats) for repeats in repeats_by(
+            (unit.record for unit in group), lambda who: who).values()])
+                for k, group in groups.items()}
 
     of_a, of_b = best(a), best(b)
     both = sorted(of_a.keys() & of_b.keys(), key=order)
@@ -196,10 +216,10 @@ ALIGNMENT = "lllrrrl"
 
 
 def shown(unit):
-    """A median, † when its noise limit was not met; or how it ended."""
+    """A median with its marks; or how it ended."""
     if unit.status not in TIMED:
         return unit.status
-    return si_time(unit.median_s) + (" †" if unit.noisy else "")
+    return si_time(unit.median_s) + doubts(unit)
 
 
 def row_of(pair, verdict):
@@ -212,7 +232,7 @@ def row_of(pair, verdict):
 
 CSV_HEADER = ("matrix", "kernel_a", "kernel_b", "config", "system_a", "system_b", "status_a",
               "status_b", "median_a_s", "median_b_s", "q1_a_s", "q3_a_s", "q1_b_s", "q3_b_s",
-              "gflop_per_s_a", "gflop_per_s_b", "ratio", "noisy", "verdict")
+              "gflop_per_s_a", "gflop_per_s_b", "ratio", "noisy", "disturbed", "verdict")
 
 
 def csv_row(pair, verdict):
@@ -223,7 +243,7 @@ def csv_row(pair, verdict):
             describe(a.identity.system), describe(b.identity.system), a.status, b.status,
             a.median_s, b.median_s, a.q1_s, a.q3_s, b.q1_s, b.q3_s, *rates,
             None if verdict.change is None else 1 + verdict.change, a.noisy or b.noisy,
-            verdict.word]
+            a.disturbed or b.disturbed, verdict.word]
 
 
 def first_time(records):
@@ -268,6 +288,13 @@ def summary(judged):
             else f"no geomean (n=0{note})")
     counts = collections.Counter(verdict.word for _, verdict in judged)
     return f"{mean}; " + ", ".join(f"{count} {word}" for word, count in counts.most_common())
+
+
+def what_disturbed(name, records):
+    """A line on the runs of a side that are marked !, or none."""
+    count = sum(bool(flags_of(record)) for record in records)
+    return [f"! {name}: {count} of {plural(len(records), 'run')} disturbed while timed: "
+            f"{disturbances(records)}; measure again when the machine is quiet"] if count else []
 
 
 def share(text):
@@ -331,7 +358,8 @@ def compare(arguments):
         write_files(".", {options.output: text})
     else:
         sys.stdout.write(text)
-    say(summary(judged))
+    for line in (*what_disturbed("A", a), *what_disturbed("B", b), summary(judged)):
+        say(line)
     if options.fail_above is not None and any(
             verdict.word == "BROKEN" or
             verdict.word == "SLOWER" and verdict.change > options.fail_above

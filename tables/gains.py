@@ -6,7 +6,7 @@ import math
 import statistics
 
 from texts import csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
-from units import (AUTO, BASELINE_ALIAS, System, baseline_of, candidates, describe, fastest,
+from units import (AUTO, BASELINE_ALIAS, System, baseline_of, candidates, describe, doubts, fastest,
                    gflop_per_s, kernels_in, overlap, ran_by, rivals, short_label, tied_with,
                    timed_cells, winners)
 
@@ -102,7 +102,7 @@ def best_row(system, matrix, cells):
     products = pays_off_after(best, base) if base else None
     return [matrix.name, f"{matrix.nnz:,}", best.identity.kernel,
             short_label(best.identity.settings),
-            si_time(best.median_s) + (" †" if best.noisy else ""),
+            si_time(best.median_s) + doubts(best),
             three_digits(gflop_per_s(best)) + (" \\*" if best.cached else ""),
             f"{base.median_s / best.median_s:.2f}" if base else "",
             ", ".join(tied_with(best, rivals(units))), auto_cell(best, units.get(AUTO)),
@@ -209,8 +209,8 @@ BEST_HEAD = (f"Best kernel of every matrix. over {BASELINE_ALIAS}: its time divi
              "that of what auto chose, = tied; auto itself is no kernel, and the best only where\n"
              "what it ran was not timed by name. pays off after: products that make up for the "
              "preparation it needs beyond the\nbaseline's. best for k: least preparation + k "
-             "products. †: stopped before its noise limit was met. \\*: the data fit\nin the "
-             "last-level cache.\n")
+             "products. †: stopped before its noise limit was met. !: disturbed while "
+             "timed.\n\\*: the data fit in the last-level cache.\n")
 SPEEDUP_HEAD = (f"Speed-up of every kernel's best configuration over {BASELINE_ALIAS}. The "
                 "geometric mean is of the n matrices on which\nneither run is † (stopped before "
                 "its noise limit was met), out of those both have a time on; least, most and\n"

@@ -2,6 +2,7 @@
 place (file:line) for everything that is wrong; what is wrong is left out and the rest is used."""
 
 import functools
+import itertools
 import json
 import os
 import re
@@ -167,11 +168,25 @@ def check_record(record):
     return True, found
 
 
+def no_records(path, lines):
+    """A complaint about every stretch of lines that begin no JSON object, such as what a terminal
+    showed: one, so that a whole session in a log does not bury the rest."""
+    numbered = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+    for may_be, group in itertools.groupby(numbered, lambda item: item[1].startswith("{")):
+        if may_be:
+            continue
+        found = list(group)
+        (first, text), (last, _) = found[0], found[-1]
+        shown = ascii(text[:40]) + ("…" if text[40:] else "")
+        yield (f"{path}:{first}: no record: {shown}" if first == last else
+               f"{path}:{first}: {len(found)} lines to {last} are no records, the first: {shown}")
+
+
 def read_lines(path, lines, seen):
     """(records, complaints) of one log in our schema."""
-    records, complaints = [], []
+    records, complaints = [], list(no_records(path, lines))
     for number, line in enumerate(lines, 1):
-        if not line.startswith("{"):
+        if not line.lstrip().startswith("{"):
             continue
         record, found = parse_record(line)
         if record is not None:

@@ -17,7 +17,8 @@ from compare import machine
 from gains import BEST_HEAD, answers, best_table, speedup_table
 from logs import is_number
 from texts import plural, si_time, three_digits
-from units import candidates, describe, fastest, gflop_per_s, limit_of, order, short_label, text_of
+from units import (candidates, describe, disturbances, fastest, flags_of, gflop_per_s, limit_of, order,
+                   short_label, text_of)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 POLICY = ("default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; "
@@ -39,6 +40,8 @@ DEFINITIONS = (
     ("median, IQR", "of the samples of one product; several runs count as the median of their "
      "medians; IQR is the interquartile range ÷ median"),
     ("†", "stopped before the noise limit was met: shown, left out of every geometric mean"),
+    ("!", "disturbed while it was timed, as counted under While it was measured; nothing is left out "
+     "for it"),
     ("*", "the data fit in the last-level cache: the rate says little about memory"),
     ("of limit", "GB/s ÷ the streaming limit: measured by spmv probe, else the GPU's theoretical "
      "bandwidth; beyond 100 % the data come from a cache, or "
@@ -70,10 +73,14 @@ def marked(text):
 
 
 def html_table(header, alignment, rows, kind="plain"):
-    """A small table; alignment as for Markdown."""
+    """A small table; alignment as for Markdown. kind tight: with many columns, so that names may break
+    after : and _."""
+    def content(cell):
+        return re.sub("([:_])", r"\1<wbr>", marked(cell)) if kind == "tight" else marked(cell)
+
     def line(cells, tag):
         return "<tr>" + "".join(
-            f"<{tag}{' class=n' if letter == 'r' else ''}>{marked(cell)}"
+            f"<{tag}{' class=n' if letter == 'r' else ''}>{content(cell)}"
             for cell, letter in zip(cells, alignment))
     return (f'<div class=wide><table class={kind}><thead>{line(header, "th")}</thead><tbody>'
             + "".join(line(row, "td") for row in rows) + "</tbody></table></div>")
@@ -156,8 +163,6 @@ def conditions_section(layout, units):
     rows = []
     for number, system in enumerate(layout, 1):
         mine = [unit.record for unit in units if unit.identity.system == system]
-        flagged = collections.Counter(
-            re.sub(r"\d[\d.]*%?", "…", flag.partition(":")[0]) for r in mine for flag in flags_of(r))
         clocks = ("sm_before", "sm_after") if system.gpu else ("cpu_before", "cpu_after")
         rows.append([f"S{number}",
                      span_of(mine, [f"timing.clk_{end}_Hz" for end in clocks], 1e-9, 2),
@@ -165,17 +170,11 @@ def conditions_section(layout, units):
                              1, 0),
                      span_of(mine, ["timing.launch_s"], 1e6, 2) if system.gpu else "",
                      f"{sum(bool(flags_of(r)) for r in mine)} of {len(mine)}",
-                     "; ".join(f"{what} ({count})" for what, count in flagged.most_common())])
+                     disturbances(mine)])
     return "<h3>While it was measured</h3>" + html_table(
         ["system", "clock, GHz", "temperature, °C", "empty launch, µs", "disturbed", "by"],
         "lrrrrl", rows) + ("<p>Read before and after; empty: the machine does not tell. A launch is "
                            "no part of a warm or steady time; a cold one has one in it.</p>")
-
-
-def flags_of(record):
-    """What disturbed the timing, a list again."""
-    text = record.get("timing.flags")
-    return shlex.split(text) if isinstance(text, str) else []
 
 
 def environment_section(records):
@@ -208,7 +207,8 @@ def best_section(layout):
     for number, (system, matrices) in enumerate(layout.items(), 1):
         header, alignment, rows = best_table(system, matrices)
         parts.append(f"<h3>S{number}: {escape(describe(system))}</h3>")
-        parts.append(html_table(header, alignment, rows) if rows else "<p>No times to rank.</p>")
+        parts.append(html_table(header, alignment, rows, "tight") if rows
+                     else "<p>No times to rank.</p>")
         header, alignment, rows = speedup_table(system, matrices)
         if rows:
             parts.append("<details><summary>Every kernel's speed-up over csr1</summary>"

@@ -105,10 +105,10 @@ def builds_note(units):
 
 TIMES_HEAD = ("Best median time over all configurations of a kernel. **Bold**: the best. "
               "`=`: quartile range meets the best's,\nso the two cannot be told apart. †: stopped "
-              "before its noise limit was met. —: skipped. WRONG: a wrong\nresult, never ranked. "
-              "Empty: not run. GFLOP/s: 2 nnz / time; \\*: the data fit in the last-level cache.\n"
-              "n: runs of the best configuration; several runs count as the median of their "
-              "medians.\n")
+              "before its noise limit was met. !: disturbed while timed. —: skipped.\nWRONG: a "
+              "wrong result, never ranked. Empty: not run. GFLOP/s: 2 nnz / time; \\*: the data fit "
+              "in the last-level cache.\nn: runs of the best configuration; several runs count as the "
+              "median of their medians.\n")
 
 
 def times_table(system, matrices, units):

@@ -6,7 +6,7 @@ import math
 
 import study_charts
 from texts import csv_text, markdown_table, three_digits
-from units import order, settings_of, short_label
+from units import label, order, settings_of, short_label
 
 MIB = 2.0**20
 EQUAL_ROWS = ("shyy41", "cz5108", "piston", "ML_Geer")  # the SELL paper prints no sigma
@@ -246,7 +246,7 @@ def sell_rows(runs, slices):
         csr = fastest(of_kernels(mine, ("csr_rows", "csr_warp")))
         rows.append([matrix] + [shown(run.gflop_per_s if run else None) for run in by_slice]
                     + [best.settings["slice"],
-                       "all" if best.settings.get("sigma") == 0 else best.settings.get("sigma"),
+                       best.settings.get("sigma"),
                        millis(best)]
                     + [shown(ratio(fastest(of_kernels(mine, names)), best))
                        for _, names in SELL_RIVALS]
@@ -304,8 +304,8 @@ def cmrs_rows(runs):
         gains = {name: ratio(run, best) for name, run in reference_runs(mine).items()}
         worst = max(run.time_s for run in cmrs if run.ok)
         mean, sigma = best.get("matrix.row_mean", 0), best.get("matrix.sigma_cmrs", 0)
-        config = " ".join(f"{name}={best.settings[name]}" for name in ("height", "block", "sorted")
-                          if name in best.settings)
+        config = label((name, best.settings[name]) for name in ("height", "block", "sorted")
+                       if name in best.settings)
         rows.append([matrix, f"{mean:.1f}", f"{sigma:.2f}", f"{best.get('matrix.nnz') / 1e6:.1f}",
                      f"{best.get('matrix.rows') / 1e3:.0f}", config, millis(best)]
                     + [shown(gains[name]) for name in ("scalar", "vector", "HYB", "vendor")]

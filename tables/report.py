@@ -28,6 +28,7 @@ WIDEST = 10  # its right edge
 def note_of(unit):
     """The marks of a unit in words."""
     words = ["noise limit not met"] if unit.noisy else []
+    words += ["disturbed while timed"] if unit.disturbed else []
     words += ["fits in the last-level cache"] if unit.cached else []
     binds = unit.record.get("perf.limit_binds")
     above = unit.record.get("perf.verdict") == "above probe"

@@ -9,8 +9,8 @@
 Rows and columns are matrix, kernel, config, system, or any field of the log (config.block,
 matrix.nnz, build.commit; -c config.threads: how it scales). Systems have a table each, apart from
 what stands in the rows or columns. A cell is the best of what falls into it: bold the best of its
-row, = not to be told from it, † noise limit not met, * the data fit in the last-level cache. A cell
-without a time says why: —: skipped, WRONG, failed.
+row, = not to be told from it, † noise limit not met, ! disturbed while timed (timing.flags), * the
+data fit in the last-level cache. A cell without a time says why: —: skipped, WRONG, failed.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import sys
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
 from logs import find_logs, is_number, read_logs
 from texts import csv_text, latex_table, markdown_table, si_time, text_table, three_digits
-from units import (BASELINE_ALIAS, baseline_of, best_of, describe, gflop_per_s, merge, order,
+from units import (BASELINE_ALIAS, baseline_of, best_of, describe, doubts, gflop_per_s, merge, order,
                    overlap, short_label, tabulate, text_of, timed_cells, unit_of)
 
 FORMATS = {".md": "md", ".csv": "csv", ".tex": "tex"}
@@ -78,7 +78,7 @@ def cell_text(units, baseline, options, first):
         return "?"
     shown = f"**{text(found)}**" if best is first else text(found)
     tied = first and best is not first and overlap(best, first)
-    return (shown + (" =" if tied else "") + (" †" if best.noisy else "")
+    return (shown + (" =" if tied else "") + doubts(best)
             + (" \\*" if best.cached else ""))
 
 

@@ -11,6 +11,7 @@ GFLOP/s is always 2 nnz / median_s of the run's own nnz; a log's own figure is o
 
 import collections
 import re
+import shlex
 import statistics
 from typing import NamedTuple, Optional
 
@@ -26,9 +27,12 @@ BASELINE_KERNEL = {"omp": "csr_rows", "cuda": "csr_warp"}
 # seed changes the numbers in x, not the work done.
 NOT_SETTINGS = frozenset(
     "backend kernel alias format precision threads alpha beta cache seed requested reason iters".split())
-SWITCHES = ("rowlens", "simd")  # logged as false/true or 0/1
-WORDS = {  # logged as their number once
-    "isa": ("auto", "portable", "avx2", "avx512"), "gather": ("auto", "loads", "instruction")}
+SWITCHES = ("rowlens", "simd", "sorted", "codes")  # logged as false/true or 0/1
+WORDS = {  # logged as numbers, typed as words
+    "isa": {0: "auto", 1: "portable", 2: "avx2", 3: "avx512"},
+    "gather": {0: "auto", 1: "loads", 2: "instruction"},
+    "sigma": {0: "all"}, "boundary": {-1: "auto"},
+    **dict.fromkeys(("lanes", "height", "tile", "cut", "warps", "hubs"), {0: "auto"})}
 BUILD_KEYS = ("build.version", "build.commit", "build.dirty", "build.cc", "build.cflags", "build.nvcc",
               "build.nvccflags")
 
@@ -68,10 +72,11 @@ class Identity(NamedTuple):
 
 class Unit(NamedTuple):
     """One record, or after merging one configuration; runs counts what the times come from. Times
-    are None unless status is ok or suspect. noisy: a run stopped before its noise limit was met; cached: the
-    data fit in the last-level cache, so that the rate says little about memory. prep_s: what was
-    spent once before the first product. record: one of those the unit stands for, for facts that
-    the configuration fixes."""
+    are None unless status is ok or suspect. noisy: a run stopped before its noise limit was met;
+    disturbed: a run noticed what else the machine did meanwhile (timing.flags); cached: the data fit
+    in the last-level cache, so that the rate says little about memory. prep_s: what was spent once
+    before the first product. record: one of those the unit stands for, for facts that the
+    configuration fixes."""
     identity: Identity
     alias: str
     status: str
@@ -81,6 +86,7 @@ class Unit(NamedTuple):
     q3_s: Optional[float]
     runs: int
     noisy: bool
+    disturbed: bool
     cached: bool
     prep_s: Optional[float]
     record: dict
@@ -127,12 +133,28 @@ def settings_of(record):
     if not found.get("chunk"):
         found.pop("chunk", None)
     for name, words in WORDS.items():
-        if found.get(name) in range(len(words)):
-            found[name] = words[found[name]]
+        if name in found:
+            found[name] = words.get(found[name], found[name])
     for name in SWITCHES:
         if found.get(name) in (0, 1):
             found[name] = bool(found[name])
     return tuple(sorted(found.items()))
+
+
+def flags_of(record):
+    """What disturbed the timing, a list again."""
+    text = record.get("timing.flags")
+    try:
+        return shlex.split(text) if isinstance(text, str) else []
+    except ValueError:  # logged as a text, not as a list
+        return [text]
+
+
+def disturbances(records):
+    """What disturbed their timing and how often, in words, without the words' numbers."""
+    counts = collections.Counter(re.sub(r"\d[\d.]*%?", "…", flag.partition(":")[0])
+                                 for record in records for flag in flags_of(record))
+    return "; ".join(f"{what} ({count})" for what, count in counts.most_common())
 
 
 def unit_of(record):
@@ -165,7 +187,8 @@ def unit_of(record):
     cached = verdict == "in cache" or (is_number(fill) and fill < 1 and verdict is None
                                       and get("config.cache") in (None, "warm"))
     return Unit(identity, str(get("config.alias") or ""), status, reason,
-                median, q1, q3, 1, get("timing.converged") is False, cached,
+                median, q1, q3, 1, get("timing.converged") is False,
+                median is not None and bool(flags_of(record)), cached,
                 prep if is_number(prep) else None, record)
 
 
@@ -201,7 +224,8 @@ def merge_repeats(units):
     preps = [unit.prep_s for unit in same if unit.prep_s is not None]
     return Unit(same[0].identity, max(unit.alias for unit in units), status,
                 min(unit.reason for unit in same), *times, len(same),
-                any(unit.noisy for unit in same), any(unit.cached for unit in same),
+                any(unit.noisy for unit in same), any(unit.disturbed for unit in same),
+                any(unit.cached for unit in same),
                 statistics.median(preps) if preps else None,
                 min((unit.record for unit in same), key=lambda r: str(r.get("time"))))
 
@@ -344,16 +368,21 @@ def label(settings):
     return " ".join(f"{name}={text_of(value)}" for name, value in settings)
 
 
+def doubts(unit):
+    """The marks after a time: † its noise limit was not met, ! disturbed meanwhile."""
+    return (" †" if unit.noisy else "") + (" !" if unit.disturbed else "")
+
+
 def marked_times(units, best):
-    """{name: time} with the best in bold, those it cannot be told from and the noisy marked."""
+    """{name: time} with the best in bold, those it cannot be told from and the doubtful marked."""
     tied = tied_with(best, units)
     return {name: (f"**{si_time(unit.median_s)}**" if unit is best else si_time(unit.median_s))
-            + (" =" if name in tied else "") + (" †" if unit.noisy else "")
+            + (" =" if name in tied else "") + doubts(unit)
             for name, unit in units.items()}
 
 
 # Settings that say nothing to a reader of a table: their usual value, or told by another one.
-USUAL = {"bind": "false", "index_bits": 32, "deterministic": True, "simd": False}
+USUAL = {"bind": "false", "block": "0", "index_bits": 32, "deterministic": True, "simd": False}
 TOLD_TWICE = ("shape_rows", "shape_cols")
 
 

@@ -90,6 +90,23 @@ class VerdictTest(CompareTest):
             self.assertEqual(status, 0)
         self.assertEqual(self.compare([fast], [record(status="failed")], "--fail-above=0%")[0], 2)
 
+    def test_what_was_disturbed_is_marked(self):
+        a = record(3.14e-3, timing__converged=False,
+                   timing__flags=["threads waited for a core 44% of the time"])
+        b = [record(15.9e-6), record(1e-3, matrix__name="beta", timing__flags=[])]
+        status, out, talk = self.compare([a], b)
+        self.assertEqual(status, 0)
+        self.assertRegex(out, r"3\.14 ms † ! +15\.9 µs +−99\.5% +FASTER")
+        self.assertIn("! A: 1 of 1 run disturbed while timed: threads waited for a core … of the time "
+                      "(1); measure again", talk)
+        self.assertNotIn("! B", talk)
+        row, = csv.DictReader(io.StringIO(self.compare([a], b[:1], "--format", "csv")[1]))
+        self.assertEqual((row["noisy"], row["disturbed"]), ("true", "true"))
+        a["timing"]["flags"] = "a text, it's no list"
+        self.assertIn("! A: 1 of 1 run disturbed while timed: a text, it's no", self.compare([a], b)[2])
+        calm, = csv.DictReader(io.StringIO(self.compare(b[:1], b[:1], "--format", "csv")[1]))
+        self.assertEqual(calm["disturbed"], "false")
+
     def test_the_log_that_fails_is_named(self):
         good, empty = self.write("good.jsonl", record()), self.write("empty.jsonl")
         for path in (empty, "nowhere.jsonl"):
@@ -139,6 +156,39 @@ class MatchingTest(CompareTest):
                           for row in csv.DictReader(io.StringIO(out))],
                          [("grid=1x4 schedule=static", "0.001"),
                           ("grid=4x1 schedule=static", "0.002")])
+
+    def auto(self, median, kernel, **changes):
+        """A run that auto chose this kernel for."""
+        return record(median, 0.001, config__requested="auto", config__kernel=kernel, **changes)
+
+    def test_auto_meets_auto_whatever_it_chose(self):
+        coded = {"codes": 1, "cut": 0}
+        a = [self.auto(1e-3, "packed_slices", config__params=coded), record(2e-3)]
+        b = [self.auto(10e-3, "csr_rows"), record(2e-3)]
+        status, out, talk = self.compare(a, b, "--fail-above=3%")
+        self.assertEqual(status, 2)
+        self.assertRegex(out, r"alpha +auto +packed_slices codes=on cut=auto \S+ → csr_rows \S+ "
+                         r"+1\.00 ms +10\.0 ms +\+900\.0% +SLOWER")
+        self.assertIn("1 SLOWER", talk)
+        self.assertNotIn("only A has", talk)
+
+    def test_choices_of_several_passes_are_one_auto(self):
+        a = [self.auto(1e-3, "csr_rows"), self.auto(3e-3, "ell_rows", run_id="r2")]
+        _, out, _ = self.compare(a, [self.auto(2e-3, "csr_rows")], "--format", "csv")
+        row, = csv.DictReader(io.StringIO(out))
+        self.assertEqual((row["median_a_s"], row["verdict"]), ("0.002", "SAME"))
+        self.assertEqual(row["config"], "csr_rows schedule=static or ell_rows schedule=static → "
+                         "csr_rows schedule=static")
+        _, out, _ = self.compare(a[:1], a[:1], "--format", "csv")
+        self.assertEqual([row["config"] for row in csv.DictReader(io.StringIO(out))],
+                         ["csr_rows schedule=static"])
+
+    def test_autos_of_two_teams_are_two(self):
+        a = [self.auto(1e-3, "csr_rows", omp={"threads": 4, "bind": "close"}),
+             self.auto(2e-3, "csr_rows", omp={"threads": 4, "bind": "spread"})]
+        _, out, _ = self.compare(a, a, "--format", "csv")
+        self.assertEqual([row["median_b_s"] for row in csv.DictReader(io.StringIO(out))],
+                         ["0.001", "0.002"])
 
     def test_machines_meet_with_their_best_kernel(self):
         a = [record(3e-3), record(2e-3, config__kernel="ell_rows"),

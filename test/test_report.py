@@ -105,6 +105,12 @@ class HtmlTest(ReportTest):
         self.assertEqual({link[1:] for link in found.links} - found.ids, set())
         self.assertIn("./spmv -m alpha.mtx -k &#x27;a b&#x27;", text)
 
+    def test_names_in_wide_tables_may_break(self):
+        text = self.report(record(matrix__name="gen:a_b"), options=("--no-charts",))
+        best = text[text.index("<section id=best"):text.index("<section id=matrices")]
+        self.assertIn("<tr><td>gen:<wbr>a_<wbr>b<td class=n>1,000<td>csr_<wbr>rows", best)
+        self.assertNotIn("<wbr>", text[text.index("<section id=all"):])
+
     def test_nothing_is_loaded(self):
         found = Page(self.report(*some_records(), options=("--no-charts",)))
         self.assertEqual(found.count.get("link", 0), 0)

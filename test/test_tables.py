@@ -5,7 +5,9 @@
     python3 test/test_tables.py --update   rewrite tables/reference from log/reference/*.jsonl
 """
 
+import contextlib
 import glob
+import io
 import json
 import os
 import sys
@@ -17,6 +19,7 @@ import logs
 import pages  # noqa: E402
 import bars  # noqa: E402
 import results  # noqa: E402
+import table
 import texts
 import units
 
@@ -28,7 +31,7 @@ NOT_KEPT = ("columns.csv", "runs.csv")
 
 class ReadingTest(TablesTest):
 
-    def test_garbage_is_skipped_or_named(self):
+    def test_garbage_is_named(self):
         nan = json.dumps(record(check__max_ratio=float("nan")))
         talk = self.make("spmv 0.1.0 [ 3/504] ████", "", "  kernel  grid", "\x1b[1mbold", "{oops",
                          {"schema": "spmv-run/2"}, {"no": "schema"}, nan, '{"a":' * 20000)
@@ -37,9 +40,20 @@ class ReadingTest(TablesTest):
         self.assertIn("run.jsonl:7: unknown schema None", talk)
         self.assertIn("run.jsonl:8: check.max_ratio is not a finite number", talk)
         self.assertIn("run.jsonl:9: not JSON", talk)
-        self.assertNotIn("run.jsonl:1:", talk)
-        self.assertIn("1 record from 1 log, 5 problems", talk)
+        self.assertIn("run.jsonl:1: 3 lines to 4 are no records, the first: "
+                      "'spmv 0.1.0 [ 3/504] \\u2588\\u2588\\u2588\\u2588'\n", talk)
+        self.assertIn("1 record from 1 log, 6 problems", talk)
         self.assertEqual(len(self.rows("runs.csv")), 1)
+
+    def test_lines_that_are_no_records_are_named_by_place(self):
+        talk = self.make(record(), "garbage", record(2e-6, matrix__name="beta"), "", "\x00" * 50,
+                         " " + json.dumps(record(matrix__name="gamma")), "")
+        self.assertIn("run.jsonl:2: no record: 'garbage'\n", talk)
+        self.assertIn("run.jsonl:5: no record: '" + "\\x00" * 40 + "'…\n", talk)
+        self.assertIn("3 records from 1 log, 2 problems", talk)
+        with contextlib.redirect_stderr(io.StringIO()) as talk:
+            self.assertEqual(table.main(["--check", os.path.join(self.folder, "run.jsonl")]), 65)
+        self.assertIn("run.jsonl:2: no record", talk.getvalue())
 
     def test_unusable_records_leave_the_rest(self):
         no_median = record()
@@ -212,6 +226,12 @@ class RankingTest(TablesTest):
         self.assertEqual((row["noisy"], row["cached"]), ("true", "true"))
         self.assertIn("no geometric mean (n = 0); 1 matrix left out", self.text("summary.md"))
 
+    def test_what_was_disturbed_is_marked(self):
+        self.make(record(timing__flags=["heat slowed it"], timing__converged=False),
+                  record(2e-6, config__kernel="ell_rows", timing__flags=[]))
+        self.assertEqual(self.line_of("times.md", "alpha")[2:4], ["**1.00 µs** † !", "2.00 µs"])
+        self.assertEqual(self.line_of("best.md", "alpha")[4], "1.00 µs † !")
+
     def test_shares_split_exact_draws(self):
         def on(name, csr, ell):
             return [record(csr, matrix__name=name),
@@ -332,6 +352,12 @@ class TextTest(unittest.TestCase):
                                   (1e-6, "1.00 µs"), (3e-9, "3.00 ns"), (12.0, "12.0 s"),
                                   (4003.4, "4003 s"), (9.997e-7, "1.00 µs"), (2e-12, "0.00200 ns")):
             self.assertEqual(texts.si_time(seconds), expected)
+
+    def test_settings_are_written_as_typed(self):
+        params = {"codes": 1, "sorted": 0, "cut": 0, "sigma": 0, "boundary": -1, "lanes": 8, "isa": 2}
+        found = units.settings_of(dict(logs.flatten(record(config__params=params, config__block="0"))))
+        self.assertEqual(units.short_label(found), "boundary=auto codes=on cut=auto isa=avx2 lanes=8 "
+                         "schedule=static sigma=all sorted=off")
 
     def test_order_is_natural(self):
         values = ["10x4", "5x8", 256, None, 64, "static"]
