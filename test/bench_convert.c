@@ -2,8 +2,8 @@
  * the same threads: make bench-convert, or bench_convert [-f FORMAT] [MATRIX ...].
  *
  * Matrices larger than any cache unless named. Lower quartiles, as what disturbs only adds time; a
- * conversion allocates its arrays anew each time, as a user's does. Parameters are the defaults, and
- * for SELL and CMRS also those that sort.
+ * conversion allocates its arrays anew each time, as a user's does. Parameters are the defaults,
+ * and for SELL and CMRS also those that sort.
  * Exit 1 if SELL, CMRS or the hybrid take more than MOST products, or cannot be made. */
 #include "internal.h"
 #include <stdio.h>
