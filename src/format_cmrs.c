@@ -91,14 +91,15 @@ static int bits_of_columns(const spmv_csr_view *A, int64_t first, int64_t end, i
 }
 
 /* The words of a strip by column, and by row where columns are equal: each row is a sorted run, so
- * few rows are merged; many are sorted by digits with about as many values as the strip has words.
+ * few rows are merged; many are sorted by digits with two to four times as many values as the
+ * strip has words: counters cost less than one more pass.
  * The place of the values, which is at least as large, is the second buffer, so that no row length
  * needs memory that was not asked for. */
 static void sort_strip(const spmv_csr_view *A, int64_t first, int64_t end, const cmrs *out) {
     int64_t begin = A->row_ptr[first], n = A->row_ptr[end] - begin, least;
     void *spare = out->values + begin;
     uint32_t *to = out->packed + begin, *from = spare, *swap;
-    int all = bits_of_columns(A, first, end, &least), bits = bits_of(n);
+    int all = bits_of_columns(A, first, end, &least), bits = bits_of(n) + 1;
     bits = bits < FEWEST_BITS ? FEWEST_BITS : bits > MOST_BITS ? MOST_BITS : bits;
     int passes = (all + bits - 1) / bits, merges = bits_of(out->height - 1);
     bool merged = merges < passes;

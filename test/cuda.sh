@@ -1,8 +1,9 @@
 #!/bin/sh
-# cuda.sh BUILD: on a machine with a GPU, in under 9 minutes: every CUDA kernel against the check, in the unit tests' cross
+# cuda.sh BUILD: on a machine with a GPU, in about ten minutes: every CUDA kernel against the check, in the unit tests' cross
 # product (every fixture x precision x offsets x alpha, beta x each parameter's values), on every generated class with the
 # options below, on the matrices in MATRICES (a folder of .mtx or .mtx.gz, default ../shared/matrices), then on three
-# classes under compute-sanitizer. JOBS (default: half the cores, 6 at most) of these run at a time: nothing is timed.
+# classes under compute-sanitizer. JOBS (default: half the cores, 6 at most) of the sanitizer's run at a time, which wait
+# for the processor; of the others two: several processes that want one GPU take longer together than in turn.
 # Prints machine, driver and counts; the last line is the count of all. FEW=1: a class in three and no sanitizer.
 set -u
 build=$1
@@ -92,7 +93,8 @@ list() {
 list >"$work/list"
 cores=$(nproc) jobs=$((cores > 12 ? 6 : cores > 2 ? cores / 2 : 1))
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}"
-xargs -P "${JOBS:-$jobs}" -L 1 sh "$0" "$build" "$work/results" <"$work/list"
+grep '^sanitize' "$work/list" | xargs -r -P "${JOBS:-$jobs}" -L 1 sh "$0" "$build" "$work/results"
+grep -v '^sanitize' "$work/list" | xargs -r -P 2 -L 1 sh "$0" "$build" "$work/results"
 count() { grep -cx "$1" "$work/results"; }
 passed=$(count ok) failed=$(count FAIL) skipped=$(count skip) jobs=$(wc -l <"$work/list")
 lost=$((jobs - passed - failed - skipped))
