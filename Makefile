@@ -18,6 +18,7 @@ MKLROOT   ?= .peers
 features :=
 Q := $(if $(V),,@)
 comma := ,
+space := $() $()
 san := $(if $(SAN),-san,)
 packaged := $(filter-out mkl cusparse,$(LIBS_WANTED))
 found := $(foreach l,$(packaged),$(if $(shell pkg-config --exists $(l) 2>/dev/null && echo y),$(l)))
@@ -41,6 +42,12 @@ cusparse = $(eval cusparse := $(if $(filter cusparse,$(LIBS_WANTED)),$(shell \
 warnings := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes -Wjump-misses-init $(if $(WERROR),-Werror)
 CFLAGS   ?= $(OPT) -march=$(MARCH) -g
 cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-var-tracking)
+# gcc 12 makes gather instructions of loops over x[col[k]], which take two to four times as long as loads since
+# Intel's microcode against Downfall (csr_rows in f32: 24 ms instead of 11). Kernels where they may pay ask gather.c and
+# write them out. Only names that this compiler knows: none with clang and on other architectures.
+loads    := $(shell for n in 2parts 4parts 8parts ''; do f=^use_gather$${n:+_$$n}; \
+            $(CC) -mtune-ctrl=$$f -E -x c /dev/null >/dev/null 2>&1 && echo $$f; done)
+loads    := $(if $(loads),-mtune-ctrl=$(subst $(space),$(comma),$(strip $(loads))))
 nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude
 ldlibs   := $(feature_libs) -lm
 
@@ -92,21 +99,21 @@ build/$(2)/src/record.o: build/$(2)/build_info.h
 $(foreach v,$(variants),
 build/$(2)/%.$(v).o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
-	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(loads) $$(features) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
 build/$(2)/%.$(v).o: %.cu build/$(2)/.flags
 	@echo "  NVCC   $$@"
 	$$(Q)mkdir -p $$(@D) && $$(nvcc) $$(nvflags) $$(if $$(cusparse),-DHAVE_CUSPARSE) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
 )
 build/$(2)/.flags: force
-	$$(Q)mkdir -p $$(@D) && echo '$$(CC) $$(cflags) $$(flags_$(1))' | cmp -s - $$@ || \
-	    echo '$$(CC) $$(cflags) $$(flags_$(1))' > $$@
+	$$(Q)mkdir -p $$(@D) && echo '$$(CC) $$(cflags) $$(loads) $$(flags_$(1))' | cmp -s - $$@ || \
+	    echo '$$(CC) $$(cflags) $$(loads) $$(flags_$(1))' > $$@
 build/$(2)/.features: force
 	$$(Q)mkdir -p $$(@D) && echo '$$(feature_flags) $$(ldlibs)' | cmp -s - $$@ || echo '$$(feature_flags) $$(ldlibs)' > $$@
 asking_$(1) := $$(call objects,$(2),$$(filter-out $$(variant_src),$$(featured)),$$(filter $$(variant_src),$$(featured)))
 $$(asking_$(1)): build/$(2)/.features
 $$(asking_$(1)): features = $$(feature_flags)
 build/$(2)/build_info.h: force
-	$$(Q)mkdir -p $$(@D) && sh src/build_info.sh '$(CC)' '$$(cflags)' '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
+	$$(Q)mkdir -p $$(@D) && sh src/build_info.sh '$(CC)' '$$(cflags) $$(loads)' '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
 -include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1))) $$(patsubst %.c,build/$(2)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
 endef
@@ -171,7 +178,7 @@ lint:
 format:
 	$(Q)git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 info:
-	@$(foreach v,CC OPT MARCH CFLAGS NVCC CUDA_ARCH WERROR SAN BUILD PYTHON LIBS_WANTED found cflags nvflags ldlibs, \
+	@$(foreach v,CC OPT MARCH CFLAGS NVCC CUDA_ARCH WERROR SAN BUILD PYTHON LIBS_WANTED found cflags loads nvflags ldlibs, \
 	    printf '%-12s %s\n' '$(v)' '$($(v))';)
 deps:
 	$(Q)sh test/deps.sh

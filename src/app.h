@@ -274,6 +274,7 @@ void log_name(const options *o, const machine *m, record_log *log);
 int log_open(const options *o, const machine *m, record_log *log);
 int log_append(record_log *log, fields table, const void *of);
 void log_close(record_log *log);
+bool jsonl_is_whole(const char *line, size_t length); /* one object, and nothing else? */
 /* sweep.cell and status of a line of a log. False: it has none. */
 bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size);
 

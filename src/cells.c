@@ -1,5 +1,6 @@
 /* cells.c: which kernels in which configurations: the cross product of the lists on the command
  * line, as far as a kernel takes them. */
+#include "option_values.h"
 #include "session.h"
 #include <float.h>
 #include <math.h>
@@ -10,11 +11,12 @@ static const char *const param_name[] = {
 #include "params.def"
 #undef PARAM
 };
-static const char *const param_option[] = {
-#define PARAM(name, option, help) option,
-#include "params.def"
-#undef PARAM
-};
+
+typedef struct use {           /* of an option for a parameter */
+    bool any;                  /* some kernel takes a value of it */
+    const spmv_kernel *kernel; /* that has the parameter, but cannot take the value; NULL: none */
+    int64_t value;
+} use;
 
 /* The parameter whose values go with those of id (RxC is two), or SPMV_NPARAMS. */
 static spmv_param_id partner_of(spmv_param_id id) {
@@ -61,9 +63,8 @@ static spmv_status add_cell(session *r, const cell *c) {
     return SPMV_OK;
 }
 
-/* Every combination of the parameters from id on. used[id]: some kernel could take a value of it.
- */
-static spmv_status expand(session *r, spmv_param_id id, const cell *c, bool *used) {
+/* Every combination of the parameters from id on. */
+static spmv_status expand(session *r, spmv_param_id id, const cell *c, use *uses) {
     if (id == SPMV_NPARAMS) return add_cell(r, c);
     const spmv_kernel *kernel = descriptor(c->kernel);
     const spmv_param *p = spmv_param_of(kernel, id);
@@ -71,8 +72,11 @@ static spmv_status expand(session *r, spmv_param_id id, const cell *c, bool *use
     spmv_param_id partner = partner_of(id),
                   next_id = (spmv_param_id)(partner == SPMV_NPARAMS ? id + 1 : partner + 1);
     for (int v = 0; p && v < values->count; v++) {
-        if (!accepts(kernel, p, values->value[v])) continue;
-        used[id] = true;
+        if (!accepts(kernel, p, values->value[v])) {
+            if (!uses[id].kernel) uses[id].kernel = kernel, uses[id].value = values->value[v];
+            continue;
+        }
+        uses[id].any = true;
         cell next = *c;
         int64_t value =
             values->value[v] - (is_warp_rows(id, values->value[v]) ? BLOCK_WARP_ROWS : 0);
@@ -80,17 +84,36 @@ static spmv_status expand(session *r, spmv_param_id id, const cell *c, bool *use
         if (partner != SPMV_NPARAMS && spmv_param_of(kernel, partner))
             next.setting[next.nsettings++] =
                 (spmv_setting){param_name[partner], r->o->param[partner].value[v]};
-        TRY(expand(r, next_id, &next, used));
+        TRY(expand(r, next_id, &next, uses));
     }
     return p && values->count
                ? SPMV_OK
-               : expand(r, next_id, c, used); /* no value fits: this kernel has no row */
+               : expand(r, next_id, c, uses); /* no value fits: this kernel has no row */
 }
 
-static int usage_error(const char *format, const char *a, const char *b) {
+static int refuse(const char *format, const char *a, const char *b) {
     char what[512];
     snprintf(what, sizeof what, format, a, b);
     return complain(SPMV_E_ARG, what);
+}
+
+/* An option of which no kernel took a value: out of range, if it is a number of one that has it. */
+static int refuse_option(spmv_param_id id, const use *u) {
+    char range[256], step[48] = "";
+    const spmv_param *p = u->kernel ? spmv_param_of(u->kernel, id) : NULL;
+    if (!p || param_typed(param_name[id], p->max) || is_warp_rows(id, u->value))
+        return refuse("--%s: no chosen kernel can use that; 'spmv list kernels -v' shows "
+                      "what each takes%s",
+                      option_of(id), "");
+    const char *word = param_typed(param_name[id], p->min); /* which stands for the least number */
+    if (p->power_of_two)
+        snprintf(step, sizeof step, ", a power of 2");
+    else if (p->multiple > 1)
+        snprintf(step, sizeof step, ", a multiple of %lld", (long long)p->multiple);
+    snprintf(range, sizeof range, "'%lld' is not %s%s%lld to %lld%s, as %s takes it",
+             (long long)u->value, word ? word : "", word ? " or " : "",
+             (long long)p->min + (word != NULL), (long long)p->max, step, u->kernel->name);
+    return refuse("--%s: %s", option_of(id), range);
 }
 
 /* The names asked for, in their order, each once. */
@@ -125,30 +148,28 @@ static bool fits_f32(double value) {
 int choose_cells(session *r) {
     spmv_kernel_id kernels[MOST_KERNELS];
     int nkernels, code = find_kernels(r, kernels, &nkernels);
-    bool used[SPMV_NPARAMS] = {false};
+    use uses[SPMV_NPARAMS] = {{false, NULL, 0}};
     int64_t f64 = SPMV_F64;
     list precisions = r->o->precision.count ? r->o->precision : (list){1, &f64};
     if (code) return code;
     for (int k = 0; k < nkernels; k++)
         for (int p = 0; p < precisions.count; p++) {
             cell c = {.kernel = kernels[k], .precision = (spmv_precision)precisions.value[p]};
-            spmv_status status = expand(r, (spmv_param_id)0, &c, used);
+            spmv_status status = expand(r, (spmv_param_id)0, &c, uses);
             if (status != SPMV_OK) return complain(status, NULL);
         }
     for (int p = 0; p < precisions.count; p++)
         if (precisions.value[p] == SPMV_F32 && !(fits_f32(r->o->alpha) && fits_f32(r->o->beta)))
-            return usage_error("--alpha or --beta is outside the range of f32%s%s", "", "");
+            return refuse("--alpha or --beta is outside the range of f32%s%s", "", "");
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         bool second = id > 0 && partner_of((spmv_param_id)(id - 1)) == (spmv_param_id)id;
-        if (r->o->param[id].count && !used[id] && !second)
-            return usage_error("--%s: no chosen kernel can use that; 'spmv list kernels -v' shows "
-                               "what each takes%s",
-                               param_option[id], "");
+        if (r->o->param[id].count && !uses[id].any && !second)
+            return refuse_option((spmv_param_id)id, &uses[id]);
     }
     bool automatic = false;
     for (int k = 0; k < r->ncells; k++) automatic |= r->cell[k].kernel.index == SPMV_AUTO;
     if (!automatic && (r->o->iters || r->o->nondeterministic))
-        return usage_error("--%s: only -k auto can use that%s",
-                           r->o->iters ? "iters" : "nondeterministic", "");
-    return r->ncells ? 0 : usage_error("no kernel can run in that configuration%s%s", "", "");
+        return refuse("--%s: only -k auto can use that%s",
+                      r->o->iters ? "iters" : "nondeterministic", "");
+    return r->ncells ? 0 : refuse("no kernel can run in that configuration%s%s", "", "");
 }

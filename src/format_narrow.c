@@ -89,6 +89,13 @@ static spmv_status place_rows(spmv_ctx *ctx, const spmv_csr_view *A, const idx *
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
+static inline int bytes_of(int code) {
+    return code == NARROW_RAW   ? (int)sizeof(real)
+           : code == NARROW_F32 ? (int)sizeof(float)
+           : code == NARROW_ONE ? 0
+                                : 1;
+}
+
 static bool fit_float(const spmv_csr_view *A, int threads) {
     int64_t misfits = 0;
     if (sizeof(real) == sizeof(float)) return false; /* nothing to gain */
@@ -110,67 +117,91 @@ static spmv_status choose_values(spmv_ctx *ctx, const spmv_csr_view *A, bool cod
                     : set->count == 1                ? NARROW_ONE
                     : codes && fit_float(A, threads) ? NARROW_F32
                                                      : NARROW_RAW;
-    B->value_bytes = B->value_code == NARROW_RAW     ? (int)sizeof(real)
-                     : B->value_code == NARROW_F32   ? (int)sizeof(float)
-                     : B->value_code == NARROW_TABLE ? 1
-                                                     : 0;
+    B->value_bytes = bytes_of(B->value_code);
     if (set->count == 0) return SPMV_OK;
     TRY(STORE_ARRAY(ctx, B, table, PACKED_TABLE_SIZE));
     memcpy(B->table, table, sizeof table);
     return SPMV_OK;
 }
 
-static void put_value(const narrow_slices *B, const value_set *set, int64_t slot, double value) {
-    uint8_t *to = B->values + slot * B->value_bytes;
-    real as_real = (real)value;
-    float as_float = (float)value;
-    switch (B->value_code) {
-    case NARROW_RAW: memcpy(to, &as_real, sizeof as_real); break;
-    case NARROW_F32: memcpy(to, &as_float, sizeof as_float); break;
-    case NARROW_TABLE: *to = set->place[slot_of(set, bits_of(as_real))]; break;
-    }
-}
-
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static void put_column(const narrow_slices *B, const narrow_slice *slice, int64_t at, int32_t col) {
-    uint16_t *to = B->columns + slice->column;
-    uint32_t distance = (uint32_t)(col - slice->base);
-    if (slice->wide)
-        memcpy(to + 2 * at, &distance, sizeof distance);
-    else
-        to[at] = (uint16_t)distance;
+#define INLINE static inline __attribute__((always_inline))
+
+typedef struct target { /* what is left to fill of a slice */
+    uint16_t *columns;
+    uint8_t *values;
+    int32_t base;
+} target;
+
+INLINE void put_column(target *t, int32_t col, bool wide) {
+    const uint32_t distance = (uint32_t)(col - t->base);
+    const uint16_t low = (uint16_t)distance;
+    memcpy(t->columns, wide ? (const void *)&distance : &low, wide ? 4 : 2);
+    t->columns += wide ? 2 : 1;
 }
 
-/* Where entry k of row r of a slice is: *tail slots of the rows before it are behind the steps. */
-static int64_t place_of(const narrow_slice *slice, int r, int64_t k, int64_t tail) {
-    return k < slice->width ? k * NARROW_ROWS + r
-                            : slice->width * NARROW_ROWS + tail + k - slice->width;
+/* 1: f32 cannot hold it. */
+INLINE int put_entry(target *t, const value_set *set, int32_t col, double value, int code,
+                     bool wide) {
+    const real as_real = (real)value;
+    const float as_float = (float)value;
+    put_column(t, col, wide);
+    if (code == NARROW_RAW) memcpy(t->values, &as_real, sizeof as_real);
+    if (code == NARROW_F32) memcpy(t->values, &as_float, sizeof as_float);
+    if (code == NARROW_TABLE) *t->values = set->place[slot_of(set, bits_of(as_real))];
+    t->values += bytes_of(code);
+    return sizeof(real) < sizeof(double) && isinf(as_real) && !isinf(value);
 }
 
-static int64_t fill_slice(const spmv_csr_view *A, const slice_rows *s, const value_set *set,
-                          int64_t k, const narrow_slices *B) {
-    const narrow_slice *slice = B->slice + k;
-    int64_t tail = 0, overflows = 0;
-    for (int r = 0; r < NARROW_ROWS; r++) {
-        int64_t most = s->length[r] > slice->width ? s->length[r] : slice->width;
-        for (int64_t n = 0; n < most; n++) {
-            int64_t at = place_of(slice, r, n, tail);
-            bool is_entry = n < s->length[r];
-            double value = is_entry ? s->value[r][n] : 0;
-            put_column(B, slice, at, is_entry ? s->col[r][n] : slice->base);
-            if (is_entry)
-                put_value(B, set, slice->slot + at, value);
+INLINE void put_padding(target *t, int code, bool wide) {
+    put_column(t, t->base, wide);
+    memset(t->values, 0, (size_t)bytes_of(code));
+    t->values += bytes_of(code);
+}
+
+/* Steps, then tails: written in the order of memory. How many values f32 cannot hold. */
+INLINE int64_t fill_slice(target t, const slice_rows *rows, const value_set *set, int32_t width,
+                          int code, bool wide) {
+    const slice_rows s = *rows; /* its own, or every byte written might be of it */
+    const int32_t full = s.length[NARROW_ROWS - 1]; /* steps that hold no padding */
+    int64_t overflows = 0;
+    for (int32_t n = 0; n < full; n++)
+        for (int r = 0; r < NARROW_ROWS; r++)
+            overflows += put_entry(&t, set, s.col[r][n], s.value[r][n], code, wide);
+    for (int32_t n = full; n < width; n++)
+        for (int r = 0; r < NARROW_ROWS; r++)
+            if (n < s.length[r])
+                overflows += put_entry(&t, set, s.col[r][n], s.value[r][n], code, wide);
             else
-                memset(B->values + (slice->slot + at) * B->value_bytes, 0, (size_t)B->value_bytes);
-            overflows += isinf((real)value) && !isinf(value);
-        }
-        tail += most - slice->width;
-    }
+                put_padding(&t, code, wide);
+    for (int r = 0; r < NARROW_LANES; r++)
+        for (int32_t n = width; n < s.length[r]; n++)
+            overflows += put_entry(&t, set, s.col[r][n], s.value[r][n], code, wide);
+    return overflows;
+}
+
+/* The loops above once for every code and width of columns: asking at every entry how it is
+ * written takes longer than writing it. */
+INLINE int64_t fill_coded(target t, const slice_rows *s, const value_set *set,
+                          const narrow_slice *slice, int code) {
+    return slice->wide ? fill_slice(t, s, set, slice->width, code, true)
+                       : fill_slice(t, s, set, slice->width, code, false);
+}
+
+static int64_t fill_one(const narrow_slices *B, int64_t k, const slice_rows *s,
+                        const value_set *set) {
+    const narrow_slice *slice = B->slice + k;
+    const target t = {B->columns + slice->column, B->values + slice->slot * B->value_bytes,
+                      slice->base};
     if (slice->uneven >= 0)
         memcpy(B->length + slice->uneven * NARROW_ROWS, s->length, sizeof s->length);
-    (void)A;
-    return overflows;
+    switch (B->value_code) {
+    case NARROW_RAW: return fill_coded(t, s, set, slice, NARROW_RAW);
+    case NARROW_F32: return fill_coded(t, s, set, slice, NARROW_F32);
+    case NARROW_TABLE: return fill_coded(t, s, set, slice, NARROW_TABLE);
+    default: return fill_coded(t, s, set, slice, NARROW_ONE);
+    }
 }
 
 static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const idx *order,
@@ -181,8 +212,8 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const idx *order,
     TRY(STORE_ARRAY(ctx, B, values, B->s.slots * B->value_bytes));
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
     for (int64_t k = 0; k < B->nslices; k++) {
-        slice_rows s = rows_of(A, order, k);
-        overflows += fill_slice(A, &s, set, k, B);
+        const slice_rows s = rows_of(A, order, k);
+        overflows += fill_one(B, k, &s, set);
     }
     if (overflows)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
@@ -228,6 +259,12 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
                         2e-6 * (double)A->rows * sizeof(idx));
     spmv_host_free(order);
     return status;
+}
+
+/* Where entry k of row r of a slice is: tail slots of the rows before it are behind the steps. */
+static int64_t place_of(const narrow_slice *slice, int r, int64_t k, int64_t tail) {
+    return k < slice->width ? k * NARROW_ROWS + r
+                            : slice->width * NARROW_ROWS + tail + k - slice->width;
 }
 
 static double value_at(const narrow_slices *A, int64_t slot) {

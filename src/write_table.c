@@ -1,5 +1,5 @@
 /* write_table.c: the terminal's table. */
-#include "app.h"
+#include "option_values.h"
 #include <math.h>
 
 enum { CELL = 64 };
@@ -73,7 +73,9 @@ static bool is_shown(const char *name) {
     return false;
 }
 
-static void append_param(char *out, const char *name, int64_t value, const char *word) {
+/* As it is typed. */
+static void append_param(char *out, const char *name, int64_t value) {
+    const char *word = param_typed(name, value);
     char digits[24], prefix[24];
     if (!is_shown(name)) return;
     snprintf(prefix, sizeof prefix, "%s=", name);
@@ -96,8 +98,7 @@ static void config_text(const record *r, char *out) {
     if (r->config_simd == 1) append(out, "", "simd");
     if (r->config_rowlens == 0) append(out, "", "no-rowlens");
     for (int k = 0; k < r->config_params.count; k++)
-        append_param(out, r->config_params.name[k], r->config_params.number[k],
-                     r->config_params.text[k]);
+        append_param(out, r->config_params.name[k], r->config_params.number[k]);
     if (r->config_precision && strcmp(r->config_precision, "f64") != 0)
         append(out, "", r->config_precision);
     if (r->config_index_bits == 64) append(out, "", "ofs64");

@@ -138,7 +138,9 @@ def read_old_log(path, lines):
         if line.startswith("@"):
             kernel = kernel_of(line)
             if kernel is None:
-                complain(number, "no function such as 'func:0 OMP CSR': its times are left out")
+                name = found(r"(func:.*?)\s*(?:\bat:|$)", line.strip())
+                complain(number, f"found '{name[0] if name else line.strip()}', expected a function "
+                                 "such as 'func:0 OMP CSR': its times are left out")
         if "timeAvg:" not in line:
             continue
         timing = timing_of(line)

@@ -205,7 +205,8 @@ class PublishedLogTest(TablesTest):
         self.assertEqual((found[0]["config.schedule"], found[0]["config.chunk"]), ("dynamic", 16))
         self.assertAlmostEqual(found[0]["timing.q3_s"], 1.27e-3 + 0.6745e-5)
         self.assertEqual([text.rpartition("published.log:")[2] for text in complaints],
-                         ["10: no function such as 'func:0 OMP CSR': its times are left out",
+                         ["10: found 'func:ELL 9', expected a function such as 'func:0 OMP CSR': its "
+                          "times are left out",
                           "17: timeAvg is not a time",
                           "20: times before a #matrix line and its 'sparse matrix: RxC-nNNZ' line"])
 

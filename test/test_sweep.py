@@ -209,20 +209,62 @@ class SweepTest(unittest.TestCase):
         self.assertEqual(len(self.statuses()), 6)
         self.assertEqual(len(self.records()), 6)
 
-    def test_half_a_record_is_measured_again(self):
-        self.assertEqual(self.sweep()[0], 0)
+    def cut(self, missing):
+        """Takes so many bytes off the log's end."""
         with open(self.log, "r+b") as file:
-            whole = file.read()
-            file.truncate(len(whole) - 100)
+            file.truncate(os.path.getsize(self.log) - missing)
+
+    def test_half_a_record_is_cut_off_and_measured_again(self):
+        self.assertEqual(self.sweep()[0], 0)
+        self.cut(100)
         code, said = self.sweep("--resume")
         self.assertEqual(code, 0, said)
         self.assertIn("half a record", said)
         self.assertIn("1 ok, 0 skipped, 0 wrong, 0 failed, 5 reused", said)
+        self.assertEqual([r["status"] for r in self.records()], ["ok"] * 6)
+        self.assertEqual(len(self.statuses()), 6)
+
+    def test_the_first_byte_of_a_record_is_half_of_one(self):
+        with open(self.log, "w", encoding="utf-8") as file:
+            file.write("{")
+        code, said = self.sweep()
+        self.assertEqual(code, 0, said)
+        self.assertIn("1 bytes are cut off", said)
+        self.assertEqual(len(self.records()), 6)
+
+    def test_a_whole_record_without_newline_is_kept(self):
+        self.assertEqual(self.sweep()[0], 0)
+        self.cut(1)
+        code, said = self.sweep("--resume")
+        self.assertEqual(code, 0, said)
+        self.assertIn("without a newline", said)
+        self.assertIn("6 reused", said)
+        self.assertEqual(len(self.records()), 6)
+        with open(self.log, encoding="utf-8") as file:
+            self.assertTrue(file.read().endswith("}\n"))
+
+    def test_what_is_no_record_is_not_removed(self):
+        with open(self.log, "w", encoding="utf-8") as file:
+            file.write("x" * 5000)  # longer than what is read at once
+        code, said = self.sweep()
+        self.assertEqual(code, 0, said)
+        self.assertIn("without a newline", said)
         with open(self.log, encoding="utf-8") as file:
             lines = file.read().splitlines()
-        self.assertEqual(len(lines), 7)
-        self.assertRaises(ValueError, json.loads, lines[5])
-        self.assertEqual(json.loads(lines[6])["status"], "ok")
+        self.assertEqual(lines[0], "x" * 5000)
+        self.assertEqual([json.loads(line)["status"] for line in lines[1:]], ["ok"] * 6)
+
+    def test_half_a_record_in_the_middle_of_a_sweep_is_cut_off(self):
+        # A child is killed while it writes: the sweep goes on in the same file.
+        self.matrices = [MATRICES[0]]
+        process = self.start("--timeout=1.5", plant="hang")
+        self.planted()
+        with open(self.log, "a", encoding="utf-8") as file:
+            file.write('{"schema":')
+        said = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 3, said)
+        self.assertIn("10 bytes are cut off", said)
+        self.assertEqual(len(self.records()), 3)
 
 
 if __name__ == "__main__":

@@ -29,3 +29,7 @@ try probe -k csr1
 try doctor --min-time=5
 try list -n 3
 try sweep gen:nosuch:5 --dry-run
+try -k omp:sell_slices --slice=1025
+try -k omp:csr1,omp:sell_slices --slice=0
+try -k omp:cmrs_strips --height=3
+try -k 'omp:cmrs*' --tile=64

@@ -1,5 +1,5 @@
 /* test_narrow.c: the codes and the order that the narrow format chooses, its padding and tails;
- * that padding never reaches y. Products with every code: test_packed.c. */
+ * that no entry is lost, and padding never reaches y. Products with every code: test_packed.c. */
 #include "context.h"
 #include <math.h>
 
@@ -96,6 +96,71 @@ static void values_get_the_fewest_bytes(void **state) {
         }
 }
 
+/* Rows of 0 to 12 entries: steps with and without padding, and tails. wide: columns too far apart
+ * for 16 bits. */
+static entries uneven_rows(double (*value)(int64_t k), bool wide) {
+    entries e = {.rows = 61, .cols = 300000};
+    for (int i = 0; i < e.rows; i++)
+        for (int k = 0; k < i * 7 % 13; k++)
+            add_entry(&e, i, i + (wide ? 20000 : 3) * k, value(e.nnz));
+    return e;
+}
+
+static void assert_same_rows(const narrow_slices *A, int variant, const spmv_csr_view *rows) {
+    int32_t *row = malloc((size_t)rows->nnz * sizeof *row);
+    int32_t *col = malloc((size_t)rows->nnz * sizeof *col);
+    double *values = malloc((size_t)rows->nnz * sizeof *values);
+    int64_t next[64];
+    assert_true(row && col && values);
+    for (int64_t i = 0; i < rows->rows; i++) next[i] = rows->row_ptr[i];
+    spmv_format_named("narrow", variant)->entries(&A->s, row, col, values);
+    for (int64_t n = 0; n < rows->nnz; n++) {
+        int64_t k = next[row[n]]++;
+        double value = rows->values[k];
+        if (variant == SPMV_F32_O32) value = (double)(float)value;
+        assert_int_equal(col[n], rows->col_idx[k]);
+        assert_memory_equal(values + n, &value, sizeof value);
+    }
+    free(row), free(col), free(values);
+}
+
+static void every_code_keeps_every_entry(void **state) {
+    double (*const value[])(int64_t k) = {any_value, float_value, one_of_99, two_zeros, one_value};
+    (void)state;
+    for (int c = 0; c < COUNT(value); c++)
+        for (int turn = 0; turn < 4; turn++) {
+            int variant = turn & 1 ? SPMV_F32_O32 : SPMV_F64_O32;
+            spmv_mat *mat;
+            spmv_csr_view rows;
+            entries e = uneven_rows(value[c], turn & 2);
+            narrow_slices *A = store_of(&e, variant, 16, &mat);
+            assert_true(A->nuneven > 0 && A->s.slots > A->s.nnz);
+            assert_int_equal(A->slice[0].wide, (turn & 2) != 0);
+            spmv_mat_rows(mat, &rows);
+            assert_same_rows(A, variant, &rows);
+            drop(A, mat, &e);
+        }
+}
+
+static void values_that_f32_cannot_hold_are_counted(void **state) {
+    spmv_csr_view A;
+    spmv_store *store = NULL;
+    spmv_choice c = {{0}};
+    (void)state;
+    c.value[SPMV_sigma] = NARROW_ROWS;
+    entries e = {.rows = NARROW_ROWS + 1, .cols = 4}; /* eight of steps, one of tails */
+    for (int i = 0; i < e.rows; i++)
+        for (int j = 0; j < 4; j++) add_entry(&e, i, j, j == 3 ? INFINITY : j == 2 ? 1 : -1e300);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_mat_rows(mat, &A);
+    assert_int_equal(spmv_format_named("narrow", SPMV_F32_O32)->build(ctx, &A, &c, 2, &store),
+                     SPMV_E_UNSUITABLE);
+    assert_string_equal(spmv_ctx_error(ctx), "18 values are too large for f32");
+    spmv_store_free(store);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
 /* 16 bits hold a span of 65,536 columns and no more; slices differ in that. */
 static void wide_slices_get_wide_columns(void **state) {
     spmv_mat *mat;
@@ -144,6 +209,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slice_by_hand),
         cmocka_unit_test(values_get_the_fewest_bytes),
+        cmocka_unit_test(every_code_keeps_every_entry),
+        cmocka_unit_test(values_that_f32_cannot_hold_are_counted),
         cmocka_unit_test(wide_slices_get_wide_columns),
         cmocka_unit_test(padding_does_not_reach_y),
     };
