@@ -1,6 +1,6 @@
 /* ahead.cuh: waiting less. A small product is a chain of waits, each for the one before: the
- * launch, where rows are, their entries, x, y. From sm_90 on two things shorten it; older GPUs do
- * neither.
+ * launch, where rows are, their entries, x, y. From sm_90 on two things shorten it; older GPUs, and
+ * code that was compiled for older ones, do neither.
  *
  * Asking ahead: the first blocks ask the memory for all that the product will read, at once; every
  * later read then waits for the cache only. On an H200, caches cold: 0.2 to 0.7 us of 4.5 to 8;
@@ -69,14 +69,23 @@ static __device__ __forceinline__ void begin_product() {
     NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.wait;" ::: "memory");))
 }
 
+/* Whether begin_product waits in the code that such a GPU runs. A kernel that does not wait must
+ * not overlap, and what counts is what it was compiled for: sm_80's code runs on later GPUs too. */
+static inline bool code_waits(int capability) {
+    const int compiled_for[] = {__CUDA_ARCH_LIST__};
+    for (int architecture : compiled_for)
+        if (architecture >= 900 && architecture <= capability) return true;
+    return false;
+}
+
 /* Of a kernel that calls begin_product. arguments: the address of each. */
 static inline spmv_status launch_overlapping(const spmv_plan *p, const void *kernel, unsigned grid,
                                              dim3 block, size_t shared, void **arguments) {
-    int major = 0;
+    int major = 0, minor = 0, number = p->device->number;
     cudaLaunchAttribute overlap = {};
     cudaLaunchConfig_t config = {};
-    CU(p->device->ctx,
-       cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, p->device->number));
+    CU(p->device->ctx, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number));
+    CU(p->device->ctx, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number));
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
     config.gridDim = dim3(grid);
@@ -84,7 +93,7 @@ static inline spmv_status launch_overlapping(const spmv_plan *p, const void *ker
     config.dynamicSmemBytes = shared;
     config.stream = stream_of(p);
     config.attrs = &overlap;
-    config.numAttrs = major >= 9;
+    config.numAttrs = code_waits(100 * major + 10 * minor);
     CU(p->device->ctx, cudaLaunchKernelExC(&config, kernel, arguments));
     return SPMV_OK;
 }

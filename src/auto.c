@@ -1,7 +1,7 @@
 /* auto.c: the kernel name "auto". The backend proposes kernels for the matrix's features; how many
  * of them are built and timed depends on how many products the caller promises. Whatever the model
  * says, what is chosen was timed on the device itself against the safe kernel, unless so few
- * products follow that nothing may be converted. */
+ * products follow that nothing may be converted, or no other could be had. */
 #include "contest.h"
 #include <math.h>
 #include <stdarg.h>
@@ -59,11 +59,9 @@ static bool enter(contest *c, const spmv_proposal *p, spmv_status *status) {
     opts.settings = p->setting;
     opts.nsettings = p->nsettings;
     *e = (contender){.proposal = p};
-    const spmv_stored *last = c->mat->stores;
     double start = spmv_now();
     *status = spmv_plan_make(c->mat, &opts, c->n > 0, &e->plan);
     e->made_s = spmv_now() - start;
-    e->built_store = c->mat->stores != last;
     if (*status == SPMV_OK && !multiplies_padding(e->plan)) {
         c->n++;
         return true;
@@ -93,7 +91,7 @@ static spmv_status enter_safe(contest *c, const spmv_proposal *p, int n) {
             if (enter(c, &p[k], &status)) return SPMV_OK;
             keep_first(ctx, status == SPMV_OK ? SPMV_E_UNSUITABLE : status, &first, message,
                        sizeof message);
-            if (status == SPMV_E_DEVICE) return status;
+            TRY(spmv_contest_go_on(c, status));
         }
     if (first != SPMV_OK) return spmv_fail(ctx, first, "%s", message);
     return spmv_fail(ctx, SPMV_E_BACKEND, "auto: none of the kernels it knows is built in");
@@ -137,7 +135,7 @@ static spmv_status enter_rivals(contest *c, const spmv_proposal *p, int n, doubl
             spmv_contest_pass_over(c, &p[k], "its preparation would not pay");
             continue;
         }
-        if (!enter(c, &p[k], &status) && status == SPMV_E_DEVICE) return status;
+        if (!enter(c, &p[k], &status)) TRY(spmv_contest_go_on(c, status));
     }
     return SPMV_OK;
 }
@@ -166,25 +164,11 @@ static void explain(const contest *c, const contender *chosen, spmv_tuning *t) {
     t->chosen_product_s = chosen->product_s;
 }
 
-/* That the matrix gets to the device is the price of any kernel, no tuning: the store that was sent
- * may be the one from which the device built the chosen one's. */
-static double sent_for_others(const spmv_mat *mat, const spmv_stored *before,
-                              const spmv_store *chosen) {
-    double seconds = 0;
-    for (const spmv_stored *s = mat->stores; s && s != before; s = s->next)
-        if (s->host != chosen) seconds += s->upload_s;
-    return seconds;
-}
-
-/* What else of the contest's time is no tuning: making the chosen plan, also its store if that was
- * made for an earlier contender, and starting libraries, which is charged to nobody. */
-static double charged_apart(const contest *c, const spmv_stored *before, const contender *chosen) {
-    double seconds = chosen->made_s;
-    for (int k = 0; k < c->n; k++)
-        if (&c->entry[k] != chosen) seconds += c->entry[k].plan->once_s;
-    if (chosen->built_store) return seconds;
-    for (const spmv_stored *s = c->mat->stores; s && s != before; s = s->next)
-        if (s->host == chosen->plan->host) seconds += s->convert_s + s->upload_s;
+/* What of the contest's time is no tuning: what the chosen plan books as its own preparation, also
+ * where an earlier contender made its store, and starting libraries, which is charged to nobody. */
+static double charged_apart(const contest *c, const spmv_plan *chosen, double start) {
+    double seconds = spmv_plan_stored_since(chosen, start) + chosen->prepare_s;
+    for (int k = 0; k < c->n; k++) seconds += c->entry[k].plan->once_s;
     return seconds;
 }
 
@@ -239,11 +223,12 @@ static int count_copies(const contest *c) {
     double n = 4 * (double)c->cache / each;
     double most = (double)c->backend->free_bytes(c->device) / 4 / MOST_CONTENDERS / each;
     n = n < most ? n : most;
-    return n > MOST_COPIES ? MOST_COPIES : n < 2 ? 2 : (int)n;
+    return n > MOST_COPIES ? MOST_COPIES : n < 2 ? 1 : (int)n;
 }
 
 static spmv_status hold(contest *c, const spmv_proposal *p, int n) {
     double unit_s = 0;
+    TRY(spmv_ctx_device(c->mat->ctx, c->backend, &c->device));
     if (c->budget < budget_to_convert) return choose_quickly(c, p, n);
     TRY(enter_safe(c, p, n));
     c->device = c->entry[0].plan->device;
@@ -297,18 +282,16 @@ spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
     spmv_status status = hold(&c, all->list, all->n);
     contender *chosen = status == SPMV_OK ? spmv_contest_fastest(&c) : NULL;
     if (chosen) explain(&c, chosen, tuning);
-    double charged_s = chosen ? charged_apart(&c, before, chosen) : 0;
+    double charged_s = chosen ? charged_apart(&c, chosen->plan, start) : 0;
     spmv_plan *plan = chosen ? chosen->plan : NULL;
     if (chosen) chosen->plan = NULL;
     spmv_contest_free(&c);
-    double sent_s = plan ? sent_for_others(mat, before, plan->host) : 0;
     drop_losers(mat, before, plan ? plan->host : NULL);
     if (!plan) {
         free(tuning);
         return status;
     }
-    plan->upload_s += sent_s;
-    tuning->tune_s = spmv_now() - start - charged_s - sent_s;
+    tuning->tune_s = spmv_now() - start - charged_s;
     plan->tuning = tuning;
     *out = plan;
     return SPMV_OK;

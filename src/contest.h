@@ -14,7 +14,6 @@ typedef struct contender {
     int inner, nsamples;
     double product_s; /* lower quartile: what disturbs only adds time */
     bool given_up;    /* far behind: not timed further */
-    bool built_store; /* it was not there yet */
 } contender;
 
 typedef struct contest {
@@ -36,6 +35,8 @@ typedef struct contest {
 double spmv_contest_spent_s(const contest *c);
 /* Readies the vectors and the safe kernel; *unit_s: a product of it, undisturbed. */
 spmv_status spmv_contest_unit(contest *c, double *unit_s);
+/* After a kernel that failed so: SPMV_OK if others can still be had; the message stays. */
+spmv_status spmv_contest_go_on(contest *c, spmv_status status);
 /* Times the contenders in turns until it is clear who is first, or the budget is spent. */
 spmv_status spmv_contest_run_off(contest *c);
 contender *spmv_contest_fastest(contest *c);

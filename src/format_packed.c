@@ -312,9 +312,6 @@ static int64_t fill_long(const spmv_csr_view *A, int threads, packed *B) {
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-/* An upper bound: what choosing would find out takes as long as building. Gathered, with 32-bit
- * codes and raw values, a slice has as many steps as its longest row entries; what rule 4 prefers
- * to that takes less. */
 /* All but steps and long rows. */
 static size_t fixed_bytes(const spmv_csr_view *A) {
     size_t slices = (size_t)slices_of(A->rows), entry = sizeof(idx) + sizeof(real);
@@ -322,6 +319,9 @@ static size_t fixed_bytes(const spmv_csr_view *A) {
            PACKED_TABLE_SIZE * sizeof(real) + sizeof(ofs) + (size_t)A->nnz * entry;
 }
 
+/* An upper bound: what choosing would find out takes as long as building. Gathered, with 32-bit
+ * codes and raw values, a slice has as many steps as its longest row entries; what rule 4 prefers
+ * to that takes less. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t cut = cut_of(A, c), nslices = slices_of(A->rows);
     size_t bytes = fixed_bytes(A);

@@ -44,12 +44,14 @@ typedef struct spmv_rows { /* the hub: as spmv_csr_view, owned */
 
 typedef struct spmv_stored { /* a store made of a matrix, and its copy on a device */
     const spmv_format *format;
-    spmv_choice choice;        /* the format's own parameters count */
-    const spmv_device *device; /* of copy; NULL: none yet */
-    spmv_store *host, *copy;   /* on a host backend copy == host */
-    bool only_on_device;       /* host: what the store is, without its arrays */
-    const char *note;          /* as in spmv_plan_facts */
-    double convert_s, upload_s;
+    spmv_choice choice;         /* the format's own parameters count */
+    const spmv_device *device;  /* of copy; NULL: none yet */
+    spmv_store *host, *copy;    /* on a host backend copy == host */
+    bool only_on_device;        /* host: what the store is, without its arrays */
+    const char *note;           /* as in spmv_plan_facts */
+    double convert_s, upload_s; /* what it costs alone: with rows_s */
+    double rows_s;              /* of the compressed rows on the device that it was built from */
+    double built, placed, rows_placed; /* when, by spmv_now */
     struct spmv_stored *next;
 } spmv_stored;
 
@@ -171,6 +173,8 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_
  * spmv_plan_opts. */
 spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t max_bytes,
                              bool only_quick);
+/* What went by after start of the time that the plan books for its store. */
+double spmv_plan_stored_since(const spmv_plan *plan, double start);
 
 /* ---- store.c -------------------------------------------------------------------------------- */
 

@@ -96,6 +96,10 @@ static spmv_status pick_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *
     if (opts->precision != SPMV_F64 && opts->precision != SPMV_F32)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "precision %d is neither f64 nor f32",
                          opts->precision);
+    if (opts->cache != SPMV_WARM && opts->cache != SPMV_COLD && opts->cache != SPMV_STEADY)
+        return spmv_fail(mat->ctx, SPMV_E_ARG,
+                         "cache is %d, must be warm (%d), cold (%d) or steady (%d)", opts->cache,
+                         SPMV_WARM, SPMV_COLD, SPMV_STEADY);
     bool wide = mat->hub.nnz > INT32_MAX - WIDEST_STEP || opts->offset_bits == 64;
     if (opts->offset_bits != 0 && opts->offset_bits != 32 && opts->offset_bits != 64)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "offsets have 32 or 64 bits, not %d",

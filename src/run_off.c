@@ -120,10 +120,37 @@ static spmv_status warm_up(contest *c, contender *e, double unit_s) {
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
+static spmv_status ready(contest *c) {
+    TRY(make_vectors(c));
+    return warm_up(c, &c->entry[0], 0);
+}
+
+static void drop_vectors(contest *c) {
+    if (c->x) c->backend->release(c->device, c->x);
+    if (c->y) c->backend->release(c->device, c->y);
+    c->x = c->y = NULL;
+}
+
+static void drop_copies(contender *e) {
+    spmv_batch_free(e->batch);
+    e->batch = NULL;
+    for (int n = 0; n < MOST_COPIES; n++) {
+        spmv_plan_free(e->copy[n]);
+        e->copy[n] = NULL;
+    }
+}
+
+/* Where there is no room for copies after all, single products after a flush must do. */
 spmv_status spmv_contest_unit(contest *c, double *unit_s) {
     contender *safe = &c->entry[0];
-    TRY(make_vectors(c));
-    TRY(warm_up(c, safe, 0));
+    spmv_status status = ready(c);
+    if (status == SPMV_E_NOMEM && c->copies > 1) {
+        drop_copies(safe);
+        drop_vectors(c);
+        c->copies = 1;
+        status = ready(c);
+    }
+    TRY(status);
     if (c->flush) TRY(time_once(c, safe));
     *unit_s = safe->product_s > 0 ? safe->product_s : 1e-9;
     return SPMV_OK;
@@ -165,13 +192,18 @@ static bool is_lost(const contest *c) {
            c->backend->sync(c->device) != SPMV_OK;
 }
 
+spmv_status spmv_contest_go_on(contest *c, spmv_status status) {
+    char message[sizeof c->mat->ctx->error];
+    if (status != SPMV_E_DEVICE) return SPMV_OK;
+    snprintf(message, sizeof message, "%s", spmv_ctx_error(c->mat->ctx));
+    return is_lost(c) ? spmv_fail(c->mat->ctx, status, "%s", message) : SPMV_OK;
+}
+
 /* A rival that fails is out of the contest; a device that is lost, or the safe kernel, ends it. */
 static spmv_status settle(contest *c, contender *e, spmv_status status) {
-    char message[sizeof c->mat->ctx->error];
     if (status == SPMV_OK || e == &c->entry[0]) return status;
-    snprintf(message, sizeof message, "%s", spmv_ctx_error(c->mat->ctx));
-    if (status == SPMV_E_DEVICE && is_lost(c)) return spmv_fail(c->mat->ctx, status, "%s", message);
-    spmv_contest_pass_over(c, e->proposal, message);
+    TRY(spmv_contest_go_on(c, status));
+    spmv_contest_pass_over(c, e->proposal, spmv_ctx_error(c->mat->ctx));
     e->given_up = true;
     e->product_s = INFINITY;
     return SPMV_OK;
@@ -197,10 +229,8 @@ spmv_status spmv_contest_run_off(contest *c) {
 
 void spmv_contest_free(contest *c) {
     for (int k = 0; k < c->n; k++) {
-        spmv_batch_free(c->entry[k].batch);
-        for (int n = 0; n < MOST_COPIES; n++) spmv_plan_free(c->entry[k].copy[n]);
+        drop_copies(&c->entry[k]);
         spmv_plan_free(c->entry[k].plan);
     }
-    if (c->x) c->backend->release(c->device, c->x);
-    if (c->y) c->backend->release(c->device, c->y);
+    drop_vectors(c);
 }

@@ -158,66 +158,58 @@ static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored) 
 /* ---- building it ----------------------------------------------------------------------------- */
 
 /* In the device's memory, from compressed rows there, which are sent for it if they are not, and
- * then given up. On failure *out holds what there is. */
+ * then given up. What they cost is booked either way: the store is as dear, whoever was there
+ * before. On failure *out holds what there is. */
 static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
                                const spmv_device_format *own, spmv_stored *out) {
     spmv_device *device = plan->device;
     const spmv_device_format *first = builder_of(plan, "csr");
-    const spmv_stored *rows = find_stored(plan, rows_format(plan), device);
+    const spmv_stored *there = own == first ? NULL : find_stored(plan, rows_format(plan), device);
     spmv_stored sent = {.host = NULL};
-    double seconds = 0;
+    const spmv_store *rows = there ? there->copy : NULL;
     spmv_status status = SPMV_OK;
     out->device = device;
     out->only_on_device = true;
-    if (own != first && !rows) {
+    if (own != first && !there) {
         status =
             first->build(device, view, NULL, &plan->choice, &sent.host, &sent.copy, &sent.upload_s);
-        rows = &sent;
+        rows = sent.copy;
     }
     if (status == SPMV_OK)
-        status = own->build(device, view, own == first ? NULL : rows->copy, &plan->choice,
-                            &out->host, &out->copy, &seconds);
+        status =
+            own->build(device, view, rows, &plan->choice, &out->host, &out->copy, &out->upload_s);
     if (status == SPMV_OK) status = device->backend->sync(device);
-    out->upload_s = sent.upload_s + seconds;
+    out->upload_s += sent.upload_s;
+    if (there) {
+        out->upload_s += there->upload_s;
+        out->rows_s = there->convert_s + there->upload_s;
+        out->rows_placed = there->placed;
+    }
     spmv_store_free_on(device, sent.copy);
     spmv_store_free(sent.host);
     return status;
 }
 
-/* On failure *out holds what there is. */
-static spmv_status build_anywhere(const spmv_plan *plan, const spmv_format *format,
-                                  const spmv_device_format *own, bool only_quick,
-                                  spmv_stored *out) {
+/* By the device if own is how it does that, else by the host. */
+static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
+                               const spmv_device_format *own, spmv_stored **out) {
     spmv_mat *mat = plan->matrix;
     spmv_csr_view view;
-    double start = spmv_now();
-    spmv_status status = SPMV_OK;
-    spmv_mat_rows(mat, &view);
-    if (own) status = build_there(plan, &view, own, out);
-    if (own && status != SPMV_OK && status != SPMV_E_DEVICE && !only_quick) {
-        spmv_store_free_on(plan->device, out->copy);
-        spmv_store_free(out->host);
-        *out = (spmv_stored){.note = host_converted};
-        own = NULL;
-    }
-    if (!own) status = format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &out->host);
-    out->format = format;
-    out->choice = plan->choice;
-    out->convert_s = spmv_now() - start - out->upload_s;
-    return status;
-}
-
-static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
-                               const spmv_device_format *own, bool only_quick, spmv_stored **out) {
-    spmv_mat *mat = plan->matrix;
     spmv_stored *stored = calloc(1, sizeof *stored);
     *out = NULL;
     if (!stored) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
-    spmv_status status = build_anywhere(plan, format, own, only_quick, stored);
+    spmv_mat_rows(mat, &view);
+    spmv_status status =
+        own ? build_there(plan, &view, own, stored)
+            : format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
     if (status != SPMV_OK) { /* what build got to is in *stored */
         spmv_stored_free(mat->ctx, stored);
         return status;
     }
+    stored->format = format;
+    stored->choice = plan->choice;
+    stored->built = spmv_now();
+    stored->placed = own ? stored->built : 0;
     stored->next = mat->stores;
     *out = mat->stores = stored;
     return SPMV_OK;
@@ -228,8 +220,23 @@ static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
     if (stored->device == device) return SPMV_OK;
     double start = spmv_now();
     TRY(spmv_store_upload(device, stored->host, &stored->copy));
-    stored->upload_s = spmv_now() - start;
+    stored->placed = spmv_now();
+    stored->upload_s = stored->placed - start;
     stored->device = device;
+    return SPMV_OK;
+}
+
+/* What the device has no memory for the host converts; what else stops it would stop the host. */
+static spmv_status build_anywhere(const spmv_plan *plan, const spmv_format *format,
+                                  size_t max_bytes, const spmv_device_format *own, bool only_quick,
+                                  spmv_stored **out) {
+    bool by_device;
+    spmv_status status = build_store(plan, format, own, out);
+    if (!own || only_quick || (status != SPMV_E_NOMEM && status != SPMV_E_TOOBIG)) return status;
+    TRY(plan->device->backend->sync(plan->device)); /* what was freed is free then */
+    TRY(check_budget(plan, format, max_bytes, NULL, &by_device));
+    TRY(build_store(plan, format, NULL, out));
+    (*out)->note = host_converted;
     return SPMV_OK;
 }
 
@@ -246,11 +253,19 @@ static spmv_status find_or_build(const spmv_plan *plan, const spmv_format *forma
         return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
                          "%s: no room to convert on the device: -k %s has the host convert",
                          plan->kernel->name, plan->kernel->name);
-    double sized_s = spmv_now() - start;
-    TRY(build_store(plan, format, by_device ? own : NULL, only_quick, out));
+    TRY(build_anywhere(plan, format, max_bytes, by_device ? own : NULL, only_quick, out));
     if (own && !by_device) (*out)->note = host_converted;
-    (*out)->convert_s += sized_s;
+    (*out)->convert_s = spmv_now() - start + (*out)->rows_s - (*out)->upload_s;
     return SPMV_OK;
+}
+
+double spmv_plan_stored_since(const spmv_plan *plan, double start) {
+    const spmv_stored *s = plan->matrix->stores;
+    while (s && s->host != plan->host) s = s->next;
+    if (!s) return 0;
+    double seconds = s->placed >= start ? plan->upload_s : 0;
+    if (s->built < start) return seconds;
+    return seconds + s->convert_s - (s->rows_placed < start ? s->rows_s : 0);
 }
 
 spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t max_bytes,

@@ -266,7 +266,8 @@ static void wrong_options_are_refused(void **state) {
         const char *part;
     } wrong[] = {{{.settings = &setting, .nsettings = 1}, "auto takes no parameter 'grid_rows'"},
                  {{.expected_calls = -1}, "expected_calls is -1"},
-                 {{.offset_bits = 7}, "32 or 64"}};
+                 {{.offset_bits = 7}, "32 or 64"},
+                 {{.cache = (spmv_cache)7}, "cache is 7"}};
     spmv_mat *mat = load("gen:poisson2d:10");
     for (int k = 0; k < COUNT(wrong); k++) {
         spmv_plan_opts opts = wrong[k].opts;

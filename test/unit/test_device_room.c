@@ -1,15 +1,21 @@
-/* test_device_room.c: who builds a store for a device: the device from the compressed rows it has,
- * or the host where the device has no room, which is said, and refused in a contest. The device is
- * one made here, whose memory is the host's. */
+/* test_device_room.c: who builds a store for a device, and what is booked for it: the device from
+ * the compressed rows it has, or the host where the device has no room, which is said, and refused
+ * in a contest. The device is one made here, whose memory is the host's; time on it is what its
+ * kernels say. */
 #include "context.h"
 #include "internal.h"
 #include <stdlib.h>
 
 static struct {
     size_t left;            /* bytes it says are free */
+    size_t gone;            /* of which, once the builder of SELL failed */
     spmv_status answer;     /* of the builder of SELL */
-    const spmv_store *rows; /* that it was given */
-    int asked, blocks;      /* how often it was; blocks of memory in use */
+    bool lost;              /* no launch gets through */
+    const spmv_store *rows; /* that the builder was given */
+    int asked;              /* how often it was */
+    int blocks, most;       /* of memory in use, now and at most */
+    double pause_s, paused; /* a look at what is free takes; all of them took */
+    double now, started;    /* its clock */
 } device;
 
 static spmv_status nothing(spmv_device *d) {
@@ -24,6 +30,7 @@ static void nothing_at_all(spmv_device *d) {
 static spmv_status get_block(spmv_device *d, size_t bytes, void **out) {
     (void)d;
     device.blocks++;
+    device.most = device.blocks > device.most ? device.blocks : device.most;
     *out = malloc(bytes + 1);
     return *out ? SPMV_OK : SPMV_E_NOMEM;
 }
@@ -40,14 +47,54 @@ static spmv_status copy_block(spmv_device *d, void *to, const void *from, size_t
     return SPMV_OK;
 }
 
+static spmv_status fill_block(spmv_device *d, void *memory, int byte, size_t bytes) {
+    (void)d;
+    memset(memory, byte, bytes);
+    return SPMV_OK;
+}
+
 static size_t what_is_left(spmv_device *d) {
     (void)d;
+    for (double end = spmv_now() + device.pause_s; spmv_now() < end;) continue;
+    device.paused += device.pause_s;
     return device.left;
 }
 
+enum { CACHE = 1000000 };
 static void describe(spmv_device *d, spmv_device_facts *out) {
     (void)d;
     memset(out, 0, sizeof *out);
+    out->l2 = CACHE;
+}
+
+static spmv_status flush(spmv_device *d, size_t bytes) {
+    (void)d, (void)bytes;
+    return SPMV_OK;
+}
+
+static spmv_status launch_nothing(spmv_device *d) {
+    return device.lost ? spmv_fail(d->ctx, SPMV_E_DEVICE, "lost") : SPMV_OK;
+}
+
+static spmv_status tick(spmv_device *d) {
+    (void)d;
+    device.started = device.now;
+    return SPMV_OK;
+}
+
+static spmv_status tock(spmv_device *d, double *seconds) {
+    (void)d;
+    *seconds = device.now - device.started;
+    return SPMV_OK;
+}
+
+/* Batches are loops then. */
+static spmv_status refuse_to_record(spmv_device *d) {
+    return spmv_fail(d->ctx, SPMV_E_BACKEND, "nothing is recorded");
+}
+
+static void forget(spmv_device *d, void *recording) {
+    (void)d, (void)recording;
 }
 
 /* ---- its formats and kernels ---- */
@@ -70,11 +117,12 @@ static spmv_status build(spmv_device *d, const char *name, const spmv_csr_view *
     return status;
 }
 
+static const double sending_s = 1e-7; /* less than building takes */
 static spmv_status build_csr(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
                              const spmv_choice *c, spmv_store **head, spmv_store **copy,
                              double *upload_s) {
     assert_null(rows);
-    *upload_s = 1e-9;
+    *upload_s = sending_s;
     return build(d, "csr", A, c, head, copy);
 }
 
@@ -85,7 +133,9 @@ static spmv_status build_sell(spmv_device *d, const spmv_csr_view *A, const spmv
     device.rows = rows;
     *upload_s = 0;
     TRY(build(d, "sell", A, c, head, copy));
-    return device.answer == SPMV_OK ? SPMV_OK : spmv_fail(ctx, device.answer, "as it was told");
+    if (device.answer == SPMV_OK) return SPMV_OK;
+    device.left -= device.gone;
+    return spmv_fail(ctx, device.answer, "as it was told");
 }
 
 static const spmv_device_format csr_there = {"csr", working, build_csr};
@@ -96,18 +146,22 @@ static const spmv_device_format *const formats[][SPMV_NVARIANTS] = {
     {NULL},
 };
 
+/* The safe one takes a second, the others half of that. */
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    (void)p, (void)alpha, (void)x, (void)beta, (void)y;
+    (void)alpha, (void)x, (void)beta, (void)y;
+    device.now += strcmp(p->kernel->name, "csr_fake") == 0 ? 1 : .5;
     return SPMV_OK;
 }
 
 static const spmv_param none[] = {SPMV_NO_MORE_PARAMS};
-static const spmv_kernel of_csr = {.name = "csr_fake", .format = "csr", .params = none, .run = run};
-static const spmv_kernel of_sell = {
-    .name = "sell_fake", .format = "sell", .params = none, .run = run};
-static const char *const names[] = {"csr_fake", "sell_fake"};
+#define FAKE(kernel, of) \
+    { .name = kernel, .format = of, .params = none, .run = run, .traits = SPMV_DETERMINISTIC }
+static const spmv_kernel of_csr = FAKE("csr_fake", "csr"), of_csr_too = FAKE("csr_fast", "csr"),
+                         of_sell = FAKE("sell_fake", "sell");
+static const char *const names[] = {"csr_fake", "csr_fast", "sell_fake"};
 static const spmv_kernel *const kernels[][SPMV_NVARIANTS] = {
     {&of_csr, &of_csr, &of_csr, &of_csr},
+    {&of_csr_too, &of_csr_too, &of_csr_too, &of_csr_too},
     {&of_sell, &of_sell, &of_sell, &of_sell},
 };
 
@@ -116,7 +170,7 @@ const spmv_backend spmv_cuda = {
     .hint = "",
     .names = names,
     .kernels = kernels,
-    .nkernels = 2,
+    .nkernels = 3,
     .formats = formats,
     .open = nothing,
     .close = nothing_at_all,
@@ -124,9 +178,16 @@ const spmv_backend spmv_cuda = {
     .release = give_block,
     .put = copy_block,
     .get = copy_block,
+    .fill = fill_block,
     .sync = nothing,
+    .tick = tick,
+    .tock = tock,
     .free_bytes = what_is_left,
     .describe = describe,
+    .flush = flush,
+    .nothing = launch_nothing,
+    .record_start = refuse_to_record,
+    .forget = forget,
 };
 
 /* ---- cases ---- */
@@ -143,6 +204,22 @@ static spmv_status make(spmv_mat *mat, const char *kernel, bool only_quick, spmv
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     opts.kernel = kernel;
     return spmv_plan_make(mat, &opts, only_quick, out);
+}
+
+/* Of one rival against one safe kernel. */
+static spmv_status choose(spmv_mat *mat, const char *rival, const char *safe, spmv_cache cache,
+                          spmv_plan **out) {
+    spmv_proposals all = {.n = 0};
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    opts.cache = cache;
+    spmv_offer(&all, rival, 8, 4, "a rival");
+    spmv_offer(&all, safe, 0, 0, "safe");
+    return spmv_auto_contest(mat, &opts, &spmv_cuda, &all, spmv_now(), out);
+}
+
+static void choose_sell(spmv_mat *mat, spmv_plan **out) {
+    assert_int_equal(choose(mat, "sell_fake", "csr_fake", SPMV_WARM, out), SPMV_OK);
+    assert_string_equal((*out)->kernel->name, "sell_fake");
 }
 
 static const char *note_of(const spmv_plan *plan) {
@@ -179,9 +256,115 @@ static void rows_that_are_there_are_taken(void **state) {
     assert_int_equal(make(mat, "cuda:csr_fake", false, &rows), SPMV_OK);
     assert_int_equal(make(mat, "cuda:sell_fake", true, &plan), SPMV_OK);
     assert_ptr_equal(device.rows, rows->store);
-    assert_true(rows->upload_s > 0 && plan->upload_s == 0);
+    assert_true(plan->convert_s > rows->convert_s);
     spmv_plan_free(rows);
     end(mat, plan);
+}
+
+/* A kernel costs what it costs alone, whatever the process did before. */
+static void sending_is_booked_whoever_sent(void **state) {
+    (void)state;
+    spmv_plan *first = NULL, *plan = NULL;
+    spmv_mat *mat = begin(plenty, SPMV_OK);
+    assert_int_equal(make(mat, "cuda:sell_fake", false, &plan), SPMV_OK);
+    assert_true(plan->upload_s == sending_s);
+    end(mat, plan);
+    mat = begin(plenty, SPMV_OK);
+    assert_int_equal(make(mat, "cuda:csr_fake", false, &first), SPMV_OK);
+    assert_int_equal(make(mat, "cuda:sell_fake", false, &plan), SPMV_OK);
+    assert_true(first->upload_s == sending_s && plan->upload_s == sending_s);
+    spmv_plan_free(first);
+    end(mat, plan);
+    mat = begin(plenty, SPMV_OK);
+    choose_sell(mat, &first);
+    assert_int_equal(make(mat, "cuda:sell_fake", false, &plan), SPMV_OK);
+    assert_true(first->upload_s == sending_s && plan->upload_s == sending_s);
+    assert_true(plan->convert_s == first->convert_s);
+    spmv_plan_free(first);
+    end(mat, plan);
+    mat = begin(plenty, SPMV_OK);
+    assert_int_equal(make(mat, "cuda:csr_fake", false, &first), SPMV_OK);
+    choose_sell(mat, &plan);
+    assert_true(plan->upload_s == sending_s);
+    spmv_plan_free(first);
+    end(mat, plan);
+}
+
+static double total_of(const spmv_plan *plan) {
+    spmv_plan_facts f;
+    spmv_plan_info(plan, &f);
+    return f.convert_s + f.upload_s + f.prepare_s + f.tune_s;
+}
+
+/* What a contest took is in its plan's figures, once, and besides only what its store took
+ * before. */
+static void all_of_a_contest_is_booked_once(void **state) {
+    (void)state;
+    static const char *const rivals[] = {"csr_fast", "sell_fake"};
+    for (int k = 0; k < 4; k++) {
+        const char *rival = rivals[k / 2];
+        spmv_plan *rows = NULL, *plan = NULL;
+        spmv_mat *mat = begin(plenty, SPMV_OK);
+        double before = 0;
+        device.pause_s = 2e-3;
+        if (k % 2) {
+            assert_int_equal(make(mat, "cuda:csr_fake", false, &rows), SPMV_OK);
+            before = rows->convert_s + rows->upload_s;
+            device.paused = 0;
+        }
+        double start = spmv_now();
+        assert_int_equal(choose(mat, rival, "csr_fake", SPMV_WARM, &plan), SPMV_OK);
+        double took = spmv_now() - start, asked = device.paused;
+        assert_string_equal(plan->kernel->name, rival);
+        assert_true(total_of(plan) <= before + took);
+        assert_true(total_of(plan) >= before + asked);
+        assert_true(plan->tuning->tune_s >= 0);
+        spmv_plan_free(rows);
+        device.pause_s = 0;
+        end(mat, plan);
+    }
+}
+
+/* What a refusal leaves well goes on without the kernel that was refused. */
+static void a_builder_that_fails_is_passed_over(void **state) {
+    (void)state;
+    spmv_plan *plan = NULL;
+    spmv_mat *mat = begin(plenty, SPMV_E_DEVICE);
+    assert_int_equal(choose(mat, "sell_fake", "csr_fake", SPMV_WARM, &plan), SPMV_OK);
+    assert_string_equal(plan->kernel->name, "csr_fake");
+    assert_non_null(strstr(plan->tuning->reason, "passed over sell_fake: as it was told"));
+    end(mat, plan);
+    mat = begin(plenty, SPMV_E_DEVICE); /* also when it is the safe one */
+    assert_int_equal(choose(mat, "csr_fast", "sell_fake", SPMV_WARM, &plan), SPMV_OK);
+    assert_string_equal(plan->kernel->name, "csr_fast");
+    end(mat, plan);
+    for (int safe = 0; safe < 2; safe++) {
+        mat = begin(plenty, SPMV_E_DEVICE);
+        device.lost = true;
+        assert_int_equal(choose(mat, safe ? "csr_fast" : "sell_fake",
+                                safe ? "sell_fake" : "csr_fake", SPMV_WARM, &plan),
+                         SPMV_E_DEVICE);
+        assert_string_equal(spmv_ctx_error(ctx), "as it was told");
+        assert_null(plan);
+        end(mat, NULL);
+    }
+}
+
+/* Steady products have copies, unless a quarter of what is free does not hold two. */
+static void copies_are_made_where_there_is_room(void **state) {
+    (void)state;
+    enum { TIGHT = 4000000, RIVALS = 2, ARRAYS = 3 };
+    int most[3];
+    for (int k = 0; k < 3; k++) {
+        spmv_plan *plan = NULL;
+        spmv_mat *mat = begin(k == 0 ? plenty : TIGHT, SPMV_OK);
+        assert_int_equal(
+            choose(mat, "csr_fast", "csr_fake", k < 2 ? SPMV_STEADY : SPMV_COLD, &plan), SPMV_OK);
+        most[k] = device.most;
+        end(mat, plan);
+    }
+    assert_int_equal(most[1], most[2]);
+    assert_true(most[0] > most[2] + RIVALS * ARRAYS);
 }
 
 static void the_host_helps_out_and_that_is_said(void **state) {
@@ -195,6 +378,24 @@ static void the_host_helps_out_and_that_is_said(void **state) {
     assert_int_equal(device.asked, 2);
     assert_non_null(strstr(note_of(plan), "by the host"));
     end(mat, plan);
+}
+
+/* Whatever is wrong with the matrix is so on the host, too; and the device must hold what the host
+ * made. */
+static void the_host_helps_out_with_room_only(void **state) {
+    (void)state;
+    spmv_plan *plan = NULL;
+    spmv_mat *mat = begin(plenty, SPMV_E_UNSUITABLE);
+    assert_int_equal(make(mat, "cuda:sell_fake", false, &plan), SPMV_E_UNSUITABLE);
+    assert_string_equal(spmv_ctx_error(ctx), "as it was told");
+    assert_null(mat->stores);
+    end(mat, NULL);
+    mat = begin(plenty, SPMV_E_NOMEM);
+    device.gone = plenty - 1000;
+    assert_int_equal(make(mat, "cuda:sell_fake", false, &plan), SPMV_E_TOOBIG);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "on the device"));
+    assert_null(mat->stores);
+    end(mat, NULL);
 }
 
 static void no_room_to_convert_is_seen_before(void **state) {
@@ -224,7 +425,12 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_sent_for_it_and_given_up),
         cmocka_unit_test(rows_that_are_there_are_taken),
+        cmocka_unit_test(sending_is_booked_whoever_sent),
+        cmocka_unit_test(all_of_a_contest_is_booked_once),
+        cmocka_unit_test(a_builder_that_fails_is_passed_over),
+        cmocka_unit_test(copies_are_made_where_there_is_room),
         cmocka_unit_test(the_host_helps_out_and_that_is_said),
+        cmocka_unit_test(the_host_helps_out_with_room_only),
         cmocka_unit_test(no_room_to_convert_is_seen_before),
         cmocka_unit_test(a_lost_device_is_no_reason_to_convert),
     };

@@ -48,6 +48,18 @@ static spmv_status planted_nothing(spmv_device *d) {
     return lost ? spmv_fail(d->ctx, SPMV_E_DEVICE, "lost") : SPMV_OK;
 }
 
+static int rooms = -1; /* blocks of memory that are left; negative: any number */
+static spmv_status planted_alloc(spmv_device *d, size_t bytes, void **out) {
+    if (rooms == 0) return spmv_fail(d->ctx, SPMV_E_NOMEM, "no room");
+    rooms -= rooms > 0;
+    return spmv_omp.alloc(d, bytes, out);
+}
+
+static void planted_release(spmv_device *d, void *memory) {
+    rooms += rooms >= 0 && memory;
+    spmv_omp.release(d, memory);
+}
+
 /* A contest of n kernels with these prices; the first is the safe one. budget_s: 0 is spent from
  * the beginning. */
 static spmv_status hold(int n, const planted *of, double budget_s, size_t flush, int copies,
@@ -58,6 +70,7 @@ static spmv_status hold(int n, const planted *of, double budget_s, size_t flush,
     double unit_s;
     backend = spmv_omp;
     backend.tick = planted_tick, backend.tock = planted_tock;
+    backend.alloc = planted_alloc, backend.release = planted_release;
     backend.flush = planted_flush, backend.nothing = planted_nothing;
     flushes = 0;
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:4", NULL, &mat), SPMV_OK);
@@ -178,6 +191,23 @@ static void steady_products_have_data_of_their_own(void **state) {
     leave(&c);
 }
 
+static void without_room_for_copies_there_are_none(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = 1e-5}, {.price_s = .5e-5}};
+    for (int room = 1; room < 6; room++) { /* the second vector, or an array of a copy, fails */
+        rooms = room;
+        spmv_status status = hold(2, of, endless_s, 4096, 4, &c);
+        rooms = -1;
+        assert_int_equal(status, room < 2 ? SPMV_E_NOMEM : SPMV_OK);
+        if (room >= 2) {
+            assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
+            assert_true(c.copies == 1 && c.entry[0].inner == 1 && c.entry[1].inner == 1);
+        }
+        leave(&c);
+    }
+}
+
 static void a_refused_launch_is_passed_over(void **state) {
     (void)state;
     contest c;
@@ -204,6 +234,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(short_products_share_a_sample),
         cmocka_unit_test(caches_are_emptied_before_each_sample),
         cmocka_unit_test(steady_products_have_data_of_their_own),
+        cmocka_unit_test(without_room_for_copies_there_are_none),
         cmocka_unit_test(a_refused_launch_is_passed_over),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
