@@ -17,6 +17,27 @@ static inline int64_t shares_of(const spmv_plan *p) {
     return p->device->threads < MOST_SHARES ? p->device->threads : MOST_SHARES;
 }
 
+/* What the pieces of a store before piece k cost; ascends, k up to all of them. */
+typedef int64_t cost_before(const spmv_store *A, int64_t k);
+
+/* Pieces first[s] .. first[s + 1] - 1 are share s: about equal costs, whole pieces. */
+static inline void cut_shares(const spmv_store *A, cost_before *cost, int64_t pieces,
+                              int64_t nshares, int64_t *first) {
+    int64_t whole = cost(A, pieces);
+    for (int64_t s = 0; s < nshares; s++) {
+        int64_t low = 0, high = pieces, part = spmv_split(whole, nshares, s);
+        while (low < high) {
+            int64_t middle = (low + high) / 2;
+            if (cost(A, middle) < part)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        first[s] = low;
+    }
+    first[nshares] = pieces;
+}
+
 /* Serial, as there is at most one a share; always in the same order, so the result repeats. */
 static inline void add_carries(const carry *carries, int64_t shares, real alpha, real *y) {
     for (int64_t s = 0; s < shares; s++)

@@ -14,10 +14,8 @@
  * Params   height: of the format, 0: chosen from a sample; isa: 0 the best, 1 portable, 2 AVX2,
  *          3 AVX-512 (AVX2 cannot expand and does as portable C does).
  */
+#include "carry.h"
 #include "isa.h"
-#include "omp.h"
-
-enum { MOST_SHARES = 1024 };
 
 typedef struct product {
     const masked *A;
@@ -127,10 +125,6 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 
 static void release(spmv_plan *p) {
     free(p->scratch);
-}
-
-static int64_t shares_of(const spmv_plan *p) {
-    return p->device->threads < MOST_SHARES ? p->device->threads : MOST_SHARES;
 }
 
 /* Bytes of the first so many strips. */

@@ -311,23 +311,12 @@ static multiply_slices *choose_way(int64_t isa, const narrow_slices *A) {
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
 /* What is read and written before slice k. */
-static int64_t bytes_before(const narrow_slices *A, int64_t k) {
+static int64_t bytes_before(const spmv_store *store, int64_t k) {
+    const narrow_slices *A = (const narrow_slices *)store;
     const int64_t row = 4 + 2 + 2 * (int64_t)sizeof(real); /* slice, perm, x and y */
     bool is_end = k == A->nslices;
     return k * NARROW_ROWS * row + 2 * (is_end ? A->units : A->slice[k].column) +
            A->value_bytes * (is_end ? A->s.slots : A->slice[k].slot);
-}
-
-static int64_t slice_at(const narrow_slices *A, int64_t bytes) {
-    int64_t low = 0, high = A->nslices;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (bytes_before(A, middle) < bytes)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
@@ -372,16 +361,13 @@ static int64_t ahead_of(const narrow_slices *A) {
 
 static spmv_status prepare(spmv_plan *p) {
     const narrow_slices *A = (const narrow_slices *)p->store;
-    int64_t nshares = shares_of(p), bytes = bytes_before(A, A->nslices);
     TRY(choose_isa(p));
     stretches *t = p->scratch = malloc(sizeof *t);
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     p->scratch_bytes = sizeof *t;
     t->multiply = choose_way(p->choice.value[SPMV_isa], A);
     t->ahead = ahead_of(A);
-    for (int64_t s = 0; s <= nshares; s++)
-        t->first_slice[s] = slice_at(A, spmv_split(bytes, nshares, s));
-    t->first_slice[nshares] = A->nslices;
+    cut_shares(&A->s, bytes_before, A->nslices, shares_of(p), t->first_slice);
     return SPMV_OK;
 }
 

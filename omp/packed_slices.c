@@ -39,25 +39,14 @@ static void release(spmv_plan *p) {
 }
 
 /* What is read and written before slice k. */
-static int64_t bytes_before(const packed *A, int64_t k) {
+static int64_t bytes_before(const spmv_store *store, int64_t k) {
+    const packed *A = (const packed *)store;
     const packed_slice *slice = A->slice + k;
     const int64_t fixed = (int64_t)(sizeof *slice + 2 * PACKED_ROWS * sizeof(real));
     bool is_end = k == A->nslices;
     int64_t steps = is_end ? A->nsteps : slice->step;
     return k * fixed + steps * (int64_t)sizeof(packed_step) +
            (is_end ? A->column_bytes + A->value_bytes : slice->column + slice->value);
-}
-
-static int64_t slice_at(const packed *A, int64_t bytes) {
-    int64_t low = 0, high = A->nslices;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (bytes_before(A, middle) < bytes)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 /* The long row that entry k of the long part is in. */
@@ -90,7 +79,7 @@ static multiply_slices *choose_way(int64_t isa) {
 
 static spmv_status prepare(spmv_plan *p) {
     const packed *A = (const packed *)p->store;
-    int64_t nshares = shares_of(p), bytes = bytes_before(A, A->nslices);
+    int64_t nshares = shares_of(p);
     TRY(choose_isa(p));
     stretches *t = malloc(sizeof *t + (size_t)A->long_rows * sizeof(real));
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
@@ -98,11 +87,9 @@ static spmv_status prepare(spmv_plan *p) {
     p->scratch_bytes = sizeof *t + (size_t)A->long_rows * sizeof(real);
     t->multiply = choose_way(p->choice.value[SPMV_isa]);
     t->small_table = is_small(A);
-    for (int64_t s = 0; s <= nshares; s++) {
-        t->first_slice[s] = slice_at(A, spmv_split(bytes, nshares, s));
+    cut_shares(&A->s, bytes_before, A->nslices, nshares, t->first_slice);
+    for (int64_t s = 0; s <= nshares; s++)
         t->first_long[s] = long_row_of(A, spmv_split(A->long_nnz, nshares, s));
-    }
-    t->first_slice[nshares] = A->nslices;
     return SPMV_OK;
 }
 

@@ -128,17 +128,10 @@ static multiply_slices *choose_way(int64_t isa) {
     return multiply_portable;
 }
 
-/* What a stretch costs: its slots, and about four times as many for what a row costs besides. */
-static int64_t slice_at(const sell *A, int64_t cost) {
-    int64_t low = 0, high = A->nslices;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (A->slice_ptr[middle] + 4 * middle * A->slice < cost)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+/* What slices cost: their slots, and about four times as many for what a row costs besides. */
+static int64_t slots_before(const spmv_store *store, int64_t k) {
+    const sell *A = (const sell *)store;
+    return A->slice_ptr[k] + 4 * k * A->slice;
 }
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
@@ -152,16 +145,13 @@ static void release(spmv_plan *p) {
 
 static spmv_status prepare(spmv_plan *p) {
     const sell *A = (const sell *)p->store;
-    int64_t nshares = shares_of(p), lists = 1 + (A->perm != NULL);
+    int64_t lists = 1 + (A->perm != NULL);
     TRY(choose_isa(p));
     stretches *t = p->scratch = malloc(sizeof *t);
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     p->scratch_bytes = sizeof *t;
     t->multiply = choose_way(p->choice.value[SPMV_isa]);
-    for (int64_t s = 0; s <= nshares; s++)
-        t->first_slice[s] =
-            slice_at(A, spmv_split(A->s.slots + 4 * A->nslices * A->slice, nshares, s));
-    t->first_slice[nshares] = A->nslices;
+    cut_shares(&A->s, slots_before, A->nslices, shares_of(p), t->first_slice);
     p->traffic_bytes = (size_t)A->s.nnz * (sizeof(real) + sizeof(idx)) +
                        (size_t)(A->nslices + 1) * sizeof(ofs) +
                        (size_t)(lists * A->s.rows) * sizeof(idx);

@@ -16,7 +16,7 @@ from typing import Callable, NamedTuple, Optional
 from common import Parser, load, run, say, write_files
 from gains import is_peer
 from texts import markdown_table
-from units import AUTO, describe, fastest, merge, tabulate, unit_of
+from units import AUTO, describe, fastest, layout_of
 
 MIN, MEAN = "each", "geometric mean"
 GRIDS = r"gen:(poisson2d|poisson3d|box27)\b"
@@ -191,7 +191,7 @@ def main_part(arguments):
     parser.add_argument("--out", metavar="FILE", help="instead of the terminal")
     options = parser.parse_args(arguments)
     records, _ = load(options.logs)
-    text = page(tabulate(merge(unit_of(record) for record in records)))
+    text = page(layout_of(records))
     if options.out:
         write_files(".", {options.out: text})
         say(f"bars.py: {options.out}")

@@ -15,7 +15,7 @@ import sys
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
 from gains import is_peer
 from texts import markdown_table
-from units import AUTO, baseline_of, fastest, merge, order, overlap, tabulate, unit_of
+from units import AUTO, fastest, layout_of, overlap
 
 FIRST, LAST = "<!-- results: make reference-tables writes them -->\n", "<!-- end of results -->\n"
 SLOW = 0.9  # losses beyond this are named
@@ -95,7 +95,7 @@ def main_part(arguments):
     parser.add_argument("--into", metavar="FILE", help="a page with the two marks")
     options = parser.parse_args(arguments)
     records, _ = load(options.logs)
-    text = results(tabulate(merge(unit_of(record) for record in records)))
+    text = results(layout_of(records))
     if not options.into:
         sys.stdout.write(text)
         return 0

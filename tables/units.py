@@ -332,6 +332,11 @@ def tabulate(units):
             for system, rows in groups.items()}
 
 
+def layout_of(records):
+    """What the records say, repeats merged."""
+    return tabulate(merge(unit_of(record) for record in records))
+
+
 def timed_cells(cells):
     """{kernel: its best unit} of those that may be ranked."""
     return {kernel: cell.best for kernel, cell in cells.items() if cell.best}
