@@ -36,8 +36,8 @@ static void plans_share_a_matrix(void **state) {
     fixture_subject_free(&s);
 }
 
-/* How the products of a chain follow each other: waited for one at a time; launched while the device
- * is held, so that they queue up; recorded, as they are timed. */
+/* How the products of a chain follow each other: waited for one at a time; launched while the
+ * device is held, so that they queue up; recorded, as they are timed. */
 typedef enum mode { ALONE, QUEUED, RECORDED, NMODES } mode;
 
 enum { LINKS = 40 };
