@@ -47,6 +47,7 @@ AVX2_INLINE lanes8 values_8(const real *table, const uint8_t *values, int code) 
  * allowed and only its product is left out; no length: there is none. */
 AVX2_INLINE void add_step(lanes8 *sum, lanes8 a, const uint16_t *columns, const real *x, bool wide,
                           const int32_t *length, int32_t k) {
+    ask_ahead(columns, HALF_PAGE / 4);
     a.low *= gather_4(x, columns, 0, wide);
     a.high *= gather_4(x, columns, NARROW_LANES, wide);
     if (length) {
@@ -97,8 +98,10 @@ AVX2_INLINE void slice_256(const product *m, int64_t s, int code, bool wide) {
         if (bytes_of(code) > 1) ask_ahead(values, HALF_PAGE);
         add_step(&sum, values_8(table, values, code), columns, x, wide, NULL, k);
     }
-    for (int32_t k = full; k < width; k++, values += value_step, columns += step)
+    for (int32_t k = full; k < width; k++, values += value_step, columns += step) {
+        if (bytes_of(code) > 1) ask_ahead(values, HALF_PAGE);
         add_step(&sum, values_8(table, values, code), columns, x, wide, length, k);
+    }
     put_256(m, s, length, sum);
 }
 

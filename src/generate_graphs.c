@@ -4,11 +4,12 @@
 
 /* ---- mesh ----------------------------------------------------------------------------------- */
 
-/* A square of n[0] nodes a line. Every node owns the edges to the next node, to the line above, the
- * diagonals of the cell above right of it and, rarely, a long edge; one hash of the owner decides
- * which exist. Both ends ask the same owner: that makes the structure symmetric. Most cells get one
- * diagonal, so this is a triangulation with faults: 6 neighbours on average. Numbers are shuffled
- * inside blocks of BLOCK nodes, as mesh generators leave them. */
+/* n[4] nodes in a square of n[0] a line, n[3] rows each. Every node owns the edges to the next
+ * node, to the line above, the diagonals of the cell above right of it and, rarely, a long edge;
+ * one hash of the owner decides which exist. Both ends ask the same owner: that makes the structure
+ * symmetric. Most cells get one diagonal, so this is a triangulation with faults: 6 neighbours on
+ * average. Numbers are shuffled inside blocks of BLOCK nodes, as mesh generators leave them. With 3
+ * to 7 rows a node it is a shell's or a solid's stiffness: dense blocks at scattered places. */
 enum { BLOCK = 4096, MESH_NEIGHBOURS = 10 };
 
 static uint64_t faults(const spmv_recipe *r, int64_t p) {
@@ -48,7 +49,7 @@ static bool is_fixed(uint64_t h) {
 static int add_neighbour(const spmv_recipe *r, bool is_edge, int64_t p, int count,
                          int64_t *neighbour) {
     neighbour[count] = p;
-    return count + (is_edge && p >= 0 && p < r->rows && !is_fixed(faults(r, p)));
+    return count + (is_edge && p >= 0 && p < r->n[4] && !is_fixed(faults(r, p)));
 }
 
 /* Fills neighbour[MESH_NEIGHBOURS], returns how many there are. */
@@ -76,9 +77,9 @@ static int mesh_neighbours(const spmv_recipe *r, int64_t p, int64_t *neighbour) 
 static spmv_shuffle block_of(const spmv_recipe *r, int64_t p, int64_t *start, uint64_t *key) {
     *start = p / BLOCK * BLOCK;
     *key = spmv_hash(~r->key, (uint64_t)*start);
-    return r->rows - *start >= BLOCK
+    return r->n[4] - *start >= BLOCK
                ? (spmv_shuffle){BLOCK, 64, 64}
-               : (spmv_shuffle){r->rows - *start, (uint32_t)r->n[1], (uint32_t)r->n[2]};
+               : (spmv_shuffle){r->n[4] - *start, (uint32_t)r->n[1], (uint32_t)r->n[2]};
 }
 
 static int64_t number_of(const spmv_recipe *r, int64_t p) {
@@ -95,31 +96,44 @@ static int64_t node_numbered(const spmv_recipe *r, int64_t i) {
     return start + spmv_shuffle_back(&s, key, i - start);
 }
 
+/* Every pair of neighbours is a dense block. A fixed node's rows keep their diagonal only. */
 static int64_t mesh_length(const spmv_recipe *r, int64_t i) {
-    int64_t neighbour[MESH_NEIGHBOURS];
-    return 1 + mesh_neighbours(r, node_numbered(r, i), neighbour);
+    int64_t neighbour[MESH_NEIGHBOURS], p = node_numbered(r, i / r->n[3]);
+    return is_fixed(faults(r, p)) ? 1 : r->n[3] * (1 + mesh_neighbours(r, p, neighbour));
 }
 
 static int64_t fill_mesh(const spmv_recipe *r, int64_t i, int64_t length, int32_t *col,
                          int32_t *scratch) {
-    int64_t neighbour[MESH_NEIGHBOURS];
-    int n = mesh_neighbours(r, node_numbered(r, i), neighbour);
-    (void)length;
+    int64_t neighbour[MESH_NEIGHBOURS], own = i / r->n[3], p = node_numbered(r, own);
+    int n = mesh_neighbours(r, p, neighbour), dof = (int)r->n[3];
+    if (length == 1) {
+        col[0] = (int32_t)i;
+        return length;
+    }
     for (int k = 0; k < n; k++) col[k] = (int32_t)number_of(r, neighbour[k]);
-    col[n] = (int32_t)i;
-    return spmv_sort_columns(col, n + 1, r->cols, scratch);
+    col[n] = (int32_t)own;
+    n = (int)spmv_sort_columns(col, n + 1, r->cols, scratch);
+    for (int k = n - 1; k >= 0; k--)
+        for (int q = dof - 1; q >= 0; q--) col[k * dof + q] = col[k] * dof + q;
+    return length;
 }
 
 spmv_status spmv_recipe_mesh(const spmv_args *args, spmv_recipe *r) {
-    TRY(spmv_args_at_most(args, 1));
+    enum { MOST_DOF = 64 };
+    TRY(spmv_args_at_most(args, 2));
     TRY(spmv_arg_size(args, 0, 1000000, INT32_MAX, &r->rows));
-    int64_t rest = r->rows % BLOCK;
+    TRY(spmv_arg_size(args, 1, 1, MOST_DOF, &r->n[3]));
+    int64_t nodes = r->rows, rest = nodes % BLOCK;
+    if (nodes * r->n[3] > INT32_MAX)
+        return spmv_args_refuse(args, "%lld rows, at most %d", (long long)(nodes * r->n[3]),
+                                INT32_MAX);
     spmv_shuffle last = spmv_shuffle_of(rest ? rest : BLOCK);
-    r->cols = r->rows;
-    r->n[0] = spmv_isqrt(r->rows - 1) + 1;
+    r->rows = r->cols = nodes * r->n[3];
+    r->n[0] = spmv_isqrt(nodes - 1) + 1;
     r->n[1] = last.a;
     r->n[2] = last.b;
-    r->expected = 7 * (double)r->rows;
+    r->n[4] = nodes;
+    r->expected = 7 * (double)r->n[3] * (double)r->rows;
     r->row_length = mesh_length;
     r->fill_row = fill_mesh;
     return SPMV_OK;

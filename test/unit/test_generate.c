@@ -13,6 +13,7 @@ static const struct {
     {"box27:7x5x3", 0x9007BD115D26AF88},
     {"fem3d:4:3", 0x60245A41AB386171},
     {"mesh:10007", 0x165B5F351D623529},
+    {"mesh:3001:3", 0xA0CA7D74D5E8FDAC},
     {"road:10007", 0xF294BAEEBE5688BA},
     {"random:997:13", 0x3736135DAD2C4291},
     {"random:50:700:1000", 0x90021A6A1143F648},
@@ -108,13 +109,14 @@ static void seeds_matter(void **state) {
 
 /* Sizes where a grid, a block, a part or a shuffle is cut short. */
 static void odd_sizes_are_well_formed(void **state) {
-    static const char *const forms[] = {
-        "poisson2d:%d",     "poisson2d:1x%d", "poisson3d:1x%dx2", "box27:%dx1x2",
-        "fem3d:%dx1x1:2",   "mesh:%d",        "road:%d",          "random:%d",
-        "random:%d:1",      "giantrow:%d",    "giantrow:%d:1",    "ci:%d",
-        "ci:%d:1:1",        "ci:%d:0:0",      "powerlaw:%d",      "powerlaw:%d:1:1.1",
-        "powerlaw:%d:1:10", "dense:%d",       "dense:%dx3",       "permutation:%d",
-        "diagonal:%d",      "banded:%d"};
+    static const char *const forms[] = {"poisson2d:%d", "poisson2d:1x%d",    "poisson3d:1x%dx2",
+                                        "box27:%dx1x2", "fem3d:%dx1x1:2",    "mesh:%d",
+                                        "mesh:%d:6",    "road:%d",           "random:%d",
+                                        "random:%d:1",  "giantrow:%d",       "giantrow:%d:1",
+                                        "ci:%d",        "ci:%d:1:1",         "ci:%d:0:0",
+                                        "powerlaw:%d",  "powerlaw:%d:1:1.1", "powerlaw:%d:1:10",
+                                        "dense:%d",     "dense:%dx3",        "permutation:%d",
+                                        "diagonal:%d",  "banded:%d"};
     static const int sizes[] = {1, 2, 3, 4, 5, 7, 10, 63, 64, 65, 100, 257};
     (void)state;
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
@@ -254,8 +256,9 @@ static void wrong_specs_are_refused(void **state) {
         {"fem3d:4:0", NULL, "0 is not in 1 to 1024"},
         {"fem3d:1290:2", NULL, "rows, at most 2147483647"},
         {"fem3d:2x2x2:3:4", NULL, "'4' is one argument too many"},
-        {"mesh:1x2", NULL, "'2' is one argument too many"},
-        {"mesh:many", NULL, "usage: gen:mesh:ROWS"},
+        {"mesh:1x2x3", NULL, "'3' is one argument too many"},
+        {"mesh:2000000000:2", NULL, "4000000000 rows, at most 2147483647"},
+        {"mesh:many", NULL, "usage: gen:mesh:NODES[:DOF]"},
         {"road:1:2", NULL, "'2' is one argument too many"},
         {"road:1.5", NULL, "'1.5' is not a size"},
         {"random:10:11", NULL, "11 is not in 1 to 10"},

@@ -133,6 +133,29 @@ static void a_mesh_is_like_a_mesh(void **state) {
     spmv_coo_free(&A);
 }
 
+/* Row i * 3 + q has block j where the mesh has entry (i, j), and where i is fixed its diagonal. */
+static void nodes_of_some_rows_couple_in_blocks(void **state) {
+    spmv_coo A = make("mesh:5000", 1, NULL, 2), B = make("mesh:5000:3", 1, NULL, 2);
+    int64_t *length = lengths(A.rows, A.nnz, A.row), k = 0, begin = 0;
+    (void)state;
+    assert_int_equal(B.rows, 15000);
+    assert_structure_symmetric(&B);
+    for (int32_t i = 0; i < A.rows; begin += length[i++])
+        for (int32_t q = 0; q < 3; q++)
+            if (length[i] == 1) {
+                assert_true(B.row[k] == 3 * i + q && B.col[k] == 3 * i + q);
+                k++;
+            } else
+                for (int64_t e = 0; e < 3 * length[i]; e++, k++) {
+                    assert_int_equal(B.row[k], 3 * i + q);
+                    assert_int_equal(B.col[k], 3 * A.col[begin + e / 3] + e % 3);
+                }
+    assert_int_equal(k, B.nnz);
+    free(length);
+    spmv_coo_free(&A);
+    spmv_coo_free(&B);
+}
+
 static void a_road_is_like_a_road(void **state) {
     spmv_coo A = make("road:50001", 1, NULL, 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row), twos = 0;
@@ -232,6 +255,7 @@ int main(void) {
         cmocka_unit_test(ci_has_its_densities),
         cmocka_unit_test(ci_is_the_paper_s),
         cmocka_unit_test(a_mesh_is_like_a_mesh),
+        cmocka_unit_test(nodes_of_some_rows_couple_in_blocks),
         cmocka_unit_test(a_road_is_like_a_road),
         cmocka_unit_test(samples_are_uniform),
         cmocka_unit_test(rmat_fills_its_quadrants),
