@@ -23,7 +23,7 @@
 #include "ahead.cuh"
 #include "sell.cuh"
 
-enum { MANY_ROWS = 1 << 21, ROWS_A_THREAD = 2 };
+enum { MANY_ROWS = 1 << 21, ROWS_A_THREAD = 2, MANY_BLOCKS = 512 };
 
 /* EQUAL: all slices have this many steps, and where one begins needs no look. The matrix is read
  * once and leaves the cache first, so that x stays. The bounds let the compiler take 64 registers:
@@ -35,7 +35,7 @@ static __global__ void __launch_bounds__(1024, 1)
              const idx *__restrict__ perm, const idx *__restrict__ col_idx,
              const real *__restrict__ values, const real *x, real alpha, real beta, real *y) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* rows + a block fit 32 bits */
-    let_next_start();
+    if (all.blocks || gridDim.x >= MANY_BLOCKS) let_next_start();
     ask_ahead(all, threadIdx.x);
     if (i >= rows) return;
     sell_row row;
