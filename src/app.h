@@ -127,6 +127,7 @@ spmv_status problem_result(problem *p, int k, void *y);
 
 typedef struct oracle { /* of a matrix and an x */
     int64_t rows;
+    int threads;         /* that sum and check */
     long double *sum;    /* [rows] (A x)_i from the file's entries */
     long double *mass;   /* [rows] (|A| |x|)_i */
     long double *square; /* [rows] sum_j (a_ij x_j)^2 */
@@ -134,7 +135,7 @@ typedef struct oracle { /* of a matrix and an x */
     double x_max;        /* largest finite |x_j|, at least 1 */
     bool random_x;       /* x is the program's own, of random signs: set by who knows */
 } oracle;
-spmv_status oracle_make(const spmv_mat *mat, const double *x, oracle *out);
+spmv_status oracle_make(const spmv_mat *mat, const double *x, int threads, oracle *out);
 void oracle_free(oracle *o);
 
 typedef struct verdict {

@@ -81,16 +81,15 @@ static spmv_status sample(problem *p, double *seconds) {
     return spmv_batch_time(p->batch, seconds);
 }
 
-/* Two products, and 20 ms of them, warm page tables and clocks; *once: the time of one. */
-static spmv_status warm_up(problem *p, timing *t, double *once) {
-    const double warm_s = 0.02;
-    double spent = 0;
+/* Two products, and 20 ms of them, warm page tables and clocks; *once: the time of one. Who gives
+ * no time to measure wants none spent on warming up. */
+static spmv_status warm_up(problem *p, const options *o, timing *t, double *once) {
+    double end = now() + fmin(0.02, o->max_time_s);
     do {
         if (p->beta != 0) TRY(reset_y(p));
         TRY(spmv_exec_timed(p->plan, 1, p->alpha, p->product->x, p->beta, p->product->y, once));
-        spent += *once;
         t->warmup++;
-    } while (t->warmup < 2 || (spent < warm_s && t->warmup < 1000));
+    } while (t->warmup < 2 || (now() < end && t->warmup < 1000));
     return SPMV_OK;
 }
 
@@ -141,8 +140,8 @@ static spmv_status make_copies(problem *p, int most, double *covered) {
 }
 
 /* Enough products that the clock, and on a GPU the start of a graph, do not show. */
-static int warm_products(const problem *p, double once) {
-    if (p->beta != 0) return 1;
+static int warm_products(const problem *p, const options *o, double once) {
+    if (p->beta != 0 || o->max_time_s == 0) return 1;
     return p->host ? ratio(1e-4, once, 1, 10000) : ratio(1e-3, once, 1, 1000);
 }
 
@@ -170,9 +169,9 @@ static spmv_status time_nothing(problem *p) {
 spmv_status problem_ready(problem *p, const options *o, timing *t) {
     double once = 0;
     *t = (timing){.next_look_s = o->min_time_s};
-    TRY(warm_up(p, t, &once));
+    TRY(warm_up(p, o, t, &once));
     t->inner = 1;
-    if (o->cache == SPMV_WARM) t->inner = warm_products(p, once);
+    if (o->cache == SPMV_WARM) t->inner = warm_products(p, o, once);
     if (o->cache == SPMV_COLD) p->flush = flush_bytes(p);
     if (o->cache == SPMV_STEADY) TRY(steady_products(p, once, &t->inner));
     TRY(time_nothing(p));

@@ -29,18 +29,38 @@ double random_entry(uint64_t seed, uint64_t i) {
     return bits & 1 ? size : -size;
 }
 
-static void add_entry(oracle *o, int64_t row, double a, double x) {
+/* [first, first + n) is the caller's: other rows are another thread's. */
+static void add_entry(oracle *o, int64_t first, int64_t n, int64_t row, double a, double x) {
+    if ((uint64_t)(row - first) >= (uint64_t)n) return;
     o->sum[row] += (long double)a * x;
     long double product = fabsl((long double)a * x);
     if (isfinite(product)) o->mass[row] += product, o->square[row] += product * product;
     if (o->len[row] < INT32_MAX) o->len[row]++;
 }
 
-spmv_status oracle_make(const spmv_mat *mat, const double *x, oracle *out) {
+/* Every thread passes over all entries and sums those of its rows, in the order of the file
+ * whatever the number of threads. */
+static void sum_rows(const spmv_coo_view *A, const double *x, int64_t first, int64_t n, oracle *o) {
+    for (int64_t k = 0; k < A->nnz; k++) {
+        double a = A->values ? A->values[k] : 1;
+        int32_t i = A->row[k], j = A->col[k];
+        add_entry(o, first, n, i, a, x[j]);
+        if (A->symmetry != SPMV_GENERAL && i != j)
+            add_entry(o, first, n, j, A->symmetry == SPMV_SKEW_SYMMETRIC ? -a : a, x[i]);
+    }
+}
+
+/* What is over in the time that a team takes to meet is done by one thread. */
+static int team_for(int64_t n, int threads) {
+    enum { ALONE = 1 << 14 };
+    return n < ALONE ? 1 : threads;
+}
+
+spmv_status oracle_make(const spmv_mat *mat, const double *x, int threads, oracle *out) {
     spmv_coo_view A;
     spmv_mat_entries(mat, &A);
     size_t n = A.rows ? (size_t)A.rows : 1;
-    *out = (oracle){.rows = A.rows, .x_max = 1};
+    *out = (oracle){.rows = A.rows, .threads = threads, .x_max = 1};
     for (int64_t j = 0; j < A.cols; j++)
         if (isfinite(x[j]) && fabs(x[j]) > out->x_max) out->x_max = fabs(x[j]);
     out->sum = calloc(n, sizeof *out->sum);
@@ -51,12 +71,11 @@ spmv_status oracle_make(const spmv_mat *mat, const double *x, oracle *out) {
         oracle_free(out);
         return SPMV_E_NOMEM;
     }
-    for (int64_t k = 0; k < A.nnz; k++) {
-        double a = A.values ? A.values[k] : 1;
-        int32_t i = A.row[k], j = A.col[k];
-        add_entry(out, i, a, x[j]);
-        if (A.symmetry != SPMV_GENERAL && i != j)
-            add_entry(out, j, A.symmetry == SPMV_SKEW_SYMMETRIC ? -a : a, x[i]);
+    int team = team_for(A.nnz, threads);
+#pragma omp parallel for num_threads(team) schedule(static, 1)
+    for (int t = 0; t < team; t++) {
+        int64_t first = spmv_split(A.rows, team, t);
+        sum_rows(&A, x, first, spmv_split(A.rows, team, t + 1) - first, out);
     }
     return SPMV_OK;
 }
@@ -96,14 +115,14 @@ static long double roundings(const oracle *o, int64_t i, double alpha, long doub
     return fminl(worst, LUCK * sqrtl(n * square));
 }
 
-verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta,
-                     const void *y0, const void *y) {
+static verdict check_rows(const oracle *o, spmv_precision precision, double alpha, double beta,
+                          const void *y0, const void *y, int64_t first, int64_t end) {
     bool is_f64 = precision == SPMV_F64;
     long double u = is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
     long double eta = is_f64 ? DBL_TRUE_MIN : FLT_TRUE_MIN;
     double largest = is_f64 ? DBL_MAX : (double)FLT_MAX;
     verdict v = {.first_bad_row = -1};
-    for (int64_t i = 0; i < o->rows; i++) {
+    for (int64_t i = first; i < end; i++) {
         double before = beta == 0 ? 0 : entry_of(y0, precision, i),
                after = entry_of(y, precision, i);
         long double added = beta == 0 ? 0 : (long double)beta * before;
@@ -118,4 +137,23 @@ verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, do
         if (v.bad_rows++ == 0) v.first_bad_row = i, v.got = after, v.expected = (double)r;
     }
     return v;
+}
+
+verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta,
+                     const void *y0, const void *y) {
+    verdict all = {.first_bad_row = -1};
+    int team = team_for(o->rows, o->threads);
+#pragma omp parallel for num_threads(team) schedule(static, 1)
+    for (int t = 0; t < team; t++) {
+        verdict v = check_rows(o, precision, alpha, beta, y0, y, spmv_split(o->rows, team, t),
+                               spmv_split(o->rows, team, t + 1));
+#pragma omp critical
+        {
+            if (v.bad_rows && (!all.bad_rows || v.first_bad_row < all.first_bad_row))
+                all.first_bad_row = v.first_bad_row, all.got = v.got, all.expected = v.expected;
+            all.bad_rows += v.bad_rows;
+            if (v.max_ratio > all.max_ratio) all.max_ratio = v.max_ratio;
+        }
+    }
+    return all;
 }

@@ -1,103 +1,147 @@
 #!/bin/sh
-# cuda.sh BUILD: on a machine with a GPU, in about ten minutes: every CUDA kernel against the check, in the unit tests' cross
-# product (every fixture x precision x offsets x alpha, beta x each parameter's values), on every generated class with the
-# options below, on the matrices in MATRICES (a folder of .mtx or .mtx.gz, default ../shared/matrices), then on three
-# classes under compute-sanitizer. JOBS (default: half the cores, 6 at most) of the sanitizer's run at a time, which wait
-# for the processor; of the others two: several processes that want one GPU take longer together than in turn.
-# Prints machine, driver and counts; the last line is the count of all. FEW=1: a class in three and no sanitizer.
+# cuda.sh BUILD: on a machine with a GPU: every CUDA kernel against the check, in the unit tests' cross product (every
+# fixture x precision x offsets x alpha, beta x each parameter's values), on every generated class with the options below, on
+# the matrices in MATRICES (a folder of .mtx or .mtx.gz, default ../shared/matrices), and on three classes under
+# compute-sanitizer. A job is a process with several matrices, since to start one and to load the kernels takes longer than
+# the products; and one job at a time (JOBS), since two that share a GPU take twice as long together as in turn. The last
+# line is the count of all, also when it is interrupted: what was not run is named then, and the exit status is not 0.
+# FEW=1: a class in three and no sanitizer.
 set -u
 build=$1
 spmv=$build/spmv
 matrices=${MATRICES:-../shared/matrices}
-once='--min-time=0 --max-time=0 -n 1 --no-log -q'
+once='--min-time=0 --max-time=0 -n 1 --no-log -q' # no warming up, no batches: a product, checked twice
 
-# What each class runs with: three rows a matrix.
+# What each class runs with.
 launches='-b 64,256,32x8,32x32 --rowlens=on,off -p f64,f32'
 scaled='--alpha=2 --beta=-1 --index=64 -p f64,f32'
 shapes='--slice=1,32,1024 --sigma=1,all --height=1,4,16 --sorted=off,on --boundary=auto,0,3,1000000000 --shape=1x1,2x2,8x3
     --tile=16,256 --lanes=2,8,32'
-classes='poisson2d:300 poisson3d:40 box27:20 fem3d:12 mesh:60000 road:60000 random:30000:16 random:3000:40:90000 rmat:13
-    banded:5000:101 giantrow:20000:9000 dense:700x900 permutation:60000 diagonal:300000 ci:2048 powerlaw:20000:8
-    twin:shyy41 dense:1x1 dense:1x5000 dense:5000x1'
+classes=${CLASSES:-'powerlaw:20000:8 rmat:13 ci:2048 poisson2d:300 poisson3d:40 dense:700x900 random:3000:40:90000 mesh:60000
+    road:60000 random:30000:16 box27:20 fem3d:12 giantrow:20000:9000 banded:5000:101 permutation:60000 diagonal:300000
+    twin:shyy41 dense:1x1 dense:1x5000 dense:5000x1'}
+sanitized='giantrow:900:700 mesh:5000 random:400:33:5000'
+tests='test_kernels test_kernel_rules test_kernels_in_turn test_formats test_device_formats test_coo_csb'
 
-# ---- one job, in its own process: cuda.sh BUILD RESULTS JOB... -----------------------------------------------------------
+# ---- one job, in its own process: cuda.sh BUILD WORK NUMBER JOB... -------------------------------------------------------
 if [ $# -gt 1 ]; then
-    results=$2 kind=$3; shift 3
+    all=$2 number=$3 kind=$4; shift 4
     work=$(mktemp -d) || exit 73
-    trap 'rm -rf "$work"' EXIT
+    child=
+    : >"$all/running.$$"
+    trap 'rm -rf "$work" "$all/running.$$"' EXIT
+    trap '[ -z "$child" ] || kill "$child" 2>/dev/null; exit 143' INT TERM
+    begun=$(date +%s)
+    run() { # a command that a signal ends at once; its exit code
+        "$@" >"$work/out" 2>"$work/err" &
+        child=$!
+        wait "$child"; code=$?
+        child=
+        return $code
+    }
     verdict() { # what, exit code, text above it: one write, so that jobs do not mix
         if [ "$2" = 0 ]; then word=ok; else word=FAIL; set -- "$1 (exit $2)" "$2" "$3"; fi
-        echo $word >>"$results"
-        printf '%s%-4s %s\n' "${3:+$3
-}" $word "$1"
+        printf '%s%-4s %3d s  %s\n' "${3:+$3
+}" $word $(($(date +%s) - begun)) "$1"
+        echo "$word $number" >>"$all/results"
     }
-    check() { # name, spmv options: counts the rows by status
-        name=$1; shift
-        "$spmv" -k 'cuda:*' $once --format=csv "$@" >"$work/csv" 2>"$work/err"; code=$?
-        rows=$(awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == "status") s = i} NR > 1 {n[$s]++}
-            END {printf "%d ok, %d skipped, %d wrong, %d failed", n["ok"], n["skipped"], n["wrong"], n["failed"]}' "$work/csv")
-        said=; [ $code = 0 ] || said=$(cat "$work/err")
+    check() { # name, how many matrices, spmv options: counts the rows by status, and the matrices that have any
+        name=$1 expected=$2; shift 2
+        run "$spmv" -k 'cuda:*' $once --format=csv "$@"; code=$?
+        rows=$(sed 's/"[^"]*"//g' "$work/out" | awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) {if ($i == "status") s = i; if ($i == "matrix.name") m = i}}
+            NR > 1 && $s != "" {n[$s]++; if (!($m in seen)) {seen[$m] = 1; matrices++}}
+            END {printf "%d matrices, %d ok, %d skipped, %d wrong, %d failed", matrices, n["ok"], n["skipped"], n["wrong"],
+                n["failed"] + n["out of memory"]}')
+        [ $code != 0 ] || [ "${rows%% *}" = "$expected" ] || code=1
+        said=; [ $code = 0 ] || said=$(cat "$work/err"; grep -E ',(wrong|failed),' "$work/out" | cut -c 1-400 | head -n 5)
         verdict "$name: $rows" $code "$said"
     }
     case $kind in
     unit)
-        SPMV_REQUIRE_CUDA=1 timeout 480 "$build/test/$1" >"$work/log" 2>&1; code=$?
-        if [ $code = 0 ]; then said=$(grep -E 'products|PASSED|forecasts' "$work/log"); else said=$(tail -n 40 "$work/log"); fi
-        verdict "$1" $code "$said" ;;
+        test=$1; shift
+        SPMV_REQUIRE_CUDA=1 run timeout 480 "$build/test/$test" "$@"; code=$?
+        cat "$work/err" >>"$work/out"
+        if [ $code = 0 ]; then said=$(grep -E 'products|PASSED|forecasts' "$work/out"); else said=$(tail -n 40 "$work/out"); fi
+        verdict "$test" $code "$said" ;;
     class)
-        name=$1 with=$2; shift 2
-        check "gen:$name, $with" -m "gen:$name" "$@" ;;
+        with=$1 n=0 names=; shift
+        for word in "$@"; do case $word in gen:*) n=$((n + 1)) names="$names ${word#gen:}" ;; esac; done
+        check "$with:$names" $n "$@" ;;
     file)
-        path=$1
-        case $1 in *.gz) path=$work/$(basename "$1" .gz); gzip -dc "$1" >"$path" ;; esac
-        if head -n 1 "$path" | grep -qi complex; then
-            echo skip >>"$results"; echo "skip $(basename "$path"): complex"
-        else
-            check "$(basename "$path")" -m "$path" --rowlens=on,off -p f64,f32
-        fi ;;
+        n=0 names=
+        for path in "$@"; do
+            shift
+            case $path in *.gz) plain=$work/$(basename "$path" .gz); gzip -dc "$path" >"$plain"; path=$plain ;; esac
+            if head -n 1 "$path" | grep -qi complex; then echo "     $(basename "$path"): complex, not multiplied"; continue; fi
+            set -- "$@" -m "$path"
+            n=$((n + 1)) names="$names $(basename "$path" .mtx)"
+        done
+        check "files:$names" "$n" "$@" --rowlens=on,off -p f64,f32 ;;
     sanitize)
-        tool=$1 name=$2; shift 2
-        compute-sanitizer --tool "$tool" --error-exitcode 9 "$spmv" -m "gen:$name" -k 'cuda:*' $once "$@" >"$work/log" 2>&1; code=$?
-        if [ $code = 0 ]; then said=$(grep SUMMARY "$work/log"); else said=$(tail -n 40 "$work/log"); fi
-        verdict "compute-sanitizer $tool, gen:$name" $code "$said" ;;
+        tool=$1; shift
+        run compute-sanitizer --tool "$tool" --error-exitcode 9 "$spmv" -k 'cuda:*' $once "$@"; code=$?
+        cat "$work/err" >>"$work/out"
+        if [ $code = 0 ]; then said=$(grep SUMMARY "$work/out"); else said=$(tail -n 40 "$work/out"); fi
+        verdict "compute-sanitizer $tool: $*" $code "$said" ;;
     esac
     exit 0
 fi
 
-# ---- all jobs, the long ones first ---------------------------------------------------------------------------------------
+# ---- all jobs -----------------------------------------------------------------------------------------------------------
 date -u +%Y-%m-%dT%H:%M:%SZ
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || exit 69
 "$spmv" -V -v
 work=$(mktemp -d) || exit 73
 trap 'rm -rf "$work"' EXIT
-echo "options of each class: $launches; then $scaled; then" $shapes
+echo "options of the classes: $launches; then $scaled; then" $shapes
+in_lines() { # of so many lines read each, with words in front and behind; a blank at the end xargs would go on after
+    awk -v n="$1" -v front="$2" -v behind="${3:+ $3}" '{line = line " " $0} NR % n == 0 {print front line behind; line = ""}
+        END {if (line) print front line behind}'
+}
+generated() { for g in "$@"; do echo "-m gen:$g"; done; }
 list() {
-    for t in test_kernels test_formats test_faults test_device_formats; do echo "unit $t"; done
-    if [ -z "${FEW:-}" ]; then
-        for tool in racecheck initcheck memcheck; do
-            for g in giantrow:900:700 mesh:5000 random:400:33:5000; do
-                echo "sanitize $tool $g -p f64,f32 --rowlens=on,off --alpha=2 --beta=-1"
-            done
-        done
-    fi
-    n=0
-    for g in $classes; do
-        n=$((n + 1)); [ -z "${FEW:-}" ] || [ $((n % 3)) = 0 ] || continue
-        echo "class $g launches $launches"
-        echo "class $g scaled $scaled"
-        echo "class $g shapes" $shapes
+    for t in $tests; do
+        case $t in test_kernel*) echo "unit $t cuda" ;; *) echo "unit $t" ;; esac
     done
-    for f in "$matrices"/*.mtx "$matrices"/*.mtx.gz; do [ ! -f "$f" ] || echo "file $f"; done
+    n=0 some=
+    for g in $classes; do
+        n=$((n + 1))
+        [ -n "${FEW:-}" ] && [ $((n % 3)) != 0 ] || some="$some $g"
+    done
+    generated $some | in_lines 5 'class launches' "$launches"
+    generated $some | in_lines 5 'class shapes' "$(echo $shapes)"
+    generated $some | in_lines 10 'class scaled' "$scaled"
+    for f in "$matrices"/*.mtx "$matrices"/*.mtx.gz; do [ ! -f "$f" ] || echo "$f"; done | in_lines 6 file
+    [ -n "${FEW:-}" ] || for tool in racecheck initcheck memcheck; do
+        generated $sanitized | in_lines 9 "sanitize $tool" '-p f64,f32 --rowlens=on,off --alpha=2 --beta=-1'
+    done
 }
 : >"$work/results"
-list >"$work/list"
-cores=$(nproc) jobs=$((cores > 12 ? 6 : cores > 2 ? cores / 2 : 1))
+list | nl -w 1 -s ' ' >"$work/list"
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}"
-grep '^sanitize' "$work/list" | xargs -r -P "${JOBS:-$jobs}" -L 1 sh "$0" "$build" "$work/results"
-grep -v '^sanitize' "$work/list" | xargs -r -P 2 -L 1 sh "$0" "$build" "$work/results"
-count() { grep -cx "$1" "$work/results"; }
-passed=$(count ok) failed=$(count FAIL) skipped=$(count skip) jobs=$(wc -l <"$work/list")
-lost=$((jobs - passed - failed - skipped))
-[ $lost = 0 ] || echo "$lost jobs ended without a verdict"
-echo "$passed passed, $((failed + lost)) failed, $skipped skipped"
-[ $((failed + lost)) = 0 ]
+conclude() { # exit code of an interruption, or 0
+    passed=$(grep -c '^ok' "$work/results") failed=$(grep -c '^FAIL' "$work/results") missing=0
+    while read -r number job; do
+        grep -q " $number\$" "$work/results" && continue
+        missing=$((missing + 1))
+        echo "not run to its end: $job"
+    done <"$work/list"
+    echo "$passed passed, $failed failed, $missing not run to their end"
+    [ "$1" = 0 ] || exit "$1"
+    [ $((failed + missing)) = 0 ]
+    exit
+}
+stop() { # exit code: ends what runs, then says how far it came
+    trap '' INT TERM
+    kill $pool 2>/dev/null
+    for f in "$work"/running.*; do [ ! -f "$f" ] || kill "${f##*.}" 2>/dev/null; done
+    wait
+    conclude "$1"
+}
+pool=
+trap 'stop 130' INT
+trap 'stop 143' TERM
+xargs -P "${JOBS:-1}" -L 1 sh "$0" "$build" "$work" <"$work/list" &
+pool=$!
+wait
+conclude 0

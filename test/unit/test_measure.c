@@ -250,6 +250,24 @@ static void warm_never_flushes(void **state) {
     scene_close(&s);
 }
 
+/* A run that only checks spends nothing on warming up and batches. */
+static void no_time_is_no_time(void **state) {
+    (void)state;
+    for (int given = 0; given < 2; given++) {
+        scene s;
+        timing t;
+        double y0[ROWS] = {0};
+        const options o = {.min_samples = 1, .max_time_s = given, .cache = SPMV_WARM};
+        scene_open(&s, "omp:csr_serial");
+        problem p = problem_on(&s, y0, 0);
+        assert_int_equal(problem_open(&p), SPMV_OK);
+        assert_int_equal(problem_ready(&p, &o, &t), SPMV_OK);
+        assert_true(given ? t.warmup > 2 && t.inner > 1 : t.warmup == 2 && t.inner == 1);
+        problem_close(&p);
+        scene_close(&s);
+    }
+}
+
 /* 64 MB of copies of 0.4 MB would be 160: 20 are made, each touched once after a flush. */
 static void steady_goes_through_copies(void **state) {
     (void)state;
@@ -358,6 +376,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_batch_is_recorded_once_or_says_why_not),
         cmocka_unit_test(cold_flushes_before_every_product),
         cmocka_unit_test(warm_never_flushes),
+        cmocka_unit_test(no_time_is_no_time),
         cmocka_unit_test(steady_goes_through_copies),
         cmocka_unit_test(a_copy_that_writes_nothing_shows),
         cmocka_unit_test(a_flush_empties_nothing_it_should_not),

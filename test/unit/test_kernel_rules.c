@@ -1,0 +1,216 @@
+/* test_kernel_rules.c: what every kernel must keep to besides right products: largest settings
+ * work, wrong ones are refused, budgets are kept, NaN and infinity are IEEE's, padding does not
+ * show. */
+#include "kernels.h"
+
+static void try_largest(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                        const subject *s) {
+    for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
+        setup c = setup_of(backend, k, SPMV_F64_O32);
+        set(&c, p, p->max / p->multiple * p->multiple);
+        try_setup(&c, s, scalings, 2);
+    }
+}
+
+static void largest_settings_work(void **state) {
+    (void)state;
+    subject s = fixture_subject("every length", 2);
+    visit_kernels(try_largest, &s);
+    assert_int_equal(tally.wrong, 0);
+    fixture_subject_free(&s);
+}
+
+static void assert_refused(const setup *c, const subject *s, spmv_status expected,
+                           const char *part) {
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = c->kernel,
+                           .settings = c->setting,
+                           .nsettings = c->nsettings};
+    spmv_plan *plan = (spmv_plan *)&opts;
+    spmv_status status = spmv_plan_create(s->mat, &opts, &plan);
+    if (status != expected || plan || !strstr(spmv_ctx_error(s->mat->ctx), part))
+        complain_about(c, s, status == SPMV_OK ? "accepted" : spmv_ctx_error(s->mat->ctx));
+    if (status == SPMV_OK) spmv_plan_free(plan);
+}
+
+static void try_wrong_settings(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                               const subject *s) {
+    const setup plain = setup_of(backend, k, SPMV_F64_O32);
+    setup c = plain;
+    c.setting[c.nsettings++] = (spmv_setting){"no_such_parameter", 1};
+    assert_refused(&c, s, SPMV_E_ARG, "no_such_parameter");
+    for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
+        const int64_t outside[] = {
+            p->min - p->multiple,
+            p->max < INT64_MAX - p->multiple ? p->max + p->multiple : p->min - p->multiple,
+            INT64_MIN, p->multiple > 1 ? round_up(p->min, p->multiple) + 1 : p->min - 1};
+        assert_true(p->min <= p->fallback && p->fallback <= p->max &&
+                    p->fallback % p->multiple == 0);
+        for (int n = 0; n < COUNT(outside); n++) {
+            c = plain;
+            set(&c, p, outside[n]);
+            assert_refused(&c, s, SPMV_E_ARG, param_names[p->id]);
+        }
+    }
+    for (int id = 0; id < SPMV_NPARAMS; id++) { /* what other kernels take */
+        bool is_taken = false;
+        for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++)
+            is_taken |= (int)p->id == id;
+        c = plain;
+        c.setting[c.nsettings++] = (spmv_setting){param_names[id], 1};
+        if (!is_taken) assert_refused(&c, s, SPMV_E_ARG, param_names[id]);
+    }
+}
+
+static void wrong_settings_are_refused(void **state) {
+    (void)state;
+    subject s = fixture_subject("long tail", 2);
+    visit_kernels(try_wrong_settings, &s);
+    assert_int_equal(tally.wrong, 0);
+    assert_null(s.mat->stores);
+    fixture_subject_free(&s);
+}
+
+static void try_budget(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                       const subject *s) {
+    (void)kernel;
+    for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+        setup c = setup_of(backend, k, variant);
+        spmv_plan_opts opts = {.size = sizeof opts,
+                               .kernel = c.kernel,
+                               .precision = c.precision,
+                               .offset_bits = c.offset_bits,
+                               .max_bytes = 1};
+        spmv_plan *plan = (spmv_plan *)&opts;
+        spmv_status status = spmv_plan_create(s->mat, &opts, &plan);
+        const char *message = spmv_ctx_error(s->mat->ctx), *needs = strstr(message, "needs ");
+        bool names_both = needs && strtod(needs + strlen("needs "), NULL) > 1e-6 &&
+                          strstr(message, "limit 1e-06 MB");
+        if (status != SPMV_E_TOOBIG || plan || !names_both)
+            complain_about(&c, s, status == SPMV_OK ? "accepted" : message);
+        if (s->mat->stores) complain_about(&c, s, "made the format before refusing it");
+        if (status == SPMV_OK) spmv_plan_free(plan);
+    }
+}
+
+static void budgets_are_kept(void **state) {
+    (void)state;
+    subject s = fixture_subject("long tail", 2);
+    visit_kernels(try_budget, &s);
+    assert_int_equal(tally.wrong, 0);
+    fixture_subject_free(&s);
+}
+
+/* NaN, infinities and zeros meet in every way in A and x, beside rows that must stay finite. */
+static subject unfinite_subject(spmv_ctx *ctx) {
+    static const double special[] = {NAN, INFINITY, -INFINITY, 0};
+    entries e = {.rows = 97, .cols = 61};
+    double x[61], y0[97];
+    for (int j = 0; j < 61; j++) x[j] = j < 4 ? special[j] : random_entry(1, (uint64_t)j);
+    for (int i = 0; i < 97; i++)
+        y0[i] = i % 24 == 11 ? special[i / 24 % 4] : random_entry(2, (uint64_t)i);
+    for (int64_t i = 0; i < e.rows; i++) {
+        int in_a = (int)(i % 5),
+            in_x = (int)(i / 5 % 6); /* 4: nothing special; a row in six has x's alone */
+        if (i % 17 == 6) continue;   /* an empty row is 0, whatever padding would read */
+        if (in_x < 4)
+            add_entry(&e, i, in_x, in_a < 4 ? special[in_a] : random_entry(4, (uint64_t)i));
+        if (in_x == 5)
+            add_entry(&e, i, 1, 1), add_entry(&e, i, 2, i % 2 ? 1 : -1); /* inf - inf, inf + inf */
+        if (in_x == 4 && in_a < 4) add_entry(&e, i, 5 + i % 9, special[in_a]);
+        for (int64_t j = 15; i % 3 && j < 15 + i % 40; j++)
+            add_random(&e, i, j); /* else the special one is last */
+    }
+    subject s = subject_of(matrix_of(ctx, &e), "NaN and infinity", x, y0);
+    entries_free(&e);
+    return s;
+}
+
+static void try_unfinite(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                         const subject *s) {
+    static const scaling nonzero[] = {{1, 0}, {2, -1}, {-0.5, 0}, {1, 1}};
+    const spmv_param *rowlens = params_of(kernel);
+    while (rowlens->id != SPMV_NPARAMS && rowlens->id != SPMV_rowlens) rowlens++;
+    bool takes_rowlens = rowlens->id == SPMV_rowlens;
+    if (kernel->traits & SPMV_PADS && !takes_rowlens) return;
+    for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+        setup c = setup_of(backend, k, variant);
+        if (takes_rowlens) set(&c, rowlens, 1);
+        try_setup(&c, s, nonzero, COUNT(nonzero));
+        for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
+            values v = values_of(p, s->rows, s->cols);
+            for (int n = 0; n < v.count && p->id != SPMV_rowlens; n++) {
+                setup one = c;
+                set(&one, p, v.value[n]);
+                try_setup(&one, s, nonzero, 1);
+            }
+        }
+    }
+}
+
+static void nan_and_infinity_are_ieee(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(3);
+    subject s = unfinite_subject(ctx);
+    visit_kernels(try_unfinite, &s);
+    assert_int_equal(tally.wrong, 0);
+    subject_free(&s);
+    spmv_ctx_free(ctx);
+}
+
+/* Multiplying padding changes no sum. */
+static void try_padding(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                        const subject *s) {
+    for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++)
+        for (int variant = 0; p->id == SPMV_rowlens && variant < SPMV_NVARIANTS; variant++) {
+            double *y[2];
+            setup c = setup_of(backend, k, variant);
+            for (int rowlens = 0; rowlens < 2; rowlens++) {
+                c.nsettings = 0;
+                set(&c, p, rowlens);
+                spmv_plan *plan = plan_of(&c, s);
+                assert_non_null(plan);
+                workplace w = workplace_of(plan, s, c.precision);
+                y[rowlens] = malloc((size_t)s->rows * sizeof(double));
+                assert_true(y[rowlens] && multiply(&w, s, c.precision, scalings[0]) == SPMV_OK);
+                check_result(&c, s, &w, scalings[0]);
+                for (int64_t i = 0; i < s->rows; i++)
+                    y[rowlens][i] = number_at(w.fetched + GUARD * w.width, c.precision, i);
+                workplace_free(&w);
+                spmv_plan_free(plan);
+            }
+            for (int64_t i = 0; i < s->rows; i++)
+                if (y[0][i] != y[1][i]) complain_about(&c, s, "rowlens changes the result");
+            free(y[0]);
+            free(y[1]);
+        }
+}
+
+/* Small whole numbers, which no order of summation and no fused operation rounds. */
+static void padding_does_not_show(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(3);
+    entries e = entries_of(fixture_named("long tail"));
+    double *x = random_vector(1, e.cols), *y0 = random_vector(2, e.rows);
+    for (int64_t k = 0; k < e.nnz; k++) e.values[k] = (double)(k % 9 - 4);
+    for (int64_t j = 0; j < e.cols; j++) x[j] = (double)(j % 17 - 8);
+    subject s = subject_of(matrix_of(ctx, &e), "long tail", x, y0);
+    visit_kernels(try_padding, &s);
+    assert_int_equal(tally.wrong, 0);
+    free(x);
+    free(y0);
+    entries_free(&e);
+    subject_free(&s);
+    spmv_ctx_free(ctx);
+}
+
+int main(int argc, char **argv) {
+    take_backend(argc, argv);
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(largest_settings_work), cmocka_unit_test(wrong_settings_are_refused),
+        cmocka_unit_test(budgets_are_kept),      cmocka_unit_test(nan_and_infinity_are_ieee),
+        cmocka_unit_test(padding_does_not_show),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,48 @@
+/* test_verify.c: the check by several threads. What it lets through and what it does not:
+ * test_faults.c. */
+#include "testing.h"
+#include "context.h"
+
+/* Rows are shared out among threads: any number of them finds the same, faults in several shares
+ * and on their edges included. */
+static void any_number_of_threads_finds_the_same(void **state) {
+    (void)state;
+    enum { N = 40001 };
+    static const int64_t wrong[] = {N - 1, N / 2, N / 3, N / 3 - 1, 7};
+    spmv_mat *mat = NULL;
+    assert_int_equal(spmv_mat_load(ctx, "gen:random:40001:3", NULL, &mat), SPMV_OK);
+    double *x = random_vector(1, N), *y = malloc(N * sizeof *y);
+    oracle alone, shared;
+    assert_non_null(y);
+    assert_int_equal(oracle_make(mat, x, 1, &alone), SPMV_OK);
+    for (int threads = 2; threads <= 5; threads++) {
+        assert_int_equal(oracle_make(mat, x, threads, &shared), SPMV_OK);
+        assert_memory_equal(alone.len, shared.len, N * sizeof *alone.len);
+        for (int i = 0; i < N; i++) {
+            assert_true(alone.sum[i] == shared.sum[i] && alone.mass[i] == shared.mass[i] &&
+                        alone.square[i] == shared.square[i]);
+            y[i] = (double)alone.sum[i];
+        }
+        for (int k = 0; k <= COUNT(wrong); k++) {
+            verdict v = oracle_check(&shared, SPMV_F64, 1, 0, NULL, y);
+            verdict w = oracle_check(&alone, SPMV_F64, 1, 0, NULL, y);
+            assert_true(v.bad_rows == k && v.first_bad_row == (k ? wrong[k - 1] : -1));
+            assert_true(v.max_ratio == w.max_ratio && v.bad_rows == w.bad_rows &&
+                        v.first_bad_row == w.first_bad_row && v.got == w.got &&
+                        v.expected == w.expected);
+            if (k < COUNT(wrong)) y[wrong[k]] += 1 + k;
+        }
+        oracle_free(&shared);
+    }
+    oracle_free(&alone);
+    free(x);
+    free(y);
+    spmv_mat_free(mat);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_threads_finds_the_same),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
