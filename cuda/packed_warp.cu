@@ -9,33 +9,38 @@
  *          step k into shared memory, and a scan of the popcounts says where each step's entries
  *          begin. Each pair of codes has its own loop: a lane asks for the values and the entries
  *          of x of AHEAD steps before it uses the first; what is left at the end has a loop of its
- *          width. Steps that all lanes have need no popcounts. The heads and steps of later warps
- *          are asked into the second cache. With `warps` above 1 a slice's steps are cut among so
+ *          width. Steps that all lanes have need no popcounts. Where a quarter of the slices or more
+ *          hold runs of adjacent columns, another instance with loops for these is used
+ *          (packed_runs.cuh). The heads and steps of later warps are asked into the second cache. With `warps` above 1 a slice's steps are cut among so
  *          many warps, whose sums are added in order. The long part is cut into equal segments, a
  *          warp each; the last warp to finish a row adds its parts in order. One launch.
  * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once.
- *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s;
- *          what binds is latency (memory 72 percent busy, a warp waits for loads 15 to 20 cycles an
- *          instruction, 7 warps a scheduler, 64 registers). With few values the first cache binds:
- *          its pipe is 70 percent busy, memory 15. What was slower: more warps of 48 registers, by
- *          12 percent; asking the second cache for values 4 KB ahead, by 18 to 25; rings in shared
- *          memory that the copy engine fills (cp.async.bulk, 4 or 8 KB a warp), by 17 to 41: twice
- *          the instructions a step; equal parts of the list of steps, a warp each, by 3 to 25 (but
- *          dense 5000 x 5000: 292 to 77 us).
+ *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s,
+ *          of which a kernel that only reads and writes as much reaches 90; what binds is latency
+ *          (memory 72 percent busy, a warp waits for loads 15 to 20 cycles an instruction, 7 warps a
+ *          scheduler, 64 registers). With few values the first cache binds: its pipe is 70 percent
+ *          busy, memory 15. What was slower: more warps of 48 registers, by 12 percent; blocks of
+ *          64 threads, by 14 to 26; loads past the first cache and 256 bytes at a time, by 4 to 6;
+ *          asking the second cache for values 4 KB ahead, by 18 to 25; rings in shared memory that
+ *          the copy engine fills (cp.async.bulk, 4 or 8 KB a warp), by 17 to 41: twice the
+ *          instructions a step; equal parts of the list of steps, a warp each, by 3 to 25 (but dense
+ *          5000 x 5000: 292 to 77 us); columns a batch ahead of single entries, in 64 registers by
+ *          9 to 15, in 80 faster by 10 to 15 but no faster than sell_thread_ahead.
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
- *          outside the cache; columns that have no locality: 32 cache lines a load; runs: an entry
- *          at a time, so 3 x 3 blocks at scattered places take 2.6 times what SELL takes. Eight
- *          entries of runs at a time, of codes known at run time only, took 1.3 to 1.5 times that.
+ *          outside the cache; columns that have no locality: 32 cache lines a load.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the codes.
  * Params   block: threads per block, a power of two (256); warps: warps a slice, a power of two (0:
  *          1 where there are slices enough to fill the GPU, else more).
  */
 #include "device.cuh"
 #include "packed_runs.cuh"
+#include <math.h>
 
 enum {
     GROUP = 8,      /* slices a warp takes, at most */
     MOST_WARPS = 8, /* of a block */
+    RESIDENT = 32,  /* of a multiprocessor, by registers */
+    RUNS_RESIDENT = 24,
     LEAST_SEGMENT = 512,
     MOST_SEGMENT = 4096 /* entries of the long part a warp takes */
 };
@@ -284,7 +289,7 @@ static __device__ __forceinline__ void multiply_segment(const packed &A, const p
 /* The first blocks take the long part: it must not be what the others wait for at the end. */
 template <bool CUT, bool RUNS>
 static __global__ void __launch_bounds__(MOST_WARPS *WARP,
-                                         (RUNS ? 768 : 1024) / (MOST_WARPS * WARP))
+                                         (RUNS ? RUNS_RESIDENT : RESIDENT) / MOST_WARPS)
     multiply(packed A, packed_scratch S, const real *__restrict__ x, real alpha, real beta,
              real *y) {
     __shared__ real table[PACKED_TABLE_SIZE];
@@ -384,26 +389,41 @@ static spmv_status prepare_long(spmv_plan *p, const packed *A, packed_scratch *S
     return launched(p);
 }
 
+/* How many slices a warp should take together: they must fit the room for steps. In batches of
+ * AHEAD steps: a warp takes START to begin and half a batch more for each slice; of few turns of
+ * warps the last one takes as long as the others. H200, mesh:300000:3: 71, 68, 64, 70 us for 1, 2,
+ * 3, 4 together, which are 8.9, 4.4, 3.0 and 2.2 turns. */
+static int best_group(const packed *A, int64_t resident) {
+    const double START = 2.5, SLICE = 0.5;
+    enum { FEW_TURNS = 4 };
+    double steps = (double)A->nsteps / (double)A->nslices, least = INFINITY;
+    double batches = SLICE + ceil(steps / AHEAD);
+    int best = 1;
+    for (int g = 1; g <= GROUP && (g == 1 || g * steps <= STAGE); g++) {
+        double turns = (double)A->nslices / (double)(g * resident);
+        turns = turns < FEW_TURNS ? ceil(turns) : turns + SLICE;
+        double cost = turns * (START + g * batches);
+        if (cost < least) least = cost, best = g;
+    }
+    return best;
+}
+
 /* Slices of many steps are cut until there are WARPS_AN_SM warps a multiprocessor, about what it
  * holds at once: cutting further cost 16 % on fem3d:50 (H200). Slices of runs, until there are 8:
- * 11.8 us for mesh:20000:3 with a warp each, 14.9 with two. Slices of few steps are taken together
- * until they fill the room for steps, as long as the GPU stays full. */
+ * 11.8 us for mesh:20000:3 with a warp each, 14.9 with two. */
 static void choose_warps(spmv_plan *p, const packed *A, packed_scratch *S) {
-    enum { WARPS_AN_SM = 30, RUNS_AN_SM = 8, LEAST_STEPS = 8, FULL_AN_SM = 32, RESIDENT = 32 };
+    enum { WARPS_AN_SM = 30, RUNS_AN_SM = 8, LEAST_STEPS = 8 };
     int64_t *warps = &p->choice.value[SPMV_warps], room = p->choice.value[SPMV_block] / WARP;
     int64_t enough = (int64_t)S->sms * (S->has_runs ? RUNS_AN_SM : WARPS_AN_SM);
-    int64_t full = (int64_t)S->sms * FULL_AN_SM;
+    int64_t resident = (int64_t)S->sms * (S->has_runs ? RUNS_RESIDENT : RESIDENT);
     if (*warps == 0)
         for (*warps = 1; 2 * *warps <= room && *warps * A->nslices < enough &&
                          A->nsteps >= 2 * *warps * A->nslices * LEAST_STEPS;)
             *warps *= 2;
     while (*warps > room || room % *warps) *warps /= 2;
     S->warps = (int)*warps;
-    S->group = 1;
-    while (S->warps == 1 && S->group < GROUP && A->nslices > 2 * S->group * full &&
-           2 * S->group * A->nsteps <= A->nslices * STAGE)
-        S->group *= 2;
-    S->later = (int64_t)S->sms * RESIDENT * S->group;
+    S->group = S->warps == 1 && A->nslices ? best_group(A, resident) : 1;
+    S->later = resident * S->group;
     S->later_steps = A->nslices ? A->nsteps / A->nslices * S->later : 0;
 }
 

@@ -12,7 +12,9 @@
  *          longer. Rows of 3 at most on average, 2 million or more: a thread takes two, one
  *          entry of each at a time. Where all slices are as wide no thread looks up where its own
  *          begins. All that a small matrix has is asked for at the start; the first slots are read
- *          before the product in front has ended (ahead.cuh).
+ *          before the product in front has ended (ahead.cuh). Not so where blocks are few and long:
+ *          those of the next product would crowd where there is room (twin:cant, steady: 20 us
+ *          instead of 16).
  * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
  *          real bytes; with rowlens nnz for slots, and 4 rows; 4 rows more with sigma.
  * Weak     40 to 64 registers a thread; empty rows beside long ones; one very long row is one
