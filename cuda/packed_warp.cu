@@ -9,23 +9,24 @@
  *          step k into shared memory, and a scan of the popcounts says where each step's entries
  *          begin. Each pair of codes has its own loop: a lane asks for the values and the entries
  *          of x of AHEAD steps before it uses the first; what is left at the end has a loop of its
- *          width. Steps that all lanes have need no popcounts. Where a quarter of the slices or more
- *          hold runs of adjacent columns, another instance with loops for these is used
- *          (packed_runs.cuh). The heads and steps of later warps are asked into the second cache. With `warps` above 1 a slice's steps are cut among so
- *          many warps, whose sums are added in order. The long part is cut into equal segments, a
- *          warp each; the last warp to finish a row adds its parts in order. One launch.
+ *          width. Steps that all lanes have need no popcounts. Where a quarter of the slices or
+ *          more hold runs of adjacent columns, another instance has loops for these
+ *          (packed_runs.cuh). The heads and steps of later warps are asked into the second cache.
+ *          With `warps` above 1 a slice's steps are cut among so many warps, whose sums are added
+ *          in order. The long part is cut into equal segments, a warp each; the last warp to finish
+ *          a row adds its parts in order. One launch.
  * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once.
- *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s,
- *          of which a kernel that only reads and writes as much reaches 90; what binds is latency
- *          (memory 72 percent busy, a warp waits for loads 15 to 20 cycles an instruction, 7 warps a
+ *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s;
+ *          a kernel that only reads and writes as much reaches 90. What binds is latency (memory 72
+ *          percent busy, a warp waits for loads 15 to 20 cycles an instruction, 7 warps a
  *          scheduler, 64 registers). With few values the first cache binds: its pipe is 70 percent
- *          busy, memory 15. What was slower: more warps of 48 registers, by 12 percent; blocks of
- *          64 threads, by 14 to 26; loads past the first cache and 256 bytes at a time, by 4 to 6;
- *          asking the second cache for values 4 KB ahead, by 18 to 25; rings in shared memory that
- *          the copy engine fills (cp.async.bulk, 4 or 8 KB a warp), by 17 to 41: twice the
- *          instructions a step; equal parts of the list of steps, a warp each, by 3 to 25 (but dense
- *          5000 x 5000: 292 to 77 us); columns a batch ahead of single entries, in 64 registers by
- *          9 to 15, in 80 faster by 10 to 15 but no faster than sell_thread_ahead.
+ *          busy, memory 15. Slower, by percent: more warps of 48 registers, 12; blocks of 64
+ *          threads, 14 to 26; loads past the first cache and 256 bytes at a time, 4 to 6; asking
+ *          the second cache for values 4 KB ahead, 18 to 25; rings in shared memory that the copy
+ *          engine fills (cp.async.bulk, 4 or 8 KB a warp), 17 to 41: twice the instructions a step;
+ *          equal parts of the list of steps, a warp each, 3 to 25 (but dense 5000 x 5000: 292 to 77
+ *          us); columns of single entries a batch ahead, 9 to 15 in 64 registers (in 80, faster by
+ *          10 to 15, but no faster than sell_thread_ahead).
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
  *          outside the cache; columns that have no locality: 32 cache lines a load.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the codes.
