@@ -1,8 +1,8 @@
 /* packed_runs.cuh: slices of the packed format that hold runs of entries in adjacent columns, as
  * finite elements with several unknowns a node have them. A column is waited for before x can be
  * asked for: so the columns of a batch of steps are asked for while the batch in front is
- * multiplied. Loops for each length of run and 80 registers: 3 x 3 blocks at scattered places took
- * 193 us with an entry at a time, 84 with these loops, 75 with columns asked ahead (H200; SELL 95). */
+ * multiplied. 3 x 3 blocks at scattered places, H200, 80 registers: 193 us with an entry at a time,
+ * 84 with loops for each length of run, 75 with columns asked ahead; SELL takes 95. */
 #ifndef SPMV_CUDA_PACKED_RUNS_CUH
 #define SPMV_CUDA_PACKED_RUNS_CUH
 
