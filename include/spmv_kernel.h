@@ -60,8 +60,9 @@ typedef struct spmv_choice { /* the values picked; those a kernel does not take 
 
 /* ---- stores: a matrix in one format and precision ------------------------------------------- */
 
-typedef struct spmv_array { /* where the pointer sits in its struct, how many bytes it owns */
+typedef struct spmv_array { /* where the pointer sits in its struct, how many bytes it points to */
     size_t offset, bytes;
+    bool borrowed; /* the matrix owns them, which outlives the store */
 } spmv_array;
 
 typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays */
@@ -83,6 +84,11 @@ size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
 #define STORE_ARRAY(ctx, A, field, count) \
     spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), \
                      (size_t)(count) * sizeof *(A)->field)
+/* Lists an array of the matrix that the store takes as it is. */
+void spmv_store_borrow(spmv_store *store, size_t offset, const void *array, size_t bytes);
+#define STORE_BORROW(A, field, from, count) \
+    spmv_store_borrow(&(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), from, \
+                      (size_t)(count) * sizeof *(A)->field)
 
 typedef struct spmv_format {
     const char *name, *summary;
@@ -161,7 +167,7 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     int variant;
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
-    double convert_s, upload_s, prepare_s, once_s; /* once_s: a library's start, not charged */
+    double convert_s, upload_s, prepare_s, once_s; /* once_s: as in spmv_plan_facts */
     const char *note;           /* what went another way than usual; NULL: nothing */
     struct spmv_tuning *tuning; /* how "auto" came to this plan; NULL: it was asked for by name */
     spmv_store *own;            /* of a copied plan: the store, which is not the matrix's */

@@ -289,7 +289,11 @@ void spmv_mat_free(spmv_mat *mat) {
     spmv_mat_drop_stores(mat);
     if (!mat->borrowed) spmv_coo_free(&mat->coo);
     spmv_rows_free(&mat->hub);
+    spmv_ctx *ctx = mat->ctx;
     free(mat);
+    for (int b = 0; spmv_backends[b]; b++)
+        if (ctx->opened[b] && ctx->device[b].backend->trim)
+            ctx->device[b].backend->trim(&ctx->device[b]);
 }
 
 void spmv_mat_drop_stores(spmv_mat *mat) {

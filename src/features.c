@@ -1,6 +1,6 @@
 /* features.c: what the selector knows of a matrix. Two looks, both bounded whatever the size of the
  * matrix: row_ptr at no more than MOST_SLICES slices of 32 rows, and the entries of no more than
- * MOST_SAMPLED of these, from the first MOST_TAKEN entries of each row: about 32,000 entries. Each
+ * MOST_SAMPLED of these, from the first MOST_TAKEN entries of each row: about 16,000 entries. Each
  * looks at evenly spaced slices, so that the result is the same for any number of threads. */
 #include "internal.h"
 #include <math.h>
@@ -8,11 +8,11 @@
 
 enum {
     ROWS = 32,
-    MOST_SLICES = 1 << 13,
+    MOST_SLICES = 1 << 11,
     MOST_SAMPLED = 64,
     FEWEST_SAMPLED = 8,
-    MOST_TAKEN = 64,        /* entries of a row */
-    MOST_ENTRIES = 1 << 15, /* of all, */
+    MOST_TAKEN = 32,        /* entries of a row */
+    MOST_ENTRIES = 1 << 14, /* of all, */
     FRACTION = 16,          /* and of a small matrix one in so many */
     LINE_SLOTS = 1 << 13,   /* of a slice's set of cache lines: at most half full */
     VALUE_SLOTS = 1 << 10,
