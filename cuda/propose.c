@@ -7,7 +7,8 @@
 typedef struct model {
     const spmv_features *f;
     double width; /* bytes of a value */
-    double rows_s, groups_s, safe_s; /* a product of csr_lanes, csr_adaptive, the safe one of them */
+    double rows_s, groups_s,
+        safe_s; /* a product of csr_lanes, csr_adaptive, the safe one of them */
 } model;
 
 static const double launch_s = 2.5e-6, bytes_per_s = 4e12;
@@ -122,8 +123,8 @@ static void propose_slices(const model *m, spmv_proposals *out) {
     double rest = (double)f->rows * (2 * m->width + 4);
     double sell_s = launch_s + largest((slots * (m->width + 4) + rest) / bytes_per_s, gather_s(m));
     if (f->padding_32 < 1 && f->row_max < SPMV_LONG_ROW)
-        spmv_offer(out, "sell_thread_ahead", (1e-4 + slots * 1e-11) / m->safe_s,
-                   m->safe_s / sell_s, "slices of 32 rows pad %.0f %%", 100 * f->padding_32);
+        spmv_offer(out, "sell_thread_ahead", (1e-4 + slots * 1e-11) / m->safe_s, m->safe_s / sell_s,
+                   "slices of 32 rows pad %.0f %%", 100 * f->padding_32);
 }
 
 /* The safe kernel is one of ours: over 60 matrices csr_adaptive was never under 0.98 of

@@ -10,7 +10,7 @@
 
 static const double budget_unknown = 10, budget_most = 100, /* products of the safe kernel */
     budget_to_convert = 10, budget_for_three = 33;
-static const double worth_a_look = 1.1;    /* expected gain of a kernel that needs no conversion */
+static const double worth_a_look = 1.1; /* expected gain of a kernel that needs no conversion */
 static const double worth_converting = 1.05;
 static const double in_sight = 0.4, in_reach = 0.9; /* of the gain promised by another */
 

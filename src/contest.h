@@ -21,11 +21,11 @@ typedef struct contest {
     const spmv_plan_opts *opts;
     const spmv_backend *backend;
     spmv_device *device;
-    double start, budget, budget_s; /* budget: in products of the safe kernel */
+    double start, budget, budget_s;    /* budget: in products of the safe kernel */
     double flushing_s, sent_s, once_s; /* no part of the budget: spent on emptying caches, on
                                           sending the rows, on what a process does once */
-    size_t cache;                   /* the device's last-level cache; 0: unknown */
-    size_t flush;                   /* bytes read before each sample; 0: none */
+    size_t cache;                      /* the device's last-level cache; 0: unknown */
+    size_t flush;                      /* bytes read before each sample; 0: none */
     int copies; /* of the plan, x and y that a sample goes through; 0 or 1: none */
     contender entry[MOST_CONTENDERS]; /* the safe one first */
     int n;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 static const double sample_s = 5e-5;             /* so much at least makes a sample */
-static const double least_budget_s = 1e-3; /* when nobody said how many products follow */
-static const double short_look = 0.02;     /* of the budget: costs nothing to do twice */
+static const double least_budget_s = 1e-3;       /* when nobody said how many products follow */
+static const double short_look = 0.02;           /* of the budget: costs nothing to do twice */
 static const double most_flushing_s = 0.05;      /* more only for the fewest rounds */
 static const double tie = 0.01, hopeless = 0.15, /* behind the best */
     unseen = 0.1,                                /* scatter of what was timed once */

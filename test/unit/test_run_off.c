@@ -111,7 +111,8 @@ static void what_is_far_behind_costs_two_products_at_most(void **state) {
     assert_int_equal(hold(4, of, endless, 0, 1, &c), SPMV_OK);
     assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[3]);
     for (int k = 0; k < 4; k++)
-        if (plant[k].runs != (k < 3 ? 2 : 1)) fail_msg("contender %d ran %d times", k, plant[k].runs);
+        if (plant[k].runs != (k < 3 ? 2 : 1))
+            fail_msg("contender %d ran %d times", k, plant[k].runs);
     leave(&c);
 }
 
