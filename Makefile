@@ -135,7 +135,8 @@ $(eval $(call backend_rules,cuda,cuda$(san)))
 build/cuda$(san)/src/main.o: src/main.c build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -x cu -MMD -MP -c $< -o $@
-$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
+build/cuda$(san)/test/test_kernels_in_turn: build/cuda$(san)/test/unit/hasty.o
+$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/unit/hasty.cu): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
 

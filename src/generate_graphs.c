@@ -4,9 +4,9 @@
 
 /* ---- mesh ----------------------------------------------------------------------------------- */
 
-/* n[4] nodes in a square of n[0] a line, n[3] rows each. Every node owns the edges to the next node,
- * to the line above, the diagonals of the cell above right of it and, rarely, a long edge; one hash
- * of the owner decides which exist. Both ends ask the same owner: that makes the structure
+/* n[4] nodes in a square of n[0] a line, n[3] rows each. Every node owns the edges to the next
+ * node, to the line above, the diagonals of the cell above right of it and, rarely, a long edge;
+ * one hash of the owner decides which exist. Both ends ask the same owner: that makes the structure
  * symmetric. Most cells get one diagonal, so this is a triangulation with faults: 6 neighbours on
  * average. Numbers are shuffled inside blocks of BLOCK nodes, as mesh generators leave them. With 3
  * to 7 rows a node it is a shell's or a solid's stiffness: dense blocks at scattered places. */

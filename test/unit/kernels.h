@@ -1,7 +1,7 @@
-/* kernels.h: what the tests of kernels share: a matrix with its vectors, one plan's products against
- * the program's own check, the values of its parameters, a visit of every kernel of every backend at
- * hand. The programs take the name of a backend: that one's kernels alone. SPMV_REQUIRE_CUDA=1 makes
- * a GPU that does not open a failure. */
+/* kernels.h: what the tests of kernels share: a matrix with its vectors, one plan's products
+ * against the program's own check, the values of its parameters, a visit of every kernel of every
+ * backend at hand. The programs take the name of a backend: that one's kernels alone.
+ * SPMV_REQUIRE_CUDA=1 makes a GPU that does not open a failure. */
 #ifndef SPMV_TEST_KERNELS_H
 #define SPMV_TEST_KERNELS_H
 

@@ -1,5 +1,6 @@
-/* test_kernel_rules.c: what every kernel must keep to besides right products: largest settings work,
- * wrong ones are refused, budgets are kept, NaN and infinity are IEEE's, padding does not show. */
+/* test_kernel_rules.c: what every kernel must keep to besides right products: largest settings
+ * work, wrong ones are refused, budgets are kept, NaN and infinity are IEEE's, padding does not
+ * show. */
 #include "kernels.h"
 
 static void try_largest(const spmv_backend *backend, int k, const spmv_kernel *kernel,
