@@ -296,9 +296,10 @@ static void forget(spmv_device *d, void *recording) {
 /* The first memory from the pool takes 12 ms on an H200, and a file's first kernel is loaded then:
  * part of starting the device, not of what comes first. */
 static spmv_status first_use(spmv_device *d) {
+    enum { VECTORS = 64 << 20 }; /* the pool has room for them, then */
     double seconds;
     void *memory = NULL;
-    TRY(alloc_gpu(d, 1, &memory));
+    TRY(alloc_gpu(d, VECTORS, &memory));
     release_gpu(d, memory);
     TRY(nothing(d));
     TRY(tick(d));

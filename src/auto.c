@@ -161,8 +161,8 @@ static void explain(const contest *c, const contender *chosen, spmv_tuning *t) {
                  safe->product_s / rival->product_s, c->passed);
     else
         snprintf(t->reason, sizeof t->reason, "%s: %s%s", name, chosen->proposal->why, c->passed);
-    if (!rival) return;
-    t->timed = c->n;
+    if (safe->product_s <= 0) return;
+    t->timed = rival ? c->n : 0;
     t->safe = safe->plan->kernel->name;
     t->safe_product_s = safe->product_s;
     t->flush_bytes = c->flush;
@@ -311,7 +311,7 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     snprintf(before, sizeof before, "%s", mat->ctx->error);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
     double start = spmv_now();
-    TRY(spmv_features_of(mat, opts->precision, &features));
+    TRY(spmv_features_of(mat, opts->precision, backend->host, &features));
     features.cache = mat->ctx->cache[device - mat->ctx->device];
     features.evicted = is_evicted(mat, opts, features.cache);
     backend->propose(&features, &proposals);

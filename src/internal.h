@@ -154,6 +154,11 @@ static inline int spmv_scan_8_digits(const char *text, uint64_t *value) {
     return n;
 }
 
+/* ---- api.c ---------------------------------------------------------------------------------- */
+
+/* spmv_mat_free, but devices keep the memory for what follows. */
+void spmv_mat_put_away(spmv_mat *mat);
+
 /* ---- csr.c: the hub ------------------------------------------------------------------------- */
 
 /* Expands symmetry, sorts each row by column, sums duplicates. Fills the counts of *stats that come
@@ -205,8 +210,9 @@ typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_fa
  * GPU its code is loaded then. What fails is not said. Returns the seconds it took. */
 double spmv_rehearse(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                      const spmv_proposal *p);
-/* All but the cache. */
-spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_features *f);
+/* All but the cache; blocks and symmetry, which take half of the time, only if asked for. */
+spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, bool blocks,
+                             spmv_features *f);
 spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                            spmv_plan **out);
 /* The same from given proposals, which it sorts; start: when looking at the matrix began. */

@@ -1,7 +1,7 @@
 /* rehearse.c: the first use of a kernel in a process. On a GPU its code is loaded then, and a
  * library started, which takes as long as dozens of products and says nothing about the matrix: so
- * "auto" uses each kernel that takes part once beforehand, on a matrix of a few rows, builder of its
- * format included. What it takes is in once_s. */
+ * "auto" uses each kernel that takes part once beforehand, with the builder of its format, on a
+ * matrix of a few rows. What that takes is in once_s. */
 #include "internal.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ double spmv_rehearse(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backe
             spmv_plan_make(few, &small, false, &plan) == SPMV_OK)
             use(plan);
         spmv_plan_free(plan);
-        spmv_mat_free(few);
+        spmv_mat_put_away(few);
     }
     snprintf(ctx->error, sizeof ctx->error, "%s", before);
     return spmv_now() - start;

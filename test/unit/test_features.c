@@ -6,7 +6,7 @@
 static spmv_features features_of_entries(entries *e, spmv_precision precision) {
     spmv_mat *mat = matrix_of(ctx, e);
     spmv_features f;
-    assert_int_equal(spmv_features_of(mat, precision, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, precision, true, &f), SPMV_OK);
     spmv_mat_free(mat);
     entries_free(e);
     return f;
@@ -17,7 +17,7 @@ static spmv_features features_of(const char *source, const char *values) {
     spmv_mat *mat = NULL;
     spmv_features f;
     assert_int_equal(spmv_mat_load(ctx, source, &opts, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, true, &f), SPMV_OK);
     spmv_mat_free(mat);
     return f;
 }
@@ -120,7 +120,7 @@ static void features_are_finite_and_repeat(void **state) {
             spmv_ctx *other = context_of(1 + 3 * t);
             spmv_mat *mat = matrix_of(other, &e);
             memset(&f[t], 0, sizeof f[t]);
-            assert_int_equal(spmv_features_of(mat, SPMV_F32, &f[t]), SPMV_OK);
+            assert_int_equal(spmv_features_of(mat, SPMV_F32, true, &f[t]), SPMV_OK);
             f[t].threads = 0;
             spmv_mat_free(mat);
             spmv_ctx_free(other);
@@ -171,7 +171,7 @@ static void an_empty_sample_proposes_nothing(void **state) {
     for (int64_t j = 0; j < 100000; j++) add_entry(&e, 3, 10 * j, 1);
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_features f;
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, true, &f), SPMV_OK);
     assert_int_equal(f.sampled, 0);
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         spmv_proposals all = {.n = 0};
