@@ -131,8 +131,8 @@ static void propose_slices(const model *m, spmv_proposals *out) {
 }
 
 /* The safe kernel is one of ours: over 60 matrices csr_adaptive was never under 0.98 of
- * cusparse_csr_alg2, mostly far above, and starting cuSPARSE takes 57 ms of a process. Where no row is much
- * longer than others csr_lanes is safe, which needs no preparation. */
+ * cusparse_csr_alg2, mostly far above, and starting cuSPARSE takes 57 ms of a process. Where no row
+ * is much longer than others csr_lanes is safe, which needs no preparation. */
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     const double even = 1.8;
     model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4};
