@@ -291,7 +291,7 @@ static void forget(spmv_device *d, void *recording) {
         cudaGraphExecDestroy((cudaGraphExec_t)recording);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
 /* The first memory from the pool takes 12 ms on an H200, and a file's first kernel is loaded then:
  * part of starting the device, not of what comes first. */
