@@ -31,7 +31,7 @@ SURE = 0.02  # medians closer than this are the same
 UNSAFE_FLAGS = ("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "--use_fast_math")
 ENVIRONMENT = ("build.", "host.", "cpu.", "gpu.", "omp.")
 MOST_NAMED = 3  # values of one fact that are spelt out
-SURROUNDINGS = ("bind", "places")  # of auto's settings, those that it did not choose
+SURROUNDINGS = ("bind", "places", "iters")  # of auto's settings, those that it did not choose
 
 
 class Pair(NamedTuple):

@@ -244,7 +244,8 @@ def optimal_json(layout):
             if units:
                 best = fastest(candidates(units.values()))
                 params = dict(best.identity.settings)
-                params.pop("ran", None)
+                for told in ("ran", "iters"):
+                    params.pop(told, None)
                 optimal[matrix.name] = {
                     "spmv": ran_by(best), "params": params,
                     "median_s": best.median_s, "nnz": matrix.nnz, "hash": matrix.hash,

@@ -15,7 +15,7 @@ import sys
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
 from gains import is_peer
 from texts import markdown_table
-from units import AUTO, fastest, layout_of, overlap
+from units import auto_for_many, fastest, layout_of, overlap, promised
 
 FIRST, LAST = "<!-- results: make reference-tables writes them -->\n", "<!-- end of results -->\n"
 SLOW = 0.9  # losses beyond this are named
@@ -29,16 +29,17 @@ RIVALS = {  # of a backend: (words, whether a kernel is one of them)
 
 
 def duels(matrices, is_rival):
-    """[(matrix, its rivals' best time over auto's, whether tied, whether both were quiet)]."""
+    """[(matrix, its rivals' best time over auto's, whether tied, whether both were quiet, products
+    that auto was told of)]."""
     found = []
     for matrix, cells in matrices.items():
-        auto = cells[AUTO].best if AUTO in cells else None
+        auto = auto_for_many(cells)
         rivals = [unit for kernel, cell in cells.items() if is_rival(kernel)
                   for unit in (*cell.timed, *cell.suspect)]
         if auto and rivals:
             best = fastest(rivals)
             found.append((matrix.name, best.median_s / auto.median_s, overlap(auto, best),
-                          not (auto.noisy or best.noisy)))
+                          not (auto.noisy or best.noisy), promised(auto)))
     return found
 
 
@@ -52,8 +53,8 @@ def row_of(system, words, found):
     """One line of the table."""
     made = [duel for duel in found if duel[0].startswith("gen:")]
     real = [duel for duel in found if not duel[0].startswith("gen:")]
-    won = sum(ratio > 1 and not tied for _, ratio, tied, _ in found)
-    lost = sorted((ratio, name) for name, ratio, tied, _ in found if ratio < 1 and not tied)
+    won = sum(ratio > 1 and not tied for _, ratio, tied, *_ in found)
+    lost = sorted((ratio, name) for name, ratio, tied, *_ in found if ratio < 1 and not tied)
     named = [f"{ratio:.2f} {name.removeprefix('gen:')}" for ratio, name in lost if ratio < SLOW][:4]
     where = system.gpu or f"{system.cpu}, {system.threads} threads"
     return [f"{where}, {system.cache}", words, mean_of(made), mean_of(real), mean_of(found),
@@ -62,20 +63,22 @@ def row_of(system, words, found):
 
 def results(layout):
     """The table, and how many of its times are of runs that stopped early."""
-    rows, noisy, count = [], 0, 0
+    rows, noisy, told, count = [], 0, 0, 0
     for system, matrices in layout.items():
         for words, is_rival in RIVALS[system.backend]:
             found = duels(matrices, is_rival)
             if found and system.cache != "warm":
                 rows.append(row_of(system, words, found))
-                noisy += sum(not quiet for *_, quiet in found)
+                noisy += sum(not quiet for *_, quiet, _ in found)
+                told += sum(products > 0 for *_, products in found)
                 count += len(found)
     if not rows:
         raise Stop(EX_DATAERR, "no matrix has auto and a rival")
     header = ["machine, state", "rivals", "generated", "real (small)", "all",
               "faster, tied, slower", f"below {SLOW}"]
     return (markdown_table(header, "llrrrrl", rows)
-            + f"\nIn {noisy} of these {count} the noise limit was not met on one side.\n")
+            + f"\nIn {noisy} of these {count} the noise limit was not met on one side; in {told} auto was "
+            + "told how many products follow (`--iters`).\n")
 
 
 def put_between(text, new):

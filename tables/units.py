@@ -170,7 +170,8 @@ def unit_of(record):
     matrix = Matrix(record["matrix.name"], get("matrix.hash"), get("matrix.nnz"))
     kernel, settings = record["config.kernel"], settings_of(record)
     if get("config.requested") == "auto":  # its preparation holds the choosing: a kernel of its own
-        kernel, settings = AUTO, tuple(sorted((*settings, ("ran", kernel))))
+        told = () if get("config.iters") is None else (("iters", get("config.iters")),)
+        kernel, settings = AUTO, tuple(sorted((*settings, ("ran", kernel), *told)))
     identity = Identity(system, matrix, kernel, settings,
                         tuple(get(name) for name in BUILD_KEYS))
     status, median, q1, q3 = record["status"], None, None, None
@@ -257,6 +258,18 @@ def fastest(units):
 def ran_by(unit):
     """The kernel that multiplied: auto is a choice, not a kernel."""
     return dict(unit.identity.settings).get("ran") or unit.identity.kernel
+
+
+def promised(unit):
+    """How many products auto was told of; 0: it was told nothing, and prepares for few."""
+    return dict(unit.identity.settings).get("iters") or 0
+
+
+def auto_for_many(cells):
+    """Of {kernel: Cell}: auto's fastest unit of those that were told of most products, or None."""
+    timed = cells[AUTO].timed if AUTO in cells else []
+    most = max(map(promised, timed), default=0)
+    return fastest([unit for unit in timed if promised(unit) == most]) if timed else None
 
 
 def candidates(units):

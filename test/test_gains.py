@@ -111,7 +111,8 @@ class GainsTest(TablesTest):
         lines = results.results(layout).splitlines()
         self.assertEqual(lines[2].split(" | ")[2:], ["2.00 (1)", "0.71 (2)", "1.00 (3)", "1, 1, 1",
                                                      "0.50 c |"])
-        self.assertEqual(lines[-1], "In 2 of these 6 the noise limit was not met on one side.")
+        self.assertEqual(lines[-1], "In 2 of these 6 the noise limit was not met on one side; in 0 auto was told how many "
+                         "products follow (`--iters`).")
         self.assertEqual(results.put_between(f"a\n{results.FIRST}old\n{results.LAST}b\n", "new\n"),
                          f"a\n{results.FIRST}new\n{results.LAST}b\n")
 
@@ -302,12 +303,12 @@ class BarsTest(TablesTest):
                 if line.startswith("| ")]
         return {row[0].removeprefix("| "): row[1:] for row in rows}
 
-    def run_of(self, kernel, median, name, nnz, quiet=True):
+    def run_of(self, kernel, median, name, nnz, quiet=True, **more):
         """A cold run of a kernel, or of auto, on a machine whose cache holds 1 MB."""
         auto = {"config__requested": "auto", "prep": {"convert_s": 0.03, "tune_s": 0.01, "h2d_s": 5}}
         made = record(median, config__kernel=kernel, config__cache="cold", timing__converged=quiet,
                       matrix__name=name, matrix__nnz=nnz, matrix__hash=name, cpu__llc_B=10**6,
-                      **({} if kernel != "packed_slices" else auto))
+                      **{**(auto if kernel == "packed_slices" else {}), **more})
         made.setdefault("perf", {})["bw_fraction"] = 0.8
         return made
 
@@ -330,6 +331,17 @@ class BarsTest(TablesTest):
         self.assertEqual(lines["preparation, products of csr1"],
                          ["2", "", "≤ 10 each", "10.00", "yes", " |"])
         self.assertNotIn("banded over csr1", lines)
+        self.assertNotIn("the same when told of 1,000 products", lines)
+
+    def test_auto_told_and_not_told(self):
+        told = self.run_of("packed_slices", 2e-3, "gen:mesh:9", 10**6, config__iters=1000,
+                           prep={"convert_s": 0.1, "tune_s": 0.02})
+        lines = self.lines(self.run_of("csr_rows", 4e-3, "gen:mesh:9", 10**6),
+                           self.run_of("packed_slices", 1e-3, "gen:mesh:9", 10**6), told)
+        self.assertEqual(lines["shuffled meshes and graphs"], ["1", "", "≥ 1.2 each", "2.00", "yes", " |"])
+        self.assertEqual(lines["preparation, products of csr1"], ["1", "", "≤ 10 each", "10.00", "yes", " |"])
+        self.assertEqual(lines["the same when told of 1,000 products"],
+                         ["1", "", "≤ 100 each", "30.00", "yes", " |"])
 
 
 if __name__ == "__main__":

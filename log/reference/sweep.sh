@@ -1,7 +1,7 @@
 #!/bin/sh
 # sweep.sh SPMV NAME [OPTION...]: measures the reference with a program that was built, beside this file: NAME-cold.jsonl; with a GPU
-# NAME-steady.jsonl; NAME-warm.jsonl: all kernels, and the first paper's parameters, on a few matrices. Called again, it goes on where it
-# was. OPTION: of spmv sweep, such as --dry-run. FILES: more matrices, files or folders; LOGS: another folder than this one; PROBE: where
+# NAME-steady.jsonl, both with auto told of 1,000 products; NAME-prep.jsonl: large matrices with auto told nothing, for what it
+# prepares then; NAME-warm.jsonl: all kernels, and the first paper's parameters, on a few matrices. Called again, it goes on where it was. OPTION: of spmv sweep, such as --dry-run. FILES: more matrices, files or folders; LOGS: another folder than this one; PROBE: where
 # limits go; PEERS= none of other libraries.
 set -eu
 spmv=$1 name=$2 here=$(dirname "$0")
@@ -10,7 +10,7 @@ logs=${LOGS:-$here} FILES=${FILES-} PROBE=${PROBE:-$HOME/.cache/spmv} device=omp
 "$spmv" -V -v | grep -q '^nvcc' && device=cuda
 if [ $device = cuda ]; then
     kernels=auto,packed_warp,sell_thread_ahead,csr_adaptive,csr_hubs,csr_lanes,csr_merge,csr_warp
-    states='cold steady' time='--min-time=0.02 --max-time=0.1'
+    states='cold steady' time='-n 10 --min-time=0.02 --max-time=0.1'
     paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off'
 else
     kernels=auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,sell_lanes,narrow_lanes,csb_blocks
@@ -18,11 +18,11 @@ else
     paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
 fi
 on_device() { echo "$device:$1" | sed "s/,/,$device:/g"; }
-sweep() { # state, kernels, options
-    state=$1 which=$2 code=0
-    shift 2
+sweep() { # log, state, kernels, options
+    log=$logs/$name-$1.jsonl state=$2 which=$3 code=0
+    shift 3
     "$spmv" sweep -k "$which" --cache="$state" --keep-samples=9 --max-noise=3% --timeout=60 --resume --probe="$PROBE" \
-        --log "$logs/$name-$state.jsonl" "$@" || code=$?
+        --log "$log" "$@" || code=$?
     [ $code = 3 ] && code=0 # some were refused or given up: the log says which
     return $code
 }
@@ -34,15 +34,16 @@ case " $* " in
 esac
 for state in $states; do
     main=$(on_device "$kernels${PEERS-,peers}")
-    sweep "$state" "$main" $time ${shapes-} "$here/$device.list" $FILES "$@"
+    sweep "$state" "$state" "$main" --iters=1000 $time ${shapes-} "$here/$device.list" $FILES "$@"
     for kind in few:8 pattern random; do # grids have few values unless they are asked for others
         list=values; [ $kind = random ] && list=grids
-        sweep "$state" "$main" $time ${shapes-} --values=$kind "$here/$device-$list.list" "$@"
+        sweep "$state" "$state" "$main" --iters=1000 $time ${shapes-} --values=$kind "$here/$device-$list.list" "$@"
     done
 done
+sweep prep cold $device:auto $time "$here/$device-large.list" "$@"
 few='gen:twin:cant gen:mesh:500000 gen:rmat:16'
 for file in $FILES; do # of the files, those of the paper's kind
     for path in "$file"/cavity10.mtx* "$file"/memplus.mtx* "$file"/xenon1.mtx*; do [ -f "$path" ] && few="$few $path"; done
 done
-sweep warm "$device:*" --min-time=0.01 --max-time=0.05 $few "$@"
-sweep warm "$(on_device $paper)" --min-time=0.01 --max-time=0.05 $values $few "$@"
+sweep warm warm "$device:*" --min-time=0.01 --max-time=0.05 $few "$@"
+sweep warm warm "$(on_device $paper)" --min-time=0.01 --max-time=0.05 $values $few "$@"
