@@ -64,7 +64,6 @@ typedef struct spmv_array { /* where the pointer sits in its struct, how many by
     size_t offset, bytes;
     bool borrowed; /* the matrix owns them, which outlives the store */
 } spmv_array;
-
 typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays */
     const char *format;
     int64_t rows, cols, nnz, slots; /* slots: stored entries, padding included */
@@ -84,11 +83,6 @@ size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
 #define STORE_ARRAY(ctx, A, field, count) \
     spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), \
                      (size_t)(count) * sizeof *(A)->field)
-/* Lists an array of the matrix that the store takes as it is. */
-void spmv_store_borrow(spmv_store *store, size_t offset, const void *array, size_t bytes);
-#define STORE_BORROW(A, field, from, count) \
-    spmv_store_borrow(&(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), from, \
-                      (size_t)(count) * sizeof *(A)->field)
 
 typedef struct spmv_format {
     const char *name, *summary;

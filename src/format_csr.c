@@ -33,14 +33,15 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     csr *B = (csr *)*out;
     B->s.slots = A->nnz;
     if (sizeof(ofs) == sizeof *A->row_ptr) {
-        STORE_BORROW(B, row_ptr, A->row_ptr, A->rows + 1);
+        spmv_store_borrow(&B->s, &B->row_ptr, A->row_ptr,
+                          (size_t)(A->rows + 1) * sizeof *A->row_ptr);
     } else {
         TRY(STORE_ARRAY(ctx, B, row_ptr, A->rows + 1));
         narrow_places(A, threads, B->row_ptr);
     }
-    STORE_BORROW(B, col_idx, A->col_idx, A->nnz);
+    spmv_store_borrow(&B->s, &B->col_idx, A->col_idx, (size_t)A->nnz * sizeof *A->col_idx);
     if (sizeof(real) == sizeof *A->values) {
-        STORE_BORROW(B, values, A->values, A->nnz);
+        spmv_store_borrow(&B->s, &B->values, A->values, (size_t)A->nnz * sizeof *A->values);
         return SPMV_OK;
     }
     TRY(STORE_ARRAY(ctx, B, values, A->nnz));

@@ -55,7 +55,8 @@ spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, si
     return SPMV_OK;
 }
 
-void spmv_store_borrow(spmv_store *store, size_t offset, const void *array, size_t bytes) {
+void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_t bytes) {
+    size_t offset = (size_t)((char *)member - (char *)store);
     store->array[store->narrays] = (spmv_array){offset, bytes, .borrowed = true};
     set_array(store, store->narrays++, (void *)(uintptr_t)array); /* stores are only read */
 }
