@@ -67,17 +67,18 @@ double spmv_rehearse(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backe
     spmv_plan *plan = NULL;
     char before[sizeof ctx->error];
     int variant;
+    if (backend->host) return 0;
     snprintf(before, sizeof before, "%s", ctx->error);
-    if (!backend->host && spmv_plan_variant(mat, opts, &variant) == SPMV_OK &&
-        is_new(mat, backend, p->kernel, variant)) {
-        small.offset_bits = variant == SPMV_F64_O64 || variant == SPMV_F32_O64 ? 64 : 32;
-        small.max_bytes = 0;
-        if (make_small(ctx, mat->stats.row_mean, &few) == SPMV_OK &&
-            spmv_plan_make(few, &small, false, &plan) == SPMV_OK)
-            use(plan);
-        spmv_plan_free(plan);
-        spmv_mat_put_away(few);
-    }
+    if (spmv_plan_variant(mat, opts, &variant) != SPMV_OK ||
+        !is_new(mat, backend, p->kernel, variant))
+        return 0;
+    small.offset_bits = variant == SPMV_F64_O64 || variant == SPMV_F32_O64 ? 64 : 32;
+    small.max_bytes = 0;
+    if (make_small(ctx, mat->stats.row_mean, &few) == SPMV_OK &&
+        spmv_plan_make(few, &small, false, &plan) == SPMV_OK)
+        use(plan);
+    spmv_plan_free(plan);
+    spmv_mat_put_away(few);
     snprintf(ctx->error, sizeof ctx->error, "%s", before);
     return spmv_now() - start;
 }
