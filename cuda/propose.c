@@ -102,6 +102,7 @@ static void propose_peers(const model *m, spmv_proposals *out) {
 
 static void propose_packed(const model *m, spmv_proposals *out) {
     const double step_bytes = 8, step_s = 3.4e-11, slice_s = 1.6e-10; /* of 32 rows each */
+    const double most_of_runs = 1.2; /* bytes of a column, shared by a run of entries */
     const spmv_features *f = m->f;
     double values = f->value_bytes < m->width ? f->value_bytes : m->width;
     double bytes = f->index_bytes + values;
@@ -110,7 +111,9 @@ static void propose_packed(const model *m, spmv_proposals *out) {
     double issue_s = (double)f->nnz * f->diagonal * f->index_bytes / step_bytes * step_s +
                      (double)f->rows / 32 * slice_s;
     if (f->cv > 2 && f->lines > 0.5) stream_s *= 2; /* steps as long as their longest row */
-    if (f->diagonal < 0.5) stream_s *= 1.25 + 0.5 * f->padding_32; /* an entry of a row a step */
+    if (f->diagonal < 0.5) /* an entry of a row a step, or a run: its own loops */
+        stream_s *=
+            f->index_bytes < most_of_runs ? 1 + 1.3 * f->padding_32 : 1.25 + 0.5 * f->padding_32;
     double packed_s = launch_s + largest(hypot(stream_s, issue_s), 1.1 * gather_s(m));
     /* Building takes a slice's steps one after the other, and reads the matrix a few times. */
     double steps_s = f->mean * (f->diagonal < 0.5 ? 1.3e-6 : 2e-6);

@@ -16,7 +16,8 @@ enum {
     FRACTION = 16,          /* and of a small matrix one in so many */
     LINE_SLOTS = 1 << 13,   /* of a slice's set of cache lines: at most half full */
     VALUE_SLOTS = 1 << 10,
-    MIRRORED = 8,  /* entries a slice whose mirror image is looked up */
+    MIRRORED = 8, /* entries a slice whose mirror image is looked up */
+    MOST_RUN = 8,
     HEAD_BYTES = 8 /* what a step of the packed format costs besides its entries */
 };
 
@@ -63,6 +64,31 @@ static window window_at(const spmv_csr_view *A, int64_t slice) {
 
 /* ---- columns -------------------------------------------------------------------------------- */
 
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
+/* The greatest divisor, not above MOST_RUN, of the lengths of all runs of adjacent columns: as many
+ * entries have one column in the packed format. A run that the look's end cuts does not count. */
+static int run_of(const window *w) {
+    int64_t common = 0, run = 0;
+    for (int r = 0; r < w->rows; r++)
+        for (int k = 1; k <= w->len[r]; k++) {
+            run++;
+            bool is_cut = k == w->len[r] && k == MOST_TAKEN;
+            bool ends = k == w->len[r] || column(w, r, k) != column(w, r, k - 1) + 1;
+            if (!ends) continue;
+            if (!is_cut) common = greatest_divisor(run, common);
+            run = 0;
+        }
+    for (run = common ? MOST_RUN : 1; common % run != 0;) run--;
+    return (int)run;
+}
+
 /* The k-th entries of all rows are a step, with columns relative to its least. Returns bytes. */
 static double look_at_steps(const window *w, tally *t) {
     idx widest = 0;
@@ -83,7 +109,7 @@ static double look_at_steps(const window *w, tally *t) {
         if (most - least > widest) widest = most - least;
     }
     int width = widest < 1 << 8 ? 1 : widest < 1 << 16 ? 2 : 4;
-    return (double)(width * w->entries + HEAD_BYTES * w->longest);
+    return (double)(width * w->entries + HEAD_BYTES * w->longest) / run_of(w);
 }
 
 enum { TAKEN = INT32_MAX }; /* a row's head, when nothing is left of it */

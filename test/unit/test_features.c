@@ -70,6 +70,7 @@ static void dense_blocks_are_seen(void **state) {
     assert_true(f.fill_2 < 0.8);
     assert_true(f.per_block[0] >= 3 && f.per_block[0] < 3.3);
     ASSERT_NEAR(f.contiguous, 2. / 3, 0.02);
+    ASSERT_NEAR(f.index_bytes, 1.25 / 3, 0.01);
     assert_true(f.distinct > SPMV_FEW_VALUES);
     ASSERT_NEAR(f.value_bytes, 8, 0);
     ASSERT_NEAR(f.exact_f32, 0, 0.01);
