@@ -8,10 +8,10 @@
 
 enum {
     ROWS = 32,
-    MOST_SLICES = 1 << 13,
+    MOST_SLICES = 1 << 11,
     MOST_SAMPLED = 64,
     FEWEST_SAMPLED = 8,
-    MOST_TAKEN = 64,        /* entries of a row */
+    MOST_TAKEN = 64,        /* entries of a row: fewer hide the diagonals of wide rows */
     MOST_ENTRIES = 1 << 15, /* of all, */
     FRACTION = 16,          /* and of a small matrix one in so many */
     LINE_SLOTS = 1 << 13,   /* of a slice's set of cache lines: at most half full */
@@ -259,14 +259,15 @@ static void look_at_mirror(const window *w, tally *t) {
     }
 }
 
-static void look_at_slice(const spmv_csr_view *A, int64_t slice, int per_line, tally *t) {
+static void look_at_slice(const spmv_csr_view *A, int64_t slice, int per_line, bool blocks,
+                          tally *t) {
     window w = window_at(A, slice);
     t->entries = w.entries;
     look_at_columns(&w, t);
-    look_at_blocks(&w, t);
+    if (blocks) look_at_blocks(&w, t);
     look_at_lines(&w, per_line, t);
     look_at_values(&w, t);
-    look_at_mirror(&w, t);
+    if (blocks) look_at_mirror(&w, t);
     double steps = HEAD_BYTES * (t->diagonal ? t->index_bytes / HEAD_BYTES : 0);
     t->raw_bytes = t->step_values           ? steps
                    : t->exact == t->entries ? 4.0 * w.entries
@@ -340,7 +341,8 @@ static void add_up(const tally *t, int n, spmv_features *f) {
     f->lines = share((double)sum.lines, all);
 }
 
-spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_features *f) {
+spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, bool blocks,
+                             spmv_features *f) {
     const spmv_stats *s = &mat->stats;
     spmv_csr_view A;
     int threads = mat->ctx->threads;
@@ -366,7 +368,7 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_featu
     int per_line = precision == SPMV_F64 ? 8 : 16;
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (n > 4)
     for (int64_t k = 0; k < n; k++)
-        look_at_slice(&A, (2 * k + 1) * slices / (2 * n), per_line, &t[k]);
+        look_at_slice(&A, (2 * k + 1) * slices / (2 * n), per_line, blocks, &t[k]);
     add_up(t, (int)n, f);
     free(t);
     return SPMV_OK;
