@@ -10,9 +10,9 @@ static inline spmv_status device_array(spmv_device *d, spmv_store *head, spmv_st
                                        size_t offset, size_t bytes) {
     void *memory = NULL;
     TRY(d->backend->alloc(d, bytes, &memory));
-    copy->array[copy->narrays++] = {offset, bytes};
+    copy->array[copy->narrays++] = {offset, bytes, false};
     memcpy((char *)copy + offset, &memory, sizeof memory);
-    head->array[head->narrays++] = {offset, bytes};
+    head->array[head->narrays++] = {offset, bytes, false};
     return SPMV_OK;
 }
 #define BUILD_ARRAY(d, head, copy, field, count) \

@@ -9,40 +9,46 @@
  *          step k into shared memory, and a scan of the popcounts says where each step's entries
  *          begin. Each pair of codes has its own loop: a lane asks for the values and the entries
  *          of x of AHEAD steps before it uses the first; what is left at the end has a loop of its
- *          width. Steps that all lanes have need no popcounts. The heads and steps of later warps
- *          are asked into the second cache. With `warps` above 1 a slice's steps are cut among so
- *          many warps, whose sums are added in order. The long part is cut into equal segments, a
- *          warp each; the last warp to finish a row adds its parts in order. One launch.
+ *          width. Steps that all lanes have need no popcounts. Where a quarter of the slices or
+ *          more hold runs of adjacent columns, another instance has loops for these
+ *          (packed_runs.cuh). The heads and steps of later warps are asked into the second cache.
+ *          With `warps` above 1 a slice's steps are cut among so many warps, whose sums are added
+ *          in order. The long part is cut into equal segments, a warp each; the last warp to finish
+ *          a row adds its parts in order. One launch.
  * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once.
  *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s;
- *          what binds is latency (memory 72 percent busy, a warp waits for loads 15 to 20 cycles an
- *          instruction, 7 warps a scheduler, 64 registers). With few values the first cache binds:
- *          its pipe is 70 percent busy, memory 15. What was slower: more warps of 48 registers, by
- *          12 percent; asking the second cache for values 4 KB ahead, by 18 to 25; rings in shared
- *          memory that the copy engine fills (cp.async.bulk, 4 or 8 KB a warp), by 17 to 41: twice
- *          the instructions a step; equal parts of the list of steps, a warp each, by 3 to 25 (but
- *          dense 5000 x 5000: 292 to 77 us).
+ *          a kernel that only reads and writes as much reaches 90. What binds is latency (memory 72
+ *          percent busy, a warp waits for loads 15 to 20 cycles an instruction, 7 warps a
+ *          scheduler, 64 registers). With few values the first cache binds: its pipe is 70 percent
+ *          busy, memory 15. Slower, by percent: more warps of 48 registers, 12; blocks of 64
+ *          threads, 14 to 26; loads past the first cache and 256 bytes at a time, 4 to 6; asking
+ *          the second cache for values 4 KB ahead, 18 to 25; rings in shared memory that the copy
+ *          engine fills (cp.async.bulk, 4 or 8 KB a warp), 17 to 41: twice the instructions a step;
+ *          equal parts of the list of steps, a warp each, 3 to 25 (but dense 5000 x 5000: 292 to 77
+ *          us); columns of single entries a batch ahead, 9 to 15 in 64 registers (in 80, faster by
+ *          10 to 15, but no faster than sell_thread_ahead).
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
- *          outside the cache; columns that have no locality: 32 cache lines a load; runs: an entry
- *          at a time, so 3 x 3 blocks at scattered places take 2.6 times what SELL takes. Eight
- *          entries of runs at a time, of codes known at run time only, took 1.3 to 1.5 times that.
+ *          outside the cache; columns that have no locality: 32 cache lines a load.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the codes.
  * Params   block: threads per block, a power of two (256); warps: warps a slice, a power of two (0:
  *          1 where there are slices enough to fill the GPU, else more).
  */
 #include "device.cuh"
-#include "packed.cuh"
+#include "packed_runs.cuh"
+#include <math.h>
 
 enum {
     GROUP = 8,      /* slices a warp takes, at most */
     MOST_WARPS = 8, /* of a block */
+    RESIDENT = 32,  /* of a multiprocessor, by registers */
+    RUNS_RESIDENT = 24,
     LEAST_SEGMENT = 512,
     MOST_SEGMENT = 4096 /* entries of the long part a warp takes */
 };
 
 typedef struct packed_scratch {
-    int sms, warps, group; /* warps a slice; slices a warp */
-    bool has_table;
+    int sms, warps, group;      /* warps a slice; slices a warp */
+    bool has_table, has_runs;   /* has_runs: a quarter of the slices or more */
     int64_t later, later_steps; /* how far ahead the heads, and the steps, are asked for */
     ofs segment;                /* entries of the long part a warp takes */
     idx nsegments;              /* such warps */
@@ -103,7 +109,7 @@ static __device__ __forceinline__ piece piece_of(const packed &A, const packed_s
 
 /* The slices that m->head tells of, or with CUT part of one: as many as there is room for are
  * staged and multiplied at a time, a long one in parts. With CUT the sum is only returned. */
-template <bool CUT>
+template <bool CUT, bool RUNS>
 static __device__ __forceinline__ real multiply_pieces(const packed &A, const packed_scratch &S,
                                                        int count, room *m, idx i, operand o,
                                                        result r) {
@@ -129,8 +135,12 @@ static __device__ __forceinline__ real multiply_pieces(const packed &A, const pa
             idx from = t.codes.column == PACKED_DIAGONAL ? i : 0;
             const real *x = o.x + from;
             asm("" : "+l"(x)); /* computed once: the compiler would add i to every column */
-            sum = add_span(
-                {m->step + t.step, t.nsteps, t.codes, t.column, t.value, x, -from, o.table}, sum);
+            const span steps = {m->step + t.step, t.nsteps, t.codes, t.column,
+                                t.value,          x,        -from,   o.table};
+            if (RUNS && t.codes.run > 1)
+                sum = add_span_of_runs(steps, sum);
+            else
+                sum = add_span(steps, sum);
             if (!t.ends) break;
             if (!CUT) put_sum(A, S, i, sum, r), sum = 0, i += PACKED_ROWS;
         }
@@ -155,6 +165,7 @@ static __device__ __forceinline__ int64_t entries_before(const packed_step *step
     return before;
 }
 
+template <bool RUNS>
 static __device__ __forceinline__ void multiply_cut(const packed &A, const packed_scratch &S,
                                                     int64_t block, room *m, operand o, result r) {
     __shared__ int counts[MOST_WARPS];
@@ -174,7 +185,7 @@ static __device__ __forceinline__ void multiply_cut(const packed &A, const packe
     if (lane == 0) m->head[0] = head;
     __syncwarp();
     idx i = (idx)s * PACKED_ROWS + lane;
-    sums[warp][lane] = multiply_pieces<true>(A, S, 1, m, i, o, r);
+    sums[warp][lane] = multiply_pieces<true, RUNS>(A, S, 1, m, i, o, r);
     __syncthreads();
     if (w != 0 || s >= A.nslices) return;
     real sum = 0;
@@ -196,6 +207,7 @@ static __device__ __forceinline__ void prefetch_later(const packed &A, const pac
         asm volatile("prefetch.global.L2 [%0];" ::"l"(A.step + step));
 }
 
+template <bool RUNS>
 static __device__ __forceinline__ void multiply_whole(const packed &A, const packed_scratch &S,
                                                       int64_t block, room *m, operand o, result r) {
     enum { PIECES = sizeof(packed_slice) / sizeof(int4) };
@@ -206,7 +218,7 @@ static __device__ __forceinline__ void multiply_whole(const packed &A, const pac
     if (lane < count * PIECES) ((int4 *)m->head)[lane] = __ldcs((const int4 *)(A.slice + s) + lane);
     __syncwarp();
     prefetch_later(A, S, s, m->head);
-    multiply_pieces<false>(A, S, count, m, (idx)s * PACKED_ROWS + lane, o, r);
+    multiply_pieces<false, RUNS>(A, S, count, m, (idx)s * PACKED_ROWS + lane, o, r);
 }
 
 /* ---- the long part --------------------------------------------------------------------------- */
@@ -276,8 +288,9 @@ static __device__ __forceinline__ void multiply_segment(const packed &A, const p
 /* ---- both ------------------------------------------------------------------------------------ */
 
 /* The first blocks take the long part: it must not be what the others wait for at the end. */
-template <bool CUT>
-static __global__ void __launch_bounds__(MOST_WARPS *WARP, 1024 / (MOST_WARPS * WARP))
+template <bool CUT, bool RUNS>
+static __global__ void __launch_bounds__(MOST_WARPS *WARP,
+                                         (RUNS ? RUNS_RESIDENT : RESIDENT) / MOST_WARPS)
     multiply(packed A, packed_scratch S, const real *__restrict__ x, real alpha, real beta,
              real *y) {
     __shared__ real table[PACKED_TABLE_SIZE];
@@ -295,9 +308,9 @@ static __global__ void __launch_bounds__(MOST_WARPS *WARP, 1024 / (MOST_WARPS * 
     unsigned at = (unsigned)__cvta_generic_to_shared(table);
     asm("" : "+r"(at));
     if (CUT)
-        multiply_cut(A, S, block - long_blocks, rooms + warp, {x, at}, {alpha, beta, y});
+        multiply_cut<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, {alpha, beta, y});
     else
-        multiply_whole(A, S, block - long_blocks, rooms + warp, {x, at}, {alpha, beta, y});
+        multiply_whole<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, {alpha, beta, y});
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
@@ -307,7 +320,9 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     int64_t blocks = blocks_for(A->nslices * S->warps, (int64_t)warps * S->group) +
                      blocks_for(S->nsegments, warps);
     if (blocks == 0) return SPMV_OK;
-    auto kernel = S->warps > 1 ? multiply<true> : multiply<false>;
+    auto kernel = S->has_runs    ? S->warps > 1 ? multiply<true, true> : multiply<false, true>
+                     : S->warps > 1 ? multiply<true, false>
+                                 : multiply<false, false>;
     kernel<<<(unsigned)blocks, (unsigned)block, 0, stream_of(p)>>>(
         *A, *S, (const real *)x, (real)alpha, (real)beta, (real *)y);
     return launched(p);
@@ -315,9 +330,16 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-static __global__ void find_table(packed A, int *has_table) {
+typedef struct codes_used {
+    int table, runs; /* whether a slice has a table; slices with runs */
+} codes_used;
+
+static __global__ void find_codes(packed A, codes_used *out) {
     int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (s < A.nslices && A.slice[s].value_code == PACKED_VALUE_TABLE) *has_table = 1;
+    bool there = s < A.nslices;
+    if (there && A.slice[s].value_code == PACKED_VALUE_TABLE) out->table = 1;
+    int runs = __syncthreads_count(there && A.slice[s].run > 1);
+    if (threadIdx.x == 0 && runs) atomicAdd(&out->runs, runs);
 }
 
 static __global__ void mark_long_rows(packed A, packed_scratch S) {
@@ -368,24 +390,41 @@ static spmv_status prepare_long(spmv_plan *p, const packed *A, packed_scratch *S
     return launched(p);
 }
 
+/* How many slices a warp should take together: they must fit the room for steps. In batches of
+ * AHEAD steps: a warp takes START to begin and half a batch more for each slice; of few turns of
+ * warps the last one takes as long as the others. H200, mesh:300000:3: 71, 68, 64, 70 us for 1, 2,
+ * 3, 4 together, which are 8.9, 4.4, 3.0 and 2.2 turns. */
+static int best_group(const packed *A, int64_t resident) {
+    const double START = 2.5, SLICE = 0.5;
+    enum { FEW_TURNS = 4 };
+    double steps = (double)A->nsteps / (double)A->nslices, least = INFINITY;
+    double batches = SLICE + ceil(steps / AHEAD);
+    int best = 1;
+    for (int g = 1; g <= GROUP && (g == 1 || g * steps <= STAGE); g++) {
+        double turns = (double)A->nslices / (double)(g * resident);
+        turns = turns < FEW_TURNS ? ceil(turns) : turns + SLICE;
+        double cost = turns * (START + g * batches);
+        if (cost < least) least = cost, best = g;
+    }
+    return best;
+}
+
 /* Slices of many steps are cut until there are WARPS_AN_SM warps a multiprocessor, about what it
- * holds at once: cutting further cost 16 % on fem3d:50 (H200). Slices of few are taken
- * together until they fill the room for steps, as long as the GPU stays full. */
+ * holds at once: cutting further cost 16 % on fem3d:50 (H200). Slices of runs, until there are 8:
+ * 11.8 us for mesh:20000:3 with a warp each, 14.9 with two. */
 static void choose_warps(spmv_plan *p, const packed *A, packed_scratch *S) {
-    enum { WARPS_AN_SM = 30, LEAST_STEPS = 8, FULL_AN_SM = 32, RESIDENT = 32 };
+    enum { WARPS_AN_SM = 30, RUNS_AN_SM = 8, LEAST_STEPS = 8 };
     int64_t *warps = &p->choice.value[SPMV_warps], room = p->choice.value[SPMV_block] / WARP;
-    int64_t enough = (int64_t)S->sms * WARPS_AN_SM, full = (int64_t)S->sms * FULL_AN_SM;
+    int64_t enough = (int64_t)S->sms * (S->has_runs ? RUNS_AN_SM : WARPS_AN_SM);
+    int64_t resident = (int64_t)S->sms * (S->has_runs ? RUNS_RESIDENT : RESIDENT);
     if (*warps == 0)
         for (*warps = 1; 2 * *warps <= room && *warps * A->nslices < enough &&
                          A->nsteps >= 2 * *warps * A->nslices * LEAST_STEPS;)
             *warps *= 2;
     while (*warps > room || room % *warps) *warps /= 2;
     S->warps = (int)*warps;
-    S->group = 1;
-    while (S->warps == 1 && S->group < GROUP && A->nslices > 2 * S->group * full &&
-           2 * S->group * A->nsteps <= A->nslices * STAGE)
-        S->group *= 2;
-    S->later = (int64_t)S->sms * RESIDENT * S->group;
+    S->group = S->warps == 1 && A->nslices ? best_group(A, resident) : 1;
+    S->later = resident * S->group;
     S->later_steps = A->nslices ? A->nsteps / A->nslices * S->later : 0;
 }
 
@@ -397,19 +436,19 @@ static spmv_status prepare(spmv_plan *p) {
     p->scratch = S;
     CU(p->device->ctx,
        cudaDeviceGetAttribute(&S->sms, cudaDevAttrMultiProcessorCount, p->device->number));
-    choose_warps(p, A, S);
-    int has_table = 0, *flag = NULL;
-    TRY(p->device->backend->alloc(p->device, sizeof *flag, (void **)&flag));
-    spmv_status status = p->device->backend->put(p->device, flag, &has_table, sizeof *flag);
+    codes_used used = {0, 0}, *found = NULL;
+    TRY(p->device->backend->alloc(p->device, sizeof used, (void **)&found));
+    spmv_status status = p->device->backend->put(p->device, found, &used, sizeof used);
     if (status == SPMV_OK && A->nslices) {
-        find_table<<<(unsigned)blocks_for(A->nslices, THREADS), THREADS, 0, stream_of(p)>>>(*A,
-                                                                                            flag);
+        find_codes<<<(unsigned)blocks_for(A->nslices, THREADS), THREADS, 0, stream_of(p)>>>(*A,
+                                                                                            found);
         status = launched(p);
     }
-    if (status == SPMV_OK)
-        status = p->device->backend->get(p->device, &has_table, flag, sizeof *flag);
-    p->device->backend->release(p->device, flag);
-    S->has_table = has_table != 0;
+    if (status == SPMV_OK) status = p->device->backend->get(p->device, &used, found, sizeof used);
+    p->device->backend->release(p->device, found);
+    S->has_table = used.table != 0;
+    S->has_runs = 4 * (int64_t)used.runs > A->nslices;
+    choose_warps(p, A, S);
     return status == SPMV_OK ? prepare_long(p, A, S) : status;
 }
 

@@ -6,8 +6,9 @@
 
 typedef struct model {
     const spmv_features *f;
-    double width;  /* bytes of a value */
-    double safe_s; /* equal shares of entries: several launches, and a search */
+    double width; /* bytes of a value */
+    double rows_s, groups_s,
+        safe_s; /* a product of csr_lanes, csr_adaptive, the safe one of them */
 } model;
 
 static const double launch_s = 2.5e-6, bytes_per_s = 4e12;
@@ -33,51 +34,75 @@ static double rows_s(const model *m, double lanes) {
     const spmv_features *f = m->f;
     double idle =
         f->mean < lanes ? lanes : f->mean; /* lanes without an entry wait for the others */
-    double read = largest((double)f->nnz * (m->width + 4) / bytes_per_s * 1.05, gather_s(m));
+    double few = 1 + 0.4 * (f->mean > 30 ? 30 / f->mean : 1); /* loads in flight, of a short row */
+    double read = largest((double)f->nnz * (m->width + 4) / bytes_per_s * few,
+                          (f->mean < 4 ? 1.1 : 1.4) * gather_s(m));
     double issue = (double)f->rows * row_s * (lanes + 3 * idle / lanes);
     return launch_s + largest(read, issue) + ((double)f->row_max - f->mean) / lanes * step_s;
 }
 
-static void propose_rows(const model *m, spmv_proposals *out) {
-    double lanes = 2; /* as csr_lanes has it */
-    while (lanes < 32 && 6 * lanes < m->f->mean) lanes *= 2;
-    spmv_offer(out, "csr_lanes", 0, m->safe_s / rows_s(m, lanes),
-               "%.0f lanes for rows of %.1f entries, %lld at most", lanes, m->f->mean,
-               (long long)m->f->row_max);
+static double lanes_of(const spmv_features *f) { /* as csr_lanes has it */
+    double lanes = 2;
+    while (lanes < 32 && 6 * lanes < f->mean) lanes *= 2;
+    return lanes;
+}
+
+static void propose_lanes(const model *m, double gain, spmv_proposals *out) {
+    spmv_offer(out, "csr_lanes", 0, gain, "%.0f lanes for rows of %.1f entries, %lld at most",
+               lanes_of(m->f), m->f->mean, (long long)m->f->row_max);
+}
+
+static void propose_warp(const model *m, spmv_proposals *out) {
     spmv_offer(out, "csr_warp", 0, m->safe_s / rows_s(m, 32),
                "a warp for rows of %.1f entries, %lld at most", m->f->mean,
                (long long)m->f->row_max);
 }
 
 /* Of groups of rows with so many entries together: nothing of a row's length matters. */
-static void propose_groups(const model *m, spmv_proposals *out) {
+static double groups_s(const model *m) {
     const spmv_features *f = m->f;
-    double groups_s = launch_s + 2e-6 +
-                      largest(1.2 * (double)f->nnz * (m->width + 4) / bytes_per_s, gather_s(m)) +
-                      (double)f->rows * 1.5e-11;
+    return launch_s + 2e-6 +
+           largest(1.2 * (double)f->nnz * (m->width + 4) / bytes_per_s, gather_s(m)) +
+           (double)f->rows * 1.5e-11;
+}
+
+/* The host plans groups: rows one after the other. */
+static double planned(const model *m) {
+    return (5e-5 + ((double)m->f->nnz + (double)m->f->rows) * 3e-11) / m->safe_s;
+}
+
+static void propose_groups(const model *m, double gain, spmv_proposals *out) {
+    spmv_offer(out, "csr_adaptive", planned(m), gain,
+               "equal shares of entries for rows of %.1f, %lld at most", m->f->mean,
+               (long long)m->f->row_max);
+}
+
+static void propose_hubs(const model *m, spmv_proposals *out) {
+    const spmv_features *f = m->f;
+    const double counted_s = 5e-11; /* an entry: its column is counted, and named anew */
     bool outgrows = f->cache && m->width * (double)f->cols > 0.1 * (double)f->cache;
-    spmv_offer(out, "csr_adaptive", 0, m->safe_s / groups_s,
-               "equal shares of entries for rows of %.1f, %lld at most", f->mean,
-               (long long)f->row_max);
     if (f->cv > 1 && f->lines > 0.4)
-        spmv_offer(out, "csr_hubs", 8, (outgrows ? 1.3 : 1.05) * m->safe_s / groups_s,
+        spmv_offer(out, "csr_hubs", planned(m) + (double)f->nnz * counted_s / m->safe_s,
+                   (outgrows ? 1.3 : 1.05) * m->safe_s / m->groups_s,
                    "uneven rows (cv %.1f) with scattered columns: hubs in shared memory", f->cv);
 }
 
-/* cuSPARSE's fastest on graphs does not repeat its bits: for who allows that. The host makes its
- * format, which is sent. */
+/* cuSPARSE's fastest on graphs does not repeat its bits: for who allows that. It is within 10 % of
+ * csr_adaptive either way: worth a look. The host makes its format, which is sent. */
 static void propose_peers(const model *m, spmv_proposals *out) {
-    const double sent_bytes = 2 * sizeof(int32_t) + m->width, sent_per_s = 5e9, start_s = 3e-4;
+    const double sent_bytes = 2 * sizeof(int32_t) + m->width, sent_per_s = 5e9, start_s = 3e-4,
+                 look = 1.1;
     const spmv_features *f = m->f;
-    double read = 1.2 * (double)f->nnz * (m->width + 8) / bytes_per_s;
+    double read = 1.05 * (double)f->nnz * (m->width + 8) / bytes_per_s;
     double coo_s = 2 * launch_s + largest(read, gather_s(m)) + (double)f->rows * 4e-12;
     spmv_offer(out, "cusparse_coo_alg1",
-               (start_s + (double)f->nnz * sent_bytes / sent_per_s) / m->safe_s, m->safe_s / coo_s,
-               "cuSPARSE, entries by atomics");
+               (start_s + (double)f->nnz * sent_bytes / sent_per_s) / m->safe_s,
+               look * m->safe_s / coo_s, "cuSPARSE, entries by atomics");
 }
 
 static void propose_packed(const model *m, spmv_proposals *out) {
     const double step_bytes = 8, step_s = 3.4e-11, slice_s = 1.6e-10; /* of 32 rows each */
+    const double most_of_runs = 1.2; /* bytes of a column, shared by a run of entries */
     const spmv_features *f = m->f;
     double values = f->value_bytes < m->width ? f->value_bytes : m->width;
     double bytes = f->index_bytes + values;
@@ -86,9 +111,14 @@ static void propose_packed(const model *m, spmv_proposals *out) {
     double issue_s = (double)f->nnz * f->diagonal * f->index_bytes / step_bytes * step_s +
                      (double)f->rows / 32 * slice_s;
     if (f->cv > 2 && f->lines > 0.5) stream_s *= 2; /* steps as long as their longest row */
-    if (f->diagonal < 0.5) stream_s *= 1.25 + 0.5 * f->padding_32; /* an entry of a row a step */
+    if (f->diagonal < 0.5) /* an entry of a row a step, or a run: its own loops */
+        stream_s *=
+            f->index_bytes < most_of_runs ? 0.95 + 0.5 * f->padding_32 : 1.25 + 0.5 * f->padding_32;
     double packed_s = launch_s + largest(hypot(stream_s, issue_s), 1.1 * gather_s(m));
-    spmv_offer(out, "packed_warp", 8, m->safe_s / packed_s,
+    /* Building takes a slice's steps one after the other, and reads the matrix a few times. */
+    double steps_s = f->mean * (f->diagonal < 0.5 ? 1.3e-6 : 2e-6);
+    double build_s = 2e-4 + largest((double)f->nnz * 2.2e-11, steps_s);
+    spmv_offer(out, "packed_warp", build_s / m->safe_s, m->safe_s / packed_s,
                "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
                100 * f->diagonal, bytes, m->width + 4);
 }
@@ -99,21 +129,31 @@ static void propose_slices(const model *m, spmv_proposals *out) {
     double rest = (double)f->rows * (2 * m->width + 4);
     double sell_s = launch_s + largest((slots * (m->width + 4) + rest) / bytes_per_s, gather_s(m));
     if (f->padding_32 < 1 && f->row_max < SPMV_LONG_ROW)
-        spmv_offer(out, "sell_thread_ahead", 8, m->safe_s / sell_s, "slices of 32 rows pad %.0f %%",
-                   100 * f->padding_32);
+        spmv_offer(out, "sell_thread_ahead", (1e-4 + slots * 1e-11) / m->safe_s, m->safe_s / sell_s,
+                   "slices of 32 rows pad %.0f %%", 100 * f->padding_32);
 }
 
+/* The safe kernel is one of ours: over 60 matrices csr_adaptive was never under 0.98 of
+ * cusparse_csr_alg2, mostly far above, and starting cuSPARSE takes 57 ms of a process. Where no row
+ * is much longer than others csr_lanes is safe, which needs no preparation. */
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
+    const double even = 1.8;
     model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4};
-    m.safe_s = 8e-6 + (double)f->rows * 2e-11 +
-               largest((double)f->nnz * (m.width + 4) / bytes_per_s * 1.5, 1.1 * gather_s(&m));
+    m.rows_s = rows_s(&m, lanes_of(f)), m.groups_s = groups_s(&m);
+    bool is_even = m.rows_s < even * m.groups_s;
+    m.safe_s = is_even ? m.rows_s : m.groups_s;
     if (f->nnz) {
         if (f->sampled) propose_packed(&m, out);
         propose_slices(&m, out); /* before others that promise the same: it gathers best */
-        propose_rows(&m, out);
-        propose_groups(&m, out);
+        propose_warp(&m, out);
+        if (is_even)
+            propose_groups(&m, m.safe_s / m.groups_s, out);
+        else
+            propose_lanes(&m, m.safe_s / m.rows_s, out);
+        propose_hubs(&m, out);
         propose_peers(&m, out);
     }
-    spmv_offer(out, "cusparse_csr_alg2", 0, 0, "cuSPARSE, equal shares of entries");
+    if (is_even) propose_lanes(&m, 0, out);
+    propose_groups(&m, 0, out);
     spmv_offer(out, "csr_merge", 0, 0, "compressed rows in equal shares of entries and rows");
 }

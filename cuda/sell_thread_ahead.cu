@@ -12,7 +12,9 @@
  *          longer. Rows of 3 at most on average, 2 million or more: a thread takes two, one
  *          entry of each at a time. Where all slices are as wide no thread looks up where its own
  *          begins. All that a small matrix has is asked for at the start; the first slots are read
- *          before the product in front has ended (ahead.cuh).
+ *          before the product in front has ended (ahead.cuh). Not so where blocks are few and long:
+ *          those of the next product would crowd where there is room (twin:cant, steady: 20 us
+ *          instead of 16).
  * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
  *          real bytes; with rowlens nnz for slots, and 4 rows; 4 rows more with sigma.
  * Weak     40 to 64 registers a thread; empty rows beside long ones; one very long row is one
@@ -23,7 +25,7 @@
 #include "ahead.cuh"
 #include "sell.cuh"
 
-enum { MANY_ROWS = 1 << 21, ROWS_A_THREAD = 2 };
+enum { MANY_ROWS = 1 << 21, ROWS_A_THREAD = 2, MANY_BLOCKS = 512 };
 
 /* EQUAL: all slices have this many steps, and where one begins needs no look. The matrix is read
  * once and leaves the cache first, so that x stays. The bounds let the compiler take 64 registers:
@@ -35,7 +37,7 @@ static __global__ void __launch_bounds__(1024, 1)
              const idx *__restrict__ perm, const idx *__restrict__ col_idx,
              const real *__restrict__ values, const real *x, real alpha, real beta, real *y) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* rows + a block fit 32 bits */
-    let_next_start();
+    if (all.blocks || gridDim.x >= MANY_BLOCKS) let_next_start();
     ask_ahead(all, threadIdx.x);
     if (i >= rows) return;
     sell_row row;

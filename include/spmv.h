@@ -200,6 +200,8 @@ typedef struct spmv_plan_facts {
     double convert_s;     /* compressed rows to format, and finding its size */
     double upload_s;      /* matrix or format to device */
     double prepare_s;     /* the kernel's own structures (tiles, pitch) */
+    double once_s; /* in none of the others: what this plan did that a process does once, starting a
+                      library, loading kernels of "auto" */
     /* of a plan that "auto" chose; NULL and 0 otherwise */
     const char *reason; /* one sentence: why this kernel */
     double tune_s;      /* looking at the matrix, kernels built and given up, the run-off */

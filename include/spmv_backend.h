@@ -67,6 +67,8 @@ struct spmv_backend {
     /* The memory is there for what the device is asked next; for others after sync. */
     spmv_status (*alloc)(spmv_device *d, size_t bytes, void **out);
     void (*release)(spmv_device *d, void *memory);
+    /* Gives back what is kept of released memory for what is asked next; NULL: nothing is kept. */
+    void (*trim)(spmv_device *d);
     /* The host's memory, or the device's own. */
     spmv_status (*put)(spmv_device *d, void *device, const void *from, size_t bytes);
     spmv_status (*get)(spmv_device *d, void *host, const void *device, size_t bytes);

@@ -242,4 +242,7 @@ static inline int64_t spmv_longest_row(const spmv_csr_view *A) {
     return longest;
 }
 
+/* Lists an array of the matrix that the store takes as it is; member: of the store, will point. */
+void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_t bytes);
+
 #endif

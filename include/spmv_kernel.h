@@ -60,10 +60,10 @@ typedef struct spmv_choice { /* the values picked; those a kernel does not take 
 
 /* ---- stores: a matrix in one format and precision ------------------------------------------- */
 
-typedef struct spmv_array { /* where the pointer sits in its struct, how many bytes it owns */
+typedef struct spmv_array { /* where the pointer sits in its struct, how many bytes it points to */
     size_t offset, bytes;
+    bool borrowed; /* the matrix owns them, which outlives the store */
 } spmv_array;
-
 typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays */
     const char *format;
     int64_t rows, cols, nnz, slots; /* slots: stored entries, padding included */
@@ -161,7 +161,7 @@ struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, 
     int variant;
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
-    double convert_s, upload_s, prepare_s, once_s; /* once_s: a library's start, not charged */
+    double convert_s, upload_s, prepare_s, once_s; /* once_s: as in spmv_plan_facts */
     const char *note;           /* what went another way than usual; NULL: nothing */
     struct spmv_tuning *tuning; /* how "auto" came to this plan; NULL: it was asked for by name */
     spmv_store *own;            /* of a copied plan: the store, which is not the matrix's */

@@ -284,12 +284,21 @@ spmv_status spmv_mat_save(const spmv_mat *mat, const char *path) {
     return spmv_write_matrix_market(mat->ctx, path, &view, mat->coo.field);
 }
 
-void spmv_mat_free(spmv_mat *mat) {
+void spmv_mat_put_away(spmv_mat *mat) {
     if (!mat) return;
     spmv_mat_drop_stores(mat);
     if (!mat->borrowed) spmv_coo_free(&mat->coo);
     spmv_rows_free(&mat->hub);
     free(mat);
+}
+
+void spmv_mat_free(spmv_mat *mat) {
+    if (!mat) return;
+    spmv_ctx *ctx = mat->ctx;
+    spmv_mat_put_away(mat);
+    for (int b = 0; spmv_backends[b]; b++)
+        if (ctx->opened[b] && ctx->device[b].backend->trim)
+            ctx->device[b].backend->trim(&ctx->device[b]);
 }
 
 void spmv_mat_drop_stores(spmv_mat *mat) {

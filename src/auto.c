@@ -10,8 +10,7 @@
 
 static const double budget_unknown = 10, budget_most = 100, /* products of the safe kernel */
     budget_to_convert = 10, budget_for_three = 33;
-static const double least_budget_s = 1e-3; /* when nobody said how many products follow */
-static const double worth_a_look = 1.1;    /* expected gain of a kernel that needs no conversion */
+static const double worth_a_look = 1.1; /* expected gain of a kernel that needs no conversion */
 static const double worth_converting = 1.05;
 static const double in_sight = 0.4, in_reach = 0.9; /* of the gain promised by another */
 
@@ -59,9 +58,13 @@ static bool enter(contest *c, const spmv_proposal *p, spmv_status *status) {
     opts.settings = p->setting;
     opts.nsettings = p->nsettings;
     *e = (contender){.proposal = p};
+    c->once_s += spmv_rehearse(c->mat, &opts, c->backend, p);
     double start = spmv_now();
     *status = spmv_plan_make(c->mat, &opts, c->n > 0, &e->plan);
-    e->made_s = spmv_now() - start;
+    if (*status == SPMV_OK) {
+        c->once_s += e->plan->once_s;
+        if (c->n == 0) c->sent_s = spmv_plan_sent_since(e->plan, start);
+    }
     if (*status == SPMV_OK && !multiplies_padding(e->plan)) {
         c->n++;
         return true;
@@ -121,17 +124,19 @@ static bool has_time_for(const contest *c, const spmv_proposal *p) {
     return plain == 0 && p->gain >= worth_a_look && p->gain >= in_sight * first;
 }
 
+/* In products of the safe kernel: its preparation, and one product of it at least. */
+static bool is_affordable(const contest *c, const spmv_proposal *p, double unit_s) {
+    return p->prep + 1 / p->gain <= (c->budget_s - spmv_contest_spent_s(c)) / unit_s;
+}
+
 /* Those of the others that promise to pay, best first. */
 static spmv_status enter_rivals(contest *c, const spmv_proposal *p, int n, double unit_s) {
     for (int k = 0; k < n && c->n < MOST_CONTENDERS; k++) {
         spmv_status status;
-        double left = c->budget - spmv_contest_spent_s(c) / unit_s;
-        bool affordable = p[k].prep == 0 || p[k].prep <= left ||
-                          (c->opts->expected_calls == 0 && p[k].prep <= c->budget);
         if (&p[k] == c->entry[0].proposal || !is_allowed(c, &p[k])) continue;
         if (p[k].gain <= (p[k].prep > 0 ? worth_converting : 1) || !has_time_for(c, &p[k]))
             continue;
-        if (!affordable) {
+        if (!is_affordable(c, &p[k], unit_s)) {
             spmv_contest_pass_over(c, &p[k], "its preparation would not pay");
             continue;
         }
@@ -156,8 +161,8 @@ static void explain(const contest *c, const contender *chosen, spmv_tuning *t) {
                  safe->product_s / rival->product_s, c->passed);
     else
         snprintf(t->reason, sizeof t->reason, "%s: %s%s", name, chosen->proposal->why, c->passed);
-    if (!rival) return;
-    t->timed = c->n;
+    if (safe->product_s <= 0) return;
+    t->timed = rival ? c->n : 0;
     t->safe = safe->plan->kernel->name;
     t->safe_product_s = safe->product_s;
     t->flush_bytes = c->flush;
@@ -165,11 +170,9 @@ static void explain(const contest *c, const contender *chosen, spmv_tuning *t) {
 }
 
 /* What of the contest's time is no tuning: what the chosen plan books as its own preparation, also
- * where an earlier contender made its store, and starting libraries, which is charged to nobody. */
+ * where an earlier contender made its store, and what a process does once. */
 static double charged_apart(const contest *c, const spmv_plan *chosen, double start) {
-    double seconds = spmv_plan_stored_since(chosen, start) + chosen->prepare_s;
-    for (int k = 0; k < c->n; k++) seconds += c->entry[k].plan->once_s;
-    return seconds;
+    return spmv_plan_stored_since(chosen, start) + chosen->prepare_s + c->once_s;
 }
 
 /* Stores that were made for the contest and lost it. */
@@ -234,13 +237,9 @@ static spmv_status hold(contest *c, const spmv_proposal *p, int n) {
     c->device = c->entry[0].plan->device;
     c->cache = c->mat->ctx->cache[c->device - c->mat->ctx->device];
     if (n == 1 || c->mat->hub.nnz == 0) return SPMV_OK;
-    c->start += c->entry[0].made_s; /* the budget is for what the safe kernel would not cost */
     c->flush = bytes_to_flush(c);
     c->copies = count_copies(c);
     TRY(spmv_contest_unit(c, &unit_s));
-    c->budget_s = c->budget * unit_s;
-    if (c->opts->expected_calls == 0 && c->budget_s < least_budget_s) c->budget_s = least_budget_s;
-    c->budget = c->budget_s / unit_s;
     TRY(enter_rivals(c, p, n, unit_s));
     return c->n > 1 ? spmv_contest_run_off(c) : SPMV_OK;
 }
@@ -284,7 +283,7 @@ spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
     if (chosen) explain(&c, chosen, tuning);
     double charged_s = chosen ? charged_apart(&c, chosen->plan, start) : 0;
     spmv_plan *plan = chosen ? chosen->plan : NULL;
-    if (chosen) chosen->plan = NULL;
+    if (chosen) chosen->plan = NULL, plan->once_s = c.once_s;
     spmv_contest_free(&c);
     drop_losers(mat, before, plan ? plan->host : NULL);
     if (!plan) {
@@ -312,7 +311,7 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     snprintf(before, sizeof before, "%s", mat->ctx->error);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
     double start = spmv_now();
-    TRY(spmv_features_of(mat, opts->precision, &features));
+    TRY(spmv_features_of(mat, opts->precision, backend->host, &features));
     features.cache = mat->ctx->cache[device - mat->ctx->device];
     features.evicted = is_evicted(mat, opts, features.cache);
     backend->propose(&features, &proposals);

@@ -12,12 +12,6 @@ static const char *const param_name[] = {
 #undef PARAM
 };
 
-typedef struct use {           /* of an option for a parameter */
-    bool any;                  /* some kernel takes a value of it */
-    const spmv_kernel *kernel; /* that has the parameter, but cannot take the value; NULL: none */
-    int64_t value;
-} use;
-
 /* The parameter whose values go with those of id (RxC is two), or SPMV_NPARAMS. */
 static spmv_param_id partner_of(spmv_param_id id) {
     return id == SPMV_grid_rows    ? SPMV_grid_cols
@@ -64,7 +58,7 @@ static spmv_status add_cell(session *r, const cell *c) {
 }
 
 /* Every combination of the parameters from id on. */
-static spmv_status expand(session *r, spmv_param_id id, const cell *c, use *uses) {
+static spmv_status expand(session *r, spmv_param_id id, const cell *c) {
     if (id == SPMV_NPARAMS) return add_cell(r, c);
     const spmv_kernel *kernel = descriptor(c->kernel);
     const spmv_param *p = spmv_param_of(kernel, id);
@@ -72,11 +66,7 @@ static spmv_status expand(session *r, spmv_param_id id, const cell *c, use *uses
     spmv_param_id partner = partner_of(id),
                   next_id = (spmv_param_id)(partner == SPMV_NPARAMS ? id + 1 : partner + 1);
     for (int v = 0; p && v < values->count; v++) {
-        if (!accepts(kernel, p, values->value[v])) {
-            if (!uses[id].kernel) uses[id].kernel = kernel, uses[id].value = values->value[v];
-            continue;
-        }
-        uses[id].any = true;
+        if (!accepts(kernel, p, values->value[v])) continue;
         cell next = *c;
         int64_t value =
             values->value[v] - (is_warp_rows(id, values->value[v]) ? BLOCK_WARP_ROWS : 0);
@@ -84,11 +74,10 @@ static spmv_status expand(session *r, spmv_param_id id, const cell *c, use *uses
         if (partner != SPMV_NPARAMS && spmv_param_of(kernel, partner))
             next.setting[next.nsettings++] =
                 (spmv_setting){param_name[partner], r->o->param[partner].value[v]};
-        TRY(expand(r, next_id, &next, uses));
+        TRY(expand(r, next_id, &next));
     }
-    return p && values->count
-               ? SPMV_OK
-               : expand(r, next_id, c, uses); /* no value fits: this kernel has no row */
+    return p && values->count ? SPMV_OK
+                              : expand(r, next_id, c); /* no value fits: this kernel has no row */
 }
 
 static int refuse(const char *format, const char *a, const char *b) {
@@ -97,11 +86,31 @@ static int refuse(const char *format, const char *a, const char *b) {
     return complain(SPMV_E_ARG, what);
 }
 
-/* An option of which no kernel took a value: out of range, if it is a number of one that has it. */
-static int refuse_option(spmv_param_id id, const use *u) {
+/* Some cell has it? A kernel whose other options fit none of its values has no cell. */
+static bool is_used(const session *r, spmv_param_id id, int64_t value) {
+    bool warp_rows = is_warp_rows(id, value);
+    if (warp_rows) value -= BLOCK_WARP_ROWS;
+    for (int k = 0; k < r->ncells; k++) {
+        const cell *c = &r->cell[k];
+        if (warp_rows && !(descriptor(c->kernel)->traits & SPMV_WARP_ROW)) continue;
+        for (int s = 0; s < c->nsettings; s++)
+            if (c->setting[s].value == value && strcmp(c->setting[s].name, param_name[id]) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* A value that no kernel takes: out of range, if it is a number and one of them has the option. */
+static int refuse_value(const spmv_kernel_id *kernels, int n, spmv_param_id id, int64_t value) {
     char range[256], step[48] = "";
-    const spmv_param *p = u->kernel ? spmv_param_of(u->kernel, id) : NULL;
-    if (!p || param_typed(param_name[id], p->max) || is_warp_rows(id, u->value))
+    const spmv_kernel *kernel = NULL;
+    const spmv_param *p = NULL;
+    for (int k = 0; k < n && !p; k++) {
+        kernel = descriptor(kernels[k]);
+        p = spmv_param_of(kernel, id);
+        if (p && accepts(kernel, p, value)) p = NULL;
+    }
+    if (!p || param_typed(param_name[id], p->max) || is_warp_rows(id, value))
         return refuse("--%s: no chosen kernel can use that; 'spmv list kernels -v' shows "
                       "what each takes%s",
                       option_of(id), "");
@@ -111,9 +120,21 @@ static int refuse_option(spmv_param_id id, const use *u) {
     else if (p->multiple > 1)
         snprintf(step, sizeof step, ", a multiple of %lld", (long long)p->multiple);
     snprintf(range, sizeof range, "'%lld' is not %s%s%lld to %lld%s, as %s takes it",
-             (long long)u->value, word ? word : "", word ? " or " : "",
-             (long long)p->min + (word != NULL), (long long)p->max, step, u->kernel->name);
+             (long long)value, word ? word : "", word ? " or " : "",
+             (long long)p->min + (word != NULL), (long long)p->max, step, kernel->name);
     return refuse("--%s: %s", option_of(id), range);
+}
+
+/* Every value of every option is of use to some kernel, or refused. */
+static int check_uses(const session *r, const spmv_kernel_id *kernels, int n) {
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        const list *values = &r->o->param[id];
+        if (id > 0 && partner_of((spmv_param_id)(id - 1)) == (spmv_param_id)id) continue;
+        for (int v = 0; v < values->count; v++)
+            if (!is_used(r, (spmv_param_id)id, values->value[v]))
+                return refuse_value(kernels, n, (spmv_param_id)id, values->value[v]);
+    }
+    return 0;
 }
 
 /* The names asked for, in their order, each once. */
@@ -148,24 +169,20 @@ static bool fits_f32(double value) {
 int choose_cells(session *r) {
     spmv_kernel_id kernels[MOST_KERNELS];
     int nkernels, code = find_kernels(r, kernels, &nkernels);
-    use uses[SPMV_NPARAMS] = {{false, NULL, 0}};
     int64_t f64 = SPMV_F64;
     list precisions = r->o->precision.count ? r->o->precision : (list){1, &f64};
     if (code) return code;
     for (int k = 0; k < nkernels; k++)
         for (int p = 0; p < precisions.count; p++) {
             cell c = {.kernel = kernels[k], .precision = (spmv_precision)precisions.value[p]};
-            spmv_status status = expand(r, (spmv_param_id)0, &c, uses);
+            spmv_status status = expand(r, (spmv_param_id)0, &c);
             if (status != SPMV_OK) return complain(status, NULL);
         }
     for (int p = 0; p < precisions.count; p++)
         if (precisions.value[p] == SPMV_F32 && !(fits_f32(r->o->alpha) && fits_f32(r->o->beta)))
             return refuse("--alpha or --beta is outside the range of f32%s%s", "", "");
-    for (int id = 0; id < SPMV_NPARAMS; id++) {
-        bool second = id > 0 && partner_of((spmv_param_id)(id - 1)) == (spmv_param_id)id;
-        if (r->o->param[id].count && !uses[id].any && !second)
-            return refuse_option((spmv_param_id)id, &uses[id]);
-    }
+    code = check_uses(r, kernels, nkernels);
+    if (code) return code;
     bool automatic = false;
     for (int k = 0; k < r->ncells; k++) automatic |= r->cell[k].kernel.index == SPMV_AUTO;
     if (!automatic && (r->o->iters || r->o->nondeterministic))

@@ -34,11 +34,21 @@ static void list_values(const char *name, const spmv_param *p) {
     list_value(name, p->fallback);
 }
 
+/* Two parameters of one option are typed AxB. */
+static bool is_second(int id) {
+    return id > 0 && strcmp(option_of((spmv_param_id)id), option_of((spmv_param_id)(id - 1))) == 0;
+}
+
 static void list_params(const spmv_kernel *kernel) {
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
+        bool pair = id + 1 < SPMV_NPARAMS && is_second(id + 1) &&
+                    spmv_param_of(kernel, (spmv_param_id)(id + 1));
         if (!p) continue;
-        printf("        --%-9s ", option_of((spmv_param_id)id));
+        if (is_second(id))
+            printf("%20s x ", "");
+        else
+            printf("        --%-9s %s", option_of((spmv_param_id)id), pair ? "AxB: " : "");
         list_values(param_name[id], p);
         printf(": %s\n", param_help[id]);
     }

@@ -10,7 +10,7 @@ typedef struct contender {
     const spmv_proposal *proposal;
     spmv_plan *plan, *copy[MOST_COPIES]; /* copies: from the second on, where there are any */
     spmv_batch *batch;                   /* several products, where one is short; NULL: one */
-    double made_s, sample[MOST_ROUNDS];
+    double sample[MOST_ROUNDS];
     int inner, nsamples;
     double product_s; /* lower quartile: what disturbs only adds time */
     bool given_up;    /* far behind: not timed further */
@@ -21,10 +21,11 @@ typedef struct contest {
     const spmv_plan_opts *opts;
     const spmv_backend *backend;
     spmv_device *device;
-    double start, budget, budget_s; /* budget: in products of the safe kernel */
-    double flushing_s;              /* spent on emptying caches: no part of the budget */
-    size_t cache;                   /* the device's last-level cache; 0: unknown */
-    size_t flush;                   /* bytes read before each sample; 0: none */
+    double start, budget, budget_s;    /* budget: in products of the safe kernel */
+    double flushing_s, sent_s, once_s; /* no part of the budget: spent on emptying caches, on
+                                          sending the rows, on what a process does once */
+    size_t cache;                      /* the device's last-level cache; 0: unknown */
+    size_t flush;                      /* bytes read before each sample; 0: none */
     int copies; /* of the plan, x and y that a sample goes through; 0 or 1: none */
     contender entry[MOST_CONTENDERS]; /* the safe one first */
     int n;
@@ -33,7 +34,8 @@ typedef struct contest {
 } contest;
 
 double spmv_contest_spent_s(const contest *c);
-/* Readies the vectors and the safe kernel; *unit_s: a product of it, undisturbed. */
+/* Readies the vectors and the safe kernel, and sets budget_s; *unit_s: a product of it,
+ * undisturbed. */
 spmv_status spmv_contest_unit(contest *c, double *unit_s);
 /* After a kernel that failed so: SPMV_OK if others can still be had; the message stays. */
 spmv_status spmv_contest_go_on(contest *c, spmv_status status);

@@ -8,15 +8,16 @@
 
 enum {
     ROWS = 32,
-    MOST_SLICES = 1 << 13,
+    MOST_SLICES = 1 << 11,
     MOST_SAMPLED = 64,
     FEWEST_SAMPLED = 8,
-    MOST_TAKEN = 64,        /* entries of a row */
+    MOST_TAKEN = 64,        /* entries of a row: fewer hide the diagonals of wide rows */
     MOST_ENTRIES = 1 << 15, /* of all, */
     FRACTION = 16,          /* and of a small matrix one in so many */
     LINE_SLOTS = 1 << 13,   /* of a slice's set of cache lines: at most half full */
     VALUE_SLOTS = 1 << 10,
-    MIRRORED = 8,  /* entries a slice whose mirror image is looked up */
+    MIRRORED = 8, /* entries a slice whose mirror image is looked up */
+    MOST_RUN = 8,
     HEAD_BYTES = 8 /* what a step of the packed format costs besides its entries */
 };
 
@@ -63,6 +64,32 @@ static window window_at(const spmv_csr_view *A, int64_t slice) {
 
 /* ---- columns -------------------------------------------------------------------------------- */
 
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
+/* The greatest divisor, not above MOST_RUN, of the lengths of all runs of adjacent columns: as many
+ * entries have one column in the packed format. A run that the look's end cuts does not count. */
+static int run_of(const window *w) {
+    int64_t common = 0, run = 0;
+    for (int r = 0; r < w->rows; r++)
+        for (int k = 1; k <= w->len[r]; k++) {
+            run++;
+            bool is_cut = k == w->len[r] && k == MOST_TAKEN;
+            bool ends = k == w->len[r] || column(w, r, k) != column(w, r, k - 1) + 1;
+            if (!ends) continue;
+            if (!is_cut) common = greatest_divisor(run, common);
+            if (common == 1) return 1;
+            run = 0;
+        }
+    for (run = common ? MOST_RUN : 1; common % run != 0;) run--;
+    return (int)run;
+}
+
 /* The k-th entries of all rows are a step, with columns relative to its least. Returns bytes. */
 static double look_at_steps(const window *w, tally *t) {
     idx widest = 0;
@@ -83,7 +110,7 @@ static double look_at_steps(const window *w, tally *t) {
         if (most - least > widest) widest = most - least;
     }
     int width = widest < 1 << 8 ? 1 : widest < 1 << 16 ? 2 : 4;
-    return (double)(width * w->entries + HEAD_BYTES * w->longest);
+    return (double)(width * w->entries + HEAD_BYTES * w->longest) / run_of(w);
 }
 
 enum { TAKEN = INT32_MAX }; /* a row's head, when nothing is left of it */
@@ -233,14 +260,15 @@ static void look_at_mirror(const window *w, tally *t) {
     }
 }
 
-static void look_at_slice(const spmv_csr_view *A, int64_t slice, int per_line, tally *t) {
+static void look_at_slice(const spmv_csr_view *A, int64_t slice, int per_line, bool blocks,
+                          tally *t) {
     window w = window_at(A, slice);
     t->entries = w.entries;
     look_at_columns(&w, t);
-    look_at_blocks(&w, t);
+    if (blocks) look_at_blocks(&w, t);
     look_at_lines(&w, per_line, t);
     look_at_values(&w, t);
-    look_at_mirror(&w, t);
+    if (blocks) look_at_mirror(&w, t);
     double steps = HEAD_BYTES * (t->diagonal ? t->index_bytes / HEAD_BYTES : 0);
     t->raw_bytes = t->step_values           ? steps
                    : t->exact == t->entries ? 4.0 * w.entries
@@ -314,7 +342,8 @@ static void add_up(const tally *t, int n, spmv_features *f) {
     f->lines = share((double)sum.lines, all);
 }
 
-spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_features *f) {
+spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, bool blocks,
+                             spmv_features *f) {
     const spmv_stats *s = &mat->stats;
     spmv_csr_view A;
     int threads = mat->ctx->threads;
@@ -340,7 +369,7 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_featu
     int per_line = precision == SPMV_F64 ? 8 : 16;
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (n > 4)
     for (int64_t k = 0; k < n; k++)
-        look_at_slice(&A, (2 * k + 1) * slices / (2 * n), per_line, &t[k]);
+        look_at_slice(&A, (2 * k + 1) * slices / (2 * n), per_line, blocks, &t[k]);
     add_up(t, (int)n, f);
     free(t);
     return SPMV_OK;

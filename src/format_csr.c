@@ -1,4 +1,5 @@
-/* format_csr.c: compressed sparse rows in the variant's precision and offset width. */
+/* format_csr.c: compressed sparse rows in the variant's precision and offset width. What the matrix
+ * already holds in that width is not copied: columns always, in f64 the values. */
 #include "spmv_kernel.h"
 #include <math.h>
 
@@ -7,20 +8,21 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return (size_t)(A->rows + 1) * sizeof(ofs) + (size_t)A->nnz * (sizeof(idx) + sizeof(real));
 }
 
-/* Rows are copied by the same static partition that csr_rows multiplies with: first touch places
- * the pages. */
-static int64_t copy_rows(const spmv_csr_view *A, int threads, csr *out) {
+static void narrow_places(const spmv_csr_view *A, int threads, ofs *out) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i <= A->rows; i++) out[i] = (ofs)A->row_ptr[i];
+}
+
+/* Row by row, by the same static partition that csr_rows multiplies with: first touch places the
+ * pages. */
+static int64_t narrow_values(const spmv_csr_view *A, int threads, real *out) {
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
-    for (int64_t i = 0; i < A->rows; i++) {
-        out->row_ptr[i + 1] = (ofs)A->row_ptr[i + 1];
+    for (int64_t i = 0; i < A->rows; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
-            out->col_idx[k] = A->col_idx[k];
-            out->values[k] = (real)A->values[k];
-            overflows += isinf(out->values[k]) && !isinf(A->values[k]);
+            out[k] = (real)A->values[k];
+            overflows += isinf(out[k]) && !isinf(A->values[k]);
         }
-    }
-    out->row_ptr[0] = 0;
     return overflows;
 }
 
@@ -30,10 +32,20 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(spmv_store_new(ctx, "csr", sizeof(csr), A, out));
     csr *B = (csr *)*out;
     B->s.slots = A->nnz;
-    TRY(STORE_ARRAY(ctx, B, row_ptr, A->rows + 1));
-    TRY(STORE_ARRAY(ctx, B, col_idx, A->nnz));
+    if (sizeof(ofs) == sizeof *A->row_ptr) {
+        spmv_store_borrow(&B->s, &B->row_ptr, A->row_ptr,
+                          (size_t)(A->rows + 1) * sizeof *A->row_ptr);
+    } else {
+        TRY(STORE_ARRAY(ctx, B, row_ptr, A->rows + 1));
+        narrow_places(A, threads, B->row_ptr);
+    }
+    spmv_store_borrow(&B->s, &B->col_idx, A->col_idx, (size_t)A->nnz * sizeof *A->col_idx);
+    if (sizeof(real) == sizeof *A->values) {
+        spmv_store_borrow(&B->s, &B->values, A->values, (size_t)A->nnz * sizeof *A->values);
+        return SPMV_OK;
+    }
     TRY(STORE_ARRAY(ctx, B, values, A->nnz));
-    int64_t overflows = copy_rows(A, threads, B);
+    int64_t overflows = narrow_values(A, threads, B->values);
     if (overflows)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
                          (long long)overflows);

@@ -27,6 +27,7 @@ struct spmv_ctx {
         device[SPMV_MAX_BACKENDS]; /* in the order of spmv_backends; opened when first needed */
     bool opened[SPMV_MAX_BACKENDS];
     size_t cache[SPMV_MAX_BACKENDS]; /* last-level, of an opened device; 0: unknown */
+    uint64_t rehearsed[SPMV_MAX_BACKENDS][SPMV_NVARIANTS]; /* kernels, a bit each: rehearse.c */
     int threads;
     char error[1024];
 };
@@ -153,6 +154,11 @@ static inline int spmv_scan_8_digits(const char *text, uint64_t *value) {
     return n;
 }
 
+/* ---- api.c ---------------------------------------------------------------------------------- */
+
+/* spmv_mat_free, but devices keep the memory for what follows. */
+void spmv_mat_put_away(spmv_mat *mat);
+
 /* ---- csr.c: the hub ------------------------------------------------------------------------- */
 
 /* Expands symmetry, sorts each row by column, sums duplicates. Fills the counts of *stats that come
@@ -169,12 +175,15 @@ void spmv_rows_stats(const spmv_rows *rows, int threads, spmv_stats *stats);
  * device, which has no room to do it itself, is refused. */
 spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_quick,
                            spmv_plan **out);
+/* The precision and width of offsets that a plan of these options would have. */
+spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *out);
 /* Finds the plan's store where its kernel runs or builds it, if it fits; max_bytes: as in
  * spmv_plan_opts. */
 spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t max_bytes,
                              bool only_quick);
-/* What went by after start of the time that the plan books for its store. */
+/* What went by after start of the time that the plan books for its store; of that, sending it. */
 double spmv_plan_stored_since(const spmv_plan *plan, double start);
+double spmv_plan_sent_since(const spmv_plan *plan, double start);
 
 /* ---- store.c -------------------------------------------------------------------------------- */
 
@@ -197,8 +206,13 @@ typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_fa
     double tune_s, chosen_product_s, safe_product_s;
     size_t flush_bytes;
 } spmv_tuning;
-/* All but the cache. */
-spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_features *f);
+/* Uses the kernel once, on a small matrix with rows of that length, unless the process did: on a
+ * GPU its code is loaded then. What fails is not said. Returns the seconds it took. */
+double spmv_rehearse(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                     const spmv_proposal *p);
+/* All but the cache; blocks and symmetry, which take half of the time, only if asked for. */
+spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, bool blocks,
+                             spmv_features *f);
 spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                            spmv_plan **out);
 /* The same from given proposals, which it sorts; start: when looking at the matrix began. */

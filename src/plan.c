@@ -90,7 +90,7 @@ static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_p
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
-static spmv_status pick_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *out) {
+spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *out) {
     /* Kernels step past the end of a row by up to a block of threads before they stop. */
     enum { WIDEST_STEP = 4096 };
     if (opts->precision != SPMV_F64 && opts->precision != SPMV_F32)
@@ -134,7 +134,7 @@ static spmv_status prepare(spmv_plan *plan) {
 static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_kernel_id id,
                              bool only_quick) {
     spmv_ctx *ctx = plan->matrix->ctx;
-    TRY(pick_variant(plan->matrix, opts, &plan->variant));
+    TRY(spmv_plan_variant(plan->matrix, opts, &plan->variant));
     TRY(spmv_ctx_device(ctx, id.backend, &plan->device));
     plan->kernel = id.backend->kernels[id.index][plan->variant];
     TRY(choose(ctx, plan->kernel, opts, ctx->threads, &plan->choice));
@@ -219,6 +219,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .convert_s = plan->convert_s,
         .upload_s = plan->upload_s,
         .prepare_s = plan->prepare_s,
+        .once_s = plan->once_s,
         .free_bytes = plan->device->backend->free_bytes(plan->device),
         .note = plan->note,
     };

@@ -6,15 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FEWEST_ROUNDS = 2 };
-static const double sample_s = 1e-4;             /* so much at least makes a sample */
+static const double sample_s = 5e-5; /* so much at least makes a sample */
+/* When nobody said how many products follow; threads of a host wake in their own time. */
+static const double least_budget_s = 1e-3, least_of_host_s = 3e-3;
+static const double short_look = 0.02;           /* of the budget: costs nothing to do twice */
 static const double most_flushing_s = 0.05;      /* more only for the fewest rounds */
 static const double tie = 0.01, hopeless = 0.15, /* behind the best */
     unseen = 0.1,                                /* scatter of what was timed once */
     slow = 3;
 
 double spmv_contest_spent_s(const contest *c) {
-    return spmv_now() - c->start - c->flushing_s;
+    return spmv_now() - c->start - c->flushing_s - c->sent_s - c->once_s;
 }
 
 /* ---- samples -------------------------------------------------------------------------------- */
@@ -98,22 +100,29 @@ static spmv_status make_batch(contest *c, contender *e, double product_s) {
     return spmv_batch_create(&product, 1, e->inner, 1, 0, &e->batch);
 }
 
-/* The first product meets cold pages, and a GPU may load the kernel's code in it: one that looks
- * slow is looked at again, and is then as good as a sample. */
+/* Budgets are in products of the safe kernel. */
+static void set_budget(contest *c, double unit_s) {
+    double least_s = c->backend->host ? least_of_host_s : least_budget_s;
+    c->budget_s = c->budget * unit_s;
+    if (c->opts->expected_calls == 0 && c->budget_s < least_s) c->budget_s = least_s;
+    c->budget = c->budget_s / unit_s;
+}
+
+/* The first product meets cold pages: where that costs little of the budget it is looked at again,
+ * unless it is as fast as any. What stays is as good as a sample. */
 static spmv_status warm_up(contest *c, contender *e, double unit_s) {
     enum { LOOKS = 2 };
     const double fair = 1.5;
-    double least = INFINITY;
-    int looks = 0;
-    while (looks < LOOKS && !(least <= fair * unit_s)) {
-        double seconds = 0;
+    double least = INFINITY, seconds = 0;
+    for (int looks = 0; looks < LOOKS && !(least <= fair * unit_s); looks++) {
         TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
         least = seconds < least ? seconds : least;
-        looks++;
+        double budget_s = c->budget_s > 0 ? c->budget_s : c->budget * least;
+        if (seconds > short_look * budget_s) break;
     }
     TRY(make_batch(c, e, least));
     e->product_s = least;
-    if (looks == LOOKS && e->inner == 1 && !c->flush) add_sample(e, least);
+    if (e->inner == 1 && !c->flush) add_sample(e, least);
     e->given_up = unit_s > 0 && least > slow * unit_s && !c->flush;
     return SPMV_OK;
 }
@@ -153,6 +162,7 @@ spmv_status spmv_contest_unit(contest *c, double *unit_s) {
     TRY(status);
     if (c->flush) TRY(time_once(c, safe));
     *unit_s = safe->product_s > 0 ? safe->product_s : 1e-9;
+    set_budget(c, *unit_s);
     return SPMV_OK;
 }
 
@@ -209,6 +219,14 @@ static spmv_status settle(contest *c, contender *e, spmv_status status) {
     return SPMV_OK;
 }
 
+/* Whether another round would take more than is left. */
+static bool is_spent(const contest *c) {
+    double round_s = 0;
+    for (int k = 0; k < c->n; k++)
+        if (!c->entry[k].given_up) round_s += c->entry[k].inner * c->entry[k].product_s;
+    return spmv_contest_spent_s(c) + round_s > c->budget_s || c->flushing_s > most_flushing_s;
+}
+
 spmv_status spmv_contest_run_off(contest *c) {
     double unit_s = c->flush ? 0 : c->entry[0].product_s; /* caches are still warm */
     for (int k = 1; k < c->n; k++) {
@@ -216,13 +234,11 @@ spmv_status spmv_contest_run_off(contest *c) {
         TRY(settle(c, e, warm_up(c, e, unit_s)));
     }
     for (int round = 0; round < MOST_ROUNDS; round++) {
+        if (round > 0 && (is_decided(c) || is_spent(c))) break;
         for (int k = 0; k < c->n; k++) {
             contender *e = &c->entry[(k + round) % c->n];
             if (!e->given_up && e->nsamples <= round) TRY(settle(c, e, time_once(c, e)));
         }
-        if (is_decided(c)) break;
-        bool spent = spmv_contest_spent_s(c) > c->budget_s || c->flushing_s > most_flushing_s;
-        if (round + 1 >= FEWEST_ROUNDS && spent) break;
     }
     return SPMV_OK;
 }

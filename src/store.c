@@ -50,9 +50,15 @@ spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, si
     if (!memory)
         return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: an array of %s takes %.1f MB",
                          store->format, 1e-6 * (double)bytes);
-    store->array[store->narrays] = (spmv_array){offset, bytes};
+    store->array[store->narrays] = (spmv_array){.offset = offset, .bytes = bytes};
     set_array(store, store->narrays++, memory);
     return SPMV_OK;
+}
+
+void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_t bytes) {
+    size_t offset = (size_t)((char *)member - (char *)store);
+    store->array[store->narrays] = (spmv_array){offset, bytes, .borrowed = true};
+    set_array(store, store->narrays++, (void *)(uintptr_t)array); /* stores are only read */
 }
 
 size_t spmv_store_bytes(const spmv_store *store) {
@@ -63,7 +69,8 @@ size_t spmv_store_bytes(const spmv_store *store) {
 
 void spmv_store_free(spmv_store *store) {
     if (!store) return;
-    for (int k = 0; k < store->narrays; k++) spmv_host_free(array_of(store, k));
+    for (int k = 0; k < store->narrays; k++)
+        if (!store->array[k].borrowed) spmv_host_free(array_of(store, k));
     free(store);
 }
 
@@ -73,7 +80,10 @@ spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_
     *out = NULL;
     if (!copy) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
     memcpy(copy, from, from->size);
-    for (int k = 0; k < from->narrays; k++) set_array(copy, k, NULL);
+    for (int k = 0; k < from->narrays; k++) {
+        copy->array[k].borrowed = false;
+        set_array(copy, k, NULL);
+    }
     for (int k = 0; k < from->narrays && status == SPMV_OK; k++) {
         void *memory = NULL;
         status = device->backend->alloc(device, from->array[k].bytes, &memory);

@@ -259,12 +259,21 @@ static spmv_status find_or_build(const spmv_plan *plan, const spmv_format *forma
     return SPMV_OK;
 }
 
-double spmv_plan_stored_since(const spmv_plan *plan, double start) {
+static const spmv_stored *stored_of(const spmv_plan *plan) {
     const spmv_stored *s = plan->matrix->stores;
     while (s && s->host != plan->host) s = s->next;
-    if (!s) return 0;
-    double seconds = s->placed >= start ? plan->upload_s : 0;
-    if (s->built < start) return seconds;
+    return s;
+}
+
+double spmv_plan_sent_since(const spmv_plan *plan, double start) {
+    const spmv_stored *s = stored_of(plan);
+    return s && s->placed >= start ? plan->upload_s : 0;
+}
+
+double spmv_plan_stored_since(const spmv_plan *plan, double start) {
+    const spmv_stored *s = stored_of(plan);
+    double seconds = spmv_plan_sent_since(plan, start);
+    if (!s || s->built < start) return seconds;
     return seconds + s->convert_s - (s->rows_placed < start ? s->rows_s : 0);
 }
 

@@ -20,7 +20,7 @@ from units import AUTO, auto_for_many, describe, fastest, layout_of, promised
 
 MIN, MEAN = "each", "geometric mean"
 GRIDS = r"gen:(poisson2d|poisson3d|box27)\b"
-STREAMS = GRIDS + r"\S* random|gen:(fem3d|banded|ci)\b\S*( random)?"
+STREAMS = GRIDS + r"\S* random|gen:(fem3d|banded|ci|mesh:\d+(?=:))\b\S*( random)?"
 
 
 class Preparation(NamedTuple):

@@ -228,6 +228,9 @@ def make_study(arguments):
         left_out, worst = measure(options, study, sources, log)
     for words in left_out:
         say(f"study: {words}")
+    if not options.no_run and options.limit and (os.path.getsize(log) if os.path.exists(log) else 0) == size:
+        raise Stop(EX_DATAERR, f"nothing was finished in {options.limit:g} s: a longer --limit (make: LIMIT=), "
+                   "or smaller --matrices (MATRICES=)")
     records, said = records_since(log, size) if os.path.exists(log) else load([log])
     runs = papers.runs_of(records)
     more, figures = (PAGES[study](runs) if study in PAGES

@@ -28,10 +28,17 @@ unit() {
     count "$ok" "$bad" "$skip"
 }
 
-# A command line: NAME.sh beside NAME.out, NAME.err and NAME.exit, run in an empty folder.
+# A command line: NAME.sh beside NAME.out, NAME.err and NAME.exit, run in an empty folder. "# omp only" and "# needs
+# FEATURE" in it say which builds it is for.
 cli() {
     base=${1%.sh} name=$(basename "${1%.sh}")
-    if [ "$build" = "${build#*cuda}" ] || ! grep -q '^# omp only' "$1"; then :; else count 0 0 1; return; fi
+    if grep -q '^# omp only' "$1" && [ "$build" != "${build#*cuda}" ]; then count 0 0 1; return; fi
+    for feature in $(sed -n 's/^# needs //p' "$1"); do
+        if ! "$build/spmv" -V -v | grep '^features' | grep -qw "$feature"; then
+            echo "skip cli/$name: built without $feature"
+            count 0 0 1; return
+        fi
+    done
     rm -rf "$work/cwd" && mkdir "$work/cwd"
     (cd "$work/cwd" && SPMV="$root/$build/spmv" DATA="$root/test/data" CLI="$root/test/cli" sh "$1" </dev/null) \
         >"$work/out" 2>"$work/err"

@@ -213,6 +213,11 @@ class Studies(unittest.TestCase):
         self.assertIn("time over before gen:poisson3d:160", said)
         self.assertIn("gen:twin:shyy41", self.page("cmrs.md"))
 
+    def test_a_time_limit_too_short_for_one_matrix_says_so(self):
+        code, said = self.make("cmrs", "--matrices", "shyy41", "--limit=0.01")
+        self.assertEqual(code, 65, said)
+        self.assertIn("nothing was finished in 0.01 s: a longer --limit (make: LIMIT=)", said)
+
     def test_without_the_charts_library_tables_still_come(self):
         with mock.patch.dict(sys.modules, {"vl_convert": None}):
             code, said = self.make("cmrs", "--matrices", "shyy41", "--backend=omp", "--cache=cold")

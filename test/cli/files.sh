@@ -1,4 +1,5 @@
 # Files that are missing, broken or cannot be written: what and where, and the exit code of ux.md.
+# needs jansson
 . "$CLI/common"
 try() { "$SPMV" -k omp:csr1 $quick -q "$@" </dev/null; echo "exit $?"; }
 try -m nothing.mtx

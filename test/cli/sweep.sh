@@ -1,4 +1,5 @@
 # A plan, a status for every cell whatever the files hold, and --resume, which measures nothing twice.
+# needs jansson
 . "$CLI/common"
 quick=${quick% --no-log*}" -t 2"
 mkdir here here/folder

@@ -33,3 +33,5 @@ try -k omp:sell_slices --slice=1025
 try -k omp:csr1,omp:sell_slices --slice=0
 try -k omp:cmrs_strips --height=3
 try -k 'omp:cmrs*' --tile=64
+try -k omp:sell_slices -m gen:poisson2d:3 --slice=32,1025 # a list is taken whole or refused
+try -k omp:cmrs_strips,omp:sell_slices -m gen:poisson2d:3 --height=1,3

@@ -125,6 +125,21 @@ static void few_conversions_are_tried(void **state) {
     spmv_mat_free(mat);
 }
 
+/* Looking at the matrix and the safe kernel's own preparation and product are paid from it, too. */
+static void a_budget_is_not_overdrawn(void **state) {
+    (void)state;
+    spmv_mat *mat = load("gen:poisson2d:500");
+    for (int64_t calls = 0; calls <= 1000; calls += 1000) { /* 10 products, 100 */
+        spmv_proposals all = {.n = 0};
+        spmv_offer(&all, "csr_rows", 0, 0, "safe");
+        spmv_offer(&all, "coo_segments", calls ? 99.5 : 9.5, 2, "dear");
+        spmv_plan *plan = contest(mat, &all, (spmv_plan_opts){.expected_calls = calls});
+        assert_chosen(plan, "csr_rows", "passed over coo_segments: its preparation would not pay");
+        spmv_plan_free(plan);
+    }
+    spmv_mat_free(mat);
+}
+
 static void what_cannot_be_had_is_passed_over(void **state) {
     (void)state;
     entries e = entries_of(fixture_named("giant row"));
@@ -290,6 +305,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_fast_proposal_beats_the_safe_kernel),
         cmocka_unit_test(promises_decide_how_many_are_timed),
         cmocka_unit_test(few_conversions_are_tried),
+        cmocka_unit_test(a_budget_is_not_overdrawn),
         cmocka_unit_test(what_cannot_be_had_is_passed_over),
         cmocka_unit_test(without_the_safe_kernel_another_serves),
         cmocka_unit_test(padding_is_passed_over),

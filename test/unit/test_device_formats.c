@@ -15,6 +15,10 @@ static const char *const specs[][2] = {
     {"gen:permutation:2000", NULL},   {"gen:diagonal:1000", "few:2"},
     {"gen:banded:200:3", "random"},   {"gen:banded:300:13", "few:8"},
     {"gen:dense:70x7", "random"},     {"gen:random:200:150:9000", "random"},
+    {"gen:mesh:900:2", "few:300"},    {"gen:mesh:900:3", "few:9"},
+    {"gen:mesh:700:4", "random"},     {"gen:mesh:500:5", "few:200"},
+    {"gen:mesh:500:6", "pattern"},    {"gen:mesh:300:7", "few:8"},
+    {"gen:mesh:300:8", "random"},
 };
 
 static void assert_same_bytes(spmv_device *d, const spmv_store *host, const spmv_store *head,

@@ -366,6 +366,31 @@ static void plans_share_stores(void **state) {
     entries_free(&e);
 }
 
+/* What CSR stores as the matrix does is not stored twice; a copy of a plan has its own. */
+static void compressed_rows_are_the_matrix_s(void **state) {
+    (void)state;
+    spmv_mat *mat = NULL;
+    spmv_plan *plan, *copy;
+    double x[16] = {1}, y[16], z[16];
+    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:4", NULL, &mat), SPMV_OK);
+    for (int k = 0; k < 4; k++) {
+        spmv_plan_opts opts = {.size = sizeof opts, .kernel = "csr_rows"};
+        opts.precision = k % 2 ? SPMV_F32 : SPMV_F64, opts.offset_bits = k / 2 ? 64 : 32;
+        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        const spmv_array *a = plan->host->array;
+        assert_int_equal(plan->host->narrays, 3);
+        assert_true(a[0].borrowed == (k / 2) && a[1].borrowed && a[2].borrowed == !(k % 2));
+        assert_int_equal(spmv_plan_copy(plan, &copy), SPMV_OK);
+        for (int n = 0; n < 3; n++) assert_false(copy->store->array[n].borrowed);
+        assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
+        assert_int_equal(spmv_exec(copy, 1, x, 0, z), SPMV_OK);
+        assert_memory_equal(y, z, 16 * (k % 2 ? sizeof(float) : sizeof(double)));
+        spmv_plan_free(copy);
+        spmv_plan_free(plan);
+    }
+    spmv_mat_free(mat);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -379,6 +404,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(too_large_for_f32_is_refused),
         cmocka_unit_test(infinity_fits_f32),
         cmocka_unit_test(plans_share_stores),
+        cmocka_unit_test(compressed_rows_are_the_matrix_s),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
