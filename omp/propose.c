@@ -66,15 +66,19 @@ static void propose_sell(const model *m, spmv_proposals *out) {
     p->nsettings = 2;
 }
 
+/* Bytes of a value where one code is for all. */
+static double coded_width(const spmv_features *f, double width) {
+    return f->distinct == 1                 ? 0
+           : f->distinct <= SPMV_FEW_VALUES ? 1
+           : f->exact_f32 == 1              ? 4
+                                            : width;
+}
+
 /* As propose_sell, with less to read: what is left is mostly the time that reading x takes. */
 static void propose_narrow(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     const double near = f->cols <= 1 << 16 ? 1 : f->near_16, read_x = 4, streamed = 0.5;
-    double values = f->distinct == 1                 ? 0
-                    : f->distinct <= SPMV_FEW_VALUES ? 1
-                    : f->exact_f32 == 1              ? 4
-                                                     : m->width;
-    double bytes = 2 * near + 4 * (1 - near) + values;
+    double bytes = 2 * near + 4 * (1 - near) + coded_width(f, m->width);
     double lists = (f->evicted ? 36 : 6) / f->mean; /* y is written here and there */
     spmv_proposal *p = spmv_offer(
         out, "narrow_lanes", 6, m->plain / (read_x + streamed * bytes + m->gather + m->y + lists),
@@ -111,15 +115,16 @@ static void propose_symmetric(const model *m, spmv_proposals *out) {
 }
 
 /* Blocks whose part of x and of y the cache of a core holds: reads of x that go far otherwise come
- * nearer, at the price of adding to y in every block. Tiles of 128 KiB of x were the best of 32 to
+ * nearer, at the price of adding to y in every block. Tiles of 128 KiB of x were the best of 64 to
  * 256 on random, R-MAT and power-law matrices; larger ones where a block is all but empty. */
-static void propose_csb(const model *m, spmv_proposals *out) {
+static void propose_woven(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     int64_t tile = f->precision == SPMV_F64 ? 1 << 14 : 1 << 15;
     if (m->gather == 0) return;
     if (f->precision == SPMV_F64 && f->mean * (double)tile / (double)f->cols < 1.0 / 16) tile *= 2;
     spmv_proposal *p =
-        spmv_offer(out, "csb_blocks", 6, m->plain / (m->width + 4 + 0.35 * m->gather + 2 * m->y),
+        spmv_offer(out, "woven_blocks", 6,
+                   m->plain / (coded_width(f, m->width) + 4 + 0.3 * m->gather + 2 * m->y),
                    "%.2f cache lines of x an entry, and no cache for x", f->lines);
     p->setting[0] = (spmv_setting){"tile", tile};
     p->setting[1] = (spmv_setting){"schedule", omp_sched_dynamic};
@@ -135,7 +140,7 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
             propose_packed(&m, out);
             propose_masked(&m, out);
             propose_symmetric(&m, out);
-            propose_csb(&m, out);
+            propose_woven(&m, out);
             propose_narrow(&m, out);
         }
         propose_sell(&m, out);
