@@ -113,7 +113,7 @@ static void propose_packed(const model *m, spmv_proposals *out) {
     if (f->cv > 2 && f->lines > 0.5) stream_s *= 2; /* steps as long as their longest row */
     if (f->diagonal < 0.5) /* an entry of a row a step, or a run: its own loops */
         stream_s *=
-            f->index_bytes < most_of_runs ? 1 + 1.3 * f->padding_32 : 1.25 + 0.5 * f->padding_32;
+            f->index_bytes < most_of_runs ? 0.95 + 0.5 * f->padding_32 : 1.25 + 0.5 * f->padding_32;
     double packed_s = launch_s + largest(hypot(stream_s, issue_s), 1.1 * gather_s(m));
     /* Building takes a slice's steps one after the other, and reads the matrix a few times. */
     double steps_s = f->mean * (f->diagonal < 0.5 ? 1.3e-6 : 2e-6);

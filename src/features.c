@@ -83,6 +83,7 @@ static int run_of(const window *w) {
             bool ends = k == w->len[r] || column(w, r, k) != column(w, r, k - 1) + 1;
             if (!ends) continue;
             if (!is_cut) common = greatest_divisor(run, common);
+            if (common == 1) return 1;
             run = 0;
         }
     for (run = common ? MOST_RUN : 1; common % run != 0;) run--;
