@@ -115,7 +115,7 @@ def profile(leaders):
     factor of the best."""
     top = list(leaders[:len(COLOURS)])
     return {
-        "data": {"name": "profile"}, "height": 300,
+        "data": {"name": "profile"}, "height": 330,
         "encoding": {"x": {"field": "tau", "type": "quantitative",
                            "title": "time over the best kernel's, at most (log)",
                            "scale": {"type": "log", "domain": [1, 10], "nice": False},
@@ -163,14 +163,17 @@ def heat(few, rows):
             "layer": [cells, numbers] if few else [cells]}
 
 
-def gains(feature, title):
+def gains(feature, title, points):
     """Speed-up of our best kernel over the best peer against a feature of the matrix. Rows that are
-    all of one length have no sigma: its axis holds 0."""
+    all of one length have no sigma: its axis holds 0. Names stand over points that gain, under those
+    that lose; a layer without a point would have no axis."""
+    named = [point["ratio"] >= 1 for point in points if point[f"named_{feature}"]]
+    sides = [side for side in ((">=", -9), ("<", 12)) if (side[0] == ">=") in named]
     scale = {"padding": 50, **({"type": "symlog", "constant": 0.1} if feature == "sigma"
                                else {"type": "log"})}
     least = 0 if feature == "sigma" else 1e-9
     return {
-        "data": {"name": "gains"}, "height": 260,
+        "data": {"name": "gains"}, "height": 330,
         "transform": [{"filter": f"isValid(datum.{feature}) && datum.{feature} >= {least}"}],
         "layer": [
             {"mark": {"type": "point", "filled": True, "size": 70, "color": COLOURS[0],
@@ -179,14 +182,14 @@ def gains(feature, title):
                                 "scale": {**scale, "nice": False}},
                           "y": {"field": "ratio", "type": "quantitative",
                                 "title": "speed-up (log)",
-                                "scale": {"type": "log", "nice": False, "padding": 14}},
+                                "scale": {"type": "log", "nice": False, "padding": 22}},
                           "tooltip": tooltip("matrix", "kernel", "peer", "ratio", "mu", "sigma",
                                              "note")}},
-            {"transform": [{"filter": f"datum.named_{feature}"}],
-             "mark": {"type": "text", "dy": -9, "fontSize": 9, "limit": 110},
-             "encoding": {"x": {"field": feature, "type": "quantitative"},
-                          "y": {"field": "ratio", "type": "quantitative"},
-                          "text": {"field": "matrix"}}},
+            *({"transform": [{"filter": f"datum.named_{feature} && datum.ratio {side} 1"}],
+               "mark": {"type": "text", "dy": dy, "fontSize": 9, "limit": 110},
+               "encoding": {"x": {"field": feature, "type": "quantitative"},
+                            "y": {"field": "ratio", "type": "quantitative"},
+                            "text": {"field": "matrix"}}} for side, dy in sides),
             {"data": {"values": [{"one": 1}]}, "mark": {"type": "rule", "strokeDash": [5, 4]},
              "encoding": {"y": {"datum": 1, "type": "quantitative"}}}]}
 
@@ -202,7 +205,7 @@ def roofline(formats):
     """Rate against intensity under the memory limit; the lines are "limits"."""
     points = by_format(formats)
     return {
-        "data": {"name": "cells"}, "height": 320,
+        "data": {"name": "cells"}, "height": 300,
         "transform": [{"filter": "isValid(datum.gflops) && isValid(datum.intensity)"}],
         "layer": [
             {"data": {"name": "limits"},
@@ -252,10 +255,10 @@ def charts(data):
     drawn = len(data["gains"])
     if known:
         found += [(f"gain-{feature}", f"Best own kernel over {data['peer']}, against {symbol}",
-                   text, gains(feature, axis)) for feature, symbol, axis, text in (
+                   text, gains(feature, axis, data["gains"])) for feature, symbol, axis, text in (
                        ("mu", "μ", "μ: mean entries a row (log)",
                         f"{points_text(drawn, data['matrices'])} Above the dashed line ours is "
-                        "faster; the furthest from it are named."),
+                        "faster; the furthest from it are named where there is room."),
                        ("sigma", "σ", "σ: standard deviation of the entries a row (log)",
                         "The same against the irregularity of the rows.")) if feature in known]
     if data["limits"]:

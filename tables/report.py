@@ -78,17 +78,26 @@ def profile_data(matrices):
     return points, sorted(area, key=lambda kernel: (-area[kernel], kernel))
 
 
+SAME = 0.03  # a ratio so near to 1 is no gain and no loss
+
+
 def named(points, feature):
-    """Which points of the chart have room for their name: losses first, then what is furthest from
-    1; places as shares of the chart's width and height."""
+    """Which points of the chart have room for their name, above the line of 1 over the point, below
+    it under it: losses first, then what is furthest from 1; places as shares of the chart's width
+    and height."""
     known = [point for point in points if point[feature] is not None and point[feature] >= 0]
     across = [math.log1p(point[feature] / 0.1) for point in known]
     up = [math.log(point["ratio"]) for point in known]
     wide, high = ((max(v) - min(v) or 1) if v else 1 for v in (across, up))
+
+    def is_free(k):
+        away = 1 if up[k] >= 0 else -1
+        return not any(abs(across[k] - across[p]) / wide < 0.1 and 0 < away * (up[p] - up[k]) / high < 0.06
+                       for p in range(len(known)) if p != k)
     taken = []
     for k in sorted(range(len(known)), key=lambda k: (up[k] >= 0, -abs(up[k]))):
-        if all(abs(across[k] - across[t]) / wide > 0.25 or abs(up[k] - up[t]) / high > 0.07
-               for t in taken):
+        if abs(up[k]) > SAME and is_free(k) and all(
+                abs(across[k] - across[t]) / wide > 0.25 or abs(up[k] - up[t]) / high > 0.07 for t in taken):
             taken.append(k)
     return [known[k]["matrix"] for k in taken[:12]]
 

@@ -161,9 +161,12 @@ def unit_of(record):
     """The Unit a usable record describes.
 
     Threads are those the run had (omp.threads), not those its kernel took (config.threads, 1 for a
-    serial one): a serial kernel belongs beside the parallel ones of its run."""
+    serial one): a serial kernel belongs beside the parallel ones of its run. A GPU's kernels have
+    none of the host's."""
     get = record.get
     threads = get("omp.threads") if get("omp.threads") is not None else get("config.threads")
+    if record["config.backend"] == "cuda":
+        threads = None
     system = System(get("host.name"), get("cpu.model"), get("gpu.name"), record["config.backend"],
                     get("config.precision"), threads, get("config.alpha"), get("config.beta"),
                     get("config.cache"))

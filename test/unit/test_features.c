@@ -243,7 +243,7 @@ static void the_models_order_as_measured(void **state) {
                  {"gen:fem3d:20", NULL, "packed_warp", "sell_thread_ahead", true, false},
                  {"gen:road:1000000", NULL, "sell_thread_ahead", "packed_warp", true, false},
                  {"gen:mesh:100000:3", NULL, "packed_warp", "sell_thread_ahead", true, false},
-                 {"gen:dense:1500", NULL, "csr_warp", "csr_adaptive", true, false},
+                 {"gen:dense:1500", NULL, "csr_warp", "sell_thread_ahead", true, false},
                  {"gen:rmat:16", NULL, "csr_adaptive", "csr_lanes", true, false},
                  {"gen:poisson3d:32", NULL, "packed_slices", "sell_lanes", false, true},
                  {"gen:fem3d:12", NULL, "masked_rows", "sell_lanes", false, true},

@@ -206,6 +206,15 @@ static inline void fill_sevens(entries *e) {
                                : i % 97 > 60 && i % 2);
 }
 
+/* Runs of entries in adjacent columns, as many in each as 32 rows have in common: 2 to 8. */
+static inline void fill_runs(entries *e) {
+    enum { APART = 60 };
+    for (int64_t i = 0; i < e->rows; i++)
+        for (int64_t k = 0; k <= i * i % 9; k++)
+            for (int64_t q = 0; q < 2 + i / 32 % 7; q++)
+                add_random(e, i, k * APART + (i * 7 + k * 11) % 40 + q);
+}
+
 static inline void
 fill_cancelling(entries *e) { /* what is left is far smaller than what was added */
     for (int64_t i = 0; i < e->rows; i++)
@@ -254,6 +263,7 @@ static const fixture fixtures[] = {
     {"many rows", 65536 + 4465, 4099, SPMV_GENERAL, fill_sparse},
     {"giant row", 3, 40000, SPMV_GENERAL, fill_giant_row},
     {"sevens", 610, 500, SPMV_GENERAL, fill_sevens},
+    {"runs", 32 * 9 + 5, 560, SPMV_GENERAL, fill_runs},
     {"cancelling", 20, 31, SPMV_GENERAL, fill_cancelling},
     {"tiny", 50, 60, SPMV_GENERAL, fill_tiny},
 };
