@@ -137,7 +137,7 @@ static void propose_slices(const model *m, spmv_proposals *out) {
  * cusparse_csr_alg2, mostly far above, and starting cuSPARSE takes 57 ms of a process. Where no row
  * is much longer than others csr_lanes is safe, which needs no preparation. */
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
-    const double even = 1.8;
+    const double even = 1.8, look = 1.06;
     model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4};
     m.rows_s = rows_s(&m, lanes_of(f)), m.groups_s = groups_s(&m);
     bool is_even = m.rows_s < even * m.groups_s;
@@ -146,8 +146,8 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
         if (f->sampled) propose_packed(&m, out);
         propose_slices(&m, out); /* before others that promise the same: it gathers best */
         propose_warp(&m, out);
-        if (is_even)
-            propose_groups(&m, m.safe_s / m.groups_s, out);
+        if (is_even) /* always worth a look: it is never far from the best */
+            propose_groups(&m, largest(m.safe_s / m.groups_s, look), out);
         else
             propose_lanes(&m, m.safe_s / m.rows_s, out);
         propose_hubs(&m, out);

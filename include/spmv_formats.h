@@ -202,6 +202,23 @@ typedef struct V(narrow) {
     real *table;       /* [PACKED_TABLE_SIZE] with the codes TABLE and ONE */
 } narrow_slices;
 
+/* Blocks of tile columns and of as many rows as WOVEN_ROWS tiles at most, fewer where they hold
+ * many entries: from first_row[b] on. The first entry of block (b, c) is block_ptr[b * block_cols +
+ * c]. Its n entries, row by row, are cut into WOVEN_LANES parts of n / WOVEN_LANES, which stand
+ * interleaved: an entry of each part, the next of each; the rest, fewer than WOVEN_LANES, follows.
+ * So neighbours are of different rows, mostly. Values are coded as in narrow. */
+enum { WOVEN_ROWS = 2, WOVEN_LANES = 8 };
+typedef struct V(woven) {
+    spmv_store s;
+    int64_t tile, block_rows, block_cols;
+    int value_code, value_bytes;
+    idx *first_row;  /* [block_rows + 1] */
+    ofs *block_ptr;  /* [block_rows * block_cols + 1] */
+    uint32_t *local; /* [nnz] row in the block << 16 | column in the block */
+    uint8_t *values; /* [nnz * value_bytes] */
+    real *table;     /* [PACKED_TABLE_SIZE] with the codes TABLE and ONE */
+} woven;
+
 /* Of the ends of the rows and the entries, merged into one list: how many rows end among its first
  * `items` items. Row i ends before entry k if row_ptr[i + 1] <= k. */
 static inline int64_t spmv_rows_ended(const spmv_csr_view *A, int64_t items) {

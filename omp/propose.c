@@ -1,6 +1,7 @@
 /* propose.c: which OpenMP kernels should be fast on a matrix. A model in bytes: what the safe
  * kernel waits for an entry, over the same of another. The model only orders: what it proposes is
- * timed. */
+ * timed. Preparation is in products of csr_balanced, as measured on two cores with matrices that no
+ * cache holds. */
 #include "spmv_kernel.h"
 #include <omp.h>
 
@@ -38,7 +39,7 @@ static void propose_packed(const model *m, spmv_proposals *out) {
     double values = f->value_bytes < m->width ? f->value_bytes : m->width;
     double bytes = f->index_bytes + values, steps = of_steps * (f->index_bytes - full_step);
     if (f->diagonal > 0.5)
-        spmv_offer(out, "packed_slices", 9,
+        spmv_offer(out, "packed_slices", 7.2 + 5 / f->mean,
                    m->plain / (decode * bytes + steps + m->gather + m->y) * (f->cv > 1 ? 0.7 : 1),
                    "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
                    100 * f->diagonal, bytes, m->width + 4);
@@ -66,18 +67,22 @@ static void propose_sell(const model *m, spmv_proposals *out) {
     p->nsettings = 2;
 }
 
+/* Bytes of a value where one code is for all. */
+static double coded_width(const spmv_features *f, double width) {
+    return f->distinct == 1                 ? 0
+           : f->distinct <= SPMV_FEW_VALUES ? 1
+           : f->exact_f32 == 1              ? 4
+                                            : width;
+}
+
 /* As propose_sell, with less to read: what is left is mostly the time that reading x takes. */
 static void propose_narrow(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     const double near = f->cols <= 1 << 16 ? 1 : f->near_16, read_x = 4, streamed = 0.5;
-    double values = f->distinct == 1                 ? 0
-                    : f->distinct <= SPMV_FEW_VALUES ? 1
-                    : f->exact_f32 == 1              ? 4
-                                                     : m->width;
-    double bytes = 2 * near + 4 * (1 - near) + values;
+    double bytes = 2 * near + 4 * (1 - near) + coded_width(f, m->width);
     double lists = (f->evicted ? 36 : 6) / f->mean; /* y is written here and there */
     spmv_proposal *p = spmv_offer(
-        out, "narrow_lanes", 6, m->plain / (read_x + streamed * bytes + m->gather + m->y + lists),
+        out, "narrow_lanes", 5.5, m->plain / (read_x + streamed * bytes + m->gather + m->y + lists),
         "rows of %.1f entries, give or take %.0f %%, in about %.1f of %g bytes an entry", f->mean,
         100 * f->cv, bytes, m->width + 4);
     p->setting[0] = (spmv_setting){"sigma", f->cv > 1 ? 8192 : 1024};
@@ -94,7 +99,7 @@ static void propose_masked(const model *m, spmv_proposals *out) {
         if (block_bytes[k] / f->per_block[k] < block_bytes[best] / f->per_block[best]) best = k;
     double bytes = m->width + block_bytes[best] / f->per_block[best],
            expand = row_of_block / f->per_block[0], entry = bytes > expand ? bytes : expand;
-    spmv_offer(out, "masked_rows", 7, m->plain / (entry + m->gather + m->y + m->ends),
+    spmv_offer(out, "masked_rows", 5.5, m->plain / (entry + m->gather + m->y + m->ends),
                "%.1f entries in a block of %d x 8", f->per_block[best], 1 << best);
 }
 
@@ -111,15 +116,16 @@ static void propose_symmetric(const model *m, spmv_proposals *out) {
 }
 
 /* Blocks whose part of x and of y the cache of a core holds: reads of x that go far otherwise come
- * nearer, at the price of adding to y in every block. Tiles of 128 KiB of x were the best of 32 to
+ * nearer, at the price of adding to y in every block. Tiles of 128 KiB of x were the best of 64 to
  * 256 on random, R-MAT and power-law matrices; larger ones where a block is all but empty. */
-static void propose_csb(const model *m, spmv_proposals *out) {
+static void propose_woven(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     int64_t tile = f->precision == SPMV_F64 ? 1 << 14 : 1 << 15;
     if (m->gather == 0) return;
     if (f->precision == SPMV_F64 && f->mean * (double)tile / (double)f->cols < 1.0 / 16) tile *= 2;
     spmv_proposal *p =
-        spmv_offer(out, "csb_blocks", 6, m->plain / (m->width + 4 + 0.35 * m->gather + 2 * m->y),
+        spmv_offer(out, "woven_blocks", 6,
+                   m->plain / (coded_width(f, m->width) + 4 + 0.3 * m->gather + 2 * m->y),
                    "%.2f cache lines of x an entry, and no cache for x", f->lines);
     p->setting[0] = (spmv_setting){"tile", tile};
     p->setting[1] = (spmv_setting){"schedule", omp_sched_dynamic};
@@ -135,7 +141,7 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
             propose_packed(&m, out);
             propose_masked(&m, out);
             propose_symmetric(&m, out);
-            propose_csb(&m, out);
+            propose_woven(&m, out);
             propose_narrow(&m, out);
         }
         propose_sell(&m, out);

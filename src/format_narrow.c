@@ -2,7 +2,6 @@
  * rows' span allows it, values in the fewest bytes that hold them all. */
 #include "row_order.h"
 #include "value_set.h"
-#include <math.h>
 
 static int64_t slices_of(int64_t rows) {
     return (rows + NARROW_ROWS - 1) / NARROW_ROWS;
@@ -89,35 +88,12 @@ static spmv_status place_rows(spmv_ctx *ctx, const spmv_csr_view *A, const idx *
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static inline int bytes_of(int code) {
-    return code == NARROW_RAW   ? (int)sizeof(real)
-           : code == NARROW_F32 ? (int)sizeof(float)
-           : code == NARROW_ONE ? 0
-                                : 1;
-}
-
-static bool fit_float(const spmv_csr_view *A, int threads) {
-    int64_t misfits = 0;
-    if (sizeof(real) == sizeof(float)) return false; /* nothing to gain */
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : misfits)
-    for (int64_t i = 0; i < A->rows; i++)
-        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1] && misfits == 0; k++) {
-            double narrowed = (float)A->values[k];
-            misfits += memcmp(&narrowed, A->values + k, sizeof narrowed) != 0;
-        }
-    return misfits == 0;
-}
-
 static spmv_status choose_values(spmv_ctx *ctx, const spmv_csr_view *A, bool codes, int threads,
                                  narrow_slices *B, value_set *set) {
     real table[PACKED_TABLE_SIZE];
-    make_table(A, INT64_MAX, codes, threads, table, set);
+    B->value_code = choose_code(A, codes, threads, table, set);
+    B->value_bytes = coded_bytes(B->value_code);
     B->nvalues = set->count;
-    B->value_code = set->count > 1                   ? NARROW_TABLE
-                    : set->count == 1                ? NARROW_ONE
-                    : codes && fit_float(A, threads) ? NARROW_F32
-                                                     : NARROW_RAW;
-    B->value_bytes = bytes_of(B->value_code);
     if (set->count == 0) return SPMV_OK;
     TRY(STORE_ARRAY(ctx, B, table, PACKED_TABLE_SIZE));
     memcpy(B->table, table, sizeof table);
@@ -144,20 +120,16 @@ INLINE void put_column(target *t, int32_t col, bool wide) {
 /* 1: f32 cannot hold it. */
 INLINE int put_entry(target *t, const value_set *set, int32_t col, double value, int code,
                      bool wide) {
-    const real as_real = (real)value;
-    const float as_float = (float)value;
     put_column(t, col, wide);
-    if (code == NARROW_RAW) memcpy(t->values, &as_real, sizeof as_real);
-    if (code == NARROW_F32) memcpy(t->values, &as_float, sizeof as_float);
-    if (code == NARROW_TABLE) *t->values = set->place[slot_of(set, bits_of(as_real))];
-    t->values += bytes_of(code);
-    return sizeof(real) < sizeof(double) && isinf(as_real) && !isinf(value);
+    int overflow = put_coded(t->values, set, value, code);
+    t->values += coded_bytes(code);
+    return overflow;
 }
 
 INLINE void put_padding(target *t, int code, bool wide) {
     put_column(t, t->base, wide);
-    memset(t->values, 0, (size_t)bytes_of(code));
-    t->values += bytes_of(code);
+    memset(t->values, 0, (size_t)coded_bytes(code));
+    t->values += coded_bytes(code);
 }
 
 /* Steps, then tails: written in the order of memory. How many values f32 cannot hold. */
@@ -267,18 +239,6 @@ static int64_t place_of(const narrow_slice *slice, int r, int64_t k, int64_t tai
                             : slice->width * NARROW_ROWS + tail + k - slice->width;
 }
 
-static double value_at(const narrow_slices *A, int64_t slot) {
-    const uint8_t *from = A->values + slot * A->value_bytes;
-    real raw;
-    float narrowed;
-    switch (A->value_code) {
-    case NARROW_TABLE: return (double)A->table[*from];
-    case NARROW_ONE: return (double)A->table[0];
-    case NARROW_F32: memcpy(&narrowed, from, sizeof narrowed); return (double)narrowed;
-    default: memcpy(&raw, from, sizeof raw); return (double)raw;
-    }
-}
-
 static int32_t column_at(const narrow_slices *A, const narrow_slice *slice, int64_t at) {
     const uint16_t *from = A->columns + slice->column;
     uint32_t distance;
@@ -301,7 +261,8 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
                 int64_t at = place_of(slice, r, e, tail);
                 row[n] = (int32_t)(A->perm ? first + A->perm[i] : i);
                 col[n] = column_at(A, slice, at);
-                values[n] = value_at(A, slice->slot + at);
+                values[n] = coded_value(A->values + (slice->slot + at) * A->value_bytes, A->table,
+                                        A->value_code);
             }
             if (length > slice->width) tail += length - slice->width;
         }

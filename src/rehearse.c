@@ -1,12 +1,13 @@
 /* rehearse.c: the first use of a kernel in a process. On a GPU its code is loaded then, and a
  * library started, which takes as long as dozens of products and says nothing about the matrix: so
- * "auto" uses each kernel that takes part once beforehand, with the builder of its format, on a
- * matrix of a few rows. What that takes is in once_s. */
+ * "auto" uses each kernel that takes part beforehand, with the builder of its format, on a matrix
+ * of a few rows as long as they are, and on one of short rows: few long rows may be cut, which many
+ * are not. What that takes is in once_s. */
 #include "internal.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROWS = 128, LONGEST = 256 };
+enum { ROWS = 128, LONGEST = 256, SHORT = 8 };
 
 /* A band of rows so long: kernels take the way they will take. */
 static spmv_status make_small(spmv_ctx *ctx, double mean, spmv_mat **out) {
@@ -45,6 +46,16 @@ static spmv_status use(const spmv_plan *plan) {
     return status;
 }
 
+static void use_small(const spmv_mat *mat, double mean, const spmv_plan_opts *opts) {
+    spmv_mat *few = NULL;
+    spmv_plan *plan = NULL;
+    if (make_small(mat->ctx, mean, &few) == SPMV_OK &&
+        spmv_plan_make(few, opts, false, &plan) == SPMV_OK)
+        use(plan);
+    spmv_plan_free(plan);
+    spmv_mat_put_away(few);
+}
+
 /* Whether it still has to be; marks it. */
 static bool is_new(spmv_mat *mat, const spmv_backend *backend, const char *kernel, int variant) {
     for (int b = 0; spmv_backends[b]; b++)
@@ -63,8 +74,6 @@ double spmv_rehearse(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backe
     double start = spmv_now();
     spmv_ctx *ctx = mat->ctx;
     spmv_plan_opts small = *opts;
-    spmv_mat *few = NULL;
-    spmv_plan *plan = NULL;
     char before[sizeof ctx->error];
     int variant;
     if (backend->host) return 0;
@@ -74,11 +83,8 @@ double spmv_rehearse(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backe
         return 0;
     small.offset_bits = variant == SPMV_F64_O64 || variant == SPMV_F32_O64 ? 64 : 32;
     small.max_bytes = 0;
-    if (make_small(ctx, mat->stats.row_mean, &few) == SPMV_OK &&
-        spmv_plan_make(few, &small, false, &plan) == SPMV_OK)
-        use(plan);
-    spmv_plan_free(plan);
-    spmv_mat_put_away(few);
+    use_small(mat, mat->stats.row_mean, &small);
+    if (mat->stats.row_mean > SHORT) use_small(mat, SHORT, &small);
     snprintf(ctx->error, sizeof ctx->error, "%s", before);
     return spmv_now() - start;
 }

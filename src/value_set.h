@@ -3,6 +3,7 @@
 #define SPMV_VALUE_SET_H
 
 #include "spmv_kernel.h"
+#include <math.h>
 #include <stdlib.h>
 
 static inline uint64_t bits_of(real value) {
@@ -75,6 +76,60 @@ static inline void make_table(const spmv_csr_view *A, int64_t cut, bool codes, i
     for (int k = 0; k < n; k++) {
         memcpy(table + k, sorted + k, sizeof *table);
         set->place[slot_of(set, sorted[k])] = (uint8_t)k;
+    }
+}
+
+/* ---- one code for all values of a matrix ----------------------------------------------------- */
+
+#define CODED static inline __attribute__((always_inline))
+
+CODED int coded_bytes(int code) {
+    return code == NARROW_RAW   ? (int)sizeof(real)
+           : code == NARROW_F32 ? (int)sizeof(float)
+           : code == NARROW_ONE ? 0
+                                : 1;
+}
+
+static inline bool fit_float(const spmv_csr_view *A, int threads) {
+    int64_t misfits = 0;
+    if (sizeof(real) == sizeof(float)) return false; /* nothing to gain */
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : misfits)
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1] && misfits == 0; k++) {
+            double narrowed = (float)A->values[k];
+            misfits += memcmp(&narrowed, A->values + k, sizeof narrowed) != 0;
+        }
+    return misfits == 0;
+}
+
+/* The code of the fewest bytes that hold every value; its table and set. */
+static inline int choose_code(const spmv_csr_view *A, bool codes, int threads, real *table,
+                              value_set *set) {
+    make_table(A, INT64_MAX, codes, threads, table, set);
+    return set->count > 1                   ? NARROW_TABLE
+           : set->count == 1                ? NARROW_ONE
+           : codes && fit_float(A, threads) ? NARROW_F32
+                                            : NARROW_RAW;
+}
+
+/* 1: f32 cannot hold it. */
+CODED int put_coded(uint8_t *to, const value_set *set, double value, int code) {
+    const real as_real = (real)value;
+    const float as_float = (float)value;
+    if (code == NARROW_RAW) memcpy(to, &as_real, sizeof as_real);
+    if (code == NARROW_F32) memcpy(to, &as_float, sizeof as_float);
+    if (code == NARROW_TABLE) *to = set->place[slot_of(set, bits_of(as_real))];
+    return sizeof(real) < sizeof(double) && isinf(as_real) && !isinf(value);
+}
+
+static inline double coded_value(const uint8_t *from, const real *table, int code) {
+    real raw;
+    float narrowed;
+    switch (code) {
+    case NARROW_TABLE: return (double)table[*from];
+    case NARROW_ONE: return (double)table[0];
+    case NARROW_F32: memcpy(&narrowed, from, sizeof narrowed); return (double)narrowed;
+    default: memcpy(&raw, from, sizeof raw); return (double)raw;
     }
 }
 #endif

@@ -184,7 +184,8 @@ def row_of(bar, found):
 def page(layout):
     """The page."""
     parts = ["# What auto was built to reach, and what it reaches\n\n"
-             "Times of the fastest rival over auto's (f64); rivals: on a GPU all kernels of cuSPARSE, "
+             "Times of the fastest rival over auto's (f64; told of 1,000 products where the log has "
+             "that); rivals: on a GPU all kernels of cuSPARSE, "
              "on a CPU oneMKL, librsb, " + " and ".join(OWN) + ". Matrices \"streaming\" and of the "
              "classes after it are larger than the last-level cache. †: in so many of the n a time "
              "stopped before its noise limit was met. What binds where a bar is missed: "

@@ -19,8 +19,9 @@ shapes='--slice=1,32,1024 --sigma=1,all --height=1,4,16 --sorted=off,on --bounda
     --tile=16,256 --lanes=2,8,32'
 classes=${CLASSES:-'powerlaw:20000:8 rmat:13 ci:2048 poisson2d:300 poisson3d:40 dense:700x900 random:3000:40:90000 mesh:60000
     road:60000 random:30000:16 box27:20 fem3d:12 giantrow:20000:9000 banded:5000:101 permutation:60000 diagonal:300000
-    twin:shyy41 dense:1x1 dense:1x5000 dense:5000x1'}
+    mesh:20000:3 mesh:8000:6 twin:shyy41 dense:1x1 dense:1x5000 dense:5000x1'}
 sanitized='giantrow:900:700 mesh:5000 random:400:33:5000'
+quickly='poisson2d:60 box27:9 ci:500 rmat:10 powerlaw:3000:8 diagonal:4000 banded:500:41 dense:70x90 mesh:1500:3 road:3000'
 tests='test_kernels test_kernel_rules test_kernels_in_turn test_formats test_device_formats test_coo_csb'
 
 # ---- one job, in its own process: cuda.sh BUILD WORK NUMBER JOB... -------------------------------------------------------
@@ -45,17 +46,26 @@ if [ $# -gt 1 ]; then
 }" $word $(($(date +%s) - begun)) "$1"
         echo "$word $number" >>"$all/results"
     }
-    check() { # name, how many matrices, spmv options: counts the rows by status, and the matrices that have any
+    check() { # name, how many matrices, command: counts the rows by status, and the matrices that have any
         name=$1 expected=$2; shift 2
-        run "$spmv" -k 'cuda:*' $once --format=csv "$@"; code=$?
-        rows=$(sed 's/"[^"]*"//g' "$work/out" | awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) {if ($i == "status") s = i; if ($i == "matrix.name") m = i}}
+        run "$@"; code=$?
+        rows=$(sed 's/"[^"]*"//g' "$work/out" | awk -F, '
+            NR == 1 {for (i = 1; i <= NF; i++) {if ($i == "status") s = i; if ($i == "matrix.name") m = i}}
             NR > 1 && $s != "" {n[$s]++; if (!($m in seen)) {seen[$m] = 1; matrices++}}
             END {printf "%d matrices, %d ok, %d skipped, %d wrong, %d failed", matrices, n["ok"], n["skipped"], n["wrong"],
                 n["failed"] + n["out of memory"]}')
         [ $code != 0 ] || [ "${rows%% *}" = "$expected" ] || code=1
-        said=; [ $code = 0 ] || said=$(cat "$work/err"; grep -E ',(wrong|failed),' "$work/out" | cut -c 1-400 | head -n 5)
+        said=
+        [ ! -f "$work/tool" ] || said=$(if [ $code = 0 ]; then grep SUMMARY "$work/tool"; else tail -n 40 "$work/tool"; fi)
+        [ $code = 0 ] || said=$(echo "$said"; cat "$work/err"; grep -E ',(wrong|failed),' "$work/out" | cut -c 1-400 | head -n 5)
         verdict "$name: $rows" $code "$said"
     }
+    count_matrices() { # sets n and names from what -m names
+        n=0 names=
+        for word in "$@"; do case $word in gen:*) n=$((n + 1)) names="$names ${word#gen:}" ;; esac; done
+    }
+    every="-k cuda:* $once --format=csv"
+    set -f # what has a * is for the program
     case $kind in
     unit)
         test=$1; shift
@@ -64,9 +74,9 @@ if [ $# -gt 1 ]; then
         if [ $code = 0 ]; then said=$(grep -E 'products|PASSED|forecasts' "$work/out"); else said=$(tail -n 40 "$work/out"); fi
         verdict "$test" $code "$said" ;;
     class)
-        with=$1 n=0 names=; shift
-        for word in "$@"; do case $word in gen:*) n=$((n + 1)) names="$names ${word#gen:}" ;; esac; done
-        check "$with:$names" $n "$@" ;;
+        with=$1; shift
+        count_matrices "$@"
+        check "$with:$names" $n "$spmv" $every "$@" ;;
     file)
         n=0 names=
         for path in "$@"; do
@@ -76,13 +86,13 @@ if [ $# -gt 1 ]; then
             set -- "$@" -m "$path"
             n=$((n + 1)) names="$names $(basename "$path" .mtx)"
         done
-        check "files:$names" "$n" "$@" --rowlens=on,off -p f64,f32 ;;
+        check "files:$names" $n "$spmv" $every "$@" --rowlens=on,off -p f64,f32 ;;
     sanitize)
         tool=$1; shift
-        run compute-sanitizer --tool "$tool" --error-exitcode 9 "$spmv" -k 'cuda:*' $once "$@"; code=$?
-        cat "$work/err" >>"$work/out"
-        if [ $code = 0 ]; then said=$(grep SUMMARY "$work/out"); else said=$(tail -n 40 "$work/out"); fi
-        verdict "compute-sanitizer $tool: $*" $code "$said" ;;
+        count_matrices "$@"
+        : >"$work/tool"
+        check "compute-sanitizer $tool:$names" $n \
+            compute-sanitizer --tool "$tool" --error-exitcode 9 --log-file "$work/tool" "$spmv" $every "$@" ;;
     esac
     exit 0
 fi
@@ -112,9 +122,11 @@ list() {
     generated $some | in_lines 5 'class shapes' "$(echo $shapes)"
     generated $some | in_lines 10 'class scaled' "$scaled"
     for f in "$matrices"/*.mtx "$matrices"/*.mtx.gz; do [ ! -f "$f" ] || echo "$f"; done | in_lines 6 file
-    [ -n "${FEW:-}" ] || for tool in racecheck initcheck memcheck; do
+    [ -z "${FEW:-}" ] || return
+    for tool in racecheck initcheck memcheck; do
         generated $sanitized | in_lines 9 "sanitize $tool" '-p f64,f32 --rowlens=on,off --alpha=2 --beta=-1'
     done
+    for tool in initcheck memcheck; do generated $quickly | in_lines 20 "sanitize $tool" "$(echo $shapes)"; done
 }
 : >"$work/results"
 list | nl -w 1 -s ' ' >"$work/list"

@@ -35,7 +35,7 @@ class CudaScript(unittest.TestCase):
             (self.work / name).mkdir()
         self.script("spmv", SPMV)
         self.script("bin/nvidia-smi", "#!/bin/sh\necho 'a GPU, 1, 2 MiB'\n")
-        self.script("bin/compute-sanitizer", "#!/bin/sh\necho '=== ERROR SUMMARY: 0 errors'\n")
+        self.script("bin/compute-sanitizer", "#!/bin/sh\necho '== SUMMARY: 0 errors' >$6; shift 6; exec \"$@\"\n")
         for name in TESTS:
             self.script("test/" + name, "#!/bin/sh\necho \"$* $SPMV_REQUIRE_CUDA [  PASSED  ] 1 test(s).\"\n")
         (self.work / "matrices/a.mtx").write_text("%%MatrixMarket matrix coordinate real general\n0 0 0\n")
@@ -64,14 +64,15 @@ class CudaScript(unittest.TestCase):
         self.assertIn("launches: mesh:9 road:9: 2 matrices, 2 ok, 2 skipped, 0 wrong, 0 failed\n", out)
         self.assertIn("b.mtx: complex, not multiplied", out)
         self.assertIn("files: a: 1 matrices, 1 ok", out)
-        self.assertEqual(out.count("compute-sanitizer "), 3)
-        self.assertTrue(out.endswith("13 passed, 0 failed, 0 not run to their end\n"), out)
+        self.assertEqual(out.count("== SUMMARY: 0 errors"), 5)
+        self.assertIn("compute-sanitizer memcheck: giantrow:900:700 mesh:5000 random:400:33:5000: 3 matrices, 3 ok", out)
+        self.assertTrue(out.endswith("15 passed, 0 failed, 0 not run to their end\n"), out)
 
     def test_what_is_wrong_or_missing_fails(self):
         code, out = self.run_all(WRONG="mesh:9")
         self.assertEqual(code, 1)
         self.assertIn("2 matrices, 1 ok, 1 skipped, 1 wrong, 0 failed (exit 1)", out)
-        self.assertIn("10 passed, 3 failed", out)
+        self.assertIn("12 passed, 3 failed", out)
         code, out = self.run_all(LOST="road:9")
         self.assertEqual(code, 1, "a matrix without a row")
         self.assertIn("1 matrices, 1 ok, 1 skipped, 0 wrong, 0 failed (exit 1)", out)
@@ -79,6 +80,10 @@ class CudaScript(unittest.TestCase):
         code, out = self.run_all(FEW="1")
         self.assertEqual(code, 1)
         self.assertIn("no GPU\nFAIL", out)
+        self.script("bin/compute-sanitizer", "#!/bin/sh\necho '== Invalid read' >$6; exit 9\n")
+        code, out = self.run_all()
+        self.assertEqual(code, 1)
+        self.assertEqual(out.count("== Invalid read\nFAIL"), 5, out)
 
     def test_interrupted_it_says_how_far_it_came(self):
         process = self.start(SLOW="--alpha=2")
@@ -89,7 +94,7 @@ class CudaScript(unittest.TestCase):
         self.assertLess(time.time() - begun, 20, "waits for what it should end")
         self.assertEqual(process.returncode, 143, out)
         self.assertIn("not run to its end: class scaled -m gen:mesh:9", out)
-        self.assertTrue(out.endswith("8 passed, 0 failed, 5 not run to their end\n"), out)
+        self.assertTrue(out.endswith("8 passed, 0 failed, 7 not run to their end\n"), out)
         self.assertEqual(list((self.work / "tmp").iterdir()), [], "left behind")
 
 

@@ -207,7 +207,7 @@ static void far_reads_of_x_are_blocked(void **state) {
         spmv_plan *plan;
         f.threads = 1;
         spmv_propose_omp(&f, &all);
-        const spmv_proposal *blocked = proposal_of(&all, "csb_blocks");
+        const spmv_proposal *blocked = proposal_of(&all, "woven_blocks");
         assert_true(proposal_of(&all, "sell_lanes")->nsettings == 2);
         if (k == 1) {
             assert_null(blocked);
@@ -216,7 +216,7 @@ static void far_reads_of_x_are_blocked(void **state) {
         }
         assert_true(blocked && blocked->gain > 1.5);
         spmv_plan_opts opts = {.size = sizeof opts,
-                               .kernel = "omp:csb_blocks",
+                               .kernel = "omp:woven_blocks",
                                .settings = blocked->setting,
                                .nsettings = blocked->nsettings};
         assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
@@ -243,12 +243,12 @@ static void the_models_order_as_measured(void **state) {
                  {"gen:fem3d:20", NULL, "packed_warp", "sell_thread_ahead", true, false},
                  {"gen:road:1000000", NULL, "sell_thread_ahead", "packed_warp", true, false},
                  {"gen:mesh:100000:3", NULL, "packed_warp", "sell_thread_ahead", true, false},
-                 {"gen:dense:1500", NULL, "csr_warp", "csr_adaptive", true, false},
+                 {"gen:dense:1500", NULL, "csr_warp", "sell_thread_ahead", true, false},
                  {"gen:rmat:16", NULL, "csr_adaptive", "csr_lanes", true, false},
                  {"gen:poisson3d:32", NULL, "packed_slices", "sell_lanes", false, true},
                  {"gen:fem3d:12", NULL, "masked_rows", "sell_lanes", false, true},
                  {"gen:road:300000", NULL, "packed_slices", "sell_lanes", false, true},
-                 {"gen:random:300000:2", NULL, "csb_blocks", "sell_lanes", false, true},
+                 {"gen:random:300000:2", NULL, "woven_blocks", "sell_lanes", false, true},
                  {"gen:rmat:16", NULL, "cusparse_coo_alg1", "csr_warp", true, false},
                  {"gen:random:2000:6", NULL, "csr_merge", "csr_rows", false, true}};
     for (int k = 0; k < COUNT(cases); k++) {
