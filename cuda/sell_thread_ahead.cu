@@ -38,8 +38,8 @@ static __device__ __forceinline__ void ask_columns(const idx *col, int there, un
 }
 
 /* EQUAL: all slices have this many steps, and where one begins needs no look. EARLY: columns are
- * asked for a step ahead. The matrix is read once and leaves the cache first, so that x stays. The bounds let the compiler take 64 registers:
- * on its own it takes 32 and waits for each load. */
+ * asked for a step ahead. The matrix is read once and leaves the cache first, so that x stays. The
+ * bounds let the compiler take 64 registers: on its own it takes 32 and waits for each load. */
 template <int DEPTH, bool EQUAL, bool EARLY>
 static __global__ void __launch_bounds__(1024, 1)
     multiply(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
