@@ -54,7 +54,7 @@ static void fill_anywhere(entries *e, value_rule *value) {
     fill_scattered(e, value, WIDE, 2, 1);
 }
 
-static void fill_runs(entries *e, value_rule *value) {
+static void fill_short_runs(entries *e, value_rule *value) {
     fill_scattered(e, value, 500, 4, 3);
 }
 
@@ -72,7 +72,7 @@ static const shape shapes[] = {
     {"near, ragged", 1000, fill_near_ragged, PACKED_COLUMN_8, 1, false},
     {"far", 60000, fill_far, PACKED_COLUMN_16, 1, true},
     {"anywhere", WIDE, fill_anywhere, PACKED_COLUMN_32, 1, true},
-    {"runs", 500, fill_runs, PACKED_COLUMN_8, 3, false},
+    {"runs", 500, fill_short_runs, PACKED_COLUMN_8, 3, false},
     {"some long", 2000, fill_some_long, -1, 1, false},
 };
 
