@@ -32,10 +32,15 @@ double random_entry(uint64_t seed, uint64_t i) {
 /* [first, first + n) is the caller's: other rows are another thread's. */
 static void add_entry(oracle *o, int64_t first, int64_t n, int64_t row, double a, double x) {
     if ((uint64_t)(row - first) >= (uint64_t)n) return;
+    if (o->len[row] < INT32_MAX) o->len[row]++;
+    if (!isfinite(x)) return; /* add_special */
     o->sum[row] += (long double)a * x;
     long double product = fabsl((long double)a * x);
     if (isfinite(product)) o->mass[row] += product, o->square[row] += product * product;
-    if (o->len[row] < INT32_MAX) o->len[row]++;
+}
+
+static double mirrored(const spmv_coo_view *A, double a) {
+    return A->symmetry == SPMV_SKEW_SYMMETRIC ? -a : a;
 }
 
 /* Every thread passes over all entries and sums those of its rows, in the order of the file
@@ -45,9 +50,57 @@ static void sum_rows(const spmv_coo_view *A, const double *x, int64_t first, int
         double a = A->values ? A->values[k] : 1;
         int32_t i = A->row[k], j = A->col[k];
         add_entry(o, first, n, i, a, x[j]);
-        if (A->symmetry != SPMV_GENERAL && i != j)
-            add_entry(o, first, n, j, A->symmetry == SPMV_SKEW_SYMMETRIC ? -a : a, x[i]);
+        if (A->symmetry != SPMV_GENERAL && i != j) add_entry(o, first, n, j, mirrored(A, a), x[i]);
     }
+}
+
+/* ---- infinity and NaN in x ------------------------------------------------------------------ */
+
+typedef struct special { /* an entry that meets one */
+    int32_t row, col;
+    double a;
+} special;
+
+static int by_place(const void *a, const void *b) {
+    const special *s = a, *t = b;
+    if (s->row != t->row) return s->row < t->row ? -1 : 1;
+    return s->col < t->col ? -1 : s->col > t->col;
+}
+
+/* Returns how many; out: NULL, only to count. */
+static int64_t gather_special(const spmv_coo_view *A, const double *x, special *out) {
+    int64_t n = 0;
+    for (int64_t k = 0; k < A->nnz; k++) {
+        double a = A->values ? A->values[k] : 1;
+        int32_t i = A->row[k], j = A->col[k];
+        bool twice = A->symmetry != SPMV_GENERAL && i != j;
+        if (!isfinite(x[j])) {
+            if (out) out[n] = (special){i, j, a};
+            n++;
+        }
+        if (twice && !isfinite(x[i])) {
+            if (out) out[n] = (special){j, i, mirrored(A, a)};
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Of duplicates only the sum multiplies infinity: each on its own, 2 and -1 would be NaN. */
+static spmv_status add_special(const spmv_coo_view *A, const double *x, oracle *o) {
+    int64_t n = gather_special(A, x, NULL);
+    special *all = n ? malloc((size_t)n * sizeof *all) : NULL;
+    if (n && !all) return SPMV_E_NOMEM;
+    if (n) gather_special(A, x, all);
+    if (n) qsort(all, (size_t)n, sizeof *all, by_place);
+    for (int64_t k = 0; k < n;) {
+        const special *s = &all[k];
+        long double a = 0;
+        for (; k < n && by_place(s, &all[k]) == 0; k++) a += all[k].a;
+        o->sum[s->row] += a * x[s->col];
+    }
+    free(all);
+    return SPMV_OK;
 }
 
 /* What is over in the time that a team takes to meet is done by one thread. */
@@ -61,8 +114,11 @@ spmv_status oracle_make(const spmv_mat *mat, const double *x, int threads, oracl
     spmv_mat_entries(mat, &A);
     size_t n = A.rows ? (size_t)A.rows : 1;
     *out = (oracle){.rows = A.rows, .threads = threads, .x_max = 1};
-    for (int64_t j = 0; j < A.cols; j++)
+    bool all_finite = true;
+    for (int64_t j = 0; j < A.cols; j++) {
+        all_finite &= isfinite(x[j]) != 0;
         if (isfinite(x[j]) && fabs(x[j]) > out->x_max) out->x_max = fabs(x[j]);
+    }
     out->sum = calloc(n, sizeof *out->sum);
     out->mass = calloc(n, sizeof *out->mass);
     out->square = calloc(n, sizeof *out->square);
@@ -77,7 +133,9 @@ spmv_status oracle_make(const spmv_mat *mat, const double *x, int threads, oracl
         int64_t first = spmv_split(A.rows, team, t);
         sum_rows(&A, x, first, spmv_split(A.rows, team, t + 1) - first, out);
     }
-    return SPMV_OK;
+    if (all_finite || add_special(&A, x, out) == SPMV_OK) return SPMV_OK;
+    oracle_free(out);
+    return SPMV_E_NOMEM;
 }
 
 void oracle_free(oracle *o) {

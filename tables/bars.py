@@ -16,7 +16,7 @@ from typing import Callable, NamedTuple, Optional
 from common import Parser, load, run, say, write_files
 from gains import is_peer
 from texts import markdown_table
-from units import AUTO, auto_for_many, describe, fastest, layout_of, promised
+from units import AUTO, auto_told, describe, fastest, layout_of, promised
 
 MIN, MEAN = "each", "geometric mean"
 GRIDS = r"gen:(poisson2d|poisson3d|box27)\b"
@@ -32,13 +32,14 @@ class Preparation(NamedTuple):
 
 class Bar(NamedTuple):
     """A class of matrices and what is asked of auto on them. rivals: of a kernel's name; None: the
-    share of the streaming limit; or a Preparation. Speed is that of auto when it is told of many
-    products, where it was."""
+    share of the streaming limit; or a Preparation. Speed is that of auto when it is told of most
+    products, unless told is false."""
     words: str
     takes: Callable  # of a Facts
     rivals: object
     least: Optional[str]  # MIN or MEAN
     asked: float
+    told: bool = True  # else auto was told nothing
 
 
 class Facts(NamedTuple):
@@ -103,6 +104,8 @@ BARS = {
         Bar("rmat", large(r"gen:rmat\b\S*"), is_peer, MIN, 1.2),
         Bar("uniform random", large(r"gen:random:\d+:\d+"), is_peer, MIN, 1.0),
         Bar("under 30 MB", lambda facts: facts.csr_bytes < 30e6, is_peer, MEAN, 1.3),
+        Bar("told nothing", anything, is_peer, MEAN, 1.4, False),
+        Bar("told nothing", anything, is_peer, MIN, 0.97, False),
         Bar("preparation over 100 MB, products of CSR_ALG1", over_100_mb, Preparation(ALG1, False), MIN, 10),
         Bar("the same when told of 1,000 products", over_100_mb, Preparation(ALG1, True), MIN, 100)),
     "omp": (
@@ -118,6 +121,8 @@ BARS = {
         Bar("grids with few values", large(GRIDS + r"\S*( few:\d+| pattern)?"), cpu_rival, MIN, 3),
         Bar("symmetric", lambda facts: facts.symmetric and facts.streams, cpu_rival, MIN, 1.5),
         Bar("real, in the caches", is_real, cpu_rival, MEAN, 1.15),
+        Bar("told nothing", anything, cpu_rival, MEAN, 1.3, False),
+        Bar("told nothing", anything, cpu_rival, MIN, 0.97, False),
         Bar("preparation, products of csr1", lambda facts: facts.streams, Preparation("csr_rows", False),
             MIN, 10),
         Bar("the same when told of 1,000 products", lambda facts: facts.streams,
@@ -143,7 +148,7 @@ def preparation(wanted, cells, rival):
 
 def measure(bar, facts, cells):
     """(the value of one matrix, whether it met a noise limit) or None: not in the bar, not known."""
-    auto = auto_for_many(cells)
+    auto = auto_told(cells) if bar.told else auto_told(cells, 0)
     if not auto or not bar.takes(facts):
         return None
     if bar.rivals is None:
@@ -168,6 +173,9 @@ def short(name):
 def row_of(bar, found):
     """[class, n, in how many a noise limit was not met, asked, measured, met, what missed it]."""
     upper = isinstance(bar.rivals, Preparation)
+    asked = f"{'≤' if upper else '≥'} {bar.asked:g} {bar.least}"
+    if not found:
+        return [bar.words, "0", "", asked, "", "not measured", ""]
     values, noisy = [value for value, *_ in found], sum(not quiet for _, quiet, _ in found)
     value = statistics.geometric_mean(values) if bar.least == MEAN else (max if upper else min)(values)
     missed = sorted(((value, name) for value, _, name in found
@@ -177,7 +185,7 @@ def row_of(bar, found):
         f"{value:.3g} {short(name)}" for value, name in missed[:8]) + (
             f" and {len(missed) - 8} more" if len(missed) > 8 else "")
     return [bar.words, str(len(values)), str(noisy) if noisy else "",
-            f"{'≤' if upper else '≥'} {bar.asked:g} {bar.least}", f"{value:.2f}",
+            asked, f"{value:.2f}",
             "yes" if met else "no", named_ones]
 
 
@@ -188,7 +196,8 @@ def page(layout):
              "that); rivals: on a GPU all kernels of cuSPARSE, "
              "on a CPU oneMKL, librsb, " + " and ".join(OWN) + ". Matrices \"streaming\" and of the "
              "classes after it are larger than the last-level cache. †: in so many of the n a time "
-             "stopped before its noise limit was met. What binds where a bar is missed: "
+             "stopped before its noise limit was met. Preparation: conversion, tuning and the kernel's own "
+             "structures, not the upload nor what a process does once (prep.once_s). What binds where a bar is missed: "
              "`log/reference/README.md`.\n"]
     for system, matrices in layout.items():
         if system.cache == "warm":
@@ -201,9 +210,8 @@ def page(layout):
                 value = some and measure(bar, facts_of(matrix, some.record), cells)
                 if value and value[0]:
                     found.append((*value, matrix.name))
-            if found:
-                rows.append(row_of(bar, found))
-        if rows:
+            rows.append(row_of(bar, found))
+        if any(row[1] != "0" for row in rows):
             header = ["matrices", "n", "†", "asked", "measured", "met", "missed by"]
             parts.append(f"\n## {describe(system)}\n\n" + markdown_table(header, "lrrlrll", rows))
     return "".join(parts)

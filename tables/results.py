@@ -15,7 +15,7 @@ import sys
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
 from gains import is_peer
 from texts import markdown_table
-from units import auto_for_many, fastest, layout_of, overlap, promised
+from units import auto_told, fastest, layout_of, overlap, promised
 
 FIRST, LAST = "<!-- results: make reference-tables writes them -->\n", "<!-- end of results -->\n"
 SLOW = 0.9  # losses beyond this are named
@@ -33,7 +33,7 @@ def duels(matrices, is_rival):
     that auto was told of)]."""
     found = []
     for matrix, cells in matrices.items():
-        auto = auto_for_many(cells)
+        auto = auto_told(cells)
         rivals = [unit for kernel, cell in cells.items() if is_rival(kernel)
                   for unit in (*cell.timed, *cell.suspect)]
         if auto and rivals:

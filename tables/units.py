@@ -268,11 +268,13 @@ def promised(unit):
     return dict(unit.identity.settings).get("iters") or 0
 
 
-def auto_for_many(cells):
-    """Of {kernel: Cell}: auto's fastest unit of those that were told of most products, or None."""
+def auto_told(cells, products=None):
+    """Of {kernel: Cell}: auto's fastest unit of those that were told of so many products, or of most;
+    None: there is none."""
     timed = cells[AUTO].timed if AUTO in cells else []
-    most = max(map(promised, timed), default=0)
-    return fastest([unit for unit in timed if promised(unit) == most]) if timed else None
+    wanted = max(map(promised, timed), default=0) if products is None else products
+    found = [unit for unit in timed if promised(unit) == wanted]
+    return fastest(found) if found else None
 
 
 def candidates(units):

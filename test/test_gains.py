@@ -330,8 +330,9 @@ class BarsTest(TablesTest):
         # 40 ms of preparation without the upload, at 4 and 8 ms a product of csr1: 10 and 5.
         self.assertEqual(lines["preparation, products of csr1"],
                          ["2", "", "≤ 10 each", "10.00", "yes", " |"])
-        self.assertNotIn("banded over csr1", lines)
-        self.assertNotIn("the same when told of 1,000 products", lines)
+        self.assertEqual(lines["banded over csr1"], ["0", "", "≥ 2 each", "", "not measured", " |"])
+        self.assertEqual(lines["the same when told of 1,000 products"][:5],
+                         ["0", "", "≤ 100 each", "", "not measured"])
 
     def test_auto_told_and_not_told(self):
         told = self.run_of("packed_slices", 2e-3, "gen:mesh:9", 10**6, config__iters=1000,
@@ -339,6 +340,7 @@ class BarsTest(TablesTest):
         lines = self.lines(self.run_of("csr_rows", 4e-3, "gen:mesh:9", 10**6),
                            self.run_of("packed_slices", 1e-3, "gen:mesh:9", 10**6), told)
         self.assertEqual(lines["shuffled meshes and graphs"], ["1", "", "≥ 1.2 each", "2.00", "yes", " |"])
+        self.assertEqual(lines["told nothing"], ["1", "", "≥ 0.97 each", "4.00", "yes", " |"])
         self.assertEqual(lines["preparation, products of csr1"], ["1", "", "≤ 10 each", "10.00", "yes", " |"])
         self.assertEqual(lines["the same when told of 1,000 products"],
                          ["1", "", "≤ 100 each", "30.00", "yes", " |"])

@@ -40,9 +40,37 @@ static void any_number_of_threads_finds_the_same(void **state) {
     spmv_mat_free(mat);
 }
 
+/* Only the sum of duplicates meets infinity, in the reference as in every kernel. */
+static void duplicates_that_meet_infinity_are_summed_first(void **state) {
+    (void)state;
+    static const double x[] = {INFINITY, 1, NAN};
+    for (int both = 0; both < 2; both++) {
+        entries e = {.rows = 3, .cols = 3, .symmetry = both ? SPMV_SYMMETRIC : SPMV_GENERAL};
+        add_entry(&e, 0, 0, 1), add_entry(&e, 1, 0, 2), add_entry(&e, 0, 0, -3);
+        add_entry(&e, 1, 0, -1), add_entry(&e, 1, 1, 5);
+        add_entry(&e, 2, 1, 1), add_entry(&e, 2, 1, -1);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        oracle o = oracle_of(mat, x, 3, SPMV_F64);
+        spmv_plan_opts opts = {.size = sizeof opts, .kernel = "omp:csr_serial"};
+        spmv_plan *plan = NULL;
+        double y[3];
+        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
+        assert_int_equal(oracle_check(&o, SPMV_F64, 1, 0, NULL, y).bad_rows, 0);
+        assert_true(y[0] == -INFINITY && (both ? isnan(y[1]) : y[1] == INFINITY));
+        y[0] = NAN;
+        assert_int_equal(oracle_check(&o, SPMV_F64, 1, 0, NULL, y).first_bad_row, 0);
+        spmv_plan_free(plan);
+        oracle_free(&o);
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_threads_finds_the_same),
+        cmocka_unit_test(duplicates_that_meet_infinity_are_summed_first),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
