@@ -9,8 +9,8 @@
  *          step k into shared memory, and a scan of the popcounts says where each step's entries
  *          begin. Each pair of codes has its own loop: a lane asks for the values and the entries
  *          of x of AHEAD steps before it uses the first; what is left at the end has a loop of its
- *          width. Steps that all lanes have need no popcounts. Where a quarter of the slices or
- *          more hold runs of adjacent columns, another instance has loops for these
+ *          width. Steps that all lanes have need no popcounts. Where more than a quarter of the
+ *          slices hold runs of adjacent columns, another instance has loops for these
  *          (packed_runs.cuh). The heads and steps of later warps are asked into the second cache.
  *          With `warps` above 1 a slice's steps are cut among so many warps, whose sums are added
  *          in order. The long part is cut into equal segments, a warp each; the last warp to finish
@@ -48,7 +48,7 @@ enum {
 
 typedef struct packed_scratch {
     int sms, warps, group;      /* warps a slice; slices a warp */
-    bool has_table, has_runs;   /* has_runs: a quarter of the slices or more */
+    bool has_table, has_runs;   /* has_runs: more than a quarter of the slices */
     int64_t later, later_steps; /* how far ahead the heads, and the steps, are asked for */
     ofs segment;                /* entries of the long part a warp takes */
     idx nsegments;              /* such warps */

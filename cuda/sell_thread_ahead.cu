@@ -9,12 +9,14 @@
  * Work     thread i takes stored row i in steps of DEPTH slots: it asks for DEPTH columns, then
  *          values, then entries of x, and sums in order; a step past the end asks for the last slot
  *          again and leaves it out. DEPTH is 8, or 4 where the mean row, padding included, is no
- *          longer. Rows of 3 at most on average, 2 million or more: a thread takes two, one
- *          entry of each at a time. Where all slices are as wide no thread looks up where its own
- *          begins. All that a small matrix has is asked for at the start; the first slots are read
- *          before the product in front has ended (ahead.cuh). Not so where blocks are few and long:
- *          those of the next product would crowd where there is room (twin:cant, steady: 20 us
- *          instead of 16).
+ *          longer. Where rows are longer the next step's columns are asked for before x is waited
+ *          for, up to 10 slots a row with DEPTH 4 (H200: pwtk 48 to 44 us, mesh:300000 20 to 18;
+ *          not below 500,000 slots: poisson2d:200 5.4 to 6.1). Rows of 3 at most on average, 2
+ *          million or more: a thread takes two, one entry of each at a time. Where all slices are
+ *          as wide no thread looks up where its own begins. All that a small matrix has is asked
+ *          for at the start; the first slots are read before the product in front has ended
+ *          (ahead.cuh). Not so where blocks are few and long: those of the next product would crowd
+ *          where there is room (twin:cant, steady: 20 us instead of 16).
  * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
  *          real bytes; with rowlens nnz for slots, and 4 rows; 4 rows more with sigma.
  * Weak     40 to 64 registers a thread; empty rows beside long ones; one very long row is one
@@ -27,10 +29,18 @@
 
 enum { MANY_ROWS = 1 << 21, ROWS_A_THREAD = 2, MANY_BLOCKS = 512 };
 
-/* EQUAL: all slices have this many steps, and where one begins needs no look. The matrix is read
- * once and leaves the cache first, so that x stays. The bounds let the compiler take 64 registers:
- * on its own it takes 32 and waits for each load. */
-template <int DEPTH, bool EQUAL>
+/* From col on, so many of which there are; behind the last that one again. */
+template <int DEPTH>
+static __device__ __forceinline__ void ask_columns(const idx *col, int there, unsigned height,
+                                                   idx *j) {
+#pragma unroll
+    for (int u = 0; u < DEPTH; u++) j[u] = __ldcs(col + (unsigned)min(u, there - 1) * height);
+}
+
+/* EQUAL: all slices have this many steps, and where one begins needs no look. EARLY: columns are
+ * asked for a step ahead. The matrix is read once and leaves the cache first, so that x stays. The
+ * bounds let the compiler take 64 registers: on its own it takes 32 and waits for each load. */
+template <int DEPTH, bool EQUAL, bool EARLY>
 static __global__ void __launch_bounds__(1024, 1)
     multiply(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
              const ofs *__restrict__ slice_ptr, const idx *__restrict__ row_len,
@@ -50,17 +60,22 @@ static __global__ void __launch_bounds__(1024, 1)
     int left = (int)row.count, stored = EQUAL ? (int)steps : left;
     bool begun = false;
     real sum = 0;
+    idx next[DEPTH];
+    if (EARLY && stored > 0) ask_columns<DEPTH>(col, EQUAL ? stored : left, row.height, next);
 #pragma unroll 1
     for (; stored > 0; stored -= DEPTH, left -= DEPTH) {
         idx j[DEPTH];
         real a[DEPTH], xj[DEPTH];
-        int most = EQUAL ? stored : left;
+        const int there = EQUAL ? stored : left;
+        if (!EARLY) ask_columns<DEPTH>(col, there, row.height, j);
 #pragma unroll
         for (int u = 0; u < DEPTH; u++) {
-            unsigned at = (unsigned)min(u, most - 1) * row.height; /* or the last again */
-            j[u] = __ldcs(col + at);
-            a[u] = __ldcs(value + at);
+            if (EARLY) j[u] = next[u];
+            a[u] = __ldcs(value + (unsigned)min(u, there - 1) * row.height);
         }
+        col += (int64_t)DEPTH * row.height;
+        value += (int64_t)DEPTH * row.height;
+        if (EARLY && stored > DEPTH) ask_columns<DEPTH>(col, there - DEPTH, row.height, next);
         if (!begun) begin_product();
         begun = true;
 #pragma unroll
@@ -68,8 +83,6 @@ static __global__ void __launch_bounds__(1024, 1)
 #pragma unroll
         for (int u = 0; u < DEPTH; u++)
             if (u < left) sum += a[u] * xj[u];
-        col += (int64_t)DEPTH * row.height;
-        value += (int64_t)DEPTH * row.height;
     }
     if (!begun) begin_product();
     put_row(y + (perm ? perm[i] : i), alpha, sum, beta);
@@ -122,6 +135,25 @@ static __global__ void __launch_bounds__(1024, 1)
     }
 }
 
+typedef struct variant {
+    const void *of_any, *of_equal; /* kernels */
+} variant;
+
+#define VARIANT(depth, early) \
+    { (const void *)multiply<depth, false, early>, (const void *)multiply<depth, true, early> }
+
+static variant variant_for(const sell *A, bool are_short) {
+    enum { FEW = 4, SOME = 10, MANY_SLOTS = 1 << 19 }; /* slots a row; in all */
+    const variant of_short = {(const void *)multiply_short<false>,
+                              (const void *)multiply_short<true>};
+    const variant four = VARIANT(4, false), eight = VARIANT(8, false);
+    const variant four_early = VARIANT(4, true), eight_early = VARIANT(8, true);
+    if (are_short) return of_short;
+    if (A->s.slots <= FEW * A->s.rows) return four;
+    if (A->s.slots > SOME * A->s.rows) return eight_early;
+    return A->s.slots > MANY_SLOTS ? four_early : eight;
+}
+
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     sell A = *(const sell *)p->store;
     spmv_stats stats;
@@ -132,17 +164,15 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     unsigned grid = (unsigned)blocks_for(A.s.rows, are_short ? ROWS_A_THREAD * block : block);
     unsigned rows = (unsigned)A.s.rows, slice = (unsigned)A.slice, steps = (unsigned)stats.row_max;
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A.row_len : NULL;
-    const void *kernel = (const void *)(equal ? multiply<4, true> : multiply<4, false>);
+    variant kernels = variant_for(&A, are_short);
     real a = (real)alpha, b = (real)beta;
     if (rows == 0) return SPMV_OK;
-    if (A.s.slots > 4 * A.s.rows)
-        kernel = (const void *)(equal ? multiply<8, true> : multiply<8, false>);
-    if (are_short) kernel = (const void *)(equal ? multiply_short<true> : multiply_short<false>);
     ahead all = ahead_of(A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr, A.col_idx,
                          A.values, A.s.slots, (const real *)x, A.s.cols, grid);
     void *arguments[] = {&all,       &rows,     &slice, &steps, &A.slice_ptr, &row_len, &A.perm,
                          &A.col_idx, &A.values, &x,     &a,     &b,           &y};
-    return launch_overlapping(p, kernel, grid, dim3(block), 0, arguments);
+    return launch_overlapping(p, equal ? kernels.of_equal : kernels.of_any, grid, dim3(block), 0,
+                              arguments);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};

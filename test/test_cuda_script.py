@@ -19,6 +19,7 @@ for word in "$@"; do
     case $word in
     gen:$WRONG) echo "1,wrong,\"-a,-b\",$word"; code=1 ;;
     gen:$LOST) ;;
+    gen:$SKIPPED) printf '1,skipped,"-a,-b",%s\n' "$word" ;;
     gen:* | *.mtx) printf '1,ok,"-a,-b",%s\n1,skipped,"-a,-b",%s\n' "$word" "$word" ;;
     esac
 done
@@ -47,7 +48,7 @@ class CudaScript(unittest.TestCase):
 
     def start(self, **environment):
         values = {"CLASSES": "mesh:9 road:9", "MATRICES": str(self.work / "matrices"), "TMPDIR": str(self.work / "tmp"),
-                  "PATH": f"{self.work}/bin:{os.environ['PATH']}", "WRONG": "none", "LOST": "none", "SLOW": ""}
+                  "PATH": f"{self.work}/bin:{os.environ['PATH']}", "WRONG": "none", "LOST": "none", "SKIPPED": "none", "SLOW": ""}
         return subprocess.Popen(["sh", str(CUDA_SH), str(self.work)], env={**os.environ, **values, **environment}, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
@@ -71,11 +72,14 @@ class CudaScript(unittest.TestCase):
     def test_what_is_wrong_or_missing_fails(self):
         code, out = self.run_all(WRONG="mesh:9")
         self.assertEqual(code, 1)
-        self.assertIn("2 matrices, 1 ok, 1 skipped, 1 wrong, 0 failed (exit 1)", out)
+        self.assertIn("1 matrices, 1 ok, 1 skipped, 1 wrong, 0 failed (exit 1)", out)
         self.assertIn("12 passed, 3 failed", out)
         code, out = self.run_all(LOST="road:9")
         self.assertEqual(code, 1, "a matrix without a row")
         self.assertIn("1 matrices, 1 ok, 1 skipped, 0 wrong, 0 failed (exit 1)", out)
+        code, out = self.run_all(SKIPPED="road:9")
+        self.assertEqual(code, 1, "a matrix that nothing multiplied")
+        self.assertIn("1 matrices, 1 ok, 2 skipped, 0 wrong, 0 failed (exit 1)", out)
         self.script("test/test_formats", "#!/bin/sh\necho 'no GPU'; exit 1\n")
         code, out = self.run_all(FEW="1")
         self.assertEqual(code, 1)
