@@ -1,7 +1,7 @@
 /* auto.c: the kernel name "auto". The backend proposes kernels for the matrix's features; how many
  * of them are built and timed depends on how many products the caller promises. Whatever the model
  * says, what is chosen was timed on the device itself against the safe kernel, unless so few
- * products follow that nothing may be converted, or no other could be had. */
+ * products follow that nothing may be converted, or no other could be had or paid. */
 #include "contest.h"
 #include <math.h>
 #include <stdarg.h>
@@ -138,7 +138,9 @@ static spmv_status enter_rivals(contest *c, const spmv_proposal *p, int n, doubl
         if (p[k].gain <= (p[k].prep > 0 ? worth_converting : 1) || !has_time_for(c, &p[k]))
             continue;
         if (!is_affordable(c, &p[k], unit_s)) {
-            spmv_contest_pass_over(c, &p[k], "its preparation would not pay");
+            spmv_contest_pass_over(c, &p[k],
+                                   p[k].prep > 0 ? "its preparation would not pay"
+                                                 : "no time was left to try it");
             continue;
         }
         if (!enter(c, &p[k], &status)) TRY(spmv_contest_go_on(c, status));
@@ -311,9 +313,8 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
                          (long long)opts->expected_calls);
     snprintf(before, sizeof before, "%s", mat->ctx->error);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
-    spmv_look look = backend->host                                         ? SPMV_STUDY
-                     : budget_of(opts->expected_calls) >= budget_for_three ? SPMV_LOOK
-                                                                           : SPMV_GLANCE;
+    bool few = budget_of(opts->expected_calls) < budget_for_three;
+    spmv_look look = backend->host ? SPMV_STUDY : few ? SPMV_GLANCE : SPMV_LOOK;
     double start = spmv_now();
     TRY(spmv_features_of(mat, opts->precision, look, &features));
     features.cache = mat->ctx->cache[device - mat->ctx->device];

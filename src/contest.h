@@ -21,13 +21,14 @@ typedef struct contest {
     const spmv_plan_opts *opts;
     const spmv_backend *backend;
     spmv_device *device;
-    double start, budget, budget_s;    /* budget: in products of the safe kernel */
-    double rounds_s;                   /* of budget_s: for more than a first look */
-    double flushing_s, sent_s, once_s; /* no part of the budget: spent on emptying caches, on
-                                          sending the rows, on what a process does once */
-    size_t cache;                      /* the device's last-level cache; 0: unknown */
-    size_t flush;                      /* bytes read before each sample; 0: none */
-    int copies; /* of the plan, x and y that a sample goes through; 0 or 1: none */
+    double start, budget, budget_s; /* budget: in products of the safe kernel */
+    double rounds_s;                /* of budget_s: for more than a first look */
+    /* No part of the budget: spent on emptying caches, on sending the rows, on memory for vectors,
+     * on what a process does once. */
+    double flushing_s, sent_s, memory_s, once_s;
+    size_t cache; /* the device's last-level cache; 0: unknown */
+    size_t flush; /* bytes read before each sample; 0: none */
+    int copies;   /* of the plan, x and y that a sample goes through; 0 or 1: none */
     contender entry[MOST_CONTENDERS]; /* the safe one first */
     int n;
     void *x, *y;

@@ -1,6 +1,6 @@
 /* run_off.c: the timed part of "auto". A product of a large matrix is dear, so that each contender
- * gets two and only those that are close get more; products of a small one are short, so that many
- * are timed together, on a GPU as one recording. */
+ * gets one or two and only those that are close get more, as long as the budget lasts; products of
+ * a small one are short, so that many are timed together, on a GPU as one recording. */
 #include "contest.h"
 #include <math.h>
 #include <stdio.h>
@@ -8,9 +8,10 @@
 
 enum { FEWEST_ROUNDS = 2 };
 static const double sample_s = 5e-5; /* so much at least makes a sample */
-/* However few products follow: nobody waits for so little, and a wrong kernel costs more. Rounds,
- * which only make sure, take less of that. */
-static const double least_budget_s = 2e-3, least_of_host_s = 3e-3, least_for_rounds_s = 6.5e-4;
+/* When nobody said how many products follow and those of the budget are short: nobody waits for so
+ * little, and a wrong kernel costs more. Rounds, which only make sure, take less of that. */
+static const double short_s = 8e-4, least_budget_s = 2e-3, least_of_host_s = 3e-3,
+                    least_for_rounds_s = 6.5e-4;
 static const double for_rounds = 0.8;  /* of the budget: the clock is read behind what it is for */
 static const double cheap_round = 0.1; /* of the budget */
 static const double short_look = 0.02; /* of the budget: costs nothing to do twice */
@@ -20,7 +21,7 @@ static const double tie = 0.01, hopeless = 0.15, /* behind the best */
     slow = 3;
 
 double spmv_contest_spent_s(const contest *c) {
-    return spmv_now() - c->start - c->flushing_s - c->sent_s - c->once_s;
+    return spmv_now() - c->start - c->flushing_s - c->sent_s - c->memory_s - c->once_s;
 }
 
 /* ---- samples -------------------------------------------------------------------------------- */
@@ -42,8 +43,8 @@ static spmv_status make_vectors(contest *c) {
     double start = spmv_now();
     TRY(c->backend->alloc(c->device, x, &c->x));
     TRY(c->backend->alloc(c->device, y, &c->y));
-    if (!c->backend->host) c->once_s += spmv_now() - start; /* the caller's take it over */
-    TRY(c->backend->fill(c->device, c->y, ORDINARY, y));    /* gives it pages */
+    if (!c->backend->host) c->memory_s += spmv_now() - start; /* the caller's take it over */
+    TRY(c->backend->fill(c->device, c->y, ORDINARY, y));      /* gives it pages */
     return c->backend->fill(c->device, c->x, ORDINARY, x);
 }
 
@@ -108,10 +109,12 @@ static spmv_status make_batch(contest *c, contender *e, double product_s) {
 
 /* Budgets are in products of the safe kernel. */
 static void set_budget(contest *c, double unit_s) {
-    bool host = c->backend->host, any = c->budget > 0;
-    double promised_s = c->budget * unit_s;
-    double least_s = !any ? 0 : host ? least_of_host_s : least_budget_s;
-    double rounds_s = !any ? 0 : host ? least_of_host_s : least_for_rounds_s;
+    bool host = c->backend->host;
+    double promised_s = c->budget * unit_s, least_s = 0, rounds_s = 0;
+    if (c->opts->expected_calls == 0 && (host || promised_s < short_s)) {
+        least_s = host ? least_of_host_s : least_budget_s;
+        rounds_s = host ? least_of_host_s : least_for_rounds_s;
+    }
     c->budget_s = promised_s > least_s ? promised_s : least_s;
     c->rounds_s = for_rounds * (promised_s > rounds_s ? promised_s : rounds_s);
     c->budget = c->budget_s / unit_s;
