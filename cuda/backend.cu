@@ -299,8 +299,8 @@ static spmv_status first_use(spmv_device *d) {
     enum { VECTORS = 64 << 20 }; /* the pool has room for them, then */
     double seconds;
     void *memory = NULL;
-    TRY(alloc_gpu(d, VECTORS, &memory));
-    release_gpu(d, memory);
+    if (alloc_gpu(d, VECTORS, &memory) == SPMV_OK) release_gpu(d, memory); /* if there is room */
+    free_gpu_bytes(d);
     TRY(nothing(d));
     TRY(tick(d));
     return tock(d, &seconds);

@@ -58,7 +58,8 @@ static bool enter(contest *c, const spmv_proposal *p, spmv_status *status) {
     opts.settings = p->setting;
     opts.nsettings = p->nsettings;
     *e = (contender){.proposal = p};
-    c->once_s += spmv_rehearse(c->mat, &opts, c->backend, p);
+    if (c->budget >= budget_to_convert) /* else nothing is timed */
+        c->once_s += spmv_rehearse(c->mat, &opts, c->backend, p);
     double start = spmv_now();
     *status = spmv_plan_make(c->mat, &opts, c->n > 0, &e->plan);
     if (*status == SPMV_OK) {
@@ -310,8 +311,11 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
                          (long long)opts->expected_calls);
     snprintf(before, sizeof before, "%s", mat->ctx->error);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
+    spmv_look look = backend->host                                         ? SPMV_STUDY
+                     : budget_of(opts->expected_calls) >= budget_for_three ? SPMV_LOOK
+                                                                           : SPMV_GLANCE;
     double start = spmv_now();
-    TRY(spmv_features_of(mat, opts->precision, backend->host, &features));
+    TRY(spmv_features_of(mat, opts->precision, look, &features));
     features.cache = mat->ctx->cache[device - mat->ctx->device];
     features.evicted = is_evicted(mat, opts, features.cache);
     backend->propose(&features, &proposals);

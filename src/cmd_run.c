@@ -99,11 +99,18 @@ static int show_results(session *run, result *results, int n) {
     return 0;
 }
 
-/* Under the table: why auto chose what it chose. */
+/* Under the table: why auto chose what it chose, and what of its time is in no figure there. */
 static void show_choices(const session *run, const result *results, int n) {
+    const double least_s = 1e-4;
     if (run->o->quiet) return;
-    for (int k = 0; k < n; k++)
-        if (results[k].r.config_reason) say("  auto: %s\n", results[k].r.config_reason);
+    for (int k = 0; k < n; k++) {
+        const record *r = &results[k].r;
+        if (!r->config_reason) continue;
+        say("  auto: %s\n", r->config_reason);
+        if (r->prep_once_s >= least_s)
+            say("  auto: not in prep: %.1f ms for what a process does once\n",
+                1e3 * r->prep_once_s);
+    }
 }
 
 static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,

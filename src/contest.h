@@ -22,6 +22,7 @@ typedef struct contest {
     const spmv_backend *backend;
     spmv_device *device;
     double start, budget, budget_s;    /* budget: in products of the safe kernel */
+    double rounds_s;                   /* of budget_s: for more than a first look */
     double flushing_s, sent_s, once_s; /* no part of the budget: spent on emptying caches, on
                                           sending the rows, on what a process does once */
     size_t cache;                      /* the device's last-level cache; 0: unknown */
@@ -30,7 +31,7 @@ typedef struct contest {
     contender entry[MOST_CONTENDERS]; /* the safe one first */
     int n;
     void *x, *y;
-    char passed[256]; /* who was passed over, and why */
+    char passed[1024]; /* who was passed over, and why */
 } contest;
 
 double spmv_contest_spent_s(const contest *c);

@@ -1,24 +1,30 @@
 /* features.c: what the selector knows of a matrix. Two looks, both bounded whatever the size of the
- * matrix: row_ptr at no more than MOST_SLICES slices of 32 rows, and the entries of no more than
- * MOST_SAMPLED of these, from the first MOST_TAKEN entries of each row: about 32,000 entries. Each
- * looks at evenly spaced slices, so that the result is the same for any number of threads. */
+ * matrix: row_ptr at no more than 2,048 slices of 32 rows, and the entries of no more than 64 of
+ * these, from the first MOST_TAKEN entries of each row: about 32,000 entries; at a glance fewer.
+ * Each looks at evenly spaced slices, so that the result is the same for any number of threads. */
 #include "internal.h"
 #include <math.h>
 #include <stdlib.h>
 
 enum {
     ROWS = 32,
-    MOST_SLICES = 1 << 11,
-    MOST_SAMPLED = 64,
-    FEWEST_SAMPLED = 8,
-    MOST_TAKEN = 64,        /* entries of a row: fewer hide the diagonals of wide rows */
-    MOST_ENTRIES = 1 << 15, /* of all, */
-    FRACTION = 16,          /* and of a small matrix one in so many */
-    LINE_SLOTS = 1 << 13,   /* of a slice's set of cache lines: at most half full */
+    MOST_TAKEN = 64,      /* entries of a row: fewer hide the diagonals of wide rows */
+    FRACTION = 16,        /* of a small matrix one entry in so many */
+    LINE_SLOTS = 1 << 13, /* of a slice's set of cache lines: at most half full */
     VALUE_SLOTS = 1 << 10,
     MIRRORED = 8, /* entries a slice whose mirror image is looked up */
     MOST_RUN = 8,
     HEAD_BYTES = 8 /* what a step of the packed format costs besides its entries */
+};
+
+/* A glance is for one thread: where products are short, waking the others takes longer. */
+static const struct extent {
+    int slices, sampled, fewest, entries; /* at most; fewest: of the sampled slices, at least */
+    bool by_all, blocks;
+} extents[] = {
+    [SPMV_GLANCE] = {1 << 9, 16, 4, 1 << 12, false, false},
+    [SPMV_LOOK] = {1 << 11, 64, 8, 1 << 15, true, false},
+    [SPMV_STUDY] = {1 << 11, 64, 8, 1 << 15, true, true},
 };
 
 typedef struct window { /* the part of a slice that is looked at */
@@ -281,9 +287,8 @@ static double share(double part, double of) {
     return of > 0 ? part / of : 0;
 }
 
-static void look_at_rows(const spmv_csr_view *A, int threads, spmv_features *f) {
-    int64_t slices = (A->rows + ROWS - 1) / ROWS,
-            seen = slices < MOST_SLICES ? slices : MOST_SLICES;
+static void look_at_rows(const spmv_csr_view *A, int threads, int most, spmv_features *f) {
+    int64_t slices = (A->rows + ROWS - 1) / ROWS, seen = slices < most ? slices : most;
     int64_t entries = 0, in_long = 0, slots = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) \
     reduction(+ : entries, in_long, slots) if (seen > 256)
@@ -342,11 +347,12 @@ static void add_up(const tally *t, int n, spmv_features *f) {
     f->lines = share((double)sum.lines, all);
 }
 
-spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, bool blocks,
+spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look look,
                              spmv_features *f) {
+    const struct extent *extent = &extents[look];
     const spmv_stats *s = &mat->stats;
     spmv_csr_view A;
-    int threads = mat->ctx->threads;
+    int threads = extent->by_all ? mat->ctx->threads : 1;
     spmv_mat_rows(mat, &A);
     *f = (spmv_features){.rows = A.rows,
                          .cols = A.cols,
@@ -356,20 +362,20 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, bool block
                          .cv = s->row_mean > 0 ? s->row_std / s->row_mean : 0,
                          .empty_share = share((double)s->empty_rows, (double)A.rows),
                          .precision = precision,
-                         .threads = threads};
+                         .threads = mat->ctx->threads};
     if (A.nnz == 0) return SPMV_OK;
-    look_at_rows(&A, threads, f);
+    look_at_rows(&A, threads, extent->slices, f);
     double taken = ROWS * (f->mean < MOST_TAKEN ? f->mean : MOST_TAKEN) + 1;
-    double most = (double)A.nnz / FRACTION < MOST_ENTRIES ? (double)A.nnz / FRACTION : MOST_ENTRIES;
+    double most = fmin((double)A.nnz / FRACTION, extent->entries);
     int64_t slices = (A.rows + ROWS - 1) / ROWS, n = (int64_t)(most / taken);
-    n = n < FEWEST_SAMPLED ? FEWEST_SAMPLED : n > MOST_SAMPLED ? MOST_SAMPLED : n;
+    n = n < extent->fewest ? extent->fewest : n > extent->sampled ? extent->sampled : n;
     n = n > slices ? slices : n;
     tally *t = calloc((size_t)n, sizeof *t);
     if (!t) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     int per_line = precision == SPMV_F64 ? 8 : 16;
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (n > 4)
     for (int64_t k = 0; k < n; k++)
-        look_at_slice(&A, (2 * k + 1) * slices / (2 * n), per_line, blocks, &t[k]);
+        look_at_slice(&A, (2 * k + 1) * slices / (2 * n), per_line, extent->blocks, &t[k]);
     add_up(t, (int)n, f);
     free(t);
     return SPMV_OK;

@@ -200,7 +200,7 @@ const char *spmv_nearest(const char *word, const char *const *candidates);
 /* ---- features.c, auto.c: the kernel name "auto" ---------------------------------------------- */
 
 typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_facts */
-    char reason[512];
+    char reason[1400];
     const char *safe;
     int timed;
     double tune_s, chosen_product_s, safe_product_s;
@@ -210,8 +210,13 @@ typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_fa
  * GPU its code is loaded then. What fails is not said. Returns the seconds it took. */
 double spmv_rehearse(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                      const spmv_proposal *p);
-/* All but the cache; blocks and symmetry, which take half of the time, only if asked for. */
-spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, bool blocks,
+typedef enum spmv_look {
+    SPMV_GLANCE, /* at a part of the sample, by one thread */
+    SPMV_LOOK,
+    SPMV_STUDY /* blocks and symmetry, too, which take half of the time */
+} spmv_look;
+/* All but the cache. */
+spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look look,
                              spmv_features *f);
 spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                            spmv_plan **out);

@@ -35,12 +35,18 @@ static spmv_status make_small(spmv_ctx *ctx, double mean, spmv_mat **out) {
 
 static spmv_status use(const spmv_plan *plan) {
     const spmv_backend *backend = plan->device->backend;
+    enum { LAUNCHES = 2 };
     void *x = NULL, *y = NULL;
+    double seconds;
     size_t bytes = (ROWS + LONGEST) * sizeof(double);
     spmv_status status = backend->alloc(plan->device, bytes, &x);
     if (status == SPMV_OK) status = backend->alloc(plan->device, bytes, &y);
     if (status == SPMV_OK) status = backend->fill(plan->device, x, 0, bytes);
-    if (status == SPMV_OK) status = spmv_exec(plan, 1, x, 0, y);
+    spmv_product product = {plan, x, y};
+    spmv_batch *batch = NULL; /* the first recording takes its time, too */
+    if (status == SPMV_OK) status = spmv_batch_create(&product, 1, LAUNCHES, 1, 0, &batch);
+    if (status == SPMV_OK) status = spmv_batch_time(batch, &seconds);
+    spmv_batch_free(batch);
     backend->release(plan->device, x);
     backend->release(plan->device, y);
     return status;

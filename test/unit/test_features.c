@@ -6,7 +6,7 @@
 static spmv_features features_of_entries(entries *e, spmv_precision precision) {
     spmv_mat *mat = matrix_of(ctx, e);
     spmv_features f;
-    assert_int_equal(spmv_features_of(mat, precision, true, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, precision, SPMV_STUDY, &f), SPMV_OK);
     spmv_mat_free(mat);
     entries_free(e);
     return f;
@@ -17,7 +17,7 @@ static spmv_features features_of(const char *source, const char *values) {
     spmv_mat *mat = NULL;
     spmv_features f;
     assert_int_equal(spmv_mat_load(ctx, source, &opts, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, true, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_STUDY, &f), SPMV_OK);
     spmv_mat_free(mat);
     return f;
 }
@@ -111,6 +111,30 @@ static void uneven_rows_are_seen(void **state) {
     assert_true(f.cv > 10);
 }
 
+/* What the models for a GPU rest on is the same at a glance, about. */
+static void a_glance_tells_most_of_it(void **state) {
+    (void)state;
+    static const char *const source[] = {"gen:poisson2d:400", "gen:fem3d:12",
+                                         "gen:mesh:40000",    "gen:rmat:14",
+                                         "gen:random:5000:9", "gen:road:60000"};
+    for (int k = 0; k < COUNT(source); k++) {
+        spmv_mat *mat = NULL;
+        spmv_features f[3];
+        assert_int_equal(spmv_mat_load(ctx, source[k], NULL, &mat), SPMV_OK);
+        for (int look = SPMV_GLANCE; look <= SPMV_STUDY; look++)
+            assert_int_equal(spmv_features_of(mat, SPMV_F64, (spmv_look)look, &f[look]), SPMV_OK);
+        assert_true(f[SPMV_GLANCE].sampled <= f[SPMV_STUDY].sampled);
+        ASSERT_NEAR(f[SPMV_GLANCE].diagonal, f[SPMV_STUDY].diagonal, .15);
+        ASSERT_NEAR(f[SPMV_GLANCE].lines, f[SPMV_STUDY].lines, .15);
+        ASSERT_NEAR(f[SPMV_GLANCE].index_bytes, f[SPMV_STUDY].index_bytes, .6);
+        ASSERT_NEAR(f[SPMV_GLANCE].value_bytes, f[SPMV_STUDY].value_bytes, .6);
+        ASSERT_NEAR(f[SPMV_GLANCE].padding_32, f[SPMV_STUDY].padding_32, .4);
+        assert_true(f[SPMV_LOOK].diagonal == f[SPMV_STUDY].diagonal &&
+                    f[SPMV_LOOK].lines == f[SPMV_STUDY].lines);
+        spmv_mat_free(mat);
+    }
+}
+
 /* Whatever the shape, and the same for any number of threads. */
 static void features_are_finite_and_repeat(void **state) {
     (void)state;
@@ -121,7 +145,7 @@ static void features_are_finite_and_repeat(void **state) {
             spmv_ctx *other = context_of(1 + 3 * t);
             spmv_mat *mat = matrix_of(other, &e);
             memset(&f[t], 0, sizeof f[t]);
-            assert_int_equal(spmv_features_of(mat, SPMV_F32, true, &f[t]), SPMV_OK);
+            assert_int_equal(spmv_features_of(mat, SPMV_F32, SPMV_STUDY, &f[t]), SPMV_OK);
             f[t].threads = 0;
             spmv_mat_free(mat);
             spmv_ctx_free(other);
@@ -172,7 +196,7 @@ static void an_empty_sample_proposes_nothing(void **state) {
     for (int64_t j = 0; j < 100000; j++) add_entry(&e, 3, 10 * j, 1);
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_features f;
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, true, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_STUDY, &f), SPMV_OK);
     assert_int_equal(f.sampled, 0);
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         spmv_proposals all = {.n = 0};
@@ -274,6 +298,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(order_and_disorder_of_columns_are_told_apart),
         cmocka_unit_test(values_are_counted),
         cmocka_unit_test(uneven_rows_are_seen),
+        cmocka_unit_test(a_glance_tells_most_of_it),
         cmocka_unit_test(features_are_finite_and_repeat),
         cmocka_unit_test(proposals_name_real_kernels),
         cmocka_unit_test(an_empty_sample_proposes_nothing),

@@ -60,6 +60,8 @@ static void planted_release(spmv_device *d, void *memory) {
     spmv_omp.release(d, memory);
 }
 
+static bool on_host = true;
+
 /* A contest of n kernels with these prices; the first is the safe one. budget: in products of it; 0
  * is spent from the beginning. */
 static spmv_status hold(int n, const planted *of, double budget, size_t flush, int copies,
@@ -71,8 +73,9 @@ static spmv_status hold(int n, const planted *of, double budget, size_t flush, i
     backend = spmv_omp;
     backend.tick = planted_tick, backend.tock = planted_tock;
     backend.alloc = planted_alloc, backend.release = planted_release;
+    backend.host = on_host;
     backend.flush = planted_flush, backend.nothing = planted_nothing;
-    flushes = 0;
+    flushes = 0, planted_now = 0;
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:4", NULL, &mat), SPMV_OK);
     *c = (contest){
         .mat = mat, .opts = &opts, .backend = &backend, .flush = flush, .copies = copies, .n = n};
@@ -125,6 +128,20 @@ static void a_slow_first_product_is_forgiven(void **state) {
     assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
     assert_true(c.entry[1].product_s == .5);
     leave(&c);
+}
+
+/* Where a product costs much of the budget that is so on a GPU only, which loads code. */
+static void a_gpu_is_looked_at_again(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = large_s}, {.price_s = .5, .first_s = 100}};
+    for (int host = 0; host < 2; host++) {
+        on_host = host;
+        assert_int_equal(hold(2, of, 5, 0, 1, &c), SPMV_OK);
+        assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[!host]);
+        leave(&c);
+    }
+    on_host = true;
 }
 
 static void what_is_close_is_timed_while_the_budget_lasts(void **state) {
@@ -231,6 +248,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_far_behind_costs_two_products_at_most),
         cmocka_unit_test(a_slow_first_product_is_forgiven),
+        cmocka_unit_test(a_gpu_is_looked_at_again),
         cmocka_unit_test(what_is_close_is_timed_while_the_budget_lasts),
         cmocka_unit_test(one_percent_is_nothing),
         cmocka_unit_test(short_products_share_a_sample),
