@@ -94,7 +94,7 @@ enum { SPMV_COPY = 0, SPMV_BORROW = 1 }; /* BORROW: the arrays must outlive the 
 typedef struct spmv_load_opts {
     size_t size;
     uint64_t seed;      /* of gen: matrices; 0: 1 */
-    const char *values; /* gen: "random", "few:K", "pattern"; NULL: its own */
+    const char *values; /* gen: "random", "symmetric", "few:K", "pattern"; NULL: own */
     void (*progress)(void *progress_arg,
                      double done); /* 0..1, from the calling thread; may be NULL */
     void *progress_arg;

@@ -75,7 +75,8 @@ static void list_kernels(const options *o, const spmv_backend *fallback) {
 static void list_matrices(void) {
     int count = 0;
     const spmv_generator *g = spmv_generator_list(&count);
-    printf("gen:NAME:ARGS makes a matrix; --seed and --values=random|few:K|pattern apply to all\n");
+    printf("gen:NAME:ARGS makes a matrix; --seed and --values=random|symmetric|few:K|pattern apply "
+           "to all\n");
     for (int k = 0; k < count; k++)
         printf("  %-12s %-22s %s\n", g[k].name, g[k].args, g[k].summary);
 }

@@ -133,7 +133,7 @@ static spmv_status read_spec(spmv_ctx *ctx, const char *spec, spmv_args *args, s
 
 enum { MOST_DISTINCT = 65536 };
 typedef struct values {
-    enum { CONSTANT, RANDOM, FEW, PATTERN } rule;
+    enum { CONSTANT, RANDOM, SYMMETRIC, FEW, PATTERN } rule;
     uint64_t key;
     double diagonal, others; /* CONSTANT */
     int64_t ndistinct;       /* FEW */
@@ -170,6 +170,12 @@ static bool read_count(const char *text, int64_t most, int64_t *out) {
     return value >= 1 && value <= most;
 }
 
+/* a_ij = a_ji where both stand. */
+static double symmetric_value(const values *v, int32_t i, int32_t j) {
+    return unit_value(
+        spmv_hash(spmv_hash(v->key, (uint64_t)(i < j ? i : j)), (uint64_t)(i < j ? j : i)));
+}
+
 static spmv_status read_values(spmv_ctx *ctx, const char *spec, const char *text,
                                const spmv_recipe *r, values *v) {
     v->rule = r->constant ? CONSTANT : RANDOM;
@@ -181,13 +187,19 @@ static spmv_status read_values(spmv_ctx *ctx, const char *spec, const char *text
     if (strcmp(text, "random") == 0) return SPMV_OK;
     v->rule = PATTERN;
     if (strcmp(text, "pattern") == 0) return SPMV_OK;
+    v->rule = SYMMETRIC;
+    if (strcmp(text, "symmetric") == 0) {
+        if (r->rows == r->cols) return SPMV_OK;
+        return spmv_fail(ctx, SPMV_E_ARG, "gen:%.100s: --values=symmetric is for square matrices",
+                         spec);
+    }
     v->rule = FEW;
     if (strncmp(text, "few:", 4) == 0 && read_count(text + 4, MOST_DISTINCT, &v->ndistinct))
         return make_distinct(ctx, v);
-    return spmv_fail(
-        ctx, SPMV_E_ARG,
-        "gen:%.100s: no values '%.60s'; there are random, few:K (K from 1 to %d), pattern", spec,
-        text, MOST_DISTINCT);
+    return spmv_fail(ctx, SPMV_E_ARG,
+                     "gen:%.100s: no values '%.60s'; there are random, symmetric, few:K (K from 1 "
+                     "to %d), pattern",
+                     spec, text, MOST_DISTINCT);
 }
 
 /* Entries k..end-1, whose row and column are known: a value depends on its position, not on who
@@ -199,6 +211,9 @@ static void fill_values(const values *v, spmv_coo *A, int64_t k, int64_t end) {
         break;
     case RANDOM:
         for (; k < end; k++) A->values[k] = unit_value(spmv_hash(v->key, (uint64_t)k));
+        break;
+    case SYMMETRIC:
+        for (; k < end; k++) A->values[k] = symmetric_value(v, A->row[k], A->col[k]);
         break;
     case FEW:
         for (; k < end; k++)

@@ -48,7 +48,7 @@ static const struct argp_option table[] = {
      "Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen:NAME:ARGS; repeatable "
      "(default: a 3-D Poisson matrix larger than the caches)",
      1},
-    {"values", KEY_VALUES, "KIND", 0, "of gen: matrices: random, few:K or pattern", 1},
+    {"values", KEY_VALUES, "KIND", 0, "of gen: matrices: random, symmetric, few:K or pattern", 1},
     {"seed", KEY_SEED, "N", 0, "of x, y and gen: matrices (1)", 1},
     {"vector", 'x', "FILE", 0,
      "x: Matrix Market array, or raw doubles in FILE.f64 (default: random in [-1,1])", 1},

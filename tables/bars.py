@@ -133,7 +133,8 @@ def facts_of(matrix, record):
     """The class of a matrix, from any record of it."""
     csr = 12 * matrix.nnz + 4 * record["matrix.rows"]
     cache = record.get("gpu.l2_B") if record["config.backend"] == "cuda" else record.get("cpu.llc_B")
-    return Facts(matrix.name, csr, csr > (cache or 0), record.get("matrix.symmetry") == "symmetric")
+    symmetric = record.get("matrix.symmetry") == "symmetric" or matrix.name.endswith(" symmetric")
+    return Facts(matrix.name, csr, csr > (cache or 0), symmetric)
 
 
 def preparation(wanted, cells, rival):

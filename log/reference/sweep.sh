@@ -11,11 +11,11 @@ logs=${LOGS:-$here} FILES=${FILES-} PROBE=${PROBE:-$HOME/.cache/spmv} device=omp
 if [ $device = cuda ]; then
     kernels=auto,packed_warp,sell_thread_ahead,csr_adaptive,csr_hubs,csr_lanes,csr_merge,csr_warp
     states='cold steady' time='-n 10 --min-time=0.02 --max-time=0.1'
-    paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off'
+    more= paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off'
 else
     kernels=auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,sell_lanes,narrow_lanes,csb_blocks,woven_blocks
     states=cold time='--min-time=0.3 --max-time=0.8' shapes='--slice=8 --sigma=1024 --tile=16384'
-    paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
+    more=symmetric paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
 fi
 on_device() { echo "$device:$1" | sed "s/,/,$device:/g"; }
 sweep() { # log, state, kernels, options
@@ -35,8 +35,8 @@ esac
 for state in $states; do
     main=$(on_device "$kernels${PEERS-,peers}")
     sweep "$state" "$state" "$main" --iters=1000 $time ${shapes-} "$here/$device.list" $FILES "$@"
-    for kind in few:8 pattern random; do # grids have few values unless they are asked for others
-        list=values; [ $kind = random ] && list=grids
+    for kind in few:8 pattern random $more; do # grids have few values unless they are asked for others
+        list=values; [ $kind = random ] && list=grids; [ $kind = symmetric ] && list=symmetric
         sweep "$state" "$state" "$main" --iters=1000 $time ${shapes-} --values=$kind "$here/$device-$list.list" "$@"
     done
 done

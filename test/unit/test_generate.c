@@ -202,6 +202,26 @@ static void few_values_are_few(void **state) {
     }
 }
 
+/* Every entry has a mirror of the same value, as random as others. */
+static void symmetric_values_are_mirrored(void **state) {
+    (void)state;
+    static const char *const names[] = {"poisson3d:9", "box27:6", "fem3d:4:3", "mesh:500:3"};
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        spmv_coo A = make(names[n], 3, "symmetric", 2), B = make(names[n], 3, "symmetric", 5);
+        int64_t equal = 0;
+        assert_memory_equal(A.values, B.values, (size_t)A.nnz * sizeof *A.values);
+        for (int64_t k = 0; k < A.nnz; k++) {
+            int64_t m = 0;
+            while (m < A.nnz && (A.row[m] != A.col[k] || A.col[m] != A.row[k])) m++;
+            assert_true(m < A.nnz && A.values[m] == A.values[k]);
+            equal += k > 0 && A.values[k] == A.values[k - 1];
+        }
+        assert_true(equal < 3);
+        spmv_coo_free(&A);
+        spmv_coo_free(&B);
+    }
+}
+
 static void a_pattern_has_no_values(void **state) {
     spmv_coo A = make("mesh:1000", 1, "pattern", 2), B = make("mesh:1000", 1, NULL, 2);
     (void)state;
@@ -295,9 +315,11 @@ static void wrong_specs_are_refused(void **state) {
         {"mesh2:4", NULL, "did you mean 'mesh'?"},
         {"mes:4", NULL, "did you mean 'mesh'?"},
         {"mesh:4", "rnadom",
-         "gen:mesh:4: no values 'rnadom'; there are random, few:K (K from 1 to 65536), pattern"},
+         "gen:mesh:4: no values 'rnadom'; there are random, symmetric, few:K (K from 1 to 65536), "
+         "pattern"},
         {"mesh:4", "", "no values ''"},
         {"mesh:4", "few", "no values 'few'"},
+        {"random:4:2:5", "symmetric", "--values=symmetric is for square matrices"},
         {"mesh:4", "few:", "no values 'few:'"},
         {"mesh:4", "few:0", "no values 'few:0'"},
         {"mesh:4", "few:65537", "no values 'few:65537'"},
@@ -359,6 +381,7 @@ int main(void) {
         cmocka_unit_test(defaults_are_taken),
         cmocka_unit_test(random_values_fill_the_interval),
         cmocka_unit_test(few_values_are_few),
+        cmocka_unit_test(symmetric_values_are_mirrored),
         cmocka_unit_test(a_pattern_has_no_values),
         cmocka_unit_test(stencils_have_their_constants),
         cmocka_unit_test(wrong_specs_are_refused),
