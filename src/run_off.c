@@ -8,13 +8,14 @@
 
 enum { FEWEST_ROUNDS = 2 };
 static const double sample_s = 5e-5; /* so much at least makes a sample */
-/* When nobody said how many products follow and those of the budget are short: nobody waits for so
- * little, and a wrong kernel costs more. Rounds, which only make sure, take less of that. */
+/* Where the products of the budget are short: nobody waits for so little, and a wrong kernel costs
+ * more; but never more than all that were promised take. Rounds, which only make sure, take less. */
 static const double short_s = 8e-4, least_budget_s = 2e-3, least_of_host_s = 3e-3,
                     least_for_rounds_s = 6.5e-4;
 static const double for_rounds = 0.8;  /* of the budget: the clock is read behind what it is for */
 static const double cheap_round = 0.1; /* of the budget */
 static const double short_look = 0.02; /* of the budget: costs nothing to do twice */
+static const double short_unit_s = 5e-3; /* waking a team takes up to 4 ms on a virtual machine */
 static const double most_flushing_s = 0.05;      /* more only for the fewest rounds */
 static const double tie = 0.01, hopeless = 0.15, /* behind the best */
     unseen = 0.1,                                /* scatter of what was timed once */
@@ -111,17 +112,19 @@ static spmv_status make_batch(contest *c, contender *e, double product_s) {
 static void set_budget(contest *c, double unit_s) {
     bool host = c->backend->host;
     double promised_s = c->budget * unit_s, least_s = 0, rounds_s = 0;
-    if (c->opts->expected_calls == 0 && (host || promised_s < short_s)) {
-        least_s = host ? least_of_host_s : least_budget_s;
-        rounds_s = host ? least_of_host_s : least_for_rounds_s;
+    double all_s = c->opts->expected_calls ? (double)c->opts->expected_calls * unit_s : INFINITY;
+    if (host || promised_s < short_s) {
+        least_s = fmin(host ? least_of_host_s : least_budget_s, all_s);
+        rounds_s = fmin(host ? least_of_host_s : least_for_rounds_s, all_s);
     }
     c->budget_s = promised_s > least_s ? promised_s : least_s;
     c->rounds_s = for_rounds * (promised_s > rounds_s ? promised_s : rounds_s);
     c->budget = c->budget_s / unit_s;
 }
 
-/* The first product meets cold pages: where that costs little of the budget it is looked at again,
- * unless it is as fast as any. What stays is as good as a sample. */
+/* The first product meets cold pages and sleeping threads: where that costs little of the budget,
+ * or is the budget's unit and short, it is looked at again, unless it is as fast as any. What stays
+ * is as good as a sample. */
 static spmv_status warm_up(contest *c, contender *e, double unit_s) {
     enum { LOOKS = 2 };
     const double fair = 1.5;
@@ -131,7 +134,9 @@ static spmv_status warm_up(contest *c, contender *e, double unit_s) {
         least = seconds < least ? seconds : least;
         double budget_s = c->budget_s > 0 ? c->budget_s : c->budget * least;
         bool may_load = !c->backend->host && unit_s > 0; /* code, whatever was rehearsed */
-        if (!may_load && (unit_s > 0 ? unit_s : seconds) > short_look * budget_s) break;
+        bool may_wake = c->backend->host && unit_s == 0 && seconds < short_unit_s;
+        if (!may_load && !may_wake && (unit_s > 0 ? unit_s : seconds) > short_look * budget_s)
+            break;
     }
     TRY(make_batch(c, e, least));
     e->product_s = least;

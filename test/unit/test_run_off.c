@@ -2,6 +2,7 @@
  * what they say it is: a product adds its price to a clock that the device reads. */
 #include "context.h"
 #include "contest.h"
+#include <math.h>
 
 static double planted_now;
 static int flushes, lost;
@@ -61,13 +62,13 @@ static void planted_release(spmv_device *d, void *memory) {
 }
 
 static bool on_host = true;
+static spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1};
 
 /* A contest of n kernels with these prices; the first is the safe one. budget: in products of it; 0
  * is spent from the beginning. */
 static spmv_status hold(int n, const planted *of, double budget, size_t flush, int copies,
                         contest *c) {
     static spmv_backend backend;
-    static const spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1};
     spmv_mat *mat = NULL;
     double unit_s;
     backend = spmv_omp;
@@ -168,13 +169,37 @@ static void one_percent_is_nothing(void **state) {
     leave(&c);
 }
 
+/* Short products get more than their share, but no more than all of them take. */
+static void a_budget_is_no_shorter_than_a_wink(void **state) {
+    (void)state;
+    const struct {
+        int64_t calls;
+        double price_s, budget, host_s, gpu_s;
+    } cases[] = {{0, 1e-5, 10, 3e-3, 2e-3},     {1000, 1e-5, 100, 3e-3, 1e-3},
+                 {1000, 4e-6, 100, 3e-3, 2e-3}, {30, 1e-5, 10, 3e-4, 3e-4},
+                 {1000, 1e-2, 100, 1, 1},       {0, 1e-2, 10, .1, .1}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        for (int gpu = 0; gpu < 2; gpu++) {
+            contest c;
+            const planted of = {.price_s = cases[k].price_s,
+                                .first_s = gpu ? 0 : fmax(4e-3, cases[k].price_s)};
+            on_host = !gpu, opts.expected_calls = cases[k].calls;
+            assert_int_equal(hold(1, &of, cases[k].budget, 0, 1, &c), SPMV_OK);
+            double expected = gpu ? cases[k].gpu_s : cases[k].host_s;
+            if (fabs(c.budget_s / expected - 1) > 1e-6)
+                fail_msg("case %zu, gpu %d: %g s, expected %g", k, gpu, c.budget_s, expected);
+            leave(&c);
+        }
+    on_host = true, opts.expected_calls = 1;
+}
+
 static void short_products_share_a_sample(void **state) {
     (void)state;
     contest c;
     const planted of[] = {{.price_s = 1e-5}, {.price_s = .9e-5}};
     assert_int_equal(hold(2, of, 0, 0, 1, &c), SPMV_OK);
     assert_int_equal(c.entry[0].inner, 5);
-    assert_true(plant[0].runs == 1 + 5 * c.entry[0].nsamples);
+    assert_true(plant[0].runs == 2 + 5 * c.entry[0].nsamples); /* its first is looked at again */
     assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
     leave(&c);
 }
@@ -251,6 +276,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_gpu_is_looked_at_again),
         cmocka_unit_test(what_is_close_is_timed_while_the_budget_lasts),
         cmocka_unit_test(one_percent_is_nothing),
+        cmocka_unit_test(a_budget_is_no_shorter_than_a_wink),
         cmocka_unit_test(short_products_share_a_sample),
         cmocka_unit_test(caches_are_emptied_before_each_sample),
         cmocka_unit_test(steady_products_have_data_of_their_own),
