@@ -9,7 +9,7 @@
 enum { FEWEST_ROUNDS = 2 };
 static const double sample_s = 5e-5; /* so much at least makes a sample */
 /* Where the products of the budget are short: nobody waits for so little, and a wrong kernel costs
- * more; but never more than all that were promised take. Rounds, which only make sure, take less. */
+ * more; but never more than all that were promised take. Rounds only make sure and take less. */
 static const double short_s = 8e-4, least_budget_s = 2e-3, least_of_host_s = 3e-3,
                     least_for_rounds_s = 6.5e-4;
 static const double for_rounds = 0.8;  /* of the budget: the clock is read behind what it is for */
