@@ -25,7 +25,8 @@ from typing import NamedTuple, Optional
 from common import EX_ABOVE, EX_DATAERR, Parser, Stop, load, run, say, write_files
 from texts import csv_text, markdown_table, plural, si_time, text_table
 from units import (AUTO, TIMED, Unit, best_of, describe, disturbances, doubts, flags_of,
-                   gflop_per_s, merge_repeats, order, overlap, ran_by, short_label, text_of, unit_of)
+                   gflop_per_s, merge_repeats, order, overlap, promised, ran_by, short_label, text_of,
+                   unit_of)
 
 SURE = 0.02  # medians closer than this are the same
 UNSAFE_FLAGS = ("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "--use_fast_math")
@@ -86,10 +87,17 @@ def choice_of(unit):
     return f"{ran_by(unit)} {rest}".rstrip() if ran_by(unit) != AUTO else "nothing"
 
 
+def products_told(units):
+    """How many products auto was told would follow, in words."""
+    return " or ".join(f"{n:,}" if n else "nothing" for n in sorted(set(map(promised, units))))
+
+
 def choices(a, b):
-    """What auto ran in A and in B: once if it is the same."""
+    """What auto ran in A and in B: once if it is the same; and what it was told if that is not."""
     sides = [" or ".join(sorted(set(map(choice_of, side)))) for side in (a, b)]
-    return sides[0] if sides[0] == sides[1] else " → ".join(sides)
+    told = [products_told(side) for side in (a, b)]
+    return ((sides[0] if sides[0] == sides[1] else " → ".join(sides)) +
+            ("" if told[0] == told[1] else f" (told {' → '.join(told)})"))
 
 
 def machine(record):

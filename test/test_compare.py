@@ -183,6 +183,12 @@ class MatchingTest(CompareTest):
         self.assertEqual([row["config"] for row in csv.DictReader(io.StringIO(out))],
                          ["csr_rows schedule=static"])
 
+    def test_what_auto_was_told_is_named_where_it_differs(self):
+        told, untold = ([self.auto(1e-3, "csr_rows", config__iters=n)] for n in (1000, None))
+        _, out, _ = self.compare(told, untold, "--format", "csv")
+        row, = csv.DictReader(io.StringIO(out))
+        self.assertEqual(row["config"], "csr_rows schedule=static (told 1,000 → nothing)")
+
     def test_autos_of_two_teams_are_two(self):
         a = [self.auto(1e-3, "csr_rows", omp={"threads": 4, "bind": "close"}),
              self.auto(2e-3, "csr_rows", omp={"threads": 4, "bind": "spread"})]
