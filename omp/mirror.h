@@ -1,5 +1,5 @@
 /* mirror.h: what kernels share that multiply every entry of half a matrix twice, as itself and as
- * its mirror: ranges of rows, a thread each, and windows for what mirrors add to rows before them. */
+ * its mirror: ranges of rows, one a thread, and windows for what mirrors add to rows before. */
 #ifndef SPMV_OMP_MIRROR_H
 #define SPMV_OMP_MIRROR_H
 

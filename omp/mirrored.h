@@ -1,4 +1,4 @@
-/* mirrored.h: what the ways to multiply a slice of a mirrored matrix share, and the way in plain C. */
+/* mirrored.h: what the ways to multiply a slice of a mirrored matrix share; and plain C's. */
 #ifndef SPMV_OMP_MIRRORED_H
 #define SPMV_OMP_MIRRORED_H
 
