@@ -329,10 +329,7 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *
     memset(B->values + B->value_bytes, 0, PACKED_SPARE);
     place_long(A, B);
     overflows += fill_long(A, threads, B);
-    if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                         (long long)overflows);
-    return SPMV_OK;
+    return spmv_fits(ctx, overflows);
 }
 
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,

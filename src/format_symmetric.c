@@ -129,9 +129,7 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, int threads, symm
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
     for (int64_t i = 0; i < A->rows; i++) overflows += fill_row(A, i, B);
-    if (!overflows) return SPMV_OK;
-    return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                     (long long)overflows);
+    return spmv_fits(ctx, overflows);
 }
 
 static spmv_status check(spmv_ctx *ctx, const spmv_csr_view *A, int threads, int *sign) {

@@ -103,15 +103,6 @@ static inline void make_table(const spmv_csr_view *A, int64_t cut, bool codes, i
 
 /* ---- one code for all values of a matrix ----------------------------------------------------- */
 
-#define CODED static inline __attribute__((always_inline))
-
-CODED int coded_bytes(int code) {
-    return code == NARROW_RAW   ? (int)sizeof(real)
-           : code == NARROW_F32 ? (int)sizeof(float)
-           : code == NARROW_ONE ? 0
-                                : 1;
-}
-
 static inline bool fit_float(const spmv_csr_view *A, int threads) {
     int64_t misfits = 0;
     if (sizeof(real) == sizeof(float)) return false; /* nothing to gain */
@@ -135,23 +126,13 @@ static inline int choose_code(const spmv_csr_view *A, bool codes, int threads, r
 }
 
 /* 1: f32 cannot hold it. */
-CODED int put_coded(uint8_t *to, const value_set *set, double value, int code) {
+static inline __attribute__((always_inline)) int put_coded(uint8_t *to, const value_set *set,
+                                                           double value, int code) {
     const real as_real = (real)value;
     const float as_float = (float)value;
     if (code == NARROW_RAW) memcpy(to, &as_real, sizeof as_real);
     if (code == NARROW_F32) memcpy(to, &as_float, sizeof as_float);
     if (code == NARROW_TABLE) *to = set->place[slot_of(set, bits_of(as_real))];
     return sizeof(real) < sizeof(double) && isinf(as_real) && !isinf(value);
-}
-
-static inline double coded_value(const uint8_t *from, const real *table, int code) {
-    real raw;
-    float narrowed;
-    switch (code) {
-    case NARROW_TABLE: return (double)table[*from];
-    case NARROW_ONE: return (double)table[0];
-    case NARROW_F32: memcpy(&narrowed, from, sizeof narrowed); return (double)narrowed;
-    default: memcpy(&raw, from, sizeof raw); return (double)raw;
-    }
 }
 #endif
