@@ -125,14 +125,15 @@ static inline void choose_slice(const spmv_csr_view *A, const value_set *table, 
     struct known_slice *known = can_repeat(A, &s) ? place_in(&memory->known, &s) : NULL;
     repeat->of = -1;
     if (known) *repeat = find_repeat(A, &s, known);
-    *slice = repeat->of < 0 ? (packed_slice){0} : B->slice[repeat->of];
-    if (repeat->of >= 0 && repeat->values) return;
-    if (repeat->of < 0) {
+    if (repeat->of >= 0) {
+        *slice = B->slice[repeat->of];
+        if (repeat->values) return;
+        recall(known, &s);
+    } else {
+        *slice = (packed_slice){0};
         find_groups(&s);
         choose_columns(&s, &memory->offsets, slice);
         if (known) remember(known, &s);
-    } else {
-        recall(known, &s);
     }
     slice->step = slice->nsteps;
     slice->column = aligned(s.nnz / slice->run * code_bytes(slice->column_code));
