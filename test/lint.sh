@@ -17,7 +17,7 @@ for f in $(ls omp/*.c omp/*.h cuda/*.c cuda/*.cu cuda/*.cuh src/format_*.c); do
     done
 done
 grep -ln 'cuda_runtime\|cuda\.h\|cusparse' src/*.c src/*.h include/*.h && breach "src/ and include/ know nothing of CUDA"
-for f in $(make -s print-app); do
+for f in $(MAKEFLAGS= make -s print-app); do
     grep -n '"internal.h"' "$f" && breach "$f: the program is a client of spmv.h, it may not include internal.h"
 done
 
