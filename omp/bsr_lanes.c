@@ -1,5 +1,5 @@
-/* bsr_lanes: the cells of a block side by side in vector registers, each with its own sum; stretches
- * of block rows of equal bytes, a stretch a thread.
+/* bsr_lanes: the cells of a block side by side in vector registers, each with its own sum;
+ * stretches of block rows of equal bytes, a stretch a thread.
  *
  * Source   own; the idea of Im and Yelick's register blocking, with a vector for a block.
  * Reads    bsr: block_ptr[block rows + 1], first_col[blocks], values[blocks x r x c]; x[cols];
@@ -9,8 +9,8 @@
  *          permuted to its cells; a block row's r x c sums are added up when it ends.
  * Cost     2 nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + (cols + rows)
  *          sizeof real bytes. Padding is read, but masked: x may be infinite.
- * Weak     blocks that are not full; blocks of a few cells leave lanes empty; a block row as long as
- *          a thread's share keeps the others waiting.
+ * Weak     blocks that are not full; blocks of a few cells leave lanes empty; a block row as long
+ *          as a thread's share keeps the others waiting.
  * Repeats  bitwise: yes, for an equal isa.
  * Params   isa: 0 the best, 1 portable, 2 AVX2 (blocks of up to 32 bytes a row), 3 AVX-512.
  */
