@@ -1,17 +1,27 @@
 # spmv: make omp | cuda | test | tables | lint | format | info | deps | deps-peers | clean        (README.md, CONVENTIONS)
-# One file, no recursion. Objects live in build/<backend>[-san]/, so that switching back and forth recompiles nothing.
+# One file. Objects live in build/<backend>[-san]/, so that switching back and forth recompiles nothing.
 
-# ---- settings: make NAME=value -------------------------------------------------------------------------------------
-ifeq ($(origin CC),default)
-CC        := gcc
+# ---- goals: those that remove or install run first, and make reads this file again: it looks for what is installed -----
+firsts := clean deps deps-peers
+first  := $(filter $(firsts),$(MAKECMDGOALS))
+goals  := $(filter-out $(firsts),$(MAKECMDGOALS))
+ifeq ($(MAKELEVEL)$(word 2,$(goals)),0) # several goals are made one after the other
+MAKEFLAGS += -j$(shell nproc) # -j N of the command line is stronger
 endif
+done_first := $(if $(and $(first),$(goals)),@:)
+ifneq ($(if $(MAKE_RESTARTS)$(findstring n,$(firstword -$(MAKEFLAGS))),,$(done_first)),)
+include $(shell rm -f build/.first)build/.first
+build/.first:
+	$(Q)MAKEFLAGS= $(MAKE) --no-print-directory $(first) && mkdir -p build && touch $@
+endif
+
+# ---- settings: make NAME=value; WERROR=1, V=1 ----------------------------------------------------------------------
+CC        := $(if $(filter default,$(origin CC)),gcc,$(CC))
 OPT       ?= $(if $(SAN),-O1,-O3)
 MARCH     ?= native
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
+$(if $(and $(filter cuda,$(goals)),$(filter all-major,$(CUDA_ARCH))),$(info   no GPU here: for every kind of it, which takes long; CUDA_ARCH=sm_90 or another: for one))
 NVCC      ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
-WERROR    ?=
-SAN       ?=
-V         ?=
 LIBS_WANTED ?= libarchive jansson hwloc librsb mkl cusparse
 MKLROOT   ?= .peers
 
@@ -68,7 +78,7 @@ variant_flags = -DSPMV_SUFFIX=$(1) -DSPMV_REAL=$(if $(findstring f64,$(1)),doubl
 objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(3)))
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables lint format info deps deps-peers clean print-app
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables lint format info $(firsts) print-app force
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -117,7 +127,6 @@ build/$(2)/build_info.h: force
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
 -include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1))) $$(patsubst %.c,build/$(2)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
 endef
-.PHONY: force
 force:
 
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
@@ -182,10 +191,10 @@ info:
 	@$(foreach v,CC OPT MARCH CFLAGS NVCC CUDA_ARCH WERROR SAN BUILD PYTHON LIBS_WANTED found cflags loads nvflags ldlibs, \
 	    printf '%-12s %s\n' '$(v)' '$($(v))';)
 deps:
-	$(Q)sh test/deps.sh
+	$(or $(done_first),$(Q)sh test/deps.sh)
 deps-peers:
-	$(Q)MKLROOT='$(MKLROOT)' PYTHON='$(PYTHON)' sh test/deps-peers.sh
+	$(or $(done_first),$(Q)MKLROOT='$(MKLROOT)' PYTHON='$(PYTHON)' sh test/deps-peers.sh)
 clean:
-	rm -rf build spmv
+	$(or $(done_first),rm -rf build spmv)
 print-app:
 	@echo $(app_src)

@@ -164,6 +164,7 @@ typedef struct packed_step {
 typedef struct V(packed) {
     spmv_store s;
     int64_t nslices, nsteps, column_bytes, value_bytes, cut, long_rows, long_nnz;
+    int sign;            /* 0; of the format mirrored, which holds what symmetric does: as there */
     packed_slice *slice; /* [nslices] */
     packed_step *step;   /* [nsteps] */
     uint8_t *columns;    /* [column_bytes + PACKED_SPARE] */
@@ -184,6 +185,25 @@ typedef struct V(packed) {
  * bit; uint8_t, their places in table; nothing, if all are table[0]. */
 enum { NARROW_ROWS = 8, NARROW_LANES = 4, NARROW_MOST_SIGMA = 1 << 16 };
 enum narrow_values { NARROW_RAW, NARROW_F32, NARROW_TABLE, NARROW_ONE };
+static inline __attribute__((always_inline)) int coded_bytes(int code) {
+    return code == NARROW_RAW   ? (int)sizeof(real)
+           : code == NARROW_F32 ? (int)sizeof(float)
+           : code == NARROW_ONE ? 0
+                                : 1;
+}
+static inline __attribute__((always_inline)) real
+coded_value(const uint8_t *values, const real *table, int64_t slot, int code) {
+    real raw;
+    float narrowed;
+    if (code == NARROW_ONE) return table[0];
+    if (code == NARROW_TABLE) return table[values[slot]];
+    if (code == NARROW_F32) {
+        memcpy(&narrowed, values + slot * (int64_t)sizeof narrowed, sizeof narrowed);
+        return (real)narrowed;
+    }
+    memcpy(&raw, values + slot * (int64_t)sizeof raw, sizeof raw);
+    return raw;
+}
 typedef struct narrow_slice {
     int64_t slot, column; /* where it begins: its first entry; in columns[], a multiple of 8 */
     int32_t base, width;  /* least column; steps */
@@ -242,6 +262,8 @@ static inline int64_t spmv_longest_row(const spmv_csr_view *A) {
     return longest;
 }
 
+/* SPMV_OK if f32 holds every value but `overflows` of them, 0; else refused. */
+spmv_status spmv_fits(spmv_ctx *ctx, int64_t overflows);
 /* Lists an array of the matrix that the store takes as it is; member: of the store, will point. */
 void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_t bytes);
 

@@ -17,24 +17,8 @@ typedef void multiply_slices(const product *m, int64_t first, int64_t end);
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE int bytes_of(int code) {
-    return code == NARROW_RAW   ? (int)sizeof(real)
-           : code == NARROW_F32 ? (int)sizeof(float)
-           : code == NARROW_ONE ? 0
-                                : 1;
-}
-
 INLINE real value_at(const narrow_slices *A, int64_t slot, int code) {
-    real raw;
-    float narrowed;
-    if (code == NARROW_ONE) return A->table[0];
-    if (code == NARROW_TABLE) return A->table[A->values[slot]];
-    if (code == NARROW_F32) {
-        memcpy(&narrowed, A->values + slot * (int64_t)sizeof narrowed, sizeof narrowed);
-        return (real)narrowed;
-    }
-    memcpy(&raw, A->values + slot * (int64_t)sizeof raw, sizeof raw);
-    return raw;
+    return coded_value(A->values, A->table, slot, code);
 }
 
 /* x of the n-th column of a slice. */

@@ -40,7 +40,7 @@ AVX2_INLINE mask4 longer_than(const int32_t *length, int32_t k) {
 
 AVX2_INLINE lanes8 values_8(const real *table, const uint8_t *values, int code) {
     return (lanes8){values_4(table, values, code),
-                    values_4(table, values + NARROW_LANES * bytes_of(code), code)};
+                    values_4(table, values + NARROW_LANES * coded_bytes(code), code)};
 }
 
 /* Step k of a slice: values a, columns from there on. Padding has a column too, so every load is
@@ -86,20 +86,20 @@ AVX2_INLINE void put_256(const product *m, int64_t s, const int32_t *length, lan
 
 AVX2_INLINE void slice_256(const product *m, int64_t s, int code, bool wide) {
     const narrow_slice *slice = m->A->slice + s;
-    const uint8_t *values = m->A->values + slice->slot * bytes_of(code);
+    const uint8_t *values = m->A->values + slice->slot * coded_bytes(code);
     const uint16_t *columns = m->A->columns + slice->column;
     const int32_t *length = lengths_of(m->A, slice);
     const int32_t width = slice->width, full = length ? length[NARROW_ROWS - 1] : width;
-    const int value_step = NARROW_ROWS * bytes_of(code), step = NARROW_ROWS * (wide ? 2 : 1);
+    const int value_step = NARROW_ROWS * coded_bytes(code), step = NARROW_ROWS * (wide ? 2 : 1);
     const real *x = kept(m->x + slice->base), *table = m->A->table;
     lanes8 sum = {{0}, {0}};
     ask_for_vectors(m, s);
     for (int32_t k = 0; k < full; k++, values += value_step, columns += step) {
-        if (bytes_of(code) > 1) ask_ahead(values, HALF_PAGE);
+        if (coded_bytes(code) > 1) ask_ahead(values, HALF_PAGE);
         add_step(&sum, values_8(table, values, code), columns, x, wide, NULL, k);
     }
     for (int32_t k = full; k < width; k++, values += value_step, columns += step) {
-        if (bytes_of(code) > 1) ask_ahead(values, HALF_PAGE);
+        if (coded_bytes(code) > 1) ask_ahead(values, HALF_PAGE);
         add_step(&sum, values_8(table, values, code), columns, x, wide, length, k);
     }
     put_256(m, s, length, sum);

@@ -26,18 +26,9 @@ static spmv_status prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-INLINE real value_at(const woven *A, int64_t k, int code) {
-    switch (code) {
-    case NARROW_ONE: return A->table[0];
-    case NARROW_TABLE: return A->table[A->values[k]];
-    case NARROW_F32: return (real)((const float *)(const void *)A->values)[k];
-    default: return ((const real *)(const void *)A->values)[k];
-    }
-}
-
 INLINE void add_entry(const woven *A, int64_t k, int code, const real *x, real alpha, real *y) {
     uint32_t at = A->local[k];
-    y[at >> 16] += alpha * (value_at(A, k, code) * x[at & 0xffff]);
+    y[at >> 16] += alpha * (coded_value(A->values, A->table, k, code) * x[at & 0xffff]);
 }
 
 /* y += alpha A x for the entries k..end-1 of one block; x and y begin with the block's. */

@@ -54,21 +54,33 @@ static void merge_runs(const spmv_csr_view *A, int64_t first, int64_t end, int64
     }
 }
 
+static uint32_t digit_of(uint32_t word, uint32_t least, int shift, int bits) {
+    return ((word >> CMRS_ROW_BITS) - least) >> shift & ((1u << bits) - 1);
+}
+
+/* Of each digit, where the first of its words goes: place has 2^bits. */
+static void count_digits(const uint32_t *words, int64_t n, uint32_t least, int shift, int bits,
+                         uint32_t *place) {
+    const int digits = 1 << bits;
+    uint32_t sum = 0; /* a strip has at most 2^32 words */
+    uint32_t count[1 << MOST_BITS];
+    memset(count, 0, (size_t)digits * sizeof *count);
+    for (int64_t k = 0; k < n; k++) count[digit_of(words[k], least, shift, bits)]++;
+        /* no chain of additions: the compiler adds in a tree */
+#pragma omp simd reduction(inscan, + : sum)
+    for (int d = 0; d < digits; d++) {
+        place[d] = sum;
+#pragma omp scan exclusive(sum)
+        sum += count[d];
+    }
+}
+
 /* One pass of a radix sort: by the digit of bits `shift` on, equal ones in the order they had. */
 static void sort_by_digit(const uint32_t *from, int64_t n, uint32_t least, int shift, int bits,
                           uint32_t *to) {
-    int64_t place[1 << MOST_BITS], sum = 0;
-    uint32_t digits = 1u << bits;
-    for (uint32_t d = 0; d < digits; d++) place[d] = 0;
-    for (int64_t k = 0; k < n; k++)
-        place[((from[k] >> CMRS_ROW_BITS) - least) >> shift & (digits - 1)]++;
-    for (uint32_t d = 0; d < digits; d++) {
-        int64_t count = place[d];
-        place[d] = sum;
-        sum += count;
-    }
-    for (int64_t k = 0; k < n; k++)
-        to[place[((from[k] >> CMRS_ROW_BITS) - least) >> shift & (digits - 1)]++] = from[k];
+    uint32_t place[1 << MOST_BITS];
+    count_digits(from, n, least, shift, bits, place);
+    for (int64_t k = 0; k < n; k++) to[place[digit_of(from[k], least, shift, bits)]++] = from[k];
 }
 
 static int bits_of(int64_t n) {
@@ -163,11 +175,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, strip_ptr, B->strips + 1));
     TRY(STORE_ARRAY(ctx, B, packed, A->nnz));
     TRY(STORE_ARRAY(ctx, B, values, A->nnz));
-    int64_t overflows = fill_strips(A, c->value[SPMV_sorted], threads, B);
-    if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                         (long long)overflows);
-    return SPMV_OK;
+    return spmv_fits(ctx, fill_strips(A, c->value[SPMV_sorted], threads, B));
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

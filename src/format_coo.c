@@ -29,11 +29,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, row_idx, A->nnz));
     TRY(STORE_ARRAY(ctx, B, col_idx, A->nnz));
     TRY(STORE_ARRAY(ctx, B, values, A->nnz));
-    int64_t overflows = copy_entries(A, threads, B);
-    if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                         (long long)overflows);
-    return SPMV_OK;
+    return spmv_fits(ctx, copy_entries(A, threads, B));
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

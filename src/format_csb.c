@@ -2,12 +2,8 @@
  * Square blocks, so that the parts of x and y that a block touches stay in a near cache, and
  * positions inside it fit 16 bits each. Entries of a block are row by row here: a row's sum can
  * stay in a register, which the Z order of the original would not let it. */
-#include "spmv_kernel.h"
+#include "blocks.h"
 #include <math.h>
-
-static int64_t parts_of(int64_t n, int64_t tile) {
-    return (n + tile - 1) / tile;
-}
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t tile = csb_tile(A->rows, A->cols, c->value[SPMV_tile]);
@@ -61,20 +57,12 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     B->tile = csb_tile(A->rows, A->cols, c->value[SPMV_tile]);
     B->block_rows = parts_of(A->rows, B->tile);
     B->block_cols = parts_of(A->cols, B->tile);
-    int64_t nblocks = B->block_rows * B->block_cols, most = A->nnz + A->rows + A->cols;
-    if (nblocks > most)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
-                         "blocks of %lld rows would be %lld, over the %lld of nonzeros + rows + "
-                         "columns: choose a larger tile",
-                         (long long)B->tile, (long long)nblocks, (long long)most);
+    const int64_t nblocks = B->block_rows * B->block_cols;
+    TRY(blocks_are_few(ctx, A, "rows", B->tile, nblocks));
     TRY(STORE_ARRAY(ctx, B, block_ptr, nblocks + 1));
     TRY(STORE_ARRAY(ctx, B, local, A->nnz));
     TRY(STORE_ARRAY(ctx, B, values, A->nnz));
-    int64_t overflows = fill(A, threads, B);
-    if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                         (long long)overflows);
-    return SPMV_OK;
+    return spmv_fits(ctx, fill(A, threads, B));
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

@@ -45,11 +45,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
         return SPMV_OK;
     }
     TRY(STORE_ARRAY(ctx, B, values, A->nnz));
-    int64_t overflows = narrow_values(A, threads, B->values);
-    if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                         (long long)overflows);
-    return SPMV_OK;
+    return spmv_fits(ctx, narrow_values(A, threads, B->values));
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

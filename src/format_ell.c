@@ -40,11 +40,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, col_idx, B->s.slots));
     TRY(STORE_ARRAY(ctx, B, values, B->s.slots));
     TRY(STORE_ARRAY(ctx, B, row_len, A->rows));
-    int64_t overflows = fill_rows(A, threads, B);
-    if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                         (long long)overflows);
-    return SPMV_OK;
+    return spmv_fits(ctx, fill_rows(A, threads, B));
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

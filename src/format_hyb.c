@@ -122,11 +122,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, tail_row, B->tail));
     TRY(STORE_ARRAY(ctx, B, tail_col, B->tail));
     TRY(STORE_ARRAY(ctx, B, tail_values, B->tail));
-    int64_t overflows = fill(A, threads, B);
-    if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                         (long long)overflows);
-    return SPMV_OK;
+    return spmv_fits(ctx, fill(A, threads, B));
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

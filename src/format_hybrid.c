@@ -128,10 +128,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     if (!share) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
     int64_t overflows = fill(A, threads, share, B);
     free(share);
-    if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                         (long long)overflows);
-    return SPMV_OK;
+    return spmv_fits(ctx, overflows);
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

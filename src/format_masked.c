@@ -146,10 +146,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
     for (int64_t s = 0; s < B->strips; s++) overflows += fill_strip(A, s, B);
     for (int64_t k = 0; k < MASKED_WIDTH; k++) B->values[A->nnz + k] = 0;
-    if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                         (long long)overflows);
-    return SPMV_OK;
+    return spmv_fits(ctx, overflows);
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

@@ -187,10 +187,7 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const idx *order,
         const slice_rows s = rows_of(A, order, k);
         overflows += fill_one(B, k, &s, set);
     }
-    if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                         (long long)overflows);
-    return SPMV_OK;
+    return spmv_fits(ctx, overflows);
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
@@ -261,8 +258,8 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
                 int64_t at = place_of(slice, r, e, tail);
                 row[n] = (int32_t)(A->perm ? first + A->perm[i] : i);
                 col[n] = column_at(A, slice, at);
-                values[n] = coded_value(A->values + (slice->slot + at) * A->value_bytes, A->table,
-                                        A->value_code);
+                values[n] =
+                    (double)coded_value(A->values, A->table, slice->slot + at, A->value_code);
             }
             if (length > slice->width) tail += length - slice->width;
         }

@@ -22,12 +22,10 @@
  * 7. FULL: the slice has a step, and the mask of each is 0xffffffff.
  * 8. Slices stand in order without gaps but the zeros up to PACKED_ALIGN in columns and values;
  *    PACKED_SPARE zeros follow the last. Diagonals and S = 0 have no columns. */
-#include "packed_rows.h"
-#include "value_set.h"
-#include <math.h>
+#include "packed_choice.h"
 #include <stdlib.h>
 
-enum { STEP_COST = 32, ENTRY_COST = 1, LEAST_CUT = 64, CUT_MEANS = 4 };
+enum { LEAST_CUT = 64, CUT_MEANS = 4 };
 
 static int64_t cut_of(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t mean = A->rows ? (A->nnz + A->rows - 1) / A->rows : 0;
@@ -39,117 +37,19 @@ static int64_t slices_of(int64_t rows) {
     return (rows + PACKED_ROWS - 1) / PACKED_ROWS;
 }
 
-static int64_t aligned(int64_t bytes) {
-    return (bytes + PACKED_ALIGN - 1) / PACKED_ALIGN * PACKED_ALIGN;
-}
-
-/* ---- values ---------------------------------------------------------------------------------- */
-
-static bool steps_agree(const slice_rows *s, walk w) {
-    int64_t at[PACKED_ROWS] = {0};
-    int run = w.run ? w.run : 1;
-    for (packed_step step; next_step(&w, &step);)
-        for (int e = 0, leader = __builtin_ctz(step.mask); e < run; e++) {
-            uint64_t bits = bits_of((real)s->value[leader][at[leader]]);
-            for (uint32_t rest = step.mask; rest; rest &= rest - 1) {
-                int r = __builtin_ctz(rest);
-                if (bits_of((real)s->value[r][at[r]++]) != bits) return false;
-            }
-        }
-    return true;
-}
-
-static bool fits_float(const slice_rows *s) {
-    for (int r = 0; r < s->nrows; r++) {
-        uint64_t differs = 0;
-        for (int64_t k = 0; k < s->length[r]; k++) {
-            double narrow = (float)s->value[r][k];
-            uint64_t before, after;
-            memcpy(&before, s->value[r] + k, sizeof before);
-            memcpy(&after, &narrow, sizeof after);
-            differs |= before ^ after;
-        }
-        if (differs) return false;
-    }
-    return true;
-}
-
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-static int code_bytes(int column_code) {
-    return column_code == PACKED_DIAGONAL    ? 0
-           : column_code == PACKED_COLUMN_8  ? 1
-           : column_code == PACKED_COLUMN_16 ? 2
-                                             : 4;
-}
-
-static int narrowest_code(int32_t widest) {
-    return widest <= UINT8_MAX    ? PACKED_COLUMN_8
-           : widest <= UINT16_MAX ? PACKED_COLUMN_16
-                                  : PACKED_COLUMN_32;
-}
-
-/* Rules 2 to 4: run, column code and number of steps. */
-static void choose_columns(const slice_rows *s, offset_set *set, packed_slice *out) {
-    int run = run_of(s), code = narrowest_code(widest_step(s, run));
-    int64_t nsteps = longest_of(s) / run;
-    int64_t cost = STEP_COST * nsteps + 2 * code_bytes(code) * (s->nnz / run) + ENTRY_COST * s->nnz;
-    int64_t most = cost / STEP_COST, diagonals = count_diagonals(s, most, set);
-    bool on_diagonals = diagonals <= most;
-    out->run = (uint8_t)(on_diagonals ? 1 : run);
-    out->column_code = (uint8_t)(on_diagonals ? PACKED_DIAGONAL : code);
-    out->nsteps = (int32_t)(on_diagonals ? diagonals : nsteps);
-}
-
-static walk steps_of(const slice_rows *s, const packed_slice *slice) {
-    return slice->column_code == PACKED_DIAGONAL ? diagonal_steps(s)
-                                                 : gathered_steps(s, slice->run);
-}
-
-/* Rule 6: the code, and how many bytes the values take. */
-static int64_t choose_values(const slice_rows *s, const value_set *table, bool codes,
-                             packed_slice *out) {
-    int64_t bytes = s->nnz * (int64_t)sizeof(real);
-    int64_t step_bytes = (int64_t)out->nsteps * out->run * (int64_t)sizeof(real);
-    out->value_code = PACKED_VALUE_RAW;
-    if (!codes) return bytes;
-    if (table->count) {
-        out->value_code = PACKED_VALUE_TABLE;
-        bytes = s->nnz;
-    } else if (sizeof(real) > sizeof(float) && fits_float(s)) {
-        out->value_code = PACKED_VALUE_F32;
-        bytes = s->nnz * (int64_t)sizeof(float);
-    }
-    if (step_bytes > bytes || !steps_agree(s, steps_of(s, out))) return bytes;
-    out->value_code = PACKED_VALUE_STEP;
-    return step_bytes;
-}
-
-/* Leaves in step, column and value how much of each the slice takes; place_slices sums them up. */
-static void choose_slice(const spmv_csr_view *A, const value_set *table, bool codes, int64_t k,
-                         offset_set *set, packed *B) {
-    slice_rows s;
-    packed_slice *slice = B->slice + k;
-    look_at_rows(A, k, B->cut, &s);
-    find_groups(&s);
-    *slice = (packed_slice){0};
-    choose_columns(&s, set, slice);
-    slice->step = slice->nsteps;
-    slice->column = aligned(s.nnz / slice->run * code_bytes(slice->column_code));
-    slice->value = aligned(choose_values(&s, table, codes, slice));
-}
-
 static spmv_status choose_slices(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *table,
-                                 bool codes, int threads, packed *B) {
+                                 bool codes, int threads, packed *B, packed_repeat *repeats) {
     int without = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : without)
     {
-        offset_set *set = calloc(1, sizeof *set);
-        without += !set;
+        seen *memory = calloc(1, sizeof *memory);
+        without += !memory;
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < B->nslices; k++)
-            if (set) choose_slice(A, table, codes, k, set, B);
-        free(set);
+            if (memory) choose_slice(A, table, codes, k, memory, B, repeats + k);
+        free(memory);
     }
     return without ? spmv_fail(ctx, SPMV_E_NOMEM, "out of memory") : SPMV_OK;
 }
@@ -221,6 +121,12 @@ BY_LOADS static void take_values(sources *from, const int *row, int n, real *val
     }
 }
 
+static int list_rows(uint32_t mask, int *row) {
+    int n = 0;
+    for (; mask; mask &= mask - 1) row[n++] = __builtin_ctz(mask);
+    return n;
+}
+
 static void fill_steps(const slice_rows *s, const packed_slice *slice, const value_set *table,
                        packed_step *step, output *out) {
     sources from;
@@ -230,17 +136,37 @@ static void fill_steps(const slice_rows *s, const packed_slice *slice, const val
     for (int r = 0; r < s->nrows; r++) from.col[r] = s->col[r], from.value[r] = s->value[r];
     walk w = steps_of(s, slice);
     for (packed_step next; next_step(&w, &next); *step++ = next) {
-        if (next.mask != mask) {
-            mask = next.mask;
-            n = 0;
-            for (uint32_t rest = mask; rest; rest &= rest - 1) row[n++] = __builtin_ctz(rest);
-        }
+        if (next.mask != mask) n = list_rows(mask = next.mask, row);
         put_columns(&from, row, n, slice->column_code, next.base, out);
         for (int e = 0; e < slice->run; e++) {
             take_values(&from, row, n, values, out);
             put_values(values, n, slice->value_code, table, out);
         }
     }
+}
+
+/* Those of a slice whose steps are there. */
+static void fill_values(const slice_rows *s, const packed_slice *slice, const packed_step *step,
+                        const value_set *table, output *out) {
+    sources from;
+    real values[PACKED_ROWS];
+    int row[PACKED_ROWS], n = 0;
+    uint32_t mask = 0;
+    for (int r = 0; r < s->nrows; r++) from.col[r] = s->col[r], from.value[r] = s->value[r];
+    for (int64_t k = 0; k < slice->nsteps; k++) {
+        if (step[k].mask != mask) n = list_rows(mask = step[k].mask, row);
+        for (int e = 0; e < slice->run; e++) {
+            take_values(&from, row, n, values, out);
+            put_values(values, n, slice->value_code, table, out);
+        }
+    }
+}
+
+static int64_t count_overflows(const double *values, int64_t n) {
+    int64_t overflows = 0;
+    if (sizeof(real) == sizeof(double)) return 0;
+    for (int64_t k = 0; k < n; k++) overflows += isinf((real)values[k]) && !isinf(values[k]);
+    return overflows;
 }
 
 static void fill_up(uint8_t *from, const uint8_t *end) {
@@ -266,6 +192,46 @@ static int64_t fill_slice(const spmv_csr_view *A, const value_set *table, int64_
     for (int64_t n = 0; n < slice->nsteps; n++) common &= step[n].mask;
     if (slice->nsteps && common == ~0u) slice->flags = PACKED_FULL;
     return out.overflows;
+}
+
+/* As fill_slice does, from the slice that it repeats, which is filled. */
+static int64_t fill_repeat(const spmv_csr_view *A, const value_set *table, int64_t k,
+                           const packed_repeat *repeat, packed *B) {
+    slice_rows s;
+    const packed_slice *from = B->slice + repeat->of;
+    packed_slice *slice = B->slice + k;
+    packed_step *step = B->step + slice->step;
+    int32_t shift = (int32_t)(k - repeat->of) * PACKED_ROWS;
+    output out = {B->columns + slice->column, B->values + slice->value, 0};
+    bool is_last = k + 1 == B->nslices;
+    slice->flags = from->flags;
+    memcpy(step, B->step + from->step, (size_t)slice->nsteps * sizeof *step);
+    for (int64_t n = 0; n < slice->nsteps && slice->column_code != PACKED_DIAGONAL; n++)
+        step[n].base += shift;
+    memcpy(out.column, B->columns + from->column, (size_t)(from[1].column - from->column));
+    look_at_rows(A, k, B->cut, &s);
+    if (repeat->values) {
+        memcpy(out.value, B->values + from->value, (size_t)(from[1].value - from->value));
+        return count_overflows(s.value[0], s.nnz);
+    }
+    fill_values(&s, slice, step, table, &out);
+    fill_up(out.value, B->values + (is_last ? B->value_bytes : slice[1].value));
+    return out.overflows;
+}
+
+static int64_t fill_slices(const spmv_csr_view *A, const value_set *table,
+                           const packed_repeat *repeats, int threads, packed *B) {
+    int64_t overflows = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : overflows)
+    {
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < B->nslices; k++)
+            if (repeats[k].of < 0) overflows += fill_slice(A, table, k, B);
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < B->nslices; k++)
+            if (repeats[k].of >= 0) overflows += fill_repeat(A, table, k, repeats + k, B);
+    }
+    return overflows;
 }
 
 /* ---- the long part --------------------------------------------------------------------------- */
@@ -348,9 +314,9 @@ static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longes
            (size_t)long_rows * (sizeof(idx) + sizeof(ofs));
 }
 
-static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *table, int threads,
-                        packed *B) {
-    int64_t overflows = 0;
+static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *table,
+                        const packed_repeat *repeats, int threads, packed *B) {
+    int64_t overflows;
     TRY(STORE_ARRAY(ctx, B, step, B->nsteps));
     TRY(STORE_ARRAY(ctx, B, columns, B->column_bytes + PACKED_SPARE));
     TRY(STORE_ARRAY(ctx, B, values, B->value_bytes + PACKED_SPARE));
@@ -358,16 +324,12 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *
     TRY(STORE_ARRAY(ctx, B, long_ptr, B->long_rows + 1));
     TRY(STORE_ARRAY(ctx, B, long_col, B->long_nnz));
     TRY(STORE_ARRAY(ctx, B, long_values, B->long_nnz));
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
-    for (int64_t k = 0; k < B->nslices; k++) overflows += fill_slice(A, table, k, B);
+    overflows = fill_slices(A, table, repeats, threads, B);
     memset(B->columns + B->column_bytes, 0, PACKED_SPARE);
     memset(B->values + B->value_bytes, 0, PACKED_SPARE);
     place_long(A, B);
     overflows += fill_long(A, threads, B);
-    if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                         (long long)overflows);
-    return SPMV_OK;
+    return spmv_fits(ctx, overflows);
 }
 
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
@@ -382,10 +344,14 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     count_long(A, threads, B);
     TRY(STORE_ARRAY(ctx, B, slice, B->nslices));
     TRY(STORE_ARRAY(ctx, B, table, PACKED_TABLE_SIZE));
-    make_table(A, B->cut, codes, threads, B->table, &table);
-    TRY(choose_slices(ctx, A, &table, codes, threads, B));
-    place_slices(B);
-    return fill(ctx, A, &table, threads, B);
+    make_table(A, B->long_rows ? B->cut : INT64_MAX, codes, threads, B->table, &table);
+    packed_repeat *repeats = spmv_host_alloc((size_t)B->nslices * sizeof *repeats);
+    if (!repeats) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
+    spmv_status status = choose_slices(ctx, A, &table, codes, threads, B, repeats);
+    if (status == SPMV_OK) place_slices(B);
+    if (status == SPMV_OK) status = fill(ctx, A, &table, repeats, threads, B);
+    spmv_host_free(repeats);
+    return status;
 }
 
 static int32_t column_at(const packed_slice *slice, const packed_step *step, const uint8_t *columns,

@@ -1,6 +1,7 @@
 /* format_woven.c: sparse blocks as CSB's, the parts of x and y that they touch in a near cache; an
  * order of their entries in which neighbours do not wait for each other's y; coded values. */
 #include "value_set.h"
+#include "blocks.h"
 #include <omp.h>
 
 /* A row of blocks ends where it has a share of the entries, so that some threads find work whatever
@@ -9,10 +10,6 @@ enum { SHARES = 64, LEAST_SHARE = 1 << 20, X_BYTES = 1 << 17 /* of x for a block
 
 static int64_t tile_of(const spmv_choice *c) {
     return c->value[SPMV_tile] ? c->value[SPMV_tile] : X_BYTES / (int64_t)sizeof(real);
-}
-
-static int64_t parts_of(int64_t n, int64_t tile) {
-    return (n + tile - 1) / tile;
 }
 
 /* Two blocks of rows that were cut for their entries hold more than a share of them. */
@@ -105,10 +102,7 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *
         overflows += fill_block_row(A, b, set, wefts + omp_get_thread_num() * cols, out);
     out->block_ptr[out->block_rows * cols] = (ofs)A->nnz;
     spmv_host_free(wefts);
-    if (overflows)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
-                         (long long)overflows);
-    return SPMV_OK;
+    return spmv_fits(ctx, overflows);
 }
 
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
@@ -121,12 +115,8 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     B->tile = tile_of(c);
     B->block_rows = cut_rows(A, B->tile, NULL);
     B->block_cols = parts_of(A->cols, B->tile);
-    int64_t nblocks = B->block_rows * B->block_cols, most = A->nnz + A->rows + A->cols;
-    if (nblocks > most)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
-                         "blocks of %lld columns would be %lld, over the %lld of nonzeros + rows + "
-                         "columns: choose a larger tile",
-                         (long long)B->tile, (long long)nblocks, (long long)most);
+    const int64_t nblocks = B->block_rows * B->block_cols;
+    TRY(blocks_are_few(ctx, A, "columns", B->tile, nblocks));
     B->value_code = choose_code(A, c->value[SPMV_codes], threads, table, &set);
     B->value_bytes = coded_bytes(B->value_code);
     TRY(STORE_ARRAY(ctx, B, first_row, B->block_rows + 1));
@@ -147,7 +137,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
         for (int64_t k = A->block_ptr[block]; k < A->block_ptr[block + 1]; k++) {
             row[k] = A->first_row[block / A->block_cols] + (int32_t)(A->local[k] >> 16);
             col[k] = (int32_t)(block % A->block_cols * A->tile + (A->local[k] & 0xffff));
-            values[k] = coded_value(A->values + k * A->value_bytes, A->table, A->value_code);
+            values[k] = (double)coded_value(A->values, A->table, k, A->value_code);
         }
 }
 

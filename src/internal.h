@@ -181,6 +181,9 @@ spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *ou
  * spmv_plan_opts. */
 spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t max_bytes,
                              bool only_quick);
+/* A store of that size is mostly padding: one giant row makes SELL or ELL read many times what CSR
+ * reads. Refused though it would fit; --max-mem is the word of who wants it nevertheless. */
+bool spmv_is_padding(const spmv_csr_view *view, int variant, size_t store);
 /* What went by after start of the time that the plan books for its store; of that, sending it. */
 double spmv_plan_stored_since(const spmv_plan *plan, double start);
 double spmv_plan_sent_since(const spmv_plan *plan, double start);

@@ -55,6 +55,12 @@ spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, si
     return SPMV_OK;
 }
 
+spmv_status spmv_fits(spmv_ctx *ctx, int64_t overflows) {
+    if (!overflows) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld values are too large for f32",
+                     (long long)overflows);
+}
+
 void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_t bytes) {
     size_t offset = (size_t)((char *)member - (char *)store);
     store->array[store->narrays] = (spmv_array){offset, bytes, .borrowed = true};

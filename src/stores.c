@@ -52,11 +52,9 @@ static const spmv_format *rows_format(const spmv_plan *plan) {
     return spmv_format_named("csr", plan->variant);
 }
 
-/* A store that is mostly padding is refused though it would fit: one giant row makes SELL or ELL
- * read many times what CSR reads. --max-mem is the word of who wants it nevertheless. */
-static bool is_padding(const spmv_plan *plan, const spmv_csr_view *view, size_t store) {
+bool spmv_is_padding(const spmv_csr_view *view, int variant, size_t store) {
     enum { MOST_TIMES = 4, NEGLIGIBLE = 64000000 };
-    size_t plain = rows_format(plan)->estimate(view, &plan->choice);
+    size_t plain = spmv_format_named("csr", variant)->estimate(view, &(spmv_choice){{0}});
     return store >= NEGLIGIBLE && store / MOST_TIMES >= plain;
 }
 
@@ -132,15 +130,16 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
         size_t most = format->bound(&view, &plan->choice, plan->matrix->stats.row_max);
         room r = find_room(plan, &view, most, max_bytes, own);
         if (r.need <= r.limit && r.by_device == (own != NULL) &&
-            (max_bytes || !is_padding(plan, &view, most)))
+            (max_bytes || !spmv_is_padding(&view, plan->variant, most)))
             return SPMV_OK;
     }
     size_t store = format->estimate(&view, &plan->choice);
     room r = find_room(plan, &view, store, max_bytes, own);
     *by_device = r.by_device;
     if (r.need > r.limit) return refuse(plan, r.need, r.limit, r.where);
-    return max_bytes || !is_padding(plan, &view, store) ? SPMV_OK
-                                                        : refuse_padding(plan, &view, store);
+    return max_bytes || !spmv_is_padding(&view, plan->variant, store)
+               ? SPMV_OK
+               : refuse_padding(plan, &view, store);
 }
 
 /* Of a plan whose store is there, or has to be copied to its device. */

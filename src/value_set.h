@@ -12,12 +12,12 @@ static inline uint64_t bits_of(real value) {
     return bits;
 }
 
-enum { SET_SIZE = 1024 };
+enum { SET_SIZE = 1024, FEW = 4 };
 typedef struct value_set { /* of at most PACKED_TABLE_SIZE bit patterns, and their places */
     bool used[SET_SIZE];
     uint8_t place[SET_SIZE];
-    uint64_t bits[SET_SIZE];
-    int count; /* more than fit: PACKED_TABLE_SIZE + 1 */
+    uint64_t bits[SET_SIZE], few[FEW]; /* few: the first ones, the last of them repeated */
+    int count;                         /* more than fit: PACKED_TABLE_SIZE + 1 */
 } value_set;
 
 static inline size_t slot_of(const value_set *set, uint64_t bits) {
@@ -29,7 +29,7 @@ static inline size_t slot_of(const value_set *set, uint64_t bits) {
 static inline void add_value(value_set *set, uint64_t bits) {
     size_t at = slot_of(set, bits);
     if (set->used[at] || set->count > PACKED_TABLE_SIZE) return;
-    set->count++;
+    for (int k = set->count++; k < FEW; k++) set->few[k] = bits;
     set->used[at] = true;
     set->bits[at] = bits;
 }
@@ -39,18 +39,41 @@ static inline int compare_bits(const void *a, const void *b) {
     return (*p > *q) - (*p < *q);
 }
 
-/* Every value of the rows of at most cut entries. Where values are arbitrary the first
- * rows tell. */
+/* Whether all of TOGETHER values are among the first few: with vectors, where there are any. */
+enum { TOGETHER = 32 }; /* fewer gcc takes out of the loop, and then finds no vectors */
+static inline bool are_known(const value_set *set, const double *values) {
+    const uint64_t a = set->few[0], b = set->few[1], c = set->few[2], d = set->few[3];
+    uint64_t others = 0;
+    for (int k = 0; k < TOGETHER; k++) {
+        uint64_t bits = bits_of((real)values[k]);
+        others |= (bits != a ? 1u : 0u) & (bits != b ? 1u : 0u) & (bits != c ? 1u : 0u) &
+                  (bits != d ? 1u : 0u);
+    }
+    return !others;
+}
+
+static inline void add_values(value_set *set, const double *values, int64_t n) {
+    for (int64_t k = 0; k < n && set->count <= PACKED_TABLE_SIZE; k += TOGETHER) {
+        int64_t end = n - k < TOGETHER ? n : k + TOGETHER;
+        bool is_few = set->count && set->count <= FEW;
+        if (is_few && n - k >= TOGETHER && are_known(set, values + k)) continue;
+        for (int64_t e = k; e < end; e++) add_value(set, bits_of((real)values[e]));
+    }
+}
+
+/* Every value of the rows of at most cut entries; rows at a time if that is all. Where values are
+ * arbitrary the first rows tell. */
 static inline void collect_values(const spmv_csr_view *A, int64_t cut, int threads,
                                   value_set *all) {
+    const int64_t rows = cut == INT64_MAX ? 256 : 1;
 #pragma omp parallel num_threads(threads)
     {
         value_set mine = {.count = 0};
 #pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < A->rows; i++) {
-            if (mine.count > PACKED_TABLE_SIZE || A->row_ptr[i + 1] - A->row_ptr[i] > cut) continue;
-            for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
-                add_value(&mine, bits_of((real)A->values[k]));
+        for (int64_t i = 0; i < A->rows; i += rows) {
+            int64_t first = A->row_ptr[i],
+                    end = A->row_ptr[i + rows < A->rows ? i + rows : A->rows];
+            if (end - first <= cut) add_values(&mine, A->values + first, end - first);
         }
 #pragma omp critical(value_set)
         for (int at = 0; at < SET_SIZE; at++)
@@ -81,15 +104,6 @@ static inline void make_table(const spmv_csr_view *A, int64_t cut, bool codes, i
 
 /* ---- one code for all values of a matrix ----------------------------------------------------- */
 
-#define CODED static inline __attribute__((always_inline))
-
-CODED int coded_bytes(int code) {
-    return code == NARROW_RAW   ? (int)sizeof(real)
-           : code == NARROW_F32 ? (int)sizeof(float)
-           : code == NARROW_ONE ? 0
-                                : 1;
-}
-
 static inline bool fit_float(const spmv_csr_view *A, int threads) {
     int64_t misfits = 0;
     if (sizeof(real) == sizeof(float)) return false; /* nothing to gain */
@@ -113,23 +127,13 @@ static inline int choose_code(const spmv_csr_view *A, bool codes, int threads, r
 }
 
 /* 1: f32 cannot hold it. */
-CODED int put_coded(uint8_t *to, const value_set *set, double value, int code) {
+static inline __attribute__((always_inline)) int put_coded(uint8_t *to, const value_set *set,
+                                                           double value, int code) {
     const real as_real = (real)value;
     const float as_float = (float)value;
     if (code == NARROW_RAW) memcpy(to, &as_real, sizeof as_real);
     if (code == NARROW_F32) memcpy(to, &as_float, sizeof as_float);
     if (code == NARROW_TABLE) *to = set->place[slot_of(set, bits_of(as_real))];
     return sizeof(real) < sizeof(double) && isinf(as_real) && !isinf(value);
-}
-
-static inline double coded_value(const uint8_t *from, const real *table, int code) {
-    real raw;
-    float narrowed;
-    switch (code) {
-    case NARROW_TABLE: return (double)table[*from];
-    case NARROW_ONE: return (double)table[0];
-    case NARROW_F32: memcpy(&narrowed, from, sizeof narrowed); return (double)narrowed;
-    default: memcpy(&raw, from, sizeof raw); return (double)raw;
-    }
 }
 #endif

@@ -10,14 +10,14 @@ sources=$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
 for f in $(ls omp/*.c omp/*.h cuda/*.c cuda/*.cu cuda/*.cuh src/format_*.c); do
     for header in $(sed -n 's/^ *#include "\(.*\)".*/\1/p' "$f"); do
         case $(dirname "$f")/$header in
-        */spmv_kernel.h | src/packed_rows.h | src/row_order.h | src/value_set.h | omp/kernels.def | cuda/kernels.def) ;;
+        */spmv_kernel.h | src/blocks.h | src/packed_*.h | src/row_order.h | src/value_set.h | src/symmetry.h | omp/kernels.def | cuda/kernels.def) ;;
         omp/* | cuda/*) [ -f "$(dirname "$f")/$header" ] || breach "$f: includes $header" ;;
         *) breach "$f: kernels, formats and backends include spmv_kernel.h and their folder's helpers only" ;;
         esac
     done
 done
 grep -ln 'cuda_runtime\|cuda\.h\|cusparse' src/*.c src/*.h include/*.h && breach "src/ and include/ know nothing of CUDA"
-for f in $(make -s print-app); do
+for f in $(MAKEFLAGS= make -s print-app); do
     grep -n '"internal.h"' "$f" && breach "$f: the program is a client of spmv.h, it may not include internal.h"
 done
 

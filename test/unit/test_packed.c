@@ -65,6 +65,27 @@ static void fill_some_long(entries *e, value_rule *value) {
             add_entry(e, i, (i * 3 + j * (i % 37 == 5 ? 1 : 200)) % e->cols, value(i, j));
 }
 
+/* Slices that repeat the first, moved along the diagonal, but for one. */
+static void fill_repeated(entries *e, value_rule *value) {
+    for (int64_t i = 0; i < e->rows; i++)
+        for (int64_t k = 0; k < 5; k++) {
+            int64_t at = (int64_t)(spmv_mix((uint64_t)(i % 32 * 64 + k) + 1) % 190);
+            int64_t j = i / 32 * 32 + k * 200 + at + (i == 70 && k == 4);
+            add_entry(e, i, j, value(i, j));
+        }
+}
+
+static void fill_grid(entries *e, value_rule *value) {
+    const int64_t width = 24;
+    for (int64_t i = 0; i < e->rows; i++) {
+        if (i >= width) add_entry(e, i, i - width, value(i, i - width));
+        if (i % width) add_entry(e, i, i - 1, value(i, i - 1));
+        add_entry(e, i, i, value(i, i));
+        if ((i + 1) % width) add_entry(e, i, i + 1, value(i, i + 1));
+        add_entry(e, i, i + width, value(i, i + width));
+    }
+}
+
 static const shape shapes[] = {
     {"band", 300, fill_band, PACKED_DIAGONAL, 1, true},
     {"ragged band", 300, fill_ragged_band, PACKED_DIAGONAL, 1, false},
@@ -74,6 +95,8 @@ static const shape shapes[] = {
     {"anywhere", WIDE, fill_anywhere, PACKED_COLUMN_32, 1, true},
     {"runs", 500, fill_short_runs, PACKED_COLUMN_8, 3, false},
     {"some long", 2000, fill_some_long, -1, 1, false},
+    {"repeated", 1300, fill_repeated, PACKED_COLUMN_8, 1, true},
+    {"grid", 250, fill_grid, PACKED_DIAGONAL, 1, false},
 };
 
 static double any_value(int64_t i, int64_t j) {
@@ -97,6 +120,11 @@ static double same_on_diagonals(int64_t i, int64_t j) {
     return 1 / (3.0 + (double)((j - i) % 7));
 }
 
+/* Repeated with the slice, but for one; more than fit a table. */
+static double repeated(int64_t i, int64_t j) {
+    return 1 / (3.0 + (double)(i % 32) + 40.0 * (double)(j - i + 1000)) + (i / 32 == 3);
+}
+
 /* The same in all rows of a step, if steps are of one diagonal or all rows are alike. */
 static double same_everywhere(int64_t i, int64_t j) {
     (void)i, (void)j;
@@ -108,9 +136,10 @@ static const struct {
     value_rule *rule;
     int code_f64; /* -1: several */
 } kinds[] = {
-    {"any", any_value, PACKED_VALUE_RAW},      {"float", float_value, PACKED_VALUE_F32},
-    {"five", one_of_five, PACKED_VALUE_TABLE}, {"200", one_of_200, PACKED_VALUE_TABLE},
-    {"diagonals", same_on_diagonals, -1},      {"same", same_everywhere, PACKED_VALUE_STEP},
+    {"any", any_value, PACKED_VALUE_RAW},         {"float", float_value, PACKED_VALUE_F32},
+    {"five", one_of_five, PACKED_VALUE_TABLE},    {"200", one_of_200, PACKED_VALUE_TABLE},
+    {"diagonals", same_on_diagonals, -1},         {"repeated", repeated, -1},
+    {"same", same_everywhere, PACKED_VALUE_STEP},
 };
 
 static entries entries_like(int s, int k) {
@@ -177,7 +206,7 @@ static void bytes_do_not_depend_on_threads(void **state) {
                 entries e = entries_like(s, k);
                 spmv_mat *mat = matrix_of(ctx, &e);
                 spmv_store *one = &store_with(mat, variant, 0, true, 1)->s;
-                for (int threads = 2; threads < 6; threads++) {
+                for (int threads = 2; threads <= SLICES + 1; threads++) { /* at last one a slice */
                     spmv_store *other = &store_with(mat, variant, 0, true, threads)->s;
                     assert_int_equal(one->narrays, other->narrays);
                     for (int a = 0; a < one->narrays; a++) {
@@ -192,6 +221,32 @@ static void bytes_do_not_depend_on_threads(void **state) {
                 spmv_mat_free(mat);
                 entries_free(&e);
             }
+}
+
+/* Also those of slices that repeat others. */
+static double too_large(int64_t i, int64_t j) {
+    (void)i, (void)j;
+    return 1e300;
+}
+
+static void all_overflows_are_counted(void **state) {
+    (void)state;
+    entries e = {.rows = ROWS, .cols = 300};
+    fill_band(&e, too_large);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_csr_view A;
+    spmv_store *store = NULL;
+    spmv_choice c = {{0}};
+    c.value[SPMV_codes] = 1;
+    char message[64];
+    spmv_mat_rows(mat, &A);
+    snprintf(message, sizeof message, "%d values are too large for f32", (int)A.nnz);
+    assert_int_equal(spmv_format_named("packed", SPMV_F32_O32)->build(ctx, &A, &c, 2, &store),
+                     SPMV_E_UNSUITABLE);
+    assert_string_equal(spmv_ctx_error(ctx), message);
+    spmv_store_free(store);
+    spmv_mat_free(mat);
+    entries_free(&e);
 }
 
 /* 48 rows of a diagonal and its right neighbour, both constant: two steps of one value each. */
@@ -329,7 +384,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stencil_by_hand),        cmocka_unit_test(runs_by_hand),
         cmocka_unit_test(slices_get_their_codes), cmocka_unit_test(bytes_do_not_depend_on_threads),
-        cmocka_unit_test(codes_do_not_change_y),
+        cmocka_unit_test(codes_do_not_change_y),  cmocka_unit_test(all_overflows_are_counted),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -1,0 +1,21 @@
+/* blocks.h: what formats of sparse blocks share. */
+#ifndef SPMV_BLOCKS_H
+#define SPMV_BLOCKS_H
+
+#include "spmv_kernel.h"
+
+static inline int64_t parts_of(int64_t n, int64_t tile) {
+    return (n + tile - 1) / tile;
+}
+
+/* A block without entries costs its pointer all the same: refuses more than what else is stored. */
+static inline spmv_status blocks_are_few(spmv_ctx *ctx, const spmv_csr_view *A, const char *edges,
+                                         int64_t tile, int64_t nblocks) {
+    const int64_t most = A->nnz + A->rows + A->cols;
+    if (nblocks <= most) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                     "blocks of %lld %s would be %lld, over the %lld of nonzeros + rows + "
+                     "columns: choose a larger tile",
+                     (long long)tile, edges, (long long)nblocks, (long long)most);
+}
+#endif
