@@ -1,19 +1,19 @@
-/* csr_bins: blocks of columns multiply their entries by x in shared memory and put the products into
- * bins of rows, which add them up.
+/* csr_bins: blocks of columns multiply their entries by x in shared memory and put the products
+ * into bins of rows, which add them up.
  *
  * Source   Beamer, Asanovic, Patterson, "Reducing Pagerank communication via propagation blocking",
  *          IPDPS'17; tasks of long rows: csr_adaptive.
- * Reads    csr: row_ptr[rows + 1]; columns (16 bits, within the block) and values of its own, in the
- *          order of column blocks, and of each entry its place among the bin's; of rows longer than
- *          a bin col_idx, values and parts of tasks.cuh; x[cols]; y[rows] only if beta != 0.
- * Writes   product[nnz]; y[rows], each entry once.
+ * Reads    csr: row_ptr[rows + 1]; of its own, in the order of column blocks, columns (16 bits,
+ *          within the block) and values, and of each entry its place in the bin; of rows longer
+ *          than a bin col_idx, values and parts of tasks.cuh; x[cols]; y[rows] only if beta != 0.
+ * Writes   product[bins x BIN]; y[rows], each entry once.
  * Work     first kernel: a block of threads copies a block of columns of x into shared memory, and
  *          goes through its entries, 4 a thread at a time; the products go where the entry's tile
  *          (block of columns x bin) has its place in the bin. A bit of the column says that a tile
  *          begins: the bits before it in the warp count tiles. Second kernel: a block of threads
  *          reads a bin's products, puts them into shared memory row by row, and lanes add up rows;
  *          its first blocks are warps with parts of longer rows.
- * Cost     2 nnz flop; nnz (3 sizeof real + 4) + entries / 32 x 4 + tiles x 4 + (rows + 1) sizeof ofs
+ * Cost     2 nnz flop; nnz (3 sizeof real + 4) + nnz / 32 x 4 + tiles x 4 + (rows + 1) sizeof ofs
  *          + (cols + rows) sizeof real bytes. Nothing is gathered from memory.
  * Weak     columns that are near each other, or an x that the caches hold: entries are moved twice
  *          for nothing then.

@@ -1,14 +1,13 @@
 /* csr_panels: a warp multiplies the entries that a row has in a panel of columns, whose x is in
  * shared memory.
  *
- * Source   ours; panels of x in shared memory with 16-bit columns: Chen et al., "An efficient sparse
- *          matrix-vector multiplication", EHYB (there of a partitioned matrix).
+ * Source   ours; x in shared memory with 16-bit columns is EHYB's (there of a partitioned matrix).
  * Reads    csr: values[nnz]; columns of its own, 16 bits within the panel; begin[rows x panels + 1]
  *          where a panel's entries of a row begin; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once; with several panels first sum[panels x rows].
- * Work     a block of threads copies a panel of x and goes through a chunk of rows, 8 entries a lane
- *          at a time; 5 shuffles join a row's. With several panels a second kernel adds up their
- *          sums, in order. Chunks have equal shares of the entries.
+ * Work     a block of threads copies a panel of x and goes through a chunk of rows, 8 entries a
+ *          lane at a time; 5 shuffles join a row's. With several panels a second kernel adds up
+ *          their sums, in order. Chunks have equal shares of the entries.
  * Cost     2 nnz flop; nnz (sizeof real + 2) + rows panels (sizeof ofs + 2 sizeof real) + (chunks
  *          cols + rows) sizeof real bytes.
  * Weak     a row with less than 32 entries in a panel idles lanes; a row much longer than others.

@@ -100,17 +100,19 @@ static void propose_bins(const model *m, spmv_proposals *out) {
 }
 
 /* Rows with many entries in a panel of columns whose x fits shared memory: columns of 16 bits. The
- * longest is no more than a warp's share, or short. */
+ * longest is no more than a warp's share, or short. Rows that long are slower than rows_s says. */
 static void propose_panels(const model *m, spmv_proposals *out) {
     const double room = 2.2e5, read_per_s = 3.9e12, piece_s = 2.2e-10, built_s = 1.5e-11;
-    const double least = 48, most = 1024, warps = 4096, start_s = 1.5e-4; /* entries of a piece */
+    const double least = 48, most = 1024; /* entries of a piece */
+    const double warps = 4096, start_s = 1.5e-4, slow = 1.2;
     const spmv_features *f = m->f;
     double nnz = (double)f->nnz, n = ceil(m->width * (double)f->cols / room);
     double pieces = largest(n, floor(f->mean / most)), longest = (double)f->row_max / pieces;
     double panels_s =
         2 * launch_s + nnz * (m->width + 2) / read_per_s + (double)f->rows * pieces * piece_s;
     if (f->mean > least * n && longest < largest(2 * most, nnz / warps))
-        spmv_offer(out, "csr_panels", (start_s + nnz * built_s) / m->safe_s, m->safe_s / panels_s,
+        spmv_offer(out, "csr_panels", (start_s + nnz * built_s) / m->safe_s,
+                   slow * m->safe_s / panels_s,
                    "rows of %.0f entries, %.0f panels of x in shared memory", f->mean, pieces);
 }
 

@@ -310,7 +310,7 @@ static void where_x_is_decides_on_a_gpu(void **state) {
     spmv_features wide = features_of("gen:random:2000:900:32768", NULL), uneven = wide;
     spmv_proposals fits = proposals_for_gpu(wide, 32768, 32768);
     spmv_proposals large = proposals_for_gpu(wide, 32768, 3276800);
-    assert_true(gain_of(&fits, "csr_panels") > gain_of(&fits, "csr_warp"));
+    assert_true(gain_of(&fits, "csr_panels") > gain_of(&fits, "csr_adaptive"));
     assert_null(proposal_of(&large, "csr_panels"));
     uneven.row_max = 30000;
     spmv_proposals waits = proposals_for_gpu(uneven, 32768, 32768);
