@@ -164,6 +164,7 @@ typedef struct packed_step {
 typedef struct V(packed) {
     spmv_store s;
     int64_t nslices, nsteps, column_bytes, value_bytes, cut, long_rows, long_nnz;
+    int sign;            /* 0; of the format mirrored, which holds what symmetric does: as there */
     packed_slice *slice; /* [nslices] */
     packed_step *step;   /* [nsteps] */
     uint8_t *columns;    /* [column_bytes + PACKED_SPARE] */

@@ -106,4 +106,21 @@ static inline int64_t first_long_from(const packed *A, int64_t row) {
     }
     return low;
 }
+
+/* What is read and written before slice k. */
+static inline int64_t bytes_before(const spmv_store *store, int64_t k) {
+    const packed *A = (const packed *)store;
+    const packed_slice *slice = A->slice + k;
+    const int64_t fixed = (int64_t)(sizeof *slice + 2 * PACKED_ROWS * sizeof(real));
+    bool is_end = k == A->nslices;
+    int64_t steps = is_end ? A->nsteps : slice->step;
+    return k * fixed + steps * (int64_t)sizeof(packed_step) +
+           (is_end ? A->column_bytes + A->value_bytes : slice->column + slice->value);
+}
+
+static inline bool is_small(const packed *A) {
+    enum { TWO_REGISTERS = 128 / sizeof(real) };
+    static const real none[PACKED_TABLE_SIZE] = {0};
+    return memcmp(A->table + TWO_REGISTERS, none, sizeof none - TWO_REGISTERS * sizeof *none) == 0;
+}
 #endif

@@ -38,17 +38,6 @@ static void release(spmv_plan *p) {
     free(p->scratch);
 }
 
-/* What is read and written before slice k. */
-static int64_t bytes_before(const spmv_store *store, int64_t k) {
-    const packed *A = (const packed *)store;
-    const packed_slice *slice = A->slice + k;
-    const int64_t fixed = (int64_t)(sizeof *slice + 2 * PACKED_ROWS * sizeof(real));
-    bool is_end = k == A->nslices;
-    int64_t steps = is_end ? A->nsteps : slice->step;
-    return k * fixed + steps * (int64_t)sizeof(packed_step) +
-           (is_end ? A->column_bytes + A->value_bytes : slice->column + slice->value);
-}
-
 /* The long row that entry k of the long part is in. */
 static int64_t long_row_of(const packed *A, int64_t k) {
     int64_t low = 0, high = A->long_rows;
@@ -60,12 +49,6 @@ static int64_t long_row_of(const packed *A, int64_t k) {
             high = middle;
     }
     return low;
-}
-
-static bool is_small(const packed *A) {
-    enum { TWO_REGISTERS = 128 / sizeof(real) };
-    static const real none[PACKED_TABLE_SIZE] = {0};
-    return memcmp(A->table + TWO_REGISTERS, none, sizeof none - TWO_REGISTERS * sizeof *none) == 0;
 }
 
 static multiply_slices *choose_way(int64_t isa) {

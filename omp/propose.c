@@ -80,7 +80,8 @@ static void propose_narrow(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     const double near = f->cols <= 1 << 16 ? 1 : f->near_16, read_x = 4, streamed = 0.5;
     double bytes = 2 * near + 4 * (1 - near) + coded_width(f, m->width);
-    double lists = (f->evicted ? 36 : 6) / f->mean; /* y is written here and there */
+    /* y is written here and there, unless rows are equal and stay where they are */
+    double lists = f->cv == 0 ? 0 : (f->evicted ? 36 : 6) / f->mean;
     spmv_proposal *p = spmv_offer(
         out, "narrow_lanes", 5.5, m->plain / (read_x + streamed * bytes + m->gather + m->y + lists),
         "rows of %.1f entries, give or take %.0f %%, in about %.1f of %g bytes an entry", f->mean,
@@ -115,6 +116,22 @@ static void propose_symmetric(const model *m, spmv_proposals *out) {
                "symmetric as far as seen: half of it stored");
 }
 
+/* Half of packed_slices' bytes, at the price of y twice. Where a code leaves little of the values y
+ * is most of what is read. */
+static void propose_mirrored(const model *m, spmv_proposals *out) {
+    enum { LEAST_ENTRIES = 1 << 20 };
+    const double decode = 1.1, least_value = 2, windows = 1.15;
+    const spmv_features *f = m->f;
+    double values = f->value_bytes < m->width ? f->value_bytes : m->width;
+    double bytes = f->index_bytes + values, half = 0.5 + 0.5 / f->mean;
+    if (f->symmetric < 1 || f->rows != f->cols || f->diagonal <= 0.5) return;
+    if (values < least_value || (f->nnz < LEAST_ENTRIES && !f->evicted)) return;
+    spmv_offer(out, "mirrored_slices", 10 + 20 / f->mean,
+               m->plain / (decode * half * bytes + m->gather + windows * m->y),
+               "symmetric as far as seen, %.0f %% on diagonals: half of it stored",
+               100 * f->diagonal);
+}
+
 /* Blocks whose part of x and of y the cache of a core holds: reads of x that go far otherwise come
  * nearer, at the price of adding to y in every block. Tiles of 128 KiB of x were the best of 64 to
  * 256 on random, R-MAT and power-law matrices; larger ones where a block is all but empty. */
@@ -141,6 +158,7 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
             propose_packed(&m, out);
             propose_masked(&m, out);
             propose_symmetric(&m, out);
+            propose_mirrored(&m, out);
             propose_woven(&m, out);
             propose_narrow(&m, out);
         }

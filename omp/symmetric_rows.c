@@ -16,33 +16,7 @@
  * Params   none.
  */
 #include "isa.h"
-#include "omp.h"
-
-enum { MOST_SHARES = 1024 };
-
-typedef struct share { /* rows first..last - 1; their columns begin at low */
-    int64_t first, last, low;
-    real *window; /* [first - low] what they add to rows low..first - 1 */
-} share;
-
-typedef struct shares {
-    int64_t count;
-    share share[MOST_SHARES];
-    real windows[];
-} shares;
-
-static int64_t most_window_cells(int64_t rows, int64_t nnz) {
-    return rows + nnz / 4;
-}
-
-static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)c;
-    return sizeof(shares) + (size_t)most_window_cells(A->rows, A->nnz) * sizeof(real);
-}
-
-static void release(spmv_plan *p) {
-    spmv_host_free(p->scratch);
-}
+#include "mirror.h"
 
 static int64_t first_column(const symmetric *A, int64_t i) {
     int64_t k = A->row_ptr[i];
@@ -62,35 +36,18 @@ static int64_t first_row(const symmetric *A, int64_t count, int64_t s) {
     return low;
 }
 
-/* Cuts into count ranges; how many cells their windows have. */
-static int64_t cut(const symmetric *A, int64_t count, share *out) {
-    int64_t cells = 0;
+static void cut(const spmv_store *store, int64_t count, range *out) {
+    const symmetric *A = (const symmetric *)store;
     for (int64_t s = 0; s < count; s++) {
         int64_t first = first_row(A, count, s), last = first_row(A, count, s + 1), low = first;
         for (int64_t i = first; i < last; i++)
             if (first_column(A, i) < low) low = first_column(A, i);
-        out[s] = (share){first, last, low, NULL};
-        cells += first - low;
+        out[s] = (range){.first = first, .last = last, .low = low};
     }
-    return cells;
 }
 
 static spmv_status prepare(spmv_plan *p) {
-    const symmetric *A = (const symmetric *)p->store;
-    int64_t most = most_window_cells(A->s.rows, A->s.nnz), cells;
-    int64_t count = p->device->threads < MOST_SHARES ? p->device->threads : MOST_SHARES;
-    shares *t = spmv_host_alloc(sizeof *t + (size_t)most * sizeof(real));
-    p->scratch = t;
-    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    while ((cells = cut(A, count, t->share)) > most) count = (count + 1) / 2; /* 1: no cells */
-    t->count = count;
-    p->scratch_bytes = sizeof *t + (size_t)cells * sizeof(real);
-    real *window = t->windows;
-    for (int64_t s = 0; s < count; s++) {
-        t->share[s].window = window;
-        window += t->share[s].first - t->share[s].low;
-    }
-    return SPMV_OK;
+    return prepare_ranges(p, cut);
 }
 
 typedef struct product {
@@ -132,7 +89,7 @@ static inline real add_far(const real *values, const idx *col, int64_t begin, in
 }
 
 /* near is a constant where this is inlined. */
-static inline __attribute__((always_inline)) void put_share(const product *p, const share *s,
+static inline __attribute__((always_inline)) void put_range(const product *p, const range *s,
                                                             const bool near) {
     const symmetric A = *p->A;
     const real *x = p->x, alpha = p->alpha, beta = p->beta, scale = alpha * (real)A.sign;
@@ -161,33 +118,22 @@ static inline __attribute__((always_inline)) void put_share(const product *p, co
     }
 }
 
-static void put_near(const product *p, const share *s) {
-    put_share(p, s, true);
+static void put_near(const product *p, const range *s) {
+    put_range(p, s, true);
 }
 
-static void put_far(const product *p, const share *s) {
-    put_share(p, s, false);
-}
-
-/* Adds what later shares have for the rows of this one, in their order. */
-static void add_windows(const shares *t, int64_t own, real *y) {
-    const share *s = &t->share[own];
-    for (int64_t n = own + 1; n < t->count; n++) {
-        const share *w = &t->share[n];
-        int64_t begin = w->low > s->first ? w->low : s->first;
-        int64_t end = w->first < s->last ? w->first : s->last;
-        for (int64_t i = begin; i < end; i++) y[i] += w->window[i - w->low];
-    }
+static void put_far(const product *p, const range *s) {
+    put_range(p, s, false);
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const product all = {(const symmetric *)p->store, x, (real)alpha, (real)beta, y};
-    const shares *t = p->scratch;
+    const ranges *t = p->scratch;
 #pragma omp parallel num_threads((int)t->count)
     {
 #pragma omp for schedule(static, 1)
         for (int64_t s = 0; s < t->count; s++)
-            (all.A->near ? put_near : put_far)(&all, &t->share[s]);
+            (all.A->near ? put_near : put_far)(&all, &t->range[s]);
 #pragma omp for schedule(static, 1)
         for (int64_t s = 0; s < t->count; s++) add_windows(t, s, y);
     }
@@ -202,8 +148,8 @@ SPMV_EXPORT_KERNEL(symmetric_rows) = {
     .summary = "ranges of rows of the lower half, every entry used twice",
     .params = params,
     .traits = SPMV_DETERMINISTIC | SPMV_NEEDS_SYMMETRY,
-    .estimate = estimate,
+    .estimate = estimate_ranges,
     .prepare = prepare,
     .run = run,
-    .release = release,
+    .release = release_ranges,
 };

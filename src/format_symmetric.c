@@ -1,93 +1,8 @@
 /* format_symmetric.c: of a matrix that equals its transpose, or minus its transpose off the
  * diagonal, the part below the diagonal and the diagonal. Whether it does is seen in the numbers,
  * bit by bit, not in what a file says of itself. */
-#include "spmv_kernel.h"
+#include "symmetry.h"
 #include <math.h>
-
-static uint64_t bits_of(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-/* The first of row i's entries, from begin on, in column at least col. */
-static int64_t first_from(const spmv_csr_view *A, int64_t i, int64_t col) {
-    int64_t low = A->row_ptr[i], high = A->row_ptr[i + 1];
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (A->col_idx[middle] < col)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-typedef struct part { /* rows first..end - 1, with entries below the diagonal from column low on */
-    int64_t first, end, low;
-} part;
-
-static part part_of(const spmv_csr_view *A, int nparts, int n) {
-    part p = {spmv_split(A->rows, nparts, n), spmv_split(A->rows, nparts, n + 1), 0};
-    p.low = p.end;
-    for (int64_t i = p.first; i < p.end; i++)
-        if (A->row_ptr[i] < A->row_ptr[i + 1] && A->col_idx[A->row_ptr[i]] < p.low)
-            p.low = A->col_idx[A->row_ptr[i]];
-    return p;
-}
-
-typedef struct finding { /* how many entries below and above the diagonal; those with a mirror */
-    int64_t below, above, same, opposite;
-    bool no_memory;
-} finding;
-
-/* Rows are taken in order, so the mirrors of a column's entries, which are in one row, are met in
- * order too: next[j] is where row j's next one is. */
-static void find_mirrors(const spmv_csr_view *A, const part *p, int64_t *next, finding *f) {
-    for (int64_t j = p->low; j < p->end; j++)
-        next[j - p->low] = first_from(A, j, j < p->first ? p->first : j + 1);
-    for (int64_t i = p->first; i < p->end; i++)
-        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
-            int64_t j = A->col_idx[k];
-            f->above += j > i;
-            f->below += j < i;
-            if (j >= i) continue;
-            int64_t m = next[j - p->low];
-            if (m == A->row_ptr[j + 1] || A->col_idx[m] != i) return; /* counts cannot agree */
-            uint64_t a = bits_of(A->values[k]), b = bits_of(A->values[m]);
-            f->same += a == b;
-            f->opposite += a == (b ^ 1ull << 63);
-            next[j - p->low]++;
-        }
-}
-
-static finding find_symmetry(const spmv_csr_view *A, int threads) {
-    int64_t below = 0, above = 0, same = 0, opposite = 0, failures = 0;
-#pragma omp parallel for schedule(static, 1) num_threads(threads) \
-    reduction(+ : below, above, same, opposite, failures)
-    for (int n = 0; n < threads; n++) {
-        finding f = {0};
-        part p = part_of(A, threads, n);
-        int64_t *next = spmv_host_alloc((size_t)(p.end - p.low) * sizeof *next);
-        if (next) find_mirrors(A, &p, next, &f);
-        failures += !next;
-        spmv_host_free(next);
-        below += f.below, above += f.above, same += f.same, opposite += f.opposite;
-    }
-    return (finding){below, above, same, opposite, failures != 0};
-}
-
-/* 1: symmetric, -1: skew-symmetric off the diagonal, 0: neither. */
-static int sign_of(const finding *f) {
-    if (f->below != f->above) return 0;
-    return f->same == f->below ? 1 : f->opposite == f->below ? -1 : 0;
-}
-
-/* How many entries of row i are not above the diagonal. */
-static int64_t count_row(const spmv_csr_view *A, int64_t i) {
-    return i < A->cols ? first_from(A, i, i + 1) - A->row_ptr[i]
-                       : A->row_ptr[i + 1] - A->row_ptr[i];
-}
 
 /* Whether every entry is less than 2^16 columns from the diagonal. */
 static bool is_near(const spmv_csr_view *A) {
@@ -132,24 +47,11 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, int threads, symm
     return spmv_fits(ctx, overflows);
 }
 
-static spmv_status check(spmv_ctx *ctx, const spmv_csr_view *A, int threads, int *sign) {
-    if (A->rows != A->cols)
-        return spmv_fail(ctx, SPMV_E_UNSUITABLE, "%lld x %lld is not square, so not symmetric",
-                         (long long)A->rows, (long long)A->cols);
-    finding f = find_symmetry(A, threads);
-    if (f.no_memory) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
-    *sign = sign_of(&f);
-    if (*sign) return SPMV_OK;
-    return spmv_fail(ctx, SPMV_E_UNSUITABLE,
-                     "the matrix is neither symmetric nor skew-symmetric: an entry below the "
-                     "diagonal has no mirror of equal or opposite value, or one above has none");
-}
-
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
                          spmv_store **out) {
     (void)c;
     int sign = 0;
-    TRY(check(ctx, A, threads, &sign));
+    TRY(check_symmetry(ctx, A, threads, &sign));
     TRY(spmv_store_new(ctx, "symmetric", sizeof(symmetric), A, out));
     symmetric *B = (symmetric *)*out;
     B->s.slots = A->nnz;

@@ -1,9 +1,11 @@
 /* packed_rows.h: the 32 rows of a packed slice, a walk over the steps that they make, on diagonals
- * or gathered; for format_packed.c. */
+ * or gathered; for format_packed.c and format_mirrored.c. */
 #ifndef SPMV_PACKED_ROWS_H
 #define SPMV_PACKED_ROWS_H
 
 #include "spmv_kernel.h"
+
+SPMV_LINKAGE const spmv_format V(packed_format); /* mirrored is one, of half of the entries */
 
 /* For loops over pointers to rows: the compiler would turn their loads into gather instructions,
  * which take several times as long on many CPUs. */

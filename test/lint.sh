@@ -10,7 +10,7 @@ sources=$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
 for f in $(ls omp/*.c omp/*.h cuda/*.c cuda/*.cu cuda/*.cuh src/format_*.c); do
     for header in $(sed -n 's/^ *#include "\(.*\)".*/\1/p' "$f"); do
         case $(dirname "$f")/$header in
-        */spmv_kernel.h | src/blocks.h | src/packed_*.h | src/row_order.h | src/value_set.h | omp/kernels.def | cuda/kernels.def) ;;
+        */spmv_kernel.h | src/blocks.h | src/packed_*.h | src/row_order.h | src/value_set.h | src/symmetry.h | omp/kernels.def | cuda/kernels.def) ;;
         omp/* | cuda/*) [ -f "$(dirname "$f")/$header" ] || breach "$f: includes $header" ;;
         *) breach "$f: kernels, formats and backends include spmv_kernel.h and their folder's helpers only" ;;
         esac

@@ -13,7 +13,7 @@ if [ $device = cuda ]; then
     states='cold steady' time='-n 10 --min-time=0.02 --max-time=0.1'
     more= paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off'
 else
-    kernels=auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,sell_lanes,narrow_lanes,csb_blocks,woven_blocks
+    kernels=auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,mirrored_slices,sell_lanes,narrow_lanes,csb_blocks,woven_blocks
     states=cold time='--min-time=0.3 --max-time=0.8' shapes='--slice=8 --sigma=1024 --tile=16384'
     more=symmetric paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
 fi

@@ -1,5 +1,6 @@
-/* test_symmetric.c: half storage: products of symmetric and skew-symmetric matrices, near the
- * diagonal and far from it, for several thread counts; and that no other matrix gets in. */
+/* test_symmetric.c: half storage, as rows and packed: products of symmetric and skew-symmetric
+ * matrices, near the diagonal and far from it, on diagonals and not, for several thread counts and
+ * every instruction set; and that no other matrix gets in. */
 #include "testing.h"
 
 /* About three entries a row at most reach rows from the diagonal, mirrored, and most of the
@@ -20,21 +21,93 @@ static entries mirrored(int64_t rows, int64_t reach, double sign) {
     return e;
 }
 
-static void assert_product(spmv_mat *mat, int64_t n, spmv_precision precision, double alpha,
-                           double beta) {
+/* On diagonals that reach into the slice itself, others and other threads' rows, all rows or most;
+ * values of one rule a packed slice has a code for. */
+static double rule_any(int64_t i, int64_t j) {
+    return random_entry(5, (uint64_t)(i * 70000 + j));
+}
+
+static double rule_float(int64_t i, int64_t j) {
+    return (double)(float)rule_any(i, j);
+}
+
+static double rule_five(int64_t i, int64_t j) {
+    static const double five[] = {0.1, -0.0, 3e-310, -7.25, 1e3};
+    return five[(i * 3 + j) % 5];
+}
+
+static double rule_many(int64_t i, int64_t j) {
+    return 0.1 * (double)((i * 31 + j * 17) % 200);
+}
+
+static double rule_step(int64_t i, int64_t j) {
+    return 1 / (3.0 + (double)((i - j) % 7));
+}
+
+static double (*const rules[])(int64_t, int64_t) = {rule_any, rule_float, rule_five, rule_many,
+                                                    rule_step};
+
+static entries diagonals(int64_t rows, int64_t ragged, int rule, double sign) {
+    static const int64_t distance[] = {0, 1, 2, 7, 33, 64, 65, 500};
+    entries e = {.rows = rows, .cols = rows};
+    for (int64_t i = 0; i < rows; i++)
+        for (int n = 0; n < COUNT(distance); n++) {
+            int64_t j = i - distance[n];
+            if (j < 0 || (ragged && (i * i + n) % 7 == 3)) continue;
+            add_entry(&e, i, j, rules[rule](i, j));
+            if (i != j) add_entry(&e, j, i, sign * rules[rule](i, j));
+        }
+    return e;
+}
+
+/* Rows of runs, in no order, and one that is longer than a slice takes. */
+static entries runs(int64_t rows, int rule, double sign) {
+    entries e = {.rows = rows, .cols = rows};
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t first = i == rows - 9 ? 3
+                        : i < 4       ? 0
+                                      : (int64_t)(spmv_mix((uint64_t)i) % (uint64_t)(i - 3));
+        int64_t end = i == rows - 9 ? 603 : i < 4 ? i + 1 : first + 3;
+        for (int64_t j = first; j < end; j++) {
+            add_entry(&e, i, j, rules[rule](i, j));
+            if (i != j) add_entry(&e, j, i, sign * rules[rule](i, j));
+        }
+    }
+    return e;
+}
+
+/* isa 0: the best there is; one that this CPU has not is no product. */
+static void assert_product_by(const char *kernel, int64_t isa, spmv_mat *mat, int64_t n,
+                              spmv_precision precision, double alpha, double beta) {
     double *x = random_vector(1, n), *y0 = random_vector(2, n);
     void *px = vector_of(x, n, precision), *before = vector_of(y0, n, precision);
     void *y = vector_of(y0, n, precision);
     oracle o = oracle_of(mat, x, n, precision);
     spmv_plan *plan = NULL;
-    spmv_plan_opts opts = {.size = sizeof opts, .kernel = "symmetric_rows", .precision = precision};
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    assert_int_equal(spmv_exec(plan, alpha, px, beta, y), SPMV_OK);
-    verdict v = oracle_check(&o, precision, alpha, beta, before, y);
-    assert_int_equal(v.bad_rows, 0);
+    const spmv_setting setting = {"isa", isa};
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = kernel,
+                           .precision = precision,
+                           .settings = &setting,
+                           .nsettings = isa > 0};
+    spmv_status status = spmv_plan_create(mat, &opts, &plan);
+    if (status != SPMV_E_UNSUITABLE || isa < 2) {
+        assert_int_equal(status, SPMV_OK);
+        assert_int_equal(spmv_exec(plan, alpha, px, beta, y), SPMV_OK);
+        verdict v = oracle_check(&o, precision, alpha, beta, before, y);
+        if (v.bad_rows)
+            fail_msg("%s, isa %d: %lld wrong rows, first %lld", kernel, (int)isa,
+                     (long long)v.bad_rows, (long long)v.first_bad_row);
+    }
     spmv_plan_free(plan);
     oracle_free(&o);
     free(x), free(y0), free(px), free(before), free(y);
+}
+
+static void assert_product(spmv_mat *mat, int64_t n, spmv_precision precision, double alpha,
+                           double beta) {
+    assert_product_by("symmetric_rows", 0, mat, n, precision, alpha, beta);
+    assert_product_by("mirrored_slices", 0, mat, n, precision, alpha, beta);
 }
 
 static void products_are_right(void **state) {
@@ -55,14 +128,74 @@ static void products_are_right(void **state) {
             }
 }
 
+static entries shape_of(int shape, int rule, double sign) {
+    enum { ROWS = 32 * 45 + 13 };
+    return shape == 2 ? runs(ROWS, rule, sign) : diagonals(ROWS, shape, rule, sign);
+}
+
+static void codes_and_instruction_sets_agree(void **state) {
+    (void)state;
+    for (int shape = 0; shape < 3; shape++)
+        for (int rule = 0; rule < COUNT(rules); rule++)
+            for (int turn = 0; turn < 4; turn++) {
+                spmv_ctx *ctx = context_of(1 + 2 * turn);
+                entries e = shape_of(shape, rule, turn % 2 ? -1 : 1);
+                spmv_mat *mat = matrix_of(ctx, &e);
+                for (int64_t isa = 1; isa < 4; isa++) {
+                    assert_product_by("mirrored_slices", isa, mat, e.rows, SPMV_F64, 1.5,
+                                      turn > 1 ? 0 : -0.5);
+                    assert_product_by("mirrored_slices", isa, mat, e.rows, SPMV_F32, 1.5,
+                                      turn > 1 ? -0.5 : 0);
+                }
+                spmv_mat_free(mat);
+                entries_free(&e);
+                spmv_ctx_free(ctx);
+            }
+}
+
+/* What of x is not of an entry is not multiplied, were it infinite: only the rows that have an
+ * entry there are not finite. */
+static void infinite_x_stays_where_it_is(void **state) {
+    (void)state;
+    enum { AT = 300 };
+    spmv_ctx *ctx = context_of(3);
+    entries e = shape_of(1, 0, 1);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    double *x = random_vector(1, e.rows), *y = random_vector(2, e.rows);
+    bool *reached = calloc((size_t)e.rows, sizeof *reached);
+    assert_non_null(reached);
+    for (int64_t k = 0; k < e.nnz; k++)
+        if (e.col[k] == AT) reached[e.row[k]] = true;
+    x[AT] = INFINITY;
+    for (int64_t isa = 1; isa < 4; isa++) {
+        spmv_plan *plan = NULL;
+        const spmv_setting setting = {"isa", isa};
+        spmv_plan_opts opts = {
+            .size = sizeof opts, .kernel = "mirrored_slices", .settings = &setting, .nsettings = 1};
+        spmv_status status = spmv_plan_create(mat, &opts, &plan);
+        if (status == SPMV_E_UNSUITABLE && isa > 1) continue;
+        assert_int_equal(status, SPMV_OK);
+        assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
+        for (int64_t i = 0; i < e.rows; i++) assert_int_equal(!isfinite(y[i]), reached[i]);
+        spmv_plan_free(plan);
+    }
+    spmv_mat_free(mat);
+    entries_free(&e);
+    spmv_ctx_free(ctx);
+    free(x), free(y), free(reached);
+}
+
 static void assert_plan(const entries *e, spmv_status expected) {
+    static const char *const kernels[] = {"symmetric_rows", "mirrored_slices"};
     spmv_ctx *ctx = context_of(3);
     spmv_mat *mat = matrix_of(ctx, e);
-    spmv_plan *plan = NULL;
-    spmv_plan_opts opts = {.size = sizeof opts, .kernel = "symmetric_rows"};
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), expected);
-    if (expected != SPMV_OK) assert_non_null(strstr(spmv_ctx_error(ctx), "symmetric"));
-    spmv_plan_free(plan);
+    for (int k = 0; k < COUNT(kernels); k++) {
+        spmv_plan *plan = NULL;
+        spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernels[k]};
+        assert_int_equal(spmv_plan_create(mat, &opts, &plan), expected);
+        if (expected != SPMV_OK) assert_non_null(strstr(spmv_ctx_error(ctx), "symmetric"));
+        spmv_plan_free(plan);
+    }
     spmv_mat_free(mat);
     spmv_ctx_free(ctx);
 }
@@ -109,6 +242,8 @@ int main(int argc, char **argv) {
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_right),
+        cmocka_unit_test(codes_and_instruction_sets_agree),
+        cmocka_unit_test(infinite_x_stays_where_it_is),
         cmocka_unit_test(one_difference_is_enough),
         cmocka_unit_test(a_missing_mirror_is_enough),
     };

@@ -1,0 +1,75 @@
+/* mirror.h: what kernels share that multiply every entry of half a matrix twice, as itself and as
+ * its mirror: ranges of rows, one a thread, and windows for what mirrors add to rows before. */
+#ifndef SPMV_OMP_MIRROR_H
+#define SPMV_OMP_MIRROR_H
+
+#include "omp.h"
+
+enum { MOST_RANGES = 1024 };
+
+typedef struct range { /* rows first..last - 1; their columns begin at low */
+    int64_t first, last, low;
+    int64_t begin, end; /* slices, if the kernel takes slices */
+    real *window;       /* [first - low] what they add to rows low..first - 1 */
+} range;
+
+typedef struct ranges {
+    int64_t count;
+    range range[MOST_RANGES];
+    real windows[];
+} ranges;
+
+/* Cuts a store into count ranges. */
+typedef void cut_ranges(const spmv_store *store, int64_t count, range *out);
+
+static inline int64_t most_window_cells(int64_t rows, int64_t nnz) {
+    return rows + nnz / 4;
+}
+
+static inline size_t estimate_ranges(const spmv_csr_view *A, const spmv_choice *c) {
+    (void)c;
+    return sizeof(ranges) + (size_t)most_window_cells(A->rows, A->nnz) * sizeof(real);
+}
+
+static inline int64_t count_cells(const ranges *t, int64_t count) {
+    int64_t cells = 0;
+    for (int64_t s = 0; s < count; s++) cells += t->range[s].first - t->range[s].low;
+    return cells;
+}
+
+/* As many ranges as threads, unless their windows were wider than is worth it. */
+static inline spmv_status prepare_ranges(spmv_plan *p, cut_ranges *cut) {
+    int64_t most = most_window_cells(p->store->rows, p->store->nnz);
+    int64_t count = p->device->threads < MOST_RANGES ? p->device->threads : MOST_RANGES;
+    ranges *t = spmv_host_alloc(sizeof *t + (size_t)most * sizeof(real));
+    p->scratch = t;
+    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    for (;; count = (count + 1) / 2) { /* 1: no cells */
+        cut(p->store, count, t->range);
+        if (count_cells(t, count) <= most) break;
+    }
+    t->count = count;
+    p->scratch_bytes = sizeof *t + (size_t)count_cells(t, count) * sizeof(real);
+    real *window = t->windows;
+    for (int64_t s = 0; s < count; s++) {
+        t->range[s].window = window;
+        window += t->range[s].first - t->range[s].low;
+    }
+    return SPMV_OK;
+}
+
+static inline void release_ranges(spmv_plan *p) {
+    spmv_host_free(p->scratch);
+}
+
+/* Adds what later ranges have for the rows of this one, in their order. */
+static inline void add_windows(const ranges *t, int64_t own, real *y) {
+    const range *s = &t->range[own];
+    for (int64_t n = own + 1; n < t->count; n++) {
+        const range *w = &t->range[n];
+        int64_t begin = w->low > s->first ? w->low : s->first;
+        int64_t end = w->first < s->last ? w->first : s->last;
+        for (int64_t i = begin; i < end; i++) y[i] += w->window[i - w->low];
+    }
+}
+#endif

@@ -1,0 +1,92 @@
+/* mirrored_slices: ranges of slices of half a symmetric matrix, packed; every entry is multiplied
+ * twice, as itself and as its mirror.
+ *
+ * Source   own; windows of y a thread as in symmetric_rows, slices as in packed_slices.
+ * Reads    mirrored: slice[slices], step[steps], columns, values, table; the long part; x[cols];
+ *          y[rows] only if beta != 0.
+ * Writes   y[rows]: a row's slice first, then what mirrors add to it as later slices are taken; of
+ *          mirrors in another thread's rows the sum goes to a window, which that thread adds last.
+ * Work     step after step: 32 sums += a x_j, 32 y_j += a x_i. On a diagonal both are neighbours,
+ *          so that vector registers take them, with AVX2 or AVX-512; else entry by entry.
+ * Cost     2 nnz flop; what the codes of half of the entries take + 32 bytes a slice + 8 a step +
+ *          (cols + 2 rows) sizeof real bytes, + windows twice.
+ * Weak     slices that are not on diagonals; windows as in symmetric_rows; long rows, each of
+ *          which is one thread's.
+ * Repeats  bitwise: yes, for an equal number of threads and isa.
+ * Params   isa: vector instructions (0: the best there are).
+ */
+#include "mirrored_avx2.h"
+#include "mirrored_avx512.h"
+
+/* The first row that the slice has mirrors in. */
+static int64_t lowest_of(const packed *A, int64_t k) {
+    const packed_slice *slice = A->slice + k;
+    int64_t first = k * PACKED_ROWS, low = first;
+    for (int32_t n = 0; n < slice->nsteps; n++) {
+        const packed_step *step = A->step + slice->step + n;
+        int64_t col = step->base;
+        if (slice->column_code == PACKED_DIAGONAL) col += first + __builtin_ctz(step->mask);
+        if (col < low) low = col;
+    }
+    return low;
+}
+
+static void cut(const spmv_store *store, int64_t count, range *out) {
+    const packed *A = (const packed *)store;
+    int64_t begin[MOST_RANGES + 1];
+    cut_shares(store, bytes_before, A->nslices, count, begin);
+    for (int64_t s = 0; s < count; s++) {
+        int64_t first = begin[s] * PACKED_ROWS, last = begin[s + 1] * PACKED_ROWS;
+        if (first > A->s.rows) first = A->s.rows;
+        if (last > A->s.rows) last = A->s.rows;
+        int64_t low = first;
+        for (int64_t k = begin[s]; k < begin[s + 1]; k++)
+            if (lowest_of(A, k) < low) low = lowest_of(A, k);
+        for (int64_t n = first_long_from(A, first); n < first_long_from(A, last); n++)
+            if (A->long_col[A->long_ptr[n]] < low) low = A->long_col[A->long_ptr[n]];
+        out[s] = (range){first, last, low, begin[s], begin[s + 1], NULL};
+    }
+}
+
+static mirror_slice *choose_way(int64_t isa) {
+#ifdef __x86_64__
+    if (isa == ISA_AVX512) return mirror_slice_512;
+    if (isa == ISA_AVX2) return mirror_slice_256;
+#endif
+    (void)isa;
+    return mirror_slice_portable;
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    TRY(choose_isa(p));
+    return prepare_ranges(p, cut);
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const ranges *t = p->scratch;
+    const packed *A = (const packed *)p->store;
+    const product m = {A, x, y, (real)alpha, (real)beta, NULL, is_small(A)};
+    mirror_slice *on_diagonals = choose_way(p->choice.value[SPMV_isa]);
+#pragma omp parallel num_threads((int)t->count)
+    {
+#pragma omp for schedule(static, 1)
+        for (int64_t s = 0; s < t->count; s++) mirror_range(&m, &t->range[s], on_diagonals);
+#pragma omp for schedule(static, 1)
+        for (int64_t s = 0; s < t->count; s++) add_windows(t, s, y);
+    }
+    return SPMV_OK;
+}
+
+static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(mirrored_slices) = {
+    .name = "mirrored_slices",
+    .format = "mirrored",
+    .summary = "slices of the lower half, packed, every entry used twice",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC | SPMV_NEEDS_SYMMETRY,
+    .estimate = estimate_ranges,
+    .prepare = prepare,
+    .run = run,
+    .release = release_ranges,
+};
