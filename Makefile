@@ -4,15 +4,16 @@
 # ---- goals: those that remove or install run first, and make reads this file again: it looks for what is installed -----
 firsts := clean deps deps-peers
 first  := $(filter $(firsts),$(MAKECMDGOALS))
-goals  := $(filter-out $(firsts),$(MAKECMDGOALS))
-ifeq ($(MAKELEVEL)$(word 2,$(goals)),0) # several goals are made one after the other
+goals  := $(filter-out $(first),$(MAKECMDGOALS))
+ifeq ($(MAKELEVEL)$(word 2,$(MAKECMDGOALS))$(filter -j%,$(shell printenv MAKEFLAGS)),0) # several goals: one after the other
 MAKEFLAGS += -j$(shell nproc) # -j N of the command line is stronger
 endif
+flags  := $(firstword -$(MAKEFLAGS))
 done_first := $(if $(and $(first),$(goals)),@:)
-ifneq ($(if $(MAKE_RESTARTS)$(findstring n,$(firstword -$(MAKEFLAGS))),,$(done_first)),)
+ifneq ($(if $(MAKE_RESTARTS)$(foreach f,n q t,$(findstring $f,$(flags))),,$(done_first)),)
 include $(shell rm -f build/.first)build/.first
 build/.first:
-	$(Q)MAKEFLAGS= $(MAKE) --no-print-directory $(first) && mkdir -p build && touch $@
+	$(Q)MAKEFLAGS= $(MAKE) $(findstring -s,-$(findstring s,$(flags))) --no-print-directory $(first) && mkdir -p build && touch $@
 endif
 
 # ---- settings: make NAME=value; WERROR=1, V=1 ----------------------------------------------------------------------
@@ -128,7 +129,6 @@ build/$(2)/build_info.h: force
 -include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1))) $$(patsubst %.c,build/$(2)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
 endef
 force:
-
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
 cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(cuda_variant_src)))
 link_omp  = $(CC) $(cflags)

@@ -106,6 +106,21 @@ static void propose_masked(const model *m, spmv_proposals *out) {
                f->per_block[best], 1 << best);
 }
 
+/* A block takes its time however full it is; its x is one load. */
+static void propose_blocks(const model *m, spmv_proposals *out) {
+    const double full = 0.8, decode = 1.1;
+    const spmv_features *f = m->f;
+    const int64_t side = f->fill_3 >= f->fill_2 ? 3 : 2, cells = side * side;
+    double fill = side == 3 ? f->fill_3 : f->fill_2, stored = m->width + 4 / (double)cells;
+    if (fill < full) return;
+    spmv_proposal *p = spmv_offer(
+        out, "bsr_lanes", 7, m->plain / (decode * stored / fill + m->gather / (double)side + m->y),
+        "blocks of %lld x %lld, %.0f %% full", (long long)side, (long long)side, 100 * fill);
+    p->setting[0] = (spmv_setting){"shape_rows", side};
+    p->setting[1] = (spmv_setting){"shape_cols", side};
+    p->nsettings = 2;
+}
+
 /* Short rows gain nothing, since y is then most of the traffic; nor does what the caches hold. */
 static void propose_symmetric(const model *m, spmv_proposals *out) {
     enum { LEAST_MEAN = 12, LEAST_ENTRIES = 1 << 20 };
@@ -159,6 +174,7 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
         if (f->sampled) { /* else nothing is known but the rows' lengths */
             propose_packed(&m, out);
             propose_masked(&m, out);
+            propose_blocks(&m, out);
             propose_symmetric(&m, out);
             propose_mirrored(&m, out);
             propose_woven(&m, out);

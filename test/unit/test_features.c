@@ -271,6 +271,7 @@ static void the_models_order_as_measured(void **state) {
                  {"gen:rmat:16", NULL, "csr_adaptive", "csr_lanes", true, false},
                  {"gen:poisson3d:32", NULL, "packed_slices", "sell_lanes", false, true},
                  {"gen:fem3d:12", NULL, "masked_rows", "sell_lanes", false, true},
+                 {"gen:mesh:30000:3", NULL, "bsr_lanes", "narrow_lanes", false, true},
                  {"gen:poisson3d:40", "symmetric", "mirrored_slices", "packed_slices", false, true},
                  {"gen:poisson3d:40", "few:8", "packed_slices", "mirrored_slices", false, true},
                  {"gen:road:300000", NULL, "packed_slices", "sell_lanes", false, true},

@@ -233,6 +233,85 @@ static void fill_by_hand(void **state) {
     entries_free(&e);
 }
 
+/* Entries of which some stand in blocks, the last rows and columns too; a row is empty. */
+static entries blocky(int64_t rows, int64_t cols) {
+    entries e = {.rows = rows, .cols = cols};
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols && i != 9; j++)
+            if (spmv_mix((uint64_t)(i / 3 * 64 + j / 3 + 1)) % 4 == 0 || (i * 7 + j) % 23 == 0)
+                add_random(&e, i, j);
+    return e;
+}
+
+/* NULL: this CPU has not the instructions. */
+static void *blocks_product(spmv_mat *mat, int64_t rows, int64_t cols, int64_t isa,
+                            spmv_precision precision, const void *x, const void *y0, int64_t n) {
+    const spmv_setting settings[] = {{"shape_rows", rows}, {"shape_cols", cols}, {"isa", isa}};
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = "omp:bsr_lanes",
+                           .precision = precision,
+                           .settings = settings,
+                           .nsettings = COUNT(settings)};
+    spmv_plan *plan = NULL;
+    spmv_status status = spmv_plan_create(mat, &opts, &plan);
+    if (status == SPMV_E_UNSUITABLE && isa > 1) return NULL;
+    assert_int_equal(status, SPMV_OK);
+    void *y = malloc((size_t)n * width_of(precision));
+    assert_non_null(y);
+    memcpy(y, y0, (size_t)n * width_of(precision));
+    assert_int_equal(spmv_exec(plan, 1.5, x, -0.5, y), SPMV_OK);
+    spmv_plan_free(plan);
+    return y;
+}
+
+/* Every shape by every instruction set; column `infinite` of x, if any, reaches the rows that have
+ * an entry there and no other. */
+static void assert_blocks(spmv_mat *mat, const entries *e, spmv_precision precision,
+                          int64_t infinite) {
+    double *x = random_vector(1, e->cols), *y0 = random_vector(2, e->rows);
+    bool *reached = calloc((size_t)e->rows, sizeof *reached);
+    assert_non_null(reached);
+    for (int64_t k = 0; k < e->nnz; k++)
+        if (e->col[k] == infinite) reached[e->row[k]] = true;
+    oracle o = oracle_of(mat, x, e->cols, precision);
+    if (infinite >= 0) x[infinite] = INFINITY;
+    void *px = vector_of(x, e->cols, precision), *before = vector_of(y0, e->rows, precision);
+    for (int64_t shape = 0; shape < 64; shape++)
+        for (int64_t isa = 1; isa < 4; isa++) {
+            void *y = blocks_product(mat, 1 + shape / 8, 1 + shape % 8, isa, precision, px, before,
+                                     e->rows);
+            if (!y) continue;
+            if (infinite < 0) {
+                verdict v = oracle_check(&o, precision, 1.5, -0.5, before, y);
+                if (v.bad_rows)
+                    fail_msg("shape %d x %d, isa %d: %lld wrong rows", 1 + (int)shape / 8,
+                             1 + (int)shape % 8, (int)isa, (long long)v.bad_rows);
+            }
+            for (int64_t i = 0; i < e->rows; i++)
+                assert_int_equal(
+                    !isfinite(precision == SPMV_F64 ? ((double *)y)[i] : (double)((float *)y)[i]),
+                    reached[i]);
+            free(y);
+        }
+    oracle_free(&o);
+    free(x), free(y0), free(px), free(before), free(reached);
+}
+
+static void blocks_in_lanes_are_right(void **state) {
+    (void)state;
+    static const int64_t sizes[][2] = {{64, 64}, {61, 43}, {5, 3}};
+    for (int n = 0; n < COUNT(sizes); n++) {
+        entries e = blocky(sizes[n][0], sizes[n][1]);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        for (int64_t infinite = -1; infinite < e.cols; infinite += 17) {
+            assert_blocks(mat, &e, SPMV_F64, infinite);
+            assert_blocks(mat, &e, SPMV_F32, infinite);
+        }
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -245,6 +324,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(blocks_by_hand),
         cmocka_unit_test(stored_zeros_are_entries),
         cmocka_unit_test(fill_by_hand),
+        cmocka_unit_test(blocks_in_lanes_are_right),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
