@@ -143,7 +143,7 @@ static void propose_mirrored(const model *m, spmv_proposals *out) {
     double bytes = f->index_bytes + values, half = 0.5 + 0.5 / f->mean;
     if (f->symmetric < 1 || f->rows != f->cols || f->diagonal <= 0.5) return;
     if (values < least_value || (f->nnz < LEAST_ENTRIES && !f->evicted)) return;
-    spmv_offer(out, "mirrored_slices", 10 + 20 / f->mean,
+    spmv_offer(out, "mirrored_slices", 7 + 20 / f->mean,
                m->plain / (decode * half * bytes + m->gather + windows * m->y),
                "symmetric as far as seen, %.0f %% on diagonals: half of it stored",
                100 * f->diagonal);

@@ -135,7 +135,9 @@ typedef struct oracle { /* of a matrix and an x */
     double x_max;        /* largest finite |x_j|, at least 1 */
     bool random_x;       /* x is the program's own, of random signs: set by who knows */
 } oracle;
-spmv_status oracle_make(const spmv_mat *mat, const double *x, int threads, oracle *out);
+/* x: already of that precision. */
+spmv_status oracle_make(const spmv_mat *mat, spmv_precision precision, const double *x, int threads,
+                        oracle *out);
 void oracle_free(oracle *o);
 
 typedef struct verdict {

@@ -80,7 +80,8 @@ int make_precision(session *r, const spmv_mat *mat, inputs *in, spmv_precision p
         }
     }
     if (status == SPMV_OK && r->o->verify)
-        status = oracle_make(mat, exact, spmv_ctx_threads(r->ctx), &in->oracle_of[precision]);
+        status =
+            oracle_make(mat, precision, exact, spmv_ctx_threads(r->ctx), &in->oracle_of[precision]);
     in->oracle_of[precision].random_x = !r->o->x_file;
     free(exact);
     return status == SPMV_OK ? 0 : complain(status, "out of memory for x, y and the reference");

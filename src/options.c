@@ -103,7 +103,7 @@ static const struct argp_option table[] = {
      "longest row of a packed slice (auto: from the mean row length)", 2},
     {"codes", KEY_PARAM + SPMV_codes, "on|off,...", 0, "packed values in codes of fewer bytes (on)",
      2},
-    {"tile", KEY_PARAM + SPMV_tile, "Z|auto,...", 0, "rows and columns of a CSB block", 2},
+    {"tile", KEY_PARAM + SPMV_tile, "Z|auto,...", 0, "columns of a block; of csb rows, too", 2},
     {"shape", KEY_PARAM + SPMV_shape_rows, "RxC,...", 0, "of BSR blocks", 2},
     {"precision", 'p', "f64|f32,...", 0, "(f64)", 2},
     {"index", KEY_INDEX, "32|64|auto", 0, "bits of offsets into the nonzeros (auto: by nnz)", 2},

@@ -86,8 +86,10 @@ static int64_t gather_special(const spmv_coo_view *A, const double *x, special *
     return n;
 }
 
-/* Of duplicates only the sum multiplies infinity: each on its own, 2 and -1 would be NaN. */
-static spmv_status add_special(const spmv_coo_view *A, const double *x, oracle *o) {
+/* Of duplicates only the sum multiplies infinity: each on its own, 2 and -1 would be NaN. It does
+ * so as the precision holds it: what f32 rounds to 0 gives NaN there. */
+static spmv_status add_special(const spmv_coo_view *A, spmv_precision precision, const double *x,
+                               oracle *o) {
     int64_t n = gather_special(A, x, NULL);
     special *all = n ? malloc((size_t)n * sizeof *all) : NULL;
     if (n && !all) return SPMV_E_NOMEM;
@@ -97,7 +99,7 @@ static spmv_status add_special(const spmv_coo_view *A, const double *x, oracle *
         const special *s = &all[k];
         long double a = 0;
         for (; k < n && by_place(s, &all[k]) == 0; k++) a += all[k].a;
-        o->sum[s->row] += a * x[s->col];
+        o->sum[s->row] += (precision == SPMV_F64 ? a : (float)(double)a) * x[s->col];
     }
     free(all);
     return SPMV_OK;
@@ -109,7 +111,8 @@ static int team_for(int64_t n, int threads) {
     return n < ALONE ? 1 : threads;
 }
 
-spmv_status oracle_make(const spmv_mat *mat, const double *x, int threads, oracle *out) {
+spmv_status oracle_make(const spmv_mat *mat, spmv_precision precision, const double *x, int threads,
+                        oracle *out) {
     spmv_coo_view A;
     spmv_mat_entries(mat, &A);
     size_t n = A.rows ? (size_t)A.rows : 1;
@@ -133,7 +136,7 @@ spmv_status oracle_make(const spmv_mat *mat, const double *x, int threads, oracl
         int64_t first = spmv_split(A.rows, team, t);
         sum_rows(&A, x, first, spmv_split(A.rows, team, t + 1) - first, out);
     }
-    if (all_finite || add_special(&A, x, out) == SPMV_OK) return SPMV_OK;
+    if (all_finite || add_special(&A, precision, x, out) == SPMV_OK) return SPMV_OK;
     oracle_free(out);
     return SPMV_E_NOMEM;
 }

@@ -14,9 +14,9 @@ static void any_number_of_threads_finds_the_same(void **state) {
     double *x = random_vector(1, N), *y = malloc(N * sizeof *y);
     oracle alone, shared;
     assert_non_null(y);
-    assert_int_equal(oracle_make(mat, x, 1, &alone), SPMV_OK);
+    assert_int_equal(oracle_make(mat, SPMV_F64, x, 1, &alone), SPMV_OK);
     for (int threads = 2; threads <= 5; threads++) {
-        assert_int_equal(oracle_make(mat, x, threads, &shared), SPMV_OK);
+        assert_int_equal(oracle_make(mat, SPMV_F64, x, threads, &shared), SPMV_OK);
         assert_memory_equal(alone.len, shared.len, N * sizeof *alone.len);
         for (int i = 0; i < N; i++) {
             assert_true(alone.sum[i] == shared.sum[i] && alone.mass[i] == shared.mass[i] &&
@@ -67,10 +67,39 @@ static void duplicates_that_meet_infinity_are_summed_first(void **state) {
     }
 }
 
+/* A value that f32 rounds to 0 meets infinity as 0 there, in every kernel: NaN. */
+static void what_f32_rounds_to_zero_times_infinity_is_nan(void **state) {
+    (void)state;
+    static const double x[] = {INFINITY, 1};
+    entries e = {.rows = 2, .cols = 2};
+    add_entry(&e, 0, 0, 1e-60), add_entry(&e, 1, 1, 1);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    for (int p = 0; p < 2; p++) {
+        spmv_precision precision = p ? SPMV_F32 : SPMV_F64;
+        spmv_plan_opts opts = {
+            .size = sizeof opts, .kernel = "omp:csr_rows", .precision = precision};
+        oracle o = oracle_of(mat, x, 2, precision);
+        spmv_plan *plan = NULL;
+        const float x_f32[] = {INFINITY, 1};
+        double y[2] = {0};
+        const void *given = p ? (const void *)x_f32 : x;
+        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        assert_int_equal(spmv_exec(plan, 1, given, 0, y), SPMV_OK);
+        assert_int_equal(oracle_check(&o, precision, 1, 0, NULL, y).bad_rows, 0);
+        const float wrong[] = {INFINITY, 1};
+        if (p) assert_int_equal(oracle_check(&o, precision, 1, 0, NULL, wrong).first_bad_row, 0);
+        spmv_plan_free(plan);
+        oracle_free(&o);
+    }
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_threads_finds_the_same),
         cmocka_unit_test(duplicates_that_meet_infinity_are_summed_first),
+        cmocka_unit_test(what_f32_rounds_to_zero_times_infinity_is_nan),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
