@@ -5,12 +5,12 @@
 firsts := clean deps deps-peers
 first  := $(filter $(firsts),$(MAKECMDGOALS))
 goals  := $(filter-out $(first),$(MAKECMDGOALS))
-ifeq ($(MAKELEVEL)$(word 2,$(MAKECMDGOALS))$(filter -j%,$(shell printenv MAKEFLAGS)),0) # several goals: one after the other
+ifeq ($(MAKELEVEL)$(word 2,$(or $(goals),$(first)))$(filter -j%,$(shell printenv MAKEFLAGS)),0) # several goals: one after the other
 MAKEFLAGS += -j$(shell nproc) # -j N of the command line is stronger
 endif
 flags  := $(firstword -$(MAKEFLAGS))
 done_first := $(if $(and $(first),$(goals)),@:)
-ifneq ($(if $(MAKE_RESTARTS)$(foreach f,n q t,$(findstring $f,$(flags))),,$(done_first)),)
+ifneq ($(if $(strip $(MAKE_RESTARTS) $(foreach f,n q t,$(findstring $f,$(flags)))),,$(done_first)),)
 include $(shell rm -f build/.first)build/.first
 build/.first:
 	$(Q)MAKEFLAGS= $(MAKE) $(findstring -s,-$(findstring s,$(flags))) --no-print-directory $(first) && mkdir -p build && touch $@
