@@ -1,7 +1,8 @@
 /* bins.cuh: the entries of a matrix in two orders, for csr_bins: by blocks of columns, and by bins
- * of rows. A tile is what a block of columns and a bin have in common. Which entry of a tile comes
- * first is left to chance: each is multiplied alone, and a bin puts its products in the order of
- * the rows before it adds them up. */
+ * of rows. A tile is what a block of columns and a bin have in common; it is filled up to whole
+ * sectors of memory, since products that are written to parts of one take half again as long. Which
+ * entry of a tile comes first is left to chance: each is multiplied alone, and a bin puts its
+ * products in the order of the rows before it adds them up. */
 #ifndef SPMV_CUDA_BINS_CUH
 #define SPMV_CUDA_BINS_CUH
 
@@ -15,25 +16,27 @@ enum {
     TILE_BEGINS = 1 << 15,  /* that bit */
     MOST_BLOCKS = 6000,     /* of columns: counters of them all are in shared memory */
     FEW_TILES = 1 << 20,    /* are always allowed */
-    BUILD_THREADS = 512
+    BUILD_THREADS = 512,
+    SECTOR = 32 / (int)sizeof(real), /* slots: entries and what fills up a tile */
+    NO_PLACE = UINT16_MAX            /* of a slot without an entry */
 };
 
 typedef struct share {   /* of a block of columns, for a block of threads */
-    unsigned first, end; /* entries in the order of columns */
+    unsigned first, end; /* slots in the order of columns */
     idx column, columns; /* the block's first; how many */
 } share;
 
 typedef struct bins {
     tasks all; /* groups are the bins; parts of the rows that are longer than one */
-    int64_t entries, nblocks, ntiles, nshares;
+    int64_t entries, slots, nblocks, ntiles, nshares;
     share *shares;    /* [nshares] */
-    uint16_t *column; /* [entries] within the block, and TILE_BEGINS; in the order of columns */
-    real *value;      /* [entries] */
-    unsigned *tile;   /* [entries / 32] that the warp's first entry is in; one less if it begins
-                         there */
-    unsigned *shift;  /* [ntiles] from an entry's place there to that of its product */
-    real *product;    /* [bins x BIN] of each tile by tile, as they are made */
-    uint16_t *place;  /* [bins x BIN] of such a product among the bin's entries, row by row */
+    uint16_t *column; /* [slots] within the block, and TILE_BEGINS; in the order of columns */
+    real *value;      /* [slots] */
+    unsigned *tile; /* [slots / 32] that the warp's first slot is in; one less if it begins there */
+    unsigned *shift; /* [ntiles] from a slot's place there to that of its product */
+    int64_t *begin;  /* [bins + 1] of a bin's products */
+    real *product;   /* [slots] bin by bin, of each tile by tile */
+    uint16_t *place; /* [slots] of such a product among the bin's entries, row by row */
 } bins;
 
 /* Where a bin's k-th entry is in shared memory. */
@@ -52,16 +55,28 @@ static __device__ __forceinline__ void count_blocks(const idx *col, int entries,
     __syncthreads();
 }
 
-/* A bin's tiles: entries in the low half, and 1 in the high half if there are any; block of columns
- * by block, of each bin by bin. */
-static __global__ void count_tiles(int64_t nbins, const group *__restrict__ bin,
-                                   const idx *__restrict__ col, idx columns, int nblocks,
+static __host__ __device__ __forceinline__ int whole_sectors(int entries) {
+    return (entries + SECTOR - 1) / SECTOR * SECTOR;
+}
+
+/* A bin's tiles: slots in the low half, and 1 in the high half if there are any; block of columns
+ * by block, of each bin by bin. And the bin's slots. */
+static __global__ void count_tiles(const bins B, const idx *__restrict__ col, idx columns,
                                    int64_t *tiles) {
     extern __shared__ int count[];
-    group g = bin[blockIdx.x];
+    __shared__ int slots;
+    int nblocks = (int)B.nblocks, mine = 0;
+    group g = B.all.group[blockIdx.x];
+    if (threadIdx.x == 0) slots = 0;
     count_blocks(col + g.first, g.entries, columns, nblocks, count);
-    for (int b = threadIdx.x; b < nblocks; b += blockDim.x)
-        tiles[b * nbins + blockIdx.x] = count[b] + ((int64_t)(count[b] > 0) << 32);
+    for (int b = threadIdx.x; b < nblocks; b += blockDim.x) {
+        int here = whole_sectors(count[b]);
+        tiles[b * B.all.ngroups + blockIdx.x] = here + ((int64_t)(here > 0) << 32);
+        mine += here;
+    }
+    atomicAdd(&slots, mine);
+    __syncthreads();
+    if (threadIdx.x == 0) B.begin[blockIdx.x] = slots;
 }
 
 /* Each of n numbers becomes the sum of those before it. */
@@ -87,26 +102,36 @@ static __device__ __forceinline__ void sum_counts(int n, int *count) {
     __syncthreads();
 }
 
-static __global__ void place_entries(bins B, const csr A, idx columns,
+static __global__ void place_entries(const bins B, const csr A, idx columns,
                                      const int64_t *__restrict__ tiles) {
-    extern __shared__ int before[]; /* [nblocks] entries of the bin in blocks before */
+    extern __shared__ int before[]; /* [nblocks] slots of the bin in blocks before */
     int nblocks = (int)B.nblocks, *taken = before + nblocks;
     group g = B.all.group[blockIdx.x];
+    unsigned begin = (unsigned)B.begin[blockIdx.x];
     count_blocks(A.col_idx + g.first, g.entries, columns, nblocks, before);
-    sum_counts(nblocks, before);
-    for (int b = threadIdx.x; b < nblocks; b += blockDim.x) taken[b] = 0;
+    for (int b = threadIdx.x; b < nblocks; b += blockDim.x)
+        before[b] = whole_sectors(before[b]), taken[b] = 0;
     __syncthreads();
+    sum_counts(nblocks, before);
     for (int k = threadIdx.x; k < g.entries; k += blockDim.x) {
         unsigned col = (unsigned)A.col_idx[g.first + k], b = col / (unsigned)columns;
         int64_t tile = tiles[b * B.all.ngroups + blockIdx.x];
         unsigned rank = (unsigned)atomicAdd(taken + b, 1), at = (unsigned)tile + rank;
-        unsigned to = blockIdx.x * BIN + (unsigned)before[b] + rank;
+        unsigned to = begin + (unsigned)before[b] + rank;
         B.column[at] = (uint16_t)(col - b * columns + (rank ? 0 : TILE_BEGINS));
         B.value[at] = A.values[g.first + k];
         B.place[to] = (uint16_t)skewed(k);
         if (rank == 0) B.shift[tile >> 32] = to - at;
         if (at % WARP == 0) B.tile[at / WARP] = (unsigned)(tile >> 32) - (rank == 0);
     }
+    __syncthreads();
+    for (int b = threadIdx.x; b < nblocks;
+         b += blockDim.x) /* no sector begins with what fills it */
+        for (int rank = taken[b]; rank < whole_sectors(taken[b]); rank++) {
+            unsigned at = (unsigned)tiles[b * B.all.ngroups + blockIdx.x] + (unsigned)rank;
+            B.column[at] = 0, B.value[at] = 0;
+            B.place[begin + (unsigned)(before[b] + rank)] = NO_PLACE;
+        }
 }
 
 /* Where blocks of columns begin, and where the last one ends. */
@@ -153,7 +178,6 @@ static inline spmv_status make_arrays(spmv_plan *p, const csr *A, idx columns, c
                                       unsigned *begin, bins *B) {
     enum { THREADS = 256 };
     spmv_device *d = p->device;
-    size_t n = (size_t)B->entries, room = (size_t)B->all.ngroups * BIN;
     size_t begins = (size_t)B->nblocks + 1;
     int64_t total = 0;
     unsigned *host = (unsigned *)malloc(begins * sizeof *host);
@@ -165,28 +189,31 @@ static inline spmv_status make_arrays(spmv_plan *p, const csr *A, idx columns, c
     free(host);
     TRY(status);
     TRY(d->backend->get(d, &total, tiles + B->nblocks * B->all.ngroups, sizeof total));
-    B->ntiles = total >> 32;
+    B->ntiles = total >> 32, B->slots = total & UINT32_MAX;
+    size_t n = (size_t)B->slots;
     TRY(take_scratch(p, n * sizeof *B->column, (void **)&B->column));
     TRY(take_scratch(p, n * sizeof *B->value, (void **)&B->value));
     TRY(take_scratch(p, (n / WARP + 1) * sizeof *B->tile, (void **)&B->tile));
     TRY(take_scratch(p, (size_t)B->ntiles * sizeof *B->shift, (void **)&B->shift));
-    TRY(take_scratch(p, room * sizeof *B->product, (void **)&B->product));
-    return take_scratch(p, room * sizeof *B->place, (void **)&B->place);
+    TRY(take_scratch(p, n * sizeof *B->product, (void **)&B->product));
+    return take_scratch(p, n * sizeof *B->place, (void **)&B->place);
 }
 
 static inline spmv_status build_tiles(spmv_plan *p, const csr *A, idx columns, int64_t *tiles,
                                       unsigned *begin, bins *B) {
-    int64_t ntiles = B->nblocks * B->all.ngroups;
-    unsigned nbins = (unsigned)B->all.ngroups;
+    int64_t nbins = B->all.ngroups, ntiles = B->nblocks * nbins;
     size_t counters = (size_t)B->nblocks * sizeof(int);
     cudaStream_t stream = stream_of(p);
+    TRY(take_scratch(p, (size_t)(nbins + 1) * sizeof *B->begin, (void **)&B->begin));
     CU(p->device->ctx, cudaMemsetAsync(tiles + ntiles, 0, sizeof *tiles, stream));
-    count_tiles<<<nbins, BUILD_THREADS, counters, stream>>>(
-        B->all.ngroups, B->all.group, A->col_idx, columns, (int)B->nblocks, tiles);
+    CU(p->device->ctx, cudaMemsetAsync(B->begin + nbins, 0, sizeof *B->begin, stream));
+    count_tiles<<<(unsigned)nbins, BUILD_THREADS, counters, stream>>>(*B, A->col_idx, columns,
+                                                                      tiles);
     TRY(launched(p));
     TRY(sum_before(p->device, ntiles + 1, tiles));
+    TRY(sum_before(p->device, nbins + 1, B->begin));
     TRY(make_arrays(p, A, columns, tiles, begin, B));
-    place_entries<<<nbins, BUILD_THREADS, 2 * counters, stream>>>(*B, *A, columns, tiles);
+    place_entries<<<(unsigned)nbins, BUILD_THREADS, 2 * counters, stream>>>(*B, *A, columns, tiles);
     return launched(p);
 }
 

@@ -6,15 +6,16 @@
  * Reads    csr: row_ptr[rows + 1]; of its own, in the order of column blocks, columns (16 bits,
  *          within the block) and values, and of each entry its place in the bin; of rows longer
  *          than a bin col_idx, values and parts of tasks.cuh; x[cols]; y[rows] only if beta != 0.
- * Writes   product[bins x BIN]; y[rows], each entry once.
+ * Writes   product[slots]; y[rows], each entry once.
  * Work     first kernel: a block of threads copies a block of columns of x into shared memory, and
  *          goes through its entries, 4 a thread at a time; the products go where the entry's tile
  *          (block of columns x bin) has its place in the bin. A bit of the column says that a tile
  *          begins: the bits before it in the warp count tiles. Second kernel: a block of threads
  *          reads a bin's products, puts them into shared memory row by row, and lanes add up rows;
  *          its first blocks are warps with parts of longer rows.
- * Cost     2 nnz flop; nnz (3 sizeof real + 4) + nnz / 32 x 4 + tiles x 4 + (rows + 1) sizeof ofs
- *          + (cols + rows) sizeof real bytes. Nothing is gathered from memory.
+ * Cost     2 nnz flop; slots (3 sizeof real + 4) + slots / 32 x 4 + tiles x 4 + (rows + 1) sizeof
+ *          ofs + (cols + rows) sizeof real bytes; slots: entries, tiles filled up to 32 bytes.
+ *          Nothing is gathered from memory.
  * Weak     columns that are near each other, or an x that the caches hold: entries are moved twice
  *          for nothing then.
  * Repeats  bitwise: yes.
@@ -98,23 +99,23 @@ typedef struct __align__(2 * sizeof(real)) two { /* neighbours, for one load */
 two;
 
 /* The products of a bin into shared memory, row by row. */
-static __device__ __forceinline__ void load_bin(const real *from, const uint16_t *place,
-                                                int entries, real *product) {
+static __device__ __forceinline__ void load_bin(const real *from, const uint16_t *place, int slots,
+                                                real *product) {
     two a[LOADS];
     ushort2 to[LOADS];
 #pragma unroll 1
-    for (int at = (int)threadIdx.x * 2; at < entries; at += BIN_THREADS * LOADS * 2) {
+    for (int at = (int)threadIdx.x * 2; at < slots; at += BIN_THREADS * LOADS * 2) {
 #pragma unroll
         for (int u = 0; u < LOADS; u++) {
             int k = at + u * BIN_THREADS * 2;
-            if (k < entries)
+            to[u] = {NO_PLACE, NO_PLACE};
+            if (k < slots)
                 a[u] = *(const two *)(from + k), to[u] = __ldcs((const ushort2 *)(place + k));
         }
 #pragma unroll
         for (int u = 0; u < LOADS; u++) {
-            int k = at + u * BIN_THREADS * 2;
-            if (k < entries) product[to[u].x] = a[u].x;
-            if (k + 1 < entries) product[to[u].y] = a[u].y;
+            if (to[u].x != NO_PLACE) product[to[u].x] = a[u].x;
+            if (to[u].y != NO_PLACE) product[to[u].y] = a[u].y;
         }
     }
 }
@@ -161,8 +162,10 @@ static __global__ void __launch_bounds__(BIN_THREADS, 3)
         group g;
     } u;
     u.loaded = __ldg((const int4 *)(B.all.group + (block - part_blocks)));
-    int64_t first = (int64_t)(block - part_blocks) * BIN;
-    load_bin(B.product + first, B.place + first, u.g.entries, product);
+    if (B.slots) {
+        const int64_t *begin = B.begin + (block - part_blocks), first = begin[0];
+        load_bin(B.product + first, B.place + first, (int)(begin[1] - first), product);
+    }
     __syncthreads();
     add_rows_of(o, u.g, lanes, product);
 }
@@ -195,12 +198,16 @@ static task_sizes sizes_of_bins(int64_t nnz) {
 
 /* Bins are counted as tasks_bytes counts groups; a tile has an entry at least. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)c;
+    enum { LEAST_COLUMNS = 4096, MOST_MULTIPROCESSORS = 512 }; /* of any GPU */
     task_sizes size = sizes_of_bins(A->nnz);
-    size_t n = (size_t)A->nnz, shares = (size_t)MOST_BLOCKS * 3 * sizeof(share);
-    size_t room = BIN * (3 * (n / BIN + 1) + (size_t)A->rows / BIN + MOST_CHUNKS);
-    return sizeof(bins) + (n + room) * (sizeof(uint16_t) + sizeof(real)) +
-           (n + n / WARP + 1) * sizeof(unsigned) + shares + tasks_bytes(A, &size);
+    size_t n = (size_t)A->nnz, nbins = 3 * (n / BIN + 1) + (size_t)A->rows / BIN + MOST_CHUNKS;
+    size_t tile = (size_t)c->value[SPMV_tile];
+    size_t nblocks =
+        tile ? (size_t)A->cols / tile + 1 : MOST_MULTIPROCESSORS + (size_t)A->cols / LEAST_COLUMNS;
+    size_t tiles = nbins * nblocks < n ? nbins * nblocks : n, slots = n + (SECTOR - 1) * tiles;
+    return sizeof(bins) + slots * 2 * (sizeof(uint16_t) + sizeof(real)) +
+           (tiles + slots / WARP + 1) * sizeof(unsigned) + (nbins + 1) * sizeof(int64_t) +
+           (size_t)MOST_BLOCKS * 3 * sizeof(share) + tasks_bytes(A, &size);
 }
 
 /* Columns of a block: so many at most; all multiprocessors have as many blocks, since each takes
@@ -240,11 +247,11 @@ static int64_t count_entries(const spmv_csr_view *A, int threads) {
 
 static spmv_status check_size(spmv_plan *p, const bins *B, int64_t nnz) {
     spmv_ctx *ctx = p->device->ctx;
-    int64_t tiles = B->nblocks * B->all.ngroups;
-    if (nnz > INT32_MAX || B->all.ngroups > UINT32_MAX / BIN)
+    int64_t tiles = B->nblocks * B->all.ngroups, least = tiles < nnz ? tiles : nnz;
+    if (nnz + (SECTOR - 1) * least > INT32_MAX)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
-                         "csr_bins takes fewer than 2^31 entries and 2^19 bins, not %lld and %lld",
-                         (long long)nnz, (long long)B->all.ngroups);
+                         "csr_bins takes fewer than 2^31 slots, not %lld entries in %lld tiles",
+                         (long long)nnz, (long long)tiles);
     if (B->nblocks > MOST_BLOCKS)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
                          "csr_bins: %lld blocks of columns, it takes %d: choose a larger tile",
@@ -258,10 +265,10 @@ static spmv_status check_size(spmv_plan *p, const bins *B, int64_t nnz) {
 
 /* Products are written and read. */
 static size_t traffic(const bins *B, const spmv_csr_view *A) {
-    size_t entry = 2 * sizeof(uint16_t) + 3 * sizeof(real), whole = (size_t)(A->nnz - B->entries);
-    return (size_t)B->entries * entry + (size_t)(B->entries / WARP + B->ntiles) * sizeof(unsigned) +
-           (size_t)B->all.ngroups * sizeof(group) + (size_t)(A->rows + 1) * sizeof(ofs) +
-           whole * (sizeof(real) + sizeof(idx));
+    size_t slot = 2 * sizeof(uint16_t) + 3 * sizeof(real), whole = (size_t)(A->nnz - B->entries);
+    return (size_t)B->slots * slot + (size_t)(B->slots / WARP + B->ntiles) * sizeof(unsigned) +
+           (size_t)B->all.ngroups * (sizeof(group) + sizeof *B->begin) +
+           (size_t)(A->rows + 1) * sizeof(ofs) + whole * (sizeof(real) + sizeof(idx));
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -286,7 +293,8 @@ static spmv_status prepare(spmv_plan *p) {
 
 static void release(spmv_plan *p) {
     bins *B = (bins *)p->scratch;
-    void *owned[] = {B->shares, B->column, B->value, B->tile, B->shift, B->product, B->place};
+    void *owned[] = {B->shares, B->column, B->value,   B->tile,
+                     B->shift,  B->begin,  B->product, B->place};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         p->device->backend->release(p->device, owned[k]);
     tasks_free(p->device, &B->all);

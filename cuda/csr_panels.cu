@@ -191,7 +191,7 @@ static spmv_status choose_columns(spmv_plan *p, const spmv_csr_view *A, int *sms
 }
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    enum { LEAST_COLUMNS = 16384, MOST_CHUNKS = 4096 };
+    enum { LEAST_COLUMNS = 4096, MOST_CHUNKS = 4096 }; /* of any GPU */
     int64_t tile = c->value[SPMV_tile] ? c->value[SPMV_tile] : LEAST_COLUMNS;
     size_t n = (size_t)blocks_for(A->cols, tile) + (size_t)(A->nnz / (A->rows * PIECE + 1)) + 1;
     size_t rows = (size_t)A->rows + 1;
