@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 enum { RUNS = 7, MOST = 10 }; /* MOST: also the products of a round, which is as long as may be */
-enum { MOST_TIMES = 4 };      /* what csr takes: beyond that a plan refuses a format as padding */
 
 static const char *const usual[] = {"gen:poisson3d:128", "gen:mesh:2000000", "gen:fem3d:40:3",
                                     "gen:twin:cant", "gen:rmat:20:16"};
@@ -114,8 +113,7 @@ static int bench_format(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_format
     char name[32];
     spmv_choice c = choice_of(format, varied);
     snprintf(name, sizeof name, "%s %s", format->name, varied ? varied->words : "");
-    if (format->estimate(A, &c) / MOST_TIMES >
-        spmv_format_named("csr", SPMV_F64_O32)->estimate(A, &c)) {
+    if (spmv_is_padding(A, SPMV_F64_O32, format->estimate(A, &c))) {
         printf("  %-14s skipped: most of it is padding\n", name);
         return 0;
     }
