@@ -1,16 +1,16 @@
 # spmv: make omp | cuda | test | tables | lint | format | info | deps | deps-peers | clean        (README.md, CONVENTIONS)
-# One file. Objects live in build/<backend>[-san]/, so that switching back and forth recompiles nothing.
+# One file. Objects live in build/<backend>[-san]/: switching back and forth recompiles nothing. gcc's are for both, in omp's.
 
 # ---- goals: those that remove or install run first, and make reads this file again: it looks for what is installed -----
 firsts := clean deps deps-peers
 first  := $(filter $(firsts),$(MAKECMDGOALS))
 goals  := $(filter-out $(first),$(MAKECMDGOALS))
-ifeq ($(MAKELEVEL)$(word 2,$(MAKECMDGOALS))$(filter -j%,$(shell printenv MAKEFLAGS)),0) # several goals: one after the other
+ifeq ($(MAKELEVEL)$(word 2,$(or $(goals),$(first)))$(filter -j%,$(shell printenv MAKEFLAGS)),0) # several goals: one after the other
 MAKEFLAGS += -j$(shell nproc) # -j N of the command line is stronger
 endif
 flags  := $(firstword -$(MAKEFLAGS))
 done_first := $(if $(and $(first),$(goals)),@:)
-ifneq ($(if $(MAKE_RESTARTS)$(foreach f,n q t,$(findstring $f,$(flags))),,$(done_first)),)
+ifneq ($(if $(strip $(MAKE_RESTARTS) $(foreach f,n q t,$(findstring $f,$(flags)))),,$(done_first)),)
 include $(shell rm -f build/.first)build/.first
 build/.first:
 	$(Q)MAKEFLAGS= $(MAKE) $(findstring -s,-$(findstring s,$(flags))) --no-print-directory $(first) && mkdir -p build && touch $@
@@ -77,6 +77,7 @@ variants := f64_o32 f64_o64 f32_o32 f32_o64
 variant_flags = -DSPMV_SUFFIX=$(1) -DSPMV_REAL=$(if $(findstring f64,$(1)),double,float) \
                 -DSPMV_OFS=$(if $(findstring o64,$(1)),int64_t,int32_t)
 objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(3)))
+named := src/main.c src/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
 .PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables lint format info $(firsts) print-app force
@@ -84,8 +85,8 @@ objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
 define backend_rules
-lib_$(1) := $$(call objects,$(2),$$(lib_src),$$(variant_src)) $$(cuda_objects_$(1))
-app_$(1) := $$(patsubst %.c,build/$(2)/%.o,$$(app_src))
+lib_$(1) := $$(call objects,omp$(san),$$(lib_src),$$(variant_src)) $$(cuda_objects_$(1))
+app_$(1) := $$(call objects,$(2),$$(named)) $$(call objects,omp$(san),$$(filter-out $$(named),$$(app_src)))
 tests_$(1) := $$(patsubst test/unit/%.c,build/$(2)/test/%,$$(unit_src))
 
 $(1): build/$(2)/spmv
@@ -96,9 +97,9 @@ build/$(2)/spmv: $$(app_$(1)) build/$(2)/libspmv.a build/$(2)/.features
 	$$(Q)$$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) $$(libs_$(1))
 build/$(2)/libspmv.a: $$(lib_$(1))
 	$$(Q)rm -f $$@ && ar rcs $$@ $$^
-build/$(2)/test/%: build/$(2)/test/unit/%.o $$(filter-out build/$(2)/src/main.o,$$(app_$(1))) build/$(2)/libspmv.a build/$(2)/.features
+build/$(2)/test/%: build/omp$(san)/test/unit/%.o $$(filter-out build/$(2)/src/main.o,$$(app_$(1))) build/$(2)/libspmv.a build/$(2)/.features
 	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) $$(libs_$(1)) -lcmocka
-build/$(2)/bench_%: build/$(2)/test/bench_%.o build/$(2)/libspmv.a
+build/$(2)/bench_%: build/omp$(san)/test/bench_%.o build/$(2)/libspmv.a
 	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs) $$(libs_$(1))
 build/$(2)/%.o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
@@ -126,7 +127,7 @@ $$(asking_$(1)): features = $$(feature_flags)
 build/$(2)/build_info.h: force
 	$$(Q)mkdir -p $$(@D) && sh src/build_info.sh '$(CC)' '$$(cflags) $$(loads)' '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
--include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1))) $$(patsubst %.c,build/$(2)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
+-include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1))) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
 endef
 force:
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
@@ -150,8 +151,7 @@ $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/unit/hasty.cu): build/cud
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
 
 # ---- check ---------------------------------------------------------------------------------------------------------
-# `make test` tests the OpenMP build, or with BUILD=cuda the CUDA build; SAN=address,undefined either under sanitizers;
-# PART=unit, cli or python a part.
+# `make test`; BUILD=cuda: of the CUDA build; SAN=address,undefined: under sanitizers; PART=unit, cli or python; JOBS=2: so many at once.
 BUILD  ?= omp
 PYTHON ?= python3
 check test: $(BUILD) $(tests_$(BUILD))

@@ -87,6 +87,35 @@ static void propose_hubs(const model *m, spmv_proposals *out) {
                    "uneven rows (cv %.1f) with scattered columns: hubs in shared memory", f->cv);
 }
 
+/* Each entry is moved twice, and its product written and read: only where reads of x cost more. */
+static void propose_bins(const model *m, spmv_proposals *out) {
+    const double moved_per_s = 3e12, built_s = 2e-10, start_s = 5e-4, far = 3e7;
+    const spmv_features *f = m->f;
+    double entry = 3 * m->width + 4.5, rest = (double)(f->rows + f->cols) * (m->width + 2);
+    double bins_s = 2 * launch_s + ((double)f->nnz * entry + rest) / moved_per_s;
+    if (m->width * (double)f->cols > far && f->lines > 0.5)
+        spmv_offer(out, "csr_bins", (start_s + (double)f->nnz * built_s) / m->safe_s,
+                   m->safe_s / bins_s, "scattered columns of an x of %.0f MB: products in bins",
+                   1e-6 * m->width * (double)f->cols);
+}
+
+/* Rows with many entries in a panel of columns whose x fits shared memory: columns of 16 bits. The
+ * longest is no more than a warp's share, or short. Rows that long are slower than rows_s says. */
+static void propose_panels(const model *m, spmv_proposals *out) {
+    const double room = 2.2e5, read_per_s = 3.9e12, piece_s = 2.2e-10, built_s = 1.5e-11;
+    const double least = 48, most = 1024; /* entries of a piece */
+    const double warps = 4096, start_s = 1.5e-4, slow = 1.2;
+    const spmv_features *f = m->f;
+    double nnz = (double)f->nnz, n = ceil(m->width * (double)f->cols / room);
+    double pieces = largest(n, floor(f->mean / most)), longest = (double)f->row_max / pieces;
+    double panels_s =
+        2 * launch_s + nnz * (m->width + 2) / read_per_s + (double)f->rows * pieces * piece_s;
+    if (f->mean > least * n && longest < largest(2 * most, nnz / warps))
+        spmv_offer(out, "csr_panels", (start_s + nnz * built_s) / m->safe_s,
+                   slow * m->safe_s / panels_s,
+                   "rows of %.0f entries, %.0f panels of x in shared memory", f->mean, pieces);
+}
+
 /* cuSPARSE's fastest on graphs does not repeat its bits: for who allows that. It is within 10 % of
  * csr_adaptive either way: worth a look. The host makes its format, which is sent. */
 static void propose_peers(const model *m, spmv_proposals *out) {
@@ -151,6 +180,8 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
         else
             propose_lanes(&m, m.safe_s / m.rows_s, out);
         propose_hubs(&m, out);
+        propose_bins(&m, out);
+        propose_panels(&m, out);
         propose_peers(&m, out);
     }
     if (is_even) propose_lanes(&m, 0, out);

@@ -36,10 +36,11 @@ static model model_of(const spmv_features *f) {
 static void propose_packed(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     const double decode = 1.1, gathered = 19, full_step = 0.25, of_steps = 10;
+    const double copied = 45, a_byte = 6.5; /* to convert an entry, as m->plain */
     double values = f->value_bytes < m->width ? f->value_bytes : m->width;
     double bytes = f->index_bytes + values, steps = of_steps * (f->index_bytes - full_step);
-    if (f->diagonal > 0.5)
-        spmv_offer(out, "packed_slices", 7.2 + 5 / f->mean,
+    if (f->diagonal > 0.5) /* slices that repeat are copied; plain values are not */
+        spmv_offer(out, "packed_slices", (copied + a_byte * values) / m->plain,
                    m->plain / (decode * bytes + steps + m->gather + m->y) * (f->cv > 1 ? 0.7 : 1),
                    "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
                    100 * f->diagonal, bytes, m->width + 4);
@@ -83,7 +84,7 @@ static void propose_narrow(const model *m, spmv_proposals *out) {
     /* y is written here and there, unless rows are equal and stay where they are */
     double lists = f->cv == 0 ? 0 : (f->evicted ? 36 : 6) / f->mean;
     spmv_proposal *p = spmv_offer(
-        out, "narrow_lanes", 5.5, m->plain / (read_x + streamed * bytes + m->gather + m->y + lists),
+        out, "narrow_lanes", 5, m->plain / (read_x + streamed * bytes + m->gather + m->y + lists),
         "rows of %.1f entries, give or take %.0f %%, in about %.1f of %g bytes an entry", f->mean,
         100 * f->cv, bytes, m->width + 4);
     p->setting[0] = (spmv_setting){"sigma", f->cv > 1 ? 8192 : 1024};
@@ -100,8 +101,9 @@ static void propose_masked(const model *m, spmv_proposals *out) {
         if (block_bytes[k] / f->per_block[k] < block_bytes[best] / f->per_block[best]) best = k;
     double bytes = m->width + block_bytes[best] / f->per_block[best],
            expand = row_of_block / f->per_block[0], entry = bytes > expand ? bytes : expand;
-    spmv_offer(out, "masked_rows", 5.5, m->plain / (entry + m->gather + m->y + m->ends),
-               "%.1f entries in a block of %d x 8", f->per_block[best], 1 << best);
+    spmv_offer(out, "masked_rows", 5 + 20 / f->per_block[0],
+               m->plain / (entry + m->gather + m->y + m->ends), "%.1f entries in a block of %d x 8",
+               f->per_block[best], 1 << best);
 }
 
 /* A block takes its time however full it is; its x is one load. */

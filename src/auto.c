@@ -111,40 +111,53 @@ static double budget_of(int64_t calls) {
     return third > budget_most ? budget_most : third < 1 ? 1 : third;
 }
 
-/* Whether there is time for one more: with little to spend one that needs conversion, and one that
- * needs none and costs a few products; the second of these only if it promises enough beside the
- * first. */
-static bool has_time_for(const contest *c, const spmv_proposal *p) {
+/* Whether there is time for one more: with little to spend one that needs no conversion, if it
+ * promises enough beside the best of them all, and one that does; where there is neither, any. */
+static bool has_time_for(const contest *c, const spmv_proposal *p, double best) {
     enum { MOST_PLAIN = 3 };
     int plain = 0;
     double first = c->n > 1 ? c->entry[1].proposal->gain : 0;
     for (int k = 1; k < c->n; k++) plain += c->entry[k].proposal->prep == 0;
     if (c->budget >= budget_for_three) return p->prep > 0 || plain < MOST_PLAIN;
-    if (c->n == 1) return true;
     if (p->prep > 0) return c->n - 1 == plain && p->gain >= in_reach * first;
-    return plain == 0 && p->gain >= worth_a_look && p->gain >= in_sight * first;
+    return plain == 0 && p->gain >= worth_a_look && p->gain >= in_sight * best;
 }
 
-/* In products of the safe kernel: its preparation, and one product of it at least. */
+/* In products of the safe kernel: its preparation, and one product of it and of each that has not
+ * been looked at yet. */
 static bool is_affordable(const contest *c, const spmv_proposal *p, double unit_s) {
-    return p->prep + 1 / p->gain <= (c->budget_s - spmv_contest_spent_s(c)) / unit_s;
+    double looks = 1 / p->gain;
+    for (int k = 1; k < c->n; k++) looks += 1 / c->entry[k].proposal->gain;
+    return p->prep + looks <= (c->budget_s - spmv_contest_spent_s(c)) / unit_s;
 }
 
-/* Those of the others that promise to pay, best first. */
+static spmv_status enter_rival(contest *c, const spmv_proposal *p, double unit_s) {
+    spmv_status status;
+    if (!is_affordable(c, p, unit_s))
+        spmv_contest_pass_over(
+            c, p, p->prep > 0 ? "its preparation would not pay" : "no time was left to try it");
+    else if (!enter(c, p, &status))
+        return spmv_contest_go_on(c, status);
+    return SPMV_OK;
+}
+
+/* Those of the others that promise to pay, best first; but first those that need no conversion,
+ * which cost a product or two, whatever a conversion takes. */
 static spmv_status enter_rivals(contest *c, const spmv_proposal *p, int n, double unit_s) {
-    for (int k = 0; k < n && c->n < MOST_CONTENDERS; k++) {
-        spmv_status status;
-        if (&p[k] == c->entry[0].proposal || !is_allowed(c, &p[k])) continue;
-        if (p[k].gain <= (p[k].prep > 0 ? worth_converting : 1) || !has_time_for(c, &p[k]))
-            continue;
-        if (!is_affordable(c, &p[k], unit_s)) {
-            spmv_contest_pass_over(c, &p[k],
-                                   p[k].prep > 0 ? "its preparation would not pay"
-                                                 : "no time was left to try it");
-            continue;
+    enum { PLAIN, CONVERTED, ANY, TURNS };
+    double best = 0;
+    for (int k = 0; k < n; k++)
+        if (is_allowed(c, &p[k]) && p[k].gain > best && is_affordable(c, &p[k], unit_s))
+            best = p[k].gain;
+    for (int turn = PLAIN; turn < TURNS; turn++)
+        for (int k = 0; k < n && c->n < MOST_CONTENDERS; k++) {
+            if (&p[k] == c->entry[0].proposal || !is_allowed(c, &p[k])) continue;
+            if (p[k].gain <= (p[k].prep > 0 ? worth_converting : 1)) continue;
+            bool in_time = has_time_for(c, &p[k], best), converted = p[k].prep > 0;
+            if (turn == ANY ? c->n == 1 && !in_time && !converted
+                            : in_time && converted == (turn == CONVERTED))
+                TRY(enter_rival(c, &p[k], unit_s));
         }
-        if (!enter(c, &p[k], &status)) TRY(spmv_contest_go_on(c, status));
-    }
     return SPMV_OK;
 }
 

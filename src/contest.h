@@ -4,7 +4,7 @@
 
 #include "internal.h"
 
-enum { MOST_CONTENDERS = 6, MOST_ROUNDS = 64, MOST_COPIES = 16 };
+enum { MOST_CONTENDERS = 8, MOST_ROUNDS = 64, MOST_COPIES = 16 };
 
 typedef struct contender {
     const spmv_proposal *proposal;

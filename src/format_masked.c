@@ -33,14 +33,30 @@ static bool find_block(const front *at, int64_t cols, int64_t *first) {
     return least != NO_COLUMN;
 }
 
+/* The entries k .. end - 1 in the eight columns from first on, as bits: with vectors, where eight
+ * entries can be read; how many there are no branch can guess. */
+static unsigned mask_of(const spmv_csr_view *A, int64_t k, int64_t end, int64_t first) {
+    const int32_t *col = A->col_idx + k;
+    const uint32_t left = (uint32_t)(end - k < MASKED_WIDTH ? end - k : MASKED_WIDTH);
+    unsigned mask = 0;
+    if (k + MASKED_WIDTH > A->nnz) {
+        for (uint32_t j = 0; j < left && col[j] < first + MASKED_WIDTH; j++)
+            mask |= 1u << (col[j] - first);
+        return mask;
+    }
+#pragma GCC unroll 1
+    for (uint32_t j = 0; j < MASKED_WIDTH; j++) {
+        uint32_t place = (uint32_t)col[j] - (uint32_t)first;
+        mask |= (place < MASKED_WIDTH && j < left ? 1u : 0u) << (place % MASKED_WIDTH);
+    }
+    return mask;
+}
+
 /* Takes row r's entries of the block that begins at column first: their mask. */
 static uint8_t take_row(const spmv_csr_view *A, front *at, int r, int64_t first) {
-    unsigned mask = 0;
-    int64_t k = at->next[r], end = at->end[r];
-    for (; k < end && A->col_idx[k] < first + MASKED_WIDTH; k++)
-        mask |= 1u << (A->col_idx[k] - first);
-    at->next[r] = k;
-    at->column[r] = k < end ? A->col_idx[k] : NO_COLUMN;
+    unsigned mask = mask_of(A, at->next[r], at->end[r], first);
+    at->next[r] += __builtin_popcount(mask);
+    at->column[r] = at->next[r] < at->end[r] ? A->col_idx[at->next[r]] : NO_COLUMN;
     return (uint8_t)mask;
 }
 
@@ -53,13 +69,15 @@ static int64_t count_blocks(const spmv_csr_view *A, int64_t height, int64_t stri
     return n;
 }
 
-/* The height that takes the least time by a model of it, from about SAMPLE strips: bytes at what a
- * core reads, or the work on a row of a block, whichever is more. */
+/* The height that takes the least time by a model of it: bytes at what a core reads, or the work on
+ * a row of a block, whichever is more. From about SAMPLE strips, or, of long rows, as many as hold
+ * ENTRIES. */
 static int64_t choose_height(const spmv_csr_view *A) {
-    enum { SAMPLE = 2048 };
+    enum { SAMPLE = 2048, ENTRIES = 1 << 17 };
     double least = INFINITY;
     int64_t best = 1, tall = (A->rows + MASKED_HIGHEST - 1) / MASKED_HIGHEST;
     int64_t step = tall / SAMPLE + 1;
+    if (step < A->nnz / ENTRIES) step = A->nnz / ENTRIES;
     for (int64_t height = 1; height <= MASKED_HIGHEST; height *= 2) {
         int64_t blocks = 0, entries = 0;
         for (int64_t t = 0; t < tall; t += step)
@@ -108,29 +126,45 @@ static void place_blocks(const spmv_csr_view *A, int threads, masked *B) {
     for (int64_t s = 0; s < B->strips; s++) B->block_ptr[s + 1] += B->block_ptr[s];
 }
 
-static int64_t fill_strip(const spmv_csr_view *A, int64_t strip, masked *B) {
+/* The next n values from entry k on; eight at once where there are as many on both sides, since how
+ * many are wanted no branch can guess. */
+static void copy_values(const spmv_csr_view *A, int64_t k, int n, real *to, const real *end) {
+    if (k + MASKED_WIDTH <= A->nnz && end - to >= MASKED_WIDTH)
+        for (int j = 0; j < MASKED_WIDTH; j++) to[j] = (real)A->values[k + j];
+    else
+        for (int j = 0; j < n; j++) to[j] = (real)A->values[k + j];
+}
+
+static void fill_strip(const spmv_csr_view *A, int64_t strip, masked *B) {
     front at = front_of(A, B->height, strip);
-    int64_t overflows = 0, b = B->block_ptr[strip];
-    real *value = B->values + B->value_ptr[strip];
+    int64_t b = B->block_ptr[strip];
+    real *value = B->values + B->value_ptr[strip], *end = B->values + B->value_ptr[strip + 1];
     for (int64_t first; find_block(&at, A->cols, &first); b++) {
         B->first_col[b] = (idx)first;
         for (int r = 0; r < B->height; r++) {
-            int64_t from = r < at.height ? at.next[r] : 0;
-            uint8_t mask = r < at.height ? take_row(A, &at, r, first) : 0;
-            B->mask[b * B->height + r] = mask;
-            for (int64_t k = from; mask && k < at.next[r]; k++) {
-                *value = (real)A->values[k];
-                overflows += isinf(*value) && !isinf(A->values[k]);
-                value++;
+            uint8_t mask = 0;
+            if (r < at.height) {
+                int64_t from = at.next[r];
+                mask = take_row(A, &at, r, first);
+                copy_values(A, from, __builtin_popcount(mask), value, end);
             }
+            B->mask[b * B->height + r] = mask;
+            value += __builtin_popcount(mask);
         }
     }
+}
+
+static int64_t count_overflows(const spmv_csr_view *A, int threads) {
+    int64_t overflows = 0;
+    if (sizeof(real) == sizeof(double)) return 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
+    for (int64_t k = 0; k < A->nnz; k++)
+        overflows += isinf((real)A->values[k]) && !isinf(A->values[k]);
     return overflows;
 }
 
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
                          spmv_store **out) {
-    int64_t overflows = 0;
     TRY(spmv_store_new(ctx, "masked", sizeof(masked), A, out));
     masked *B = (masked *)*out;
     B->s.slots = A->nnz;
@@ -143,10 +177,10 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, first_col, B->nblocks));
     TRY(STORE_ARRAY(ctx, B, mask, B->nblocks * B->height));
     TRY(STORE_ARRAY(ctx, B, values, A->nnz + MASKED_WIDTH));
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
-    for (int64_t s = 0; s < B->strips; s++) overflows += fill_strip(A, s, B);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t s = 0; s < B->strips; s++) fill_strip(A, s, B);
     for (int64_t k = 0; k < MASKED_WIDTH; k++) B->values[A->nnz + k] = 0;
-    return spmv_fits(ctx, overflows);
+    return spmv_fits(ctx, count_overflows(A, threads));
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # run.sh BUILD [unit|cli|python]: runs the tests of a build folder and ends with the counts of all of them.
-# UPDATE=1 rewrites what the command-line tests expect.
+# UPDATE=1 rewrites what the command-line tests expect. JOBS=N: so many unit tests side by side.
 set -u
 build=$1 part=${2:-all}
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -19,11 +19,10 @@ number() { sed -n "$1" "$2" | awk '{n += $1} END {print n + 0}'; }
 
 # A cmocka program: its own counts; one that dies before it counts is a failure.
 unit() {
-    "$1" >"$work/log" 2>&1; code=$?
-    cat "$work/log"
-    ok=$(number 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$work/log")
-    bad=$(number 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' "$work/log")
-    skip=$(number 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$work/log")
+    log=$work/$(basename "$1").log code=$(cat "$work/$(basename "$1").code")
+    ok=$(number 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log")
+    bad=$(number 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' "$log")
+    skip=$(number 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$log")
     if [ $code != 0 ] && [ "$bad" = 0 ]; then bad=1; echo "$1: exit $code"; fi
     count "$ok" "$bad" "$skip"
 }
@@ -70,7 +69,10 @@ python() {
 
 cd "$root" || exit 66
 if [ $part = all ] || [ $part = unit ]; then
-    for t in "$build"/test/test_*; do [ -x "$t" ] && [ ! -d "$t" ] && unit "$t"; done
+    programs=$(for t in "$build"/test/test_*; do [ -x "$t" ] && [ ! -d "$t" ] && echo "$t"; done)
+    echo "$programs" | xargs -P "${JOBS:-1}" -I '{}' sh -c '
+        log=$1/$(basename "$2"); "$2" >"$log.log" 2>&1; echo $? >"$log.code"; cat "$log.log"' sh "$work" '{}'
+    for t in $programs; do unit "$t"; done
 fi
 if [ $part = all ] || [ $part = cli ]; then
     for t in "$root"/test/cli/*.sh; do cli "$t"; done
