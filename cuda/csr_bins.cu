@@ -217,6 +217,11 @@ static spmv_status choose_columns(spmv_plan *p, int64_t cols, idx *columns) {
     int shared = 0, sms = 1;
     CU(d->ctx, cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
     CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
+    if (BIN_BYTES > shared - SPARE_SHARED)
+        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
+                         "csr_bins: a bin takes %d bytes of shared memory, a block of this GPU has "
+                         "%d: choose another kernel",
+                         (int)BIN_BYTES, shared - SPARE_SHARED);
     int64_t most = (shared - SPARE_SHARED) / (int64_t)sizeof(real);
     int64_t wanted = p->choice.value[SPMV_tile];
     if (most > MOST_COLUMNS) most = MOST_COLUMNS;
