@@ -11,8 +11,8 @@
 static const double budget_unknown = 10, budget_most = 100, /* products of the safe kernel */
     budget_to_convert = 10, budget_for_three = 33;
 static const double worth_a_look = 1.1; /* expected gain of a kernel that needs no conversion */
-static const double worth_converting = 1.05;
-static const double in_sight = 0.4, in_reach = 0.9; /* of the gain promised by another */
+static const double worth_converting = 1.05, cheap = 0.1; /* of the budget */
+static const double in_sight = 0.4, in_reach = 0.9;       /* of the gain promised by another */
 
 static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
 const spmv_kernel spmv_auto_kernel = {
@@ -123,12 +123,14 @@ static bool has_time_for(const contest *c, const spmv_proposal *p, double best) 
     return plain == 0 && p->gain >= worth_a_look && p->gain >= in_sight * best;
 }
 
-/* In products of the safe kernel: its preparation, and one product of it and of each that has not
- * been looked at yet. */
+/* In products of the safe kernel: its preparation, and the looks at it and at each that was not yet
+ * looked at: two on a GPU. The first that takes a tenth of the budget at most is never too dear: what
+ * was spent until then, as on waking threads, is no word on it. */
 static bool is_affordable(const contest *c, const spmv_proposal *p, double unit_s) {
-    double looks = 1 / p->gain;
-    for (int k = 1; k < c->n; k++) looks += 1 / c->entry[k].proposal->gain;
-    return p->prep + looks <= (c->budget_s - spmv_contest_spent_s(c)) / unit_s;
+    double products = 1 / p->gain, looks = c->backend->host ? 1 : 2;
+    if (c->n == 1 && p->prep + looks * products <= cheap * c->budget) return true;
+    for (int k = 1; k < c->n; k++) products += 1 / c->entry[k].proposal->gain;
+    return p->prep + looks * products <= (c->budget_s - spmv_contest_spent_s(c)) / unit_s;
 }
 
 static spmv_status enter_rival(contest *c, const spmv_proposal *p, double unit_s) {

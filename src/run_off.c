@@ -135,9 +135,9 @@ static spmv_status warm_up(contest *c, contender *e, double unit_s) {
         TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
         least = seconds < least ? seconds : least;
         double budget_s = c->budget_s > 0 ? c->budget_s : c->budget * least;
-        bool may_load = !c->backend->host && unit_s > 0;
-        bool may_wake = c->backend->host && unit_s == 0 && seconds < short_unit_s;
-        if (!may_load && !may_wake && (unit_s > 0 ? unit_s : seconds) > short_look * budget_s)
+        bool may_wake = unit_s == 0 && seconds < short_unit_s;
+        if (c->backend->host && !may_wake &&
+            (unit_s > 0 ? unit_s : seconds) > short_look * budget_s)
             break;
     }
     TRY(make_batch(c, e, least));

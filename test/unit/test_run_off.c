@@ -145,6 +145,19 @@ static void a_gpu_is_looked_at_again(void **state) {
     on_host = true;
 }
 
+/* The safe kernel as well: else what is slower would win. */
+static void a_gpu_looks_at_the_safe_one_again(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = large_s, .first_s = 1.75}, {.price_s = 1.15}};
+    on_host = false;
+    assert_int_equal(hold(2, of, 10, 0, 1, &c), SPMV_OK);
+    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[0]);
+    assert_true(c.budget_s < 10.5 * large_s);
+    leave(&c);
+    on_host = true;
+}
+
 static void what_is_close_is_timed_while_the_budget_lasts(void **state) {
     (void)state;
     contest c;
@@ -274,6 +287,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(what_is_far_behind_costs_two_products_at_most),
         cmocka_unit_test(a_slow_first_product_is_forgiven),
         cmocka_unit_test(a_gpu_is_looked_at_again),
+        cmocka_unit_test(a_gpu_looks_at_the_safe_one_again),
         cmocka_unit_test(what_is_close_is_timed_while_the_budget_lasts),
         cmocka_unit_test(one_percent_is_nothing),
         cmocka_unit_test(a_budget_is_no_shorter_than_a_wink),
