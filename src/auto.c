@@ -124,8 +124,8 @@ static bool has_time_for(const contest *c, const spmv_proposal *p, double best) 
 }
 
 /* In products of the safe kernel: its preparation, and the looks at it and at each that was not yet
- * looked at: two on a GPU. The first that takes a tenth of the budget at most is never too dear: what
- * was spent until then, as on waking threads, is no word on it. */
+ * looked at: two on a GPU. The first that takes a tenth of the budget at most is never too dear:
+ * what was spent until then, as on waking threads, is no word on it. */
 static bool is_affordable(const contest *c, const spmv_proposal *p, double unit_s) {
     double products = 1 / p->gain, looks = c->backend->host ? 1 : 2;
     if (c->n == 1 && p->prep + looks * products <= cheap * c->budget) return true;
