@@ -131,6 +131,12 @@ static double same_everywhere(int64_t i, int64_t j) {
     return 0.3;
 }
 
+/* Alike but for one row, when values are looked at many at a time already. */
+static double late(int64_t i, int64_t j) {
+    (void)j;
+    return i == 100 ? 2 : 1;
+}
+
 static const struct {
     const char *name;
     value_rule *rule;
@@ -139,7 +145,7 @@ static const struct {
     {"any", any_value, PACKED_VALUE_RAW},         {"float", float_value, PACKED_VALUE_F32},
     {"five", one_of_five, PACKED_VALUE_TABLE},    {"200", one_of_200, PACKED_VALUE_TABLE},
     {"diagonals", same_on_diagonals, -1},         {"repeated", repeated, -1},
-    {"same", same_everywhere, PACKED_VALUE_STEP},
+    {"same", same_everywhere, PACKED_VALUE_STEP}, {"late", late, -1},
 };
 
 static entries entries_like(int s, int k) {

@@ -21,8 +21,8 @@ static entries mirrored(int64_t rows, int64_t reach, double sign) {
     return e;
 }
 
-/* On diagonals that reach into the slice itself, others and other threads' rows, all rows or most;
- * values of one rule a packed slice has a code for. */
+/* On diagonals that reach into the slice itself, others and other threads' rows (31 and 63: but for
+ * the last row), all rows or most; values of one rule a packed slice has a code for. */
 static double rule_any(int64_t i, int64_t j) {
     return random_entry(5, (uint64_t)(i * 70000 + j));
 }
@@ -48,7 +48,7 @@ static double (*const rules[])(int64_t, int64_t) = {rule_any, rule_float, rule_f
                                                     rule_step};
 
 static entries diagonals(int64_t rows, int64_t ragged, int rule, double sign) {
-    static const int64_t distance[] = {0, 1, 2, 7, 33, 64, 65, 500};
+    static const int64_t distance[] = {0, 1, 2, 7, 31, 33, 63, 64, 65, 500};
     entries e = {.rows = rows, .cols = rows};
     for (int64_t i = 0; i < rows; i++)
         for (int n = 0; n < COUNT(distance); n++) {
@@ -60,7 +60,7 @@ static entries diagonals(int64_t rows, int64_t ragged, int rule, double sign) {
     return e;
 }
 
-/* Rows of runs, in no order, and one that is longer than a slice takes. */
+/* Rows of runs, in no order, and one with its diagonal that is longer than a slice takes. */
 static entries runs(int64_t rows, int rule, double sign) {
     entries e = {.rows = rows, .cols = rows};
     for (int64_t i = 0; i < rows; i++) {
@@ -73,6 +73,7 @@ static entries runs(int64_t rows, int rule, double sign) {
             if (i != j) add_entry(&e, j, i, sign * rules[rule](i, j));
         }
     }
+    add_entry(&e, rows - 9, rows - 9, rules[rule](rows - 9, rows - 9));
     return e;
 }
 
