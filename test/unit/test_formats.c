@@ -178,6 +178,15 @@ static void assert_forecast(const spmv_plan *plan, const char *kernel, const cha
     assert_in_range(facts.slots, A.nnz, SIZE_MAX);
 }
 
+/* As asked for: a kernel's own parameter that is 0 unless given is chosen after the forecast. */
+static spmv_choice asked_of(const spmv_plan *plan) {
+    spmv_choice c = plan->choice;
+    const spmv_param *p = plan->kernel->params;
+    for (; p && p->id != SPMV_NPARAMS; p++)
+        if (p->fallback == 0) c.value[p->id] = 0;
+    return c;
+}
+
 /* The format's forecast in a variant is found by the budget: exactly so many bytes are enough, one
  * less is not. */
 static void assert_exact_budget(spmv_mat *mat, const char *kernel, const spmv_plan_opts *like,
@@ -185,9 +194,10 @@ static void assert_exact_budget(spmv_mat *mat, const char *kernel, const spmv_pl
     spmv_plan_opts opts = *like;
     spmv_plan *other = NULL;
     spmv_csr_view A = rows_of(mat);
+    spmv_choice asked = asked_of(plan);
     spmv_plan_facts facts;
     spmv_plan_info(plan, &facts);
-    size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&A, &plan->choice) : 0;
+    size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&A, &asked) : 0;
     const spmv_format *format = spmv_format_named(facts.format, plan->variant);
     size_t store = format->at_most ? format->estimate(&A, &plan->choice) : facts.store_bytes;
     opts.max_bytes = (plan->kernel->traits & SPMV_OWN_COPY ? 0 : store) + scratch;
