@@ -5,6 +5,7 @@
 #include "internal.h"
 
 enum { MOST_CONTENDERS = 8, MOST_ROUNDS = 64, MOST_COPIES = 16 };
+static const double budget_for_three = 33; /* products of the safe kernel: plenty */
 
 typedef struct contender {
     const spmv_proposal *proposal;

@@ -124,20 +124,21 @@ static void set_budget(contest *c, double unit_s) {
 
 /* The first product meets cold pages and sleeping threads: where that costs little of the budget,
  * or is the budget's unit and short, it is looked at again, unless it is as fast as any. On a GPU
- * it may be slower by half than the next, whatever was rehearsed, and always is looked at again.
- * What stays is as good as a sample. */
+ * it may be slower by half than the next, whatever was rehearsed: there a rival that is slow, and
+ * where there is plenty to spend everyone, is looked at again. What stays is as good as a
+ * sample. */
 static spmv_status warm_up(contest *c, contender *e, double unit_s) {
     enum { LOOKS = 2 };
     const double fair = 1.5;
     double least = INFINITY, seconds = 0;
-    for (int looks = 0; looks < LOOKS; looks++) {
-        if (c->backend->host && least <= fair * unit_s) break;
+    bool gpu = !c->backend->host, plenty = gpu && c->budget >= budget_for_three;
+    for (int looks = 0; looks < LOOKS && (plenty || !(least <= fair * unit_s)); looks++) {
         TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
         least = seconds < least ? seconds : least;
         double budget_s = c->budget_s > 0 ? c->budget_s : c->budget * least;
-        bool may_wake = unit_s == 0 && seconds < short_unit_s;
-        if (c->backend->host && !may_wake &&
-            (unit_s > 0 ? unit_s : seconds) > short_look * budget_s)
+        bool may_load = plenty || (gpu && unit_s > 0);
+        bool may_wake = !gpu && unit_s == 0 && seconds < short_unit_s;
+        if (!may_load && !may_wake && (unit_s > 0 ? unit_s : seconds) > short_look * budget_s)
             break;
     }
     TRY(make_batch(c, e, least));
@@ -248,8 +249,11 @@ static bool is_spent(const contest *c, int round) {
     return spmv_contest_spent_s(c) + round_s > c->rounds_s || c->flushing_s > most_flushing_s;
 }
 
+/* On a GPU the safe kernel is not given up for one slow look. */
 spmv_status spmv_contest_run_off(contest *c) {
-    double unit_s = c->flush ? 0 : c->entry[0].product_s; /* caches are still warm */
+    contender *safe = &c->entry[0];
+    if (!c->backend->host && c->n > 1 && safe->nsamples == 1) TRY(time_once(c, safe));
+    double unit_s = c->flush ? 0 : safe->product_s; /* caches are still warm */
     for (int k = 1; k < c->n; k++) {
         contender *e = &c->entry[k];
         TRY(settle(c, e, warm_up(c, e, unit_s)));
