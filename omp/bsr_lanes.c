@@ -14,24 +14,16 @@
  * Repeats  bitwise: yes, for an equal isa.
  * Params   isa: 0 the best, 1 portable, 2 AVX2 (blocks of up to 32 bytes a row), 3 AVX-512.
  */
-#include "carry.h"
 #include "isa.h"
+#include "stretches.h"
 
 enum { MOST_CELLS = 64, MOST_VECTORS = 8 };
 
-typedef struct product {
+struct product {
     const bsr *A;
     const real *x;
     real *y, alpha, beta;
-} product;
-
-/* Block rows first..end - 1 by one instruction set. */
-typedef void multiply_blocks(const product *m, int64_t first, int64_t end);
-
-typedef struct stretches {
-    multiply_blocks *multiply;
-    int64_t first[MOST_SHARES + 1]; /* block row */
-} stretches;
+};
 
 /* Block row b, from the sums of its cells. */
 static inline __attribute__((always_inline)) void put_block_row(const product *m, int64_t b,
@@ -214,7 +206,7 @@ static AVX2 void blocks_avx2(const product *m, int64_t first, int64_t end) {
 
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
-static multiply_blocks *choose_way(int64_t isa, const bsr *A) {
+static multiply_pieces *choose_way(int64_t isa, const bsr *A) {
 #ifdef __x86_64__
     if (isa == ISA_AVX512) return blocks_avx512;
     if (isa == ISA_AVX2 && A->shape_cols <= LANES_256) return blocks_avx2;
@@ -230,21 +222,11 @@ static int64_t bytes_before(const spmv_store *store, int64_t b) {
     return A->block_ptr[b] * (cells * width + 4) + b * A->shape_rows * 3 * width;
 }
 
-static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)A, (void)c; /* whatever they are */
-    return sizeof(stretches);
-}
-
-static void release(spmv_plan *p) {
-    free(p->scratch);
-}
-
 static spmv_status prepare(spmv_plan *p) {
     const bsr *A = (const bsr *)p->store;
     TRY(choose_isa(p));
-    stretches *t = p->scratch = malloc(sizeof *t);
-    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    p->scratch_bytes = sizeof *t;
+    stretches *t;
+    TRY(make_stretches(p, &t));
     t->multiply = choose_way(p->choice.value[SPMV_isa], A);
     cut_shares(&A->s, bytes_before, A->block_rows, shares_of(p), t->first);
     return SPMV_OK;
@@ -252,11 +234,7 @@ static spmv_status prepare(spmv_plan *p) {
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const product m = {(const bsr *)p->store, x, y, (real)alpha, (real)beta};
-    const stretches *t = p->scratch;
-    int64_t nshares = shares_of(p);
-#pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
-    for (int64_t s = 0; s < nshares; s++) t->multiply(&m, t->first[s], t->first[s + 1]);
-    return SPMV_OK;
+    return multiply_stretches(p, p->scratch, &m);
 }
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
@@ -267,8 +245,8 @@ SPMV_EXPORT_KERNEL(bsr_lanes) = {
     .summary = "the cells of a block in vector lanes, equal bytes a thread",
     .params = params,
     .traits = SPMV_DETERMINISTIC,
-    .estimate = estimate,
+    .estimate = estimate_stretches,
     .prepare = prepare,
     .run = run,
-    .release = release,
+    .release = release_stretches,
 };

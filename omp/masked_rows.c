@@ -14,22 +14,14 @@
  * Params   height: of the format, 0: chosen from a sample; isa: 0 the best, 1 portable, 2 AVX2,
  *          3 AVX-512 (AVX2 cannot expand and does as portable C does).
  */
-#include "carry.h"
 #include "isa.h"
+#include "stretches.h"
 
-typedef struct product {
+struct product {
     const masked *A;
     const real *x;
     real alpha, beta, *y;
-} product;
-
-/* Puts the rows of strips first..last - 1. */
-typedef void strips_function(const product *p, int64_t first, int64_t last);
-
-typedef struct shares {
-    strips_function *run;
-    int64_t first[MOST_SHARES + 1]; /* strip */
-} shares;
+};
 
 /* ---- portable: an entry at a time ----------------------------------------------------------- */
 
@@ -105,27 +97,18 @@ static AVX512 void strips_avx512_4(const product *p, int64_t first, int64_t last
     strips_512(p, first, last, 4);
 }
 
-static strips_function *function_of(int64_t isa, const masked *A) {
+static multiply_pieces *function_of(int64_t isa, const masked *A) {
     if (isa != ISA_AVX512 || A->s.cols < MASKED_WIDTH) return strips_portable;
     return A->height == 1 ? strips_avx512_1 : A->height == 2 ? strips_avx512_2 : strips_avx512_4;
 }
 #else
-static strips_function *function_of(int64_t isa, const masked *A) {
+static multiply_pieces *function_of(int64_t isa, const masked *A) {
     (void)isa, (void)A;
     return strips_portable;
 }
 #endif
 
 /* ---- the kernel ----------------------------------------------------------------------------- */
-
-static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)A, (void)c; /* whatever they are */
-    return sizeof(shares);
-}
-
-static void release(spmv_plan *p) {
-    free(p->scratch);
-}
 
 /* Bytes of the first so many strips. */
 static int64_t cost_of(const masked *A, int64_t strips) {
@@ -138,10 +121,9 @@ static spmv_status prepare(spmv_plan *p) {
     TRY(choose_isa(p));
     p->choice.value[SPMV_height] = A->height;
     int64_t nshares = shares_of(p), whole = cost_of(A, A->strips);
-    shares *t = p->scratch = malloc(sizeof *t);
-    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    p->scratch_bytes = sizeof *t;
-    t->run = function_of(p->choice.value[SPMV_isa], A);
+    stretches *t;
+    TRY(make_stretches(p, &t));
+    t->multiply = function_of(p->choice.value[SPMV_isa], A);
     for (int64_t s = 0; s <= nshares; s++) { /* the first strip that ends after the s-th part */
         int64_t low = 0, high = A->strips;
         while (low < high) {
@@ -158,11 +140,7 @@ static spmv_status prepare(spmv_plan *p) {
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const product all = {(const masked *)p->store, x, (real)alpha, (real)beta, y};
-    const shares *t = p->scratch;
-    int64_t nshares = shares_of(p);
-#pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
-    for (int64_t s = 0; s < nshares; s++) t->run(&all, t->first[s], t->first[s + 1]);
-    return SPMV_OK;
+    return multiply_stretches(p, p->scratch, &all);
 }
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
@@ -173,8 +151,8 @@ SPMV_EXPORT_KERNEL(masked_rows) = {
     .summary = "ranges of strips of masked blocks, entries expanded into vector lanes",
     .params = params,
     .traits = SPMV_DETERMINISTIC,
-    .estimate = estimate,
+    .estimate = estimate_stretches,
     .prepare = prepare,
     .run = run,
-    .release = release,
+    .release = release_stretches,
 };

@@ -2,18 +2,15 @@
 #ifndef SPMV_OMP_NARROW_H
 #define SPMV_OMP_NARROW_H
 
-#include "carry.h"
 #include "isa.h"
+#include "stretches.h"
 
-typedef struct product {
+struct product {
     const narrow_slices *A;
     const real *x;
     real *y, alpha, beta;
     int64_t ahead; /* columns; 0: x is not asked for */
-} product;
-
-/* Slices first..end - 1 by one instruction set. */
-typedef void multiply_slices(const product *m, int64_t first, int64_t end);
+};
 
 #define INLINE static inline __attribute__((always_inline))
 

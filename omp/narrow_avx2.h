@@ -131,8 +131,8 @@ static AVX2 void one_avx2(const product *m, int64_t first, int64_t end) {
     slices_256(m, first, end, NARROW_ONE);
 }
 
-static multiply_slices *choose_avx2(const narrow_slices *A) {
-    static multiply_slices *const by_code[] = {[NARROW_RAW] = raw_avx2,
+static multiply_pieces *choose_avx2(const narrow_slices *A) {
+    static multiply_pieces *const by_code[] = {[NARROW_RAW] = raw_avx2,
                                                [NARROW_F32] = f32_avx2,
                                                [NARROW_TABLE] = table_avx2,
                                                [NARROW_ONE] = one_avx2};

@@ -17,11 +17,10 @@
  */
 #include "narrow_avx512.h"
 
-typedef struct stretches {
-    multiply_slices *multiply;
+typedef struct lanes {
+    stretches all;
     int64_t ahead;
-    int64_t first_slice[MOST_SHARES + 1];
-} stretches;
+} lanes;
 
 static void multiply_portable(const product *m, int64_t first, int64_t end) {
     const narrow_slices *A = m->A;
@@ -40,7 +39,7 @@ static void multiply_portable(const product *m, int64_t first, int64_t end) {
     }
 }
 
-static multiply_slices *choose_way(int64_t isa, const narrow_slices *A) {
+static multiply_pieces *choose_way(int64_t isa, const narrow_slices *A) {
 #ifdef __x86_64__
     if (isa == ISA_AVX512 && A->value_code == NARROW_TABLE && A->nvalues <= IN_REGISTERS)
         return registers_avx512;
@@ -63,11 +62,7 @@ static int64_t bytes_before(const spmv_store *store, int64_t k) {
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     (void)A, (void)c; /* whatever they are */
-    return sizeof(stretches);
-}
-
-static void release(spmv_plan *p) {
-    free(p->scratch);
+    return sizeof(lanes);
 }
 
 /* How far beyond its row the columns of a slice go. */
@@ -104,23 +99,19 @@ static int64_t ahead_of(const narrow_slices *A) {
 static spmv_status prepare(spmv_plan *p) {
     const narrow_slices *A = (const narrow_slices *)p->store;
     TRY(choose_isa(p));
-    stretches *t = p->scratch = malloc(sizeof *t);
+    lanes *t = p->scratch = malloc(sizeof *t);
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     p->scratch_bytes = sizeof *t;
-    t->multiply = choose_way(p->choice.value[SPMV_isa], A);
+    t->all.multiply = choose_way(p->choice.value[SPMV_isa], A);
     t->ahead = ahead_of(A);
-    cut_shares(&A->s, bytes_before, A->nslices, shares_of(p), t->first_slice);
+    cut_shares(&A->s, bytes_before, A->nslices, shares_of(p), t->all.first);
     return SPMV_OK;
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    const product m = {(const narrow_slices *)p->store,       x, y, (real)alpha, (real)beta,
-                       ((const stretches *)p->scratch)->ahead};
-    const stretches *t = p->scratch;
-    int64_t nshares = shares_of(p);
-#pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
-    for (int64_t s = 0; s < nshares; s++) t->multiply(&m, t->first_slice[s], t->first_slice[s + 1]);
-    return SPMV_OK;
+    const lanes *t = p->scratch;
+    const product m = {(const narrow_slices *)p->store, x, y, (real)alpha, (real)beta, t->ahead};
+    return multiply_stretches(p, &t->all, &m);
 }
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
@@ -134,5 +125,5 @@ SPMV_EXPORT_KERNEL(narrow_lanes) = {
     .estimate = estimate,
     .prepare = prepare,
     .run = run,
-    .release = release,
+    .release = release_stretches,
 };

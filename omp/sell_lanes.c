@@ -15,24 +15,16 @@
  * Repeats  bitwise: yes.
  * Params   isa: 0 the best, 1 portable, 2 and 3 AVX2.
  */
-#include "carry.h"
 #include "isa.h"
+#include "stretches.h"
 
 enum { GROUP = 8 };
 
-typedef struct product {
+struct product {
     const sell *A;
     const real *x;
     real *y, alpha, beta;
-} product;
-
-/* Slices first..end - 1 by one instruction set. */
-typedef void multiply_slices(const product *m, int64_t first, int64_t end);
-
-typedef struct stretches {
-    multiply_slices *multiply;
-    int64_t first_slice[MOST_SHARES + 1];
-} stretches;
+};
 
 static void put_sum(const product *m, int64_t i, real sum) {
     put_row(m->y + (m->A->perm ? m->A->perm[i] : i), m->alpha, sum, m->beta);
@@ -120,7 +112,7 @@ static AVX2 void multiply_avx2(const product *m, int64_t first, int64_t end) {
 }
 #endif
 
-static multiply_slices *choose_way(int64_t isa) {
+static multiply_pieces *choose_way(int64_t isa) {
 #ifdef __x86_64__
     if (isa != ISA_PORTABLE) return multiply_avx2;
 #endif
@@ -134,24 +126,14 @@ static int64_t slots_before(const spmv_store *store, int64_t k) {
     return A->slice_ptr[k] + 4 * k * A->slice;
 }
 
-static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)A, (void)c; /* whatever they are */
-    return sizeof(stretches);
-}
-
-static void release(spmv_plan *p) {
-    free(p->scratch);
-}
-
 static spmv_status prepare(spmv_plan *p) {
     const sell *A = (const sell *)p->store;
     int64_t lists = 1 + (A->perm != NULL);
     TRY(choose_isa(p));
-    stretches *t = p->scratch = malloc(sizeof *t);
-    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    p->scratch_bytes = sizeof *t;
+    stretches *t;
+    TRY(make_stretches(p, &t));
     t->multiply = choose_way(p->choice.value[SPMV_isa]);
-    cut_shares(&A->s, slots_before, A->nslices, shares_of(p), t->first_slice);
+    cut_shares(&A->s, slots_before, A->nslices, shares_of(p), t->first);
     p->traffic_bytes = (size_t)A->s.nnz * (sizeof(real) + sizeof(idx)) +
                        (size_t)(A->nslices + 1) * sizeof(ofs) +
                        (size_t)(lists * A->s.rows) * sizeof(idx);
@@ -160,11 +142,7 @@ static spmv_status prepare(spmv_plan *p) {
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const product m = {(const sell *)p->store, x, y, (real)alpha, (real)beta};
-    const stretches *t = p->scratch;
-    int64_t nshares = shares_of(p);
-#pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
-    for (int64_t s = 0; s < nshares; s++) t->multiply(&m, t->first_slice[s], t->first_slice[s + 1]);
-    return SPMV_OK;
+    return multiply_stretches(p, p->scratch, &m);
 }
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
@@ -175,8 +153,8 @@ SPMV_EXPORT_KERNEL(sell_lanes) = {
     .summary = "eight rows of a slice side by side, x by loads, equal slots a thread",
     .params = params,
     .traits = SPMV_DETERMINISTIC,
-    .estimate = estimate,
+    .estimate = estimate_stretches,
     .prepare = prepare,
     .run = run,
-    .release = release,
+    .release = release_stretches,
 };
