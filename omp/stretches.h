@@ -1,6 +1,6 @@
-/* stretches.h: the pieces of a store (slices, strips, block rows) in stretches, one a thread, by the
- * function of an instruction set. What a piece is, what it costs and how it is multiplied is the
- * kernel's; so is struct product, what its function takes besides. */
+/* stretches.h: the pieces of a store (slices, strips, block rows) in stretches, one a thread, by
+ * the function of an instruction set. What a piece is, what it costs and how it is multiplied is
+ * the kernel's; so is struct product, what its function takes besides. */
 #ifndef SPMV_OMP_STRETCHES_H
 #define SPMV_OMP_STRETCHES_H
 
