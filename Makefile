@@ -186,7 +186,7 @@ reference-tables:
 lint:
 	$(Q)sh test/lint.sh
 format:
-	$(Q)git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
+	$(Q)sh test/lint.sh format
 info:
 	@$(foreach v,CC OPT MARCH CFLAGS NVCC CUDA_ARCH WERROR SAN BUILD PYTHON LIBS_WANTED found cflags loads nvflags ldlibs, \
 	    printf '%-12s %s\n' '$(v)' '$($(v))';)
