@@ -17,8 +17,8 @@ enum {
     HEAD_BYTES = 8 /* what a step of the packed format costs besides its entries */
 };
 
-/* At nothing: the statistics of the matrix alone, which are there. A glance is for one thread: where
- * products are short, waking the others takes longer. */
+/* Without a look the statistics of the matrix must do, which are there. A glance is for one thread:
+ * where products are short, waking the others takes longer. */
 static const struct extent {
     int slices, sampled, fewest, entries; /* at most; fewest: of the sampled slices, at least */
     bool by_all, blocks;

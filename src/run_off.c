@@ -214,7 +214,7 @@ static double scatter_of(const contender *e) {
 
 /* Whether more samples could not change who is first: all others are behind by more than their
  * samples and the best's scatter. Where another program took a core for a while a sample shows
- * that, not the kernel: on a host none is given up for one sample unless there is little to spend. */
+ * that, not the kernel: on a host none is given up for one unless there is little to spend. */
 static bool is_decided(contest *c) {
     const contender *best = spmv_contest_fastest(c);
     bool decided = true, lenient = c->backend->host && c->budget >= budget_for_three;
