@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 static const double budget_unknown = 10, budget_most = 100, /* products of the safe kernel */
     budget_to_convert = 10;
@@ -273,6 +274,12 @@ static spmv_status hold(contest *c, const spmv_proposal *p, int n) {
     return c->n > 1 ? spmv_contest_run_off(c) : SPMV_OK;
 }
 
+/* Since the process began, to all its threads. */
+static int64_t count_preemptions(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
 spmv_proposal *spmv_offer(spmv_proposals *all, const char *kernel, double prep, double gain,
                           const char *why, ...) {
     spmv_proposal *p = &all->list[all->n++];
@@ -301,7 +308,8 @@ spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
                  .opts = opts,
                  .backend = backend,
                  .start = start,
-                 .budget = budget_of(opts->expected_calls)};
+                 .budget = budget_of(opts->expected_calls),
+                 .preempted = backend->host ? count_preemptions : NULL};
     const spmv_stored *before = mat->stores;
     spmv_tuning *tuning = calloc(1, sizeof *tuning);
     *out = NULL;
@@ -339,8 +347,9 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
                          (long long)opts->expected_calls);
     snprintf(before, sizeof before, "%s", mat->ctx->error);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
-    bool few = budget_of(opts->expected_calls) < budget_for_three;
-    spmv_look look = backend->host ? SPMV_STUDY : few ? SPMV_GLANCE : SPMV_LOOK;
+    double budget = budget_of(opts->expected_calls);
+    spmv_look look = budget < budget_for_three ? SPMV_GLANCE : SPMV_LOOK;
+    if (backend->host) look = budget < budget_to_convert ? SPMV_NO_LOOK : SPMV_STUDY;
     double start = spmv_now();
     TRY(spmv_features_of(mat, opts->precision, look, &features));
     features.cache = mat->ctx->cache[device - mat->ctx->device];

@@ -13,7 +13,7 @@ typedef struct contender {
     spmv_batch *batch;                   /* several products, where one is short; NULL: one */
     double sample[MOST_ROUNDS];
     int inner, nsamples;
-    double product_s; /* lower quartile: what disturbs only adds time */
+    double product_s; /* the least, on a GPU the lower quartile: what disturbs only adds time */
     bool given_up;    /* far behind: not timed further */
 } contender;
 
@@ -23,13 +23,15 @@ typedef struct contest {
     const spmv_backend *backend;
     spmv_device *device;
     double start, budget, budget_s; /* budget: in products of the safe kernel */
+    double promised;                /* the budget without its least */
     double rounds_s;                /* of budget_s: for more than a first look */
     /* No part of the budget: spent on emptying caches, on sending the rows, on memory for vectors,
      * on what a process does once. */
     double flushing_s, sent_s, memory_s, once_s;
-    size_t cache; /* the device's last-level cache; 0: unknown */
-    size_t flush; /* bytes read before each sample; 0: none */
-    int copies;   /* of the plan, x and y that a sample goes through; 0 or 1: none */
+    int64_t (*preempted)(void); /* how often threads have lost their core; NULL: nobody knows */
+    size_t cache;               /* the device's last-level cache; 0: unknown */
+    size_t flush;               /* bytes read before each sample; 0: none */
+    int copies;                 /* of the plan, x and y that a sample goes through; 0 or 1: none */
     contender entry[MOST_CONTENDERS]; /* the safe one first */
     int n;
     void *x, *y;

@@ -17,11 +17,13 @@ enum {
     HEAD_BYTES = 8 /* what a step of the packed format costs besides its entries */
 };
 
-/* A glance is for one thread: where products are short, waking the others takes longer. */
+/* Without a look the statistics of the matrix must do, which are there. A glance is for one thread:
+ * where products are short, waking the others takes longer. */
 static const struct extent {
     int slices, sampled, fewest, entries; /* at most; fewest: of the sampled slices, at least */
     bool by_all, blocks;
 } extents[] = {
+    [SPMV_NO_LOOK] = {0, 0, 0, 0, false, false},
     [SPMV_GLANCE] = {1 << 9, 16, 4, 1 << 12, false, false},
     [SPMV_LOOK] = {1 << 11, 64, 8, 1 << 15, true, false},
     [SPMV_STUDY] = {1 << 11, 64, 8, 1 << 15, true, true},
@@ -363,7 +365,7 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look 
                          .empty_share = share((double)s->empty_rows, (double)A.rows),
                          .precision = precision,
                          .threads = mat->ctx->threads};
-    if (A.nnz == 0) return SPMV_OK;
+    if (A.nnz == 0 || look == SPMV_NO_LOOK) return SPMV_OK;
     look_at_rows(&A, threads, extent->slices, f);
     double taken = ROWS * (f->mean < MOST_TAKEN ? f->mean : MOST_TAKEN) + 1;
     double most = fmin((double)A.nnz / FRACTION, extent->entries);

@@ -214,6 +214,7 @@ typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_fa
 double spmv_rehearse(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                      const spmv_proposal *p);
 typedef enum spmv_look {
+    SPMV_NO_LOOK,
     SPMV_GLANCE, /* at a part of the sample, by one thread */
     SPMV_LOOK,
     SPMV_STUDY /* blocks and symmetry, too, which take half of the time */

@@ -1,6 +1,7 @@
 /* run_off.c: the timed part of "auto". A product of a large matrix is dear, so that each contender
- * gets one or two and only those that are close get more, as long as the budget lasts; products of
- * a small one are short, so that many are timed together, on a GPU as one recording. */
+ * gets one, or two where there is plenty to spend, and only those that are close get more, as long
+ * as the budget lasts; products of a small one are short, so that many are timed together, on a GPU
+ * as one recording. */
 #include "contest.h"
 #include <math.h>
 #include <stdio.h>
@@ -16,8 +17,9 @@ static const double for_rounds = 0.8;  /* of the budget: the clock is read behin
 static const double cheap_round = 0.1; /* of the budget */
 static const double short_look = 0.02; /* of the budget: costs nothing to do twice */
 static const double short_unit_s = 5e-3; /* waking a team takes up to 4 ms on a virtual machine */
-static const double most_flushing_s = 0.05;      /* more only for the fewest rounds */
+static const double most_flushing_s = 0.05;      /* beside the budget */
 static const double tie = 0.01, hopeless = 0.15, /* behind the best */
+    far_behind = 1,                              /* by chance alone too seldom for a second look */
     unseen = 0.1,                                /* scatter of what was timed once */
     slow = 3;
 
@@ -54,11 +56,13 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Kept in order. */
+/* Kept in order. What disturbs only adds time: on a host, where it may disturb most samples, the
+ * least tells more than the lower quartile. */
 static void add_sample(contender *e, double seconds) {
+    bool host = e->plan->device->backend->host;
     e->sample[e->nsamples++] = seconds;
     qsort(e->sample, (size_t)e->nsamples, sizeof *e->sample, by_size);
-    e->product_s = e->sample[e->nsamples / 4];
+    e->product_s = e->sample[host ? 0 : e->nsamples / 4];
 }
 
 static spmv_status flush(contest *c) {
@@ -111,7 +115,7 @@ static spmv_status make_batch(contest *c, contender *e, double product_s) {
 /* Budgets are in products of the safe kernel. */
 static void set_budget(contest *c, double unit_s) {
     bool host = c->backend->host;
-    double promised_s = c->budget * unit_s, least_s = 0, rounds_s = 0;
+    double promised_s = c->promised * unit_s, least_s = 0, rounds_s = 0;
     double all_s = c->opts->expected_calls ? (double)c->opts->expected_calls * unit_s : INFINITY;
     if (host || promised_s < short_s) {
         least_s = fmin(host ? least_of_host_s : least_budget_s, all_s);
@@ -122,24 +126,31 @@ static void set_budget(contest *c, double unit_s) {
     c->budget = c->budget_s / unit_s;
 }
 
+static int64_t preemptions(const contest *c) {
+    return c->preempted ? c->preempted() : 0;
+}
+
 /* The first product meets cold pages and sleeping threads: where that costs little of the budget,
- * or is the budget's unit and short, it is looked at again, unless it is as fast as any. On a GPU
- * it may be slower by half than the next, whatever was rehearsed: there a rival that is slow, and
- * where there is plenty to spend everyone, is looked at again. What stays is as good as a
- * sample. */
+ * or is the budget's unit and short, it is looked at again, unless it is as fast as any; and
+ * wherever another program took a core meanwhile. On a GPU it may be slower by half than the next,
+ * whatever was rehearsed: there a rival that is slow, and where there is plenty to spend everyone,
+ * is looked at again. What stays is as good as a sample. */
 static spmv_status warm_up(contest *c, contender *e, double unit_s) {
     enum { LOOKS = 2 };
     const double fair = 1.5;
     double least = INFINITY, seconds = 0;
     bool gpu = !c->backend->host, plenty = gpu && c->budget >= budget_for_three;
-    for (int looks = 0; looks < LOOKS && (plenty || !(least <= fair * unit_s)); looks++) {
+    bool was_taken = false;
+    for (int n = 0; n < LOOKS && (plenty || was_taken || !(least <= fair * unit_s)); n++) {
+        int64_t before = preemptions(c);
         TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
+        was_taken = preemptions(c) > before;
         least = seconds < least ? seconds : least;
         double budget_s = c->budget_s > 0 ? c->budget_s : c->budget * least;
         bool may_load = plenty || (gpu && unit_s > 0);
         bool may_wake = !gpu && unit_s == 0 && seconds < short_unit_s;
-        if (!may_load && !may_wake && (unit_s > 0 ? unit_s : seconds) > short_look * budget_s)
-            break;
+        bool may_differ = may_load || may_wake || was_taken;
+        if (!may_differ && (unit_s > 0 ? unit_s : seconds) > short_look * budget_s) break;
     }
     TRY(make_batch(c, e, least));
     e->product_s = least;
@@ -183,6 +194,7 @@ spmv_status spmv_contest_unit(contest *c, double *unit_s) {
     TRY(status);
     if (c->flush) TRY(time_once(c, safe));
     *unit_s = safe->product_s > 0 ? safe->product_s : 1e-9;
+    c->promised = c->budget;
     set_budget(c, *unit_s);
     return SPMV_OK;
 }
@@ -201,16 +213,18 @@ static double scatter_of(const contender *e) {
 }
 
 /* Whether more samples could not change who is first: all others are behind by more than their
- * samples and the best's scatter. */
+ * samples and the best's scatter. Where another program took a core for a while a sample shows
+ * that, not the kernel: on a host none is given up for one unless there is little to spend. */
 static bool is_decided(contest *c) {
     const contender *best = spmv_contest_fastest(c);
-    bool decided = true;
+    bool decided = true, lenient = c->backend->host && c->budget >= budget_for_three;
     for (int k = 0; k < c->n; k++) {
         contender *e = &c->entry[k];
         if (e == best || e->given_up) continue;
         double behind = e->product_s / best->product_s - 1;
         double scatter = scatter_of(e) + scatter_of(best);
-        e->given_up = behind > hopeless + scatter;
+        bool once = lenient && e->nsamples < 2;
+        e->given_up = behind > (once ? far_behind : hopeless) + scatter;
         bool settled = behind > 2 * tie + scatter || scatter < tie;
         decided &= e->given_up || (e->nsamples > 2 && best->nsamples > 2 && settled);
     }
@@ -240,13 +254,20 @@ static spmv_status settle(contest *c, contender *e, spmv_status status) {
     return SPMV_OK;
 }
 
-/* Whether another round would take more than is left; one round costs little of short products. */
+/* A unit that was disturbed made the budget too large. */
+static void lower_budget(contest *c) {
+    double unit_s = c->entry[0].product_s;
+    if (c->backend->host && unit_s > 0 && unit_s * c->budget < c->budget_s) set_budget(c, unit_s);
+}
+
+/* Whether another round would take more than is left; one round costs little of short products.
+ * Flushes are free for a while, then they are paid like products. */
 static bool is_spent(const contest *c, int round) {
-    double round_s = 0;
+    double round_s = 0, flushing_s = c->flushing_s > most_flushing_s ? c->flushing_s : 0;
     for (int k = 0; k < c->n; k++)
         if (!c->entry[k].given_up) round_s += c->entry[k].inner * c->entry[k].product_s;
     if (round < FEWEST_ROUNDS && round_s < cheap_round * c->budget_s) return false;
-    return spmv_contest_spent_s(c) + round_s > c->rounds_s || c->flushing_s > most_flushing_s;
+    return spmv_contest_spent_s(c) + flushing_s + round_s > c->rounds_s;
 }
 
 /* On a GPU the safe kernel is not given up for one slow look. */
@@ -259,6 +280,7 @@ spmv_status spmv_contest_run_off(contest *c) {
         TRY(settle(c, e, warm_up(c, e, unit_s)));
     }
     for (int round = 0; round < MOST_ROUNDS; round++) {
+        lower_budget(c);
         if (round > 0 && (is_decided(c) || is_spent(c, round))) break;
         for (int k = 0; k < c->n; k++) {
             contender *e = &c->entry[(k + round) % c->n];

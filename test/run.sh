@@ -11,6 +11,8 @@ trap 'rm -rf "$work"' EXIT
 for twin in $(env | sed -n 's/^\(SPMV_[A-Z0-9_]*\)=.*/\1/p'); do
     [ "$twin" = SPMV_REQUIRE_CUDA ] || unset "$twin"
 done
+# What a sanitizer finds ends the program, and so fails the test.
+export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
 # Sizes that no machine has are refused, as malloc refuses them, instead of ending the program.
 export ASAN_OPTIONS="allocator_may_return_null=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 

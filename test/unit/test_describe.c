@@ -73,6 +73,8 @@ static void kept_samples_are_spread_over_all(void **state) {
     memset(&out, 0, sizeof out);
     record_clear(&out.r);
     out.r.config_precision = "f64";
+    out.r.matrix_nnz = 32;
+    out.r.matrix_rows = 10;
     timing t = {.nsamples = 100, .sample_s = malloc(100 * sizeof(double)), .inner = 1};
     assert_non_null(t.sample_s);
     for (int k = 0; k < 100; k++) t.sample_s[k] = 1 + k;

@@ -119,10 +119,12 @@ static void a_glance_tells_most_of_it(void **state) {
                                          "gen:random:5000:9", "gen:road:60000"};
     for (int k = 0; k < COUNT(source); k++) {
         spmv_mat *mat = NULL;
-        spmv_features f[3];
+        spmv_features f[4];
         assert_int_equal(spmv_mat_load(ctx, source[k], NULL, &mat), SPMV_OK);
-        for (int look = SPMV_GLANCE; look <= SPMV_STUDY; look++)
+        for (int look = SPMV_NO_LOOK; look <= SPMV_STUDY; look++)
             assert_int_equal(spmv_features_of(mat, SPMV_F64, (spmv_look)look, &f[look]), SPMV_OK);
+        assert_true(f[SPMV_NO_LOOK].sampled == 0 && f[SPMV_NO_LOOK].padding_32 == 0);
+        assert_true(f[SPMV_NO_LOOK].cv == f[SPMV_STUDY].cv);
         assert_true(f[SPMV_GLANCE].sampled <= f[SPMV_STUDY].sampled);
         ASSERT_NEAR(f[SPMV_GLANCE].diagonal, f[SPMV_STUDY].diagonal, .15);
         ASSERT_NEAR(f[SPMV_GLANCE].lines, f[SPMV_STUDY].lines, .15);

@@ -250,22 +250,31 @@ static void warm_never_flushes(void **state) {
     scene_close(&s);
 }
 
+/* What is spent on warming up and batches before a measurement of at most max_time_s. */
+static timing made_ready(double max_time_s) {
+    scene s;
+    timing t;
+    double y0[ROWS] = {0};
+    const options o = {.min_samples = 1, .max_time_s = max_time_s, .cache = SPMV_WARM};
+    scene_open(&s, "omp:csr_serial");
+    problem p = problem_on(&s, y0, 0);
+    assert_int_equal(problem_open(&p), SPMV_OK);
+    assert_int_equal(problem_ready(&p, &o, &t), SPMV_OK);
+    problem_close(&p);
+    scene_close(&s);
+    return t;
+}
+
 /* A run that only checks spends nothing on warming up and batches. */
 static void no_time_is_no_time(void **state) {
     (void)state;
-    for (int given = 0; given < 2; given++) {
-        scene s;
-        timing t;
-        double y0[ROWS] = {0};
-        const options o = {.min_samples = 1, .max_time_s = given, .cache = SPMV_WARM};
-        scene_open(&s, "omp:csr_serial");
-        problem p = problem_on(&s, y0, 0);
-        assert_int_equal(problem_open(&p), SPMV_OK);
-        assert_int_equal(problem_ready(&p, &o, &t), SPMV_OK);
-        assert_true(given ? t.warmup > 2 && t.inner > 1 : t.warmup == 2 && t.inner == 1);
-        problem_close(&p);
-        scene_close(&s);
+    timing t = made_ready(0);
+    assert_true(t.warmup == 2 && t.inner == 1);
+    for (int k = 0; k < 100; k++) { /* somebody else may have had the processor for 20 ms */
+        t = made_ready(1);
+        if (t.warmup > 2 && t.inner > 1) return;
     }
+    fail();
 }
 
 /* 64 MB of copies of 0.4 MB would be 160: 20 are made, each touched once after a flush. */

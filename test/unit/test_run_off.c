@@ -15,12 +15,20 @@ typedef struct planted {
     spmv_proposal proposal;
 } planted;
 static planted plant[MOST_CONTENDERS];
+static double (*disturb)(const planted *); /* its product takes as many times as long */
+static bool preempts;                      /* what disturbs takes cores, and that is counted */
+static int64_t taken;
+static contest *spending; /* which pays for what the planted take; NULL: time stands still */
 
 static spmv_status planted_run(const spmv_plan *p, double alpha, const void *x, double beta,
                                void *y) {
     (void)alpha, (void)x, (void)beta, (void)y;
     planted *k = (planted *)(uintptr_t)((const char *)p->kernel - offsetof(planted, kernel));
-    planted_now += k->runs++ ? k->price_s : k->first_s;
+    double times = disturb ? disturb(k) : 1;
+    double seconds = (k->runs++ ? k->price_s : k->first_s) * times;
+    taken += times > 1;
+    planted_now += seconds;
+    if (spending) spending->start -= seconds;
     if (k->runs > 1 && k->answer != SPMV_OK) return spmv_fail(p->device->ctx, k->answer, "planted");
     return SPMV_OK;
 }
@@ -61,6 +69,10 @@ static void planted_release(spmv_device *d, void *memory) {
     spmv_omp.release(d, memory);
 }
 
+static int64_t planted_preemptions(void) {
+    return taken;
+}
+
 static bool on_host = true;
 static spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1};
 
@@ -94,6 +106,7 @@ static spmv_status hold(int n, const planted *of, double budget, size_t flush, i
     c->device->backend = &backend;
     c->start = spmv_now();
     c->budget = budget;
+    c->preempted = preempts ? planted_preemptions : NULL;
     spmv_status status = spmv_contest_unit(c, &unit_s);
     if (status == SPMV_OK) status = spmv_contest_run_off(c);
     return status;
@@ -111,7 +124,7 @@ static const double large_s = 1, endless = 1e12;
 static void what_is_far_behind_costs_two_products_at_most(void **state) {
     (void)state;
     contest c;
-    const planted of[] = {{.price_s = large_s}, {.price_s = 50}, {.price_s = 1.7}, {.price_s = .5}};
+    const planted of[] = {{.price_s = large_s}, {.price_s = 50}, {.price_s = 1.7}, {.price_s = .4}};
     assert_int_equal(hold(4, of, endless, 0, 1, &c), SPMV_OK);
     assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[3]);
     for (int k = 0; k < 4; k++)
@@ -165,7 +178,7 @@ static void a_gpu_looks_at_the_safe_one_again(void **state) {
 static void what_is_close_is_timed_while_the_budget_lasts(void **state) {
     (void)state;
     contest c;
-    const planted of[] = {{.price_s = large_s}, {.price_s = .95}, {.price_s = 2}};
+    const planted of[] = {{.price_s = large_s}, {.price_s = .95}, {.price_s = 2.2}};
     assert_int_equal(hold(3, of, endless, 0, 1, &c), SPMV_OK);
     assert_true(plant[0].runs > 3 && plant[1].runs >= 3 && plant[2].runs == 2);
     assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
@@ -208,6 +221,89 @@ static void a_budget_is_no_shorter_than_a_wink(void **state) {
             leave(&c);
         }
     on_host = true, opts.expected_calls = 1;
+}
+
+/* ---- with noise ----------------------------------------------------------------------------- */
+
+static uint64_t noise = 1;
+static double chance(void) { /* 0 to 1 */
+    return (double)(draw(&noise) >> 11) * 0x1p-53;
+}
+
+/* A third of the products takes up to two and a half times as long, all a little longer. */
+static double bursts(const planted *k) {
+    (void)k;
+    double burst = chance() < .35 ? .2 + 1.3 * chance() : 0;
+    return 1 + .1 * chance() + burst;
+}
+
+static double first_of_the_second(const planted *k) {
+    return k == &plant[1] && k->runs == 0 ? 1.6 : 1;
+}
+
+static double first_of_all(const planted *k) {
+    (void)k;
+    return planted_now == 0 ? 3 : 1;
+}
+
+static void a_disturbed_look_is_not_the_last(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = large_s}, {.price_s = .8}, {.price_s = .85}};
+    disturb = first_of_the_second;
+    assert_int_equal(hold(3, of, 100, 0, 1, &c), SPMV_OK);
+    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
+    leave(&c);
+    for (int known = 0; known < 2; known++) { /* with little to spend: where that is known */
+        preempts = known;
+        assert_int_equal(hold(3, of, 10, 0, 1, &c), SPMV_OK);
+        assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[known ? 1 : 2]);
+        assert_true((plant[1].runs > 1) == known);
+        leave(&c);
+    }
+    disturb = NULL, preempts = false;
+}
+
+static void a_disturbed_unit_is_not_the_budget(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = large_s}, {.price_s = .98}};
+    disturb = first_of_all, preempts = true;
+    assert_int_equal(hold(2, of, 10, 0, 1, &c), SPMV_OK);
+    assert_true(c.budget_s == 10 * large_s);
+    leave(&c);
+    preempts = false; /* nobody knows: later samples tell */
+    assert_int_equal(hold(2, of, 100, 0, 1, &c), SPMV_OK);
+    assert_true(c.budget_s == 100 * large_s);
+    leave(&c);
+    disturb = NULL;
+}
+
+/* In nine of ten contests the best, or what is as good, is chosen, mostly within the budget. */
+static void bursts_decide_no_contest(void **state) {
+    (void)state;
+    enum { CONTESTS = 400, RIVALS = 4, BUDGET = 50 };
+    double spent_s = 0;
+    int right = 0;
+    disturb = bursts;
+    for (int n = 0; n < CONTESTS; n++) {
+        planted of[1 + RIVALS] = {{.price_s = large_s}};
+        contest c;
+        double best = large_s;
+        for (int k = 1; k <= RIVALS; k++) {
+            of[k].price_s = .5 + .6 * chance();
+            best = fmin(best, of[k].price_s);
+        }
+        spending = &c;
+        assert_int_equal(hold(1 + RIVALS, of, BUDGET, 0, 1, &c), SPMV_OK);
+        spent_s += spmv_contest_spent_s(&c);
+        spending = NULL;
+        right += of[spmv_contest_fastest(&c) - c.entry].price_s < 1.03 * best;
+        leave(&c);
+    }
+    disturb = NULL;
+    assert_true(spent_s / CONTESTS < .8 * BUDGET);
+    if (right < CONTESTS * 9 / 10) fail_msg("%d of %d right", right, CONTESTS);
 }
 
 static void short_products_share_a_sample(void **state) {
@@ -295,6 +391,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(what_is_close_is_timed_while_the_budget_lasts),
         cmocka_unit_test(one_percent_is_nothing),
         cmocka_unit_test(a_budget_is_no_shorter_than_a_wink),
+        cmocka_unit_test(a_disturbed_look_is_not_the_last),
+        cmocka_unit_test(a_disturbed_unit_is_not_the_budget),
+        cmocka_unit_test(bursts_decide_no_contest),
         cmocka_unit_test(short_products_share_a_sample),
         cmocka_unit_test(caches_are_emptied_before_each_sample),
         cmocka_unit_test(steady_products_have_data_of_their_own),
