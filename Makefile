@@ -151,7 +151,7 @@ $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/unit/hasty.cu): build/cud
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
 
 # ---- check ---------------------------------------------------------------------------------------------------------
-# `make test`; BUILD=cuda: of the CUDA build; SAN=address,undefined: under sanitizers; PART=unit, cli or python; JOBS=2: so many at once.
+# `make test`; BUILD=cuda: of the CUDA build; SAN=address,undefined: under sanitizers; PART=unit, cli or python; JOBS=N: so many at once.
 BUILD  ?= omp
 PYTHON ?= python3
 check test: $(BUILD) $(tests_$(BUILD))
@@ -186,7 +186,7 @@ reference-tables:
 lint:
 	$(Q)sh test/lint.sh
 format:
-	$(Q)git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
+	$(Q)sh test/lint.sh format
 info:
 	@$(foreach v,CC OPT MARCH CFLAGS NVCC CUDA_ARCH WERROR SAN BUILD PYTHON LIBS_WANTED found cflags loads nvflags ldlibs, \
 	    printf '%-12s %s\n' '$(v)' '$($(v))';)

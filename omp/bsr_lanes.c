@@ -225,11 +225,8 @@ static int64_t bytes_before(const spmv_store *store, int64_t b) {
 static spmv_status prepare(spmv_plan *p) {
     const bsr *A = (const bsr *)p->store;
     TRY(choose_isa(p));
-    stretches *t;
-    TRY(make_stretches(p, &t));
-    t->multiply = choose_way(p->choice.value[SPMV_isa], A);
-    cut_shares(&A->s, bytes_before, A->block_rows, shares_of(p), t->first);
-    return SPMV_OK;
+    return make_stretches(p, sizeof(stretches), choose_way(p->choice.value[SPMV_isa], A),
+                          bytes_before, A->block_rows);
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
@@ -248,5 +245,5 @@ SPMV_EXPORT_KERNEL(bsr_lanes) = {
     .estimate = estimate_stretches,
     .prepare = prepare,
     .run = run,
-    .release = release_stretches,
+    .release = free_scratch,
 };

@@ -17,6 +17,18 @@ static inline int64_t shares_of(const spmv_plan *p) {
     return p->device->threads < MOST_SHARES ? p->device->threads : MOST_SHARES;
 }
 
+/* The plan's scratch as one block, which free_scratch frees. */
+static inline spmv_status make_scratch(spmv_plan *p, size_t bytes) {
+    p->scratch = malloc(bytes);
+    if (!p->scratch) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    p->scratch_bytes = bytes;
+    return SPMV_OK;
+}
+
+static inline void free_scratch(spmv_plan *p) {
+    free(p->scratch);
+}
+
 /* What the pieces of a store before piece k cost; ascends, k up to all of them. */
 typedef int64_t cost_before(const spmv_store *A, int64_t k);
 

@@ -43,12 +43,6 @@ static inline size_t carries_estimate(const spmv_csr_view *A, const spmv_choice 
 }
 
 static inline spmv_status carries_prepare(spmv_plan *p) {
-    p->scratch_bytes = MOST_SHARES * sizeof(carry);
-    p->scratch = malloc(p->scratch_bytes);
-    return p->scratch ? SPMV_OK : spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-}
-
-static inline void carries_release(spmv_plan *p) {
-    free(p->scratch);
+    return make_scratch(p, MOST_SHARES * sizeof(carry));
 }
 #endif

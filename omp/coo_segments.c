@@ -36,5 +36,5 @@ SPMV_EXPORT_KERNEL(coo_segments) = {
     .estimate = carries_estimate,
     .prepare = prepare,
     .run = run,
-    .release = carries_release,
+    .release = free_scratch,
 };

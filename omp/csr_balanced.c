@@ -201,10 +201,6 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return sizeof(shares);
 }
 
-static void release(spmv_plan *p) {
-    free(p->scratch);
-}
-
 /* Most rows are as long as the one before, and short: the processor guesses their ends. */
 static bool is_regular(const csr *A, int64_t rows, int64_t nnz) {
     int64_t equal = 0;
@@ -223,9 +219,8 @@ static spmv_status prepare(spmv_plan *p) {
     int64_t *gather = &p->choice.value[SPMV_gather];
     if (*gather == GATHER_FASTER)
         *gather = spmv_gather_pays(isa) ? GATHER_INSTRUCTION : GATHER_LOADS;
-    shares *t = p->scratch = malloc(sizeof *t);
-    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    p->scratch_bytes = sizeof *t;
+    TRY(make_scratch(p, sizeof(shares)));
+    shares *t = p->scratch;
     t->run = function_of(isa, *gather == GATHER_INSTRUCTION);
     if (t->run == function_of(isa, false) && is_regular(A, A->s.rows, A->s.nnz))
         t->run = share_portable;
@@ -265,5 +260,5 @@ SPMV_EXPORT_KERNEL(csr_balanced) = {
     .estimate = estimate,
     .prepare = prepare,
     .run = run,
-    .release = release,
+    .release = free_scratch,
 };

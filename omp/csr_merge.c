@@ -25,19 +25,14 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return sizeof(shares);
 }
 
-static void release(spmv_plan *p) {
-    free(p->scratch);
-}
-
 static spmv_status prepare(spmv_plan *p) {
     spmv_csr_view A;
     spmv_mat_rows(p->matrix, &A);
     int64_t nshares = shares_of(p);
-    shares *t = p->scratch = malloc(sizeof *t);
-    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    TRY(make_scratch(p, sizeof(shares)));
+    shares *t = p->scratch;
     for (int64_t s = 0; s <= nshares; s++)
         t->first_row[s] = spmv_rows_ended(&A, spmv_split(A.rows + A.nnz, nshares, s));
-    p->scratch_bytes = sizeof *t;
     return SPMV_OK;
 }
 
@@ -70,5 +65,5 @@ SPMV_EXPORT_KERNEL(csr_merge) = {
     .estimate = estimate,
     .prepare = prepare,
     .run = run,
-    .release = release,
+    .release = free_scratch,
 };

@@ -55,5 +55,5 @@ SPMV_EXPORT_KERNEL(hyb_rows) = {
     .estimate = carries_estimate,
     .prepare = prepare,
     .run = run,
-    .release = carries_release,
+    .release = free_scratch,
 };

@@ -110,32 +110,18 @@ static multiply_pieces *function_of(int64_t isa, const masked *A) {
 
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
-/* Bytes of the first so many strips. */
-static int64_t cost_of(const masked *A, int64_t strips) {
-    return A->block_ptr[strips] * (4 + A->height) + A->value_ptr[strips] * (int64_t)sizeof(real) +
-           strips * A->height * (int64_t)sizeof(real);
+static int64_t bytes_before(const spmv_store *store, int64_t strip) {
+    const masked *A = (const masked *)store;
+    return A->block_ptr[strip] * (4 + A->height) + A->value_ptr[strip] * (int64_t)sizeof(real) +
+           strip * A->height * (int64_t)sizeof(real);
 }
 
 static spmv_status prepare(spmv_plan *p) {
     const masked *A = (const masked *)p->store;
     TRY(choose_isa(p));
     p->choice.value[SPMV_height] = A->height;
-    int64_t nshares = shares_of(p), whole = cost_of(A, A->strips);
-    stretches *t;
-    TRY(make_stretches(p, &t));
-    t->multiply = function_of(p->choice.value[SPMV_isa], A);
-    for (int64_t s = 0; s <= nshares; s++) { /* the first strip that ends after the s-th part */
-        int64_t low = 0, high = A->strips;
-        while (low < high) {
-            int64_t middle = (low + high) / 2;
-            if (cost_of(A, middle + 1) <= spmv_split(whole, nshares, s))
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        t->first[s] = low;
-    }
-    return SPMV_OK;
+    return make_stretches(p, sizeof(stretches), function_of(p->choice.value[SPMV_isa], A),
+                          bytes_before, A->strips);
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
@@ -154,5 +140,5 @@ SPMV_EXPORT_KERNEL(masked_rows) = {
     .estimate = estimate_stretches,
     .prepare = prepare,
     .run = run,
-    .release = release_stretches,
+    .release = free_scratch,
 };

@@ -19,6 +19,11 @@ typedef struct ranges {
     real windows[];
 } ranges;
 
+typedef struct product product;
+
+/* The rows of a range, and what they add to rows before it to its window. */
+typedef void multiply_range(const product *m, const range *s);
+
 /* Cuts a store into count ranges. */
 typedef void cut_ranges(const spmv_store *store, int64_t count, range *out);
 
@@ -71,5 +76,17 @@ static inline void add_windows(const ranges *t, int64_t own, real *y) {
         int64_t end = w->first < s->last ? w->first : s->last;
         for (int64_t i = begin; i < end; i++) y[i] += w->window[i - w->low];
     }
+}
+
+static inline spmv_status multiply_ranges(const ranges *t, const product *m,
+                                          multiply_range *multiply, real *y) {
+#pragma omp parallel num_threads((int)t->count)
+    {
+#pragma omp for schedule(static, 1)
+        for (int64_t s = 0; s < t->count; s++) multiply(m, &t->range[s]);
+#pragma omp for schedule(static, 1)
+        for (int64_t s = 0; s < t->count; s++) add_windows(t, s, y);
+    }
+    return SPMV_OK;
 }
 #endif

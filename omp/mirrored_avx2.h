@@ -31,7 +31,6 @@ AVX2_INLINE void add_mirrored_256(half_slice *h, int value_code, bool full, int6
         if (!full) {
             if (!mask) continue;
             lanes = lanes_of_256(mask);
-            mirror = (vec256)_mm256_and_ps((__m256)mirror, (__m256)lanes.all_ones);
         }
         if (value_code != PACKED_VALUE_STEP) {
             a = values_256(d, h->values, value_code, full, mask, &lanes);

@@ -48,14 +48,28 @@ static void cut(const spmv_store *store, int64_t count, range *out) {
     }
 }
 
-static mirror_slice *choose_way(int64_t isa) {
-#ifdef __x86_64__
-    if (isa == ISA_AVX512) return mirror_slice_512;
-    if (isa == ISA_AVX2) return mirror_slice_256;
-#endif
-    (void)isa;
-    return mirror_slice_portable;
+static void range_portable(const product *m, const range *s) {
+    mirror_range(m, s, mirror_slice_portable);
 }
+
+#ifdef __x86_64__
+static void range_256(const product *m, const range *s) {
+    mirror_range(m, s, mirror_slice_256);
+}
+
+static void range_512(const product *m, const range *s) {
+    mirror_range(m, s, mirror_slice_512);
+}
+
+static multiply_range *choose_way(int64_t isa) {
+    return isa == ISA_AVX512 ? range_512 : isa == ISA_AVX2 ? range_256 : range_portable;
+}
+#else
+static multiply_range *choose_way(int64_t isa) {
+    (void)isa;
+    return range_portable;
+}
+#endif
 
 static spmv_status prepare(spmv_plan *p) {
     TRY(choose_isa(p));
@@ -63,18 +77,9 @@ static spmv_status prepare(spmv_plan *p) {
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    const ranges *t = p->scratch;
     const packed *A = (const packed *)p->store;
     const product m = {A, x, y, (real)alpha, (real)beta, NULL, is_small(A)};
-    mirror_slice *on_diagonals = choose_way(p->choice.value[SPMV_isa]);
-#pragma omp parallel num_threads((int)t->count)
-    {
-#pragma omp for schedule(static, 1)
-        for (int64_t s = 0; s < t->count; s++) mirror_range(&m, &t->range[s], on_diagonals);
-#pragma omp for schedule(static, 1)
-        for (int64_t s = 0; s < t->count; s++) add_windows(t, s, y);
-    }
-    return SPMV_OK;
+    return multiply_ranges(p->scratch, &m, choose_way(p->choice.value[SPMV_isa]), y);
 }
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};

@@ -99,12 +99,10 @@ static int64_t ahead_of(const narrow_slices *A) {
 static spmv_status prepare(spmv_plan *p) {
     const narrow_slices *A = (const narrow_slices *)p->store;
     TRY(choose_isa(p));
-    lanes *t = p->scratch = malloc(sizeof *t);
-    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    p->scratch_bytes = sizeof *t;
-    t->all.multiply = choose_way(p->choice.value[SPMV_isa], A);
+    TRY(make_stretches(p, sizeof(lanes), choose_way(p->choice.value[SPMV_isa], A), bytes_before,
+                       A->nslices));
+    lanes *t = p->scratch;
     t->ahead = ahead_of(A);
-    cut_shares(&A->s, bytes_before, A->nslices, shares_of(p), t->all.first);
     return SPMV_OK;
 }
 
@@ -125,5 +123,5 @@ SPMV_EXPORT_KERNEL(narrow_lanes) = {
     .estimate = estimate,
     .prepare = prepare,
     .run = run,
-    .release = release_stretches,
+    .release = free_scratch,
 };

@@ -34,10 +34,6 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return sizeof(stretches) + (size_t)most * sizeof(real);
 }
 
-static void release(spmv_plan *p) {
-    free(p->scratch);
-}
-
 /* The long row that entry k of the long part is in. */
 static int64_t long_row_of(const packed *A, int64_t k) {
     int64_t low = 0, high = A->long_rows;
@@ -64,10 +60,8 @@ static spmv_status prepare(spmv_plan *p) {
     const packed *A = (const packed *)p->store;
     int64_t nshares = shares_of(p);
     TRY(choose_isa(p));
-    stretches *t = malloc(sizeof *t + (size_t)A->long_rows * sizeof(real));
-    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    p->scratch = t;
-    p->scratch_bytes = sizeof *t + (size_t)A->long_rows * sizeof(real);
+    TRY(make_scratch(p, sizeof(stretches) + (size_t)A->long_rows * sizeof(real)));
+    stretches *t = p->scratch;
     t->multiply = choose_way(p->choice.value[SPMV_isa]);
     t->small_table = is_small(A);
     cut_shares(&A->s, bytes_before, A->nslices, nshares, t->first_slice);
@@ -128,5 +122,5 @@ SPMV_EXPORT_KERNEL(packed_slices) = {
     .estimate = estimate,
     .prepare = prepare,
     .run = run,
-    .release = release,
+    .release = free_scratch,
 };

@@ -130,10 +130,8 @@ static spmv_status prepare(spmv_plan *p) {
     const sell *A = (const sell *)p->store;
     int64_t lists = 1 + (A->perm != NULL);
     TRY(choose_isa(p));
-    stretches *t;
-    TRY(make_stretches(p, &t));
-    t->multiply = choose_way(p->choice.value[SPMV_isa]);
-    cut_shares(&A->s, slots_before, A->nslices, shares_of(p), t->first);
+    TRY(make_stretches(p, sizeof(stretches), choose_way(p->choice.value[SPMV_isa]), slots_before,
+                       A->nslices));
     p->traffic_bytes = (size_t)A->s.nnz * (sizeof(real) + sizeof(idx)) +
                        (size_t)(A->nslices + 1) * sizeof(ofs) +
                        (size_t)(lists * A->s.rows) * sizeof(idx);
@@ -156,5 +154,5 @@ SPMV_EXPORT_KERNEL(sell_lanes) = {
     .estimate = estimate_stretches,
     .prepare = prepare,
     .run = run,
-    .release = release_stretches,
+    .release = free_scratch,
 };

@@ -21,16 +21,14 @@ static inline size_t estimate_stretches(const spmv_csr_view *A, const spmv_choic
     return sizeof(stretches);
 }
 
-/* Makes the plan's scratch; the kernel sets what it holds. */
-static inline spmv_status make_stretches(spmv_plan *p, stretches **out) {
-    *out = p->scratch = malloc(sizeof **out);
-    if (!*out) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    p->scratch_bytes = sizeof **out;
+/* The plan's scratch: so many bytes that begin with stretches of about equal cost. */
+static inline spmv_status make_stretches(spmv_plan *p, size_t bytes, multiply_pieces *multiply,
+                                         cost_before *cost, int64_t pieces) {
+    TRY(make_scratch(p, bytes));
+    stretches *t = p->scratch;
+    t->multiply = multiply;
+    cut_shares(p->store, cost, pieces, shares_of(p), t->first);
     return SPMV_OK;
-}
-
-static inline void release_stretches(spmv_plan *p) {
-    free(p->scratch);
 }
 
 static inline spmv_status multiply_stretches(const spmv_plan *p, const stretches *t,

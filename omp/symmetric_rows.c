@@ -50,11 +50,11 @@ static spmv_status prepare(spmv_plan *p) {
     return prepare_ranges(p, cut);
 }
 
-typedef struct product {
+struct product {
     const symmetric *A;
     const real *x;
     real alpha, beta, *y;
-} product;
+};
 
 /* Row i's entries begin..end - 1, which are below the diagonal: their sum, and their mirrors'
  * products to y: x and y point to row i's. */
@@ -128,16 +128,7 @@ static void put_far(const product *p, const range *s) {
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const product all = {(const symmetric *)p->store, x, (real)alpha, (real)beta, y};
-    const ranges *t = p->scratch;
-#pragma omp parallel num_threads((int)t->count)
-    {
-#pragma omp for schedule(static, 1)
-        for (int64_t s = 0; s < t->count; s++)
-            (all.A->near ? put_near : put_far)(&all, &t->range[s]);
-#pragma omp for schedule(static, 1)
-        for (int64_t s = 0; s < t->count; s++) add_windows(t, s, y);
-    }
-    return SPMV_OK;
+    return multiply_ranges(p->scratch, &all, all.A->near ? put_near : put_far, y);
 }
 
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};

@@ -139,8 +139,7 @@ static const struct argp_option table[] = {
     {"log", KEY_LOG, "DIR|FILE.jsonl", 0,
      "append a record a row to DIR/HOST.jsonl (default: log/, if it exists)", 5},
     {"no-log", KEY_NO_LOG, NULL, 0, "log nothing", 5},
-    {"keep-samples", KEY_KEEP_SAMPLES, "N", 0, "samples that a record keeps, evenly thinned (1000)",
-     5},
+    {"keep-samples", KEY_KEEP_SAMPLES, "N", 0, "samples a record keeps, evenly thinned (1000)", 5},
     {"tag", KEY_TAG, "KEY=VALUE", 0, "put into every record; repeatable", 5},
     {"progress", KEY_PROGRESS, "auto|on|off", 0,
      "bar on stderr while reading (auto: on a terminal)", 5},
@@ -274,21 +273,25 @@ static void parse_environment(options *o, struct argp_state *state) {
 static const char doc[] =
     "Multiply a sparse matrix by a vector with every kernel that applies, check every result, time "
     "and log it."
-    "\vCommands:\n"
-#define COMMAND(name, help) "  " #name "\t" help "\n"
+    "\vGFLOP/s = 2 * nonzeros / median time; GB/s = bytes of the matrix as read + x once + y, over "
+    "the median.\n"
+    "Every long option has an environment twin: SPMV_MAX_MEM=4G stands for --max-mem=4G.\n"
+    "Exit: 0 fine, 1 wrong result, 2 compare found a loss, 3 some failed, 64 usage, 65 bad matrix, "
+    "66 cannot open, 69 backend or feature absent, 71 out of memory, 73 cannot write.\n";
+
+/* Listed as options are. */
+static const struct argp_option commands[] = {
+#define COMMAND(name, help) {#name, 0, NULL, OPTION_DOC | OPTION_NO_USAGE, help, 0},
 #define TOOL(name, help) COMMAND(name, help)
 #include "commands.def"
 #undef COMMAND
 #undef TOOL
-    "\nGFLOP/s = 2 * nonzeros / median time; GB/s = bytes of the matrix as read + x once + y, over "
-    "the median.\n"
-    "Every long option has an environment twin: SPMV_MAX_MEM=4G stands for --max-mem=4G.\n"
-    "Exit: 0 fine, 1 wrong result, 3 some failed, 64 usage, 65 bad matrix, 66 cannot open, 69 "
-    "backend or feature "
-    "absent, 71 out of memory, 73 cannot write.\n";
+    {NULL, 0, NULL, 0, NULL, 0}};
+static const struct argp of_commands = {commands, NULL, NULL, NULL, NULL, NULL, NULL};
+static const struct argp_child children[] = {{&of_commands, 0, "Commands:", 6}, {NULL, 0, NULL, 0}};
 
 void options_parse(int argc, char **argv, options *o) {
-    static const struct argp argp = {table, parse, "[COMMAND]", doc, NULL, NULL, NULL};
+    static const struct argp argp = {table, parse, "[COMMAND]", doc, children, NULL, NULL};
     struct argp_state environment = {
         .root_argp = &argp, .name = "spmv", .input = o, .err_stream = stderr, .out_stream = stdout};
     bool terminal = isatty(STDERR_FILENO);

@@ -1,10 +1,78 @@
 #!/bin/sh
-# run.sh BUILD [unit|cli|python]: runs the tests of a build folder and ends with the counts of all of them.
-# UPDATE=1 rewrites what the command-line tests expect. JOBS=N: so many unit tests side by side.
+# run.sh BUILD [unit] [cli] [python]: runs the tests of a build folder, JOBS of them side by side, and ends with the counts.
+# UPDATE=1 rewrites what the command-line tests expect.
+# run.sh BUILD one FOLDER TEST: that test alone. FOLDER gets NAME.counts: passed, failed, skipped.
 set -u
-build=$1 part=${2:-all}
+build=$1
+shift
 root=$(cd "$(dirname "$0")/.." && pwd)
-passed=0 failed=0 skipped=0
+cd "$root" || exit 66
+
+number() { sed -n "$1" "$2" | awk '{n += $1} END {print n + 0}'; }
+
+# A cmocka program: its own counts; one that dies before it counts is a failure.
+unit() {
+    "$1" >"$mine/log" 2>&1; code=$?
+    cat "$mine/log"
+    passed=$(number 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$mine/log")
+    failed=$(number 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' "$mine/log")
+    skipped=$(number 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$mine/log")
+    if [ $code != 0 ] && [ "$failed" = 0 ]; then failed=1; echo "$1: exit $code"; fi
+}
+
+# A command line: NAME.sh beside NAME.out, NAME.err and NAME.exit, run in an empty folder. "# omp only" and "# needs
+# FEATURE" in it say which builds it is for.
+cli() {
+    base=${1%.sh}
+    if grep -q '^# omp only' "$1" && [ "$build" != "${build#*cuda}" ]; then skipped=1; return; fi
+    for feature in $(sed -n 's/^# needs //p' "$1"); do
+        if ! "$build/spmv" -V -v | grep '^features' | grep -qw "$feature"; then
+            echo "skip cli/$name: built without $feature"
+            skipped=1; return
+        fi
+    done
+    mkdir "$mine/cwd"
+    (cd "$mine/cwd" && SPMV="$root/$build/spmv" DATA="$root/test/data" CLI="$root/test/cli" sh "$root/$1" </dev/null) \
+        >"$mine/out" 2>"$mine/err"
+    echo $? >"$mine/exit"
+    if [ -n "${UPDATE:-}" ]; then
+        for k in out err exit; do cp "$mine/$k" "$base.$k"; done
+    fi
+    if cmp -s "$mine/out" "$base.out" && cmp -s "$mine/err" "$base.err" && cmp -s "$mine/exit" "$base.exit"; then
+        passed=1
+        echo "ok   cli/$name"
+    else
+        failed=1
+        echo "FAIL cli/$name"
+        for k in out err exit; do diff -u "$base.$k" "$mine/$k" | sed 's/^/     /'; done
+    fi
+}
+
+# unittest says "Ran N tests" and "FAILED (failures=F, errors=E)", "OK (skipped=S)".
+python() {
+    SPMV="$root/$build/spmv" "$PYTHON" "$1" >"$mine/log" 2>&1; code=$?
+    tail -n 40 "$mine/log"
+    ran=$(number 's/^Ran \([0-9]*\) test.*/\1/p' "$mine/log")
+    skipped=$(number 's/.*skipped=\([0-9]*\).*/\1/p' "$mine/log")
+    failed=$(grep -cE '^(FAIL|ERROR): ' "$mine/log")
+    if [ $code != 0 ] && [ "$failed" = 0 ]; then failed=1 ran=$((ran + 1)); fi
+    passed=$((ran - failed - skipped))
+}
+
+if [ "${1:-}" = one ]; then
+    test=$3 name=$(basename "$test" .sh) mine=$2/$(basename "$test") passed=0 failed=0 skipped=0
+    mkdir "$mine" || exit 73
+    case $test in
+    *.py) python "$test" ;;
+    *.sh) cli "$test" ;;
+    *) unit "$test" ;;
+    esac >"$mine/said" 2>&1
+    cat "$mine/said" # in one piece, whatever runs beside it
+    echo "$passed $failed $skipped" >"$mine.counts"
+    rm -rf "$mine"
+    exit 0
+fi
+
 work=$(mktemp -d) || exit 73
 trap 'rm -rf "$work"' EXIT
 # Options have twins in the environment, and the caller's are not what is tested.
@@ -15,74 +83,27 @@ done
 export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
 # Sizes that no machine has are refused, as malloc refuses them, instead of ending the program.
 export ASAN_OPTIONS="allocator_may_return_null=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
-
-count() { passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3)); }
-number() { sed -n "$1" "$2" | awk '{n += $1} END {print n + 0}'; }
-
-# A cmocka program: its own counts; one that dies before it counts is a failure.
-unit() {
-    log=$work/$(basename "$1").log code=$(cat "$work/$(basename "$1").code")
-    ok=$(number 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log")
-    bad=$(number 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' "$log")
-    skip=$(number 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$log")
-    if [ $code != 0 ] && [ "$bad" = 0 ]; then bad=1; echo "$1: exit $code"; fi
-    count "$ok" "$bad" "$skip"
-}
-
-# A command line: NAME.sh beside NAME.out, NAME.err and NAME.exit, run in an empty folder. "# omp only" and "# needs
-# FEATURE" in it say which builds it is for.
-cli() {
-    base=${1%.sh} name=$(basename "${1%.sh}")
-    if grep -q '^# omp only' "$1" && [ "$build" != "${build#*cuda}" ]; then count 0 0 1; return; fi
-    for feature in $(sed -n 's/^# needs //p' "$1"); do
-        if ! "$build/spmv" -V -v | grep '^features' | grep -qw "$feature"; then
-            echo "skip cli/$name: built without $feature"
-            count 0 0 1; return
-        fi
-    done
-    rm -rf "$work/cwd" && mkdir "$work/cwd"
-    (cd "$work/cwd" && SPMV="$root/$build/spmv" DATA="$root/test/data" CLI="$root/test/cli" sh "$1" </dev/null) \
-        >"$work/out" 2>"$work/err"
-    echo $? >"$work/exit"
-    if [ -n "${UPDATE:-}" ]; then
-        for k in out err exit; do cp "$work/$k" "$base.$k"; done
-    fi
-    if cmp -s "$work/out" "$base.out" && cmp -s "$work/err" "$base.err" && cmp -s "$work/exit" "$base.exit"; then
-        count 1 0 0
-        echo "ok   cli/$name"
-    else
-        count 0 1 0
-        echo "FAIL cli/$name"
-        for k in out err exit; do diff -u "$base.$k" "$work/$k" | sed 's/^/     /'; done
-    fi
-}
-
 # Threads that wait for one another need not spin where cores are shared: a test is not timed.
-# unittest says "Ran N tests" and "FAILED (failures=F, errors=E)", "OK (skipped=S)".
-python() {
-    SPMV="$root/$build/spmv" OMP_WAIT_POLICY="${OMP_WAIT_POLICY-passive}" "$PYTHON" "$1" >"$work/log" 2>&1; code=$?
-    tail -n 40 "$work/log"
-    ran=$(number 's/^Ran \([0-9]*\) test.*/\1/p' "$work/log")
-    skip=$(number 's/.*skipped=\([0-9]*\).*/\1/p' "$work/log")
-    bad=$(grep -cE '^(FAIL|ERROR): ' "$work/log")
-    if [ $code != 0 ] && [ "$bad" = 0 ]; then bad=1 ran=$((ran + 1)); fi
-    count $((ran - bad - skip)) "$bad" "$skip"
-}
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY-passive}"
+# The first Python that has SciPy, which may be the distribution's and not the first in PATH.
+for p in "${PYTHON:-python3}" /usr/bin/python3; do "$p" -c 'import scipy' 2>/dev/null && PYTHON=$p && break; done
+export PYTHON
+# Some tests ask how much of a GPU's memory is free.
+case $build in *cuda*) jobs=1 ;; *) jobs=$(nproc) ;; esac
 
-cd "$root" || exit 66
-if [ $part = all ] || [ $part = unit ]; then
-    programs=$(for t in "$build"/test/test_*; do [ -x "$t" ] && [ ! -d "$t" ] && echo "$t"; done)
-    echo "$programs" | xargs -P "${JOBS:-1}" -I '{}' sh -c '
-        log=$1/$(basename "$2"); "$2" >"$log.log" 2>&1; echo $? >"$log.code"; cat "$log.log"' sh "$work" '{}'
-    for t in $programs; do unit "$t"; done
-fi
-if [ $part = all ] || [ $part = cli ]; then
-    for t in "$root"/test/cli/*.sh; do cli "$t"; done
-fi
-if [ $part = all ] || [ $part = python ]; then
-    # The first Python that has SciPy, which may be the distribution's and not the first in PATH.
-    for p in "${PYTHON:-python3}" /usr/bin/python3; do "$p" -c 'import scipy' 2>/dev/null && PYTHON=$p && break; done
-    for t in test/test_*.py; do python "$t"; done
-fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
+for part in ${*:-python unit cli}; do # the shortest last
+    case $part in
+    python) ls test/test_*.py ;;
+    unit) for t in "$build"/test/test_*; do if [ -x "$t" ] && [ ! -d "$t" ]; then echo "$t"; fi; done ;;
+    cli) ls test/cli/*.sh ;;
+    *) echo "run.sh: no part '$part'" >&2; exit 64 ;;
+    esac || exit 66
+done >"$work/tests"
+xargs -P "${JOBS:-$jobs}" -I '{}' sh test/run.sh "$build" one "$work" '{}' <"$work/tests"
+find "$work" -name '*.counts' -exec cat '{}' + | awk -v tests="$(wc -l <"$work/tests")" '
+    {passed += $1; failed += $2; skipped += $3}
+    END {
+        if (NR < tests) {failed += tests - NR; print tests - NR " tests did not come to their end"}
+        printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
+        exit failed || !passed
+    }'
