@@ -9,7 +9,8 @@ typedef struct model {
     const spmv_features *f;
     double width, plain; /* bytes of a value; bytes an entry that the safe kernel waits for */
     double gather, y;    /* of which: for x, and for what a row costs (y is fetched and written) */
-    double ends;         /* and for ends of rows that the processor does not guess */
+    double ends;         /* and for ends of rows, more where the processor does not guess them */
+    double sorted;       /* rows that move when sorted by length, of an entry */
     bool streams;        /* the matrix comes from memory: bytes count more than instructions */
 } model;
 
@@ -17,7 +18,8 @@ typedef struct model {
  * the matrix (uniform random columns, x of 8 MB: 2 ns beside 0.5 ns for the stream); columns within
  * 2^16 of the rows around are near. */
 static model model_of(const spmv_features *f) {
-    const double near_cache = 1 << 20, read_bytes = 50, end_bytes = 30, uneven = 0.1;
+    const double near_cache = 1 << 20, read_bytes = 50, end_bytes = 14, missed_bytes = 16,
+                 uneven_cv = 0.2;
     model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4};
     /* Of a small x that no cache holds yet, what is read twice still comes from the near ones. */
     double x = m.width * (double)f->cols;
@@ -25,7 +27,10 @@ static model model_of(const spmv_features *f) {
     m.streams = f->evicted || (m.width + 4) * (double)f->nnz > (double)f->cache;
     m.gather = far ? read_bytes * f->lines * (1 - f->near_16) : 0;
     m.y = (4 + 2 * m.width) / f->mean;
-    m.ends = f->cv > uneven ? end_bytes / f->mean : 0;
+    /* Of rows that are almost all equal few are guessed wrong, and sorting moves few. */
+    double uneven = f->cv < uneven_cv ? f->cv / uneven_cv : 1;
+    m.ends = (end_bytes + missed_bytes * uneven) / f->mean;
+    m.sorted = uneven * (1 - f->empty_share) / f->mean;
     m.plain = m.width + 4 + m.gather + m.y + m.ends;
     return m;
 }
@@ -81,8 +86,7 @@ static void propose_narrow(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     const double near = f->cols <= 1 << 16 ? 1 : f->near_16, read_x = 4, streamed = 0.5;
     double bytes = 2 * near + 4 * (1 - near) + coded_width(f, m->width);
-    /* y is written here and there, unless rows are equal and stay where they are */
-    double lists = f->cv == 0 ? 0 : (f->evicted ? 36 : 6) / f->mean;
+    double lists = (f->evicted ? 24 : 6) * m->sorted; /* y is written here and there */
     spmv_proposal *p = spmv_offer(
         out, "narrow_lanes", 5, m->plain / (read_x + streamed * bytes + m->gather + m->y + lists),
         "rows of %.1f entries, give or take %.0f %%, in about %.1f of %g bytes an entry", f->mean,
@@ -154,12 +158,13 @@ static void propose_mirrored(const model *m, spmv_proposals *out) {
  * 256 on random, R-MAT and power-law matrices; larger ones where a block is all but empty. */
 static void propose_woven(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
+    const double least = 8; /* an entry takes its time however few its bytes */
     int64_t tile = f->precision == SPMV_F64 ? 1 << 14 : 1 << 15;
+    double bytes = coded_width(f, m->width) + 4, entry = bytes > least ? bytes : least;
     if (m->gather == 0) return;
     if (f->precision == SPMV_F64 && f->mean * (double)tile / (double)f->cols < 1.0 / 16) tile *= 2;
     spmv_proposal *p =
-        spmv_offer(out, "woven_blocks", 6,
-                   m->plain / (coded_width(f, m->width) + 4 + 0.3 * m->gather + 2 * m->y),
+        spmv_offer(out, "woven_blocks", 6, m->plain / (entry + 0.3 * m->gather + 2 * m->y),
                    "%.2f cache lines of x an entry, and no cache for x", f->lines);
     p->setting[0] = (spmv_setting){"tile", tile};
     p->setting[1] = (spmv_setting){"schedule", omp_sched_dynamic};

@@ -15,6 +15,7 @@ typedef struct contender {
     int inner, nsamples;
     double product_s; /* the least, on a GPU the lower quartile: what disturbs only adds time */
     bool given_up;    /* far behind: not timed further */
+    bool disturbed;   /* threads lost their core during every product of it */
 } contender;
 
 typedef struct contest {

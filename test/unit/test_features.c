@@ -294,6 +294,27 @@ static void the_models_order_as_measured(void **state) {
     }
 }
 
+/* Rows that are short and almost all equal, near columns, most rows empty or none: as measured on
+ * two cores narrow_lanes is 1.4 and 1.8 times as fast as the safe kernel. */
+static void almost_equal_rows_are_worth_converting(void **state) {
+    (void)state;
+    enum { N = 40000, NEAR = 4000 };
+    for (int spacing = 1; spacing <= 20; spacing += 19) {
+        entries e = {.rows = N, .cols = N};
+        uint64_t seed = 1;
+        for (int64_t i = 0; i < N; i += spacing)
+            for (int k = 0, n = i % 40 == 0 ? 3 : 4; k < n; k++) {
+                int64_t part = NEAR / 4, j = i + k * part + draw_below(&seed, part);
+                add_random(&e, i, j % N);
+            }
+        spmv_features f = features_of_entries(&e, SPMV_F64);
+        spmv_proposals all = {.n = 0};
+        f.cache = 36 << 20, f.threads = 2, f.evicted = true;
+        spmv_propose_omp(&f, &all);
+        assert_true(gain_of(&all, "narrow_lanes") > 1.2);
+    }
+}
+
 static spmv_proposals proposals_for_gpu(spmv_features f, int64_t rows, int64_t cols) {
     spmv_proposals all = {.n = 0};
     f.rows = rows, f.cols = cols, f.nnz = (int64_t)(f.mean * (double)rows), f.cache = 60 << 20;
@@ -335,6 +356,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(an_empty_sample_proposes_nothing),
         cmocka_unit_test(far_reads_of_x_are_blocked),
         cmocka_unit_test(the_models_order_as_measured),
+        cmocka_unit_test(almost_equal_rows_are_worth_converting),
         cmocka_unit_test(where_x_is_decides_on_a_gpu),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

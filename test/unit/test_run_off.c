@@ -306,6 +306,48 @@ static void bursts_decide_no_contest(void **state) {
     if (right < CONTESTS * 9 / 10) fail_msg("%d of %d right", right, CONTESTS);
 }
 
+/* Most products take many times as long, and the system says so. */
+static double robbed(const planted *k) {
+    (void)k;
+    return chance() < .7 ? 3 + 5 * chance() : 1;
+}
+
+static void robbed_cores_decide_no_contest(void **state) {
+    (void)state;
+    enum { CONTESTS = 200, RIVALS = 4 };
+    int right = 0;
+    disturb = robbed, preempts = true;
+    for (int n = 0; n < CONTESTS; n++) {
+        planted of[1 + RIVALS] = {{.price_s = large_s}};
+        contest c;
+        for (int k = 1; k <= RIVALS; k++) of[k].price_s = k == 1 + n % RIVALS ? .6 : .9;
+        spending = &c;
+        assert_int_equal(hold(1 + RIVALS, of, 100, 0, 1, &c), SPMV_OK);
+        spending = NULL;
+        right += of[spmv_contest_fastest(&c) - c.entry].price_s == .6;
+        leave(&c);
+    }
+    disturb = NULL, preempts = false;
+    if (right < CONTESTS * 65 / 100) fail_msg("%d of %d right", right, CONTESTS);
+}
+
+/* Where every product was disturbed, twice as long is nothing: who promises more is taken. */
+static double always(const planted *k) {
+    return k == &plant[1] ? 12 : 8;
+}
+
+static void where_all_are_disturbed_promises_decide(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = large_s}, {.price_s = .6}, {.price_s = .8}, {.price_s = 3}};
+    disturb = always, preempts = true;
+    assert_int_equal(hold(4, of, 100, 0, 1, &c), SPMV_OK);
+    for (int k = 1; k < 4; k++) plant[k].proposal.gain = k == 3 ? 9 : 2.0 / k;
+    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
+    leave(&c);
+    disturb = NULL, preempts = false;
+}
+
 static void short_products_share_a_sample(void **state) {
     (void)state;
     contest c;
@@ -394,6 +436,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_disturbed_look_is_not_the_last),
         cmocka_unit_test(a_disturbed_unit_is_not_the_budget),
         cmocka_unit_test(bursts_decide_no_contest),
+        cmocka_unit_test(robbed_cores_decide_no_contest),
+        cmocka_unit_test(where_all_are_disturbed_promises_decide),
         cmocka_unit_test(short_products_share_a_sample),
         cmocka_unit_test(caches_are_emptied_before_each_sample),
         cmocka_unit_test(steady_products_have_data_of_their_own),
