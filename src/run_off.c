@@ -148,11 +148,13 @@ static spmv_status warm_up(contest *c, contender *e, double unit_s) {
     double least = INFINITY, seconds = 0;
     bool gpu = !c->backend->host, plenty = gpu && c->budget >= budget_for_three;
     bool was_taken = false;
+    e->disturbed = true;
     for (int n = 0;
          n < (was_taken ? most : 2) && (plenty || was_taken || !(least <= fair * unit_s)); n++) {
         int64_t before = preemptions(c);
         TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
         was_taken = preemptions(c) > before;
+        e->disturbed &= was_taken;
         least = seconds < least ? seconds : least;
         double budget_s = c->budget_s > 0 ? c->budget_s : c->budget * least;
         bool may_load = plenty || (gpu && unit_s > 0);
@@ -160,7 +162,6 @@ static spmv_status warm_up(contest *c, contender *e, double unit_s) {
         bool may_differ = may_load || may_wake || was_taken;
         if (!may_differ && (unit_s > 0 ? unit_s : seconds) > short_look * budget_s) break;
     }
-    e->disturbed = was_taken;
     TRY(make_batch(c, e, least));
     e->product_s = least;
     if (e->inner == 1 && !c->flush) add_sample(e, least);
