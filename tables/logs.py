@@ -99,6 +99,7 @@ def parse_record(line):
 KINDS = {  # of a field in src/record.def: whether a value is one, and what it is called
     "number": (is_number, "number"), "whole": (is_number, "number"),
     "text": (lambda value: isinstance(value, str), "text"),
+    "texts": (lambda value: isinstance(value, str), "list of texts"),  # flatten has made one text of them
     "truth": (lambda value: value in (0, 1), "truth value"), None: (lambda value: True, "")}
 
 

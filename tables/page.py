@@ -336,7 +336,10 @@ OF_A_SWEEP = ("--resume", "--retry", "--passes", "--timeout", "--log", "--probe"
 def without_sweep(argv, source):
     """The run that measures one matrix of a sweep as the sweep did: its options, without sources and
     what only a sweep takes."""
-    words, kept = shlex.split(argv), []
+    try:
+        words, kept = shlex.split(argv), []
+    except ValueError:  # no command line that a shell would take
+        return argv
     at = 2 if words[1:2] == ["sweep"] else 1
     while at < len(words):
         option = words[at].partition("=")[0]
@@ -346,7 +349,7 @@ def without_sweep(argv, source):
         if option.startswith("-") and option not in OF_A_SWEEP:
             kept += taken
         at += len(taken)
-    return shlex.join([words[0], "-m", source, *kept])
+    return shlex.join([*words[:1], "-m", source, *kept])
 
 
 def command_of(unit):

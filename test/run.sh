@@ -91,7 +91,7 @@ export PYTHON
 # Some tests ask how much of a GPU's memory is free.
 case $build in *cuda*) jobs=1 ;; *) jobs=$(nproc) ;; esac
 
-for part in ${*:-python unit cli}; do # the shortest last
+for part in ${*:-python cli unit}; do # those with long tests first
     case $part in
     python) ls test/test_*.py ;;
     unit) for t in "$build"/test/test_*; do if [ -x "$t" ] && [ ! -d "$t" ]; then echo "$t"; fi; done ;;

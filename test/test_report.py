@@ -164,6 +164,11 @@ class HtmlTest(ReportTest):
             self.assertIn("<code>./spmv -m gen:mesh:100 -k auto,omp:peers --cache=cold -n5 -t 2 -q "
                           "--values=few:8</code>", text)
 
+    def test_command_lines_that_no_shell_takes(self):
+        for argv in ("spmv -x 'it", " ", "", 7):
+            text = self.report(record(argv=argv, sweep={"pass": 1, "cell": "ab"}), options=("--no-charts",))
+            self.assertIn("<html", text)
+
     def test_png(self):
         data = page.png("90/05")
         self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")

@@ -77,12 +77,13 @@ class ReadingTest(TablesTest):
 
     def test_values_of_another_kind_are_named(self):
         talk = self.make(record(matrix__rows="many"), record(2e-6, config__precision=64),
-                         record(3e-6, status="fine"), record(4e-6, build__dirty="perhaps"))
+                         record(3e-6, status="fine"), record(4e-6, build__dirty="perhaps", argv=True))
         self.assertIn("run.jsonl:1: matrix.rows is 'many': no number, read as null", talk)
         self.assertIn("run.jsonl:2: config.precision is 64: no text, read as null", talk)
         self.assertIn("run.jsonl:3: status is 'fine': none of ok, wrong,", talk)
         self.assertIn("run.jsonl:4: build.dirty is 'perhaps': no truth value, read as null", talk)
-        self.assertIn("3 records from 1 log, 4 problems", talk)
+        self.assertIn("run.jsonl:4: argv is True: no list of texts, read as null", talk)
+        self.assertIn("3 records from 1 log, 5 problems", talk)
 
     def test_what_cannot_be_printed_is_written_out(self):
         talk = self.make(record(matrix__name="\ud800m\0"), record(matrix__name="\u03bc"))
