@@ -158,7 +158,7 @@ static spmv_status warm_up(contest *c, contender *e, double unit_s) {
         least = seconds < least ? seconds : least;
         double budget_s = c->budget_s > 0 ? c->budget_s : c->budget * least;
         bool may_load = plenty || (gpu && unit_s > 0);
-        bool may_wake = !gpu && unit_s == 0 && seconds < short_unit_s;
+        bool may_wake = !gpu && unit_s == 0 && seconds < short_unit_s && !c->flush;
         bool may_differ = may_load || may_wake || was_taken;
         if (!may_differ && (unit_s > 0 ? unit_s : seconds) > short_look * budget_s) break;
     }
@@ -283,12 +283,16 @@ static void lower_budget(contest *c) {
 }
 
 /* Whether another round would take more than is left; one round costs little of short products.
- * Flushes are free for a while, then they are paid like products. */
+ * Flushes are free for a while, then they are paid like products; at once on a host with little to
+ * spend, where one takes as long as several products. */
 static bool is_spent(const contest *c, int round) {
-    double round_s = 0, flushing_s = c->flushing_s > most_flushing_s ? c->flushing_s : 0;
+    bool little = c->backend->host && c->budget < budget_for_three;
+    double free_s = little ? 0 : most_flushing_s;
+    double round_s = 0, flushing_s = c->flushing_s > free_s ? c->flushing_s : 0;
     for (int k = 0; k < c->n; k++)
         if (!c->entry[k].given_up) round_s += c->entry[k].inner * c->entry[k].product_s;
-    if (round < FEWEST_ROUNDS && round_s < cheap_round * c->budget_s) return false;
+    if (round < FEWEST_ROUNDS && !(little && c->flush) && round_s < cheap_round * c->budget_s)
+        return false;
     return spmv_contest_spent_s(c) + flushing_s + round_s > c->rounds_s;
 }
 

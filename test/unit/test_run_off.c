@@ -46,8 +46,10 @@ static spmv_status planted_tock(spmv_device *d, double *seconds) {
     return SPMV_OK;
 }
 
+static double flush_s;
 static spmv_status planted_flush(spmv_device *d, size_t bytes) {
     (void)d;
+    if (spending) spending->start -= flush_s, spending->flushing_s += flush_s;
     assert_int_equal(bytes, 4096);
     flushes++;
     return SPMV_OK;
@@ -372,6 +374,20 @@ static void caches_are_emptied_before_each_sample(void **state) {
     leave(&c);
 }
 
+/* With little to spend one of each, and of the safe kernel no look that is no sample. */
+static void flushes_are_paid_where_there_is_little(void **state) {
+    (void)state;
+    contest c;
+    const planted of[] = {{.price_s = 3e-3}, {.price_s = 2.9e-3}};
+    spending = &c, flush_s = 12e-3;
+    opts.expected_calls = 0;
+    assert_int_equal(hold(2, of, 10, 4096, 1, &c), SPMV_OK);
+    assert_int_equal(flushes, 2);
+    assert_int_equal(plant[0].runs, 2);
+    spending = NULL, flush_s = 0, opts.expected_calls = 1;
+    leave(&c);
+}
+
 /* A sample goes once through all copies; y of none is another's. */
 static void steady_products_have_data_of_their_own(void **state) {
     (void)state;
@@ -440,6 +456,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(where_all_are_disturbed_promises_decide),
         cmocka_unit_test(short_products_share_a_sample),
         cmocka_unit_test(caches_are_emptied_before_each_sample),
+        cmocka_unit_test(flushes_are_paid_where_there_is_little),
         cmocka_unit_test(steady_products_have_data_of_their_own),
         cmocka_unit_test(without_room_for_copies_there_are_none),
         cmocka_unit_test(a_refused_launch_is_passed_over),
