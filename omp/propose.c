@@ -57,8 +57,8 @@ static void propose_packed(const model *m, spmv_proposals *out) {
     }
 }
 
-/* Rows sorted by length at a time. Where lengths differ much a wider window has more equal rows in a
- * slice (graphs: 3 to 10 %); at 8192 the x of a window of near columns leaves the first cache
+/* Rows sorted by length at a time. Where lengths differ much a wider window has more equal rows in
+ * a slice (graphs: 3 to 10 %); at 8192 the x of a window of near columns leaves the first cache
  * (circuits: 1.4 to 1.7 times as long). */
 static int64_t window_of(const spmv_features *f) {
     return f->cv > 1 ? 4096 : 1024;

@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 static const double budget_unknown = 10, budget_most = 100, /* products of the safe kernel */
     budget_to_convert = 10;
@@ -274,12 +273,6 @@ static spmv_status hold(contest *c, const spmv_proposal *p, int n) {
     return c->n > 1 ? spmv_contest_run_off(c) : SPMV_OK;
 }
 
-/* Since the process began, to all its threads. */
-static int64_t count_preemptions(void) {
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
-}
-
 spmv_proposal *spmv_offer(spmv_proposals *all, const char *kernel, double prep, double gain,
                           const char *why, ...) {
     spmv_proposal *p = &all->list[all->n++];
@@ -308,8 +301,7 @@ spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
                  .opts = opts,
                  .backend = backend,
                  .start = start,
-                 .budget = budget_of(opts->expected_calls),
-                 .preempted = backend->host ? count_preemptions : NULL};
+                 .budget = budget_of(opts->expected_calls)};
     const spmv_stored *before = mat->stores;
     spmv_tuning *tuning = calloc(1, sizeof *tuning);
     *out = NULL;

@@ -15,7 +15,6 @@ typedef struct contender {
     int inner, nsamples;
     double product_s; /* the least, on a GPU the lower quartile: what disturbs only adds time */
     bool given_up;    /* far behind: not timed further */
-    bool disturbed;   /* threads lost their core during every product of it */
 } contender;
 
 typedef struct contest {
@@ -29,10 +28,9 @@ typedef struct contest {
     /* No part of the budget: spent on emptying caches, on sending the rows, on memory for vectors,
      * on what a process does once. */
     double flushing_s, sent_s, memory_s, once_s;
-    int64_t (*preempted)(void); /* how often threads have lost their core; NULL: nobody knows */
-    size_t cache;               /* the device's last-level cache; 0: unknown */
-    size_t flush;               /* bytes read before each sample; 0: none */
-    int copies;                 /* of the plan, x and y that a sample goes through; 0 or 1: none */
+    size_t cache; /* the device's last-level cache; 0: unknown */
+    size_t flush; /* bytes read before each sample; 0: none */
+    int copies;   /* of the plan, x and y that a sample goes through; 0 or 1: none */
     contender entry[MOST_CONTENDERS]; /* the safe one first */
     int n;
     void *x, *y;

@@ -73,19 +73,13 @@ static spmv_status flush(contest *c) {
     return SPMV_OK;
 }
 
-static int64_t preemptions(const contest *c) {
-    return c->preempted ? c->preempted() : 0;
-}
-
 static spmv_status time_once(contest *c, contender *e) {
     double seconds = 0;
     if (c->flush) TRY(flush(c));
-    int64_t before = preemptions(c);
     if (e->batch)
         TRY(spmv_batch_time(e->batch, &seconds));
     else
         TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
-    e->disturbed &= preemptions(c) > before;
     add_sample(e, seconds / e->inner);
     return SPMV_OK;
 }
@@ -132,40 +126,29 @@ static void set_budget(contest *c, double unit_s) {
     c->budget = c->budget_s / unit_s;
 }
 
-/* Where there is plenty to spend, what another program did is not held against it. */
-static bool is_spared(const contest *c, const contender *e) {
-    return e->disturbed && c->budget >= budget_for_three;
-}
-
 /* The first product meets cold pages and sleeping threads: where that costs little of the budget,
- * or is the budget's unit and short, it is looked at again, unless it is as fast as any; and
- * wherever another program took a core meanwhile. On a GPU it may be slower by half than the next,
- * whatever was rehearsed: there a rival that is slow, and where there is plenty to spend everyone,
- * is looked at again. What stays is as good as a sample. */
+ * or is the budget's unit and short, it is looked at again, unless it is as fast as any. On a GPU
+ * it may be slower by half than the next, whatever was rehearsed: there a rival that is slow, and
+ * where there is plenty to spend everyone, is looked at again. What stays is as good as a
+ * sample. */
 static spmv_status warm_up(contest *c, contender *e, double unit_s) {
-    const int most = c->budget >= budget_for_three && unit_s == 0 ? 8 : 2; /* the unit counts */
+    enum { LOOKS = 2 };
     const double fair = 1.5;
     double least = INFINITY, seconds = 0;
     bool gpu = !c->backend->host, plenty = gpu && c->budget >= budget_for_three;
-    bool was_taken = false;
-    e->disturbed = true;
-    for (int n = 0;
-         n < (was_taken ? most : 2) && (plenty || was_taken || !(least <= fair * unit_s)); n++) {
-        int64_t before = preemptions(c);
+    for (int looks = 0; looks < LOOKS && (plenty || !(least <= fair * unit_s)); looks++) {
         TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
-        was_taken = preemptions(c) > before;
-        e->disturbed &= was_taken;
         least = seconds < least ? seconds : least;
         double budget_s = c->budget_s > 0 ? c->budget_s : c->budget * least;
         bool may_load = plenty || (gpu && unit_s > 0);
         bool may_wake = !gpu && unit_s == 0 && seconds < short_unit_s && !c->flush;
-        bool may_differ = may_load || may_wake || was_taken;
-        if (!may_differ && (unit_s > 0 ? unit_s : seconds) > short_look * budget_s) break;
+        if (!may_load && !may_wake && (unit_s > 0 ? unit_s : seconds) > short_look * budget_s)
+            break;
     }
     TRY(make_batch(c, e, least));
     e->product_s = least;
     if (e->inner == 1 && !c->flush) add_sample(e, least);
-    e->given_up = unit_s > 0 && least > slow * unit_s && !c->flush && !is_spared(c, e);
+    e->given_up = unit_s > 0 && least > slow * unit_s && !c->flush;
     return SPMV_OK;
 }
 
@@ -209,24 +192,12 @@ spmv_status spmv_contest_unit(contest *c, double *unit_s) {
     return SPMV_OK;
 }
 
-/* Times of what was always disturbed say little: within twice the least the promises decide. */
-static contender *most_promising(contest *c, contender *best) {
-    contender *most = best;
-    for (int k = 1; k < c->n; k++) {
-        contender *e = &c->entry[k];
-        if (e->disturbed && e->product_s < 2 * best->product_s &&
-            e->proposal->gain > most->proposal->gain)
-            most = e;
-    }
-    return most;
-}
-
 contender *spmv_contest_fastest(contest *c) {
     contender *best = &c->entry[0];
     for (int k = 1; k < c->n; k++)
         if (c->entry[k].product_s < (best == &c->entry[0] ? 1 - tie : 1) * best->product_s)
             best = &c->entry[k];
-    return best->disturbed ? most_promising(c, best) : best;
+    return best;
 }
 
 /* How far the median lies above the least. */
@@ -246,7 +217,7 @@ static bool is_decided(contest *c) {
         double behind = e->product_s / best->product_s - 1;
         double scatter = scatter_of(e) + scatter_of(best);
         bool once = lenient && e->nsamples < 2;
-        e->given_up = behind > (once ? far_behind : hopeless) + scatter && !is_spared(c, e);
+        e->given_up = behind > (once ? far_behind : hopeless) + scatter;
         bool settled = behind > 2 * tie + scatter || scatter < tie;
         decided &= e->given_up || (e->nsamples > 2 && best->nsamples > 2 && settled);
     }

@@ -16,8 +16,6 @@ typedef struct planted {
 } planted;
 static planted plant[MOST_CONTENDERS];
 static double (*disturb)(const planted *); /* its product takes as many times as long */
-static bool preempts;                      /* what disturbs takes cores, and that is counted */
-static int64_t taken;
 static contest *spending; /* which pays for what the planted take; NULL: time stands still */
 
 static spmv_status planted_run(const spmv_plan *p, double alpha, const void *x, double beta,
@@ -26,7 +24,6 @@ static spmv_status planted_run(const spmv_plan *p, double alpha, const void *x, 
     planted *k = (planted *)(uintptr_t)((const char *)p->kernel - offsetof(planted, kernel));
     double times = disturb ? disturb(k) : 1;
     double seconds = (k->runs++ ? k->price_s : k->first_s) * times;
-    taken += times > 1;
     planted_now += seconds;
     if (spending) spending->start -= seconds;
     if (k->runs > 1 && k->answer != SPMV_OK) return spmv_fail(p->device->ctx, k->answer, "planted");
@@ -71,10 +68,6 @@ static void planted_release(spmv_device *d, void *memory) {
     spmv_omp.release(d, memory);
 }
 
-static int64_t planted_preemptions(void) {
-    return taken;
-}
-
 static bool on_host = true;
 static spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1};
 
@@ -108,7 +101,6 @@ static spmv_status hold(int n, const planted *of, double budget, size_t flush, i
     c->device->backend = &backend;
     c->start = spmv_now();
     c->budget = budget;
-    c->preempted = preempts ? planted_preemptions : NULL;
     spmv_status status = spmv_contest_unit(c, &unit_s);
     if (status == SPMV_OK) status = spmv_contest_run_off(c);
     return status;
@@ -256,25 +248,18 @@ static void a_disturbed_look_is_not_the_last(void **state) {
     assert_int_equal(hold(3, of, 100, 0, 1, &c), SPMV_OK);
     assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
     leave(&c);
-    for (int known = 0; known < 2; known++) { /* with little to spend: where that is known */
-        preempts = known;
-        assert_int_equal(hold(3, of, 10, 0, 1, &c), SPMV_OK);
-        assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[known ? 1 : 2]);
-        assert_true((plant[1].runs > 1) == known);
-        leave(&c);
-    }
-    disturb = NULL, preempts = false;
+    assert_int_equal(hold(3, of, 10, 0, 1, &c), SPMV_OK); /* with little to spend it is */
+    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[2]);
+    assert_int_equal(plant[1].runs, 1);
+    leave(&c);
+    disturb = NULL;
 }
 
 static void a_disturbed_unit_is_not_the_budget(void **state) {
     (void)state;
     contest c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .98}};
-    disturb = first_of_all, preempts = true;
-    assert_int_equal(hold(2, of, 10, 0, 1, &c), SPMV_OK);
-    assert_true(c.budget_s == 10 * large_s);
-    leave(&c);
-    preempts = false; /* nobody knows: later samples tell */
+    disturb = first_of_all;
     assert_int_equal(hold(2, of, 100, 0, 1, &c), SPMV_OK);
     assert_true(c.budget_s == 100 * large_s);
     leave(&c);
@@ -306,48 +291,6 @@ static void bursts_decide_no_contest(void **state) {
     disturb = NULL;
     assert_true(spent_s / CONTESTS < .8 * BUDGET);
     if (right < CONTESTS * 9 / 10) fail_msg("%d of %d right", right, CONTESTS);
-}
-
-/* Most products take many times as long, and the system says so. */
-static double robbed(const planted *k) {
-    (void)k;
-    return chance() < .7 ? 3 + 5 * chance() : 1;
-}
-
-static void robbed_cores_decide_no_contest(void **state) {
-    (void)state;
-    enum { CONTESTS = 200, RIVALS = 4 };
-    int right = 0;
-    disturb = robbed, preempts = true;
-    for (int n = 0; n < CONTESTS; n++) {
-        planted of[1 + RIVALS] = {{.price_s = large_s}};
-        contest c;
-        for (int k = 1; k <= RIVALS; k++) of[k].price_s = k == 1 + n % RIVALS ? .6 : .9;
-        spending = &c;
-        assert_int_equal(hold(1 + RIVALS, of, 100, 0, 1, &c), SPMV_OK);
-        spending = NULL;
-        right += of[spmv_contest_fastest(&c) - c.entry].price_s == .6;
-        leave(&c);
-    }
-    disturb = NULL, preempts = false;
-    if (right < CONTESTS * 65 / 100) fail_msg("%d of %d right", right, CONTESTS);
-}
-
-/* Where every product was disturbed, twice as long is nothing: who promises more is taken. */
-static double always(const planted *k) {
-    return k == &plant[1] ? 12 : 8;
-}
-
-static void where_all_are_disturbed_promises_decide(void **state) {
-    (void)state;
-    contest c;
-    const planted of[] = {{.price_s = large_s}, {.price_s = .6}, {.price_s = .8}, {.price_s = 3}};
-    disturb = always, preempts = true;
-    assert_int_equal(hold(4, of, 100, 0, 1, &c), SPMV_OK);
-    for (int k = 1; k < 4; k++) plant[k].proposal.gain = k == 3 ? 9 : 2.0 / k;
-    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
-    leave(&c);
-    disturb = NULL, preempts = false;
 }
 
 static void short_products_share_a_sample(void **state) {
@@ -452,8 +395,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_disturbed_look_is_not_the_last),
         cmocka_unit_test(a_disturbed_unit_is_not_the_budget),
         cmocka_unit_test(bursts_decide_no_contest),
-        cmocka_unit_test(robbed_cores_decide_no_contest),
-        cmocka_unit_test(where_all_are_disturbed_promises_decide),
         cmocka_unit_test(short_products_share_a_sample),
         cmocka_unit_test(caches_are_emptied_before_each_sample),
         cmocka_unit_test(flushes_are_paid_where_there_is_little),
