@@ -22,9 +22,9 @@ class Example(unittest.TestCase):
             for name in "include", "build", "Makefile", "src", "omp", "test", "cuda", ".peers":
                 if (ROOT / name).exists():
                     pathlib.Path(folder, name).symlink_to(ROOT / name)
-            flags = "-Wall -Wextra -Werror"
+            compiler = os.environ.get("CC", "gcc") + " -Wall -Wextra -Werror "  # that of `make CC=clang test`
             outer = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
-            done = subprocess.run(["sh", "-c", command.replace("gcc ", f"gcc {flags} ", 1)], cwd=folder, env=outer,
+            done = subprocess.run(["sh", "-c", command.replace("gcc ", compiler, 1)], cwd=folder, env=outer,
                                   capture_output=True, text=True, check=False)
             self.assertEqual((done.stdout, done.stderr, done.returncode), (SAID, "", 0))
             done = subprocess.run([os.path.join(folder, "solver"), "none.mtx"], capture_output=True, text=True, check=False)
