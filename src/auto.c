@@ -118,7 +118,7 @@ static bool has_time_for(const contest *c, const spmv_proposal *p, double best) 
     int plain = 0;
     double first = c->n > 1 ? c->entry[1].proposal->gain : 0;
     for (int k = 1; k < c->n; k++) plain += c->entry[k].proposal->prep == 0;
-    if (c->budget >= budget_for_three) return p->prep > 0 || plain < MOST_PLAIN;
+    if (is_plenty(c->budget)) return p->prep > 0 || plain < MOST_PLAIN;
     if (p->prep > 0) return c->n - 1 == plain && p->gain >= in_reach * first;
     return plain == 0 && p->gain >= worth_a_look && p->gain >= in_sight * best;
 }
@@ -340,7 +340,7 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     snprintf(before, sizeof before, "%s", mat->ctx->error);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
     double budget = budget_of(opts->expected_calls);
-    spmv_look look = budget < budget_for_three ? SPMV_GLANCE : SPMV_LOOK;
+    spmv_look look = is_plenty(budget) ? SPMV_LOOK : SPMV_GLANCE;
     if (backend->host) look = budget < budget_to_convert ? SPMV_NO_LOOK : SPMV_STUDY;
     double start = spmv_now();
     TRY(spmv_features_of(mat, opts->precision, look, &features));

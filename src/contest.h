@@ -5,7 +5,11 @@
 #include "internal.h"
 
 enum { MOST_CONTENDERS = 8, MOST_ROUNDS = 64, MOST_COPIES = 16 };
-static const double budget_for_three = 33; /* products of the safe kernel: plenty */
+
+/* A budget, in products of the safe kernel, that three conversions and looks at them fit in. */
+static inline bool is_plenty(double budget) {
+    return budget >= 33;
+}
 
 typedef struct contender {
     const spmv_proposal *proposal;

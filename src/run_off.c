@@ -135,7 +135,7 @@ static spmv_status warm_up(contest *c, contender *e, double unit_s) {
     enum { LOOKS = 2 };
     const double fair = 1.5;
     double least = INFINITY, seconds = 0;
-    bool gpu = !c->backend->host, plenty = gpu && c->budget >= budget_for_three;
+    bool gpu = !c->backend->host, plenty = gpu && is_plenty(c->budget);
     for (int looks = 0; looks < LOOKS && (plenty || !(least <= fair * unit_s)); looks++) {
         TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
         least = seconds < least ? seconds : least;
@@ -210,7 +210,7 @@ static double scatter_of(const contender *e) {
  * that, not the kernel: on a host none is given up for one unless there is little to spend. */
 static bool is_decided(contest *c) {
     const contender *best = spmv_contest_fastest(c);
-    bool decided = true, lenient = c->backend->host && c->budget >= budget_for_three;
+    bool decided = true, lenient = c->backend->host && is_plenty(c->budget);
     for (int k = 0; k < c->n; k++) {
         contender *e = &c->entry[k];
         if (e == best || e->given_up) continue;
@@ -257,7 +257,7 @@ static void lower_budget(contest *c) {
  * Flushes are free for a while, then they are paid like products; at once on a host with little to
  * spend, where one takes as long as several products. */
 static bool is_spent(const contest *c, int round) {
-    bool little = c->backend->host && c->budget < budget_for_three;
+    bool little = c->backend->host && !is_plenty(c->budget);
     double free_s = little ? 0 : most_flushing_s;
     double round_s = 0, flushing_s = c->flushing_s > free_s ? c->flushing_s : 0;
     for (int k = 0; k < c->n; k++)
