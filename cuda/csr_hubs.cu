@@ -114,13 +114,6 @@ static __global__ void name_columns(int64_t nnz, const idx *__restrict__ from,
         col[k] = place[from[k]] >= 0 ? ~place[from[k]] : from[k];
 }
 
-static spmv_status make(spmv_plan *p, size_t bytes, void **out) {
-    TRY(p->device->backend->alloc(p->device, bytes, out));
-    p->scratch_bytes += bytes;
-    CU(p->device->ctx, cudaMemsetAsync(*out, 0, bytes, stream_of(p)));
-    return SPMV_OK;
-}
-
 /* The least degree of a hub, so that there are at most `most`. */
 static spmv_status find_least(spmv_plan *p, const unsigned *columns, idx most, unsigned *least) {
     unsigned *counts = (unsigned *)malloc((MOST_DEGREE + 1) * sizeof *counts);
@@ -168,13 +161,14 @@ static spmv_status prepare_hubs(spmv_plan *p, const csr *A, hubs *H) {
     idx most = (idx)(room / (int64_t)sizeof(real));
     int64_t wanted = p->choice.value[SPMV_hubs];
     if (wanted && wanted < most) most = (idx)wanted;
-    TRY(make(p, (size_t)A->s.nnz * sizeof *H->col, (void **)&H->col));
-    TRY(make(p, (size_t)most * sizeof *H->hub, (void **)&H->hub));
-    TRY(make(p, (size_t)most * sizeof *H->hub_x, (void **)&H->hub_x));
+    TRY(take_scratch(p, (size_t)A->s.nnz * sizeof *H->col, (void **)&H->col));
+    TRY(take_scratch(p, (size_t)most * sizeof *H->hub, (void **)&H->hub));
+    TRY(take_scratch(p, (size_t)most * sizeof *H->hub_x, (void **)&H->hub_x));
     size_t kept = p->scratch_bytes;
-    spmv_status status = make(p, (size_t)A->s.cols * sizeof(int), &work[0]);
-    if (status == SPMV_OK) status = make(p, (MOST_DEGREE + 1) * sizeof(unsigned), &work[1]);
-    if (status == SPMV_OK) status = make(p, sizeof(int), &work[2]);
+    spmv_status status = clear_scratch(p, (size_t)A->s.cols * sizeof(int), &work[0]);
+    if (status == SPMV_OK)
+        status = clear_scratch(p, (MOST_DEGREE + 1) * sizeof(unsigned), &work[1]);
+    if (status == SPMV_OK) status = clear_scratch(p, sizeof(int), &work[2]);
     if (status == SPMV_OK)
         status = choose_hubs(p, A, most, (int *)work[0], (unsigned *)work[1], (int *)work[2], H);
     for (int k = 0; k < 3; k++) d->backend->release(d, work[k]);

@@ -138,11 +138,6 @@ static __global__ void find_begins(int64_t rows, const ofs *__restrict__ row_ptr
     P.begin[at] = low;
 }
 
-static spmv_status take(spmv_plan *p, size_t bytes, void **out) {
-    p->scratch_bytes += bytes;
-    return p->device->backend->alloc(p->device, bytes, out);
-}
-
 /* First rows of chunks with equal shares of the entries and of the rows. */
 static spmv_status put_chunks(spmv_plan *p, const spmv_csr_view *A, panels *P) {
     size_t bytes = (size_t)(P->nchunks + 1) * sizeof *P->chunk;
@@ -202,9 +197,9 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 static spmv_status make_panels(spmv_plan *p, const csr *A, panels *P) {
     enum { BLOCKS = 4096, BLOCK = 256 };
     size_t rows = (size_t)A->s.rows, begins = rows * (size_t)P->npanels + 1;
-    TRY(take(p, (size_t)A->s.nnz * sizeof *P->column, (void **)&P->column));
-    TRY(take(p, begins * sizeof *P->begin, (void **)&P->begin));
-    if (P->npanels > 1) TRY(take(p, begins * sizeof *P->sum, (void **)&P->sum));
+    TRY(take_scratch(p, (size_t)A->s.nnz * sizeof *P->column, (void **)&P->column));
+    TRY(take_scratch(p, begins * sizeof *P->begin, (void **)&P->begin));
+    if (P->npanels > 1) TRY(take_scratch(p, begins * sizeof *P->sum, (void **)&P->sum));
     narrow_columns<<<BLOCKS, BLOCK, 0, stream_of(p)>>>(A->s.nnz, A->col_idx, (unsigned)P->columns,
                                                        P->column);
     find_begins<<<(unsigned)blocks_for((int64_t)begins, BLOCK), BLOCK, 0, stream_of(p)>>>(

@@ -51,10 +51,23 @@ static inline int64_t blocks_for(int64_t n, int64_t per_block) {
     return (n + per_block - 1) / per_block;
 }
 
-/* Device memory with what the host's has, counted to the plan's scratch; the kernel frees it. */
-static inline spmv_status put_scratch(spmv_plan *p, const void *host, size_t bytes, void **out) {
+/* Device memory, counted to the plan's scratch; the kernel frees it. Anything may be in it. */
+static inline spmv_status take_scratch(spmv_plan *p, size_t bytes, void **out) {
     TRY(p->device->backend->alloc(p->device, bytes, out));
     p->scratch_bytes += bytes;
+    return SPMV_OK;
+}
+
+/* Zeros are in it, for what the stream does next. */
+static inline spmv_status clear_scratch(spmv_plan *p, size_t bytes, void **out) {
+    TRY(take_scratch(p, bytes, out));
+    CU(p->device->ctx, cudaMemsetAsync(*out, 0, bytes, stream_of(p)));
+    return SPMV_OK;
+}
+
+/* What the host's memory has. */
+static inline spmv_status put_scratch(spmv_plan *p, const void *host, size_t bytes, void **out) {
+    TRY(take_scratch(p, bytes, out));
     return p->device->backend->put(p->device, *out, host, bytes);
 }
 

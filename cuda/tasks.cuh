@@ -149,7 +149,6 @@ static inline size_t tasks_bytes(const spmv_csr_view *A, const task_sizes *size)
 /* On failure *out is for tasks_free. */
 static inline spmv_status tasks_make(spmv_plan *p, const spmv_csr_view *A, const task_sizes *size,
                                      tasks *out) {
-    spmv_device *d = p->device;
     task_lists list;
     spmv_status status = plan_tasks(p, A, size, &list);
     out->ngroups = list.ngroups, out->nparts = list.nparts, out->ncuts = list.ncuts;
@@ -163,13 +162,8 @@ static inline spmv_status tasks_make(spmv_plan *p, const spmv_csr_view *A, const
     spmv_host_free(list.group);
     spmv_host_free(list.part);
     if (status != SPMV_OK) return status;
-    size_t sums = (size_t)list.nparts * sizeof *out->sum;
-    size_t done = (size_t)list.ncuts * sizeof *out->done;
-    TRY(d->backend->alloc(d, sums, (void **)&out->sum));
-    TRY(d->backend->alloc(d, done, (void **)&out->done));
-    p->scratch_bytes += sums + done;
-    CU(d->ctx, cudaMemsetAsync(out->done, 0, done, stream_of(p)));
-    return SPMV_OK;
+    TRY(take_scratch(p, (size_t)list.nparts * sizeof *out->sum, (void **)&out->sum));
+    return clear_scratch(p, (size_t)list.ncuts * sizeof *out->done, (void **)&out->done);
 }
 
 static inline void tasks_free(spmv_device *d, tasks *t) {
