@@ -25,10 +25,9 @@
 #include "bins.cuh"
 
 enum {
-    SPARE_SHARED = 2048, /* bytes the system keeps of a block's shared memory, and ours */
-    AT_ONCE = 4,         /* entries of a thread in the first kernel, */
-    LOADS = 4,           /* pairs in the second, */
-    ROWS = 4,            /* and rows */
+    AT_ONCE = 4, /* entries of a thread in the first kernel, */
+    LOADS = 4,   /* pairs in the second, */
+    ROWS = 4,    /* and rows */
     COLUMN_THREADS = 1024,
     BIN_THREADS = 512,
     BIN_BYTES = (BIN + BIN / SKEW) * (int)sizeof(real)
@@ -214,27 +213,23 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
  * the shared memory of one. */
 static spmv_status choose_columns(spmv_plan *p, int64_t cols, idx *columns) {
     spmv_device *d = p->device;
-    int shared = 0, sms = 1;
-    CU(d->ctx, cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
+    int room = 0, sms = 1;
+    int64_t most = 0;
+    TRY(shared_room(d, &room));
     CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
-    if (BIN_BYTES > shared - SPARE_SHARED)
+    if (BIN_BYTES > room)
         return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
                          "csr_bins: a bin takes %d bytes of shared memory, a block of this GPU has "
                          "%d: choose another kernel",
-                         (int)BIN_BYTES, shared - SPARE_SHARED);
-    int64_t most = (shared - SPARE_SHARED) / (int64_t)sizeof(real);
+                         (int)BIN_BYTES, room);
+    TRY(columns_that_fit(p, MOST_COLUMNS, room, &most));
     int64_t wanted = p->choice.value[SPMV_tile];
-    if (most > MOST_COLUMNS) most = MOST_COLUMNS;
-    if (wanted > most)
-        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
-                         "csr_bins: shared memory has room for %lld columns, not for --tile=%lld",
-                         (long long)most, (long long)wanted);
     if (cols < 1) cols = 1;
     if (!wanted) wanted = blocks_for(cols, sms * blocks_for(cols, sms * most));
     *columns = (idx)(wanted < cols ? wanted : cols);
     p->choice.value[SPMV_tile] = *columns;
-    CU(d->ctx, cudaFuncSetAttribute(multiply_columns, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    shared - SPARE_SHARED));
+    CU(d->ctx,
+       cudaFuncSetAttribute(multiply_columns, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
     CU(d->ctx,
        cudaFuncSetAttribute(add_bins, cudaFuncAttributeMaxDynamicSharedMemorySize, BIN_BYTES));
     return SPMV_OK;

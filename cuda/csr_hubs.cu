@@ -21,10 +21,9 @@
 #include "tasks.cuh"
 
 enum {
-    SPARE_SHARED = 2048, /* bytes the system keeps of a block's shared memory */
-    MOST_DEGREE = 8192,  /* degrees are told apart up to here */
-    PIECES = 4,          /* of a task */
-    MOST_THREADS = 768   /* more would take registers from the loads in flight */
+    MOST_DEGREE = 8192, /* degrees are told apart up to here */
+    PIECES = 4,         /* of a task */
+    MOST_THREADS = 768  /* more would take registers from the loads in flight */
 };
 
 typedef struct hubs {
@@ -149,16 +148,16 @@ static spmv_status choose_hubs(spmv_plan *p, const csr *A, idx most, int *degree
 
 static spmv_status prepare_hubs(spmv_plan *p, const csr *A, hubs *H) {
     spmv_device *d = p->device;
-    int shared = 0;
+    int room = 0;
     void *work[3] = {NULL};
-    CU(d->ctx, cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
-    int64_t room = shared - SPARE_SHARED - (int64_t)rooms_bytes(p);
-    if (room < 0)
+    TRY(shared_room(d, &room));
+    int64_t left = room - (int64_t)rooms_bytes(p);
+    if (left < 0)
         return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
                          "csr_hubs: %lld threads need %zu bytes of shared memory, a block of this "
                          "GPU has %d: use --block=256",
-                         (long long)p->choice.value[SPMV_block], rooms_bytes(p), shared);
-    idx most = (idx)(room / (int64_t)sizeof(real));
+                         (long long)p->choice.value[SPMV_block], rooms_bytes(p), room);
+    idx most = (idx)(left / (int64_t)sizeof(real));
     int64_t wanted = p->choice.value[SPMV_hubs];
     if (wanted && wanted < most) most = (idx)wanted;
     TRY(take_scratch(p, (size_t)A->s.nnz * sizeof *H->col, (void **)&H->col));
@@ -175,8 +174,7 @@ static spmv_status prepare_hubs(spmv_plan *p, const csr *A, hubs *H) {
     p->scratch_bytes = kept;
     if (status != SPMV_OK) return status;
     /* What plans of other matrices need, too: the most. */
-    CU(d->ctx, cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    shared - SPARE_SHARED));
+    CU(d->ctx, cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
     return SPMV_OK;
 }
 

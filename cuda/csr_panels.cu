@@ -19,7 +19,6 @@
 #include <stdlib.h>
 
 enum {
-    SPARE_SHARED = 2048,  /* bytes the system keeps of a block's shared memory */
     MOST_COLUMNS = 65536, /* of a panel */
     AT_ONCE = 8,          /* entries of a lane */
     THREADS = 1024,
@@ -164,24 +163,19 @@ static spmv_status put_chunks(spmv_plan *p, const spmv_csr_view *A, panels *P) {
 /* How wide panels are. */
 static spmv_status choose_columns(spmv_plan *p, const spmv_csr_view *A, int *sms, panels *P) {
     spmv_device *d = p->device;
-    int shared = 0;
-    CU(d->ctx, cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
+    int room = 0;
+    int64_t most = 0, cols = A->cols ? A->cols : 1;
+    TRY(shared_room(d, &room));
     CU(d->ctx, cudaDeviceGetAttribute(sms, cudaDevAttrMultiProcessorCount, d->number));
-    int64_t most = (shared - SPARE_SHARED) / (int64_t)sizeof(real), cols = A->cols ? A->cols : 1;
+    TRY(columns_that_fit(p, MOST_COLUMNS, room, &most));
     int64_t wanted = p->choice.value[SPMV_tile];
-    if (most > MOST_COLUMNS) most = MOST_COLUMNS;
-    if (wanted > most)
-        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
-                         "csr_panels: shared memory has room for %lld columns, not for --tile=%lld",
-                         (long long)most, (long long)wanted);
     int64_t n = blocks_for(cols, most), pieces = A->nnz / (A->rows * PIECE + 1);
     if (n < pieces) n = pieces;
     if (!wanted) wanted = blocks_for(cols, n);
     P->columns = (idx)(wanted < cols ? wanted : cols);
     P->npanels = (idx)blocks_for(cols, P->columns);
     p->choice.value[SPMV_tile] = P->columns;
-    CU(d->ctx, cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    shared - SPARE_SHARED));
+    CU(d->ctx, cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
     return SPMV_OK;
 }
 
