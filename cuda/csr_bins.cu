@@ -245,9 +245,9 @@ static int64_t count_entries(const spmv_csr_view *A, int threads) {
     return entries;
 }
 
-static spmv_status check_size(spmv_plan *p, const bins *B, int64_t nnz) {
+static spmv_status check_size(spmv_plan *p, const bins *B, int64_t nbins, int64_t nnz) {
     spmv_ctx *ctx = p->device->ctx;
-    int64_t tiles = B->nblocks * B->all.ngroups, least = tiles < nnz ? tiles : nnz;
+    int64_t tiles = B->nblocks * nbins, least = tiles < nnz ? tiles : nnz;
     if (nnz + (SECTOR - 1) * least > INT32_MAX)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
                          "csr_bins takes fewer than 2^31 slots, not %lld entries in %lld tiles",
@@ -282,10 +282,14 @@ static spmv_status prepare(spmv_plan *p) {
     task_sizes size = sizes_of_bins(A.nnz);
     CU(p->device->ctx, cudaSetDevice(p->device->number));
     TRY(choose_columns(p, A.cols, &columns));
-    TRY(tasks_make(p, &A, &size, &B->all));
-    B->entries = count_entries(&A, p->device->threads);
     B->nblocks = blocks_for(A.cols, columns);
-    TRY(check_size(p, B, A.nnz));
+    task_lists list;
+    spmv_status status = plan_tasks(p, &A, &size, &list);
+    if (status == SPMV_OK) status = check_size(p, B, list.ngroups, A.nnz); /* before it is sent */
+    if (status == SPMV_OK) status = tasks_send(p, &list, &size, &B->all);
+    free_lists(&list);
+    TRY(status);
+    B->entries = count_entries(&A, p->device->threads);
     if (B->entries) TRY(bins_build(p, (const csr *)p->store, columns, B));
     p->traffic_bytes = traffic(B, &A);
     return SPMV_OK;
