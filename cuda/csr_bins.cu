@@ -204,7 +204,10 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     size_t nblocks =
         tile ? (size_t)A->cols / tile + 1 : MOST_MULTIPROCESSORS + (size_t)A->cols / LEAST_COLUMNS;
     size_t tiles = nbins * nblocks < n ? nbins * nblocks : n, slots = n + (SECTOR - 1) * tiles;
-    return sizeof(bins) + slots * 2 * (sizeof(uint16_t) + sizeof(real)) +
+    size_t most = n > FEW_TILES ? n : FEW_TILES, counted = nbins * nblocks; /* while it is built */
+    if (counted > most) counted = most; /* or check_size refuses */
+    size_t work = (counted + 1) * sizeof(int64_t) + (nblocks + 1) * sizeof(unsigned);
+    return work + sizeof(bins) + slots * 2 * (sizeof(uint16_t) + sizeof(real)) +
            (tiles + slots / WARP + 1) * sizeof(unsigned) + (nbins + 1) * sizeof(int64_t) +
            (size_t)MOST_BLOCKS * 3 * sizeof(share) + tasks_bytes(A, &size);
 }

@@ -185,7 +185,8 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t hubs_taken = c->value[SPMV_hubs];
     if (hubs_taken == 0 || hubs_taken > MOST_HUBS) hubs_taken = MOST_HUBS;
     task_sizes size = sizes_of(A->nnz, PIECES, 1);
-    return sizeof(hubs) + (size_t)A->nnz * sizeof(idx) +
+    size_t work = ((size_t)A->cols + MOST_DEGREE + 2) * sizeof(int); /* while hubs are chosen */
+    return work + sizeof(hubs) + (size_t)A->nnz * sizeof(idx) +
            (size_t)hubs_taken * (sizeof(idx) + sizeof(real)) + tasks_bytes(A, &size);
 }
 
