@@ -168,11 +168,6 @@ static inline spmv_status make_shares(spmv_plan *p, const unsigned *begin, idx c
     return status;
 }
 
-static inline spmv_status take_scratch(spmv_plan *p, size_t bytes, void **out) {
-    p->scratch_bytes += bytes;
-    return p->device->backend->alloc(p->device, bytes, out);
-}
-
 /* The tiles are counted: what is known by that. */
 static inline spmv_status make_arrays(spmv_plan *p, const csr *A, idx columns, const int64_t *tiles,
                                       unsigned *begin, bins *B) {

@@ -25,10 +25,9 @@
 #include "bins.cuh"
 
 enum {
-    SPARE_SHARED = 2048, /* bytes the system keeps of a block's shared memory, and ours */
-    AT_ONCE = 4,         /* entries of a thread in the first kernel, */
-    LOADS = 4,           /* pairs in the second, */
-    ROWS = 4,            /* and rows */
+    AT_ONCE = 4, /* entries of a thread in the first kernel, */
+    LOADS = 4,   /* pairs in the second, */
+    ROWS = 4,    /* and rows */
     COLUMN_THREADS = 1024,
     BIN_THREADS = 512,
     BIN_BYTES = (BIN + BIN / SKEW) * (int)sizeof(real)
@@ -205,7 +204,10 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     size_t nblocks =
         tile ? (size_t)A->cols / tile + 1 : MOST_MULTIPROCESSORS + (size_t)A->cols / LEAST_COLUMNS;
     size_t tiles = nbins * nblocks < n ? nbins * nblocks : n, slots = n + (SECTOR - 1) * tiles;
-    return sizeof(bins) + slots * 2 * (sizeof(uint16_t) + sizeof(real)) +
+    size_t most = n > FEW_TILES ? n : FEW_TILES, counted = nbins * nblocks; /* while it is built */
+    if (counted > most) counted = most; /* or check_size refuses */
+    size_t work = (counted + 1) * sizeof(int64_t) + (nblocks + 1) * sizeof(unsigned);
+    return work + sizeof(bins) + slots * 2 * (sizeof(uint16_t) + sizeof(real)) +
            (tiles + slots / WARP + 1) * sizeof(unsigned) + (nbins + 1) * sizeof(int64_t) +
            (size_t)MOST_BLOCKS * 3 * sizeof(share) + tasks_bytes(A, &size);
 }
@@ -214,27 +216,23 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
  * the shared memory of one. */
 static spmv_status choose_columns(spmv_plan *p, int64_t cols, idx *columns) {
     spmv_device *d = p->device;
-    int shared = 0, sms = 1;
-    CU(d->ctx, cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
+    int room = 0, sms = 1;
+    int64_t most = 0;
+    TRY(shared_room(d, &room));
     CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
-    if (BIN_BYTES > shared - SPARE_SHARED)
+    if (BIN_BYTES > room)
         return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
                          "csr_bins: a bin takes %d bytes of shared memory, a block of this GPU has "
                          "%d: choose another kernel",
-                         (int)BIN_BYTES, shared - SPARE_SHARED);
-    int64_t most = (shared - SPARE_SHARED) / (int64_t)sizeof(real);
+                         (int)BIN_BYTES, room);
+    TRY(columns_that_fit(p, MOST_COLUMNS, room, &most));
     int64_t wanted = p->choice.value[SPMV_tile];
-    if (most > MOST_COLUMNS) most = MOST_COLUMNS;
-    if (wanted > most)
-        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
-                         "csr_bins: shared memory has room for %lld columns, not for --tile=%lld",
-                         (long long)most, (long long)wanted);
     if (cols < 1) cols = 1;
     if (!wanted) wanted = blocks_for(cols, sms * blocks_for(cols, sms * most));
     *columns = (idx)(wanted < cols ? wanted : cols);
     p->choice.value[SPMV_tile] = *columns;
-    CU(d->ctx, cudaFuncSetAttribute(multiply_columns, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    shared - SPARE_SHARED));
+    CU(d->ctx,
+       cudaFuncSetAttribute(multiply_columns, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
     CU(d->ctx,
        cudaFuncSetAttribute(add_bins, cudaFuncAttributeMaxDynamicSharedMemorySize, BIN_BYTES));
     return SPMV_OK;
@@ -250,9 +248,9 @@ static int64_t count_entries(const spmv_csr_view *A, int threads) {
     return entries;
 }
 
-static spmv_status check_size(spmv_plan *p, const bins *B, int64_t nnz) {
+static spmv_status check_size(spmv_plan *p, const bins *B, int64_t nbins, int64_t nnz) {
     spmv_ctx *ctx = p->device->ctx;
-    int64_t tiles = B->nblocks * B->all.ngroups, least = tiles < nnz ? tiles : nnz;
+    int64_t tiles = B->nblocks * nbins, least = tiles < nnz ? tiles : nnz;
     if (nnz + (SECTOR - 1) * least > INT32_MAX)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
                          "csr_bins takes fewer than 2^31 slots, not %lld entries in %lld tiles",
@@ -287,10 +285,14 @@ static spmv_status prepare(spmv_plan *p) {
     task_sizes size = sizes_of_bins(A.nnz);
     CU(p->device->ctx, cudaSetDevice(p->device->number));
     TRY(choose_columns(p, A.cols, &columns));
-    TRY(tasks_make(p, &A, &size, &B->all));
-    B->entries = count_entries(&A, p->device->threads);
     B->nblocks = blocks_for(A.cols, columns);
-    TRY(check_size(p, B, A.nnz));
+    task_lists list;
+    spmv_status status = plan_tasks(p, &A, &size, &list);
+    if (status == SPMV_OK) status = check_size(p, B, list.ngroups, A.nnz); /* before it is sent */
+    if (status == SPMV_OK) status = tasks_send(p, &list, &size, &B->all);
+    free_lists(&list);
+    TRY(status);
+    B->entries = count_entries(&A, p->device->threads);
     if (B->entries) TRY(bins_build(p, (const csr *)p->store, columns, B));
     p->traffic_bytes = traffic(B, &A);
     return SPMV_OK;

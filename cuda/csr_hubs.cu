@@ -21,10 +21,9 @@
 #include "tasks.cuh"
 
 enum {
-    SPARE_SHARED = 2048, /* bytes the system keeps of a block's shared memory */
-    MOST_DEGREE = 8192,  /* degrees are told apart up to here */
-    PIECES = 4,          /* of a task */
-    MOST_THREADS = 768   /* more would take registers from the loads in flight */
+    MOST_DEGREE = 8192, /* degrees are told apart up to here */
+    PIECES = 4,         /* of a task */
+    MOST_THREADS = 768  /* more would take registers from the loads in flight */
 };
 
 typedef struct hubs {
@@ -114,13 +113,6 @@ static __global__ void name_columns(int64_t nnz, const idx *__restrict__ from,
         col[k] = place[from[k]] >= 0 ? ~place[from[k]] : from[k];
 }
 
-static spmv_status make(spmv_plan *p, size_t bytes, void **out) {
-    TRY(p->device->backend->alloc(p->device, bytes, out));
-    p->scratch_bytes += bytes;
-    CU(p->device->ctx, cudaMemsetAsync(*out, 0, bytes, stream_of(p)));
-    return SPMV_OK;
-}
-
 /* The least degree of a hub, so that there are at most `most`. */
 static spmv_status find_least(spmv_plan *p, const unsigned *columns, idx most, unsigned *least) {
     unsigned *counts = (unsigned *)malloc((MOST_DEGREE + 1) * sizeof *counts);
@@ -156,33 +148,33 @@ static spmv_status choose_hubs(spmv_plan *p, const csr *A, idx most, int *degree
 
 static spmv_status prepare_hubs(spmv_plan *p, const csr *A, hubs *H) {
     spmv_device *d = p->device;
-    int shared = 0;
+    int room = 0;
     void *work[3] = {NULL};
-    CU(d->ctx, cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
-    int64_t room = shared - SPARE_SHARED - (int64_t)rooms_bytes(p);
-    if (room < 0)
+    TRY(shared_room(d, &room));
+    int64_t left = room - (int64_t)rooms_bytes(p);
+    if (left < 0)
         return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
                          "csr_hubs: %lld threads need %zu bytes of shared memory, a block of this "
                          "GPU has %d: use --block=256",
-                         (long long)p->choice.value[SPMV_block], rooms_bytes(p), shared);
-    idx most = (idx)(room / (int64_t)sizeof(real));
+                         (long long)p->choice.value[SPMV_block], rooms_bytes(p), room);
+    idx most = (idx)(left / (int64_t)sizeof(real));
     int64_t wanted = p->choice.value[SPMV_hubs];
     if (wanted && wanted < most) most = (idx)wanted;
-    TRY(make(p, (size_t)A->s.nnz * sizeof *H->col, (void **)&H->col));
-    TRY(make(p, (size_t)most * sizeof *H->hub, (void **)&H->hub));
-    TRY(make(p, (size_t)most * sizeof *H->hub_x, (void **)&H->hub_x));
+    TRY(take_scratch(p, (size_t)A->s.nnz * sizeof *H->col, (void **)&H->col));
+    TRY(take_scratch(p, (size_t)most * sizeof *H->hub, (void **)&H->hub));
+    TRY(take_scratch(p, (size_t)most * sizeof *H->hub_x, (void **)&H->hub_x));
     size_t kept = p->scratch_bytes;
-    spmv_status status = make(p, (size_t)A->s.cols * sizeof(int), &work[0]);
-    if (status == SPMV_OK) status = make(p, (MOST_DEGREE + 1) * sizeof(unsigned), &work[1]);
-    if (status == SPMV_OK) status = make(p, sizeof(int), &work[2]);
+    spmv_status status = clear_scratch(p, (size_t)A->s.cols * sizeof(int), &work[0]);
+    if (status == SPMV_OK)
+        status = clear_scratch(p, (MOST_DEGREE + 1) * sizeof(unsigned), &work[1]);
+    if (status == SPMV_OK) status = clear_scratch(p, sizeof(int), &work[2]);
     if (status == SPMV_OK)
         status = choose_hubs(p, A, most, (int *)work[0], (unsigned *)work[1], (int *)work[2], H);
     for (int k = 0; k < 3; k++) d->backend->release(d, work[k]);
     p->scratch_bytes = kept;
     if (status != SPMV_OK) return status;
     /* What plans of other matrices need, too: the most. */
-    CU(d->ctx, cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    shared - SPARE_SHARED));
+    CU(d->ctx, cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
     return SPMV_OK;
 }
 
@@ -193,7 +185,8 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t hubs_taken = c->value[SPMV_hubs];
     if (hubs_taken == 0 || hubs_taken > MOST_HUBS) hubs_taken = MOST_HUBS;
     task_sizes size = sizes_of(A->nnz, PIECES, 1);
-    return sizeof(hubs) + (size_t)A->nnz * sizeof(idx) +
+    size_t work = ((size_t)A->cols + MOST_DEGREE + 2) * sizeof(int); /* while hubs are chosen */
+    return work + sizeof(hubs) + (size_t)A->nnz * sizeof(idx) +
            (size_t)hubs_taken * (sizeof(idx) + sizeof(real)) + tasks_bytes(A, &size);
 }
 

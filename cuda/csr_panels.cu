@@ -19,7 +19,6 @@
 #include <stdlib.h>
 
 enum {
-    SPARE_SHARED = 2048,  /* bytes the system keeps of a block's shared memory */
     MOST_COLUMNS = 65536, /* of a panel */
     AT_ONCE = 8,          /* entries of a lane */
     THREADS = 1024,
@@ -138,11 +137,6 @@ static __global__ void find_begins(int64_t rows, const ofs *__restrict__ row_ptr
     P.begin[at] = low;
 }
 
-static spmv_status take(spmv_plan *p, size_t bytes, void **out) {
-    p->scratch_bytes += bytes;
-    return p->device->backend->alloc(p->device, bytes, out);
-}
-
 /* First rows of chunks with equal shares of the entries and of the rows. */
 static spmv_status put_chunks(spmv_plan *p, const spmv_csr_view *A, panels *P) {
     size_t bytes = (size_t)(P->nchunks + 1) * sizeof *P->chunk;
@@ -169,24 +163,19 @@ static spmv_status put_chunks(spmv_plan *p, const spmv_csr_view *A, panels *P) {
 /* How wide panels are. */
 static spmv_status choose_columns(spmv_plan *p, const spmv_csr_view *A, int *sms, panels *P) {
     spmv_device *d = p->device;
-    int shared = 0;
-    CU(d->ctx, cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
+    int room = 0;
+    int64_t most = 0, cols = A->cols ? A->cols : 1;
+    TRY(shared_room(d, &room));
     CU(d->ctx, cudaDeviceGetAttribute(sms, cudaDevAttrMultiProcessorCount, d->number));
-    int64_t most = (shared - SPARE_SHARED) / (int64_t)sizeof(real), cols = A->cols ? A->cols : 1;
+    TRY(columns_that_fit(p, MOST_COLUMNS, room, &most));
     int64_t wanted = p->choice.value[SPMV_tile];
-    if (most > MOST_COLUMNS) most = MOST_COLUMNS;
-    if (wanted > most)
-        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
-                         "csr_panels: shared memory has room for %lld columns, not for --tile=%lld",
-                         (long long)most, (long long)wanted);
     int64_t n = blocks_for(cols, most), pieces = A->nnz / (A->rows * PIECE + 1);
     if (n < pieces) n = pieces;
     if (!wanted) wanted = blocks_for(cols, n);
     P->columns = (idx)(wanted < cols ? wanted : cols);
     P->npanels = (idx)blocks_for(cols, P->columns);
     p->choice.value[SPMV_tile] = P->columns;
-    CU(d->ctx, cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    shared - SPARE_SHARED));
+    CU(d->ctx, cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
     return SPMV_OK;
 }
 
@@ -202,9 +191,9 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 static spmv_status make_panels(spmv_plan *p, const csr *A, panels *P) {
     enum { BLOCKS = 4096, BLOCK = 256 };
     size_t rows = (size_t)A->s.rows, begins = rows * (size_t)P->npanels + 1;
-    TRY(take(p, (size_t)A->s.nnz * sizeof *P->column, (void **)&P->column));
-    TRY(take(p, begins * sizeof *P->begin, (void **)&P->begin));
-    if (P->npanels > 1) TRY(take(p, begins * sizeof *P->sum, (void **)&P->sum));
+    TRY(take_scratch(p, (size_t)A->s.nnz * sizeof *P->column, (void **)&P->column));
+    TRY(take_scratch(p, begins * sizeof *P->begin, (void **)&P->begin));
+    if (P->npanels > 1) TRY(take_scratch(p, begins * sizeof *P->sum, (void **)&P->sum));
     narrow_columns<<<BLOCKS, BLOCK, 0, stream_of(p)>>>(A->s.nnz, A->col_idx, (unsigned)P->columns,
                                                        P->column);
     find_begins<<<(unsigned)blocks_for((int64_t)begins, BLOCK), BLOCK, 0, stream_of(p)>>>(

@@ -101,8 +101,7 @@ static spmv_status prepare_peer(spmv_plan *p) {
     CUSPARSE(p,
              cusparseSpMV_bufferSize(handle_of(p), CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
                                      t->matrix, t->x, &zero, t->y, real_type, algorithm, &bytes));
-    TRY(p->device->backend->alloc(p->device, bytes, &t->buffer));
-    p->scratch_bytes += bytes;
+    TRY(take_scratch(p, bytes, &t->buffer));
     CUSPARSE(p, cusparseSpMV_preprocess(handle_of(p), CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
                                         t->matrix, t->x, &zero, t->y, real_type, algorithm,
                                         t->buffer));

@@ -51,10 +51,23 @@ static inline int64_t blocks_for(int64_t n, int64_t per_block) {
     return (n + per_block - 1) / per_block;
 }
 
-/* Device memory with what the host's has, counted to the plan's scratch; the kernel frees it. */
-static inline spmv_status put_scratch(spmv_plan *p, const void *host, size_t bytes, void **out) {
+/* Device memory, counted to the plan's scratch; the kernel frees it. Anything may be in it. */
+static inline spmv_status take_scratch(spmv_plan *p, size_t bytes, void **out) {
     TRY(p->device->backend->alloc(p->device, bytes, out));
     p->scratch_bytes += bytes;
+    return SPMV_OK;
+}
+
+/* Zeros are in it, for what the stream does next. */
+static inline spmv_status clear_scratch(spmv_plan *p, size_t bytes, void **out) {
+    TRY(take_scratch(p, bytes, out));
+    CU(p->device->ctx, cudaMemsetAsync(*out, 0, bytes, stream_of(p)));
+    return SPMV_OK;
+}
+
+/* What the host's memory has. */
+static inline spmv_status put_scratch(spmv_plan *p, const void *host, size_t bytes, void **out) {
+    TRY(take_scratch(p, bytes, out));
     return p->device->backend->put(p->device, *out, host, bytes);
 }
 
@@ -86,6 +99,27 @@ static __device__ __forceinline__ int warp_greatest(int value) {
     for (int step = WARP / 2; step > 0; step /= 2)
         value = max(value, __shfl_xor_sync(ALL_LANES, value, step));
     return value;
+}
+
+/* Shared memory that a block may have, without what the system keeps of it and 1 KB of a kernel's
+ * own. */
+static inline spmv_status shared_room(spmv_device *d, int *bytes) {
+    enum { SPARE = 2048 };
+    CU(d->ctx, cudaDeviceGetAttribute(bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
+    *bytes -= SPARE;
+    return SPMV_OK;
+}
+
+/* Columns whose x fits there, `limit` at most; --tile may not ask for more. */
+static inline spmv_status columns_that_fit(spmv_plan *p, int64_t limit, int room, int64_t *most) {
+    int64_t wanted = p->choice.value[SPMV_tile];
+    *most = room / (int64_t)sizeof(real);
+    if (*most > limit) *most = limit;
+    if (wanted > *most)
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "%s: shared memory has room for %lld columns, not for --tile=%lld",
+                         p->kernel->name, (long long)*most, (long long)wanted);
+    return SPMV_OK;
 }
 
 #define PARAM_BLOCK_THREAD \

@@ -95,10 +95,7 @@ static spmv_status prepare(spmv_plan *p) {
         TRY(place(p, A->values, &t->values, &t->value_pitch));
     }
     p->traffic_bytes = rowlens ? ell_traffic(A, true) : p->scratch_bytes;
-    TRY(p->device->backend->alloc(p->device, length_bytes, (void **)&t->row_len));
-    TRY(p->device->backend->put(p->device, t->row_len, A->row_len, length_bytes));
-    p->scratch_bytes += length_bytes;
-    return SPMV_OK;
+    return put_scratch(p, A->row_len, length_bytes, (void **)&t->row_len);
 }
 
 static __global__ void multiply(idx rows, idx width, const idx *__restrict__ row_len,

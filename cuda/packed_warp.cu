@@ -364,13 +364,6 @@ static __global__ void find_first_rows(packed A, packed_scratch S) {
     S.first[g] = low;
 }
 
-static spmv_status make(spmv_plan *p, size_t bytes, void **out) {
-    TRY(p->device->backend->alloc(p->device, bytes, out));
-    p->scratch_bytes += bytes;
-    CU(p->device->ctx, cudaMemsetAsync(*out, 0, bytes, stream_of(p)));
-    return SPMV_OK;
-}
-
 static spmv_status prepare_long(spmv_plan *p, const packed *A, packed_scratch *S) {
     enum { THREADS = 256, WARPS_AN_SM = 16 };
     int64_t segment = A->long_nnz / ((int64_t)S->sms * WARPS_AN_SM) / WARP * WARP;
@@ -378,10 +371,10 @@ static spmv_status prepare_long(spmv_plan *p, const packed *A, packed_scratch *S
     S->segment = (ofs)(segment > MOST_SEGMENT ? MOST_SEGMENT : segment);
     S->nsegments = (idx)blocks_for(A->long_nnz, S->segment);
     if (A->long_rows == 0) return SPMV_OK;
-    TRY(make(p, (size_t)A->nslices * sizeof *S->skip, (void **)&S->skip));
-    TRY(make(p, (size_t)S->nsegments * sizeof *S->first, (void **)&S->first));
-    TRY(make(p, 2 * (size_t)S->nsegments * sizeof *S->sums, (void **)&S->sums));
-    TRY(make(p, (size_t)A->long_rows * sizeof *S->done, (void **)&S->done));
+    TRY(clear_scratch(p, (size_t)A->nslices * sizeof *S->skip, (void **)&S->skip));
+    TRY(clear_scratch(p, (size_t)S->nsegments * sizeof *S->first, (void **)&S->first));
+    TRY(clear_scratch(p, 2 * (size_t)S->nsegments * sizeof *S->sums, (void **)&S->sums));
+    TRY(clear_scratch(p, (size_t)A->long_rows * sizeof *S->done, (void **)&S->done));
     mark_long_rows<<<(unsigned)blocks_for(A->long_rows, THREADS), THREADS, 0, stream_of(p)>>>(*A,
                                                                                               *S);
     TRY(launched(p));

@@ -75,9 +75,8 @@ static inline spmv_status split_rows_make(spmv_plan *p, const idx *open_row, int
     }
     out->count = n;
     size_t bytes = (size_t)n * sizeof *runs;
-    p->scratch_bytes += (size_t)nblocks * sizeof *out->carry;
     spmv_status status =
-        d->backend->alloc(d, (size_t)nblocks * sizeof *out->carry, (void **)&out->carry);
+        take_scratch(p, (size_t)nblocks * sizeof *out->carry, (void **)&out->carry);
     if (status == SPMV_OK) status = put_scratch(p, row, bytes, (void **)&out->row);
     if (status == SPMV_OK) status = put_scratch(p, begin, bytes, (void **)&out->begin);
     if (status == SPMV_OK) status = put_scratch(p, end, bytes, (void **)&out->end);

@@ -146,30 +146,30 @@ static inline size_t tasks_bytes(const spmv_csr_view *A, const task_sizes *size)
            (size_t)parts * (sizeof(part) + sizeof(real) + sizeof(int));
 }
 
+static inline void free_lists(task_lists *list) {
+    spmv_host_free(list->group);
+    spmv_host_free(list->part);
+}
+
 /* On failure *out is for tasks_free. */
+static inline spmv_status tasks_send(spmv_plan *p, const task_lists *list, const task_sizes *size,
+                                     tasks *out) {
+    out->ngroups = list->ngroups, out->nparts = list->nparts, out->ncuts = list->ncuts;
+    out->team = size->team;
+    TRY(put_scratch(p, list->group, (size_t)list->ngroups * sizeof *list->group,
+                    (void **)&out->group));
+    TRY(put_scratch(p, list->part, (size_t)list->nparts * sizeof *list->part, (void **)&out->part));
+    TRY(take_scratch(p, (size_t)list->nparts * sizeof *out->sum, (void **)&out->sum));
+    return clear_scratch(p, (size_t)list->ncuts * sizeof *out->done, (void **)&out->done);
+}
+
 static inline spmv_status tasks_make(spmv_plan *p, const spmv_csr_view *A, const task_sizes *size,
                                      tasks *out) {
-    spmv_device *d = p->device;
     task_lists list;
     spmv_status status = plan_tasks(p, A, size, &list);
-    out->ngroups = list.ngroups, out->nparts = list.nparts, out->ncuts = list.ncuts;
-    out->team = size->team;
-    if (status == SPMV_OK)
-        status = put_scratch(p, list.group, (size_t)list.ngroups * sizeof *list.group,
-                             (void **)&out->group);
-    if (status == SPMV_OK)
-        status =
-            put_scratch(p, list.part, (size_t)list.nparts * sizeof *list.part, (void **)&out->part);
-    spmv_host_free(list.group);
-    spmv_host_free(list.part);
-    if (status != SPMV_OK) return status;
-    size_t sums = (size_t)list.nparts * sizeof *out->sum;
-    size_t done = (size_t)list.ncuts * sizeof *out->done;
-    TRY(d->backend->alloc(d, sums, (void **)&out->sum));
-    TRY(d->backend->alloc(d, done, (void **)&out->done));
-    p->scratch_bytes += sums + done;
-    CU(d->ctx, cudaMemsetAsync(out->done, 0, done, stream_of(p)));
-    return SPMV_OK;
+    if (status == SPMV_OK) status = tasks_send(p, &list, size, out);
+    free_lists(&list);
+    return status;
 }
 
 static inline void tasks_free(spmv_device *d, tasks *t) {
