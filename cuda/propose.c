@@ -48,8 +48,11 @@ static double lanes_s(const model *m) {
     const spmv_features *f = m->f;
     double rest = (double)f->rows * (2 * m->width + 4);
     double read = ((double)f->nnz * (m->width + 4) + rest) / bytes_per_s;
-    read *= f->mean > by_warp ? 1.04 : 1.08;
     double issue = (double)f->nnz * entry_s + (double)f->rows * row_s;
+    if (f->mean > by_warp)
+        read *= 1.04, issue = 0;
+    else
+        read *= 1.08;
     double all = largest(largest(read, issue), 1.2 * gather_s(m)) * largest(f->cv, 1);
     double tail = (double)f->row_max > longest ? ((double)f->row_max - f->mean) * step_s : 0;
     return launch_s + all + tail;
@@ -113,7 +116,7 @@ static void propose_bins(const model *m, spmv_proposals *out) {
 /* Rows with many entries in a panel of columns whose x fits shared memory: columns of 16 bits. The
  * longest is no more than a warp's share, or short. */
 static void propose_panels(const model *m, spmv_proposals *out) {
-    const double room = 2.2e5, read_per_s = 4.2e12, piece_s = 2.2e-10, built_s = 1.5e-11;
+    const double room = 2.2e5, read_per_s = 4.4e12, piece_s = 2.2e-10, built_s = 1.5e-11;
     const double least = 48, most = 1024; /* entries of a piece */
     const double warps = 4096, start_s = 1.5e-4;
     const spmv_features *f = m->f;
@@ -145,6 +148,7 @@ static void propose_packed(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     double values = f->value_bytes < m->width ? f->value_bytes : m->width;
     double bytes = f->index_bytes + values;
+    if (bytes >= m->width + 4) return; /* nothing is packed */
     double y = 2 * m->width * (double)f->rows / bytes_per_s;
     double stream_s = 1.15 * (double)f->nnz * bytes / bytes_per_s + y;
     double issue_s = (double)f->nnz * f->diagonal * f->index_bytes / step_bytes * step_s +
