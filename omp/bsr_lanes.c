@@ -1,10 +1,10 @@
 /* bsr_lanes: the cells of a block side by side in vector registers, each with its own sum;
- * stretches of block rows of equal bytes, a stretch a thread.
+ * block rows in shares of equal bytes, parts of them by turns.
  *
  * Source   own; the idea of Im and Yelick's register blocking, with a vector for a block.
  * Reads    bsr: block_ptr[block rows + 1], first_col[blocks], values[blocks x r x c]; x[cols];
  *          y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that owns the block row.
+ * Writes   y[rows], each entry once, by the thread that takes the block row.
  * Work     a block is read as it stands, vector by vector; its c entries of x are loaded once and
  *          permuted to its cells; a block row's r x c sums are added up when it ends.
  * Cost     2 nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + (cols + rows)

@@ -1,11 +1,11 @@
-/* masked_rows: each thread takes a range of strips of a masked matrix; a block's entries are spread
+/* masked_rows: ranges of strips of a masked matrix, taken by turns; a block's entries are spread
  * over eight lanes by its masks and meet eight neighbours of x.
  *
  * Source   Bramas and Kus, PeerJ CS 2018, SPC5's beta(r, VS); here x is never read past its end and
  *          what the mask leaves out is never multiplied.
  * Reads    masked: block_ptr[strips + 1], first_col[nblocks], mask[nblocks x height], values[nnz];
  *          x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that owns its strip.
+ * Writes   y[rows], each entry once, by the thread that takes its strip.
  * Work     height vectors of eight sums a strip; a row of a block is one expanding load.
  * Cost     2 nnz flop; nnz sizeof real + blocks (4 + height) + 2 (strips + 1) sizeof ofs + (cols +
  *          rows) sizeof real bytes if x is read once: no column index an entry.

@@ -1,11 +1,11 @@
 /* narrow_lanes: eight rows of about one length in the lanes of vector registers, their columns in
- * 16 bits, their values in as few bytes as hold them; stretches of equal bytes, a stretch a thread.
+ * 16 bits, their values in as few bytes as hold them; shares of equal bytes, their parts by turns.
  *
  * Source   own; sell_lanes with packed's codes. Where the values are few they are looked up in
  *          vector registers, after CSR&RV (Yang and others, AVX-512).
  * Reads    narrow: slice[slices], perm[rows] unless the rows' order is the matrix's, length of
  *          uneven slices, columns, values, table; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that owns the slice.
+ * Writes   y[rows], each entry once, by the thread that takes the slice.
  * Work     a step is an entry of each of eight rows, a sum each: unmasked up to the shortest row,
  *          masked after multiplying behind it; then what at most three longer rows have besides.
  * Cost     2 nnz flop; nnz (2 or 4 + 0, 1, 4 or sizeof real) + 6 rows for slices and perm + (cols +
@@ -107,7 +107,7 @@ static spmv_status prepare(spmv_plan *p) {
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    const lanes *t = p->scratch;
+    lanes *t = p->scratch;
     const product m = {(const narrow_slices *)p->store, x, y, (real)alpha, (real)beta, t->ahead};
     return multiply_stretches(p, &t->all, &m);
 }

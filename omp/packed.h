@@ -2,16 +2,16 @@
 #ifndef SPMV_OMP_PACKED_H
 #define SPMV_OMP_PACKED_H
 
-#include "carry.h"
 #include "isa.h"
+#include "stretches.h"
 
-typedef struct product { /* what a slice needs besides its place */
+struct product { /* what a slice needs besides its place */
     const packed *A;
     const real *x;
     real *y, alpha, beta;
     const real *long_sum; /* [long_rows] */
     bool small_table;     /* the table's values in use fit two registers of AVX-512 */
-} product;
+};
 
 /* Where the entries of a slice are: its rows begin at first, its steps at step. */
 typedef struct slice_data {
@@ -78,9 +78,6 @@ static inline __attribute__((always_inline)) real value_of(const slice_data *d, 
     memcpy(&raw, d->values + n * (int64_t)sizeof raw, sizeof raw);
     return raw;
 }
-
-/* Slices first..end - 1 by one instruction set. */
-typedef void multiply_slices(const product *m, int64_t first, int64_t end);
 
 /* The rows of slice k, whose sums are there; *next is the first long row not below it. */
 static inline __attribute__((always_inline)) void put_slice(const product *m, int64_t k, real *sum,

@@ -1,10 +1,10 @@
-/* packed_slices: slices of a packed matrix, in stretches of equal bytes, a stretch a thread.
+/* packed_slices: slices of a packed matrix, in shares of equal bytes, parts of them by turns.
  *
  * Source   own; the codes after CSR-DU and CSR-VI (Kourtis, Goumas, Koziris, CF'08), the loads that
  *          expand after SPC5 (Bramas and Kus, PeerJ CS 2018).
  * Reads    packed: slice[slices], step[steps], columns, values, table; the long part; x[cols];
  *          y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that owns the slice.
+ * Writes   y[rows], each entry once, by the thread that takes the slice.
  * Work     the long part first, in shares of equal entries, what several shares have of a row added
  *          up in order; then slice after slice, step after step, a sum for each of the 32 rows, in
  *          vector registers where the CPU has AVX2 or AVX-512. Diagonals need no gather.
@@ -18,20 +18,20 @@
 #include "packed_avx512.h"
 #include "packed_portable.h"
 
-typedef struct stretches { /* what each thread does, and what it found */
-    multiply_slices *multiply;
+typedef struct work { /* what each thread does, and what it found */
+    stretches slices;
     bool small_table;
-    int64_t first_slice[MOST_SHARES + 1], first_long[MOST_SHARES + 1];
+    int64_t first_long[MOST_SHARES + 1];
     carry carries[MOST_SHARES];
     real long_sum[]; /* [long_rows] */
-} stretches;
+} work;
 
 /* No more rows are long than fit the entries. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     enum { LEAST_CUT = 64 }; /* of those the format chooses */
     int64_t cut = c->value[SPMV_cut] ? c->value[SPMV_cut] : LEAST_CUT;
     int64_t most = A->nnz / (cut + 1) < A->rows ? A->nnz / (cut + 1) : A->rows;
-    return sizeof(stretches) + (size_t)most * sizeof(real);
+    return sizeof(work) + (size_t)most * sizeof(real);
 }
 
 /* The long row that entry k of the long part is in. */
@@ -47,7 +47,7 @@ static int64_t long_row_of(const packed *A, int64_t k) {
     return low;
 }
 
-static multiply_slices *choose_way(int64_t isa) {
+static multiply_pieces *choose_way(int64_t isa) {
 #ifdef __x86_64__
     if (isa == ISA_AVX512) return multiply_avx512;
     if (isa == ISA_AVX2) return multiply_avx2;
@@ -60,11 +60,10 @@ static spmv_status prepare(spmv_plan *p) {
     const packed *A = (const packed *)p->store;
     int64_t nshares = shares_of(p);
     TRY(choose_isa(p));
-    TRY(make_scratch(p, sizeof(stretches) + (size_t)A->long_rows * sizeof(real)));
-    stretches *t = p->scratch;
-    t->multiply = choose_way(p->choice.value[SPMV_isa]);
+    TRY(make_stretches(p, sizeof(work) + (size_t)A->long_rows * sizeof(real),
+                       choose_way(p->choice.value[SPMV_isa]), bytes_before, A->nslices));
+    work *t = p->scratch;
     t->small_table = is_small(A);
-    cut_shares(&A->s, bytes_before, A->nslices, nshares, t->first_slice);
     for (int64_t s = 0; s <= nshares; s++)
         t->first_long[s] = long_row_of(A, spmv_split(A->long_nnz, nshares, s));
     return SPMV_OK;
@@ -82,8 +81,7 @@ static real sum_long(const packed *A, const real *x, int64_t begin, int64_t end)
 }
 
 /* Share s of the entries of long rows: sums of the rows that end in it, a carry for the last. */
-static void multiply_long(const packed *A, const real *x, int64_t nshares, int64_t s,
-                          stretches *t) {
+static void multiply_long(const packed *A, const real *x, int64_t nshares, int64_t s, work *t) {
     int64_t k = spmv_split(A->long_nnz, nshares, s), end = spmv_split(A->long_nnz, nshares, s + 1);
     int64_t row = t->first_long[s];
     for (; row < t->first_long[s + 1]; k = A->long_ptr[++row])
@@ -93,9 +91,10 @@ static void multiply_long(const packed *A, const real *x, int64_t nshares, int64
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const packed *A = (const packed *)p->store;
-    stretches *t = p->scratch;
+    work *t = p->scratch;
     const product m = {A, x, y, (real)alpha, (real)beta, t->long_sum, t->small_table};
     int64_t nshares = shares_of(p);
+    begin_stretches(&t->slices, nshares);
 #pragma omp parallel num_threads((int)nshares)
     {
         if (A->long_rows) {
@@ -104,9 +103,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
 #pragma omp single
             add_carries(t->carries, nshares, 1, t->long_sum);
         }
-#pragma omp for schedule(static, 1) nowait
-        for (int64_t s = 0; s < nshares; s++)
-            t->multiply(&m, t->first_slice[s], t->first_slice[s + 1]);
+        multiply_shares(&t->slices, &m, nshares);
     }
     return SPMV_OK;
 }

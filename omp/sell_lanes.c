@@ -1,11 +1,11 @@
 /* sell_lanes: rows of a SELL slice eight at a time in the lanes of vector registers, x by loads,
- * slices in stretches of equal slots, a stretch a thread.
+ * slices in shares of equal slots, parts of them by turns.
  *
  * Source   Kreutzer et al., SISC 2014, SELL-C-sigma; loads for the gather instruction, which many
  *          CPUs run several times slower.
  * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows], perm[rows] if
  *          sigma is not 1; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that owns the slice.
+ * Writes   y[rows], each entry once, by the thread that takes the slice.
  * Work     eight rows side by side, a sum each: unmasked up to the shortest of them, masked after
  *          multiplying up to the longest. Rows beyond a multiple of eight in a slice one by one.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (slices + 1) sizeof ofs + 4 rows + (cols + rows)

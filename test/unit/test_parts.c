@@ -1,0 +1,90 @@
+/* test_parts.c: kernels whose threads take over parts of each other's shares: every row is
+ * multiplied once, to the same bits, whatever the threads, and by a team smaller than the plan's.
+ */
+#include "testing.h"
+#include <omp.h>
+
+enum { THREADS = 3 };
+
+static spmv_plan *plan_of(spmv_mat *mat, const char *kernel) {
+    static const spmv_setting blocks[] = {{"shape_rows", 3}, {"shape_cols", 3}};
+    static const spmv_setting slices[] = {{"slice", 8}};
+    bool blocked = !strcmp(kernel, "bsr_lanes"), sliced = !strcmp(kernel, "sell_lanes");
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = kernel,
+                           .settings = blocked ? blocks : slices,
+                           .nsettings = blocked  ? 2
+                                        : sliced ? 1
+                                                 : 0};
+    spmv_plan *plan = NULL;
+    if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) fail_msg("%s: no plan", kernel);
+    return plan;
+}
+
+/* y <- A x + y / 2, so that a row multiplied twice shows; to be freed. */
+static double *multiply(const spmv_plan *plan, int64_t rows, int64_t cols) {
+    double *x = malloc((size_t)cols * sizeof *x), *y = malloc((size_t)rows * sizeof *y);
+    assert_true(x && y);
+    for (int64_t k = 0; k < cols; k++) x[k] = random_entry(5, (uint64_t)k);
+    for (int64_t k = 0; k < rows; k++) y[k] = random_entry(6, (uint64_t)k);
+    assert_int_equal(spmv_exec(plan, 1, x, 0.5, y), SPMV_OK);
+    free(x);
+    return y;
+}
+
+/* A parallel region inside another has one thread. */
+static double *multiply_alone(const spmv_plan *plan, int64_t rows, int64_t cols) {
+    double *y = NULL;
+    int levels = omp_get_max_active_levels();
+    omp_set_max_active_levels(1);
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    y = multiply(plan, rows, cols);
+    omp_set_max_active_levels(levels);
+    return y;
+}
+
+static spmv_mat *load(int threads) {
+    spmv_mat *mat = NULL;
+    assert_int_equal(spmv_mat_load(context_of(threads), "gen:mesh:20000:3", NULL, &mat), SPMV_OK);
+    return mat;
+}
+
+static void drop(spmv_mat *mat) {
+    spmv_ctx *ctx = mat->ctx;
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
+/* Shares of 4 MB, and so of many parts. */
+static void parts_are_multiplied_once(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"packed_slices", "narrow_lanes", "masked_rows",
+                                          "sell_lanes", "bsr_lanes"};
+    spmv_mat *one = load(1), *many = load(THREADS);
+    spmv_stats s;
+    assert_int_equal(spmv_mat_stats(one, &s), SPMV_OK);
+    spmv_plan *plan = plan_of(one, "csr_serial");
+    double *expected = multiply(plan, s.rows, s.cols);
+    spmv_plan_free(plan);
+    for (int k = 0; k < COUNT(kernels); k++) {
+        spmv_plan *of_one = plan_of(one, kernels[k]), *of_many = plan_of(many, kernels[k]);
+        double *y[] = {multiply(of_one, s.rows, s.cols), multiply(of_many, s.rows, s.cols),
+                       multiply(of_many, s.rows, s.cols), multiply_alone(of_many, s.rows, s.cols)};
+        for (int64_t i = 0; i < s.rows; i++) assert_true(fabs(y[0][i] - expected[i]) < 1e-12);
+        for (int n = 1; n < COUNT(y); n++)
+            if (memcmp(y[n], y[0], (size_t)s.rows * sizeof **y))
+                fail_msg("%s: product %d has other bits", kernels[k], n);
+        for (int n = 0; n < COUNT(y); n++) free(y[n]);
+        spmv_plan_free(of_one);
+        spmv_plan_free(of_many);
+    }
+    free(expected);
+    drop(one);
+    drop(many);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(parts_are_multiplied_once)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
