@@ -17,7 +17,9 @@
  *          with few values the first cache's pipe binds. Slower, by percent: short lists kept in
  *          registers from slice to slice, 17 to 20 (they spill); the next steps' entries always on
  *          their way, 10 to 60; codes of 4 bits chosen by byte permutations, 6 to 25.
- * Weak     slices that share nothing; those without a list take many times as long.
+ * Weak     slices that share nothing; those without a list take several times as long; few slices
+ *          with many steps, of which packed_warp cuts each among some warps; f32 with arbitrary
+ *          values (5 to 20 percent slower than packed_warp).
  * Repeats  bitwise: yes; the bits of packed_warp with warps = 1, whatever the codes.
  * Params   block: threads per block, a power of two (256).
  */
@@ -25,9 +27,9 @@
 
 enum { GROUP = 8, MOST_THREADS = 256 };
 
-/* On a multiprocessor, by registers: 40 a thread, of loaded values 64 (f32: 48). */
+/* On a multiprocessor, by registers: 40 a thread, and 64 where values are loaded. */
 static __host__ __device__ constexpr int blocks_of(bool few) {
-    return few ? 6 : sizeof(real) == sizeof(float) ? 5 : 4;
+    return few ? 6 : 4;
 }
 
 typedef struct lists_scratch {
@@ -171,12 +173,11 @@ static __device__ __forceinline__ real add_alone(const packed &A, int64_t slice,
 template <bool FEW>
 static __device__ __forceinline__ real multiply_slice(const packed &A, const lists &L, int64_t s,
                                                       const listed_slice &h, const operand &o) {
-    const int code = h.what & 3;
+    const int MAIN = FEW ? PACKED_VALUE_TABLE : PACKED_VALUE_RAW, code = h.what & 3;
     if (h.list == NO_LIST) return add_alone(A, s, o);
-    if (code == PACKED_VALUE_STEP) return add_valued<PACKED_VALUE_STEP>(L, o, h);
-    if (FEW) return add_valued<PACKED_VALUE_TABLE>(L, o, h);
-    if (code == PACKED_VALUE_F32) return add_valued<PACKED_VALUE_F32>(L, o, h);
-    return add_valued<PACKED_VALUE_RAW>(L, o, h);
+    if (code == MAIN) return add_valued<MAIN>(L, o, h);
+    if (!FEW && code == PACKED_VALUE_F32) return add_valued<PACKED_VALUE_F32>(L, o, h);
+    return add_valued<PACKED_VALUE_STEP>(L, o, h);
 }
 
 static __device__ __forceinline__ listed_slice head_at(const lists &L, int64_t s) {

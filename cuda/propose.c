@@ -163,7 +163,8 @@ static void propose_packed(const model *m, spmv_proposals *out) {
  * is found out when the store is there, which packed_warp's is, too. */
 static void propose_lists(const model *m, spmv_proposals *out) {
     const double step_bytes = 8, step_s = 3e-11, slice_s = 2e-10, loaded_s = 2.6e-10, head = 16;
-    const double warps = 4000, long_list = 16, least = 0.98, found_s = 1e-4, found_slice_s = 8e-10;
+    const double warps = 4000, long_list = 16, least = 0.98, found_s = 5e-5,
+                 found_slice_s = 4.5e-10;
     const spmv_features *f = m->f;
     double slices = (double)f->rows / 32, steps = (double)f->nnz * f->index_bytes / step_bytes;
     double values = value_bytes(m) < 1 ? 0 : value_bytes(m); /* else in the lists */
