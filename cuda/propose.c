@@ -28,34 +28,45 @@ static double largest(double a, double b) {
     return a > b ? a : b;
 }
 
-/* Rows are multiplied one after the other by so many lanes each: the longest ends last. */
-static double rows_s(const model *m, double lanes) {
-    const double step_s = 1e-7, row_s = 5.5e-12;
+/* A warp a row, one after the other: the longest ends last. */
+static double warp_s(const model *m) {
+    const double step_s = 1e-7, row_s = 5.5e-12, lanes = 32;
     const spmv_features *f = m->f;
     double idle =
         f->mean < lanes ? lanes : f->mean; /* lanes without an entry wait for the others */
-    double few = 1 + 0.4 * (f->mean > 30 ? 30 / f->mean : 1); /* loads in flight, of a short row */
+    double few = 1.2 + 0.2 * (f->mean > 30 ? 30 / f->mean : 1); /* loads in flight, of a row */
     double read = largest((double)f->nnz * (m->width + 4) / bytes_per_s * few,
                           (f->mean < 4 ? 1.1 : 1.4) * gather_s(m));
     double issue = (double)f->rows * row_s * (lanes + 3 * idle / lanes);
     return launch_s + largest(read, issue) + ((double)f->row_max - f->mean) / lanes * step_s;
 }
 
-static double lanes_of(const spmv_features *f) { /* as csr_lanes has it */
-    double lanes = 2;
-    while (lanes < 32 && 6 * lanes < f->mean) lanes *= 2;
-    return lanes;
+/* As csr_lanes does: several entries a lane at a time, long rows by the warp. Where lengths differ
+ * much a warp waits for its longest. */
+static double lanes_s(const model *m) {
+    const double step_s = 1.2e-8, entry_s = 3.6e-12, row_s = 4e-12, longest = 128, by_warp = 192;
+    const spmv_features *f = m->f;
+    double rest = (double)f->rows * (2 * m->width + 4);
+    double read = ((double)f->nnz * (m->width + 4) + rest) / bytes_per_s;
+    read *= f->mean > by_warp ? 1.04 : 1.08;
+    double issue = (double)f->nnz * entry_s + (double)f->rows * row_s;
+    double all = largest(largest(read, issue), 1.2 * gather_s(m)) * largest(f->cv, 1);
+    double tail = (double)f->row_max > longest ? ((double)f->row_max - f->mean) * step_s : 0;
+    return launch_s + all + tail;
 }
 
 static void propose_lanes(const model *m, double gain, spmv_proposals *out) {
-    spmv_offer(out, "csr_lanes", 0, gain, "%.0f lanes for rows of %.1f entries, %lld at most",
-               lanes_of(m->f), m->f->mean, (long long)m->f->row_max);
+    spmv_offer(out, "csr_lanes", 0, gain, "lanes for rows of %.1f entries, %lld at most",
+               m->f->mean, (long long)m->f->row_max);
 }
 
+/* What takes hardly longer than its launch is anyone's: worth a look. */
 static void propose_warp(const model *m, spmv_proposals *out) {
-    spmv_offer(out, "csr_warp", 0, m->safe_s / rows_s(m, 32),
-               "a warp for rows of %.1f entries, %lld at most", m->f->mean,
-               (long long)m->f->row_max);
+    const double tiny_s = 3e-7, look = 1.06;
+    double gain = m->safe_s / warp_s(m);
+    if (warp_s(m) < launch_s + tiny_s) gain = largest(gain, look);
+    spmv_offer(out, "csr_warp", 0, gain, "a warp for rows of %.1f entries, %lld at most",
+               m->f->mean, (long long)m->f->row_max);
 }
 
 /* Of groups of rows with so many entries together: nothing of a row's length matters. */
@@ -100,19 +111,18 @@ static void propose_bins(const model *m, spmv_proposals *out) {
 }
 
 /* Rows with many entries in a panel of columns whose x fits shared memory: columns of 16 bits. The
- * longest is no more than a warp's share, or short. Rows that long are slower than rows_s says. */
+ * longest is no more than a warp's share, or short. */
 static void propose_panels(const model *m, spmv_proposals *out) {
-    const double room = 2.2e5, read_per_s = 3.9e12, piece_s = 2.2e-10, built_s = 1.5e-11;
+    const double room = 2.2e5, read_per_s = 4.2e12, piece_s = 2.2e-10, built_s = 1.5e-11;
     const double least = 48, most = 1024; /* entries of a piece */
-    const double warps = 4096, start_s = 1.5e-4, slow = 1.2;
+    const double warps = 4096, start_s = 1.5e-4;
     const spmv_features *f = m->f;
     double nnz = (double)f->nnz, n = ceil(m->width * (double)f->cols / room);
     double pieces = largest(n, floor(f->mean / most)), longest = (double)f->row_max / pieces;
     double panels_s =
         2 * launch_s + nnz * (m->width + 2) / read_per_s + (double)f->rows * pieces * piece_s;
     if (f->mean > least * n && longest < largest(2 * most, nnz / warps))
-        spmv_offer(out, "csr_panels", (start_s + nnz * built_s) / m->safe_s,
-                   slow * m->safe_s / panels_s,
+        spmv_offer(out, "csr_panels", (start_s + nnz * built_s) / m->safe_s, m->safe_s / panels_s,
                    "rows of %.0f entries, %.0f panels of x in shared memory", f->mean, pieces);
 }
 
@@ -195,7 +205,7 @@ static void propose_slices(const model *m, spmv_proposals *out) {
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     const double even = 1.8, look = 1.06;
     model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4};
-    m.rows_s = rows_s(&m, lanes_of(f)), m.groups_s = groups_s(&m);
+    m.rows_s = lanes_s(&m), m.groups_s = groups_s(&m);
     bool is_even = m.rows_s < even * m.groups_s;
     m.safe_s = is_even ? m.rows_s : m.groups_s;
     if (f->nnz) {
