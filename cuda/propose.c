@@ -90,7 +90,7 @@ static void propose_groups(const model *m, double gain, spmv_proposals *out) {
 
 static void propose_hubs(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
-    const double counted_s = 5e-11; /* an entry: its column is counted, and named anew */
+    const double counted_s = 8e-11; /* an entry: its column is counted, and named anew */
     bool outgrows = f->cache && m->width * (double)f->cols > 0.1 * (double)f->cache;
     if (f->cv > 1 && f->lines > 0.4)
         spmv_offer(out, "csr_hubs", planned(m) + (double)f->nnz * counted_s / m->safe_s,
