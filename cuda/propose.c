@@ -173,7 +173,7 @@ static void propose_packed(const model *m, spmv_proposals *out) {
  * is found out when the store is there, which packed_warp's is, too. */
 static void propose_lists(const model *m, spmv_proposals *out) {
     const double step_bytes = 8, step_s = 3e-11, slice_s = 2e-10, loaded_s = 2.6e-10, head = 16;
-    const double warps = 4000, long_list = 16, least = 0.98, found_s = 5e-5,
+    const double warps = 4000, long_list = 16, least = 0.98, floats = 1.3, found_s = 5e-5,
                  found_slice_s = 4.5e-10;
     const spmv_features *f = m->f;
     double slices = (double)f->rows / 32, steps = (double)f->nnz * f->index_bytes / step_bytes;
@@ -181,6 +181,7 @@ static void propose_lists(const model *m, spmv_proposals *out) {
     double bytes = (double)f->nnz * values + slices * head + 2 * m->width * (double)f->rows;
     double issue_s = largest(slices * (values > 1 ? loaded_s : slice_s), steps * step_s);
     double lists_s = launch_s + hypot(1.03 * bytes / bytes_per_s, issue_s);
+    if (m->width < 8 && values > 1) lists_s *= floats;
     if (steps > long_list * slices) lists_s *= largest(1, warps / slices); /* a warp a slice */
     if (f->diagonal >= least)
         spmv_offer(out, "packed_lists",
