@@ -5,9 +5,11 @@
  * Reads    csr: values[nnz]; columns of its own, 16 bits within the panel; begin[rows x panels + 1]
  *          where a panel's entries of a row begin; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once; with several panels first sum[panels x rows].
- * Work     a block of threads copies a panel of x and goes through a chunk of rows, 8 entries a
- *          lane at a time; 5 shuffles join a row's. With several panels a second kernel adds up
- *          their sums, in order. Chunks have equal shares of the entries.
+ * Work     a block of threads copies a panel of x and goes through a chunk of rows, 7 entries a
+ *          lane at a time, or 4 where a panel has 128 of a row at most; the next ones, of the row
+ *          or the warp's next row, are on their way meanwhile (H200: ci:32768 99 to 92 us). 5
+ *          shuffles join a row's. With several panels a second kernel adds up their sums, in
+ *          order; it starts while the first ends. Chunks have equal shares of the entries.
  * Cost     2 nnz flop; nnz (sizeof real + 2) + rows panels (sizeof ofs + 2 sizeof real) + (chunks
  *          cols + rows) sizeof real bytes.
  * Weak     a row with less than 32 entries in a panel idles lanes; a row much longer than others.
@@ -20,7 +22,6 @@
 
 enum {
     MOST_COLUMNS = 65536, /* of a panel */
-    AT_ONCE = 8,          /* entries of a lane */
     THREADS = 1024,
     PIECE = 1024 /* entries that a row should have in a panel, at most */
 };
@@ -35,60 +36,84 @@ typedef struct panels {
 
 /* ---- the product ----------------------------------------------------------------------------- */
 
-/* This lane's part of so many entries from `first` on. */
-static __device__ __forceinline__ real multiply_entries(const panels &P, const real *values,
-                                                        ofs first, int count, const real *near) {
-    real sum = 0;
-    int lane = threadIdx.x % WARP;
-    const uint16_t *column = P.column + first + lane;
-    values += first + lane;
-#pragma unroll 1
-    for (int left = count - lane; left > 0; left -= AT_ONCE * WARP) {
-        unsigned c[AT_ONCE];
-        real a[AT_ONCE];
+template <int N> struct batch { /* of entries, of a lane; past the row's end nothing */
+    unsigned column[N];
+    real value[N];
+};
+
+/* From k on, of which the row has `left` more. */
+template <int N>
+static __device__ __forceinline__ void ask(const panels &P, const real *values, ofs k, int left,
+                                           batch<N> *out) {
+    const uint16_t *column = P.column + k;
+    const real *value = values + k;
 #pragma unroll
-        for (int u = 0; u < AT_ONCE; u++) {
-            c[u] = 0, a[u] = 0;
-            if (u * WARP < left) c[u] = __ldcs(column + u * WARP), a[u] = __ldcs(values + u * WARP);
-        }
-#pragma unroll
-        for (int u = 0; u < AT_ONCE; u++)
-            if (u * WARP < left) sum += a[u] * near[c[u]];
-        column += AT_ONCE * WARP, values += AT_ONCE * WARP;
+    for (int u = 0; u < N; u++) {
+        out->column[u] = 0, out->value[u] = 0;
+        if (u * WARP < left)
+            out->column[u] = __ldcs(column + u * WARP), out->value[u] = __ldcs(value + u * WARP);
     }
-    return sum;
 }
 
+typedef struct stretch { /* what a panel has of a row */
+    ofs begin, end;
+} stretch;
+
+static __device__ __forceinline__ stretch stretch_of(const panels &P, int panel, idx row, idx end) {
+    const ofs *begin = P.begin + (int64_t)row * P.npanels + panel;
+    if (row >= end) return {0, 0};
+    return {begin[0], begin[1]};
+}
+
+/* A batch is on its way, of the row or of the warp's next one, while the one before is looked up:
+ * else a warp has nothing in flight from a row's last look-up on. */
+template <int N>
 static __global__ void __launch_bounds__(THREADS, 1)
     multiply(const __grid_constant__ panels P, idx rows, idx cols, const real *__restrict__ values,
              const real *__restrict__ x, real alpha, real beta, real *y) {
+    enum { STEP = THREADS / WARP };
     extern __shared__ double room[];
     real *near = (real *)room;
     int panel = blockIdx.x, lane = threadIdx.x % WARP;
     idx column = panel * P.columns, columns = min(P.columns, cols - column);
     idx row = P.chunk[blockIdx.y] + (idx)(threadIdx.x / WARP), end = P.chunk[blockIdx.y + 1];
+    stretch here = stretch_of(P, panel, row, end), there = stretch_of(P, panel, row + STEP, end);
+    batch<N> next;
+    ask<N>(P, values, here.begin + lane, (int)(here.end - here.begin) - lane, &next);
 #pragma unroll 8
     for (idx j = (idx)threadIdx.x; j < columns; j += THREADS) near[j] = x[column + j];
     __syncthreads();
-    const ofs *begin = P.begin + panel;
-    ofs from = 0, to = 0;
-    if (row < end) from = begin[(int64_t)row * P.npanels], to = begin[(int64_t)row * P.npanels + 1];
+    real sum = 0;
 #pragma unroll 1
-    for (; row < end; row += THREADS / WARP) {
-        ofs k = from, last = to;
-        int64_t next = (int64_t)(row + THREADS / WARP) * P.npanels;
-        if (row + THREADS / WARP < end) from = begin[next], to = begin[next + 1];
-        real sum = warp_sum(multiply_entries(P, values, k, (int)(last - k), near));
-        if (lane) continue;
-        if (P.npanels == 1)
-            put_row(y + row, alpha, sum, beta);
-        else
-            P.sum[(int64_t)panel * rows + row] = sum;
+    while (row < end) {
+        const batch<N> now = next;
+        const int left = (int)(here.end - here.begin) - lane;
+        const idx done = row;
+        const bool ends = here.end - here.begin <= N * WARP;
+        if (ends) {
+            row += STEP, here = there;
+            there = stretch_of(P, panel, row + STEP, end);
+        } else {
+            here.begin += N * WARP;
+        }
+        ask<N>(P, values, here.begin + lane, (int)(here.end - here.begin) - lane, &next);
+        __syncwarp(); /* or the compiler asks after the look-ups */
+#pragma unroll
+        for (int u = 0; u < N; u++)
+            if (u * WARP < left) sum += now.value[u] * near[now.column[u]];
+        if (!ends) continue;
+        sum = warp_sum(sum);
+        if (lane == 0 && P.npanels == 1) put_row(y + done, alpha, sum, beta);
+        if (lane == 0 && P.npanels > 1) P.sum[(int64_t)panel * rows + done] = sum;
+        sum = 0;
     }
 }
 
-static __global__ void add_panels(const panels P, idx rows, real alpha, real beta, real *y) {
+/* It is launched while the kernel in front of it ends, and waits for that. */
+static __global__ void add_panels(const __grid_constant__ panels P, idx rows, real alpha, real beta,
+                                  real *y) {
     idx row = (idx)(blockIdx.x * blockDim.x + threadIdx.x);
+    begin_product();
     if (row >= rows) return;
     real sum = 0;
 #pragma unroll 8
@@ -96,19 +121,31 @@ static __global__ void add_panels(const panels P, idx rows, real alpha, real bet
     put_row(y + row, alpha, sum, beta);
 }
 
+typedef void (*multiply_kernel)(panels, idx, idx, const real *, const real *, real, real, real *);
+
+/* So many entries of a lane on their way that most rows end with a batch: 4 or 7; 8 leave too few
+ * registers. */
+static multiply_kernel kernel_for(const panels *P, int64_t rows, int64_t nnz) {
+    enum { FEW = 4, MANY = 7 };
+    return nnz <= FEW * WARP * P->npanels * rows ? multiply<FEW> : multiply<MANY>;
+}
+
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     enum { BLOCK = 128 };
     const panels *P = (const panels *)p->scratch;
     const csr *A = (const csr *)p->store;
     idx rows = (idx)A->s.rows;
+    real a = (real)alpha, b = (real)beta;
     if (rows == 0) return SPMV_OK;
     dim3 grid((unsigned)P->npanels, (unsigned)P->nchunks);
-    multiply<<<grid, THREADS, (size_t)P->columns * sizeof(real), stream_of(p)>>>(
-        *P, rows, (idx)A->s.cols, A->values, (const real *)x, (real)alpha, (real)beta, (real *)y);
-    if (P->npanels > 1)
-        add_panels<<<(unsigned)blocks_for(rows, BLOCK), BLOCK, 0, stream_of(p)>>>(
-            *P, rows, (real)alpha, (real)beta, (real *)y);
-    return launched(p);
+    multiply_kernel kernel = kernel_for(P, A->s.rows, A->s.nnz);
+    kernel<<<grid, THREADS, (size_t)P->columns * sizeof(real), stream_of(p)>>>(
+        *P, rows, (idx)A->s.cols, A->values, (const real *)x, a, b, (real *)y);
+    TRY(launched(p));
+    if (P->npanels == 1) return SPMV_OK;
+    void *arguments[] = {(void *)P, &rows, &a, &b, &y};
+    return launch_overlapping(p, (const void *)add_panels, (unsigned)blocks_for(rows, BLOCK),
+                              dim3(BLOCK), 0, arguments);
 }
 
 /* ---- preparation ----------------------------------------------------------------------------- */
@@ -175,7 +212,8 @@ static spmv_status choose_columns(spmv_plan *p, const spmv_csr_view *A, int *sms
     P->columns = (idx)(wanted < cols ? wanted : cols);
     P->npanels = (idx)blocks_for(cols, P->columns);
     p->choice.value[SPMV_tile] = P->columns;
-    CU(d->ctx, cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
+    CU(d->ctx, cudaFuncSetAttribute(kernel_for(P, A->rows, A->nnz),
+                                    cudaFuncAttributeMaxDynamicSharedMemorySize, room));
     return SPMV_OK;
 }
 

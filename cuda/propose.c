@@ -28,34 +28,45 @@ static double largest(double a, double b) {
     return a > b ? a : b;
 }
 
-/* Rows are multiplied one after the other by so many lanes each: the longest ends last. */
-static double rows_s(const model *m, double lanes) {
-    const double step_s = 1e-7, row_s = 5.5e-12;
+/* A warp a row, one after the other: the longest ends last. */
+static double warp_s(const model *m) {
+    const double step_s = 1e-7, row_s = 5.5e-12, lanes = 32;
     const spmv_features *f = m->f;
     double idle =
         f->mean < lanes ? lanes : f->mean; /* lanes without an entry wait for the others */
-    double few = 1 + 0.4 * (f->mean > 30 ? 30 / f->mean : 1); /* loads in flight, of a short row */
+    double few = 1.2 + 0.2 * (f->mean > 30 ? 30 / f->mean : 1); /* loads in flight, of a row */
     double read = largest((double)f->nnz * (m->width + 4) / bytes_per_s * few,
                           (f->mean < 4 ? 1.1 : 1.4) * gather_s(m));
     double issue = (double)f->rows * row_s * (lanes + 3 * idle / lanes);
     return launch_s + largest(read, issue) + ((double)f->row_max - f->mean) / lanes * step_s;
 }
 
-static double lanes_of(const spmv_features *f) { /* as csr_lanes has it */
-    double lanes = 2;
-    while (lanes < 32 && 6 * lanes < f->mean) lanes *= 2;
-    return lanes;
+/* As csr_lanes does: several entries a lane at a time, long rows by the warp. Where lengths differ
+ * much a warp waits for its longest. */
+static double lanes_s(const model *m) {
+    const double step_s = 1.2e-8, entry_s = 3.6e-12, row_s = 4e-12, longest = 128, by_warp = 192;
+    const spmv_features *f = m->f;
+    double rest = (double)f->rows * (2 * m->width + 4);
+    double read = ((double)f->nnz * (m->width + 4) + rest) / bytes_per_s;
+    read *= f->mean > by_warp ? 1.04 : 1.08;
+    double issue = (double)f->nnz * entry_s + (double)f->rows * row_s;
+    double all = largest(largest(read, issue), 1.2 * gather_s(m)) * largest(f->cv, 1);
+    double tail = (double)f->row_max > longest ? ((double)f->row_max - f->mean) * step_s : 0;
+    return launch_s + all + tail;
 }
 
 static void propose_lanes(const model *m, double gain, spmv_proposals *out) {
-    spmv_offer(out, "csr_lanes", 0, gain, "%.0f lanes for rows of %.1f entries, %lld at most",
-               lanes_of(m->f), m->f->mean, (long long)m->f->row_max);
+    spmv_offer(out, "csr_lanes", 0, gain, "lanes for rows of %.1f entries, %lld at most",
+               m->f->mean, (long long)m->f->row_max);
 }
 
+/* What takes hardly longer than its launch is anyone's: worth a look. */
 static void propose_warp(const model *m, spmv_proposals *out) {
-    spmv_offer(out, "csr_warp", 0, m->safe_s / rows_s(m, 32),
-               "a warp for rows of %.1f entries, %lld at most", m->f->mean,
-               (long long)m->f->row_max);
+    const double tiny_s = 3e-7, look = 1.06;
+    double gain = m->safe_s / warp_s(m);
+    if (warp_s(m) < launch_s + tiny_s) gain = largest(gain, look);
+    spmv_offer(out, "csr_warp", 0, gain, "a warp for rows of %.1f entries, %lld at most",
+               m->f->mean, (long long)m->f->row_max);
 }
 
 /* Of groups of rows with so many entries together: nothing of a row's length matters. */
@@ -79,7 +90,7 @@ static void propose_groups(const model *m, double gain, spmv_proposals *out) {
 
 static void propose_hubs(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
-    const double counted_s = 5e-11; /* an entry: its column is counted, and named anew */
+    const double counted_s = 8e-11; /* an entry: its column is counted, and named anew */
     bool outgrows = f->cache && m->width * (double)f->cols > 0.1 * (double)f->cache;
     if (f->cv > 1 && f->lines > 0.4)
         spmv_offer(out, "csr_hubs", planned(m) + (double)f->nnz * counted_s / m->safe_s,
@@ -100,19 +111,18 @@ static void propose_bins(const model *m, spmv_proposals *out) {
 }
 
 /* Rows with many entries in a panel of columns whose x fits shared memory: columns of 16 bits. The
- * longest is no more than a warp's share, or short. Rows that long are slower than rows_s says. */
+ * longest is no more than a warp's share, or short. */
 static void propose_panels(const model *m, spmv_proposals *out) {
-    const double room = 2.2e5, read_per_s = 3.9e12, piece_s = 2.2e-10, built_s = 1.5e-11;
+    const double room = 2.2e5, read_per_s = 4.2e12, piece_s = 2.2e-10, built_s = 1.5e-11;
     const double least = 48, most = 1024; /* entries of a piece */
-    const double warps = 4096, start_s = 1.5e-4, slow = 1.2;
+    const double warps = 4096, start_s = 1.5e-4;
     const spmv_features *f = m->f;
     double nnz = (double)f->nnz, n = ceil(m->width * (double)f->cols / room);
     double pieces = largest(n, floor(f->mean / most)), longest = (double)f->row_max / pieces;
     double panels_s =
         2 * launch_s + nnz * (m->width + 2) / read_per_s + (double)f->rows * pieces * piece_s;
     if (f->mean > least * n && longest < largest(2 * most, nnz / warps))
-        spmv_offer(out, "csr_panels", (start_s + nnz * built_s) / m->safe_s,
-                   slow * m->safe_s / panels_s,
+        spmv_offer(out, "csr_panels", (start_s + nnz * built_s) / m->safe_s, m->safe_s / panels_s,
                    "rows of %.0f entries, %.0f panels of x in shared memory", f->mean, pieces);
 }
 
@@ -129,12 +139,22 @@ static void propose_peers(const model *m, spmv_proposals *out) {
                look * m->safe_s / coo_s, "cuSPARSE, entries by atomics");
 }
 
+/* Building takes a slice's steps one after the other, and reads the matrix a few times. */
+static double packing_s(const model *m) {
+    double steps_s = m->f->mean * (m->f->diagonal < 0.5 ? 1.3e-6 : 2e-6);
+    return 2e-4 + largest((double)m->f->nnz * 2.2e-11, steps_s);
+}
+
+/* An entry, values in their cheapest code. */
+static double value_bytes(const model *m) {
+    return m->f->value_bytes < m->width ? m->f->value_bytes : m->width;
+}
+
 static void propose_packed(const model *m, spmv_proposals *out) {
     const double step_bytes = 8, step_s = 3.4e-11, slice_s = 1.6e-10; /* of 32 rows each */
     const double most_of_runs = 1.2; /* bytes of a column, shared by a run of entries */
     const spmv_features *f = m->f;
-    double values = f->value_bytes < m->width ? f->value_bytes : m->width;
-    double bytes = f->index_bytes + values;
+    double bytes = f->index_bytes + value_bytes(m);
     double y = 2 * m->width * (double)f->rows / bytes_per_s;
     double stream_s = 1.15 * (double)f->nnz * bytes / bytes_per_s + y;
     double issue_s = (double)f->nnz * f->diagonal * f->index_bytes / step_bytes * step_s +
@@ -144,12 +164,29 @@ static void propose_packed(const model *m, spmv_proposals *out) {
         stream_s *=
             f->index_bytes < most_of_runs ? 0.95 + 0.5 * f->padding_32 : 1.25 + 0.5 * f->padding_32;
     double packed_s = launch_s + largest(hypot(stream_s, issue_s), 1.1 * gather_s(m));
-    /* Building takes a slice's steps one after the other, and reads the matrix a few times. */
-    double steps_s = f->mean * (f->diagonal < 0.5 ? 1.3e-6 : 2e-6);
-    double build_s = 2e-4 + largest((double)f->nnz * 2.2e-11, steps_s);
-    spmv_offer(out, "packed_warp", build_s / m->safe_s, m->safe_s / packed_s,
+    spmv_offer(out, "packed_warp", packing_s(m) / m->safe_s, m->safe_s / packed_s,
                "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
                100 * f->diagonal, bytes, m->width + 4);
+}
+
+/* Slices on diagonals mostly are those of a grid, which share their lists of steps. Whether they do
+ * is found out when the store is there, which packed_warp's is, too. */
+static void propose_lists(const model *m, spmv_proposals *out) {
+    const double step_bytes = 8, step_s = 3e-11, slice_s = 2e-10, loaded_s = 2.6e-10, head = 16;
+    const double warps = 4000, long_list = 16, least = 0.98, found_s = 5e-5,
+                 found_slice_s = 4.5e-10;
+    const spmv_features *f = m->f;
+    double slices = (double)f->rows / 32, steps = (double)f->nnz * f->index_bytes / step_bytes;
+    double values = value_bytes(m) < 1 ? 0 : value_bytes(m); /* else in the lists */
+    double bytes = (double)f->nnz * values + slices * head + 2 * m->width * (double)f->rows;
+    double issue_s = largest(slices * (values > 1 ? loaded_s : slice_s), steps * step_s);
+    double lists_s = launch_s + hypot(1.03 * bytes / bytes_per_s, issue_s);
+    if (steps > long_list * slices) lists_s *= largest(1, warps / slices); /* a warp a slice */
+    if (f->diagonal >= least)
+        spmv_offer(out, "packed_lists",
+                   (packing_s(m) + found_s + slices * found_slice_s) / m->safe_s,
+                   m->safe_s / lists_s, "slices on diagonals, as of a grid: %.1f steps each",
+                   steps / slices);
 }
 
 static void propose_slices(const model *m, spmv_proposals *out) {
@@ -168,11 +205,11 @@ static void propose_slices(const model *m, spmv_proposals *out) {
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     const double even = 1.8, look = 1.06;
     model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4};
-    m.rows_s = rows_s(&m, lanes_of(f)), m.groups_s = groups_s(&m);
+    m.rows_s = lanes_s(&m), m.groups_s = groups_s(&m);
     bool is_even = m.rows_s < even * m.groups_s;
     m.safe_s = is_even ? m.rows_s : m.groups_s;
     if (f->nnz) {
-        if (f->sampled) propose_packed(&m, out);
+        if (f->sampled) propose_lists(&m, out), propose_packed(&m, out);
         propose_slices(&m, out); /* before others that promise the same: it gathers best */
         propose_warp(&m, out);
         if (is_even) /* always worth a look: it is never far from the best */

@@ -24,7 +24,7 @@ static const struct extent {
     bool by_all, blocks;
 } extents[] = {
     [SPMV_NO_LOOK] = {0, 0, 0, 0, false, false},
-    [SPMV_GLANCE] = {1 << 9, 16, 4, 1 << 12, false, false},
+    [SPMV_GLANCE] = {1 << 8, 16, 4, 1 << 12, false, false},
     [SPMV_LOOK] = {1 << 11, 64, 8, 1 << 15, true, false},
     [SPMV_STUDY] = {1 << 11, 64, 8, 1 << 15, true, true},
 };
@@ -200,15 +200,18 @@ static void look_at_blocks(const window *w, tally *t) {
     for (int r = top; r < end; r++) t->entries_3 += w->len[r];
 }
 
-/* Cache lines of x: a set by open addressing. */
+/* Cache lines of x: a set by open addressing, no larger than it must be, since it is cleared. */
 static void look_at_lines(const window *w, int per_line, tally *t) {
     int32_t slot[LINE_SLOTS];
-    memset(slot, 0xff, sizeof slot);
+    uint32_t bits = 6;
+    while (1 << bits < 2 * w->entries && 1 << bits < LINE_SLOTS) bits++;
+    const uint32_t slots = (uint32_t)1 << bits;
+    memset(slot, 0xff, slots * sizeof *slot);
     for (int r = 0; r < w->rows; r++)
         for (int k = 0; k < w->len[r]; k++) {
             int32_t line = column(w, r, k) / per_line;
-            uint32_t at = ((uint32_t)line * 0x9e3779b1u) >> 19;
-            while (slot[at] >= 0 && slot[at] != line) at = (at + 1) % LINE_SLOTS;
+            uint32_t at = ((uint32_t)line * 0x9e3779b1u) >> (32 - bits);
+            while (slot[at] >= 0 && slot[at] != line) at = (at + 1) % slots;
             t->lines += slot[at] < 0;
             slot[at] = line;
         }

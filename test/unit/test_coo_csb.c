@@ -330,7 +330,7 @@ static void choices_are_reported(void **state) {
                                      {"omp:csb_blocks", "tile", 16},
                                      {"cuda:hyb_thread", "boundary", 3},
                                      {"cuda:csb_block", "tile", 16},
-                                     {"cuda:csr_lanes", "lanes", 2}};
+                                     {"cuda:csr_lanes", "lanes", 4}};
     for (int k = 0; k < COUNT(expected); k++) {
         spmv_plan_opts opts = {.size = sizeof opts, .kernel = expected[k].kernel};
         spmv_plan *plan = NULL;
