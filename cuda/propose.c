@@ -142,12 +142,22 @@ static void propose_peers(const model *m, spmv_proposals *out) {
                look * m->safe_s / coo_s, "cuSPARSE, entries by atomics");
 }
 
+/* Building takes a slice's steps one after the other, and reads the matrix a few times. */
+static double packing_s(const model *m) {
+    double steps_s = m->f->mean * (m->f->diagonal < 0.5 ? 1.3e-6 : 2e-6);
+    return 2e-4 + largest((double)m->f->nnz * 2.2e-11, steps_s);
+}
+
+/* An entry, values in their cheapest code. */
+static double value_bytes(const model *m) {
+    return m->f->value_bytes < m->width ? m->f->value_bytes : m->width;
+}
+
 static void propose_packed(const model *m, spmv_proposals *out) {
     const double step_bytes = 8, step_s = 3.4e-11, slice_s = 1.6e-10; /* of 32 rows each */
     const double most_of_runs = 1.2; /* bytes of a column, shared by a run of entries */
     const spmv_features *f = m->f;
-    double values = f->value_bytes < m->width ? f->value_bytes : m->width;
-    double bytes = f->index_bytes + values;
+    double bytes = f->index_bytes + value_bytes(m);
     if (bytes >= m->width + 4) return; /* nothing is packed */
     double y = 2 * m->width * (double)f->rows / bytes_per_s;
     double stream_s = 1.15 * (double)f->nnz * bytes / bytes_per_s + y;
@@ -158,12 +168,30 @@ static void propose_packed(const model *m, spmv_proposals *out) {
         stream_s *=
             f->index_bytes < most_of_runs ? 0.95 + 0.5 * f->padding_32 : 1.25 + 0.5 * f->padding_32;
     double packed_s = launch_s + largest(hypot(stream_s, issue_s), 1.1 * gather_s(m));
-    /* Building takes a slice's steps one after the other, and reads the matrix a few times. */
-    double steps_s = f->mean * (f->diagonal < 0.5 ? 1.3e-6 : 2e-6);
-    double build_s = 2e-4 + largest((double)f->nnz * 2.2e-11, steps_s);
-    spmv_offer(out, "packed_warp", build_s / m->safe_s, m->safe_s / packed_s,
+    spmv_offer(out, "packed_warp", packing_s(m) / m->safe_s, m->safe_s / packed_s,
                "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
                100 * f->diagonal, bytes, m->width + 4);
+}
+
+/* Slices on diagonals mostly are those of a grid, which share their lists of steps. Whether they do
+ * is found out when the store is there, which packed_warp's is, too. */
+static void propose_lists(const model *m, spmv_proposals *out) {
+    const double step_bytes = 8, step_s = 3e-11, slice_s = 2e-10, loaded_s = 2.6e-10, head = 16;
+    const double warps = 4000, long_list = 16, least = 0.98, floats = 1.3, found_s = 5e-5,
+                 found_slice_s = 4.5e-10;
+    const spmv_features *f = m->f;
+    double slices = (double)f->rows / 32, steps = (double)f->nnz * f->index_bytes / step_bytes;
+    double values = value_bytes(m) < 1 ? 0 : value_bytes(m); /* else in the lists */
+    double bytes = (double)f->nnz * values + slices * head + 2 * m->width * (double)f->rows;
+    double issue_s = largest(slices * (values > 1 ? loaded_s : slice_s), steps * step_s);
+    double lists_s = launch_s + hypot(1.03 * bytes / bytes_per_s, issue_s);
+    if (m->width < 8 && values > 1) lists_s *= floats;
+    if (steps > long_list * slices) lists_s *= largest(1, warps / slices); /* a warp a slice */
+    if (f->diagonal >= least)
+        spmv_offer(out, "packed_lists",
+                   (packing_s(m) + found_s + slices * found_slice_s) / m->safe_s,
+                   m->safe_s / lists_s, "slices on diagonals, as of a grid: %.1f steps each",
+                   steps / slices);
 }
 
 static void propose_slices(const model *m, spmv_proposals *out) {
@@ -186,7 +214,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     bool is_even = m.rows_s < even * m.groups_s;
     m.safe_s = is_even ? m.rows_s : m.groups_s;
     if (f->nnz) {
-        if (f->sampled) propose_packed(&m, out);
+        if (f->sampled) propose_lists(&m, out), propose_packed(&m, out);
         propose_slices(&m, out); /* before others that promise the same: it gathers best */
         propose_warp(&m, out);
         if (is_even) /* always worth a look: it is never far from the best */

@@ -131,7 +131,7 @@ static spmv_status flush_host(spmv_device *d, size_t bytes) {
         if (!s->flushed)
             return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %zu bytes to flush caches with",
                              bytes);
-        memset(s->flushed, 1, bytes);
+        TRY(fill(d, s->flushed, 1, bytes));
         s->nflushed = bytes;
     }
     const char *from = s->flushed;

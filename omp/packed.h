@@ -11,6 +11,7 @@ struct product { /* what a slice needs besides its place */
     real *y, alpha, beta;
     const real *long_sum; /* [long_rows] */
     bool small_table;     /* the table's values in use fit two registers of AVX-512 */
+    bool past;            /* y is written past the caches: beta = 0, and y begins a line */
 };
 
 /* Where the entries of a slice are: its rows begin at first, its steps at step. */
@@ -79,17 +80,28 @@ static inline __attribute__((always_inline)) real value_of(const slice_data *d, 
     return raw;
 }
 
-/* The rows of slice k, whose sums are there; *next is the first long row not below it. */
-static inline __attribute__((always_inline)) void put_slice(const product *m, int64_t k, real *sum,
-                                                            int64_t *next) {
+/* Sums of long rows in slice k, which are there already; *next is the first long row not below it.
+ */
+static inline __attribute__((always_inline)) void put_long(const product *m, int64_t k, real *sum,
+                                                           int64_t *next) {
     const packed *A = m->A;
-    int64_t first = k * PACKED_ROWS, rows = A->s.rows - first;
+    int64_t first = k * PACKED_ROWS;
     for (; *next < A->long_rows && A->long_row[*next] < first + PACKED_ROWS; ++*next)
         sum[A->long_row[*next] - first] = m->long_sum[*next];
+}
+
+/* The rows of slice k from their sums. */
+static inline __attribute__((always_inline)) void put_slice(const product *m, int64_t k,
+                                                            const real *sum) {
+    int64_t first = k * PACKED_ROWS, rows = m->A->s.rows - first;
     if (rows >= PACKED_ROWS)
         for (int r = 0; r < PACKED_ROWS; r++) put_row(m->y + first + r, m->alpha, sum[r], m->beta);
     else
         for (int r = 0; r < rows; r++) put_row(m->y + first + r, m->alpha, sum[r], m->beta);
+}
+
+static inline bool is_past(const product *m, int64_t k) {
+    return m->past && (k + 1) * PACKED_ROWS <= m->A->s.rows;
 }
 
 static inline int64_t first_long_from(const packed *A, int64_t row) {

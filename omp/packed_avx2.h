@@ -111,6 +111,13 @@ static AVX2 __attribute__((noinline)) void sum_gathered_256(const slice_data *d,
     sum_values_256(d, false, sum);
 }
 
+/* Whole lines, which nobody fetches first. */
+AVX2_INLINE void put_past_256(const product *m, int64_t k, const real *sum) {
+    vec256 *y = (vec256 *)(m->y + k * PACKED_ROWS);
+    for (int g = 0; g < VECTORS_256; g++)
+        _mm256_stream_si256((__m256i *)(y + g), (__m256i)(((const vec256 *)sum)[g] * m->alpha));
+}
+
 static AVX2 void multiply_avx2(const product *m, int64_t first, int64_t end) {
     int64_t next = first_long_from(m->A, first * PACKED_ROWS);
     real sum[PACKED_ROWS] __attribute__((aligned(32)));
@@ -120,8 +127,13 @@ static AVX2 void multiply_avx2(const product *m, int64_t first, int64_t end) {
             sum_diagonals_256(&d, sum);
         else
             sum_gathered_256(&d, sum);
-        put_slice(m, k, sum, &next);
+        put_long(m, k, sum, &next);
+        if (is_past(m, k))
+            put_past_256(m, k, sum);
+        else
+            put_slice(m, k, sum);
     }
+    if (m->past) _mm_sfence();
 }
 #endif
 #endif

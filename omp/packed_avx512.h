@@ -109,6 +109,13 @@ static AVX512 __attribute__((noinline)) void sum_gathered_512(const slice_data *
     sum_values_512(d, t, false, sum);
 }
 
+/* Whole lines, which nobody fetches first. */
+AVX512_INLINE void put_past_512(const product *m, int64_t k, const real *sum) {
+    vec512 *y = (vec512 *)(m->y + k * PACKED_ROWS);
+    for (int g = 0; g < VECTORS_512; g++)
+        _mm512_stream_si512((__m512i *)(y + g), (__m512i)(((const vec512 *)sum)[g] * m->alpha));
+}
+
 static AVX512 void multiply_avx512(const product *m, int64_t first, int64_t end) {
     int64_t next = first_long_from(m->A, first * PACKED_ROWS);
     const __mmask16 all = (__mmask16)((1 << LANES_512) - 1);
@@ -121,8 +128,13 @@ static AVX512 void multiply_avx512(const product *m, int64_t first, int64_t end)
             sum_diagonals_512(&d, t, sum);
         else
             sum_gathered_512(&d, t, sum);
-        put_slice(m, k, sum, &next);
+        put_long(m, k, sum, &next);
+        if (is_past(m, k))
+            put_past_512(m, k, sum);
+        else
+            put_slice(m, k, sum);
     }
+    if (m->past) _mm_sfence();
 }
 #endif
 #endif

@@ -63,7 +63,8 @@ static void multiply_portable(const product *m, int64_t first, int64_t end) {
             sum_portable_columns(&d, PACKED_COLUMN_16, value, false, sum);
         else
             sum_portable_columns(&d, PACKED_COLUMN_32, value, false, sum);
-        put_slice(m, k, sum, &next);
+        put_long(m, k, sum, &next);
+        put_slice(m, k, sum);
     }
 }
 #endif

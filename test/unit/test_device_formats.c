@@ -208,14 +208,14 @@ static void devices_build_what_the_host_builds(void **state) {
     if (compared == 0) skip();
 }
 
-/* y of the kernel with codes on or off, poisoned before. */
-static double *product(spmv_mat *mat, const char *kernel, int64_t codes, int64_t warps,
-                       spmv_precision precision) {
-    spmv_setting settings[] = {{"codes", codes}, {"warps", warps}};
+/* y of the kernel so set, poisoned before. */
+static double *product(spmv_mat *mat, const char *kernel, const spmv_setting *settings,
+                       int nsettings, spmv_precision precision) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan *plan = NULL;
     spmv_csr_view A;
-    opts.kernel = kernel, opts.settings = settings, opts.nsettings = 2, opts.precision = precision;
+    opts.kernel = kernel, opts.settings = settings, opts.nsettings = nsettings,
+    opts.precision = precision;
     spmv_mat_rows(mat, &A);
     size_t real_size = precision == SPMV_F32 ? sizeof(float) : sizeof(double);
     size_t xs = (size_t)A.cols * real_size, ys = (size_t)A.rows * sizeof(double);
@@ -254,8 +254,10 @@ static void codes_do_not_change_y(void **state) {
                 spmv_mat *mat = mat_of(specs[k][0], specs[k][1]);
                 spmv_precision precision = f32 ? SPMV_F32 : SPMV_F64;
                 spmv_csr_view A;
-                double *coded = product(mat, "cuda:packed_warp", 1, warps, precision);
-                double *plain = product(mat, "cuda:packed_warp", 0, warps, precision);
+                const spmv_setting on[] = {{"codes", 1}, {"warps", warps}};
+                const spmv_setting off[] = {{"codes", 0}, {"warps", warps}};
+                double *coded = product(mat, "cuda:packed_warp", on, COUNT(on), precision);
+                double *plain = product(mat, "cuda:packed_warp", off, COUNT(off), precision);
                 spmv_mat_rows(mat, &A);
                 if (memcmp(coded, plain, (size_t)A.rows * sizeof *coded) != 0)
                     fail_msg("%s, %lld warps, f%d: y differs with codes", specs[k][0],
@@ -266,12 +268,60 @@ static void codes_do_not_change_y(void **state) {
             }
 }
 
+/* Of matrices whose slices share lists: some a warp, in registers; more lists than are kept, more
+ * steps, sparser ones. */
+static const char *const listed[][2] = {
+    {"gen:poisson2d:800", NULL},
+    {"gen:poisson2d:800", "few:8"},
+    {"gen:poisson2d:800", "random"},
+    {"gen:poisson3d:64", "few:100"},
+    {"gen:poisson3d:128x64x64", NULL},
+    {"gen:poisson3d:256x64x16", "few:8"},
+    {"gen:poisson2d:300", "few:300"},
+    {"gen:box27:40", "few:8"},
+    {"gen:fem3d:16", "random"},
+    {"gen:fem3d:16", "few:8"},
+    {"gen:road:600000", "few:9"},
+    {"gen:road:300000", "random"},
+    {"gen:diagonal:2000000", "few:2"},
+    {"gen:banded:3000:41", NULL},
+    {"gen:random:2000000:1:60000", "few:9"},
+};
+
+static void assert_lists_change_nothing(const char *spec, const char *values) {
+    enum { UNCUT = 1 << 20 };
+    spmv_mat *mat = mat_of(spec, values);
+    spmv_csr_view A;
+    spmv_mat_rows(mat, &A);
+    for (int f32 = 0; f32 < 2; f32++)
+        for (int64_t codes = 0; codes < 2; codes++) {
+            const spmv_setting set[] = {{"codes", codes}, {"cut", UNCUT}, {"warps", 1}};
+            spmv_precision precision = f32 ? SPMV_F32 : SPMV_F64;
+            double *own = product(mat, "cuda:packed_warp", set, 3, precision);
+            double *shared = product(mat, "cuda:packed_lists", set, 2, precision);
+            if (memcmp(own, shared, (size_t)A.rows * sizeof *own) != 0)
+                fail_msg("%s, '%s', codes %d, f%d: y differs with shared lists", spec,
+                         values ? values : "", (int)codes, f32 ? 32 : 64);
+            free(own);
+            free(shared);
+        }
+    spmv_mat_free(mat);
+}
+
+static void lists_do_not_change_y(void **state) {
+    (void)state;
+    if (!is_usable(ctx, &spmv_cuda)) skip();
+    for (int k = 0; k < COUNT(specs); k++) assert_lists_change_nothing(specs[k][0], specs[k][1]);
+    for (int k = 0; k < COUNT(listed); k++) assert_lists_change_nothing(listed[k][0], listed[k][1]);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_build_what_the_host_builds),
         cmocka_unit_test(codes_do_not_change_y),
+        cmocka_unit_test(lists_do_not_change_y),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -384,13 +384,61 @@ static void codes_do_not_change_y(void **state) {
         }
 }
 
+/* ---- y that no cache holds ------------------------------------------------------------------ */
+
+/* Reaches the rows of y from start on; what follows it stays. */
+static double *multiply_into(spmv_mat *mat, int64_t n, int64_t portable, int64_t start,
+                             double beta) {
+    const spmv_setting isa = {"isa", portable};
+    spmv_plan_opts opts = {
+        .size = sizeof opts, .kernel = "packed_slices", .settings = &isa, .nsettings = 1};
+    spmv_plan *plan = NULL;
+    double *x = random_vector(7, n), *y = spmv_host_alloc((size_t)(n + start + 1) * sizeof *y);
+    assert_non_null(y);
+    for (int64_t i = 0; i < n + start + 1; i++) y[i] = (double)i;
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    assert_int_equal(spmv_exec(plan, 2, x, beta, y + start), SPMV_OK);
+    assert_true(y[start + n] == (double)(start + n));
+    spmv_plan_free(plan);
+    free(x);
+    return y;
+}
+
+/* Such a y may begin anywhere and be added to. Portable code writes through the caches. */
+static void y_is_written_past_the_caches(void **state) {
+    (void)state;
+    static const struct {
+        int64_t start;
+        double beta;
+    } cases[] = {{0, 0}, {1, 0}, {0, 0.5}};
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE), enough = 48L << 20;
+    const int64_t n = (cache > 0 && cache < enough ? cache : enough) / 24 + 7;
+    char source[64];
+    spmv_mat *mat = NULL;
+    snprintf(source, sizeof source, "gen:diagonal:%lld", (long long)n);
+    assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
+    for (int c = 0; c < COUNT(cases); c++) {
+        double *y[2];
+        for (int64_t p = 0; p < 2; p++)
+            y[p] = multiply_into(mat, n, p, cases[c].start, cases[c].beta);
+        assert_memory_equal(y[0], y[1], (size_t)(cases[c].start + n + 1) * sizeof **y);
+        spmv_host_free(y[0]);
+        spmv_host_free(y[1]);
+    }
+    spmv_mat_free(mat);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stencil_by_hand),        cmocka_unit_test(runs_by_hand),
-        cmocka_unit_test(slices_get_their_codes), cmocka_unit_test(bytes_do_not_depend_on_threads),
-        cmocka_unit_test(codes_do_not_change_y),  cmocka_unit_test(all_overflows_are_counted),
+        cmocka_unit_test(stencil_by_hand),
+        cmocka_unit_test(runs_by_hand),
+        cmocka_unit_test(slices_get_their_codes),
+        cmocka_unit_test(bytes_do_not_depend_on_threads),
+        cmocka_unit_test(codes_do_not_change_y),
+        cmocka_unit_test(all_overflows_are_counted),
+        cmocka_unit_test(y_is_written_past_the_caches),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
