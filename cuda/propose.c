@@ -177,16 +177,16 @@ static void propose_packed(const model *m, spmv_proposals *out) {
  * is found out when the store is there, which packed_warp's is, too. */
 static void propose_lists(const model *m, spmv_proposals *out) {
     const double step_bytes = 8, step_s = 3e-11, slice_s = 2e-10, loaded_s = 2.6e-10, head = 16;
-    const double warps = 4000, long_list = 16, least = 0.98, floats = 1.3, found_s = 5e-5,
-                 found_slice_s = 4.5e-10;
+    const double together = 8, batch_s = 1.2e-6; /* steps of a warp that are asked for at once */
+    const double least = 0.98, floats = 1.3, found_s = 5e-5, found_slice_s = 4.5e-10;
     const spmv_features *f = m->f;
     double slices = (double)f->rows / 32, steps = (double)f->nnz * f->index_bytes / step_bytes;
     double values = value_bytes(m) < 1 ? 0 : value_bytes(m); /* else in the lists */
     double bytes = (double)f->nnz * values + slices * head + 2 * m->width * (double)f->rows;
     double issue_s = largest(slices * (values > 1 ? loaded_s : slice_s), steps * step_s);
-    double lists_s = launch_s + hypot(1.03 * bytes / bytes_per_s, issue_s);
-    if (m->width < 8 && values > 1) lists_s *= floats;
-    if (steps > long_list * slices) lists_s *= largest(1, warps / slices); /* a warp a slice */
+    double all_s = hypot(1.03 * bytes / bytes_per_s, issue_s);
+    if (m->width < 8 && values > 1) all_s *= floats;
+    double lists_s = launch_s + largest(all_s, ceil(steps / slices / together) * batch_s);
     if (f->diagonal >= least)
         spmv_offer(out, "packed_lists",
                    (packing_s(m) + found_s + slices * found_slice_s) / m->safe_s,
