@@ -1,7 +1,7 @@
 /* packed_lists: packed slices of 32 rows, a lane a row, where many slices have the same steps.
  *
- * Source   ours; the pattern dictionary of Willcock and Lumsdaine (ICS'06) and of CSR-DU (Kourtis
- *          et al., PPoPP'11), of 32 rows at a time.
+ * Source   ours; patterns that rows share are RPCSR's (Willcock and Lumsdaine, ICS'06) and CSX's
+ *          (Kourtis et al., PPoPP'11): here of 32 rows at a time.
  * Reads    packed: slices and values; the distinct lists of steps (distance from the diagonal,
  *          mask), which stay in the first cache; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once.
@@ -15,8 +15,8 @@
  * Cost     2 nnz flop; the bytes of heads and values + (cols + rows) sizeof real if x is read once.
  *          H200, f64, cold: arbitrary values 79 (poisson2d) to 86 (box27) percent of 4.65 TB/s;
  *          with few values the first cache's pipe binds. Slower, by percent: short lists kept in
- *          registers from slice to slice, 17 to 20 (they spill); the next steps' entries always on
- *          their way, 10 to 60; codes of 4 bits chosen by byte permutations, 6 to 25.
+ *          registers from slice to slice, 17 to 20 (they spill; a kernel of one length alone is 5
+ *          to 18 faster); the next steps' entries always on their way, 10 to 60; codes of 4 bits chosen by byte permutations, 6 to 25.
  * Weak     slices that share nothing; those without a list take several times as long; few slices
  *          with many steps, of which packed_warp cuts each among some warps; f32 with arbitrary
  *          values (5 to 20 percent slower than packed_warp).
@@ -27,15 +27,13 @@
 
 enum { GROUP = 8, MOST_THREADS = 256 };
 
-/* On a multiprocessor, by registers: 40 a thread, and 64 where values are loaded. */
-static __host__ __device__ constexpr int blocks_of(bool few) {
-    return few ? 6 : 4;
-}
+/* On a multiprocessor, by registers: 64 and 40 a thread. */
+enum { LARGE_BLOCKS = 4, SMALL_BLOCKS = 6 };
 
 typedef struct lists_scratch {
     lists L;
     int group; /* slices a warp */
-    bool has_table, few;
+    bool has_table, few, small_blocks;
 } lists_scratch;
 
 typedef struct operand { /* of a lane */
@@ -169,7 +167,7 @@ static __device__ __forceinline__ real add_alone(const packed &A, int64_t slice,
     return sum;
 }
 
-/* FEW: no slice has RAW or F32 values, so that fewer registers do. */
+/* FEW: no slice has RAW or F32 values. */
 template <bool FEW>
 static __device__ __forceinline__ real multiply_slice(const packed &A, const lists &L, int64_t s,
                                                       const listed_slice &h, const operand &o) {
@@ -189,8 +187,8 @@ static __device__ __forceinline__ listed_slice head_at(const lists &L, int64_t s
     return u.head;
 }
 
-template <bool FEW>
-static __global__ void __launch_bounds__(MOST_THREADS, blocks_of(FEW))
+template <bool FEW, int BLOCKS>
+static __global__ void __launch_bounds__(MOST_THREADS, BLOCKS)
     multiply(const __grid_constant__ packed A, const __grid_constant__ lists_scratch S,
              const real *__restrict__ x, real alpha, real beta, real *y) {
     __shared__ real table[PACKED_TABLE_SIZE];
@@ -222,7 +220,9 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     int block = (int)p->choice.value[SPMV_block];
     int64_t blocks = blocks_for(A->nslices, (int64_t)(block / WARP) * S->group);
     if (blocks == 0) return SPMV_OK;
-    auto kernel = S->few ? multiply<true> : multiply<false>;
+    auto kernel = S->small_blocks ? multiply<true, SMALL_BLOCKS>
+                  : S->few        ? multiply<true, LARGE_BLOCKS>
+                                  : multiply<false, LARGE_BLOCKS>;
     kernel<<<(unsigned)blocks, (unsigned)block, 0, stream_of(p)>>>(
         *A, *S, (const real *)x, (real)alpha, (real)beta, (real *)y);
     return launched(p);
@@ -292,7 +292,11 @@ static spmv_status find(spmv_plan *p, const packed *A, list_set *set, int *slot,
     return d->backend->get(d, out, set->first + SLOTS, sizeof *out);
 }
 
+/* With few values more warps of fewer registers, but not where lists are short, which are asked for
+ * at once. H200, with 64 and 40 registers: poisson2d:4000 few:8 158 and 160 us, box27:120 few:8 60
+ * and 54, fem3d:60 few:8 70 and 69. */
 static spmv_status prepare(spmv_plan *p) {
+    enum { SHORT_LIST = 6 };
     spmv_device *d = p->device;
     const packed *A = (const packed *)p->store;
     lists_scratch *S = (lists_scratch *)calloc(1, sizeof *S);
@@ -315,7 +319,9 @@ static spmv_status prepare(spmv_plan *p) {
     if (status == SPMV_OK) status = find(p, A, set, slot, &f);
     S->has_table = f.codes >> PACKED_VALUE_TABLE & 1;
     S->few = !(f.codes & (1 << PACKED_VALUE_RAW | 1 << PACKED_VALUE_F32));
-    S->group = choose_group(A, (int64_t)sms * blocks_of(S->few) * (MOST_THREADS / WARP));
+    S->small_blocks = S->few && A->nsteps > SHORT_LIST * A->nslices;
+    S->group = choose_group(A, (int64_t)sms * (S->small_blocks ? SMALL_BLOCKS : LARGE_BLOCKS) *
+                                   (MOST_THREADS / WARP));
     if (status == SPMV_OK) status = gather(p, A, S, set, slot, &f);
     d->backend->release(d, set);
     d->backend->release(d, slot);

@@ -48,8 +48,11 @@ static double lanes_s(const model *m) {
     const spmv_features *f = m->f;
     double rest = (double)f->rows * (2 * m->width + 4);
     double read = ((double)f->nnz * (m->width + 4) + rest) / bytes_per_s;
-    read *= f->mean > by_warp ? 1.04 : 1.08;
     double issue = (double)f->nnz * entry_s + (double)f->rows * row_s;
+    if (f->mean > by_warp)
+        read *= 1.04, issue = 0;
+    else
+        read *= 1.08;
     double all = largest(largest(read, issue), 1.2 * gather_s(m)) * largest(f->cv, 1);
     double tail = (double)f->row_max > longest ? ((double)f->row_max - f->mean) * step_s : 0;
     return launch_s + all + tail;
@@ -113,7 +116,7 @@ static void propose_bins(const model *m, spmv_proposals *out) {
 /* Rows with many entries in a panel of columns whose x fits shared memory: columns of 16 bits. The
  * longest is no more than a warp's share, or short. */
 static void propose_panels(const model *m, spmv_proposals *out) {
-    const double room = 2.2e5, read_per_s = 4.2e12, piece_s = 2.2e-10, built_s = 1.5e-11;
+    const double room = 2.2e5, read_per_s = 4.4e12, piece_s = 2.2e-10, built_s = 1.5e-11;
     const double least = 48, most = 1024; /* entries of a piece */
     const double warps = 4096, start_s = 1.5e-4;
     const spmv_features *f = m->f;
@@ -155,6 +158,7 @@ static void propose_packed(const model *m, spmv_proposals *out) {
     const double most_of_runs = 1.2; /* bytes of a column, shared by a run of entries */
     const spmv_features *f = m->f;
     double bytes = f->index_bytes + value_bytes(m);
+    if (bytes >= m->width + 4) return; /* nothing is packed */
     double y = 2 * m->width * (double)f->rows / bytes_per_s;
     double stream_s = 1.15 * (double)f->nnz * bytes / bytes_per_s + y;
     double issue_s = (double)f->nnz * f->diagonal * f->index_bytes / step_bytes * step_s +
@@ -173,15 +177,16 @@ static void propose_packed(const model *m, spmv_proposals *out) {
  * is found out when the store is there, which packed_warp's is, too. */
 static void propose_lists(const model *m, spmv_proposals *out) {
     const double step_bytes = 8, step_s = 3e-11, slice_s = 2e-10, loaded_s = 2.6e-10, head = 16;
-    const double warps = 4000, long_list = 16, least = 0.98, found_s = 5e-5,
-                 found_slice_s = 4.5e-10;
+    const double together = 8, batch_s = 1.2e-6; /* steps of a warp that are asked for at once */
+    const double least = 0.98, floats = 1.3, found_s = 5e-5, found_slice_s = 4.5e-10;
     const spmv_features *f = m->f;
     double slices = (double)f->rows / 32, steps = (double)f->nnz * f->index_bytes / step_bytes;
     double values = value_bytes(m) < 1 ? 0 : value_bytes(m); /* else in the lists */
     double bytes = (double)f->nnz * values + slices * head + 2 * m->width * (double)f->rows;
     double issue_s = largest(slices * (values > 1 ? loaded_s : slice_s), steps * step_s);
-    double lists_s = launch_s + hypot(1.03 * bytes / bytes_per_s, issue_s);
-    if (steps > long_list * slices) lists_s *= largest(1, warps / slices); /* a warp a slice */
+    double all_s = hypot(1.03 * bytes / bytes_per_s, issue_s);
+    if (m->width < 8 && values > 1) all_s *= floats;
+    double lists_s = launch_s + largest(all_s, ceil(steps / slices / together) * batch_s);
     if (f->diagonal >= least)
         spmv_offer(out, "packed_lists",
                    (packing_s(m) + found_s + slices * found_slice_s) / m->safe_s,

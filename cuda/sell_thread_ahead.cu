@@ -142,37 +142,50 @@ typedef struct variant {
 #define VARIANT(depth, early) \
     { (const void *)multiply<depth, false, early>, (const void *)multiply<depth, true, early> }
 
-static variant variant_for(const sell *A, bool are_short) {
+static bool are_short(const sell *A) {
+    return A->s.slots <= 3 * A->s.rows && A->s.rows >= MANY_ROWS;
+}
+
+static variant variant_for(const sell *A) {
     enum { FEW = 4, SOME = 10, MANY_SLOTS = 1 << 19 }; /* slots a row; in all */
     const variant of_short = {(const void *)multiply_short<false>,
                               (const void *)multiply_short<true>};
     const variant four = VARIANT(4, false), eight = VARIANT(8, false);
     const variant four_early = VARIANT(4, true), eight_early = VARIANT(8, true);
-    if (are_short) return of_short;
+    if (are_short(A)) return of_short;
     if (A->s.slots <= FEW * A->s.rows) return four;
     if (A->s.slots > SOME * A->s.rows) return eight_early;
     return A->s.slots > MANY_SLOTS ? four_early : eight;
+}
+
+/* No slice is wider than the longest row. */
+static const void *kernel_for(const sell *A, int64_t longest) {
+    variant kernels = variant_for(A);
+    return A->s.slots == A->s.rows * longest ? kernels.of_equal : kernels.of_any;
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    spmv_stats stats;
+    spmv_mat_stats(p->matrix, &stats);
+    TRY(sell_prepare(p));
+    return load_kernel(p, kernel_for((const sell *)p->host, stats.row_max));
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     sell A = *(const sell *)p->store;
     spmv_stats stats;
     spmv_mat_stats(p->matrix, &stats);
-    bool are_short = A.s.slots <= 3 * A.s.rows && A.s.rows >= MANY_ROWS;
-    bool equal = A.s.slots == A.s.rows * stats.row_max; /* no slice is wider than the longest row */
     unsigned block = (unsigned)p->choice.value[SPMV_block];
-    unsigned grid = (unsigned)blocks_for(A.s.rows, are_short ? ROWS_A_THREAD * block : block);
+    unsigned grid = (unsigned)blocks_for(A.s.rows, are_short(&A) ? ROWS_A_THREAD * block : block);
     unsigned rows = (unsigned)A.s.rows, slice = (unsigned)A.slice, steps = (unsigned)stats.row_max;
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A.row_len : NULL;
-    variant kernels = variant_for(&A, are_short);
     real a = (real)alpha, b = (real)beta;
     if (rows == 0) return SPMV_OK;
     ahead all = ahead_of(A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr, A.col_idx,
                          A.values, A.s.slots, (const real *)x, A.s.cols, grid);
     void *arguments[] = {&all,       &rows,     &slice, &steps, &A.slice_ptr, &row_len, &A.perm,
                          &A.col_idx, &A.values, &x,     &a,     &b,           &y};
-    return launch_overlapping(p, equal ? kernels.of_equal : kernels.of_any, grid, dim3(block), 0,
-                              arguments);
+    return launch_overlapping(p, kernel_for(&A, stats.row_max), grid, dim3(block), 0, arguments);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
@@ -185,7 +198,7 @@ SPMV_EXPORT_KERNEL(sell_thread_ahead) = {
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS,
     /* estimate     */ NULL,
-    /* prepare      */ sell_prepare,
+    /* prepare      */ prepare,
     /* run, release */ run,
     NULL,
 };

@@ -124,6 +124,8 @@ static void set_budget(contest *c, double unit_s) {
     c->budget_s = promised_s > least_s ? promised_s : least_s;
     c->rounds_s = for_rounds * (promised_s > rounds_s ? promised_s : rounds_s);
     c->budget = c->budget_s / unit_s;
+    /* Enough that one conversion fits is not plenty where products are not that short. */
+    if (!host && promised_s > short_s / 2 && promised_s < least_s) c->budget = c->promised;
 }
 
 /* The first product meets cold pages and sleeping threads: where that costs little of the budget,

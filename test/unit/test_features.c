@@ -269,7 +269,7 @@ static void the_models_order_as_measured(void **state) {
                  {"gen:poisson2d:700", NULL, "packed_lists", "packed_warp", true, false},
                  {"gen:poisson3d:64", "random", "packed_lists", "packed_warp", true, false},
                  {"gen:box27:64", "few:8", "packed_lists", "packed_warp", true, false},
-                 {"gen:fem3d:20", NULL, "packed_warp", "packed_lists", true, false},
+                 {"gen:fem3d:16", NULL, "packed_warp", "packed_lists", true, false},
                  {"gen:fem3d:20", NULL, "packed_warp", "sell_thread_ahead", true, false},
                  {"gen:road:1000000", NULL, "csr_lanes", "sell_thread_ahead", true, false},
                  {"gen:mesh:100000:3", NULL, "packed_warp", "sell_thread_ahead", true, false},
