@@ -42,17 +42,30 @@ static inline int64_t count_cells(const ranges *t, int64_t count) {
     return cells;
 }
 
-/* As many ranges as threads, unless their windows were wider than is worth it. */
+/* How many ranges a thread gets, which are taken by turns (stretches.h says why): as long as what
+ * their windows move is little beside the store. cells: of the windows of one range a thread. */
+static inline int64_t count_turns(const spmv_plan *p, int64_t threads, int64_t cells) {
+    enum { MOST_TURNS = 8, TURN_BYTES = 1 << 16, LITTLE = 16 };
+    int64_t bytes = (int64_t)spmv_store_bytes(p->store), turns = MOST_TURNS;
+    int64_t allowed = bytes / LITTLE / (2 * (int64_t)sizeof(real));
+    if (cells > 0 && allowed / cells < turns) turns = allowed / cells;
+    if (MOST_RANGES / threads < turns) turns = MOST_RANGES / threads;
+    return turns < 2 || bytes < turns * threads * TURN_BYTES ? 1 : turns;
+}
+
+/* At least as many ranges as threads, unless their windows were wider than is worth it. */
 static inline spmv_status prepare_ranges(spmv_plan *p, cut_ranges *cut) {
     int64_t most = most_window_cells(p->store->rows, p->store->nnz);
-    int64_t count = p->device->threads < MOST_RANGES ? p->device->threads : MOST_RANGES;
+    int64_t threads = p->device->threads < MOST_RANGES ? p->device->threads : MOST_RANGES;
+    int64_t count = threads;
     ranges *t = spmv_host_alloc(sizeof *t + (size_t)most * sizeof(real));
     p->scratch = t;
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    for (;; count = (count + 1) / 2) { /* 1: no cells */
-        cut(p->store, count, t->range);
-        if (count_cells(t, count) <= most) break;
-    }
+    cut(p->store, count, t->range);
+    count *= count_turns(p, threads, count_cells(t, count));
+    if (count > threads) cut(p->store, count, t->range);
+    for (; count_cells(t, count) > most; cut(p->store, count, t->range))
+        count = count > threads ? threads : (count + 1) / 2; /* 1: no cells */
     t->count = count;
     p->scratch_bytes = sizeof *t + (size_t)count_cells(t, count) * sizeof(real);
     real *window = t->windows;
@@ -78,11 +91,12 @@ static inline void add_windows(const ranges *t, int64_t own, real *y) {
     }
 }
 
-static inline spmv_status multiply_ranges(const ranges *t, const product *m,
+static inline spmv_status multiply_ranges(const ranges *t, const product *m, int64_t threads,
                                           multiply_range *multiply, real *y) {
-#pragma omp parallel num_threads((int)t->count)
+    int64_t team = t->count < threads ? t->count : threads;
+#pragma omp parallel num_threads((int)team)
     {
-#pragma omp for schedule(static, 1)
+#pragma omp for schedule(dynamic, 1)
         for (int64_t s = 0; s < t->count; s++) multiply(m, &t->range[s]);
 #pragma omp for schedule(static, 1)
         for (int64_t s = 0; s < t->count; s++) add_windows(t, s, y);

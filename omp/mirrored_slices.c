@@ -79,7 +79,8 @@ static spmv_status prepare(spmv_plan *p) {
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const packed *A = (const packed *)p->store;
     const product m = {A, x, y, (real)alpha, (real)beta, NULL, is_small(A), false};
-    return multiply_ranges(p->scratch, &m, choose_way(p->choice.value[SPMV_isa]), y);
+    return multiply_ranges(p->scratch, &m, p->device->threads,
+                           choose_way(p->choice.value[SPMV_isa]), y);
 }
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};

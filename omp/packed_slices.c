@@ -4,8 +4,8 @@
  *          expand after SPC5 (Bramas and Kus, PeerJ CS 2018).
  * Reads    packed: slice[slices], step[steps], columns, values, table; the long part; x[cols];
  *          y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, by the thread that takes the slice; past the caches if beta = 0
- *          and they could not hold what a product moves.
+ * Writes   y[rows], each entry once, by the thread that takes the slice; past the caches if they
+ *          could not hold what a product moves and beta = 0.
  * Work     the long part first, in shares of equal entries, what several shares have of a row added
  *          up in order; then slice after slice, step after step, a sum for each of the 32 rows, in
  *          vector registers where the CPU has AVX2 or AVX-512. Diagonals need no gather.
@@ -60,8 +60,8 @@ static multiply_pieces *choose_way(int64_t isa) {
     return multiply_portable;
 }
 
-/* Whether the caches cannot keep y for who reads it next. Then it is written past them, and its lines
- * are not fetched: 4 to 13 % on grids whose values are few, 2 to 5 % on others. */
+/* Whether the caches cannot keep y for who reads it next. Then it is written past them, and no line
+ * of it is fetched: 4 to 13 % on grids whose values are few, 2 to 5 % on others. */
 static bool exceeds_caches(const packed *A) {
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     return cache > 0 &&

@@ -128,7 +128,8 @@ static void put_far(const product *p, const range *s) {
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const product all = {(const symmetric *)p->store, x, (real)alpha, (real)beta, y};
-    return multiply_ranges(p->scratch, &all, all.A->near ? put_near : put_far, y);
+    return multiply_ranges(p->scratch, &all, p->device->threads, all.A->near ? put_near : put_far,
+                           y);
 }
 
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};

@@ -84,7 +84,49 @@ static void parts_are_multiplied_once(void **state) {
     drop(many);
 }
 
+static spmv_mat *load_symmetric(int threads) {
+    spmv_ctx *ctx = context_of(threads);
+    spmv_mat *mat = NULL;
+    spmv_coo coo;
+    assert_int_equal(spmv_generate(ctx, "poisson2d:500", 1, "symmetric", 1, &coo), SPMV_OK);
+    spmv_coo_view view = {.rows = coo.rows,
+                          .cols = coo.cols,
+                          .nnz = coo.nnz,
+                          .row = coo.row,
+                          .col = coo.col,
+                          .values = coo.values};
+    assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_COPY, &mat), SPMV_OK);
+    spmv_coo_free(&coo);
+    return mat;
+}
+
+/* Ranges with windows, more of them than threads: the bits depend on the ranges only. */
+static void ranges_are_multiplied_once(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"mirrored_slices", "symmetric_rows"};
+    spmv_mat *mat = load_symmetric(THREADS);
+    spmv_stats s;
+    assert_int_equal(spmv_mat_stats(mat, &s), SPMV_OK);
+    spmv_plan *plan = plan_of(mat, "csr_serial");
+    double *expected = multiply(plan, s.rows, s.cols);
+    spmv_plan_free(plan);
+    for (int k = 0; k < COUNT(kernels); k++) {
+        plan = plan_of(mat, kernels[k]);
+        double *y[] = {multiply(plan, s.rows, s.cols), multiply(plan, s.rows, s.cols),
+                       multiply_alone(plan, s.rows, s.cols)};
+        for (int64_t i = 0; i < s.rows; i++) assert_true(fabs(y[0][i] - expected[i]) < 1e-12);
+        for (int n = 1; n < COUNT(y); n++)
+            if (memcmp(y[n], y[0], (size_t)s.rows * sizeof **y))
+                fail_msg("%s: product %d has other bits", kernels[k], n);
+        for (int n = 0; n < COUNT(y); n++) free(y[n]);
+        spmv_plan_free(plan);
+    }
+    free(expected);
+    drop(mat);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(parts_are_multiplied_once)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(parts_are_multiplied_once),
+                                       cmocka_unit_test(ranges_are_multiplied_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
