@@ -204,6 +204,26 @@ static void propose_slices(const model *m, spmv_proposals *out) {
                    "slices of 32 rows pad %.0f %%", 100 * f->padding_32);
 }
 
+/* x of a block of rows is fetched once, and a column takes 16 bits. */
+static void propose_local(const model *m, spmv_proposals *out) {
+    const double read_per_s = 3.6e12, fetched_per_s = 1.48e11, start_s = 1e-6;
+    const double built_s = 3.3e-4, entry_s = 3.5e-11;
+    const double most = 0.7; /* columns of a block, over its entries */
+    const spmv_features *f = m->f;
+    if (f->local_height == 0 || f->local_columns > most * f->mean) return;
+    double value = f->distinct == 1                 ? 0
+                   : f->distinct <= SPMV_FEW_VALUES ? 1
+                   : f->exact_f32 == 1              ? 4
+                                                    : m->width;
+    double fetched = f->local_columns * (double)f->rows, nnz = (double)f->nnz;
+    double bytes = nnz * (2 + value) + (double)f->rows * (4 + 2 * m->width) + 2 * fetched;
+    double local_s = launch_s + start_s + hypot(bytes / read_per_s, fetched / fetched_per_s);
+    spmv_proposal *p = spmv_offer(out, "local_block", (built_s + nnz * entry_s) / m->safe_s,
+                                  m->safe_s / local_s, "%lld rows need %.1f columns each",
+                                  (long long)f->local_height, f->local_columns);
+    p->setting[p->nsettings++] = (spmv_setting){"height", f->local_height};
+}
+
 /* The safe kernel is one of ours: over 60 matrices csr_adaptive was never under 0.98 of
  * cusparse_csr_alg2, mostly far above, and starting cuSPARSE takes 57 ms of a process. Where no row
  * is much longer than others csr_lanes is safe, which needs no preparation. */
@@ -215,6 +235,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     m.safe_s = is_even ? m.rows_s : m.groups_s;
     if (f->nnz) {
         if (f->sampled) propose_lists(&m, out), propose_packed(&m, out);
+        propose_local(&m, out);
         propose_slices(&m, out); /* before others that promise the same: it gathers best */
         propose_warp(&m, out);
         if (is_even) /* always worth a look: it is never far from the best */

@@ -239,6 +239,43 @@ typedef struct V(woven) {
     real *table;     /* [PACKED_TABLE_SIZE] with the codes TABLE and ONE */
 } woven;
 
+/* Blocks of height rows (the last may have fewer), each with the list of the columns it needs,
+ * ascending; an entry names a place in it. Rows of a block stand longest first, stable, in slices
+ * of LOCAL_SLICE, each padded to its own longest row: slot k of the r-th row of a block is at the
+ * block's slot + slice[block * slices + r / LOCAL_SLICE] + k * LOCAL_SLICE + r % LOCAL_SLICE.
+ * Padding, which no kernel multiplies: place 0, all bits of the value 0. Values are coded as in
+ * narrow. */
+enum { LOCAL_SLICE = 32, LOCAL_LEAST = 128, LOCAL_HIGHEST = 4096, LOCAL_LONGEST = UINT16_MAX };
+enum { LOCAL_COLUMNS = 28000 /* of a block */, LOCAL_SPAN = 1 << 19 /* from first to last */ };
+typedef struct local_block {
+    int64_t slot, need;   /* first of its slots; of its list, in units of 16 bits */
+    int32_t base, count;  /* first column; columns of the list */
+    int32_t wide, unused; /* the list is of uint32_t, not uint16_t: columns - base */
+} local_block;
+typedef struct V(local_rows) {
+    spmv_store s;
+    int64_t height, nblocks, slices; /* slices of a block */
+    int64_t most, units;             /* columns of a list, at most; 16 bits each, of all lists */
+    int value_code, value_bytes;
+    local_block *block; /* [nblocks] */
+    uint32_t *slice;    /* [nblocks * slices] its first slot, from the block's */
+    uint16_t *order;    /* [rows] which of the block's rows stored row i is */
+    uint16_t *length;   /* [rows] of stored row i */
+    uint16_t *need;     /* [units] */
+    uint16_t *place;    /* [slots] */
+    uint8_t *values;    /* [slots * value_bytes] */
+    real *table;        /* [PACKED_TABLE_SIZE] of the codes TABLE and ONE; else zeros */
+} local_rows;
+typedef struct spmv_local_facts { /* the most that a block, a row has */
+    int64_t longest, span, columns;
+} spmv_local_facts;
+/* local.c. SPMV_E_UNSUITABLE if that is too much. */
+SPMV_LINKAGE spmv_status spmv_local_fits(spmv_ctx *ctx, int64_t height,
+                                         const spmv_local_facts *most);
+/* The height for a matrix, by a look at a few blocks; *columns: that a block needs, for each of its
+ * rows; infinite: nothing is known. */
+SPMV_LINKAGE int64_t spmv_local_height(const spmv_csr_view *A, double *columns);
+
 /* Of the ends of the rows and the entries, merged into one list: how many rows end among its first
  * `items` items. Row i ends before entry k if row_ptr[i + 1] <= k. */
 static inline int64_t spmv_rows_ended(const spmv_csr_view *A, int64_t items) {

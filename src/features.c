@@ -14,6 +14,8 @@ enum {
     VALUE_SLOTS = 1 << 10,
     MIRRORED = 8, /* entries a slice whose mirror image is looked up */
     MOST_RUN = 8,
+    MANY_ROWS = 1 << 14, /* fewer are too few blocks of rows, and */
+    FEW = 2,       /* so many entries a row too few, to look at the columns that blocks share */
     HEAD_BYTES = 8 /* what a step of the packed format costs besides its entries */
 };
 
@@ -21,12 +23,12 @@ enum {
  * where products are short, waking the others takes longer. */
 static const struct extent {
     int slices, sampled, fewest, entries; /* at most; fewest: of the sampled slices, at least */
-    bool by_all, blocks;
+    bool by_all, blocks, lists;
 } extents[] = {
-    [SPMV_NO_LOOK] = {0, 0, 0, 0, false, false},
-    [SPMV_GLANCE] = {1 << 8, 16, 4, 1 << 12, false, false},
-    [SPMV_LOOK] = {1 << 11, 64, 8, 1 << 15, true, false},
-    [SPMV_STUDY] = {1 << 11, 64, 8, 1 << 15, true, true},
+    [SPMV_NO_LOOK] = {0, 0, 0, 0, false, false, false},
+    [SPMV_GLANCE] = {1 << 8, 16, 4, 1 << 12, false, false, true},
+    [SPMV_LOOK] = {1 << 11, 64, 8, 1 << 15, true, false, true},
+    [SPMV_STUDY] = {1 << 11, 64, 8, 1 << 15, true, true, false},
 };
 
 typedef struct window { /* the part of a slice that is looked at */
@@ -383,5 +385,7 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look 
         look_at_slice(&A, (2 * k + 1) * slices / (2 * n), per_line, extent->blocks, &t[k]);
     add_up(t, (int)n, f);
     free(t);
+    if (extent->lists && A.rows >= MANY_ROWS && f->mean > FEW && f->diagonal < 0.5)
+        f->local_height = spmv_local_height(&A, &f->local_columns);
     return SPMV_OK;
 }

@@ -173,6 +173,7 @@ static const struct syntax {
     [SPMV_rowlens] = {.words = off_on},
     [SPMV_isa] = {.words = isas},
     [SPMV_gather] = {.words = gathers},
+    [SPMV_block] = {.word = "auto"},
     [SPMV_lanes] = {.word = "auto"},
     [SPMV_sigma] = {.word = "all"},
     [SPMV_height] = {.word = "auto"},
@@ -211,6 +212,8 @@ static void take_pair(options *o, spmv_param_id id, const struct syntax *s, cons
 static void take_block(options *o, const char *item) {
     if (strncmp(item, "32x", 3) == 0)
         append(&o->param[SPMV_block], BLOCK_WARP_ROWS + 32 * whole_of("block", item + 3, 1, 32));
+    else if (strcmp(item, syntaxes[SPMV_block].word) == 0)
+        append(&o->param[SPMV_block], 0);
     else if (strchr(item, 'x'))
         usage_error("--block: '%s': two-dimensional blocks are 32xR, a warp for each of R rows",
                     item);

@@ -94,7 +94,7 @@ static const struct argp_option table[] = {
     {"sigma", KEY_PARAM + SPMV_sigma, "N|all,...", 0,
      "rows SELL sorts by length at a time (1: none)", 2},
     {"height", KEY_PARAM + SPMV_height, "N|auto,...", 0,
-     "rows in a strip: CMRS 1, 2, 4, 8, 16; masked blocks 1, 2, 4", 2},
+     "rows in a strip: CMRS 1, 2, 4, 8, 16; masked blocks 1, 2, 4; in a block of local", 2},
     {"sorted", KEY_PARAM + SPMV_sorted, "on|off,...", 0,
      "entries of a CMRS strip in column order (off)", 2},
     {"boundary", KEY_PARAM + SPMV_boundary, "N|auto,...", 0,

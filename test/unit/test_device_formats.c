@@ -18,7 +18,7 @@ static const char *const specs[][2] = {
     {"gen:mesh:900:2", "few:300"},    {"gen:mesh:900:3", "few:9"},
     {"gen:mesh:700:4", "random"},     {"gen:mesh:500:5", "few:200"},
     {"gen:mesh:500:6", "pattern"},    {"gen:mesh:300:7", "few:8"},
-    {"gen:mesh:300:8", "random"},
+    {"gen:mesh:300:8", "random"},     {"gen:random:900:9:300000", NULL},
 };
 
 static void assert_same_bytes(spmv_device *d, const spmv_store *host, const spmv_store *head,
@@ -48,15 +48,17 @@ static void assert_same_bytes(spmv_device *d, const spmv_store *host, const spmv
 
 typedef struct shape { /* what the choice has for a format */
     const char *format;
-    int64_t cut, codes, slice, sigma;
+    int64_t cut, codes, slice, sigma, height;
 } shape;
 static const shape shapes[] = {
-    {"packed", 0, 0, 0, 0},     {"packed", 0, 1, 0, 0},    {"packed", 1, 0, 0, 0},
-    {"packed", 1, 1, 0, 0},     {"packed", 6, 0, 0, 0},    {"packed", 6, 1, 0, 0},
-    {"packed", 1000, 0, 0, 0},  {"packed", 1000, 1, 0, 0}, {"sell", 0, 0, 32, 1},
-    {"sell", 0, 0, 32, 0},      {"sell", 0, 0, 32, 256},   {"sell", 0, 0, 1, 1},
-    {"sell", 0, 0, 7, 45},      {"sell", 0, 0, 64, 1},     {"sell", 0, 0, 1000, 33},
-    {"sell", 0, 0, 5, 1000000}, {"csr", 0, 0, 0, 0},
+    {"packed", 0, 0, 0, 0, 0},     {"packed", 0, 1, 0, 0, 0},    {"packed", 1, 0, 0, 0, 0},
+    {"packed", 1, 1, 0, 0, 0},     {"packed", 6, 0, 0, 0, 0},    {"packed", 6, 1, 0, 0, 0},
+    {"packed", 1000, 0, 0, 0, 0},  {"packed", 1000, 1, 0, 0, 0}, {"sell", 0, 0, 32, 1, 0},
+    {"sell", 0, 0, 32, 0, 0},      {"sell", 0, 0, 32, 256, 0},   {"sell", 0, 0, 1, 1, 0},
+    {"sell", 0, 0, 7, 45, 0},      {"sell", 0, 0, 64, 1, 0},     {"sell", 0, 0, 1000, 33, 0},
+    {"sell", 0, 0, 5, 1000000, 0}, {"csr", 0, 0, 0, 0, 0},       {"local", 0, 1, 0, 0, 0},
+    {"local", 0, 0, 0, 0, 128},    {"local", 0, 1, 0, 0, 32},    {"local", 0, 0, 0, 0, 4096},
+    {"local", 0, 1, 0, 0, 480},
 };
 
 /* ---- a device that counts the memory in use ---- */
@@ -130,15 +132,17 @@ static int compare_builds(spmv_device *d, const spmv_device_format *own, int var
         c.value[SPMV_codes] = one->codes;
         c.value[SPMV_slice] = one->slice;
         c.value[SPMV_sigma] = one->sigma;
+        c.value[SPMV_height] = one->height;
         spmv_status there = build_counted(d, own, A, rows, &c, &head, &copy);
         spmv_status here = format->build(ctx, A, &c, 3, &host);
         assert_int_equal(there, here);
         if (here == SPMV_OK) {
             char name[160];
             snprintf(name, sizeof name,
-                     "%s of %s, variant %d, cut %lld, codes %lld, slice %lld, sigma %lld",
+                     "%s of %s, variant %d, cut %lld, codes %lld, slice %lld, sigma %lld, "
+                     "height %lld",
                      own->name, what, variant, (long long)one->cut, (long long)one->codes,
-                     (long long)one->slice, (long long)one->sigma);
+                     (long long)one->slice, (long long)one->sigma, (long long)one->height);
             assert_same_bytes(d, host, head, copy, name);
             compared++;
         }

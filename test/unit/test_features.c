@@ -298,6 +298,36 @@ static void the_models_order_as_measured(void **state) {
     }
 }
 
+/* Where the rows of a block share columns they are counted, at a glance too; not where diagonals
+ * speak for another format. */
+static void columns_that_blocks_share_are_seen(void **state) {
+    static const struct {
+        const char *source;
+        bool is_looked_at, is_offered;
+    } cases[] = {{"gen:mesh:1000000", true, true},
+                 {"gen:random:200000:8", true, false},
+                 {"gen:poisson2d:400", false, false}};
+    (void)state;
+    for (int k = 0; k < COUNT(cases); k++)
+        for (int look = SPMV_GLANCE; look <= SPMV_LOOK; look++) {
+            spmv_mat *mat = NULL;
+            spmv_features f;
+            spmv_proposals all = {.n = 0};
+            assert_int_equal(spmv_mat_load(ctx, cases[k].source, NULL, &mat), SPMV_OK);
+            assert_int_equal(spmv_features_of(mat, SPMV_F64, (spmv_look)look, &f), SPMV_OK);
+            assert_int_equal(f.local_height > 0, cases[k].is_looked_at);
+            spmv_propose_cuda(&f, &all);
+            const spmv_proposal *local = proposal_of(&all, "local_block");
+            assert_int_equal(local != NULL, cases[k].is_offered);
+            if (local) {
+                assert_true(local->gain > gain_of(&all, "sell_thread_ahead"));
+                assert_int_equal(local->setting[0].value, f.local_height);
+                assert_true(f.local_columns > 1 && f.local_columns < 5);
+            }
+            spmv_mat_free(mat);
+        }
+}
+
 /* Rows that are short and almost all equal, near columns, most rows empty or none: as measured on
  * two cores narrow_lanes is 1.4 and 1.8 times as fast as the safe kernel. */
 static void almost_equal_rows_are_worth_converting(void **state) {
@@ -360,6 +390,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(an_empty_sample_proposes_nothing),
         cmocka_unit_test(far_reads_of_x_are_blocked),
         cmocka_unit_test(the_models_order_as_measured),
+        cmocka_unit_test(columns_that_blocks_share_are_seen),
         cmocka_unit_test(almost_equal_rows_are_worth_converting),
         cmocka_unit_test(where_x_is_decides_on_a_gpu),
     };

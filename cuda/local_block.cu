@@ -1,0 +1,236 @@
+/* local_block: a block of threads multiplies a block of rows, with its x in shared memory.
+ *
+ * Source   near Chen, Explicit Caching HYB, arXiv 2204.06666: x of a partition in shared memory,
+ *          16-bit columns. There a graph is partitioned and what other parts own is read from
+ *          memory; here no order is sought: blocks are of successive rows, whose columns are all
+ *          listed.
+ * Reads    local: its lists, order and length of the rows, places, values; x[cols]; y[rows] only if
+ *          beta != 0.
+ * Writes   y[rows], each entry once, by the thread of its row, scattered inside the block.
+ * Work     the block's threads copy the x of its list to shared memory, each entry once; then each
+ *          takes stored rows block apart, DEPTH slots at a time. Two blocks share a multiprocessor,
+ *          so that one multiplies while the other waits for its x: 64 registers a thread, 40 where
+ *          a few more threads are as many as rows, 32 where values are coded.
+ * Cost     2 nnz flop; nnz (2 + bytes of a value) + 2 or 4 bytes a column of a list + 4.125 rows +
+ *          (cols + rows) sizeof real bytes; x of a column in several lists is read for each.
+ * Weak     rows that share few columns; very short rows; long rows beside short ones; few rows.
+ * Repeats  bitwise: yes.
+ * Params   height: rows of a block, a multiple of 32 (auto: two blocks a multiprocessor at once, or
+ *          a whole number of such waves); codes (1); block: threads (auto: the rows of a block, or
+ *          an equal share of them).
+ */
+#include "device.cuh"
+
+enum { DEPTH = 8, HEAD_WORDS = sizeof(local_block) / sizeof(int4) };
+
+typedef struct operands {
+    const local_block *block;
+    const uint32_t *slice;
+    const uint16_t *order, *length, *need, *place;
+    const uint8_t *values;
+    const real *table, *x;
+    int64_t rows, height, slices;
+    real alpha, beta;
+    real *y;
+} operands;
+
+typedef struct stored_row {
+    unsigned at; /* its first slot, from the block's */
+    int length, row;
+} stored_row;
+
+static __device__ __forceinline__ stored_row row_at(const operands &A, int64_t first, unsigned r) {
+    stored_row t;
+    t.at = __ldg(A.slice + blockIdx.x * A.slices + r / LOCAL_SLICE) + r % LOCAL_SLICE;
+    t.length = (int)__ldcs(A.length + first + r);
+    t.row = (int)__ldcs(A.order + first + r);
+    return t;
+}
+
+/* x of a list, a few entries at a time. */
+template <typename COLUMN>
+static __device__ __forceinline__ void fetch_x(const COLUMN *need, int count, const real *x,
+                                               real *near) {
+    enum { TOGETHER = 4 };
+    const int threads = (int)blockDim.x;
+#pragma unroll 1
+    for (int k = (int)threadIdx.x; k < count; k += threads * TOGETHER) {
+        unsigned j[TOGETHER];
+        real v[TOGETHER];
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++)
+            j[u] = k + u * threads < count ? __ldcs(need + k + u * threads) : 0;
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++) v[u] = __ldg(x + j[u]);
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++)
+            if (k + u * threads < count) near[k + u * threads] = v[u];
+    }
+}
+
+/* Slots that are asked for together; which of the arrays are there depends on the code. */
+template <int CODE> struct step {
+    unsigned place[DEPTH];
+    real raw[CODE == NARROW_RAW ? DEPTH : 1];
+    float single[CODE == NARROW_F32 ? DEPTH : 1];
+    unsigned code[CODE == NARROW_TABLE ? DEPTH : 1];
+};
+
+template <int CODE>
+static __device__ __forceinline__ real value_of(const step<CODE> &s, int u, const real *table) {
+    return CODE == NARROW_RAW     ? s.raw[CODE == NARROW_RAW ? u : 0]
+           : CODE == NARROW_F32   ? (real)s.single[CODE == NARROW_F32 ? u : 0]
+           : CODE == NARROW_TABLE ? table[s.code[CODE == NARROW_TABLE ? u : 0]]
+                                  : table[0];
+}
+
+template <int CODE>
+static __device__ __forceinline__ void ask(const uint16_t *place, const uint8_t *values,
+                                           unsigned at, int left, step<CODE> *s) {
+#pragma unroll
+    for (int u = 0; u < DEPTH; u++) {
+        unsigned k = at + (unsigned)min(u, left - 1) * LOCAL_SLICE;
+        s->place[u] = __ldcs(place + k);
+        if (CODE == NARROW_RAW) s->raw[u] = __ldcs((const real *)values + k);
+        if (CODE == NARROW_F32) s->single[u] = __ldcs((const float *)values + k);
+        if (CODE == NARROW_TABLE) s->code[u] = __ldcs(values + k);
+    }
+}
+
+template <int CODE, int THREADS, int RESIDENT>
+static __global__ void __launch_bounds__(THREADS, RESIDENT)
+    multiply(const __grid_constant__ operands A) {
+    extern __shared__ __align__(16) unsigned char room[];
+    real *table = (real *)room;
+    real *near = table + (CODE == NARROW_TABLE ? PACKED_TABLE_SIZE : 0);
+    union {
+        int4 words[HEAD_WORDS];
+        local_block b;
+    } head;
+#pragma unroll
+    for (int k = 0; k < HEAD_WORDS; k++)
+        head.words[k] = __ldg((const int4 *)(A.block + blockIdx.x) + k);
+    const local_block b = head.b;
+    const int64_t first = blockIdx.x * A.height;
+    const int rows = (int)min(A.height, A.rows - first);
+    const uint16_t *place = A.place + b.slot, *need = A.need + b.need;
+    const uint8_t *values = A.values + b.slot * (CODE == NARROW_RAW   ? (int)sizeof(real)
+                                                 : CODE == NARROW_F32 ? 4
+                                                                      : 1);
+    stored_row row = {0, 0, 0};
+    int r = (int)threadIdx.x;
+    if (r < rows) row = row_at(A, first, (unsigned)r);
+    if (CODE == NARROW_TABLE)
+        for (int k = r; k < PACKED_TABLE_SIZE; k += (int)blockDim.x) table[k] = A.table[k];
+    const real one = CODE == NARROW_ONE ? __ldg(A.table) : 0;
+    if (b.wide)
+        fetch_x((const uint32_t *)need, b.count, A.x + b.base, near);
+    else
+        fetch_x(need, b.count, A.x + b.base, near);
+    __syncthreads();
+#pragma unroll 1
+    for (; r < rows; r += (int)blockDim.x) {
+        const stored_row t = row;
+        if (r + (int)blockDim.x < rows) row = row_at(A, first, (unsigned)r + blockDim.x);
+        real sum = 0;
+#pragma unroll 1
+        for (int k = 0; k < t.length; k += DEPTH) {
+            step<CODE> s;
+            ask<CODE>(place, values, t.at + (unsigned)k * LOCAL_SLICE, t.length - k, &s);
+#pragma unroll
+            for (int u = 0; u < DEPTH; u++)
+                if (k + u < t.length)
+                    sum +=
+                        (CODE == NARROW_ONE ? one : value_of<CODE>(s, u, table)) * near[s.place[u]];
+        }
+        put_row(A.y + first + t.row, A.alpha, sum, A.beta);
+    }
+}
+
+/* ---- launch ---------------------------------------------------------------------------------- */
+
+enum { FEW = 512, SOME = 768, MANY = 1024 }; /* threads of a block, at most */
+
+/* With 64 registers a thread, or 40 for a few more threads. */
+template <int CODE> static const void *of_values(int64_t threads) {
+    if (threads > FEW && threads <= SOME) return (const void *)multiply<CODE, SOME, 2>;
+    return (const void *)multiply<CODE, MANY, 1>;
+}
+
+static const void *kernel_for(const local_rows *A, int64_t threads) {
+    switch (A->value_code) {
+    case NARROW_RAW: return of_values<NARROW_RAW>(threads);
+    case NARROW_F32: return of_values<NARROW_F32>(threads);
+    case NARROW_TABLE: return (const void *)multiply<NARROW_TABLE, MANY, 2>;
+    default: return (const void *)multiply<NARROW_ONE, MANY, 2>;
+    }
+}
+
+static size_t shared_bytes(const local_rows *A) {
+    int64_t table = A->value_code == NARROW_TABLE ? PACKED_TABLE_SIZE : 0;
+    return (size_t)(A->most + table) * sizeof(real);
+}
+
+/* As many as rows, or an equal share of them. */
+static int64_t choose_threads(const local_rows *A) {
+    bool is_coded = A->value_code == NARROW_TABLE || A->value_code == NARROW_ONE;
+    int64_t most = is_coded ? MANY : A->height <= SOME ? SOME : FEW;
+    int64_t rounds = blocks_for(A->height, most);
+    return blocks_for(blocks_for(A->height, rounds), WARP) * WARP;
+}
+
+/* Padding stays in memory. */
+static size_t traffic_of(const local_rows *A) {
+    size_t entry = sizeof *A->place + (size_t)A->value_bytes;
+    size_t row = sizeof *A->order + sizeof *A->length;
+    size_t block = sizeof *A->block + (size_t)A->slices * sizeof *A->slice;
+    return (size_t)A->s.nnz * entry + (size_t)A->s.rows * row + (size_t)A->nblocks * block +
+           (size_t)A->units * sizeof *A->need;
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    const local_rows *A = (const local_rows *)p->store;
+    int room = 0;
+    const size_t bytes = shared_bytes(A);
+    TRY(shared_room(p->device, &room));
+    if (bytes > (size_t)room)
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "local_block: %lld rows need %lld columns, %zu bytes; this GPU shares %d: "
+                         "lower --height",
+                         (long long)A->height, (long long)A->most, bytes, room);
+    p->choice.value[SPMV_height] = A->height;
+    if (p->choice.value[SPMV_block] == 0) p->choice.value[SPMV_block] = choose_threads(A);
+    CU(p->device->ctx, cudaFuncSetAttribute(kernel_for(A, p->choice.value[SPMV_block]),
+                                            cudaFuncAttributeMaxDynamicSharedMemorySize, room));
+    p->traffic_bytes = traffic_of(A);
+    return SPMV_OK;
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const local_rows *A = (const local_rows *)p->store;
+    const int64_t threads = p->choice.value[SPMV_block];
+    operands all = {A->block,  A->slice,  A->order,    A->length,       A->need,
+                    A->place,  A->values, A->table,    (const real *)x, A->s.rows,
+                    A->height, A->slices, (real)alpha, (real)beta,      (real *)y};
+    void *arguments[] = {&all};
+    if (A->nblocks == 0) return SPMV_OK;
+    CU(p->device->ctx,
+       cudaLaunchKernel(kernel_for(A, threads), dim3((unsigned)A->nblocks), dim3((unsigned)threads),
+                        arguments, shared_bytes(A), stream_of(p)));
+    return SPMV_OK;
+}
+
+static const spmv_param params[] = {{SPMV_block, 0, 0, 1024, WARP, false}, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(local_block) = {
+    /* name, alias  */ "local_block",
+    NULL,
+    /* format       */ "local",
+    /* summary      */ "a block of rows, its x in shared memory, 16-bit columns",
+    /* params       */ params,
+    /* traits       */ SPMV_DETERMINISTIC,
+    /* estimate     */ NULL,
+    /* prepare      */ prepare,
+    /* run, release */ run,
+    NULL,
+};

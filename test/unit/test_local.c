@@ -1,0 +1,163 @@
+/* test_local.c: what the format local stores of a small matrix; what it refuses; how high its
+ * blocks are. That no entry is lost: test_formats.c. */
+#include "context.h"
+
+static spmv_status build_local(spmv_mat *mat, int64_t height, bool codes, local_rows **out) {
+    spmv_csr_view A;
+    spmv_store *store = NULL;
+    spmv_choice c = {{0}};
+    c.value[SPMV_height] = height;
+    c.value[SPMV_codes] = codes;
+    spmv_mat_rows(mat, &A);
+    spmv_status status = spmv_format_named("local", SPMV_F64_O32)->build(ctx, &A, &c, 2, &store);
+    *out = (local_rows *)store;
+    return status;
+}
+
+/* Rows 0 to 31 of the first block have one entry, row 3 has two; the second block is row 32, whose
+ * columns are too far apart for 16 bits. */
+static void blocks_by_hand(void **state) {
+    enum { COLS = 200000 };
+    entries e = {.rows = 33, .cols = COLS};
+    local_rows *A;
+    (void)state;
+    for (int i = 0; i < 32; i++) add_entry(&e, i, 1000 + i / 2, 0.5 + i % 2);
+    add_entry(&e, 3, 1500, 7);
+    add_entry(&e, 32, 5, 7);
+    add_entry(&e, 32, COLS - 1, 0.5);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    assert_int_equal(build_local(mat, 32, true, &A), SPMV_OK);
+    assert_int_equal(A->nblocks, 2);
+    assert_int_equal(A->slices, 1);
+    assert_int_equal(A->most, 17);
+    assert_int_equal(A->s.slots, 2 * 32 + 2 * 32);
+    assert_int_equal(A->value_code, NARROW_TABLE);
+    assert_true(A->table[0] == 0.5 && A->table[1] == 1.5 && A->table[2] == 7 && A->table[3] == 0);
+    /* the first block: row 3 leads, 16 columns from 1000 on and 1500, filled up to even */
+    assert_int_equal(A->block[0].base, 1000);
+    assert_int_equal(A->block[0].count, 17);
+    assert_false(A->block[0].wide);
+    for (int k = 0; k < 16; k++) assert_int_equal(A->need[k], k);
+    assert_int_equal(A->need[16], 500);
+    assert_int_equal(A->need[17], 0);
+    for (int r = 0; r < 32; r++) {
+        int row = r == 0 ? 3 : r <= 3 ? r - 1 : r;
+        assert_int_equal(A->order[r], row);
+        assert_int_equal(A->length[r], r == 0 ? 2 : 1);
+        assert_int_equal(A->place[r], row / 2);
+        assert_int_equal(A->values[r], row % 2);
+        assert_int_equal(A->place[32 + r], r == 0 ? 16 : 0);
+        assert_int_equal(A->values[32 + r], r == 0 ? 2 : 0);
+    }
+    /* the second */
+    assert_int_equal(A->block[1].slot, 64);
+    assert_int_equal(A->block[1].need, 18);
+    assert_int_equal(A->block[1].base, 5);
+    assert_true(A->block[1].wide);
+    uint32_t far[2];
+    memcpy(far, A->need + 18, sizeof far);
+    assert_true(far[0] == 0 && far[1] == COLS - 6);
+    assert_int_equal(A->place[64 + 32], 1);
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+static void assert_refused(const char *spec, int64_t height, const char *word) {
+    spmv_mat *mat = NULL;
+    local_rows *A;
+    assert_int_equal(spmv_mat_load(ctx, spec, NULL, &mat), SPMV_OK);
+    assert_int_equal(build_local(mat, height, true, &A), SPMV_E_UNSUITABLE);
+    if (!strstr(spmv_ctx_error(ctx), word))
+        fail_msg("%s: '%s' does not name '%s'", spec, spmv_ctx_error(ctx), word);
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+}
+
+static void what_does_not_fit_is_refused(void **state) {
+    (void)state;
+    assert_refused("gen:giantrow:200000", 128, "16 bits a length");
+    assert_refused("gen:random:300:20:600000", 128, "span");
+    assert_refused("gen:random:3000:20:300000", 4096, "28000");
+}
+
+static int64_t height_of(const char *spec, double *columns) {
+    spmv_mat *mat = NULL;
+    spmv_csr_view A;
+    assert_int_equal(spmv_mat_load(ctx, spec, NULL, &mat), SPMV_OK);
+    spmv_mat_rows(mat, &A);
+    int64_t height = spmv_local_height(&A, columns);
+    spmv_mat_free(mat);
+    return height;
+}
+
+/* A mesh whose nodes are numbered at random by the 4096: blocks as high as that, or a little lower,
+ * so that two on each of 132 multiprocessors end together. Where rows share nothing the room
+ * counts; where a block's columns are too far apart nothing is known. */
+static void heights_follow_what_rows_share(void **state) {
+    double columns;
+    (void)state;
+    assert_in_range(height_of("gen:mesh:600000", &columns), 2273, 2304);
+    assert_true(columns > 1.2 && columns < 4);
+    assert_in_range(height_of("gen:mesh:40000", &columns), 128, 160);
+    assert_in_range(height_of("gen:random:200000:16", &columns), 500, 800);
+    assert_true(columns > 15 && columns <= 16);
+    assert_int_equal(height_of("gen:random:1000000:4", &columns) % LOCAL_SLICE, 0);
+    assert_true(isinf(columns));
+}
+
+static double *product_of(spmv_mat *mat, const char *height, int64_t value, int64_t codes) {
+    const spmv_setting settings[] = {{height, value}, {"codes", codes}};
+    const spmv_plan_opts opts = {.size = sizeof opts,
+                                 .kernel = "cuda:local_block",
+                                 .settings = settings,
+                                 .nsettings = COUNT(settings)};
+    spmv_stats stats;
+    spmv_plan *plan = NULL;
+    spmv_mat_stats(mat, &stats);
+    size_t bytes = (size_t)stats.rows * sizeof(double);
+    double *x = random_vector(3, stats.cols), *y = malloc(bytes);
+    void *at[2] = {NULL, NULL};
+    if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+    assert_non_null(y);
+    for (int k = 0; k < 2; k++) assert_int_equal(spmv_plan_alloc(plan, bytes, &at[k]), SPMV_OK);
+    assert_int_equal(spmv_plan_put(plan, at[0], x, bytes), SPMV_OK);
+    assert_int_equal(spmv_exec(plan, 1, at[0], 0, at[1]), SPMV_OK);
+    assert_int_equal(spmv_plan_get(plan, y, at[1], bytes), SPMV_OK);
+    for (int k = 0; k < 2; k++) spmv_plan_release(plan, at[k]);
+    spmv_plan_free(plan);
+    free(x);
+    return y;
+}
+
+/* Neither codes nor the height of blocks changes the order in which a row is added up. */
+static void heights_and_codes_do_not_change_y(void **state) {
+    static const char *const values[] = {NULL, "pattern", "few:8", "few:200"};
+    enum { ROWS = 20000 };
+    (void)state;
+    if (!is_usable(ctx, &spmv_cuda)) skip();
+    for (int v = 0; v < COUNT(values); v++) {
+        spmv_load_opts opts = SPMV_OPTS(spmv_load_opts);
+        spmv_mat *mat = NULL;
+        opts.values = values[v];
+        assert_int_equal(spmv_mat_load(ctx, "gen:mesh:20000", &opts, &mat), SPMV_OK);
+        double *expected = product_of(mat, "height", 0, 0);
+        for (int64_t height = 32; height <= 4096; height = height * 3 / 32 * 32) {
+            double *y = product_of(mat, "height", height, 1);
+            assert_memory_equal(y, expected, ROWS * sizeof *y);
+            free(y);
+        }
+        free(expected);
+        spmv_mat_free(mat);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_by_hand),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(heights_follow_what_rows_share),
+        cmocka_unit_test(heights_and_codes_do_not_change_y),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
