@@ -211,6 +211,7 @@ static void propose_local(const model *m, spmv_proposals *out) {
     const double most = 0.7; /* columns of a block, over its entries */
     const spmv_features *f = m->f;
     if (f->local_height == 0 || f->local_columns > most * f->mean) return;
+    if (f->row_max >= SPMV_LONG_ROW || f->cv > 1) return; /* a long row is one thread's */
     double value = f->distinct == 1                 ? 0
                    : f->distinct <= SPMV_FEW_VALUES ? 1
                    : f->exact_f32 == 1              ? 4

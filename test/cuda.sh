@@ -15,7 +15,7 @@ once='--min-time=0 --max-time=0 -n 1 --no-log -q' # no warming up, no batches: a
 # What each class runs with.
 launches='-b 64,256,32x8,32x32 --rowlens=on,off -p f64,f32'
 scaled='--alpha=2 --beta=-1 --index=64 -p f64,f32'
-shapes='--slice=1,32,1024 --sigma=1,all --height=1,4,16 --sorted=off,on --boundary=auto,0,3,1000000000 --shape=1x1,2x2,8x3
+shapes='--slice=1,32,1024 --sigma=1,all --height=1,4,16,480 --sorted=off,on --boundary=auto,0,3,1000000000 --shape=1x1,2x2,8x3
     --tile=16,256 --lanes=2,8,32'
 classes=${CLASSES:-'powerlaw:20000:8 rmat:13 ci:2048 poisson2d:300 poisson3d:40 dense:700x900 random:3000:40:90000 mesh:60000
     road:60000 random:30000:16 box27:20 fem3d:12 giantrow:20000:9000 banded:5000:101 permutation:60000 diagonal:300000

@@ -306,6 +306,7 @@ static void columns_that_blocks_share_are_seen(void **state) {
         bool is_looked_at, is_offered;
     } cases[] = {{"gen:mesh:1000000", true, true},
                  {"gen:random:200000:8", true, false},
+                 {"gen:powerlaw:100000:8", true, false},
                  {"gen:poisson2d:400", false, false}};
     (void)state;
     for (int k = 0; k < COUNT(cases); k++)
