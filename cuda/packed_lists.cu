@@ -16,7 +16,8 @@
  *          H200, f64, cold: arbitrary values 79 (poisson2d) to 86 (box27) percent of 4.65 TB/s;
  *          with few values the first cache's pipe binds. Slower, by percent: short lists kept in
  *          registers from slice to slice, 17 to 20 (they spill; a kernel of one length alone is 5
- *          to 18 faster); the next steps' entries always on their way, 10 to 60; codes of 4 bits chosen by byte permutations, 6 to 25.
+ *          to 18 faster); the next steps' entries always on their way, 10 to 60; codes of 4 bits
+ *          chosen by byte permutations, 6 to 25.
  * Weak     slices that share nothing; those without a list take several times as long; few slices
  *          with many steps, of which packed_warp cuts each among some warps; f32 with arbitrary
  *          values (5 to 20 percent slower than packed_warp).
