@@ -207,6 +207,9 @@ static void devices_build_what_the_host_builds(void **state) {
             compared += compare_variants(d, mat, specs[k][0]);
             spmv_mat_free(mat);
         }
+        spmv_mat *floats = matrix_of_floats(ctx, 3000);
+        compared += compare_variants(d, floats, "floats");
+        spmv_mat_free(floats);
     }
     print_message("%d stores compared\n", compared);
     if (compared == 0) skip();

@@ -152,12 +152,31 @@ static void heights_and_codes_do_not_change_y(void **state) {
     }
 }
 
+static void floats_do_not_change_y(void **state) {
+    enum { ROWS = 5000 };
+    spmv_mat *mat = matrix_of_floats(ctx, ROWS);
+    local_rows *A;
+    (void)state;
+    assert_int_equal(build_local(mat, 256, true, &A), SPMV_OK);
+    assert_int_equal(A->value_code, NARROW_F32);
+    spmv_store_free(&A->s);
+    if (is_usable(ctx, &spmv_cuda)) {
+        double *expected = product_of(mat, "height", 256, 0),
+               *y = product_of(mat, "height", 256, 1);
+        assert_memory_equal(y, expected, ROWS * sizeof *y);
+        free(expected);
+        free(y);
+    }
+    spmv_mat_free(mat);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_by_hand),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(heights_follow_what_rows_share),
         cmocka_unit_test(heights_and_codes_do_not_change_y),
+        cmocka_unit_test(floats_do_not_change_y),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -72,6 +72,17 @@ static inline spmv_mat *matrix_of(spmv_ctx *ctx, const entries *e) {
     return mat;
 }
 
+/* A band whose values are more than a table holds; floats hold them. */
+static inline spmv_mat *matrix_of_floats(spmv_ctx *ctx, int64_t rows) {
+    entries e = {.rows = rows, .cols = rows};
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = i % 7; j <= i && j < 60; j += 11)
+            add_entry(&e, i, i - j, 0.125 * (double)(i + j));
+    spmv_mat *mat = matrix_of(ctx, &e);
+    entries_free(&e);
+    return mat;
+}
+
 /* The next number of a seed's sequence: splitmix64. */
 static inline uint64_t draw(uint64_t *state) {
     uint64_t h = *state += 0x9e3779b97f4a7c15u;
