@@ -180,6 +180,12 @@ static cudaStream_t stream_on(const spmv_device *d) {
 }
 
 static spmv_status allow_shared(spmv_device *d, const void *kernel, size_t bytes) {
+    int room = 0;
+    TRY(shared_room(d, &room));
+    if (bytes > (size_t)room)
+        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
+                         "local is built with %zu bytes of shared memory, this GPU has %d", bytes,
+                         room);
     CU(d->ctx,
        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
     return SPMV_OK;
@@ -268,11 +274,6 @@ static spmv_status build(job *j, bool codes, local_rows *head, local_rows *copy)
     return fill(j, &found, head, copy);
 }
 
-static int64_t height_for(const spmv_csr_view *A, const spmv_choice *c) {
-    double columns;
-    return c->value[SPMV_height] ? c->value[SPMV_height] : spmv_local_height(A, &columns);
-}
-
 /* Of a job. No block has fewer than LOCAL_SLICE rows: the height need not be found for it. */
 static size_t room_of(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t least = c->value[SPMV_height] ? c->value[SPMV_height] : LOCAL_SLICE;
@@ -295,7 +296,7 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     TRY(spmv_store_new(d->ctx, "local", sizeof(local_rows), A, head_out));
     TRY(spmv_store_new(d->ctx, "local", sizeof(local_rows), A, copy_out));
     local_rows *head = (local_rows *)*head_out, *copy = (local_rows *)*copy_out;
-    head->height = copy->height = height_for(A, c);
+    head->height = copy->height = spmv_local_height_for(A, c);
     head->nblocks = copy->nblocks = blocks_for(A->rows, copy->height);
     head->slices = copy->slices = blocks_for(copy->height, LOCAL_SLICE);
     TRY(d->backend->alloc(d, room_of(A, c), &room));

@@ -5,9 +5,10 @@
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the first lane of its group.
  * Work     lane l of a group takes entries row_ptr[i] + l, + T, ...: it asks for 4 columns and
- *          values, or 8 where rows are longer than 4 T, then for their entries of x; then log2(T)
- *          shuffles. Most rows are done with the first step (H200, us, one at a time and so:
- *          road:12000000 196 and 139, random:2000000:20:20000 234 and 161, bcsstk25 7.1 and 5.4).
+ *          values (8 if the mean row is longer than 4 T and the matrix large), then for their
+ *          entries of x; then log2(T) shuffles. Most rows are done with the first step (H200, us,
+ *          one at a time and so: road:12000000 196 and 139, bcsstk25 7.1 and 5.4,
+ *          random:2000000:20:20000 234 and 161).
  *          Rows of more than 128 entries are the whole warp's, one after the other. All that a
  *          small matrix has is asked for at the start; the first entries are read before the
  *          product in front has ended (ahead.cuh).

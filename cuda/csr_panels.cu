@@ -127,7 +127,7 @@ typedef void (*multiply_kernel)(panels, idx, idx, const real *, const real *, re
  * registers. */
 static multiply_kernel kernel_for(const panels *P, int64_t rows, int64_t nnz) {
     enum { FEW = 4, MANY = 7 };
-    return nnz <= FEW * WARP * P->npanels * rows ? multiply<FEW> : multiply<MANY>;
+    return nnz <= (int64_t)FEW * WARP * P->npanels * rows ? multiply<FEW> : multiply<MANY>;
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {

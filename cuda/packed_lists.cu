@@ -318,7 +318,7 @@ static spmv_status prepare(spmv_plan *p) {
     if (status == SPMV_OK)
         status = d->backend->alloc(d, (size_t)A->nslices * sizeof *slot, (void **)&slot);
     if (status == SPMV_OK) status = find(p, A, set, slot, &f);
-    S->has_table = f.codes >> PACKED_VALUE_TABLE & 1;
+    S->has_table = f.codes >> PACKED_VALUE_TABLE & 1; /* then few: no slice is raw or F32 */
     S->few = !(f.codes & (1 << PACKED_VALUE_RAW | 1 << PACKED_VALUE_F32));
     S->small_blocks = S->few && A->nsteps > SHORT_LIST * A->nslices;
     S->group = choose_group(A, (int64_t)sms * (S->small_blocks ? SMALL_BLOCKS : LARGE_BLOCKS) *

@@ -275,6 +275,15 @@ SPMV_LINKAGE spmv_status spmv_local_fits(spmv_ctx *ctx, int64_t height,
 /* The height for a matrix, by a look at a few blocks; *columns: that a block needs, for each of its
  * rows; infinite: nothing is known. */
 SPMV_LINKAGE int64_t spmv_local_height(const spmv_csr_view *A, double *columns);
+/* The height asked for, or that one. */
+static inline int64_t spmv_local_height_for(const spmv_csr_view *A, const spmv_choice *c) {
+    double columns;
+    return c->value[SPMV_height] ? c->value[SPMV_height] : spmv_local_height(A, &columns);
+}
+/* How many columns lie between the first and the last that rows first..end - 1 need, which ascend
+ * in a row, and the first; 0: the rows are empty. */
+SPMV_LINKAGE int64_t spmv_local_span(const spmv_csr_view *A, int64_t first, int64_t end,
+                                     int32_t *base);
 
 /* Of the ends of the rows and the entries, merged into one list: how many rows end among its first
  * `items` items. Row i ends before entry k if row_ptr[i + 1] <= k. */

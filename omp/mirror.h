@@ -42,28 +42,32 @@ static inline int64_t count_cells(const ranges *t, int64_t count) {
     return cells;
 }
 
-/* How many ranges a thread gets, which are taken by turns (stretches.h says why): as long as what
- * their windows move is little beside the store. cells: of the windows of one range a thread. */
-static inline int64_t count_turns(const spmv_plan *p, int64_t threads, int64_t cells) {
-    enum { MOST_TURNS = 8, TURN_BYTES = 1 << 16, LITTLE = 16 };
-    int64_t bytes = (int64_t)spmv_store_bytes(p->store), turns = MOST_TURNS;
-    int64_t allowed = bytes / LITTLE / (2 * (int64_t)sizeof(real));
-    if (cells > 0 && allowed / cells < turns) turns = allowed / cells;
-    if (MOST_RANGES / threads < turns) turns = MOST_RANGES / threads;
-    return turns < 2 || bytes < turns * threads * TURN_BYTES ? 1 : turns;
+/* How many ranges a thread gets, which are taken by turns (stretches.h says why). */
+static inline int64_t count_turns(const spmv_plan *p, int64_t threads) {
+    enum { MOST_TURNS = 8, TURN_BYTES = 1 << 16 };
+    int64_t turns = MOST_RANGES / threads < MOST_TURNS ? MOST_RANGES / threads : MOST_TURNS;
+    bool small = (int64_t)spmv_store_bytes(p->store) < turns * threads * TURN_BYTES;
+    return threads == 1 || small ? 1 : turns;
 }
 
-/* At least as many ranges as threads, unless their windows were wider than is worth it. */
+/* Cells of windows that are little beside the store, written and read. */
+static inline int64_t few_cells(const spmv_plan *p) {
+    enum { LITTLE = 16 };
+    return (int64_t)(spmv_store_bytes(p->store) / LITTLE / (2 * sizeof(real)));
+}
+
+/* Some ranges a thread where their windows are little; else as many as threads, or less where even
+ * those windows were wider than is worth it. */
 static inline spmv_status prepare_ranges(spmv_plan *p, cut_ranges *cut) {
     int64_t most = most_window_cells(p->store->rows, p->store->nnz);
     int64_t threads = p->device->threads < MOST_RANGES ? p->device->threads : MOST_RANGES;
-    int64_t count = threads;
+    int64_t count = threads * count_turns(p, threads);
     ranges *t = spmv_host_alloc(sizeof *t + (size_t)most * sizeof(real));
     p->scratch = t;
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     cut(p->store, count, t->range);
-    count *= count_turns(p, threads, count_cells(t, count));
-    if (count > threads) cut(p->store, count, t->range);
+    if (count > threads && count_cells(t, count) > few_cells(p))
+        cut(p->store, count = threads, t->range);
     for (; count_cells(t, count) > most; cut(p->store, count, t->range))
         count = count > threads ? threads : (count + 1) / 2; /* 1: no cells */
     t->count = count;

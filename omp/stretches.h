@@ -44,7 +44,7 @@ static inline spmv_status make_stretches(spmv_plan *p, size_t bytes, multiply_pi
     stretches *t = p->scratch;
     int64_t nshares = shares_of(p);
     t->multiply = multiply;
-    t->parts = count_parts(cost(p->store, pieces), nshares);
+    t->parts = count_parts((int64_t)spmv_store_bytes(p->store), nshares);
     cut_shares(p->store, cost, pieces, nshares * t->parts, t->first);
     return SPMV_OK;
 }

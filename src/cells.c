@@ -119,8 +119,11 @@ static int refuse_value(const spmv_kernel_id *kernels, int n, spmv_param_id id, 
         snprintf(step, sizeof step, ", a power of 2");
     else if (p->multiple > 1)
         snprintf(step, sizeof step, ", a multiple of %lld", (long long)p->multiple);
-    snprintf(range, sizeof range, "'%lld' is not %s%s%lld to %lld%s, as %s takes it",
-             (long long)value, word ? word : "", word ? " or " : "",
+    const char *typed = param_typed(param_name[id], value);
+    char digits[24];
+    snprintf(digits, sizeof digits, "%lld", (long long)value);
+    snprintf(range, sizeof range, "'%s' is not %s%s%lld to %lld%s, as %s takes it",
+             typed ? typed : digits, word ? word : "", word ? " or " : "",
              (long long)p->min + (word != NULL), (long long)p->max, step, kernel->name);
     return refuse("--%s: %s", option_of(id), range);
 }

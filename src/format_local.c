@@ -14,11 +14,6 @@ static int64_t end_of(const spmv_csr_view *A, int64_t height, int64_t b) {
     return (b + 1) * height < A->rows ? (b + 1) * height : A->rows;
 }
 
-static int64_t height_for(const spmv_csr_view *A, const spmv_choice *c) {
-    double columns;
-    return c->value[SPMV_height] ? c->value[SPMV_height] : spmv_local_height(A, &columns);
-}
-
 /* ---- forecast -------------------------------------------------------------------------------- */
 
 /* Slots: rows of a block descend in length, so that padding is less than its longest row times the
@@ -35,7 +30,7 @@ static size_t most_bytes(const spmv_csr_view *A, int64_t height, int64_t padding
 }
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    int64_t height = height_for(A, c), padding = 0;
+    int64_t height = spmv_local_height_for(A, c), padding = 0;
     for (int64_t b = 0; b < blocks_of(A->rows, height); b++)
         padding += LOCAL_SLICE * longest_between(A, b * height, end_of(A, height, b));
     return most_bytes(A, height, padding);
@@ -75,15 +70,7 @@ typedef struct marks { /* of the columns from base on: those that a block needs 
 } marks;
 
 static void find_span(const spmv_csr_view *A, int64_t first, int64_t end, marks *m) {
-    int32_t least = INT32_MAX, most = -1;
-    for (int64_t i = first; i < end; i++) {
-        if (row_length(A, i) == 0) continue;
-        int32_t low = A->col_idx[A->row_ptr[i]], high = A->col_idx[A->row_ptr[i + 1] - 1];
-        least = low < least ? low : least;
-        most = high > most ? high : most;
-    }
-    m->base = most < 0 ? 0 : least;
-    m->span = most < 0 ? 0 : (int64_t)most - least + 1;
+    m->span = spmv_local_span(A, first, end, &m->base);
     m->count = 0;
 }
 
@@ -254,7 +241,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
                          spmv_store **out) {
     TRY(spmv_store_new(ctx, "local", sizeof(local_rows), A, out));
     local_rows *B = (local_rows *)*out;
-    B->height = height_for(A, c);
+    B->height = spmv_local_height_for(A, c);
     B->nblocks = blocks_of(A->rows, B->height);
     B->slices = blocks_of(B->height, LOCAL_SLICE);
     TRY(STORE_ARRAY(ctx, B, block, B->nblocks));

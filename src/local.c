@@ -18,9 +18,7 @@ typedef struct growth { /* of the columns that the rows from one on need, as row
     int64_t count[HEIGHTS];
 } growth;
 
-/* False: no entries, or too far apart. Columns of a row ascend. */
-static bool find_span(const spmv_csr_view *A, int64_t first, int64_t end, int32_t *base,
-                      int64_t *span) {
+int64_t spmv_local_span(const spmv_csr_view *A, int64_t first, int64_t end, int32_t *base) {
     int32_t least = INT32_MAX, most = -1;
     for (int64_t i = first; i < end; i++) {
         if (A->row_ptr[i] == A->row_ptr[i + 1]) continue;
@@ -28,18 +26,19 @@ static bool find_span(const spmv_csr_view *A, int64_t first, int64_t end, int32_
         least = low < least ? low : least;
         most = high > most ? high : most;
     }
-    *base = least, *span = (int64_t)most - least + 1;
-    return most >= 0 && *span <= LOCAL_SPAN;
+    *base = most < 0 ? 0 : least;
+    return most < 0 ? 0 : (int64_t)most - least + 1;
 }
 
 static growth count_columns(const spmv_csr_view *A, int64_t first) {
     growth g = {.n = 0};
-    int64_t end = first, span, count = 0;
+    int64_t end = first, count = 0;
     int32_t base;
     for (int n = 0; n < HEIGHTS && first + rows_at(n) <= A->rows &&
                     A->row_ptr[first + rows_at(n)] - A->row_ptr[first] <= ENTRIES;)
         end = first + rows_at(n++);
-    if (end == first || !find_span(A, first, end, &base, &span)) return g;
+    int64_t span = spmv_local_span(A, first, end, &base);
+    if (span == 0 || span > LOCAL_SPAN) return g;
     uint64_t *seen = calloc((size_t)span / 64 + 1, sizeof *seen);
     for (int64_t i = first; seen && i < end; i++) {
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
@@ -89,8 +88,8 @@ spmv_status spmv_local_fits(spmv_ctx *ctx, int64_t height, const spmv_local_fact
                          (long long)most->longest, LOCAL_LONGEST);
     if (most->span > LOCAL_SPAN)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
-                         "the columns of %lld rows span %lld, local has room for %d: lower "
-                         "--height, or another format",
+                         "the columns of %lld rows span %lld, local has room for %d: "
+                         "another format, or a lower --height where columns are near rows",
                          (long long)height, (long long)most->span, LOCAL_SPAN);
     if (most->columns > LOCAL_COLUMNS)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,

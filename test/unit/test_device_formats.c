@@ -275,8 +275,8 @@ static void codes_do_not_change_y(void **state) {
             }
 }
 
-/* Of matrices whose slices share lists: some a warp, in registers; more lists than are kept, more
- * steps, sparser ones. */
+/* Of matrices whose slices share lists: some a warp; more lists than are kept, more steps, sparser
+ * ones. */
 static const char *const listed[][2] = {
     {"gen:poisson2d:800", NULL},
     {"gen:poisson2d:800", "few:8"},
