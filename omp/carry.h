@@ -35,9 +35,9 @@ typedef int64_t cost_before(const spmv_store *A, int64_t k);
 /* Pieces first[s] .. first[s + 1] - 1 are share s: about equal costs, whole pieces. */
 static inline void cut_shares(const spmv_store *A, cost_before *cost, int64_t pieces,
                               int64_t nshares, int64_t *first) {
-    int64_t whole = cost(A, pieces);
+    int64_t all = cost(A, pieces);
     for (int64_t s = 0; s < nshares; s++) {
-        int64_t low = 0, high = pieces, part = spmv_split(whole, nshares, s);
+        int64_t low = 0, high = pieces, part = spmv_split(all, nshares, s);
         while (low < high) {
             int64_t middle = (low + high) / 2;
             if (cost(A, middle) < part)

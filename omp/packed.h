@@ -5,12 +5,21 @@
 #include "isa.h"
 #include "stretches.h"
 
+typedef struct work { /* the plan's scratch: what each thread does, and what it found */
+    stretches slices;
+    bool small_table; /* the table's values in use fit two registers of AVX-512 */
+    bool past;        /* the caches cannot keep y: it is written past them where it may be */
+    int64_t first_long[MOST_SHARES + 1];
+    carry carries[MOST_SHARES];
+    real long_sum[]; /* [long_rows] */
+} work;
+
 struct product { /* what a slice needs besides its place */
     const packed *A;
     const real *x;
     real *y, alpha, beta;
     const real *long_sum; /* [long_rows] */
-    bool small_table;     /* the table's values in use fit two registers of AVX-512 */
+    bool small_table;     /* as in work */
     bool past;            /* y is written past the caches: beta = 0, and y begins a line */
 };
 

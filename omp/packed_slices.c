@@ -22,14 +22,6 @@
 
 enum { LINE = 64 };
 
-typedef struct work { /* what each thread does, and what it found */
-    stretches slices;
-    bool small_table, past;
-    int64_t first_long[MOST_SHARES + 1];
-    carry carries[MOST_SHARES];
-    real long_sum[]; /* [long_rows] */
-} work;
-
 /* No more rows are long than fit the entries. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     enum { LEAST_CUT = 64 }; /* of those the format chooses */

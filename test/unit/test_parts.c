@@ -2,7 +2,8 @@
  * multiplied once, to the same bits, whatever the threads, and by a team smaller than the plan's.
  */
 #include "testing.h"
-#include <omp.h>
+#include "../../omp/mirror.h"
+#include "../../omp/stretches.h"
 
 enum { THREADS = 3 };
 
@@ -46,7 +47,7 @@ static double *multiply_alone(const spmv_plan *plan, int64_t rows, int64_t cols)
 
 static spmv_mat *load(int threads) {
     spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(context_of(threads), "gen:mesh:20000:3", NULL, &mat), SPMV_OK);
+    assert_int_equal(spmv_mat_load(context_of(threads), "gen:mesh:40000:3", NULL, &mat), SPMV_OK);
     return mat;
 }
 
@@ -56,7 +57,7 @@ static void drop(spmv_mat *mat) {
     spmv_ctx_free(ctx);
 }
 
-/* Shares of 4 MB, and so of many parts. */
+/* Shares of 8 MB and more, and so of many parts. */
 static void parts_are_multiplied_once(void **state) {
     (void)state;
     static const char *const kernels[] = {"packed_slices", "narrow_lanes", "masked_rows",
@@ -69,6 +70,7 @@ static void parts_are_multiplied_once(void **state) {
     spmv_plan_free(plan);
     for (int k = 0; k < COUNT(kernels); k++) {
         spmv_plan *of_one = plan_of(one, kernels[k]), *of_many = plan_of(many, kernels[k]);
+        if (((stretches *)of_many->scratch)->parts < 2) fail_msg("%s: no parts", kernels[k]);
         double *y[] = {multiply(of_one, s.rows, s.cols), multiply(of_many, s.rows, s.cols),
                        multiply(of_many, s.rows, s.cols), multiply_alone(of_many, s.rows, s.cols)};
         for (int64_t i = 0; i < s.rows; i++) assert_true(fabs(y[0][i] - expected[i]) < 1e-12);
@@ -112,6 +114,7 @@ static void ranges_are_multiplied_once(void **state) {
     spmv_plan_free(plan);
     for (int k = 0; k < COUNT(kernels); k++) {
         plan = plan_of(mat, kernels[k]);
+        if (((ranges *)plan->scratch)->count <= THREADS) fail_msg("%s: no turns", kernels[k]);
         double *y[] = {multiply(plan, s.rows, s.cols), multiply(plan, s.rows, s.cols),
                        multiply_alone(plan, s.rows, s.cols)};
         for (int64_t i = 0; i < s.rows; i++) assert_true(fabs(y[0][i] - expected[i]) < 1e-12);
@@ -125,7 +128,9 @@ static void ranges_are_multiplied_once(void **state) {
     drop(mat);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {cmocka_unit_test(parts_are_multiplied_once),
                                        cmocka_unit_test(ranges_are_multiplied_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
