@@ -9,7 +9,7 @@ shift 2
 logs=${LOGS:-$here} FILES=${FILES-} PROBE=${PROBE:-$HOME/.cache/spmv} device=omp
 "$spmv" -V -v | grep -q '^nvcc' && device=cuda
 if [ $device = cuda ]; then
-    kernels=auto,packed_warp,sell_thread_ahead,csr_adaptive,csr_hubs,csr_lanes,csr_merge,csr_warp
+    kernels=auto,packed_warp,packed_lists,local_block,sell_thread_ahead,csr_adaptive,csr_hubs,csr_lanes,csr_merge,csr_warp
     states='cold steady' time='-n 10 --min-time=0.02 --max-time=0.1'
     more= paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off'
 else
