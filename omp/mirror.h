@@ -52,7 +52,7 @@ static inline int64_t count_turns(const spmv_plan *p, int64_t threads) {
 
 /* Cells of windows that are little beside the store, written and read. */
 static inline int64_t few_cells(const spmv_plan *p) {
-    enum { LITTLE = 16 };
+    enum { LITTLE = 64 };
     return (int64_t)(spmv_store_bytes(p->store) / LITTLE / (2 * sizeof(real)));
 }
 

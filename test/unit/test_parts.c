@@ -90,7 +90,7 @@ static spmv_mat *load_symmetric(int threads) {
     spmv_ctx *ctx = context_of(threads);
     spmv_mat *mat = NULL;
     spmv_coo coo;
-    assert_int_equal(spmv_generate(ctx, "poisson2d:500", 1, "symmetric", 1, &coo), SPMV_OK);
+    assert_int_equal(spmv_generate(ctx, "poisson2d:64x5000", 1, "symmetric", 1, &coo), SPMV_OK);
     spmv_coo_view view = {.rows = coo.rows,
                           .cols = coo.cols,
                           .nnz = coo.nnz,
