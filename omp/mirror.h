@@ -69,7 +69,7 @@ static inline spmv_status prepare_ranges(spmv_plan *p, cut_ranges *cut) {
     if (count > threads && count_cells(t, count) > few_cells(p))
         cut(p->store, count = threads, t->range);
     for (; count_cells(t, count) > most; cut(p->store, count, t->range))
-        count = count > threads ? threads : (count + 1) / 2; /* 1: no cells */
+        count = (count + 1) / 2; /* 1: no cells */
     t->count = count;
     p->scratch_bytes = sizeof *t + (size_t)count_cells(t, count) * sizeof(real);
     real *window = t->windows;

@@ -36,8 +36,7 @@ static inline int64_t count_parts(int64_t bytes, int64_t nshares) {
     return parts < FEWEST_PARTS ? 1 : parts;
 }
 
-/* The plan's scratch: so many bytes that begin with stretches of about equal cost, in bytes or so.
- */
+/* The plan's scratch: so many bytes that begin with stretches of about equal cost. */
 static inline spmv_status make_stretches(spmv_plan *p, size_t bytes, multiply_pieces *multiply,
                                          cost_before *cost, int64_t pieces) {
     TRY(make_scratch(p, bytes));

@@ -249,12 +249,9 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, order, A->rows));
     TRY(STORE_ARRAY(ctx, B, length, A->rows));
     TRY(STORE_ARRAY(ctx, B, table, PACKED_TABLE_SIZE));
-    idx *perm = spmv_host_alloc((size_t)A->rows * sizeof *perm);
-    spmv_status status =
-        perm && sort_rows(A, B->height, threads, perm)
-            ? build_in_order(ctx, A, c, perm, threads, B)
-            : spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: sorting rows takes %.1f MB",
-                        2e-6 * (double)A->rows * sizeof(idx));
+    idx *perm;
+    TRY(sorted_rows(ctx, A, B->height, threads, &perm));
+    spmv_status status = build_in_order(ctx, A, c, perm, threads, B);
     spmv_host_free(perm);
     return status;
 }

@@ -220,12 +220,9 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     B->sigma = c->value[SPMV_sigma];
     B->nslices = slices_of(A->rows);
     TRY(STORE_ARRAY(ctx, B, slice, B->nslices));
-    idx *order = spmv_host_alloc((size_t)A->rows * sizeof *order);
-    spmv_status status =
-        order && sort_rows(A, B->sigma, threads, order)
-            ? build_in_order(ctx, A, c->value[SPMV_codes], order, threads, B)
-            : spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: sorting rows takes %.1f MB",
-                        2e-6 * (double)A->rows * sizeof(idx));
+    idx *order;
+    TRY(sorted_rows(ctx, A, B->sigma, threads, &order));
+    spmv_status status = build_in_order(ctx, A, c->value[SPMV_codes], order, threads, B);
     spmv_host_free(order);
     return status;
 }

@@ -58,4 +58,14 @@ static inline bool sort_rows(const spmv_csr_view *A, int64_t sigma, int threads,
     spmv_host_free(scratch);
     return true;
 }
+
+/* The same in memory of its own, which the caller frees with spmv_host_free(). */
+static inline spmv_status sorted_rows(spmv_ctx *ctx, const spmv_csr_view *A, int64_t sigma,
+                                      int threads, idx **perm) {
+    *perm = spmv_host_alloc((size_t)A->rows * sizeof **perm);
+    if (*perm && sort_rows(A, sigma, threads, *perm)) return SPMV_OK;
+    spmv_host_free(*perm);
+    return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: sorting rows takes %.1f MB",
+                     2e-6 * (double)A->rows * sizeof(idx));
+}
 #endif
