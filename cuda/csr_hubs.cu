@@ -18,7 +18,7 @@
  * Params   hubs: columns kept, at most (12000; 0: as many as fit); block: threads per block, a
  *          multiple of 32 up to 768 (768).
  */
-#include "tasks.cuh"
+#include "plan_tasks.cuh"
 
 enum {
     MOST_DEGREE = 8192, /* degrees are told apart up to here */
@@ -200,7 +200,7 @@ static spmv_status prepare(spmv_plan *p) {
     spmv_mat_rows(p->matrix, &A);
     TRY(prepare_hubs(p, (const csr *)p->store, H));
     task_sizes size = sizes_of(A.nnz, PIECES, 1);
-    TRY(tasks_make(p, &A, &size, &H->all));
+    TRY(tasks_make(p, (const csr *)p->store, &size, &H->all));
     p->traffic_bytes += (size_t)H->all.ngroups * sizeof(group);
     return SPMV_OK;
 }
