@@ -1,4 +1,4 @@
-# spmv: make omp | cuda | test | tables | lint | format | info | deps | deps-peers | clean        (README.md, CONVENTIONS)
+# spmv: make omp | cuda | install | test | tables | lint | format | info | deps | deps-peers | clean        (README.md, CONVENTIONS)
 # One file. Objects live in build/<backend>[-san]/: switching back and forth recompiles nothing. gcc's are for both, in omp's.
 
 # ---- goals: those that remove or install run first, and make reads this file again: it looks for what is installed -----
@@ -80,7 +80,7 @@ objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst
 named := src/main.c src/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables lint format info $(firsts) print-app force
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables install lint format info $(firsts) print-app force
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -181,6 +181,28 @@ reference-tables:
 	$(Q)$(PYTHON) tables/bars.py $(wildcard log/reference/*.jsonl) --out tables/reference/bars.md
 	$(Q)$(PYTHON) tables/results.py $(wildcard log/reference/*.jsonl) --into README.md
 	$(Q)PYTHON=$(PYTHON) sh log/reference/scaling.sh >tables/reference/scaling.md
+
+# ---- install: what is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local DESTDIR= BUILD=omp -----------
+PREFIX ?= /usr/local
+into    = $(DESTDIR)$(PREFIX)
+# A compiler other than nvcc needs the CUDA runtime by name, and that of C++.
+libs_install_cuda = $(libs_cuda) -L$(abspath $(dir $(nvcc))../lib64) -lcudart_static -lrt -ldl -lpthread -lstdc++
+define spmv_pc
+prefix=$(abspath $(PREFIX))
+Name: spmv
+Description: sparse matrix-vector products in many formats, on CPUs$(if $(filter cuda,$(BUILD)), and NVIDIA GPUs)
+Version: $(shell sed -n 's/.*SPMV_VERSION "\(.*\)"/\1/p' include/spmv.h)
+Cflags: -I$${prefix}/include
+Libs: -L$${prefix}/lib -lspmv -fopenmp $(subst -Xlinker ,-Wl$(comma),$(ldlibs)) $(libs_install_$(BUILD))
+endef
+install: export pc = $(spmv_pc)
+install:
+	$(Q)test -e build/$(BUILD)/spmv || { echo "make install: build/$(BUILD)/spmv is not there: make $(BUILD) first" >&2; exit 2; }
+	$(Q)install -D build/$(BUILD)/spmv $(into)/bin/spmv
+	$(Q)install -D -m 644 build/$(BUILD)/libspmv.a $(into)/lib/libspmv.a
+	$(Q)install -D -m 644 include/spmv.h $(into)/include/spmv.h
+	$(Q)install -d $(into)/lib/pkgconfig && echo "$$pc" >$(into)/lib/pkgconfig/spmv.pc
+	@echo "  installed  $(into)/bin/spmv, lib/libspmv.a, include/spmv.h   gcc solver.c \$$(pkg-config --cflags --libs spmv)"
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
 lint:
