@@ -160,10 +160,8 @@ check-update: $(BUILD)
 	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
 test-cuda: cuda $(tests_cuda)
 	$(Q)sh test/cuda.sh build/cuda
-bench-read: build/omp/bench_read
-	$(Q)build/omp/bench_read build/bench-read.mtx
-bench-convert: build/omp/bench_convert
-	$(Q)build/omp/bench_convert $(FILES)
+bench-read bench-convert: bench-%: build/omp/bench_%
+	$(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
 # A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
 SCALE ?= small
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
@@ -182,33 +180,12 @@ reference-tables:
 	$(Q)$(PYTHON) tables/results.py $(wildcard log/reference/*.jsonl) --into README.md
 	$(Q)PYTHON=$(PYTHON) sh log/reference/scaling.sh >tables/reference/scaling.md
 
-# ---- install: what is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local DESTDIR= BUILD=omp -----------
-PREFIX ?= /usr/local
-into    = $(DESTDIR)$(PREFIX)
-# A compiler other than nvcc needs the CUDA runtime by name, and that of C++.
-libs_install_cuda = $(libs_cuda) -L$(abspath $(dir $(nvcc))../lib64) -lcudart_static -lrt -ldl -lpthread -lstdc++
-define spmv_pc
-prefix=$(abspath $(PREFIX))
-Name: spmv
-Description: sparse matrix-vector products in many formats, on CPUs$(if $(filter cuda,$(BUILD)), and NVIDIA GPUs)
-Version: $(shell sed -n 's/.*SPMV_VERSION "\(.*\)"/\1/p' include/spmv.h)
-Cflags: -I$${prefix}/include
-Libs: -L$${prefix}/lib -lspmv -fopenmp $(subst -Xlinker ,-Wl$(comma),$(ldlibs)) $(libs_install_$(BUILD))
-endef
-install: export pc = $(spmv_pc)
-install:
-	$(Q)test -e build/$(BUILD)/spmv || { echo "make install: build/$(BUILD)/spmv is not there: make $(BUILD) first" >&2; exit 2; }
-	$(Q)install -D build/$(BUILD)/spmv $(into)/bin/spmv
-	$(Q)install -D -m 644 build/$(BUILD)/libspmv.a $(into)/lib/libspmv.a
-	$(Q)install -D -m 644 include/spmv.h $(into)/include/spmv.h
-	$(Q)install -d $(into)/lib/pkgconfig && echo "$$pc" >$(into)/lib/pkgconfig/spmv.pc
-	@echo "  installed  $(into)/bin/spmv, lib/libspmv.a, include/spmv.h   gcc solver.c \$$(pkg-config --cflags --libs spmv)"
-
 # ---- upkeep --------------------------------------------------------------------------------------------------------
-lint:
-	$(Q)sh test/lint.sh
-format:
-	$(Q)sh test/lint.sh format
+# What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local DESTDIR= BUILD=omp.
+install:
+	$(Q)sh src/install.sh build/$(BUILD) '$(DESTDIR)' '$(abspath $(or $(PREFIX),/usr/local))' '$(ldlibs)' $(if $(filter cuda,$(BUILD)),'$(nvcc)' '$(libs_cuda)')
+lint format:
+	$(Q)sh test/lint.sh $(filter format,$@)
 info:
 	@$(foreach v,CC OPT MARCH CFLAGS NVCC CUDA_ARCH WERROR SAN BUILD PYTHON LIBS_WANTED found cflags loads nvflags ldlibs, \
 	    printf '%-12s %s\n' '$(v)' '$($(v))';)
