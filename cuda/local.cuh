@@ -3,7 +3,7 @@
 #ifndef SPMV_CUDA_LOCAL_CUH
 #define SPMV_CUDA_LOCAL_CUH
 
-#include "coded.cuh"
+#include "packed_table.cuh"
 
 enum {
     LOCAL_THREADS = 1024, /* of every kernel of the builder */
