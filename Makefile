@@ -1,4 +1,4 @@
-# spmv: make omp | cuda | test | tables | lint | format | info | deps | deps-peers | clean        (README.md, CONVENTIONS)
+# spmv: make omp | cuda | install | test | tables | lint | format | info | deps | deps-peers | clean        (README.md, CONVENTIONS)
 # One file. Objects live in build/<backend>[-san]/: switching back and forth recompiles nothing. gcc's are for both, in omp's.
 
 # ---- goals: those that remove or install run first, and make reads this file again: it looks for what is installed -----
@@ -80,7 +80,7 @@ objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst
 named := src/main.c src/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables lint format info $(firsts) print-app force
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables install lint format info $(firsts) print-app force
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -160,10 +160,8 @@ check-update: $(BUILD)
 	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
 test-cuda: cuda $(tests_cuda)
 	$(Q)sh test/cuda.sh build/cuda
-bench-read: build/omp/bench_read
-	$(Q)build/omp/bench_read build/bench-read.mtx
-bench-convert: build/omp/bench_convert
-	$(Q)build/omp/bench_convert $(FILES)
+bench-read bench-convert: bench-%: build/omp/bench_%
+	$(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
 # A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
 SCALE ?= small
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
@@ -183,10 +181,11 @@ reference-tables:
 	$(Q)PYTHON=$(PYTHON) sh log/reference/scaling.sh >tables/reference/scaling.md
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
-lint:
-	$(Q)sh test/lint.sh
-format:
-	$(Q)sh test/lint.sh format
+# What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local DESTDIR= BUILD=omp.
+install:
+	$(Q)sh src/install.sh build/$(BUILD) '$(DESTDIR)' '$(abspath $(or $(PREFIX),/usr/local))' '$(ldlibs)' $(if $(filter cuda,$(BUILD)),'$(nvcc)' '$(libs_cuda)')
+lint format:
+	$(Q)sh test/lint.sh $(filter format,$@)
 info:
 	@$(foreach v,CC OPT MARCH CFLAGS NVCC CUDA_ARCH WERROR SAN BUILD PYTHON LIBS_WANTED found cflags loads nvflags ldlibs, \
 	    printf '%-12s %s\n' '$(v)' '$($(v))';)

@@ -13,7 +13,7 @@
 
 typedef struct facts {
     spmv_local_facts most;
-    int misfits, values; /* some value is no float's; distinct values, 0: too many */
+    value_facts of;
 } facts;
 
 typedef struct job { /* what is freed at its end */
@@ -88,34 +88,7 @@ static __global__ void __launch_bounds__(LOCAL_THREADS)
     keep_most(count, &found->most.columns);
 }
 
-static __global__ void find_misfits(rows A, facts *found) {
-    int64_t stride = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < A.nnz; k += stride) {
-        double value = A.value[k];
-        if (*(volatile int *)&found->misfits) return;
-        if (__double_as_longlong((double)(float)value) != __double_as_longlong(value))
-            found->misfits = 1;
-    }
-}
-
-static __global__ void tell_values(const value_set *set, facts *found) {
-    found->values = set->count;
-}
-
 /* ---- fill ------------------------------------------------------------------------------------ */
-
-typedef struct coded { /* how values are written */
-    uint8_t *to;
-    const real *table;
-    int code, count;
-} coded;
-
-static __device__ __forceinline__ void put_value(const coded &c, int64_t at, bool on, real value) {
-    if (c.code == NARROW_RAW) ((real *)c.to)[at] = on ? value : 0;
-    if (c.code == NARROW_F32) ((float *)c.to)[at] = on ? (float)value : 0;
-    if (c.code == NARROW_TABLE)
-        c.to[at] = on ? (uint8_t)place_of(c.table, c.count, bits_of(value)) : 0;
-}
 
 /* Every thread of the block calls: the list, and how many columns are in the words before. */
 static __device__ void list_columns(const unsigned *bits, int words, bool wide, uint16_t *need,
@@ -191,31 +164,6 @@ static spmv_status allow_shared(spmv_device *d, const void *kernel, size_t bytes
     return SPMV_OK;
 }
 
-/* The distinct values, and whether all are floats: what the code of the values depends on. */
-static spmv_status look_at_values(job *j, local_rows *copy) {
-    enum { THREADS = 256 };
-    spmv_device *d = j->device;
-    cudaStream_t stream = stream_on(d);
-    int64_t slices = blocks_for(j->A.rows, PACKED_ROWS);
-    int sms = 0;
-    CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
-    empty_set<<<1, THREADS, 0, stream>>>(j->set);
-    collect_values<<<(unsigned)(4 * sms), THREADS, 0, stream>>>(j->A, slices, j->set);
-    sort_table<<<1, SET_SIZE, 0, stream>>>(j->set, copy->table);
-    tell_values<<<1, 1, 0, stream>>>(j->set, j->found);
-    if (sizeof(real) > sizeof(float))
-        find_misfits<<<(unsigned)(8 * sms), THREADS, 0, stream>>>(j->A, j->found);
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
-}
-
-static int code_for(const facts *found) {
-    return found->values > 1                                 ? NARROW_TABLE
-           : found->values == 1                              ? NARROW_ONE
-           : sizeof(real) > sizeof(float) && !found->misfits ? NARROW_F32
-                                                             : NARROW_RAW;
-}
-
 static spmv_status look_at_blocks(job *j, local_rows *head, local_rows *copy) {
     spmv_device *d = j->device;
     const size_t bitmap = LOCAL_SPAN / WORD * sizeof(unsigned);
@@ -242,7 +190,7 @@ static spmv_status fill(job *j, const facts *found, local_rows *head, local_rows
     spmv_device *d = j->device;
     int words = (int)blocks_for(found->most.span, WORD);
     size_t shared = (size_t)words * (sizeof(unsigned) + sizeof(uint16_t));
-    head->value_code = copy->value_code = code_for(found);
+    head->value_code = copy->value_code = code_for(&found->of);
     head->value_bytes = copy->value_bytes = coded_bytes(copy->value_code);
     head->most = copy->most = found->most.columns;
     TRY(BUILD_ARRAY(d, head, copy, need, copy->units));
@@ -251,7 +199,7 @@ static spmv_status fill(job *j, const facts *found, local_rows *head, local_rows
     if (copy->nblocks == 0) return SPMV_OK;
     TRY(allow_shared(d, (const void *)fill_blocks, shared));
     fill_blocks<<<(unsigned)copy->nblocks, LOCAL_THREADS, shared, stream_on(d)>>>(
-        j->A, *copy, j->place, words, found->values);
+        j->A, *copy, j->place, words, found->of.values);
     CU(d->ctx, cudaGetLastError());
     return SPMV_OK;
 }
@@ -266,10 +214,10 @@ static spmv_status build(job *j, bool codes, local_rows *head, local_rows *copy)
     TRY(BUILD_ARRAY(d, head, copy, table, PACKED_TABLE_SIZE));
     CU(d->ctx, cudaMemsetAsync(copy->table, 0, PACKED_TABLE_SIZE * sizeof(real), stream_on(d)));
     CU(d->ctx, cudaMemsetAsync(j->found, 0, sizeof *j->found, stream_on(d)));
-    if (codes) TRY(look_at_values(j, copy));
+    if (codes) TRY(look_at_values(d, j->A, j->set, &j->found->of, copy->table));
     TRY(look_at_blocks(j, head, copy));
     TRY(d->backend->get(d, &found, j->found, sizeof found));
-    if (!codes) found.misfits = 1; /* were not looked at: as they are */
+    if (!codes) found.of.misfits = 1; /* were not looked at: as they are */
     TRY(spmv_local_fits(d->ctx, copy->height, &found.most));
     return fill(j, &found, head, copy);
 }

@@ -1,228 +1,321 @@
-/* csr_hubs: csr_adaptive's tasks; x of the columns used most is kept in shared memory.
+/* csr_hubs: equal shares of entries; x of the columns used most is kept in shared memory.
  *
  * Source   ours; that few columns of a graph take most of the gathers is in Zhang et al., "Making
- *          caches work for graph analytics", 2017. Tasks: csr_adaptive.
- * Reads    csr: row_ptr[rows + 1], values[nnz]; columns of its own, a hub's being ~(its place among
- *          the hubs); group[groups], part[parts]; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry once, as csr_adaptive does.
+ *          caches work for graph analytics", 2017. Several lanes a row: csr_lanes. Parts of long
+ *          rows: csr_adaptive.
+ * Reads    csr once, when it is prepared; then hubs.cuh's slices, words and values: an entry of a
+ *          hub takes 2 bytes, another 4, a value what its code takes; x[cols]; y[rows] only if
+ *          beta != 0.
+ * Writes   y[rows], each entry once, by the first lane of its row, or the warp that adds its last
+ *          part.
  * Work     a first kernel collects x of the hubs; then one block a multiprocessor copies them to
- *          its shared memory and its warps take tasks.
- * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
- *          bytes and 16 a group; gathers of x from the cache only where the column is no hub.
+ *          its shared memory, and its warps take slices of rows as they come: first the entries
+ *          whose x is in memory, then the hubs.
+ * Cost     2 nnz flop; of an entry a value in its code and 2 (hub) or 4 bytes, padded by some 10 %,
+ *          16 a slice, (cols + rows) sizeof real + 4 rows bytes; a sector of x from the cache for
+ *          every entry that is no hub's.
  * Weak     columns all used alike, where the hubs hold nothing; small matrices, for filling shared
- *          memory. An H200 gathers 145 e9 numbers a second from an x of 8 MB in its cache, 125 of
- *          32 MB, whichever way they are loaded (cached or not in the first level, cp.async) and
- *          however many warps ask, but half as many when less than 64 KiB are left of the first
- *          level: so more than 12000 hubs are worse again.
+ *          memory; neighbouring rows that share columns are torn apart. An H200 gathers 145 e9
+ *          numbers a second from an x of 8 MB in its cache, 125 of 32 MB, but half as many when
+ *          less than 60 KiB are left of the first level: that much is left.
  * Repeats  bitwise: yes.
- * Params   hubs: columns kept, at most (12000; 0: as many as fit); block: threads per block, a
- *          multiple of 32 up to 768 (768).
+ * Params   hubs: columns kept, at most (auto: as many as leave 60 KiB of the first-level cache and
+ *          have an entry for every eight multiprocessors); block: threads per block (1024); codes
+ *          (1).
  */
-#include "plan_tasks.cuh"
+#include "hubs_build.cuh"
+#include "tasks.cuh"
 
 enum {
-    MOST_DEGREE = 8192, /* degrees are told apart up to here */
-    PIECES = 4,         /* of a task */
-    MOST_THREADS = 768  /* more would take registers from the loads in flight */
+    MOST_THREADS = 1024,
+    MOST_HUBS = UINT16_MAX - 1,
+    FIRST_LEVEL = 32 << 10, /* bytes left to that cache, which has as many that no block can have */
+    PAIRS_AT_ONCE = 4
 };
 
-typedef struct hubs {
-    tasks all;
-    idx *col;    /* [nnz] */
-    idx *hub;    /* [nhubs] the columns */
-    real *hub_x; /* [nhubs] */
-    idx nhubs;
-    int blocks;
-} hubs;
+typedef struct factors {
+    const real *x;
+    real alpha, beta, *y;
+} factors;
 
 /* ---- the product ----------------------------------------------------------------------------- */
 
-static __global__ void collect_hubs(hubs H, const real *__restrict__ x) {
+static __global__ void collect_hubs(const __grid_constant__ hubs H, const real *x) {
     idx h = (idx)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (h < H.nhubs) H.hub_x[h] = x[H.hub[h]];
+    let_next_start();
+    begin_product();
+    if (h <= H.nhubs) H.hub_x[h] = h ? x[H.hub[h - 1]] : 0;
 }
 
+/* How one value is stored, and two. */
+template <int CODE> struct stored {
+    typedef uint8_t one;
+    typedef uchar2 two;
+};
+template <> struct stored<NARROW_F32> {
+    typedef float one;
+    typedef float2 two;
+};
+template <class T> struct two_of { typedef float2 type; };
+template <> struct two_of<double> { typedef double2 type; };
+template <> struct stored<NARROW_RAW> {
+    typedef real one;
+    typedef two_of<real>::type two;
+};
+
+/* table: of NARROW_ONE the value itself. */
+template <int CODE>
+static __device__ __forceinline__ real decoded(typename stored<CODE>::one raw, const real *table) {
+    return CODE == NARROW_TABLE ? table[(unsigned)raw] : CODE == NARROW_ONE ? *table : (real)raw;
+}
+
+/* x[-1] is not read: 0 is no column. */
+template <int CODE>
+static __device__ __forceinline__ real add_rest(const uint32_t *word, const uint8_t *values,
+                                                int steps, const real *x, const real *table,
+                                                real sum) {
+    typedef typename stored<CODE>::one one;
+    const one *value = (const one *)values;
+#pragma unroll 1
+    for (int k = 0; k < steps; k += REST_STEPS, word += REST_STEPS * WARP) {
+        uint32_t j[REST_STEPS];
+        one a[REST_STEPS];
+        real xj[REST_STEPS];
+#pragma unroll
+        for (int u = 0; u < REST_STEPS; u++) {
+            j[u] = 0, a[u] = 0;
+            if (k + u >= steps) continue;
+            j[u] = __ldcs(word + u * WARP);
+            if (CODE != NARROW_ONE) a[u] = __ldcs(value + (k + u) * WARP);
+        }
+        __syncwarp(); /* or the compiler would wait for the first before it asks for the last */
+#pragma unroll
+        for (int u = 0; u < REST_STEPS; u++) {
+            xj[u] = 0;
+            if (j[u]) xj[u] = x[(int64_t)j[u] - 1];
+        }
+        __syncwarp();
+#pragma unroll
+        for (int u = 0; u < REST_STEPS; u++) sum += decoded<CODE>(a[u], table) * xj[u];
+    }
+    return sum;
+}
+
+template <int CODE>
+static __device__ __forceinline__ real add_pairs(const uint32_t *word, const uint8_t *values,
+                                                 int pairs, const real *near, const real *table,
+                                                 real sum) {
+    typedef typename stored<CODE>::two two;
+    const two *value = (const two *)values;
+#pragma unroll 1
+    for (int k = 0; k < pairs; k += PAIRS_AT_ONCE) {
+        uint32_t j[PAIRS_AT_ONCE];
+        two a[PAIRS_AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < PAIRS_AT_ONCE; u++) {
+            j[u] = 0, a[u].x = 0, a[u].y = 0;
+            if (k + u >= pairs) continue;
+            j[u] = __ldcs(word + (k + u) * WARP);
+            if (CODE != NARROW_ONE) a[u] = __ldcs(value + (k + u) * WARP);
+        }
+        __syncwarp();
+#pragma unroll
+        for (int u = 0; u < PAIRS_AT_ONCE; u++) {
+            if (k + u >= pairs) continue;
+            sum += decoded<CODE>(a[u].x, table) * near[j[u] & 0xffff];
+            sum += decoded<CODE>(a[u].y, table) * near[j[u] >> 16];
+        }
+    }
+    return sum;
+}
+
+/* The sum of a part, in lane 0; true in the warp that has the row's whole sum there. */
+static __device__ __forceinline__ bool join_parts(const hubs &H, const hub_part &t, uint32_t at,
+                                                  real *sum) {
+    int lane = threadIdx.x % WARP, before = 0;
+    if (lane == 0) {
+        H.sum[at] = *sum;
+        before = count_done(H.done + t.cut);
+    }
+    if (__shfl_sync(ALL_LANES, before, 0) < t.parts - 1) return false;
+    __threadfence();
+    real joined = 0;
+#pragma unroll 8
+    for (int q = lane; q < t.parts; q += WARP) joined += __ldcg(H.sum + t.first + q);
+    *sum = warp_sum(joined);
+    if (lane == 0) H.done[t.cut] = 0;
+    return true;
+}
+
+static __device__ __forceinline__ hub_slice slice_at(const hubs &H, unsigned s) {
+    union {
+        int4 loaded;
+        hub_slice t;
+    } u;
+    u.loaded = {0, 0, 0, 0};
+    if (s < H.nslices) u.loaded = __ldg((const int4 *)H.slice + s);
+    return u.t;
+}
+
+/* The row whose sum this lane will have, -1: none. */
+static __device__ __forceinline__ idx row_of_lane(const hubs &H, const hub_slice &t) {
+    unsigned lane = threadIdx.x % WARP, lanes = t.lanes ? t.lanes : WARP;
+    if (lane % lanes || lane / lanes >= t.rows) return -1;
+    return t.lanes ? __ldg(H.order + t.row + lane / lanes) : __ldg(&H.part[t.row].row);
+}
+
+static __device__ __forceinline__ void copy_hubs(const hubs &H, real *near) {
+    enum { TOGETHER = 5 };
+    const int units = (int)(((size_t)H.nhubs + 1) * sizeof(real) / sizeof(int4)) + 1;
+    const int4 *from = (const int4 *)H.hub_x;
+#pragma unroll 1
+    for (int k = (int)threadIdx.x; k < units; k += TOGETHER * (int)blockDim.x) {
+        int4 v[TOGETHER];
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++)
+            if (k + u * (int)blockDim.x < units) v[u] = __ldcg(from + k + u * (int)blockDim.x);
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++)
+            if (k + u * (int)blockDim.x < units) ((int4 *)near)[k + u * (int)blockDim.x] = v[u];
+    }
+}
+
+template <int CODE>
 static __global__ void __launch_bounds__(MOST_THREADS, 1)
-    multiply(const __grid_constant__ hubs H, const __grid_constant__ operands given) {
-    extern __shared__ double room[];
-    int warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
-    warp_room *w = (warp_room *)room + warp;
-    real *hub_x = (real *)((warp_room *)room + warps);
-    for (idx h = (idx)threadIdx.x; h < H.nhubs; h += (idx)blockDim.x) hub_x[h] = H.hub_x[h];
-    clear_room(w);
+    multiply(const __grid_constant__ hubs H, const __grid_constant__ factors o) {
+    extern __shared__ int4 room[];
+    __shared__ int taken; /* of this block's slices, which are gridDim apart */
+    __shared__ real table[CODE == NARROW_TABLE ? PACKED_TABLE_SIZE : 1];
+    real *near = (real *)room;
+    const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    unsigned s = (unsigned)warp * gridDim.x + blockIdx.x;
+    hub_slice t = slice_at(H, s);
+    bool ready = false;
+    if (threadIdx.x == 0) taken = (int)blockDim.x / WARP;
+    for (int k = (int)threadIdx.x; k < (int)(sizeof table / sizeof *table); k += (int)blockDim.x)
+        table[k] = __ldg(H.table + k);
     __syncthreads();
-    operands o = given;
-    o.hub_x = hub_x;
-    int all = (int)(H.all.nparts + H.all.ngroups), step = (int)gridDim.x * warps;
-    for (int at = warp * (int)gridDim.x + (int)blockIdx.x; at < all; at += step)
-        do_task<true>(o, H.all, at, w);
+    begin_product();
+    let_next_start();
+    copy_hubs(H, near);
+    while (s < H.nslices) {
+        int next = 0;
+        if (lane == 0) next = atomicAdd(&taken, 1);
+        s = (unsigned)__shfl_sync(ALL_LANES, next, 0) * gridDim.x + blockIdx.x;
+        hub_slice after = slice_at(H, s);
+        idx row = row_of_lane(H, t);
+        const uint32_t *word = H.word + (size_t)t.word * WARP + lane;
+        const size_t bytes = CODE == NARROW_ONE ? 0 : sizeof(typename stored<CODE>::one);
+        const uint8_t *value = H.value + (size_t)t.value * WARP * bytes;
+        real sum = add_rest<CODE>(word, value + lane * bytes, t.rest, o.x, table, 0);
+        if (!ready) __syncthreads(); /* the hubs of all */
+        ready = true;
+        value += ((size_t)t.rest * WARP + 2 * (size_t)lane) * bytes;
+        sum = add_pairs<CODE>(word + t.rest * WARP, value, t.pairs, near, table, sum);
+        for (int step = (t.lanes ? t.lanes : WARP) / 2; step > 0; step /= 2)
+            sum += __shfl_down_sync(ALL_LANES, sum, step);
+        if (t.lanes == 0 && !join_parts(H, H.part[t.row], t.row, &sum)) row = -1;
+        if (row >= 0) put_row(o.y + row, o.alpha, sum, o.beta);
+        t = after;
+    }
+    if (!ready) __syncthreads();
 }
 
-static size_t rooms_bytes(const spmv_plan *p) {
-    return (size_t)p->choice.value[SPMV_block] / WARP * sizeof(warp_room);
+static const void *kernel_for(int code) {
+    return code == NARROW_TABLE ? (const void *)multiply<NARROW_TABLE>
+           : code == NARROW_ONE ? (const void *)multiply<NARROW_ONE>
+           : code == NARROW_F32 ? (const void *)multiply<NARROW_F32>
+                                : (const void *)multiply<NARROW_RAW>;
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const hubs *H = (const hubs *)p->scratch;
-    const csr *A = (const csr *)p->store;
-    operands o = {A->row_ptr, H->col,      A->values,  (const real *)x,
-                  NULL,       (real)alpha, (real)beta, (real *)y};
-    if (A->s.rows == 0) return SPMV_OK;
-    if (H->nhubs)
-        collect_hubs<<<(unsigned)blocks_for(H->nhubs, 256), 256, 0, stream_of(p)>>>(
-            *H, (const real *)x);
-    multiply<<<(unsigned)H->blocks, (unsigned)p->choice.value[SPMV_block],
-               rooms_bytes(p) + (size_t)H->nhubs * sizeof(real), stream_of(p)>>>(*H, o);
-    return launched(p);
+    factors o = {(const real *)x, (real)alpha, (real)beta, (real *)y};
+    void *collected[] = {(void *)H, (void *)&x}, *multiplied[] = {(void *)H, (void *)&o};
+    const unsigned threads = (unsigned)p->choice.value[SPMV_block];
+    if (p->store->rows == 0) return SPMV_OK;
+    TRY(launch_overlapping(p, (const void *)collect_hubs, (unsigned)blocks_for(H->nhubs + 1, 256),
+                           dim3(256), 0, collected));
+    return launch_overlapping(p, kernel_for(H->code), (unsigned)H->blocks, dim3(threads),
+                              hubs_bytes(H->nhubs), multiplied);
 }
 
-/* ---- preparation: hubs ----------------------------------------------------------------------- */
+/* ---- preparation ----------------------------------------------------------------------------- */
 
-static __global__ void count_columns(int64_t nnz, const idx *__restrict__ col, unsigned *degree) {
-    int64_t stride = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < nnz; k += stride)
-        atomicAdd(degree + col[k], 1u);
-}
-
-static __global__ void count_degrees(int64_t cols, const unsigned *__restrict__ degree,
-                                     unsigned *columns) {
-    int64_t stride = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; j < cols; j += stride) {
-        unsigned d = min(degree[j], (unsigned)MOST_DEGREE);
-        if (d > 1) atomicAdd(columns + d, 1u); /* what is used once is no hub */
-    }
-}
-
-/* Columns of at least `least`, as many as are hubs; a hub's degree becomes the complement of its
- * place. */
-static __global__ void take_hubs(int64_t cols, unsigned least, idx most, int *degree, idx *hub,
-                                 int *nhubs) {
-    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (j >= cols) return;
-    int place = -1;
-    if ((unsigned)degree[j] >= least) place = atomicAdd(nhubs, 1);
-    if (place >= most) place = -1;
-    if (place >= 0) hub[place] = (idx)j;
-    degree[j] = place;
-}
-
-static __global__ void name_columns(int64_t nnz, const idx *__restrict__ from,
-                                    const int *__restrict__ place, idx *col) {
-    int64_t stride = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < nnz; k += stride)
-        col[k] = place[from[k]] >= 0 ? ~place[from[k]] : from[k];
-}
-
-/* The least degree of a hub, so that there are at most `most`. */
-static spmv_status find_least(spmv_plan *p, const unsigned *columns, idx most, unsigned *least) {
-    unsigned *counts = (unsigned *)malloc((MOST_DEGREE + 1) * sizeof *counts);
-    if (!counts) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    spmv_status status =
-        p->device->backend->get(p->device, counts, columns, (MOST_DEGREE + 1) * sizeof *counts);
-    unsigned n = 0;
-    *least = MOST_DEGREE + 1;
-    while (status == SPMV_OK && *least > 2 && n + counts[*least - 1] <= (unsigned)most)
-        n += counts[--*least];
-    free(counts);
-    return status;
-}
-
-static spmv_status choose_hubs(spmv_plan *p, const csr *A, idx most, int *degree, unsigned *columns,
-                               int *count, hubs *H) {
-    enum { BLOCKS = 4096, BLOCK = 256 };
-    unsigned least = 0;
-    int found = 0;
-    cudaStream_t stream = stream_of(p);
-    count_columns<<<BLOCKS, BLOCK, 0, stream>>>(A->s.nnz, A->col_idx, (unsigned *)degree);
-    count_degrees<<<BLOCKS, BLOCK, 0, stream>>>(A->s.cols, (const unsigned *)degree, columns);
-    TRY(launched(p));
-    TRY(find_least(p, columns, most, &least));
-    take_hubs<<<(unsigned)blocks_for(A->s.cols + 1, BLOCK), BLOCK, 0, stream>>>(
-        A->s.cols, least, most, degree, H->hub, count);
-    name_columns<<<BLOCKS, BLOCK, 0, stream>>>(A->s.nnz, A->col_idx, degree, H->col);
-    TRY(launched(p));
-    TRY(p->device->backend->get(p->device, &found, count, sizeof found));
-    H->nhubs = found < most ? found : most;
-    return SPMV_OK;
-}
-
-static spmv_status prepare_hubs(spmv_plan *p, const csr *A, hubs *H) {
-    spmv_device *d = p->device;
+/* Hubs that fit, with a table of values. */
+static spmv_status count_room(spmv_plan *p, int64_t *most) {
     int room = 0;
-    void *work[3] = {NULL};
-    TRY(shared_room(d, &room));
-    int64_t left = room - (int64_t)rooms_bytes(p);
-    if (left < 0)
-        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
-                         "csr_hubs: %lld threads need %zu bytes of shared memory, a block of this "
-                         "GPU has %d: use --block=256",
-                         (long long)p->choice.value[SPMV_block], rooms_bytes(p), room);
-    idx most = (idx)(left / (int64_t)sizeof(real));
+    TRY(shared_room(p->device, &room));
     int64_t wanted = p->choice.value[SPMV_hubs];
-    if (wanted && wanted < most) most = (idx)wanted;
-    TRY(take_scratch(p, (size_t)A->s.nnz * sizeof *H->col, (void **)&H->col));
-    TRY(take_scratch(p, (size_t)most * sizeof *H->hub, (void **)&H->hub));
-    TRY(take_scratch(p, (size_t)most * sizeof *H->hub_x, (void **)&H->hub_x));
-    size_t kept = p->scratch_bytes;
-    spmv_status status = clear_scratch(p, (size_t)A->s.cols * sizeof(int), &work[0]);
-    if (status == SPMV_OK)
-        status = clear_scratch(p, (MOST_DEGREE + 1) * sizeof(unsigned), &work[1]);
-    if (status == SPMV_OK) status = clear_scratch(p, sizeof(int), &work[2]);
-    if (status == SPMV_OK)
-        status = choose_hubs(p, A, most, (int *)work[0], (unsigned *)work[1], (int *)work[2], H);
-    for (int k = 0; k < 3; k++) d->backend->release(d, work[k]);
-    p->scratch_bytes = kept;
-    if (status != SPMV_OK) return status;
-    /* What plans of other matrices need, too: the most. */
-    CU(d->ctx, cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
+    int64_t all = (room - PACKED_TABLE_SIZE * (int64_t)sizeof(real)) / (int64_t)sizeof(real) - 4;
+    *most = wanted ? wanted : all - FIRST_LEVEL / (int64_t)sizeof(real);
+    if (*most > all) *most = all;
+    if (*most > MOST_HUBS) *most = MOST_HUBS;
+    if (*most < 1) *most = 1;
+    for (int code = NARROW_RAW; code <= NARROW_ONE; code++) /* what other plans need, too */
+        CU(p->device->ctx,
+           cudaFuncSetAttribute(kernel_for(code), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                room - PACKED_TABLE_SIZE * (int)sizeof(real)));
     return SPMV_OK;
-}
-
-/* ---- the kernel ------------------------------------------------------------------------------ */
-
-static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    enum { MOST_SHARED = 256 << 10, MOST_HUBS = MOST_SHARED / (int)sizeof(real) }; /* of any GPU */
-    int64_t hubs_taken = c->value[SPMV_hubs];
-    if (hubs_taken == 0 || hubs_taken > MOST_HUBS) hubs_taken = MOST_HUBS;
-    task_sizes size = sizes_of(A->nnz, PIECES, 1);
-    size_t work = ((size_t)A->cols + MOST_DEGREE + 2) * sizeof(int); /* while hubs are chosen */
-    return work + sizeof(hubs) + (size_t)A->nnz * sizeof(idx) +
-           (size_t)hubs_taken * (sizeof(idx) + sizeof(real)) + tasks_bytes(A, &size);
 }
 
 static spmv_status prepare(spmv_plan *p) {
     spmv_csr_view A;
+    int64_t most = 0;
     hubs *H = (hubs *)calloc(1, sizeof *H);
     if (!H) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     p->scratch = H;
+    p->scratch_bytes = sizeof *H;
+    CU(p->device->ctx, cudaSetDevice(p->device->number));
     CU(p->device->ctx,
        cudaDeviceGetAttribute(&H->blocks, cudaDevAttrMultiProcessorCount, p->device->number));
+    TRY(count_room(p, &most));
     spmv_mat_rows(p->matrix, &A);
-    TRY(prepare_hubs(p, (const csr *)p->store, H));
-    task_sizes size = sizes_of(A.nnz, PIECES, 1);
-    TRY(tasks_make(p, (const csr *)p->store, &size, &H->all));
-    p->traffic_bytes += (size_t)H->all.ngroups * sizeof(group);
-    return SPMV_OK;
+    const csr *store = (const csr *)p->store;
+    job j = {
+        p, {A.rows, A.nnz, INT64_MAX, store->row_ptr, store->col_idx, store->values}, A.cols, H};
+    spmv_status status = build(&j, most);
+    for (int k = 0; k < j.nwork; k++) p->device->backend->release(p->device, j.work[k]);
+    if (status == SPMV_OK) status = load_kernel(p, kernel_for(H->code));
+    return status;
+}
+
+/* Slots of a lane are twice the entries at most, and as many as a few slices have where steps
+ * change from row to row. */
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    enum { BETWEEN = 1 << 18, TEMPORARY = 1 << 20 /* of CUB */ };
+    size_t n = (size_t)A->nnz, r = (size_t)A->rows, slots = 2 * n + BETWEEN;
+    size_t slices = r + n / (WARP * REST_STEPS) + 1, parts = n / (WARP * REST_STEPS) + ROW_PARTS;
+    size_t kept = slots * (sizeof(uint32_t) + sizeof(real)) + slices * sizeof(hub_slice) +
+                  parts * (sizeof(hub_part) + sizeof(real) + sizeof(int)) + r * sizeof(idx) +
+                  MOST_HUBS * (sizeof(idx) + sizeof(real)) + PACKED_TABLE_SIZE * sizeof(real);
+    size_t work = (size_t)A->cols * sizeof(int) + sizeof(counts) + sizeof(value_set) +
+                  (n / WARP + 1) * (sizeof(uint32_t) + sizeof(int64_t)) +
+                  r * (2 * sizeof(uint64_t) + 2 * sizeof(idx)) +
+                  2 * (slices + 1) * sizeof(int64_t) + (parts + 1) * sizeof(int64_t) + TEMPORARY;
+    (void)c;
+    return sizeof(hubs) + kept + work;
 }
 
 static void release(spmv_plan *p) {
     hubs *H = (hubs *)p->scratch;
-    void *owned[] = {H->col, H->hub, H->hub_x};
+    void *owned[] = {H->part,  H->slice, H->order, H->word, H->value,
+                     H->table, H->sum,   H->done,  H->hub,  H->hub_x};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         p->device->backend->release(p->device, owned[k]);
-    tasks_free(p->device, &H->all);
     free(H);
 }
 
-static const spmv_param params[] = {{SPMV_hubs, 12000, 0, 1 << 20, 1, false},
+static const spmv_param params[] = {{SPMV_hubs, 0, 0, MOST_HUBS, 1, false},
                                     {SPMV_block, MOST_THREADS, 32, MOST_THREADS, WARP, false},
+                                    {SPMV_codes, 1, 0, 1, 1, false},
                                     SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(csr_hubs) = {
     /* name, alias  */ "csr_hubs",
     NULL,
     /* format       */ "csr",
-    /* summary      */ "csr_adaptive with x of the columns used most in shared memory",
+    /* summary      */ "rows in equal slices, x of the columns used most in shared memory",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC,
     /* estimate     */ estimate,

@@ -3,7 +3,7 @@
 #ifndef SPMV_CUDA_LOCAL_CUH
 #define SPMV_CUDA_LOCAL_CUH
 
-#include "packed_table.cuh"
+#include "coded.cuh"
 
 enum {
     LOCAL_THREADS = 1024, /* of every kernel of the builder */

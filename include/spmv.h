@@ -208,8 +208,9 @@ typedef struct spmv_plan_facts {
     int timed;          /* kernels in the run-off, 0: there was none */
     const char *safe;   /* the kernel that the choice was timed against */
     double chosen_product_s, safe_product_s; /* a product in the run-off */
-    size_t
-        flush_bytes; /* read before each sample of the run-off; 0: caches were left as they were */
+    /* read before each sample of the run-off, where the device cannot put out of its caches what a
+     * product touches; 0: caches were left as they were */
+    size_t flush_bytes;
     size_t free_bytes; /* on the device, now */
     const char *note;  /* what went another way than usual; NULL: nothing */
 } spmv_plan_facts;

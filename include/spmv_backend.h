@@ -93,6 +93,9 @@ struct spmv_backend {
     /* cache: bytes of the last-level cache, 0: unknown. Takes seconds. */
     spmv_status (*probe)(spmv_device *d, size_t cache, spmv_rates *out);
     void (*state)(spmv_device *d, spmv_device_state *out); /* NULL: nothing to read */
+    /* As flush, of this memory alone: takes a time by its size, not by the caches'. False: it
+     * cannot; NULL: nor ever. */
+    bool (*evict)(spmv_device *d, const void *memory, size_t bytes);
 };
 SPMV_LINKAGE const spmv_backend spmv_omp;
 SPMV_LINKAGE const spmv_backend spmv_cuda;

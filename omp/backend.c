@@ -3,6 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 #define KERNEL(name) \
     extern const spmv_kernel omp_##name##_f64_o32, omp_##name##_f64_o64, omp_##name##_f32_o32, \
@@ -150,6 +154,41 @@ static spmv_status flush_host(spmv_device *d, size_t bytes) {
                : spmv_fail(d->ctx, SPMV_E_DEVICE, "the flushed memory does not hold what it did");
 }
 
+#ifdef __x86_64__
+/* A line takes the same nanoseconds whether a cache has it or not: for 1 MB 17 us, where emptying
+ * a cache of 36 MB takes 4 to 10 ms. What is in no cache afterwards is all that counts: products
+ * take as long after the one as after the other. */
+__attribute__((target("clflushopt"))) static void put_out(const char *memory, size_t bytes) {
+    enum { LINE = 64 };
+    const char *end = memory + bytes;
+    for (const char *line = memory - (uintptr_t)memory % LINE; line < end; line += LINE)
+        _mm_clflushopt((void *)(uintptr_t)line);
+    _mm_sfence();
+}
+
+static bool can_put_out(void) {
+    const unsigned clflushopt = 1U << 23;
+    unsigned a, b = 0, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & clflushopt;
+}
+
+static bool evict_host(spmv_device *d, const void *memory, size_t bytes) {
+    if (!can_put_out()) return false;
+#pragma omp parallel for num_threads(d->threads) schedule(static)
+    for (int t = 0; t < d->threads; t++) {
+        size_t first = (size_t)spmv_split((int64_t)bytes, d->threads, t);
+        size_t end = (size_t)spmv_split((int64_t)bytes, d->threads, t + 1);
+        if (end > first) put_out((const char *)memory + first, end - first);
+    }
+    return true;
+}
+#else
+static bool evict_host(spmv_device *d, const void *memory, size_t bytes) {
+    (void)d, (void)memory, (void)bytes; /* none of the compiler's functions does */
+    return false;
+}
+#endif
+
 const spmv_backend spmv_omp = {
     .name = "omp",
     .hint = "make omp",
@@ -174,4 +213,5 @@ const spmv_backend spmv_omp = {
     .nothing = nothing,
     .probe = spmv_probe_host,
     .state = spmv_host_state,
+    .evict = evict_host,
 };

@@ -29,6 +29,7 @@ typedef struct contest {
     double start, budget, budget_s; /* budget: in products of the safe kernel */
     double promised;                /* the budget without its least */
     double rounds_s;                /* of budget_s: for more than a first look */
+    double assured_s;               /* so much may be spent for rounds whatever was before them */
     /* No part of the budget: spent on emptying caches, on sending the rows, on memory for vectors,
      * on what a process does once. */
     double flushing_s, sent_s, memory_s, once_s;

@@ -73,6 +73,13 @@ size_t spmv_store_bytes(const spmv_store *store) {
     return bytes;
 }
 
+bool spmv_store_evict(const spmv_backend *backend, spmv_device *device, const spmv_store *store) {
+    for (int k = 0; k < store->narrays; k++)
+        if (!backend->evict || !backend->evict(device, array_of(store, k), store->array[k].bytes))
+            return false;
+    return true;
+}
+
 void spmv_store_free(spmv_store *store) {
     if (!store) return;
     for (int k = 0; k < store->narrays; k++)

@@ -52,6 +52,14 @@ static spmv_status planted_flush(spmv_device *d, size_t bytes) {
     return SPMV_OK;
 }
 
+static bool can_evict;
+static size_t evicted;
+static bool planted_evict(spmv_device *d, const void *memory, size_t bytes) {
+    if (can_evict) evicted += bytes;
+    (void)d, (void)memory;
+    return can_evict;
+}
+
 static spmv_status planted_nothing(spmv_device *d) {
     return lost ? spmv_fail(d->ctx, SPMV_E_DEVICE, "lost") : SPMV_OK;
 }
@@ -69,6 +77,7 @@ static void planted_release(spmv_device *d, void *memory) {
 }
 
 static bool on_host = true;
+static double converted_s; /* what making the rivals took */
 static spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1};
 
 /* A contest of n kernels with these prices; the first is the safe one. budget: in products of it; 0
@@ -83,6 +92,7 @@ static spmv_status hold(int n, const planted *of, double budget, size_t flush, i
     backend.alloc = planted_alloc, backend.release = planted_release;
     backend.host = on_host;
     backend.flush = planted_flush, backend.nothing = planted_nothing;
+    backend.evict = planted_evict;
     flushes = 0, planted_now = 0;
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:4", NULL, &mat), SPMV_OK);
     *c = (contest){
@@ -102,6 +112,7 @@ static spmv_status hold(int n, const planted *of, double budget, size_t flush, i
     c->start = spmv_now();
     c->budget = budget;
     spmv_status status = spmv_contest_unit(c, &unit_s);
+    c->start -= converted_s;
     if (status == SPMV_OK) status = spmv_contest_run_off(c);
     return status;
 }
@@ -317,6 +328,48 @@ static void caches_are_emptied_before_each_sample(void **state) {
     leave(&c);
 }
 
+/* Where the backend can, the matrix, x and y are put out of the caches; of a short product the near
+ * caches are emptied too. */
+static void what_is_small_is_evicted(void **state) {
+    (void)state;
+    contest c;
+    const double price_s[] = {1e-5, 1e-3};
+    can_evict = true;
+    for (int k = 0; k < 2; k++) {
+        const planted of[] = {{.price_s = price_s[k]}, {.price_s = 1.1 * price_s[k]}};
+        evicted = 0;
+        assert_int_equal(hold(2, of, endless, 4096, 1, &c), SPMV_OK);
+        int samples = c.entry[0].nsamples + c.entry[1].nsamples;
+        const size_t x_and_y = 2 * 256;
+        assert_true(k == 0 ? flushes >= samples : flushes == 0);
+        assert_int_equal(evicted,
+                         (size_t)samples * (spmv_store_bytes(c.entry[0].plan->store) + x_and_y));
+        leave(&c);
+    }
+    can_evict = false;
+}
+
+static double by_turns(const planted *k) {
+    return k->runs / 5 % 2 ? 1 : 1.05;
+}
+
+/* What was spent on conversions leaves enough products of a small matrix to tell kernels apart if
+ * many follow. */
+static void conversions_leave_some_rounds(void **state) {
+    (void)state;
+    const planted of[] = {{.price_s = 1e-5}, {.price_s = .97e-5}};
+    converted_s = .02, disturb = by_turns;
+    for (int k = 0; k < 2; k++) {
+        contest c;
+        spending = &c;
+        opts.expected_calls = k == 0 ? 1000 : 100;
+        assert_int_equal(hold(2, of, k == 0 ? 100 : 34, 0, 1, &c), SPMV_OK);
+        assert_true(k == 0 ? c.entry[0].nsamples >= 6 : c.entry[0].nsamples <= 3);
+        leave(&c);
+    }
+    spending = NULL, disturb = NULL, converted_s = 0, opts.expected_calls = 1;
+}
+
 /* With little to spend one of each, and of the safe kernel no look that is no sample. */
 static void flushes_are_paid_where_there_is_little(void **state) {
     (void)state;
@@ -397,6 +450,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(bursts_decide_no_contest),
         cmocka_unit_test(short_products_share_a_sample),
         cmocka_unit_test(caches_are_emptied_before_each_sample),
+        cmocka_unit_test(what_is_small_is_evicted),
+        cmocka_unit_test(conversions_leave_some_rounds),
         cmocka_unit_test(flushes_are_paid_where_there_is_little),
         cmocka_unit_test(steady_products_have_data_of_their_own),
         cmocka_unit_test(without_room_for_copies_there_are_none),
