@@ -96,10 +96,11 @@ static void propose_groups(const model *m, double gain, spmv_proposals *out) {
 
 static void propose_hubs(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
-    const double counted_s = 8e-11; /* an entry: its column is counted, and named anew */
+    const double start_s = 5e-5,
+                 counted_s = 1.1e-10; /* an entry: its column is counted, named anew */
     bool outgrows = f->cache && m->width * (double)f->cols > 0.1 * (double)f->cache;
     if (f->cv > 1 && f->lines > 0.4)
-        spmv_offer(out, "csr_hubs", planned(m) + (double)f->nnz * counted_s / m->safe_s,
+        spmv_offer(out, "csr_hubs", (start_s + (double)f->nnz * counted_s) / m->safe_s,
                    (outgrows ? 1.3 : 1.05) * m->safe_s / m->groups_s,
                    "uneven rows (cv %.1f) with scattered columns: hubs in shared memory", f->cv);
 }
