@@ -110,9 +110,9 @@ static double code_bytes(const model *m) {
                                                : m->width;
 }
 
-/* How much the hubs hold, from how often columns repeat in a sample: 1.4 to 1.8 times as much in nine
- * graphs. The rest is read as scattered as can be, since rows are sorted; so are a graph's columns
- * by csr_adaptive, to which it is compared: what of a row's first entries is near is its hubs. */
+/* How much the hubs hold, from how often columns repeat in a sample: 1.4 to 1.8 times as much, in
+ * nine graphs. The rest is read as scattered as can be, since rows are sorted; so are a graph's
+ * columns by csr_adaptive, with which it is compared: what is near in a row's beginning is hubs. */
 static void propose_hubs(const model *m, spmv_proposals *out) {
     const double held = 1.6, most = 0.85, slower = 1.25, read_per_s = 8.2e12, padded = 1.1;
     const double start_s = 1e-5, built_s = 1.5e-3, entry_s = 2e-10, least = 0.1;
