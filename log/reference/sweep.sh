@@ -2,18 +2,18 @@
 # sweep.sh SPMV NAME [OPTION...]: measures the reference with a program that was built, beside this file: NAME-cold.jsonl; with a GPU
 # NAME-steady.jsonl, both with auto told of 1,000 products; NAME-prep.jsonl: large matrices with auto told nothing, for what it
 # prepares then; NAME-warm.jsonl: all kernels, and the first paper's parameters, on a few matrices. Called again, it goes on where it was. OPTION: of spmv sweep, such as --dry-run. FILES: more matrices, files or folders; LOGS: another folder than this one; PROBE: where
-# limits go; PEERS= none of other libraries.
+# limits go; PEERS= none of other libraries; KERNELS: these of ours (cold and steady).
 set -eu
 spmv=$1 name=$2 here=$(dirname "$0")
 shift 2
 logs=${LOGS:-$here} FILES=${FILES-} PROBE=${PROBE:-$HOME/.cache/spmv} device=omp
 "$spmv" -V -v | grep -q '^nvcc' && device=cuda
 if [ $device = cuda ]; then
-    kernels=auto,packed_warp,packed_lists,local_block,sell_thread_ahead,csr_adaptive,csr_hubs,csr_lanes,csr_merge,csr_warp
+    kernels=${KERNELS:-auto,packed_warp,packed_lists,local_block,sell_thread_ahead,csr_adaptive,csr_hubs,csr_lanes,csr_merge,csr_warp}
     states='cold steady' time='-n 10 --min-time=0.02 --max-time=0.1'
     more= paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off'
 else
-    kernels=auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,mirrored_slices,sell_lanes,narrow_lanes,csb_blocks,woven_blocks
+    kernels=${KERNELS:-auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,mirrored_slices,sell_lanes,narrow_lanes,csb_blocks,woven_blocks}
     states=cold time='--min-time=0.3 --max-time=0.8' shapes='--slice=8 --sigma=1024 --tile=16384'
     more=symmetric paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
 fi
@@ -39,8 +39,8 @@ for state in $states; do
         list=values; [ $kind = random ] && list=grids; [ $kind = symmetric ] && list=symmetric
         sweep "$state" "$state" "$main" --iters=1000 $time ${shapes-} --values=$kind "$here/$device-$list.list" "$@"
     done
+    [ $state != cold ] || sweep prep cold $device:auto $time "$here/$device-large.list" "$@"
 done
-sweep prep cold $device:auto $time "$here/$device-large.list" "$@"
 few='gen:twin:cant gen:mesh:500000 gen:rmat:16'
 for file in $FILES; do # of the files, those of the paper's kind
     for path in "$file"/cavity10.mtx* "$file"/memplus.mtx* "$file"/xenon1.mtx*; do [ -f "$path" ] && few="$few $path"; done
