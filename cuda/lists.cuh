@@ -13,13 +13,15 @@ enum {
     MOST_TRIES = 64,
     MOST_STEPS = 1 << 16, /* of all lists */
     LIST_ALIGN = 4,       /* steps: bases are loaded four at a time */
-    NO_LIST = -1
+    NO_LIST = -1,
+    SHORT_LIST = 8, /* steps at most, where lists of one length have a kernel */
+    SHORT_KINDS = (SHORT_LIST + 1) << 3
 };
 
 typedef struct __align__(16) listed_slice { /* read as one piece */
     const uint8_t *value; /* its first; with PACKED_VALUE_TABLE of the padded codes */
     int32_t list;         /* where its list begins; NO_LIST: read the slice itself */
-    uint32_t what;        /* steps << 3 | not every lane has all << 2 | value code */
+    uint32_t what; /* steps << 3 | not every lane has all << 2 | value code; without list 0 */
 }
 listed_slice;
 
@@ -36,10 +38,15 @@ typedef struct list_set {     /* open addressing */
     int owner[SLOTS];         /* a slice that has the list; NO_LIST: none */
     int64_t first[SLOTS + 1]; /* where the list begins among all; the last: how many steps */
     int lists, codes;         /* codes: bit c: a slice has value code c */
+    int kind[SHORT_KINDS];    /* slices on diagonals by listed_slice's what, those of few steps */
 } list_set;
 
 static __device__ __forceinline__ bool has_list(const packed_slice &s) {
     return s.column_code == PACKED_DIAGONAL && s.nsteps <= MOST_STEPS;
+}
+
+static __device__ __forceinline__ uint32_t what_of(const packed_slice &s) {
+    return (uint32_t)s.nsteps << 3 | (uint32_t) !(s.flags & PACKED_FULL) << 2 | s.value_code;
 }
 
 static __device__ __forceinline__ unsigned long long value_bits(const packed &A,
@@ -116,14 +123,26 @@ static __global__ void find_lists(packed A, list_set *set, int *slot) {
     if (threadIdx.x % WARP == 0) slot[s] = found;
 }
 
-static __global__ void find_codes(packed A, list_set *set) {
-    __shared__ int codes;
+/* Slices beside each other are mostly of one kind: a warp adds them at once. */
+static __global__ void count_kinds(packed A, list_set *set) {
+    __shared__ int codes, kind[SHORT_KINDS];
     int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = threadIdx.x; k < SHORT_KINDS; k += blockDim.x) kind[k] = 0;
     if (threadIdx.x == 0) codes = 0;
     __syncthreads();
-    if (s < A.nslices) atomicOr(&codes, 1 << A.slice[s].value_code);
+    if (s < A.nslices) {
+        const packed_slice mine = packed_head(A.slice, s);
+        uint32_t what = has_list(mine) ? what_of(mine) : SHORT_KINDS;
+        unsigned same = __match_any_sync(__activemask(), what | (uint32_t)mine.value_code << 30);
+        if (__ffs((int)same) - 1 == (int)threadIdx.x % WARP) {
+            atomicOr(&codes, 1 << mine.value_code);
+            if (what < SHORT_KINDS) atomicAdd(kind + what, __popc(same));
+        }
+    }
     __syncthreads();
     if (threadIdx.x == 0) atomicOr(&set->codes, codes);
+    for (int k = threadIdx.x; k < SHORT_KINDS; k += blockDim.x)
+        if (kind[k]) atomicAdd(set->kind + k, kind[k]);
 }
 
 static __global__ void measure_lists(packed A, list_set *set) {
@@ -166,8 +185,7 @@ static __global__ void name_lists(packed A, const list_set *set, const int *slot
     if (is_coded && !L.code) at = NO_LIST;
     L.slice[s] = {is_coded ? L.code + mine.step * WARP : A.values + mine.value,
                   at == NO_LIST ? NO_LIST : (int32_t)set->first[at],
-                  (uint32_t)mine.nsteps << 3 | (uint32_t) !(mine.flags & PACKED_FULL) << 2 |
-                      mine.value_code};
+                  at == NO_LIST ? 0 : what_of(mine)};
 }
 
 /* A warp a slice. */

@@ -11,20 +11,22 @@
  *          after the other, the next one's head on its way; a lane asks for the values and the
  *          entries of x of AHEAD steps before it uses the first. Codes of values in a table are
  *          padded to whole steps, four in a word. A slice without a list (columns that are stored,
- *          more than 8,192 lists) is read from the packed matrix, a step at a time.
+ *          more than 8,192 lists) is read from the packed matrix, a step at a time. Where nearly
+ *          all slices have the same number of steps, at most 8, a kernel knows it: slices beside
+ *          each other that have one list are multiplied two at once, the list in registers.
  * Cost     2 nnz flop; the bytes of heads and values + (cols + rows) sizeof real if x is read once.
- *          H200, f64, cold: arbitrary values 79 (poisson2d) to 86 (box27) percent of 4.65 TB/s;
- *          with few values the first cache's pipe binds. Slower, by percent: short lists kept in
- *          registers from slice to slice, 17 to 20 (they spill; a kernel of one length alone is 5
- *          to 18 faster); the next steps' entries always on their way, 10 to 60; codes of 4 bits
- *          chosen by byte permutations, 6 to 25.
+ *          H200, f64, cold: arbitrary values 83 (fem3d) to 91 (poisson2d) percent of 4.65
+ *          TB/s; with few values and long lists the first cache's pipe binds. Slower, by percent:
+ *          the next steps' entries always on their way, 10 to 60; codes of 4 bits chosen by byte
+ *          permutations, 6 to 25; of short lists four slices at once, 3 to 42, and 40 or 48
+ *          registers, 0 to 14.
  * Weak     slices that share nothing; those without a list take several times as long; few slices
  *          with many steps, of which packed_warp cuts each among some warps; f32 with arbitrary
  *          values (5 to 20 percent slower than packed_warp).
  * Repeats  bitwise: yes; the bits of packed_warp with warps = 1, whatever the codes.
  * Params   block: threads per block, a power of two (256).
  */
-#include "lists.cuh"
+#include "listed.cuh"
 
 enum { GROUP = 8, MOST_THREADS = 256 };
 
@@ -33,83 +35,12 @@ enum { LARGE_BLOCKS = 4, SMALL_BLOCKS = 6 };
 
 typedef struct lists_scratch {
     lists L;
-    int group; /* slices a warp */
+    int group;      /* slices a warp */
+    int even, code; /* the steps of nearly all slices, 0: no such number; and their value code */
     bool has_table, few, small_blocks;
 } lists_scratch;
 
-typedef struct operand { /* of a lane */
-    const real *x;       /* that of its row on the main diagonal */
-    idx none;            /* x[none] is the first entry */
-    unsigned table;      /* in shared memory */
-} operand;
-
-/* ---- lists ----------------------------------------------------------------------------------- */
-
-/* The places in the table of DEEP steps. */
-template <int DEEP>
-static __device__ __forceinline__ void load_codes(const uint8_t *value, int k, unsigned *code) {
-    const int lane = threadIdx.x % WARP;
-#pragma unroll
-    for (int u = 0; u + 4 <= DEEP; u += 4) {
-        unsigned word = __ldcs((const unsigned *)value + (k + u) / 4 * WARP + lane);
-#pragma unroll
-        for (int v = 0; v < 4; v++) code[u + v] = word >> 8 * v & 255;
-    }
-#pragma unroll
-    for (int u = DEEP / 4 * 4; u < DEEP; u++) code[u] = __ldcs(value + (k + u) * WARP + lane);
-}
-
-/* DEEP steps of a list, all loads of a kind, then all of the next: as in packed.cuh. */
-template <int VALUE, bool WHOLE, int DEEP>
-static __device__ __forceinline__ real add_batch(const lists &L, const operand &o, int list, int k,
-                                                 const uint8_t *value, real sum) {
-    const int lane = threadIdx.x % WARP;
-    const unsigned bit = 1u << lane;
-    idx j[DEEP];
-    int at[DEEP];
-    unsigned on[DEEP], code[DEEP];
-    packed_raw<VALUE> raw[DEEP];
-    real xj[DEEP];
-    if (WHOLE) {
-#pragma unroll
-        for (int u = 0; u < DEEP; u += 4) {
-            int4 four = __ldg((const int4 *)(L.base + list + k + u));
-            j[u] = four.x;
-            if (u + 1 < DEEP) j[u + 1] = four.y;
-            if (u + 2 < DEEP) j[u + 2] = four.z;
-            if (u + 3 < DEEP) j[u + 3] = four.w;
-        }
-#pragma unroll
-        for (int u = 0; u < DEEP; u++) on[u] = 1, at[u] = (k + u) * WARP + lane;
-    } else {
-#pragma unroll
-        for (int u = 0; u < DEEP; u++) {
-            int4 s = __ldg(L.step + list + k + u);
-            on[u] = (unsigned)s.y & bit;
-            j[u] = on[u] ? s.x : o.none;
-            at[u] = s.z + __popc((unsigned)s.y & (bit - 1));
-        }
-    }
-    if (VALUE == PACKED_VALUE_TABLE) load_codes<DEEP>(value, k, code);
-    if (VALUE == PACKED_VALUE_RAW || VALUE == PACKED_VALUE_F32)
-#pragma unroll
-        for (int u = 0; u < DEEP; u++) raw[u].load(value, at[u]);
-    __syncwarp(); /* or the compiler would wait for the first step before it asks for the last */
-#pragma unroll
-    for (int u = 0; u < DEEP; u++) xj[u] = __ldg(o.x + j[u]);
-    __syncwarp(); /* or for the first value before it asks for the last entry of x */
-#pragma unroll
-    for (int u = 0; u < DEEP; u++) {
-        real a = VALUE == PACKED_VALUE_STEP    ? __ldg(L.step_value + list + k + u)
-                 : VALUE == PACKED_VALUE_TABLE ? packed_entry(o.table, code[u])
-                                               : raw[u].value(o.table);
-        if (WHOLE)
-            sum += a * xj[u];
-        else
-            add_product(&sum, a, xj[u], on[u]);
-    }
-    return sum;
-}
+/* ---- lists of any length --------------------------------------------------------------------- */
 
 template <int VALUE, bool WHOLE>
 static __device__ __forceinline__ real add_list(const lists &L, const operand &o, int list,
@@ -139,35 +70,6 @@ static __device__ __forceinline__ real add_valued(const lists &L, const operand 
     return add_list<VALUE, true>(L, o, s.list, nsteps, s.value);
 }
 
-/* ---- slices ---------------------------------------------------------------------------------- */
-
-/* A slice from the packed matrix, a step at a time. */
-static __device__ __forceinline__ real add_alone(const packed &A, int64_t slice, operand o) {
-    const unsigned bit = 1u << threadIdx.x % WARP;
-    const packed_slice s = packed_head(A.slice, slice);
-    const packed_codes codes = {s.column_code, s.value_code, s.run};
-    const real *x = s.column_code == PACKED_DIAGONAL ? o.x : o.x + o.none;
-    int place = 0; /* of the step's first run */
-    real sum = 0;
-#pragma unroll 1
-    for (int k = 0; k < s.nsteps; k++) {
-        const int2 step = __ldg((const int2 *)(A.step + s.step + k));
-        const unsigned mask = (unsigned)step.y;
-        const int rank = __popc(mask & (bit - 1)), many = __popc(mask);
-        if (mask & bit) {
-            idx j = step.x + packed_column(codes, A.columns + s.column, place + rank);
-#pragma unroll 1
-            for (int q = 0; q < s.run; q++) {
-                int at = s.value_code == PACKED_VALUE_STEP ? k * s.run + q
-                                                           : place * s.run + q * many + rank;
-                sum += packed_value(codes, A.values + s.value, at, o.table) * __ldg(x + j + q);
-            }
-        }
-        place += many;
-    }
-    return sum;
-}
-
 /* FEW: no slice has RAW or F32 values. */
 template <bool FEW>
 static __device__ __forceinline__ real multiply_slice(const packed &A, const lists &L, int64_t s,
@@ -179,29 +81,15 @@ static __device__ __forceinline__ real multiply_slice(const packed &A, const lis
     return add_valued<PACKED_VALUE_STEP>(L, o, h);
 }
 
-static __device__ __forceinline__ listed_slice head_at(const lists &L, int64_t s) {
-    union {
-        int4 loaded;
-        listed_slice head;
-    } u;
-    u.loaded = __ldg((const int4 *)(L.slice + s));
-    return u.head;
-}
-
 template <bool FEW, int BLOCKS>
 static __global__ void __launch_bounds__(MOST_THREADS, BLOCKS)
     multiply(const __grid_constant__ packed A, const __grid_constant__ lists_scratch S,
              const real *__restrict__ x, real alpha, real beta, real *y) {
     __shared__ real table[PACKED_TABLE_SIZE];
-    if (S.has_table) {
-        for (int k = threadIdx.x; k < PACKED_TABLE_SIZE; k += blockDim.x) table[k] = A.table[k];
-        __syncthreads();
-    }
-    unsigned at = (unsigned)__cvta_generic_to_shared(table);
-    asm("" : "+r"(at));
+    const unsigned at = take_table(A, S.has_table, table);
     const int warp = (int)((blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / WARP);
     int s = warp * S.group;
-    const int end = (int)min((int64_t)s + S.group, A.nslices);
+    const int end = min(s + S.group, (int)A.nslices);
     if (s >= end) return;
     listed_slice next = head_at(S.L, s);
 #pragma unroll 1
@@ -209,10 +97,171 @@ static __global__ void __launch_bounds__(MOST_THREADS, BLOCKS)
         const listed_slice h = next;
         if (s + 1 < end) next = head_at(S.L, s + 1);
         const idx i = s * PACKED_ROWS + (idx)(threadIdx.x % WARP);
-        const operand o = {x + i, -i, at};
+        const operand o = operand_of(x, i, at);
         real sum = multiply_slice<FEW>(A, S.L, s, h, o);
-        if (i < A.s.rows) put_row(y + i, alpha, sum, beta);
+        if (i < A.s.rows) put_sum(y + i, alpha, sum, beta);
     }
+}
+
+/* ---- lists of one length --------------------------------------------------------------------- */
+
+/* Bytes of the values of a whole slice, if they are beside those of the next. */
+template <int VALUE, int N> static __host__ __device__ constexpr int whole_bytes() {
+    return VALUE == PACKED_VALUE_STEP ? 0 : N * WARP * packed_value_size(VALUE);
+}
+
+template <int VALUE, int N> struct short_list { /* in registers */
+    idx j[N];
+    real a[VALUE == PACKED_VALUE_STEP ? N : 1];
+
+    __device__ __forceinline__ short_list(const lists &L, int list) {
+#pragma unroll
+        for (int u = 0; u < N; u++) {
+            j[u] = __ldg(L.base + list + u);
+            if (VALUE == PACKED_VALUE_STEP) a[u] = __ldg(L.step_value + list + u);
+        }
+    }
+};
+
+typedef struct whole_run { /* slices that are whole and have one list; of a lane */
+    const real *x;         /* of its row of the first, on the main diagonal */
+    real *y;
+    const uint8_t *value;
+    int slices;
+} whole_run;
+
+/* MANY of them at once. */
+template <int VALUE, int N, int MANY>
+static __device__ __forceinline__ void put_slices(const short_list<VALUE, N> &list, unsigned table,
+                                                  real alpha, real beta, whole_run *r) {
+    const int lane = threadIdx.x % WARP;
+    unsigned code[MANY][N];
+    packed_raw<VALUE> raw[MANY][N];
+    real xj[MANY][N];
+#pragma unroll
+    for (int m = 0; m < MANY; m++) {
+        const uint8_t *value = r->value + m * whole_bytes<VALUE, N>();
+        if (VALUE == PACKED_VALUE_TABLE) load_codes<N>(value, 0, code[m]);
+        if (VALUE == PACKED_VALUE_RAW || VALUE == PACKED_VALUE_F32)
+#pragma unroll
+            for (int u = 0; u < N; u++) raw[m][u].load(value, u * WARP + lane);
+    }
+#pragma unroll
+    for (int u = 0; u < N; u++)
+#pragma unroll
+        for (int m = 0; m < MANY; m++) xj[m][u] = __ldg(r->x + list.j[u] + m * WARP);
+#pragma unroll
+    for (int m = 0; m < MANY; m++) {
+        real sum = 0;
+#pragma unroll
+        for (int u = 0; u < N; u++) {
+            real a = VALUE == PACKED_VALUE_STEP    ? list.a[u]
+                     : VALUE == PACKED_VALUE_TABLE ? packed_entry(table, code[m][u])
+                                                   : raw[m][u].value(table);
+            sum += a * xj[m][u];
+        }
+        put_sum(r->y + m * WARP, alpha, sum, beta);
+    }
+    r->x += MANY * WARP, r->y += MANY * WARP, r->value += MANY * whole_bytes<VALUE, N>();
+    r->slices -= MANY;
+}
+
+/* The others are few: less code for them, with more pauses. */
+template <int VALUE>
+static __device__ __forceinline__ real add_other(const packed &A, const lists &L, int64_t s,
+                                                 const listed_slice &h, const operand &o) {
+    enum { SOME = 4 };
+    const int nsteps = (int)(h.what >> 3);
+    real sum = 0;
+    int k = 0;
+    if (h.list == NO_LIST || (h.what & 3) != VALUE) return add_alone(A, s, o);
+#pragma unroll 1
+    for (; nsteps - k >= SOME; k += SOME)
+        sum = add_batch<VALUE, false, SOME>(L, o, h.list, k, h.value, sum);
+#pragma unroll 1
+    for (; k < nsteps; k++) sum = add_batch<VALUE, false, 1>(L, o, h.list, k, h.value, sum);
+    return sum;
+}
+
+/* That of one lane, in all. */
+static __device__ __forceinline__ listed_slice head_of(const listed_slice &mine, int lane) {
+    union {
+        uint64_t place;
+        const uint8_t *value;
+    } u;
+    u.value = mine.value;
+    u.place = __shfl_sync(ALL_LANES, u.place, lane);
+    return {u.value, __shfl_sync(ALL_LANES, mine.list, lane),
+            __shfl_sync(ALL_LANES, mine.what, lane)};
+}
+
+/* Where nearly all slices have N steps. A lane has a slice's head; slices beside each other that
+ * are whole and have the same list are a run: its list stays in registers. */
+template <int VALUE, int N>
+static __global__ void __launch_bounds__(MOST_THREADS, LARGE_BLOCKS)
+    multiply_even(const __grid_constant__ packed A, const __grid_constant__ lists_scratch S,
+                  const real *__restrict__ x, real alpha, real beta, real *y) {
+    enum { WHOLE = N << 3 | VALUE, TOGETHER = N < SHORT_LIST ? 2 : 1 /* or registers spill */ };
+    __shared__ real table[PACKED_TABLE_SIZE];
+    const unsigned at = take_table(A, S.has_table, table);
+    const int lane = threadIdx.x % WARP;
+    const int first = (int)((blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / WARP) * S.group;
+    const int count = min(S.group, (int)A.nslices - first);
+    listed_slice mine = {NULL, NO_LIST, 0};
+    if (count <= 0) return;
+    if (lane < count) mine = head_at(S.L, first + lane);
+#pragma unroll 1
+    for (int k = 0; k < count;) {
+        const listed_slice h = head_of(mine, k);
+        const idx i = (first + k) * PACKED_ROWS + lane;
+        const operand o = operand_of(x, i, at);
+        if (h.what == WHOLE) {
+            bool goes_on = mine.what == WHOLE && mine.list == h.list &&
+                           (VALUE == PACKED_VALUE_STEP ||
+                            mine.value == h.value + (lane - k) * whole_bytes<VALUE, N>());
+            unsigned ends = ~(__ballot_sync(ALL_LANES, goes_on) >> k);
+            whole_run r = {o.x, y + i, h.value, ends ? __ffs((int)ends) - 1 : WARP};
+            const short_list<VALUE, N> list(S.L, h.list);
+            k += r.slices;
+#pragma unroll 1
+            while (r.slices >= TOGETHER) put_slices<VALUE, N, TOGETHER>(list, at, alpha, beta, &r);
+#pragma unroll 1
+            while (r.slices > 0) put_slices<VALUE, N, 1>(list, at, alpha, beta, &r);
+            continue;
+        }
+        real sum = h.what == (WHOLE | 4) ? add_batch<VALUE, false, N>(S.L, o, h.list, 0, h.value, 0)
+                                         : add_other<VALUE>(A, S.L, first + k, h, o);
+        if (i < (idx)A.s.rows) put_sum(y + i, alpha, sum, beta);
+        k++;
+    }
+}
+
+/* ---- launch ---------------------------------------------------------------------------------- */
+
+typedef void (*multiplier)(const packed, const lists_scratch, const real *, real, real, real *);
+
+template <int VALUE> static multiplier even_multiplier(int steps) {
+    switch (steps) {
+    case 1: return multiply_even<VALUE, 1>;
+    case 2: return multiply_even<VALUE, 2>;
+    case 3: return multiply_even<VALUE, 3>;
+    case 4: return multiply_even<VALUE, 4>;
+    case 5: return multiply_even<VALUE, 5>;
+    case 6: return multiply_even<VALUE, 6>;
+    case 7: return multiply_even<VALUE, 7>;
+    default: return multiply_even<VALUE, SHORT_LIST>;
+    }
+}
+
+static multiplier choose_multiplier(const lists_scratch *S) {
+    if (S->even) switch (S->code) {
+        case PACKED_VALUE_RAW: return even_multiplier<PACKED_VALUE_RAW>(S->even);
+        case PACKED_VALUE_F32: return even_multiplier<PACKED_VALUE_F32>(S->even);
+        case PACKED_VALUE_TABLE: return even_multiplier<PACKED_VALUE_TABLE>(S->even);
+        default: return even_multiplier<PACKED_VALUE_STEP>(S->even);
+        }
+    if (S->small_blocks) return multiply<true, SMALL_BLOCKS>;
+    return S->few ? multiply<true, LARGE_BLOCKS> : multiply<false, LARGE_BLOCKS>;
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
@@ -221,10 +270,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     int block = (int)p->choice.value[SPMV_block];
     int64_t blocks = blocks_for(A->nslices, (int64_t)(block / WARP) * S->group);
     if (blocks == 0) return SPMV_OK;
-    auto kernel = S->small_blocks ? multiply<true, SMALL_BLOCKS>
-                  : S->few        ? multiply<true, LARGE_BLOCKS>
-                                  : multiply<false, LARGE_BLOCKS>;
-    kernel<<<(unsigned)blocks, (unsigned)block, 0, stream_of(p)>>>(
+    choose_multiplier(S)<<<(unsigned)blocks, (unsigned)block, 0, stream_of(p)>>>(
         *A, *S, (const real *)x, (real)alpha, (real)beta, (real *)y);
     return launched(p);
 }
@@ -243,19 +289,20 @@ static size_t most_codes(int64_t nnz) {
     return PADDED * (size_t)nnz + SPARE;
 }
 
-/* Slices of few steps are taken some at a time, as long as there are warps enough. */
+/* Slices of few steps are taken some at a time, as long as there are warps enough: once nearly all
+ * that the GPU holds are better than twice, the second time fewer. */
 static int choose_group(const packed *A, int64_t resident) {
     enum { STEPS = 24 };
     int group = 1;
     while (group < GROUP && group * A->nsteps < STEPS * A->nslices &&
-           A->nslices >= 2 * group * resident)
+           8 * A->nslices >= 7 * 2 * group * resident)
         group *= 2;
     return group;
 }
 
 typedef struct found { /* of list_set, behind the places */
     int64_t steps;
-    int lists, codes;
+    int lists, codes, kind[SHORT_KINDS];
 } found;
 
 static spmv_status gather(spmv_plan *p, const packed *A, lists_scratch *S, list_set *set, int *slot,
@@ -278,12 +325,22 @@ static spmv_status gather(spmv_plan *p, const packed *A, lists_scratch *S, list_
     return launched(p);
 }
 
+/* Whether nearly all slices have one number of steps and one code, most of them whole. */
+static void choose_even(const packed *A, const found *f, lists_scratch *S) {
+    int most = 0;
+    for (int what = 1 << 3; what < SHORT_KINDS; what++)
+        if (!(what & 4) && f->kind[what] > f->kind[most]) most = what;
+    int64_t whole = f->kind[most], all = whole + f->kind[most | 4];
+    if (2 * whole > A->nslices && 16 * all > 15 * A->nslices) S->even = most >> 3;
+    S->code = most & 3;
+}
+
 static spmv_status find(spmv_plan *p, const packed *A, list_set *set, int *slot, found *out) {
     spmv_device *d = p->device;
     CU(d->ctx, cudaMemsetAsync(set->owner, 0xff, sizeof set->owner, stream_of(p)));
     CU(d->ctx,
        cudaMemsetAsync(&set->lists, 0, sizeof *set - offsetof(list_set, lists), stream_of(p)));
-    find_codes<<<(unsigned)blocks_for(A->nslices, THREADS), THREADS, 0, stream_of(p)>>>(*A, set);
+    count_kinds<<<(unsigned)blocks_for(A->nslices, THREADS), THREADS, 0, stream_of(p)>>>(*A, set);
     TRY(launched(p));
     find_lists<<<warp_blocks(A->nslices), THREADS, 0, stream_of(p)>>>(*A, set, slot);
     TRY(launched(p));
@@ -297,7 +354,7 @@ static spmv_status find(spmv_plan *p, const packed *A, list_set *set, int *slot,
  * at once. H200, with 64 and 40 registers: poisson2d:4000 few:8 158 and 160 us, box27:120 few:8 60
  * and 54, fem3d:60 few:8 70 and 69. */
 static spmv_status prepare(spmv_plan *p) {
-    enum { SHORT_LIST = 6 };
+    enum { FEW_STEPS = 6 };
     spmv_device *d = p->device;
     const packed *A = (const packed *)p->store;
     lists_scratch *S = (lists_scratch *)calloc(1, sizeof *S);
@@ -320,10 +377,12 @@ static spmv_status prepare(spmv_plan *p) {
     if (status == SPMV_OK) status = find(p, A, set, slot, &f);
     S->has_table = f.codes >> PACKED_VALUE_TABLE & 1; /* then few: no slice is raw or F32 */
     S->few = !(f.codes & (1 << PACKED_VALUE_RAW | 1 << PACKED_VALUE_F32));
-    S->small_blocks = S->few && A->nsteps > SHORT_LIST * A->nslices;
+    choose_even(A, &f, S);
+    S->small_blocks = S->few && !S->even && A->nsteps > FEW_STEPS * A->nslices;
     S->group = choose_group(A, (int64_t)sms * (S->small_blocks ? SMALL_BLOCKS : LARGE_BLOCKS) *
                                    (MOST_THREADS / WARP));
     if (status == SPMV_OK) status = gather(p, A, S, set, slot, &f);
+    if (status == SPMV_OK) status = load_kernel(p, (const void *)choose_multiplier(S));
     d->backend->release(d, set);
     d->backend->release(d, slot);
     return status;

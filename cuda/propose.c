@@ -179,15 +179,14 @@ static void propose_packed(const model *m, spmv_proposals *out) {
 /* Slices on diagonals mostly are those of a grid, which share their lists of steps. Whether they do
  * is found out when the store is there, which packed_warp's is, too. */
 static void propose_lists(const model *m, spmv_proposals *out) {
-    const double step_bytes = 8, step_s = 3e-11, slice_s = 2e-10, loaded_s = 2.6e-10, head = 16;
+    const double step_bytes = 8, step_s = 3e-11, head = 16;
     const double together = 8, batch_s = 1.2e-6; /* steps of a warp that are asked for at once */
     const double least = 0.98, floats = 1.3, found_s = 5e-5, found_slice_s = 4.5e-10;
     const spmv_features *f = m->f;
     double slices = (double)f->rows / 32, steps = (double)f->nnz * f->index_bytes / step_bytes;
     double values = value_bytes(m) < 1 ? 0 : value_bytes(m); /* else in the lists */
     double bytes = (double)f->nnz * values + slices * head + 2 * m->width * (double)f->rows;
-    double issue_s = largest(slices * (values > 1 ? loaded_s : slice_s), steps * step_s);
-    double all_s = hypot(1.03 * bytes / bytes_per_s, issue_s);
+    double all_s = hypot(1.03 * bytes / bytes_per_s, steps * step_s);
     if (m->width < 8 && values > 1) all_s *= floats;
     double lists_s = launch_s + largest(all_s, ceil(steps / slices / together) * batch_s);
     if (f->diagonal >= least)

@@ -222,9 +222,9 @@ static void devices_build_what_the_host_builds(void **state) {
     if (all == 0) skip();
 }
 
-/* y of the kernel so set, poisoned before. */
-static double *product(spmv_mat *mat, const char *kernel, const spmv_setting *settings,
-                       int nsettings, spmv_precision precision) {
+/* y of the kernel so set, poisoned before unless beta wants it. */
+static double *scaled_product(spmv_mat *mat, const char *kernel, const spmv_setting *settings,
+                              int nsettings, spmv_precision precision, double alpha, double beta) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan *plan = NULL;
     spmv_csr_view A;
@@ -243,20 +243,25 @@ static double *product(spmv_mat *mat, const char *kernel, const spmv_setting *se
         else
             x[j] = value;
     }
-    memset(y, 0xff, ys);
+    memset(y, beta == 0 ? 0xff : 0x40, ys); /* 3 or 32 */
     assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
     assert_int_equal(spmv_plan_alloc(plan, xs, &dx), SPMV_OK);
     assert_int_equal(spmv_plan_alloc(plan, ys, &dy), SPMV_OK);
     assert_int_equal(spmv_plan_put(plan, dx, x, xs), SPMV_OK);
     assert_int_equal(spmv_plan_put(plan, dy, y, ys), SPMV_OK);
     for (int n = 0; n < 2; n++) /* what a product leaves behind must not change the next */
-        assert_int_equal(spmv_exec(plan, 1, dx, 0, dy), SPMV_OK);
+        assert_int_equal(spmv_exec(plan, alpha, dx, beta, dy), SPMV_OK);
     assert_int_equal(spmv_plan_get(plan, y, dy, ys), SPMV_OK);
     spmv_plan_release(plan, dx);
     spmv_plan_release(plan, dy);
     spmv_plan_free(plan);
     free(x);
     return y;
+}
+
+static double *product(spmv_mat *mat, const char *kernel, const spmv_setting *settings,
+                       int nsettings, spmv_precision precision) {
+    return scaled_product(mat, kernel, settings, nsettings, precision, 1, 0);
 }
 
 static void codes_do_not_change_y(void **state) {
@@ -282,8 +287,8 @@ static void codes_do_not_change_y(void **state) {
             }
 }
 
-/* Of matrices whose slices share lists: some a warp; more lists than are kept, more steps, sparser
- * ones. */
+/* Of matrices whose slices share lists: some a warp; one length of nearly all, and of two in three;
+ * more lists than are kept, more steps, sparser ones. */
 static const char *const listed[][2] = {
     {"gen:poisson2d:800", NULL},
     {"gen:poisson2d:800", "few:8"},
@@ -300,21 +305,41 @@ static const char *const listed[][2] = {
     {"gen:diagonal:2000000", "few:2"},
     {"gen:banded:3000:41", NULL},
     {"gen:random:2000000:1:60000", "few:9"},
+    {"gen:poisson2d:1100x1000", "few:200"},
 };
 
-static void assert_lists_change_nothing(const char *spec, const char *values) {
+/* A band of that many diagonals; kind 0: its values differ, 1: floats hold them, 2: a table does,
+ * 3: one a diagonal. Some rows lack their first entry, a few have one more. */
+static spmv_mat *band_of(int64_t rows, int64_t diagonals, int kind) {
+    entries e = {.rows = rows, .cols = rows + 2 * diagonals};
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = i % 1000 == 77; j < diagonals + (i % 5000 == 4321); j++) {
+            double table = 1.5 + (double)((i * 3 + j * j) % 9);
+            double value = kind == 0   ? random_entry(7, (uint64_t)(i * 16 + j))
+                           : kind == 1 ? 0.125 * (double)((i * 7 + j) % 5003)
+                           : kind == 2 ? table / 3
+                                       : 1.0 / (double)(j + 3);
+            add_entry(&e, i, i + 2 * j, value);
+        }
+    spmv_mat *mat = matrix_of(ctx, &e);
+    entries_free(&e);
+    return mat;
+}
+
+static void assert_lists_change_nothing(spmv_mat *mat, const char *name, const char *values) {
     enum { UNCUT = 1 << 20 };
-    spmv_mat *mat = mat_of(spec, values);
     spmv_csr_view A;
     spmv_mat_rows(mat, &A);
     for (int f32 = 0; f32 < 2; f32++)
         for (int64_t codes = 0; codes < 2; codes++) {
             const spmv_setting set[] = {{"codes", codes}, {"cut", UNCUT}, {"warps", 1}};
             spmv_precision precision = f32 ? SPMV_F32 : SPMV_F64;
-            double *own = product(mat, "cuda:packed_warp", set, 3, precision);
-            double *shared = product(mat, "cuda:packed_lists", set, 2, precision);
+            double alpha = codes ? 2.3 : 1, beta = codes ? -1.7 : 0;
+            double *own = scaled_product(mat, "cuda:packed_warp", set, 3, precision, alpha, beta);
+            double *shared =
+                scaled_product(mat, "cuda:packed_lists", set, 2, precision, alpha, beta);
             if (memcmp(own, shared, (size_t)A.rows * sizeof *own) != 0)
-                fail_msg("%s, '%s', codes %d, f%d: y differs with shared lists", spec,
+                fail_msg("%s, '%s', codes %d, f%d: y differs with shared lists", name,
                          values ? values : "", (int)codes, f32 ? 32 : 64);
             free(own);
             free(shared);
@@ -325,8 +350,26 @@ static void assert_lists_change_nothing(const char *spec, const char *values) {
 static void lists_do_not_change_y(void **state) {
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
-    for (int k = 0; k < COUNT(specs); k++) assert_lists_change_nothing(specs[k][0], specs[k][1]);
-    for (int k = 0; k < COUNT(listed); k++) assert_lists_change_nothing(listed[k][0], listed[k][1]);
+    for (int k = 0; k < COUNT(specs) + COUNT(listed); k++) {
+        const char *const *spec = k < COUNT(specs) ? specs[k] : listed[k - COUNT(specs)];
+        assert_lists_change_nothing(mat_of(spec[0], spec[1]), spec[0], spec[1]);
+    }
+}
+
+/* Few rows: a slice a warp; many: some, so that slices beside each other are multiplied at once. */
+static void short_lists_do_not_change_y(void **state) {
+    const int64_t rows[] = {3001, 600017};
+    (void)state;
+    if (!is_usable(ctx, &spmv_cuda)) skip();
+    for (int kind = 0; kind < 4; kind++)
+        for (int64_t diagonals = 1; diagonals <= 9; diagonals++)
+            for (int r = 0; r < COUNT(rows); r++) {
+                char name[80];
+                if (r == 1 && kind != diagonals % 4) continue; /* takes long */
+                snprintf(name, sizeof name, "%lld rows of %lld entries, kind %d",
+                         (long long)rows[r], (long long)diagonals, kind);
+                assert_lists_change_nothing(band_of(rows[r], diagonals, kind), name, NULL);
+            }
 }
 
 int main(int argc, char **argv) {
@@ -336,6 +379,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(devices_build_what_the_host_builds),
         cmocka_unit_test(codes_do_not_change_y),
         cmocka_unit_test(lists_do_not_change_y),
+        cmocka_unit_test(short_lists_do_not_change_y),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
