@@ -7,7 +7,7 @@
 #define SPMV_CUDA_BINS_CUH
 
 #include "build.cuh"
-#include "tasks.cuh"
+#include "plan_tasks.cuh"
 
 enum {
     BIN = 8192,             /* entries, and rows, at most */

@@ -28,7 +28,7 @@
  * Params   block: threads per block, a multiple of 32 up to 512 (0: 128, or 512 from two
  *          million entries on).
  */
-#include "tasks.cuh"
+#include "plan_tasks.cuh"
 
 enum { MOST_THREADS = 512, MOST_PIECES = 8, MANY_GROUPS = 1 << 15, LARGE = 1 << 21 };
 
@@ -85,7 +85,7 @@ static spmv_status prepare(spmv_plan *p) {
     spmv_mat_rows(p->matrix, &A);
     p->choice.value[SPMV_block] = block_of(A.nnz, &p->choice);
     task_sizes size = task_sizes_of(A.nnz, &p->choice);
-    TRY(tasks_make(p, &A, &size, t));
+    TRY(tasks_make(p, (const csr *)p->store, &size, t));
     p->traffic_bytes += p->scratch_bytes;
     return SPMV_OK;
 }

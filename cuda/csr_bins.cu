@@ -199,7 +199,8 @@ static task_sizes sizes_of_bins(int64_t nnz) {
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     enum { LEAST_COLUMNS = 4096, MOST_MULTIPROCESSORS = 512 }; /* of any GPU */
     task_sizes size = sizes_of_bins(A->nnz);
-    size_t n = (size_t)A->nnz, nbins = 3 * (n / BIN + 1) + (size_t)A->rows / BIN + MOST_CHUNKS;
+    size_t n = (size_t)A->nnz, nbins = 3 * (n / BIN + 1) + (size_t)A->rows / BIN;
+    nbins += (n + (size_t)A->rows) / (size_t)places_of_chunk(&size) + 1;
     size_t tile = (size_t)c->value[SPMV_tile];
     size_t nblocks =
         tile ? (size_t)A->cols / tile + 1 : MOST_MULTIPROCESSORS + (size_t)A->cols / LEAST_COLUMNS;
@@ -236,16 +237,6 @@ static spmv_status choose_columns(spmv_plan *p, int64_t cols, idx *columns) {
     CU(d->ctx,
        cudaFuncSetAttribute(add_bins, cudaFuncAttributeMaxDynamicSharedMemorySize, BIN_BYTES));
     return SPMV_OK;
-}
-
-static int64_t count_entries(const spmv_csr_view *A, int threads) {
-    int64_t entries = 0;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : entries)
-    for (int64_t i = 0; i < A->rows; i++) {
-        int64_t length = A->row_ptr[i + 1] - A->row_ptr[i];
-        if (length <= BIN) entries += length;
-    }
-    return entries;
 }
 
 static spmv_status check_size(spmv_plan *p, const bins *B, int64_t nbins, int64_t nnz) {
@@ -286,14 +277,16 @@ static spmv_status prepare(spmv_plan *p) {
     CU(p->device->ctx, cudaSetDevice(p->device->number));
     TRY(choose_columns(p, A.cols, &columns));
     B->nblocks = blocks_for(A.cols, columns);
-    task_lists list;
-    spmv_status status = plan_tasks(p, &A, &size, &list);
-    if (status == SPMV_OK) status = check_size(p, B, list.ngroups, A.nnz); /* before it is sent */
-    if (status == SPMV_OK) status = tasks_send(p, &list, &size, &B->all);
-    free_lists(&list);
+    task_plan plan;
+    const csr *rows = (const csr *)p->store;
+    spmv_status status = plan_tasks(p, rows, &size, &plan);
+    if (status == SPMV_OK)
+        status = check_size(p, B, plan.all.groups, A.nnz); /* before it is made */
+    if (status == SPMV_OK) status = plan_list(p, rows, &plan, &B->all);
+    plan_free(p->device, &plan);
     TRY(status);
-    B->entries = count_entries(&A, p->device->threads);
-    if (B->entries) TRY(bins_build(p, (const csr *)p->store, columns, B));
+    B->entries = A.nnz - plan.all.entries;
+    if (B->entries) TRY(bins_build(p, rows, columns, B));
     p->traffic_bytes = traffic(B, &A);
     return SPMV_OK;
 }

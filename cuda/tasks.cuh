@@ -12,7 +12,6 @@ enum {
     PIECE = ENTRIES * WARP,  /* a warp at a time */
     MOST_PARTS = 1024,       /* of a row */
     MOST_OF_GROUP = 1 << 15, /* entries, and rows */
-    MOST_CHUNKS = 64,        /* of rows, planned apart */
     MOST_WARPS = 32          /* a block */
 };
 
@@ -55,121 +54,6 @@ static inline task_sizes sizes_of(int64_t nnz, int64_t pieces, int team) {
     if (size.row < size.group) size.row = size.group;
     size.part = team * size.row;
     return size;
-}
-
-/* ---- the plan of them ------------------------------------------------------------------------ */
-
-typedef struct task_lists { /* host memory; NULL: only counted */
-    int64_t ngroups, nparts, ncuts;
-    group *group;
-    part *part;
-} task_lists;
-
-/* Equal parts, in whole pieces. */
-static inline void list_parts(const spmv_csr_view *A, int64_t row, int64_t most, task_lists *out) {
-    int64_t begin = A->row_ptr[row], end = A->row_ptr[row + 1];
-    int64_t step = blocks_for(blocks_for(end - begin, MOST_PARTS), PIECE) * PIECE;
-    if (step < most) step = most;
-    idx parts = (idx)blocks_for(end - begin, step), first = (idx)out->nparts;
-    for (int64_t k = begin; k < end; k += step, out->nparts++)
-        if (out->part)
-            out->part[out->nparts] = {k,     (idx)row, (idx)(end - k < step ? end - k : step),
-                                      parts, first,    (idx)out->ncuts,
-                                      0};
-    out->ncuts += parts > 1;
-}
-
-/* Behind the last row of the group that begins with this one. */
-static inline int64_t end_of_group(const spmv_csr_view *A, int64_t row, int64_t end, int64_t most) {
-    int64_t low = row + 1, high = row + most < end ? row + most : end;
-    while (low < high) {
-        int64_t middle = low + (high - low + 1) / 2;
-        if (A->row_ptr[middle] - A->row_ptr[row] <= most)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
-static inline void list_tasks(const spmv_csr_view *A, int64_t row, int64_t end,
-                              const task_sizes *size, task_lists *out) {
-    while (row < end) {
-        int64_t first = A->row_ptr[row], begun = row;
-        if (A->row_ptr[row + 1] - first > size->row) {
-            list_parts(A, row++, size->part, out);
-            continue;
-        }
-        row = end_of_group(A, row, end, size->group);
-        if (out->group)
-            out->group[out->ngroups] = {first, (idx)begun, (uint16_t)(row - begun),
-                                        (uint16_t)(A->row_ptr[row] - first)};
-        out->ngroups++;
-    }
-}
-
-/* Chunk by chunk, the same for any number of threads: first they are counted, then listed. */
-static inline spmv_status plan_tasks(spmv_plan *p, const spmv_csr_view *A, const task_sizes *size,
-                                     task_lists *out) {
-    task_lists chunk[MOST_CHUNKS] = {};
-    int64_t n = A->rows < 1024 * MOST_CHUNKS ? 1 : MOST_CHUNKS;
-#pragma omp parallel for schedule(dynamic) num_threads(p->device->threads) if (n > 1)
-    for (int64_t c = 0; c < n; c++)
-        list_tasks(A, spmv_split(A->rows, n, c), spmv_split(A->rows, n, c + 1), size, &chunk[c]);
-    *out = {};
-    for (int64_t c = 0; c < n; c++) {
-        task_lists counted = chunk[c];
-        chunk[c] = *out;
-        out->ngroups += counted.ngroups;
-        out->nparts += counted.nparts;
-        out->ncuts += counted.ncuts;
-    }
-    out->group = (group *)spmv_host_alloc((size_t)out->ngroups * sizeof *out->group);
-    out->part = (part *)spmv_host_alloc((size_t)out->nparts * sizeof *out->part);
-    if (!out->group || !out->part)
-        return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for %lld tasks",
-                         (long long)(out->ngroups + out->nparts));
-#pragma omp parallel for schedule(dynamic) num_threads(p->device->threads) if (n > 1)
-    for (int64_t c = 0; c < n; c++) {
-        chunk[c].group = out->group, chunk[c].part = out->part;
-        list_tasks(A, spmv_split(A->rows, n, c), spmv_split(A->rows, n, c + 1), size, &chunk[c]);
-    }
-    return SPMV_OK;
-}
-
-/* Of what tasks_make allocates, at most: two groups next to each other have more entries than one
- * may have, or the first of them all the rows, or a long row or a chunk's end is between. */
-static inline size_t tasks_bytes(const spmv_csr_view *A, const task_sizes *size) {
-    int64_t groups = 3 * (A->nnz / size->group + 1) + A->rows / size->group + MOST_CHUNKS;
-    int64_t parts = A->nnz / size->row + A->nnz / size->part + 1;
-    return (size_t)groups * sizeof(group) +
-           (size_t)parts * (sizeof(part) + sizeof(real) + sizeof(int));
-}
-
-static inline void free_lists(task_lists *list) {
-    spmv_host_free(list->group);
-    spmv_host_free(list->part);
-}
-
-/* On failure *out is for tasks_free. */
-static inline spmv_status tasks_send(spmv_plan *p, const task_lists *list, const task_sizes *size,
-                                     tasks *out) {
-    out->ngroups = list->ngroups, out->nparts = list->nparts, out->ncuts = list->ncuts;
-    out->team = size->team;
-    TRY(put_scratch(p, list->group, (size_t)list->ngroups * sizeof *list->group,
-                    (void **)&out->group));
-    TRY(put_scratch(p, list->part, (size_t)list->nparts * sizeof *list->part, (void **)&out->part));
-    TRY(take_scratch(p, (size_t)list->nparts * sizeof *out->sum, (void **)&out->sum));
-    return clear_scratch(p, (size_t)list->ncuts * sizeof *out->done, (void **)&out->done);
-}
-
-static inline spmv_status tasks_make(spmv_plan *p, const spmv_csr_view *A, const task_sizes *size,
-                                     tasks *out) {
-    task_lists list;
-    spmv_status status = plan_tasks(p, A, size, &list);
-    if (status == SPMV_OK) status = tasks_send(p, &list, size, out);
-    free_lists(&list);
-    return status;
 }
 
 static inline void tasks_free(spmv_device *d, tasks *t) {
