@@ -121,6 +121,7 @@ SPMV_LINKAGE bool spmv_ctx_state(spmv_ctx *ctx, const spmv_backend *backend,
 SPMV_LINKAGE spmv_status spmv_probe_host(spmv_device *d, size_t cache, spmv_rates *out);
 SPMV_LINKAGE spmv_status spmv_probe_gpu(spmv_device *d, size_t cache, spmv_rates *out);
 SPMV_LINKAGE void spmv_gpu_state(spmv_device *d, spmv_device_state *out);
+SPMV_LINKAGE size_t spmv_host_cache(void); /* the last-level cache's bytes; 0: unknown */
 SPMV_LINKAGE void spmv_host_state(spmv_device *d, spmv_device_state *out);
 /* root: "", or a folder that holds proc and sys. */
 SPMV_LINKAGE void spmv_host_sensors(const char *root, spmv_device_state *out);

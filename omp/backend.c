@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 #ifdef __x86_64__
 #include <cpuid.h>
 #include <immintrin.h>
@@ -30,6 +31,12 @@ typedef struct host_state {
     char *flushed; /* [nflushed] */
     size_t nflushed;
 } host_state;
+
+size_t spmv_host_cache(void) {
+    long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
 
 static spmv_status open_host(spmv_device *d) {
     d->state = calloc(1, sizeof(host_state));

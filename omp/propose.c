@@ -41,7 +41,7 @@ static model model_of(const spmv_features *f) {
 static void propose_packed(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     const double decode = 1.1, gathered = 19, full_step = 0.25, of_steps = 10;
-    /* To convert an entry, as m->plain; unlike: of slices like no other, whose steps are not full. */
+    /* To convert an entry, as m->plain; unlike: of slices like no other, with steps not full. */
     const double copied = 45, a_byte = 6.5, unlike = 800;
     double values = f->value_bytes < m->width ? f->value_bytes : m->width;
     double bytes = f->index_bytes + values, steps = of_steps * (f->index_bytes - full_step);

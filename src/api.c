@@ -38,8 +38,7 @@ spmv_status spmv_ctx_device(spmv_ctx *ctx, const spmv_backend *backend, spmv_dev
             spmv_device_facts facts;
             TRY(backend->open(&ctx->device[b]));
             backend->describe(&ctx->device[b], &facts); /* takes as long as many products */
-            long host = backend->host ? sysconf(_SC_LEVEL3_CACHE_SIZE) : 0;
-            ctx->cache[b] = host > 0 ? (size_t)host : facts.l2;
+            ctx->cache[b] = backend->host ? spmv_host_cache() : facts.l2;
         }
         ctx->opened[b] = true;
         *out = &ctx->device[b];

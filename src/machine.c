@@ -75,9 +75,8 @@ static void read_topology(machine *m) {
 #else
 /* Without hwloc only what the C library and the kernel say in one place. */
 static void read_topology(machine *m) {
-    long llc = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (llc <= 0) llc = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    if (llc > 0) m->llc = llc;
+    size_t llc = spmv_host_cache();
+    if (llc) m->llc = (int64_t)llc;
 }
 #endif
 
