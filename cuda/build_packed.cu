@@ -30,47 +30,80 @@ typedef struct sizes { /* of a slice, or where it begins */
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Rules 2 to 4. */
-static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz, unsigned *seen,
-                                      packed_slice *out) {
-    int run = run_of(A, r, nnz), at;
-    int nsteps = warp_greatest(r.length) / run;
-    idx widest = 0, greatest;
-    packed_step step;
-    walk w = begin_walk(A, r, run);
-    if (nsteps > MANY_STEPS)
-        widest = widest_step(A, r, run, nsteps);
-    else
-        while (widest <= UINT16_MAX && next_step(A, &w, &step, &at, &greatest))
-            widest = max(widest, greatest - step.base);
-    int code = widest <= UINT8_MAX    ? PACKED_COLUMN_8
-               : widest <= UINT16_MAX ? PACKED_COLUMN_16
-                                      : PACKED_COLUMN_32;
-    int64_t cost = (int64_t)STEP_COST * nsteps +
-                   2 * (int64_t)packed_column_size(code) * (nnz / run) + ENTRY_COST * (int64_t)nnz;
-    int64_t diagonals = 0, most = cost / STEP_COST;
-    w = begin_walk(A, r, 0);
-    if (most >= MANY_DIAGONALS && most < OFFSET_BITS / 2 && has_more_diagonals(A, r, most, seen))
-        diagonals = most + 1;
-    while (diagonals <= most && next_step(A, &w, &step, &at, &greatest)) diagonals++;
-    bool on_diagonals = diagonals <= most;
-    out->run = (uint8_t)(on_diagonals ? 1 : run);
-    out->column_code = (uint8_t)(on_diagonals ? PACKED_DIAGONAL : code);
-    out->nsteps = (int)(on_diagonals ? diagonals : nsteps);
+/* Whether the lanes of a step have one value. */
+static __device__ __forceinline__ bool agrees(const rows &A, const lane_row &r,
+                                              const packed_step &step, int at) {
+    bool on = step.mask >> (threadIdx.x % WARP) & 1;
+    unsigned long long bits = on ? bits_of(A.value[r.begin + at]) : 0;
+    unsigned long long first = __shfl_sync(ALL_LANES, bits, __ffs((int)step.mask) - 1);
+    return __all_sync(ALL_LANES, !on || bits == first);
 }
 
-static __device__ bool steps_agree(const rows &A, const lane_row &r, const packed_slice &s) {
-    int run = s.column_code == PACKED_DIAGONAL ? 0 : s.run, at;
+typedef struct diagonals { /* those of a slice, as far as they were walked along */
+    walk w;
+    int64_t count;
+    bool agree; /* on each all values are the same */
+} diagonals;
+
+/* Up to `most` of them and one more. */
+static __device__ void count_diagonals(const rows &A, int64_t most, bool codes, diagonals *d) {
     packed_step step;
     idx greatest;
+    int at;
+    while (d->count <= most && next_step(A, &d->w, &step, &at, &greatest)) {
+        d->count++;
+        if (codes && d->agree) d->agree = agrees(A, d->w.row, step, at);
+    }
+}
+
+/* The greatest distance of a run from its step's base. */
+static __device__ idx widest_run(const rows &A, const lane_row &r, int run, int nsteps) {
+    walk w = begin_walk(A, r, run);
+    packed_step step;
+    idx greatest, widest = 0;
+    int at;
+    if (nsteps > MANY_STEPS) return widest_step(A, r, run, nsteps);
+    while (widest <= UINT16_MAX && next_step(A, &w, &step, &at, &greatest))
+        widest = max(widest, greatest - step.base);
+    return widest;
+}
+
+/* Rules 2 to 4. What diagonals cost at most as much as the cheapest columns is known without those.
+ * *agree: of diagonals. */
+static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz, bool codes,
+                                      unsigned *seen, packed_slice *out, bool *agree) {
+    int run = run_of(A, r, nnz), code = PACKED_COLUMN_8;
+    int nsteps = warp_greatest(r.length) / run;
+    int64_t steps_cost = (int64_t)STEP_COST * nsteps + ENTRY_COST * (int64_t)nnz;
+    int64_t column_cost = 2 * (int64_t)(nnz / run), most = (steps_cost + column_cost) / STEP_COST;
+    diagonals d = {begin_walk(A, r, 0), 0, true};
+    if (most < MANY_DIAGONALS) count_diagonals(A, most, codes, &d);
+    if (most >= MANY_DIAGONALS || d.count > most) {
+        idx widest = widest_run(A, r, run, nsteps);
+        code = widest <= UINT8_MAX    ? PACKED_COLUMN_8
+               : widest <= UINT16_MAX ? PACKED_COLUMN_16
+                                      : PACKED_COLUMN_32;
+        most = (steps_cost + packed_column_size(code) * column_cost) / STEP_COST;
+        if (most >= MANY_DIAGONALS && most < OFFSET_BITS / 2 &&
+            has_more_diagonals(A, r, most, seen))
+            d.count = most + 1;
+        count_diagonals(A, most, codes, &d);
+    }
+    bool on_diagonals = d.count <= most;
+    out->run = (uint8_t)(on_diagonals ? 1 : run);
+    out->column_code = (uint8_t)(on_diagonals ? PACKED_DIAGONAL : code);
+    out->nsteps = (int)(on_diagonals ? d.count : nsteps);
+    *agree = on_diagonals && d.agree;
+}
+
+static __device__ bool runs_agree(const rows &A, const lane_row &r, int run) {
+    packed_step step;
+    idx greatest;
+    int at;
     walk w = begin_walk(A, r, run);
     while (next_step(A, &w, &step, &at, &greatest))
-        for (int e = 0; e < s.run; e++) {
-            bool on = step.mask >> (threadIdx.x % WARP) & 1;
-            unsigned long long bits = on ? bits_of(A.value[r.begin + at + e]) : 0;
-            unsigned long long first = __shfl_sync(ALL_LANES, bits, __ffs((int)step.mask) - 1);
-            if (__any_sync(ALL_LANES, on && bits != first)) return false;
-        }
+        for (int e = 0; e < run; e++)
+            if (!agrees(A, r, step, at + e)) return false;
     return true;
 }
 
@@ -85,7 +118,7 @@ static __device__ bool fits_float(const rows &A, const lane_row &r) {
 
 /* Rule 6. */
 static __device__ int64_t choose_values(const rows &A, const lane_row &r, int64_t nnz,
-                                        bool has_table, packed_slice *out) {
+                                        bool has_table, bool agree, packed_slice *out) {
     int64_t bytes = nnz * (int64_t)sizeof(real);
     int64_t step_bytes = (int64_t)out->nsteps * out->run * (int64_t)sizeof(real);
     if (has_table) {
@@ -95,7 +128,9 @@ static __device__ int64_t choose_values(const rows &A, const lane_row &r, int64_
         out->value_code = PACKED_VALUE_F32;
         bytes = nnz * (int64_t)sizeof(float);
     }
-    if (step_bytes > bytes || !steps_agree(A, r, *out)) return bytes;
+    if (out->column_code != PACKED_DIAGONAL)
+        agree = step_bytes <= bytes && runs_agree(A, r, out->run);
+    if (step_bytes > bytes || !agree) return bytes;
     out->value_code = PACKED_VALUE_STEP;
     return step_bytes;
 }
@@ -116,9 +151,10 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
     for (int step = WARP / 2; step > 0; step /= 2)
         long_nnz += __shfl_xor_sync(ALL_LANES, long_nnz, step);
     packed_slice mine = {0, 0, 0, 0, 0, PACKED_VALUE_RAW, 0, 0};
-    choose_columns(A, r, nnz, seen[threadIdx.x / WARP], &mine);
+    bool agree;
+    choose_columns(A, r, nnz, codes, seen[threadIdx.x / WARP], &mine, &agree);
     int64_t bytes = (int64_t)nnz * (int64_t)sizeof(real);
-    if (codes) bytes = choose_values(A, r, nnz, set->count > 0, &mine);
+    if (codes) bytes = choose_values(A, r, nnz, set->count > 0, agree, &mine);
     if (threadIdx.x % WARP != 0) return;
     slice[s] = mine;
     out[s] = {{mine.nsteps, aligned(nnz / mine.run * packed_column_size(mine.column_code)),
@@ -208,12 +244,14 @@ static __device__ void fill_steps(const rows &A, const lane_row &r, packed_slice
     if (run == 0) begin = part ? s->nsteps : 0, end = s->nsteps;
     int runs = run ? warp_total(min(r.length / run, begin)) : 0;
     uint32_t common = begin == 0 ? ALL_LANES : 0;
+    const bool each = s->value_code != PACKED_VALUE_STEP; /* else one value a step */
     idx greatest;
     packed_step step;
     walk w = begin_walk(A, r, run);
     w.k = begin * run;
     for (int n = begin; n < end; n++) {
-        real early = w.k < r.length ? A.value[r.begin + w.k] : 0; /* while columns are read */
+        real early =
+            each && w.k < r.length ? A.value[r.begin + w.k] : 0; /* while columns are read */
         next_step(A, &w, &step, &at, &greatest);
         int many = __popc(step.mask), rank = __popc(step.mask & ((1u << lane) - 1));
         bool is_first = lane == __ffs((int)step.mask) - 1;
@@ -221,11 +259,11 @@ static __device__ void fill_steps(const rows &A, const lane_row &r, packed_slice
         if (lane == 0) step_out[n] = step;
         if (step.mask >> lane & 1) {
             put_column(t, s->column_code, runs + rank, (uint32_t)(A.col[r.begin + at] - step.base));
-            for (int e = 0; e < s->run; e++) {
-                real value = e == 0 ? early : A.value[r.begin + at + e];
-                if (s->value_code != PACKED_VALUE_STEP)
+            for (int e = 0; e < s->run && (each || is_first); e++) {
+                real value = each && e == 0 ? early : A.value[r.begin + at + e];
+                if (each)
                     put_value(t, s->value_code, runs * s->run + e * many + rank, value);
-                else if (is_first)
+                else
                     put_value(t, PACKED_VALUE_RAW, n * s->run + e, value);
             }
         }
@@ -313,14 +351,25 @@ static unsigned warps_blocks(int64_t nslices) {
     return (unsigned)blocks_for(nslices, THREADS / WARP);
 }
 
+/* The store's memory, which the process may have to take first, while the GPU is busy: what is given
+ * back here is at hand then. */
+static void take_early(job *j, int distinct) {
+    size_t values = (size_t)j->A.nnz * (distinct ? 1 : sizeof(real));
+    void *memory = NULL;
+    if (j->device->backend->alloc(j->device, values, &memory) == SPMV_OK)
+        j->device->backend->release(j->device, memory);
+}
+
 static spmv_status choose(job *j, cudaStream_t stream, packed *head, packed *copy) {
     spmv_device *d = j->device;
-    int sms = 0;
-    CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
+    int distinct = 0;
     empty_set<<<1, THREADS, 0, stream>>>(j->set);
-    if (j->codes && copy->nslices)
-        collect_values<<<(unsigned)(4 * sms), THREADS, 0, stream>>>(j->A, copy->nslices, j->set);
-    sort_table<<<1, SET_SIZE, 0, stream>>>(j->set, copy->table);
+    if (j->codes) {
+        TRY(collect_table(d, j->A, j->set, copy->table));
+        TRY(d->backend->get(d, &distinct, &j->set->count, sizeof distinct));
+    } else {
+        CU(d->ctx, cudaMemsetAsync(copy->table, 0, PACKED_TABLE_SIZE * sizeof(real), stream));
+    }
     if (copy->nslices) {
         choose_slices<<<warps_blocks(copy->nslices), THREADS, 0, stream>>>(
             j->A, copy->nslices, j->codes, j->set, copy->slice, j->place);
@@ -329,6 +378,7 @@ static spmv_status choose(job *j, cudaStream_t stream, packed *head, packed *cop
     }
     scan_totals<<<1, SCAN_THREADS, 0, stream>>>(j->totals, j->nblocks);
     CU(d->ctx, cudaGetLastError());
+    take_early(j, distinct);
     sizes all;
     TRY(d->backend->get(d, &all, j->totals + j->nblocks, sizeof all));
     head->nsteps = copy->nsteps = all.of[STEPS];

@@ -29,12 +29,10 @@ static inline spmv_status look_at_values(spmv_device *d, const rows &A, value_se
                                          value_facts *found, real *table) {
     enum { THREADS = 256 };
     cudaStream_t stream = ((const cuda_state *)d->state)->stream;
-    int64_t slices = blocks_for(A.rows, PACKED_ROWS);
     int sms = 0;
     CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
     empty_set<<<1, THREADS, 0, stream>>>(set);
-    collect_values<<<(unsigned)(4 * sms), THREADS, 0, stream>>>(A, slices, set);
-    sort_table<<<1, SET_SIZE, 0, stream>>>(set, table);
+    TRY(collect_table(d, A, set, table));
     tell_values<<<1, 1, 0, stream>>>(set, found);
     if (sizeof(real) > sizeof(float))
         find_misfits<<<(unsigned)(8 * sms), THREADS, 0, stream>>>(A, found);

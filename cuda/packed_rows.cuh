@@ -67,6 +67,12 @@ static __device__ __forceinline__ walk begin_walk(const rows &A, const lane_row 
     return {r, run, 0, run ? 0 : offset_at(A, r, 0)};
 }
 
+/* Of the lanes' offsets; mostly the first lane has it. */
+static __device__ __forceinline__ idx least_offset(idx offset) {
+    idx least = __shfl_sync(ALL_LANES, offset, 0);
+    return __all_sync(ALL_LANES, least <= offset) ? least : warp_least(offset);
+}
+
 /* False behind the last step. *at: this lane's entry, if its bit is set; *greatest of the columns.
  * */
 static __device__ __forceinline__ bool next_step(const rows &A, walk *w, packed_step *step, int *at,
@@ -80,7 +86,7 @@ static __device__ __forceinline__ bool next_step(const rows &A, walk *w, packed_
         *greatest = warp_greatest(on ? col : 0);
         w->k += w->run;
     } else {
-        step->base = warp_least(w->head);
+        step->base = least_offset(w->head);
         on = w->head == step->base && w->head != NO_OFFSET;
         if (on) w->head = offset_at(A, w->row, ++w->k);
     }
@@ -88,21 +94,24 @@ static __device__ __forceinline__ bool next_step(const rows &A, walk *w, packed_
     return step->mask != 0;
 }
 
-static __device__ int greatest_divisor(int a, int b) {
-    while (b) {
-        int rest = a % b;
-        a = b, b = rest;
-    }
-    return a;
+/* Bit R - 1: R divides n, for R up to LONGEST_RUN. */
+static __device__ __forceinline__ unsigned divisors_of(unsigned n) {
+    unsigned out = 1;
+#pragma unroll
+    for (unsigned R = 2; R <= LONGEST_RUN; R++) out |= (unsigned)(n % R == 0) << (R - 1);
+    return out;
 }
 
 /* Rule 2. The lengths of runs have the divisors that the places of their ends have, counted from
  * where the entries begin; rows end runs too. */
 static __device__ int run_of(const rows &A, const lane_row &r, int nnz) {
     enum { TOGETHER = 4 };
-    int lane = threadIdx.x % WARP, stretches = stretches_of(A, r), common = 0;
+    int lane = threadIdx.x % WARP, stretches = stretches_of(A, r);
+    unsigned common = ~0u;
     int64_t first = __shfl_sync(ALL_LANES, r.begin, 0);
-    if (r.length) common = stretches == 1 ? (int)(r.begin - first) + r.length : r.length;
+    if (nnz == 0) return 1;
+    if (r.length)
+        common = divisors_of((unsigned)(stretches == 1 ? r.begin - first : 0) + (unsigned)r.length);
     for (int l = 0; l < stretches; l++) {
         stretch t = stretch_of(r, nnz, stretches, l);
         const idx *col = A.col + t.begin;
@@ -115,16 +124,13 @@ static __device__ int run_of(const rows &A, const lane_row &r, int nnz) {
             }
 #pragma unroll
             for (int u = 0; u < TOGETHER; u++)
-                if (step[u] != 1) common = greatest_divisor(k + u * WARP + 1, common);
+                if (step[u] != 1) common &= divisors_of((unsigned)(k + u * WARP + 1));
             if (__any_sync(ALL_LANES, common == 1)) return 1;
         }
     }
     for (int step = WARP / 2; step > 0; step /= 2)
-        common = greatest_divisor(__shfl_xor_sync(ALL_LANES, common, step), common);
-    int run = LONGEST_RUN;
-    if (common == 0) return 1;
-    while (common % run) run--;
-    return run;
+        common &= __shfl_xor_sync(ALL_LANES, common, step);
+    return WARP - __clz((int)(common & ((1u << LONGEST_RUN) - 1)));
 }
 
 /* The greatest distance from a gathered step's base, up to any above UINT16_MAX: a lane a step, so
