@@ -35,8 +35,10 @@ static __device__ __forceinline__ bool is_full(const int *count) {
     return *(volatile const int *)count > PACKED_TABLE_SIZE;
 }
 
-/* Rule 5. Where values are arbitrary the first slices tell, and all blocks stop. */
+/* Rule 5. Where values are arbitrary the first entries tell, and all blocks stop: also those that
+ * are in the middle of slices of very long rows. */
 static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
+    enum { TOGETHER = 16 * WARP };
     __shared__ unsigned long long set[SET_SIZE];
     __shared__ int has_empty, count;
     for (int k = threadIdx.x; k < SET_SIZE; k += blockDim.x) set[k] = EMPTY;
@@ -52,12 +54,15 @@ static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
         int nnz = warp_total(r.length), stretches = stretches_of(A, r);
         for (int l = 0; l < stretches; l++) {
             stretch t = stretch_of(r, nnz, stretches, l);
+            for (int top = 0; top < t.length && !is_full(&count); top += TOGETHER) {
+                int end = min(top + TOGETHER, t.length);
 #pragma unroll 4
-            for (int k = threadIdx.x % WARP; k < t.length; k += WARP) {
-                unsigned long long bits = bits_of(A.value[t.begin + k]);
-                if (any && bits == last) continue;
-                any = true, last = bits;
-                if (!is_full(&count) && insert(set, &has_empty, bits)) atomicAdd(&count, 1);
+                for (int k = top + (int)threadIdx.x % WARP; k < end; k += WARP) {
+                    unsigned long long bits = bits_of(A.value[t.begin + k]);
+                    if (any && bits == last) continue;
+                    any = true, last = bits;
+                    if (!is_full(&count) && insert(set, &has_empty, bits)) atomicAdd(&count, 1);
+                }
             }
         }
     }
