@@ -202,9 +202,11 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 }
 
 /* Most rows are as long as the one before, and short: the processor guesses their ends. */
-static bool is_regular(const csr *A, int64_t rows, int64_t nnz) {
+static bool is_regular(const csr *A, int64_t rows, int64_t nnz, int threads) {
     int64_t equal = 0;
     if (nnz >= LONG_ROW * rows) return false;
+#pragma omp parallel for schedule(static) num_threads(threads) \
+    reduction(+ : equal) if (rows > 1 << 16)
     for (int64_t i = 1; i < rows; i++)
         equal += A->row_ptr[i + 1] - A->row_ptr[i] == A->row_ptr[i] - A->row_ptr[i - 1];
     return equal >= rows - rows / 16;
@@ -222,7 +224,7 @@ static spmv_status prepare(spmv_plan *p) {
     TRY(make_scratch(p, sizeof(shares)));
     shares *t = p->scratch;
     t->run = function_of(isa, *gather == GATHER_INSTRUCTION);
-    if (t->run == function_of(isa, false) && is_regular(A, A->s.rows, A->s.nnz))
+    if (t->run == function_of(isa, false) && is_regular(A, A->s.rows, A->s.nnz, p->device->threads))
         t->run = share_portable;
     for (int64_t s = 0; s < nshares; s++) {
         int64_t begin = spmv_split(items, nshares, s), end = spmv_split(items, nshares, s + 1);

@@ -41,11 +41,13 @@ static model model_of(const spmv_features *f) {
 static void propose_packed(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     const double decode = 1.1, gathered = 19, full_step = 0.25, of_steps = 10;
-    const double copied = 45, a_byte = 6.5; /* to convert an entry, as m->plain */
+    /* To convert an entry, as m->plain; unlike: of slices like no other, whose steps are not full. */
+    const double copied = 45, a_byte = 6.5, unlike = 800;
     double values = f->value_bytes < m->width ? f->value_bytes : m->width;
     double bytes = f->index_bytes + values, steps = of_steps * (f->index_bytes - full_step);
+    double convert = copied + a_byte * values + unlike * (f->index_bytes - full_step);
     if (f->diagonal > 0.5) /* slices that repeat are copied; plain values are not */
-        spmv_offer(out, "packed_slices", (copied + a_byte * values) / m->plain,
+        spmv_offer(out, "packed_slices", convert / m->plain,
                    m->plain / (decode * bytes + steps + m->gather + m->y) * (f->cv > 1 ? 0.7 : 1),
                    "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
                    100 * f->diagonal, bytes, m->width + 4);

@@ -370,7 +370,7 @@ static void conversions_leave_some_rounds(void **state) {
     spending = NULL, disturb = NULL, converted_s = 0, opts.expected_calls = 1;
 }
 
-/* With little to spend one of each, and of the safe kernel no look that is no sample. */
+/* With little to spend one of each, which is a sample, unless a product is too short for that. */
 static void flushes_are_paid_where_there_is_little(void **state) {
     (void)state;
     contest c;
@@ -379,9 +379,13 @@ static void flushes_are_paid_where_there_is_little(void **state) {
     opts.expected_calls = 0;
     assert_int_equal(hold(2, of, 10, 4096, 1, &c), SPMV_OK);
     assert_int_equal(flushes, 2);
-    assert_int_equal(plant[0].runs, 2);
-    spending = NULL, flush_s = 0, opts.expected_calls = 1;
+    assert_true(plant[0].runs == 1 && plant[1].runs == 1);
     leave(&c);
+    const planted shorter[] = {{.price_s = 3e-4}, {.price_s = 2.9e-4}};
+    assert_int_equal(hold(2, shorter, 10, 4096, 1, &c), SPMV_OK);
+    assert_true(plant[0].runs > c.entry[0].nsamples && plant[1].runs > c.entry[1].nsamples);
+    leave(&c);
+    spending = NULL, flush_s = 0, opts.expected_calls = 1;
 }
 
 /* A sample goes once through all copies; y of none is another's. */
