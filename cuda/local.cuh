@@ -8,7 +8,7 @@
 enum {
     LOCAL_THREADS = 1024, /* of every kernel of the builder */
     LOCAL_WARPS = LOCAL_THREADS / WARP,
-    DIGITS = 256,
+    DIGITS = LOCAL_LONGEST + 1,
     WORD = 32 /* bits */
 };
 
@@ -78,12 +78,35 @@ static __device__ __forceinline__ uint16_t place_in(const unsigned *bits, const 
     return (uint16_t)(before[at / WORD] + __popc(lower));
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* A stable step of a sort of n rows by a digit of the key 2^16 - 1 - length, ascending: each warp
- * counts its stretch of rows by digit, then walks it again. Every thread of the block calls. */
-static __device__ void sort_by_digit(const uint16_t *from, const uint16_t *length, int n, int shift,
-                                     uint16_t *counts, uint16_t *to) {
+typedef struct piece_entries { /* which of the block's rows; its first; from one to the next */
+    int32_t row, first, step;
+} piece_entries;
+
+/* cuts: the block's. */
+static __device__ piece_entries entries_of(const local_block *block, const uint32_t *cuts,
+                                           uint16_t order) {
+    piece_entries all = {order, 0, 1};
+    int32_t part = order - block->rows, low = 0, high = block->cuts;
+    if (part < 0) return all;
+    while (high - low > 1) {
+        int32_t middle = (low + high) / 2;
+        if ((int32_t)(cuts[middle] >> 16) <= part)
+            low = middle;
+        else
+            high = middle;
+    }
+    int32_t first = (int32_t)(cuts[low] >> 16);
+    piece_entries every = {(int32_t)(cuts[low] & 0xffff), part - first,
+                           (int32_t)(cuts[low + 1] >> 16) - first};
+    return every;
+}
+
+/* A stable sort of n pieces, longest first: each warp counts its stretch of them by length, then
+ * walks it again. Every thread of the block calls. */
+static __device__ void sort_by_length(const uint8_t *length, int n, uint16_t *counts,
+                                      uint16_t *to) {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     int stretch = (n + LOCAL_THREADS - 1) / LOCAL_THREADS * WARP, begin = warp * stretch;
     int end = min(begin + stretch, n);
@@ -92,13 +115,12 @@ static __device__ void sort_by_digit(const uint16_t *from, const uint16_t *lengt
     for (int pass = 0; pass < 2; pass++) {
         for (int k = begin + lane; k - lane < end; k += WARP) {
             bool on = k < end;
-            int row = on ? from[k] : 0;
-            int digit = on ? (UINT16_MAX - length[row]) >> shift & (DIGITS - 1) : DIGITS;
+            int digit = on ? LOCAL_LONGEST - length[k] : DIGITS;
             unsigned same = __match_any_sync(ALL_LANES, digit);
             int rank = __popc(same & ((1u << lane) - 1)), cell = digit * LOCAL_WARPS + warp;
             int at = on ? counts[cell] : 0; /* of this warp alone */
             __syncwarp();
-            if (on && pass) to[at + rank] = (uint16_t)row;
+            if (on && pass) to[at + rank] = (uint16_t)k;
             if (on && rank == 0) counts[cell] = (uint16_t)(at + __popc(same));
             __syncwarp();
         }

@@ -28,6 +28,13 @@ static double gather_s(const model *m) {
     return (double)m->f->nnz * m->f->lines / gathers_per_s(m);
 }
 
+/* Reads of x that find it in a multiprocessor's own cache, each in another line. */
+static double looked_up_s(const model *m) {
+    const double per_s = 2.6e11;
+    const spmv_features *f = m->f;
+    return (double)f->nnz * (1 - f->contiguous) * (1 - f->diagonal) / per_s;
+}
+
 static double largest(double a, double b) {
     return a > b ? a : b;
 }
@@ -47,7 +54,8 @@ static double warp_s(const model *m) {
 
 /* As csr_lanes does: several entries a lane at a time, long rows by the warp. Where lengths differ
  * much a warp waits for its longest; scattered reads of x do not hide behind the stream
- * (permutation:8000000 163 us, of which 69 would stream and 126 read x). */
+ * (permutation:8000000 163 us, of which 69 would stream and 126 read x), even of lines that are
+ * near (twin:filter3D 19.4 us, 9 and 10). */
 static double lanes_s(const model *m) {
     const double step_s = 1.2e-8, entry_s = 3.6e-12, row_s = 4e-12, longest = 128, by_warp = 192;
     const spmv_features *f = m->f;
@@ -58,9 +66,10 @@ static double lanes_s(const model *m) {
         read *= 1.04, issue = 0;
     else
         read *= 1.08;
-    double gather = 1.2 * gather_s(m);
+    double gather = 1.2 * gather_s(m), look = by_warp < f->mean ? 0 : looked_up_s(m);
     double all = largest(read, issue);
-    all = (f->lines > 0.5 ? hypot(all, gather) : largest(all, gather)) * largest(f->cv, 1);
+    all = f->lines > 0.5 ? hypot(all, gather) : largest(hypot(all, look), gather);
+    all *= largest(f->cv, 1);
     double tail = (double)f->row_max > longest ? ((double)f->row_max - f->mean) * step_s : 0;
     return launch_s + all + tail;
 }
@@ -234,10 +243,10 @@ static void propose_slices(const model *m, spmv_proposals *out) {
 static void propose_local(const model *m, spmv_proposals *out) {
     const double read_per_s = 3.6e12, fetched_per_s = 1.48e11, start_s = 1e-6;
     const double built_s = 3.3e-4, entry_s = 3.5e-11;
-    const double most = 0.7; /* columns of a block, over its entries */
+    const double most = 0.7, room = 26500; /* columns of a block, over its entries; in all */
     const spmv_features *f = m->f;
     if (f->local_height == 0 || f->local_columns > most * f->mean) return;
-    if (f->row_max >= SPMV_LONG_ROW || f->cv > 1) return; /* a long row is one thread's */
+    if (f->local_columns * (double)f->local_height + 2 * (double)f->row_max > room) return;
     double fetched = f->local_columns * (double)f->rows, nnz = (double)f->nnz;
     double bytes = nnz * (2 + code_bytes(m)) + (double)f->rows * (4 + 2 * m->width) + 2 * fetched;
     double local_s = launch_s + start_s + hypot(bytes / read_per_s, fetched / fetched_per_s);

@@ -239,47 +239,58 @@ typedef struct V(woven) {
     real *table;     /* [PACKED_TABLE_SIZE] with the codes TABLE and ONE */
 } woven;
 
-/* Blocks of height rows (the last may have fewer), each with the list of the columns it needs,
- * ascending; an entry names a place in it. Rows of a block stand longest first, stable, in slices
- * of LOCAL_SLICE, each padded to its own longest row: slot k of the r-th row of a block is at the
- * block's slot + slice[block * slices + r / LOCAL_SLICE] + k * LOCAL_SLICE + r % LOCAL_SLICE.
+/* Blocks of successive rows, `height` in the mean, with about as many entries each, and the list of
+ * the columns that each needs, ascending; an entry names a place in it. A row of more than `cut`
+ * entries is cut into as few equal pieces as are no longer: of p pieces the q-th has entries q, q +
+ * p, ... The pieces of a block (other rows are one) stand longest first, stable, in slices of
+ * LOCAL_SLICE, each padded to its own longest: slot k of the i-th piece of block b is at the block's
+ * slot + slice[piece / LOCAL_SLICE + b + i / LOCAL_SLICE] + k * LOCAL_SLICE + i % LOCAL_SLICE.
  * Padding, which no kernel multiplies: place 0, all bits of the value 0. Values are coded as in
- * narrow. */
-enum { LOCAL_SLICE = 32, LOCAL_LEAST = 128, LOCAL_HIGHEST = 4096, LOCAL_LONGEST = UINT16_MAX };
-enum { LOCAL_COLUMNS = 28000 /* of a block */, LOCAL_SPAN = 1 << 19 /* from first to last */ };
+ * narrow. Where blocks begin in order, cuts and slice follows from the entries before, so that all
+ * can be filled at once; what is between blocks is 0. */
+enum { LOCAL_SLICE = 32, LOCAL_LEAST = 128, LOCAL_HIGHEST = 4096, LOCAL_LONGEST = UINT8_MAX };
+enum { LOCAL_PIECES = 4608 /* of a block */, LOCAL_COLUMNS = 28000, LOCAL_SPAN = 1 << 19 };
 typedef struct local_block {
-    int64_t slot, need;   /* first of its slots; of its list, in units of 16 bits */
-    int32_t base, count;  /* first column; columns of the list */
-    int32_t wide, unused; /* the list is of uint32_t, not uint16_t: columns - base */
+    int64_t slot, need;          /* first of its slots; of its list, in units of 16 bits */
+    int64_t piece, cut;          /* first of its pieces, and of its rows that are cut */
+    int32_t row, rows;           /* the first; how many */
+    int32_t base, count;         /* first column; columns of the list */
+    int32_t wide;                /* the list is of uint32_t, not uint16_t: columns - base */
+    int32_t pieces, cuts, parts; /* parts: the pieces of the rows that are cut */
 } local_block;
 typedef struct V(local_rows) {
     spmv_store s;
-    int64_t height, nblocks, slices; /* slices of a block */
-    int64_t most, units;             /* columns of a list, at most; 16 bits each, of all lists */
+    int64_t height, nblocks, cut, pieces;
+    int64_t most, units; /* columns and parts of a block, at most; 16 bits each, of all lists */
     int value_code, value_bytes;
     local_block *block; /* [nblocks] */
-    uint32_t *slice;    /* [nblocks * slices] its first slot, from the block's */
-    uint16_t *order;    /* [rows] which of the block's rows stored row i is */
-    uint16_t *length;   /* [rows] of stored row i */
-    uint16_t *need;     /* [units] */
-    uint16_t *place;    /* [slots] */
-    uint8_t *values;    /* [slots * value_bytes] */
-    real *table;        /* [PACKED_TABLE_SIZE] of the codes TABLE and ONE; else zeros */
+    uint32_t *slice;    /* a slice's first slot, from the block's */
+    uint32_t *cuts;  /* rows that are cut: which of the block's | first part << 16; and the end */
+    uint16_t *order; /* of a piece: which of the block's rows it is; if cut, rows + which part */
+    uint8_t *length; /* of a piece */
+    uint16_t *need;  /* [units] */
+    uint16_t *place; /* [slots] */
+    uint8_t *values; /* [slots * value_bytes] */
+    real *table;     /* [PACKED_TABLE_SIZE] of the codes TABLE and ONE; else zeros */
 } local_rows;
-typedef struct spmv_local_facts { /* the most that a block, a row has */
-    int64_t longest, span, columns;
+typedef struct spmv_local_facts { /* the most that a block has */
+    int64_t pieces, span, columns;
 } spmv_local_facts;
+typedef struct spmv_local_shape {
+    int64_t height, nblocks, cut;
+    int64_t pieces, cuts, slices; /* room for all of them */
+} spmv_local_shape;
 /* local.c. SPMV_E_UNSUITABLE if that is too much. */
 SPMV_LINKAGE spmv_status spmv_local_fits(spmv_ctx *ctx, int64_t height,
                                          const spmv_local_facts *most);
-/* The height for a matrix, by a look at a few blocks; *columns: that a block needs, for each of its
+/* The height for a matrix with such a row, by a look at a few blocks; *columns: that a block needs, for each of its
  * rows; infinite: nothing is known. */
-SPMV_LINKAGE int64_t spmv_local_height(const spmv_csr_view *A, double *columns);
-/* The height asked for, or that one. */
-static inline int64_t spmv_local_height_for(const spmv_csr_view *A, const spmv_choice *c) {
-    double columns;
-    return c->value[SPMV_height] ? c->value[SPMV_height] : spmv_local_height(A, &columns);
-}
+SPMV_LINKAGE int64_t spmv_local_height(const spmv_csr_view *A, int64_t longest, double *columns);
+/* As asked for, or with that height and pieces that are about as many as threads. */
+SPMV_LINKAGE spmv_local_shape spmv_local_shape_for(const spmv_csr_view *A, const spmv_choice *c);
+/* Where blocks begin: row, rows, piece, cut; all else 0. */
+SPMV_LINKAGE void spmv_local_split(const spmv_csr_view *A, const spmv_local_shape *shape,
+                                   local_block *block);
 /* How many columns lie between the first and the last that rows first..end - 1 need, which ascend
  * in a row, and the first; 0: the rows are empty. */
 SPMV_LINKAGE int64_t spmv_local_span(const spmv_csr_view *A, int64_t first, int64_t end,

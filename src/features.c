@@ -409,6 +409,6 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look 
     free(t);
     if (extent->repeats) f->repeats = look_at_repeats(&A);
     if (extent->lists && A.rows >= MANY_ROWS && f->mean > FEW && f->diagonal < 0.5)
-        f->local_height = spmv_local_height(&A, &f->local_columns);
+        f->local_height = spmv_local_height(&A, f->row_max, &f->local_columns);
     return SPMV_OK;
 }

@@ -61,31 +61,105 @@ static double columns_of(const growth *g, double height) {
     return low * pow(height / (double)rows_at(k), power);
 }
 
-static int64_t rounded_up(int64_t n, int64_t multiple) {
-    return (n + multiple - 1) / multiple * multiple;
+static int64_t times_in(int64_t n, int64_t part) {
+    return (n + part - 1) / part;
 }
 
-/* As high as leaves room for two blocks on a multiprocessor, then so that the blocks of two on each
- * of an H200's end together. */
-int64_t spmv_local_height(const spmv_csr_view *A, double *columns) {
-    enum { ROOM = 13000 /* columns */, AT_ONCE = 2 * 132 };
+/* A block alone on each of an H200's multiprocessors if all rows are then multiplied at once; else
+ * as high as leaves room for two, and then so that the last end together. A block may have the
+ * longest row, too. */
+int64_t spmv_local_height(const spmv_csr_view *A, int64_t longest, double *columns) {
+    enum { ALONE = 26500, ROOM = 13000 /* columns */, SMS = 132, AT_ONCE = 2 * SMS };
     const growth g = count_columns(A, A->rows / 2);
-    int64_t allowed = LOCAL_HIGHEST;
+    int64_t height = times_in(A->rows, SMS), allowed = LOCAL_HIGHEST;
     *columns = INFINITY;
-    while (g.n && allowed > LOCAL_LEAST && columns_of(&g, (double)allowed) > ROOM)
-        allowed -= LOCAL_SLICE;
-    int64_t waves = rounded_up(A->rows, AT_ONCE * allowed) / (AT_ONCE * allowed);
-    int64_t height = waves ? rounded_up(A->rows, AT_ONCE * waves) / (AT_ONCE * waves) : 0;
-    height = rounded_up(height > LOCAL_LEAST ? height : LOCAL_LEAST, LOCAL_SLICE);
+    if (g.n &&
+        (height > LOCAL_HIGHEST || columns_of(&g, (double)height) + (double)longest > ALONE)) {
+        while (allowed > LOCAL_LEAST && columns_of(&g, (double)allowed) + (double)longest > ROOM)
+            allowed -= LOCAL_SLICE;
+        height = times_in(A->rows, AT_ONCE * times_in(A->rows, AT_ONCE * allowed));
+    }
+    if (height < LOCAL_LEAST) height = LOCAL_LEAST;
+    if (height > LOCAL_HIGHEST) height = LOCAL_HIGHEST;
     if (g.n) *columns = columns_of(&g, (double)height) / (double)height;
     return height;
 }
 
+/* Pieces: where rows are fewer than threads, a thread has one or two; else it has several, and only
+ * rows are cut that would end last. */
+static int64_t cut_for(int64_t entries, int64_t height) {
+    enum { THREADS = 1024, STEP = 8, LEAST = 32, SHORT = 64, LONG = 128 };
+    int64_t share = times_in(entries, THREADS), most = share > LONG ? share : LONG;
+    int64_t cut = height < THREADS / 2 ? share * 3 / 2 : share * 5 / 2;
+    if (height < THREADS / 2) most = SHORT;
+    if (cut > most) cut = most;
+    cut = times_in(cut, STEP) * STEP;
+    return cut < LEAST ? LEAST : cut > LOCAL_LONGEST ? LOCAL_LONGEST : cut;
+}
+
+spmv_local_shape spmv_local_shape_for(const spmv_csr_view *A, const spmv_choice *c) {
+    double columns;
+    spmv_local_shape s = {.height = c->value[SPMV_height], .cut = c->value[SPMV_cut]};
+    if (s.height == 0) s.height = spmv_local_height(A, spmv_longest_row(A), &columns);
+    s.nblocks = times_in(A->rows, s.height);
+    if (s.cut == 0) s.cut = cut_for(s.nblocks ? A->nnz / s.nblocks : 0, s.height);
+    s.pieces = A->rows + times_in(A->nnz, s.cut);
+    s.cuts = times_in(A->nnz, s.cut) + s.nblocks;
+    s.slices = s.pieces / LOCAL_SLICE + s.nblocks;
+    return s;
+}
+
+/* Of a row, in entries: at least what its length and its y are, and so much that no block has more
+ * rows than it may. */
+static int64_t weight_of(const spmv_csr_view *A, int64_t height) {
+    enum { LEAST_WEIGHT = 4, LEAST_SPARE = 32 };
+    int64_t spare = LOCAL_HIGHEST - height > LEAST_SPARE ? LOCAL_HIGHEST - height : LEAST_SPARE;
+    int64_t weight = times_in(times_in(A->nnz, A->rows) * height, spare);
+    return weight > LEAST_WEIGHT ? weight : LEAST_WEIGHT;
+}
+
+/* The first row from low on before which there is so much; the guess is looked at first. */
+static int64_t row_behind(const spmv_csr_view *A, int64_t weight, int64_t much, int64_t low,
+                          int64_t step) {
+    int64_t high = low;
+    while (high < A->rows && A->row_ptr[high] + weight * high < much) {
+        low = high + 1;
+        high = high + step < A->rows ? high + step : A->rows;
+    }
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (A->row_ptr[middle] + weight * middle < much)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The pieces of rows that are cut are no more than their entries over the cut: before a block stand
+ * no more than what that is for all entries before it. */
+void spmv_local_split(const spmv_csr_view *A, const spmv_local_shape *shape, local_block *block) {
+    const int64_t n = shape->nblocks, weight = n ? weight_of(A, shape->height) : 0;
+    const int64_t all = A->nnz + weight * A->rows;
+    for (int64_t b = 0, row = 0; b < n; b++) {
+        int64_t end = b + 1 < n
+                          ? row_behind(A, weight, spmv_split(all, n, b + 1), row, shape->height)
+                          : A->rows;
+        int64_t cuts = times_in(A->row_ptr[row], shape->cut);
+        block[b] = (local_block){.piece = row + cuts,
+                                 .cut = cuts + b,
+                                 .row = (int32_t)row,
+                                 .rows = (int32_t)(end - row)};
+        row = end;
+    }
+}
+
 spmv_status spmv_local_fits(spmv_ctx *ctx, int64_t height, const spmv_local_facts *most) {
-    if (most->longest > LOCAL_LONGEST)
+    if (most->pieces > LOCAL_PIECES)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
-                         "a row has %lld entries, local has room for %d: 16 bits a length",
-                         (long long)most->longest, LOCAL_LONGEST);
+                         "a block of rows is cut into %lld pieces, local has room for %d: lower "
+                         "--height, or raise --cut",
+                         (long long)most->pieces, LOCAL_PIECES);
     if (most->span > LOCAL_SPAN)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
                          "the columns of %lld rows span %lld, local has room for %d: "

@@ -100,7 +100,7 @@ static const struct argp_option table[] = {
     {"boundary", KEY_PARAM + SPMV_boundary, "N|auto,...", 0,
      "entries a row in the ELL part of a hybrid (auto: fewest bytes)", 2},
     {"cut", KEY_PARAM + SPMV_cut, "N|auto,...", 0,
-     "longest row of a packed slice (auto: from the mean row length)", 2},
+     "longest row of a packed slice, longest piece of a row of local (auto: from the mean)", 2},
     {"codes", KEY_PARAM + SPMV_codes, "on|off,...", 0, "packed values in codes of fewer bytes (on)",
      2},
     {"tile", KEY_PARAM + SPMV_tile, "Z|auto,...", 0, "columns of a block; of csb rows, too", 2},

@@ -359,6 +359,29 @@ static void hub_columns_are_seen(void **state) {
     }
 }
 
+/* Lengths that differ are no reason against blocks of rows, whose long rows are cut; a row that has
+ * most of the columns there is room for is. */
+static void uneven_rows_have_blocks_too(void **state) {
+    static const struct {
+        const char *source;
+        bool is_offered;
+    } cases[] = {{"gen:twin:Ga3As3H12", true}, {"gen:twin:Chebyshev4", false}};
+    (void)state;
+    for (int k = 0; k < COUNT(cases); k++) {
+        spmv_mat *mat = NULL;
+        spmv_features f;
+        spmv_proposals all = {.n = 0};
+        assert_int_equal(spmv_mat_load(ctx, cases[k].source, NULL, &mat), SPMV_OK);
+        assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_LOOK, &f), SPMV_OK);
+        assert_true(f.cv > 1 && f.row_max > SPMV_LONG_ROW && f.local_height > 0);
+        spmv_propose_cuda(&f, &all);
+        const spmv_proposal *local = proposal_of(&all, "local_block");
+        assert_int_equal(local != NULL, cases[k].is_offered);
+        if (local) assert_true(local->gain > 1.1);
+        spmv_mat_free(mat);
+    }
+}
+
 /* Rows that are short and almost all equal, near columns, most rows empty or none: as measured on
  * two cores narrow_lanes is 1.4 and 1.8 times as fast as the safe kernel. */
 static void almost_equal_rows_are_worth_converting(void **state) {
@@ -422,6 +445,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(far_reads_of_x_are_blocked),
         cmocka_unit_test(the_models_order_as_measured),
         cmocka_unit_test(columns_that_blocks_share_are_seen),
+        cmocka_unit_test(uneven_rows_have_blocks_too),
         cmocka_unit_test(hub_columns_are_seen),
         cmocka_unit_test(almost_equal_rows_are_worth_converting),
         cmocka_unit_test(where_x_is_decides_on_a_gpu),
