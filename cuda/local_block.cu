@@ -6,14 +6,14 @@
  *          listed.
  * Reads    local: its lists, order and length of the rows, places, values; x[cols]; y[rows] only if
  *          beta != 0.
- * Writes   y[rows], each entry once, by the thread of its row, scattered inside the block; of a row
- *          that is cut, by a team that adds its pieces.
- * Work     the block's threads copy the x of its list to shared memory, each entry once; then a warp
- *          takes the next 32 stored pieces, a thread a piece, DEPTH slots at a time: longest first,
- *          so that warps end together. Sums of pieces of one row wait in shared memory for each
- *          other, and are added in order. Two blocks share a multiprocessor, so that one multiplies
- *          while the other waits for its x: 64 registers a thread, 40 where a few more threads are
- *          as many as pieces, 32 where values are coded.
+ * Writes   y[rows], each entry once, by the thread of its row, scattered inside the block; of a
+ *          row that is cut, by a team that adds its pieces.
+ * Work     the block's threads copy the x of its list to shared memory, each entry once; then a
+ *          warp takes the next 32 stored pieces, a thread a piece, DEPTH slots at a time, longest
+ *          first, so that warps end together. Sums of pieces of one row wait in shared memory for
+ *          each other, and are added in order. Two blocks share a multiprocessor, so that one
+ *          multiplies while the other waits for its x, or one has it with 1024 threads: 64 registers
+ *          a thread, 40 where two blocks' threads have a piece each, 32 where values are coded.
  * Cost     2 nnz flop; nnz (2 + bytes of a value) + 2 or 4 bytes a column of a list + 3.125 rows +
  *          (cols + rows) sizeof real bytes; x of a column in several lists is read for each.
  * Weak     rows that share few columns; very short rows; a row that needs more columns than shared

@@ -243,7 +243,7 @@ typedef struct V(woven) {
  * the columns that each needs, ascending; an entry names a place in it. A row of more than `cut`
  * entries is cut into as few equal pieces as are no longer: of p pieces the q-th has entries q, q +
  * p, ... The pieces of a block (other rows are one) stand longest first, stable, in slices of
- * LOCAL_SLICE, each padded to its own longest: slot k of the i-th piece of block b is at the block's
+ * LOCAL_SLICE, each padded to its longest: slot k of the i-th piece of block b is at the block's
  * slot + slice[piece / LOCAL_SLICE + b + i / LOCAL_SLICE] + k * LOCAL_SLICE + i % LOCAL_SLICE.
  * Padding, which no kernel multiplies: place 0, all bits of the value 0. Values are coded as in
  * narrow. Where blocks begin in order, cuts and slice follows from the entries before, so that all
@@ -283,8 +283,8 @@ typedef struct spmv_local_shape {
 /* local.c. SPMV_E_UNSUITABLE if that is too much. */
 SPMV_LINKAGE spmv_status spmv_local_fits(spmv_ctx *ctx, int64_t height,
                                          const spmv_local_facts *most);
-/* The height for a matrix with such a row, by a look at a few blocks; *columns: that a block needs, for each of its
- * rows; infinite: nothing is known. */
+/* The height where the longest row is so long, by a look at a few blocks; *columns: of a block, per
+ * row; infinite: nothing is known. */
 SPMV_LINKAGE int64_t spmv_local_height(const spmv_csr_view *A, int64_t longest, double *columns);
 /* As asked for, or with that height and pieces that are about as many as threads. */
 SPMV_LINKAGE spmv_local_shape spmv_local_shape_for(const spmv_csr_view *A, const spmv_choice *c);

@@ -149,9 +149,9 @@ static int64_t height_of(const char *spec, double *columns) {
     return height;
 }
 
-/* A mesh whose nodes are numbered at random by the 4096: a block for each of 132 multiprocessors, or
- * more where it would be too high, so that two on each end together. Where rows share nothing the
- * room counts, and has to be there for the longest row as well; where a block's columns are too far
+/* A mesh whose nodes are numbered at random by the 4096: a block for each of 132 multiprocessors;
+ * where that is too high, more, so that two on each end together. Where rows share nothing the room
+ * counts, and has to be there for the longest row as well; where a block's columns are far
  * apart nothing is known. */
 static void heights_follow_what_rows_share(void **state) {
     double columns;
