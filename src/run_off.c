@@ -21,7 +21,7 @@ static const double most_flushing_s = 0.05;      /* beside the budget */
 static const double tie = 0.01, hopeless = 0.15, /* behind the best */
     far_behind = 1,                              /* by chance alone too seldom for a second look */
     unseen = 0.1,                                /* scatter of what was timed once */
-    slow = 3;
+    slow = 3, fair = 1.5;                        /* a first look may be slower by half */
 
 double spmv_contest_spent_s(const contest *c) {
     return spmv_now() - c->start - c->flushing_s - c->sent_s - c->memory_s - c->once_s;
@@ -133,7 +133,8 @@ static spmv_status make_steady_batch(contest *c, contender *e) {
 /* As many products in a sample as the clock needs, unless each must find the caches empty. */
 static spmv_status make_batch(contest *c, contender *e, double product_s) {
     int most = c->backend->record_start ? 20 : 100; /* recording a product takes longer than one */
-    double inner = product_s > 0 ? ceil(sample_s / product_s) : most;
+    bool little = !c->backend->host && !is_plenty(c->budget); /* and as long as three of these */
+    double inner = product_s > 0 ? ceil((little ? sample_s / 2 : sample_s) / product_s) : most;
     spmv_product product = {e->plan, c->x, c->y};
     if (c->copies > 1) return make_steady_batch(c, e);
     e->inner = c->flush ? 1 : inner > most ? most : inner < 1 ? 1 : (int)inner;
@@ -164,7 +165,6 @@ static void set_budget(contest *c, double unit_s) {
  * sample. */
 static spmv_status warm_up(contest *c, contender *e, double unit_s) {
     enum { LOOKS = 2 };
-    const double fair = 1.5;
     double least = INFINITY, seconds = 0;
     bool gpu = !c->backend->host, plenty = gpu && is_plenty(c->budget);
     for (int looks = 0; looks < LOOKS && (plenty || !(least <= fair * unit_s)); looks++) {
@@ -309,15 +309,24 @@ static void assure_rounds(contest *c) {
         spmv_contest_spent_s(c) + fmin(tenth * calls * c->entry[0].product_s, least_of_host_s);
 }
 
-/* On a GPU the safe kernel is not given up for one slow look. */
+/* On a GPU the safe kernel is not given up for one slow look, unless another is ahead by more than
+ * a look can be slow. */
+static bool needs_another_look(const contest *c) {
+    const contender *safe = &c->entry[0];
+    bool far_ahead = false;
+    for (int k = 1; k < c->n; k++)
+        far_ahead |= !c->entry[k].given_up && safe->product_s > fair * c->entry[k].product_s;
+    return !c->backend->host && c->n > 1 && safe->nsamples == 1 && !far_ahead;
+}
+
 spmv_status spmv_contest_run_off(contest *c) {
     contender *safe = &c->entry[0];
-    if (!c->backend->host && c->n > 1 && safe->nsamples == 1) TRY(time_once(c, safe));
     double unit_s = c->flush ? 0 : safe->product_s; /* caches are still warm */
     for (int k = 1; k < c->n; k++) {
         contender *e = &c->entry[k];
         TRY(settle(c, e, warm_up(c, e, unit_s)));
     }
+    if (needs_another_look(c)) TRY(time_once(c, safe));
     assure_rounds(c);
     for (int round = 0; round < MOST_ROUNDS; round++) {
         lower_budget(c);
