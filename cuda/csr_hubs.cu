@@ -164,40 +164,90 @@ static __device__ __forceinline__ idx row_of_lane(const hubs &H, const hub_slice
     return t.lanes ? __ldg(H.order + t.row + lane / lanes) : __ldg(&H.part[t.row].row);
 }
 
-static __device__ __forceinline__ void copy_hubs(const hubs &H, real *near) {
+/* x of the hubs goes to shared memory: from sm_90 on one thread asks for all of it, and none waits
+ * before it needs them. */
+static __device__ __forceinline__ void copy_by_threads(const hubs &H, real *near) {
     enum { TOGETHER = 5 };
-    const int units = (int)(((size_t)H.nhubs + 1) * sizeof(real) / sizeof(int4)) + 1;
+    const int units = (int)(hubs_bytes(H.nhubs) / sizeof(int4)), threads = (int)blockDim.x;
     const int4 *from = (const int4 *)H.hub_x;
 #pragma unroll 1
-    for (int k = (int)threadIdx.x; k < units; k += TOGETHER * (int)blockDim.x) {
+    for (int k = (int)threadIdx.x; k < units; k += TOGETHER * threads) {
         int4 v[TOGETHER];
 #pragma unroll
         for (int u = 0; u < TOGETHER; u++)
-            if (k + u * (int)blockDim.x < units) v[u] = __ldcg(from + k + u * (int)blockDim.x);
+            if (k + u * threads < units) v[u] = __ldcg(from + k + u * threads);
 #pragma unroll
         for (int u = 0; u < TOGETHER; u++)
-            if (k + u * (int)blockDim.x < units) ((int4 *)near)[k + u * (int)blockDim.x] = v[u];
+            if (k + u * threads < units) ((int4 *)near)[k + u * threads] = v[u];
     }
+}
+
+static __device__ __forceinline__ void copy_in_bulk(const hubs &H, real *near, unsigned arrived) {
+    const unsigned bytes = (unsigned)hubs_bytes(H.nhubs);
+    const unsigned to = (unsigned)__cvta_generic_to_shared(near);
+    NV_IF_TARGET(NV_PROVIDES_SM_90,
+                 (asm volatile("fence.proxy.async.global;\n\t"
+                               "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n\t"
+                               "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                               " [%2], [%3], %1, [%0];" ::"r"(arrived),
+                               "r"(bytes), "r"(to), "l"(H.hub_x)
+                               : "memory");))
+}
+
+static __device__ __forceinline__ bool copies_in_bulk() {
+    NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (return true;), (return false;))
+}
+
+/* Every thread calls these three, in this order. arrived: a barrier in shared memory. */
+static __device__ __forceinline__ void expect_hubs(unsigned arrived) {
+    if (threadIdx.x == 0)
+        NV_IF_TARGET(NV_PROVIDES_SM_90,
+                     (asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\t"
+                                   "fence.mbarrier_init.release.cluster;" ::"r"(arrived)
+                                   : "memory");))
+    __syncthreads();
+}
+
+static __device__ __forceinline__ void ask_for_hubs(const hubs &H, real *near, unsigned arrived) {
+    if (!copies_in_bulk())
+        copy_by_threads(H, near);
+    else if (threadIdx.x == 0)
+        copy_in_bulk(H, near, arrived);
+}
+
+static __device__ __forceinline__ void wait_for_hubs(unsigned arrived) {
+    unsigned done = !copies_in_bulk();
+    if (done) __syncthreads();
+    while (!done)
+        NV_IF_TARGET(NV_PROVIDES_SM_90,
+                     (asm volatile("{.reg .pred p;\n\t"
+                                   "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n\t"
+                                   "selp.u32 %0, 1, 0, p;}"
+                                   : "=r"(done)
+                                   : "r"(arrived)
+                                   : "memory");))
 }
 
 template <int CODE>
 static __global__ void __launch_bounds__(MOST_THREADS, 1)
     multiply(const __grid_constant__ hubs H, const __grid_constant__ factors o) {
     extern __shared__ int4 room[];
+    __shared__ uint64_t barrier;
     __shared__ int taken; /* of this block's slices, which are gridDim apart */
     __shared__ real table[CODE == NARROW_TABLE ? PACKED_TABLE_SIZE : 1];
     real *near = (real *)room;
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     unsigned s = (unsigned)warp * gridDim.x + blockIdx.x;
     hub_slice t = slice_at(H, s);
+    const unsigned arrived = (unsigned)__cvta_generic_to_shared(&barrier);
     bool ready = false;
     if (threadIdx.x == 0) taken = (int)blockDim.x / WARP;
     for (int k = (int)threadIdx.x; k < (int)(sizeof table / sizeof *table); k += (int)blockDim.x)
         table[k] = __ldg(H.table + k);
-    __syncthreads();
+    expect_hubs(arrived);
     begin_product();
     let_next_start();
-    copy_hubs(H, near);
+    ask_for_hubs(H, near, arrived);
     while (s < H.nslices) {
         int next = 0;
         if (lane == 0) next = atomicAdd(&taken, 1);
@@ -208,7 +258,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
         const size_t bytes = CODE == NARROW_ONE ? 0 : sizeof(typename stored<CODE>::one);
         const uint8_t *value = H.value + (size_t)t.value * WARP * bytes;
         real sum = add_rest<CODE>(word, value + lane * bytes, t.rest, o.x, table, 0);
-        if (!ready) __syncthreads(); /* the hubs of all */
+        if (!ready) wait_for_hubs(arrived);
         ready = true;
         value += ((size_t)t.rest * WARP + 2 * (size_t)lane) * bytes;
         sum = add_pairs<CODE>(word + t.rest * WARP, value, t.pairs, near, table, sum);
@@ -218,7 +268,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
         if (row >= 0) put_row(o.y + row, o.alpha, sum, o.beta);
         t = after;
     }
-    if (!ready) __syncthreads();
+    if (!ready) wait_for_hubs(arrived);
 }
 
 static const void *kernel_for(int code) {

@@ -84,7 +84,7 @@ static __device__ __forceinline__ int64_t part_begins(int64_t all, int64_t n, in
 }
 
 /* Of x of the hubs and the 0 before. */
-static inline size_t hubs_bytes(int64_t nhubs) {
+static inline __host__ __device__ size_t hubs_bytes(int64_t nhubs) {
     return ((size_t)(nhubs + 1) * sizeof(real) / sizeof(int4) + 1) * sizeof(int4);
 }
 #endif

@@ -34,6 +34,8 @@ typedef struct spmv_features {
     double exact_f32;      /* values that f32 holds exactly */
     double symmetric;      /* entries whose mirror image holds the same bits */
     double lines;          /* cache lines of x a slice touches, over its entries */
+    double repeats;        /* of some 2^14 entries from everywhere, those that share their column
+                              with another of them; 0: not looked at */
     int64_t local_height;  /* rows of a block in the format local; 0: not looked at */
     double local_columns;  /* that such a block needs, for each of its rows */
     spmv_precision precision;

@@ -11,6 +11,8 @@ enum {
     MOST_TAKEN = 64,      /* entries of a row: fewer hide the diagonals of wide rows */
     FRACTION = 16,        /* of a small matrix one entry in so many */
     LINE_SLOTS = 1 << 13, /* of a slice's set of cache lines: at most half full */
+    REPEAT_BITS = 15,     /* of a set of columns, and */
+    REPEAT_TAKEN = 1 << (REPEAT_BITS - 1), /* so many of them, from everywhere */
     VALUE_SLOTS = 1 << 10,
     MIRRORED = 8, /* entries a slice whose mirror image is looked up */
     MOST_RUN = 8,
@@ -23,12 +25,12 @@ enum {
  * where products are short, waking the others takes longer. */
 static const struct extent {
     int slices, sampled, fewest, entries; /* at most; fewest: of the sampled slices, at least */
-    bool by_all, blocks, lists;
+    bool by_all, blocks, lists, repeats;
 } extents[] = {
-    [SPMV_NO_LOOK] = {0, 0, 0, 0, false, false, false},
-    [SPMV_GLANCE] = {1 << 8, 16, 4, 1 << 12, false, false, true},
-    [SPMV_LOOK] = {1 << 11, 64, 8, 1 << 15, true, false, true},
-    [SPMV_STUDY] = {1 << 11, 64, 8, 1 << 15, true, true, false},
+    [SPMV_NO_LOOK] = {0, 0, 0, 0, false, false, false, false},
+    [SPMV_GLANCE] = {1 << 8, 16, 4, 1 << 12, false, false, true, false},
+    [SPMV_LOOK] = {1 << 11, 64, 8, 1 << 15, true, false, true, true},
+    [SPMV_STUDY] = {1 << 11, 64, 8, 1 << 15, true, true, false, false},
 };
 
 typedef struct window { /* the part of a slice that is looked at */
@@ -217,6 +219,26 @@ static void look_at_lines(const window *w, int per_line, tally *t) {
             t->lines += slot[at] < 0;
             slot[at] = line;
         }
+}
+
+/* A column that is found again counts twice the first time, for the entry that put it there. */
+static double look_at_repeats(const spmv_csr_view *A) {
+    typedef struct seen {
+        int32_t next; /* the column + 1; 0: none */
+        bool again;
+    } seen;
+    const int64_t most = A->nnz / FRACTION, n = most < REPEAT_TAKEN ? most : REPEAT_TAKEN;
+    seen *set = calloc((size_t)1 << REPEAT_BITS, sizeof *set);
+    int64_t repeats = 0;
+    for (int64_t q = 0; set && q < n; q++) {
+        int32_t next = A->col_idx[spmv_split(A->nnz, n, q)] + 1;
+        uint32_t at = ((uint32_t)next * 0x9e3779b1u) >> (32 - REPEAT_BITS);
+        while (set[at].next && set[at].next != next) at = (at + 1) % (1u << REPEAT_BITS);
+        repeats += set[at].next == 0 ? 0 : set[at].again ? 1 : 2;
+        set[at] = (seen){next, set[at].next != 0};
+    }
+    free(set);
+    return n ? (double)repeats / (double)n : 0;
 }
 
 /* ---- values --------------------------------------------------------------------------------- */
@@ -413,6 +435,7 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look 
         look_at_slice(&A, sampled_slice(slices, n, k), per_line, extent->blocks, &t[k]);
     add_up(t, (int)n, f);
     free(t);
+    if (extent->repeats) f->repeats = look_at_repeats(&A);
     if (extent->lists && A.rows >= MANY_ROWS && f->mean > FEW && f->diagonal < 0.5)
         f->local_height = spmv_local_height(&A, &f->local_columns);
     return SPMV_OK;

@@ -329,6 +329,36 @@ static void columns_that_blocks_share_are_seen(void **state) {
         }
 }
 
+/* Columns that many rows share are found from all over the matrix, where they are worth a format. */
+static void hub_columns_are_seen(void **state) {
+    static const struct {
+        const char *source;
+        double least, most;
+        bool is_offered;
+    } cases[] = {{"gen:rmat:18", 0.45, 0.65, true},
+                 {"gen:powerlaw:500000:8", 0.25, 0.4, true},
+                 {"gen:random:200000:8", 0.03, 0.09, false},
+                 {"gen:mesh:200000", 0, 0.09, false},
+                 {"gen:dense:1500", 0.9, 1, false}};
+    (void)state;
+    for (int k = 0; k < COUNT(cases); k++) {
+        spmv_mat *mat = NULL;
+        spmv_features f;
+        spmv_proposals all = {.n = 0};
+        assert_int_equal(spmv_mat_load(ctx, cases[k].source, NULL, &mat), SPMV_OK);
+        assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_LOOK, &f), SPMV_OK);
+        if (f.repeats < cases[k].least || f.repeats > cases[k].most)
+            fail_msg("%s: repeats %g", cases[k].source, f.repeats);
+        spmv_propose_cuda(&f, &all);
+        const spmv_proposal *hubs = proposal_of(&all, "csr_hubs");
+        assert_int_equal(hubs != NULL, cases[k].is_offered);
+        if (hubs && hubs->gain <= gain_of(&all, "csr_adaptive"))
+            fail_msg("%s: csr_hubs %g, csr_adaptive %g", cases[k].source, hubs->gain,
+                     gain_of(&all, "csr_adaptive"));
+        spmv_mat_free(mat);
+    }
+}
+
 /* Rows that are short and almost all equal, near columns, most rows empty or none: as measured on
  * two cores narrow_lanes is 1.4 and 1.8 times as fast as the safe kernel. */
 static void almost_equal_rows_are_worth_converting(void **state) {
@@ -392,6 +422,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(far_reads_of_x_are_blocked),
         cmocka_unit_test(the_models_order_as_measured),
         cmocka_unit_test(columns_that_blocks_share_are_seen),
+        cmocka_unit_test(hub_columns_are_seen),
         cmocka_unit_test(almost_equal_rows_are_worth_converting),
         cmocka_unit_test(where_x_is_decides_on_a_gpu),
     };
