@@ -28,7 +28,7 @@ static const struct extent {
     bool by_all, blocks, lists, repeats;
 } extents[] = {
     [SPMV_NO_LOOK] = {0, 0, 0, 0, false, false, false, false},
-    [SPMV_GLANCE] = {1 << 8, 16, 4, 1 << 12, false, false, true, false},
+    [SPMV_GLANCE] = {1 << 7, 12, 4, 3 << 10, false, false, true, false},
     [SPMV_LOOK] = {1 << 11, 64, 8, 1 << 15, true, false, true, true},
     [SPMV_STUDY] = {1 << 11, 64, 8, 1 << 15, true, true, false, false},
 };

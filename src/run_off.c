@@ -21,7 +21,7 @@ static const double most_flushing_s = 0.05;      /* beside the budget */
 static const double tie = 0.01, hopeless = 0.15, /* behind the best */
     far_behind = 1,                              /* by chance alone too seldom for a second look */
     unseen = 0.1,                                /* scatter of what was timed once */
-    slow = 3, fair = 1.5;                        /* a first look may be slower by half */
+    slow = 3;
 
 double spmv_contest_spent_s(const contest *c) {
     return spmv_now() - c->start - c->flushing_s - c->sent_s - c->memory_s - c->once_s;
@@ -165,6 +165,7 @@ static void set_budget(contest *c, double unit_s) {
  * sample. */
 static spmv_status warm_up(contest *c, contender *e, double unit_s) {
     enum { LOOKS = 2 };
+    const double fair = 1.5;
     double least = INFINITY, seconds = 0;
     bool gpu = !c->backend->host, plenty = gpu && is_plenty(c->budget);
     for (int looks = 0; looks < LOOKS && (plenty || !(least <= fair * unit_s)); looks++) {
@@ -315,7 +316,7 @@ static bool needs_another_look(const contest *c) {
     const contender *safe = &c->entry[0];
     bool far_ahead = false;
     for (int k = 1; k < c->n; k++)
-        far_ahead |= !c->entry[k].given_up && safe->product_s > fair * c->entry[k].product_s;
+        far_ahead |= safe->product_s > (1 + far_behind) * c->entry[k].product_s;
     return !c->backend->host && c->n > 1 && safe->nsamples == 1 && !far_ahead;
 }
 
