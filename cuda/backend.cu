@@ -34,6 +34,12 @@ static const spmv_device_format *const formats[][SPMV_NVARIANTS] = {
     {NULL}};
 #undef FORMAT
 
+typedef struct gpu {   /* what d->state points to */
+    cuda_state shared; /* with the other CUDA files: first */
+    size_t available;  /* outside the pool and in it, when the driver was asked last, */
+    double asked;      /* by the clock; 0: never */
+} gpu;
+
 static cuda_state *state_of(spmv_device *d) {
     return (cuda_state *)d->state;
 }
@@ -170,21 +176,34 @@ static spmv_status tock(spmv_device *d, double *seconds) {
     return SPMV_OK;
 }
 
-/* What the pool holds and nobody uses. */
-static size_t kept_bytes(const cuda_state *s) {
-    uint64_t held = 0, used = 0;
-    if (!s->pool || cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrReservedMemCurrent, &held) ||
-        cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrUsedMemCurrent, &used))
-        return 0;
-    return (size_t)(held - used);
+static double now() {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* In bytes; 0 where there is no pool. */
+static size_t of_pool(const cuda_state *s, cudaMemPoolAttr what) {
+    uint64_t bytes = 0;
+    if (!s->pool || cudaMemPoolGetAttribute(s->pool, what, &bytes) != cudaSuccess) return 0;
+    return (size_t)bytes;
+}
+
+/* Asking the driver takes up to 90 us. What the pool takes from it is still there: so for a moment
+ * the sum of both is remembered. */
 static size_t free_gpu_bytes(spmv_device *d) {
-    size_t available = 0, total = 0;
-    if (cudaSetDevice(d->number) != cudaSuccess ||
-        cudaMemGetInfo(&available, &total) != cudaSuccess)
-        return 0;
-    return available + kept_bytes(state_of(d));
+    const double moment_s = 0.1;
+    gpu *g = (gpu *)d->state;
+    const cuda_state *s = &g->shared;
+    size_t available = 0, total = 0, used = of_pool(s, cudaMemPoolAttrUsedMemCurrent);
+    if (!s->pool || g->asked == 0 || now() - g->asked > moment_s) {
+        if (cudaSetDevice(d->number) != cudaSuccess ||
+            cudaMemGetInfo(&available, &total) != cudaSuccess)
+            return 0;
+        g->available = available + of_pool(s, cudaMemPoolAttrReservedMemCurrent);
+        g->asked = now();
+    }
+    return g->available > used ? g->available - used : 0;
 }
 
 static int attribute(spmv_device *d, cudaDeviceAttr which) {
@@ -321,7 +340,7 @@ static spmv_status open_gpu(spmv_device *d) {
                          d->number, count);
     CU(d->ctx, cudaSetDevice(d->number));
     TRY(check_code(d));
-    cuda_state *s = (cuda_state *)calloc(1, sizeof *s);
+    cuda_state *s = (cuda_state *)calloc(1, sizeof(gpu));
     if (!s) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
     cudaError_t made = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
     if (made == cudaSuccess) made = cudaEventCreate(&s->start);

@@ -139,7 +139,7 @@ static void propose_hubs(const model *m, spmv_proposals *out) {
 
 /* Each entry is moved twice, and its product written and read: only where reads of x cost more. */
 static void propose_bins(const model *m, spmv_proposals *out) {
-    const double moved_per_s = 3e12, built_s = 2e-10, start_s = 5e-4, far = 3e7;
+    const double moved_per_s = 3e12, built_s = 1.1e-10, start_s = 3e-4, far = 3e7;
     const spmv_features *f = m->f;
     double entry = 3 * m->width + 4.5, rest = (double)(f->rows + f->cols) * (m->width + 2);
     double bins_s = 2 * launch_s + ((double)f->nnz * entry + rest) / moved_per_s;

@@ -49,7 +49,7 @@ typedef struct task_sizes { /* entries, at most */
 /* A row that a warp takes alone is not so long that others are done before it; nor is a part. */
 static inline task_sizes sizes_of(int64_t nnz, int64_t pieces, int team) {
     enum { AT_ONCE = 8192 }; /* warps, about, that a GPU has */
-    task_sizes size = {pieces * PIECE, nnz / AT_ONCE, 0, team};
+    task_sizes size = {pieces * PIECE, blocks_for(nnz / AT_ONCE, PIECE) * PIECE, 0, team};
     if (size.row > MOST_OF_GROUP) size.row = MOST_OF_GROUP;
     if (size.row < size.group) size.row = size.group;
     size.part = team * size.row;

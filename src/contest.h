@@ -33,9 +33,10 @@ typedef struct contest {
     /* No part of the budget: spent on emptying caches, on sending the rows, on memory for vectors,
      * on what a process does once. */
     double flushing_s, sent_s, memory_s, once_s;
-    size_t cache; /* the device's last-level cache; 0: unknown */
-    size_t flush; /* bytes read before each sample; 0: none */
-    int copies;   /* of the plan, x and y that a sample goes through; 0 or 1: none */
+    double room_s; /* of sent_s: on memory for all of it */
+    size_t cache;  /* the device's last-level cache; 0: unknown */
+    size_t flush;  /* bytes read before each sample; 0: none */
+    int copies;    /* of the plan, x and y that a sample goes through; 0 or 1: none */
     contender entry[MOST_CONTENDERS]; /* the safe one first */
     int n;
     void *x, *y;

@@ -28,7 +28,7 @@ static const struct extent {
     bool by_all, blocks, lists, repeats;
 } extents[] = {
     [SPMV_NO_LOOK] = {0, 0, 0, 0, false, false, false, false},
-    [SPMV_GLANCE] = {1 << 8, 16, 4, 1 << 12, false, false, true, false},
+    [SPMV_GLANCE] = {1 << 7, 12, 4, 3 << 10, false, false, true, false},
     [SPMV_LOOK] = {1 << 11, 64, 8, 1 << 15, true, false, true, true},
     [SPMV_STUDY] = {1 << 11, 64, 8, 1 << 15, true, true, false, false},
 };
@@ -312,6 +312,24 @@ static void look_at_slice(const spmv_csr_view *A, int64_t slice, int per_line, b
 
 /* ---- the two looks -------------------------------------------------------------------------- */
 
+/* A look is at places far from each other, and waits for most of its time: so it asks ahead. */
+static void ask_for_rows(const spmv_csr_view *A, int64_t slice) {
+    enum { LINE = 64 / sizeof(int64_t) };
+    const int64_t *row = A->row_ptr + slice * ROWS;
+    for (int64_t i = 0; i <= ROWS && slice * ROWS + i <= A->rows; i += LINE)
+        __builtin_prefetch(row + i);
+}
+
+static void ask_for_entries(const spmv_csr_view *A, int64_t slice) {
+    enum { LINE = 64 / sizeof(double) };
+    window w = window_at(A, slice);
+    for (int r = 0; r < w.rows; r++)
+        for (int k = 0; k < w.len[r]; k += LINE) {
+            __builtin_prefetch(A->values + w.begin[r] + k);
+            __builtin_prefetch(A->col_idx + w.begin[r] + k);
+        }
+}
+
 static double share(double part, double of) {
     return of > 0 ? part / of : 0;
 }
@@ -322,7 +340,9 @@ static void look_at_rows(const spmv_csr_view *A, int threads, int most, spmv_fea
 #pragma omp parallel for schedule(static) num_threads(threads) \
     reduction(+ : entries, in_long, slots) if (seen > 256)
     for (int64_t n = 0; n < seen; n++) {
+        enum { AHEAD = 8 };
         int64_t first = spmv_split(slices, seen, n) * ROWS, longest = 0;
+        if (n + AHEAD < seen) ask_for_rows(A, spmv_split(slices, seen, n + AHEAD));
         int64_t end = first + ROWS < A->rows ? first + ROWS : A->rows;
         for (int64_t i = first; i < end; i++) {
             int64_t len = A->row_ptr[i + 1] - A->row_ptr[i];
@@ -376,6 +396,11 @@ static void add_up(const tally *t, int n, spmv_features *f) {
     f->lines = share((double)sum.lines, all);
 }
 
+/* The middle one of n equal shares. */
+static int64_t sampled_slice(int64_t slices, int64_t n, int64_t k) {
+    return (2 * k + 1) * slices / (2 * n);
+}
+
 spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look look,
                              spmv_features *f) {
     const struct extent *extent = &extents[look];
@@ -402,9 +427,12 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look 
     tally *t = calloc((size_t)n, sizeof *t);
     if (!t) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     int per_line = precision == SPMV_F64 ? 8 : 16;
+    for (int64_t k = 0; k < n; k++) ask_for_rows(&A, sampled_slice(slices, n, k));
+    for (int64_t k = 0; k < n && threads == 1; k++)
+        ask_for_entries(&A, sampled_slice(slices, n, k));
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (n > 4)
     for (int64_t k = 0; k < n; k++)
-        look_at_slice(&A, (2 * k + 1) * slices / (2 * n), per_line, extent->blocks, &t[k]);
+        look_at_slice(&A, sampled_slice(slices, n, k), per_line, extent->blocks, &t[k]);
     add_up(t, (int)n, f);
     free(t);
     if (extent->repeats) f->repeats = look_at_repeats(&A);

@@ -134,7 +134,8 @@ static spmv_status make_steady_batch(contest *c, contender *e) {
 /* As many products in a sample as the clock needs, unless each must find the caches empty. */
 static spmv_status make_batch(contest *c, contender *e, double product_s) {
     int most = c->backend->record_start ? 20 : 100; /* recording a product takes longer than one */
-    double inner = product_s > 0 ? ceil(sample_s / product_s) : most;
+    bool little = !c->backend->host && !is_plenty(c->budget); /* and as long as three of these */
+    double inner = product_s > 0 ? ceil((little ? sample_s / 2 : sample_s) / product_s) : most;
     spmv_product product = {e->plan, c->x, c->y};
     if (c->copies > 1) return make_steady_batch(c, e);
     e->inner = c->flush ? 1 : inner > most ? most : inner < 1 ? 1 : (int)inner;
@@ -328,15 +329,24 @@ static void assure_rounds(contest *c) {
         spmv_contest_spent_s(c) + fmin(tenth * calls * c->entry[0].product_s, least_of_host_s);
 }
 
-/* On a GPU the safe kernel is not given up for one slow look. */
+/* On a GPU the safe kernel is not given up for one slow look, unless another is ahead by more than
+ * a look can be slow. */
+static bool needs_another_look(const contest *c) {
+    const contender *safe = &c->entry[0];
+    bool far_ahead = false;
+    for (int k = 1; k < c->n; k++)
+        far_ahead |= safe->product_s > (1 + far_behind) * c->entry[k].product_s;
+    return !c->backend->host && c->n > 1 && safe->nsamples == 1 && !far_ahead;
+}
+
 spmv_status spmv_contest_run_off(contest *c) {
     contender *safe = &c->entry[0];
-    if (!c->backend->host && c->n > 1 && safe->nsamples == 1) TRY(time_once(c, safe));
     double unit_s = c->flush ? 0 : safe->product_s; /* caches are still warm */
     for (int k = 1; k < c->n; k++) {
         contender *e = &c->entry[k];
         TRY(settle(c, e, warm_up(c, e, unit_s)));
     }
+    if (needs_another_look(c)) TRY(time_once(c, safe));
     assure_rounds(c);
     for (int round = 0; round < MOST_ROUNDS; round++) {
         lower_budget(c);

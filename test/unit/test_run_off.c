@@ -180,6 +180,19 @@ static void a_gpu_looks_at_the_safe_one_again(void **state) {
     on_host = true;
 }
 
+/* Not where another is ahead by more than that. */
+static void a_gpu_does_not_look_again_at_what_is_far_behind(void **state) {
+    (void)state;
+    const planted of[] = {{.price_s = large_s}, {.price_s = .4}};
+    contest c;
+    on_host = false;
+    assert_int_equal(hold(2, of, 10, 0, 1, &c), SPMV_OK);
+    on_host = true;
+    assert_true(plant[0].runs == 1 && plant[1].runs > 0);
+    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
+    leave(&c);
+}
+
 static void what_is_close_is_timed_while_the_budget_lasts(void **state) {
     (void)state;
     contest c;
@@ -446,6 +459,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_slow_first_product_is_forgiven),
         cmocka_unit_test(a_gpu_is_looked_at_again),
         cmocka_unit_test(a_gpu_looks_at_the_safe_one_again),
+        cmocka_unit_test(a_gpu_does_not_look_again_at_what_is_far_behind),
         cmocka_unit_test(what_is_close_is_timed_while_the_budget_lasts),
         cmocka_unit_test(one_percent_is_nothing),
         cmocka_unit_test(a_budget_is_no_shorter_than_a_wink),
