@@ -329,7 +329,7 @@ static void columns_that_blocks_share_are_seen(void **state) {
         }
 }
 
-/* Columns that many rows share are found from all over the matrix, where they are worth a format. */
+/* Columns that many rows share are found from all over the matrix. */
 static void hub_columns_are_seen(void **state) {
     static const struct {
         const char *source;
