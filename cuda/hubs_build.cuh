@@ -440,8 +440,23 @@ static spmv_status fill(job *j) {
     return launched(p);
 }
 
+/* Loading their code takes longer than running them on a small graph. */
+static spmv_status load_builders(spmv_plan *p) {
+    const void *const builders[] = {
+        (const void *)count_columns,  (const void *)count_degrees, (const void *)take_hubs,
+        (const void *)mark_entries,   (const void *)sort_keys,     (const void *)place_rows,
+        (const void *)count_parts,    (const void *)list_parts,    (const void *)measure_slices,
+        (const void *)place_slices,   (const void *)fill_entries,  (const void *)empty_set,
+        (const void *)collect_values, (const void *)sort_table,    (const void *)tell_values,
+        (const void *)find_misfits};
+    for (size_t k = 0; k < sizeof builders / sizeof *builders; k++)
+        TRY(load_kernel(p, builders[k]));
+    return SPMV_OK;
+}
+
 static spmv_status build(job *j, int64_t most) {
     if (j->A.rows == 0) return SPMV_OK;
+    TRY(load_builders(j->plan));
     TRY(choose_hubs(j, most));
     TRY(mark(j));
     TRY(sort_rows(j));

@@ -124,7 +124,7 @@ static double code_bytes(const model *m) {
  * columns by csr_adaptive, with which it is compared: what is near in a row's beginning is hubs. */
 static void propose_hubs(const model *m, spmv_proposals *out) {
     const double held = 1.6, most = 0.85, slower = 1.25, read_per_s = 8.2e12, padded = 1.1;
-    const double start_s = 1e-5, built_s = 1.5e-3, entry_s = 2e-10, least = 0.1;
+    const double start_s = 1e-5, built_s = 1e-3, entry_s = 2e-10, least = 0.1;
     const spmv_features *f = m->f;
     double hubs = held * f->repeats < most ? held * f->repeats : most, nnz = (double)f->nnz;
     if (f->repeats < least || f->lines < 0.2) return;
