@@ -12,7 +12,7 @@
  *          warp takes the next 32 stored pieces, a thread a piece, DEPTH slots at a time, longest
  *          first, so that warps end together. Sums of pieces of one row wait in shared memory for
  *          each other, and are added in order. Two blocks share a multiprocessor, so that one
- *          multiplies while the other waits for its x, or one has it with 1024 threads: 64 registers
+ *          multiplies while the other waits for its x, or one has it, of 1024 threads: 64 registers
  *          a thread, 40 where two blocks' threads have a piece each, 32 where values are coded.
  * Cost     2 nnz flop; nnz (2 + bytes of a value) + 2 or 4 bytes a column of a list + 3.125 rows +
  *          (cols + rows) sizeof real bytes; x of a column in several lists is read for each.
