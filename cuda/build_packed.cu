@@ -351,8 +351,8 @@ static unsigned warps_blocks(int64_t nslices) {
     return (unsigned)blocks_for(nslices, THREADS / WARP);
 }
 
-/* The store's memory, which the process may have to take first, while the GPU is busy: what is given
- * back here is at hand then. */
+/* The store's memory, which the process may have to take first, while the GPU is busy: what is
+ * given back here is at hand then. */
 static void take_early(job *j, int distinct) {
     size_t values = (size_t)j->A.nnz * (distinct ? 1 : sizeof(real));
     void *memory = NULL;

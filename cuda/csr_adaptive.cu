@@ -47,7 +47,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 2)
     } else if (at >= (int)all.nparts) {
         return; /* the whole team */
     }
-    do_task<false>(o, all, at, rooms + warp);
+    do_task(o, all, at, rooms + warp);
 }
 
 /* Of a group: one, unless that makes very many groups. */
@@ -101,8 +101,8 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     int64_t block = p->choice.value[SPMV_block], warps = block / WARP;
     int part_blocks = (int)blocks_for(t.nparts, warps / t.team);
     unsigned grid = (unsigned)(part_blocks + blocks_for(t.ngroups, warps));
-    operands o = {A->row_ptr, A->col_idx,  A->values,  (const real *)x,
-                  NULL,       (real)alpha, (real)beta, (real *)y};
+    operands o = {A->row_ptr,  A->col_idx, A->values, (const real *)x,
+                  (real)alpha, (real)beta, (real *)y};
     if (grid == 0) return SPMV_OK;
     ahead read = ahead_of(A->row_ptr, (size_t)(A->s.rows + 1) * sizeof *A->row_ptr, A->col_idx,
                           A->values, A->s.nnz, o.x, A->s.cols, grid);

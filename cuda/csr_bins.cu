@@ -152,8 +152,7 @@ static __global__ void __launch_bounds__(BIN_THREADS, 3)
     real *product = (real *)room;
     int warp = threadIdx.x / WARP, warps = BIN_THREADS / WARP, block = blockIdx.x;
     if (block < part_blocks) {
-        if (block * warps + warp < (int)B.all.nparts)
-            do_task<false>(o, B.all, block * warps + warp, NULL);
+        if (block * warps + warp < (int)B.all.nparts) do_task(o, B.all, block * warps + warp, NULL);
         return;
     }
     union {
@@ -174,8 +173,8 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     const csr *A = (const csr *)p->store;
     const int64_t warps = BIN_THREADS / WARP;
     size_t near = (size_t)p->choice.value[SPMV_tile] * sizeof(real);
-    operands o = {A->row_ptr, A->col_idx,  A->values,  (const real *)x,
-                  NULL,       (real)alpha, (real)beta, (real *)y};
+    operands o = {A->row_ptr,  A->col_idx, A->values, (const real *)x,
+                  (real)alpha, (real)beta, (real *)y};
     if (A->s.rows == 0) return SPMV_OK;
     int lanes = 1;
     while (lanes < WARP && B->entries > 3 * lanes * A->s.rows) lanes *= 2;

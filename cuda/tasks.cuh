@@ -73,7 +73,7 @@ typedef struct warp_room { /* shared memory of a warp */
 typedef struct operands {
     const ofs *row_ptr;
     const idx *col;
-    const real *value, *x, *hub_x; /* hub_x: x of the columns ~0, ~1, ... if there are any */
+    const real *value, *x;
     real alpha, beta, *y;
 } operands;
 
@@ -85,7 +85,6 @@ template <class T> static __device__ __forceinline__ const T *held(const T *at) 
 
 /* This lane's entries first + lane, + 32, ... of count, times x; 0 behind them. begins: these are
  * the warp's first, x was not read before. */
-template <bool HUBS>
 static __device__ __forceinline__ void load_products(const operands &o, int64_t first, int count,
                                                      bool begins, real *product) {
     int lane = threadIdx.x % WARP;
@@ -99,37 +98,32 @@ static __device__ __forceinline__ void load_products(const operands &o, int64_t 
         if (u * WARP + lane < count) j[u] = __ldcs(col + u * WARP), a[u] = __ldcs(value + u * WARP);
     }
     __syncwarp(); /* or the compiler would wait for the first before it asks for the last */
-    if (!HUBS && begins) {
+    if (begins) {
         begin_product();
         let_next_start(); /* not before: its blocks would be where those of this one are to be */
     }
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++) {
         xj[u] = 0;
-        if (u * WARP + lane < count && (!HUBS || j[u] >= 0))
-            xj[u] = HUBS ? __ldg(x + j[u]) : x[j[u]];
+        if (u * WARP + lane < count) xj[u] = x[j[u]];
     }
     __syncwarp();
 #pragma unroll
-    for (int u = 0; u < ENTRIES; u++) {
-        if (HUBS && j[u] < 0) xj[u] = o.hub_x[~j[u]];
-        product[u] = a[u] * xj[u];
-    }
+    for (int u = 0; u < ENTRIES; u++) product[u] = a[u] * xj[u];
 }
 
 /* The sum of entries first, .. of this warp, step apart piece by piece; in lane 0. */
-template <bool HUBS>
 static __device__ __forceinline__ real sum_entries(const operands &o, int64_t first, int64_t end,
                                                    int64_t step) {
     real sum = 0, product[ENTRIES];
     bool begins = true;
 #pragma unroll 1
     for (; first < end; first += step, begins = false) {
-        load_products<HUBS>(o, first, (int)min((int64_t)PIECE, end - first), begins, product);
+        load_products(o, first, (int)min((int64_t)PIECE, end - first), begins, product);
 #pragma unroll
         for (int u = 0; u < ENTRIES; u++) sum += product[u];
     }
-    if (!HUBS && begins) begin_product(); /* of a row without entries y is written, too */
+    if (begins) begin_product(); /* of a row without entries y is written, too */
     return warp_sum(sum);
 }
 
@@ -206,7 +200,6 @@ static __device__ __forceinline__ void add_rows(const operands &o, warp_room *w,
     *carry = ends ? all : *carry + all;
 }
 
-template <bool HUBS>
 static __device__ __forceinline__ void multiply_rows(const operands &o, const group &g,
                                                      warp_room *w) {
     int lane = threadIdx.x % WARP;
@@ -221,7 +214,7 @@ static __device__ __forceinline__ void multiply_rows(const operands &o, const gr
         if (left > PIECE) many = min(many, many * PIECE / left + WARP);
         many = min(many, (unsigned)PIECE);
         load_ends(o, f, many, ends);
-        load_products<HUBS>(o, first, count, first == g.first, product);
+        load_products(o, first, count, first == g.first, product);
 #pragma unroll 1
         while (!mark_rows(o, w->ended, (unsigned)g.row, first, first + count, many, ends, &f)) {
             many = min(f.end - f.row, (unsigned)PIECE);
@@ -287,7 +280,6 @@ static __device__ __forceinline__ bool join_parts(const tasks &all, int at, cons
 
 /* Task `at`: a part, or behind these a group. Every thread of a part's team calls, every lane of a
  * group's warp; the room's `ended` is 0 before and after. */
-template <bool HUBS>
 static __device__ __forceinline__ void do_task(const operands &o, const tasks &all, int at,
                                                warp_room *w) {
     union {
@@ -306,11 +298,11 @@ static __device__ __forceinline__ void do_task(const operands &o, const tasks &a
         u.loaded[0] = __ldg((const int4 *)(all.group + (at - (int)all.nparts)));
         first = u.g.first, end = u.g.first + u.g.entries, row = u.g.row;
         if (u.g.rows > 1) {
-            multiply_rows<HUBS>(o, u.g, w);
+            multiply_rows(o, u.g, w);
             return;
         }
     }
-    real sum = sum_entries<HUBS>(o, first, end, (int64_t)(is_part ? all.team : 1) * PIECE);
+    real sum = sum_entries(o, first, end, (int64_t)(is_part ? all.team : 1) * PIECE);
     if (is_part && !join_parts(all, at, u.t, &sum)) return;
     if (threadIdx.x % WARP == 0) put_row(o.y + row, o.alpha, sum, o.beta);
 }
