@@ -85,7 +85,8 @@ static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
     if (!all->has_long) {
         collect_stretch(A.value, A.nnz, warp, warps, all, &mine);
     } else {
-        for (int64_t s = warp; s < nslices && !__any_sync(ALL_LANES, is_full(&all->count));
+        for (int64_t s = warp;
+             s < nslices && __all_sync(ALL_LANES, !is_full(&mine.count) && !is_full(&all->count));
              s += warps) {
             lane_row r = row_of(A, s);
             int nnz = warp_total(r.length), stretches = stretches_of(A, r);
