@@ -95,6 +95,7 @@ $(1): build/$(2)/spmv
 build/$(2)/spmv: $$(app_$(1)) build/$(2)/libspmv.a build/$(2)/.features
 	@echo "  LINK   $$@"
 	$$(Q)$$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) $$(libs_$(1))
+	$$(Q)echo '$$(ldlibs) $$(libs_$(1))' >$$(@D)/.libs
 build/$(2)/libspmv.a: $$(lib_$(1))
 	$$(Q)rm -f $$@ && ar rcs $$@ $$^
 build/$(2)/test/%: build/omp$(san)/test/unit/%.o $$(filter-out build/$(2)/src/main.o,$$(app_$(1))) build/$(2)/libspmv.a build/$(2)/.features
@@ -183,7 +184,7 @@ reference-tables:
 # ---- upkeep --------------------------------------------------------------------------------------------------------
 # What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local DESTDIR= BUILD=omp.
 install:
-	$(Q)sh src/install.sh build/$(BUILD) '$(DESTDIR)' '$(abspath $(or $(PREFIX),/usr/local))' '$(ldlibs)' $(if $(filter cuda,$(BUILD)),'$(nvcc)' '$(libs_cuda)')
+	$(Q)sh src/install.sh build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
 lint format:
 	$(Q)sh test/lint.sh $(filter format,$@)
 info:

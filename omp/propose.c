@@ -182,7 +182,9 @@ static void propose_woven(const model *m, spmv_proposals *out) {
 }
 
 void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
-    enum { FEW_COLD = 80000 };
+    enum { FEW = 4000, FEW_COLD = 80000 };
+    if (f->nnz < FEW && f->rows < FEW) /* less than it takes to wake a team */
+        spmv_offer(out, "csr_serial", 0, 2, "%lld entries", (long long)f->nnz);
     if (f->nnz) {
         model m = model_of(f);
         if (f->sampled) { /* else nothing is known but the rows' lengths */
@@ -196,8 +198,6 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
         }
         propose_sell(&m, out);
         bool even = f->cv < 1 && (double)f->row_max * 8 * f->threads < (double)f->nnz;
-        /* Less than it takes to wake a team. */
-        if (f->nnz < 4000) spmv_offer(out, "csr_serial", 0, 2, "%lld entries", (long long)f->nnz);
         spmv_offer(out, "csr_rows", 0, even ? 1.02 : 0.9, "rows in equal shares");
         if (f->evicted && f->nnz < FEW_COLD)
             spmv_offer(out, "csr_merge", 0, 1.2, "few entries, none of them in a cache");

@@ -189,19 +189,21 @@ static void check_memory(const doctor_facts *f, finding *out) {
 static void check_load(const doctor_facts *f, finding *out) {
     static const char *const why =
         "a core that others use makes the whole team wait, and they share caches and memory";
-    static const char *const who = "top -bn1 | head -n 15   # who";
+    static const char *const top = "top -bn1 | head -n 15";
     char load[64] = "";
     if (f->load >= 0) snprintf(load, sizeof load, "; load average %.2f", f->load);
     if (isnan(f->others)) {
         tell(out, LEVEL_NOTE, "unknown: /proc/stat says nothing%s", load);
-        advise(out, why, "%s", who);
+        advise(out, why, "%s   # who", top);
     } else if (f->others > 0.1) {
         tell(out, f->others + f->threads > f->online ? LEVEL_WARNING : LEVEL_NOTE,
              "others use %.1f of %d processors now%s", f->others, f->online, load);
-        advise(out, why, "%s", who);
+        advise(out, why,
+               "export OMP_WAIT_POLICY=passive   # threads that wait give up their core; who: %s",
+               top);
     } else if (f->load > 0.5) {
         tell(out, LEVEL_NOTE, "idle now, but not during the last minute%s", load);
-        advise(out, why, "%s", who);
+        advise(out, why, "%s   # who", top);
     } else {
         tell(out, LEVEL_OK, "idle%s", load);
     }

@@ -190,9 +190,9 @@ double spmv_plan_sent_since(const spmv_plan *plan, double start);
 
 /* ---- store.c -------------------------------------------------------------------------------- */
 
-/* Of a store in host memory, or in the device's own. */
 /* Puts all its arrays out of the caches; false: the backend cannot. */
 bool spmv_store_evict(const spmv_backend *backend, spmv_device *device, const spmv_store *store);
+/* Of a store in host memory, or in the device's own. */
 spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_store **out);
 void spmv_store_free_on(spmv_device *device, spmv_store *copy);
 void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);

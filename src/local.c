@@ -55,7 +55,7 @@ static growth count_columns(const spmv_csr_view *A, int64_t first) {
 /* Columns of a block so high: in between, and further than was looked, they grow by a power. */
 static double columns_of(const growth *g, double height) {
     int k = 0;
-    while (k + 2 < g->n && (double)rows_at(k + 1) < height) k++;
+    while (k + 2 < g->n && ((double)rows_at(k + 1) < height || g->count[k] == 0)) k++;
     double low = (double)g->count[k], high = (double)g->count[k + (g->n > 1)];
     double power = g->n > 1 && low > 0 ? log2(high / low) : 1;
     return low * pow(height / (double)rows_at(k), power);

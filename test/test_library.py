@@ -42,12 +42,18 @@ class Example(unittest.TestCase):
         self.assert_it_multiplies(run(command.replace("gcc ", COMPILER + " -Wall -Wextra -Werror ", 1), self.folder))
 
     def test_it_links_with_what_is_installed(self):
-        done = run(f"make -s -C {ROOT} install PREFIX=$PWD/stage", self.folder)
+        done = run(f"make -s -C {ROOT} install PREFIX=$PWD/stage LIBS_WANTED=", self.folder)
         self.assertEqual((done.stderr, done.returncode), ("", 0))
         command = COMPILER + " solver.c $(pkg-config --cflags --libs spmv) -o solver && ./solver"
         self.assert_it_multiplies(run(command, self.folder, PKG_CONFIG_PATH=os.path.join(self.folder, "stage/lib/pkgconfig")))
         done = run("stage/bin/spmv --version", self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_prefix_with_a_space_is_refused(self):
+        done = run(f"make -s -C {ROOT} install PREFIX='$PWD/a b/c'", self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("a b/c: pkg-config takes no space in a path", done.stderr)
+        self.assertEqual(os.listdir(self.folder), ["solver.c"])
 
     def test_installing_what_is_not_built_says_what_to_do(self):
         done = run(f"make -s -C {ROOT} install BUILD=nothing PREFIX=$PWD/stage", self.folder)
