@@ -292,26 +292,22 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-/* Hubs that fit, with a table of values. */
-static spmv_status count_room(spmv_plan *p, int64_t *most) {
-    int room = 0;
-    TRY(shared_room(p->device, &room));
-    int64_t wanted = p->choice.value[SPMV_hubs];
-    int64_t all = (room - PACKED_TABLE_SIZE * (int64_t)sizeof(real)) / (int64_t)sizeof(real) - 4;
+/* Hubs that fit, with a table of values; room: bytes for them. */
+static spmv_status count_room(spmv_plan *p, int64_t *most, int *room) {
+    TRY(shared_room(p->device, room));
+    *room -= PACKED_TABLE_SIZE * (int)sizeof(real);
+    int64_t wanted = p->choice.value[SPMV_hubs], all = *room / (int64_t)sizeof(real) - 4;
     *most = wanted ? wanted : all - FIRST_LEVEL / (int64_t)sizeof(real);
     if (*most > all) *most = all;
     if (*most > MOST_HUBS) *most = MOST_HUBS;
     if (*most < 1) *most = 1;
-    for (int code = NARROW_RAW; code <= NARROW_ONE; code++) /* what other plans need, too */
-        CU(p->device->ctx,
-           cudaFuncSetAttribute(kernel_for(code), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                room - PACKED_TABLE_SIZE * (int)sizeof(real)));
     return SPMV_OK;
 }
 
 static spmv_status prepare(spmv_plan *p) {
     spmv_csr_view A;
     int64_t most = 0;
+    int room = 0;
     hubs *H = (hubs *)calloc(1, sizeof *H);
     if (!H) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     p->scratch = H;
@@ -319,14 +315,16 @@ static spmv_status prepare(spmv_plan *p) {
     CU(p->device->ctx, cudaSetDevice(p->device->number));
     CU(p->device->ctx,
        cudaDeviceGetAttribute(&H->blocks, cudaDevAttrMultiProcessorCount, p->device->number));
-    TRY(count_room(p, &most));
+    TRY(count_room(p, &most, &room));
     spmv_mat_rows(p->matrix, &A);
     const csr *store = (const csr *)p->store;
     job j = {
         p, {A.rows, A.nnz, INT64_MAX, store->row_ptr, store->col_idx, store->values}, A.cols, H};
     spmv_status status = build(&j, most);
     for (int k = 0; k < j.nwork; k++) p->device->backend->release(p->device, j.work[k]);
-    if (status == SPMV_OK) status = load_kernel(p, kernel_for(H->code));
+    if (status == SPMV_OK) status = load_kernel(p, (const void *)collect_hubs);
+    if (status == SPMV_OK) /* all the room: another plan may need more of it than this one */
+        status = load_kernel_with(p, kernel_for(H->code), room);
     return status;
 }
 
@@ -339,8 +337,8 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     size_t kept = slots * (sizeof(uint32_t) + sizeof(real)) + slices * sizeof(hub_slice) +
                   parts * (sizeof(hub_part) + sizeof(real) + sizeof(int)) + r * sizeof(idx) +
                   MOST_HUBS * (sizeof(idx) + sizeof(real)) + PACKED_TABLE_SIZE * sizeof(real);
-    size_t work = (size_t)A->cols * sizeof(int) + sizeof(counts) + sizeof(value_set) +
-                  (n / WARP + 1) * (sizeof(uint32_t) + sizeof(int64_t)) +
+    size_t work = (size_t)A->cols * (sizeof(int) + sizeof(int64_t)) + sizeof(counts) +
+                  sizeof(value_set) + (n / WARP + 1) * (sizeof(uint32_t) + sizeof(int64_t)) +
                   r * (2 * sizeof(uint64_t) + 2 * sizeof(idx)) +
                   2 * (slices + 1) * sizeof(int64_t) + (parts + 1) * sizeof(int64_t) + TEMPORARY;
     (void)c;

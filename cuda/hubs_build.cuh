@@ -45,15 +45,37 @@ static __global__ void count_degrees(int64_t cols, const unsigned *__restrict__ 
     }
 }
 
-/* Columns of at least `least`, as many as are hubs; a degree becomes 1 + the place of a hub. */
-static __global__ void take_hubs(int64_t cols, unsigned least, idx most, int *degree, idx *hub,
-                                 int *nhubs) {
+/* Hubs are the columns of at least `least`, which all fit, and the first `ties` of those that have
+ * one entry less, by their numbers: which ones must not depend on the schedule, or a row's entries
+ * would be added in another order the next time. Degrees from MOST_DEGREE on count as that. */
+typedef struct hub_rule {
+    unsigned least;
+    int64_t ties;
+} hub_rule;
+
+enum { ABOVE_SHIFT = 32 }; /* one sum counts both: the hubs above, and below them the ties */
+
+static __device__ __forceinline__ int64_t kind_of_column(const hub_rule &rule, unsigned degree) {
+    unsigned d = min(degree, (unsigned)MOST_DEGREE);
+    return d >= rule.least ? (int64_t)1 << ABOVE_SHIFT : d + 1 == rule.least;
+}
+
+static __global__ void flag_hubs(int64_t cols, hub_rule rule, const int *__restrict__ degree,
+                                 int64_t *before) {
+    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (j < cols) before[j] = kind_of_column(rule, (unsigned)degree[j]);
+}
+
+/* Hubs stand in the order of their numbers. A degree becomes 1 + the place of a hub, or 0. */
+static __global__ void take_hubs(int64_t cols, hub_rule rule, const int64_t *__restrict__ before,
+                                 int *degree, idx *hub) {
     int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (j >= cols) return;
-    int place = most;
-    if ((unsigned)degree[j] >= least) place = atomicAdd(nhubs, 1);
-    if (place < most) hub[place] = (idx)j;
-    degree[j] = place < most ? 1 + place : 0;
+    int64_t kind = kind_of_column(rule, (unsigned)degree[j]), above = before[j] >> ABOVE_SHIFT;
+    int64_t ties = before[j] & UINT32_MAX, place = above + min(ties, rule.ties);
+    bool is_hub = kind > 1 || (kind == 1 && ties < rule.ties);
+    if (is_hub) hub[place] = (idx)j;
+    degree[j] = is_hub ? (int)place + 1 : 0;
 }
 
 /* ---- which entries are in them --------------------------------------------------------------- */
@@ -257,11 +279,10 @@ static __global__ void fill_entries(const __grid_constant__ fill_job j) {
 
 typedef struct counts { /* what the host is told */
     unsigned columns[MOST_DEGREE + 1], rows[CLASSES];
-    int nhubs;
     value_facts of;
 } counts;
 
-enum { WORK = 9, BLOCK = 256, BLOCKS = 4096 };
+enum { WORK = 10, BLOCK = 256, BLOCKS = 4096 };
 
 typedef struct job {
     spmv_plan *plan;
@@ -293,18 +314,23 @@ static spmv_status ask_counts(job *j) {
     return d->backend->get(d, &j->told, j->found, sizeof j->told);
 }
 
-/* The least degree of a hub, so that there are at most `most`, and none that does not pay. */
-static unsigned least_degree(const unsigned *columns, int64_t most, unsigned pays) {
-    unsigned least = MOST_DEGREE + 1;
+/* So that there are at most `most` hubs, and none that does not pay; how many there are. */
+static int64_t rule_for(const unsigned *columns, int64_t most, unsigned pays, hub_rule *rule) {
+    int64_t n = 0;
+    *rule = {MOST_DEGREE + 1, 0};
     if (pays < 2) pays = 2;
-    for (int64_t n = 0; least > pays && n + columns[least - 1] <= most;) n += columns[--least];
-    return least;
+    while (rule->least > pays && n + columns[rule->least - 1] <= most) n += columns[--rule->least];
+    if (rule->least > pays) rule->ties = most - n; /* more have one entry less than there is room */
+    return n + rule->ties;
 }
 
 static spmv_status choose_hubs(job *j, int64_t most) {
     spmv_plan *p = j->plan;
     hubs *H = j->H;
+    hub_rule rule;
+    int64_t *before = NULL;
     cudaStream_t stream = stream_of(p);
+    const unsigned grid = (unsigned)blocks_for(j->cols, BLOCK);
     TRY(take_scratch(p, (size_t)most * sizeof *H->hub, (void **)&H->hub));
     TRY(take_scratch(p, hubs_bytes(most), (void **)&H->hub_x));
     TRY(take_work(j, (size_t)j->cols * sizeof *j->place, true, (void **)&j->place));
@@ -315,9 +341,13 @@ static spmv_status choose_hubs(job *j, int64_t most) {
     TRY(launched(p));
     TRY(ask_counts(j));
     const unsigned pays = p->choice.value[SPMV_hubs] ? 2 : (unsigned)H->blocks / PAYS;
-    take_hubs<<<(unsigned)blocks_for(j->cols + 1, BLOCK), BLOCK, 0, stream>>>(
-        j->cols, least_degree(j->told.columns, most, pays), (idx)most, j->place, H->hub,
-        &j->found->nhubs);
+    H->nhubs = (idx)rule_for(j->told.columns, most, pays, &rule);
+    if (j->cols == 0) return SPMV_OK;
+    TRY(take_work(j, (size_t)j->cols * sizeof *before, false, (void **)&before));
+    flag_hubs<<<grid, BLOCK, 0, stream>>>(j->cols, rule, j->place, before);
+    TRY(launched(p));
+    TRY(sum_before(p->device, j->cols, before));
+    take_hubs<<<grid, BLOCK, 0, stream>>>(j->cols, rule, before, j->place, H->hub);
     return launched(p);
 }
 
@@ -443,12 +473,12 @@ static spmv_status fill(job *j) {
 /* Loading their code takes longer than running them on a small graph. */
 static spmv_status load_builders(spmv_plan *p) {
     const void *const builders[] = {
-        (const void *)count_columns,  (const void *)count_degrees, (const void *)take_hubs,
-        (const void *)mark_entries,   (const void *)sort_keys,     (const void *)place_rows,
-        (const void *)count_parts,    (const void *)list_parts,    (const void *)measure_slices,
-        (const void *)place_slices,   (const void *)fill_entries,  (const void *)empty_set,
-        (const void *)collect_values, (const void *)sort_table,    (const void *)tell_values,
-        (const void *)find_misfits};
+        (const void *)count_columns,  (const void *)count_degrees, (const void *)flag_hubs,
+        (const void *)take_hubs,      (const void *)mark_entries,  (const void *)sort_keys,
+        (const void *)place_rows,     (const void *)count_parts,   (const void *)list_parts,
+        (const void *)measure_slices, (const void *)place_slices,  (const void *)fill_entries,
+        (const void *)empty_set,      (const void *)find_long,     (const void *)collect_values,
+        (const void *)sort_table,     (const void *)tell_values,   (const void *)find_misfits};
     for (size_t k = 0; k < sizeof builders / sizeof *builders; k++)
         TRY(load_kernel(p, builders[k]));
     return SPMV_OK;
@@ -463,7 +493,6 @@ static spmv_status build(job *j, int64_t most) {
     TRY(make_parts(j));
     TRY(make_slices(j));
     TRY(choose_code(j));
-    j->H->nhubs = (idx)(j->told.nhubs < most ? j->told.nhubs : most);
     return fill(j);
 }
 #endif

@@ -1,6 +1,6 @@
 /* test_device_formats.c: what a device builds in its own memory is, byte for byte, what the host
- * builds, and takes no more memory for it than announced; and the codes of the packed format do not
- * change a bit of y. */
+ * builds, and takes no more memory for it than announced; and the codes of the packed format and of
+ * csr_hubs do not change a bit of y, nor does making csr_hubs' plan anew. */
 #include "context.h"
 
 static const char *const specs[][2] = {
@@ -290,6 +290,87 @@ static void codes_do_not_change_y(void **state) {
             }
 }
 
+/* csr_hubs' y of two plans made one after the other, and of one without codes: the same bits. */
+static double *product_by_hubs(spmv_mat *mat, int64_t hubs, spmv_precision precision,
+                               const char *name) {
+    const spmv_setting set[] = {{"codes", 1}, {"hubs", hubs}};
+    const spmv_setting raw[] = {{"codes", 0}, {"hubs", hubs}};
+    const int given = hubs ? 2 : 1; /* 0: as many as the kernel chooses */
+    spmv_csr_view A;
+    spmv_mat_rows(mat, &A);
+    double *coded = product(mat, "cuda:csr_hubs", set, given, precision);
+    double *again = product(mat, "cuda:csr_hubs", set, given, precision);
+    double *plain = product(mat, "cuda:csr_hubs", raw, given, precision);
+    if (memcmp(coded, again, (size_t)A.rows * sizeof *coded) != 0)
+        fail_msg("%s, %lld hubs, f%d: y of two plans differs", name, (long long)hubs,
+                 precision == SPMV_F32 ? 32 : 64);
+    if (memcmp(coded, plain, (size_t)A.rows * sizeof *coded) != 0)
+        fail_msg("%s, %lld hubs, f%d: y differs with codes", name, (long long)hubs,
+                 precision == SPMV_F32 ? 32 : 64);
+    free(again);
+    free(plain);
+    return coded;
+}
+
+static void hubs_and_codes_do_not_change_bits(void **state) {
+    const int64_t hubs[] = {0, 7};
+    (void)state;
+    if (!is_usable(ctx, &spmv_cuda)) skip();
+    for (int k = 0; k < COUNT(specs); k++)
+        for (int h = 0; h < COUNT(hubs); h++)
+            for (int f32 = 0; f32 < 2; f32++) {
+                spmv_mat *mat = mat_of(specs[k][0], specs[k][1]);
+                free(product_by_hubs(mat, hubs[h], f32 ? SPMV_F32 : SPMV_F64, specs[k][0]));
+                spmv_mat_free(mat);
+            }
+}
+
+static void assert_hubs_right(entries *e, int64_t hubs, const char *name) {
+    spmv_mat *mat = matrix_of(ctx, e);
+    double *x = random_vector(5, e->cols);
+    for (int f32 = 0; f32 < 2; f32++) {
+        spmv_precision precision = f32 ? SPMV_F32 : SPMV_F64;
+        oracle reference = oracle_of(mat, x, e->cols, precision);
+        double *y = product_by_hubs(mat, hubs, precision, name);
+        verdict v = oracle_check(&reference, precision, 1, 0, NULL, y);
+        if (v.bad_rows)
+            fail_msg("%s, %lld hubs, f%d: %lld wrong rows, first %lld", name, (long long)hubs,
+                     f32 ? 32 : 64, (long long)v.bad_rows, (long long)v.first_bad_row);
+        free(y);
+        oracle_free(&reference);
+    }
+    spmv_mat_free(mat);
+    free(x);
+    entries_free(e);
+}
+
+/* More columns of one degree than there is room for hubs, also past the degrees that csr_hubs tells
+ * apart (8192): which ones it takes must not depend on the order in which threads find them. */
+static void hubs_do_not_depend_on_the_schedule(void **state) {
+    enum { ROWS = 9000, COLS = 40 };
+    const int64_t hubs[] = {1, 7, COLS - 1, COLS};
+    (void)state;
+    if (!is_usable(ctx, &spmv_cuda)) skip();
+    for (int h = 0; h < COUNT(hubs); h++) {
+        entries e = {.rows = ROWS, .cols = COLS};
+        for (int64_t i = 0; i < e.rows; i++)
+            for (int64_t j = 0; j < e.cols; j++) add_random(&e, i, j);
+        assert_hubs_right(&e, hubs[h], "ties");
+    }
+}
+
+/* A row that 1,024 parts of 512 entries are not enough for: its parts grow. */
+static void parts_of_a_giant_row_grow(void **state) {
+    const int64_t hubs[] = {0, 2, 1000};
+    (void)state;
+    if (!is_usable(ctx, &spmv_cuda)) skip();
+    for (int h = 0; h < COUNT(hubs); h++) {
+        entries e = {.rows = 40, .cols = 700000};
+        for (int64_t i = 0; i < e.rows; i++) add_row(&e, i, i == 7 ? 600000 : 60);
+        assert_hubs_right(&e, hubs[h], "a giant row");
+    }
+}
+
 /* Of matrices whose slices share lists: some a warp; one length of nearly all, and of two in three;
  * more lists than are kept, more steps, sparser ones. */
 static const char *const listed[][2] = {
@@ -381,6 +462,9 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_build_what_the_host_builds),
         cmocka_unit_test(codes_do_not_change_y),
+        cmocka_unit_test(hubs_and_codes_do_not_change_bits),
+        cmocka_unit_test(hubs_do_not_depend_on_the_schedule),
+        cmocka_unit_test(parts_of_a_giant_row_grow),
         cmocka_unit_test(lists_do_not_change_y),
         cmocka_unit_test(short_lists_do_not_change_y),
     };
