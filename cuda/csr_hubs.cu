@@ -322,10 +322,13 @@ static spmv_status prepare(spmv_plan *p) {
         p, {A.rows, A.nnz, INT64_MAX, store->row_ptr, store->col_idx, store->values}, A.cols, H};
     spmv_status status = build(&j, most);
     for (int k = 0; k < j.nwork; k++) p->device->backend->release(p->device, j.work[k]);
-    if (status == SPMV_OK) status = load_kernel(p, (const void *)collect_hubs);
-    if (status == SPMV_OK) /* all the room: another plan may need more of it than this one */
-        status = load_kernel_with(p, kernel_for(H->code), room);
-    return status;
+    TRY(status);
+    TRY(load_kernel(p, (const void *)collect_hubs));
+    TRY(load_kernel(p, kernel_for(H->code)));
+    CU(p->device->ctx, /* all the room: another plan may need more of it than this one */
+       cudaFuncSetAttribute(kernel_for(H->code), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                            room));
+    return SPMV_OK;
 }
 
 /* Slots of a lane are twice the entries at most, and as many as a few slices have where steps

@@ -42,24 +42,16 @@ static inline cudaStream_t stream_of(const spmv_plan *p) {
 }
 
 /* Before the first product, which would be timed with it. A process loads a kernel's code once: it
- * is booked apart. shared: bytes of dynamic shared memory that its blocks may have; setting that
- * loads the code, too. */
-static inline spmv_status load_kernel_with(spmv_plan *p, const void *kernel, int shared) {
+ * is booked apart. */
+static inline spmv_status load_kernel(spmv_plan *p, const void *kernel) {
     cudaFuncAttributes loaded;
     struct timespec start, end;
     clock_gettime(CLOCK_MONOTONIC, &start);
     CU(p->device->ctx, cudaSetDevice(p->device->number));
     CU(p->device->ctx, cudaFuncGetAttributes(&loaded, kernel));
-    if (shared)
-        CU(p->device->ctx,
-           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
     clock_gettime(CLOCK_MONOTONIC, &end);
     p->once_s += (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
     return SPMV_OK;
-}
-
-static inline spmv_status load_kernel(spmv_plan *p, const void *kernel) {
-    return load_kernel_with(p, kernel, 0);
 }
 
 /* After a launch: a bad configuration shows here, a fault inside the kernel at the next
