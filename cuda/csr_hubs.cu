@@ -40,11 +40,13 @@ typedef struct factors {
 
 /* ---- the product ----------------------------------------------------------------------------- */
 
+/* What fills up the last unit of the copy is 0. */
 static __global__ void collect_hubs(const __grid_constant__ hubs H, const real *x) {
     idx h = (idx)(blockIdx.x * blockDim.x + threadIdx.x);
     let_next_start();
     begin_product();
-    if (h <= H.nhubs) H.hub_x[h] = h ? x[H.hub[h - 1]] : 0;
+    if (h < (idx)(hubs_bytes(H.nhubs) / sizeof(real)))
+        H.hub_x[h] = h > 0 && h <= H.nhubs ? x[H.hub[h - 1]] : 0;
 }
 
 /* How one value is stored, and two. */
@@ -283,8 +285,9 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     factors o = {(const real *)x, (real)alpha, (real)beta, (real *)y};
     void *collected[] = {(void *)H, (void *)&x}, *multiplied[] = {(void *)H, (void *)&o};
     const unsigned threads = (unsigned)p->choice.value[SPMV_block];
+    const int64_t copied = (int64_t)(hubs_bytes(H->nhubs) / sizeof(real));
     if (p->store->rows == 0) return SPMV_OK;
-    TRY(launch_overlapping(p, (const void *)collect_hubs, (unsigned)blocks_for(H->nhubs + 1, 256),
+    TRY(launch_overlapping(p, (const void *)collect_hubs, (unsigned)blocks_for(copied, 256),
                            dim3(256), 0, collected));
     return launch_overlapping(p, kernel_for(H->code), (unsigned)H->blocks, dim3(threads),
                               hubs_bytes(H->nhubs), multiplied);
