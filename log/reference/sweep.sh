@@ -15,6 +15,7 @@ if [ $device = cuda ]; then
 else
     kernels=${KERNELS:-auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,mirrored_slices,sell_lanes,narrow_lanes,csb_blocks,woven_blocks}
     states=cold time='--min-time=0.3 --max-time=0.8' shapes='--slice=8 --sigma=1024 --tile=16384'
+    [ -z "${KERNELS-}" ] || shapes= # of the kernels above
     more=symmetric paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
 fi
 on_device() { echo "$device:$1" | sed "s/,/,$device:/g"; }
