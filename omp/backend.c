@@ -7,6 +7,30 @@
 #ifdef __x86_64__
 #include <cpuid.h>
 #include <immintrin.h>
+
+static bool can_put_out(void) {
+    const unsigned clflushopt = 1U << 23;
+    unsigned a, b = 0, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & clflushopt;
+}
+
+/* A line takes the same nanoseconds whether a cache has it or not: for 1 MB 17 us, where emptying
+ * a cache of 36 MB takes 4 to 10 ms. What is in no cache afterwards is all that counts. */
+__attribute__((target("clflushopt"))) static void put_out(const char *memory, size_t bytes) {
+    enum { LINE = 64 };
+    const char *end = memory + bytes;
+    for (const char *line = memory - (uintptr_t)memory % LINE; line < end; line += LINE)
+        _mm_clflushopt((void *)(uintptr_t)line);
+    _mm_sfence();
+}
+#else
+static bool can_put_out(void) {
+    return false;
+}
+
+static void put_out(const char *memory, size_t bytes) {
+    (void)memory, (void)bytes;
+}
 #endif
 
 #define KERNEL(name) \
@@ -30,6 +54,7 @@ typedef struct host_state {
     struct timespec start;
     char *flushed; /* [nflushed] */
     size_t nflushed;
+    bool puts_out; /* the processor can put single lines out of its caches */
 } host_state;
 
 size_t spmv_host_cache(void) {
@@ -39,8 +64,10 @@ size_t spmv_host_cache(void) {
 }
 
 static spmv_status open_host(spmv_device *d) {
-    d->state = calloc(1, sizeof(host_state));
-    return d->state ? SPMV_OK : spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
+    host_state *s = d->state = calloc(1, sizeof *s);
+    if (!s) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
+    s->puts_out = can_put_out();
+    return SPMV_OK;
 }
 
 static void close_host(spmv_device *d) {
@@ -161,26 +188,8 @@ static spmv_status flush_host(spmv_device *d, size_t bytes) {
                : spmv_fail(d->ctx, SPMV_E_DEVICE, "the flushed memory does not hold what it did");
 }
 
-#ifdef __x86_64__
-/* A line takes the same nanoseconds whether a cache has it or not: for 1 MB 17 us, where emptying
- * a cache of 36 MB takes 4 to 10 ms. What is in no cache afterwards is all that counts: products
- * take as long after the one as after the other. */
-__attribute__((target("clflushopt"))) static void put_out(const char *memory, size_t bytes) {
-    enum { LINE = 64 };
-    const char *end = memory + bytes;
-    for (const char *line = memory - (uintptr_t)memory % LINE; line < end; line += LINE)
-        _mm_clflushopt((void *)(uintptr_t)line);
-    _mm_sfence();
-}
-
-static bool can_put_out(void) {
-    const unsigned clflushopt = 1U << 23;
-    unsigned a, b = 0, c, d;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & clflushopt;
-}
-
 static bool evict_host(spmv_device *d, const void *memory, size_t bytes) {
-    if (!can_put_out()) return false;
+    if (!((host_state *)d->state)->puts_out) return false;
 #pragma omp parallel for num_threads(d->threads) schedule(static)
     for (int t = 0; t < d->threads; t++) {
         size_t first = (size_t)spmv_split((int64_t)bytes, d->threads, t);
@@ -189,12 +198,6 @@ static bool evict_host(spmv_device *d, const void *memory, size_t bytes) {
     }
     return true;
 }
-#else
-static bool evict_host(spmv_device *d, const void *memory, size_t bytes) {
-    (void)d, (void)memory, (void)bytes; /* none of the compiler's functions does */
-    return false;
-}
-#endif
 
 const spmv_backend spmv_omp = {
     .name = "omp",
