@@ -298,6 +298,17 @@ static void the_models_order_as_measured(void **state) {
     }
 }
 
+/* What a look finds in a generated matrix, and what is proposed for a GPU. */
+static void look_and_propose(const char *source, spmv_look look, spmv_features *f,
+                             spmv_proposals *all) {
+    spmv_mat *mat = NULL;
+    assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, look, f), SPMV_OK);
+    all->n = 0;
+    spmv_propose_cuda(f, all);
+    spmv_mat_free(mat);
+}
+
 /* Where the rows of a block share columns they are counted, at a glance too; not where diagonals
  * speak for another format. */
 static void columns_that_blocks_share_are_seen(void **state) {
@@ -311,13 +322,10 @@ static void columns_that_blocks_share_are_seen(void **state) {
     (void)state;
     for (int k = 0; k < COUNT(cases); k++)
         for (int look = SPMV_GLANCE; look <= SPMV_LOOK; look++) {
-            spmv_mat *mat = NULL;
             spmv_features f;
-            spmv_proposals all = {.n = 0};
-            assert_int_equal(spmv_mat_load(ctx, cases[k].source, NULL, &mat), SPMV_OK);
-            assert_int_equal(spmv_features_of(mat, SPMV_F64, (spmv_look)look, &f), SPMV_OK);
+            spmv_proposals all;
+            look_and_propose(cases[k].source, (spmv_look)look, &f, &all);
             assert_int_equal(f.local_height > 0, cases[k].is_looked_at);
-            spmv_propose_cuda(&f, &all);
             const spmv_proposal *local = proposal_of(&all, "local_block");
             assert_int_equal(local != NULL, cases[k].is_offered);
             if (local) {
@@ -325,7 +333,6 @@ static void columns_that_blocks_share_are_seen(void **state) {
                 assert_int_equal(local->setting[0].value, f.local_height);
                 assert_true(f.local_columns > 1 && f.local_columns < 5);
             }
-            spmv_mat_free(mat);
         }
 }
 
@@ -342,20 +349,16 @@ static void hub_columns_are_seen(void **state) {
                  {"gen:dense:1500", 0.9, 1, false}};
     (void)state;
     for (int k = 0; k < COUNT(cases); k++) {
-        spmv_mat *mat = NULL;
         spmv_features f;
-        spmv_proposals all = {.n = 0};
-        assert_int_equal(spmv_mat_load(ctx, cases[k].source, NULL, &mat), SPMV_OK);
-        assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_LOOK, &f), SPMV_OK);
+        spmv_proposals all;
+        look_and_propose(cases[k].source, SPMV_LOOK, &f, &all);
         if (f.repeats < cases[k].least || f.repeats > cases[k].most)
             fail_msg("%s: repeats %g", cases[k].source, f.repeats);
-        spmv_propose_cuda(&f, &all);
         const spmv_proposal *hubs = proposal_of(&all, "csr_hubs");
         assert_int_equal(hubs != NULL, cases[k].is_offered);
         if (hubs && hubs->gain <= gain_of(&all, "csr_adaptive"))
             fail_msg("%s: csr_hubs %g, csr_adaptive %g", cases[k].source, hubs->gain,
                      gain_of(&all, "csr_adaptive"));
-        spmv_mat_free(mat);
     }
 }
 
@@ -368,17 +371,13 @@ static void uneven_rows_have_blocks_too(void **state) {
     } cases[] = {{"gen:twin:Ga3As3H12", true}, {"gen:twin:Chebyshev4", false}};
     (void)state;
     for (int k = 0; k < COUNT(cases); k++) {
-        spmv_mat *mat = NULL;
         spmv_features f;
-        spmv_proposals all = {.n = 0};
-        assert_int_equal(spmv_mat_load(ctx, cases[k].source, NULL, &mat), SPMV_OK);
-        assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_LOOK, &f), SPMV_OK);
+        spmv_proposals all;
+        look_and_propose(cases[k].source, SPMV_LOOK, &f, &all);
         assert_true(f.cv > 1 && f.row_max > SPMV_LONG_ROW && f.local_height > 0);
-        spmv_propose_cuda(&f, &all);
         const spmv_proposal *local = proposal_of(&all, "local_block");
         assert_int_equal(local != NULL, cases[k].is_offered);
         if (local) assert_true(local->gain > 1.1);
-        spmv_mat_free(mat);
     }
 }
 
