@@ -16,11 +16,23 @@
  * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512 (looks few values up in registers).
  */
 #include "narrow_avx512.h"
+#include <math.h>
 
 typedef struct lanes {
     stretches all;
     int64_t ahead;
 } lanes;
+
+/* a b + c, fused wherever the processor that this build is for can do it: a compiler that fuses in
+ * one loop and not in another would make y depend on how values are coded. */
+static inline real multiply_add(real a, real b, real c) {
+#ifdef FP_FAST_FMA
+    return sizeof(real) == sizeof(double) ? (real)fma(a, b, c)
+                                          : (real)fmaf((float)a, (float)b, (float)c);
+#else
+    return a * b + c;
+#endif
+}
 
 static void multiply_portable(const product *m, int64_t first, int64_t end) {
     const narrow_slices *A = m->A;
@@ -32,8 +44,8 @@ static void multiply_portable(const product *m, int64_t first, int64_t end) {
         for (int r = 0; r < NARROW_ROWS; r++) {
             int64_t steps = length && length[r] < slice->width ? length[r] : slice->width;
             for (int64_t k = 0, at = r; k < steps; k++, at += NARROW_ROWS)
-                sum[r] += value_at(A, slice->slot + at, A->value_code) *
-                          x_at(m->x + slice->base, columns, at, slice->wide);
+                sum[r] = multiply_add(value_at(A, slice->slot + at, A->value_code),
+                                      x_at(m->x + slice->base, columns, at, slice->wide), sum[r]);
         }
         put_any(m, s, sum);
     }
