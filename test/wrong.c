@@ -88,4 +88,7 @@ PLANT(csr_tiles, no_params, write_nothing);
 PLANT(csr_tiles_copied, no_params, stop_writing);
 PLANT(csr_blocks, no_params, go_wrong);
 PLANT(coo_segments, simd, be_wrong_with_simd);
-PLANT(packed_slices, no_params, stop_writing); /* which auto times where entries are on diagonals */
+/* What auto proposes where entries are on diagonals: it times the one and finds the other wrong. */
+PLANT(packed_slices, no_params, stop_writing);
+static const spmv_param window[] = {{SPMV_sigma, 0, 0, INT32_MAX, 1, false}, SPMV_NO_MORE_PARAMS};
+PLANT(narrow_lanes, window, write_nothing);
