@@ -92,10 +92,11 @@ tests_$(1) := $$(patsubst test/unit/%.c,build/$(2)/test/%,$$(unit_src))
 $(1): build/$(2)/spmv
 	$$(Q)ln -sf build/$(2)/spmv spmv
 	@echo "  ready  ./spmv  [$(1)]   optional libraries: $$(or $$(found),none) (all optional)"
-build/$(2)/spmv: $$(app_$(1)) build/$(2)/libspmv.a build/$(2)/.features
+build/$(2)/spmv build/$(2)/spmv-wrong: $$(app_$(1)) build/$(2)/libspmv.a build/$(2)/.features
 	@echo "  LINK   $$@"
-	$$(Q)$$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) $$(libs_$(1))
+	$$(Q)$$(link_$(1)) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(ldlibs) $$(libs_$(1))
 	$$(Q)echo '$$(ldlibs) $$(libs_$(1))' >$$(@D)/.libs
+build/$(2)/spmv-wrong: $$(call objects,omp$$(san),,test/wrong.c)# in front of the library: they replace kernels of it
 build/$(2)/libspmv.a: $$(lib_$(1))
 	$$(Q)rm -f $$@ && ar rcs $$@ $$^
 build/$(2)/test/%: build/omp$(san)/test/unit/%.o $$(filter-out build/$(2)/src/main.o,$$(app_$(1))) build/$(2)/libspmv.a build/$(2)/.features
@@ -128,7 +129,7 @@ $$(asking_$(1)): features = $$(feature_flags)
 build/$(2)/build_info.h: force
 	$$(Q)mkdir -p $$(@D) && sh src/build_info.sh '$(CC)' '$$(cflags) $$(loads)' '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
--include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1))) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
+-include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)) $$(call objects,omp$$(san),,test/wrong.c)) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
 endef
 force:
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
@@ -155,7 +156,7 @@ $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/unit/hasty.cu): build/cud
 # `make test`; BUILD=cuda: of the CUDA build; SAN=address,undefined: under sanitizers; PART=unit, cli or python; JOBS=N: so many at once.
 BUILD  ?= omp
 PYTHON ?= python3
-check test: $(BUILD) $(tests_$(BUILD))
+check test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
 	$(Q)PYTHON=$(PYTHON) sh test/run.sh build/$(BUILD)$(san) $(PART)
 check-update: $(BUILD)
 	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
@@ -196,5 +197,4 @@ deps-peers:
 	$(or $(done_first),$(Q)MKLROOT='$(MKLROOT)' PYTHON='$(PYTHON)' sh test/deps-peers.sh)
 clean:
 	$(or $(done_first),rm -rf build spmv)
-print-app:
-	@echo $(app_src)
+print-app:; @echo $(app_src)

@@ -212,6 +212,7 @@ void csv_write(FILE *file, fields table, const void *of, bool header);
 /* Three or four significant digits with a unit: 52.4 us, 1.34 ms; - if it is none. */
 enum { TIME_TEXT = 16 };
 void time_text(double s, char *out);
+const char *status_text(const char *status); /* a wrong result catches the eye */
 typedef struct table_row { /* what a row of the terminal's table needs beyond its record */
     const record *r;
     const char *alias;

@@ -105,7 +105,7 @@ static void show_choices(const session *run, const result *results, int n) {
     if (run->o->quiet) return;
     for (int k = 0; k < n; k++) {
         const record *r = &results[k].r;
-        if (!r->config_reason) continue;
+        if (!r->config_reason || strcmp(r->status, "wrong") == 0) continue;
         say("  auto: %s\n", r->config_reason);
         if (r->prep_once_s >= least_s)
             say("  auto: not in prep: %.1f ms for what a process does once\n",

@@ -50,7 +50,7 @@ static void say_finished(const sweep *s, int m, const report *r) {
     if (s->run.o->quiet || (ok && s->run.o->progress && !s->run.o->verbose)) return;
     cell_label(&s->run.cell[r->cell], label, sizeof label);
     say("%s[%4d/%d] %s %s  %s", s->run.o->progress ? "\r\033[K" : "", finished_count(s), s->total,
-        s->source[m].name, label, r->status);
+        s->source[m].name, label, status_text(r->status));
     time_text(r->median_s, median);
     if (ok)
         say(" %s\n", median);

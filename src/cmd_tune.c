@@ -18,14 +18,28 @@ typedef struct choice { /* of a parameter, or of a pair that one option gives */
 typedef struct contest { /* the cells of one trial and their times */
     double median_s[MOST_VALUES + 1], q1_s[MOST_VALUES + 1], q3_s[MOST_VALUES + 1]; /* 0: no time */
     int disturbed;
+    session *run;      /* that the trial is for: only what was wrong goes into its log */
+    const cell *cells; /* of the trial */
+    int code;          /* of the log */
 } contest;
 
 static void note_step(void *arg, int k) {
     (void)arg, (void)k;
 }
 
+static void note_wrong(contest *c, const cell *tried, const result *out) {
+    char flags[512];
+    settings_flags(tried->setting, tried->nsettings, flags, sizeof flags);
+    if (!c->run->o->quiet)
+        say("%s  %s%s: WRONG: %s\n", c->run->o->progress ? "\r\033[K" : "", out->r.config_kernel,
+            flags, out->reason);
+    c->run->nwrong++;
+    if (!c->code) c->code = log_append(&c->run->log, record_fields(), &out->r);
+}
+
 static void note_finished(void *arg, int k, const result *out) {
     contest *c = arg;
+    if (strcmp(out->r.status, "wrong") == 0) note_wrong(c, &c->cells[k], out);
     if (strcmp(out->r.status, "ok") != 0) return;
     c->disturbed += out->nflags > 0;
     c->median_s[k] = out->r.timing_median_s;
@@ -96,13 +110,12 @@ static void set(cell *c, spmv_param_id id, int64_t value) {
 
 /* The cell as it is and with every value; its time to beat is its own. */
 static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *best) {
-    contest times = {.disturbed = 0};
     cell cells[MOST_VALUES + 1] = {*best};
+    contest times = {.run = run, .cells = cells};
     options quick = *run->o;
     session trial = *run;
     int winner = 0;
     quick.quiet = true;
-    quick.verify = false; /* the last turns are checked */
     quick.min_time_s = 0.02;
     quick.max_time_s = 0.06;
     quick.format = "table";
@@ -125,7 +138,7 @@ static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *
             winner = k;
     run->ndisturbed += times.disturbed;
     *best = cells[winner];
-    return code;
+    return code ? code : times.code;
 }
 
 static int tune_cell(session *run, spmv_mat *mat, cell *c) {
@@ -143,8 +156,13 @@ static int tune_cell(session *run, spmv_mat *mat, cell *c) {
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static void print_flags(const session *run, const cell *c, int found_from) {
+/* stood: c, as it stood against the others. */
+static void print_flags(const session *run, const cell *c, const cell *stood, int found_from) {
     printf("%s: ", descriptor(c->kernel)->name);
+    if (!stood->ok) {
+        printf("no right result, nothing to type\n");
+        return;
+    }
     if (c->nsettings == found_from) {
         printf("nothing is clearly faster than it is\n");
         return;
@@ -159,7 +177,7 @@ static void print_flags(const session *run, const cell *c, int found_from) {
 
 /* As before, and as found where that differs, in turns. */
 static int stand(session *run, spmv_mat *mat, const cell *before, const cell *found, size_t n) {
-    cell *all = calloc(2 * n, sizeof *all);
+    cell *all = calloc(2 * n, sizeof *all), *stood = all;
     session last = *run;
     if (!all) return complain(SPMV_E_NOMEM, NULL);
     last.cell = all;
@@ -169,7 +187,12 @@ static int stand(session *run, spmv_mat *mat, const cell *before, const cell *fo
         if (found[k].nsettings > before[k].nsettings) all[last.ncells++] = found[k];
     }
     int code = run_on(&last, mat, run->o->matrices[0]);
-    for (size_t k = 0; k < n && !code; k++) print_flags(run, &found[k], before[k].nsettings);
+    for (size_t k = 0; k < n && !code; k++) {
+        stood += found[k].nsettings > before[k].nsettings;
+        print_flags(run, &found[k], stood++, before[k].nsettings);
+    }
+    if (!code && last.nwrong && !run->o->quiet)
+        say("spmv: tune: %d WRONG result%s\n", last.nwrong, last.nwrong == 1 ? "" : "s");
     if (!code && last.ndisturbed)
         say("spmv: tune: %d times were disturbed by what else ran: believe this only if it comes "
             "out "

@@ -1,4 +1,5 @@
-/* contest.h: what auto.c (who takes part, and what is chosen) and run_off.c (their times) share. */
+/* contest.h: what auto.c (who takes part, and what is chosen), run_off.c (their times) and
+ * spot_check.c (their results) share. */
 #ifndef SPMV_CONTEST_H
 #define SPMV_CONTEST_H
 
@@ -52,6 +53,10 @@ spmv_status spmv_contest_go_on(contest *c, spmv_status status);
 /* Times the contenders in turns until it is clear who is first, or the budget is spent. */
 spmv_status spmv_contest_run_off(contest *c);
 contender *spmv_contest_fastest(contest *c);
+/* spot_check.c, for a host: x such that columns tell; before a product, and after it. */
+void spmv_contest_vary_x(contest *c);
+void spmv_contest_wipe(contest *c);
+spmv_status spmv_contest_check(const contest *c);
 /* Says that a kernel takes no part. */
 void spmv_contest_pass_over(contest *c, const spmv_proposal *p, const char *why);
 void spmv_contest_free(contest *c); /* plans, batches, vectors */

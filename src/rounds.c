@@ -44,6 +44,7 @@ static bool check(group *g, const cell *c, result *out, const void *y, const cha
     r->check_first_bad_row = v.first_bad_row;
     r->check_stage = stage;
     r->status = "wrong";
+    r->tune_chosen_s = NAN; /* what a run-off saw of it is no time either */
     snprintf(out->reason, sizeof out->reason,
              "%lld of %lld rows differ in the %s product, first row %lld (from 0): got %.17g, "
              "expected %.17g",
@@ -309,6 +310,7 @@ static int keep(group *g, int k, result *out) {
     if (g->in->drawn) out->r.matrix_thumbnail = NULL;
     g->in->drawn |= out->r.matrix_thumbnail != NULL;
     describe_key(out);
+    run->cell[k].ok = strcmp(out->r.status, "ok") == 0;
     count_status(run, &out->r);
     if (!run->o->quiet && run->o->verbose) say_result(out);
     int code = log_append(&run->log, record_fields(), &out->r);

@@ -11,6 +11,7 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     spmv_setting setting[SPMV_NPARAMS];
     int nsettings;
     spmv_precision precision;
+    bool ok; /* its last result was right, and has a time */
 } cell;
 
 enum { MOST_FLAGS = 6, MOST_REASONS = 6 };

@@ -119,9 +119,13 @@ static void limit_text(double share, char *out) {
         snprintf(out, CELL, "-");
 }
 
+const char *status_text(const char *status) {
+    return strcmp(status, "wrong") == 0 ? "WRONG" : status;
+}
+
 static void check_text(const record *r, char *out) {
     bool ok = strcmp(r->status, "ok") == 0;
-    snprintf(out, CELL, "%s", ok ? r->check_status : r->status);
+    snprintf(out, CELL, "%s", ok ? r->check_status : status_text(r->status));
     if (!ok || !r->perf_verdict || strcmp(r->perf_verdict, "ok") == 0) return;
     bool suspect = strcmp(r->perf_verdict, "suspect") == 0;
     snprintf(out, CELL, "%s, %s", r->check_status, suspect ? "SUSPECT" : r->perf_verdict);

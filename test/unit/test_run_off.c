@@ -2,6 +2,7 @@
  * what they say it is: a product adds its price to a clock that the device reads. */
 #include "context.h"
 #include "contest.h"
+#include <float.h>
 #include <math.h>
 
 static double planted_now;
@@ -10,6 +11,7 @@ static int flushes, lost;
 typedef struct planted {
     double price_s, first_s; /* a product; the first one */
     spmv_status answer;      /* of the second and later ones */
+    enum { RIGHT, ROUNDS, SKIPS_A_ROW, MIXES_COLUMNS } fault;
     int runs;
     spmv_kernel kernel;
     spmv_proposal proposal;
@@ -18,15 +20,27 @@ static planted plant[MOST_CONTENDERS];
 static double (*disturb)(const planted *); /* its product takes as many times as long */
 static contest *spending; /* which pays for what the planted take; NULL: time stands still */
 
+/* By one thread, so that no real time is lost with waking others. */
+static void multiply(const planted *k, const spmv_rows *A, const double *x, double *y) {
+    for (int64_t i = 0; i < A->rows; i++) {
+        if (k->fault == SKIPS_A_ROW && i == A->rows / 2) continue;
+        y[i] = 0;
+        for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; e++)
+            y[i] += A->values[e] * x[k->fault == MIXES_COLUMNS ? A->col_idx[e] ^ 1 : A->col_idx[e]];
+        if (k->fault == ROUNDS) y[i] *= 1 + DBL_EPSILON;
+    }
+}
+
 static spmv_status planted_run(const spmv_plan *p, double alpha, const void *x, double beta,
                                void *y) {
-    (void)alpha, (void)x, (void)beta, (void)y;
+    (void)alpha, (void)beta;
     planted *k = (planted *)(uintptr_t)((const char *)p->kernel - offsetof(planted, kernel));
     double times = disturb ? disturb(k) : 1;
     double seconds = (k->runs++ ? k->price_s : k->first_s) * times;
     planted_now += seconds;
     if (spending) spending->start -= seconds;
     if (k->runs > 1 && k->answer != SPMV_OK) return spmv_fail(p->device->ctx, k->answer, "planted");
+    multiply(k, &p->matrix->hub, x, y);
     return SPMV_OK;
 }
 
@@ -451,6 +465,21 @@ static void a_refused_launch_is_passed_over(void **state) {
     lost = 0;
 }
 
+/* However fast it is; what only rounds is not wrong. */
+static void what_is_wrong_is_passed_over(void **state) {
+    (void)state;
+    contest c;
+    for (int fault = ROUNDS; fault <= MIXES_COLUMNS; fault++) {
+        const planted of[] = {{.price_s = large_s}, {.price_s = .01, .fault = fault}};
+        const char *said = "; passed over planted: its product is wrong in row ";
+        bool wrong = fault != ROUNDS;
+        assert_int_equal(hold(2, of, endless, 0, 1, &c), SPMV_OK);
+        assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[wrong ? 0 : 1]);
+        assert_int_equal(strstr(c.passed, said) != NULL, wrong);
+        leave(&c);
+    }
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -474,6 +503,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(steady_products_have_data_of_their_own),
         cmocka_unit_test(without_room_for_copies_there_are_none),
         cmocka_unit_test(a_refused_launch_is_passed_over),
+        cmocka_unit_test(what_is_wrong_is_passed_over),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

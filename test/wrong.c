@@ -1,0 +1,94 @@
+/* wrong.c: kernels that multiply wrongly, for test_wrong.py. Linked in front of the library they
+ * take the place of the shipped ones of their names, whose files then are not taken out of it: in
+ * build/BACKEND/spmv-wrong, and in no other program. Most are also fast: a time that counted would
+ * be the best. */
+#include "spmv_kernel.h"
+#include <stdlib.h>
+
+enum { RIGHT_AT_FIRST = 2 }; /* products: fewer than the warm-up and the samples that follow it */
+
+static void multiply(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const csr *A = (const csr *)p->store;
+    const real *in = x;
+    real *out = y;
+    for (int64_t i = 0; i < A->s.rows; i++) {
+        real sum = 0;
+        for (ofs k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
+            sum += A->values[k] * in[A->col_idx[k]];
+        out[i] = (real)alpha * sum + (beta == 0 ? 0 : (real)beta * out[i]);
+    }
+}
+
+/* ---- how many products a plan has made ------------------------------------------------------ */
+
+static spmv_status prepare(spmv_plan *p) {
+    p->scratch = calloc(1, sizeof(int));
+    if (!p->scratch) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    p->scratch_bytes = sizeof(int);
+    return SPMV_OK;
+}
+
+static void release(spmv_plan *p) {
+    free(p->scratch);
+}
+
+static bool is_early(const spmv_plan *p) {
+    return (*(int *)p->scratch)++ < RIGHT_AT_FIRST;
+}
+
+/* ---- faults --------------------------------------------------------------------------------- */
+
+static spmv_status skip_a_row(const spmv_plan *p, double alpha, const void *x, double beta,
+                              void *y) {
+    real *skipped = (real *)y + p->store->rows / 2, before = *skipped;
+    multiply(p, alpha, x, beta, y);
+    *skipped = before;
+    return SPMV_OK;
+}
+
+static spmv_status write_nothing(const spmv_plan *p, double alpha, const void *x, double beta,
+                                 void *y) {
+    (void)p, (void)alpha, (void)x, (void)beta, (void)y;
+    return SPMV_OK;
+}
+
+/* Whoever looks at y without having wiped it sees the right one of before. */
+static spmv_status stop_writing(const spmv_plan *p, double alpha, const void *x, double beta,
+                                void *y) {
+    if (is_early(p)) multiply(p, alpha, x, beta, y);
+    return SPMV_OK;
+}
+
+static spmv_status go_wrong(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    multiply(p, alpha, x, beta, y);
+    if (!is_early(p)) ((real *)y)[p->store->rows / 2] += 1;
+    return SPMV_OK;
+}
+
+static spmv_status be_wrong_with_simd(const spmv_plan *p, double alpha, const void *x, double beta,
+                                      void *y) {
+    if (!p->choice.value[SPMV_simd]) multiply(p, alpha, x, beta, y);
+    return SPMV_OK;
+}
+
+static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
+static const spmv_param simd[] = {{SPMV_simd, 0, 0, 1, 1, false}, SPMV_NO_MORE_PARAMS};
+
+#define PLANT(kernel, parameters, fault) \
+    SPMV_EXPORT_KERNEL(kernel) = {.name = #kernel, \
+                                  .format = "csr", \
+                                  .summary = "planted: wrong", \
+                                  .params = parameters, \
+                                  .traits = SPMV_DETERMINISTIC, \
+                                  .prepare = prepare, \
+                                  .run = fault, \
+                                  .release = release}
+PLANT(csr_merge, no_params, skip_a_row);
+PLANT(csr_tiles, no_params, write_nothing);
+PLANT(csr_tiles_copied, no_params, stop_writing);
+PLANT(csr_blocks, no_params, go_wrong);
+PLANT(coo_segments, simd, be_wrong_with_simd);
+/* What auto proposes where entries are on diagonals: it times the one and finds the other wrong. */
+PLANT(packed_slices, no_params, stop_writing);
+static const spmv_param window[] = {{SPMV_sigma, 0, 0, INT32_MAX, 1, false}, SPMV_NO_MORE_PARAMS};
+PLANT(narrow_lanes, window, write_nothing);
