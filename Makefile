@@ -23,7 +23,7 @@ MARCH     ?= native
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
 $(if $(and $(filter cuda,$(goals)),$(filter all-major,$(CUDA_ARCH))),$(info   no GPU here: for every kind of it, which takes long; CUDA_ARCH=sm_90 or another: for one))
 NVCC      ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
-LIBS_WANTED ?= libarchive jansson hwloc librsb mkl cusparse
+LIBS_WANTED ?= libarchive zlib jansson hwloc librsb mkl cusparse
 MKLROOT   ?= .peers
 
 features :=

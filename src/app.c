@@ -1,7 +1,9 @@
 /* app.c: picks the command. */
 #include "app.h"
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define COMMAND(name, help) int cmd_##name(const options *o, const spmv_backend *backend);
 #define TOOL(name, help)
@@ -56,12 +58,23 @@ static int refuse(const char *word) {
     return EXIT_USAGE;
 }
 
+/* Opens /dev/null for each of stdin, stdout and stderr that the caller has closed. Else the next
+ * file that is opened, a log perhaps, would get its number, and what is printed would go into that
+ * file. Who closes stdout wants no results there: that is no failure. */
+static void replace_closed_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0)
+            _exit(spmv_exit_code(SPMV_E_IO)); /* nobody can be told */
+}
+
 int spmv_app(int argc, char **argv, const spmv_backend *backend);
 
 int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     const struct command *command = NULL;
     char *first = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
     options o;
+    replace_closed_streams();
     for (size_t k = 0; k < sizeof commands / sizeof *commands; k++)
         if (!first || strcmp(first, commands[k].name) == 0) {
             command = &commands[k];

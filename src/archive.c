@@ -1,12 +1,14 @@
 /* archive.c: the text of compressed files (.gz .xz .zst .bz2), and of one entry of a tar archive,
  * compressed or not.
  *
- * libarchive decompresses while the caller reads; nothing is stored. It is used twice, one reader
- * feeding the other: the outer one decompresses, the inner one takes tar archives apart. Between
- * them the decompressed bytes pass here, because libarchive does not compare a .gz file's checksum
- * (3.6), and a flipped bit can be just another digit. A tar archive is chosen from by its entries'
- * names alone: when the entry that bears the archive's name has not come first, the others have
- * been skipped, and when there is none the archive is read a second time up to its only .mtx. */
+ * Everything is decompressed while the caller reads; nothing is stored. zlib decompresses .gz and
+ * compares the checksum of every member: libarchive (3.6) does not, and a flipped bit can be just
+ * another digit. libarchive does the rest. It is used twice, one reader feeding the other: the
+ * outer one decompresses what is not .gz, the inner one takes tar archives apart; what follows the
+ * inner one's end is still decompressed, and so checked. A tar archive is chosen from by its
+ * entries' names alone: when the entry that bears the archive's name has not come first, the
+ * others have been skipped, and when there is none the archive is read a second time up to its
+ * only .mtx. */
 #include "internal.h"
 #include <errno.h>
 #include <stdio.h>
@@ -29,9 +31,13 @@ bool spmv_is_archive(const unsigned char *head, size_t nhead) {
     return false;
 }
 
-#ifdef HAVE_LIBARCHIVE
+#if defined HAVE_LIBARCHIVE && defined HAVE_ZLIB
 #include <archive.h>
 #include <archive_entry.h>
+#include <zlib.h>
+
+/* inflateInit2: the largest window, and no format but .gz; a member's first byte. */
+enum { GZIP_ONLY = 15 + 16, GZIP_FIRST = 0x1f };
 
 struct spmv_archive {
     spmv_ctx *ctx;
@@ -42,69 +48,85 @@ struct spmv_archive {
     size_t nhead;
     bool empty, ended; /* there is no text at all; it has been read */
 
-    bool gzip;    /* the outermost and only compression; then: */
-    bool members; /* there may be several parts with a checksum each, which cannot be told apart
-                     here */
-    unsigned char last[8];   /* bytes read from fd: checksum and size if no more follow */
-    uint32_t checksum, size; /* of the decompressed bytes, the size modulo 2^32 */
-    uint32_t table[8][256];  /* to compute the checksum eight bytes at a time */
-    const char *why;         /* what is wrong besides what libarchive says */
+    bool gzip;        /* zlib decompresses, and the outer reader gets what comes out; then: */
+    bool member_over; /* what comes next in the file is another member, or zeros */
+    z_stream zlib;    /* its input is bytes, its output inflated */
+    unsigned char inflated[64 << 10];
+
+    const char *why; /* what is wrong besides what libarchive says */
     char error[256];
-    unsigned char bytes[SPMV_MAGIC_BYTES + (64 << 10)];
+    unsigned char bytes[SPMV_MAGIC_BYTES + (64 << 10)]; /* of the file */
 };
 
-/* table[k][b]: the remainder of byte b followed by k zero bytes, bits reflected as in RFC 1952. */
-static void make_checksum_table(uint32_t table[8][256]) {
-    for (uint32_t b = 0; b < 256; b++) {
-        uint32_t rest = b;
-        for (int bit = 0; bit < 8; bit++) rest = rest & 1 ? rest >> 1 ^ 0xedb88320 : rest >> 1;
-        table[0][b] = rest;
-    }
-    for (int k = 1; k < 8; k++)
-        for (int b = 0; b < 256; b++)
-            table[k][b] = table[k - 1][b] >> 8 ^ table[0][table[k - 1][b] & 255];
-}
-
-static uint32_t add_to_checksum(const uint32_t table[8][256], uint32_t checksum,
-                                const unsigned char *bytes, size_t n) {
-    uint32_t rest = ~checksum;
-    for (; n >= 8; bytes += 8, n -= 8) {
-        uint64_t x;
-        memcpy(&x, bytes, sizeof x);
-        x ^= rest;
-        rest = 0;
-        for (int k = 0; k < 8; k++) rest ^= table[7 - k][x >> 8 * k & 255];
-    }
-    for (; n > 0; bytes++, n--) rest = rest >> 8 ^ table[0][(rest ^ *bytes) & 255];
-    return ~rest;
-}
-
-/* The outer reader asks for the next bytes of the file. */
-static la_ssize_t feed_outer(struct archive *outer, void *self, const void **bytes) {
-    static const unsigned char member[] = {0x1f, 0x8b, 8};
-    spmv_archive *a = self;
+/* The next bytes of the file, into a->bytes: how many, 0 at its end, -1 when it cannot be read. */
+static la_ssize_t read_bytes(spmv_archive *a) {
     ssize_t got;
-    *bytes = a->bytes;
     if (a->head) {
-        got = (ssize_t)a->nhead;
         memcpy(a->bytes, a->head, a->nhead);
         a->head = NULL;
-        a->gzip = got > 2 && memcmp(a->bytes, member, 2) == 0;
-        a->members = got > 2 && memmem(a->bytes + 2, (size_t)got - 2, member, sizeof member);
-    } else {
-        do got = read(a->fd, a->bytes, sizeof a->bytes);
-        while (got < 0 && errno == EINTR);
-        if (got < 0) archive_set_error(outer, errno, "%s", strerror(errno));
-        if (got <= 0) return got;
-        /* a beginning cut in two by the reads escapes, and its file would be refused: take such a
-         * cut for one */
-        a->members |= memmem(a->bytes, (size_t)got, member, sizeof member) ||
-                      a->last[7] == member[0] ||
-                      (a->last[6] == member[0] && a->last[7] == member[1]);
+        return (la_ssize_t)a->nhead;
     }
-    size_t n = (size_t)got, kept = n < sizeof a->last ? n : sizeof a->last;
-    memmove(a->last, a->last + kept, sizeof a->last - kept);
-    memcpy(a->last + sizeof a->last - kept, a->bytes + n - kept, kept);
+    do got = read(a->fd, a->bytes, sizeof a->bytes);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) a->why = strerror(errno);
+    return got;
+}
+
+/* Whether zlib has input: some that is left, or the next bytes of the file. */
+static bool has_input(spmv_archive *a) {
+    if (a->zlib.avail_in > 0) return true;
+    la_ssize_t got = read_bytes(a);
+    a->zlib.next_in = a->bytes;
+    a->zlib.avail_in = got > 0 ? (uInt)got : 0;
+    return got > 0;
+}
+
+/* Skips zeros, which may fill the file up (tapes had blocks); anything else begins a member. */
+static bool begins_member(spmv_archive *a) {
+    while (a->zlib.avail_in > 0 && *a->zlib.next_in == 0) {
+        a->zlib.next_in++;
+        a->zlib.avail_in--;
+    }
+    if (a->zlib.avail_in == 0) return false;
+    if (*a->zlib.next_in != GZIP_FIRST) a->why = "after its end come bytes that are not .gz";
+    inflateReset(&a->zlib);
+    a->member_over = false;
+    return !a->why;
+}
+
+/* zlib's words where others say more to whoever has the file. */
+static const char *in_plain_words(const char *why) {
+    static const char *const words[][2] = {
+        {"incorrect data check", "wrong checksum"},
+        {"incorrect length check", "wrong length"},
+        {"header crc mismatch", "wrong checksum of the header"},
+    };
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        if (why && strcmp(why, words[k][0]) == 0) return words[k][1];
+    return why ? why : "zlib cannot go on";
+}
+
+/* The next decompressed bytes of a .gz file, into a->inflated; like read_bytes. */
+static la_ssize_t inflate_bytes(spmv_archive *a) {
+    z_stream *z = &a->zlib;
+    z->next_out = a->inflated;
+    z->avail_out = sizeof a->inflated;
+    while (!a->why && z->avail_out > 0 && has_input(a)) {
+        if (a->member_over && !begins_member(a)) continue;
+        int code = inflate(z, Z_NO_FLUSH);
+        a->member_over = code == Z_STREAM_END;
+        if (code != Z_OK && code != Z_STREAM_END) a->why = in_plain_words(z->msg);
+    }
+    if (!a->why && z->avail_out > 0 && !a->member_over) a->why = "it ends too early";
+    return a->why ? -1 : (la_ssize_t)(sizeof a->inflated - z->avail_out);
+}
+
+/* The outer reader asks for the next bytes: of the file, or decompressed by zlib. */
+static la_ssize_t feed_outer(struct archive *outer, void *self, const void **bytes) {
+    spmv_archive *a = self;
+    la_ssize_t got = a->gzip ? inflate_bytes(a) : read_bytes(a);
+    (void)outer; /* a->why says what libarchive would */
+    *bytes = a->gzip ? a->inflated : a->bytes;
     return got;
 }
 
@@ -120,29 +142,16 @@ static la_ssize_t feed_inner(struct archive *inner, void *self, const void **byt
         archive_set_error(inner, archive_errno(a->outer), "%s", why ? why : "unknown error");
         return -1;
     }
-    if (a->gzip) {
-        a->checksum = add_to_checksum((const uint32_t(*)[256])a->table, a->checksum, *bytes, n);
-        a->size += (uint32_t)n;
-    }
     return (la_ssize_t)n;
 }
 
-/* Decompresses what follows the text and compares the checksum; trailing zeros (tape blocks) hide
- * it. */
+/* Decompresses what follows the text: checksums are compared on the way. */
 static bool is_sound(spmv_archive *a) {
     const void *bytes;
     la_ssize_t got;
     do got = feed_inner(a->inner, a, &bytes);
     while (got > 0);
-    if (got < 0) return false;
-    uint32_t checksum, size;
-    memcpy(&checksum, a->last, sizeof checksum); /* both little-endian */
-    memcpy(&size, a->last + 4, sizeof size);
-    if (!a->gzip || a->members || (checksum == 0 && size == 0) ||
-        (checksum == a->checksum && size == a->size))
-        return true;
-    a->why = "wrong checksum";
-    return false;
+    return got == 0 && !a->why;
 }
 
 /* Starts decompressing from the first byte. Only filters that are part of libarchive: others would
@@ -151,12 +160,13 @@ static spmv_status start(spmv_archive *a) {
     struct archive_entry *entry;
     archive_read_free(a->inner);
     archive_read_free(a->outer);
-    a->checksum = a->size = 0;
+    inflateEnd(&a->zlib);
+    a->zlib = (z_stream){0};
+    a->member_over = false;
     a->inner = archive_read_new();
     a->outer = archive_read_new();
-    if (!a->inner || !a->outer)
+    if (!a->inner || !a->outer || inflateInit2(&a->zlib, GZIP_ONLY) != Z_OK)
         return spmv_fail(a->ctx, SPMV_E_NOMEM, "out of memory while opening %s", a->path);
-    archive_read_support_filter_gzip(a->outer);
     archive_read_support_filter_xz(a->outer);
     archive_read_support_filter_zstd(a->outer);
     archive_read_support_filter_bzip2(a->outer);
@@ -168,10 +178,9 @@ static spmv_status start(spmv_archive *a) {
     int code = archive_read_open(a->outer, a, NULL, feed_outer, NULL);
     if (code == ARCHIVE_OK) code = archive_read_next_header(a->outer, &entry);
     a->empty = code == ARCHIVE_EOF;
-    if (archive_filter_count(a->outer) != 2) a->gzip = false; /* the filter itself, and the file */
-    if (code < ARCHIVE_WARN)
-        a->why = archive_error_string(a->outer);
-    else if (archive_read_open(a->inner, a, NULL, feed_inner, NULL) == ARCHIVE_OK)
+    if (code < ARCHIVE_WARN && !a->why) a->why = archive_error_string(a->outer);
+    if (code >= ARCHIVE_WARN && !a->why &&
+        archive_read_open(a->inner, a, NULL, feed_inner, NULL) == ARCHIVE_OK)
         return SPMV_OK;
     return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: %s", a->path, spmv_archive_error(a));
 }
@@ -180,7 +189,7 @@ static spmv_status start(spmv_archive *a) {
 static spmv_status next_entry(spmv_archive *a, struct archive_entry **entry, bool *found) {
     int code = archive_read_next_header(a->inner, entry);
     *found = code == ARCHIVE_OK || code == ARCHIVE_WARN;
-    if (*found || code == ARCHIVE_EOF) return SPMV_OK;
+    if (!a->why && (*found || code == ARCHIVE_EOF)) return SPMV_OK;
     return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: %s", a->path, spmv_archive_error(a));
 }
 
@@ -263,7 +272,7 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
     a->fd = fd;
     a->head = head;
     a->nhead = nhead;
-    make_checksum_table(a->table);
+    a->gzip = nhead >= 2 && memcmp(head, "\x1f\x8b", 2) == 0;
     spmv_status status = start(a);
     if (status == SPMV_OK) status = next_entry(a, &entry, &found);
     a->empty = !found;
@@ -298,6 +307,7 @@ void spmv_archive_close(spmv_archive *a) {
     if (!a) return;
     archive_read_free(a->inner);
     archive_read_free(a->outer);
+    inflateEnd(&a->zlib);
     free(a);
 }
 
@@ -308,8 +318,8 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
     (void)fd, (void)head, (void)nhead;
     *out = NULL;
     return spmv_fail(ctx, SPMV_E_FEATURE,
-                     "%s: compressed input is not built in: install libarchive-dev (Debian) or "
-                     "libarchive-devel (Fedora), then make again",
+                     "%s: compressed input is not built in: install libarchive-dev and zlib1g-dev "
+                     "(Debian) or libarchive-devel and zlib-devel (Fedora), then make again",
                      path);
 }
 

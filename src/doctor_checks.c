@@ -272,6 +272,7 @@ static const struct library {
 } libraries[] = {
     {"jansson", "no log is written", LEVEL_WARNING},
     {"libarchive", "compressed matrices are refused", LEVEL_NOTE},
+    {"zlib", "no .gz is read", LEVEL_NOTE},
     {"hwloc", "cores, caches and nodes are unknown", LEVEL_NOTE},
 };
 

@@ -8,6 +8,7 @@ compiler and make            | make          | make
 C library headers            | libc6-dev     | glibc-devel
 finds the libraries          | pkg-config    | pkgconf-pkg-config
 reads .gz .xz .zst .bz2 .tar | libarchive-dev | libarchive-devel
+reads .gz                    | zlib1g-dev    | zlib-devel
 writes logs (JSON)           | libjansson-dev | jansson-devel
 reads caches and cores       | libhwloc-dev  | hwloc-devel
 unit tests                   | libcmocka-dev | libcmocka-devel

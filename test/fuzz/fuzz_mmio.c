@@ -1,8 +1,9 @@
 /* fuzz_mmio.c: any bytes as a Matrix Market file, plain or compressed, for libFuzzer.
  *
  *     clang-14 -g -O1 -fopenmp -fsanitize=fuzzer,address,undefined -DHAVE_LIBARCHIVE \
- *         -D_GNU_SOURCE -Iinclude -Isrc test/fuzz/fuzz_mmio.c src/mmio*.c src/number.c \
- *         src/archive.c src/coo.c src/store.c src/status.c -larchive -lm -o fuzz_mmio
+ *         -DHAVE_ZLIB -D_GNU_SOURCE -Iinclude -Isrc test/fuzz/fuzz_mmio.c src/mmio*.c \
+ *         src/number.c src/archive.c src/coo.c src/store.c src/status.c \
+ *         -larchive -lz -lm -o fuzz_mmio
  *
  * Beside crashes it looks for disagreement: as a file, by one thread and by two, and as a stream,
  * the same bytes must give the same entries or be refused. */

@@ -12,7 +12,7 @@ static spmv_cgroup no_limits(void) {
     return (spmv_cgroup){.cpus = INFINITY, .memory = INT64_MAX, .memory_left = INT64_MAX};
 }
 
-static const char *const all_libraries[] = {"libarchive", "jansson", "hwloc", "librsb"};
+static const char *const all_libraries[] = {"libarchive", "zlib", "jansson", "hwloc", "librsb"};
 
 /* Eight cores bound and idle, an idle GPU, everything built in and probed. */
 static doctor_facts sound(void) {
@@ -151,10 +151,10 @@ static void faults_of_the_build_are_found(void **state) {
     FAULT(f.build.build_cflags = "-g -DX-O3", "build", LEVEL_WARNING, "without optimization");
     FAULT(f.build.build_cflags = "-O2 -fsanitize=address", "build", LEVEL_WARNING, "sanitizers");
     FAULT(f.build.build_dirty = 1, "build", LEVEL_NOTE, "0123456789");
-    FAULT(f.build.build_features = WORDS("libarchive", "hwloc"), "libraries", LEVEL_WARNING,
+    FAULT(f.build.build_features = WORDS("libarchive", "zlib", "hwloc"), "libraries", LEVEL_WARNING,
           "jansson");
     FAULT(f.build.build_features = WORDS("jansson", "hwloc2"), "libraries", LEVEL_NOTE,
-          "libarchive, hwloc");
+          "libarchive, zlib, hwloc");
     FAULT(strcpy(f.peers, "mkl_csr"), "peers", LEVEL_NOTE, "make deps-peers");
     FAULT(f.probed = false, "probe", LEVEL_NOTE, "the CPU with these threads");
     FAULT(f.gpu_probed = false, "probe", LEVEL_NOTE, "the GPU");
