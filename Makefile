@@ -17,7 +17,15 @@ build/.first:
 endif
 
 # ---- settings: make NAME=value; WERROR=1, V=1 ----------------------------------------------------------------------
-CC        := $(if $(filter default,$(origin CC)),gcc,$(CC))
+# What was given once is remembered: the command line is stronger than the environment, that than build/settings.
+settings := CC OPT MARCH CUDA_ARCH LIBS_WANTED MKLROOT
+-include build/settings # was_NAME for every NAME that was given, as it was written
+given     = $(filter-out default undefined,$(origin $(1)))
+$(foreach s,$(settings) CFLAGS NVCC WERROR SAN BUILD PYTHON,$(eval from_$(s) := $(or $(call given,$(s)),$(if $(call given,was_$(s)),remembered,default))))
+$(foreach s,$(settings),$(if $(filter remembered,$(from_$(s))),$(eval $(s) = $$(was_$(s)))))
+quoted    = '$(subst ','\'',$(1))'
+remember  = $(if $(filter-out default,$(from_$(1))),'define was_$(1)' $(call quoted,$(value $(if $(filter remembered,$(from_$(1))),was_)$(1))) endef)
+$(if $(filter default,$(from_CC)),$(eval CC := gcc))
 OPT       ?= $(if $(SAN),-O1,-O3)
 MARCH     ?= native
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
@@ -31,12 +39,10 @@ Q := $(if $(V),,@)
 comma := ,
 space := $() $()
 san := $(if $(SAN),-san,)
-packaged := $(filter-out mkl cusparse,$(LIBS_WANTED))
-found := $(foreach l,$(packaged),$(if $(shell pkg-config --exists $(l) 2>/dev/null && echo y),$(l)))
-upper = $(shell echo $(1) | tr a-z A-Z)
+found := $(foreach l,$(filter-out mkl cusparse,$(LIBS_WANTED)),$(if $(shell pkg-config --exists $(l) 2>/dev/null && echo y),$(l)))
 # Only the files that ask for a library know of it: another library, or none, recompiles those alone.
 featured      := $(shell grep -ls 'HAVE_' src/*.c omp/*.c test/unit/*.c)
-feature_flags := $(foreach l,$(found),-DHAVE_$(call upper,$(l)) $(shell pkg-config --cflags $(l)))
+feature_flags := $(foreach l,$(found),-DHAVE_$(shell echo $(l) | tr a-z A-Z) $(shell pkg-config --cflags $(l)))
 feature_libs  := $(foreach l,$(found),$(shell pkg-config --libs $(l)))
 # oneMKL is files under MKLROOT, not a pkg-config package; cuSPARSE belongs to the CUDA toolkit.
 mkl_lib = $(firstword $(wildcard $(abspath $(MKLROOT))/lib/$(1).so*))
@@ -50,15 +56,15 @@ endif
 cusparse = $(eval cusparse := $(if $(filter cusparse,$(LIBS_WANTED)),$(shell \
            echo '\#include <cusparse.h>' | $(NVCC) -E -x cu - >/dev/null 2>&1 && echo y)))$(cusparse)
 
-warnings := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes -Wjump-misses-init $(if $(WERROR),-Werror)
+known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo '$(1)')# the flag, where the compiler has it
+warnings := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes $(call known,-Wjump-misses-init) $(if $(WERROR),-Werror)
 CFLAGS   ?= $(OPT) -march=$(MARCH) -g
 cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-var-tracking)
 # gcc 12 makes gather instructions of loops over x[col[k]], which take two to four times as long as loads since
 # Intel's microcode against Downfall (csr_rows in f32: 24 ms instead of 11). Kernels where they may pay ask gather.c and
 # write them out. Only names that this compiler knows: none with clang and on other architectures.
-loads    := $(shell for n in 2parts 4parts 8parts ''; do f=^use_gather$${n:+_$$n}; \
-            $(CC) -mtune-ctrl=$$f -E -x c /dev/null >/dev/null 2>&1 && echo $$f; done)
-loads    := $(if $(loads),-mtune-ctrl=$(subst $(space),$(comma),$(strip $(loads))))
+loads    := $(foreach n,_2parts _4parts _8parts :,$(call known,-mtune-ctrl=^use_gather$(n::=)))
+loads    := $(subst $(space)-mtune-ctrl=,$(comma),$(strip $(loads)))
 nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude
 ldlibs   := $(feature_libs) -lm
 
@@ -80,7 +86,7 @@ objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst
 named := src/main.c src/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables install lint format info $(firsts) print-app force
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables install lint format info $(firsts) print-app force remember
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -106,9 +112,6 @@ build/$(2)/bench_%: build/omp$(san)/test/bench_%.o build/$(2)/libspmv.a
 build/$(2)/%.o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
 	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) -Ibuild/$(2) -Isrc -MMD -MP -c $$< -o $$@
-build/$(2)/test/unit/%.o: test/unit/%.c build/$(2)/.flags
-	@echo "  CC     $$@"
-	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) -Isrc -MMD -MP -c $$< -o $$@
 build/$(2)/src/record.o: build/$(2)/build_info.h
 $(foreach v,$(variants),
 build/$(2)/%.$(v).o: %.c build/$(2)/.flags
@@ -118,27 +121,26 @@ build/$(2)/%.$(v).o: %.cu build/$(2)/.flags
 	@echo "  NVCC   $$@"
 	$$(Q)mkdir -p $$(@D) && $$(nvcc) $$(nvflags) $$(if $$(cusparse),-DHAVE_CUSPARSE) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
 )
-build/$(2)/.flags: force
-	$$(Q)mkdir -p $$(@D) && echo '$$(CC) $$(cflags) $$(loads) $$(flags_$(1))' | cmp -s - $$@ || \
-	    echo '$$(CC) $$(cflags) $$(loads) $$(flags_$(1))' > $$@
-build/$(2)/.features: force
-	$$(Q)mkdir -p $$(@D) && echo '$$(feature_flags) $$(ldlibs)' | cmp -s - $$@ || echo '$$(feature_flags) $$(ldlibs)' > $$@
+build/$(2)/.flags: remember
+	$$(Q)sh src/changed.sh $$@ $$(call quoted,$$(CC) $$(cflags) $$(loads) $$(flags_$(1))) build/$(2)
+build/$(2)/.features: remember
+	$$(Q)sh src/changed.sh $$@ $$(call quoted,$$(feature_flags) $$(ldlibs)) 'what asks for libraries in build/$(2)'
 asking_$(1) := $$(call objects,$(2),$$(filter-out $$(variant_src),$$(featured)),$$(filter $$(variant_src),$$(featured)))
 $$(asking_$(1)): build/$(2)/.features
 $$(asking_$(1)): features = $$(feature_flags)
 build/$(2)/build_info.h: force
-	$$(Q)mkdir -p $$(@D) && sh src/build_info.sh '$(CC)' '$$(cflags) $$(loads)' '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
+	$$(Q)mkdir -p $$(@D) && sh src/build_info.sh $$(call quoted,$$(CC)) $$(call quoted,$$(cflags) $$(loads)) '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
 -include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)) $$(call objects,omp$$(san),,test/wrong.c)) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
 endef
-force:
+remember:
+	$(Q)sh src/changed.sh build/settings "$$(printf '%s\n' $(foreach s,$(settings),$(call remember,$(s))))"
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
 cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(cuda_variant_src)))
 link_omp  = $(CC) $(cflags)
 nvcc      = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. Install the CUDA toolkit, or \
             name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none))
 link_cuda = $(nvcc) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp$(if $(SAN),$(comma)-fsanitize=$(SAN))
-flags_omp :=
 flags_cuda = $(NVCC) $(nvflags) $(libs_cuda)
 libs_cuda = $(if $(cusparse),-lcusparse)
 $(eval $(call backend_rules,omp,omp$(san)))
@@ -157,7 +159,7 @@ $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/unit/hasty.cu): build/cud
 BUILD  ?= omp
 PYTHON ?= python3
 check test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
-	$(Q)PYTHON=$(PYTHON) sh test/run.sh build/$(BUILD)$(san) $(PART)
+	$(Q)PYTHON=$(PYTHON) CC=$(call quoted,$(CC)) sh test/run.sh build/$(BUILD)$(san) $(PART)
 check-update: $(BUILD)
 	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
 test-cuda: cuda $(tests_cuda)
@@ -165,16 +167,14 @@ test-cuda: cuda $(tests_cuda)
 bench-read bench-convert: bench-%: build/omp/bench_%
 	$(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
 # A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
-SCALE ?= small
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
-	$(Q)$(PYTHON) tables/study.py $* --scale $(SCALE) $(if $(FILES),--files $(FILES)) \
+	$(Q)$(PYTHON) tables/study.py $* --scale $(or $(SCALE),small) $(if $(FILES),--files $(FILES)) \
 	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
 tables:
 	$(Q)$(PYTHON) tables/make_tables.py --out tables log
 # The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; then its tables and its report.
-NAME ?= $(BUILD)
 reference: $(BUILD)
-	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(NAME)
+	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
 reference-tables:
 	$(Q)$(PYTHON) tables/make_tables.py --out tables/reference $(wildcard log/reference/*.jsonl)
 	$(Q)$(PYTHON) tables/report.py $(wildcard log/reference/*.jsonl) -o tables/reference/report.html
@@ -189,11 +189,11 @@ install:
 lint format:
 	$(Q)sh test/lint.sh $(filter format,$@)
 info:
-	@$(foreach v,CC OPT MARCH CFLAGS NVCC CUDA_ARCH WERROR SAN BUILD PYTHON LIBS_WANTED found cflags loads nvflags ldlibs, \
-	    printf '%-12s %s\n' '$(v)' '$($(v))';)
+	@$(foreach v,$(settings) CFLAGS NVCC WERROR SAN BUILD PYTHON found cflags loads nvflags ldlibs, \
+	    printf '%-12s %-13s %s\n' $(v) '$(from_$(v))' $(call quoted,$($(v)));)
 deps:
 	$(or $(done_first),$(Q)sh test/deps.sh)
-deps-peers:
+deps-peers: remember
 	$(or $(done_first),$(Q)MKLROOT='$(MKLROOT)' PYTHON='$(PYTHON)' sh test/deps-peers.sh)
 clean:
 	$(or $(done_first),rm -rf build spmv)

@@ -104,7 +104,8 @@ static void mirror_slice_portable(half_slice *h) {
     for (int64_t k = 0; k < h->d.nsteps; k++) add_step_portable(h, k);
 }
 
-static inline void mirror_range(const product *m, const range *s, mirror_slice *on_diagonals) {
+static inline __attribute__((always_inline)) void mirror_range(const product *m, const range *s,
+                                                               mirror_slice *on_diagonals) {
     int64_t next = first_long_from(m->A, s->first);
     real sum[PACKED_ROWS] __attribute__((aligned(64)));
     real mirror[PACKED_ROWS] __attribute__((aligned(64)));

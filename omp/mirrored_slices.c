@@ -53,11 +53,11 @@ static void range_portable(const product *m, const range *s) {
 }
 
 #ifdef __x86_64__
-static void range_256(const product *m, const range *s) {
+AVX2 static void range_256(const product *m, const range *s) {
     mirror_range(m, s, mirror_slice_256);
 }
 
-static void range_512(const product *m, const range *s) {
+AVX512 static void range_512(const product *m, const range *s) {
     mirror_range(m, s, mirror_slice_512);
 }
 

@@ -9,7 +9,11 @@ SPMV_LINKAGE const spmv_format V(packed_format); /* mirrored is one, of half of 
 
 /* For loops over pointers to rows: the compiler would turn their loads into gather instructions,
  * which take several times as long on many CPUs. */
+#if __has_attribute(optimize) /* clang has none like it */
 #define BY_LOADS __attribute__((optimize("no-tree-vectorize")))
+#else
+#define BY_LOADS
+#endif
 
 enum { LONGEST_RUN = 8 };
 enum { NO_OFFSET = INT32_MAX }; /* j - i is less */
