@@ -9,6 +9,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SETTINGS = 'CC', 'OPT', 'MARCH', 'CUDA_ARCH', 'LIBS_WANTED', 'MKLROOT'
+OF_THE_CALLER = 'MFLAGS', 'CFLAGS', 'NVCC', 'WERROR', 'SAN', 'BUILD', 'PART', 'V' # make exports what it was given
 STEP = 'echo "{0} begins" >>steps; sleep 0.2; echo "{0} ends" >>steps; touch installed\n'
 
 
@@ -28,7 +29,7 @@ class Copy(unittest.TestCase):
         config.chmod(0o755)
 
     def make(self, *words, **more):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith('MAKE') and k not in ('MFLAGS', *SETTINGS)}
+        environment = {k: v for k, v in os.environ.items() if not k.startswith('MAKE') and k not in (*OF_THE_CALLER, *SETTINGS)}
         path = f'{self.folder}/bin:{environment["PATH"]}'
         run = subprocess.run(['make', *words], cwd=self.folder, env={**environment, 'PATH': path, **more},
                              capture_output=True, text=True)
