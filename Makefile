@@ -41,7 +41,7 @@ space := $() $()
 san := $(if $(SAN),-san,)
 found := $(foreach l,$(filter-out mkl cusparse,$(LIBS_WANTED)),$(if $(shell pkg-config --exists $(l) 2>/dev/null && echo y),$(l)))
 # Only the files that ask for a library know of it: another library, or none, recompiles those alone.
-featured      := $(shell grep -ls 'HAVE_' src/*.c omp/*.c test/unit/*.c)
+featured      := $(shell grep -ls 'HAVE_' $$(find src omp test/unit -name '*.c'))
 feature_flags := $(foreach l,$(found),-DHAVE_$(shell echo $(l) | tr a-z A-Z) $(shell pkg-config --cflags $(l)))
 feature_libs  := $(foreach l,$(found),$(shell pkg-config --libs $(l)))
 # oneMKL is files under MKLROOT, not a pkg-config package; cuSPARSE belongs to the CUDA toolkit.
@@ -59,31 +59,29 @@ cusparse = $(eval cusparse := $(if $(filter cusparse,$(LIBS_WANTED)),$(shell \
 known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo '$(1)')# the flag, where the compiler has it
 warnings := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes $(call known,-Wjump-misses-init) $(if $(WERROR),-Werror)
 CFLAGS   ?= $(OPT) -march=$(MARCH) -g
-cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-var-tracking)
+cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -Isrc -I. -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-var-tracking)
 # gcc 12 makes gather instructions of loops over x[col[k]], which take two to four times as long as loads since
 # Intel's microcode against Downfall (csr_rows in f32: 24 ms instead of 11). Kernels where they may pay ask gather.c and
 # write them out. Only names that this compiler knows: none with clang and on other architectures.
 loads    := $(foreach n,_2parts _4parts _8parts :,$(call known,-mtune-ctrl=^use_gather$(n::=)))
 loads    := $(subst $(space)-mtune-ctrl=,$(comma),$(strip $(loads)))
-nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude
+nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude -Isrc -I.
 ldlibs   := $(feature_libs) -lm
 
 # ---- sources -------------------------------------------------------------------------------------------------------
-app_src  := $(addprefix src/,main.c app.c options.c option_values.c measure.c statistics.c verify.c machine.c record.c log.c \
-            cells.c inputs.c rounds.c sweep_plan.c sweep_child.c limits.c noise.c rates.c describe.c facts.c thumbnail.c) \
-            $(wildcard src/cmd_*.c src/doctor_*.c src/write_*.c)
-omp_once := omp/backend.c omp/gather.c omp/propose.c omp/probe.c omp/sensors.c
-cuda_once := cuda/backend.cu cuda/probe.cu cuda/nvml.cu cuda/scan.cu
-variant_src := $(wildcard src/format_*.c) $(filter-out $(omp_once),$(wildcard omp/*.c))
-lib_src  := $(filter-out $(app_src) $(variant_src),$(wildcard src/*.c)) $(omp_once) cuda/propose.c
-cuda_variant_src := $(filter-out $(cuda_once),$(wildcard cuda/*.cu))
+# A folder says how its files are compiled: once, or once per variant of precision and offset width.
+app_src  := $(wildcard src/app/*.c src/app/*/*.c)
+lib_src  := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c omp/*.c)) cuda/propose.c
+variant_src := $(wildcard src/formats/*/*.c omp/*/*.c)
+cuda_once := $(wildcard cuda/*.cu)
+cuda_variant_src := $(wildcard cuda/*/*.cu)
 unit_src := $(wildcard test/unit/test_*.c)
 
 variants := f64_o32 f64_o64 f32_o32 f32_o64
 variant_flags = -DSPMV_SUFFIX=$(1) -DSPMV_REAL=$(if $(findstring f64,$(1)),double,float) \
                 -DSPMV_OFS=$(if $(findstring o64,$(1)),int64_t,int32_t)
 objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(3)))
-named := src/main.c src/record.c# say which build they are of: each has its own
+named := src/app/main.c src/app/record/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
 .PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables install lint format info $(firsts) print-app force remember
@@ -105,14 +103,14 @@ build/$(2)/spmv build/$(2)/spmv-wrong: $$(app_$(1)) build/$(2)/libspmv.a build/$
 build/$(2)/spmv-wrong: $$(call objects,omp$$(san),,test/wrong.c)# in front of the library: they replace kernels of it
 build/$(2)/libspmv.a: $$(lib_$(1))
 	$$(Q)rm -f $$@ && ar rcs $$@ $$^
-build/$(2)/test/%: build/omp$(san)/test/unit/%.o $$(filter-out build/$(2)/src/main.o,$$(app_$(1))) build/$(2)/libspmv.a build/$(2)/.features
+build/$(2)/test/%: build/omp$(san)/test/unit/%.o $$(filter-out build/$(2)/src/app/main.o,$$(app_$(1))) build/$(2)/libspmv.a build/$(2)/.features
 	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) $$(libs_$(1)) -lcmocka
 build/$(2)/bench_%: build/omp$(san)/test/bench_%.o build/$(2)/libspmv.a
 	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs) $$(libs_$(1))
 build/$(2)/%.o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
-	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) -Ibuild/$(2) -Isrc -MMD -MP -c $$< -o $$@
-build/$(2)/src/record.o: build/$(2)/build_info.h
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) -Ibuild/$(2) -MMD -MP -c $$< -o $$@
+build/$(2)/src/app/record/record.o: build/$(2)/build_info.h
 $(foreach v,$(variants),
 build/$(2)/%.$(v).o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
@@ -122,19 +120,19 @@ build/$(2)/%.$(v).o: %.cu build/$(2)/.flags
 	$$(Q)mkdir -p $$(@D) && $$(nvcc) $$(nvflags) $$(if $$(cusparse),-DHAVE_CUSPARSE) $(call variant_flags,$(v)) -MMD -MP -c $$< -o $$@
 )
 build/$(2)/.flags: remember
-	$$(Q)sh src/changed.sh $$@ $$(call quoted,$$(CC) $$(cflags) $$(loads) $$(flags_$(1))) build/$(2)
+	$$(Q)sh src/app/changed.sh $$@ $$(call quoted,$$(CC) $$(cflags) $$(loads) $$(flags_$(1))) build/$(2)
 build/$(2)/.features: remember
-	$$(Q)sh src/changed.sh $$@ $$(call quoted,$$(feature_flags) $$(ldlibs)) 'what asks for libraries in build/$(2)'
+	$$(Q)sh src/app/changed.sh $$@ $$(call quoted,$$(feature_flags) $$(ldlibs)) 'what asks for libraries in build/$(2)'
 asking_$(1) := $$(call objects,$(2),$$(filter-out $$(variant_src),$$(featured)),$$(filter $$(variant_src),$$(featured)))
 $$(asking_$(1)): build/$(2)/.features
 $$(asking_$(1)): features = $$(feature_flags)
 build/$(2)/build_info.h: force
-	$$(Q)mkdir -p $$(@D) && sh src/build_info.sh $$(call quoted,$$(CC)) $$(call quoted,$$(cflags) $$(loads)) '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
+	$$(Q)mkdir -p $$(@D) && sh src/app/record/build_info.sh $$(call quoted,$$(CC)) $$(call quoted,$$(cflags) $$(loads)) '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
 -include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)) $$(call objects,omp$$(san),,test/wrong.c)) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
 endef
 remember:
-	$(Q)sh src/changed.sh build/settings "$$(printf '%s\n' $(foreach s,$(settings),$(call remember,$(s))))"
+	$(Q)sh src/app/changed.sh build/settings "$$(printf '%s\n' $(foreach s,$(settings),$(call remember,$(s))))"
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
 cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(cuda_variant_src)))
 link_omp  = $(CC) $(cflags)
@@ -146,7 +144,7 @@ libs_cuda = $(if $(cusparse),-lcusparse)
 $(eval $(call backend_rules,omp,omp$(san)))
 $(eval $(call backend_rules,cuda,cuda$(san)))
 # main.c and cuda_once are the files that nvcc compiles once; -x cu defines __CUDACC__ (nvcc main.c would not).
-build/cuda$(san)/src/main.o: src/main.c build/cuda$(san)/.flags
+build/cuda$(san)/src/app/main.o: src/app/main.c build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -x cu -MMD -MP -c $< -o $@
 build/cuda$(san)/test/test_kernels_in_turn: build/cuda$(san)/test/unit/hasty.o
@@ -168,24 +166,24 @@ bench-read bench-convert: bench-%: build/omp/bench_%
 	$(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
 # A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
-	$(Q)$(PYTHON) tables/study.py $* --scale $(or $(SCALE),small) $(if $(FILES),--files $(FILES)) \
+	$(Q)$(PYTHON) tables/report/study.py $* --scale $(or $(SCALE),small) $(if $(FILES),--files $(FILES)) \
 	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
 tables:
-	$(Q)$(PYTHON) tables/make_tables.py --out tables log
+	$(Q)$(PYTHON) tables/report/make_tables.py --out tables log
 # The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; then its tables and its report.
 reference: $(BUILD)
 	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
 reference-tables:
-	$(Q)$(PYTHON) tables/make_tables.py --out tables/reference $(wildcard log/reference/*.jsonl)
-	$(Q)$(PYTHON) tables/report.py $(wildcard log/reference/*.jsonl) -o tables/reference/report.html
-	$(Q)$(PYTHON) tables/bars.py $(wildcard log/reference/*.jsonl) --out tables/reference/bars.md
-	$(Q)$(PYTHON) tables/results.py $(wildcard log/reference/*.jsonl) --into README.md
+	$(Q)$(PYTHON) tables/report/make_tables.py --out tables/reference $(wildcard log/reference/*.jsonl)
+	$(Q)$(PYTHON) tables/report/report.py $(wildcard log/reference/*.jsonl) -o tables/reference/report.html
+	$(Q)$(PYTHON) tables/report/bars.py $(wildcard log/reference/*.jsonl) --out tables/reference/bars.md
+	$(Q)$(PYTHON) tables/report/results.py $(wildcard log/reference/*.jsonl) --into README.md
 	$(Q)PYTHON=$(PYTHON) sh log/reference/scaling.sh >tables/reference/scaling.md
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
 # What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local DESTDIR= BUILD=omp.
 install:
-	$(Q)sh src/install.sh build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
+	$(Q)sh src/app/install.sh build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
 lint format:
 	$(Q)sh test/lint.sh $(filter format,$@)
 info:

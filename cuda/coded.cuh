@@ -1,9 +1,9 @@
 /* coded.cuh: values in the code that takes the fewest bytes, found and written on the GPU: for
- * build_local.cu and hubs.cuh, as src/value_set.h is for the host. */
+ * build_local.cu and hubs.cuh, as src/formats/value_set.h is for the host. */
 #ifndef SPMV_CUDA_CODED_CUH
 #define SPMV_CUDA_CODED_CUH
 
-#include "packed_table.cuh"
+#include "cuda/packed/packed_table.cuh"
 
 typedef struct value_facts {
     int misfits, values; /* some value is no float's; distinct values, 0: too many */

@@ -3,7 +3,7 @@
 #ifndef SPMV_OMP_CARRY_H
 #define SPMV_OMP_CARRY_H
 
-#include "omp.h"
+#include "kernel.h"
 
 enum { MOST_SHARES = 1024 }; /* so that the forecast need not know the threads */
 

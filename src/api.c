@@ -1,5 +1,5 @@
 /* api.c: contexts and matrices: check arguments, then call the parts. */
-#include "internal.h"
+#include "core/internal.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * its arrays anew each time, as a user's does. Parameters are the defaults, and for SELL and CMRS
  * also those that sort.
  * Exit 1 if SELL, CMRS or the hybrid take more than MOST products, or cannot be made. */
-#include "internal.h"
+#include "core/internal.h"
 #include <stdio.h>
 #include <stdlib.h>
 

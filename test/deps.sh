@@ -42,7 +42,7 @@ if [ -n "$missing" ]; then
     DEBIAN_FRONTEND=noninteractive $sudo $install $missing >/dev/null
 fi
 
-# No distribution has the charts' library. It goes into .python/, where tables/charts.py finds it.
+# No distribution has the charts' library. It goes into .python/, where tables/report/charts.py finds it.
 charts=vl-convert-python==1.9.0.post1
 printf '  %-18s %s\n' "$charts" "charts of spmv report and of the studies (PyPI)"
 if [ ! -d ".python/$(echo $charts | tr - _ | sed 's/==/-/').dist-info" ]; then

@@ -12,23 +12,23 @@ tables=$(files_of '*.def')
 if [ "${1:-}" = format ]; then exec clang-format -i $sources; fi
 
 # Who may include whom.
-for f in $(ls omp/*.c omp/*.h cuda/*.c cuda/*.cu cuda/*.cuh src/format_*.c); do
+for f in $(find omp cuda src/formats/*/ -name '*.[ch]' -o -name '*.cu*'); do
     for header in $(sed -n 's/^ *#include "\(.*\)".*/\1/p' "$f"); do
-        case $(dirname "$f")/$header in
-        */spmv_kernel.h | src/blocks.h | src/packed_*.h | src/row_order.h | src/value_set.h | src/symmetry.h | omp/kernels.def | cuda/kernels.def) ;;
-        omp/* | cuda/*) [ -f "$(dirname "$f")/$header" ] || breach "$f: includes $header" ;;
-        *) breach "$f: kernels, formats and backends include spmv_kernel.h and their folder's helpers only" ;;
+        case $header in
+        spmv_kernel.h | spmv_formats.h | formats/* | kernels.def | formats.def | omp/kernels.def) ;;
+        omp/* | cuda/*) [ "${header%%/*}" = "${f%%/*}" ] || breach "$f: includes $header" ;;
+        *) [ -f "$(dirname "$f")/$header" ] || breach "$f: kernels, formats and backends include spmv_kernel.h and helpers only" ;;
         esac
     done
 done
-grep -ln 'cuda_runtime\|cuda\.h\|cusparse' src/*.c src/*.h include/*.h && breach "src/ and include/ know nothing of CUDA"
+grep -ln 'cuda_runtime\|cuda\.h\|cusparse' $(find src include -name '*.[ch]') && breach "src/ and include/ know nothing of CUDA"
 for f in $(MAKEFLAGS= make -s print-app); do
     grep -n '"internal.h"' "$f" && breach "$f: the program is a client of spmv.h, it may not include internal.h"
 done
 
 # A kernel or format file and its line in the table come together.
 for folder in omp cuda; do
-    for f in $(ls $folder/*.c $folder/*.cu 2>/dev/null | grep -v -E '/(backend|absent|gather|propose|probe|sensors|nvml|scan)\.|/build_'); do
+    for f in $(ls $folder/*/*.c $folder/*/*.cu 2>/dev/null | grep -v /build_); do
         name=$(basename "${f%.*}")
         grep -q "^KERNEL($name)" $folder/kernels.def || breach "$f has no line KERNEL($name) in $folder/kernels.def"
         labels='Source Reads Writes Work Cost Weak Repeats Params'
@@ -37,12 +37,12 @@ for folder in omp cuda; do
         head -n 1 "$f" | grep -q "^/\* $name: " || breach "$f: the first line must begin '/* $name: '"
     done
 done
-for f in src/format_*.c; do
+for f in src/formats/*/format_*.c; do
     name=$(basename "${f%.c}" | sed s/format_//)
-    grep -q "^FORMAT($name)" src/formats.def || breach "$f has no line FORMAT($name) in src/formats.def"
+    grep -q "^FORMAT($name)" src/core/formats.def || breach "$f has no line FORMAT($name) in src/core/formats.def"
 done
 
-for f in $(ls cuda/build_*.cu); do
+for f in $(ls cuda/*/build_*.cu); do
     name=$(basename "${f%.cu}" | sed s/build_//)
     grep -q "^FORMAT($name)" cuda/formats.def || breach "$f has no line FORMAT($name) in cuda/formats.def"
 done
@@ -50,8 +50,8 @@ done
 # Shape.
 [ "$(wc -l < Makefile)" -le 200 ] || breach "Makefile: over 200 lines"
 [ "$(wc -l < include/spmv_kernel.h)" -le 200 ] || breach "include/spmv_kernel.h: over 200 lines"
-[ "$(wc -l < src/main.c)" -le 40 ] || breach "src/main.c: over 40 lines"
-grep -n '__CUDACC__' $sources | grep -v '^src/main.c:' && breach "__CUDACC__ belongs to main.c alone"
+[ "$(wc -l < src/app/main.c)" -le 40 ] || breach "src/app/main.c: over 40 lines"
+grep -n '__CUDACC__' $sources | grep -v '^src/app/main.c:' && breach "__CUDACC__ belongs to main.c alone"
 grep -nE '.{101,}' $sources && breach "lines over 100 columns"
 grep -nE '.{101,}' $tables | grep -vE '^[^:]*:[0-9]+:[A-Z_]+\(' && breach "lines over 100 columns" # an item is one line
 grep -nP '\t' $sources $tables && breach "tabs in C sources"
@@ -64,7 +64,7 @@ else
     echo "lint: clang-format is not installed: formatting unchecked"
 fi
 if command -v cppcheck >/dev/null; then
-    cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability -Iinclude -Isrc \
+    cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability -Iinclude -Isrc -I. \
         --suppress=missingIncludeSystem --suppress=unknownMacro -D_GNU_SOURCE -DHAVE_JANSSON src omp || breach "cppcheck"
 else
     echo "lint: cppcheck is not installed: unchecked"

@@ -1,7 +1,7 @@
 /* plant.c: preloaded by test_sweep.py: the process that measures for spmv sweep comes to grief when
  * it says for the PLANT_AFTER-th time (from 0: prepared, then timed in turns) that it begins the
  * cell PLANT_CELL, as PLANT says: crash, hang, kill or memory. */
-#include "sweep.h"
+#include "app/sweep/sweep.h"
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -93,7 +93,7 @@ case $build in *cuda*) jobs=1 ;; *) jobs=$(nproc) ;; esac
 
 for part in ${*:-python cli unit}; do # those with long tests first
     case $part in
-    python) ls test/test_*.py ;;
+    python) ls test/python/test_*.py ;;
     unit) for t in "$build"/test/test_*; do if [ -x "$t" ] && [ ! -d "$t" ]; then echo "$t"; fi; done ;;
     cli) ls test/cli/*.sh ;;
     *) echo "run.sh: no part '$part'" >&2; exit 64 ;;

@@ -8,7 +8,7 @@ if [ $# = 0 ]; then
     for log in "$here"/cpu*-scaling/*.jsonl; do
         for kernel in auto csr_rows csr_balanced; do
             printf '\n## %s, %s: GFLOP/s by threads\n\n' $kernel "$(basename "$log" .jsonl)"
-            ${PYTHON:-python3} "$here/../../tables/table.py" "$log" -c config.threads --where config.requested=$kernel --format md
+            ${PYTHON:-python3} "$here/../../tables/report/table.py" "$log" -c config.threads --where config.requested=$kernel --format md
         done
     done
     exit

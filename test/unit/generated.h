@@ -2,7 +2,7 @@
 #ifndef SPMV_TEST_GENERATED_H
 #define SPMV_TEST_GENERATED_H
 
-#include "../../src/internal.h"
+#include "core/internal.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* test_describe.c: the numbers of a record that follow from others. */
 #include "testing.h"
-#include "session.h"
+#include "app/run/session.h"
 
 /* 10 rows, 32 entries, half a second a product; bandwidth 100 B/s if any. */
 static result timed(const char *precision, int64_t height, double bandwidth) {

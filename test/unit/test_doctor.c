@@ -1,7 +1,7 @@
 /* test_doctor.c: every check of `spmv doctor` on a machine without fault, on machines with one
  * fault each, and on one of which nothing is known. */
 #include "testing.h"
-#include "doctor.h"
+#include "app/doctor/doctor.h"
 
 #define WORDS(...) \
     (texts) { \

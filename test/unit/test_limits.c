@@ -1,7 +1,7 @@
 /* test_limits.c: limits, ranks and flags from records and matrices made by hand; rates kept in
  * files. */
 #include "testing.h"
-#include "session.h"
+#include "app/run/session.h"
 #include <dirent.h>
 
 /* A folder of files alone, with them. */

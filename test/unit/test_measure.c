@@ -1,7 +1,7 @@
 /* test_measure.c: copies of plans, batches, cache states, and turns that share a machine. */
 #include "testing.h"
 #include "context.h"
-#include "session.h"
+#include "app/run/session.h"
 
 enum { ROWS = 200, COLS = 150 };
 

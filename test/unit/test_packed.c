@@ -2,7 +2,7 @@
  * do not depend on the threads; and that every code, of the narrow format too, gives y of the same
  * bits as plain values do, with every instruction set; y written past the caches. */
 #include "context.h"
-#include "../../omp/packed.h"
+#include "omp/packed/packed.h"
 
 /* ---- matrices that get every code ------------------------------------------------------------ */
 

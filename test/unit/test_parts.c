@@ -2,8 +2,8 @@
  * multiplied once, to the same bits, whatever the threads, and by a team smaller than the plan's.
  */
 #include "testing.h"
-#include "../../omp/mirror.h"
-#include "../../omp/stretches.h"
+#include "omp/symmetric/mirror.h"
+#include "omp/stretches.h"
 
 enum { THREADS = 3 };
 

@@ -1,7 +1,7 @@
 /* test_run_off.c: how many products "auto" spends on whom. The kernels are planted, and time is
  * what they say it is: a product adds its price to a clock that the device reads. */
 #include "context.h"
-#include "contest.h"
+#include "tune/trials.h"
 #include <float.h>
 #include <math.h>
 

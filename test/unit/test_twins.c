@@ -1,7 +1,7 @@
 /* test_twins.c: every twin has what the paper prints: rows, entries, sigma or the longest row; and
  * its file comes out as its lengths say. */
 #include "context.h"
-#include "generate.h"
+#include "generate/generate.h"
 
 static void recipe_of(const char *name, spmv_recipe *r) {
     static const spmv_generator generator = {"twin", "NAME", ""};

@@ -4,8 +4,8 @@
 #ifndef SPMV_TESTING_H
 #define SPMV_TESTING_H
 
-#include "internal.h"
-#include "app.h"
+#include "core/internal.h"
+#include "app/app.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

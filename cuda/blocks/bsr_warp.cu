@@ -1,0 +1,73 @@
+/* bsr_warp: one warp multiplies one block row of a BSR matrix.
+ *
+ * Source   Eberhardt and Hoemmen, "Optimization of Block Sparse Matrix-Vector Multiplication on
+ *          Shared-Memory Parallel Architectures", IPDPSW 2016, by rows of a block.
+ * Reads    bsr: block_ptr[block rows + 1], first_col[blocks], values[blocks x r x c]; x[cols];
+ *          y[rows] only if beta != 0.
+ * Writes   y[rows], each entry once, by the first r lanes of the block row's warp.
+ * Work     32 / r groups of r lanes: group g takes blocks block_ptr[b] + g, + 32 / r, ..., its lane
+ *          i row i of the block, whose c values follow each other; c is a constant in the code.
+ *          Then up to 5 shuffles add the groups.
+ * Cost     2 nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + (cols + rows)
+ *          sizeof real bytes.
+ * Weak     block rows of fewer than 32 / r blocks idle lanes; 2 to 4 lanes are idle where r does
+ *          not divide 32. Padding multiplies 0 by x, so x must be finite.
+ * Repeats  bitwise: yes.
+ * Params   block: threads per block, 32 R (32x8).
+ */
+#include "cuda/device.cuh"
+
+template <int COLS>
+static __global__ void multiply(unsigned rows, unsigned block_rows, unsigned shape_rows,
+                                const ofs *__restrict__ block_ptr,
+                                const idx *__restrict__ first_col, const real *__restrict__ values,
+                                const real *__restrict__ x, real alpha, real beta, real *y) {
+    unsigned lane = threadIdx.x, b = blockIdx.x * blockDim.y + threadIdx.y;
+    if (b >= block_rows) return; /* the whole warp: it shares threadIdx.y */
+    unsigned groups = WARP / shape_rows, group = lane / shape_rows, r = lane - group * shape_rows;
+    int64_t k = block_ptr[b], end = block_ptr[b + 1];
+    real sum = 0;
+    for (k += group; k < end && group < groups; k += groups) {
+        const real *value = values + (k * shape_rows + r) * COLS, *xj = x + first_col[k];
+#pragma unroll
+        for (int c = 0; c < COLS; c++) sum += value[c] * xj[c];
+    }
+    /* Lanes behind the last group are zero, and nothing is added from beyond the warp's end. */
+    for (unsigned step = WARP / 2; step > 0; step /= 2) {
+        unsigned from = lane + step * shape_rows;
+        real other = __shfl_sync(0xffffffffu, sum, (int)(from % WARP));
+        if (from < WARP) sum += other;
+    }
+    unsigned row = b * shape_rows + lane;
+    if (lane < shape_rows && row < rows) put_row(y + row, alpha, sum, beta);
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    static decltype(&multiply<1>)
+        const by_cols[] = {multiply<1>, multiply<2>, multiply<3>, multiply<4>,
+                           multiply<5>, multiply<6>, multiply<7>, multiply<8>};
+    const bsr *A = (const bsr *)p->store;
+    int warps = (int)p->choice.value[SPMV_block] / WARP;
+    if (A->s.rows == 0) return SPMV_OK;
+    auto kernel = by_cols[A->shape_cols - 1];
+    unsigned grid = (unsigned)blocks_for(A->block_rows, warps);
+    kernel<<<grid, dim3(WARP, warps), 0, stream_of(p)>>>(
+        (unsigned)A->s.rows, (unsigned)A->block_rows, (unsigned)A->shape_rows, A->block_ptr,
+        A->first_col, A->values, (const real *)x, (real)alpha, (real)beta, (real *)y);
+    return launched(p);
+}
+
+static const spmv_param params[] = {PARAM_BLOCK_WARP, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(bsr_warp) = {
+    /* name, alias  */ "bsr_warp",
+    NULL,
+    /* format       */ "bsr",
+    /* summary      */ "one warp a block row, a lane a row of a block",
+    /* params       */ params,
+    /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS | SPMV_WARP_ROW,
+    /* estimate     */ NULL,
+    /* prepare      */ NULL,
+    /* run, release */ run,
+    NULL,
+};

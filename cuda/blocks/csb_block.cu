@@ -1,0 +1,232 @@
+/* csb_block: one block of threads multiplies one row of blocks of a CSB matrix, each warp an equal
+ * share of its entries into sums of its own in shared memory.
+ *
+ * Source   "CSB" of the third paper, which gives no kernel; the format: Buluc and others, SPAA'09.
+ * Reads    csb: local[nnz], values[nnz]; in place of block_ptr a list of the blocks that have
+ *          entries: first[block_rows + 1], begin[listed + 1], column[listed]; x[cols]; y[rows] only
+ *          if beta != 0.
+ * Writes   y[rows], each entry once: the sums of the warps, added in order.
+ * Work     a warp takes 4 x 32 entries a step; 5 shuffles join those of a row that are neighbours;
+ *          the last of them adds to the warp's sum of the row. If blocks meet within 32 entries, a
+ *          row may have two: then they take turns.
+ * Cost     2 nnz flop; nnz (sizeof real + 4) + listed (sizeof ofs + 4) + (cols + rows) sizeof real
+ *          bytes if x is read once.
+ * Weak     tile sizeof real bytes of shared memory a warp: large tiles leave few warps; if none,
+ *          the matrix is refused. A giant row keeps one block of threads busy.
+ * Repeats  bitwise: yes, for an equal block.
+ * Params   tile: of the format; block: threads per block, a multiple of 32 (128), at most as many
+ *          as shared memory has room for.
+ */
+#include "cuda/device.cuh"
+#include <stdlib.h>
+
+enum { STEPS = 4 }; /* loads of a lane on their way at once */
+
+/* Blocks that have entries, in device memory. */
+typedef struct block_list {
+    ofs *first;  /* [block_rows + 1] where a row of blocks begins in the list */
+    ofs *begin;  /* [listed + 1] the block's first entry */
+    idx *column; /* [listed] the block's first column */
+    int warps;   /* of a block of threads */
+} block_list;
+
+static size_t list_bytes(int64_t block_rows, int64_t listed) {
+    return sizeof(block_list) + (size_t)(block_rows + 1 + listed + 1) * sizeof(ofs) +
+           (size_t)listed * sizeof(idx);
+}
+
+/* As if every block that can have an entry had one. */
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    int64_t tile = csb_tile(A->rows, A->cols, c->value[SPMV_tile]);
+    int64_t block_rows = blocks_for(A->rows, tile),
+            nblocks = block_rows * blocks_for(A->cols, tile);
+    return list_bytes(block_rows, nblocks < A->nnz ? nblocks : A->nnz);
+}
+
+static void release(spmv_plan *p) {
+    block_list *t = (block_list *)p->scratch;
+    p->device->backend->release(p->device, t->first);
+    p->device->backend->release(p->device, t->begin);
+    p->device->backend->release(p->device, t->column);
+    free(t);
+}
+
+static size_t sums_bytes(const csb *A) {
+    return (size_t)(A->tile < A->s.rows ? A->tile : A->s.rows) * sizeof(real);
+}
+
+/* Fills a list that has the memory for it, in host memory. */
+static void list_blocks(const csb *A, block_list *host) {
+    ofs n = 0;
+    for (int64_t b = 0; b < A->block_rows; b++) {
+        const ofs *ptr = A->block_ptr + b * A->block_cols;
+        host->first[b] = n;
+        for (int64_t c = 0; c < A->block_cols; c++) {
+            if (ptr[c] == ptr[c + 1]) continue;
+            host->begin[n] = ptr[c];
+            host->column[n++] = (idx)(c * A->tile);
+        }
+    }
+    host->first[A->block_rows] = n;
+    host->begin[n] = (ofs)A->s.nnz;
+}
+
+static int64_t count_blocks(const csb *A, int threads) {
+    int64_t listed = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : listed)
+    for (int64_t b = 0; b < A->block_rows * A->block_cols; b++)
+        listed += A->block_ptr[b] < A->block_ptr[b + 1];
+    return listed;
+}
+
+static spmv_status put_list(spmv_plan *p, const csb *A, int64_t listed, block_list *out) {
+    size_t first_bytes = (size_t)(A->block_rows + 1) * sizeof(ofs);
+    size_t begin_bytes = (size_t)(listed + 1) * sizeof(ofs);
+    size_t column_bytes = (size_t)listed * sizeof(idx);
+    char *memory = (char *)spmv_host_alloc(first_bytes + begin_bytes + column_bytes);
+    if (!memory) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for the blocks");
+    block_list host = {(ofs *)memory, (ofs *)(memory + first_bytes),
+                       (idx *)(memory + first_bytes + begin_bytes), 0};
+    list_blocks(A, &host);
+    spmv_status status = put_scratch(p, host.first, first_bytes, (void **)&out->first);
+    if (status == SPMV_OK) status = put_scratch(p, host.begin, begin_bytes, (void **)&out->begin);
+    if (status == SPMV_OK)
+        status = put_scratch(p, host.column, column_bytes, (void **)&out->column);
+    spmv_host_free(memory);
+    return status;
+}
+
+/* Adds the sums of rows that neighbours share; row -1: none. Every lane of the warp calls. */
+static __device__ __forceinline__ void add_rows(int row, real sum, real *sums) {
+    int lane = threadIdx.x % WARP;
+    int row_before = __shfl_up_sync(ALL_LANES, row, 1);
+    unsigned heads = __ballot_sync(ALL_LANES, lane == 0 || row != row_before);
+    int head = WARP - 1 - __clz((int)(heads << (WARP - 1 - lane) >> (WARP - 1 - lane)));
+    for (int step = 1; step < WARP; step *= 2) {
+        real sum_before = __shfl_up_sync(ALL_LANES, sum, step);
+        if (lane - step >= head) sum += sum_before;
+    }
+    bool is_last = row >= 0 && (lane == WARP - 1 || heads >> (lane + 1) & 1);
+    int turn = 0;
+    if (__any_sync(ALL_LANES, lane > 0 && row >= 0 && row < row_before)) { /* blocks meet */
+        unsigned same = __match_any_sync(ALL_LANES, is_last ? row : -1 - lane);
+        turn = __popc(same & ((1u << lane) - 1));
+    }
+    for (int t = 0; __any_sync(ALL_LANES, is_last && turn >= t); t++) {
+        if (is_last && turn == t) sums[row] += sum;
+        __syncwarp();
+    }
+}
+
+/* The last block of first..end-1 that begins no later than entry k, which one of them holds. */
+static __device__ __forceinline__ ofs find_block(const ofs *begin, ofs first, ofs end, ofs k) {
+    while (end - first > 1) {
+        ofs middle = first + (end - first) / 2;
+        if (begin[middle] <= k)
+            first = middle;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+static __global__ void multiply(idx rows, idx tile, idx height, const ofs *__restrict__ first,
+                                const ofs *__restrict__ begin, const idx *__restrict__ column,
+                                const uint32_t *__restrict__ local, const real *__restrict__ values,
+                                const real *__restrict__ x, real alpha, real beta, real *y) {
+    extern __shared__ real shared[]; /* [warps x height] */
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, nwarps = blockDim.x / WARP;
+    real *sums = shared + (int64_t)warp * height;
+    for (int i = threadIdx.x; i < nwarps * height; i += blockDim.x) shared[i] = 0;
+    __syncthreads();
+    ofs listed = first[blockIdx.x], listed_end = first[blockIdx.x + 1];
+    int64_t n = begin[listed_end] - begin[listed];
+    int64_t share = begin[listed] + n * warp / nwarps;
+    int64_t share_end = begin[listed] + n * (warp + 1) / nwarps;
+    ofs block = listed;
+    if (share + lane < share_end)
+        block = find_block(begin, listed, listed_end, (ofs)(share + lane));
+    for (; share < share_end; share += STEPS * WARP) {
+        uint32_t at[STEPS];
+        real product[STEPS];
+#pragma unroll
+        for (int s = 0; s < STEPS; s++) {
+            int64_t k = share + s * WARP + lane;
+            at[s] = k < share_end ? local[k] : 0;
+            product[s] = k < share_end ? values[k] : 0;
+        }
+#pragma unroll
+        for (int s = 0; s < STEPS; s++) {
+            int64_t k = share + s * WARP + lane;
+            if (k >= share_end) continue;
+            while (begin[block + 1] <= k) block++;
+            product[s] *= x[column[block] + (int64_t)(at[s] & 0xffff)];
+        }
+#pragma unroll
+        for (int s = 0; s < STEPS; s++) {
+            int64_t k = share + s * WARP + lane;
+            add_rows(k < share_end ? (int)(at[s] >> 16) : -1, product[s], sums);
+        }
+    }
+    __syncthreads();
+    int64_t row0 = (int64_t)blockIdx.x * tile;
+    for (int i = threadIdx.x; i < tile && row0 + i < rows; i += blockDim.x) {
+        real sum = 0;
+        for (int w = 0; w < nwarps; w++) sum += shared[w * height + i];
+        put_row(y + row0 + i, alpha, sum, beta);
+    }
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    const csb *A = (const csb *)p->host;
+    spmv_ctx *ctx = p->device->ctx;
+    block_list *t = (block_list *)calloc(1, sizeof *t);
+    int room = 0;
+    p->scratch = t;
+    if (!t) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
+    p->choice.value[SPMV_tile] = A->tile;
+    if (A->s.rows == 0) return SPMV_OK;
+    CU(ctx, cudaSetDevice(p->device->number));
+    CU(ctx,
+       cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, p->device->number));
+    CU(ctx, cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, room));
+    t->warps = (int)p->choice.value[SPMV_block] / WARP;
+    if ((size_t)t->warps > (size_t)room / sums_bytes(A)) t->warps = room / (int)sums_bytes(A);
+    if (t->warps == 0)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                         "a tile of %lld rows takes %zu bytes of shared memory a warp, a block has "
+                         "%d: choose a smaller tile",
+                         (long long)A->tile, sums_bytes(A), room);
+    p->choice.value[SPMV_block] = t->warps * WARP;
+    int64_t listed = count_blocks(A, p->device->threads);
+    p->scratch_bytes = sizeof *t;
+    TRY(put_list(p, A, listed, t));
+    p->traffic_bytes = (size_t)A->s.nnz * (sizeof(uint32_t) + sizeof(real)) + p->scratch_bytes;
+    return SPMV_OK;
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const csb *A = (const csb *)p->store;
+    const block_list *t = (const block_list *)p->scratch;
+    if (A->s.rows == 0) return SPMV_OK;
+    idx height = (idx)(sums_bytes(A) / sizeof(real));
+    multiply<<<(unsigned)A->block_rows, t->warps * WARP, t->warps * sums_bytes(A), stream_of(p)>>>(
+        (idx)A->s.rows, (idx)A->tile, height, t->first, t->begin, t->column, A->local, A->values,
+        (const real *)x, (real)alpha, (real)beta, (real *)y);
+    return launched(p);
+}
+
+static const spmv_param params[] = {{SPMV_block, 128, 32, 1024, WARP, false}, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(csb_block) = {
+    /* name, alias  */ "csb_block",
+    NULL,
+    /* format       */ "csb",
+    /* summary      */ "a block of threads a row of blocks, a warp's sums in shared memory",
+    /* params       */ params,
+    /* traits       */ SPMV_DETERMINISTIC,
+    /* estimate     */ estimate,
+    /* prepare      */ prepare,
+    /* run, release */ run,
+    release,
+};

@@ -1,0 +1,91 @@
+/* coo.cuh: entries sorted by row, in equal parts; what COO and the tail of HYB have in common. */
+#ifndef SPMV_CUDA_COO_CUH
+#define SPMV_CUDA_COO_CUH
+
+#include "cuda/segments.cuh"
+
+typedef struct parts {
+    int64_t n, nblocks; /* entries; blocks that share them */
+    split_rows split;
+} parts;
+
+static inline size_t parts_bytes(int64_t n, const spmv_choice *c) {
+    return sizeof(parts) + split_rows_bytes(blocks_for(n, c->value[SPMV_block] * ITEMS));
+}
+
+/* Makes the plan's scratch for n entries with these rows, in host memory. */
+static inline spmv_status parts_make(spmv_plan *p, int64_t n, const idx *row) {
+    int64_t part = p->choice.value[SPMV_block] * ITEMS;
+    parts *t = (parts *)calloc(1, sizeof *t);
+    p->scratch = t;
+    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    t->n = n;
+    t->nblocks = blocks_for(n, part);
+    p->scratch_bytes = sizeof *t;
+    idx *open_row = (idx *)spmv_host_alloc((size_t)t->nblocks * sizeof *open_row);
+    if (!open_row) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for the parts");
+    for (int64_t b = 0; b < t->nblocks; b++) {
+        int64_t end = (b + 1) * part;
+        open_row[b] = end < n && row[end - 1] == row[end] ? row[end] : -1;
+    }
+    spmv_status status = split_rows_make(p, open_row, t->nblocks, &t->split);
+    spmv_host_free(open_row);
+    return status;
+}
+
+static inline void parts_release(spmv_plan *p) {
+    split_rows_free(p->device, &((parts *)p->scratch)->split);
+    free(p->scratch);
+}
+
+/* Shared memory: the block's products and rows, and the row of the entry behind them. A row is
+ * added to y where its last entry is. Every thread gets to every barrier. */
+static __global__ void add_segments(int64_t n, const idx *__restrict__ row_idx,
+                                    const idx *__restrict__ col_idx,
+                                    const real *__restrict__ values, const real *__restrict__ x,
+                                    real alpha, real *carry, real *y) {
+    extern __shared__ real shared[];
+    int part = blockDim.x * ITEMS;
+    int64_t begin = (int64_t)blockIdx.x * part;
+    int count = (int)(n - begin < part ? n - begin : part);
+    real *products = shared;
+    idx *rows = (idx *)(shared + part);
+#pragma unroll
+    for (int item = 0; item < ITEMS; item++) {
+        int k = item * blockDim.x + threadIdx.x;
+        if (k >= count) break;
+        products[k] = values[begin + k] * x[col_idx[begin + k]];
+        rows[k] = row_idx[begin + k];
+    }
+    if (threadIdx.x == 0) rows[count] = begin + count < n ? row_idx[begin + count] : -1;
+    __syncthreads();
+    int k = threadIdx.x * ITEMS, stop = k + ITEMS < count ? k + ITEMS : count;
+    idx first = -1;
+    real sum = 0, first_sum = 0, open;
+    for (; k < stop; k++) {
+        sum += products[k];
+        if (rows[k] == rows[k + 1]) continue;
+        if (first < 0)
+            first = rows[k], first_sum = sum;
+        else
+            y[rows[k]] += alpha * sum;
+        sum = 0;
+    }
+    real before = carry_in(sum, first >= 0, &open);
+    if (first >= 0) y[first] += alpha * (before + first_sum);
+    if (threadIdx.x == 0) carry[blockIdx.x] = open;
+}
+
+/* y += alpha A x for the entries in device memory, in two kernels. */
+static inline spmv_status parts_add(const spmv_plan *p, const idx *row, const idx *col,
+                                    const real *values, const real *x, real alpha, real *y) {
+    const parts *t = (const parts *)p->scratch;
+    int block = (int)p->choice.value[SPMV_block];
+    size_t shared_bytes = (size_t)block * ITEMS * (sizeof(real) + sizeof(idx)) + sizeof(idx);
+    if (t->nblocks == 0) return SPMV_OK;
+    add_segments<<<(unsigned)t->nblocks, block, shared_bytes, stream_of(p)>>>(
+        t->n, row, col, values, x, alpha, t->split.carry, y);
+    TRY(launched(p));
+    return split_rows_add(p, &t->split, alpha, y);
+}
+#endif

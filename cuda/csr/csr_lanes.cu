@@ -1,0 +1,169 @@
+/* csr_lanes: a group of T lanes multiplies one row of a CSR matrix, 4 or 8 entries each at a time.
+ *
+ * Source   Bell and Garland, SC'09, "CSR (vector)", there with T = 32; T from the mean row length,
+ *          as in Kokkos Kernels; loads in flight: Volkov, GTC 2010.
+ * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
+ * Writes   y[rows], each entry once, by the first lane of its group.
+ * Work     lane l of a group takes entries row_ptr[i] + l, + T, ...: it asks for 4 columns and
+ *          values (8 if the mean row is longer than 4 T and the matrix large), then for their
+ *          entries of x; then log2(T) shuffles. Most rows are done with the first step (H200, us,
+ *          one at a time and so: road:12000000 196 and 139, bcsstk25 7.1 and 5.4,
+ *          random:2000000:20:20000 234 and 161).
+ *          Rows of more than 128 entries are the whole warp's, one after the other. All that a
+ *          small matrix has is asked for at the start; the first entries are read before the
+ *          product in front has ended (ahead.cuh).
+ * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
+ *          bytes if x is read once.
+ * Weak     rows shorter than T idle lanes; rows of thousands of entries serialise their warp (then
+ *          csr_adaptive).
+ * Repeats  bitwise: yes, for equal T.
+ * Params   block: threads per block, a multiple of 32 (256); lanes: T = 1, 2, 4 .. 32 (0: by the
+ *          mean row length, more where the matrix is small).
+ */
+#include "cuda/ahead.cuh"
+#include <math.h>
+
+enum {
+    LONG = 4 * WARP,
+    FEW = 4,    /* entries of a lane at a time, */
+    MANY = 8,   /* or so many, */
+    OF_LONG = 2 /* and of a long row; more would take registers from the others */
+};
+
+typedef struct operands {
+    const idx *col;
+    const real *value, *x;
+} operands;
+
+/* The sum of entry k and every STEPth of the `left` from there on, DEPTH at a time. begun: x may be
+ * read. */
+template <int STEP, int DEPTH>
+static __device__ __forceinline__ real sum_entries(const operands &A, int64_t k, ofs left,
+                                                   bool *begun) {
+    real sum = 0;
+    const idx *col = A.col + k;
+    const real *value = A.value + k;
+#pragma unroll 1
+    for (; left > 0; left -= STEP * DEPTH) {
+        idx j[DEPTH];
+        real a[DEPTH], xj[DEPTH];
+#pragma unroll
+        for (int u = 0; u < DEPTH; u++) {
+            j[u] = 0, a[u] = 0;
+            if (u * STEP < left) j[u] = __ldcs(col + u * STEP), a[u] = __ldcs(value + u * STEP);
+        }
+        col += STEP * DEPTH, value += STEP * DEPTH;
+        if (!*begun) begin_product();
+        *begun = true;
+#pragma unroll
+        for (int u = 0; u < DEPTH; u++) xj[u] = u * STEP < left ? A.x[j[u]] : 0;
+#pragma unroll
+        for (int u = 0; u < DEPTH; u++)
+            if (u * STEP < left) sum += a[u] * xj[u];
+    }
+    return sum;
+}
+
+/* Every lane of a warp gets to the shuffles: those behind the last row have an empty one. */
+template <int T, int DEPTH>
+static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
+                                const ofs *__restrict__ row_ptr, const idx *__restrict__ col_idx,
+                                const real *__restrict__ values, const real *x, real alpha,
+                                real beta, real *y) {
+    unsigned row = blockIdx.x * (blockDim.x / T) + threadIdx.x / T; /* rows + a block fit */
+    int lane = threadIdx.x % WARP, first = lane % T;
+    let_next_start();
+    ask_ahead(all, threadIdx.x);
+    const operands A = {col_idx, values, x};
+    bool is_row = row < (unsigned)rows, begun = false;
+    ofs begin = is_row ? row_ptr[row] : 0, count = is_row ? row_ptr[row + 1] - begin : 0;
+    bool is_long = T < WARP && count > LONG;
+    real sum =
+        sum_entries<T, DEPTH>(A, (int64_t)begin + first, is_long ? 0 : count - first, &begun);
+    if (!begun) begin_product();
+    begun = true;
+    for (int step = T / 2; step > 0; step /= 2) sum += __shfl_down_sync(ALL_LANES, sum, step, T);
+    unsigned todo = T < WARP ? __ballot_sync(ALL_LANES, is_long && first == 0) : 0;
+#pragma unroll 1
+    for (; todo; todo &= todo - 1) {
+        int owner = __ffs((int)todo) - 1;
+        unsigned of = row + (unsigned)((owner - lane + first) / T); /* read again, not held */
+        begin = row_ptr[of], count = row_ptr[of + 1] - begin;
+        real whole =
+            warp_sum(sum_entries<WARP, OF_LONG>(A, (int64_t)begin + lane, count - lane, &begun));
+        whole = __shfl_sync(ALL_LANES, whole, 0);
+        if (lane == owner) sum = whole;
+    }
+    if (is_row && first == 0) put_row(y + row, alpha, sum, beta);
+}
+
+/* ---- how many lanes -------------------------------------------------------------------------- */
+
+typedef struct shape { /* up to this mean row length, so many lanes */
+    double mean;
+    int lanes;
+} shape;
+
+/* A small matrix waits for the longest chain of reads, a large one for the sum of all. */
+static bool is_small(const spmv_store *A) {
+    return A->nnz < 1 << 20;
+}
+
+static double mean_of(const spmv_store *A) {
+    return (double)A->nnz / (double)(A->rows ? A->rows : 1);
+}
+
+static int64_t lanes_for(const spmv_store *A) {
+    static const shape of_small[] = {{2, 1}, {8, 4}, {12, 8}, {96, 16}, {INFINITY, 32}};
+    static const shape of_large[] = {{8, 1}, {12, 4}, {96, 8}, {192, 16}, {INFINITY, 32}};
+    const shape *s = is_small(A) ? of_small : of_large;
+    while (mean_of(A) > s->mean) s++;
+    return s->lanes;
+}
+
+#define BOTH(lanes) \
+    { (const void *)multiply<lanes, FEW>, (const void *)multiply<lanes, MANY> }
+
+static const void *kernel_for(const spmv_store *A, int64_t lanes) {
+    static const void *const kernels[][2] = {BOTH(1), BOTH(2),  BOTH(4),
+                                             BOTH(8), BOTH(16), BOTH(32)};
+    int k = 0;
+    while (1 << k < lanes) k++;
+    return kernels[k][!is_small(A) && mean_of(A) > FEW * (double)lanes];
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    int64_t *lanes = &p->choice.value[SPMV_lanes];
+    if (!*lanes) *lanes = lanes_for(p->host);
+    return load_kernel(p, kernel_for(p->host, *lanes));
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    csr A = *(const csr *)p->store;
+    int64_t block = p->choice.value[SPMV_block], lanes = p->choice.value[SPMV_lanes];
+    unsigned grid = (unsigned)blocks_for(A.s.rows, block / lanes);
+    idx rows = (idx)A.s.rows;
+    real a = (real)alpha, b = (real)beta;
+    if (rows == 0) return SPMV_OK;
+    ahead all = ahead_of(A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx, A.values,
+                         A.s.nnz, (const real *)x, A.s.cols, grid);
+    void *arguments[] = {&all, &rows, &A.row_ptr, &A.col_idx, &A.values, &x, &a, &b, &y};
+    return launch_overlapping(p, kernel_for(p->host, lanes), grid, dim3((unsigned)block), 0,
+                              arguments);
+}
+
+static const spmv_param params[] = {
+    PARAM_BLOCK_THREAD, {SPMV_lanes, 0, 0, WARP, 1, true}, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(csr_lanes) = {
+    /* name, alias  */ "csr_lanes",
+    NULL,
+    /* format       */ "csr",
+    /* summary      */ "a group of lanes a row, as wide as the mean row suggests",
+    /* params       */ params,
+    /* traits       */ SPMV_DETERMINISTIC,
+    /* estimate     */ NULL,
+    /* prepare      */ prepare,
+    /* run, release */ run,
+    NULL,
+};

@@ -1,0 +1,64 @@
+/* csr_warp: one warp multiplies one row of a CSR matrix.
+ *
+ * Source   Di Iorio, csr1; Bell and Garland, SC'09, "CSR (vector)".
+ * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
+ * Writes   y[rows], each entry once, by lane 0 of the row's warp.
+ * Work     blocks are 32 x R: lane = threadIdx.x, row = blockIdx.x R + threadIdx.y (the published
+ *          kernel took blockIdx.y and computed the first R rows only); lane l takes entries
+ *          row_ptr[i] + l, + 32, ...; 5 shuffles. All that a small matrix has is asked for at the
+ *          start; the first entries are read before the product in front has ended (ahead.cuh).
+ * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
+ *          bytes if x is read once.
+ * Weak     rows shorter than 32 idle lanes; one very long row serialises its warp.
+ * Repeats  bitwise: yes.
+ * Params   block: threads per block, 32 R (32x8).
+ */
+#include "cuda/ahead.cuh"
+
+static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
+                                const ofs *__restrict__ row_ptr, const idx *__restrict__ col_idx,
+                                const real *__restrict__ values, const real *x, real alpha,
+                                real beta, real *y) {
+    int lane = threadIdx.x;
+    int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+    let_next_start();
+    ask_ahead(all, threadIdx.y * WARP + lane);
+    if (row >= rows) return; /* the whole warp: it shares threadIdx.y */
+    ofs k = row_ptr[row] + lane, end = row_ptr[row + 1];
+    idx j = k < end ? col_idx[k] : 0;
+    real sum = 0, a = k < end ? values[k] : 0;
+    begin_product();
+    if (k < end) sum = a * x[j];
+    for (k += WARP; k < end; k += WARP) sum += values[k] * x[col_idx[k]];
+    sum = warp_sum(sum);
+    if (lane == 0) put_row(y + row, alpha, sum, beta);
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    csr A = *(const csr *)p->store;
+    unsigned rows_a_block = (unsigned)p->choice.value[SPMV_block] / WARP;
+    unsigned grid = (unsigned)blocks_for(A.s.rows, rows_a_block);
+    idx rows = (idx)A.s.rows;
+    real a = (real)alpha, b = (real)beta;
+    if (rows == 0) return SPMV_OK;
+    ahead all = ahead_of(A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx, A.values,
+                         A.s.nnz, (const real *)x, A.s.cols, grid);
+    void *arguments[] = {&all, &rows, &A.row_ptr, &A.col_idx, &A.values, &x, &a, &b, &y};
+    return launch_overlapping(p, (const void *)multiply, grid, dim3(WARP, rows_a_block), 0,
+                              arguments);
+}
+
+static const spmv_param params[] = {PARAM_BLOCK_WARP, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(csr_warp) = {
+    /* name, alias  */ "csr_warp",
+    "csr1",
+    /* format       */ "csr",
+    /* summary      */ "one warp a row, sums reduced in registers",
+    /* params       */ params,
+    /* traits       */ SPMV_DETERMINISTIC | SPMV_WARP_ROW,
+    /* estimate     */ NULL,
+    /* prepare      */ NULL,
+    /* run, release */ run,
+    NULL,
+};

@@ -1,0 +1,17 @@
+/* ell.cuh: what the row-major ELL kernels of this folder share. */
+#ifndef SPMV_CUDA_ELL_CUH
+#define SPMV_CUDA_ELL_CUH
+
+#include "cuda/device.cuh"
+
+/* With rowlens the padding stays in memory: only the entries and the lengths are read. */
+static inline size_t ell_traffic(const ell *A, bool rowlens) {
+    return (size_t)(rowlens ? A->s.nnz : A->s.slots) * (sizeof(real) + sizeof(idx)) +
+           (rowlens ? (size_t)A->s.rows * sizeof(idx) : 0);
+}
+
+static inline spmv_status ell_prepare(spmv_plan *p) {
+    p->traffic_bytes = ell_traffic((const ell *)p->host, p->choice.value[SPMV_rowlens] != 0);
+    return SPMV_OK;
+}
+#endif

@@ -1,0 +1,204 @@
+/* sell_thread_ahead: one thread multiplies one row of a SELL matrix, 4 or 8 slots ahead.
+ *
+ * Source   sell_thread; Volkov, GTC 2010: hide latency by loads in flight. On an H200 a loop that
+ *          waits for each slot reached 72 to 78 percent of the bandwidth at 5 to 7 entries a row,
+ *          one that does not 85 to 93.
+ * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens,
+ *          perm[rows] if sigma is not 1; x[cols]; y[rows] only if beta != 0.
+ * Writes   y[rows], each entry once; with sigma scattered inside a window.
+ * Work     thread i takes stored row i in steps of DEPTH slots: it asks for DEPTH columns, then
+ *          values, then entries of x, and sums in order; a step past the end asks for the last slot
+ *          again and leaves it out. DEPTH is 8, or 4 where the mean row, padding included, is no
+ *          longer. Where rows are longer the next step's columns are asked for before x is waited
+ *          for, up to 10 slots a row with DEPTH 4 (H200: pwtk 48 to 44 us, mesh:300000 20 to 18;
+ *          not below 500,000 slots: poisson2d:200 5.4 to 6.1). Rows of 3 at most on average, 2
+ *          million or more: a thread takes two, one entry of each at a time. Where all slices are
+ *          as wide no thread looks up where its own begins. All that a small matrix has is asked
+ *          for at the start; the first slots are read before the product in front has ended
+ *          (ahead.cuh). Not so where blocks are few and long: those of the next product would crowd
+ *          where there is room (twin:cant, steady: 20 us instead of 16).
+ * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
+ *          real bytes; with rowlens nnz for slots, and 4 rows; 4 rows more with sigma.
+ * Weak     40 to 64 registers a thread; empty rows beside long ones; one very long row is one
+ *          thread's.
+ * Repeats  bitwise: yes.
+ * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
+ */
+#include "cuda/ahead.cuh"
+#include "sell.cuh"
+
+enum { MANY_ROWS = 1 << 21, ROWS_A_THREAD = 2, MANY_BLOCKS = 512 };
+
+/* From col on, so many of which there are; behind the last that one again. */
+template <int DEPTH>
+static __device__ __forceinline__ void ask_columns(const idx *col, int there, unsigned height,
+                                                   idx *j) {
+#pragma unroll
+    for (int u = 0; u < DEPTH; u++) j[u] = __ldcs(col + (unsigned)min(u, there - 1) * height);
+}
+
+/* EQUAL: all slices have this many steps, and where one begins needs no look. EARLY: columns are
+ * asked for a step ahead. The matrix is read once and leaves the cache first, so that x stays. The
+ * bounds let the compiler take 64 registers: on its own it takes 32 and waits for each load. */
+template <int DEPTH, bool EQUAL, bool EARLY>
+static __global__ void __launch_bounds__(1024, 1)
+    multiply(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
+             const ofs *__restrict__ slice_ptr, const idx *__restrict__ row_len,
+             const idx *__restrict__ perm, const idx *__restrict__ col_idx,
+             const real *__restrict__ values, const real *x, real alpha, real beta, real *y) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* rows + a block fit 32 bits */
+    if (all.blocks || gridDim.x >= MANY_BLOCKS) let_next_start();
+    ask_ahead(all, threadIdx.x);
+    if (i >= rows) return;
+    sell_row row;
+    if (EQUAL)
+        row = sell_equal_row(i, rows, slice, steps, row_len);
+    else
+        row = sell_row_of(i, rows, slice, slice_ptr, row_len);
+    const idx *col = col_idx + row.first;
+    const real *value = values + row.first;
+    int left = (int)row.count, stored = EQUAL ? (int)steps : left;
+    bool begun = false;
+    real sum = 0;
+    idx next[DEPTH];
+    if (EARLY && stored > 0) ask_columns<DEPTH>(col, EQUAL ? stored : left, row.height, next);
+#pragma unroll 1
+    for (; stored > 0; stored -= DEPTH, left -= DEPTH) {
+        idx j[DEPTH];
+        real a[DEPTH], xj[DEPTH];
+        const int there = EQUAL ? stored : left;
+        if (!EARLY) ask_columns<DEPTH>(col, there, row.height, j);
+#pragma unroll
+        for (int u = 0; u < DEPTH; u++) {
+            if (EARLY) j[u] = next[u];
+            a[u] = __ldcs(value + (unsigned)min(u, there - 1) * row.height);
+        }
+        col += (int64_t)DEPTH * row.height;
+        value += (int64_t)DEPTH * row.height;
+        if (EARLY && stored > DEPTH) ask_columns<DEPTH>(col, there - DEPTH, row.height, next);
+        if (!begun) begin_product();
+        begun = true;
+#pragma unroll
+        for (int u = 0; u < DEPTH; u++) xj[u] = EQUAL && u >= left ? 0 : x[j[u]];
+#pragma unroll
+        for (int u = 0; u < DEPTH; u++)
+            if (u < left) sum += a[u] * xj[u];
+    }
+    if (!begun) begin_product();
+    put_row(y + (perm ? perm[i] : i), alpha, sum, beta);
+}
+
+/* Rows of a few entries, where there are many: one of each of ROWS_A_THREAD rows at a time, a
+ * block's width apart. */
+template <bool EQUAL>
+static __global__ void __launch_bounds__(1024, 1)
+    multiply_short(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
+                   const ofs *__restrict__ slice_ptr, const idx *__restrict__ row_len,
+                   const idx *__restrict__ perm, const idx *__restrict__ col_idx,
+                   const real *__restrict__ values, const real *x, real alpha, real beta, real *y) {
+    unsigned i0 = blockIdx.x * blockDim.x * ROWS_A_THREAD + threadIdx.x, most = 0;
+    sell_row row[ROWS_A_THREAD];
+    real sum[ROWS_A_THREAD];
+    (void)all; /* not small */
+    let_next_start();
+#pragma unroll
+    for (int r = 0; r < ROWS_A_THREAD; r++) {
+        unsigned i = i0 + (unsigned)r * blockDim.x;
+        row[r] = {0, 0, 0}, sum[r] = 0;
+        if (i >= rows) continue;
+        if (EQUAL)
+            row[r] = sell_equal_row(i, rows, slice, steps, row_len);
+        else
+            row[r] = sell_row_of(i, rows, slice, slice_ptr, row_len);
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS_A_THREAD; r++) most = max(most, row[r].count);
+    begin_product();
+#pragma unroll 1
+    for (unsigned k = 0; k < most; k++) {
+        idx j[ROWS_A_THREAD];
+        real a[ROWS_A_THREAD];
+#pragma unroll
+        for (int r = 0; r < ROWS_A_THREAD; r++) {
+            int64_t at = row[r].first + (int64_t)k * row[r].height;
+            j[r] = 0, a[r] = 0;
+            if (k < row[r].count) j[r] = __ldcs(col_idx + at), a[r] = __ldcs(values + at);
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS_A_THREAD; r++)
+            if (k < row[r].count) sum[r] += a[r] * x[j[r]];
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS_A_THREAD; r++) {
+        unsigned i = i0 + (unsigned)r * blockDim.x;
+        if (i < rows) put_row(y + (perm ? perm[i] : i), alpha, sum[r], beta);
+    }
+}
+
+typedef struct variant {
+    const void *of_any, *of_equal; /* kernels */
+} variant;
+
+#define VARIANT(depth, early) \
+    { (const void *)multiply<depth, false, early>, (const void *)multiply<depth, true, early> }
+
+static bool are_short(const sell *A) {
+    return A->s.slots <= 3 * A->s.rows && A->s.rows >= MANY_ROWS;
+}
+
+static variant variant_for(const sell *A) {
+    enum { FEW = 4, SOME = 10, MANY_SLOTS = 1 << 19 }; /* slots a row; in all */
+    const variant of_short = {(const void *)multiply_short<false>,
+                              (const void *)multiply_short<true>};
+    const variant four = VARIANT(4, false), eight = VARIANT(8, false);
+    const variant four_early = VARIANT(4, true), eight_early = VARIANT(8, true);
+    if (are_short(A)) return of_short;
+    if (A->s.slots <= FEW * A->s.rows) return four;
+    if (A->s.slots > SOME * A->s.rows) return eight_early;
+    return A->s.slots > MANY_SLOTS ? four_early : eight;
+}
+
+/* No slice is wider than the longest row. */
+static const void *kernel_for(const sell *A, int64_t longest) {
+    variant kernels = variant_for(A);
+    return A->s.slots == A->s.rows * longest ? kernels.of_equal : kernels.of_any;
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    spmv_stats stats;
+    spmv_mat_stats(p->matrix, &stats);
+    TRY(sell_prepare(p));
+    return load_kernel(p, kernel_for((const sell *)p->host, stats.row_max));
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    sell A = *(const sell *)p->store;
+    spmv_stats stats;
+    spmv_mat_stats(p->matrix, &stats);
+    unsigned block = (unsigned)p->choice.value[SPMV_block];
+    unsigned grid = (unsigned)blocks_for(A.s.rows, are_short(&A) ? ROWS_A_THREAD * block : block);
+    unsigned rows = (unsigned)A.s.rows, slice = (unsigned)A.slice, steps = (unsigned)stats.row_max;
+    const idx *row_len = p->choice.value[SPMV_rowlens] ? A.row_len : NULL;
+    real a = (real)alpha, b = (real)beta;
+    if (rows == 0) return SPMV_OK;
+    ahead all = ahead_of(A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr, A.col_idx,
+                         A.values, A.s.slots, (const real *)x, A.s.cols, grid);
+    void *arguments[] = {&all,       &rows,     &slice, &steps, &A.slice_ptr, &row_len, &A.perm,
+                         &A.col_idx, &A.values, &x,     &a,     &b,           &y};
+    return launch_overlapping(p, kernel_for(&A, stats.row_max), grid, dim3(block), 0, arguments);
+}
+
+static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(sell_thread_ahead) = {
+    /* name, alias  */ "sell_thread_ahead",
+    NULL,
+    /* format       */ "sell",
+    /* summary      */ "one thread a row of a slice, 4 or 8 slots loaded ahead",
+    /* params       */ params,
+    /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS,
+    /* estimate     */ NULL,
+    /* prepare      */ prepare,
+    /* run, release */ run,
+    NULL,
+};

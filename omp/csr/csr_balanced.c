@@ -1,0 +1,266 @@
+/* csr_balanced: csr_merge's equal shares of a CSR matrix, rows summed with vector instructions.
+ *
+ * Source   csr_merge; several sums a row and loads instead of the gather instruction where that is
+ *          slow, as the measurements of gather.c decide.
+ * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
+ * Writes   y[rows], each entry by the share where the row ends; then a carry a share, serially,
+ *          for the rows that began in an earlier share.
+ * Work     share s is the s-th of as many equal parts of rows + nnz items as there are threads; a
+ *          row's entries are taken four at a time, or eight by AVX-512's gather, the last ones
+ *          under a mask; one by one where rows are short and equally long, and so easy to guess.
+ * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
+ *          bytes if x is read once.
+ * Weak     no fewer bytes than CSR; rows of one or two entries compute four.
+ * Repeats  bitwise: yes, for an equal number of threads, instructions and way to gather.
+ * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512; gather: 0 the faster, 1 loads, 2 the
+ *          gather instruction.
+ */
+#include "omp/carry.h"
+#include "omp/isa.h"
+
+typedef struct range { /* a share: rows first..last - 1 end in it, entries k..end - 1 */
+    int64_t first, last, k, end;
+    int64_t begun; /* the row last, if the share has some of it; else -1 */
+} range;
+
+typedef struct product {
+    const csr *A;
+    const real *x;
+    real alpha, beta, *y;
+} product;
+
+/* Puts the rows that end in the share, and returns what it has of row last. */
+typedef real share_function(const product *p, const range *s);
+
+typedef struct shares {
+    share_function *run;
+    range range[MOST_SHARES];
+    carry carries[MOST_SHARES];
+} shares;
+
+/* ---- portable ------------------------------------------------------------------------------- */
+
+enum { LONG_ROW = 16 };
+
+/* A long row gets four sums: the next addition need not wait for the last. */
+static inline real dot_portable(const real *values, const idx *col, const real *x, int64_t n) {
+    real sum[4] = {0, 0, 0, 0}, rest = 0;
+    int64_t k = 0;
+    if (n >= LONG_ROW)
+        for (; k + 4 <= n; k += 4)
+            for (int l = 0; l < 4; l++) sum[l] += values[k + l] * x[col[k + l]];
+    for (; k < n; k++) rest += values[k] * x[col[k]];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest;
+}
+
+static real share_portable(const product *p, const range *s) {
+    const csr *A = p->A;
+    int64_t k = s->k;
+    for (int64_t i = s->first; i < s->last; k = A->row_ptr[++i]) {
+        ask_ahead(A->values + k, HALF_PAGE);
+        ask_ahead(A->col_idx + k, HALF_PAGE / 2);
+        put_row(p->y + i, p->alpha,
+                dot_portable(A->values + k, A->col_idx + k, p->x, A->row_ptr[i + 1] - k), p->beta);
+    }
+    return dot_portable(A->values + k, A->col_idx + k, p->x, s->end - k);
+}
+
+#ifdef __x86_64__
+/* ---- AVX2: four entries at a time ----------------------------------------------------------- */
+
+typedef real lanes4 __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real))));
+typedef __typeof__(__builtin_choose_expr(sizeof(real) == 8, (int64_t)0, (int32_t)0)) lane;
+typedef lane mask4 __attribute__((vector_size(4 * sizeof(real))));
+
+/* x at four places; gcc makes loads of it, never the gather instruction. */
+AVX2_INLINE lanes4 gather_4(const real *x, const idx *at, bool instruction) {
+    lanes4 out = {0};
+    if (!instruction) return (lanes4){x[at[0]], x[at[1]], x[at[2]], x[at[3]]};
+    __m128i places = _mm_loadu_si128((const __m128i *)at);
+    if (sizeof(real) == sizeof(double)) {
+        __m256d found = _mm256_i32gather_pd((const double *)(const void *)x, places, 8);
+        memcpy(&out, &found, sizeof out);
+    } else {
+        __m128 found = _mm_i32gather_ps((const float *)(const void *)x, places, 4);
+        memcpy(&out, &found, sizeof out);
+    }
+    return out;
+}
+
+/* Entries begin..end - 1 of a row. The last one to four are the end of a whole four that begins
+ * before them, maybe in another row; what is not the row's is masked after multiplying, so that
+ * neither 0 x infinity nor the length of the row makes a branch. Only the first entries of the
+ * matrix have no four before them. */
+AVX2_INLINE real dot_avx2(const csr *A, const real *x, int64_t begin, int64_t end,
+                          bool instruction) {
+    lanes4 a = {0};
+    int64_t k = begin;
+    if (end < 4) {
+        real sum = 0;
+        for (; k < end; k++) sum += A->values[k] * x[A->col_idx[k]];
+        return sum;
+    }
+    for (; k + 4 < end; k += 4) {
+        ask_ahead(A->values + k, HALF_PAGE);
+        a += *(const lanes4 *)(A->values + k) * gather_4(x, A->col_idx + k, instruction);
+    }
+    ask_ahead(A->values + k, HALF_PAGE);
+    ask_ahead(A->col_idx + k, HALF_PAGE / 2);
+    lanes4 last =
+        *(const lanes4 *)(A->values + end - 4) * gather_4(x, A->col_idx + end - 4, instruction);
+    mask4 foreign = (mask4){0, 1, 2, 3} < (lane)(4 - (end - k));
+    a += (lanes4)((mask4)last & ~foreign);
+    a += __builtin_shufflevector(a, a, 2, 3, 2, 3);
+    return a[0] + a[1];
+}
+
+AVX2_INLINE real share_256(const product *p, const range *s, bool instruction) {
+    const csr A = *p->A;
+    const real alpha = p->alpha, beta = p->beta, *x = p->x;
+    real *y = p->y;
+    int64_t k = s->k;
+    for (int64_t i = s->first, last = s->last; i < last; k = A.row_ptr[++i])
+        put_row(y + i, alpha, dot_avx2(&A, x, k, A.row_ptr[i + 1], instruction), beta);
+    return dot_avx2(&A, x, k, s->end, instruction);
+}
+
+static AVX2 real share_avx2(const product *p, const range *s) {
+    return share_256(p, s, false);
+}
+
+static AVX2 real share_avx2_gather(const product *p, const range *s) {
+    return share_256(p, s, true);
+}
+
+/* ---- AVX-512: eight entries at a time, with its gather instruction --------------------------- */
+
+typedef real lanes8 __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real))));
+typedef lane mask8 __attribute__((vector_size(8 * sizeof(real))));
+
+AVX512_INLINE lanes8 gather_8(const real *x, const idx *at) {
+    lanes8 out = {0};
+    __m256i places = _mm256_loadu_si256((const __m256i *)at);
+    if (sizeof(real) == sizeof(double)) {
+        __m512d found = _mm512_i32gather_pd(places, x, 8);
+        memcpy(&out, &found, sizeof out);
+    } else {
+        __m256 found = _mm256_i32gather_ps((const float *)(const void *)x, places, 4);
+        memcpy(&out, &found, sizeof out);
+    }
+    return out;
+}
+
+/* As dot_avx2. */
+AVX512_INLINE real dot_avx512(const csr *A, const real *x, int64_t begin, int64_t end) {
+    lanes8 a = {0};
+    int64_t k = begin;
+    if (end < 8) {
+        real sum = 0;
+        for (; k < end; k++) sum += A->values[k] * x[A->col_idx[k]];
+        return sum;
+    }
+    for (; k + 8 < end; k += 8) a += *(const lanes8 *)(A->values + k) * gather_8(x, A->col_idx + k);
+    lanes8 last = *(const lanes8 *)(A->values + end - 8) * gather_8(x, A->col_idx + end - 8);
+    mask8 foreign = (mask8){0, 1, 2, 3, 4, 5, 6, 7} < (lane)(8 - (end - k));
+    a += (lanes8)((mask8)last & ~foreign);
+    lanes4 b =
+        __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
+    b += __builtin_shufflevector(b, b, 2, 3, 2, 3);
+    return b[0] + b[1];
+}
+
+static AVX512 real share_avx512_gather(const product *p, const range *s) {
+    const csr A = *p->A;
+    const real alpha = p->alpha, beta = p->beta, *x = p->x;
+    real *y = p->y;
+    int64_t k = s->k;
+    for (int64_t i = s->first, last = s->last; i < last; k = A.row_ptr[++i])
+        put_row(y + i, alpha, dot_avx512(&A, x, k, A.row_ptr[i + 1]), beta);
+    return dot_avx512(&A, x, k, s->end);
+}
+
+/* Loads fill four lanes as fast as eight, and four fit short rows better. */
+static share_function *function_of(int64_t isa, bool instruction) {
+    if (isa == ISA_AVX512 && instruction) return share_avx512_gather;
+    if (isa != ISA_PORTABLE) return instruction ? share_avx2_gather : share_avx2;
+    return share_portable;
+}
+#else
+static share_function *function_of(int64_t isa, bool instruction) {
+    (void)isa, (void)instruction;
+    return share_portable;
+}
+#endif
+
+/* ---- the kernel ----------------------------------------------------------------------------- */
+
+enum { GATHER_FASTER, GATHER_LOADS, GATHER_INSTRUCTION };
+
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    (void)A, (void)c; /* whatever they are */
+    return sizeof(shares);
+}
+
+/* Most rows are as long as the one before, and short: the processor guesses their ends. */
+static bool is_regular(const csr *A, int64_t rows, int64_t nnz, int threads) {
+    int64_t equal = 0;
+    if (nnz >= LONG_ROW * rows) return false;
+#pragma omp parallel for schedule(static) num_threads(threads) \
+    reduction(+ : equal) if (rows > 1 << 16)
+    for (int64_t i = 1; i < rows; i++)
+        equal += A->row_ptr[i + 1] - A->row_ptr[i] == A->row_ptr[i] - A->row_ptr[i - 1];
+    return equal >= rows - rows / 16;
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    const csr *A = (const csr *)p->store;
+    spmv_csr_view view;
+    TRY(choose_isa(p));
+    spmv_mat_rows(p->matrix, &view);
+    int64_t nshares = shares_of(p), items = A->s.rows + A->s.nnz, isa = p->choice.value[SPMV_isa];
+    int64_t *gather = &p->choice.value[SPMV_gather];
+    if (*gather == GATHER_FASTER)
+        *gather = spmv_gather_pays(isa) ? GATHER_INSTRUCTION : GATHER_LOADS;
+    TRY(make_scratch(p, sizeof(shares)));
+    shares *t = p->scratch;
+    t->run = function_of(isa, *gather == GATHER_INSTRUCTION);
+    if (t->run == function_of(isa, false) && is_regular(A, A->s.rows, A->s.nnz, p->device->threads))
+        t->run = share_portable;
+    for (int64_t s = 0; s < nshares; s++) {
+        int64_t begin = spmv_split(items, nshares, s), end = spmv_split(items, nshares, s + 1);
+        int64_t first = spmv_rows_ended(&view, begin);
+        int64_t last = spmv_rows_ended(&view, end);
+        int64_t begun = first < last ? A->row_ptr[last] : begin - first;
+        t->range[s] =
+            (range){first, last, begin - first, end - last, begun < end - last ? last : -1};
+    }
+    return SPMV_OK;
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const product all = {(const csr *)p->store, x, (real)alpha, (real)beta, y};
+    shares *t = p->scratch;
+    int64_t nshares = shares_of(p);
+#pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
+    for (int64_t s = 0; s < nshares; s++)
+        t->carries[s] = (carry){t->range[s].begun, t->run(&all, &t->range[s])};
+    add_carries(t->carries, nshares, (real)alpha, y);
+    return SPMV_OK;
+}
+
+static const spmv_param params[] = {
+    PARAM_ISA,
+    {SPMV_gather, GATHER_FASTER, GATHER_FASTER, GATHER_INSTRUCTION, 1, false},
+    SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(csr_balanced) = {
+    .name = "csr_balanced",
+    .format = "csr",
+    .summary = "equal shares of rows plus entries, rows summed with vector instructions",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .estimate = estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = free_scratch,
+};

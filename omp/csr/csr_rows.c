@@ -1,0 +1,39 @@
+/* csr_rows: rows of a CSR matrix are handed to threads by the OpenMP schedule.
+ *
+ * Source   Di Iorio, spmvRowsBasicCSR, csr1.
+ * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
+ * Writes   y[rows], each entry once, by the thread that owns the row.
+ * Work     one running sum a row.
+ * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
+ *          bytes if x is read once.
+ * Weak     equal numbers of rows are not equal numbers of entries: skewed matrices want a dynamic
+ *          schedule.
+ * Repeats  bitwise: yes.
+ * Params   schedule, chunk: of the row loop; simd: the compiler may split the sum over vector lanes
+ *          (0).
+ */
+#include "omp/kernel.h"
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const csr *A = (const csr *)p->store;
+    bool simd = p->choice.value[SPMV_simd];
+    schedule before = set_schedule(p, A->s.rows);
+#pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
+    for (int64_t i = 0; i < A->s.rows; i++)
+        put_row((real *)y + i, (real)alpha,
+                dot(A->values, A->col_idx, x, A->row_ptr[i], A->row_ptr[i + 1], simd), (real)beta);
+    restore_schedule(before);
+    return SPMV_OK;
+}
+
+static const spmv_param params[] = {PARAMS_SCHEDULE, PARAM_SIMD, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(csr_rows) = {
+    .name = "csr_rows",
+    .alias = "csr1",
+    .format = "csr",
+    .summary = "parallel for over rows",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .run = run,
+};

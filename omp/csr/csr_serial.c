@@ -1,0 +1,35 @@
+/* csr_serial: one thread multiplies the rows of a CSR matrix one after the other.
+ *
+ * Source   The serial product of A. Di Iorio, "SpMV: implementazioni OMP e CUDA", csr0; textbook
+ *          CSR.
+ * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
+ * Writes   y[rows], each entry once.
+ * Work     one running sum a row, in column order.
+ * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
+ *          bytes if x is read once.
+ * Weak     a core alone does not fill the memory bus.
+ * Repeats  bitwise: yes.
+ * Params   simd: the compiler may split the sum over vector lanes (0).
+ */
+#include "omp/kernel.h"
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const csr *A = (const csr *)p->store;
+    bool simd = p->choice.value[SPMV_simd];
+    for (int64_t i = 0; i < A->s.rows; i++)
+        put_row((real *)y + i, (real)alpha,
+                dot(A->values, A->col_idx, x, A->row_ptr[i], A->row_ptr[i + 1], simd), (real)beta);
+    return SPMV_OK;
+}
+
+static const spmv_param params[] = {PARAM_SIMD, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(csr_serial) = {
+    .name = "csr_serial",
+    .alias = "csr0",
+    .format = "csr",
+    .summary = "serial CSR: the baseline",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC | SPMV_SERIAL,
+    .run = run,
+};

@@ -1,0 +1,106 @@
+/* sell_slices: slices of a SELL matrix are handed to threads by the OpenMP schedule.
+ *
+ * Source   Monakov et al., HiPEAC 2010, sliced ELLPACK; Kreutzer et al., SISC 2014, SELL-C-sigma;
+ *          with rowlens SELL-R.
+ * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens,
+ *          perm[rows] if sigma is not 1; x[cols]; y[rows] only if beta != 0.
+ * Writes   y[rows], each entry once, by the thread that owns the slice.
+ * Work     slot after slot, the rows of a slice side by side, a partial sum each: in registers for
+ *          1, 2, 4, 8, 16 or 32 rows, else in the first-level cache. With rowlens unmasked up to
+ *          the shortest row of the slice, masked up to the longest.
+ * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
+ *          real bytes; with rowlens nnz for slots (padding is read all the same), and 4 rows; 4
+ *          rows more with sigma.
+ * Weak     a long row beside short ones fills its slice with padding: sort (sigma). Slices of other
+ *          heights than those above, of fewer than 8 rows above all, are slow.
+ * Repeats  bitwise: yes.
+ * Params   schedule, chunk: of the slice loop; rowlens: 1 reads 4 bytes a row more, and x may hold
+ *          infinity (1).
+ */
+#include "omp/kernel.h"
+
+enum { TALLEST = 1024 }; /* rows in a slice: the format's limit */
+
+typedef struct product { /* what a slice needs besides its place */
+    const sell *A;
+    const real *x;
+    real *y, alpha, beta;
+    bool rowlens;
+} product;
+
+/* The n rows of a slice, from stored row i on, its slots from begin to end. Where n is a constant
+ * in the call, the sums live in registers. */
+static inline __attribute__((always_inline)) void
+multiply_slice(const product *m, int64_t i, int64_t begin, int64_t end, int n) {
+    const idx *length = m->A->row_len + i, *perm = m->A->perm, *col_idx = m->A->col_idx + begin;
+    const real *values = m->A->values + begin, *x = m->x;
+    idx shortest, longest, k = 0;
+    real sum[TALLEST];
+    for (int r = 0; r < n; r++) sum[r] = 0;
+    if (m->rowlens) {
+        shortest = longest = length[0];
+        for (int r = 1; r < n; r++) {
+            shortest = length[r] < shortest ? length[r] : shortest;
+            longest = length[r] > longest ? length[r] : longest;
+        }
+    } else {
+        shortest = longest = (idx)((end - begin) / n);
+    }
+    for (; k < shortest; k++, values += n, col_idx += n)
+#pragma omp simd
+        for (int r = 0; r < n; r++) sum[r] += values[r] * x[col_idx[r]];
+    /* Padding has a column too, so every load is allowed and only its sum is left out. */
+    for (; k < longest; k++, values += n, col_idx += n)
+#pragma omp simd
+        for (int r = 0; r < n; r++) sum[r] += k < length[r] ? values[r] * x[col_idx[r]] : 0;
+    for (int r = 0; r < n; r++)
+        put_row(m->y + (perm ? perm[i + r] : i + r), m->alpha, sum[r], m->beta);
+}
+
+static void multiply_any_slice(const product *m, int64_t s) {
+    const sell *A = m->A;
+    int64_t i = s * A->slice, begin = A->slice_ptr[s], end = A->slice_ptr[s + 1];
+    int64_t height = A->s.rows - i < A->slice ? A->s.rows - i : A->slice;
+    switch (height) {
+    case 1: multiply_slice(m, i, begin, end, 1); break;
+    case 2: multiply_slice(m, i, begin, end, 2); break;
+    case 4: multiply_slice(m, i, begin, end, 4); break;
+    case 8: multiply_slice(m, i, begin, end, 8); break;
+    case 16: multiply_slice(m, i, begin, end, 16); break;
+    case 32: multiply_slice(m, i, begin, end, 32); break;
+    default: multiply_slice(m, i, begin, end, (int)height);
+    }
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const sell *A = (const sell *)p->store;
+    const product m = {A, x, y, (real)alpha, (real)beta, p->choice.value[SPMV_rowlens]};
+    schedule before = set_schedule(p, A->nslices);
+#pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
+    for (int64_t s = 0; s < A->nslices; s++) multiply_any_slice(&m, s);
+    restore_schedule(before);
+    return SPMV_OK;
+}
+
+/* With rowlens padding is not counted. */
+static spmv_status prepare(spmv_plan *p) {
+    const sell *A = (const sell *)p->host;
+    bool rowlens = p->choice.value[SPMV_rowlens];
+    size_t lists = (size_t)rowlens + (A->perm != NULL);
+    p->traffic_bytes = (size_t)(rowlens ? A->s.nnz : A->s.slots) * (sizeof(real) + sizeof(idx)) +
+                       (size_t)(A->nslices + 1) * sizeof(ofs) +
+                       lists * (size_t)A->s.rows * sizeof(idx);
+    return SPMV_OK;
+}
+
+static const spmv_param params[] = {PARAMS_SCHEDULE, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(sell_slices) = {
+    .name = "sell_slices",
+    .format = "sell",
+    .summary = "parallel for over slices, rows of a slice side by side in vector registers",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC | SPMV_PADS,
+    .prepare = prepare,
+    .run = run,
+};

@@ -1,0 +1,110 @@
+/* mirror.h: what kernels share that multiply every entry of half a matrix twice, as itself and as
+ * its mirror: ranges of rows, one a thread, and windows for what mirrors add to rows before. */
+#ifndef SPMV_OMP_MIRROR_H
+#define SPMV_OMP_MIRROR_H
+
+#include "omp/kernel.h"
+
+enum { MOST_RANGES = 1024 };
+
+typedef struct range { /* rows first..last - 1; their columns begin at low */
+    int64_t first, last, low;
+    int64_t begin, end; /* slices, if the kernel takes slices */
+    real *window;       /* [first - low] what they add to rows low..first - 1 */
+} range;
+
+typedef struct ranges {
+    int64_t count;
+    range range[MOST_RANGES];
+    real windows[];
+} ranges;
+
+typedef struct product product;
+
+/* The rows of a range, and what they add to rows before it to its window. */
+typedef void multiply_range(const product *m, const range *s);
+
+/* Cuts a store into count ranges. */
+typedef void cut_ranges(const spmv_store *store, int64_t count, range *out);
+
+static inline int64_t most_window_cells(int64_t rows, int64_t nnz) {
+    return rows + nnz / 4;
+}
+
+static inline size_t estimate_ranges(const spmv_csr_view *A, const spmv_choice *c) {
+    (void)c;
+    return sizeof(ranges) + (size_t)most_window_cells(A->rows, A->nnz) * sizeof(real);
+}
+
+static inline int64_t count_cells(const ranges *t, int64_t count) {
+    int64_t cells = 0;
+    for (int64_t s = 0; s < count; s++) cells += t->range[s].first - t->range[s].low;
+    return cells;
+}
+
+/* How many ranges a thread gets, which are taken by turns (stretches.h says why). */
+static inline int64_t count_turns(const spmv_plan *p, int64_t threads) {
+    enum { MOST_TURNS = 8, TURN_BYTES = 1 << 16 };
+    int64_t turns = MOST_RANGES / threads < MOST_TURNS ? MOST_RANGES / threads : MOST_TURNS;
+    bool small = (int64_t)spmv_store_bytes(p->store) < turns * threads * TURN_BYTES;
+    return threads == 1 || small ? 1 : turns;
+}
+
+/* Cells of windows that are little beside the store, written and read. */
+static inline int64_t few_cells(const spmv_plan *p) {
+    enum { LITTLE = 64 };
+    return (int64_t)(spmv_store_bytes(p->store) / LITTLE / (2 * sizeof(real)));
+}
+
+/* Some ranges a thread where their windows are little; else as many as threads, or less where even
+ * those windows were wider than is worth it. */
+static inline spmv_status prepare_ranges(spmv_plan *p, cut_ranges *cut) {
+    int64_t most = most_window_cells(p->store->rows, p->store->nnz);
+    int64_t threads = p->device->threads < MOST_RANGES ? p->device->threads : MOST_RANGES;
+    int64_t count = threads * count_turns(p, threads);
+    ranges *t = spmv_host_alloc(sizeof *t + (size_t)most * sizeof(real));
+    p->scratch = t;
+    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    cut(p->store, count, t->range);
+    if (count > threads && count_cells(t, count) > few_cells(p))
+        cut(p->store, count = threads, t->range);
+    for (; count_cells(t, count) > most; cut(p->store, count, t->range))
+        count = (count + 1) / 2; /* 1: no cells */
+    t->count = count;
+    p->scratch_bytes = sizeof *t + (size_t)count_cells(t, count) * sizeof(real);
+    real *window = t->windows;
+    for (int64_t s = 0; s < count; s++) {
+        t->range[s].window = window;
+        window += t->range[s].first - t->range[s].low;
+    }
+    return SPMV_OK;
+}
+
+static inline void release_ranges(spmv_plan *p) {
+    spmv_host_free(p->scratch);
+}
+
+/* Adds what later ranges have for the rows of this one, in their order. */
+static inline void add_windows(const ranges *t, int64_t own, real *y) {
+    const range *s = &t->range[own];
+    for (int64_t n = own + 1; n < t->count; n++) {
+        const range *w = &t->range[n];
+        int64_t begin = w->low > s->first ? w->low : s->first;
+        int64_t end = w->first < s->last ? w->first : s->last;
+        for (int64_t i = begin; i < end; i++) y[i] += w->window[i - w->low];
+    }
+}
+
+static inline spmv_status multiply_ranges(const ranges *t, const product *m, int64_t threads,
+                                          multiply_range *multiply, real *y) {
+    int64_t team = t->count < threads ? t->count : threads;
+#pragma omp parallel num_threads((int)team)
+    {
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t s = 0; s < t->count; s++) multiply(m, &t->range[s]);
+#pragma omp for schedule(static, 1)
+        for (int64_t s = 0; s < t->count; s++) add_windows(t, s, y);
+    }
+    return SPMV_OK;
+}
+#endif

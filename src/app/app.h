@@ -1,0 +1,285 @@
+/* app.h: what the program's files share. They are clients of spmv.h; spmv_kernel.h is read for the
+ * descriptors of kernels, never to call them. */
+#ifndef SPMV_APP_H
+#define SPMV_APP_H
+
+#include "spmv_kernel.h"
+#include <stdio.h>
+
+enum { EXIT_WRONG = 1, EXIT_SOME_FAILED = 3, EXIT_USAGE = 64, MOST_KERNELS = 256 };
+
+/* ---- options.c ------------------------------------------------------------------------------ */
+
+typedef struct list { /* of numbers; empty: the option was not given */
+    int count;
+    int64_t *value;
+} list;
+
+enum { BLOCK_WARP_ROWS = 1 << 20 }; /* set in a block given as 32xR */
+
+typedef struct options {
+    const char **matrices;
+    int nmatrices;
+    const char *kernels; /* as typed; NULL: the first paper's */
+    const char *backend; /* NULL: the build's */
+    int device, threads;
+    int64_t iters;            /* products that will follow; 0: not said */
+    bool nondeterministic;    /* auto may choose kernels that give other bits every time */
+    list param[SPMV_NPARAMS]; /* values to try; those of one option go together; a block given as
+                                 32xR has */
+                              /* BLOCK_WARP_ROWS added */
+    list precision;
+    int offset_bits;
+    double alpha, beta;
+    size_t max_mem;
+    uint64_t seed;
+    const char *values;
+    const char *x_file, *y_file, *write_file, *output_file;
+    const char *format; /* table, csv, jsonl */
+    const char *log;    /* folder, or a .jsonl file */
+    const char *probe;  /* folder, or off; NULL: in the user's cache */
+    bool no_log, verify, quiet, verbose, progress, color;
+    int min_samples, keep_samples;
+    double min_time_s, max_time_s, max_noise;
+    spmv_cache cache;
+    struct pairs *tags;
+    char **copies; /* of values that other members point into */
+    int ncopies;
+    int next; /* word of the line after those parsed */
+    int argc; /* as typed */
+    char **argv;
+    const char *command; /* the word before the options; NULL: none, which is run */
+    const char *topic;   /* what follows the command: words[0] */
+    const char **words;
+    int nwords;
+    const char **given; /* options on the command line, by their long names */
+    int ngiven;
+    const char **twins; /* what the environment said, as options */
+    int ntwins;
+    int passes;                  /* of sweep; 0: not given */
+    double timeout_s;            /* of sweep; negative: not given, 0: none */
+    bool dry_run, resume, retry; /* retry: resume */
+} options;
+
+/* Exits by itself on a usage error, --help and --version. */
+void options_parse(int argc, char **argv, options *out);
+/* Exits if it has words or options that this command cannot use. */
+void options_check(const options *o, const char *command);
+void options_free(options *o);
+
+/* ---- cmd_tools.c ---------------------------------------------------------------------------- */
+
+/* Becomes tables/NAME.py with the words after argv[0]; returns, with the exit code, only if it
+ * cannot. */
+int run_tool(const char *name, int argc, char **argv);
+
+/* ---- talk ----------------------------------------------------------------------------------- */
+
+/* stdout is for results; everything else goes to stderr through here. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "spmv: TEXT" on stderr; returns the exit code of the status. */
+int complain(spmv_status status, const char *text);
+
+/* ---- measure.c, statistics.c ---------------------------------------------------------------- */
+
+typedef struct statistics {
+    double min, q1, median, q3, max, mean, stdev;
+} statistics;
+/* Sorts nothing in place: works on a copy. */
+statistics statistics_of(const double *sample, int n);
+
+typedef struct timing {
+    int warmup, inner, nsamples, capacity; /* inner: products a sample */
+    double *sample_s;                      /* [nsamples] seconds a product; owned */
+    double spent_s, next_look_s;           /* wall time of samples with what comes before each */
+    bool done;
+    statistics s;
+    bool converged; /* IQR / median <= max_noise */
+} timing;
+
+typedef struct problem { /* one product to verify and time: host data in the plan's precision */
+    const spmv_plan *plan;
+    spmv_precision precision;
+    int64_t rows, cols;
+    double alpha, beta;
+    const void *x, *y0;    /* y0: what y holds before, NaN when beta = 0 */
+    bool host;             /* it runs on the host, where a launch costs nothing */
+    size_t cache, bytes;   /* of the device's caches; moved by a product */
+    double vectors_s;      /* host to device for x and y0 */
+    spmv_product *product; /* [nproducts]; all but the first of copies of the plan */
+    int nproducts;         /* that a sample goes through in turn */
+    spmv_batch *batch;     /* a sample */
+    size_t flush;          /* bytes read before a sample; 0: none */
+    double launch_s;       /* the clock on an empty launch */
+} problem;
+spmv_status problem_open(problem *p);
+void problem_close(problem *p);
+/* Fills y on the device with y0, multiplies once and fetches the result. */
+spmv_status problem_once(problem *p, void *y);
+/* Readies samples as --cache says. */
+spmv_status problem_ready(problem *p, const options *o, timing *t);
+/* Takes samples for about slice_s, at least one; t->done: it was the last turn. */
+spmv_status problem_turn(problem *p, const options *o, timing *t, double slice_s);
+/* What the last timed sample left in the y of product k. */
+spmv_status problem_result(problem *p, int k, void *y);
+
+/* ---- verify.c ------------------------------------------------------------------------------- */
+
+typedef struct oracle { /* of a matrix and an x */
+    int64_t rows;
+    int threads;         /* that sum and check */
+    long double *sum;    /* [rows] (A x)_i from the file's entries */
+    long double *mass;   /* [rows] (|A| |x|)_i */
+    long double *square; /* [rows] sum_j (a_ij x_j)^2 */
+    int32_t *len;        /* [rows] entries summed, duplicates counted apart */
+    double x_max;        /* largest finite |x_j|, at least 1 */
+    bool random_x;       /* x is the program's own, of random signs: set by who knows */
+} oracle;
+/* x: already of that precision. */
+spmv_status oracle_make(const spmv_mat *mat, spmv_precision precision, const double *x, int threads,
+                        oracle *out);
+void oracle_free(oracle *o);
+
+typedef struct verdict {
+    int64_t bad_rows, first_bad_row; /* -1: none */
+    double got, expected;            /* in the first bad row */
+    double max_ratio;                /* of error to bound */
+} verdict;
+/* y and y0 are in the precision given; y0 is not read when beta = 0. */
+verdict oracle_check(const oracle *o, spmv_precision precision, double alpha, double beta,
+                     const void *y0, const void *y);
+
+/* Entry i of the random vector of a seed: in (-1, -1/16] or [1/16, 1), so that no dropped entry can
+ * hide behind a tiny x, with 53 random bits. */
+double random_entry(uint64_t seed, uint64_t i);
+
+/* ---- record.c, write_*.c -------------------------------------------------------------------- */
+
+typedef const char *text; /* NULL: null */
+typedef int64_t whole;    /* INT64_MIN: null */
+typedef double number;    /* NaN: null */
+typedef int truth;        /* -1: null */
+typedef struct numbers {
+    const double *value;
+    int count;
+} numbers;
+typedef struct texts {
+    const char *const *value;
+    int count;
+} texts;
+enum { MOST_PAIRS = 24 };
+typedef struct pairs { /* an object of numbers or texts */
+    const char *name[MOST_PAIRS];
+    int64_t number[MOST_PAIRS];
+    const char *text[MOST_PAIRS]; /* NULL: the number */
+    int count;
+} pairs;
+
+typedef struct record {
+#define FIELD(type, name, key, unit, help) type name;
+#include "app/record/record.def"
+#undef FIELD
+} record;
+
+typedef enum field_type {
+    TYPE_text,
+    TYPE_whole,
+    TYPE_number,
+    TYPE_truth,
+    TYPE_numbers,
+    TYPE_texts,
+    TYPE_pairs
+} field_type;
+typedef struct field {
+    field_type type;
+    size_t offset;
+    const char *key, *unit, *help;
+} field;
+typedef struct fields { /* a struct as data: what writers loop over */
+    const field *field;
+    int count;
+} fields;
+fields record_fields(void);
+void fields_clear(fields table, void *of); /* every field null */
+void record_clear(record *r);              /* every field null */
+void record_build(record *r);              /* what was compiled */
+
+/* One line of JSON with its newline; the caller frees. */
+spmv_status jsonl_format(fields table, const void *of, char **out);
+/* The line to file, if that is not NULL; the exit code, with the reason said. */
+int jsonl_print(FILE *file, fields table, const void *of);
+void csv_write(FILE *file, fields table, const void *of, bool header);
+/* Three or four significant digits with a unit: 52.4 us, 1.34 ms; - if it is none. */
+enum { TIME_TEXT = 16 };
+void time_text(double s, char *out);
+const char *status_text(const char *status); /* a wrong result catches the eye */
+typedef struct table_row { /* what a row of the terminal's table needs beyond its record */
+    const record *r;
+    const char *alias;
+} table_row;
+void table_config(const record *r, char *out, size_t size); /* its column of that name */
+/* color: the best in bold. */
+void table_write(FILE *file, const table_row *rows, int count, bool color);
+
+/* ---- facts.c -------------------------------------------------------------------------------- */
+
+typedef struct matrix_facts {
+#define FIELD(type, name, key, unit, help) type name;
+#include "facts.def"
+#undef FIELD
+} matrix_facts;
+fields matrix_facts_fields(void);
+/* Everything but the texts. False: out of memory for some, which are unknown then. */
+bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int threads,
+                     matrix_facts *out);
+
+/* ---- thumbnail.c ---------------------------------------------------------------------------- */
+
+enum { THUMBNAIL_EDGE = 32, THUMBNAIL_SIZE = THUMBNAIL_EDGE * (THUMBNAIL_EDGE + 1) };
+/* The pattern in at most 32 x 32 cells: a digit a cell, rows of cells apart by '/'. 9: as many
+ * entries as the fullest cell; a digit less for each factor of 4, down to 1; 0: none. */
+void thumbnail_of(const spmv_csr_view *A, char *out /* [THUMBNAIL_SIZE] */);
+
+/* ---- machine.c ------------------------------------------------------------------------------ */
+
+/* Facts of host and process into the record; texts live until machine_free. */
+typedef struct machine {
+    char hostname[256], os[256], kernel[256], cpu[256], governor[64], schedule[64], time[32],
+        run_id[32], omp_text[4096]; /* names and values of omp_env */
+    pairs omp_env;
+    int64_t cores, smt, sockets, numa_nodes, llc, memory, cgroup_cpus;
+    int turbo, container;
+} machine;
+void machine_read(machine *m);
+void machine_describe(const machine *m, const options *o, int threads, record *r);
+void gpu_describe(const spmv_device_facts *f, int index, record *r);
+
+/* ---- rates.c -------------------------------------------------------------------------------- */
+
+/* What the rates of a device are kept under. gpu: its name, for a backend that is not the host. */
+void rates_key(const machine *m, const spmv_backend *backend, const char *gpu, int threads,
+               char *out, size_t size);
+/* An exit code, having said what is wrong. */
+int rates_save(const options *o, const char *key, const spmv_rates *r);
+bool rates_load(const options *o, const char *key, spmv_rates *r); /* false: there are none */
+/* Random reads a second of an x of so many bytes. */
+double gather_rate(const spmv_rates *r, double bytes);
+
+/* ---- log.c ---------------------------------------------------------------------------------- */
+
+typedef struct record_log {
+    int file; /* -1: none */
+    int records;
+    char path[1024];
+} record_log;
+/* log->path alone: where log_open would open it. */
+void log_name(const options *o, const machine *m, record_log *log);
+/* Each returns an exit code, having said what is wrong. */
+int log_open(const options *o, const machine *m, record_log *log);
+int log_append(record_log *log, fields table, const void *of);
+void log_close(record_log *log);
+bool jsonl_is_whole(const char *line, size_t length); /* one object, and nothing else? */
+/* sweep.cell and status of a line of a log. False: it has none. */
+bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size);
+
+#endif

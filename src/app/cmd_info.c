@@ -1,0 +1,210 @@
+/* cmd_info.c: spmv info: facts about matrices, and what every format would take, at its default
+ * parameters or those given. */
+#include "app/run/session.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+int cmd_info(const options *o, const spmv_backend *backend);
+
+enum { REASON = 256, WIDEST_STEP = 4096 }; /* the step: as of plan.c, where 64-bit offsets begin */
+
+/* The program's name of a parameter's option. */
+static const char *const option_of[] = {
+#define PARAM(name, option, help) option,
+#include "params.def"
+#undef PARAM
+};
+
+static const spmv_param *find_param(const spmv_format *format, spmv_param_id id) {
+    for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
+        if (p->id == id) return p;
+    return NULL;
+}
+
+/* What is given of the format's parameters, the others at their defaults; false, and why in reason,
+ * if the format does not take it. */
+static bool choose(const options *o, const spmv_format *format, spmv_choice *out, char *reason) {
+    *out = (spmv_choice){{0}};
+    for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++) {
+        const list *given = &o->param[p->id];
+        out->value[p->id] = given->count ? given->value[0] : p->fallback;
+        if (given->count && !spmv_param_takes(p, given->value[0])) {
+            snprintf(reason, REASON, "not with --%s=%lld", option_of[p->id],
+                     (long long)given->value[0]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A value that no format takes, or several, are no facts of a matrix. */
+static int check_params(const options *o) {
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        bool used = o->param[id].count == 0;
+        for (int f = 0; f < spmv_format_count() && !used; f++) {
+            const spmv_param *p = find_param(spmv_format_at(f, 0), (spmv_param_id)id);
+            used = p && spmv_param_takes(p, o->param[id].value[0]);
+        }
+        if (!used) {
+            say("spmv: info: no format can use that --%s\n", option_of[id]);
+            return EXIT_USAGE;
+        }
+        if (o->param[id].count > 1) {
+            say("spmv: info: takes one value of --%s\n", option_of[id]);
+            return EXIT_USAGE;
+        }
+    }
+    if (o->precision.count > 1) {
+        say("spmv: info: takes one precision\n");
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
+static bool is_f32(const options *o) {
+    return o->precision.count && o->precision.value[0] == SPMV_F32;
+}
+
+static void print_value(const field *f, const void *of) {
+    const void *at = (const char *)of + f->offset;
+    char value[64] = "-";
+    if (f->type == TYPE_pairs) return; /* the table of formats */
+    if (f->type == TYPE_whole && *(const whole *)at != INT64_MIN)
+        snprintf(value, sizeof value, "%" PRId64, *(const whole *)at);
+    if (f->type == TYPE_number && isfinite(*(const number *)at))
+        snprintf(value, sizeof value, "%.6g", *(const number *)at);
+    const char *word = f->type == TYPE_text ? *(const text *)at : value;
+    printf("  %-28s %-20s %s\n", f->key, word ? word : "-", f->help);
+}
+
+/* What a run refuses, too: much, and many times what the entries take. */
+static bool is_padding(const spmv_csr_view *A, size_t bytes) {
+    enum { MOST_TIMES = 4, NEGLIGIBLE = 64000000, ENTRY = sizeof(double) + sizeof(idx) };
+    return bytes > NEGLIGIBLE && bytes / MOST_TIMES > (size_t)A->nnz * ENTRY + (size_t)A->rows * 4;
+}
+
+/* Bytes and slots of the format, or why there are none in reason. */
+static void find_format(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
+                        const spmv_format *format, size_t budget, int64_t *bytes, int64_t *slots,
+                        char *reason) {
+    spmv_choice c;
+    spmv_store *store = NULL;
+    *bytes = *slots = 0;
+    if (!choose(o, format, &c, reason)) return;
+    size_t forecast = format->estimate(A, &c);
+    if (forecast > INT64_MAX) {
+        snprintf(reason, REASON, "more bytes than can be counted");
+        return;
+    }
+    *bytes = (int64_t)forecast;
+    if (!o->max_mem && is_padding(A, forecast)) {
+        snprintf(reason, REASON, "most of it is padding: not built (--max-mem builds it)");
+        return;
+    }
+    if (forecast > budget) {
+        snprintf(reason, REASON, "over the budget of %.4g MB (--max-mem)", 1e-6 * (double)budget);
+        return;
+    }
+    if (format->build(ctx, A, &c, spmv_ctx_threads(ctx), &store) == SPMV_OK) {
+        *bytes = (int64_t)spmv_store_bytes(store);
+        *slots = store->slots;
+    } else {
+        *bytes = 0;
+        snprintf(reason, REASON, "%s", spmv_ctx_error(ctx));
+    }
+    spmv_store_free(store);
+}
+
+/* What a format takes is forecast; its padding is counted by building it, if it fits the budget. */
+static void find_formats(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
+                         char (*reason)[REASON], matrix_facts *out) {
+    pairs *bytes = &out->format_bytes, *slots = &out->format_slots;
+    size_t budget = o->max_mem ? o->max_mem : (size_t)(0.8 * (double)spmv_omp.free_bytes(NULL));
+    bool wide = A->nnz > INT32_MAX - WIDEST_STEP || o->offset_bits == 64;
+    int variant =
+        is_f32(o) ? (wide ? SPMV_F32_O64 : SPMV_F32_O32) : (wide ? SPMV_F64_O64 : SPMV_F64_O32);
+    for (int f = 0; f < spmv_format_count() && f < MOST_PAIRS; f++) {
+        const spmv_format *format = spmv_format_at(f, variant);
+        reason[f][0] = 0;
+        find_format(ctx, o, A, format, budget, &bytes->number[f], &slots->number[f], reason[f]);
+        bytes->name[f] = slots->name[f] = format->name;
+        if (reason[f][0]) slots->text[f] = reason[f];
+        if (reason[f][0] && !bytes->number[f]) bytes->text[f] = reason[f];
+        bytes->count = slots->count = f + 1;
+    }
+}
+
+static void print_formats(const matrix_facts *facts, const char *size) {
+    printf("  %-10s %12s %10s %9s\n", "format", size, "bytes/nnz", "padding");
+    for (int f = 0; f < facts->format_bytes.count; f++) {
+        double nnz = (double)facts->nnz, bytes = (double)facts->format_bytes.number[f];
+        const char *reason = facts->format_slots.text[f];
+        char share[32] = "-", padding[32] = "-", mib[32] = "-";
+        if (!facts->format_bytes.text[f]) snprintf(mib, sizeof mib, "%.2f", bytes / 0x1p20);
+        if (facts->nnz && !facts->format_bytes.text[f])
+            snprintf(share, sizeof share, "%.2f", bytes / nnz);
+        if (facts->nnz && !reason)
+            snprintf(padding, sizeof padding, "%.1f%%",
+                     100 * ((double)facts->format_slots.number[f] / nnz - 1));
+        printf("  %-10s %12s %10s %9s%s%s\n", facts->format_bytes.name[f], mib, share, padding,
+               reason ? "  " : "", reason ? reason : "");
+    }
+}
+
+static int print_facts(const options *o, const matrix_facts *facts) {
+    fields table = matrix_facts_fields();
+    if (strcmp(o->format, "jsonl") == 0) return jsonl_print(stdout, table, facts);
+    if (strcmp(o->format, "csv") == 0) {
+        csv_write(stdout, table, facts, true);
+        return 0;
+    }
+    for (int k = 0; k < table.count; k++) print_value(&table.field[k], facts);
+    print_formats(facts, is_f32(o) ? "MiB (f32)" : "MiB (f64)");
+    return 0;
+}
+
+static int inform(spmv_ctx *ctx, const options *o, const char *source) {
+    spmv_mat *mat = NULL;
+    spmv_load_opts opts = {.size = sizeof opts, .seed = o->seed, .values = o->values};
+    spmv_status status = spmv_mat_load(ctx, source, &opts, &mat);
+    if (status != SPMV_OK) return complain(status, spmv_ctx_error(ctx));
+    spmv_stats stats;
+    spmv_csr_view A;
+    matrix_facts facts;
+    char hash[20], name[256];
+    spmv_mat_stats(mat, &stats);
+    spmv_mat_rows(mat, &A);
+    matrix_name(source, o->values, name, sizeof name);
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)stats.hash);
+    char reason[MOST_PAIRS][REASON];
+    int code = 0;
+    if (!matrix_facts_of(&A, &stats, spmv_ctx_threads(ctx), &facts))
+        code = complain(SPMV_E_NOMEM, "out of memory for some facts: those are left open");
+    find_formats(ctx, o, &A, reason, &facts);
+    facts.name = name;
+    facts.source = base_name(source);
+    facts.hash = hash;
+    facts.field = field_name(stats.field);
+    facts.symmetry = symmetry_name(stats.symmetry);
+    int printed = print_facts(o, &facts);
+    if (!code) code = printed;
+    spmv_mat_free(mat);
+    return code;
+}
+
+int cmd_info(const options *o, const spmv_backend *backend) {
+    spmv_ctx_opts opts = {.size = sizeof opts, .threads = o->threads};
+    spmv_ctx *ctx = NULL;
+    int code = 0;
+    (void)backend; /* facts do not depend on it */
+    if (o->topic || o->nmatrices == 0) {
+        say("spmv: info: name matrices with -m, such as -m thermal2.mtx or -m gen:mesh:100000\n");
+        return EXIT_USAGE;
+    }
+    if (check_params(o)) return EXIT_USAGE;
+    if (spmv_ctx_create(&opts, &ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
+    for (int k = 0; k < o->nmatrices && !code; k++) code = inform(ctx, o, o->matrices[k]);
+    spmv_ctx_free(ctx);
+    return code;
+}

@@ -1,0 +1,46 @@
+/* cmd_tools.c: the commands that read logs are Python: tables/report/NAME.py, beside the executable
+ * or where it was built. This process becomes the interpreter, so that arguments, output and exit
+ * code are the script's own. */
+#include "app.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *const places[] = {"tables/report", "../../tables/report",
+                                     "../share/spmv/report"};
+
+/* The script's path, or false: in none of the places. */
+static bool find_script(const char *folder, const char *name, char *out, size_t size) {
+    for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+        int length = snprintf(out, size, "%s/%s/%s.py", folder, places[k], name);
+        if (length > 0 && (size_t)length < size && access(out, R_OK) == 0) return true;
+    }
+    return false;
+}
+
+int run_tool(const char *name, int argc, char **argv) {
+    char folder[PATH_MAX], script[PATH_MAX + 64], interpreter[] = "python3";
+    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    folder[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(folder, '/');
+    if (slash) *slash = 0;
+    if (!slash || !find_script(folder, name, script, sizeof script)) {
+        say("spmv: %s: no tables/report/%s.py beside this executable or where it was built: run "
+            "the spmv "
+            "of a source tree\n",
+            name, name);
+        return spmv_exit_code(SPMV_E_BACKEND);
+    }
+    char **words = calloc((size_t)argc + 2, sizeof *words);
+    if (!words) return complain(SPMV_E_NOMEM, NULL);
+    words[0] = interpreter;
+    words[1] = script;
+    for (int k = 1; k < argc; k++) words[k + 1] = argv[k];
+    execvp(interpreter, words);
+    int error = errno;
+    free(words);
+    say("spmv: %s needs python3: %s. Install it (Debian: apt-get install python3)\n", name,
+        strerror(error));
+    return spmv_exit_code(SPMV_E_BACKEND);
+}

@@ -1,0 +1,253 @@
+/* cmd_tune.c: spmv tune: the parameters of kernels for one matrix. One parameter after the other
+ * takes what it can be, the others as they are by then, and keeps what is clearly faster; then the
+ * kernels stand against each other in turns, as before and as found. Nothing is remembered: it
+ * prints what to type. */
+#include "option_values.h"
+#include "app/run/session.h"
+#include <stdlib.h>
+
+int cmd_tune(const options *o, const spmv_backend *backend);
+
+enum { MOST_VALUES = 24 };
+typedef struct choice { /* of a parameter, or of a pair that one option gives */
+    spmv_param_id id;
+    int width, count; /* parameters; values */
+    int64_t value[MOST_VALUES][2];
+} choice;
+
+typedef struct contest { /* the cells of one trial and their times */
+    double median_s[MOST_VALUES + 1], q1_s[MOST_VALUES + 1], q3_s[MOST_VALUES + 1]; /* 0: no time */
+    int disturbed;
+    session *run;      /* that the trial is for: only what was wrong goes into its log */
+    const cell *cells; /* of the trial */
+    int code;          /* of the log */
+} contest;
+
+static void note_step(void *arg, int k) {
+    (void)arg, (void)k;
+}
+
+static void note_wrong(contest *c, const cell *tried, const result *out) {
+    char flags[512];
+    settings_flags(tried->setting, tried->nsettings, flags, sizeof flags);
+    if (!c->run->o->quiet)
+        say("%s  %s%s: WRONG: %s\n", c->run->o->progress ? "\r\033[K" : "", out->r.config_kernel,
+            flags, out->reason);
+    c->run->nwrong++;
+    if (!c->code) c->code = log_append(&c->run->log, record_fields(), &out->r);
+}
+
+static void note_finished(void *arg, int k, const result *out) {
+    contest *c = arg;
+    if (strcmp(out->r.status, "wrong") == 0) note_wrong(c, &c->cells[k], out);
+    if (strcmp(out->r.status, "ok") != 0) return;
+    c->disturbed += out->nflags > 0;
+    c->median_s[k] = out->r.timing_median_s;
+    c->q1_s[k] = out->r.timing_q1_s;
+    c->q3_s[k] = out->r.timing_q3_s;
+}
+
+/* ---- what a parameter can be ---------------------------------------------------------------- */
+
+static void add_value(choice *c, const spmv_param *p, int64_t first, int64_t second) {
+    if (c->count == MOST_VALUES || !spmv_param_takes(p, first)) return;
+    for (int k = 0; k < c->count; k++)
+        if (c->value[k][0] == first && c->value[k][1] == second) return;
+    c->value[c->count][0] = first;
+    c->value[c->count++][1] = second;
+}
+
+/* A few row blocks a thread, with and without columns cut. */
+static void add_grids(choice *c, const spmv_param *p, int threads) {
+    for (int64_t rows = threads; rows <= 64 * (int64_t)threads; rows *= 4)
+        for (int64_t cols = 1; cols <= 16; cols *= 4) add_value(c, p, rows, cols);
+}
+
+/* All of a few; powers of two; or multiples and parts of the usual value. What is found by the
+ * kernel itself unless given (0) and could be any number stays so. */
+static void add_values(choice *c, const spmv_param *p) {
+    static const int64_t windows[] = {1, 256, 4096, 0};
+    if (p->id == SPMV_sigma) {
+        for (size_t k = 0; k < sizeof windows / sizeof *windows; k++)
+            add_value(c, p, windows[k], 0);
+    } else if (p->max - p->min < 8) {
+        for (int64_t v = p->min; v <= p->max; v++) add_value(c, p, v, v);
+    } else if (p->power_of_two) {
+        for (int64_t v = p->min > 0 ? p->min : 1; v <= p->max && v <= 1 << 16; v *= 2)
+            add_value(c, p, v, v);
+    } else {
+        for (int64_t v = p->fallback / 4; v && v <= 4 * p->fallback; v *= 2) add_value(c, p, v, v);
+    }
+}
+
+/* False: the kernel does not take it, the user has said what it is to be, or there is no choice. */
+static bool choices_of(const session *run, const cell *c, spmv_param_id id, choice *out) {
+    const spmv_kernel *kernel = descriptor(c->kernel);
+    const spmv_param *p = spmv_param_of(kernel, id);
+    bool pair = id == SPMV_grid_rows || id == SPMV_shape_rows;
+    if (!p || run->o->param[id].count || id == SPMV_grid_cols || id == SPMV_shape_cols ||
+        id == SPMV_chunk)
+        return false;
+    *out = (choice){.id = id, .width = 1};
+    if (pair && spmv_param_of(kernel, (spmv_param_id)(id + 1))) out->width = 2;
+    if (id == SPMV_grid_rows)
+        add_grids(out, p, spmv_ctx_threads(run->ctx));
+    else
+        add_values(out, p);
+    return out->count > 1;
+}
+
+/* ---- trials --------------------------------------------------------------------------------- */
+
+static void set(cell *c, spmv_param_id id, int64_t value) {
+    static const char *const names[] = {
+#define PARAM(name, option, help) #name,
+#include "params.def"
+#undef PARAM
+    };
+    c->setting[c->nsettings++] = (spmv_setting){names[id], value};
+}
+
+/* The cell as it is and with every value; its time to beat is its own. */
+static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *best) {
+    cell cells[MOST_VALUES + 1] = {*best};
+    contest times = {.run = run, .cells = cells};
+    options quick = *run->o;
+    session trial = *run;
+    int winner = 0;
+    quick.quiet = true;
+    quick.min_time_s = 0.02;
+    quick.max_time_s = 0.06;
+    quick.format = "table";
+    trial.o = &quick;
+    trial.log.file = -1;
+    trial.cell = cells;
+    trial.ncells = choices->count + 1;
+    trial.watch = (watcher){&times, note_step, note_finished};
+    memset(trial.rated, 0, sizeof trial.rated);
+    for (int k = 0; k < choices->count; k++) {
+        cells[k + 1] = *best;
+        for (int w = 0; w < choices->width; w++)
+            set(&cells[k + 1], (spmv_param_id)((int)choices->id + w), choices->value[k][w]);
+    }
+    int code = run_on(&trial, mat, run->o->matrices[0]);
+    for (int k = 1; k < trial.ncells && !code; k++)
+        if (times.median_s[k] > 0 &&
+            (!(times.median_s[winner] > 0) || (times.q3_s[k] < times.q1_s[winner] &&
+                                               times.median_s[k] < 0.98 * times.median_s[winner])))
+            winner = k;
+    run->ndisturbed += times.disturbed;
+    *best = cells[winner];
+    return code ? code : times.code;
+}
+
+static int tune_cell(session *run, spmv_mat *mat, cell *c) {
+    int code = 0;
+    for (int id = 0; id < SPMV_NPARAMS && !code; id++) {
+        choice choices;
+        if (!choices_of(run, c, (spmv_param_id)id, &choices)) continue;
+        if (run->o->progress && !run->o->quiet)
+            say("\r%s: %s\033[K", descriptor(c->kernel)->name, option_of(choices.id));
+        code = try_values(run, mat, &choices, c);
+    }
+    if (run->o->progress && !run->o->quiet) say("\r\033[K");
+    return code;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+/* stood: c, as it stood against the others. */
+static void print_flags(const session *run, const cell *c, const cell *stood, int found_from) {
+    printf("%s: ", descriptor(c->kernel)->name);
+    if (!stood->ok) {
+        printf("no right result, nothing to type\n");
+        return;
+    }
+    if (c->nsettings == found_from) {
+        printf("nothing is clearly faster than it is\n");
+        return;
+    }
+    printf("spmv -m %s -k %s:%s%s", run->o->matrices[0], c->kernel.backend->name,
+           descriptor(c->kernel)->name, c->precision == SPMV_F32 ? " -p f32" : "");
+    char flags[512];
+    settings_flags(c->setting, c->nsettings, flags, sizeof flags);
+    printf("%s", flags);
+    printf("\n");
+}
+
+/* As before, and as found where that differs, in turns. */
+static int stand(session *run, spmv_mat *mat, const cell *before, const cell *found, size_t n) {
+    cell *all = calloc(2 * n, sizeof *all), *stood = all;
+    session last = *run;
+    if (!all) return complain(SPMV_E_NOMEM, NULL);
+    last.cell = all;
+    last.ncells = 0;
+    for (size_t k = 0; k < n; k++) {
+        all[last.ncells++] = before[k];
+        if (found[k].nsettings > before[k].nsettings) all[last.ncells++] = found[k];
+    }
+    int code = run_on(&last, mat, run->o->matrices[0]);
+    for (size_t k = 0; k < n && !code; k++) {
+        stood += found[k].nsettings > before[k].nsettings;
+        print_flags(run, &found[k], stood++, before[k].nsettings);
+    }
+    if (!code && last.nwrong && !run->o->quiet)
+        say("spmv: tune: %d WRONG result%s\n", last.nwrong, last.nwrong == 1 ? "" : "s");
+    if (!code && last.ndisturbed)
+        say("spmv: tune: %d times were disturbed by what else ran: believe this only if it comes "
+            "out "
+            "again on a quiet machine ('spmv doctor')\n",
+            last.ndisturbed);
+    if (!code && last.nwrong) code = EXIT_WRONG;
+    if (!code && !last.nok) code = EXIT_SOME_FAILED;
+    free(all);
+    return code;
+}
+
+static int tune(session *run) {
+    const options *o = run->o;
+    spmv_mat *mat = NULL;
+    spmv_load_opts opts = {.size = sizeof opts, .seed = o->seed, .values = o->values};
+    cell *found = malloc((size_t)run->ncells * sizeof *found);
+    if (!found) return complain(SPMV_E_NOMEM, NULL);
+    spmv_status status = spmv_mat_load(run->ctx, o->matrices[0], &opts, &mat);
+    int code = status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(run->ctx));
+    for (int k = 0; k < run->ncells && !code; k++) {
+        found[k] = run->cell[k];
+        code = tune_cell(run, mat, &found[k]);
+    }
+    if (!code) code = stand(run, mat, run->cell, found, (size_t)run->ncells);
+    spmv_mat_free(mat);
+    free(found);
+    return code;
+}
+
+static int refuse_options(const options *o) {
+    if (o->topic) {
+        say("spmv: tune takes no word '%s'; -m names a matrix\n", o->topic);
+        return EXIT_USAGE;
+    }
+    if (o->nmatrices != 1 || !o->kernels) {
+        say("spmv: tune: name one matrix and the kernels, such as spmv tune -m FILE.mtx -k "
+            "sell_slices\n");
+        return EXIT_USAGE;
+    }
+    const char *given = o->output_file                    ? "output"
+                        : o->y_file                       ? "result"
+                        : o->write_file                   ? "write"
+                        : strcmp(o->format, "table") != 0 ? "format"
+                                                          : NULL;
+    if (given) say("spmv: tune cannot use --%s\n", given);
+    return given ? EXIT_USAGE : 0;
+}
+
+int cmd_tune(const options *o, const spmv_backend *backend) {
+    session run = {.o = o, .backend = backend, .output = stdout, .log = {.file = -1}};
+    int code = refuse_options(o);
+    if (!code) code = choose_session(&run);
+    if (!code) code = open_devices(&run);
+    if (!code) code = log_open(o, &run.machine, &run.log);
+    if (!code) code = tune(&run);
+    close_session(&run);
+    return code;
+}

@@ -1,0 +1,131 @@
+/* log.c: where records are kept: one file a host, appended to with one write a record, so that runs
+ * side by side and runs that are killed leave whole lines; what a run left half is cut off. */
+#include "app/app.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_folder(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static bool is_jsonl(const char *path) {
+    size_t n = strlen(path);
+    return n > 6 && strcmp(path + n - 6, ".jsonl") == 0;
+}
+
+/* Where the last line of a file of so many bytes begins; -1: the file cannot be read. */
+static off_t last_line(int file, off_t end) {
+    char block[4096];
+    while (end > 0) {
+        size_t n = end < (off_t)sizeof block ? (size_t)end : sizeof block;
+        end -= (off_t)n;
+        if (pread(file, block, n, end) != (ssize_t)n) return -1;
+        const char *newline = memrchr(block, '\n', n);
+        if (newline) return end + (newline - block) + 1;
+    }
+    return 0;
+}
+
+static int cannot(const char *what, const record_log *log, const char *why) {
+    char all[1200];
+    snprintf(all, sizeof all, "%s: cannot %s: %s", log->path, what, why);
+    return complain(SPMV_E_WRITE, all);
+}
+
+/* A run that was killed while writing may have left half a record: what follows must not share its
+ * line, and no reader can use it. A whole record lacks its newline alone, and what does not begin
+ * as a record does is not ours to remove. */
+static int mend_end(const record_log *log) {
+    off_t end = lseek(log->file, 0, SEEK_END);
+    if (end <= 0) return 0; /* empty, or no file to read from, such as a pipe */
+    off_t start = last_line(log->file, end);
+    if (start == end) return 0;
+    size_t n = start < 0 ? 0 : (size_t)(end - start);
+    char *line = n ? malloc(n) : NULL;
+    bool is_read = line && pread(log->file, line, n, start) == (ssize_t)n;
+    bool half = is_read && *line == '{' && !jsonl_is_whole(line, n);
+    free(line);
+    if (!is_read) return cannot("read its last line", log, strerror(errno));
+    if (half ? ftruncate(log->file, start) != 0 : write(log->file, "\n", 1) != 1)
+        return cannot("mend its last line", log, strerror(errno));
+    if (half)
+        say("note: %s ended in half a record, as a run that is killed leaves it: its %zu bytes are "
+            "cut off\n",
+            log->path, n);
+    else
+        say("note: %s ended without a newline: it has one now\n", log->path);
+    return 0;
+}
+
+/* While one process looks at the end or appends, the others wait: half a record that is still being
+ * written must not be cut off. Where a file system has no locks, it goes without. */
+static void lock(const record_log *log) {
+    while (flock(log->file, LOCK_EX) != 0 && errno == EINTR) continue;
+}
+
+static void unlock(const record_log *log) {
+    flock(log->file, LOCK_UN);
+}
+
+void log_name(const options *o, const machine *m, record_log *log) {
+    const char *where = o->log ? o->log : "log";
+    if (is_jsonl(where) && !is_folder(where))
+        snprintf(log->path, sizeof log->path, "%s", where);
+    else
+        snprintf(log->path, sizeof log->path, "%s/%s.jsonl", where,
+                 m->hostname[0] ? m->hostname : "host");
+}
+
+int log_open(const options *o, const machine *m, record_log *log) {
+    const char *where = o->log ? o->log : "log";
+    *log = (record_log){.file = -1};
+    if (o->no_log || (!o->log && !is_folder(where))) return 0;
+    record empty;
+    char *line = NULL;
+    record_clear(&empty);
+    if (jsonl_format(record_fields(), &empty, &line) == SPMV_E_FEATURE) {
+        if (o->log)
+            return complain(SPMV_E_FEATURE,
+                            "logging is not built in: install libjansson-dev (Debian) or "
+                            "jansson-devel (Fedora), then make again; --no-log does without");
+        return 0;
+    }
+    free(line);
+    log_name(o, m, log);
+    if (!is_jsonl(where) || is_folder(where))
+        mkdir(where, 0777); /* the folder the user named; open() says what is wrong with it */
+    log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (log->file < 0) return cannot("log there", log, strerror(errno));
+    lock(log);
+    int code = mend_end(log);
+    unlock(log);
+    return code;
+}
+
+int log_append(record_log *log, fields table, const void *of) {
+    char *line = NULL;
+    if (log->file < 0) return 0;
+    spmv_status status = jsonl_format(table, of, &line);
+    if (status != SPMV_OK) return complain(status, "cannot format a log record");
+    size_t n = strlen(line);
+    lock(log);
+    int code = mend_end(log); /* a child of a sweep may have been killed since the log was opened */
+    ssize_t wrote = code ? 0 : write(log->file, line, n);
+    const char *why = wrote < 0 ? strerror(errno) : "disk full";
+    unlock(log);
+    free(line);
+    if (code) return code;
+    if (wrote != (ssize_t)n) return cannot("write", log, why);
+    log->records++;
+    return 0;
+}
+
+void log_close(record_log *log) {
+    if (log->file >= 0) close(log->file);
+    log->file = -1;
+}

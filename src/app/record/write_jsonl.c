@@ -1,0 +1,152 @@
+/* write_jsonl.c: a record as one line of JSON, through jansson. */
+#include "app/app.h"
+#include <stdlib.h>
+#ifdef HAVE_JANSSON
+#include <jansson.h>
+#include <math.h>
+
+static json_t *real_or_null(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* What is not UTF-8, as names of files may be, with \xFF for its bytes: nothing is lost. */
+static char *printable(const char *s) {
+    char *out = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&out, &size);
+    json_t *fine = json_string(s);
+    for (; memory && *s; s++) {
+        if (!fine && (unsigned char)*s >= 0x80)
+            fprintf(memory, "\\x%02X", (unsigned)(unsigned char)*s);
+        else
+            putc(*s, memory);
+    }
+    json_decref(fine);
+    if (memory) fclose(memory);
+    return out;
+}
+
+static json_t *text_or_null(const char *s) {
+    json_t *value = s ? json_string(s) : json_null();
+    if (value) return value;
+    char *spelt = printable(s);
+    value = spelt ? json_string(spelt) : json_null();
+    free(spelt);
+    return value;
+}
+
+static json_t *value_of(const field *f, const void *of) {
+    const void *at = (const char *)of + f->offset;
+    json_t *array = NULL;
+    switch (f->type) {
+    case TYPE_text: return text_or_null(*(const text *)at);
+    case TYPE_whole:
+        return *(const whole *)at == INT64_MIN ? json_null() : json_integer(*(const whole *)at);
+    case TYPE_number: return real_or_null(*(const number *)at);
+    case TYPE_truth: return *(const truth *)at < 0 ? json_null() : json_boolean(*(const truth *)at);
+    case TYPE_numbers:
+        array = json_array();
+        for (int k = 0; k < ((const numbers *)at)->count; k++)
+            json_array_append_new(array, real_or_null(((const numbers *)at)->value[k]));
+        return array;
+    case TYPE_texts:
+        array = json_array();
+        for (int k = 0; k < ((const texts *)at)->count; k++)
+            json_array_append_new(array, text_or_null(((const texts *)at)->value[k]));
+        return array;
+    case TYPE_pairs: break;
+    }
+    const pairs *p = at;
+    json_t *object = json_object();
+    for (int k = 0; k < p->count; k++) {
+        char *name = printable(p->name[k]);
+        if (name)
+            json_object_set_new(object, name,
+                                p->text[k] ? text_or_null(p->text[k]) : json_integer(p->number[k]));
+        free(name);
+    }
+    return object;
+}
+
+/* "timing.median_s" goes into the object "timing", made when first met. */
+static void set(json_t *root, const char *key, json_t *value) {
+    const char *dot = strchr(key, '.');
+    if (!dot) {
+        json_object_set_new(root, key, value);
+        return;
+    }
+    char group[64];
+    snprintf(group, sizeof group, "%.*s", (int)(dot - key), key);
+    if (!json_object_get(root, group)) json_object_set_new(root, group, json_object());
+    set(json_object_get(root, group), dot + 1, value);
+}
+
+spmv_status jsonl_format(fields table, const void *of, char **out) {
+    json_t *root = json_object();
+    for (const field *f = table.field; f < table.field + table.count; f++)
+        set(root, f->key, value_of(f, of));
+    char *line = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(root);
+    *out = NULL;
+    if (!line) return SPMV_E_NOMEM;
+    size_t n = strlen(line);
+    *out = realloc(line, n + 2);
+    if (!*out) {
+        free(line);
+        return SPMV_E_NOMEM;
+    }
+    memcpy(*out + n, "\n", 2);
+    return SPMV_OK;
+}
+
+bool jsonl_is_whole(const char *line, size_t length) {
+    json_t *root = json_loadb(line, length, 0, NULL);
+    bool object = json_is_object(root);
+    json_decref(root);
+    return object;
+}
+
+bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size) {
+    const char *cell = NULL, *word = NULL;
+    json_t *root = json_loads(line, 0, NULL);
+    bool found = json_unpack(root, "{s:{s:s}, s:s}", "sweep", "cell", &cell, "status", &word) == 0;
+    if (found) snprintf(out, size, "%s", cell);
+    if (found) snprintf(status, status_size, "%s", word);
+    json_decref(root);
+    return found;
+}
+#else
+bool jsonl_is_whole(const char *line, size_t length) { /* who could not tell leaves it alone */
+    (void)line;
+    (void)length;
+    return true;
+}
+
+bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size) {
+    (void)line;
+    (void)out;
+    (void)size;
+    (void)status;
+    (void)status_size;
+    return false;
+}
+
+spmv_status jsonl_format(fields table, const void *of, char **out) {
+    (void)table;
+    (void)of;
+    *out = NULL;
+    return SPMV_E_FEATURE;
+}
+#endif
+
+int jsonl_print(FILE *file, fields table, const void *of) {
+    char *line = NULL;
+    spmv_status status = jsonl_format(table, of, &line);
+    if (status == SPMV_E_FEATURE)
+        return complain(status, "--format=jsonl is not built in: install libjansson-dev (Debian) "
+                                "or jansson-devel (Fedora), then make again");
+    if (status != SPMV_OK) return complain(status, NULL);
+    if (file) fputs(line, file);
+    free(line);
+    return 0;
+}

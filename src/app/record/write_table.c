@@ -1,0 +1,216 @@
+/* write_table.c: the terminal's table. */
+#include "app/option_values.h"
+#include <math.h>
+
+enum { CELL = 64 };
+typedef enum column {
+    KERNEL,
+    ALIAS,
+    CONFIG,
+    PREP,
+    MEDIAN,
+    IQR,
+    GFLOPS,
+    GBPS,
+    MEGABYTES,
+    PADDING,
+    STREAM,
+    GATHER,
+    CHECK,
+    NCOLUMNS
+} column;
+static const char *const heads[NCOLUMNS] = {"kernel", "alias",   "config", "prep", "median",
+                                            "IQR",    "GFLOP/s", "GB/s",   "MB",   "padding",
+                                            "stream", "gather",  "check"};
+
+void time_text(double s, char *out) {
+    if (!isfinite(s))
+        snprintf(out, TIME_TEXT, "-");
+    else if (s < 1e-6)
+        snprintf(out, TIME_TEXT, "%.1f ns", s * 1e9);
+    else if (s < 1e-3)
+        snprintf(out, TIME_TEXT, "%.*f us", s < 1e-4 ? 2 : 1, s * 1e6);
+    else if (s < 1)
+        snprintf(out, TIME_TEXT, "%.*f ms", s < 1e-1 ? 2 : 1, s * 1e3);
+    else
+        snprintf(out, TIME_TEXT, "%.2f s", s);
+}
+
+static void share_text(double share, char *out) {
+    if (isfinite(share))
+        snprintf(out, CELL, "%.1f%%", 100 * share);
+    else
+        snprintf(out, CELL, "-");
+}
+
+/* That leave three significant digits, or more: 0.00123, 1.30, 55.70, 557. */
+static int decimals_of(double value) {
+    if (!(value > 0)) return 2;
+    if (value >= 100) return 0;
+    if (value >= 1) return 2;
+    double digits = 2 - floor(log10(value));
+    return digits > 12 ? 12 : (int)digits;
+}
+
+static void rate_text(double rate, char *out) {
+    if (isfinite(rate))
+        snprintf(out, CELL, "%.*f", decimals_of(1e-9 * rate), 1e-9 * rate);
+    else
+        snprintf(out, CELL, "-");
+}
+
+static void append(char *out, const char *prefix, const char *word) {
+    size_t n = strlen(out);
+    snprintf(out + n, CELL - n, "%s%s%s", n ? " " : "", prefix, word);
+}
+
+/* Parameters that shape the store; what has a field of its own in the record is shown by that. */
+static bool is_shown(const char *name) {
+    static const char *const shown[] = {"lanes", "slice",    "sigma", "height", "sorted",
+                                        "tile",  "boundary", "warps", "isa",    "gather"};
+    for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
+        if (strcmp(name, shown[k]) == 0) return true;
+    return false;
+}
+
+/* As it is typed. */
+static void append_param(char *out, const char *name, int64_t value) {
+    const char *word = param_typed(name, value);
+    char digits[24], prefix[24];
+    if (!is_shown(name)) return;
+    snprintf(prefix, sizeof prefix, "%s=", name);
+    snprintf(digits, sizeof digits, "%lld", (long long)value);
+    append(out, prefix, word ? word : digits);
+}
+
+static void config_text(const record *r, char *out) {
+    out[0] = 0;
+    if (r->config_grid) append(out, "", r->config_grid);
+    if (r->config_block) append(out, "", r->config_block);
+    if (r->config_shape) append(out, "", r->config_shape);
+    if (r->config_schedule && strcmp(r->config_schedule, "static") != 0)
+        append(out, "", r->config_schedule);
+    if (r->config_chunk > 0) {
+        char chunk[24];
+        snprintf(chunk, sizeof chunk, "%lld", (long long)r->config_chunk);
+        append(out, "chunk=", chunk);
+    }
+    if (r->config_simd == 1) append(out, "", "simd");
+    if (r->config_rowlens == 0) append(out, "", "no-rowlens");
+    for (int k = 0; k < r->config_params.count; k++)
+        append_param(out, r->config_params.name[k], r->config_params.number[k]);
+    if (r->config_precision && strcmp(r->config_precision, "f64") != 0)
+        append(out, "", r->config_precision);
+    if (r->config_index_bits == 64) append(out, "", "ofs64");
+    if (!*out) snprintf(out, CELL, "-");
+}
+
+void table_config(const record *r, char *out, size_t size) {
+    char all[CELL];
+    config_text(r, all);
+    snprintf(out, size, "%s", all);
+}
+
+/* Of a limit: whole percents. */
+static void limit_text(double share, char *out) {
+    if (isfinite(share))
+        snprintf(out, CELL, "%.0f%%", 100 * share);
+    else
+        snprintf(out, CELL, "-");
+}
+
+const char *status_text(const char *status) {
+    return strcmp(status, "wrong") == 0 ? "WRONG" : status;
+}
+
+static void check_text(const record *r, char *out) {
+    bool ok = strcmp(r->status, "ok") == 0;
+    snprintf(out, CELL, "%s", ok ? r->check_status : status_text(r->status));
+    if (!ok || !r->perf_verdict || strcmp(r->perf_verdict, "ok") == 0) return;
+    bool suspect = strcmp(r->perf_verdict, "suspect") == 0;
+    snprintf(out, CELL, "%s, %s", r->check_status, suspect ? "SUSPECT" : r->perf_verdict);
+}
+
+/* Names stand for kernels of both backends. */
+static bool are_mixed(const table_row *rows, int count) {
+    for (int k = 1; k < count; k++)
+        if (strcmp(rows[k].r->config_backend, rows[0].r->config_backend) != 0) return true;
+    return false;
+}
+
+static void fill(const table_row *row, bool mixed, char cell[NCOLUMNS][CELL]) {
+    const record *r = row->r;
+    bool ok = strcmp(r->status, "ok") == 0;
+    snprintf(cell[KERNEL], CELL, "%s%s%s%s",
+             r->perf_best == 1   ? "* "
+             : r->perf_tied == 1 ? "= "
+                                 : "  ",
+             mixed ? r->config_backend : "", mixed ? ":" : "", r->config_kernel);
+    snprintf(cell[ALIAS], CELL, "%s", row->alias ? row->alias : "");
+    config_text(r, cell[CONFIG]);
+    time_text(ok ? r->prep_total_s : NAN, cell[PREP]);
+    time_text(ok ? r->timing_median_s : NAN, cell[MEDIAN]);
+    share_text(ok ? (r->timing_q3_s - r->timing_q1_s) / r->timing_median_s : NAN, cell[IQR]);
+    if (ok && r->timing_flags.count) strncat(cell[IQR], "!", 2);
+    rate_text(ok ? r->perf_flop_per_s : NAN, cell[GFLOPS]);
+    rate_text(ok ? r->perf_B_per_s : NAN, cell[GBPS]);
+    double bytes = ok ? (double)r->perf_bytes_min_B : NAN;
+    if (isfinite(bytes))
+        snprintf(cell[MEGABYTES], CELL, "%.*f",
+                 bytes < 1e6   ? decimals_of(1e-6 * bytes)
+                 : bytes < 1e8 ? 1
+                               : 0,
+                 1e-6 * bytes);
+    else
+        snprintf(cell[MEGABYTES], CELL, "-");
+    share_text(r->store_padding > 0 ? r->store_padding : NAN, cell[PADDING]);
+    limit_text(ok && r->perf_verdict ? r->perf_bw_fraction : NAN, cell[STREAM]);
+    limit_text(ok ? r->perf_gather_fraction : NAN, cell[GATHER]);
+    check_text(r, cell[CHECK]);
+}
+
+static bool is_empty(const char *s) {
+    return !*s || strcmp(s, "-") == 0;
+}
+
+/* Of each column; 0: nobody has anything there, and it is left out. */
+static void find_widths(const table_row *rows, int count, int width[NCOLUMNS]) {
+    char cell[NCOLUMNS][CELL];
+    for (int c = 0; c < NCOLUMNS; c++) width[c] = 0;
+    for (int k = 0; k < count; k++) {
+        fill(&rows[k], are_mixed(rows, count), cell);
+        for (int c = 0; c < NCOLUMNS; c++)
+            if (!is_empty(cell[c]) && (int)strlen(cell[c]) > width[c])
+                width[c] = (int)strlen(cell[c]);
+    }
+    for (int c = 0; c < NCOLUMNS; c++) {
+        int head = (int)strlen(heads[c]) + (c == KERNEL ? 2 : 0);
+        bool optional = c == ALIAS || c == CONFIG || c == PADDING || c == STREAM || c == GATHER;
+        if (width[c] < head && (width[c] || !optional)) width[c] = head;
+    }
+}
+
+static void put_row(FILE *file, char cell[NCOLUMNS][CELL], const int width[NCOLUMNS]) {
+    fprintf(file, "%-*s", width[KERNEL], cell[KERNEL]);
+    for (int c = ALIAS; c < CHECK; c++)
+        if (width[c]) fprintf(file, "  %*s", c <= CONFIG ? -width[c] : width[c], cell[c]);
+    fprintf(file, "  %s", cell[CHECK]);
+}
+
+void table_write(FILE *file, const table_row *rows, int count, bool color) {
+    char cell[NCOLUMNS][CELL];
+    int width[NCOLUMNS];
+    find_widths(rows, count, width);
+    for (int c = 0; c < NCOLUMNS; c++)
+        snprintf(cell[c], CELL, "%s%s", c == KERNEL ? "  " : "", heads[c]);
+    put_row(file, cell, width);
+    fputc('\n', file);
+    for (int k = 0; k < count; k++) {
+        fill(&rows[k], are_mixed(rows, count), cell);
+        bool bold = color && rows[k].r->perf_best == 1;
+        if (bold) fputs("\033[1m", file);
+        put_row(file, cell, width);
+        const char *reason = rows[k].r->reason;
+        fprintf(file, "%s%s%s\n", reason ? ": " : "", reason ? reason : "", bold ? "\033[0m" : "");
+    }
+}

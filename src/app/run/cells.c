@@ -1,0 +1,195 @@
+/* cells.c: which kernels in which configurations: the cross product of the lists on the command
+ * line, as far as a kernel takes them. */
+#include "app/option_values.h"
+#include "session.h"
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const char *const param_name[] = {
+#define PARAM(name, option, help) #name,
+#include "params.def"
+#undef PARAM
+};
+
+/* The parameter whose values go with those of id (RxC is two), or SPMV_NPARAMS. */
+static spmv_param_id partner_of(spmv_param_id id) {
+    return id == SPMV_grid_rows    ? SPMV_grid_cols
+           : id == SPMV_shape_rows ? SPMV_shape_cols
+                                   : SPMV_NPARAMS;
+}
+
+/* Given as 32xR? */
+static bool is_warp_rows(spmv_param_id id, int64_t value) {
+    return id == SPMV_block && value >= BLOCK_WARP_ROWS;
+}
+
+/* A value of -b meant for this kernel? 32xR is for kernels with a warp a row; N for all that can
+ * take it. */
+static bool accepts(const spmv_kernel *kernel, const spmv_param *p, int64_t value) {
+    if (is_warp_rows(p->id, value)) {
+        if (!(kernel->traits & SPMV_WARP_ROW)) return false;
+        value -= BLOCK_WARP_ROWS;
+    }
+    return spmv_param_takes(p, value);
+}
+
+static bool same_cell(const cell *a, const cell *b) {
+    if (a->kernel.backend != b->kernel.backend || a->kernel.index != b->kernel.index ||
+        a->precision != b->precision || a->nsettings != b->nsettings)
+        return false;
+    for (int s = 0; s < a->nsettings; s++)
+        if (strcmp(a->setting[s].name, b->setting[s].name) != 0 ||
+            a->setting[s].value != b->setting[s].value)
+            return false;
+    return true;
+}
+
+/* Two options can mean one configuration: 256 and 32x8, or grids that differ only in columns a
+ * kernel has none of. */
+static spmv_status add_cell(session *r, const cell *c) {
+    for (int k = 0; k < r->ncells; k++)
+        if (same_cell(&r->cell[k], c)) return SPMV_OK;
+    cell *grown = realloc(r->cell, (size_t)(r->ncells + 1) * sizeof *grown);
+    if (!grown) return SPMV_E_NOMEM;
+    r->cell = grown;
+    r->cell[r->ncells++] = *c;
+    return SPMV_OK;
+}
+
+/* Every combination of the parameters from id on. */
+static spmv_status expand(session *r, spmv_param_id id, const cell *c) {
+    if (id == SPMV_NPARAMS) return add_cell(r, c);
+    const spmv_kernel *kernel = descriptor(c->kernel);
+    const spmv_param *p = spmv_param_of(kernel, id);
+    const list *values = &r->o->param[id];
+    spmv_param_id partner = partner_of(id),
+                  next_id = (spmv_param_id)(partner == SPMV_NPARAMS ? id + 1 : partner + 1);
+    for (int v = 0; p && v < values->count; v++) {
+        if (!accepts(kernel, p, values->value[v])) continue;
+        cell next = *c;
+        int64_t value =
+            values->value[v] - (is_warp_rows(id, values->value[v]) ? BLOCK_WARP_ROWS : 0);
+        next.setting[next.nsettings++] = (spmv_setting){param_name[id], value};
+        if (partner != SPMV_NPARAMS && spmv_param_of(kernel, partner))
+            next.setting[next.nsettings++] =
+                (spmv_setting){param_name[partner], r->o->param[partner].value[v]};
+        TRY(expand(r, next_id, &next));
+    }
+    return p && values->count ? SPMV_OK
+                              : expand(r, next_id, c); /* no value fits: this kernel has no row */
+}
+
+static int refuse(const char *format, const char *a, const char *b) {
+    char what[512];
+    snprintf(what, sizeof what, format, a, b);
+    return complain(SPMV_E_ARG, what);
+}
+
+/* Some cell has it? A kernel whose other options fit none of its values has no cell. */
+static bool is_used(const session *r, spmv_param_id id, int64_t value) {
+    bool warp_rows = is_warp_rows(id, value);
+    if (warp_rows) value -= BLOCK_WARP_ROWS;
+    for (int k = 0; k < r->ncells; k++) {
+        const cell *c = &r->cell[k];
+        if (warp_rows && !(descriptor(c->kernel)->traits & SPMV_WARP_ROW)) continue;
+        for (int s = 0; s < c->nsettings; s++)
+            if (c->setting[s].value == value && strcmp(c->setting[s].name, param_name[id]) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* A value that no kernel takes: out of range, if it is a number and one of them has the option. */
+static int refuse_value(const spmv_kernel_id *kernels, int n, spmv_param_id id, int64_t value) {
+    char range[256], step[48] = "";
+    const spmv_kernel *kernel = NULL;
+    const spmv_param *p = NULL;
+    for (int k = 0; k < n && !p; k++) {
+        kernel = descriptor(kernels[k]);
+        p = spmv_param_of(kernel, id);
+        if (p && accepts(kernel, p, value)) p = NULL;
+    }
+    if (!p || param_typed(param_name[id], p->max) || is_warp_rows(id, value))
+        return refuse("--%s: no chosen kernel can use that; 'spmv list kernels -v' shows "
+                      "what each takes%s",
+                      option_of(id), "");
+    const char *word = param_typed(param_name[id], p->min); /* which stands for the least number */
+    if (p->power_of_two)
+        snprintf(step, sizeof step, ", a power of 2");
+    else if (p->multiple > 1)
+        snprintf(step, sizeof step, ", a multiple of %lld", (long long)p->multiple);
+    const char *typed = param_typed(param_name[id], value);
+    char digits[24];
+    snprintf(digits, sizeof digits, "%lld", (long long)value);
+    snprintf(range, sizeof range, "'%s' is not %s%s%lld to %lld%s, as %s takes it",
+             typed ? typed : digits, word ? word : "", word ? " or " : "",
+             (long long)p->min + (word != NULL), (long long)p->max, step, kernel->name);
+    return refuse("--%s: %s", option_of(id), range);
+}
+
+/* Every value of every option is of use to some kernel, or refused. */
+static int check_uses(const session *r, const spmv_kernel_id *kernels, int n) {
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        const list *values = &r->o->param[id];
+        if (id > 0 && partner_of((spmv_param_id)(id - 1)) == (spmv_param_id)id) continue;
+        for (int v = 0; v < values->count; v++)
+            if (!is_used(r, (spmv_param_id)id, values->value[v]))
+                return refuse_value(kernels, n, (spmv_param_id)id, values->value[v]);
+    }
+    return 0;
+}
+
+/* The names asked for, in their order, each once. */
+static int find_kernels(session *r, spmv_kernel_id *found, int *count) {
+    char *copy = strdup(r->o->kernels ? r->o->kernels : "all"), *rest = copy;
+    *count = 0;
+    if (!copy) return complain(SPMV_E_NOMEM, NULL);
+    for (char *name; (name = strsep(&rest, ","));) {
+        spmv_kernel_id match[MOST_KERNELS];
+        int n = 0;
+        spmv_status status = spmv_kernel_find(r->ctx, name, match, MOST_KERNELS, &n);
+        if (status != SPMV_OK) {
+            free(copy);
+            return complain(status, spmv_ctx_error(r->ctx));
+        }
+        for (int k = 0; k < n && *count < MOST_KERNELS; k++) {
+            bool known =
+                !r->o->kernels && (match[k].backend != r->backend || !descriptor(match[k])->alias);
+            for (int j = 0; j < *count && !known; j++)
+                known = found[j].backend == match[k].backend && found[j].index == match[k].index;
+            if (!known) found[(*count)++] = match[k];
+        }
+    }
+    free(copy);
+    return 0;
+}
+
+static bool fits_f32(double value) {
+    return value == 0 || (fabs(value) >= FLT_MIN && fabs(value) <= FLT_MAX);
+}
+
+int choose_cells(session *r) {
+    spmv_kernel_id kernels[MOST_KERNELS];
+    int nkernels, code = find_kernels(r, kernels, &nkernels);
+    int64_t f64 = SPMV_F64;
+    list precisions = r->o->precision.count ? r->o->precision : (list){1, &f64};
+    if (code) return code;
+    for (int k = 0; k < nkernels; k++)
+        for (int p = 0; p < precisions.count; p++) {
+            cell c = {.kernel = kernels[k], .precision = (spmv_precision)precisions.value[p]};
+            spmv_status status = expand(r, (spmv_param_id)0, &c);
+            if (status != SPMV_OK) return complain(status, NULL);
+        }
+    for (int p = 0; p < precisions.count; p++)
+        if (precisions.value[p] == SPMV_F32 && !(fits_f32(r->o->alpha) && fits_f32(r->o->beta)))
+            return refuse("--alpha or --beta is outside the range of f32%s%s", "", "");
+    code = check_uses(r, kernels, nkernels);
+    if (code) return code;
+    bool automatic = false;
+    for (int k = 0; k < r->ncells; k++) automatic |= r->cell[k].kernel.index == SPMV_AUTO;
+    if (!automatic && (r->o->iters || r->o->nondeterministic))
+        return refuse("--%s: only -k auto can use that%s",
+                      r->o->iters ? "iters" : "nondeterministic", "");
+    return r->ncells ? 0 : refuse("no kernel can run in that configuration%s%s", "", "");
+}

@@ -1,0 +1,316 @@
+/* describe.c: what a record says of matrix, machine, configuration, plan and timing. */
+#include "app/option_values.h"
+#include "session.h"
+#include <math.h>
+#include <stdlib.h>
+
+const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && strncmp(path, "gen:", 4) != 0 ? slash + 1 : path;
+}
+
+static bool is_typed(const options *o, const char *name) {
+    for (int k = 0; k < o->ngiven; k++)
+        if (strcmp(o->given[k], name) == 0) return true;
+    return false;
+}
+
+static bool add_word(char **out, int *count, const char *word) {
+    const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
+    const char *value = equals ? equals + 1 : word;
+    if (asprintf(&out[*count], "%.*s%s", (int)(value - word), word, base_name(value)) < 0)
+        return false;
+    ++*count;
+    return true;
+}
+
+char **command_line(const options *o, int *count) {
+    char **out = calloc((size_t)(o->argc + o->ntwins) + 2, sizeof *out);
+    bool fine = out && add_word(out, count, o->argv[0]);
+    if (fine && o->command) fine = add_word(out, count, o->command);
+    for (int k = 0; fine && k < o->ntwins; k++)
+        if (strncmp(o->twins[k], "--matrix=", 9) != 0 || !is_typed(o, "matrix"))
+            fine = add_word(out, count, o->twins[k]);
+    for (int k = 1; fine && k < o->argc; k++) fine = add_word(out, count, o->argv[k]);
+    return out;
+}
+
+void matrix_name(const char *source, const char *values, char *out, size_t size) {
+    bool made = strncmp(source, "gen:", 4) == 0;
+    snprintf(out, size, "%s%s%s", base_name(source), made && values ? " " : "",
+             made && values ? values : "");
+    char *suffix = made ? NULL : strstr(out, ".mtx");
+    if (!made && !suffix) suffix = strstr(out, ".tar");
+    if (suffix) *suffix = 0;
+}
+
+const char *symmetry_name(spmv_symmetry s) {
+    return s == SPMV_SYMMETRIC        ? "symmetric"
+           : s == SPMV_SKEW_SYMMETRIC ? "skew-symmetric"
+                                      : "general";
+}
+
+const char *field_name(spmv_field f) {
+    return f == SPMV_PATTERN_FIELD ? "pattern" : f == SPMV_INTEGER_FIELD ? "integer" : "real";
+}
+
+void describe_matrix(result *out, const spmv_stats *s, const char *name, const char *source) {
+    record *r = &out->r;
+    snprintf(out->hash, sizeof out->hash, "%016llx", (unsigned long long)s->hash);
+    r->matrix_name = name;
+    r->matrix_source = source;
+    r->matrix_hash = out->hash;
+    r->matrix_rows = s->rows;
+    r->matrix_cols = s->cols;
+    r->matrix_nnz_file = s->nnz_file;
+    r->matrix_nnz = s->nnz;
+    r->matrix_explicit_zeros = s->explicit_zeros;
+    r->matrix_duplicates = s->duplicates;
+    r->matrix_field = field_name(s->field);
+    r->matrix_symmetry = symmetry_name(s->symmetry);
+    r->matrix_row_min = s->row_min;
+    r->matrix_row_mean = s->row_mean;
+    r->matrix_row_max = s->row_max;
+    r->matrix_row_std = s->row_std;
+    r->matrix_sigma_cmrs = spmv_cmrs_sigma(s);
+    r->matrix_empty_rows = s->empty_rows;
+    r->matrix_bandwidth = s->bandwidth;
+    r->matrix_read_s = s->read_s;
+    r->matrix_build_s = s->build_s;
+}
+
+void describe_machine(session *run, result *out, spmv_kernel_id id) {
+    static spmv_device_facts facts; /* its name lives in the device, until the context goes */
+    machine_describe(&run->machine, run->o, spmv_ctx_threads(run->ctx), &out->r);
+    record_build(&out->r);
+    out->r.argv = (texts){(const char *const *)run->argv, run->argc};
+    if (id.backend->host || spmv_ctx_describe(run->ctx, id.backend, &facts) != SPMV_OK) return;
+    gpu_describe(&facts, run->o->device, &out->r);
+}
+
+static const char *const cache_names[] = {"warm", "cold", "steady"};
+static const char *const schedules[] = {"auto", "static", "dynamic", "guided"};
+
+static int64_t setting_of(const cell *c, const spmv_kernel *kernel, int threads, spmv_param_id id,
+                          const char *name) {
+    const spmv_param *p = spmv_param_of(kernel, id);
+    int64_t value = p ? p->fallback : -1;
+    for (int s = 0; s < c->nsettings; s++)
+        if (strcmp(c->setting[s].name, name) == 0) value = c->setting[s].value;
+    return p && id == SPMV_grid_rows && value == 0 ? threads : value;
+}
+
+void describe_config(session *run, result *out, const cell *c) {
+    const spmv_kernel *kernel = descriptor(c->kernel);
+    record *r = &out->r;
+    pairs *all = &r->config_params;
+    int64_t value[SPMV_NPARAMS];
+#define PARAM(id, option, help) \
+    value[SPMV_##id] = setting_of(c, kernel, spmv_ctx_threads(run->ctx), SPMV_##id, #id); \
+    if (value[SPMV_##id] >= 0) \
+        all->text[all->count] = param_word(#id, value[SPMV_##id]), all->name[all->count] = #id, \
+        all->number[all->count++] = value[SPMV_##id];
+#include "params.def"
+#undef PARAM
+    r->config_requested = kernel->name;
+    r->config_backend = c->kernel.backend->name;
+    r->config_kernel = kernel->name;
+    r->config_alias = out->alias = kernel->alias;
+    r->config_format = c->kernel.index == SPMV_AUTO ? NULL : kernel->format;
+    r->config_threads = kernel->traits & SPMV_SERIAL ? 1 : spmv_ctx_threads(run->ctx);
+    r->config_precision = c->precision == SPMV_F64 ? "f64" : "f32";
+    r->config_alpha = run->o->alpha;
+    r->config_beta = run->o->beta;
+    r->config_cache = cache_names[run->o->cache];
+    r->config_seed = (whole)run->o->seed;
+    r->config_deterministic = (kernel->traits & SPMV_DETERMINISTIC) != 0;
+    if (value[SPMV_grid_cols] >= 0)
+        snprintf(out->grid, sizeof out->grid, "%lldx%lld", (long long)value[SPMV_grid_rows],
+                 (long long)value[SPMV_grid_cols]);
+    else if (value[SPMV_grid_rows] >= 0)
+        snprintf(out->grid, sizeof out->grid, "%lldx1", (long long)value[SPMV_grid_rows]);
+    if (value[SPMV_block] >= 0 && kernel->traits & SPMV_WARP_ROW)
+        snprintf(out->block, sizeof out->block, "32x%lld", (long long)value[SPMV_block] / 32);
+    else if (value[SPMV_block] >= 0)
+        snprintf(out->block, sizeof out->block, "%lld", (long long)value[SPMV_block]);
+    if (value[SPMV_shape_rows] >= 0)
+        snprintf(out->shape, sizeof out->shape, "%lldx%lld", (long long)value[SPMV_shape_rows],
+                 (long long)value[SPMV_shape_cols]);
+    r->config_shape = *out->shape ? out->shape : NULL;
+    r->config_grid = *out->grid ? out->grid : NULL;
+    r->config_block = *out->block ? out->block : NULL;
+    if (value[SPMV_schedule] >= 0) {
+        bool environment = value[SPMV_schedule] == 0 && getenv("OMP_SCHEDULE");
+        r->config_schedule = environment
+                                 ? getenv("OMP_SCHEDULE")
+                                 : schedules[value[SPMV_schedule] ? value[SPMV_schedule] : 1];
+    }
+    if (value[SPMV_chunk] >= 0) r->config_chunk = value[SPMV_chunk];
+    if (value[SPMV_simd] >= 0) r->config_simd = (truth)value[SPMV_simd];
+    if (value[SPMV_rowlens] >= 0) r->config_rowlens = (truth)value[SPMV_rowlens];
+}
+
+static const char *const param_names[] = {
+#define PARAM(name, option, help) #name,
+#include "params.def"
+#undef PARAM
+};
+
+void describe_choice(session *run, result *out, const cell *c, const spmv_plan *plan) {
+    spmv_plan_facts f;
+    cell chosen = {.kernel = c->kernel, .precision = c->precision};
+    record *r = &out->r;
+    spmv_plan_info(plan, &f);
+    if (!f.reason) return;
+    while (strcmp(chosen.kernel.backend->names[++chosen.kernel.index], f.kernel) != 0) continue;
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        int64_t value = spmv_plan_setting(plan, param_names[id]);
+        if (value >= 0) chosen.setting[chosen.nsettings++] = (spmv_setting){param_names[id], value};
+    }
+    r->config_params.count = 0;
+    describe_config(run, out, &chosen);
+    r->config_requested = out->alias = spmv_auto_kernel.name;
+    snprintf(out->why, sizeof out->why, "%s", f.reason);
+    r->config_reason = out->why;
+    if (run->o->iters) r->config_iters = run->o->iters;
+    r->prep_tune_s = f.tune_s;
+    r->tune_safe = f.safe;
+    if (!f.safe) return;
+    r->tune_safe_s = f.safe_product_s;
+    r->tune_chosen_s = f.chosen_product_s;
+    r->tune_flush_B = (whole)f.flush_bytes;
+}
+
+void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs *in,
+                   spmv_precision precision) {
+    spmv_plan_facts f;
+    double width = precision == SPMV_F64 ? 8 : 4;
+    spmv_plan_info(plan, &f);
+    r->matrix_thumbnail = *in->thumbnail ? in->thumbnail : NULL;
+    for (int k = 0; k < r->config_params.count; k++) { /* what 0 asked the kernel to choose */
+        int64_t used = spmv_plan_setting(plan, r->config_params.name[k]);
+        if (used < 0) continue;
+        r->config_params.number[k] = used;
+        r->config_params.text[k] = param_word(r->config_params.name[k], used);
+    }
+    r->config_index_bits = f.offset_bits;
+    r->store_matrix_B = (whole)f.store_bytes;
+    r->store_padding =
+        r->matrix_nnz ? (double)(f.slots - r->matrix_nnz) / (double)r->matrix_nnz : 0;
+    r->store_meta_B = (whole)f.scratch_bytes;
+    r->prep_convert_s = f.convert_s;
+    r->prep_prepare_s = f.prepare_s;
+    r->prep_h2d_s = f.upload_s;
+    r->prep_once_s = f.once_s;
+    r->prep_total_s = f.convert_s + f.prepare_s + f.upload_s + f.tune_s;
+    r->perf_flop = spmv_flop(r->matrix_nnz);
+    r->perf_bytes_min_B =
+        (whole)f.traffic_bytes +
+        (whole)(width * (double)(in->cols + in->rows * (run->o->beta == 0 ? 1 : 2)));
+    r->store_working_set_B =
+        (whole)f.traffic_bytes + (whole)(width * (double)(in->cols + in->rows));
+    whole llc = r->gpu_l2_B != INT64_MIN ? r->gpu_l2_B : r->cpu_llc_B;
+    if (llc > 0) r->store_llc_ratio = (double)r->store_working_set_B / (double)llc;
+    r->timing_clock = strcmp(f.backend, "cuda") == 0 ? "cuda_event" : "monotonic";
+}
+
+/* The bandwidth eta is of: what spmv probe read, else a GPU's own figure. */
+static void choose_bandwidth(record *r) {
+    if (!(r->perf_bw_peak_Bps > 0)) return;
+    r->perf_eta_bw_Bps = r->perf_bw_peak_Bps;
+    r->perf_eta_bw_source = r->perf_bw_peak_source;
+}
+
+/* The CMRS paper's metrics, so that its tables can be made of any kernel. Its formulas count 8-byte
+ * values and 4-byte columns: there are none of f32. */
+static void describe_cmrs(record *r) {
+    int64_t height = 1;
+    for (int k = 0; k < r->config_params.count; k++)
+        if (strcmp(r->config_params.name[k], "height") == 0) height = r->config_params.number[k];
+    int64_t flop = spmv_cmrs_flop(r->matrix_nnz, r->matrix_rows);
+    if (flop > 0) r->perf_flop_per_s_cmrs = (double)flop / r->timing_median_s; /* else no rate */
+    if (strcmp(r->config_precision, "f64") != 0) return;
+    r->perf_strips = (r->matrix_rows + height - 1) / height;
+    r->perf_beta_plus_B = spmv_cmrs_beta_plus(r->matrix_nnz, r->matrix_rows, r->perf_strips);
+    r->perf_beta_minus_B = spmv_cmrs_beta_minus(r->matrix_nnz, r->matrix_rows, r->perf_strips);
+    choose_bandwidth(r);
+    if (!(r->perf_eta_bw_Bps > 0)) return;
+    double moved = r->timing_median_s * r->perf_eta_bw_Bps;
+    r->perf_eta_plus = (double)r->perf_beta_plus_B / moved;
+    r->perf_eta_minus = (double)r->perf_beta_minus_B / moved;
+}
+
+void describe_timing(const options *o, result *out, timing *t, const problem *p) {
+    record *r = &out->r;
+    r->timing_warmup = t->warmup;
+    r->timing_samples = t->nsamples;
+    r->timing_inner = t->inner;
+    r->timing_copies = p->nproducts;
+    r->timing_flush_B = (whole)p->flush;
+    snprintf(out->how, sizeof out->how, "%s", spmv_batch_how(p->batch));
+    r->timing_launches = out->how;
+    r->timing_launch_s = p->launch_s;
+    r->timing_min_s = t->s.min;
+    r->timing_q1_s = t->s.q1;
+    r->timing_median_s = t->s.median;
+    r->timing_q3_s = t->s.q3;
+    r->timing_max_s = t->s.max;
+    r->timing_mean_s = t->s.mean;
+    r->timing_stdev_s = t->s.stdev;
+    r->timing_converged = t->converged;
+    int kept = t->nsamples < o->keep_samples ? t->nsamples : o->keep_samples;
+    r->timing_thinned = kept < t->nsamples;
+    for (int k = 0; k < kept; k++) t->sample_s[k] = t->sample_s[(int64_t)k * t->nsamples / kept];
+    out->samples = t->sample_s;
+    r->timing_samples_s = (numbers){out->samples, kept};
+    r->perf_flop_per_s = (double)r->perf_flop / t->s.median;
+    r->perf_B_per_s = (double)r->perf_bytes_min_B / t->s.median;
+    describe_share_of_limits(out);
+    describe_cmrs(r);
+}
+
+static uint64_t hash_text(uint64_t h, const char *s) {
+    for (; s && *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return (h ^ 0xff) * 0x100000001b3u;
+}
+
+/* What makes two records the same measurement: matrix, configuration, machine and build. */
+void describe_key(result *out) {
+    const record *r = &out->r;
+    /* What auto chose may differ from run to run: what was asked counts. */
+    bool chosen = strcmp(r->config_requested, spmv_auto_kernel.name) == 0;
+    const char *parts[] = {r->matrix_hash,
+                           r->config_backend,
+                           r->config_requested,
+                           chosen ? NULL : r->config_grid,
+                           chosen ? NULL : r->config_block,
+                           chosen ? NULL : r->config_schedule,
+                           r->config_precision,
+                           r->config_cache,
+                           r->host_name,
+                           r->cpu_model,
+                           r->gpu_name,
+                           r->build_commit,
+                           r->build_cflags,
+                           r->build_nvccflags};
+    const int64_t whole_parts[] = {chosen ? r->config_iters : r->config_chunk,
+                                   chosen ? -1 : r->config_simd,
+                                   chosen ? -1 : r->config_rowlens,
+                                   r->config_threads,
+                                   r->config_index_bits,
+                                   r->config_seed};
+    uint64_t h = 0xcbf29ce484222325u, bits;
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) h = hash_text(h, parts[k]);
+    for (size_t k = 0; k < sizeof whole_parts / sizeof *whole_parts; k++)
+        h = (h ^ (uint64_t)whole_parts[k]) * 0x100000001b3u;
+    for (int k = 0; !chosen && k < r->config_params.count; k++) {
+        h = hash_text(h, r->config_params.name[k]);
+        h = (h ^ (uint64_t)r->config_params.number[k]) * 0x100000001b3u;
+    }
+    memcpy(&bits, &r->config_alpha, sizeof bits);
+    h = (h ^ bits) * 0x100000001b3u;
+    memcpy(&bits, &r->config_beta, sizeof bits);
+    h = (h ^ bits) * 0x100000001b3u;
+    snprintf(out->key, sizeof out->key, "%016llx", (unsigned long long)h);
+    out->r.key = out->key;
+}

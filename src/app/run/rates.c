@@ -1,0 +1,135 @@
+/* rates.c: what `spmv probe` measured, kept in a small text file a device, and read by every run.
+ * The first line says of which device; then a figure a line. */
+#include "app/app.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { PATH = 1024 };
+
+static bool is_off(const options *o) {
+    return o->probe && strcmp(o->probe, "off") == 0;
+}
+
+/* False: there is no place for it. */
+static bool folder_of(const options *o, char *out) {
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (is_off(o)) return false;
+    if (o->probe)
+        snprintf(out, PATH, "%s", o->probe);
+    else if (cache && *cache)
+        snprintf(out, PATH, "%s/spmv", cache);
+    else if (home && *home)
+        snprintf(out, PATH, "%s/.cache/spmv", home);
+    else
+        return false;
+    return true;
+}
+
+void rates_key(const machine *m, const spmv_backend *backend, const char *gpu, int threads,
+               char *out, size_t size) {
+    if (backend->host)
+        snprintf(out, size, "%s %s %s, %d threads", backend->name, m->hostname, m->cpu, threads);
+    else
+        snprintf(out, size, "%s %s %s", backend->name, m->hostname, gpu ? gpu : "GPU");
+}
+
+static bool path_of(const options *o, const char *key, char *out) {
+    char folder[PATH];
+    uint64_t h = 0xcbf29ce484222325u;
+    if (!folder_of(o, folder)) return false;
+    for (const char *s = key; *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    int n = snprintf(out, PATH, "%.960s/probe-%.*s-%016llx.txt", folder, (int)strcspn(key, " "),
+                     key, (unsigned long long)h);
+    return n > 0 && n < PATH;
+}
+
+/* The folder and what it is in: ~/.cache may be new. */
+static void make_folder(const char *path) {
+    char part[PATH];
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
+        mkdir(part, 0777); /* fopen says what is wrong */
+    }
+}
+
+int rates_save(const options *o, const char *key, const spmv_rates *r) {
+    char path[PATH], what[PATH + 128];
+    if (!path_of(o, key, path)) {
+        say("  note: not kept: --probe=off, or no home folder; --probe=DIR names one\n");
+        return 0;
+    }
+    make_folder(path);
+    FILE *file = fopen(path, "w");
+    if (file) {
+        fprintf(file, "spmv-probe/1 %s\n", key);
+        fprintf(file, "read %.6g\ncopy %.6g\ntriad %.6g\ncache %zu %.6g\n", r->read, r->copy,
+                r->triad, r->cache_bytes, r->cache_read);
+        for (int k = 0; k < r->ngathers; k++)
+            fprintf(file, "gather %zu %.6g\n", r->gather_bytes[k], r->gathers[k]);
+    }
+    bool wrote = file && !ferror(file);
+    if (file && fclose(file) == 0 && wrote) {
+        say("kept in %s\n", path);
+        return 0;
+    }
+    snprintf(what, sizeof what, "%s: cannot keep the rates there: %s", path, strerror(errno));
+    return complain(SPMV_E_WRITE, what);
+}
+
+static bool is_rate(double value) {
+    return value >= 1 && value < 1e18;
+}
+
+/* A line other than the first. */
+static bool take_line(const char *line, spmv_rates *r) {
+    double value;
+    size_t bytes;
+    char name[16];
+    if (sscanf(line, "cache %zu %lf", &bytes, &value) == 2) {
+        r->cache_bytes = bytes;
+        r->cache_read = value;
+        return is_rate(value);
+    }
+    if (sscanf(line, "gather %zu %lf", &bytes, &value) == 2) {
+        bool ascending = !r->ngathers || bytes > r->gather_bytes[r->ngathers - 1];
+        if (r->ngathers == SPMV_GATHERS || !bytes || !ascending || !is_rate(value)) return false;
+        r->gather_bytes[r->ngathers] = bytes;
+        r->gathers[r->ngathers++] = value;
+        return true;
+    }
+    if (sscanf(line, "%15s %lf", name, &value) != 2 || !is_rate(value)) return false;
+    double *to = strcmp(name, "read") == 0    ? &r->read
+                 : strcmp(name, "copy") == 0  ? &r->copy
+                 : strcmp(name, "triad") == 0 ? &r->triad
+                                              : NULL;
+    if (to) *to = value;
+    return to != NULL;
+}
+
+bool rates_load(const options *o, const char *key, spmv_rates *r) {
+    char path[PATH], line[1024], first[1024];
+    memset(r, 0, sizeof *r);
+    if (!path_of(o, key, path)) return false;
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    snprintf(first, sizeof first, "spmv-probe/1 %s\n", key);
+    bool fine = fgets(line, sizeof line, file) && strcmp(line, first) == 0;
+    while (fine && fgets(line, sizeof line, file)) fine = take_line(line, r);
+    fclose(file);
+    fine = fine && r->read > 0 && r->ngathers > 0;
+    if (!fine) say("  note: %s is no probe's result: 'spmv probe' writes it anew\n", path);
+    return fine;
+}
+
+/* Between sizes measured straight in the logarithms; beyond them as at the end. */
+double gather_rate(const spmv_rates *r, double bytes) {
+    int k = 0, last = r->ngathers - 1;
+    if (bytes <= (double)r->gather_bytes[0]) return r->gathers[0];
+    if (bytes >= (double)r->gather_bytes[last]) return r->gathers[last];
+    while (bytes > (double)r->gather_bytes[k + 1]) k++;
+    double low = (double)r->gather_bytes[k], high = (double)r->gather_bytes[k + 1];
+    double at = log(bytes / low) / log(high / low);
+    return r->gathers[k] * pow(r->gathers[k + 1] / r->gathers[k], at);
+}

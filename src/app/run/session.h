@@ -1,0 +1,160 @@
+/* session.h: one invocation of spmv run, shared by cmd_run.c and its parts: cells.c (which kernels
+ * in which configurations), inputs.c (x, y and the reference), rounds.c (checks and clocks),
+ * describe.c (the record). */
+#ifndef SPMV_SESSION_H
+#define SPMV_SESSION_H
+
+#include "app/app.h"
+
+typedef struct cell { /* one row of the table: a kernel in a configuration */
+    spmv_kernel_id kernel;
+    spmv_setting setting[SPMV_NPARAMS];
+    int nsettings;
+    spmv_precision precision;
+    bool ok; /* its last result was right, and has a time */
+} cell;
+
+enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
+typedef struct result { /* a finished row and what its record points to */
+    record r;
+    const char *alias;
+    char kernel[64], grid[48], block[24], shape[24], reason[1024], why[1400], hash[20], key[20],
+        how[256];
+    char flag[MOST_FLAGS][96];
+    const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
+    int nflags;
+    double *samples;
+    double least_s; /* that memory and caches together allow a product; NaN: unknown */
+    bool finished;  /* and logged */
+} result;
+
+typedef struct watcher { /* spmv sweep, which must know where a run was when it died */
+    void *arg;           /* NULL: nobody watches */
+    void (*step)(void *arg, int cell);                        /* what takes time begins */
+    void (*finished)(void *arg, int cell, const result *out); /* and logged */
+} watcher;
+
+enum { MOST_BACKENDS = 4 };
+typedef struct session { /* one invocation */
+    const options *o;
+    const spmv_backend *backend;
+    spmv_ctx *ctx;
+    machine machine;
+    record_log log;
+    FILE *output;
+    spmv_rates rates[MOST_BACKENDS]; /* in the order of spmv_backends */
+    bool rated[MOST_BACKENDS];       /* by spmv probe, some time */
+    cell *cell;
+    int ncells;
+    bool wrote_csv_header, wrote_y;
+    watcher watch;
+    int pass;               /* of spmv sweep, from 1; 0: spmv run */
+    char (*sweep_cell)[20]; /* [ncells], if pass */
+    char **argv; /* [argc] as typed, paths cut to their last part: they may name people */
+    int argc;
+    int nok, nwrong, nskipped, nfailed, last_failure; /* last_failure: exit code */
+    int ndisturbed;                                   /* times with flags */
+} session;
+
+typedef struct reads_of_x { /* sampled */
+    double jumps;           /* share of entries whose line of x is not near those read before */
+    double lines;           /* that those are spread over */
+} reads_of_x;
+
+typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed */
+    int64_t rows, cols;
+    double *x;
+    void *x_of[2], *y0_of[2];
+    oracle oracle_of[2];
+    bool infinite[2];               /* x, in that precision */
+    char thumbnail[THUMBNAIL_SIZE]; /* empty: nobody logs it */
+    bool drawn;                     /* a record has it */
+    reads_of_x reads;
+} inputs;
+
+/* The kernel's descriptor: the same in every variant. */
+static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
+    return id.index == SPMV_AUTO ? &spmv_auto_kernel : id.backend->kernels[id.index][0];
+}
+
+/* ---- cmd_run.c ------------------------------------------------------------------------------ */
+
+/* Each returns an exit code, having said what is wrong. */
+int choose_session(session *run); /* context and cells; touches no device */
+int open_devices(session *run);
+/* Every cell on one matrix; source: where it came from. */
+int run_on(session *run, spmv_mat *mat, const char *source);
+void close_session(session *run);
+
+/* ---- cells.c -------------------------------------------------------------------------------- */
+
+/* Fills s->cell from the options; an exit code, having said what is wrong. */
+int choose_cells(session *s);
+
+/* ---- inputs.c ------------------------------------------------------------------------------- */
+
+/* Each returns an exit code, having said what is wrong. */
+int check_room(
+    const inputs *in); /* for the vectors of in->rows x in->cols, before they are allocated */
+int load_x(session *s, inputs *in);
+int make_precision(session *s, const spmv_mat *mat, inputs *in, spmv_precision precision);
+void inputs_free(inputs *in);
+
+/* ---- rounds.c ------------------------------------------------------------------------------- */
+
+/* Fills and logs a result a cell; an exit code, having said what is wrong. */
+int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const char *source,
+               result *results);
+
+/* ---- limits.c ------------------------------------------------------------------------------- */
+
+bool find_reads_of_x(const spmv_csr_view *A, reads_of_x *out); /* false: out of memory */
+/* After describe_plan. */
+void describe_limits(const session *run, result *out, const spmv_backend *backend,
+                     const reads_of_x *reads);
+void describe_share_of_limits(result *out); /* once it has a time */
+/* Who is fastest, tied with it, and what changing over from csr1 costs. */
+void rank_results(result *results, int n);
+void explain_results(const session *run, const result *results, int n);
+
+/* ---- noise.c -------------------------------------------------------------------------------- */
+
+typedef struct noise {       /* counters; a difference of two says what happened between */
+    double wall_s, cpu_s;    /* cpu: of this process */
+    double waited_s;         /* by its threads, for a core */
+    double busy_s, stolen_s; /* of all processors, by all; by other machines of the host */
+} noise;
+noise noise_now(void);
+void noise_add(noise *sum, const noise *before, const noise *after);
+double load_now(void); /* NaN: unknown */
+void describe_noise(result *out, const noise *n, int threads);
+/* Names of NVML's reasons why clocks are low, at most MOST_REASONS; how many. */
+int slow_reasons(unsigned long long slowed, const char **out);
+void describe_host_noise(result *out, const spmv_device_state *before,
+                         const spmv_device_state *after);
+void describe_gpu_noise(result *out, const spmv_device_state *before,
+                        const spmv_device_state *after);
+
+/* ---- describe.c ----------------------------------------------------------------------------- */
+
+const char *base_name(const char *path); /* without its folders; gen: as it is */
+/* thermal2 of dir/thermal2.mtx.gz; gen:mesh:100 few:8 with values */
+void matrix_name(const char *source, const char *values, char *out, size_t size);
+const char *symmetry_name(spmv_symmetry symmetry);
+const char *field_name(spmv_field field);
+/* As typed, what the environment said first, paths cut to their last part. NULL: out of memory;
+ * free each of *count, and all. */
+char **command_line(const options *o, int *count);
+void describe_matrix(result *out, const spmv_stats *stats, const char *name, const char *source);
+void describe_machine(session *s, result *out, spmv_kernel_id id);
+/* The configuration as asked, defaults filled in: also for rows that never get a plan. */
+void describe_config(session *s, result *out, const cell *c);
+/* Of a cell that asked for auto: the configuration that was chosen, and why. */
+void describe_choice(session *s, result *out, const cell *c, const spmv_plan *plan);
+void describe_plan(session *s, record *r, const spmv_plan *plan, const inputs *in,
+                   spmv_precision precision);
+/* Takes t's samples. */
+void describe_timing(const options *o, result *out, timing *t, const problem *p);
+void describe_key(result *out);
+
+#endif

@@ -1,0 +1,70 @@
+/* sweep.h: spmv sweep in three files: sweep_plan.c (which matrices, what they will take, what the
+ * log has already), sweep_child.c (the process that measures), cmd_sweep.c (the one that watches).
+ */
+#ifndef SPMV_SWEEP_H
+#define SPMV_SWEEP_H
+
+#include "app/run/session.h"
+
+typedef struct source {
+    char *path;        /* of a file, or gen: */
+    char name[256];    /* without folder and suffix */
+    spmv_stats about;  /* what its header says */
+    char trouble[512]; /* why it says nothing */
+} source;
+
+enum { STATUS_SIZE = 16, REASON_SIZE = 1024 };
+typedef struct sweep {
+    session run; /* its cells are all configurations; it touches no device */
+    source *source;
+    int nsources, passes;
+    bool *done;                     /* [passes][nsources][run.ncells] */
+    int total, reused;              /* of done's places */
+    int ok, skipped, wrong, failed; /* now */
+    int reused_wrong, reused_failed;
+    double start_s, timeout_s;
+} sweep;
+
+static inline bool *sweep_done(const sweep *s, int pass, int m, int k) {
+    return &s->done[((size_t)(pass - 1) * (size_t)s->nsources + (size_t)m) * (size_t)s->run.ncells +
+                    (size_t)k];
+}
+
+/* ---- sweep_plan.c: exit codes, having said what is wrong ------------------------------------ */
+
+int find_sources(sweep *s);
+/* What records of a cell are found again by: no matrix is read for it. */
+void cell_identity(const sweep *s, int pass, int m, int k, char *out /* [20] */);
+int find_done(sweep *s); /* in the log */
+void cell_label(const cell *c, char *out, size_t size);
+void print_plan(const sweep *s, FILE *file, bool details);
+void sweep_free(sweep *s);
+
+/* ---- sweep_child.c -------------------------------------------------------------------------- */
+
+typedef struct report { /* what a child tells; one write to a pipe, which is whole */
+    enum { STEP, READ, FINISHED, REFUSED } kind;
+    int cell; /* of STEP and FINISHED: of all */
+    union {
+        spmv_stats stats; /* READ */
+        struct {          /* FINISHED; REFUSED: the matrix */
+            char status[STATUS_SIZE], reason[REASON_SIZE];
+            double median_s;
+        };
+    };
+} report;
+
+typedef struct assignment { /* one child's work */
+    sweep *sweep;
+    int pass, m, count;
+    const int *cells; /* [count] */
+    int pipe;
+} assignment;
+
+/* These run in a child and return its exit code. */
+int measure_cells(const assignment *a);
+/* Records of cells that could not say it themselves. stats NULL: nor is the matrix known. */
+int record_failures(const assignment *a, const spmv_stats *stats, const char *status,
+                    const char *reason);
+
+#endif

@@ -1,0 +1,385 @@
+/* sweep_plan.c: what spmv sweep goes through: matrices from folders, lists and gen:, a forecast of
+ * time and memory, and what the log has of it already. */
+#include "app/option_values.h"
+#include "sweep.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- matrices ------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *s, const char *tail) {
+    size_t n = strlen(s), m = strlen(tail);
+    return n >= m && strcmp(s + n - m, tail) == 0;
+}
+
+static bool is_matrix_name(const char *path) {
+    static const char *const suffixes[] = {".mtx",     ".mtx.gz", ".mtx.xz", ".mtx.zst",
+                                           ".mtx.bz2", ".tar.gz", ".tgz"};
+    for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++)
+        if (ends_with(path, suffixes[k])) return true;
+    return strncmp(path, "gen:", 4) == 0;
+}
+
+static bool has_mode(const char *path, mode_t kind) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && (facts.st_mode & S_IFMT) == kind;
+}
+
+static int add_source(sweep *s, const char *path) {
+    for (int m = 0; m < s->nsources; m++)
+        if (strcmp(s->source[m].path, path) == 0) {
+            if (!s->run.o->quiet)
+                say("note: %s is named twice and measured once; --passes=N measures again\n", path);
+            return 0;
+        }
+    source *grown = realloc(s->source, (size_t)(s->nsources + 1) * sizeof *grown);
+    if (!grown) return complain(SPMV_E_NOMEM, NULL);
+    s->source = grown;
+    source *new = &grown[s->nsources++];
+    *new = (source){.path = strdup(path)};
+    spmv_status status;
+    if (!new->path) return complain(SPMV_E_NOMEM, NULL);
+    matrix_name(path, s->run.o->values, new->name, sizeof new->name);
+    if (strncmp(path, "gen:", 4) != 0 && !has_mode(path, S_IFREG))
+        snprintf(new->trouble, sizeof new->trouble, "no such file");
+    else if ((status = spmv_mat_peek(s->run.ctx, path, &new->about)) == SPMV_OK)
+        return 0;
+    else if (strncmp(path, "gen:", 4) == 0 && status == SPMV_E_ARG) /* mistyped */
+        return complain(status, spmv_ctx_error(s->run.ctx));
+    else
+        snprintf(new->trouble, sizeof new->trouble, "%s", spmv_ctx_error(s->run.ctx));
+    return 0;
+}
+
+static int refuse(const char *path, const char *why) {
+    char what[1024];
+    snprintf(what, sizeof what, "%s: %s", path, why);
+    return complain(SPMV_E_IO, what);
+}
+
+/* Of a folder: what is there but cannot be read has its status, as a link that leads nowhere. */
+static int add_entry(sweep *s, const char *path) {
+    if (has_mode(path, S_IFREG) || access(path, F_OK) != 0) return add_source(s, path);
+    if (!s->run.o->quiet) say("note: %s is no file: left out\n", path);
+    return 0;
+}
+
+static int add_folder(sweep *s, const char *folder) {
+    struct dirent **entry;
+    int code = 0, before = s->nsources, n = scandir(folder, &entry, NULL, alphasort);
+    if (n < 0) return refuse(folder, strerror(errno));
+    for (int k = 0; k < n; k++) {
+        char path[4096];
+        int length = snprintf(path, sizeof path, "%s%s%s", folder,
+                              ends_with(folder, "/") ? "" : "/", entry[k]->d_name);
+        if (!code && entry[k]->d_name[0] != '.' && is_matrix_name(entry[k]->d_name) &&
+            length < (int)sizeof path)
+            code = add_entry(s, path);
+        free(entry[k]);
+    }
+    free(entry);
+    if (!code && s->nsources == before)
+        code = refuse(folder,
+                      "no matrix in that folder (.mtx, .mtx.gz .xz .zst .bz2, .tar.gz); folders in "
+                      "it are not searched");
+    return code;
+}
+
+/* A path in a list is seen from the list's folder. */
+static int add_line(sweep *s, const char *list_path, const char *line) {
+    char path[4096];
+    const char *base = base_name(list_path);
+    bool as_it_is = *line == '/' || strncmp(line, "gen:", 4) == 0;
+    if (snprintf(path, sizeof path, "%.*s%s", as_it_is ? 0 : (int)(base - list_path), list_path,
+                 line) >= (int)sizeof path)
+        return refuse(list_path, "a line is too long for a path: is this a list of matrices?");
+    return has_mode(path, S_IFDIR) ? add_folder(s, path) : add_source(s, path);
+}
+
+/* A source a line; # begins a comment. */
+static int add_list(sweep *s, const char *list_path) {
+    char *line = NULL;
+    size_t room = 0;
+    int code = 0, before = s->nsources;
+    FILE *file = has_mode(list_path, S_IFDIR) ? NULL : fopen(list_path, "r");
+    if (!file) return refuse(list_path, strerror(errno));
+    while (!code && getline(&line, &room, file) >= 0) {
+        char *first = line + strspn(line, " \t\r\n"), *end = first + strcspn(first, "#\r\n");
+        while (end > first && (end[-1] == ' ' || end[-1] == '\t')) end--;
+        *end = 0;
+        if (*first) code = add_line(s, list_path, first);
+    }
+    free(line);
+    fclose(file);
+    if (!code && s->nsources == before) code = refuse(list_path, "no matrix in that list");
+    return code;
+}
+
+static int add_word(sweep *s, const char *word) {
+    if (has_mode(word, S_IFDIR)) return add_folder(s, word);
+    if (strchr(word, ',') && (strstr(word, ",gen:") || access(word, F_OK) != 0))
+        return refuse(word, "no such matrix: sources are words of their own, with blanks between");
+    if (!is_matrix_name(word)) return add_list(s, word);
+    if (strncmp(word, "gen:", 4) != 0 && !has_mode(word, S_IFREG))
+        return refuse(word, "no such file");
+    return add_source(s, word);
+}
+
+int find_sources(sweep *s) {
+    const options *o = s->run.o;
+    int code = 0;
+    for (int k = 0; k < o->nwords && !code; k++) code = add_word(s, o->words[k]);
+    for (int k = 0; k < o->nmatrices && !code; k++) code = add_word(s, o->matrices[k]);
+    if (code || s->nsources) return code;
+    say("spmv: sweep: name a folder, a list of matrices or gen:, such as spmv sweep matrices/\n");
+    return EXIT_USAGE;
+}
+
+void sweep_free(sweep *s) {
+    for (int m = 0; m < s->nsources; m++) free(s->source[m].path);
+    free(s->source);
+    free(s->done);
+}
+
+/* ---- what is done --------------------------------------------------------------------------- */
+
+static uint64_t mix_text(uint64_t h, const char *word) {
+    for (; word && *word; word++) h = (h ^ (unsigned char)*word) * 0x100000001b3u;
+    return (h ^ 0xff) * 0x100000001b3u;
+}
+
+static uint64_t mix_bytes(uint64_t h, const void *bytes, size_t n) {
+    for (size_t k = 0; k < n; k++) h = (h ^ ((const unsigned char *)bytes)[k]) * 0x100000001b3u;
+    return h;
+}
+
+static uint64_t mix_source(uint64_t h, const source *from, const options *o) {
+    struct stat facts;
+    h = mix_text(h, base_name(from->path));
+    if (strncmp(from->path, "gen:", 4) == 0) return mix_text(h, o->values);
+    if (stat(from->path, &facts) != 0) return h;
+    int64_t file[] = {facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
+    return mix_bytes(h, file, sizeof file);
+}
+
+static uint64_t mix_program(uint64_t h) {
+    struct stat facts;
+    if (stat("/proc/self/exe", &facts) != 0) return h;
+    int64_t file[] = {facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
+    return mix_bytes(h, file, sizeof file);
+}
+
+static uint64_t mix_cell(uint64_t h, const cell *c) {
+    h = mix_text(mix_text(h, c->kernel.backend->name), descriptor(c->kernel)->name);
+    h = mix_text(h, c->precision == SPMV_F32 ? "f32" : "f64");
+    for (int k = 0; k < c->nsettings; k++)
+        h = mix_bytes(mix_text(h, c->setting[k].name), &c->setting[k].value,
+                      sizeof c->setting[k].value);
+    return h;
+}
+
+void cell_identity(const sweep *s, int pass, int m, int k, char *out) {
+    const session *run = &s->run;
+    const options *o = run->o;
+    record build;
+    record_clear(&build);
+    record_build(&build);
+    const char *part[] = {
+        run->machine.hostname, run->machine.cpu,      build.build_commit, build.build_cflags,
+        build.build_nvcc,      build.build_nvccflags, o->x_file};
+    const double reals[] = {o->alpha, o->beta, o->min_time_s, o->max_time_s, o->max_noise};
+    const int64_t wholes[] = {pass,
+                              o->device,
+                              spmv_ctx_threads(run->ctx),
+                              o->iters,
+                              o->cache,
+                              o->offset_bits,
+                              (int64_t)o->max_mem,
+                              (int64_t)o->seed,
+                              o->min_samples,
+                              o->nondeterministic,
+                              o->verify};
+    uint64_t h = mix_source(0xcbf29ce484222325u, &s->source[m], o);
+    if (build.build_dirty != 0) h = mix_program(h); /* the commit does not tell */
+    h = mix_cell(h, &run->cell[k]);
+    for (size_t t = 0; t < sizeof part / sizeof *part; t++) h = mix_text(h, part[t]);
+    h = mix_bytes(mix_bytes(h, reals, sizeof reals), wholes, sizeof wholes);
+    snprintf(out, 20, "%016llx", (unsigned long long)h);
+}
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(a, b);
+}
+
+typedef struct logged {
+    char cell[20], status[STATUS_SIZE];
+} logged;
+
+static int read_log(FILE *file, logged **out, size_t *count) {
+    char *line = NULL;
+    size_t room = 0, capacity = 0;
+    while (getline(&line, &room, file) >= 0) {
+        logged found = {"", ""};
+        if (!strstr(line, "\"sweep\"") || !jsonl_sweep_cell(line, found.cell, sizeof found.cell,
+                                                            found.status, sizeof found.status))
+            continue;
+        if (*count == capacity) {
+            logged *grown = realloc(*out, (capacity = 2 * capacity + 64) * sizeof *grown);
+            if (!grown) return complain(SPMV_E_NOMEM, NULL);
+            *out = grown;
+        }
+        (*out)[(*count)++] = found;
+    }
+    free(line);
+    if (*count) qsort(*out, *count, sizeof **out, by_text);
+    return 0;
+}
+
+static bool is_settled(const char *status) {
+    return strcmp(status, "ok") == 0 || strcmp(status, "wrong") == 0 ||
+           strcmp(status, "skipped") == 0;
+}
+
+/* The records of a cell; one that failed may have been tried again. */
+static void reuse(sweep *s, bool *done, const logged *first, const logged *end) {
+    const logged *best = first;
+    for (const logged *l = first; l < end && strcmp(l->cell, first->cell) == 0; l++)
+        if (is_settled(l->status)) best = l;
+    if (!is_settled(best->status) && s->run.o->retry) return;
+    *done = true;
+    s->reused++;
+    s->reused_wrong += strcmp(best->status, "wrong") == 0;
+    s->reused_failed += !is_settled(best->status);
+}
+
+int find_done(sweep *s) {
+    logged *have = NULL;
+    size_t count = 0;
+    s->done = calloc((size_t)s->total, sizeof *s->done);
+    if (!s->done) return complain(SPMV_E_NOMEM, NULL);
+    if (!s->run.o->resume) return 0;
+    FILE *file = fopen(s->run.log.path, "r");
+    int code = file ? read_log(file, &have, &count) : 0;
+    if (file) fclose(file);
+    for (int pass = 1; pass <= s->passes && count; pass++)
+        for (int m = 0; m < s->nsources; m++)
+            for (int k = 0; k < s->run.ncells; k++) {
+                char want[20];
+                cell_identity(s, pass, m, k, want);
+                const logged *found = bsearch(want, have, count, sizeof *have, by_text);
+                while (found && found > have && by_text(found - 1, want) == 0) found--;
+                if (found) reuse(s, sweep_done(s, pass, m, k), found, have + count);
+            }
+    free(have);
+    return code;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------- */
+
+void cell_label(const cell *c, char *out, size_t size) {
+    int n = snprintf(out, size, "%s:%s%s", c->kernel.backend->name, descriptor(c->kernel)->name,
+                     c->precision == SPMV_F32 ? " f32" : "");
+    if (n > 0 && (size_t)n < size)
+        settings_flags(c->setting, c->nsettings, out + n, size - (size_t)n);
+}
+
+/* Of one product that streams the matrix from a common computer's memory. */
+static double product_s(const source *m) {
+    return 16 * (double)m->about.nnz / 10e9;
+}
+
+/* What the stop rule aims at, or a slow product ten times; preparation and checks took as long as
+ * 150 products in a sweep of 23 SuiteSparse matrices with all kernels. */
+static double cell_s(const sweep *s, const source *m) {
+    const options *o = s->run.o;
+    double least = (o->min_time_s + o->max_time_s) / 2, slow = o->min_samples * product_s(m);
+    return (least > slow ? least : slow) + 150 * product_s(m);
+}
+
+static double plan_s(const sweep *s) {
+    double sum = 0;
+    for (int pass = 1; pass <= s->passes; pass++)
+        for (int m = 0; m < s->nsources; m++) {
+            int left = 0;
+            for (int k = 0; k < s->run.ncells; k++) left += !*sweep_done(s, pass, m, k);
+            sum += left * cell_s(s, &s->source[m]);
+            if (left) sum += 100e-9 * (double)s->source[m].about.nnz; /* reading */
+        }
+    return sum;
+}
+
+/* Entries and compressed rows, vectors and the reference, then a store a format, as all cells of a
+ * matrix are timed in turns: 12 bytes an entry, doubled by padding and kernels' own structures. The
+ * budget bounds the stores: what does not fit follows in a group of its own. */
+static double matrix_bytes(const sweep *s, const source *m) {
+    int formats = 0;
+    double nnz = (double)m->about.nnz, lines = (double)(m->about.rows + m->about.cols);
+    for (int k = 0; k < s->run.ncells; k++) {
+        bool seen = false;
+        for (int j = 0; j < k && !seen; j++)
+            seen = descriptor(s->run.cell[j].kernel)->format ==
+                       descriptor(s->run.cell[k].kernel)->format &&
+                   s->run.cell[j].precision == s->run.cell[k].precision;
+        formats += !seen;
+    }
+    double budget =
+        s->run.o->max_mem ? (double)s->run.o->max_mem : 0.8 * (double)spmv_omp.free_bytes(NULL);
+    double stores = formats * (24 * nnz + 8 * lines);
+    return 28 * nnz + 80 * lines + (stores < budget ? stores : budget);
+}
+
+static void count_text(double n, const char *const units[5], char *out, size_t size) {
+    int u = 0;
+    while (u < 4 && n >= 999.5) n /= 1000, u++;
+    snprintf(out, size, u ? "%.3g %s" : "%.0f %s", n, units[u]);
+    while (*out && out[strlen(out) - 1] == ' ') out[strlen(out) - 1] = 0;
+}
+
+static void span_text(double s, char *out, size_t size) {
+    if (s < 120)
+        snprintf(out, size, "%.0f s", s);
+    else if (s < 7200)
+        snprintf(out, size, "%.0f min", s / 60);
+    else
+        snprintf(out, size, "%.1f h", s / 3600);
+}
+
+static void print_source(const sweep *s, const source *m, FILE *file) {
+    static const char *const entries[] = {"", "k", "M", "G", "T"};
+    static const char *const bytes[] = {"B", "kB", "MB", "GB", "TB"};
+    char nnz[32], memory[32];
+    if (*m->trouble) {
+        fprintf(file, "  %-24s %s\n", m->name, m->trouble);
+        return;
+    }
+    count_text((double)m->about.nnz, entries, nnz, sizeof nnz);
+    count_text(matrix_bytes(s, m), bytes, memory, sizeof memory);
+    fprintf(file, "  %-24s %lld x %lld, about %s nonzeros, %s\n", m->name, (long long)m->about.rows,
+            (long long)m->about.cols, nnz, memory);
+}
+
+void print_plan(const sweep *s, FILE *file, bool details) {
+    static const char *const bytes[] = {"B", "kB", "MB", "GB", "TB"};
+    char time[32], memory[32], label[256];
+    double peak = 0;
+    for (int m = 0; m < s->nsources; m++)
+        if (matrix_bytes(s, &s->source[m]) > peak) peak = matrix_bytes(s, &s->source[m]);
+    span_text(plan_s(s), time, sizeof time);
+    count_text(peak, bytes, memory, sizeof memory);
+    fprintf(file,
+            "plan: %d matri%s x %d configuration%s x %d pass%s = %d runs, about %s, peak "
+            "memory about %s",
+            s->nsources, s->nsources == 1 ? "x" : "ces", s->run.ncells,
+            s->run.ncells == 1 ? "" : "s", s->passes, s->passes == 1 ? "" : "es", s->total, time,
+            memory);
+    if (s->run.o->resume) fprintf(file, ", %d already in the log", s->reused);
+    fputc('\n', file);
+    for (int m = 0; m < s->nsources && details; m++) print_source(s, &s->source[m], file);
+    for (int k = 0; k < s->run.ncells && details; k++) {
+        cell_label(&s->run.cell[k], label, sizeof label);
+        fprintf(file, "  %s\n", label);
+    }
+}

@@ -1,0 +1,178 @@
+/* format_sell.c: sliced ELLPACK, SELL-S-sigma: slices of S rows, each padded to its longest row.
+ *
+ * sigma orders the rows by length, longest first and stable, inside windows of sigma rows, so that
+ * a slice holds rows of one length. It need not be a multiple of S, nor S of it: a slice that
+ * straddles two windows is padded to the longer part. Kernels undo the order as they write y. */
+#include "formats/row_order.h"
+#include <math.h>
+
+enum { TOGETHER = 16 };
+
+static int64_t longest_row(const spmv_csr_view *A, const idx *perm, int64_t first, int64_t end) {
+    int64_t longest = 0;
+    for (int64_t i = first; i < end; i++) {
+        int64_t length = row_length(A, perm ? perm[i] : i);
+        if (length > longest) longest = length;
+    }
+    return longest;
+}
+
+static int64_t slice_end(const spmv_csr_view *A, int64_t slice, int64_t s) {
+    return (s + 1) * slice < A->rows ? (s + 1) * slice : A->rows;
+}
+
+/* ---- forecast -------------------------------------------------------------------------------- */
+
+static int64_t count_slots(const spmv_csr_view *A, const idx *perm, int64_t slice) {
+    int64_t slots = 0;
+    for (int64_t first = 0, s = 0; first < A->rows; first += slice, s++) {
+        int64_t end = slice_end(A, slice, s);
+        slots += longest_row(A, perm, first, end) * (end - first);
+    }
+    return slots;
+}
+
+/* What sigma saves is known only by sorting; where there is no memory for that there is none for
+ * the store: SIZE_MAX. */
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    int64_t slice = c->value[SPMV_slice], sigma = c->value[SPMV_sigma];
+    size_t slot = sizeof(idx) + sizeof(real), rows = (size_t)A->rows;
+    size_t fixed =
+        ((rows + (size_t)slice - 1) / (size_t)slice + 1) * sizeof(ofs) + rows * sizeof(idx);
+    idx *perm = sigma == 1 ? NULL : spmv_host_alloc(rows * sizeof *perm);
+    if (sigma != 1) {
+        fixed += rows * sizeof *perm;
+        if (!perm || !sort_rows(A, sigma, 1, perm)) {
+            spmv_host_free(perm);
+            return SIZE_MAX;
+        }
+    }
+    size_t slots = (size_t)count_slots(A, perm, slice);
+    spmv_host_free(perm);
+    return slots > (SIZE_MAX - fixed) / slot ? SIZE_MAX : slots * slot + fixed;
+}
+
+/* Every slice as wide as the longest row. */
+static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
+    size_t slot = sizeof(idx) + sizeof(real), rows = (size_t)A->rows;
+    size_t slices = rows / (size_t)c->value[SPMV_slice] + 2;
+    size_t fixed = slices * sizeof(ofs) + rows * 2 * sizeof(idx), row = (size_t)longest * slot;
+    return rows && row > (SIZE_MAX - fixed) / rows ? SIZE_MAX : rows * row + fixed;
+}
+
+/* ---- build ----------------------------------------------------------------------------------- */
+
+/* Where slices begin: first their widths, which fit any offset, then the sum, if that does. */
+static spmv_status place_slices(spmv_ctx *ctx, const spmv_csr_view *A, int threads, sell *B) {
+    int64_t slots = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : slots)
+    for (int64_t s = 0; s < B->nslices; s++) {
+        int64_t first = s * B->slice, end = slice_end(A, B->slice, s);
+        int64_t width = longest_row(A, B->perm, first, end);
+        B->slice_ptr[s + 1] = (ofs)width;
+        slots += width * (end - first);
+    }
+    B->s.slots = slots;
+    if (sizeof(ofs) < sizeof(int64_t) && slots > INT32_MAX)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                         "%lld slots, padding included, need 64-bit offsets: use --index=64",
+                         (long long)slots);
+    B->slice_ptr[0] = 0;
+    for (int64_t s = 0; s < B->nslices; s++) {
+        ofs height = (ofs)(slice_end(A, B->slice, s) - s * B->slice);
+        B->slice_ptr[s + 1] = B->slice_ptr[s] + B->slice_ptr[s + 1] * height;
+    }
+    return SPMV_OK;
+}
+
+/* n rows from stored row i on, whose first slots begin at `at`, side by side: whole cache lines are
+ * written. Padding points at the row's last column: no new cache line, and no NaN or infinity of a
+ * foreign x_j. An empty row has only column 0 to point at. */
+static int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, int64_t end,
+                         int64_t height, sell *B) {
+    const idx *cols[TOGETHER];
+    const double *values[TOGETHER];
+    idx length[TOGETHER], padding[TOGETHER];
+    int64_t overflows = 0;
+    for (int r = 0; r < n; r++) {
+        int64_t row = B->perm ? B->perm[i + r] : i + r;
+        cols[r] = A->col_idx + A->row_ptr[row];
+        values[r] = A->values + A->row_ptr[row];
+        B->row_len[i + r] = length[r] = (idx)row_length(A, row);
+        padding[r] = length[r] ? cols[r][length[r] - 1] : 0;
+    }
+    for (idx k = 0; at < end; k++, at += height)
+        for (int r = 0; r < n; r++) {
+            bool is_entry = k < length[r];
+            real value = is_entry ? (real)values[r][k] : 0;
+            overflows += isinf(value) && !isinf(values[r][k]);
+            B->values[at + r] = value;
+            B->col_idx[at + r] = is_entry ? cols[r][k] : padding[r];
+        }
+    return overflows;
+}
+
+/* By the static partition that sell_slices multiplies with: first touch places the pages. */
+static int64_t fill_slices(const spmv_csr_view *A, int threads, sell *B) {
+    int64_t overflows = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
+    for (int64_t s = 0; s < B->nslices; s++) {
+        int64_t first = s * B->slice, height = slice_end(A, B->slice, s) - first;
+        for (int64_t r = 0; r < height; r += TOGETHER) {
+            int n = (int)(height - r < TOGETHER ? height - r : TOGETHER);
+            overflows +=
+                fill_rows(A, first + r, n, B->slice_ptr[s] + r, B->slice_ptr[s + 1], height, B);
+        }
+    }
+    return overflows;
+}
+
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out) {
+    int64_t sigma = c->value[SPMV_sigma];
+    TRY(spmv_store_new(ctx, "sell", sizeof(sell), A, out));
+    sell *B = (sell *)*out;
+    B->slice = c->value[SPMV_slice];
+    B->nslices = (A->rows + B->slice - 1) / B->slice;
+    TRY(STORE_ARRAY(ctx, B, slice_ptr, B->nslices + 1));
+    TRY(STORE_ARRAY(ctx, B, row_len, A->rows));
+    if (sigma != 1) {
+        TRY(STORE_ARRAY(ctx, B, perm, A->rows));
+        if (!sort_rows(A, sigma, threads, B->perm))
+            return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: sorting rows takes %.1f MB",
+                             1e-6 * (double)A->rows * sizeof(idx));
+    }
+    TRY(place_slices(ctx, A, threads, B));
+    TRY(STORE_ARRAY(ctx, B, col_idx, B->s.slots));
+    TRY(STORE_ARRAY(ctx, B, values, B->s.slots));
+    return spmv_fits(ctx, fill_slices(A, threads, B));
+}
+
+static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
+    const sell *A = (const sell *)store;
+    for (int64_t i = 0, n = 0; i < store->rows; i++) {
+        int64_t s = i / A->slice, first = s * A->slice;
+        int64_t height = store->rows - first < A->slice ? store->rows - first : A->slice;
+        for (int64_t k = 0; k < A->row_len[i]; k++, n++) {
+            int64_t at = A->slice_ptr[s] + k * height + i - first;
+            row[n] = A->perm ? A->perm[i] : (int32_t)i;
+            col[n] = A->col_idx[at];
+            values[n] = (double)A->values[at];
+        }
+    }
+}
+
+static const spmv_param params[] = {{SPMV_slice, 32, 1, 1024, 1, false},
+                                    {SPMV_sigma, 1, 0, INT32_MAX, 1, false},
+                                    SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_FORMAT(sell_format) = {
+    .name = "sell",
+    .summary = "sliced ELLPACK: slices of rows, each padded to its longest, columns first; rows "
+               "sorted inside windows",
+    .params = params,
+    .estimate = estimate,
+    .bound = bound,
+    .build = build,
+    .entries = entries,
+};

@@ -1,0 +1,229 @@
+/* measure.c: one product, once for the check and many times for the clock. Conversions and
+ * transfers are outside. */
+#include "app/app.h"
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static size_t bytes_of(const problem *p, int64_t n) {
+    return (size_t)n * (p->precision == SPMV_F64 ? sizeof(double) : sizeof(float));
+}
+
+/* ---- vectors, and copies of them ------------------------------------------------------------ */
+
+static void release_vectors(problem *p, spmv_product *product) {
+    if (product->x) spmv_plan_release(p->plan, (void *)(uintptr_t)product->x);
+    if (product->y) spmv_plan_release(p->plan, product->y);
+    product->x = product->y = NULL;
+}
+
+static spmv_status make_vectors(problem *p, spmv_product *product) {
+    void *x = NULL, *y = NULL;
+    TRY(spmv_plan_alloc(p->plan, bytes_of(p, p->cols), &x));
+    product->x = x;
+    TRY(spmv_plan_alloc(p->plan, bytes_of(p, p->rows), &y));
+    product->y = y;
+    TRY(spmv_plan_put(p->plan, x, p->x, bytes_of(p, p->cols)));
+    return spmv_plan_put(p->plan, y, p->y0, bytes_of(p, p->rows));
+}
+
+spmv_status problem_open(problem *p) {
+    double start = now();
+    p->product = calloc(1, sizeof *p->product);
+    if (!p->product) return SPMV_E_NOMEM;
+    p->nproducts = 1;
+    p->product->plan = p->plan;
+    spmv_status status = make_vectors(p, p->product);
+    p->vectors_s = now() - start;
+    return status;
+}
+
+void problem_close(problem *p) {
+    spmv_batch_free(p->batch);
+    for (int k = 0; k < p->nproducts; k++) {
+        release_vectors(p, &p->product[k]);
+        if (k > 0) spmv_plan_free((spmv_plan *)(uintptr_t)p->product[k].plan);
+    }
+    free(p->product);
+    p->product = NULL;
+    p->nproducts = 0;
+    p->batch = NULL;
+}
+
+static spmv_status reset_y(problem *p) {
+    for (int k = 0; k < p->nproducts; k++)
+        TRY(spmv_plan_put(p->plan, p->product[k].y, p->y0, bytes_of(p, p->rows)));
+    return SPMV_OK;
+}
+
+spmv_status problem_result(problem *p, int k, void *y) {
+    return spmv_plan_get(p->plan, y, p->product[k].y, bytes_of(p, p->rows));
+}
+
+spmv_status problem_once(problem *p, void *y) {
+    TRY(reset_y(p));
+    TRY(spmv_exec(p->plan, p->alpha, p->product->x, p->beta, p->product->y));
+    return problem_result(p, 0, y);
+}
+
+/* ---- what a sample is ----------------------------------------------------------------------- */
+
+/* With beta != 0 each product changes y: every y is multiplied into once, from y0. */
+static spmv_status sample(problem *p, double *seconds) {
+    if (p->beta != 0) TRY(reset_y(p));
+    if (p->flush) TRY(spmv_plan_flush(p->plan, p->flush));
+    return spmv_batch_time(p->batch, seconds);
+}
+
+/* Two products, and 20 ms of them, warm page tables and clocks; *once: the time of the quickest,
+ * which others on the machine disturbed least. Who gives no time to measure wants none spent on
+ * warming up. */
+static spmv_status warm_up(problem *p, const options *o, timing *t, double *once) {
+    double end = now() + fmin(0.02, o->max_time_s), seconds;
+    *once = INFINITY;
+    do {
+        if (p->beta != 0) TRY(reset_y(p));
+        TRY(spmv_exec_timed(p->plan, 1, p->alpha, p->product->x, p->beta, p->product->y, &seconds));
+        *once = fmin(*once, seconds);
+        t->warmup++;
+    } while (t->warmup < 2 || (now() < end && t->warmup < 1000));
+    return SPMV_OK;
+}
+
+static int ratio(double total, double part, int least, int most) {
+    double n = part > 0 ? ceil(total / part) : most;
+    return n < least ? least : n > most ? most : (int)n;
+}
+
+/* Eight times the caches forget what was there, whatever they keep first. The H200's keeps what
+ * is read up to about 100 MB although it says 63. No more than a quarter of what is free. */
+static size_t flush_bytes(const problem *p) {
+    const size_t least = p->host ? (size_t)64 << 20 : (size_t)512 << 20, line = 4096;
+    size_t bytes = 8 * p->cache > least ? 8 * p->cache : least;
+    spmv_plan_facts facts;
+    spmv_plan_info(p->plan, &facts);
+    if (bytes > facts.free_bytes / 4) bytes = facts.free_bytes / 4;
+    return bytes / line * line;
+}
+
+/* Copies of the plan, x and y until they exceed the caches four times, or until a sample touches
+ * each once and caches are flushed before it. */
+static spmv_status make_copies(problem *p, int most, double *covered) {
+    double target = 4 * (double)p->cache, least = p->host ? 64e6 : 512e6;
+    spmv_plan_facts facts;
+    spmv_plan_info(p->plan, &facts);
+    double each = (double)(facts.store_bytes + facts.scratch_bytes + bytes_of(p, p->cols) +
+                           bytes_of(p, p->rows));
+    if (target < least) target = least;
+    int count = ratio(target, (double)p->bytes, 1, most);
+    if (each * count > 0.5 * (double)facts.free_bytes)
+        count = ratio(0.5 * (double)facts.free_bytes, each, 2, count) - 1;
+    *covered = (double)p->bytes * count / target;
+    spmv_product *grown = realloc(p->product, (size_t)count * sizeof *grown);
+    if (!grown) return SPMV_E_NOMEM;
+    p->product = grown;
+    for (; p->nproducts < count; p->nproducts++) {
+        spmv_plan *copy = NULL;
+        spmv_product *next = &p->product[p->nproducts];
+        *next = (spmv_product){NULL, NULL, NULL};
+        TRY(spmv_plan_copy(p->plan, &copy));
+        next->plan = copy;
+        spmv_status status = make_vectors(p, next);
+        if (status == SPMV_OK) continue;
+        p->nproducts++; /* problem_close frees what it got to */
+        return status;
+    }
+    return SPMV_OK;
+}
+
+/* Enough products that the clock, and on a GPU the start of a graph, do not show. */
+static int warm_products(const problem *p, const options *o, double once) {
+    if (p->beta != 0 || o->max_time_s == 0) return 1;
+    return p->host ? ratio(1e-4, once, 1, 10000) : ratio(1e-3, once, 1, 1000);
+}
+
+static spmv_status steady_products(problem *p, double once, int *out) {
+    int launches =
+        p->host ? ratio(1e-4, once, 1, 20) : ratio(2e-4, once, ratio(2e-2, once, 2, 20), 100);
+    double covered;
+    TRY(make_copies(p, p->host ? 20 : launches, &covered));
+    *out = p->nproducts;
+    if (covered < 1)
+        p->flush = flush_bytes(p);
+    else if (p->beta == 0)
+        *out *= (launches + p->nproducts - 1) / p->nproducts;
+    return SPMV_OK;
+}
+
+/* The median of a few: what a sample shows when there is nothing in it. */
+static spmv_status time_nothing(problem *p) {
+    double samples[11];
+    for (int k = 0; k < 11; k++) TRY(spmv_plan_time_nothing(p->plan, &samples[k]));
+    p->launch_s = statistics_of(samples, 11).median;
+    return SPMV_OK;
+}
+
+spmv_status problem_ready(problem *p, const options *o, timing *t) {
+    double once;
+    *t = (timing){.next_look_s = o->min_time_s};
+    TRY(warm_up(p, o, t, &once));
+    t->inner = 1;
+    if (o->cache == SPMV_WARM) t->inner = warm_products(p, o, once);
+    if (o->cache == SPMV_COLD) p->flush = flush_bytes(p);
+    if (o->cache == SPMV_STEADY) TRY(steady_products(p, once, &t->inner));
+    TRY(time_nothing(p));
+    return spmv_batch_create(p->product, p->nproducts, t->inner, p->alpha, p->beta, &p->batch);
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+/* The middle half within max_noise of the median; looked at rarely, since it sorts. */
+static bool is_quiet(const timing *t, double max_noise) {
+    statistics s = statistics_of(t->sample_s, t->nsamples);
+    return s.q3 - s.q1 <= max_noise * s.median;
+}
+
+static spmv_status grow(timing *t) {
+    if (t->nsamples < t->capacity) return SPMV_OK;
+    t->capacity = t->capacity ? 2 * t->capacity : 256;
+    double *grown = realloc(t->sample_s, (size_t)t->capacity * sizeof *grown);
+    if (!grown) return SPMV_E_NOMEM;
+    t->sample_s = grown;
+    return SPMV_OK;
+}
+
+/* Whether the next sample is to be the last. */
+static bool is_last(timing *t, const options *o) {
+    enum { MOST_SAMPLES = 20000 }; /* tiny products with beta != 0 have one product a sample */
+    bool full = t->nsamples >= MOST_SAMPLES;
+    if (t->nsamples + 1 < o->min_samples || (t->spent_s < t->next_look_s && !full)) return false;
+    t->next_look_s = t->spent_s * 1.1;
+    return t->nsamples == 0 || t->spent_s >= o->max_time_s || full || is_quiet(t, o->max_noise);
+}
+
+spmv_status problem_turn(problem *p, const options *o, timing *t, double slice_s) {
+    double start = now(), before = start, seconds;
+    /* Others had their turn since: the first product of a turn brings the caches back. */
+    if (o->cache == SPMV_WARM) TRY(sample(p, &seconds));
+    do {
+        TRY(grow(t));
+        t->done = is_last(t, o);
+        /* Poison: a product that stopped writing must not pass on an older y. */
+        if (t->done) TRY(reset_y(p));
+        TRY(sample(p, &seconds));
+        t->sample_s[t->nsamples++] = seconds / t->inner;
+        double after = now();
+        t->spent_s += after - before;
+        before = after;
+    } while (!t->done && before - start < slice_s);
+    if (!t->done) return SPMV_OK;
+    t->s = statistics_of(t->sample_s, t->nsamples);
+    t->converged = t->s.q3 - t->s.q1 <= o->max_noise * t->s.median;
+    return SPMV_OK;
+}

@@ -1,0 +1,339 @@
+/* archive.c: the text of compressed files (.gz .xz .zst .bz2), and of one entry of a tar archive,
+ * compressed or not.
+ *
+ * Everything is decompressed while the caller reads; nothing is stored. zlib decompresses .gz and
+ * compares the checksum of every member: libarchive (3.6) does not, and a flipped bit can be just
+ * another digit. libarchive does the rest. It is used twice, one reader feeding the other: the
+ * outer one decompresses what is not .gz, the inner one takes tar archives apart; what follows the
+ * inner one's end is still decompressed, and so checked. A tar archive is chosen from by its
+ * entries' names alone: when the entry that bears the archive's name has not come first, the
+ * others have been skipped, and when there is none the archive is read a second time up to its
+ * only .mtx. */
+#include "core/internal.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+bool spmv_is_archive(const unsigned char *head, size_t nhead) {
+    static const struct {
+        size_t offset, length;
+        const char *bytes;
+    } magic[] = {{0, 2, "\x1f\x8b"},
+                 {0, 6, "\xfd\x37zXZ"},
+                 {0, 4, "\x28\xb5\x2f\xfd"},
+                 {0, 3, "BZh"},
+                 {257, 5, "ustar"}};
+    for (size_t k = 0; k < sizeof magic / sizeof *magic; k++)
+        if (nhead >= magic[k].offset + magic[k].length &&
+            memcmp(head + magic[k].offset, magic[k].bytes, magic[k].length) == 0)
+            return true;
+    return false;
+}
+
+#if defined HAVE_LIBARCHIVE && defined HAVE_ZLIB
+#include <archive.h>
+#include <archive_entry.h>
+#include <zlib.h>
+
+/* inflateInit2: the largest window, and no format but .gz; a member's first byte. */
+enum { GZIP_ONLY = 15 + 16, GZIP_FIRST = 0x1f };
+
+struct spmv_archive {
+    spmv_ctx *ctx;
+    const char *path;
+    int fd;
+    struct archive *outer, *inner;
+    const unsigned char *head; /* read from fd already; NULL once it has been handed on */
+    size_t nhead;
+    bool empty, ended; /* there is no text at all; it has been read */
+
+    bool gzip;        /* zlib decompresses, and the outer reader gets what comes out; then: */
+    bool member_over; /* what comes next in the file is another member, or zeros */
+    z_stream zlib;    /* its input is bytes, its output inflated */
+    unsigned char inflated[64 << 10];
+
+    const char *why; /* what is wrong besides what libarchive says */
+    char error[256];
+    unsigned char bytes[SPMV_MAGIC_BYTES + (64 << 10)]; /* of the file */
+};
+
+/* The next bytes of the file, into a->bytes: how many, 0 at its end, -1 when it cannot be read. */
+static la_ssize_t read_bytes(spmv_archive *a) {
+    ssize_t got;
+    if (a->head) {
+        memcpy(a->bytes, a->head, a->nhead);
+        a->head = NULL;
+        return (la_ssize_t)a->nhead;
+    }
+    do got = read(a->fd, a->bytes, sizeof a->bytes);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) a->why = strerror(errno);
+    return got;
+}
+
+/* Whether zlib has input: some that is left, or the next bytes of the file. */
+static bool has_input(spmv_archive *a) {
+    if (a->zlib.avail_in > 0) return true;
+    la_ssize_t got = read_bytes(a);
+    a->zlib.next_in = a->bytes;
+    a->zlib.avail_in = got > 0 ? (uInt)got : 0;
+    return got > 0;
+}
+
+/* Skips zeros, which may fill the file up (tapes had blocks); anything else begins a member. */
+static bool begins_member(spmv_archive *a) {
+    while (a->zlib.avail_in > 0 && *a->zlib.next_in == 0) {
+        a->zlib.next_in++;
+        a->zlib.avail_in--;
+    }
+    if (a->zlib.avail_in == 0) return false;
+    if (*a->zlib.next_in != GZIP_FIRST) a->why = "after its end come bytes that are not .gz";
+    inflateReset(&a->zlib);
+    a->member_over = false;
+    return !a->why;
+}
+
+/* zlib's words where others say more to whoever has the file. */
+static const char *in_plain_words(const char *why) {
+    static const char *const words[][2] = {
+        {"incorrect data check", "wrong checksum"},
+        {"incorrect length check", "wrong length"},
+        {"header crc mismatch", "wrong checksum of the header"},
+    };
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        if (why && strcmp(why, words[k][0]) == 0) return words[k][1];
+    return why ? why : "zlib cannot go on";
+}
+
+/* The next decompressed bytes of a .gz file, into a->inflated; like read_bytes. */
+static la_ssize_t inflate_bytes(spmv_archive *a) {
+    z_stream *z = &a->zlib;
+    z->next_out = a->inflated;
+    z->avail_out = sizeof a->inflated;
+    while (!a->why && z->avail_out > 0 && has_input(a)) {
+        if (a->member_over && !begins_member(a)) continue;
+        int code = inflate(z, Z_NO_FLUSH);
+        a->member_over = code == Z_STREAM_END;
+        if (code != Z_OK && code != Z_STREAM_END) a->why = in_plain_words(z->msg);
+    }
+    if (!a->why && z->avail_out > 0 && !a->member_over) a->why = "it ends too early";
+    return a->why ? -1 : (la_ssize_t)(sizeof a->inflated - z->avail_out);
+}
+
+/* The outer reader asks for the next bytes: of the file, or decompressed by zlib. */
+static la_ssize_t feed_outer(struct archive *outer, void *self, const void **bytes) {
+    spmv_archive *a = self;
+    la_ssize_t got = a->gzip ? inflate_bytes(a) : read_bytes(a);
+    (void)outer; /* a->why says what libarchive would */
+    *bytes = a->gzip ? a->inflated : a->bytes;
+    return got;
+}
+
+/* The inner reader asks for the next decompressed bytes. */
+static la_ssize_t feed_inner(struct archive *inner, void *self, const void **bytes) {
+    spmv_archive *a = self;
+    size_t n = 0;
+    la_int64_t offset;
+    int code = a->empty ? ARCHIVE_EOF : archive_read_data_block(a->outer, bytes, &n, &offset);
+    if (code == ARCHIVE_EOF) return 0;
+    if (code < ARCHIVE_WARN) {
+        const char *why = archive_error_string(a->outer);
+        archive_set_error(inner, archive_errno(a->outer), "%s", why ? why : "unknown error");
+        return -1;
+    }
+    return (la_ssize_t)n;
+}
+
+/* Decompresses what follows the text: checksums are compared on the way. */
+static bool is_sound(spmv_archive *a) {
+    const void *bytes;
+    la_ssize_t got;
+    do got = feed_inner(a->inner, a, &bytes);
+    while (got > 0);
+    return got == 0 && !a->why;
+}
+
+/* Starts decompressing from the first byte. Only filters that are part of libarchive: others would
+ * start programs. */
+static spmv_status start(spmv_archive *a) {
+    struct archive_entry *entry;
+    archive_read_free(a->inner);
+    archive_read_free(a->outer);
+    inflateEnd(&a->zlib);
+    a->zlib = (z_stream){0};
+    a->member_over = false;
+    a->inner = archive_read_new();
+    a->outer = archive_read_new();
+    if (!a->inner || !a->outer || inflateInit2(&a->zlib, GZIP_ONLY) != Z_OK)
+        return spmv_fail(a->ctx, SPMV_E_NOMEM, "out of memory while opening %s", a->path);
+    archive_read_support_filter_xz(a->outer);
+    archive_read_support_filter_zstd(a->outer);
+    archive_read_support_filter_bzip2(a->outer);
+    archive_read_support_format_empty(a->outer);
+    archive_read_support_format_raw(a->outer);
+    archive_read_support_format_tar(a->inner);
+    archive_read_support_format_empty(a->inner);
+    archive_read_support_format_raw(a->inner);
+    int code = archive_read_open(a->outer, a, NULL, feed_outer, NULL);
+    if (code == ARCHIVE_OK) code = archive_read_next_header(a->outer, &entry);
+    a->empty = code == ARCHIVE_EOF;
+    if (code < ARCHIVE_WARN && !a->why) a->why = archive_error_string(a->outer);
+    if (code >= ARCHIVE_WARN && !a->why &&
+        archive_read_open(a->inner, a, NULL, feed_inner, NULL) == ARCHIVE_OK)
+        return SPMV_OK;
+    return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: %s", a->path, spmv_archive_error(a));
+}
+
+/* The next entry's header; *found is false at the end. */
+static spmv_status next_entry(spmv_archive *a, struct archive_entry **entry, bool *found) {
+    int code = archive_read_next_header(a->inner, entry);
+    *found = code == ARCHIVE_OK || code == ARCHIVE_WARN;
+    if (!a->why && (*found || code == ARCHIVE_EOF)) return SPMV_OK;
+    return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: %s", a->path, spmv_archive_error(a));
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool ends_with(const char *text, size_t length, const char *suffix) {
+    size_t n = strlen(suffix);
+    return length >= n && memcmp(text + length - n, suffix, n) == 0;
+}
+
+/* Length of an archive's base name without its suffixes. */
+static size_t stem_length(const char *name) {
+    static const char *const suffixes[] = {".tar.gz", ".tar.xz", ".tar.zst", ".tar.bz2", ".tgz",
+                                           ".txz",    ".tzst",   ".tbz2",    ".tbz",     ".tar"};
+    size_t length = strlen(name);
+    for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++)
+        if (ends_with(name, length, suffixes[k])) return length - strlen(suffixes[k]);
+    return length;
+}
+
+/* The base name of a regular entry, if that is a .mtx file, else NULL. */
+static const char *matrix_name(struct archive_entry *entry) {
+    const char *path = archive_entry_pathname(entry);
+    if (!path || archive_entry_filetype(entry) != AE_IFREG) return NULL;
+    const char *name = base_name(path);
+    return ends_with(name, strlen(name), ".mtx") ? name : NULL;
+}
+
+/* Appends a name to the list of those found, as far as there is room, without control characters.
+ */
+static void append_name(char *list, size_t size, const char *name) {
+    size_t n = strlen(list);
+    snprintf(list + n, size - n, "%s'%s'", n ? ", " : "", name);
+    for (char *c = list + n; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+}
+
+/* Moves on to the entry of a tar archive that holds the matrix; *entry is the first one. */
+static spmv_status choose_entry(spmv_archive *a, struct archive_entry *entry) {
+    const char *own = base_name(a->path);
+    size_t stem = stem_length(own);
+    char list[400] = "";
+    int matrices = 0;
+    bool found = true;
+    while (found) {
+        const char *name = matrix_name(entry);
+        if (name && strlen(name) == stem + 4 && memcmp(name, own, stem) == 0) return SPMV_OK;
+        if (name && matrices++ < 8) append_name(list, sizeof list, name);
+        TRY(next_entry(a, &entry, &found));
+    }
+    if (matrices != 1)
+        return spmv_fail(a->ctx, SPMV_E_FORMAT,
+                         "%s: found %s%s in the archive, expected '%.*s.mtx' or a single .mtx file",
+                         a->path, matrices ? list : "no .mtx file", matrices > 8 ? ", ..." : "",
+                         (int)stem, own);
+    if (lseek(a->fd, 0, SEEK_SET) != 0)
+        return spmv_fail(a->ctx, SPMV_E_FORMAT,
+                         "%s: found %s in the archive, expected '%.*s.mtx': a pipe cannot be read "
+                         "a second time",
+                         a->path, list, (int)stem, own);
+    TRY(start(a));
+    do TRY(next_entry(a, &entry, &found));
+    while (found && !matrix_name(entry));
+    if (found) return SPMV_OK;
+    return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: the archive changed while it was read", a->path);
+}
+
+spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head,
+                              size_t nhead, spmv_archive **out) {
+    struct archive_entry *entry = NULL;
+    bool found = false;
+    spmv_archive *a = calloc(1, sizeof *a);
+    *out = NULL;
+    if (!a) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while opening %s", path);
+    a->ctx = ctx;
+    a->path = path;
+    a->fd = fd;
+    a->head = head;
+    a->nhead = nhead;
+    a->gzip = nhead >= 2 && memcmp(head, "\x1f\x8b", 2) == 0;
+    spmv_status status = start(a);
+    if (status == SPMV_OK) status = next_entry(a, &entry, &found);
+    a->empty = !found;
+    if (status == SPMV_OK && found && archive_format(a->inner) != ARCHIVE_FORMAT_RAW)
+        status = choose_entry(a, entry);
+    if (status != SPMV_OK) {
+        spmv_archive_close(a);
+        return status;
+    }
+    *out = a;
+    return SPMV_OK;
+}
+
+ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {
+    if (a->ended) return 0;
+    la_ssize_t got = a->empty ? 0 : archive_read_data(a->inner, text, capacity);
+    if (got == 0) {
+        a->ended = true;
+        if (!is_sound(a)) return -1;
+    }
+    return got < 0 ? -1 : (ptrdiff_t)got;
+}
+
+const char *spmv_archive_error(spmv_archive *a) {
+    const char *why = a->why ? a->why : archive_error_string(a->inner);
+    snprintf(a->error, sizeof a->error, "found damaged or cut compressed data (%s)",
+             why ? why : "unknown error");
+    return a->error;
+}
+
+void spmv_archive_close(spmv_archive *a) {
+    if (!a) return;
+    archive_read_free(a->inner);
+    archive_read_free(a->outer);
+    inflateEnd(&a->zlib);
+    free(a);
+}
+
+#else
+
+spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head,
+                              size_t nhead, spmv_archive **out) {
+    (void)fd, (void)head, (void)nhead;
+    *out = NULL;
+    return spmv_fail(ctx, SPMV_E_FEATURE,
+                     "%s: compressed input is not built in: install libarchive-dev and zlib1g-dev "
+                     "(Debian) or libarchive-devel and zlib-devel (Fedora), then make again",
+                     path);
+}
+
+ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {
+    (void)a, (void)text, (void)capacity;
+    return -1;
+}
+
+const char *spmv_archive_error(spmv_archive *a) {
+    (void)a;
+    return "compressed input is not built in";
+}
+
+void spmv_archive_close(spmv_archive *a) {
+    (void)a;
+}
+#endif

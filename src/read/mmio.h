@@ -1,0 +1,123 @@
+/* mmio.h: what the files of the Matrix Market reader share: mmio.c cuts text into blocks and puts
+ * their entries together, mmio_header.c reads what stands before the entries, mmio_lines.c turns
+ * lines into entries and says what is wrong with them, mmio_write.c writes. */
+#ifndef SPMV_MMIO_H
+#define SPMV_MMIO_H
+
+#include "core/internal.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+    BLOCK = 256 << 10,      /* text and entries of a block stay in a second-level cache */
+    LONGEST_LINE = 1 << 20, /* of lines that run over a block's end; the format allows 1024 */
+    TEXT_BYTES = BLOCK + LONGEST_LINE,
+    LOOK_AHEAD = 512, /* read behind a block to see, nearly always, the end of its last line */
+    FIRST_CAPACITY = 1 << 20, /* entries to make room for while a stream may lie about its size */
+    USUAL_RATIO =
+        64 /* compression up to which an announced number of entries is believed at once */
+};
+#define BANNER "'%%MatrixMarket matrix coordinate real general'" /* an example for messages */
+
+typedef struct worker { /* one thread's block */
+    char *text;         /* [TEXT_BYTES + SPMV_TEXT_PAD] */
+    int32_t *row, *col; /* [reader.block_entries], from 0; unused in array files */
+    double *values;     /* [reader.block_entries]; unused in pattern files */
+
+    int64_t index;           /* of the block, in the order of the file */
+    const char *begin, *end; /* its lines; zeros follow in text */
+    const char *filled;      /* end of the text read from a stream */
+    bool endless;            /* the line at end does not end within LONGEST_LINE */
+    int64_t count, lines;    /* entries and lines found */
+    spmv_status status;      /* of the first error, with its text */
+    bool located;            /* it stands in line `lines` of the block; else in the whole file */
+    char error[512];
+} worker;
+
+typedef struct reader {
+    spmv_ctx *ctx;
+    const char *path;
+    int fd;
+    int64_t bytes;  /* of a plain regular file; -1: a stream */
+    int64_t packed; /* bytes of a regular file, compressed or not; else 0 */
+    spmv_archive *archive;
+    unsigned char
+        head[SPMV_MAGIC_BYTES]; /* read to recognise the file; head_used of them were handed on */
+    size_t nhead, head_used;
+    spmv_powers powers;
+
+    bool header_only; /* read no entries */
+
+    bool coordinate; /* else array */
+    spmv_field field;
+    spmv_symmetry symmetry;
+    int64_t rows, cols, entries, size_line;
+    int64_t shortest; /* bytes of a line */
+    size_t block_entries;
+
+    pthread_mutex_t source; /* guards the next five */
+    char *carry;            /* [TEXT_BYTES] text read and not yet handed out; begins a line */
+    size_t ncarry;
+    int64_t bytes_read; /* from the stream, or to find the entries of a plain file */
+    int64_t first_byte, next_block;
+    bool ended;
+
+    pthread_mutex_t order; /* guards the next ones; turned: signalled when turn has changed */
+    pthread_cond_t turned;
+    int64_t turn;             /* index of the block to be published next */
+    int64_t published, lines; /* entries and lines in the blocks before it */
+    spmv_coo coo;
+    int64_t capacity; /* entries coo has room for */
+    spmv_status status;
+    atomic_bool stop;
+} reader;
+
+/* ---- mmio_lines.c */
+
+typedef struct word {
+    const char *text;
+    size_t length;
+} word;
+
+typedef struct quoted {
+    char text[112];
+} quoted;
+
+static inline bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static inline const char *skip_blanks(const char *p) {
+    while (is_blank(*p)) p++;
+    return p;
+}
+
+/* The newline that ends the line at p, or end. */
+const char *mm_end_of_line(const char *p, const char *end);
+/* Splits a line into words, of which it stores at most max, and returns how many there are. */
+int mm_split_line(const char *line, const char *end, word *words, int max);
+bool mm_word_is(word w, const char *text); /* upper or lower case */
+/* A word as it can be shown: in quotes, cut after 24 characters, what is not printable as \xNN. */
+quoted mm_quote(word w);
+bool mm_scan_integer(word w, int64_t *value); /* [+-]digits; values that do not fit saturate */
+/* The first error of the worker's block, in the line it is at; always SPMV_E_FORMAT. */
+spmv_status mm_refuse(worker *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Turns the lines of the worker's block into entries, at most limit of them. */
+void mm_read_entries(const reader *r, worker *w, int64_t limit);
+
+/* ---- mmio_header.c */
+
+/* Reads up to the size line, leaves the text behind it in r->carry and counts its lines. */
+spmv_status mm_read_header(reader *r, worker *w);
+/* Where column j of an array file starts among its entries, and in which row: it holds all rows,
+ * those from j on (symmetric) or those behind j (skew-symmetric). */
+int64_t mm_first_row(const reader *r, int64_t j);
+int64_t mm_column_start(const reader *r, int64_t j);
+
+/* ---- mmio.c */
+
+/* The next lines of a stream become the worker's block; none at its end. */
+void mm_read_lines(reader *r, worker *w);
+bool mm_is_raw_name(const char *path); /* of raw doubles */
+
+#endif

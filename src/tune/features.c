@@ -1,0 +1,442 @@
+/* features.c: what the selector knows of a matrix. Two looks, both bounded whatever the size of the
+ * matrix: row_ptr at no more than 2,048 slices of 32 rows, and the entries of no more than 64 of
+ * these, from the first MOST_TAKEN entries of each row: about 32,000 entries; at a glance fewer.
+ * Each looks at evenly spaced slices, so that the result is the same for any number of threads. */
+#include "core/internal.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    ROWS = 32,
+    MOST_TAKEN = 64,      /* entries of a row: fewer hide the diagonals of wide rows */
+    FRACTION = 16,        /* of a small matrix one entry in so many */
+    LINE_SLOTS = 1 << 13, /* of a slice's set of cache lines: at most half full */
+    REPEAT_BITS = 15,     /* of a set of columns, and */
+    REPEAT_TAKEN = 1 << (REPEAT_BITS - 1), /* so many of them, from everywhere */
+    VALUE_SLOTS = 1 << 10,
+    MIRRORED = 8, /* entries a slice whose mirror image is looked up */
+    MOST_RUN = 8,
+    MANY_ROWS = 1 << 14, /* fewer are too few blocks of rows, and */
+    FEW = 2,       /* so many entries a row too few, to look at the columns that blocks share */
+    HEAD_BYTES = 8 /* what a step of the packed format costs besides its entries */
+};
+
+/* Without a look the statistics of the matrix must do, which are there. A glance is for one thread:
+ * where products are short, waking the others takes longer. */
+static const struct extent {
+    int slices, sampled, fewest, entries; /* at most; fewest: of the sampled slices, at least */
+    bool by_all, blocks, lists, repeats;
+} extents[] = {
+    [SPMV_NO_LOOK] = {0, 0, 0, 0, false, false, false, false},
+    [SPMV_GLANCE] = {1 << 7, 12, 4, 3 << 10, false, false, true, false},
+    [SPMV_LOOK] = {1 << 11, 64, 8, 1 << 15, true, false, true, true},
+    [SPMV_STUDY] = {1 << 11, 64, 8, 1 << 15, true, true, false, false},
+};
+
+typedef struct window { /* the part of a slice that is looked at */
+    const spmv_csr_view *A;
+    int64_t first;
+    int rows;
+    int64_t begin[ROWS];
+    int len[ROWS], longest, entries;
+} window;
+
+/* What a slice adds to the sums. */
+typedef struct tally {
+    int64_t entries, near_8, near_16, diagonal, contiguous, exact, lines, pairs, mirrored;
+    int64_t blocks[3], blocks_2, blocks_3, entries_3; /* entries_3: in whole block rows of 3 */
+    double index_bytes, raw_bytes; /* of the cheapest column code; of values without a table */
+    bool step_values;              /* one value a step */
+    int nvalues;                   /* distinct; SPMV_FEW_VALUES + 1: more */
+    uint64_t value[SPMV_FEW_VALUES];
+} tally;
+
+static uint64_t bits_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static idx column(const window *w, int r, int k) {
+    return w->A->col_idx[w->begin[r] + k];
+}
+
+static window window_at(const spmv_csr_view *A, int64_t slice) {
+    window w = {.A = A, .first = slice * ROWS};
+    w.rows = (int)(A->rows - w.first < ROWS ? A->rows - w.first : ROWS);
+    for (int r = 0; r < w.rows; r++) {
+        int64_t len = A->row_ptr[w.first + r + 1] - A->row_ptr[w.first + r];
+        w.begin[r] = A->row_ptr[w.first + r];
+        w.len[r] = (int)(len < MOST_TAKEN ? len : MOST_TAKEN);
+        w.entries += w.len[r];
+        if (w.len[r] > w.longest) w.longest = w.len[r];
+    }
+    return w;
+}
+
+/* ---- columns -------------------------------------------------------------------------------- */
+
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
+/* The greatest divisor, not above MOST_RUN, of the lengths of all runs of adjacent columns: as many
+ * entries have one column in the packed format. A run that the look's end cuts does not count. */
+static int run_of(const window *w) {
+    int64_t common = 0, run = 0;
+    for (int r = 0; r < w->rows; r++)
+        for (int k = 1; k <= w->len[r]; k++) {
+            run++;
+            bool is_cut = k == w->len[r] && k == MOST_TAKEN;
+            bool ends = k == w->len[r] || column(w, r, k) != column(w, r, k - 1) + 1;
+            if (!ends) continue;
+            if (!is_cut) common = greatest_divisor(run, common);
+            if (common == 1) return 1;
+            run = 0;
+        }
+    for (run = common ? MOST_RUN : 1; common % run != 0;) run--;
+    return (int)run;
+}
+
+/* The k-th entries of all rows are a step, with columns relative to its least. Returns bytes. */
+static double look_at_steps(const window *w, tally *t) {
+    idx widest = 0;
+    for (int k = 0; k < w->longest; k++) {
+        idx least = INT32_MAX, most = 0;
+        for (int r = 0; r < w->rows; r++) {
+            if (k >= w->len[r]) continue;
+            idx c = column(w, r, k);
+            least = c < least ? c : least;
+            most = c > most ? c : most;
+        }
+        for (int r = 0; r < w->rows; r++) {
+            if (k >= w->len[r]) continue;
+            idx distance = column(w, r, k) - least;
+            t->near_8 += distance < 1 << 8;
+            t->near_16 += distance < 1 << 16;
+        }
+        if (most - least > widest) widest = most - least;
+    }
+    int width = widest < 1 << 8 ? 1 : widest < 1 << 16 ? 2 : 4;
+    return (double)(width * w->entries + HEAD_BYTES * w->longest) / run_of(w);
+}
+
+enum { TAKEN = INT32_MAX }; /* a row's head, when nothing is left of it */
+
+static int32_t least_of(const int32_t *head, int n) {
+    int32_t least = TAKEN;
+    for (int r = 0; r < n; r++) least = head[r] < least ? head[r] : least;
+    return least;
+}
+
+/* Takes the entry of row r that stands at next[r] if it is on the diagonal of the step; whether its
+ * value is that of the step's first. */
+static bool take(const window *w, int r, int32_t *head, int *next, uint64_t *value, bool first) {
+    uint64_t bits = bits_of(w->A->values[w->begin[r] + next[r]]);
+    if (first) *value = bits;
+    next[r]++;
+    head[r] = next[r] < w->len[r] ? column(w, r, next[r]) - r : TAKEN;
+    return bits == *value;
+}
+
+/* Steps of entries on one diagonal: how many, or -1 when there are so many that it cannot pay. */
+static int count_diagonals(const window *w, bool *step_values) {
+    int32_t head[ROWS];
+    int next[ROWS] = {0}, steps = 0, most = 3 * w->longest + 8;
+    *step_values = true;
+    for (int r = 0; r < w->rows; r++) head[r] = w->len[r] ? column(w, r, 0) - r : TAKEN;
+    for (int left = w->entries; left; steps++) {
+        int32_t least = least_of(head, w->rows);
+        uint64_t value = 0;
+        int taken = 0;
+        if (steps > most) return -1;
+        for (int r = 0; r < w->rows; r++)
+            if (head[r] == least) *step_values &= take(w, r, head, next, &value, taken++ == 0);
+        left -= taken;
+    }
+    return steps;
+}
+
+static void look_at_columns(const window *w, tally *t) {
+    double gathered = look_at_steps(w, t);
+    int steps = count_diagonals(w, &t->step_values);
+    double aligned = steps < 0 ? INFINITY : (double)(HEAD_BYTES * steps);
+    t->index_bytes = aligned < gathered ? aligned : gathered;
+    if (aligned < gathered)
+        t->diagonal = w->entries;
+    else
+        t->step_values = false;
+    for (int r = 0; r < w->rows; r++)
+        for (int k = 1; k < w->len[r]; k++)
+            t->contiguous += column(w, r, k) == column(w, r, k - 1) + 1;
+}
+
+/* Blocks of height rows and width columns that hold all entries of rows top..end_row - 1, each
+ * beginning at the first column not yet in one, or, aligned, at a multiple of the width. */
+static int64_t count_blocks(const window *w, int top, int end_row, int height, int width,
+                            bool aligned) {
+    int64_t blocks = 0;
+    for (; top < end_row; top += height) {
+        int32_t head[4];
+        int next[4] = {0}, n = end_row - top < height ? end_row - top : height;
+        for (int r = 0; r < n; r++) head[r] = w->len[top + r] ? column(w, top + r, 0) : TAKEN;
+        for (int32_t least; (least = least_of(head, n)) != TAKEN; blocks++) {
+            int64_t end = (aligned ? least / width * width : least) + (int64_t)width;
+            for (int r = 0; r < n; r++) {
+                while (next[r] < w->len[top + r] && column(w, top + r, next[r]) < end) next[r]++;
+                head[r] = next[r] < w->len[top + r] ? column(w, top + r, next[r]) : TAKEN;
+            }
+        }
+    }
+    return blocks;
+}
+
+static void look_at_blocks(const window *w, tally *t) {
+    int top = (int)((3 - w->first % 3) % 3); /* slices begin at multiples of 32, not of 3 */
+    int end = top < w->rows ? w->rows - (w->rows - top) % 3 : top;
+    for (int k = 0; k < 3; k++) t->blocks[k] = count_blocks(w, 0, w->rows, 1 << k, 8, false);
+    t->blocks_2 = count_blocks(w, 0, w->rows, 2, 2, true);
+    t->blocks_3 = count_blocks(w, top, end, 3, 3, true);
+    for (int r = top; r < end; r++) t->entries_3 += w->len[r];
+}
+
+/* Cache lines of x: a set by open addressing, no larger than it must be, since it is cleared. */
+static void look_at_lines(const window *w, int per_line, tally *t) {
+    int32_t slot[LINE_SLOTS];
+    uint32_t bits = 6;
+    while (1 << bits < 2 * w->entries && 1 << bits < LINE_SLOTS) bits++;
+    const uint32_t slots = (uint32_t)1 << bits;
+    memset(slot, 0xff, slots * sizeof *slot);
+    for (int r = 0; r < w->rows; r++)
+        for (int k = 0; k < w->len[r]; k++) {
+            int32_t line = column(w, r, k) / per_line;
+            uint32_t at = ((uint32_t)line * 0x9e3779b1u) >> (32 - bits);
+            while (slot[at] >= 0 && slot[at] != line) at = (at + 1) % slots;
+            t->lines += slot[at] < 0;
+            slot[at] = line;
+        }
+}
+
+/* A column that is found again counts twice the first time, for the entry that put it there. */
+static double look_at_repeats(const spmv_csr_view *A) {
+    typedef struct seen {
+        int32_t next; /* the column + 1; 0: none */
+        bool again;
+    } seen;
+    const int64_t most = A->nnz / FRACTION, n = most < REPEAT_TAKEN ? most : REPEAT_TAKEN;
+    seen *set = calloc((size_t)1 << REPEAT_BITS, sizeof *set);
+    int64_t repeats = 0;
+    for (int64_t q = 0; set && q < n; q++) {
+        int32_t next = A->col_idx[spmv_split(A->nnz, n, q)] + 1;
+        uint32_t at = ((uint32_t)next * 0x9e3779b1u) >> (32 - REPEAT_BITS);
+        while (set[at].next && set[at].next != next) at = (at + 1) % (1u << REPEAT_BITS);
+        repeats += set[at].next == 0 ? 0 : set[at].again ? 1 : 2;
+        set[at] = (seen){next, set[at].next != 0};
+    }
+    free(set);
+    return n ? (double)repeats / (double)n : 0;
+}
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+typedef struct value_set { /* open addressing; at most a quarter full */
+    uint64_t value[VALUE_SLOTS];
+    bool used[VALUE_SLOTS];
+    int count; /* SPMV_FEW_VALUES + 1: more */
+} value_set;
+
+/* True: it was not there. */
+static bool add_value(value_set *s, uint64_t value) {
+    uint64_t at = spmv_mix(value) % VALUE_SLOTS;
+    if (s->count > SPMV_FEW_VALUES) return false;
+    while (s->used[at] && s->value[at] != value) at = (at + 1) % VALUE_SLOTS;
+    if (s->used[at]) return false;
+    if (++s->count > SPMV_FEW_VALUES) return false;
+    s->used[at] = true;
+    s->value[at] = value;
+    return true;
+}
+
+static void look_at_values(const window *w, tally *t) {
+    value_set set = {.count = 0};
+    for (int r = 0; r < w->rows; r++)
+        for (int k = 0; k < w->len[r]; k++) {
+            double value = w->A->values[w->begin[r] + k];
+            uint64_t bits = bits_of(value);
+            t->exact += bits_of((double)(float)value) == bits;
+            if (add_value(&set, bits)) t->value[set.count - 1] = bits;
+        }
+    t->nvalues = set.count;
+}
+
+/* Whether (j, i) is stored with the bits of (i, j), for a few entries of the slice. */
+static void look_at_mirror(const window *w, tally *t) {
+    const spmv_csr_view *A = w->A;
+    for (int n = 0; A->rows == A->cols && n < MIRRORED; n++) {
+        int r = n * w->rows / MIRRORED;
+        if (w->len[r] == 0) continue;
+        int64_t k = w->begin[r] + n * (w->len[r] - 1) / MIRRORED, i = w->first + r;
+        int64_t low = A->row_ptr[A->col_idx[k]], high = A->row_ptr[A->col_idx[k] + 1], end = high;
+        if (A->col_idx[k] == i) continue;
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            if (A->col_idx[middle] < i)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        t->pairs++;
+        t->mirrored +=
+            low < end && A->col_idx[low] == i && bits_of(A->values[low]) == bits_of(A->values[k]);
+    }
+}
+
+static void look_at_slice(const spmv_csr_view *A, int64_t slice, int per_line, bool blocks,
+                          tally *t) {
+    window w = window_at(A, slice);
+    t->entries = w.entries;
+    look_at_columns(&w, t);
+    if (blocks) look_at_blocks(&w, t);
+    look_at_lines(&w, per_line, t);
+    look_at_values(&w, t);
+    if (blocks) look_at_mirror(&w, t);
+    double steps = HEAD_BYTES * (t->diagonal ? t->index_bytes / HEAD_BYTES : 0);
+    t->raw_bytes = t->step_values           ? steps
+                   : t->exact == t->entries ? 4.0 * w.entries
+                                            : 8.0 * w.entries;
+}
+
+/* ---- the two looks -------------------------------------------------------------------------- */
+
+/* A look is at places far from each other, and waits for most of its time: so it asks ahead. */
+static void ask_for_rows(const spmv_csr_view *A, int64_t slice) {
+    enum { LINE = 64 / sizeof(int64_t) };
+    const int64_t *row = A->row_ptr + slice * ROWS;
+    for (int64_t i = 0; i <= ROWS && slice * ROWS + i <= A->rows; i += LINE)
+        __builtin_prefetch(row + i);
+}
+
+static void ask_for_entries(const spmv_csr_view *A, int64_t slice) {
+    enum { LINE = 64 / sizeof(double) };
+    window w = window_at(A, slice);
+    for (int r = 0; r < w.rows; r++)
+        for (int k = 0; k < w.len[r]; k += LINE) {
+            __builtin_prefetch(A->values + w.begin[r] + k);
+            __builtin_prefetch(A->col_idx + w.begin[r] + k);
+        }
+}
+
+static double share(double part, double of) {
+    return of > 0 ? part / of : 0;
+}
+
+static void look_at_rows(const spmv_csr_view *A, int threads, int most, spmv_features *f) {
+    int64_t slices = (A->rows + ROWS - 1) / ROWS, seen = slices < most ? slices : most;
+    int64_t entries = 0, in_long = 0, slots = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) \
+    reduction(+ : entries, in_long, slots) if (seen > 256)
+    for (int64_t n = 0; n < seen; n++) {
+        enum { AHEAD = 8 };
+        int64_t first = spmv_split(slices, seen, n) * ROWS, longest = 0;
+        if (n + AHEAD < seen) ask_for_rows(A, spmv_split(slices, seen, n + AHEAD));
+        int64_t end = first + ROWS < A->rows ? first + ROWS : A->rows;
+        for (int64_t i = first; i < end; i++) {
+            int64_t len = A->row_ptr[i + 1] - A->row_ptr[i];
+            longest = len > longest ? len : longest;
+            entries += len;
+            in_long += len > SPMV_LONG_ROW ? len : 0;
+        }
+        slots += longest * (end - first);
+    }
+    f->long_share = share((double)in_long, (double)entries);
+    f->padding_32 = entries ? (double)slots / (double)entries - 1 : 0;
+}
+
+static void add_up(const tally *t, int n, spmv_features *f) {
+    tally sum = {.entries = 0};
+    value_set set = {.count = 0};
+    double by_table = 0, pairs, all;
+    for (int s = 0; s < n; s++) {
+        const tally *one = &t[s];
+        for (int k = 0; k < one->nvalues && k < SPMV_FEW_VALUES; k++)
+            add_value(&set, one->value[k]);
+        if (one->nvalues > SPMV_FEW_VALUES) set.count = SPMV_FEW_VALUES + 1;
+    }
+    bool table = set.count <= SPMV_FEW_VALUES;
+    for (int s = 0; s < n; s++) {
+        const tally *one = &t[s];
+        sum.entries += one->entries, sum.near_8 += one->near_8, sum.near_16 += one->near_16;
+        sum.diagonal += one->diagonal, sum.contiguous += one->contiguous, sum.exact += one->exact;
+        sum.lines += one->lines, sum.pairs += one->pairs, sum.mirrored += one->mirrored;
+        sum.blocks_2 += one->blocks_2, sum.blocks_3 += one->blocks_3;
+        sum.entries_3 += one->entries_3;
+        for (int k = 0; k < 3; k++) sum.blocks[k] += one->blocks[k];
+        sum.index_bytes += one->index_bytes;
+        by_table +=
+            table && one->raw_bytes > (double)one->entries ? (double)one->entries : one->raw_bytes;
+    }
+    all = (double)sum.entries, pairs = (double)sum.pairs;
+    f->sampled = sum.entries;
+    f->near_8 = share((double)sum.near_8, all);
+    f->near_16 = share((double)sum.near_16, all);
+    f->diagonal = share((double)sum.diagonal, all);
+    f->contiguous = share((double)sum.contiguous, all);
+    f->index_bytes = share(sum.index_bytes, all);
+    f->value_bytes = share(by_table, all);
+    for (int k = 0; k < 3; k++) f->per_block[k] = share(all, (double)sum.blocks[k]);
+    f->fill_2 = share(all, 4.0 * (double)sum.blocks_2);
+    f->fill_3 = share((double)sum.entries_3, 9.0 * (double)sum.blocks_3);
+    f->distinct = set.count;
+    f->exact_f32 = share((double)sum.exact, all);
+    f->symmetric = share((double)sum.mirrored, pairs);
+    f->lines = share((double)sum.lines, all);
+}
+
+/* The middle one of n equal shares. */
+static int64_t sampled_slice(int64_t slices, int64_t n, int64_t k) {
+    return (2 * k + 1) * slices / (2 * n);
+}
+
+spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look look,
+                             spmv_features *f) {
+    const struct extent *extent = &extents[look];
+    const spmv_stats *s = &mat->stats;
+    spmv_csr_view A;
+    int threads = extent->by_all ? mat->ctx->threads : 1;
+    spmv_mat_rows(mat, &A);
+    *f = (spmv_features){.rows = A.rows,
+                         .cols = A.cols,
+                         .nnz = A.nnz,
+                         .row_max = s->row_max,
+                         .mean = s->row_mean,
+                         .cv = s->row_mean > 0 ? s->row_std / s->row_mean : 0,
+                         .empty_share = share((double)s->empty_rows, (double)A.rows),
+                         .precision = precision,
+                         .threads = mat->ctx->threads};
+    if (A.nnz == 0 || look == SPMV_NO_LOOK) return SPMV_OK;
+    look_at_rows(&A, threads, extent->slices, f);
+    double taken = ROWS * (f->mean < MOST_TAKEN ? f->mean : MOST_TAKEN) + 1;
+    double most = fmin((double)A.nnz / FRACTION, extent->entries);
+    int64_t slices = (A.rows + ROWS - 1) / ROWS, n = (int64_t)(most / taken);
+    n = n < extent->fewest ? extent->fewest : n > extent->sampled ? extent->sampled : n;
+    n = n > slices ? slices : n;
+    tally *t = calloc((size_t)n, sizeof *t);
+    if (!t) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    int per_line = precision == SPMV_F64 ? 8 : 16;
+    for (int64_t k = 0; k < n; k++) ask_for_rows(&A, sampled_slice(slices, n, k));
+    for (int64_t k = 0; k < n && threads == 1; k++)
+        ask_for_entries(&A, sampled_slice(slices, n, k));
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (n > 4)
+    for (int64_t k = 0; k < n; k++)
+        look_at_slice(&A, sampled_slice(slices, n, k), per_line, extent->blocks, &t[k]);
+    add_up(t, (int)n, f);
+    free(t);
+    if (extent->repeats) f->repeats = look_at_repeats(&A);
+    if (extent->lists && A.rows >= MANY_ROWS && f->mean > FEW && f->diagonal < 0.5)
+        f->local_height = spmv_local_height(&A, f->row_max, &f->local_columns);
+    return SPMV_OK;
+}

@@ -1,0 +1,70 @@
+/* spot_check.c: whether a contender of "auto" multiplies rightly, on a host: a product of the
+ * run-off against some rows summed here, in extended precision, from the compressed rows. They are
+ * so few that it costs next to nothing: it finds a kernel that is wrong on this matrix, not one
+ * that is wrong in a single row, which the check of the program spmv does. On a GPU y would have to
+ * be fetched, which takes as long as several products. */
+#include "trials.h"
+#include <float.h>
+#include <math.h>
+
+enum { ENTRIES = 1 << 12 }; /* about so many are summed */
+
+/* From one checked row to the one before it; the last row is always one. */
+static int64_t step_of(const spmv_rows *A) {
+    return 1 + A->nnz / ENTRIES;
+}
+
+/* Of both precisions exactly: 0.5 to 1, and neighbours far apart, so that columns tell. */
+static double entry_of_x(int64_t j) {
+    return 0.5 + (double)((uint32_t)j * 2654435769U >> 16) * 0x1p-17;
+}
+
+void spmv_contest_vary_x(contest *c) {
+    int64_t cols = c->mat->hub.cols;
+    bool is_f64 = c->opts->precision == SPMV_F64;
+    int team = cols > 1 << 13 ? c->device->threads : 1;
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (int64_t j = 0; j < cols; j++)
+        if (is_f64)
+            ((double *)c->x)[j] = entry_of_x(j);
+        else
+            ((float *)c->x)[j] = (float)entry_of_x(j);
+}
+
+void spmv_contest_wipe(contest *c) {
+    bool is_f64 = c->opts->precision == SPMV_F64;
+    if (!c->backend->host) return;
+    for (int64_t i = c->mat->hub.rows - 1; i >= 0; i -= step_of(&c->mat->hub))
+        if (is_f64)
+            ((double *)c->y)[i] = NAN;
+        else
+            ((float *)c->y)[i] = NAN;
+}
+
+/* Within twice the rounding error of any order of summation. Where sums overflow, or the matrix
+ * holds infinity or NaN, orders differ: nothing is said of such a row. */
+static bool is_row_right(const contest *c, int64_t i) {
+    const spmv_rows *A = &c->mat->hub;
+    bool is_f64 = c->opts->precision == SPMV_F64;
+    long double sum = 0, mass = 0, n = (long double)(A->row_ptr[i + 1] - A->row_ptr[i]) + 2;
+    long double unit = is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    long double least = is_f64 ? DBL_TRUE_MIN : FLT_TRUE_MIN;
+    double y = is_f64 ? ((const double *)c->y)[i] : (double)((const float *)c->y)[i];
+    if (n > ENTRIES) return true;
+    for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+        long double term = (long double)A->values[k] * entry_of_x(A->col_idx[k]);
+        sum += term;
+        mass += fabsl(term);
+    }
+    if (!(mass <= (is_f64 ? DBL_MAX : (double)FLT_MAX))) return true;
+    return fabsl((long double)y - sum) <= 2 * n * (unit * mass + least);
+}
+
+spmv_status spmv_contest_check(const contest *c) {
+    if (!c->backend->host) return SPMV_OK;
+    for (int64_t i = c->mat->hub.rows - 1; i >= 0; i -= step_of(&c->mat->hub))
+        if (!is_row_right(c, i))
+            return spmv_fail(c->mat->ctx, SPMV_E_UNSUITABLE, "its product is wrong in row %lld",
+                             (long long)i);
+    return SPMV_OK;
+}

@@ -1,0 +1,97 @@
+/* rehearse.c: the first use of a kernel in a process. On a GPU its code is loaded then, and a
+ * library started, which takes as long as dozens of products and says nothing about the matrix: so
+ * "auto" uses each kernel that takes part beforehand, with the builder of its format, on a matrix
+ * of a few rows as long as they are, and on one of short rows: few long rows may be cut, which many
+ * are not. What that takes is in once_s. */
+#include "core/internal.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROWS = 128, LONGEST = 256, SHORT = 8 };
+
+/* A band of rows so long: kernels take the way they will take. */
+static spmv_status make_small(spmv_ctx *ctx, double mean, spmv_mat **out) {
+    int64_t length = mean < 1 ? 1 : mean > LONGEST ? LONGEST : (int64_t)mean, nnz = ROWS * length;
+    spmv_csr_view A = {.rows = ROWS, .cols = ROWS + length, .nnz = nnz};
+    int64_t *row_ptr = malloc((ROWS + 1) * sizeof *row_ptr);
+    int32_t *col_idx = malloc((size_t)nnz * sizeof *col_idx);
+    double *values = malloc((size_t)nnz * sizeof *values);
+    spmv_status status = row_ptr && col_idx && values ? SPMV_OK : SPMV_E_NOMEM;
+    for (int64_t k = 0; status == SPMV_OK && k < nnz; k++) {
+        row_ptr[k / length] = k / length * length;
+        col_idx[k] = (int32_t)(k / length + k % length);
+        values[k] = 1 / (double)(k + 3);
+    }
+    if (status == SPMV_OK) {
+        row_ptr[ROWS] = nnz;
+        A.row_ptr = row_ptr, A.col_idx = col_idx, A.values = values;
+        status = spmv_mat_csr(ctx, &A, out);
+    }
+    free(row_ptr);
+    free(col_idx);
+    free(values);
+    return status;
+}
+
+static spmv_status use(const spmv_plan *plan) {
+    const spmv_backend *backend = plan->device->backend;
+    enum { LAUNCHES = 2 };
+    void *x = NULL, *y = NULL;
+    double seconds;
+    size_t bytes = (ROWS + LONGEST) * sizeof(double);
+    spmv_status status = backend->alloc(plan->device, bytes, &x);
+    if (status == SPMV_OK) status = backend->alloc(plan->device, bytes, &y);
+    if (status == SPMV_OK) status = backend->fill(plan->device, x, 0, bytes);
+    spmv_product product = {plan, x, y};
+    spmv_batch *batch = NULL; /* the first recording takes its time, too */
+    if (status == SPMV_OK) status = spmv_exec(plan, 1, x, 0, y);
+    if (status == SPMV_OK) status = spmv_batch_create(&product, 1, LAUNCHES, 1, 0, &batch);
+    if (status == SPMV_OK) status = spmv_batch_time(batch, &seconds);
+    spmv_batch_free(batch);
+    backend->release(plan->device, x);
+    backend->release(plan->device, y);
+    return status;
+}
+
+static void use_small(const spmv_mat *mat, double mean, const spmv_plan_opts *opts) {
+    spmv_mat *few = NULL;
+    spmv_plan *plan = NULL;
+    if (make_small(mat->ctx, mean, &few) == SPMV_OK &&
+        spmv_plan_make(few, opts, false, &plan) == SPMV_OK)
+        use(plan);
+    spmv_plan_free(plan);
+    spmv_mat_put_away(few);
+}
+
+/* Whether it still has to be; marks it. */
+static bool is_new(spmv_mat *mat, const spmv_backend *backend, const char *kernel, int variant) {
+    for (int b = 0; spmv_backends[b]; b++)
+        for (int k = 0; spmv_backends[b] == backend && k < backend->nkernels && k < 64; k++) {
+            uint64_t *done = &mat->ctx->rehearsed[b][variant], bit = (uint64_t)1 << k;
+            if (strcmp(backend->names[k], kernel) != 0) continue;
+            bool was = *done & bit;
+            *done |= bit;
+            return !was;
+        }
+    return false;
+}
+
+double spmv_rehearse(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                     const spmv_proposal *p) {
+    double start = spmv_now();
+    spmv_ctx *ctx = mat->ctx;
+    spmv_plan_opts small = *opts;
+    char before[sizeof ctx->error];
+    int variant;
+    if (backend->host) return 0;
+    snprintf(before, sizeof before, "%s", ctx->error);
+    if (spmv_plan_variant(mat, opts, &variant) != SPMV_OK ||
+        !is_new(mat, backend, p->kernel, variant))
+        return 0;
+    small.offset_bits = variant == SPMV_F64_O64 || variant == SPMV_F32_O64 ? 64 : 32;
+    small.max_bytes = 0;
+    use_small(mat, mat->stats.row_mean, &small);
+    if (mat->stats.row_mean > SHORT) use_small(mat, SHORT, &small);
+    snprintf(ctx->error, sizeof ctx->error, "%s", before);
+    return spmv_now() - start;
+}

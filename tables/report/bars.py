@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""What `-k auto` was built to reach, class by class, and what the reference's logs say it reaches.
+
+    python3 tables/report/bars.py log/reference/*.jsonl [--out FILE]     a Markdown page
+
+A bar is a class of matrices, the rivals, and the least that auto's speed over the fastest of them
+must be: of the geometric mean or of every matrix. Rivals' suspect times count for them.
+"""
+
+import argparse
+import re
+import statistics
+import sys
+from typing import Callable, NamedTuple, Optional
+
+from common import Parser, load, run, say, write_files
+from gains import is_peer
+from texts import markdown_table
+from units import AUTO, auto_told, describe, fastest, layout_of, promised
+
+MIN, MEAN = "each", "geometric mean"
+GRIDS = r"gen:(poisson2d|poisson3d|box27)\b"
+STREAMS = GRIDS + r"\S* random|gen:(fem3d|banded|ci|mesh:\d+(?=:))\b\S*( random)?"
+
+
+class Preparation(NamedTuple):
+    """What auto spends before the first product, in products of a kernel, at most. told: when it is
+    promised many (--iters); else when it is told nothing."""
+    kernel: str
+    told: bool
+
+
+class Bar(NamedTuple):
+    """A class of matrices and what is asked of auto on them. rivals: of a kernel's name; None: the
+    share of the streaming limit; or a Preparation. Speed is that of auto when it is told of most
+    products, unless told is false."""
+    words: str
+    takes: Callable  # of a Facts
+    rivals: object
+    least: Optional[str]  # MIN or MEAN
+    asked: float
+    told: bool = True  # else auto was told nothing
+
+
+class Facts(NamedTuple):
+    """Of a matrix."""
+    name: str
+    csr_bytes: float
+    streams: bool  # CSR is larger than the caches
+    symmetric: bool
+
+
+def named(pattern):
+    """Matrices of these names, whole."""
+    return lambda facts: re.fullmatch(pattern, facts.name) is not None
+
+
+def large(pattern):
+    """Those of them that the caches do not hold."""
+    return lambda facts: facts.streams and named(pattern)(facts)
+
+
+def among(*kernels):
+    """These rivals."""
+    return lambda kernel: kernel in kernels
+
+
+def is_real(facts):
+    """From a file."""
+    return not facts.name.startswith("gen:")
+
+
+def over_100_mb(facts):
+    """In CSR."""
+    return facts.csr_bytes > 100e6
+
+
+def anything(_):
+    """All matrices."""
+    return True
+
+
+ALG1 = "cusparse_csr_alg1"
+OWN = ("csr_rows", "csr_balanced")
+
+
+def cpu_rival(kernel):
+    """What a matrix is measured against on a CPU."""
+    return is_peer(kernel) or kernel in OWN
+
+
+BARS = {
+    "cuda": (
+        Bar("all", anything, is_peer, MEAN, 1.4),
+        Bar("all", anything, is_peer, MIN, 0.97),
+        Bar("all, over CSR_ALG1", anything, among(ALG1), MEAN, 1.6),
+        Bar("streaming, arbitrary values", large(STREAMS), is_peer, MIN, 1.35),
+        Bar("streaming, arbitrary values: share of the limit", large(STREAMS), None, MIN, 0.9),
+        Bar("streaming, few values", large(GRIDS + r"\S*( few:8)?|gen:(fem3d|banded|ci)\b\S* few:8"),
+            is_peer, MIN, 2),
+        Bar("ones alone", large(r".* pattern"), is_peer, MIN, 1.6),
+        Bar("giant rows, near-empty, rectangular",
+            large(r"gen:(giantrow|diagonal|permutation|road|random:\d+:\d+:\d+)\b\S*"), is_peer, MIN, 1.3),
+        Bar("rmat", large(r"gen:rmat\b\S*"), is_peer, MIN, 1.2),
+        Bar("uniform random", large(r"gen:random:\d+:\d+"), is_peer, MIN, 1.0),
+        Bar("under 30 MB", lambda facts: facts.csr_bytes < 30e6, is_peer, MEAN, 1.3),
+        Bar("told nothing", anything, is_peer, MEAN, 1.4, False),
+        Bar("told nothing", anything, is_peer, MIN, 0.97, False),
+        Bar("preparation over 100 MB, products of CSR_ALG1", over_100_mb, Preparation(ALG1, False), MIN, 10),
+        Bar("the same when told of 1,000 products", over_100_mb, Preparation(ALG1, True), MIN, 100)),
+    "omp": (
+        Bar("all", anything, cpu_rival, MEAN, 1.3),
+        Bar("all", anything, cpu_rival, MIN, 0.97),
+        Bar("streaming, arbitrary values", large(STREAMS), cpu_rival, MEAN, 1.35),
+        Bar("streaming, arbitrary values: share of the limit", large(STREAMS), None, MIN, 0.9),
+        Bar("fem3d over csr1", large(r"gen:fem3d\b\S*"), among("csr_rows"), MIN, 1.85),
+        Bar("banded over csr1", large(r"gen:banded\b\S*"), among("csr_rows"), MIN, 2),
+        Bar("gathers: random, rmat", large(r"gen:(random|rmat)\b\S*"), cpu_rival, MIN, 1.0),
+        Bar("shuffled meshes and graphs", large(r"gen:(mesh|rmat|powerlaw)\b\S*"), cpu_rival, MIN, 1.2),
+        Bar("values that compress", large(r".* (few:\d+|pattern)"), cpu_rival, MIN, 2),
+        Bar("grids with few values", large(GRIDS + r"\S*( few:\d+| pattern)?"), cpu_rival, MIN, 3),
+        Bar("symmetric", lambda facts: facts.symmetric and facts.streams, cpu_rival, MIN, 1.5),
+        Bar("real, in the caches", is_real, cpu_rival, MEAN, 1.15),
+        Bar("told nothing", anything, cpu_rival, MEAN, 1.3, False),
+        Bar("told nothing", anything, cpu_rival, MIN, 0.97, False),
+        Bar("preparation, products of csr1", lambda facts: facts.streams, Preparation("csr_rows", False),
+            MIN, 10),
+        Bar("the same when told of 1,000 products", lambda facts: facts.streams,
+            Preparation("csr_rows", True), MIN, 100))}
+
+
+def facts_of(matrix, record):
+    """The class of a matrix, from any record of it."""
+    csr = 12 * matrix.nnz + 4 * record["matrix.rows"]
+    cache = record.get("gpu.l2_B") if record["config.backend"] == "cuda" else record.get("cpu.llc_B")
+    symmetric = record.get("matrix.symmetry") == "symmetric" or matrix.name.endswith(" symmetric")
+    return Facts(matrix.name, csr, csr > (cache or 0), symmetric)
+
+
+def preparation(wanted, cells, rival):
+    """The preparation of one matrix in products of the rival, or None: not measured so."""
+    units = [unit for unit in cells[AUTO].timed if bool(promised(unit)) == wanted.told]
+    if not units:
+        return None
+    spent = [sum(unit.record.get(f"prep.{part}_s") or 0 for part in ("convert", "prepare", "tune"))
+             for unit in units]
+    return statistics.median(spent) / rival.median_s, not rival.noisy
+
+
+def measure(bar, facts, cells):
+    """(the value of one matrix, whether it met a noise limit) or None: not in the bar, not known."""
+    auto = auto_told(cells) if bar.told else auto_told(cells, 0)
+    if not auto or not bar.takes(facts):
+        return None
+    if bar.rivals is None:
+        return auto.record.get("perf.bw_fraction"), not auto.noisy
+    wanted = bar.rivals if isinstance(bar.rivals, Preparation) else None
+    takes = (lambda kernel: kernel == wanted.kernel) if wanted else bar.rivals
+    units = [unit for kernel, cell in cells.items() if takes(kernel)
+             for unit in (*cell.timed, *cell.suspect)]
+    if not units:
+        return None
+    rival = fastest(units)
+    if wanted:
+        return preparation(wanted, cells, rival)
+    return rival.median_s / auto.median_s, not (auto.noisy or rival.noisy)
+
+
+def short(name):
+    """A matrix as a cell has it."""
+    return name.removeprefix("gen:").removesuffix(".mtx.gz").removesuffix(".mtx")
+
+
+def row_of(bar, found):
+    """[class, n, in how many a noise limit was not met, asked, measured, met, what missed it]."""
+    upper = isinstance(bar.rivals, Preparation)
+    asked = f"{'≤' if upper else '≥'} {bar.asked:g} {bar.least}"
+    if not found:
+        return [bar.words, "0", "", asked, "", "not measured", ""]
+    values, noisy = [value for value, *_ in found], sum(not quiet for _, quiet, _ in found)
+    value = statistics.geometric_mean(values) if bar.least == MEAN else (max if upper else min)(values)
+    missed = sorted(((value, name) for value, _, name in found
+                     if (value > bar.asked if upper else value < bar.asked)), reverse=upper)
+    met = value <= bar.asked if upper else value >= bar.asked
+    named_ones = "" if met or bar.least == MEAN else ", ".join(
+        f"{value:.3g} {short(name)}" for value, name in missed[:8]) + (
+            f" and {len(missed) - 8} more" if len(missed) > 8 else "")
+    return [bar.words, str(len(values)), str(noisy) if noisy else "",
+            asked, f"{value:.2f}",
+            "yes" if met else "no", named_ones]
+
+
+def page(layout):
+    """The page."""
+    parts = ["# What auto was built to reach, and what it reaches\n\n"
+             "Times of the fastest rival over auto's (f64; told of 1,000 products where the log has "
+             "that); rivals: on a GPU all kernels of cuSPARSE, "
+             "on a CPU oneMKL, librsb, " + " and ".join(OWN) + ". Matrices \"streaming\" and of the "
+             "classes after it are larger than the last-level cache. †: in so many of the n a time "
+             "stopped before its noise limit was met. Preparation: conversion, tuning and the kernel's own "
+             "structures, not the upload nor what a process does once (prep.once_s). What binds where a bar is missed: "
+             "`log/reference/README.md`.\n"]
+    for system, matrices in layout.items():
+        if system.cache == "warm":
+            continue
+        rows = []
+        for bar in BARS[system.backend]:
+            found = []
+            for matrix, cells in matrices.items():
+                some = next((cell.best for cell in cells.values() if cell.best), None)
+                value = some and measure(bar, facts_of(matrix, some.record), cells)
+                if value and value[0]:
+                    found.append((*value, matrix.name))
+            rows.append(row_of(bar, found))
+        if any(row[1] != "0" for row in rows):
+            header = ["matrices", "n", "†", "asked", "measured", "met", "missed by"]
+            parts.append(f"\n## {describe(system)}\n\n" + markdown_table(header, "lrrlrll", rows))
+    return "".join(parts)
+
+
+def main_part(arguments):
+    """Exit status 0, or by Stop."""
+    parser = Parser(prog="bars.py", description=__doc__,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("logs", nargs="+", metavar="LOG")
+    parser.add_argument("--out", metavar="FILE", help="instead of the terminal")
+    options = parser.parse_args(arguments)
+    records, _ = load(options.logs)
+    text = page(layout_of(records))
+    if options.out:
+        write_files(".", {options.out: text})
+        say(f"bars.py: {options.out}")
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def main(arguments=None):
+    """Exit status, with the reason said."""
+    return run("bars.py", main_part, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

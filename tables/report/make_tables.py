@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Turn run logs (JSON Lines, schema spmv-run/1, or the published program's text) into tables.
+
+    python3 tables/report/make_tables.py [--out tables] [LOG...]
+
+LOG is a file, or a folder of *.jsonl and *.log; default log. The path of a record: a line is read
+and checked (logs.py), becomes a unit (units.py), and the units become pages (pages.py, studies.py,
+gains.py), each a pure function that returns text. Only write_files touches the disk.
+"""
+
+import sys
+
+from common import Parser, load, run, say, write_files
+from logs import RECORD_DEF, read_fields
+from pages import make_pages
+
+
+def make_tables(arguments):
+    """Writes every table. Exit status: 0, or by Stop."""
+    parser = Parser(prog="make_tables",
+                                     description="Turn spmv run logs into tables.")
+    parser.add_argument("--out", default="tables", metavar="FOLDER",
+                        help="where the tables go (default: %(default)s)")
+    parser.add_argument("logs", nargs="*", default=["log"], metavar="LOG",
+                        help="files, or folders of *.jsonl and *.log (default: log)")
+    options = parser.parse_args(arguments)
+    records, said = load(options.logs)
+    pages = make_pages(records, read_fields(RECORD_DEF))
+    write_files(options.out, pages)
+    say(f"make_tables: {said}; {len(pages)} files in {options.out}")
+    return 0
+
+
+def main(arguments=None):
+    """Exit status: 0, or 65 no usable record, 66 no log could be opened, 73 cannot write."""
+    return run("make_tables", make_tables, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""What auto gains over its rivals, in the few lines that README quotes, from the reference's logs.
+
+    python3 tables/report/results.py log/reference/*.jsonl                  the table, as Markdown
+    python3 tables/report/results.py log/reference/*.jsonl --into README.md written between the two marks
+
+Every matrix counts, also where the noise limit was not met, and a rival's suspect time counts for
+the rival: the report's means leave the former out.
+"""
+
+import argparse
+import statistics
+import sys
+
+from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
+from gains import is_peer
+from texts import markdown_table
+from units import auto_told, fastest, layout_of, overlap, promised
+
+FIRST, LAST = "<!-- results: make reference-tables writes them -->\n", "<!-- end of results -->\n"
+SLOW = 0.9  # losses beyond this are named
+OWN = ("csr_serial", "csr_rows", "csr_balanced")  # what a CPU's user could take without choosing
+RIVALS = {  # of a backend: (words, whether a kernel is one of them)
+    "cuda": (("the fastest of cuSPARSE's kernels", is_peer),
+             ("cuSPARSE CSR_ALG1", lambda kernel: kernel == "cusparse_csr_alg1")),
+    "omp": (("the fastest of oneMKL, librsb, " + ", ".join(OWN),
+             lambda kernel: is_peer(kernel) or kernel in OWN),
+            ("the faster of oneMKL and librsb", is_peer))}
+
+
+def duels(matrices, is_rival):
+    """[(matrix, its rivals' best time over auto's, whether tied, whether both were quiet, products
+    that auto was told of)]."""
+    found = []
+    for matrix, cells in matrices.items():
+        auto = auto_told(cells)
+        rivals = [unit for kernel, cell in cells.items() if is_rival(kernel)
+                  for unit in (*cell.timed, *cell.suspect)]
+        if auto and rivals:
+            best = fastest(rivals)
+            found.append((matrix.name, best.median_s / auto.median_s, overlap(auto, best),
+                          not (auto.noisy or best.noisy), promised(auto)))
+    return found
+
+
+def mean_of(found):
+    """Geometric mean with its n."""
+    return f"{statistics.geometric_mean([ratio for _, ratio, *_ in found]):.2f} ({len(found)})" \
+        if found else ""
+
+
+def row_of(system, words, found):
+    """One line of the table."""
+    made = [duel for duel in found if duel[0].startswith("gen:")]
+    real = [duel for duel in found if not duel[0].startswith("gen:")]
+    won = sum(ratio > 1 and not tied for _, ratio, tied, *_ in found)
+    lost = sorted((ratio, name) for name, ratio, tied, *_ in found if ratio < 1 and not tied)
+    named = [f"{ratio:.2f} {name.removeprefix('gen:')}" for ratio, name in lost if ratio < SLOW][:4]
+    where = system.gpu or f"{system.cpu}, {system.threads} threads"
+    return [f"{where}, {system.cache}", words, mean_of(made), mean_of(real), mean_of(found),
+            f"{won}, {len(found) - won - len(lost)}, {len(lost)}", ", ".join(named)]
+
+
+def results(layout):
+    """The table, and how many of its times are of runs that stopped early."""
+    rows, noisy, told, count = [], 0, 0, 0
+    for system, matrices in layout.items():
+        for words, is_rival in RIVALS[system.backend]:
+            found = duels(matrices, is_rival)
+            if found and system.cache != "warm":
+                rows.append(row_of(system, words, found))
+                noisy += sum(not quiet for *_, quiet, _ in found)
+                told += sum(products > 0 for *_, products in found)
+                count += len(found)
+    if not rows:
+        raise Stop(EX_DATAERR, "no matrix has auto and a rival")
+    header = ["machine, state", "rivals", "generated", "real (small)", "all",
+              "faster, tied, slower", f"below {SLOW}"]
+    return (markdown_table(header, "llrrrrl", rows)
+            + f"\nIn {noisy} of these {count} the noise limit was not met on one side; in {told} auto was "
+            + "told how many products follow (`--iters`).\n")
+
+
+def put_between(text, new):
+    """A page with what stands between the marks replaced."""
+    head, first, rest = text.partition(FIRST)
+    _, last, tail = rest.partition(LAST)
+    if not first or not last:
+        raise Stop(EX_DATAERR, f"no lines {FIRST.strip()} and {LAST.strip()}")
+    return head + first + new + last + tail
+
+
+def main_part(arguments):
+    """Exit status 0, or by Stop."""
+    parser = Parser(prog="results.py", description=__doc__,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("logs", nargs="+", metavar="LOG")
+    parser.add_argument("--into", metavar="FILE", help="a page with the two marks")
+    options = parser.parse_args(arguments)
+    records, _ = load(options.logs)
+    text = results(layout_of(records))
+    if not options.into:
+        sys.stdout.write(text)
+        return 0
+    with open(options.into, encoding="utf-8") as file:
+        page = file.read()
+    write_files(".", {options.into: put_between(page, text)})
+    say(f"results.py: {options.into}")
+    return 0
+
+
+def main(arguments=None):
+    """Exit status, with the reason said."""
+    return run("results.py", main_part, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

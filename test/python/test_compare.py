@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""Tests of tables/report/compare.py, also through `spmv compare`."""
+
+import contextlib
+import csv
+import io
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from logfixture import ROOT, TablesTest, record, skipped
+import compare
+
+SPMV = os.environ.get("SPMV") or os.path.join(ROOT, "build", "omp", "spmv")
+
+
+class CompareTest(TablesTest):
+
+    def compare(self, a, b, *options):
+        """(exit status, stdout, stderr) of comparing two lists of records."""
+        paths = self.write("a.jsonl", *a), self.write("b.jsonl", *b)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()) as talk:
+            status = compare.main([*paths, *options])
+        return status, out.getvalue(), talk.getvalue()
+
+    def verdict(self, a, b):
+        """The verdict on one configuration."""
+        _, out, _ = self.compare([a], [b], "--format", "csv")
+        row, = csv.DictReader(io.StringIO(out))
+        return row["verdict"]
+
+
+class VerdictTest(CompareTest):
+
+    def test_the_rule(self):
+        for a, b, spread, expected in (
+                (1e-3, 0.9e-3, 0.01, "FASTER"), (1e-3, 1.1e-3, 0.01, "SLOWER"),
+                (1e-3, 1.019e-3, 0.001, "SAME"),   # apart, but under 2 %
+                (1e-3, 1.019e-3, 0.1, "SAME"),
+                (1e-3, 1.05e-3, 0.03, "UNSURE"),   # 1.03 >= 1.0185
+                (1e-3, 1.021e-3, 0.001, "SLOWER"), (1e-3, 0.979e-3, 0.001, "FASTER")):
+            self.assertEqual(self.verdict(record(a, spread), record(b, spread)), expected, (a, b))
+
+    def test_broken_and_mended(self):
+        wrong = record(1e-6, status="wrong", reason="row 3")
+        self.assertEqual(self.verdict(record(1e-6), wrong), "BROKEN")
+        self.assertEqual(self.verdict(wrong, record(1e-6)), "MENDED")
+        self.assertEqual(self.verdict(skipped("x"), wrong), "—")
+
+    def test_change_and_geomean_of_quiet_rows(self):
+        def both(scale):
+            return [record(1e-3 * scale[0]), record(2e-3 * scale[1], config__kernel="ell_rows"),
+                    record(5e-3 * scale[2], config__kernel="hyb", timing__converged=False)]
+        status, out, talk = self.compare(both((1, 1, 1)), both((2, 0.5, 8)))
+        self.assertEqual(status, 0)
+        self.assertIn("geomean B/A 1.000 (n=2; 1 † left out: noise limit not met); "
+                      "2 SLOWER, 1 FASTER", talk)
+        self.assertRegex(out, r"alpha +csr_rows +.* 1\.00 ms +2\.00 ms +\+100\.0% +SLOWER")
+        self.assertRegex(out, r"alpha +ell_rows +.* 2\.00 ms +1\.00 ms +−50\.0% +FASTER")
+        self.assertRegex(out, r"hyb .* 5\.00 ms † +40\.0 ms † +\+700\.0% +SLOWER")
+
+    def test_fail_above(self):
+        a = [record(1e-3, 0.001)]
+        for b, limit, expected in ((1.04e-3, "3%", 2), (1.04e-3, "0.05", 0), (0.5e-3, "0%", 0),
+                                   (1.029e-3, "3%", 0)):
+            self.assertEqual(self.compare(a, [record(b, 0.001)], f"--fail-above={limit}")[0],
+                             expected, (b, limit))
+        self.assertEqual(self.compare(a, [record(2e-3, 0.9)], "--fail-above=3%")[0], 0)  # UNSURE
+        self.assertEqual(self.compare(a, [record(status="failed")], "--fail-above=3%")[0], 2)
+        self.assertEqual(self.compare(a, [record(2e-3)])[0], 0)
+
+    def test_passes_that_scatter_cannot_tell(self):
+        a = [record(median, 0.001, run_id=str(median)) for median in (1.0e-3, 1.2e-3, 1.4e-3)]
+        b = [record(median, 0.001, run_id=str(median)) for median in (1.1e-3, 1.3e-3, 1.5e-3)]
+        status, out, _ = self.compare(a, b, "--fail-above=3%")
+        self.assertRegex(out, r"\+8\.3% +UNSURE")
+        self.assertEqual(status, 0)
+        slow = [record(median, 0.001, run_id=str(median)) for median in (1.5e-3, 1.6e-3, 1.7e-3)]
+        self.assertEqual(self.compare(a, slow, "--fail-above=3%")[0], 2)
+
+    def test_suspect_is_no_verdict(self):
+        fast = record(0.5e-3, 0.001, perf={"verdict": "suspect"})
+        for a, b, who in (([record(1e-3, 0.001)], [fast], "B"), ([fast], [record(1e-3)], "A")):
+            status, out, talk = self.compare(a, b, "--fail-above=0%")
+            self.assertRegex(out, rf"500 µs.*UNSURE \({who} faster than memory")
+            self.assertIn("1 suspect left out", talk)
+            self.assertEqual(status, 0)
+        self.assertEqual(self.compare([fast], [record(status="failed")], "--fail-above=0%")[0], 2)
+
+    def test_what_was_disturbed_is_marked(self):
+        a = record(3.14e-3, timing__converged=False,
+                   timing__flags=["threads waited for a core 44% of the time"])
+        b = [record(15.9e-6), record(1e-3, matrix__name="beta", timing__flags=[])]
+        status, out, talk = self.compare([a], b)
+        self.assertEqual(status, 0)
+        self.assertRegex(out, r"3\.14 ms † ! +15\.9 µs +−99\.5% +FASTER")
+        self.assertIn("! A: 1 of 1 run disturbed while timed: threads waited for a core … of the time "
+                      "(1); measure again", talk)
+        self.assertNotIn("! B", talk)
+        row, = csv.DictReader(io.StringIO(self.compare([a], b[:1], "--format", "csv")[1]))
+        self.assertEqual((row["noisy"], row["disturbed"]), ("true", "true"))
+        a["timing"]["flags"] = "a text, it's no list"
+        self.assertIn("! A: 1 of 1 run disturbed while timed: a text, it's no", self.compare([a], b)[2])
+        calm, = csv.DictReader(io.StringIO(self.compare(b[:1], b[:1], "--format", "csv")[1]))
+        self.assertEqual(calm["disturbed"], "false")
+
+    def test_the_log_that_fails_is_named(self):
+        good, empty = self.write("good.jsonl", record()), self.write("empty.jsonl")
+        for path in (empty, "nowhere.jsonl"):
+            with contextlib.redirect_stderr(io.StringIO()) as talk:
+                self.assertIn(compare.main([good, path]), (65, 66))
+            self.assertIn(f"spmv compare: {path}: no ", talk.getvalue())
+
+    def test_nothing_in_common_is_no_success(self):
+        status, _, talk = self.compare([record(1e-3)], [record(1e-3, matrix__name="beta")],
+                                       "--fail-above=3%")
+        self.assertEqual(status, 65)
+        self.assertIn("configurations that only A has: 1, only B: 1", talk)
+
+    def test_what_keeps_logs_apart_is_named(self):
+        status, _, talk = self.compare([record(config__cache="warm")],
+                                       [record(config__cache="cold", config__threads=2)])
+        self.assertEqual(status, 65)
+        self.assertIn("nothing in common; threads is 4 in A, 2 in B; cache is warm in A, cold in B",
+                      talk)
+
+    def test_usage(self):
+        for options in (("--fail-above=lots",), ("--fail-above=3",), ("--fail-above=-1%",), ("--format=xml",), ("more",)):
+            status, _, talk = self.compare([record(1e-3)], [record(1e-3)], *options)
+            self.assertEqual(status, 64, options)
+            self.assertEqual(talk.count("\n"), 1, talk)
+
+
+class MatchingTest(CompareTest):
+
+    def test_repeats_and_builds_merge(self):
+        _, out, _ = self.compare(
+            [record(1e-3), record(3e-3, build__commit="x"), record(2e-3, run_id="r2")],
+            [record(2e-3, build__commit="y")], "--format", "csv")
+        row, = csv.DictReader(io.StringIO(out))
+        self.assertEqual((row["median_a_s"], row["verdict"]), ("0.002", "SAME"))
+
+    def test_a_setting_the_older_log_lacks(self):
+        old = record(1e-3)
+        del old["config"]["simd"]
+        _, out, _ = self.compare([old], [record(1e-3, config__codec="plain")], "--format", "csv")
+        self.assertEqual(len(list(csv.DictReader(io.StringIO(out)))), 1)
+
+    def test_configurations_are_not_mixed(self):
+        a = [record(1e-3, config__grid="1x4"), record(2e-3, config__grid="4x1")]
+        _, out, _ = self.compare(a, a, "--format", "csv")
+        self.assertEqual([(row["config"], row["median_b_s"])
+                          for row in csv.DictReader(io.StringIO(out))],
+                         [("grid=1x4 schedule=static", "0.001"),
+                          ("grid=4x1 schedule=static", "0.002")])
+
+    def auto(self, median, kernel, **changes):
+        """A run that auto chose this kernel for."""
+        return record(median, 0.001, config__requested="auto", config__kernel=kernel, **changes)
+
+    def test_auto_meets_auto_whatever_it_chose(self):
+        coded = {"codes": 1, "cut": 0}
+        a = [self.auto(1e-3, "packed_slices", config__params=coded), record(2e-3)]
+        b = [self.auto(10e-3, "csr_rows"), record(2e-3)]
+        status, out, talk = self.compare(a, b, "--fail-above=3%")
+        self.assertEqual(status, 2)
+        self.assertRegex(out, r"alpha +auto +packed_slices codes=on cut=auto \S+ → csr_rows \S+ "
+                         r"+1\.00 ms +10\.0 ms +\+900\.0% +SLOWER")
+        self.assertIn("1 SLOWER", talk)
+        self.assertNotIn("only A has", talk)
+
+    def test_choices_of_several_passes_are_one_auto(self):
+        a = [self.auto(1e-3, "csr_rows"), self.auto(3e-3, "ell_rows", run_id="r2")]
+        _, out, _ = self.compare(a, [self.auto(2e-3, "csr_rows")], "--format", "csv")
+        row, = csv.DictReader(io.StringIO(out))
+        self.assertEqual((row["median_a_s"], row["verdict"]), ("0.002", "SAME"))
+        self.assertEqual(row["config"], "csr_rows schedule=static or ell_rows schedule=static → "
+                         "csr_rows schedule=static")
+        _, out, _ = self.compare(a[:1], a[:1], "--format", "csv")
+        self.assertEqual([row["config"] for row in csv.DictReader(io.StringIO(out))],
+                         ["csr_rows schedule=static"])
+
+    def test_what_auto_was_told_is_named_where_it_differs(self):
+        told, untold = ([self.auto(1e-3, "csr_rows", config__iters=n)] for n in (1000, None))
+        _, out, _ = self.compare(told, untold, "--format", "csv")
+        row, = csv.DictReader(io.StringIO(out))
+        self.assertEqual(row["config"], "csr_rows schedule=static (told 1,000 → nothing)")
+
+    def test_autos_of_two_teams_are_two(self):
+        a = [self.auto(1e-3, "csr_rows", omp={"threads": 4, "bind": "close"}),
+             self.auto(2e-3, "csr_rows", omp={"threads": 4, "bind": "spread"})]
+        _, out, _ = self.compare(a, a, "--format", "csv")
+        self.assertEqual([row["median_b_s"] for row in csv.DictReader(io.StringIO(out))],
+                         ["0.001", "0.002"])
+
+    def test_machines_meet_with_their_best_kernel(self):
+        a = [record(3e-3), record(2e-3, config__kernel="ell_rows"),
+             record(1e-3, config__kernel="hyb", status="wrong"),
+             record(1e-3, config__precision="f32")]
+        b = [record(1e-3, host__name="node2", config__backend="cuda", config__kernel="csr_warp",
+                    gpu__name="GPU"),
+             record(9e-3, host__name="node2", matrix__name="beta")]
+        _, out, talk = self.compare(a, b, "--format", "csv")
+        row, = csv.DictReader(io.StringIO(out))
+        self.assertEqual((row["kernel_a"], row["kernel_b"], row["config"], row["ratio"],
+                          row["verdict"]),
+                         ("ell_rows", "csr_warp", "omp f64 → cuda f64", "0.5", "FASTER"))
+        self.assertIn("different machines: matched by matrix", talk)
+        self.assertIn("environment differs: host.name node1 → node2", talk)
+
+    def test_values_tell_matrices_of_one_name_apart(self):
+        a = [record(2e-3), record(1e-3, matrix__hash="few")]
+        b = [record(2e-3, host__name="node2"), record(1e-3, host__name="node2", matrix__hash="few")]
+        _, out, _ = self.compare(a, b, "--format", "csv")
+        self.assertEqual([row["ratio"] for row in csv.DictReader(io.StringIO(out))], ["1.0", "1.0"])
+        del b[0]["matrix"]["hash"]
+        _, out, _ = self.compare(a, b[:1], "--format", "csv")
+        self.assertEqual([row["ratio"] for row in csv.DictReader(io.StringIO(out))], ["2.0"])
+
+    def test_environment(self):
+        a, b = record(1e-3), record(1e-3)
+        a["build"].update(cflags="-O3 -g", commit="3f9c2a1", dirty=False)
+        b["build"].update(cflags="-O3 -ffast-math", commit="88d01be", dirty=False)
+        talk = self.compare([a], [b])[2]
+        self.assertIn("build.commit 3f9c2a1 → 88d01be\n", talk)
+        self.assertIn("build.cflags +'-ffast-math' -'-g' (⚠ results may differ)\n", talk)
+        self.assertNotIn("dirty", talk)
+
+
+class ProgramTest(CompareTest):
+    """`spmv compare` itself: the executable finds and becomes the script."""
+
+    def spmv(self, *words, program=SPMV, **environment):
+        return subprocess.run([program, *words], capture_output=True, text=True, check=False,
+                              env={**os.environ, **environment})
+
+    def test_a_full_disk_is_said(self):
+        path = self.write("a.jsonl", record(1e-3))
+        for command in (["compare", path, path], ["table", path]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([SPMV, *command], stdout=full, stderr=subprocess.PIPE,
+                                      text=True, check=False)
+            self.assertEqual(done.returncode, 73, done.stderr)
+            self.assertIn("stdout: No space left", done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+
+    def test_it_becomes_the_script(self):
+        a, b = self.write("a.jsonl", record(1e-3)), self.write("b.jsonl", record(2e-3))
+        done = self.spmv("compare", a, b, "--fail-above", "3%")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("SLOWER", done.stdout)
+        self.assertEqual(self.spmv("compare").returncode, 64)
+
+    def test_without_scripts_or_python(self):
+        with tempfile.TemporaryDirectory() as folder:
+            alone = shutil.copy(SPMV, os.path.join(folder, "spmv"))
+            done = self.spmv("compare", "a", "b", program=alone)
+            self.assertEqual((done.returncode, done.stdout), (69, ""))
+            self.assertIn("no tables/report/compare.py", done.stderr)
+            done = self.spmv("compare", "a", "b", PATH=folder)
+            self.assertEqual(done.returncode, 69)
+            self.assertIn("needs python3", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,66 @@
+"""README's program that uses the library, built with README's command in a folder of its own, says what it must."""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv"))
+SAID = "the first row's sum is 2\n"  # a corner of the grid: 4 - 1 - 1
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMPILER = os.environ.get("CC", "gcc")  # that of `make CC=clang test`
+OUTER = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
+
+
+def run(command, folder, **env):
+    return subprocess.run(["sh", "-c", command], cwd=folder, env=OUTER | env, capture_output=True, text=True, check=False)
+
+
+@unittest.skipUnless(PROGRAM.parent.name == "omp", "the commands are of the OpenMP build")
+class Example(unittest.TestCase):
+    def setUp(self):
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        self.folder = made.name
+        source = README.split("```c\n")[1].split("```")[0]
+        pathlib.Path(self.folder, "solver.c").write_text(source, encoding="utf-8")
+
+    def assert_it_multiplies(self, built):
+        self.assertEqual((built.stdout, built.stderr, built.returncode), (SAID, "", 0))
+        done = run("./solver none.mtx", self.folder)
+        self.assertEqual((done.stdout, done.returncode), ("", 1))
+        self.assertIn("none.mtx: No such file", done.stderr)
+
+    def test_it_compiles_links_and_multiplies(self):
+        for name in "include", "build", "Makefile", "src", "omp", "test", "cuda", ".peers":
+            if (ROOT / name).exists():
+                pathlib.Path(self.folder, name).symlink_to(ROOT / name)
+        command = next(line.strip() for line in README.splitlines() if line.startswith("    gcc -Iinclude solver.c"))
+        self.assert_it_multiplies(run(command.replace("gcc ", COMPILER + " -Wall -Wextra -Werror ", 1), self.folder))
+
+    def test_it_links_with_what_is_installed(self):
+        done = run(f"make -s -C {ROOT} install PREFIX=$PWD/stage LIBS_WANTED=", self.folder)
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+        command = COMPILER + " solver.c $(pkg-config --cflags --libs spmv) -o solver && ./solver"
+        self.assert_it_multiplies(run(command, self.folder, PKG_CONFIG_PATH=os.path.join(self.folder, "stage/lib/pkgconfig")))
+        done = run("stage/bin/spmv --version", self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_prefix_with_a_space_is_refused(self):
+        done = run(f"make -s -C {ROOT} install PREFIX='$PWD/a b/c'", self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("a b/c: pkg-config takes no space in a path", done.stderr)
+        self.assertEqual(os.listdir(self.folder), ["solver.c"])
+
+    def test_installing_what_is_not_built_says_what_to_do(self):
+        done = run(f"make -s -C {ROOT} install BUILD=nothing PREFIX=$PWD/stage", self.folder)
+        self.assertEqual((done.stderr.splitlines()[0], done.returncode),
+                         ("make install: build/nothing/spmv is not there: make nothing first", 2))
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "stage")))
+
+
+if __name__ == "__main__":
+    unittest.main()

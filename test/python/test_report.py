@@ -1,0 +1,394 @@
+#!/usr/bin/env python3
+"""Tests of `spmv report`. The page is opened in a real headless Chromium without any network: it
+must draw, sort, filter and print there, and say nothing on the console. Without Chromium or
+vl-convert-python (make deps installs both) those tests are skipped by name."""
+
+import contextlib
+import html.parser
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from logfixture import ROOT, TablesTest, record, skipped
+import charts
+import common
+from logs import flatten
+import page
+import report
+
+BROWSER = next(filter(None, map(shutil.which, (
+    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
+try:
+    charts.library()
+    LIBRARY = True
+except common.Stop:
+    LIBRARY = False
+PATTERN = "/".join("0" * i + "9" + "0" * (7 - i) for i in range(8))  # a diagonal
+
+
+def some_records():
+    """Two systems, three matrices, four kernels with a peer, every way to end."""
+    records = []
+    for nnz, (name, scale) in enumerate((("alpha", 1), ("beta", 3), ("gamma", 10)), 1):
+        for kernel, form, factor in (("csr_rows", "csr", 4), ("ell_rows", "ell", 2),
+                                     ("sell_slices", "sell", 1), ("mkl_csr", "csr", 3)):
+            for host in ("node1", "node2"):
+                records.append(record(
+                    scale * factor * 1e-6, matrix__name=name, matrix__hash=name,
+                    matrix__nnz=nnz * 1000, host__name=host, config__kernel=kernel,
+                    config__alias=None, config__format=form, prep={"total_s": 1e-3 / factor},
+                    perf={"bytes_min_B": nnz * 12000, "bw_peak_Bps": 5e10, "bw_peak_source": "measured-read"}, argv=[
+                        "spmv", "-m", f"{name}.mtx", "-k", "a b"],
+                    timing__converged=kernel != "ell_rows",
+                    matrix={**record()["matrix"], "name": name, "hash": name, "nnz": nnz * 1000,
+                            "row_mean": 7.5 * nnz, "row_std": 2.0 * nnz, "row_max": 20,
+                            "thumbnail": PATTERN}))
+    return records + [
+        skipped("ELL needs 5 GB <script>alert(1)</script>", config__kernel="ell_tiles",
+                matrix__hash="alpha"),
+        record(1e-9, status="wrong", reason="row 3", config__kernel="bad", matrix__hash="alpha"),
+        record(1e-3, config__kernel="unchecked", check__status="off", matrix__hash="alpha")]
+
+
+class Page(html.parser.HTMLParser):
+    """Counts of elements and the attributes of those that could load something."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.count, self.loads, self.ids, self.links = {}, [], set(), set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.count[tag] = self.count.get(tag, 0) + 1
+        for name, value in attrs:
+            if name in ("src", "srcset", "data", "poster") or (name == "href" and tag != "a"):
+                self.loads.append(value)
+            if name == "id":
+                self.ids.add(value)
+            if name == "href" and tag == "a":
+                self.links.add(value)
+
+
+class ReportTest(TablesTest):
+
+    def report(self, *lines, options=()):
+        """The page's text, having asked for it as a user does."""
+        log = self.write("run.jsonl", *lines)
+        self.html = os.path.join(self.out, "r.html")
+        with contextlib.redirect_stderr(io.StringIO()) as talk:
+            status = report.main([log, "-o", self.html, *options])
+        self.assertEqual(status, 0, talk.getvalue())
+        self.talk = talk.getvalue()
+        return self.text("r.html")
+
+
+class HtmlTest(ReportTest):
+    """What holds without a browser, and without JavaScript."""
+
+    def test_tables_stand_in_the_page_itself(self):
+        text = self.report(*some_records(), options=("--no-charts",))
+        found = Page(text)
+        rows = re.findall(r"<tr class=(\w+)><td>(S\d)<td>(\w+)<td>(\w+)", text)
+        self.assertEqual(len(rows), 27)
+        self.assertEqual(sorted({row[0] for row in rows}),
+                         ["noisy", "skipped", "unchecked", "valid", "wrong"])
+        for count, word in ((18, "VALID"), (6, "NOISY"), (1, "UNCHECKED"), (1, "SKIPPED"),
+                            (0, "FAILED"), (1, "WRONG")):
+            self.assertIn(f"<b>{count}</b> {word}<small>", text)
+        self.assertNotIn("<script>alert", text)
+        self.assertIn("ELL needs 5 GB &lt;script&gt;alert(1)", text)
+        self.assertEqual({link[1:] for link in found.links} - found.ids, set())
+        self.assertIn("./spmv -m alpha.mtx -k &#x27;a b&#x27;", text)
+
+    def test_names_in_wide_tables_may_break(self):
+        text = self.report(record(matrix__name="gen:a_b"), options=("--no-charts",))
+        best = text[text.index("<section id=best"):text.index("<section id=matrices")]
+        self.assertIn("<tr><td>gen:<wbr>a_<wbr>b<td class=n>1,000<td>csr_<wbr>rows", best)
+        self.assertNotIn("<wbr>", text[text.index("<section id=all"):])
+
+    def test_nothing_is_loaded(self):
+        found = Page(self.report(*some_records(), options=("--no-charts",)))
+        self.assertEqual(found.count.get("link", 0), 0)
+        self.assertTrue(all(place.startswith("data:image/png;") for place in found.loads))
+        self.assertEqual(len(found.loads), 3)
+
+    def test_hosts_are_set_against_each_other(self):
+        text = self.report(record(), record(host__name="node2", build__cc="gcc 13"),
+                           options=("--no-charts",))
+        part = text[text.index("<section id=environment"):]
+        self.assertIn("<tr><td>host.name<td>node1<td>node2", part)
+        self.assertIn("<td>build.cc<td><td>gcc 13", part)
+        self.assertNotIn("cpu.model", part)
+
+    def test_flags_that_all_have_are_left_out(self):
+        text = self.report(record(build__cflags="-O3 -g -march=native"),
+                           record(host__name="node2", build__cflags="-g -O3 -march=x86-64"),
+                           options=("--no-charts",))
+        self.assertIn("<td>build.cflags, but for 2 flags that all have<td>-march=native"
+                      "<td>-march=x86-64", text)
+
+    def test_what_disturbed_is_counted(self):
+        calm = record(timing__flags=[], timing__clk_cpu_before_Hz=3e9)
+        hot = record(matrix__name="beta", timing__clk_cpu_after_Hz=2.5e9,
+                     timing__temperature_after_C=91,
+                     timing__flags=["threads waited for a core 9% of the time", "heat slowed it"])
+        text = self.report(calm, hot, options=("--no-charts",))
+        self.assertIn("<td>S1<td class=n>2.50 to 3.00<td class=n>91<td class=n><td class=n>1 of 2"
+                      "<td>threads waited for a core … of the time (1); heat slowed it (1)", text)
+
+    def test_only_the_page_unless_asked(self):
+        self.report(record(), options=("--no-charts",))
+        self.assertEqual(os.listdir(self.out), ["r.html"])
+        self.assertIn("--files", self.talk)
+        self.report(record(), options=("--no-charts", "--files"))
+        self.assertIn("best.md", os.listdir(self.out))
+
+    def test_commands_carry_their_environment(self):
+        for env in ("OMP_PLACES=cores", {"OMP_PLACES": "cores"}):
+            text = self.report(record(argv=["spmv", "-k", "all"], omp={"threads": 4, "env": env}),
+                               options=("--no-charts",))
+            self.assertIn("<code>OMP_PLACES=cores ./spmv -k all</code>", text)
+
+    def test_a_row_of_a_sweep_is_measured_by_a_run(self):
+        for head in (["spmv", "sweep"], ["spmv"]):  # logs once lacked the word
+            argv = [*head, "-k", "auto,omp:peers", "--cache=cold", "-n5", "--log", "x.jsonl", "-t", "2",
+                    "--resume", "-q", "--timeout=60", "omp.list", "m", "--values=few:8"]
+            text = self.report(record(argv=argv, sweep={"pass": 1, "cell": "ab"},
+                                      matrix__source="gen:mesh:100"),
+                               options=("--no-charts",))
+            self.assertIn("<code>./spmv -m gen:mesh:100 -k auto,omp:peers --cache=cold -n5 -t 2 -q "
+                          "--values=few:8</code>", text)
+
+    def test_command_lines_that_no_shell_takes(self):
+        for argv in ("spmv -x 'it", " ", "", 7):
+            text = self.report(record(argv=argv, sweep={"pass": 1, "cell": "ab"}), options=("--no-charts",))
+            self.assertIn("<html", text)
+
+    def test_png(self):
+        data = page.png("90/05")
+        self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertEqual(data[16:26], b"\0\0\0\2\0\0\0\2\x08\x04")
+
+    def test_strange_patterns_and_missing_fields(self):
+        for pattern in ("", "//", "9x?/1", "123/4"):
+            self.report(record(matrix__thumbnail=pattern),
+                        options=("--no-charts",))
+        bare = {"schema": "spmv-run/1", "status": "ok", "matrix": {"name": "m", "nnz": 0},
+                "config": {"backend": "omp", "kernel": "k"}, "timing": {"median_s": 1e-6}}
+        self.assertIn("no picture logged", self.report(bare, options=("--no-charts",)))
+
+    def test_without_the_library_it_says_what_to_do(self):
+        code = ("import sys; sys.modules['vl_convert'] = None; sys.path.insert(0, 'tables/report')\n"
+                "import report; sys.exit(report.main(sys.argv[1:]))")
+        done = subprocess.run(["python3", "-c", code, self.write("a.jsonl", record()), "-o",
+                               os.path.join(self.folder, "x.html")], cwd=ROOT, check=False,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 69, done.stderr)
+        self.assertIn("make deps", done.stderr)
+
+
+class DataTest(unittest.TestCase):
+
+    def test_profile(self):
+        units = [report.unit_of(dict(flatten(r))) for r in some_records()]
+        layout = report.tabulate(report.merge(units))
+        matrices = next(rows for system, rows in layout.items() if system.host == "node2")
+        points, leaders = report.profile_data(matrices)
+        self.assertEqual(leaders[0], "sell_slices")
+        ell = [(p["tau"], p["share"]) for p in points if p["kernel"] == "ell_rows"]
+        self.assertEqual(ell[0], (1.0, 0.0))
+        self.assertEqual([share for tau, share in ell if tau >= 2.02][0], 1.0)
+        self.assertEqual([share for tau, share in ell if tau < 1.98], [0.0])
+
+    def test_gains_are_over_the_best_peer(self):
+        units = [report.unit_of(dict(flatten(r))) for r in some_records()]
+        layout = report.tabulate(report.merge(units))
+        system, matrices = next(item for item in layout.items() if item[0].host == "node2")
+        points, peer = report.gains_data(system, matrices)
+        self.assertEqual(peer, "the best peer")
+        self.assertEqual([(p["kernel"], p["peer"], p["ratio"]) for p in points],
+                         [("sell_slices", "mkl_csr", 3.0)] * 3)
+
+    def test_names_have_room(self):
+        points = [{"matrix": f"m{k}", "mu": float(k), "sigma": None, "ratio": ratio}
+                  for k, ratio in enumerate([2.0] * 20 + [0.5, 0.8, 3.0, 2.99])]
+        found = report.named(points, "mu")
+        self.assertEqual(found[0], "m20")  # the worst loss first
+        self.assertIn("m22", found)
+        self.assertNotIn("m23", found)  # beside it
+        self.assertLess(len(found), 13)
+        self.assertEqual(report.named(points, "sigma"), [])
+
+    def test_matrices_without_entries_have_no_rate(self):
+        units = [report.unit_of(dict(flatten(record(matrix__nnz=0))))]
+        (system, matrices), = report.tabulate(report.merge(units)).items()
+        data = report.system_data(system, matrices)
+        self.assertNotIn("rates", [name for name, *_ in charts.charts(data)])
+
+    def test_limit(self):
+        self.assertEqual(report.limit_of({"perf.bw_peak_Bps": 2e9, "gpu.bw_theory_Bps": 5e9,
+                                          "perf.bw_peak_source": "measured-read"}),
+                         (2e9, "the measured streaming limit (spmv probe)"))
+        self.assertEqual(report.limit_of({"gpu.bw_theory_Bps": 5e9}),
+                         (5e9, "the theoretical bandwidth"))
+        self.assertIsNone(report.limit_of({}))
+
+
+# Runs in the page after it: what a user would do, and what was found, into <pre id=found>.
+ACTIONS = """<script>const errors = []; addEventListener("error", e => errors.push(e.message));
+addEventListener("unhandledrejection", e => errors.push(String(e.reason)));
+addEventListener("securitypolicyviolation", e => errors.push("blocked " + e.blockedURI));</script>
+<script type="module">
+const found = {}, wait = ms => new Promise(done => setTimeout(done, ms));
+const table = document.getElementById("results"), place = document.getElementById("charts");
+const heads = [...table.tHead.rows[0].cells];
+const column = name => [...table.tBodies[0].rows].filter(row => !row.hidden)
+  .map(row => row.cells[heads.findIndex(h => h.textContent === name)]?.textContent);
+const press = name => heads.find(h => h.textContent === name).firstChild.click();
+const type = (id, text) => { const box = document.getElementById(id); box.value = text;
+  box.dispatchEvent(new Event("input")); };
+for (let k = 0; k < 100 && place && !place.dataset.drawn; k++) await wait(100);
+found.charts = [...document.querySelectorAll(".chart")].map(chart =>
+  [chart.id, chart.querySelectorAll(".mark-symbol path, .mark-line path, .mark-rect path").length]);
+found.count = document.getElementById("count").textContent;
+press("median"); found.up = column("median"); press("median"); found.down = column("median");
+press("GFLOP/s"); found.rates = column("GFLOP/s");
+press("matrix"); found.matrices = column("matrix");
+found.sorted = heads.map(h => h.getAttribute("aria-sort"));
+type("search", "beta  SELL"); found.searched = [column("matrix"), column("kernel")];
+found.counted = document.getElementById("count").textContent;
+type("search", ""); type("by-status", "SKIPPED"); found.skipped = column("kernel");
+type("by-status", ""); type("by-system", "S2"); found.system = [...new Set(column("system"))];
+type("by-system", "");
+const pick = document.getElementById("system");
+if (pick && pick.options.length > 1) { const before = place.dataset.drawn; pick.value = 1;
+  pick.dispatchEvent(new Event("input"));
+  for (let k = 0; k < 100 && place.dataset.drawn === before; k++) await wait(100);
+  found.redrawn = place.dataset.drawn; }
+found.wide = document.documentElement.scrollWidth - innerWidth;
+found.errors = errors;
+const out = document.createElement("pre"); out.id = "found"; out.textContent = JSON.stringify(found);
+document.body.append(out);
+</script>"""
+
+
+@unittest.skipUnless(BROWSER, "no Chromium: make deps")
+class BrowserTest(ReportTest):
+
+    def browse(self, *options, path=None, seconds=120):
+        """(stdout, console lines) of a headless Chromium that can reach no network."""
+        with tempfile.TemporaryDirectory() as profile:
+            done = subprocess.run(
+                [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
+                 "--disable-dev-shm-usage", "--hide-scrollbars", f"--user-data-dir={profile}",
+                 "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
+                 "--virtual-time-budget=60000", *options, "file://" + (path or self.html)],
+                capture_output=True, text=True, check=False, timeout=seconds)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+
+    def found(self, text):
+        """What ACTIONS found in a page."""
+        path = os.path.join(self.folder, "acted.html")
+        with open(path, "w", encoding="utf-8") as file:
+            policy = re.escape(page.POLICY)
+            self.assertRegex(text, policy)
+            head, end, tail = text.rpartition("</body>")
+            file.write(head + ACTIONS + end + tail)
+        dom, console = self.browse("--dump-dom", "--window-size=1300,900", path=path)
+        match = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
+        self.assertIsNotNone(match, "\n".join(console))
+        found = json.loads(html.unescape(match[1]))
+        self.assertEqual(found["errors"], [])
+        self.assertEqual(console, [])
+        return found
+
+    @unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
+    def test_it_draws_sorts_and_filters(self):
+        found = self.found(self.report(*some_records()))
+        drawn = dict(found["charts"])
+        self.assertEqual(set(drawn), {"chart-rates", "chart-speedup", "chart-limit",
+                                      "chart-profile", "chart-gain-mu", "chart-gain-sigma",
+                                      "chart-roofline"})
+        self.assertGreater(min(drawn.values()), 2, drawn)
+        self.assertGreaterEqual(drawn["chart-rates"], 13)  # node1: 3 x 4 kernels, 1 unchecked
+        self.assertEqual(found["count"], "27 of 27 rows")
+        times = [text for text in found["up"] if text and text.endswith("s")]
+        self.assertEqual(times[0], "1.00 µs")
+        self.assertEqual(times[-3:], ["40.0 µs", "40.0 µs", "1.00 ms"])
+        self.assertEqual(found["down"][:3], ["1.00 ms", "40.0 µs", "40.0 µs"])
+        rates = [float(text) for text in found["rates"][:25]]
+        self.assertEqual(rates, sorted(rates, reverse=True))
+        self.assertEqual(found["matrices"], sorted(found["matrices"]))
+        self.assertEqual([x for x in found["sorted"] if x], ["ascending"])
+        self.assertEqual(found["searched"], [["beta"] * 2, ["sell_slices"] * 2])
+        self.assertEqual(found["counted"], "2 of 27 rows")
+        self.assertEqual((found["skipped"], found["system"]), (["ell_tiles"], ["S2"]))
+        self.assertTrue(found["redrawn"].startswith("S2: "), found["redrawn"])
+        self.assertLessEqual(found["wide"], 0)
+
+    @unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
+    def test_it_draws_little(self):
+        found = self.found(self.report(record(matrix__nnz=0), record(1e-6, matrix__name="beta")))
+        self.assertIn(["chart-rates", 2], found["charts"])  # the mark, and its legend
+
+    def test_it_works_without_charts(self):
+        found = self.found(self.report(record(), options=("--no-charts",)))
+        self.assertEqual(found["charts"], [])
+        self.assertEqual(found["count"], "1 of 1 rows")
+
+    @unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
+    def test_it_prints(self):
+        self.report(*some_records())
+        path = os.path.join(self.folder, "printed.pdf")
+        _, console = self.browse(f"--print-to-pdf={path}", "--no-pdf-header-footer")
+        self.assertEqual(console, [])
+        with open(path, "rb") as file:
+            data = file.read()
+        self.assertTrue(data.startswith(b"%PDF-"))
+        self.assertIn(len(re.findall(rb"/Type /Page\b", data)), range(3, 12))
+
+    @unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
+    def test_ten_thousand_records(self):
+        records = [record(1e-6 * (1 + k % 97), matrix__name=f"matrix_of_a_suite_{k % 150}",
+                          matrix__hash=str(k % 150), matrix__thumbnail=big_pattern(k % 150),
+                          config__kernel=f"kernel_number_{k // 150 % 34}", config__alias=None,
+                          config__format=f"format{k // 150 % 9}", prep={"total_s": 1e-3},
+                          config__grid=f"{k // 5100 + 1}x1", perf={"bytes_min_B": 12345 + k},
+                          run_id=str(k), argv=["spmv", "-m", f"m{k % 150}.mtx", "-k", "all"])
+                   for k in range(10000)]
+        text = self.report(*records)
+        self.assertLess(len(text.encode()), 5_000_000)
+        found = self.found(text)
+        self.assertEqual(found["count"], "10,000 of 10,000 rows")
+
+
+def big_pattern(seed):
+    """A thumbnail that does not compress well."""
+    return "/".join("".join(str((i * j * (seed + 7) + i * i) % 11 % 10) for j in range(32))
+                    for i in range(32))
+
+
+@unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
+class FigureTest(ReportTest):
+
+    def test_tables_and_figures_lie_beside_the_page(self):
+        self.report(*(r for r in some_records() if r["host"]["name"] == "node1"),
+                    options=("--files",))
+        self.assertTrue({"best.csv", "times.md", "best.tex", "optimal.json", "fig"}
+                        <= set(os.listdir(self.out)))
+        figures = os.listdir(os.path.join(self.out, "fig"))
+        self.assertEqual(len(figures), 14)  # 7 charts, 2 kinds
+        for name in figures:
+            with open(os.path.join(self.out, "fig", name), "rb") as file:
+                start = file.read(5)
+            self.assertEqual(start, b"%PDF-" if name.endswith("pdf") else b"<svg ", name)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Tests of what spmv sweep survives: a cell that crashes, hangs or takes all memory (plant.c), its own
+end by kill -9 or Ctrl-C, and a log that ends in half a line."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SPMV = os.environ.get("SPMV", os.path.join(ROOT, "spmv"))
+ON_GPU = "SPMV_REQUIRE_CUDA" in os.environ  # test/cuda.sh: the same with devices that children open
+KERNELS = ("cuda:csr_thread", "cuda:csr_warp", "cuda:coo_segments") if ON_GPU else (
+    "omp:csr_serial", "omp:csr_rows", "omp:coo_segments")  # cells 0, 1, 2
+SECOND = KERNELS[1].split(":")[1]
+OPTIONS = ["-k", ",".join(KERNELS), "-t", "2", "--min-time=0", "--max-time=0", "--samples=3"]
+MATRICES = ["gen:poisson2d:20", "gen:poisson2d:30"]
+FEATURES = subprocess.run([SPMV, "-V", "-v"], capture_output=True, text=True, check=True).stdout
+
+
+@unittest.skipUnless("jansson" in FEATURES, "built without jansson: no log")
+class SweepTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.plant = os.path.join(cls.folder.name, "plant.so")
+        subprocess.run([os.environ.get("CC", "gcc"), "-shared", "-fPIC", "-o", cls.plant,
+                        "-D_GNU_SOURCE", "-I", os.path.join(ROOT, "include"),
+                        "-I", os.path.join(ROOT, "src"), "-I", ROOT, os.path.join(ROOT, "test", "plant.c"),
+                        "-ldl"], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.matrices = MATRICES
+        name = self.id().rsplit(".", maxsplit=1)[-1]
+        self.log = os.path.join(self.folder.name, name + ".jsonl")
+        self.pid = os.path.join(self.folder.name, name + ".pid")
+
+    def start(self, *words, plant=None, cell=1, after=0):
+        environment = dict(os.environ)
+        if plant:
+            environment.update(LD_PRELOAD=self.plant, PLANT=plant, PLANT_CELL=str(cell),
+                               PLANT_AFTER=str(after), PLANT_PID=self.pid)
+        return subprocess.Popen([SPMV, "sweep", *self.matrices, *OPTIONS, "--log", self.log, *words],
+                                env=environment, stderr=subprocess.PIPE, text=True)
+
+    def sweep(self, *words, plant=None, cell=1):
+        """Exit code and what it said."""
+        process = self.start(*words, plant=plant, cell=cell)
+        said = process.communicate(timeout=120)[1]
+        return process.returncode, said
+
+    def records(self):
+        with open(self.log, encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    def statuses(self):
+        return {(r["matrix"]["name"], r["config"]["kernel"]): r["status"]
+                for r in self.records()}
+
+    def planted(self):
+        """The child's process number, once the plant was met."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if os.path.exists(self.pid):
+                with open(self.pid, encoding="utf-8") as file:
+                    text = file.read()
+                if text.endswith("\n"):
+                    return int(text)
+            time.sleep(0.02)
+        return self.fail("the planted cell never began")
+
+    def is_gone(self, pid):
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            try:
+                with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                    if file.read().rsplit(")", 1)[1].split()[0] == "Z":
+                        return True
+            except FileNotFoundError:
+                return True
+            time.sleep(0.05)
+        return False
+
+    def expect(self, status, reason):
+        """Cell 1 has the status on both matrices, all others are ok."""
+        found = self.statuses()
+        self.assertEqual(len(self.records()), 6)
+        self.assertEqual(len(found), 6)
+        for (matrix, kernel), value in found.items():
+            self.assertEqual(value, status if kernel == SECOND else "ok", (matrix, kernel))
+        for r in self.records():
+            if r["status"] != "ok":
+                self.assertIn(reason, r["reason"])
+                self.assertIsNotNone(r["matrix"]["hash"])
+                self.assertIsNotNone(r["key"])
+
+    def test_a_crash_costs_its_cell(self):
+        self.assertEqual(self.sweep(plant="crash")[0], 3)
+        self.expect("crashed", "signal 11")
+
+    def test_a_hang_costs_its_cell(self):
+        code, said = self.sweep("--timeout=1.5", plant="hang")
+        self.assertEqual(code, 3, said)
+        self.expect("timeout", "--timeout")
+
+    def test_a_kill_counts_as_out_of_memory(self):
+        self.assertEqual(self.sweep(plant="kill")[0], 3)
+        self.expect("out of memory", "killed")
+
+    @unittest.skipIf(ON_GPU, "the driver's own allocations fail, and it does not say so")
+    def test_an_allocation_that_fails_costs_its_cell(self):
+        # coo_segments makes a store of 7 MB of its own; the others use what is there.
+        self.matrices = ["gen:poisson2d:300"]
+        self.assertEqual(self.sweep(plant="memory", cell=2)[0], 3)
+        self.assertEqual({key[1]: value for key, value in self.statuses().items()},
+                         {"csr_serial": "ok", "csr_rows": "ok", "coo_segments": "out of memory"})
+
+    def test_retry_tries_what_failed_again(self):
+        self.assertEqual(self.sweep(plant="crash")[0], 3)
+        code, said = self.sweep("--resume")
+        self.assertEqual(code, 3, said)
+        self.assertIn("6 reused (2 of them not well: --retry", said)
+        code, said = self.sweep("--retry")
+        self.assertEqual(code, 0, said)
+        self.assertIn("2 ok, 0 skipped, 0 wrong, 0 failed, 4 reused.", said)
+        code, said = self.sweep("--retry")
+        self.assertEqual(code, 0, said)
+        self.assertIn("6 reused.", said)
+
+    def test_another_stop_rule_is_another_measurement(self):
+        self.assertEqual(self.sweep("--verify=off")[0], 0)
+        for words in ((), ("-n", "4"), ("--max-noise=2%",), ("--max-mem=1G",)):
+            code, said = self.sweep("--resume", *words)
+            self.assertEqual(code, 0, said)
+            self.assertIn("6 ok, 0 skipped, 0 wrong, 0 failed, 0 reused", said)
+
+    def test_a_command_repeats_what_the_environment_said(self):
+        environment = {**os.environ, "SPMV_CACHE": "cold", "SPMV_MATRIX": "gen:poisson2d:9",
+                       "SPMV_VALUES": "few:4"}
+        subprocess.run([SPMV, *OPTIONS, "-m", MATRICES[0], "--log", self.log, "-q"],
+                       env=environment, check=True, stdout=subprocess.DEVNULL)
+        for r in self.records():
+            self.assertEqual(r["argv"][1:3], ["--values=few:4", "--cache=cold"])
+            self.assertNotIn("--matrix=gen:poisson2d:9", r["argv"])
+            self.assertEqual(r["matrix"]["name"], MATRICES[0] + " few:4")
+
+    def test_long_turns_are_no_hang(self):
+        self.matrices = [MATRICES[0]]
+        code, said = self.sweep("--timeout=0.5", "--min-time=6", "--max-time=6", "-k", KERNELS[0])
+        self.assertEqual(code, 0, said)
+
+    def test_passes_are_told_apart(self):
+        self.assertEqual(self.sweep("--passes=2")[0], 0)
+        self.assertEqual(sorted(r["sweep"]["pass"] for r in self.records()), [1] * 6 + [2] * 6)
+        self.assertEqual(len({r["sweep"]["cell"] for r in self.records()}), 12)
+        self.assertEqual(len({r["key"] for r in self.records()}), 6)
+
+    def test_ctrl_c_keeps_what_is_finished(self):
+        self.assertEqual(self.sweep(plant="hang", cell=3)[0], 0)  # there is no cell 3
+        process = self.start("--passes=2", "--resume", "--timeout=300", plant="hang")
+        child = self.planted()
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 130, said)
+        self.assertIn("--resume", said)
+        self.assertIn("6 reused, 6 not run", said)
+        self.assertTrue(self.is_gone(child))
+        self.assertEqual(len(self.records()), 6)
+        self.assertEqual(self.sweep("--passes=2", "--resume")[0], 0)
+        self.assertEqual(len(self.records()), 12)
+
+    def test_kill_9_and_resume(self):
+        # Pass 1 is logged; the sweep is killed while it resumes with two more.
+        self.assertEqual(self.sweep()[0], 0)
+        process = self.start("--passes=3", "--resume", "--timeout=300", plant="hang")
+        child = self.planted()
+        process.kill()
+        process.communicate(timeout=60)
+        self.assertTrue(self.is_gone(child), "the child goes on measuring")
+        self.assertEqual(len(self.records()), 6)
+        code, said = self.sweep("--passes=3", "--resume")
+        self.assertEqual(code, 0, said)
+        self.assertIn("6 reused", said)
+        self.assertEqual(len(self.records()), 18)
+        self.assertEqual(len({r["sweep"]["cell"] for r in self.records()}), 18)
+
+    def test_kill_9_among_the_rounds_costs_one_matrix(self):
+        # The kernels of a matrix are timed in turns: its records come together, or not at all.
+        self.matrices = [MATRICES[0]]
+        self.assertEqual(self.sweep()[0], 0)
+        self.matrices = MATRICES
+        process = self.start("--resume", "--timeout=300", plant="hang", after=1)
+        child = self.planted()
+        process.kill()
+        process.communicate(timeout=60)
+        self.assertTrue(self.is_gone(child), "the child goes on measuring")
+        self.assertEqual(len(self.records()), 3)
+        code, said = self.sweep("--resume")
+        self.assertEqual(code, 0, said)
+        self.assertIn("3 reused", said)
+        self.assertEqual(len(self.statuses()), 6)
+        self.assertEqual(len(self.records()), 6)
+
+    def cut(self, missing):
+        """Takes so many bytes off the log's end."""
+        with open(self.log, "r+b") as file:
+            file.truncate(os.path.getsize(self.log) - missing)
+
+    def test_half_a_record_is_cut_off_and_measured_again(self):
+        self.assertEqual(self.sweep()[0], 0)
+        self.cut(100)
+        code, said = self.sweep("--resume")
+        self.assertEqual(code, 0, said)
+        self.assertIn("half a record", said)
+        self.assertIn("1 ok, 0 skipped, 0 wrong, 0 failed, 5 reused", said)
+        self.assertEqual([r["status"] for r in self.records()], ["ok"] * 6)
+        self.assertEqual(len(self.statuses()), 6)
+
+    def test_the_first_byte_of_a_record_is_half_of_one(self):
+        with open(self.log, "w", encoding="utf-8") as file:
+            file.write("{")
+        code, said = self.sweep()
+        self.assertEqual(code, 0, said)
+        self.assertIn("1 bytes are cut off", said)
+        self.assertEqual(len(self.records()), 6)
+
+    def test_a_whole_record_without_newline_is_kept(self):
+        self.assertEqual(self.sweep()[0], 0)
+        self.cut(1)
+        code, said = self.sweep("--resume")
+        self.assertEqual(code, 0, said)
+        self.assertIn("without a newline", said)
+        self.assertIn("6 reused", said)
+        self.assertEqual(len(self.records()), 6)
+        with open(self.log, encoding="utf-8") as file:
+            self.assertTrue(file.read().endswith("}\n"))
+
+    def test_what_is_no_record_is_not_removed(self):
+        with open(self.log, "w", encoding="utf-8") as file:
+            file.write("x" * 5000)  # longer than what is read at once
+        code, said = self.sweep()
+        self.assertEqual(code, 0, said)
+        self.assertIn("without a newline", said)
+        with open(self.log, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        self.assertEqual(lines[0], "x" * 5000)
+        self.assertEqual([json.loads(line)["status"] for line in lines[1:]], ["ok"] * 6)
+
+    def test_half_a_record_in_the_middle_of_a_sweep_is_cut_off(self):
+        # A child is killed while it writes: the sweep goes on in the same file.
+        self.matrices = [MATRICES[0]]
+        process = self.start("--timeout=1.5", plant="hang")
+        self.planted()
+        with open(self.log, "a", encoding="utf-8") as file:
+            file.write('{"schema":')
+        said = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 3, said)
+        self.assertIn("10 bytes are cut off", said)
+        self.assertEqual(len(self.records()), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,229 @@
+"""What a wrong result costs, end to end: spmv-wrong, a build of spmv in which some kernels are planted ones (test/wrong.c),
+is run as a user would. Exit 1, WRONG, no time, a record that says where, and no rank, in every command that takes a product."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SPMV = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv")).resolve().with_name("spmv-wrong")
+MATRIX = "gen:poisson2d:40"
+ROWS = 1600
+MIDDLE = ROWS // 2
+QUICK = ["--backend=omp", "--samples=3", "--min-time=0", "--max-time=0", "--probe=off"]
+RIGHT = ("csr_serial", "csr_rows")
+# What is planted: wrong rows, the first of them, and which of the two checks sees it.
+WRONG = {"csr_merge": (1, MIDDLE, "first"), "csr_tiles": (ROWS, 0, "first"), "csr_tiles_copied": (ROWS, 0, "last"),
+         "csr_blocks": (1, MIDDLE, "last"), "packed_slices": (ROWS, 0, "last"), "narrow_lanes": (ROWS, 0, "first")}
+AUTO = ["-k", "omp:auto", "--iters=1000000"]
+KERNELS = ",".join(f"omp:{name}" for name in (*RIGHT, *WRONG))
+FEATURES = subprocess.run([SPMV, "-V", "-v"], capture_output=True, text=True, check=True).stdout
+TIMES = ("median_s", "q1_s", "q3_s", "min_s", "max_s", "mean_s", "stdev_s", "samples", "inner", "launch_s", "converged",
+         "wall_s", "cpu_s")  # of a record's timing
+RANKS = ("flop_per_s", "B_per_s", "bw_fraction", "gather_fraction", "verdict", "best", "tied", "rivals", "speedup_csr1",
+         "breakeven", "ahead_until")  # of its perf
+
+
+def rows_of(table):
+    """{kernel: [(mark, cells)]} of the table that a terminal shows."""
+    found = {}
+    for line in table.splitlines():
+        if match := re.match(r"([*= ]) (\w+) +(.*)", line):
+            found.setdefault(match[2], []).append((match[1], re.split("  +", match[3])))
+    return found
+
+
+@unittest.skipUnless("jansson" in FEATURES, "built without jansson: no log")
+class Wrong(unittest.TestCase):
+    def setUp(self):
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        self.folder = pathlib.Path(made.name)
+        self.log = self.folder / "log.jsonl"
+
+    def spmv(self, *words, code=1, quick=True):
+        """(stdout, stderr) of a command that ends with that exit code."""
+        done = subprocess.run([SPMV, *words, *(QUICK if quick else [])], cwd=self.folder, capture_output=True, text=True,
+                              timeout=300, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout, done.stderr
+
+    def records(self):
+        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+
+    def assert_no_time(self, record):
+        self.assertEqual({name: record["timing"][name] for name in TIMES}, dict.fromkeys(TIMES))
+        self.assertEqual({name: record["perf"][name] for name in RANKS}, dict.fromkeys(RANKS))
+        self.assertEqual((record["timing"]["samples_s"], record["tune"]["chosen_s"]), ([], None))
+
+    def assert_wrong(self, record, kernel, fault=None):
+        bad, first, stage = fault or WRONG[kernel]
+        check = record["check"]
+        self.assertEqual((record["config"]["kernel"], record["status"], check["status"]), (kernel, "wrong", "wrong"))
+        self.assertEqual((check["bad_rows"], check["first_bad_row"], check["stage"]), (bad, first, stage))
+        self.assertTrue(record["reason"].startswith(f"{bad} of {ROWS} rows differ in the {stage} product, first row {first} "))
+        self.assert_no_time(record)
+
+    def assert_records(self, records, copies=1):
+        """Of the right and the wrong kernels; the right ones are ranked among themselves alone."""
+        self.assertEqual(len(records), copies * (len(RIGHT) + len(WRONG)))
+        for record in records:
+            kernel = record["config"]["kernel"]
+            if kernel in WRONG:
+                self.assert_wrong(record, kernel)
+                continue
+            self.assertEqual((record["status"], record["check"]["status"]), ("ok", "ok"))
+            self.assertGreater(record["timing"]["median_s"], 0)
+            self.assertEqual(record["perf"]["rivals"], len(RIGHT))
+
+    def assert_shown_wrong(self, rows, check=-1):
+        """Rows of a terminal's table: neither mark nor time, and WRONG with the reason."""
+        for mark, cells in rows:
+            self.assertEqual(mark, " ")
+            self.assertRegex(cells[check], r"^WRONG: \d+ of \d+ rows differ in the (first|last) product, first row \d+ ")
+            self.assertFalse(re.search(r"\d [num]?s\b|\d%", " ".join(cells)), cells)
+            self.assertEqual(set(cells[-7:-1]), {"-"}, cells)  # prep, median, IQR, GFLOP/s, GB/s, MB
+
+    def assert_unranked(self, text):
+        for name in (*WRONG, "coo_segments"):
+            self.assertNotIn(name, text)
+
+    # ---- run --------------------------------------------------------------------------------------
+
+    def test_run(self):
+        table, talk = self.spmv("-m", MATRIX, "-k", KERNELS, "-p", "f64,f32", "--log", self.log)
+        rows = rows_of(table)
+        for name in WRONG:
+            self.assertEqual(len(rows[name]), 2)
+            self.assert_shown_wrong(rows[name])
+        self.assertEqual(sorted(mark for name in RIGHT for mark, _ in rows[name] if mark == "*"), ["*", "*"])
+        cheapest = [line for line in talk.splitlines() if "cheapest with its preparation" in line]
+        self.assertEqual(len(cheapest), 2)
+        self.assert_unranked("".join(cheapest))
+        self.assertIn("spmv: 12 WRONG results: see the table\n", talk)
+        self.assert_records(self.records(), copies=2)
+
+    def test_each_kernel_alone(self):
+        for name in WRONG:
+            for cache in "warm", "cold", "steady":
+                table, talk = self.spmv("-m", MATRIX, "-k", name, "--no-log", f"--cache={cache}")
+                self.assert_shown_wrong(rows_of(table)[name])
+                self.assertIn("spmv: 1 WRONG result: see the table\n", talk)
+
+    def test_all_kernels_and_a_y_of_before(self):
+        self.spmv("-m", MATRIX, "-k", "all", "--alpha=2", "--beta=-1", "--log", self.log)
+        statuses = {record["config"]["kernel"]: record["status"] for record in self.records()}
+        wrong = sorted(name for name, status in statuses.items() if status == "wrong")
+        self.assertEqual(wrong, sorted(WRONG))
+        self.assertGreater(list(statuses.values()).count("ok"), len(RIGHT))
+        for record in self.records():
+            if record["status"] == "wrong":
+                self.assert_no_time(record)
+
+    def test_other_formats(self):
+        said, _ = self.spmv("-m", MATRIX, "-k", KERNELS, "--no-log", "--format=jsonl")
+        self.assert_records([json.loads(line) for line in said.splitlines()])
+        said, _ = self.spmv("-m", MATRIX, "-k", KERNELS, "--no-log", "--format=csv")
+        head, *lines = [line.split(",") for line in said.splitlines()]
+        for line in lines:
+            row = dict(zip(head, line))
+            self.assertEqual(row["timing.median_s"] == "", row["config.kernel"] in WRONG)
+
+    def test_verbose_talk_compares_no_wrong_kernel(self):
+        _, talk = self.spmv("-m", MATRIX, "-k", KERNELS, "--no-log", "-v")
+        for name in WRONG:
+            line, = [line for line in talk.splitlines() if line.startswith(f"  omp:{name}: ")]
+            self.assertNotIn("csr1", line)
+
+    # ---- auto: one is wrong at once and passed over, the fastest goes wrong later ------------------------------
+
+    def assert_auto_is_wrong(self, record):
+        self.assertEqual(record["config"]["requested"], "auto")
+        self.assertIn(f"; passed over narrow_lanes: its product is wrong in row {ROWS - 1}", record["config"]["reason"])
+        self.assert_wrong(record, "packed_slices", (ROWS, 0, "first"))
+
+    def test_auto(self):
+        for precision in "f64", "f32":
+            table, talk = self.spmv("-m", MATRIX, *AUTO, "-p", precision, "--log", self.log)
+            self.assert_shown_wrong(rows_of(table)["packed_slices"])
+            self.assertNotIn("auto: ", talk)  # why it was chosen says how fast it was
+            self.assertIn("spmv: 1 WRONG result: see the table\n", talk)
+        talk = self.spmv("sweep", MATRIX, *AUTO, "--log", self.log)[1]
+        self.assertIn("0 ok, 0 skipped, 1 wrong, 0 failed", talk)
+        said, _ = self.spmv("tune", "-m", MATRIX, *AUTO, "--log", self.log)
+        self.assertIn("\nauto: no right result, nothing to type\n", said)
+        for record in self.records():
+            self.assert_auto_is_wrong(record)
+        self.assertEqual(len(self.records()), 4)
+
+    # ---- sweep ------------------------------------------------------------------------------------
+
+    def test_sweep_goes_on_and_resumes_to_the_same_end(self):
+        sweep = ["sweep", MATRIX, "gen:diagonal:1600", "-k", KERNELS, "--log", self.log]
+        talk = self.spmv(*sweep)[1]
+        self.assertIn("4 ok, 0 skipped, 12 wrong, 0 failed, 0 reused", talk)
+        for name in WRONG:
+            self.assertEqual(len(re.findall(rf"omp:{name}  WRONG: \d+ of {ROWS} rows differ", talk)), 2)
+        self.assert_records(self.records(), copies=2)
+        for again in "--resume", "--retry":  # wrong is an answer: it is not asked again, and not forgotten
+            talk = self.spmv(*sweep, again)[1]
+            self.assertIn("0 ok, 0 skipped, 0 wrong, 0 failed, 16 reused (12 of them not well)", talk)
+            self.assertEqual(len(self.records()), 16)
+
+    # ---- tune -------------------------------------------------------------------------------------
+
+    def test_tune_recommends_no_wrong_value(self):
+        said, talk = self.spmv("tune", "-m", MATRIX, "-k", "coo_segments", "--log", self.log)
+        self.assertIn("\ncoo_segments: nothing is clearly faster than it is\n", said)
+        self.assertNotIn("--simd", said)
+        self.assertIn(f"  coo_segments --simd=on: WRONG: {ROWS} of {ROWS} rows differ in the first product", talk)
+        self.assertIn("spmv: tune: 1 WRONG result\n", talk)
+        wrong, right = self.records()
+        self.assert_wrong(wrong, "coo_segments", (ROWS, 0, "first"))
+        self.assertEqual((wrong["config"]["simd"], right["config"]["simd"], right["status"]), (True, False, "ok"))
+
+    def test_tune_recommends_no_wrong_kernel(self):
+        said, talk = self.spmv("tune", "-m", MATRIX, "-k", "csr_blocks,csr_serial", "--log", self.log)
+        self.assertIn("\ncsr_blocks: no right result, nothing to type\n", said)
+        self.assert_shown_wrong(rows_of(said)["csr_blocks"])
+        self.assertIn("\ncsr_serial: ", said)
+        self.assertIn("spmv: tune: 1 WRONG result\n", talk)
+        self.assert_wrong(next(r for r in self.records() if r["status"] == "wrong"), "csr_blocks")
+
+    # ---- what reads logs --------------------------------------------------------------------------
+
+    def test_tables_show_wrong_and_no_number(self):
+        self.spmv("-m", MATRIX, "-k", KERNELS, "--log", self.log)
+        for metric in "gflops", "time", "speedup", "prep":
+            table, _ = self.spmv("table", self.log, "--metric", metric, "--format=csv", code=0, quick=False)
+            head, line = [row.split(",") for row in table.splitlines()]
+            cells = dict(zip(head, line))
+            self.assertEqual([cells[name] for name in WRONG], ["wrong"] * len(WRONG))
+            self.assertTrue(all(float(cells[name]) > 0 for name in RIGHT))
+        page = self.folder / "report.html"
+        self.spmv("report", "--no-charts", self.log, "-o", page, code=0, quick=False)
+        text = page.read_text(encoding="utf-8")
+        for name in WRONG:
+            self.assertRegex(text, rf"<tr class=wrong><td>S1<td>{MATRIX}<td>{name}<td>[^<]*<td>WRONG<td colspan=8>\d+ of {ROWS} rows")
+        said, _ = self.spmv("compare", self.log, self.log, code=0, quick=False)
+        for name in WRONG:
+            self.assertRegex(said, rf"{name} .* wrong +wrong +— \(wrong → wrong\)\n")
+
+    def test_tables_rank_no_wrong_kernel(self):
+        self.spmv("-m", MATRIX, "-k", KERNELS, "--log", self.log)
+        subprocess.run(["python3", ROOT / "tables/report/make_tables.py", "--out", self.folder / "out", self.log],
+                       capture_output=True, check=True)
+        for name in "best.csv", "best.md", "optimal.json", "speedup.md":
+            text = (self.folder / "out" / name).read_text(encoding="utf-8")
+            self.assertTrue(any(kernel in text for kernel in RIGHT), name)
+            self.assert_unranked(text)
+        summary = (self.folder / "out/summary.md").read_text(encoding="utf-8")
+        for name in WRONG:
+            self.assertIn(f"| {name} | 0 | 0.0 % | 0.0 % | 0 | 0 | 1 | 0 |", summary)
+
+
+if __name__ == "__main__":
+    unittest.main()
