@@ -84,7 +84,7 @@ objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst
 named := src/app/main.c src/app/record/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables install lint format info $(firsts) print-app force remember
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables install lint format info $(firsts) force remember
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -195,4 +195,3 @@ deps-peers: remember
 	$(or $(done_first),$(Q)MKLROOT='$(MKLROOT)' PYTHON='$(PYTHON)' sh test/deps-peers.sh)
 clean:
 	$(or $(done_first),rm -rf build spmv)
-print-app:; @echo $(app_src)

@@ -359,6 +359,7 @@ static spmv_status open_gpu(spmv_device *d) {
 extern "C" const spmv_backend spmv_cuda = {
     /* name       */ "cuda",
     /* hint       */ "make cuda",
+    /* default_kernel */ "csr_warp",
     /* names      */ names,
     /* kernels    */ kernels,
     /* nkernels   */ sizeof names / sizeof *names,

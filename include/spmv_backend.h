@@ -55,8 +55,9 @@ typedef struct spmv_rates {   /* what a device does at best, measured */
 } spmv_rates;
 
 struct spmv_backend {
-    const char *name, *hint;  /* hint: what to do when it is not built in */
-    const char *const *names; /* [nkernels] */
+    const char *name, *hint;    /* hint: what to do when it is not built in */
+    const char *default_kernel; /* the kernel of a plan that names none */
+    const char *const *names;   /* [nkernels] */
     const spmv_kernel *const (*kernels)[SPMV_NVARIANTS]; /* [nkernels]; NULL: not built in */
     int nkernels;
     const spmv_device_format *const (
@@ -100,6 +101,7 @@ struct spmv_backend {
 SPMV_LINKAGE const spmv_backend spmv_omp;
 SPMV_LINKAGE const spmv_backend spmv_cuda;
 SPMV_LINKAGE const spmv_backend *const spmv_backends[]; /* every backend, NULL at the end */
+SPMV_LINKAGE const spmv_backend *spmv_backend_named(const char *name); /* NULL: none */
 /* Facts of a backend's device, which is opened. */
 SPMV_LINKAGE spmv_status spmv_ctx_describe(spmv_ctx *ctx, const spmv_backend *backend,
                                            spmv_device_facts *out);
@@ -122,6 +124,8 @@ SPMV_LINKAGE spmv_status spmv_probe_host(spmv_device *d, size_t cache, spmv_rate
 SPMV_LINKAGE spmv_status spmv_probe_gpu(spmv_device *d, size_t cache, spmv_rates *out);
 SPMV_LINKAGE void spmv_gpu_state(spmv_device *d, spmv_device_state *out);
 SPMV_LINKAGE size_t spmv_host_cache(void); /* the last-level cache's bytes; 0: unknown */
+/* Memory to be had without swapping, within what the container may still take. */
+SPMV_LINKAGE size_t spmv_host_free_bytes(void);
 SPMV_LINKAGE void spmv_host_state(spmv_device *d, spmv_device_state *out);
 /* root: "", or a folder that holds proc and sys. */
 SPMV_LINKAGE void spmv_host_sensors(const char *root, spmv_device_state *out);

@@ -84,6 +84,7 @@ size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
     spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), \
                      (size_t)(count) * sizeof *(A)->field)
 
+struct spmv_features; /* spmv_propose.h */
 typedef struct spmv_format {
     const char *name, *summary;
     const spmv_param *params; /* what shapes the store; its kernels take these besides their own */
@@ -98,6 +99,8 @@ typedef struct spmv_format {
     /* The way back, for tests and conversions: the store's nnz entries, in any order, padding left
      * out. */
     void (*entries)(const spmv_store *store, int32_t *row, int32_t *col, double *values);
+    /* Adds to the features that "auto" goes by what only this format can tell; NULL: nothing. */
+    void (*features)(const spmv_csr_view *A, struct spmv_features *f);
 } spmv_format;
 
 int spmv_format_count(void);

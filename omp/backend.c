@@ -57,12 +57,6 @@ typedef struct host_state {
     bool puts_out; /* the processor can put single lines out of its caches */
 } host_state;
 
-size_t spmv_host_cache(void) {
-    long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return bytes > 0 ? (size_t)bytes : 0;
-}
-
 static spmv_status open_host(spmv_device *d) {
     host_state *s = d->state = calloc(1, sizeof *s);
     if (!s) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
@@ -121,26 +115,9 @@ static spmv_status tock(spmv_device *d, double *seconds) {
     return SPMV_OK;
 }
 
-static size_t available_bytes(void) {
-    size_t kib = SIZE_MAX / 2048;
-    char line[256];
-    FILE *file = fopen("/proc/meminfo", "r");
-    if (!file) return 1024 * kib;
-    while (fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1) break;
-    fclose(file);
-    return 1024 * kib;
-}
-
-/* What the kernel says can be had without swapping, and no more than the container may still take.
- */
-static size_t free_host_bytes(spmv_device *d) {
+static size_t free_bytes(spmv_device *d) {
     (void)d;
-    size_t available = available_bytes();
-    spmv_cgroup allowed;
-    spmv_cgroup_read("", &allowed);
-    bool limited = allowed.memory_left >= 0 && (size_t)allowed.memory_left < available;
-    return limited ? (size_t)allowed.memory_left : available;
+    return spmv_host_free_bytes();
 }
 
 static void describe(spmv_device *d, spmv_device_facts *out) {
@@ -202,6 +179,7 @@ static bool evict_host(spmv_device *d, const void *memory, size_t bytes) {
 const spmv_backend spmv_omp = {
     .name = "omp",
     .hint = "make omp",
+    .default_kernel = "csr_rows",
     .names = names,
     .kernels = kernels,
     .nkernels = sizeof names / sizeof *names,
@@ -216,7 +194,7 @@ const spmv_backend spmv_omp = {
     .sync = sync_host,
     .tick = tick,
     .tock = tock,
-    .free_bytes = free_host_bytes,
+    .free_bytes = free_bytes,
     .describe = describe,
     .propose = spmv_propose_omp,
     .flush = flush_host,

@@ -1,127 +1,14 @@
-/* api.c: contexts and matrices: check arguments, then call the parts. */
+/* api.c: matrices and plans from what a caller hands over: check arguments, then call the parts. */
 #include "core/internal.h"
+#include "generate/generate.h"
+#include "read/read.h"
+#include "tune/tune.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static const spmv_backend *backend_named(const char *name) {
-    for (const spmv_backend *const *b = spmv_backends; *b; b++)
-        if (strcmp((*b)->name, name) == 0) return *b;
-    return NULL;
-}
-
-spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out) {
-    spmv_ctx_opts known = SPMV_OPTS(spmv_ctx_opts);
-    *out = NULL;
-    if (!spmv_read_opts(&known, sizeof known, opts)) return SPMV_E_ARG;
-    opts = &known;
-    const spmv_backend *fallback = backend_named(opts->backend ? opts->backend : "omp");
-    if (!fallback || opts->threads < 0 || opts->device < 0) return SPMV_E_ARG;
-    spmv_ctx *ctx = calloc(1, sizeof *ctx);
-    if (!ctx) return SPMV_E_NOMEM;
-    ctx->fallback = fallback;
-    ctx->threads = opts->threads ? opts->threads : spmv_default_threads();
-    for (int b = 0; spmv_backends[b]; b++)
-        ctx->device[b] = (spmv_device){.backend = spmv_backends[b],
-                                       .ctx = ctx,
-                                       .number = spmv_backends[b]->host ? 0 : opts->device,
-                                       .threads = ctx->threads};
-    *out = ctx;
-    return SPMV_OK;
-}
-
-spmv_status spmv_ctx_device(spmv_ctx *ctx, const spmv_backend *backend, spmv_device **out) {
-    for (int b = 0; spmv_backends[b]; b++) {
-        if (spmv_backends[b] != backend) continue;
-        if (!ctx->opened[b]) {
-            spmv_device_facts facts;
-            TRY(backend->open(&ctx->device[b]));
-            backend->describe(&ctx->device[b], &facts); /* takes as long as many products */
-            ctx->cache[b] = backend->host ? spmv_host_cache() : facts.l2;
-        }
-        ctx->opened[b] = true;
-        *out = &ctx->device[b];
-    }
-    return SPMV_OK;
-}
-
-spmv_status spmv_ctx_describe(spmv_ctx *ctx, const spmv_backend *backend, spmv_device_facts *out) {
-    spmv_device *device = NULL;
-    TRY(spmv_ctx_device(ctx, backend, &device));
-    backend->describe(device, out);
-    return SPMV_OK;
-}
-
-spmv_status spmv_ctx_probe(spmv_ctx *ctx, const spmv_backend *backend, size_t cache,
-                           spmv_rates *out) {
-    spmv_device *device = NULL;
-    TRY(spmv_ctx_device(ctx, backend, &device));
-    return backend->probe(device, cache, out);
-}
-
-bool spmv_ctx_state(spmv_ctx *ctx, const spmv_backend *backend, spmv_device_state *out) {
-    spmv_device *device = NULL;
-    if (!backend->state || spmv_ctx_device(ctx, backend, &device) != SPMV_OK) return false;
-    backend->state(device, out);
-    return true;
-}
-
-void spmv_ctx_free(spmv_ctx *ctx) {
-    if (!ctx) return;
-    for (int b = 0; spmv_backends[b]; b++)
-        if (ctx->opened[b]) spmv_backends[b]->close(&ctx->device[b]);
-    free(ctx);
-}
-
-int spmv_ctx_threads(const spmv_ctx *ctx) {
-    return ctx->threads;
-}
-
 /* ---- matrices ------------------------------------------------------------------------------- */
-
-static spmv_status new_matrix(spmv_ctx *ctx, spmv_mat **out) {
-    spmv_mat *mat = calloc(1, sizeof *mat);
-    *out = mat;
-    if (!mat) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
-    mat->ctx = ctx;
-    return SPMV_OK;
-}
-
-/* Asked before it is allocated: Linux grants memory it does not have and kills who touches it. The
- * hub costs 16 bytes a row while it is sorted, whatever the entries: a file of one line may promise
- * 2^31 rows. */
-static spmv_status check_hub_fits(spmv_ctx *ctx, const spmv_coo *coo) {
-    int copies = coo->symmetry == SPMV_GENERAL ? 1 : 2;
-    double need = 16.0 * (double)coo->rows + 12.0 * copies * (double)coo->nnz;
-    double limit = 0.9 * (double)spmv_omp.free_bytes(NULL);
-    if (need <= limit) return SPMV_OK;
-    return spmv_fail(
-        ctx, SPMV_E_NOMEM,
-        "out of memory: compressed rows of %lld x %lld with %lld entries need %.1f GB, "
-        "%.1f GB are free",
-        (long long)coo->rows, (long long)coo->cols, (long long)coo->nnz, 1e-9 * need, 1e-9 * limit);
-}
-
-static spmv_status finish_matrix(spmv_mat *mat) {
-    double start = spmv_now();
-    TRY(check_hub_fits(mat->ctx, &mat->coo));
-    TRY(spmv_rows_build(mat->ctx, &mat->coo, mat->ctx->threads, &mat->hub, &mat->stats));
-    mat->stats.build_s = spmv_now() - start;
-    mat->stats.field = mat->coo.field;
-    mat->stats.symmetry = mat->coo.symmetry;
-    spmv_rows_stats(&mat->hub, mat->ctx->threads, &mat->stats);
-    return SPMV_OK;
-}
-
-static spmv_status finish_or_free(spmv_mat *mat, spmv_status status, spmv_mat **out) {
-    if (status == SPMV_OK) status = finish_matrix(mat);
-    if (status == SPMV_OK)
-        *out = mat;
-    else
-        spmv_mat_free(mat);
-    return status;
-}
 
 /* Adds to the text of a failure the file of the folder whose name is nearest, if any is near. */
 static void suggest_file(spmv_ctx *ctx, const char *path) {
@@ -154,7 +41,7 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
     if (!spmv_read_opts(&known, sizeof known, opts))
         return spmv_fail(ctx, SPMV_E_ARG, "spmv_load_opts.size is not set (SPMV_OPTS does)");
     opts = &known;
-    TRY(new_matrix(ctx, &mat));
+    TRY(spmv_mat_new(ctx, &mat));
     double start = spmv_now();
     spmv_status status;
     if (strncmp(path, "gen:", 4) == 0)
@@ -167,7 +54,7 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
                                          opts->progress_arg, &mat->coo);
     if (status == SPMV_E_IO && access(path, F_OK) != 0) suggest_file(ctx, path);
     mat->stats.read_s = spmv_now() - start;
-    return finish_or_free(mat, status, out);
+    return spmv_mat_finish(mat, status, out);
 }
 
 spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out) {
@@ -176,148 +63,10 @@ spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out) {
                                          : spmv_read_header(ctx, path, out);
 }
 
-static spmv_status check_dimensions(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz) {
-    if (rows >= 0 && cols >= 0 && nnz >= 0 && rows <= INT32_MAX && cols <= INT32_MAX)
-        return SPMV_OK;
-    return spmv_fail(ctx, SPMV_E_ARG,
-                     "a matrix of %lld x %lld with %lld entries: sizes are 0 to 2^31 - 1",
-                     (long long)rows, (long long)cols, (long long)nnz);
-}
-
-static spmv_status check_entries(spmv_ctx *ctx, const spmv_coo_view *view, int threads) {
-    int64_t outside = 0;
-    if (view->nnz > 0 && (!view->row || !view->col))
-        return spmv_fail(ctx, SPMV_E_ARG, "%lld entries without rows or columns",
-                         (long long)view->nnz);
-    if (view->symmetry != SPMV_GENERAL && view->symmetry != SPMV_SYMMETRIC &&
-        view->symmetry != SPMV_SKEW_SYMMETRIC)
-        return spmv_fail(ctx, SPMV_E_ARG, "symmetry %d is unknown", view->symmetry);
-    if (view->symmetry != SPMV_GENERAL && view->rows != view->cols)
-        return spmv_fail(ctx, SPMV_E_ARG, "a symmetric matrix is square, not %lld x %lld",
-                         (long long)view->rows, (long long)view->cols);
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : outside)
-    for (int64_t k = 0; k < view->nnz; k++)
-        outside += view->row[k] < 0 || view->row[k] >= view->rows || view->col[k] < 0 ||
-                   view->col[k] >= view->cols;
-    if (outside)
-        return spmv_fail(ctx, SPMV_E_ARG, "%lld entries lie outside the %lld x %lld matrix",
-                         (long long)outside, (long long)view->rows, (long long)view->cols);
-    return SPMV_OK;
-}
-
-static void *copy_of(const void *from, size_t bytes) {
-    void *to = spmv_host_alloc(bytes);
-    if (to && bytes) memcpy(to, from, bytes);
-    return to;
-}
-
-static spmv_status take_entries(spmv_mat *mat, const spmv_coo_view *view, unsigned flags) {
-    size_t n = (size_t)view->nnz;
-    mat->borrowed = flags & SPMV_BORROW;
-    mat->coo = (spmv_coo){.rows = view->rows,
-                          .cols = view->cols,
-                          .nnz = view->nnz,
-                          .symmetry = view->symmetry,
-                          .field = view->values ? view->field : SPMV_PATTERN_FIELD};
-    if (mat->borrowed) { /* the matrix only reads them */
-        mat->coo.row = (int32_t *)(uintptr_t)view->row;
-        mat->coo.col = (int32_t *)(uintptr_t)view->col;
-        mat->coo.values = (double *)(uintptr_t)view->values;
-        return SPMV_OK;
-    }
-    mat->coo.row = copy_of(view->row, n * sizeof *view->row);
-    mat->coo.col = copy_of(view->col, n * sizeof *view->col);
-    mat->coo.values = view->values ? copy_of(view->values, n * sizeof *view->values) : NULL;
-    if (mat->coo.row && mat->coo.col && (mat->coo.values || !view->values)) return SPMV_OK;
-    return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for %zu entries", n);
-}
-
-spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flags, spmv_mat **out) {
-    spmv_mat *mat = NULL;
-    *out = NULL;
-    TRY(check_dimensions(ctx, view->rows, view->cols, view->nnz));
-    TRY(check_entries(ctx, view, ctx->threads));
-    TRY(new_matrix(ctx, &mat));
-    return finish_or_free(mat, take_entries(mat, view, flags), out);
-}
-
-static spmv_status check_rows(spmv_ctx *ctx, const spmv_csr_view *A) {
-    if (!A->row_ptr || (A->nnz > 0 && !A->col_idx))
-        return spmv_fail(ctx, SPMV_E_ARG, "compressed rows without row_ptr or col_idx");
-    if (A->row_ptr[0] != 0 || A->row_ptr[A->rows] != A->nnz)
-        return spmv_fail(
-            ctx, SPMV_E_ARG, "row_ptr runs from %lld to %lld, must run from 0 to nnz = %lld",
-            (long long)A->row_ptr[0], (long long)A->row_ptr[A->rows], (long long)A->nnz);
-    for (int64_t i = 0; i < A->rows; i++)
-        if (A->row_ptr[i] > A->row_ptr[i + 1])
-            return spmv_fail(ctx, SPMV_E_ARG, "row_ptr decreases at row %lld", (long long)i);
-    return SPMV_OK;
-}
-
-/* Compressed rows come in as entries: they may be unsorted, and sorting and checking them is
- * written once. */
-spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **out) {
-    *out = NULL;
-    TRY(check_dimensions(ctx, view->rows, view->cols, view->nnz));
-    TRY(check_rows(ctx, view));
-    int32_t *row = spmv_host_alloc((size_t)view->nnz * sizeof *row);
-    if (!row)
-        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %lld entries", (long long)view->nnz);
-    for (int64_t i = 0; i < view->rows; i++)
-        for (int64_t k = view->row_ptr[i]; k < view->row_ptr[i + 1]; k++) row[k] = (int32_t)i;
-    spmv_coo_view entries = {.rows = view->rows,
-                             .cols = view->cols,
-                             .nnz = view->nnz,
-                             .row = row,
-                             .col = view->col_idx,
-                             .values = view->values,
-                             .field = SPMV_REAL_FIELD};
-    spmv_status status = spmv_mat_coo(ctx, &entries, SPMV_COPY, out);
-    spmv_host_free(row);
-    return status;
-}
-
 spmv_status spmv_mat_save(const spmv_mat *mat, const char *path) {
     spmv_csr_view view;
     spmv_mat_rows(mat, &view);
     return spmv_write_matrix_market(mat->ctx, path, &view, mat->coo.field);
-}
-
-void spmv_mat_put_away(spmv_mat *mat) {
-    if (!mat) return;
-    spmv_mat_drop_stores(mat);
-    if (!mat->borrowed) spmv_coo_free(&mat->coo);
-    spmv_rows_free(&mat->hub);
-    free(mat);
-}
-
-void spmv_mat_free(spmv_mat *mat) {
-    if (!mat) return;
-    spmv_ctx *ctx = mat->ctx;
-    spmv_mat_put_away(mat);
-    for (int b = 0; spmv_backends[b]; b++)
-        if (ctx->opened[b] && ctx->device[b].backend->trim)
-            ctx->device[b].backend->trim(&ctx->device[b]);
-}
-
-void spmv_mat_drop_stores(spmv_mat *mat) {
-    spmv_stored_free(mat->ctx, mat->stores);
-    mat->stores = NULL;
-}
-
-void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view) {
-    *view = (spmv_coo_view){mat->coo.rows, mat->coo.cols,   mat->coo.nnz,      mat->coo.row,
-                            mat->coo.col,  mat->coo.values, mat->coo.symmetry, mat->coo.field};
-}
-
-void spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view) {
-    *view = (spmv_csr_view){mat->hub.rows,    mat->hub.cols,    mat->hub.nnz,
-                            mat->hub.row_ptr, mat->hub.col_idx, mat->hub.values};
-}
-
-spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out) {
-    *out = mat->stats;
-    return SPMV_OK;
 }
 
 spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double **out) {
@@ -326,4 +75,17 @@ spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double
 
 spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const double *x) {
     return spmv_write_vector(ctx, path, n, x);
+}
+
+/* ---- plans ---------------------------------------------------------------------------------- */
+
+spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
+    spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
+    spmv_kernel_id id;
+    *out = NULL;
+    if (!spmv_read_opts(&known, sizeof known, opts))
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts.size is not set (SPMV_OPTS does)");
+    TRY(spmv_plan_kernel(mat->ctx, known.kernel, &id));
+    return id.index == SPMV_AUTO ? spmv_auto_plan(mat, &known, id.backend, out)
+                                 : spmv_plan_make(mat, &known, false, out);
 }

@@ -6,7 +6,7 @@
  * its arrays anew each time, as a user's does. Parameters are the defaults, and for SELL and CMRS
  * also those that sort.
  * Exit 1 if SELL, CMRS or the hybrid take more than MOST products, or cannot be made. */
-#include "core/internal.h"
+#include "tune/tune.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -83,7 +83,7 @@ static spmv_status time_format(spmv_ctx *ctx, const spmv_csr_view *A, const spmv
                                struct cost *out) {
     double seconds[RUNS] = {0}, products[RUNS] = {0};
     spmv_choice c = choice_of(format, varied);
-    if (format->estimate(A, &c) > (size_t)(0.5 * (double)spmv_omp.free_bytes(NULL)))
+    if (format->estimate(A, &c) > (size_t)(0.5 * (double)spmv_host_free_bytes()))
         return spmv_fail(ctx, SPMV_E_TOOBIG, "needs more than half of the free memory");
     for (int n = 0; n < RUNS; n++) {
         spmv_store *store = NULL;

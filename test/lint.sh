@@ -11,20 +11,9 @@ sources=$(files_of '*.c' '*.h' '*.cu' '*.cuh')
 tables=$(files_of '*.def')
 if [ "${1:-}" = format ]; then exec clang-format -i $sources; fi
 
-# Who may include whom.
-for f in $(find omp cuda src/formats/*/ -name '*.[ch]' -o -name '*.cu*'); do
-    for header in $(sed -n 's/^ *#include "\(.*\)".*/\1/p' "$f"); do
-        case $header in
-        spmv_kernel.h | spmv_formats.h | formats/* | kernels.def | formats.def | omp/kernels.def) ;;
-        omp/* | cuda/*) [ "${header%%/*}" = "${f%%/*}" ] || breach "$f: includes $header" ;;
-        *) [ -f "$(dirname "$f")/$header" ] || breach "$f: kernels, formats and backends include spmv_kernel.h and helpers only" ;;
-        esac
-    done
-done
+# Who may include and call whom; no circles; at most 20 files in a folder.
+python3 test/layers.py || breach "layers (docs/architecture.md)"
 grep -ln 'cuda_runtime\|cuda\.h\|cusparse' $(find src include -name '*.[ch]') && breach "src/ and include/ know nothing of CUDA"
-for f in $(MAKEFLAGS= make -s print-app); do
-    grep -n '"internal.h"' "$f" && breach "$f: the program is a client of spmv.h, it may not include internal.h"
-done
 
 # A kernel or format file and its line in the table come together.
 for folder in omp cuda; do

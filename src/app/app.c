@@ -1,7 +1,6 @@
 /* app.c: picks the command. */
 #include "app.h"
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,18 +20,6 @@ static const struct command {
 #undef COMMAND
 #undef TOOL
 };
-
-void say(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-}
-
-int complain(spmv_status status, const char *what) {
-    say("spmv: %s\n", what && *what ? what : spmv_strerror(status));
-    return spmv_exit_code(status);
-}
 
 static void print_version(const options *o) {
     record r;

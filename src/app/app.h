@@ -3,6 +3,7 @@
 #ifndef SPMV_APP_H
 #define SPMV_APP_H
 
+#include "measure/sampler.h"
 #include "spmv_kernel.h"
 #include <stdio.h>
 
@@ -39,9 +40,8 @@ typedef struct options {
     const char *log;    /* folder, or a .jsonl file */
     const char *probe;  /* folder, or off; NULL: in the user's cache */
     bool no_log, verify, quiet, verbose, progress, color;
-    int min_samples, keep_samples;
-    double min_time_s, max_time_s, max_noise;
-    spmv_cache cache;
+    sampling sampling;
+    int keep_samples;
     struct pairs *tags;
     char **copies; /* of values that other members point into */
     int ncopies;
@@ -79,49 +79,6 @@ int run_tool(const char *name, int argc, char **argv);
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "spmv: TEXT" on stderr; returns the exit code of the status. */
 int complain(spmv_status status, const char *text);
-
-/* ---- measure.c, statistics.c ---------------------------------------------------------------- */
-
-typedef struct statistics {
-    double min, q1, median, q3, max, mean, stdev;
-} statistics;
-/* Sorts nothing in place: works on a copy. */
-statistics statistics_of(const double *sample, int n);
-
-typedef struct timing {
-    int warmup, inner, nsamples, capacity; /* inner: products a sample */
-    double *sample_s;                      /* [nsamples] seconds a product; owned */
-    double spent_s, next_look_s;           /* wall time of samples with what comes before each */
-    bool done;
-    statistics s;
-    bool converged; /* IQR / median <= max_noise */
-} timing;
-
-typedef struct problem { /* one product to verify and time: host data in the plan's precision */
-    const spmv_plan *plan;
-    spmv_precision precision;
-    int64_t rows, cols;
-    double alpha, beta;
-    const void *x, *y0;    /* y0: what y holds before, NaN when beta = 0 */
-    bool host;             /* it runs on the host, where a launch costs nothing */
-    size_t cache, bytes;   /* of the device's caches; moved by a product */
-    double vectors_s;      /* host to device for x and y0 */
-    spmv_product *product; /* [nproducts]; all but the first of copies of the plan */
-    int nproducts;         /* that a sample goes through in turn */
-    spmv_batch *batch;     /* a sample */
-    size_t flush;          /* bytes read before a sample; 0: none */
-    double launch_s;       /* the clock on an empty launch */
-} problem;
-spmv_status problem_open(problem *p);
-void problem_close(problem *p);
-/* Fills y on the device with y0, multiplies once and fetches the result. */
-spmv_status problem_once(problem *p, void *y);
-/* Readies samples as --cache says. */
-spmv_status problem_ready(problem *p, const options *o, timing *t);
-/* Takes samples for about slice_s, at least one; t->done: it was the last turn. */
-spmv_status problem_turn(problem *p, const options *o, timing *t, double slice_s);
-/* What the last timed sample left in the y of product k. */
-spmv_status problem_result(problem *p, int k, void *y);
 
 /* ---- verify.c ------------------------------------------------------------------------------- */
 

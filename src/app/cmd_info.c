@@ -120,7 +120,7 @@ static void find_format(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
 static void find_formats(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
                          char (*reason)[REASON], matrix_facts *out) {
     pairs *bytes = &out->format_bytes, *slots = &out->format_slots;
-    size_t budget = o->max_mem ? o->max_mem : (size_t)(0.8 * (double)spmv_omp.free_bytes(NULL));
+    size_t budget = o->max_mem ? o->max_mem : (size_t)(0.8 * (double)spmv_host_free_bytes());
     bool wide = A->nnz > INT32_MAX - WIDEST_STEP || o->offset_bits == 64;
     int variant =
         is_f32(o) ? (wide ? SPMV_F32_O64 : SPMV_F32_O32) : (wide ? SPMV_F64_O64 : SPMV_F64_O32);

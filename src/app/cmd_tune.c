@@ -116,8 +116,8 @@ static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *
     session trial = *run;
     int winner = 0;
     quick.quiet = true;
-    quick.min_time_s = 0.02;
-    quick.max_time_s = 0.06;
+    quick.sampling.min_time_s = 0.02;
+    quick.sampling.max_time_s = 0.06;
     quick.format = "table";
     trial.o = &quick;
     trial.log.file = -1;

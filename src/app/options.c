@@ -191,7 +191,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case 'x': o->x_file = arg; break;
     case 'y': o->y_file = arg; break;
     case 'o': o->output_file = arg; break;
-    case 'n': o->min_samples = (int)whole_of("samples", arg, 1, 1000000); break;
+    case 'n': o->sampling.min_samples = (int)whole_of("samples", arg, 1, 1000000); break;
     case 'q': o->quiet = true; break;
     case 'v': o->verbose = true; break;
     case 'V': o->topic = "version"; break;
@@ -215,11 +215,11 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         break;
     case KEY_NO_LOG: o->no_log = true; break;
     case KEY_VERIFY: o->verify = word_of("verify", arg, verify_words); break;
-    case KEY_CACHE: o->cache = (spmv_cache)word_of("cache", arg, cache_words); break;
+    case KEY_CACHE: o->sampling.cache = (spmv_cache)word_of("cache", arg, cache_words); break;
     case KEY_PROBE: o->probe = arg; break;
-    case KEY_MIN_TIME: o->min_time_s = real_of("min-time", arg, 0); break;
-    case KEY_MAX_TIME: o->max_time_s = real_of("max-time", arg, 0); break;
-    case KEY_MAX_NOISE: o->max_noise = share_of("max-noise", arg); break;
+    case KEY_MIN_TIME: o->sampling.min_time_s = real_of("min-time", arg, 0); break;
+    case KEY_MAX_TIME: o->sampling.max_time_s = real_of("max-time", arg, 0); break;
+    case KEY_MAX_NOISE: o->sampling.max_noise = share_of("max-noise", arg); break;
     case KEY_TAG: add_tag(o, arg); break;
     case KEY_KEEP_SAMPLES: o->keep_samples = (int)whole_of("keep-samples", arg, 0, 1000000); break;
     case KEY_PROGRESS: o->progress = is_on("progress", arg, o->progress); break;
@@ -300,9 +300,9 @@ void options_parse(int argc, char **argv, options *o) {
                    .verify = true,
 
                    .keep_samples = 1000,
-                   .min_time_s = 0.5,
-                   .max_time_s = 5,
-                   .max_noise = 0.01,
+                   .sampling.min_time_s = 0.5,
+                   .sampling.max_time_s = 5,
+                   .sampling.max_noise = 0.01,
                    .format = "table",
                    .progress = terminal,
                    .argc = argc,
@@ -321,8 +321,10 @@ void options_parse(int argc, char **argv, options *o) {
                 (size_t)(o->nmatrices - from_environment) * sizeof *o->matrices);
         o->nmatrices -= from_environment;
     }
-    if (!o->min_samples) o->min_samples = o->cache == SPMV_COLD ? 30 : 10; /* one product each */
-    if (o->max_time_s < o->min_time_s) o->max_time_s = o->min_time_s;
+    if (!o->sampling.min_samples)
+        o->sampling.min_samples = o->sampling.cache == SPMV_COLD ? 30 : 10; /* one product each */
+    if (o->sampling.max_time_s < o->sampling.min_time_s)
+        o->sampling.max_time_s = o->sampling.min_time_s;
 }
 
 /* Commands that multiply nothing, and all that they use; others look at what they can use. */

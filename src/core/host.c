@@ -1,12 +1,11 @@
-/* threads.c: how many threads this process may use. Containers show all the machine's cores and
- * grant a quota of them: more threads than that wait for each other (up to 90 times slower in the
- * field). */
+/* host.c: what this process may use of the host: threads, memory, the last-level cache. */
 #include "internal.h"
 #include <math.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* The CPUs that threads may run on. OMP_PROC_BIND has already tied this thread to its own place, so
  * that its affinity says no more: then they are those of all places. */
@@ -30,6 +29,8 @@ static int affinity_cpus(void) {
     return allowed_cpus(&set) ? CPU_COUNT(&set) : omp_get_num_procs();
 }
 
+/* Containers show all the machine's cores and grant a quota of them: more threads than that wait
+ * for each other (up to 90 times slower in the field). */
 static int quota_cpus(void) {
     spmv_cgroup allowed;
     spmv_cgroup_read("", &allowed);
@@ -62,4 +63,31 @@ int spmv_default_threads(void) {
     if (quota < threads) threads = quota;
     if (cores < threads) threads = cores;
     return threads > 0 ? threads : 1;
+}
+
+size_t spmv_host_cache(void) {
+    long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+static size_t available_bytes(void) {
+    size_t kib = SIZE_MAX / 2048;
+    char line[256];
+    FILE *file = fopen("/proc/meminfo", "r");
+    if (!file) return 1024 * kib;
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1) break;
+    fclose(file);
+    return 1024 * kib;
+}
+
+/* What the kernel says can be had without swapping, and no more than the container may still take.
+ */
+size_t spmv_host_free_bytes(void) {
+    size_t available = available_bytes();
+    spmv_cgroup allowed;
+    spmv_cgroup_read("", &allowed);
+    bool limited = allowed.memory_left >= 0 && (size_t)allowed.memory_left < available;
+    return limited ? (size_t)allowed.memory_left : available;
 }

@@ -1,7 +1,16 @@
-/* select.c: names to kernels. Matching is exact or by glob, never by prefix: a misspelt name must
+/* names.c: names to kernels. Matching is exact or by glob, never by prefix: a misspelt name must
  * not run another kernel. */
 #include "internal.h"
 #include <fnmatch.h>
+
+static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
+const spmv_kernel spmv_auto_kernel = {
+    .name = "auto",
+    .format = "csr", /* which has no parameters either */
+    .summary = "chosen for the matrix: candidates by its features, then a timed run-off",
+    .params = no_params,
+    .traits = SPMV_DETERMINISTIC,
+};
 
 static size_t smallest(size_t a, size_t b, size_t c) {
     size_t least = a < b ? a : b;
@@ -91,7 +100,7 @@ static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const
         for (int k = 0; (!only || *b == only) && k < (*b)->nkernels && n + 1 < MOST; k++) {
             const char *alias = alias_of((spmv_kernel_id){*b, k});
             candidates[n++] = (*b)->names[k];
-            if (alias && (only || *b == ctx->fallback)) candidates[n++] = alias;
+            if (alias && (only || *b == ctx->default_backend)) candidates[n++] = alias;
         }
     candidates[n] = NULL;
     const char *nearest = spmv_nearest(name, candidates);
@@ -132,16 +141,16 @@ spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id 
         return *count || all ? SPMV_OK : no_peers(ctx);
     }
     if (strcmp(pattern, spmv_auto_kernel.name) == 0) {
-        if (!ctx->fallback->kernels)
-            return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", ctx->fallback->name,
-                             pattern, ctx->fallback->hint);
-        match_auto(ctx->fallback, found, capacity, count);
+        if (!ctx->default_backend->kernels)
+            return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s",
+                             ctx->default_backend->name, pattern, ctx->default_backend->hint);
+        match_auto(ctx->default_backend, found, capacity, count);
         return SPMV_OK;
     }
-    match_backend(ctx->fallback, pattern, found, capacity, count);
+    match_backend(ctx->default_backend, pattern, found, capacity, count);
     if (*count) return check_present(ctx, found, capacity ? *count : 0);
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
-        for (int k = 0; *b != ctx->fallback && k < (*b)->nkernels; k++)
+        for (int k = 0; *b != ctx->default_backend && k < (*b)->nkernels; k++)
             if (strcmp((*b)->names[k], pattern) == 0) {
                 if (!(*b)->kernels)
                     return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", (*b)->name,

@@ -1,41 +1,7 @@
 /* plan.c: kernel + store + parameters, ready to run. */
 #include "internal.h"
+#include <assert.h>
 #include <stdlib.h>
-
-#define BACKEND(name) &spmv_##name,
-const spmv_backend *const spmv_backends[] = {
-#include "backends.def"
-    NULL};
-#undef BACKEND
-
-/* ---- formats -------------------------------------------------------------------------------- */
-
-#define FORMAT(name) \
-    extern const spmv_format name##_format_f64_o32, name##_format_f64_o64, name##_format_f32_o32, \
-        name##_format_f32_o64;
-#include "formats.def"
-#undef FORMAT
-#define FORMAT(name) \
-    {&name##_format_f64_o32, &name##_format_f64_o64, &name##_format_f32_o32, \
-     &name##_format_f32_o64},
-static const spmv_format *const formats[][SPMV_NVARIANTS] = {
-#include "formats.def"
-};
-#undef FORMAT
-
-int spmv_format_count(void) {
-    return sizeof formats / sizeof *formats;
-}
-
-const spmv_format *spmv_format_at(int k, int variant) {
-    return formats[k][variant];
-}
-
-const spmv_format *spmv_format_named(const char *name, int variant) {
-    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
-        if (strcmp(formats[f][0]->name, name) == 0) return formats[f][variant];
-    return NULL;
-}
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
@@ -112,9 +78,9 @@ spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *ou
     return SPMV_OK;
 }
 
-static spmv_status find_one(spmv_ctx *ctx, const char *name, spmv_kernel_id *out) {
+spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *out) {
     int count = 0;
-    if (!name) name = ctx->fallback == &spmv_omp ? "csr_rows" : "csr_warp";
+    if (!name) name = ctx->default_backend->default_kernel;
     TRY(spmv_kernel_find(ctx, name, out, 1, &count));
     if (count > 1)
         return spmv_fail(ctx, SPMV_E_ARG, "'%s' names %d kernels; a plan takes one", name, count);
@@ -147,8 +113,8 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_
                            spmv_plan **out) {
     spmv_kernel_id id;
     *out = NULL;
-    TRY(find_one(mat->ctx, opts->kernel, &id));
-    if (id.index == SPMV_AUTO) return spmv_auto_plan(mat, opts, id.backend, out);
+    TRY(spmv_plan_kernel(mat->ctx, opts->kernel, &id));
+    assert(id.index != SPMV_AUTO);
     spmv_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     plan->matrix = mat;
@@ -158,14 +124,6 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_
     else
         spmv_plan_free(plan);
     return status;
-}
-
-spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
-    spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
-    *out = NULL;
-    if (!spmv_read_opts(&known, sizeof known, opts))
-        return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts.size is not set (SPMV_OPTS does)");
-    return spmv_plan_make(mat, &known, false, out);
 }
 
 void spmv_plan_free(spmv_plan *plan) {

@@ -2,24 +2,6 @@
  * freeing are loops here and no format has code for them. */
 #include "internal.h"
 #include <stdlib.h>
-#include <sys/mman.h>
-
-enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
-
-/* Large arrays are aligned to and offered as huge pages: up to 1.9x on random reads of x. */
-void *spmv_host_alloc(size_t bytes) {
-    if (bytes > PTRDIFF_MAX - HUGE_PAGE) return NULL;
-    size_t align = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : CACHE_LINE;
-    size_t whole = bytes ? (bytes + align - 1) / align * align : align;
-    void *memory = aligned_alloc(align, whole);
-    if (memory && align == HUGE_PAGE)
-        madvise(memory, whole, MADV_HUGEPAGE); /* only a hint: may fail */
-    return memory;
-}
-
-void spmv_host_free(void *memory) {
-    free(memory);
-}
 
 /* The pointer slot is read and written as bytes: its type in the format struct is not void *. */
 static void *array_of(const spmv_store *store, int k) {
@@ -116,18 +98,4 @@ void spmv_store_free_on(spmv_device *device, spmv_store *copy) {
     if (!copy) return;
     for (int k = 0; k < copy->narrays; k++) device->backend->release(device, array_of(copy, k));
     free(copy);
-}
-
-void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list) {
-    while (list) {
-        spmv_stored *next = list->next;
-        if (list->copy && list->copy != list->host) {
-            spmv_device *device = NULL; /* open: the copy was made on it */
-            if (spmv_ctx_device(ctx, list->device->backend, &device) == SPMV_OK)
-                spmv_store_free_on(device, list->copy);
-        }
-        spmv_store_free(list->host);
-        free(list);
-        list = next;
-    }
 }

@@ -1,5 +1,5 @@
-/* stores.c: the stores of a matrix: which there are, whether one more fits, and building it on the
- * host or on the device that wants it. */
+/* store_cache.c: the stores of a matrix: which there are, whether one more fits, and building it on
+ * the host or on the device that wants it. */
 #include "internal.h"
 #include <stdlib.h>
 
@@ -40,6 +40,20 @@ static const spmv_device_format *builder_of(const spmv_plan *plan, const char *f
         if (strcmp(backend->formats[k][0]->name, format) == 0)
             return backend->formats[k][plan->variant];
     return NULL;
+}
+
+void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list) {
+    while (list) {
+        spmv_stored *next = list->next;
+        if (list->copy && list->copy != list->host) {
+            spmv_device *device = NULL; /* open: the copy was made on it */
+            if (spmv_ctx_device(ctx, list->device->backend, &device) == SPMV_OK)
+                spmv_store_free_on(device, list->copy);
+        }
+        spmv_store_free(list->host);
+        free(list);
+        list = next;
+    }
 }
 
 /* ---- whether it fits ------------------------------------------------------------------------- */
@@ -114,7 +128,7 @@ static room find_room(const spmv_plan *plan, const spmv_csr_view *view, size_t s
     if (max_bytes) return r;
     r.limit = there;
     if (is_host || r.by_device || r.need > there) return r;
-    size_t here = most_of(spmv_omp.free_bytes(NULL));
+    size_t here = most_of(spmv_host_free_bytes());
     if (store > here) r.need = store, r.limit = here, r.where = " on the host";
     return r;
 }

@@ -1,6 +1,6 @@
 /* local.c: what the format local needs to know before it is built: how many rows a block should
  * have, and whether what they need fits. */
-#include "core/internal.h"
+#include "spmv_kernel.h"
 #include <math.h>
 #include <stdlib.h>
 

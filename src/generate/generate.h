@@ -11,6 +11,12 @@
 
 #include "core/internal.h"
 
+/* spec: without the "gen:"; values: NULL or as in spmv_load_opts. The entries are sorted, distinct
+ * and the same bits for any number of threads. */
+spmv_status spmv_generate(spmv_ctx *ctx, const char *spec, uint64_t seed, const char *values,
+                          int threads, spmv_coo *out);
+spmv_status spmv_generate_peek(spmv_ctx *ctx, const char *spec, spmv_stats *out);
+
 enum { SPMV_MOST_ARGS = 4 };
 
 typedef struct spmv_args { /* of a spec */

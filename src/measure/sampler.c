@@ -1,6 +1,6 @@
-/* measure.c: one product, once for the check and many times for the clock. Conversions and
+/* sampler.c: one product, once for the check and many times for the clock. Conversions and
  * transfers are outside. */
-#include "app/app.h"
+#include "sampler.h"
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
@@ -84,8 +84,8 @@ static spmv_status sample(problem *p, double *seconds) {
 /* Two products, and 20 ms of them, warm page tables and clocks; *once: the time of the quickest,
  * which others on the machine disturbed least. Who gives no time to measure wants none spent on
  * warming up. */
-static spmv_status warm_up(problem *p, const options *o, timing *t, double *once) {
-    double end = now() + fmin(0.02, o->max_time_s), seconds;
+static spmv_status warm_up(problem *p, const sampling *how, timing *t, double *once) {
+    double end = now() + fmin(0.02, how->max_time_s), seconds;
     *once = INFINITY;
     do {
         if (p->beta != 0) TRY(reset_y(p));
@@ -143,8 +143,8 @@ static spmv_status make_copies(problem *p, int most, double *covered) {
 }
 
 /* Enough products that the clock, and on a GPU the start of a graph, do not show. */
-static int warm_products(const problem *p, const options *o, double once) {
-    if (p->beta != 0 || o->max_time_s == 0) return 1;
+static int warm_products(const problem *p, const sampling *how, double once) {
+    if (p->beta != 0 || how->max_time_s == 0) return 1;
     return p->host ? ratio(1e-4, once, 1, 10000) : ratio(1e-3, once, 1, 1000);
 }
 
@@ -169,14 +169,14 @@ static spmv_status time_nothing(problem *p) {
     return SPMV_OK;
 }
 
-spmv_status problem_ready(problem *p, const options *o, timing *t) {
+spmv_status problem_ready(problem *p, const sampling *how, timing *t) {
     double once;
-    *t = (timing){.next_look_s = o->min_time_s};
-    TRY(warm_up(p, o, t, &once));
+    *t = (timing){.next_look_s = how->min_time_s};
+    TRY(warm_up(p, how, t, &once));
     t->inner = 1;
-    if (o->cache == SPMV_WARM) t->inner = warm_products(p, o, once);
-    if (o->cache == SPMV_COLD) p->flush = flush_bytes(p);
-    if (o->cache == SPMV_STEADY) TRY(steady_products(p, once, &t->inner));
+    if (how->cache == SPMV_WARM) t->inner = warm_products(p, how, once);
+    if (how->cache == SPMV_COLD) p->flush = flush_bytes(p);
+    if (how->cache == SPMV_STEADY) TRY(steady_products(p, once, &t->inner));
     TRY(time_nothing(p));
     return spmv_batch_create(p->product, p->nproducts, t->inner, p->alpha, p->beta, &p->batch);
 }
@@ -199,21 +199,21 @@ static spmv_status grow(timing *t) {
 }
 
 /* Whether the next sample is to be the last. */
-static bool is_last(timing *t, const options *o) {
+static bool is_last(timing *t, const sampling *how) {
     enum { MOST_SAMPLES = 20000 }; /* tiny products with beta != 0 have one product a sample */
     bool full = t->nsamples >= MOST_SAMPLES;
-    if (t->nsamples + 1 < o->min_samples || (t->spent_s < t->next_look_s && !full)) return false;
+    if (t->nsamples + 1 < how->min_samples || (t->spent_s < t->next_look_s && !full)) return false;
     t->next_look_s = t->spent_s * 1.1;
-    return t->nsamples == 0 || t->spent_s >= o->max_time_s || full || is_quiet(t, o->max_noise);
+    return t->nsamples == 0 || t->spent_s >= how->max_time_s || full || is_quiet(t, how->max_noise);
 }
 
-spmv_status problem_turn(problem *p, const options *o, timing *t, double slice_s) {
+spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slice_s) {
     double start = now(), before = start, seconds;
     /* Others had their turn since: the first product of a turn brings the caches back. */
-    if (o->cache == SPMV_WARM) TRY(sample(p, &seconds));
+    if (how->cache == SPMV_WARM) TRY(sample(p, &seconds));
     do {
         TRY(grow(t));
-        t->done = is_last(t, o);
+        t->done = is_last(t, how);
         /* Poison: a product that stopped writing must not pass on an older y. */
         if (t->done) TRY(reset_y(p));
         TRY(sample(p, &seconds));
@@ -224,6 +224,6 @@ spmv_status problem_turn(problem *p, const options *o, timing *t, double slice_s
     } while (!t->done && before - start < slice_s);
     if (!t->done) return SPMV_OK;
     t->s = statistics_of(t->sample_s, t->nsamples);
-    t->converged = t->s.q3 - t->s.q1 <= o->max_noise * t->s.median;
+    t->converged = t->s.q3 - t->s.q1 <= how->max_noise * t->s.median;
     return SPMV_OK;
 }

@@ -1,7 +1,8 @@
 /* statistics.c: order statistics of samples. */
-#include "app/app.h"
+#include "statistics.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int compare(const void *a, const void *b) {
     double p = *(const double *)a, q = *(const double *)b;

@@ -9,7 +9,7 @@
  * entries' names alone: when the entry that bears the archive's name has not come first, the
  * others have been skipped, and when there is none the archive is read a second time up to its
  * only .mtx. */
-#include "core/internal.h"
+#include "read.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

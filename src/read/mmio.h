@@ -1,10 +1,10 @@
-/* mmio.h: what the files of the Matrix Market reader share: mmio.c cuts text into blocks and puts
- * their entries together, mmio_header.c reads what stands before the entries, mmio_lines.c turns
- * lines into entries and says what is wrong with them, mmio_write.c writes. */
+/* mmio.h: what the files of the Matrix Market reader share: mmio_blocks.c cuts text into blocks,
+ * mmio.c puts their entries together, mmio_header.c reads what stands before the entries,
+ * mmio_lines.c turns lines into entries and says what is wrong with them, mmio_write.c writes. */
 #ifndef SPMV_MMIO_H
 #define SPMV_MMIO_H
 
-#include "core/internal.h"
+#include "read.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -114,10 +114,15 @@ spmv_status mm_read_header(reader *r, worker *w);
 int64_t mm_first_row(const reader *r, int64_t j);
 int64_t mm_column_start(const reader *r, int64_t j);
 
-/* ---- mmio.c */
+/* ---- mmio_blocks.c */
 
 /* The next lines of a stream become the worker's block; none at its end. */
 void mm_read_lines(reader *r, worker *w);
+/* Block w->index of a plain file becomes the worker's. */
+void mm_read_block(const reader *r, worker *w);
+
+/* ---- mmio.c */
+
 bool mm_is_raw_name(const char *path); /* of raw doubles */
 
 #endif

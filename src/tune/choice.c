@@ -4,7 +4,6 @@
  * products follow that nothing may be converted, or no other could be had or paid. */
 #include "trials.h"
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,15 +14,6 @@ static const double budget_unknown = 10, budget_unknown_gpu = 12, budget_most = 
 static const double worth_a_look = 1.1; /* expected gain of a kernel that needs no conversion */
 static const double worth_converting = 1.05, cheap = 0.1; /* of the budget */
 static const double in_sight = 0.4, in_reach = 0.9;       /* of the gain promised by another */
-
-static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
-const spmv_kernel spmv_auto_kernel = {
-    .name = "auto",
-    .format = "csr", /* which has no parameters either */
-    .summary = "chosen for the matrix: candidates by its features, then a timed run-off",
-    .params = no_params,
-    .traits = SPMV_DETERMINISTIC,
-};
 
 /* ---- contenders ----------------------------------------------------------------------------- */
 
@@ -43,11 +33,6 @@ static bool is_allowed(const contest *c, const spmv_proposal *p) {
 static bool multiplies_padding(const spmv_plan *plan) {
     return plan->kernel->traits & SPMV_PADS && plan->choice.value[SPMV_rowlens] != 1 &&
            plan->host->slots != plan->host->nnz;
-}
-
-void spmv_contest_pass_over(contest *c, const spmv_proposal *p, const char *why) {
-    size_t used = strlen(c->passed);
-    snprintf(c->passed + used, sizeof c->passed - used, "; passed over %s: %s", p->kernel, why);
 }
 
 /* False: it cannot be had, and *why says so. */
@@ -294,17 +279,6 @@ static spmv_status hold(contest *c, const spmv_proposal *p, int n) {
     TRY(spmv_contest_unit(c, &unit_s));
     TRY(enter_rivals(c, p, n, unit_s));
     return c->n > 1 ? spmv_contest_run_off(c) : SPMV_OK;
-}
-
-spmv_proposal *spmv_offer(spmv_proposals *all, const char *kernel, double prep, double gain,
-                          const char *why, ...) {
-    spmv_proposal *p = &all->list[all->n++];
-    va_list args;
-    *p = (spmv_proposal){.kernel = kernel, .prep = prep, .gain = gain};
-    va_start(args, why);
-    vsnprintf(p->why, sizeof p->why, why, args);
-    va_end(args);
-    return p;
 }
 
 /* Stable, the greater gain first, the safe ones last. */

@@ -2,7 +2,7 @@
  * matrix: row_ptr at no more than 2,048 slices of 32 rows, and the entries of no more than 64 of
  * these, from the first MOST_TAKEN entries of each row: about 32,000 entries; at a glance fewer.
  * Each looks at evenly spaced slices, so that the result is the same for any number of threads. */
-#include "core/internal.h"
+#include "tune.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -396,6 +396,13 @@ static void add_up(const tally *t, int n, spmv_features *f) {
     f->lines = share((double)sum.lines, all);
 }
 
+static void ask_formats(const spmv_csr_view *A, spmv_features *f) {
+    for (int k = 0; k < spmv_format_count(); k++) {
+        const spmv_format *format = spmv_format_at(k, SPMV_F64_O32);
+        if (format->features) format->features(A, f);
+    }
+}
+
 /* The middle one of n equal shares. */
 static int64_t sampled_slice(int64_t slices, int64_t n, int64_t k) {
     return (2 * k + 1) * slices / (2 * n);
@@ -437,6 +444,6 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look 
     free(t);
     if (extent->repeats) f->repeats = look_at_repeats(&A);
     if (extent->lists && A.rows >= MANY_ROWS && f->mean > FEW && f->diagonal < 0.5)
-        f->local_height = spmv_local_height(&A, f->row_max, &f->local_columns);
+        ask_formats(&A, f);
     return SPMV_OK;
 }

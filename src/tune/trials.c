@@ -13,6 +13,11 @@ static const double sample_s = 5e-5; /* so much at least makes a sample */
  * more; but never more than all that were promised take. Rounds only make sure and take less. */
 static const double short_s = 9.6e-4, least_budget_s = 2e-3, least_of_host_s = 3e-3,
                     least_for_rounds_s = 6.5e-4;
+void spmv_contest_pass_over(contest *c, const spmv_proposal *p, const char *why) {
+    size_t used = strlen(c->passed);
+    snprintf(c->passed + used, sizeof c->passed - used, "; passed over %s: %s", p->kernel, why);
+}
+
 static const double for_rounds = 0.8;  /* of the budget: the clock is read behind what it is for */
 static const double cheap_round = 0.1; /* of the budget */
 static const double short_look = 0.02; /* of the budget: costs nothing to do twice */

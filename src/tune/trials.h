@@ -3,7 +3,7 @@
 #ifndef SPMV_CONTEST_H
 #define SPMV_CONTEST_H
 
-#include "core/internal.h"
+#include "tune.h"
 
 enum { MOST_CONTENDERS = 8, MOST_ROUNDS = 64, MOST_COPIES = 16 };
 

@@ -3,7 +3,7 @@
  * "auto" uses each kernel that takes part beforehand, with the builder of its format, on a matrix
  * of a few rows as long as they are, and on one of short rows: few long rows may be cut, which many
  * are not. What that takes is in once_s. */
-#include "core/internal.h"
+#include "tune.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
  *
  * Beside crashes it looks for disagreement: as a file, by one thread and by two, and as a stream,
  * the same bytes must give the same entries or be refused. */
-#include "core/internal.h"
+#include "read/read.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -2,7 +2,7 @@
 #ifndef SPMV_TEST_GENERATED_H
 #define SPMV_TEST_GENERATED_H
 
-#include "core/internal.h"
+#include "generate/generate.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #ifndef SPMV_TEST_READING_H
 #define SPMV_TEST_READING_H
 
-#include "core/internal.h"
+#include "read/read.h"
 #include <fcntl.h>
 #include <float.h>
 #include <inttypes.h>

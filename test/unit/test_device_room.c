@@ -3,7 +3,7 @@
  * in a contest. The device is one made here, whose memory is the host's; time on it is what its
  * kernels say. */
 #include "context.h"
-#include "core/internal.h"
+#include "tune/tune.h"
 #include <stdlib.h>
 
 static struct {

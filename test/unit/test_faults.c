@@ -79,7 +79,7 @@ static bool passes(const experiment *t, const void *y) {
 /* What spmv run does with a kernel: rounds.c; the timing is left out where it can
  * tell nothing. */
 static stage check_plan(const spmv_plan *plan, const experiment *t, bool timed) {
-    const options quick = {.min_samples = 3, .min_time_s = 0, .max_time_s = 1e-3, .max_noise = 1};
+    const sampling quick = {.min_samples = 3, .min_time_s = 0, .max_time_s = 1e-3, .max_noise = 1};
     problem p = {.plan = plan,
                  .precision = t->precision,
                  .rows = t->rows,

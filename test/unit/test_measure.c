@@ -182,7 +182,7 @@ static problem problem_on(const scene *s, const double *y0, double beta) {
 
 /* A problem's samples with a kernel and a flush of the test's. Returns the samples taken. */
 static int take_samples(scene *s, spmv_cache cache, double beta, run_function run, problem *p) {
-    const options o = {.min_samples = 4, .max_noise = 1, .cache = cache};
+    const sampling o = {.cache = cache, .min_samples = 4, .max_noise = 1};
     static double y0[ROWS];
     static spmv_kernel kernel;
     static spmv_backend backend;
@@ -255,7 +255,7 @@ static timing made_ready(double max_time_s) {
     scene s;
     timing t;
     double y0[ROWS] = {0};
-    const options o = {.min_samples = 1, .max_time_s = max_time_s, .cache = SPMV_WARM};
+    const sampling o = {.min_samples = 1, .max_time_s = max_time_s, .cache = SPMV_WARM};
     scene_open(&s, "omp:csr_serial");
     problem p = problem_on(&s, y0, 0);
     assert_int_equal(problem_open(&p), SPMV_OK);
@@ -349,7 +349,8 @@ static void what_does_not_fit_beside_the_others_follows_alone(void **state) {
     const spmv_backend *real_backend = device->backend;
     spmv_backend cramped = *real_backend;
     cramped.free_bytes = little;
-    const options o = {.verify = true, .quiet = true, .max_noise = 1, .min_samples = 3};
+    const options o = {
+        .verify = true, .quiet = true, .sampling.max_noise = 1, .sampling.min_samples = 3};
     static const char *const names[] = {"omp:csr_rows", "omp:ell_rows", "omp:csr_serial",
                                         "omp:sell_slices"};
     cell cells[COUNT(names)] = {0};

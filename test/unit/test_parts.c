@@ -1,6 +1,7 @@
 /* test_parts.c: kernels whose threads take over parts of each other's shares: every row is
  * multiplied once, to the same bits, whatever the threads, and by a team smaller than the plan's.
  */
+#include "generate/generate.h"
 #include "testing.h"
 #include "omp/symmetric/mirror.h"
 #include "omp/stretches.h"

@@ -4,7 +4,7 @@
 #ifndef SPMV_TESTING_H
 #define SPMV_TESTING_H
 
-#include "core/internal.h"
+#include "tune/tune.h"
 #include "app/app.h"
 #include <math.h>
 #include <setjmp.h>

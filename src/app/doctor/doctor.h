@@ -43,11 +43,12 @@ extern const check doctor_checks[]; /* name NULL: the end */
 
 /* doctor_facts.c. The texts in *f live as long as ctx. */
 void doctor_look_around(const options *o, spmv_ctx *ctx, doctor_facts *f);
-/* doctor_checks.c, doctor_gpu.c */
+/* doctor_finding.c */
 void tell(finding *out, level how, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Why it matters, and what to type. */
 void advise(finding *out, const char *why, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* doctor_gpu.c */
 void check_cuda(const doctor_facts *f, finding *out);
 void check_gpu_load(const doctor_facts *f, finding *out);
 void check_gpu_memory(const doctor_facts *f, finding *out);

@@ -66,17 +66,18 @@ static bool is_probed(const options *o, const doctor_facts *f, const spmv_backen
 }
 
 static void look_at_gpu(const options *o, spmv_ctx *ctx, doctor_facts *f) {
-    f->cuda = spmv_cuda.kernels != NULL;
+    const spmv_backend *cuda = spmv_backend_named("cuda");
+    f->cuda = cuda->kernels != NULL;
     f->gpu_files = has_gpu_files();
     find_nvcc(f->nvcc, sizeof f->nvcc);
     if (!f->cuda) return;
-    f->gpu_open = spmv_ctx_describe(ctx, &spmv_cuda, &f->gpu) == SPMV_OK;
+    f->gpu_open = spmv_ctx_describe(ctx, cuda, &f->gpu) == SPMV_OK;
     if (!f->gpu_open) {
         snprintf(f->gpu_error, sizeof f->gpu_error, "%s", spmv_ctx_error(ctx));
         return;
     }
-    f->gpu_told = spmv_ctx_state(ctx, &spmv_cuda, &f->gpu_now);
-    f->gpu_probed = is_probed(o, f, &spmv_cuda);
+    f->gpu_told = spmv_ctx_state(ctx, cuda, &f->gpu_now);
+    f->gpu_probed = is_probed(o, f, cuda);
 }
 
 void doctor_look_around(const options *o, spmv_ctx *ctx, doctor_facts *f) {
@@ -91,9 +92,9 @@ void doctor_look_around(const options *o, spmv_ctx *ctx, doctor_facts *f) {
     f->bound = omp_get_proc_bind() != omp_proc_bind_false;
     f->places = getenv("OMP_PLACES");
     if (!f->places) f->places = getenv("GOMP_CPU_AFFINITY");
-    f->available = (int64_t)spmv_omp.free_bytes(NULL);
+    f->available = (int64_t)spmv_host_free_bytes();
     find_peers(f);
-    f->probed = is_probed(o, f, &spmv_omp);
+    f->probed = is_probed(o, f, spmv_backend_named("omp"));
     look_at_gpu(o, ctx, f);
     watch(f);
 }

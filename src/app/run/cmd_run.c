@@ -33,7 +33,7 @@ static void default_matrix(session *run, char *out, size_t size) {
         llc = (double)facts.l2;
     for (size_t k = 0; k < sizeof edges / sizeof *edges && 12 * 7.0 * n * n * n < 4 * llc; k++)
         n = edges[k];
-    while (n > 16 && 60 * 7.0 * n * n * n > 0.25 * (double)spmv_omp.free_bytes(NULL)) n /= 2;
+    while (n > 16 && 60 * 7.0 * n * n * n > 0.25 * (double)spmv_host_free_bytes()) n /= 2;
     snprintf(out, size, "gen:poisson3d:%d", n);
 }
 

@@ -121,7 +121,7 @@ void describe_config(session *run, result *out, const cell *c) {
     r->config_precision = c->precision == SPMV_F64 ? "f64" : "f32";
     r->config_alpha = run->o->alpha;
     r->config_beta = run->o->beta;
-    r->config_cache = cache_names[run->o->cache];
+    r->config_cache = cache_names[run->o->sampling.cache];
     r->config_seed = (whole)run->o->seed;
     r->config_deterministic = (kernel->traits & SPMV_DETERMINISTIC) != 0;
     if (value[SPMV_grid_cols] >= 0)

@@ -18,7 +18,7 @@ int check_room(const inputs *in) {
     enum { X_COPIES = 4, Y_COPIES = 4, ORACLE_ROW = 3 * sizeof(long double) + sizeof(int32_t) };
     double need = (double)in->cols * X_COPIES * sizeof(double);
     need += (double)in->rows * (Y_COPIES * sizeof(double) + ORACLE_ROW);
-    double limit = 0.9 * (double)spmv_omp.free_bytes(NULL);
+    double limit = 0.9 * (double)spmv_host_free_bytes();
     if (need <= limit) return 0;
     char what[256];
     snprintf(what, sizeof what,

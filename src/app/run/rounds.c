@@ -103,7 +103,7 @@ static spmv_status make_plan(group *g, const cell *c, result *out, entrant *e) {
                            .nsettings = c->nsettings,
                            .expected_calls = run->o->iters,
                            .nondeterministic = run->o->nondeterministic,
-                           .cache = run->o->cache};
+                           .cache = run->o->sampling.cache};
     TRY(spmv_plan_create(g->mat, &opts, &e->plan));
     say_note(run, e->plan);
     describe_choice(run, out, c, e->plan);
@@ -133,7 +133,7 @@ static spmv_status try_once(group *g, const cell *c, result *out, entrant *e, bo
     if (status != SPMV_OK || !check(g, c, out, g->y, "first")) return status;
     *right = true;
     if (g->run->o->y_file && !g->run->wrote_y) TRY(save_y(g, c->precision));
-    return problem_ready(&e->p, g->run->o, &e->t);
+    return problem_ready(&e->p, &g->run->o->sampling, &e->t);
 }
 
 static bool multiplies_padding(const group *g, const cell *c, result *out) {
@@ -234,8 +234,9 @@ static int play(group *g) {
             if (!e->plan) continue;
             watch_step(g->run, e->cell);
             noise before = noise_now();
-            spmv_status status = problem_turn(&e->p, g->run->o, &e->t,
-                                              fmin(g->run->o->min_time_s / ROUNDS, patience));
+            spmv_status status =
+                problem_turn(&e->p, &g->run->o->sampling, &e->t,
+                             fmin(g->run->o->sampling.min_time_s / ROUNDS, patience));
             noise after = noise_now();
             noise_add(&e->noise, &before, &after);
             if (status != SPMV_OK || e->t.done) finish(g, e, status);

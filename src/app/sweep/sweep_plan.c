@@ -190,16 +190,17 @@ void cell_identity(const sweep *s, int pass, int m, int k, char *out) {
     const char *part[] = {
         run->machine.hostname, run->machine.cpu,      build.build_commit, build.build_cflags,
         build.build_nvcc,      build.build_nvccflags, o->x_file};
-    const double reals[] = {o->alpha, o->beta, o->min_time_s, o->max_time_s, o->max_noise};
+    const double reals[] = {o->alpha, o->beta, o->sampling.min_time_s, o->sampling.max_time_s,
+                            o->sampling.max_noise};
     const int64_t wholes[] = {pass,
                               o->device,
                               spmv_ctx_threads(run->ctx),
                               o->iters,
-                              o->cache,
+                              o->sampling.cache,
                               o->offset_bits,
                               (int64_t)o->max_mem,
                               (int64_t)o->seed,
-                              o->min_samples,
+                              o->sampling.min_samples,
                               o->nondeterministic,
                               o->verify};
     uint64_t h = mix_source(0xcbf29ce484222325u, &s->source[m], o);
@@ -295,7 +296,8 @@ static double product_s(const source *m) {
  * 150 products in a sweep of 23 SuiteSparse matrices with all kernels. */
 static double cell_s(const sweep *s, const source *m) {
     const options *o = s->run.o;
-    double least = (o->min_time_s + o->max_time_s) / 2, slow = o->min_samples * product_s(m);
+    double least = (o->sampling.min_time_s + o->sampling.max_time_s) / 2,
+           slow = o->sampling.min_samples * product_s(m);
     return (least > slow ? least : slow) + 150 * product_s(m);
 }
 
@@ -326,7 +328,7 @@ static double matrix_bytes(const sweep *s, const source *m) {
         formats += !seen;
     }
     double budget =
-        s->run.o->max_mem ? (double)s->run.o->max_mem : 0.8 * (double)spmv_omp.free_bytes(NULL);
+        s->run.o->max_mem ? (double)s->run.o->max_mem : 0.8 * (double)spmv_host_free_bytes();
     double stores = formats * (24 * nnz + 8 * lines);
     return 28 * nnz + 80 * lines + (stores < budget ? stores : budget);
 }

@@ -339,6 +339,10 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
     }
 }
 
+static void features(const spmv_csr_view *A, spmv_features *f) {
+    f->local_height = spmv_local_height(A, f->row_max, &f->local_columns);
+}
+
 static const spmv_param params[] = {{SPMV_height, 0, 0, LOCAL_HIGHEST, 1, false},
                                     {SPMV_cut, 0, 0, LOCAL_LONGEST, 1, false},
                                     {SPMV_codes, 1, 0, 1, 1, false},
@@ -354,4 +358,5 @@ SPMV_EXPORT_FORMAT(local_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
+    .features = features,
 };

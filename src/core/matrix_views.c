@@ -1,0 +1,17 @@
+/* matrix_views.c: views of a matrix: borrowed arrays and numbers, nothing computed. */
+#include "internal.h"
+
+void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view) {
+    *view = (spmv_coo_view){mat->coo.rows, mat->coo.cols,   mat->coo.nnz,      mat->coo.row,
+                            mat->coo.col,  mat->coo.values, mat->coo.symmetry, mat->coo.field};
+}
+
+void spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view) {
+    *view = (spmv_csr_view){mat->hub.rows,    mat->hub.cols,    mat->hub.nnz,
+                            mat->hub.row_ptr, mat->hub.col_idx, mat->hub.values};
+}
+
+spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out) {
+    *out = mat->stats;
+    return SPMV_OK;
+}

@@ -1,0 +1,15 @@
+/* proposals.c: the list in which a backend names the kernels that should be fast on a matrix. */
+#include "spmv_kernel.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+spmv_proposal *spmv_offer(spmv_proposals *all, const char *kernel, double prep, double gain,
+                          const char *why, ...) {
+    spmv_proposal *p = &all->list[all->n++];
+    va_list args;
+    *p = (spmv_proposal){.kernel = kernel, .prep = prep, .gain = gain};
+    va_start(args, why);
+    vsnprintf(p->why, sizeof p->why, why, args);
+    va_end(args);
+    return p;
+}

@@ -1,0 +1,43 @@
+/* registry.c: the tables of backends and formats; no other file of the library names one. */
+#include "spmv_kernel.h"
+
+#define BACKEND(name) &spmv_##name,
+const spmv_backend *const spmv_backends[] = {
+#include "backends.def"
+    NULL};
+#undef BACKEND
+
+const spmv_backend *spmv_backend_named(const char *name) {
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        if (strcmp((*b)->name, name) == 0) return *b;
+    return NULL;
+}
+
+/* ---- formats -------------------------------------------------------------------------------- */
+
+#define FORMAT(name) \
+    extern const spmv_format name##_format_f64_o32, name##_format_f64_o64, name##_format_f32_o32, \
+        name##_format_f32_o64;
+#include "formats.def"
+#undef FORMAT
+#define FORMAT(name) \
+    {&name##_format_f64_o32, &name##_format_f64_o64, &name##_format_f32_o32, \
+     &name##_format_f32_o64},
+static const spmv_format *const formats[][SPMV_NVARIANTS] = {
+#include "formats.def"
+};
+#undef FORMAT
+
+int spmv_format_count(void) {
+    return sizeof formats / sizeof *formats;
+}
+
+const spmv_format *spmv_format_at(int k, int variant) {
+    return formats[k][variant];
+}
+
+const spmv_format *spmv_format_named(const char *name, int variant) {
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        if (strcmp(formats[f][0]->name, name) == 0) return formats[f][variant];
+    return NULL;
+}

@@ -1,0 +1,48 @@
+/* sampler.h: one product, once for the check and many times for the clock. */
+#ifndef SPMV_SAMPLER_H
+#define SPMV_SAMPLER_H
+
+#include "spmv_kernel.h"
+#include "statistics.h"
+
+typedef struct sampling { /* what is measured of a product, and until when */
+    spmv_cache cache;
+    int min_samples;
+    double min_time_s, max_time_s, max_noise; /* max_noise: IQR / median to stop at */
+} sampling;
+
+typedef struct timing {
+    int warmup, inner, nsamples, capacity; /* inner: products a sample */
+    double *sample_s;                      /* [nsamples] seconds a product; owned */
+    double spent_s, next_look_s;           /* wall time of samples with what comes before each */
+    bool done;
+    statistics s;
+    bool converged; /* IQR / median <= max_noise */
+} timing;
+
+typedef struct problem { /* one product to verify and time: host data in the plan's precision */
+    const spmv_plan *plan;
+    spmv_precision precision;
+    int64_t rows, cols;
+    double alpha, beta;
+    const void *x, *y0;    /* y0: what y holds before, NaN when beta = 0 */
+    bool host;             /* it runs on the host, where a launch costs nothing */
+    size_t cache, bytes;   /* of the device's caches; moved by a product */
+    double vectors_s;      /* host to device for x and y0 */
+    spmv_product *product; /* [nproducts]; all but the first of copies of the plan */
+    int nproducts;         /* that a sample goes through in turn */
+    spmv_batch *batch;     /* a sample */
+    size_t flush;          /* bytes read before a sample; 0: none */
+    double launch_s;       /* the clock on an empty launch */
+} problem;
+spmv_status problem_open(problem *p);
+void problem_close(problem *p);
+/* Fills y on the device with y0, multiplies once and fetches the result. */
+spmv_status problem_once(problem *p, void *y);
+/* Readies samples for that state of the caches. */
+spmv_status problem_ready(problem *p, const sampling *how, timing *t);
+/* Takes samples for about slice_s, at least one; t->done: it was the last turn. */
+spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slice_s);
+/* What the last timed sample left in the y of product k. */
+spmv_status problem_result(problem *p, int k, void *y);
+#endif

@@ -1,0 +1,128 @@
+/* mmio_blocks.c: the next block of a Matrix Market file's text, which ends where a line ends: out
+ * of a plain file at any place, or the next out of a pipe or a decompressor. */
+#include "mmio.h"
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void refuse_whole(worker *w, spmv_status status, const char *text) {
+    snprintf(w->error, sizeof w->error, "%s", text);
+    w->located = false;
+    w->status = status;
+    w->begin = w->end = w->text;
+}
+
+/* Up to capacity bytes of a stream, fewer only at its end; -1 on failure. */
+static ptrdiff_t read_stream(reader *r, char *to, size_t capacity) {
+    size_t n = 0;
+    while (n < capacity) {
+        ptrdiff_t got;
+        if (r->archive) {
+            got = spmv_archive_read(r->archive, to + n, capacity - n);
+        } else if (r->head_used < r->nhead) {
+            size_t left = r->nhead - r->head_used;
+            got = (ptrdiff_t)(left < capacity - n ? left : capacity - n);
+            memcpy(to + n, r->head + r->head_used, (size_t)got);
+            r->head_used += (size_t)got;
+        } else {
+            got = read(r->fd, to + n, capacity - n);
+            if (got < 0 && errno == EINTR) continue;
+        }
+        if (got < 0) return -1;
+        if (got == 0) break;
+        n += (size_t)got;
+    }
+    r->bytes_read += (int64_t)n;
+    return (ptrdiff_t)n;
+}
+
+/* The next lines of a stream: what was carried over, and if no line ends in it as much more as is
+ * needed. At the end of the text the block is empty. */
+void mm_read_lines(reader *r, worker *w) {
+    size_t n = r->ncarry;
+    memcpy(w->text, r->carry, n);
+    const char *newline = memrchr(w->text, '\n', n);
+    w->status = SPMV_OK;
+    w->endless = false;
+    while (!newline && !r->ended && n <= LONGEST_LINE) {
+        ptrdiff_t got =
+            read_stream(r, w->text + n, BLOCK < TEXT_BYTES - n ? BLOCK : TEXT_BYTES - n);
+        if (got < 0) {
+            r->ended = true;
+            refuse_whole(w, r->archive ? SPMV_E_FORMAT : SPMV_E_IO,
+                         r->archive ? spmv_archive_error(r->archive) : strerror(errno));
+            return;
+        }
+        if (got == 0) r->ended = true;
+        newline = memrchr(w->text + n, '\n', (size_t)got);
+        n += (size_t)got;
+    }
+    memset(w->text + n, 0, SPMV_TEXT_PAD);
+    w->begin = w->text;
+    w->filled = w->text + n;
+    w->end = newline ? newline + 1 : w->begin;
+    if (r->ended) w->end = w->filled;
+    if (w->end == w->begin && n > 0) {
+        w->endless = true;
+        r->ended = true;
+    }
+    r->ncarry = r->ended ? 0 : (size_t)(w->filled - w->end);
+    memcpy(r->carry, w->end, r->ncarry);
+}
+
+/* Reads bytes [from, from + n) of a plain file; false, with the error in *w, when they are not
+ * there. */
+static bool read_range(const reader *r, worker *w, char *to, int64_t from, size_t n) {
+    while (n > 0) {
+        ssize_t got = pread(r->fd, to, n, from);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            refuse_whole(w, SPMV_E_IO,
+                         got < 0 ? strerror(errno) : "the file became shorter while it was read");
+            return false;
+        }
+        to += got;
+        from += got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+/* Block w->index of a plain file: the lines that start in its BLOCK bytes. One byte more in front
+ * tells whether the first byte starts a line. */
+void mm_read_block(const reader *r, worker *w) {
+    int64_t begin = r->first_byte + w->index * BLOCK, left = r->bytes - begin;
+    size_t lead = w->index > 0;
+    size_t own =
+        lead + (size_t)(left < BLOCK ? left : BLOCK); /* end of the block's bytes in text */
+    size_t n = lead + (size_t)(left < BLOCK + LOOK_AHEAD ? left : BLOCK + LOOK_AHEAD);
+    const char *newline = NULL;
+
+    w->status = SPMV_OK;
+    w->endless = false;
+    w->begin = w->end = w->text;
+    if (!read_range(r, w, w->text, begin - (int64_t)lead, n)) return;
+    if (lead) {
+        newline = memchr(w->text, '\n', own - 1);
+        if (!newline) return; /* all of it belongs to a line that started earlier */
+        w->begin = newline + 1;
+    }
+    newline = memchr(w->text + own - 1, '\n', n - (own - 1));
+    if (!newline && (int64_t)(n - lead) < left) {
+        size_t more = TEXT_BYTES - n;
+        if (left - (int64_t)(n - lead) < (int64_t)more) more = (size_t)(left - (int64_t)(n - lead));
+        if (!read_range(r, w, w->text + n, begin + (int64_t)(n - lead), more)) return;
+        newline = memchr(w->text + n, '\n', more);
+        n += more;
+    }
+    memset(w->text + n, 0, SPMV_TEXT_PAD);
+    if (newline) {
+        w->end = newline + 1;
+    } else if ((int64_t)(n - lead) == left) {
+        w->end = w->text + n;
+    } else {
+        newline = memrchr(w->begin, '\n', (size_t)(w->text + own - w->begin));
+        w->end = newline ? newline + 1 : w->begin;
+        w->endless = true;
+    }
+}

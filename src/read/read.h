@@ -1,0 +1,80 @@
+/* read.h: Matrix Market files, compressed files and numbers, as the library's other parts and the
+ * reader's own files see them. */
+#ifndef SPMV_READ_H
+#define SPMV_READ_H
+
+#include "core/internal.h"
+
+/* ---- mmio.c: Matrix Market ------------------------------------------------------------------ */
+
+typedef void (*spmv_progress)(void *arg, double done);
+/* path: a file, compressed or not (archive.c), or a pipe. progress may be NULL. On failure *out is
+ * zeroed. */
+spmv_status spmv_read_matrix_market(spmv_ctx *ctx, const char *path, int threads,
+                                    spmv_progress progress, void *arg, spmv_coo *out);
+/* What the header announces; nnz with both halves of a symmetric matrix. */
+spmv_status spmv_read_header(spmv_ctx *ctx, const char *path, spmv_stats *out);
+/* Writes a general coordinate file in the narrowest field, not narrower than field, that holds the
+ * values. */
+spmv_status spmv_write_matrix_market(spmv_ctx *ctx, const char *path, const spmv_csr_view *A,
+                                     spmv_field field);
+/* Reads or writes an n x 1 array file, or raw little-endian doubles when path ends in .f64; *out is
+ * malloc's. */
+spmv_status spmv_read_vector(spmv_ctx *ctx, const char *path, int64_t *n, double **out);
+spmv_status spmv_write_vector(spmv_ctx *ctx, const char *path, int64_t n, const double *x);
+
+/* ---- archive.c: text out of compressed files and tar archives ------------------------------- */
+
+enum { SPMV_MAGIC_BYTES = 512 }; /* of a file's beginning, enough for spmv_is_archive */
+typedef struct spmv_archive spmv_archive;
+/* Whether a file that begins so is compressed or a tar archive. */
+bool spmv_is_archive(const unsigned char *head, size_t nhead);
+/* Opens what stands in fd behind head, which was read from it already (nhead <= SPMV_MAGIC_BYTES),
+ * and chooses the entry of a tar archive; fd stays the caller's. */
+spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const unsigned char *head,
+                              size_t nhead, spmv_archive **out);
+/* The next bytes of the text, at most capacity; 0 at its end, -1 when it is damaged:
+ * spmv_archive_error says how. */
+ptrdiff_t spmv_archive_read(spmv_archive *archive, char *text, size_t capacity);
+const char *spmv_archive_error(spmv_archive *archive);
+void spmv_archive_close(spmv_archive *archive);
+
+/* ---- number.c: decimal text to the nearest double ------------------------------------------- */
+
+enum {
+    SPMV_TEXT_PAD = 16
+}; /* bytes that must be readable behind any text scanned, the first no digit */
+enum {
+    SPMV_MIN_Q = -342,
+    SPMV_MAX_Q = 308
+}; /* w 10^q, 0 < w < 2^64, is 0 below and infinite above */
+typedef struct spmv_powers {
+    uint64_t five[SPMV_MAX_Q - SPMV_MIN_Q + 1][2]; /* leading 128 bits of 5^q, high half first */
+} spmv_powers;
+void spmv_powers_init(spmv_powers *powers);
+/* Scans [+-] digits[.digits][e|E|d|D[+-]digits], inf, infinity or nan in any case, whatever the
+ * locale. Returns the first character behind the number, or NULL when there is none. */
+const char *spmv_scan_double(const spmv_powers *powers, const char *text, double *out);
+/* Whether text begins with word, given in lower case; ASCII letters of either case match, whatever
+ * the locale. */
+bool spmv_begins_with(const char *text, const char *word);
+
+/* Counts the digits, at most 8, that text begins with, and puts their value in *value: no loop,
+ * hence no branch that depends on how many there are. Eight characters are one 64-bit word, the
+ * first in its lowest byte. */
+static inline int spmv_scan_8_digits(const char *text, uint64_t *value) {
+    uint64_t x;
+    memcpy(&x, text, sizeof x);
+    x ^= 0x3030303030303030; /* digits become 0..9; adding 0x76 sets the top bit of every other byte
+                              */
+    uint64_t other = ((x + 0x7676767676767676) | x) & 0x8080808080808080;
+    int n = other ? __builtin_ctzll(other) >> 3 : 8;
+    x = x << 4 * (8 - n)
+          << 4 * (8 - n);  /* in two steps: n may be 0. Zeros enter in front of the digits. */
+    x = 10 * x + (x >> 8); /* pairs, in bytes 0, 2, 4, 6 */
+    x = (x & 0x000000ff000000ff) * (100 + (1000000ull << 32)) +
+        (x >> 16 & 0x000000ff000000ff) * (1 + (10000ull << 32));
+    *value = x >> 32;
+    return n;
+}
+#endif

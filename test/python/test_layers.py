@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Tests of test/layers.py: on the sources as they are, and on copies with a breach planted."""
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "test"))
+import layers  # noqa: E402
+
+
+class Layers(unittest.TestCase):
+    def breaches(self, **planted):
+        """What a copy of the sources breaches once files got the lines planted at their end."""
+        with tempfile.TemporaryDirectory() as folder:
+            for part in ("src", "omp", "cuda", "include"):
+                shutil.copytree(ROOT / part, pathlib.Path(folder, part))
+            for path, text in planted.items():
+                with open(pathlib.Path(folder, path), "a", encoding="utf-8") as file:
+                    file.write(text)
+            return layers.breaches_of(pathlib.Path(folder).resolve())
+
+    def test_the_sources_keep_the_rule(self):
+        self.assertEqual(self.breaches(), [])
+
+    def test_a_kernel_may_not_include_what_core_keeps_to_itself(self):
+        found = self.breaches(**{"omp/csr/csr_rows.c": '#include "core/internal.h"\n'})
+        self.assertIn("omp/csr/csr_rows.c: includes src/core/internal.h", found)
+
+    def test_the_library_may_not_call_the_program(self):
+        found = self.breaches(**{"src/tune/features.c": '#include "app/app.h"\n'
+                                                        'void f(void);\nvoid f(void) { say("x"); }\n'})
+        self.assertIn("src/tune/features.c: calls say of src/app/talk.c", found)
+
+    def test_circles_of_calls_are_found_through_tables(self):
+        found = self.breaches(**{"omp/csr/csr_rows.c": "spmv_status f(spmv_ctx *c);\nspmv_status f(spmv_ctx *c) {\n"
+                                                       "    return spmv_kernel_find(c, 0, 0, 0, 0);\n}\n"})
+        circles = [breach for breach in found if breach.startswith("a circle")]
+        self.assertEqual(len(circles), 1)
+        for member in ("omp/csr/csr_rows.c", "omp/backend.c", "src/core/registry.c", "src/core/names.c"):
+            self.assertIn(member, circles[0])
+
+    def test_circles_of_includes_are_found(self):
+        found = self.breaches(**{"include/spmv.h": '#include "spmv_kernel.h"\n'})
+        self.assertTrue(any(b.startswith("a circle") and "include/spmv.h" in b for b in found))
+
+    def test_a_folder_may_not_overflow(self):
+        found = self.breaches(**{f"src/tune/more_{k}.c": "" for k in range(20)})
+        self.assertTrue(any(b.startswith("src/tune: 2") for b in found))
+
+
+if __name__ == "__main__":
+    unittest.main()
