@@ -4,6 +4,7 @@
 #define SPMV_CUDA_CODED_CUH
 
 #include "cuda/packed/packed_table.cuh"
+#include "formats/value_codes.h"
 
 typedef struct value_facts {
     int misfits, values; /* some value is no float's; distinct values, 0: too many */

@@ -1,9 +1,8 @@
-/* spmv_kernel.h: for authors of kernels, formats and backends; the only project header their files
- * include.
- *
- * Glossary: row_ptr, col_idx, values are PSBLAS's IRP, JA, AS. A file that computes is compiled
- * once per variant: real (double, float) x ofs (32-bit, 64-bit positions in nnz), with -DSPMV_REAL
- * -DSPMV_OFS -DSPMV_SUFFIX; V(name) is the variant's symbol. Columns and rows are always 32-bit. */
+/* spmv_kernel.h: for authors of kernels, formats and backends. What a matrix looks like in a format
+ * is in formats/NAME/NAME.h. row_ptr, col_idx, values are PSBLAS's IRP, JA, AS. A file that
+ * computes is compiled once per variant: real (double, float) x ofs (32-bit, 64-bit positions in
+ * nnz), with -DSPMV_REAL -DSPMV_OFS -DSPMV_SUFFIX; V(name) is the variant's symbol. Columns and
+ * rows are always 32-bit. */
 #ifndef SPMV_KERNEL_H
 #define SPMV_KERNEL_H
 
@@ -72,8 +71,6 @@ typedef struct spmv_store { /* head of every format struct: scalars and a list o
     spmv_array array[16];
 } spmv_store;
 
-#include "spmv_formats.h" /* the struct of every format */
-
 SPMV_LINKAGE spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size,
                                         const spmv_csr_view *A, spmv_store **out);
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
@@ -83,6 +80,10 @@ size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
 #define STORE_ARRAY(ctx, A, field, count) \
     spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), \
                      (size_t)(count) * sizeof *(A)->field)
+/* Lists an array of the matrix that the store takes as it is; member: of the store, will point. */
+void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_t bytes);
+/* SPMV_OK if f32 holds every value but `overflows` of them, 0; else refused. */
+spmv_status spmv_fits(spmv_ctx *ctx, int64_t overflows);
 
 struct spmv_features; /* spmv_propose.h */
 typedef struct spmv_format {
@@ -154,8 +155,7 @@ typedef struct spmv_kernel_id {
 SPMV_LINKAGE spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found,
                                           int capacity, int *count);
 
-struct spmv_plan { /* kernels read it; prepare sets scratch, scratch_bytes and, if not the store's,
-                      traffic_bytes */
+struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store's, traffic_bytes */
     spmv_device *device;
     const spmv_kernel *kernel;
     spmv_mat *matrix;

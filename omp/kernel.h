@@ -20,12 +20,6 @@ static inline real dot(const real *values, const idx *col_idx, const real *x, in
     return sum;
 }
 
-/* Where the entries from k of the row that ends at `end` reach column `first`. */
-static inline ofs find_column(const csr *A, ofs k, ofs end, int64_t first) {
-    while (k < end && A->col_idx[k] < first) k++;
-    return k;
-}
-
 /* *y <- alpha sum + beta *y; beta = 0 never reads *y, which may hold anything. */
 static inline void put_row(real *y, real alpha, real sum, real beta) {
     *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;

@@ -8,6 +8,7 @@
 
 #include "cuda/build.cuh"
 #include "cuda/csr/plan_tasks.cuh"
+#include "formats/csr/csr.h"
 
 enum {
     BIN = 8192,             /* entries, and rows, at most */

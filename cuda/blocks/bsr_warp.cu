@@ -16,6 +16,7 @@
  * Params   block: threads per block, 32 R (32x8).
  */
 #include "cuda/device.cuh"
+#include "formats/bsr/bsr.h"
 
 template <int COLS>
 static __global__ void multiply(unsigned rows, unsigned block_rows, unsigned shape_rows,

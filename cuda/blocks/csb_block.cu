@@ -18,6 +18,7 @@
  *          as shared memory has room for.
  */
 #include "cuda/device.cuh"
+#include "formats/csb/csb.h"
 #include <stdlib.h>
 
 enum { STEPS = 4 }; /* loads of a lane on their way at once */

@@ -13,6 +13,7 @@
  * Params   block: threads per block, a multiple of 32 up to 512 (256).
  */
 #include "coo.cuh"
+#include "formats/coo/coo.h"
 
 enum { SCALING_THREADS = 256 };
 

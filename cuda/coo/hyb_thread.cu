@@ -15,6 +15,7 @@
  * Params   block: threads per block, a multiple of 32 up to 512 (256); boundary: of the format.
  */
 #include "coo.cuh"
+#include "formats/hyb/hyb.h"
 
 /* Any boundary: the tail has all entries at most. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {

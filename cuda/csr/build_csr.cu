@@ -7,6 +7,7 @@
  *            sent beside it and narrowed.
  */
 #include "cuda/build.cuh"
+#include "formats/csr/csr.h"
 #include <time.h>
 
 enum { THREADS = 256 };

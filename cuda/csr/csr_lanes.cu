@@ -21,6 +21,7 @@
  *          mean row length, more where the matrix is small).
  */
 #include "cuda/ahead.cuh"
+#include "formats/csr/csr.h"
 #include <math.h>
 
 enum {

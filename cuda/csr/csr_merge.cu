@@ -17,6 +17,8 @@
  * Params   block: threads per block, a multiple of 32 up to 512 (256).
  */
 #include "cuda/segments.cuh"
+#include "formats/csr/csr.h"
+#include "formats/row_ends.h"
 
 typedef struct parts {
     idx *first_row; /* [nblocks + 1] the row a block's part begins in; device memory */

@@ -12,6 +12,7 @@
  * Params   block: threads per block, a multiple of 32 (256).
  */
 #include "cuda/device.cuh"
+#include "formats/csr/csr.h"
 
 static __global__ void multiply(idx rows, const ofs *__restrict__ row_ptr,
                                 const idx *__restrict__ col_idx, const real *__restrict__ values,

@@ -14,6 +14,7 @@
  * Params   block: threads per block, 32 R (32x8).
  */
 #include "cuda/ahead.cuh"
+#include "formats/csr/csr.h"
 
 static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
                                 const ofs *__restrict__ row_ptr, const idx *__restrict__ col_idx,

@@ -7,6 +7,7 @@
 #define SPMV_CUDA_PLAN_TASKS_CUH
 
 #include "tasks.cuh"
+#include "formats/csr/csr.h"
 
 enum {
     PLAN_THREADS = 256, /* of a chunk; all but one only fetch its rows to the first cache */

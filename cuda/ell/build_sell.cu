@@ -7,6 +7,8 @@
  *            finds its width; a scan places the slices; a warp a slice copies, steps of several
  *            rows side by side, wide slices by several warps. */
 #include "cuda/build.cuh"
+#include "formats/csr/csr.h"
+#include "formats/sell/sell.h"
 
 enum {
     THREADS = 256,

@@ -3,6 +3,7 @@
 #define SPMV_CUDA_ELL_CUH
 
 #include "cuda/device.cuh"
+#include "formats/ell/ell.h"
 
 /* With rowlens the padding stays in memory: only the entries and the lengths are read. */
 static inline size_t ell_traffic(const ell *A, bool rowlens) {

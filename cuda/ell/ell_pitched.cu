@@ -14,6 +14,7 @@
  * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
  */
 #include "ell.cuh"
+#include "formats/row_ends.h"
 #include <stdlib.h>
 
 enum { WIDEST_PITCH = 512 }; /* bytes a line may be padded by, for the forecast */

@@ -3,6 +3,7 @@
 #define SPMV_CUDA_SELL_CUH
 
 #include "cuda/device.cuh"
+#include "formats/sell/sell.h"
 
 /* With rowlens the padding stays in memory and is not counted, but for what shares its lines. */
 static inline spmv_status sell_prepare(spmv_plan *p) {

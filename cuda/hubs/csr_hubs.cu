@@ -25,6 +25,7 @@
  */
 #include "hubs_build.cuh"
 #include "cuda/csr/tasks.cuh"
+#include "formats/csr/csr.h"
 
 enum {
     MOST_THREADS = 1024,

@@ -10,6 +10,7 @@
  */
 #include "cuda/build.cuh"
 #include "local.cuh"
+#include "formats/csr/csr.h"
 
 typedef struct facts {
     spmv_local_facts most;

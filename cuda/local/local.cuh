@@ -4,6 +4,7 @@
 #define SPMV_CUDA_LOCAL_CUH
 
 #include "cuda/coded.cuh"
+#include "formats/local/local.h"
 
 enum {
     LOCAL_THREADS = 1024, /* of every kernel of the builder */

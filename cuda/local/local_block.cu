@@ -25,6 +25,8 @@
  *          or values are coded; else 768 where they have a piece each, or 512).
  */
 #include "cuda/device.cuh"
+#include "formats/local/local.h"
+#include "formats/value_codes.h"
 
 enum { DEPTH = 8, HEAD_WORDS = sizeof(local_block) / sizeof(int4) };
 

@@ -9,6 +9,7 @@
  */
 #include "cuda/build.cuh"
 #include "packed_table.cuh"
+#include "formats/csr/csr.h"
 
 enum {
     THREADS = 256,

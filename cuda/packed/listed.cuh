@@ -4,6 +4,7 @@
 #define SPMV_CUDA_LISTED_CUH
 
 #include "lists.cuh"
+#include "formats/value_codes.h"
 
 typedef struct operand { /* of a lane */
     const real *x;       /* that of its row on the main diagonal */

@@ -3,6 +3,7 @@
 #define SPMV_CUDA_PACKED_CUH
 
 #include "cuda/device.cuh"
+#include "formats/packed/packed.h"
 #include <stdlib.h>
 
 enum {

@@ -3,6 +3,7 @@
 #define SPMV_CUDA_PACKED_TABLE_CUH
 
 #include "packed_rows.cuh"
+#include "formats/value_codes.h"
 
 enum { SET_SIZE = 1024 }; /* slots of a set; more than half full it is too many values */
 

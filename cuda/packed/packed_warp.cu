@@ -35,6 +35,7 @@
  */
 #include "cuda/device.cuh"
 #include "packed_runs.cuh"
+#include "formats/value_codes.h"
 #include <math.h>
 
 enum {

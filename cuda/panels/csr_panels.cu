@@ -18,6 +18,7 @@
  *          in one, on average).
  */
 #include "cuda/ahead.cuh"
+#include "formats/csr/csr.h"
 #include <stdlib.h>
 
 enum {

@@ -5,6 +5,8 @@
 #define SPMV_CUDA_CUSPARSE_CUH
 
 #include "cuda/device.cuh"
+#include "formats/coo/coo.h"
+#include "formats/csr/csr.h"
 #include <stdlib.h>
 #include <time.h>
 

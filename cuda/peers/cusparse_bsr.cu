@@ -14,6 +14,7 @@
  * Params   none of its own; shape_rows, shape_cols (2, 2) of the format.
  */
 #include "cusparse.cuh"
+#include "formats/bsr/bsr.h"
 
 #ifdef HAVE_CUSPARSE
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {

@@ -14,6 +14,7 @@
  * Params   none of its own; slice (32) and sigma (1) of the format.
  */
 #include "cusparse.cuh"
+#include "formats/sell/sell.h"
 
 #ifdef HAVE_CUSPARSE
 /* The last slice is as high as the others. */

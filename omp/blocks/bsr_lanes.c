@@ -16,6 +16,7 @@
  */
 #include "omp/isa.h"
 #include "omp/stretches.h"
+#include "formats/bsr/bsr.h"
 
 enum { MOST_CELLS = 64, MOST_VECTORS = 8 };
 

@@ -15,6 +15,7 @@
  * Params   schedule, chunk: of the loop over block rows.
  */
 #include "omp/kernel.h"
+#include "formats/bsr/bsr.h"
 
 enum { TALLEST = 8 };
 

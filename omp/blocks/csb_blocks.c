@@ -15,6 +15,7 @@
  */
 #include "omp/isa.h"
 #include "omp/kernel.h"
+#include "formats/csb/csb.h"
 
 enum { LONG_RUN = 4 }; /* entries of a row in a block, on average */
 enum { TOGETHER = 8 }; /* entries: a cache line of values */

@@ -16,6 +16,7 @@
  */
 #include "omp/isa.h"
 #include "omp/stretches.h"
+#include "formats/masked/masked.h"
 
 struct product {
     const masked *A;

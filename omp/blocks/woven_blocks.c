@@ -18,6 +18,8 @@
  */
 #include "omp/isa.h"
 #include "omp/kernel.h"
+#include "formats/value_codes.h"
+#include "formats/woven/woven.h"
 
 #define INLINE static inline __attribute__((always_inline))
 

@@ -11,6 +11,7 @@
  * Params   none.
  */
 #include "coo.h"
+#include "formats/coo/coo.h"
 
 static spmv_status prepare(spmv_plan *p) {
     p->traffic_bytes += 2 * (size_t)p->host->rows * sizeof(real); /* y is read and written again */

@@ -13,6 +13,7 @@
  * Params   boundary: of the format.
  */
 #include "coo.h"
+#include "formats/hyb/hyb.h"
 
 enum { STRIPE = 64 }; /* rows: of 256 and more, a 7-point grid took 1.7 times as long */
 

@@ -17,6 +17,8 @@
  */
 #include "omp/carry.h"
 #include "omp/isa.h"
+#include "formats/csr/csr.h"
+#include "formats/row_ends.h"
 
 typedef struct range { /* a share: rows first..last - 1 end in it, entries k..end - 1 */
     int64_t first, last, k, end;

@@ -13,6 +13,7 @@
  *          (0).
  */
 #include "omp/kernel.h"
+#include "formats/csr/csr.h"
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const csr *A = (const csr *)p->store;

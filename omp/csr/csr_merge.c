@@ -14,6 +14,8 @@
  * Params   simd: the compiler may split the sum over vector lanes (0).
  */
 #include "omp/carry.h"
+#include "formats/csr/csr.h"
+#include "formats/row_ends.h"
 
 typedef struct shares {
     int64_t first_row[MOST_SHARES + 1]; /* the row that share s begins in */

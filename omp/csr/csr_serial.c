@@ -12,6 +12,7 @@
  * Params   simd: the compiler may split the sum over vector lanes (0).
  */
 #include "omp/kernel.h"
+#include "formats/csr/csr.h"
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const csr *A = (const csr *)p->store;

@@ -14,7 +14,7 @@
  * Repeats  bitwise: yes, for equal grid_cols.
  * Params   grid_rows (one a thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0).
  */
-#include "omp/kernel.h"
+#include "tiles.h"
 
 typedef struct tiles {
     ofs *offsets;  /* [rows x grid_cols + 1] where column block j of row i starts in col_idx */

@@ -11,7 +11,7 @@
  * Repeats  bitwise: yes, for equal grid_cols.
  * Params   grid_rows (one a thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0).
  */
-#include "omp/kernel.h"
+#include "tiles.h"
 
 typedef struct tiles {
     ofs *row_ptr;  /* [grid_cols x (rows + 1)] into col_idx and values, block after block */

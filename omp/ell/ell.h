@@ -3,6 +3,7 @@
 #define SPMV_OMP_ELL_H
 
 #include "omp/kernel.h"
+#include "formats/ell/ell.h"
 
 /* Slots first..last of row i, as far as they are the row's: with rowlens it ends where its entries
  * do. */

@@ -17,6 +17,7 @@
  */
 #include "omp/isa.h"
 #include "omp/stretches.h"
+#include "formats/sell/sell.h"
 
 enum { GROUP = 8 };
 

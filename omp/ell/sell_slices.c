@@ -18,6 +18,7 @@
  *          infinity (1).
  */
 #include "omp/kernel.h"
+#include "formats/sell/sell.h"
 
 enum { TALLEST = 1024 }; /* rows in a slice: the format's limit */
 

@@ -4,6 +4,8 @@
 
 #include "omp/isa.h"
 #include "omp/stretches.h"
+#include "formats/narrow/narrow.h"
+#include "formats/value_codes.h"
 
 struct product {
     const narrow_slices *A;

@@ -4,6 +4,8 @@
 
 #include "omp/isa.h"
 #include "omp/stretches.h"
+#include "formats/packed/packed.h"
+#include "formats/value_codes.h"
 
 typedef struct work { /* the plan's scratch: what each thread does, and what it found */
     stretches slices;

@@ -10,6 +10,7 @@
  * Params   none.
  */
 #include "omp/kernel.h"
+#include "formats/csr/csr.h"
 
 #ifdef HAVE_LIBRSB
 #include <rsb.h>

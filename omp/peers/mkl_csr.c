@@ -11,6 +11,7 @@
  * Params   none.
  */
 #include "omp/kernel.h"
+#include "formats/csr/csr.h"
 
 #ifdef HAVE_MKL
 #include <mkl_service.h>

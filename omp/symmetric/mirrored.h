@@ -4,6 +4,7 @@
 
 #include "mirror.h"
 #include "omp/packed/packed.h"
+#include "formats/mirrored/mirrored.h"
 
 /* A slice that is multiplied: its sums; x of its rows as mirrors want it, times alpha and the sign;
  * where the next column codes and values are. */

@@ -17,6 +17,7 @@
  */
 #include "omp/isa.h"
 #include "mirror.h"
+#include "formats/symmetric/symmetric.h"
 
 static int64_t first_column(const symmetric *A, int64_t i) {
     int64_t k = A->row_ptr[i];

@@ -1,6 +1,7 @@
 /* local.c: what the format local needs to know before it is built: how many rows a block should
  * have, and whether what they need fits. */
-#include "spmv_kernel.h"
+#include "formats/local/local.h"
+#include "row_ends.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #ifndef SPMV_VALUE_SET_H
 #define SPMV_VALUE_SET_H
 
-#include "spmv_kernel.h"
+#include "value_codes.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -2,6 +2,7 @@
  * of waiting for the product in front. A thread a row, f64. It writes late, so that whoever reads
  * too early surely does. */
 #include "cuda/ahead.cuh"
+#include "formats/csr/csr.h"
 
 static __global__ void multiply(idx rows, const ofs *row_ptr, const idx *col_idx,
                                 const real *values, const real *x, real alpha, real beta, real *y) {

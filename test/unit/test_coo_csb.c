@@ -1,6 +1,9 @@
 /* test_coo_csb.c: where COO, HYB and CSB put entries, by hand; and rows so long that every thread
  * or block of threads has a part of one. */
 #include "context.h"
+#include "formats/coo/coo.h"
+#include "formats/csb/csb.h"
+#include "formats/hyb/hyb.h"
 
 static spmv_status build(const char *format, const spmv_mat *mat, spmv_param_id id, int64_t value,
                          spmv_store **out) {

@@ -1,6 +1,7 @@
 /* test_formats.c: every format, with any parameters, holds exactly the matrix it was made of, in
  * exactly the bytes it forecast. */
 #include "context.h"
+#include "formats/row_ends.h"
 
 static spmv_csr_view rows_of(const spmv_mat *mat) {
     spmv_csr_view A;

@@ -1,6 +1,9 @@
 /* test_local.c: what the format local stores of a small matrix; what it refuses; how high its
  * blocks are. That no entry is lost: test_formats.c. */
 #include "context.h"
+#include "formats/local/local.h"
+#include "formats/row_ends.h"
+#include "formats/value_codes.h"
 
 static spmv_status build_local(spmv_mat *mat, int64_t height, int64_t cut, bool codes,
                                local_rows **out) {

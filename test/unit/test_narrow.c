@@ -1,6 +1,8 @@
 /* test_narrow.c: the codes and the order that the narrow format chooses, its padding and tails;
  * that no entry is lost, and padding never reaches y. Products with every code: test_packed.c. */
 #include "context.h"
+#include "formats/narrow/narrow.h"
+#include "formats/value_codes.h"
 #include <math.h>
 
 static narrow_slices *store_of(const entries *e, int variant, int64_t sigma, spmv_mat **mat) {

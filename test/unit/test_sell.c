@@ -2,6 +2,8 @@
  * that a sorted SELL gives y in the matrix's order; and that slots beyond 32 bits are refused
  * before they are asked for. */
 #include "context.h"
+#include "formats/bsr/bsr.h"
+#include "formats/sell/sell.h"
 
 /* Row i has length[i] entries from column i % 3 on, valued 10 i + 1, 10 i + 2, ... */
 static spmv_mat *matrix_of_lengths(const int *length, int rows, int cols) {

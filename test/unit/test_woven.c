@@ -1,6 +1,8 @@
 /* test_woven.c: where the woven format puts entries and cuts rows; that codes do not change y. That
  * no entry is lost: test_formats.c. */
 #include "context.h"
+#include "formats/value_codes.h"
+#include "formats/woven/woven.h"
 
 static woven *store_of(spmv_mat *mat, int variant, int64_t tile) {
     spmv_csr_view A;

@@ -3,7 +3,7 @@
  * What a block has besides entries is padding, -0.0. A stored zero, of either sign, becomes 0.0, so
  * that the two can be told apart; no finite sum tells them apart. A shape larger than the matrix is
  * cut to it. */
-#include "spmv_kernel.h"
+#include "bsr.h"
 #include <math.h>
 
 enum { LARGEST = 8, NO_COLUMN = INT32_MAX };

@@ -1,6 +1,6 @@
 /* format_cmrs.c: CMRS: rows in strips, a strip's entries stored together, each naming its row in
  * four bits of its column index. */
-#include "spmv_kernel.h"
+#include "cmrs.h"
 #include <math.h>
 
 enum { FEWEST_BITS = 5, MOST_BITS = 11 }; /* of a column that one pass sorts by */

@@ -1,5 +1,5 @@
 /* format_coo.c: coordinates, an entry at a time, sorted by row. */
-#include "spmv_kernel.h"
+#include "coo.h"
 #include <math.h>
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {

@@ -3,6 +3,7 @@
  * positions inside it fit 16 bits each. Entries of a block are row by row here: a row's sum can
  * stay in a register, which the Z order of the original would not let it. */
 #include "formats/blocks.h"
+#include "csb.h"
 #include <math.h>
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {

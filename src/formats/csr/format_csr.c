@@ -1,6 +1,6 @@
 /* format_csr.c: compressed sparse rows in the variant's precision and offset width. What the matrix
  * already holds in that width is not copied: columns always, in f64 the values. */
-#include "spmv_kernel.h"
+#include "csr.h"
 #include <math.h>
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {

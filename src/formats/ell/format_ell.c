@@ -1,6 +1,7 @@
 /* format_ell.c: ELLPACK, every row padded to the longest, row-major. Kernels that want columns
  * first (transposed, pitched) make that of it in prepare. */
-#include "spmv_kernel.h"
+#include "ell.h"
+#include "formats/row_ends.h"
 #include <math.h>
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {

@@ -1,7 +1,8 @@
 /* format_hyb.c: the first entries of every row in ELL, what is left of long rows in COO: Bell and
  * Garland, SC'09, "HYB". Padding has column -1, as in the ELL of the third paper, so that a kernel
  * need not multiply it by an x_j that may be infinite. */
-#include "spmv_kernel.h"
+#include "hyb.h"
+#include "formats/row_ends.h"
 #include <math.h>
 
 enum { ELL_BYTES = sizeof(idx) + sizeof(real), TAIL_BYTES = 2 * sizeof(idx) + sizeof(real) };

@@ -1,7 +1,8 @@
 /* format_hybrid.c: ELL for the first entries of every row, compressed rows for what is left: for
  * matrices of which a part, such as the reference region of configuration interaction, has rows of
  * equal length. */
-#include "spmv_kernel.h"
+#include "hybrid.h"
+#include "formats/row_ends.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

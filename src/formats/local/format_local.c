@@ -3,6 +3,8 @@
  * values. */
 #include "formats/row_order.h"
 #include "formats/value_set.h"
+#include "local.h"
+#include "formats/row_ends.h"
 #include <stdlib.h>
 
 enum { WORD = 32 /* bits */ };

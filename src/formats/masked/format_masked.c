@@ -4,7 +4,7 @@
  *
  * A block begins at the first entry that its strip of rows has left; one that would reach over the
  * last column begins so much earlier, so that eight columns can always be read. */
-#include "spmv_kernel.h"
+#include "masked.h"
 #include <math.h>
 
 enum { NO_COLUMN = INT32_MAX };

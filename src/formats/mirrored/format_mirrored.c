@@ -2,6 +2,8 @@
  * bytes are those of the packed format for that half alone, by its rules. */
 #include "formats/packed/packed_rows.h"
 #include "formats/symmetry.h"
+#include "mirrored.h"
+#include "formats/row_ends.h"
 
 typedef struct half { /* compressed rows of what is stored */
     int64_t *row_ptr;

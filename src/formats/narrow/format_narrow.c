@@ -2,6 +2,7 @@
  * rows' span allows it, values in the fewest bytes that hold them all. */
 #include "formats/row_order.h"
 #include "formats/value_set.h"
+#include "narrow.h"
 
 static int64_t slices_of(int64_t rows) {
     return (rows + NARROW_ROWS - 1) / NARROW_ROWS;

@@ -3,7 +3,7 @@
 #ifndef SPMV_PACKED_ROWS_H
 #define SPMV_PACKED_ROWS_H
 
-#include "spmv_kernel.h"
+#include "packed.h"
 
 SPMV_LINKAGE const spmv_format V(packed_format); /* mirrored is one, of half of the entries */
 

@@ -4,6 +4,7 @@
  * a slice holds rows of one length. It need not be a multiple of S, nor S of it: a slice that
  * straddles two windows is padded to the longer part. Kernels undo the order as they write y. */
 #include "formats/row_order.h"
+#include "sell.h"
 #include <math.h>
 
 enum { TOGETHER = 16 };

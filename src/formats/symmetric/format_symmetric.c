@@ -2,6 +2,7 @@
  * diagonal, the part below the diagonal and the diagonal. Whether it does is seen in the numbers,
  * bit by bit, not in what a file says of itself. */
 #include "formats/symmetry.h"
+#include "symmetric.h"
 #include <math.h>
 
 /* Whether every entry is less than 2^16 columns from the diagonal. */

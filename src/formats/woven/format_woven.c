@@ -2,6 +2,8 @@
  * order of their entries in which neighbours do not wait for each other's y; coded values. */
 #include "formats/value_set.h"
 #include "formats/blocks.h"
+#include "formats/csb/csb.h"
+#include "woven.h"
 #include <omp.h>
 
 /* A row of blocks ends where it has a share of the entries, so that some threads find work whatever

@@ -1,0 +1,34 @@
+/* bsr.h: BSR, block sparse rows (Im and Yelick, ICCS 2001, register blocking): a grid of small
+ * dense blocks, of which those with a nonzero are stored whole, with one column index for a block.
+ * It takes sizeof(real) bytes per slot and 4 bytes per block; where 2 x 2 blocks are full that is 9
+ * bytes per nonzero in f64. It wins where nonzeros come in dense blocks, as with several unknowns
+ * at each node of a mesh; elsewhere it is mostly padding.
+ *
+ * The example matrix of formats/csr/csr.h with blocks of 2 x 2, a bar after each block. Padding is
+ * -0, which no nonzero is:
+ *
+ *     block_ptr  0 3 7 10 14
+ *     first_col  0 2 6 | 0 2 4 6 | 2 4 6 | 0 2 4 6
+ *     values     4 1 1 4 | -0 -0 1 -0 | 2 -0 2 -0
+ *              | -0 1 -0 -0 | 4 1 1 4 | -0 -0 1 -0 | 2 -0 2 -0
+ *              | -0 1 -0 -0 | 4 -0 -0 -0 | 2 -0 -0 -0
+ *              | 2 2 -0 -0 | 2 2 -0 -0 | 2 -0 -0 -0 | 4 1 1 4
+ */
+#ifndef SPMV_FORMATS_BSR_H
+#define SPMV_FORMATS_BSR_H
+
+#include "spmv_kernel.h"
+
+/* Dense blocks of shape_rows x shape_cols, row-major, blocks of a block row in the order of their
+ * columns. Block row b begins at row b * shape_rows; the rows its last one has too many are stored,
+ * and are padding. A block begins at a multiple of shape_cols, except that one which would reach
+ * over the last column begins so much earlier: no kernel reads past the end of x. Padding: value
+ * -0.0, which no nonzero has. */
+typedef struct V(bsr) {
+    spmv_store s;
+    int64_t block_rows, shape_rows, shape_cols, nblocks;
+    ofs *block_ptr; /* [block_rows + 1] first block */
+    idx *first_col; /* [nblocks] */
+    real *values;   /* [nblocks * shape_rows * shape_cols] */
+} bsr;
+#endif

@@ -1,0 +1,29 @@
+/* cmrs.h: CMRS, compressed multi-row storage (Koza, Matyka, Szkoda, Miroslaw, SISC 2014): rows in
+ * strips of a few, of which only strips are told where they begin; each nonzero names its row in
+ * the strip in four bits of its column index. It takes sizeof(real) + 4 bytes per nonzero, 12 in
+ * f64, and sizeof(ofs) per strip. It wins, on GPUs above all, where rows are very short: a warp
+ * takes a strip and has a nonzero for every lane.
+ *
+ * The example matrix of formats/csr/csr.h with height = 4 and sorted = 0, as column,row in the
+ * strip; with sorted = 1 each strip is in the order of these pairs:
+ *
+ *     strip_ptr  0 15 27
+ *     packed     0,0 1,0 6,0 | 0,1 1,1 2,1 6,1 | 1,2 2,2 3,2 6,2 | 2,3 3,3 4,3 6,3
+ *              | 3,0 4,0 6,0 | 0,2 1,2 2,2 3,2 4,2 6,2 7,2 | 6,3 7,3
+ *     values     4 1 2 | 1 4 1 2 | 1 4 1 2 | 1 4 1 2 | 1 4 2 | 2 2 2 2 2 4 1 | 1 4
+ */
+#ifndef SPMV_FORMATS_CMRS_H
+#define SPMV_FORMATS_CMRS_H
+
+#include "spmv_kernel.h"
+
+/* Rows in strips of height, the last strip may have fewer; a strip's entries stand together. */
+enum { CMRS_ROW_BITS = 4, CMRS_COL_BITS = 28, CMRS_HIGHEST = 1 << CMRS_ROW_BITS };
+typedef struct V(cmrs) {
+    spmv_store s;
+    int64_t height, strips; /* 1, 2, 4, 8 or 16 rows per strip */
+    ofs *strip_ptr;         /* [strips + 1] */
+    uint32_t *packed;       /* [nnz] column << CMRS_ROW_BITS | row in the strip */
+    real *values;           /* [nnz] */
+} cmrs;
+#endif

@@ -1,0 +1,30 @@
+/* row_ends.h: what formats and kernels ask of row_ptr: the longest row, and how to cut rows and
+ * nonzeros into equal shares (Merrill and Garland, SC'16). */
+#ifndef SPMV_FORMATS_ROW_ENDS_H
+#define SPMV_FORMATS_ROW_ENDS_H
+
+#include "spmv_kernel.h"
+
+/* Of the ends of the rows and the entries, merged into one list: how many rows end among its first
+ * `items` items. Row i ends before entry k if row_ptr[i + 1] <= k. */
+static inline int64_t spmv_rows_ended(const spmv_csr_view *A, int64_t items) {
+    int64_t low = items > A->nnz ? items - A->nnz : 0;
+    int64_t high = items < A->rows ? items : A->rows;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (A->row_ptr[middle + 1] <= items - middle - 1)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static inline int64_t spmv_longest_row(const spmv_csr_view *A) {
+    int64_t longest = 0;
+    for (int64_t i = 0; i < A->rows; i++)
+        if (A->row_ptr[i + 1] - A->row_ptr[i] > longest)
+            longest = A->row_ptr[i + 1] - A->row_ptr[i];
+    return longest;
+}
+#endif
