@@ -85,7 +85,7 @@ void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_
 /* SPMV_OK if f32 holds every value but `overflows` of them, 0; else refused. */
 spmv_status spmv_fits(spmv_ctx *ctx, int64_t overflows);
 
-struct spmv_features; /* spmv_propose.h */
+struct spmv_features; /* spmv_backend.h */
 typedef struct spmv_format {
     const char *name, *summary;
     const spmv_param *params; /* what shapes the store; its kernels take these besides their own */
@@ -141,19 +141,9 @@ SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_par
     SPMV_LINKAGE const spmv_format V(name); \
     const spmv_format V(name)
 
-#include "spmv_propose.h" /* what "auto" asks */
-#include "spmv_backend.h" /* devices, and what a backend is */
+#include "spmv_backend.h" /* devices, what a backend is, and what "auto" asks of it */
 
 /* ---- plans ---------------------------------------------------------------------------------- */
-
-typedef struct spmv_kernel_id {
-    const spmv_backend *backend;
-    int index; /* into names and, when built in, kernels; or SPMV_AUTO */
-} spmv_kernel_id;
-/* Kernels whose name or alias a pattern matches: "[BACKEND:]NAME", a glob, or "all". Without a
- * prefix names are the context's backend's first. None: SPMV_E_ARG. */
-SPMV_LINKAGE spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found,
-                                          int capacity, int *count);
 
 struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store's, traffic_bytes */
     spmv_device *device;

@@ -2,6 +2,7 @@
  * take the place of the shipped ones of their names, whose files then are not taken out of it: in
  * build/BACKEND/spmv-wrong, and in no other program. Most are also fast: a time that counted would
  * be the best. */
+#include "formats/csr/csr.h"
 #include "spmv_kernel.h"
 #include <stdlib.h>
 
