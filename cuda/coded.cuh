@@ -1,9 +1,9 @@
 /* coded.cuh: values in the code that takes the fewest bytes, found and written on the GPU: for
- * build_local.cu and hubs.cuh, as src/formats/value_set.h is for the host. */
+ * build_xcache.cu and hubs.cuh, as src/formats/value_set.h is for the host. */
 #ifndef SPMV_CUDA_CODED_CUH
 #define SPMV_CUDA_CODED_CUH
 
-#include "cuda/packed/packed_table.cuh"
+#include "cuda/csell/csell_table.cuh"
 #include "formats/value_codes.h"
 
 typedef struct value_facts {
@@ -42,10 +42,10 @@ static inline spmv_status look_at_values(spmv_device *d, const rows &A, value_se
 }
 
 static inline int code_for(const value_facts *found) {
-    return found->values > 1                                 ? NARROW_TABLE
-           : found->values == 1                              ? NARROW_ONE
-           : sizeof(real) > sizeof(float) && !found->misfits ? NARROW_F32
-                                                             : NARROW_RAW;
+    return found->values > 1                                 ? VALUE_CODEBOOK
+           : found->values == 1                              ? VALUE_ONE
+           : sizeof(real) > sizeof(float) && !found->misfits ? VALUE_F32
+                                                             : VALUE_RAW;
 }
 
 typedef struct coded { /* how values are written */
@@ -55,9 +55,9 @@ typedef struct coded { /* how values are written */
 } coded;
 
 static __device__ __forceinline__ void put_value(const coded &c, int64_t at, bool on, real value) {
-    if (c.code == NARROW_RAW) ((real *)c.to)[at] = on ? value : 0;
-    if (c.code == NARROW_F32) ((float *)c.to)[at] = on ? (float)value : 0;
-    if (c.code == NARROW_TABLE)
+    if (c.code == VALUE_RAW) ((real *)c.to)[at] = on ? value : 0;
+    if (c.code == VALUE_F32) ((float *)c.to)[at] = on ? (float)value : 0;
+    if (c.code == VALUE_CODEBOOK)
         c.to[at] = on ? (uint8_t)place_of(c.table, c.count, bits_of(value)) : 0;
 }
 #endif

@@ -132,7 +132,7 @@ static void propose_hubs(const model *m, spmv_proposals *out) {
     double bytes = padded * nnz * (2 * hubs + 4 * (1 - hubs) + code_bytes(m)) + 4 * (double)f->rows;
     double hubs_s = launch_s + start_s + slower * gathers / gathers_per_s(m) + bytes / read_per_s;
     double groups = groups_with(m, nnz / gathers_per_s(m)) / m->groups_s; /* longer than it says */
-    spmv_offer(out, "csr_hubs", (built_s + nnz * entry_s) / m->safe_s, groups * m->safe_s / hubs_s,
+    spmv_offer(out, "hubs", (built_s + nnz * entry_s) / m->safe_s, groups * m->safe_s / hubs_s,
                "hub columns with about %.0f %% of the entries: their x in shared memory",
                100 * hubs);
 }
@@ -144,7 +144,7 @@ static void propose_bins(const model *m, spmv_proposals *out) {
     double entry = 3 * m->width + 4.5, rest = (double)(f->rows + f->cols) * (m->width + 2);
     double bins_s = 2 * launch_s + ((double)f->nnz * entry + rest) / moved_per_s;
     if (m->width * (double)f->cols > far && f->lines > 0.5)
-        spmv_offer(out, "csr_bins", (start_s + (double)f->nnz * built_s) / m->safe_s,
+        spmv_offer(out, "bins", (start_s + (double)f->nnz * built_s) / m->safe_s,
                    m->safe_s / bins_s, "scattered columns of an x of %.0f MB: products in bins",
                    1e-6 * m->width * (double)f->cols);
 }
@@ -161,7 +161,7 @@ static void propose_panels(const model *m, spmv_proposals *out) {
     double panels_s =
         2 * launch_s + nnz * (m->width + 2) / read_per_s + (double)f->rows * pieces * piece_s;
     if (f->mean > least * n && longest < largest(2 * most, nnz / warps))
-        spmv_offer(out, "csr_panels", (start_s + nnz * built_s) / m->safe_s, m->safe_s / panels_s,
+        spmv_offer(out, "panels", (start_s + nnz * built_s) / m->safe_s, m->safe_s / panels_s,
                    "rows of %.0f entries, %.0f panels of x in shared memory", f->mean, pieces);
 }
 
@@ -189,12 +189,12 @@ static double value_bytes(const model *m) {
     return m->f->value_bytes < m->width ? m->f->value_bytes : m->width;
 }
 
-static void propose_packed(const model *m, spmv_proposals *out) {
+static void propose_csell(const model *m, spmv_proposals *out) {
     const double step_bytes = 8, step_s = 3.4e-11, slice_s = 1.6e-10; /* of 32 rows each */
     const double most_of_runs = 1.2; /* bytes of a column, shared by a run of entries */
     const spmv_features *f = m->f;
     double bytes = f->index_bytes + value_bytes(m);
-    if (bytes >= m->width + 4) return; /* nothing is packed */
+    if (bytes >= m->width + 4) return; /* nothing is csell */
     double y = 2 * m->width * (double)f->rows / bytes_per_s;
     double stream_s = 1.15 * (double)f->nnz * bytes / bytes_per_s + y;
     double issue_s = (double)f->nnz * f->diagonal * f->index_bytes / step_bytes * step_s +
@@ -203,14 +203,14 @@ static void propose_packed(const model *m, spmv_proposals *out) {
     if (f->diagonal < 0.5) /* an entry of a row a step, or a run: its own loops */
         stream_s *=
             f->index_bytes < most_of_runs ? 0.95 + 0.5 * f->padding_32 : 1.25 + 0.5 * f->padding_32;
-    double packed_s = launch_s + largest(hypot(stream_s, issue_s), 1.1 * gather_s(m));
-    spmv_offer(out, "packed_warp", packing_s(m) / m->safe_s, m->safe_s / packed_s,
+    double csell_s = launch_s + largest(hypot(stream_s, issue_s), 1.1 * gather_s(m));
+    spmv_offer(out, "csell_warp", packing_s(m) / m->safe_s, m->safe_s / csell_s,
                "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
                100 * f->diagonal, bytes, m->width + 4);
 }
 
 /* Slices on diagonals mostly are those of a grid, which share their lists of steps. Whether they do
- * is found out when the store is there, which packed_warp's is, too. */
+ * is found out when the store is there, which csell_warp's is, too. */
 static void propose_lists(const model *m, spmv_proposals *out) {
     const double step_bytes = 8, step_s = 3e-11, head = 16;
     const double together = 8, batch_s = 1.2e-6; /* steps of a warp that are asked for at once */
@@ -223,7 +223,7 @@ static void propose_lists(const model *m, spmv_proposals *out) {
     if (m->width < 8 && values > 1) all_s *= floats;
     double lists_s = launch_s + largest(all_s, ceil(steps / slices / together) * batch_s);
     if (f->diagonal >= least)
-        spmv_offer(out, "packed_lists",
+        spmv_offer(out, "csell_lists",
                    (packing_s(m) + found_s + slices * found_slice_s) / m->safe_s,
                    m->safe_s / lists_s, "slices on diagonals, as of a grid: %.1f steps each",
                    steps / slices);
@@ -240,20 +240,20 @@ static void propose_slices(const model *m, spmv_proposals *out) {
 }
 
 /* x of a block of rows is fetched once, and a column takes 16 bits. */
-static void propose_local(const model *m, spmv_proposals *out) {
+static void propose_xcache(const model *m, spmv_proposals *out) {
     const double read_per_s = 3.6e12, fetched_per_s = 1.48e11, start_s = 1e-6;
     const double built_s = 3.3e-4, entry_s = 3.5e-11;
     const double most = 0.7, room = 26500; /* columns of a block, over its entries; in all */
     const spmv_features *f = m->f;
-    if (f->local_height == 0 || f->local_columns > most * f->mean) return;
-    if (f->local_columns * (double)f->local_height + 2 * (double)f->row_max > room) return;
-    double fetched = f->local_columns * (double)f->rows, nnz = (double)f->nnz;
+    if (f->xcache_height == 0 || f->xcache_columns > most * f->mean) return;
+    if (f->xcache_columns * (double)f->xcache_height + 2 * (double)f->row_max > room) return;
+    double fetched = f->xcache_columns * (double)f->rows, nnz = (double)f->nnz;
     double bytes = nnz * (2 + code_bytes(m)) + (double)f->rows * (4 + 2 * m->width) + 2 * fetched;
     double local_s = launch_s + start_s + hypot(bytes / read_per_s, fetched / fetched_per_s);
-    spmv_proposal *p = spmv_offer(out, "local_block", (built_s + nnz * entry_s) / m->safe_s,
+    spmv_proposal *p = spmv_offer(out, "xcache_block", (built_s + nnz * entry_s) / m->safe_s,
                                   m->safe_s / local_s, "%lld rows need %.1f columns each",
-                                  (long long)f->local_height, f->local_columns);
-    p->setting[p->nsettings++] = (spmv_setting){"height", f->local_height};
+                                  (long long)f->xcache_height, f->xcache_columns);
+    p->setting[p->nsettings++] = (spmv_setting){"height", f->xcache_height};
 }
 
 /* The safe kernel is one of ours: over 60 matrices csr_adaptive was never under 0.98 of
@@ -266,8 +266,8 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     bool is_even = m.rows_s < even * m.groups_s;
     m.safe_s = is_even ? m.rows_s : m.groups_s;
     if (f->nnz) {
-        if (f->sampled) propose_lists(&m, out), propose_packed(&m, out);
-        propose_local(&m, out);
+        if (f->sampled) propose_lists(&m, out), propose_csell(&m, out);
+        propose_xcache(&m, out);
         propose_slices(&m, out); /* before others that promise the same: it gathers best */
         propose_warp(&m, out);
         if (is_even) /* always worth a look: it is never far from the best */

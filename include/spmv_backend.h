@@ -90,8 +90,8 @@ typedef struct spmv_features {
     double lines;          /* cache lines of x a slice touches, over its entries */
     double repeats;        /* of some 2^14 entries from everywhere, those that share their column
                               with another of them; 0: not looked at */
-    int64_t local_height;  /* rows of a block in the format local; 0: not looked at */
-    double local_columns;  /* that such a block needs, for each of its rows */
+    int64_t xcache_height; /* rows of a block in the format xcache; 0: not looked at */
+    double xcache_columns; /* that such a block needs, for each of its rows */
     spmv_precision precision;
     int threads;
     size_t cache; /* last-level cache of the device, bytes; 0: unknown */

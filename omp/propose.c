@@ -38,7 +38,7 @@ static model model_of(const spmv_features *f) {
 /* Slices without common diagonals are gathered from entry by entry, which takes longer than their
  * bytes, and to make; where rows differ in length most lanes wait. On diagonals a step takes its
  * time however few of the 32 rows it holds. */
-static void propose_packed(const model *m, spmv_proposals *out) {
+static void propose_csell(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     const double decode = 1.1, gathered = 19, full_step = 0.25, of_steps = 10;
     /* To convert an entry, as m->plain; unlike: of slices like no other, with steps not full. */
@@ -47,14 +47,14 @@ static void propose_packed(const model *m, spmv_proposals *out) {
     double bytes = f->index_bytes + values, steps = of_steps * (f->index_bytes - full_step);
     double convert = copied + a_byte * values + unlike * (f->index_bytes - full_step);
     if (f->diagonal > 0.5) /* slices that repeat are copied; plain values are not */
-        spmv_offer(out, "packed_slices", convert / m->plain,
+        spmv_offer(out, "csell_slices", convert / m->plain,
                    m->plain / (decode * bytes + steps + m->gather + m->y) * (f->cv > 1 ? 0.7 : 1),
                    "%.0f %% of the entries on diagonals of their slice, %.1f of %g bytes an entry",
                    100 * f->diagonal, bytes, m->width + 4);
     else {
         double entry =
             f->diagonal * decode * bytes + (1 - f->diagonal) * gathered * (1 + f->padding_32);
-        spmv_offer(out, "packed_slices", 25, m->plain / (entry + m->gather + m->y),
+        spmv_offer(out, "csell_slices", 25, m->plain / (entry + m->gather + m->y),
                    "columns and values in %.1f of %g bytes an entry", bytes, m->width + 4);
     }
 }
@@ -91,13 +91,13 @@ static double coded_width(const spmv_features *f, double width) {
 }
 
 /* As propose_sell, with less to read: what is left is mostly the time that reading x takes. */
-static void propose_narrow(const model *m, spmv_proposals *out) {
+static void propose_sell16(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     const double near = f->cols <= 1 << 16 ? 1 : f->near_16, read_x = 4, streamed = 0.5;
     double bytes = 2 * near + 4 * (1 - near) + coded_width(f, m->width);
     double lists = (f->evicted ? 24 : 6) * m->sorted; /* y is written here and there */
     spmv_proposal *p = spmv_offer(
-        out, "narrow_lanes", 5, m->plain / (read_x + streamed * bytes + m->gather + m->y + lists),
+        out, "sell16_lanes", 5, m->plain / (read_x + streamed * bytes + m->gather + m->y + lists),
         "rows of %.1f entries, give or take %.0f %%, in about %.1f of %g bytes an entry", f->mean,
         100 * f->cv, bytes, m->width + 4);
     p->setting[0] = (spmv_setting){"sigma", window_of(f)};
@@ -105,7 +105,7 @@ static void propose_narrow(const model *m, spmv_proposals *out) {
 }
 
 /* A row of a block takes its time however few entries it holds. */
-static void propose_masked(const model *m, spmv_proposals *out) {
+static void propose_spc5(const model *m, spmv_proposals *out) {
     const double block_bytes[3] = {4 + 1, 4 + 2, 4 + 4}; /* a column and masks */
     const spmv_features *f = m->f;
     const double row_of_block = m->streams ? 28 : 33;
@@ -114,7 +114,7 @@ static void propose_masked(const model *m, spmv_proposals *out) {
         if (block_bytes[k] / f->per_block[k] < block_bytes[best] / f->per_block[best]) best = k;
     double bytes = m->width + block_bytes[best] / f->per_block[best],
            expand = row_of_block / f->per_block[0], entry = bytes > expand ? bytes : expand;
-    spmv_offer(out, "masked_rows", 5 + 20 / f->per_block[0],
+    spmv_offer(out, "spc5_rows", 5 + 20 / f->per_block[0],
                m->plain / (entry + m->gather + m->y + m->ends), "%.1f entries in a block of %d x 8",
                f->per_block[best], 1 << best);
 }
@@ -135,20 +135,20 @@ static void propose_blocks(const model *m, spmv_proposals *out) {
 }
 
 /* Short rows gain nothing, since y is then most of the traffic; nor does what the caches hold. */
-static void propose_symmetric(const model *m, spmv_proposals *out) {
+static void propose_sss(const model *m, spmv_proposals *out) {
     enum { LEAST_MEAN = 12, LEAST_ENTRIES = 1 << 20 };
     const double two_additions = 9; /* more than the bytes that half of the entries take */
     const spmv_features *f = m->f;
     if (f->symmetric < 1 || f->rows != f->cols) return;
     if (f->mean < LEAST_MEAN || (f->nnz < LEAST_ENTRIES && !f->evicted)) return;
-    spmv_offer(out, "symmetric_rows", 9,
+    spmv_offer(out, "sss_rows", 9,
                m->plain / (two_additions + 1.5 * m->gather + 2 * m->y + m->ends),
                "symmetric as far as seen: half of it stored");
 }
 
-/* Half of packed_slices' bytes, at the price of y twice. Where a code leaves little of the values y
+/* Half of csell_slices' bytes, at the price of y twice. Where a code leaves little of the values y
  * is most of what is read. */
-static void propose_mirrored(const model *m, spmv_proposals *out) {
+static void propose_csell_sym(const model *m, spmv_proposals *out) {
     enum { LEAST_ENTRIES = 1 << 20 };
     const double decode = 1.1, least_value = 2, windows = 1.15;
     const spmv_features *f = m->f;
@@ -156,7 +156,7 @@ static void propose_mirrored(const model *m, spmv_proposals *out) {
     double bytes = f->index_bytes + values, half = 0.5 + 0.5 / f->mean;
     if (f->symmetric < 1 || f->rows != f->cols || f->diagonal <= 0.5) return;
     if (values < least_value || (f->nnz < LEAST_ENTRIES && !f->evicted)) return;
-    spmv_offer(out, "mirrored_slices", 7 + 20 / f->mean,
+    spmv_offer(out, "csell_sym_slices", 7 + 20 / f->mean,
                m->plain / (decode * half * bytes + m->gather + windows * m->y),
                "symmetric as far as seen, %.0f %% on diagonals: half of it stored",
                100 * f->diagonal);
@@ -165,16 +165,16 @@ static void propose_mirrored(const model *m, spmv_proposals *out) {
 /* Blocks whose part of x and of y the cache of a core holds: reads of x that go far otherwise come
  * nearer, at the price of adding to y in every block. Tiles of 128 KiB of x were the best of 64 to
  * 256 on random, R-MAT and power-law matrices; larger ones where a block is all but empty. */
-static void propose_woven(const model *m, spmv_proposals *out) {
+static void propose_csb_interleaved(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
     const double least = 8; /* an entry takes its time however few its bytes */
     int64_t tile = f->precision == SPMV_F64 ? 1 << 14 : 1 << 15;
     double bytes = coded_width(f, m->width) + 4, entry = bytes > least ? bytes : least;
     if (m->gather == 0) return;
     if (f->precision == SPMV_F64 && f->mean * (double)tile / (double)f->cols < 1.0 / 16) tile *= 2;
-    spmv_proposal *p =
-        spmv_offer(out, "woven_blocks", 6, m->plain / (entry + 0.3 * m->gather + 2 * m->y),
-                   "%.2f cache lines of x an entry, and no cache for x", f->lines);
+    spmv_proposal *p = spmv_offer(out, "csb_interleaved_blocks", 6,
+                                  m->plain / (entry + 0.3 * m->gather + 2 * m->y),
+                                  "%.2f cache lines of x an entry, and no cache for x", f->lines);
     p->setting[0] = (spmv_setting){"tile", tile};
     p->setting[1] = (spmv_setting){"schedule", omp_sched_dynamic};
     p->setting[2] = (spmv_setting){"chunk", 1};
@@ -188,13 +188,13 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
     if (f->nnz) {
         model m = model_of(f);
         if (f->sampled) { /* else nothing is known but the rows' lengths */
-            propose_packed(&m, out);
-            propose_masked(&m, out);
+            propose_csell(&m, out);
+            propose_spc5(&m, out);
             propose_blocks(&m, out);
-            propose_symmetric(&m, out);
-            propose_mirrored(&m, out);
-            propose_woven(&m, out);
-            propose_narrow(&m, out);
+            propose_sss(&m, out);
+            propose_csell_sym(&m, out);
+            propose_csb_interleaved(&m, out);
+            propose_sell16(&m, out);
         }
         propose_sell(&m, out);
         bool even = f->cv < 1 && (double)f->row_max * 8 * f->threads < (double)f->nnz;

@@ -133,7 +133,7 @@ class Tree:
         if kind in ("KERNEL", "FORMAT"):
             stems = (name,) if kind == "KERNEL" else (f"format_{name}", f"build_{name}")
             return {g for g in self.sources if pathlib.Path(g).stem in stems and g.split("/")[0] == f.split("/")[0]}
-        prefix = {"BACKEND": "spmv_", "GENERATOR": "spmv_recipe_", "COMMAND": "cmd_"}.get(kind, "")
+        prefix = {"GENERATOR": "spmv_recipe_", "COMMAND": "cmd_"}.get(kind, "")
         return where.get(prefix + name, set()) - {f} if prefix and prefix + "##name" in self.text[f] else set()
 
     def check_layers(self, graph):

@@ -90,6 +90,6 @@ PLANT(csr_tiles_copied, no_params, stop_writing);
 PLANT(csr_blocks, no_params, go_wrong);
 PLANT(coo_segments, simd, be_wrong_with_simd);
 /* What auto proposes where entries are on diagonals: it times the one and finds the other wrong. */
-PLANT(packed_slices, no_params, stop_writing);
+PLANT(csell_slices, no_params, stop_writing);
 static const spmv_param window[] = {{SPMV_sigma, 0, 0, INT32_MAX, 1, false}, SPMV_NO_MORE_PARAMS};
-PLANT(narrow_lanes, window, write_nothing);
+PLANT(sell16_lanes, window, write_nothing);

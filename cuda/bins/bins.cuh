@@ -1,4 +1,4 @@
-/* bins.cuh: the entries of a matrix in two orders, for csr_bins: by blocks of columns, and by bins
+/* bins.cuh: the entries of a matrix in two orders, for bins: by blocks of columns, and by bins
  * of rows. A tile is what a block of columns and a bin have in common; it is filled up to whole
  * sectors of memory, since products that are written to parts of one take half again as long. Which
  * entry of a tile comes first is left to chance: each is multiplied alone, and a bin puts its

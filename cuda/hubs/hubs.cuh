@@ -1,4 +1,4 @@
-/* hubs.cuh: the entries of a matrix for csr_hubs: rows sorted by what they have, in slices of a
+/* hubs.cuh: the entries of a matrix for hubs: rows sorted by what they have, in slices of a
  * warp, each row's entries in hub columns apart from the rest. hubs_build.cuh makes them. */
 #ifndef SPMV_CUDA_HUBS_CUH
 #define SPMV_CUDA_HUBS_CUH
@@ -40,7 +40,7 @@ typedef struct hubs {
     idx *order;       /* [rows] */
     uint32_t *word;   /* [32 words] */
     uint8_t *value;   /* [32 values] coded */
-    real *table;      /* [PACKED_TABLE_SIZE] */
+    real *table;      /* [VALUE_CODEBOOK_SIZE] */
     real *sum;        /* [nparts] */
     int *done;        /* [ncuts] parts that are; 0 between products */
     idx *hub;         /* [nhubs] the columns */

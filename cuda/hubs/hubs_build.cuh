@@ -1,4 +1,4 @@
-/* hubs_build.cuh: the slices of csr_hubs made on the GPU from compressed rows: columns are counted,
+/* hubs_build.cuh: the slices of hubs made on the GPU from compressed rows: columns are counted,
  * entries in hubs marked, rows sorted by their shapes, slices measured and filled. */
 #ifndef SPMV_CUDA_HUBS_BUILD_CUH
 #define SPMV_CUDA_HUBS_BUILD_CUH
@@ -261,8 +261,8 @@ static __device__ __forceinline__ void put_entry(const fill_job &j, const coded 
 enum { CHUNK = 256 }; /* entries of a warp that come one behind the other */
 
 static __global__ void fill_entries(const __grid_constant__ fill_job j) {
-    __shared__ real table[PACKED_TABLE_SIZE];
-    for (int k = (int)threadIdx.x; k < PACKED_TABLE_SIZE; k += (int)blockDim.x)
+    __shared__ real table[VALUE_CODEBOOK_SIZE];
+    for (int k = (int)threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += (int)blockDim.x)
         table[k] = j.H.table[k];
     __syncthreads();
     const coded c = {j.H.value, table, j.H.code, j.nvalues};
@@ -441,16 +441,16 @@ static bool is_finite(const real *table, int n) {
 static spmv_status choose_code(job *j) {
     spmv_plan *p = j->plan;
     hubs *H = j->H;
-    real table[PACKED_TABLE_SIZE];
+    real table[VALUE_CODEBOOK_SIZE];
     TRY(clear_scratch(p, sizeof table, (void **)&H->table));
-    H->code = NARROW_RAW;
+    H->code = VALUE_RAW;
     if (!p->choice.value[SPMV_codes]) return SPMV_OK;
     TRY(take_work(j, sizeof *j->set, false, (void **)&j->set));
     TRY(look_at_values(p->device, j->A, j->set, &j->found->of, H->table));
     TRY(ask_counts(j));
     H->code = code_for(&j->told.of);
     TRY(p->device->backend->get(p->device, table, H->table, sizeof table));
-    if (!is_finite(table, j->told.of.values)) H->code = NARROW_RAW;
+    if (!is_finite(table, j->told.of.values)) H->code = VALUE_RAW;
     return SPMV_OK;
 }
 

@@ -9,11 +9,11 @@ shift 2
 logs=${LOGS:-$here} FILES=${FILES-} PROBE=${PROBE:-$HOME/.cache/spmv} device=omp
 "$spmv" -V -v | grep -q '^nvcc' && device=cuda
 if [ $device = cuda ]; then
-    kernels=${KERNELS:-auto,packed_warp,packed_lists,local_block,sell_thread_ahead,csr_adaptive,csr_hubs,csr_lanes,csr_merge,csr_warp}
+    kernels=${KERNELS:-auto,csell_warp,csell_lists,xcache_block,sell_thread_ahead,csr_adaptive,hubs,csr_lanes,csr_merge,csr_warp}
     states='cold steady' time='-n 10 --min-time=0.02 --max-time=0.1'
     more= paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off'
 else
-    kernels=${KERNELS:-auto,packed_slices,csr_balanced,csr_merge,csr_rows,csr_serial,masked_rows,symmetric_rows,mirrored_slices,sell_lanes,narrow_lanes,csb_blocks,woven_blocks}
+    kernels=${KERNELS:-auto,csell_slices,csr_balanced,csr_merge,csr_rows,csr_serial,spc5_rows,sss_rows,csell_sym_slices,sell_lanes,sell16_lanes,csb_blocks,csb_interleaved_blocks}
     states=cold time='--min-time=0.3 --max-time=0.8' shapes='--slice=8 --sigma=1024 --tile=16384'
     [ -z "${KERNELS-}" ] || shapes= # of the kernels above
     more=symmetric paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'

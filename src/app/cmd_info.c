@@ -136,7 +136,7 @@ static void find_formats(spmv_ctx *ctx, const options *o, const spmv_csr_view *A
 }
 
 static void print_formats(const matrix_facts *facts, const char *size) {
-    printf("  %-10s %12s %10s %9s\n", "format", size, "bytes/nnz", "padding");
+    printf("  %-15s %12s %10s %9s\n", "format", size, "bytes/nnz", "padding");
     for (int f = 0; f < facts->format_bytes.count; f++) {
         double nnz = (double)facts->nnz, bytes = (double)facts->format_bytes.number[f];
         const char *reason = facts->format_slots.text[f];
@@ -147,7 +147,7 @@ static void print_formats(const matrix_facts *facts, const char *size) {
         if (facts->nnz && !reason)
             snprintf(padding, sizeof padding, "%.1f%%",
                      100 * ((double)facts->format_slots.number[f] / nnz - 1));
-        printf("  %-10s %12s %10s %9s%s%s\n", facts->format_bytes.name[f], mib, share, padding,
+        printf("  %-15s %12s %10s %9s%s%s\n", facts->format_bytes.name[f], mib, share, padding,
                reason ? "  " : "", reason ? reason : "");
     }
 }

@@ -60,13 +60,13 @@ static void list_kernels(const options *o, const spmv_backend *fallback) {
                !(*b)->kernels   ? " (not built in: make cuda)"
                : *b == fallback ? " (default)"
                                 : "");
-        printf("  %-18s %-6s %s\n", spmv_auto_kernel.name, "", spmv_auto_kernel.summary);
+        printf("  %-22s %-6s %s\n", spmv_auto_kernel.name, "", spmv_auto_kernel.summary);
         for (int k = 0; k < (*b)->nkernels; k++) {
             const spmv_kernel *kernel = (*b)->kernels ? (*b)->kernels[k][0] : NULL;
-            printf("  %-18s %-6s %s\n", (*b)->names[k],
+            printf("  %-22s %-6s %s\n", (*b)->names[k],
                    kernel && kernel->alias ? kernel->alias : "", kernel ? kernel->summary : "");
             if (kernel && kernel->absent)
-                printf("  %-25s (not built in: %s)\n", "", kernel->absent);
+                printf("  %-29s (not built in: %s)\n", "", kernel->absent);
             if (kernel && o->verbose) list_params(kernel);
         }
     }
@@ -99,7 +99,7 @@ static void list_twins(void) {
 
 static void list_formats(void) {
     for (int f = 0; f < spmv_format_count(); f++)
-        printf("  %-9s %s\n", spmv_format_at(f, 0)->name, spmv_format_at(f, 0)->summary);
+        printf("  %-15s %s\n", spmv_format_at(f, 0)->name, spmv_format_at(f, 0)->summary);
 }
 
 int cmd_list(const options *o, const spmv_backend *backend) {

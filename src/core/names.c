@@ -45,6 +45,22 @@ const char *spmv_nearest(const char *word, const char *const *candidates) {
     return best;
 }
 
+/* A kernel's name today, of one that it had before. */
+static const char *current_name(const char *name) {
+    static const char *const old[][2] = {
+#define OLD_KERNEL(before, now) {#before, #now},
+#define OLD_FORMAT(before, now)
+#define OLD_FIELD(before, now)
+#include "old_names.def"
+#undef OLD_KERNEL
+#undef OLD_FORMAT
+#undef OLD_FIELD
+    };
+    for (size_t k = 0; k < sizeof old / sizeof *old; k++)
+        if (strcmp(name, old[k][0]) == 0) return old[k][1];
+    return name;
+}
+
 static const char *alias_of(spmv_kernel_id id) {
     return id.backend->kernels ? id.backend->kernels[id.index][0]->alias : NULL;
 }
@@ -113,6 +129,7 @@ static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const
 spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found,
                              int capacity, int *count) {
     const char *colon = strchr(pattern, ':');
+    const char *name = current_name(colon ? colon + 1 : pattern);
     *count = 0;
     if (colon) {
         for (const spmv_backend *const *b = spmv_backends; *b; b++) {
@@ -121,37 +138,36 @@ spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id 
                 continue;
             if (!(*b)->kernels)
                 return spmv_fail(ctx, SPMV_E_BACKEND, "%s: not built in: %s", pattern, (*b)->hint);
-            if (strcmp(colon + 1, spmv_auto_kernel.name) == 0) {
+            if (strcmp(name, spmv_auto_kernel.name) == 0) {
                 match_auto(*b, found, capacity, count);
                 return SPMV_OK;
             }
-            match_backend(*b, strcmp(colon + 1, "all") == 0 ? "*" : colon + 1, found, capacity,
-                          count);
-            if (*count == 0 && strcmp(colon + 1, "peers") == 0) return no_peers(ctx);
+            match_backend(*b, strcmp(name, "all") == 0 ? "*" : name, found, capacity, count);
+            if (*count == 0 && strcmp(name, "peers") == 0) return no_peers(ctx);
             return *count ? check_present(ctx, found, capacity ? *count : 0)
-                          : unknown_kernel(ctx, *b, colon + 1);
+                          : unknown_kernel(ctx, *b, name);
         }
         return spmv_fail(ctx, SPMV_E_ARG, "no backend '%.*s' in '%s': it is omp or cuda",
                          (int)(colon - pattern), pattern, pattern);
     }
-    bool all = strcmp(pattern, "all") == 0, peers = strcmp(pattern, "peers") == 0;
+    bool all = strcmp(name, "all") == 0, peers = strcmp(name, "peers") == 0;
     if (all || peers) {
         for (const spmv_backend *const *b = spmv_backends; *b; b++)
-            if ((*b)->kernels) match_backend(*b, all ? "*" : pattern, found, capacity, count);
+            if ((*b)->kernels) match_backend(*b, all ? "*" : name, found, capacity, count);
         return *count || all ? SPMV_OK : no_peers(ctx);
     }
-    if (strcmp(pattern, spmv_auto_kernel.name) == 0) {
+    if (strcmp(name, spmv_auto_kernel.name) == 0) {
         if (!ctx->default_backend->kernels)
             return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s",
                              ctx->default_backend->name, pattern, ctx->default_backend->hint);
         match_auto(ctx->default_backend, found, capacity, count);
         return SPMV_OK;
     }
-    match_backend(ctx->default_backend, pattern, found, capacity, count);
+    match_backend(ctx->default_backend, name, found, capacity, count);
     if (*count) return check_present(ctx, found, capacity ? *count : 0);
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; *b != ctx->default_backend && k < (*b)->nkernels; k++)
-            if (strcmp((*b)->names[k], pattern) == 0) {
+            if (strcmp((*b)->names[k], name) == 0) {
                 if (!(*b)->kernels)
                     return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", (*b)->name,
                                      pattern, (*b)->hint);

@@ -1,32 +1,32 @@
 /* value_codes.h: how a format stores the values of a whole matrix in the fewest bytes: as reals; as
  * floats, if every value survives the round trip bit for bit; as places, a byte each, in a
- * dictionary of at most PACKED_TABLE_SIZE values (CSR-VI: Kourtis, Goumas, Koziris, CF'08); or not
- * at all, if they are one value. Formats and kernels on the host share this decoder; value_set.h is
- * the encoder. */
+ * dictionary of at most VALUE_CODEBOOK_SIZE values (CSR-VI: Kourtis, Goumas, Koziris, CF'08); or
+ * not at all, if they are one value. Formats and kernels on the host share this decoder;
+ * value_set.h is the encoder. */
 #ifndef SPMV_FORMATS_VALUE_CODES_H
 #define SPMV_FORMATS_VALUE_CODES_H
 
 #include "spmv_kernel.h"
 
-enum { PACKED_TABLE_SIZE = 256 }; /* values in a dictionary, at most; packed has one, too */
+enum { VALUE_CODEBOOK_SIZE = 256 }; /* values in a dictionary, at most; csell has one, too */
 
 /* reals; floats; uint8_t, their places in table; nothing: all are table[0]. */
-enum narrow_values { NARROW_RAW, NARROW_F32, NARROW_TABLE, NARROW_ONE };
+enum value_code { VALUE_RAW, VALUE_F32, VALUE_CODEBOOK, VALUE_ONE };
 /* Bytes of a value. */
 static inline __attribute__((always_inline)) int coded_bytes(int code) {
-    return code == NARROW_RAW   ? (int)sizeof(real)
-           : code == NARROW_F32 ? (int)sizeof(float)
-           : code == NARROW_ONE ? 0
-                                : 1;
+    return code == VALUE_RAW   ? (int)sizeof(real)
+           : code == VALUE_F32 ? (int)sizeof(float)
+           : code == VALUE_ONE ? 0
+                               : 1;
 }
 /* The value of a slot; table is read with the last two codes only. */
 static inline __attribute__((always_inline)) real
 coded_value(const uint8_t *values, const real *table, int64_t slot, int code) {
     real raw;
     float narrowed;
-    if (code == NARROW_ONE) return table[0];
-    if (code == NARROW_TABLE) return table[values[slot]];
-    if (code == NARROW_F32) {
+    if (code == VALUE_ONE) return table[0];
+    if (code == VALUE_CODEBOOK) return table[values[slot]];
+    if (code == VALUE_F32) {
         memcpy(&narrowed, values + slot * (int64_t)sizeof narrowed, sizeof narrowed);
         return (real)narrowed;
     }

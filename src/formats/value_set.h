@@ -13,11 +13,11 @@ static inline uint64_t bits_of(real value) {
 }
 
 enum { SET_SIZE = 1024, FEW = 4 };
-typedef struct value_set { /* of at most PACKED_TABLE_SIZE bit patterns, and their places */
+typedef struct value_set { /* of at most VALUE_CODEBOOK_SIZE bit patterns, and their places */
     bool used[SET_SIZE];
     uint8_t place[SET_SIZE];
     uint64_t bits[SET_SIZE], few[FEW]; /* few: the first ones, the last of them repeated */
-    int count;                         /* more than fit: PACKED_TABLE_SIZE + 1 */
+    int count;                         /* more than fit: VALUE_CODEBOOK_SIZE + 1 */
 } value_set;
 
 static inline size_t slot_of(const value_set *set, uint64_t bits) {
@@ -28,7 +28,7 @@ static inline size_t slot_of(const value_set *set, uint64_t bits) {
 
 static inline void add_value(value_set *set, uint64_t bits) {
     size_t at = slot_of(set, bits);
-    if (set->used[at] || set->count > PACKED_TABLE_SIZE) return;
+    if (set->used[at] || set->count > VALUE_CODEBOOK_SIZE) return;
     for (int k = set->count++; k < FEW; k++) set->few[k] = bits;
     set->used[at] = true;
     set->bits[at] = bits;
@@ -53,7 +53,7 @@ static inline bool are_known(const value_set *set, const double *values) {
 }
 
 static inline void add_values(value_set *set, const double *values, int64_t n) {
-    for (int64_t k = 0; k < n && set->count <= PACKED_TABLE_SIZE; k += TOGETHER) {
+    for (int64_t k = 0; k < n && set->count <= VALUE_CODEBOOK_SIZE; k += TOGETHER) {
         int64_t end = n - k < TOGETHER ? n : k + TOGETHER;
         bool is_few = set->count && set->count <= FEW;
         if (is_few && n - k >= TOGETHER && are_known(set, values + k)) continue;
@@ -79,7 +79,7 @@ static inline void collect_values(const spmv_csr_view *A, int64_t cut, int threa
         for (int at = 0; at < SET_SIZE; at++)
             if (mine.used[at]) add_value(all, mine.bits[at]);
 #pragma omp critical(value_set)
-        if (mine.count > PACKED_TABLE_SIZE) all->count = mine.count;
+        if (mine.count > VALUE_CODEBOOK_SIZE) all->count = mine.count;
     }
 }
 
@@ -87,12 +87,12 @@ static inline void collect_values(const spmv_csr_view *A, int64_t cut, int threa
  * an empty set and all zeros if they are too many, or codes are not wanted. */
 static inline void make_table(const spmv_csr_view *A, int64_t cut, bool codes, int threads,
                               real *table, value_set *set) {
-    uint64_t sorted[PACKED_TABLE_SIZE] = {0};
+    uint64_t sorted[VALUE_CODEBOOK_SIZE] = {0};
     int n = 0;
-    memset(table, 0, PACKED_TABLE_SIZE * sizeof *table);
+    memset(table, 0, VALUE_CODEBOOK_SIZE * sizeof *table);
     *set = (value_set){.count = 0};
     if (codes) collect_values(A, cut, threads, set);
-    if (set->count > PACKED_TABLE_SIZE) *set = (value_set){.count = 0};
+    if (set->count > VALUE_CODEBOOK_SIZE) *set = (value_set){.count = 0};
     for (int at = 0; at < SET_SIZE; at++)
         if (set->used[at]) sorted[n++] = set->bits[at];
     qsort(sorted, (size_t)n, sizeof *sorted, compare_bits);
@@ -120,10 +120,10 @@ static inline bool fit_float(const spmv_csr_view *A, int threads) {
 static inline int choose_code(const spmv_csr_view *A, bool codes, int threads, real *table,
                               value_set *set) {
     make_table(A, INT64_MAX, codes, threads, table, set);
-    return set->count > 1                   ? NARROW_TABLE
-           : set->count == 1                ? NARROW_ONE
-           : codes && fit_float(A, threads) ? NARROW_F32
-                                            : NARROW_RAW;
+    return set->count > 1                   ? VALUE_CODEBOOK
+           : set->count == 1                ? VALUE_ONE
+           : codes && fit_float(A, threads) ? VALUE_F32
+                                            : VALUE_RAW;
 }
 
 /* 1: f32 cannot hold it. */
@@ -131,9 +131,9 @@ static inline __attribute__((always_inline)) int put_coded(uint8_t *to, const va
                                                            double value, int code) {
     const real as_real = (real)value;
     const float as_float = (float)value;
-    if (code == NARROW_RAW) memcpy(to, &as_real, sizeof as_real);
-    if (code == NARROW_F32) memcpy(to, &as_float, sizeof as_float);
-    if (code == NARROW_TABLE) *to = set->place[slot_of(set, bits_of(as_real))];
+    if (code == VALUE_RAW) memcpy(to, &as_real, sizeof as_real);
+    if (code == VALUE_F32) memcpy(to, &as_float, sizeof as_float);
+    if (code == VALUE_CODEBOOK) *to = set->place[slot_of(set, bits_of(as_real))];
     return sizeof(real) < sizeof(double) && isinf(as_real) && !isinf(value);
 }
 #endif

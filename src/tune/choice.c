@@ -151,7 +151,7 @@ static spmv_status enter_those(contest *c, const spmv_proposal *p, int n, double
 
 /* On a CPU first those that need no conversion, which cost a product or two; on a GPU in the order
  * of their promises, since a look at them there takes the time that the best conversion needs
- * (box27 told nothing: packed_warp 2.3, what is left 1.03 times the best of cuSPARSE). */
+ * (box27 told nothing: csell_warp 2.3, what is left 1.03 times the best of cuSPARSE). */
 static spmv_status enter_rivals(contest *c, const spmv_proposal *p, int n, double unit_s) {
     bool host = c->backend->host;
     if (host) TRY(enter_those(c, p, n, unit_s, true, false));

@@ -14,11 +14,11 @@ enum {
     REPEAT_BITS = 15,     /* of a set of columns, and */
     REPEAT_TAKEN = 1 << (REPEAT_BITS - 1), /* so many of them, from everywhere */
     VALUE_SLOTS = 1 << 10,
-    MIRRORED = 8, /* entries a slice whose mirror image is looked up */
+    CSELL_SYM = 8, /* entries a slice whose mirror image is looked up */
     MOST_RUN = 8,
     MANY_ROWS = 1 << 14, /* fewer are too few blocks of rows, and */
     FEW = 2,       /* so many entries a row too few, to look at the columns that blocks share */
-    HEAD_BYTES = 8 /* what a step of the packed format costs besides its entries */
+    HEAD_BYTES = 8 /* what a step of csell costs besides its entries */
 };
 
 /* Without a look the statistics of the matrix must do, which are there. A glance is for one thread:
@@ -85,7 +85,7 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
 }
 
 /* The greatest divisor, not above MOST_RUN, of the lengths of all runs of adjacent columns: as many
- * entries have one column in the packed format. A run that the look's end cuts does not count. */
+ * entries have one column in csell. A run that the look's end cuts does not count. */
 static int run_of(const window *w) {
     int64_t common = 0, run = 0;
     for (int r = 0; r < w->rows; r++)
@@ -276,10 +276,10 @@ static void look_at_values(const window *w, tally *t) {
 /* Whether (j, i) is stored with the bits of (i, j), for a few entries of the slice. */
 static void look_at_mirror(const window *w, tally *t) {
     const spmv_csr_view *A = w->A;
-    for (int n = 0; A->rows == A->cols && n < MIRRORED; n++) {
-        int r = n * w->rows / MIRRORED;
+    for (int n = 0; A->rows == A->cols && n < CSELL_SYM; n++) {
+        int r = n * w->rows / CSELL_SYM;
         if (w->len[r] == 0) continue;
-        int64_t k = w->begin[r] + n * (w->len[r] - 1) / MIRRORED, i = w->first + r;
+        int64_t k = w->begin[r] + n * (w->len[r] - 1) / CSELL_SYM, i = w->first + r;
         int64_t low = A->row_ptr[A->col_idx[k]], high = A->row_ptr[A->col_idx[k] + 1], end = high;
         if (A->col_idx[k] == i) continue;
         while (low < high) {

@@ -5,7 +5,7 @@ $SPMV -m gen:poisson2d:60 -k auto $quick >table 2>talk || exit
 sed -n 's/^  auto: [a-z_]*: .*/a reason/p' talk
 grep -c ' auto ' table
 # One product that follows: nothing is converted or timed.
-$SPMV -m gen:poisson2d:60 -k auto --iters=1 $quick --format=csv 2>/dev/null | columns "status config.requested config.iters config.format tune.safe"
+$SPMV -m gen:poisson2d:60 -k auto --iters=1 $quick --format=csv 2>/dev/null | columns "status config.requested config.iters config.format tune.baseline"
 # The run-off knows how products will find the caches, where the size of these is known.
 for cache in warm cold steady; do
     $SPMV -m gen:poisson2d:60 -k auto --cache=$cache $quick --format=csv 2>/dev/null | columns "config.cache tune.flush_B" |

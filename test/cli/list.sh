@@ -3,4 +3,4 @@
 $SPMV list kernels -v | sed -n '/^omp/,/^cuda/p' | grep -A 3 '^  csr_rows ' | grep '^        --'
 $SPMV list kernels -v | grep -m 1 '^        --isa'
 $SPMV list kernels -v | sed -n '/^omp/,/^cuda/p' | grep -A 2 '^  csr_tiles ' | tail -n 2
-$SPMV list formats | awk '{ at[match($0, /[a-z]+ +/) + RLENGTH] } END { for (k in at) print "texts begin in column", k }'
+$SPMV list formats | awk '{ at[match($0, /[a-z0-9_]+ +/) + RLENGTH] } END { for (k in at) print "texts begin in column", k }'

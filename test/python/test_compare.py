@@ -163,11 +163,11 @@ class MatchingTest(CompareTest):
 
     def test_auto_meets_auto_whatever_it_chose(self):
         coded = {"codes": 1, "cut": 0}
-        a = [self.auto(1e-3, "packed_slices", config__params=coded), record(2e-3)]
+        a = [self.auto(1e-3, "csell_slices", config__params=coded), record(2e-3)]
         b = [self.auto(10e-3, "csr_rows"), record(2e-3)]
         status, out, talk = self.compare(a, b, "--fail-above=3%")
         self.assertEqual(status, 2)
-        self.assertRegex(out, r"alpha +auto +packed_slices codes=on cut=auto \S+ → csr_rows \S+ "
+        self.assertRegex(out, r"alpha +auto +csell_slices codes=on cut=auto \S+ → csr_rows \S+ "
                          r"+1\.00 ms +10\.0 ms +\+900\.0% +SLOWER")
         self.assertIn("1 SLOWER", talk)
         self.assertNotIn("only A has", talk)

@@ -308,7 +308,7 @@ class BarsTest(TablesTest):
         auto = {"config__requested": "auto", "prep": {"convert_s": 0.03, "tune_s": 0.01, "h2d_s": 5}}
         made = record(median, config__kernel=kernel, config__cache="cold", timing__converged=quiet,
                       matrix__name=name, matrix__nnz=nnz, matrix__hash=name, cpu__llc_B=10**6,
-                      **{**(auto if kernel == "packed_slices" else {}), **more})
+                      **{**(auto if kernel == "csell_slices" else {}), **more})
         made.setdefault("perf", {})["bw_fraction"] = 0.8
         return made
 
@@ -316,11 +316,11 @@ class BarsTest(TablesTest):
         lines = self.lines(
             self.run_of("csr_rows", 4e-3, "gen:poisson2d:999 random", 10**6),
             self.run_of("mkl_csr", 3e-3, "gen:poisson2d:999 random", 10**6),
-            self.run_of("packed_slices", 2e-3, "gen:poisson2d:999 random", 10**6),
+            self.run_of("csell_slices", 2e-3, "gen:poisson2d:999 random", 10**6),
             self.run_of("csr_rows", 8e-3, "gen:poisson2d:999", 10**6),
-            self.run_of("packed_slices", 2e-3, "gen:poisson2d:999", 10**6, quiet=False),
+            self.run_of("csell_slices", 2e-3, "gen:poisson2d:999", 10**6, quiet=False),
             self.run_of("csr_rows", 9e-6, "gen:poisson2d:9 random", 10**3, quiet=False),
-            self.run_of("packed_slices", 10e-6, "gen:poisson2d:9 random", 10**3))
+            self.run_of("csell_slices", 10e-6, "gen:poisson2d:9 random", 10**3))
         self.assertEqual(lines["streaming, arbitrary values"],
                          ["1", "", "≥ 1.35 geometric mean", "1.50", "yes", " |"])
         self.assertEqual(lines["grids with few values"], ["1", "1", "≥ 3 each", "4.00", "yes", " |"])
@@ -335,10 +335,10 @@ class BarsTest(TablesTest):
                          ["0", "", "≤ 100 each", "", "not measured"])
 
     def test_auto_told_and_not_told(self):
-        told = self.run_of("packed_slices", 2e-3, "gen:mesh:9", 10**6, config__iters=1000,
+        told = self.run_of("csell_slices", 2e-3, "gen:mesh:9", 10**6, config__iters=1000,
                            prep={"convert_s": 0.1, "tune_s": 0.02})
         lines = self.lines(self.run_of("csr_rows", 4e-3, "gen:mesh:9", 10**6),
-                           self.run_of("packed_slices", 1e-3, "gen:mesh:9", 10**6), told)
+                           self.run_of("csell_slices", 1e-3, "gen:mesh:9", 10**6), told)
         self.assertEqual(lines["shuffled meshes and graphs"], ["1", "", "≥ 1.2 each", "2.00", "yes", " |"])
         self.assertEqual(lines["told nothing"], ["1", "", "≥ 0.97 each", "4.00", "yes", " |"])
         self.assertEqual(lines["preparation, products of csr1"], ["1", "", "≤ 10 each", "10.00", "yes", " |"])

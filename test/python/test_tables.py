@@ -45,6 +45,17 @@ class ReadingTest(TablesTest):
         self.assertIn("1 record from 1 log, 6 problems", talk)
         self.assertEqual(len(self.rows("runs.csv")), 1)
 
+    def test_old_names_are_read_as_those_of_today(self):
+        self.make(record(2e-6, config__kernel="packed_slices", config__format="packed"),
+                  record(1e-6, matrix__name="beta", config__kernel="csell_slices", config__format="csell"),
+                  record(3e-6, matrix__name="gamma", config__kernel="narrow_lanes", config__format="narrow",
+                         config__requested="auto", tune={"safe": "csr_hubs", "safe_s": 1e-6}))
+        rows = self.rows("runs.csv")
+        self.assertEqual({row["config.kernel"] for row in rows}, {"csell_slices", "sell16_lanes"})
+        self.assertEqual({row["config.format"] for row in rows}, {"csell", "sell16"})
+        self.assertIn("hubs", {row["tune.baseline"] for row in rows})
+        self.assertIn("1e-06", {row["tune.baseline_s"] for row in rows})
+
     def test_lines_that_are_no_records_are_named_by_place(self):
         talk = self.make(record(), "garbage", record(2e-6, matrix__name="beta"), "", "\x00" * 50,
                          " " + json.dumps(record(matrix__name="gamma")), "")

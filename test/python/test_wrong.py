@@ -17,7 +17,7 @@ QUICK = ["--backend=omp", "--samples=3", "--min-time=0", "--max-time=0", "--prob
 RIGHT = ("csr_serial", "csr_rows")
 # What is planted: wrong rows, the first of them, and which of the two checks sees it.
 WRONG = {"csr_merge": (1, MIDDLE, "first"), "csr_tiles": (ROWS, 0, "first"), "csr_tiles_copied": (ROWS, 0, "last"),
-         "csr_blocks": (1, MIDDLE, "last"), "packed_slices": (ROWS, 0, "last"), "narrow_lanes": (ROWS, 0, "first")}
+         "csr_blocks": (1, MIDDLE, "last"), "csell_slices": (ROWS, 0, "last"), "sell16_lanes": (ROWS, 0, "first")}
 AUTO = ["-k", "omp:auto", "--iters=1000000"]
 KERNELS = ",".join(f"omp:{name}" for name in (*RIGHT, *WRONG))
 FEATURES = subprocess.run([SPMV, "-V", "-v"], capture_output=True, text=True, check=True).stdout
@@ -142,13 +142,13 @@ class Wrong(unittest.TestCase):
 
     def assert_auto_is_wrong(self, record):
         self.assertEqual(record["config"]["requested"], "auto")
-        self.assertIn(f"; passed over narrow_lanes: its product is wrong in row {ROWS - 1}", record["config"]["reason"])
-        self.assert_wrong(record, "packed_slices", (ROWS, 0, "first"))
+        self.assertIn(f"; passed over sell16_lanes: its product is wrong in row {ROWS - 1}", record["config"]["reason"])
+        self.assert_wrong(record, "csell_slices", (ROWS, 0, "first"))
 
     def test_auto(self):
         for precision in "f64", "f32":
             table, talk = self.spmv("-m", MATRIX, *AUTO, "-p", precision, "--log", self.log)
-            self.assert_shown_wrong(rows_of(table)["packed_slices"])
+            self.assert_shown_wrong(rows_of(table)["csell_slices"])
             self.assertNotIn("auto: ", talk)  # why it was chosen says how fast it was
             self.assertIn("spmv: 1 WRONG result: see the table\n", talk)
         talk = self.spmv("sweep", MATRIX, *AUTO, "--log", self.log)[1]

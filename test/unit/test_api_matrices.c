@@ -234,6 +234,33 @@ static void globs_are_found(void **state) {
     find("no_*", SPMV_E_ARG);
 }
 
+/* Each is what one kernel was called; without a GPU, those of CUDA are found and not built in. */
+static void names_that_kernels_had_are_found(void **state) {
+    (void)state;
+    static const char *const old[][2] = {
+#define OLD_KERNEL(before, now) {#before, #now},
+#define OLD_FORMAT(before, now)
+#define OLD_FIELD(before, now)
+#include "core/old_names.def"
+#undef OLD_KERNEL
+#undef OLD_FORMAT
+#undef OLD_FIELD
+    };
+    for (size_t k = 0; k < sizeof old / sizeof *old; k++) {
+        spmv_kernel_id before[2], now[2];
+        int nbefore = 0, nnow = 0;
+        spmv_status status = spmv_kernel_find(ctx, old[k][1], now, 2, &nnow);
+        assert_true(status == SPMV_OK || status == SPMV_E_BACKEND);
+        assert_int_equal(spmv_kernel_find(ctx, old[k][0], before, 2, &nbefore), status);
+        assert_int_equal(nbefore, nnow);
+        if (status != SPMV_OK) continue;
+        assert_ptr_equal(before->backend, now->backend);
+        assert_int_equal(before->index, now->index);
+    }
+    assert_int_equal(find("omp:packed_slices", SPMV_OK), 1);
+    assert_string_equal(found[0], "csell_slices");
+}
+
 /* More matches than there is room for are counted, not written. */
 static void found_kernels_stay_in_bounds(void **state) {
     (void)state;
@@ -339,6 +366,7 @@ int main(void) {
         cmocka_unit_test(generators_are_listed),
         cmocka_unit_test(names_and_aliases_are_found),
         cmocka_unit_test(globs_are_found),
+        cmocka_unit_test(names_that_kernels_had_are_found),
         cmocka_unit_test(found_kernels_stay_in_bounds),
         cmocka_unit_test(peers_are_found_or_say_how_to_get_them),
         cmocka_unit_test(prefixes_are_not_found),

@@ -1,6 +1,6 @@
 /* test_device_formats.c: what a device builds in its own memory is, byte for byte, what the host
- * builds, and takes no more memory for it than announced; and the codes of the packed format and of
- * csr_hubs do not change a bit of y, nor does making csr_hubs' plan anew. */
+ * builds, and takes no more memory for it than announced; and the codes of csell and of
+ * hubs do not change a bit of y, nor does making hubs' plan anew. */
 #include "context.h"
 
 static const char *const specs[][2] = {
@@ -51,9 +51,9 @@ typedef struct shape { /* what the choice has for a format */
     int64_t cut, codes, slice, sigma, height;
 } shape;
 static const shape shapes[] = {
-    {"packed", 0, 0, 0, 0, 0},     {"packed", 0, 1, 0, 0, 0},     {"packed", 1, 0, 0, 0, 0},
-    {"packed", 1, 1, 0, 0, 0},     {"packed", 6, 0, 0, 0, 0},     {"packed", 6, 1, 0, 0, 0},
-    {"packed", 1000, 0, 0, 0, 0},  {"packed", 1000, 1, 0, 0, 0},  {"sell", 0, 0, 32, 1, 0},
+    {"csell", 0, 0, 0, 0, 0},      {"csell", 0, 1, 0, 0, 0},      {"csell", 1, 0, 0, 0, 0},
+    {"csell", 1, 1, 0, 0, 0},      {"csell", 6, 0, 0, 0, 0},      {"csell", 6, 1, 0, 0, 0},
+    {"csell", 1000, 0, 0, 0, 0},   {"csell", 1000, 1, 0, 0, 0},   {"sell", 0, 0, 32, 1, 0},
     {"sell", 0, 0, 32, 0, 0},      {"sell", 0, 0, 32, 256, 0},    {"sell", 0, 0, 1, 1, 0},
     {"sell", 0, 0, 7, 45, 0},      {"sell", 0, 0, 64, 1, 0},      {"sell", 0, 0, 1000, 33, 0},
     {"sell", 0, 0, 5, 1000000, 0}, {"csr", 0, 0, 0, 0, 0},        {"local", 0, 1, 0, 0, 0},
@@ -278,8 +278,8 @@ static void codes_do_not_change_y(void **state) {
                 spmv_csr_view A;
                 const spmv_setting on[] = {{"codes", 1}, {"warps", warps}};
                 const spmv_setting off[] = {{"codes", 0}, {"warps", warps}};
-                double *coded = product(mat, "cuda:packed_warp", on, COUNT(on), precision);
-                double *plain = product(mat, "cuda:packed_warp", off, COUNT(off), precision);
+                double *coded = product(mat, "cuda:csell_warp", on, COUNT(on), precision);
+                double *plain = product(mat, "cuda:csell_warp", off, COUNT(off), precision);
                 spmv_mat_rows(mat, &A);
                 if (memcmp(coded, plain, (size_t)A.rows * sizeof *coded) != 0)
                     fail_msg("%s, %lld warps, f%d: y differs with codes", specs[k][0],
@@ -290,7 +290,7 @@ static void codes_do_not_change_y(void **state) {
             }
 }
 
-/* csr_hubs' y of two plans made one after the other, and of one without codes: the same bits. */
+/* hubs' y of two plans made one after the other, and of one without codes: the same bits. */
 static double *product_by_hubs(spmv_mat *mat, int64_t hubs, spmv_precision precision,
                                const char *name) {
     const spmv_setting set[] = {{"codes", 1}, {"hubs", hubs}};
@@ -298,9 +298,9 @@ static double *product_by_hubs(spmv_mat *mat, int64_t hubs, spmv_precision preci
     const int given = hubs ? 2 : 1; /* 0: as many as the kernel chooses */
     spmv_csr_view A;
     spmv_mat_rows(mat, &A);
-    double *coded = product(mat, "cuda:csr_hubs", set, given, precision);
-    double *again = product(mat, "cuda:csr_hubs", set, given, precision);
-    double *plain = product(mat, "cuda:csr_hubs", raw, given, precision);
+    double *coded = product(mat, "cuda:hubs", set, given, precision);
+    double *again = product(mat, "cuda:hubs", set, given, precision);
+    double *plain = product(mat, "cuda:hubs", raw, given, precision);
     if (memcmp(coded, again, (size_t)A.rows * sizeof *coded) != 0)
         fail_msg("%s, %lld hubs, f%d: y of two plans differs", name, (long long)hubs,
                  precision == SPMV_F32 ? 32 : 64);
@@ -344,7 +344,7 @@ static void assert_hubs_right(entries *e, int64_t hubs, const char *name) {
     entries_free(e);
 }
 
-/* More columns of one degree than there is room for hubs, also past the degrees that csr_hubs tells
+/* More columns of one degree than there is room for hubs, also past the degrees that hubs tells
  * apart (8192): which ones it takes must not depend on the order in which threads find them. */
 static void hubs_do_not_depend_on_the_schedule(void **state) {
     enum { ROWS = 9000, COLS = 40 };
@@ -419,9 +419,9 @@ static void assert_lists_change_nothing(spmv_mat *mat, const char *name, const c
             const spmv_setting set[] = {{"codes", codes}, {"cut", UNCUT}, {"warps", 1}};
             spmv_precision precision = f32 ? SPMV_F32 : SPMV_F64;
             double alpha = codes ? 2.3 : 1, beta = codes ? -1.7 : 0;
-            double *own = scaled_product(mat, "cuda:packed_warp", set, 3, precision, alpha, beta);
+            double *own = scaled_product(mat, "cuda:csell_warp", set, 3, precision, alpha, beta);
             double *shared =
-                scaled_product(mat, "cuda:packed_lists", set, 2, precision, alpha, beta);
+                scaled_product(mat, "cuda:csell_lists", set, 2, precision, alpha, beta);
             if (memcmp(own, shared, (size_t)A.rows * sizeof *own) != 0)
                 fail_msg("%s, '%s', codes %d, f%d: y differs with shared lists", name,
                          values ? values : "", (int)codes, f32 ? 32 : 64);

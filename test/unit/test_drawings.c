@@ -10,13 +10,13 @@
 #include "formats/ell/ell.h"
 #include "formats/hyb/hyb.h"
 #include "formats/hybrid/hybrid.h"
-#include "formats/local/local.h"
-#include "formats/masked/masked.h"
-#include "formats/mirrored/mirrored.h"
-#include "formats/narrow/narrow.h"
+#include "formats/xcache/xcache.h"
+#include "formats/spc5/spc5.h"
+#include "formats/csell_sym/csell_sym.h"
+#include "formats/sell16/sell16.h"
 #include "formats/sell/sell.h"
-#include "formats/symmetric/symmetric.h"
-#include "formats/woven/woven.h"
+#include "formats/sss/sss.h"
+#include "formats/csb_interleaved/csb_interleaved.h"
 #include <ctype.h>
 
 enum { ROWS = 8, LONGEST_TEXT = 1 << 15, REPEATED = 8 };
@@ -81,57 +81,57 @@ static const member members[] = {
     MEMBER("csb", csb, block_ptr, "i"),
     MEMBER("csb", csb, local, "p"),
     MEMBER("csb", csb, values, "d"),
-    MEMBER("symmetric", symmetric, sign, "i"),
-    MEMBER("symmetric", symmetric, row_ptr, "i"),
-    MEMBER("symmetric", symmetric, distance, "H"),
-    MEMBER("symmetric", symmetric, values, "d"),
-    MEMBER("masked", masked, block_ptr, "i"),
-    MEMBER("masked", masked, value_ptr, "i"),
-    MEMBER("masked", masked, first_col, "i"),
-    MEMBER("masked", masked, mask, "m"),
-    MEMBER("masked", masked, values, "d"),
-    MEMBER("packed", packed, slice, "qqqiBBBB"),
-    MEMBER("packed", packed, step, "iM"),
-    MEMBER("packed", packed, columns, "B"),
-    MEMBER("packed", packed, values, "B"),
-    MEMBER("packed", packed, table, "d"),
-    MEMBER("packed", packed, long_row, "i"),
-    MEMBER("packed", packed, long_ptr, "i"),
-    MEMBER("packed", packed, long_col, "i"),
-    MEMBER("packed", packed, long_values, "d"),
-    MEMBER("mirrored", packed, sign, "i"),
-    MEMBER("mirrored", packed, slice, "qqqiBBBB"),
-    MEMBER("mirrored", packed, step, "iM"),
-    MEMBER("mirrored", packed, columns, "B"),
-    MEMBER("mirrored", packed, values, "B"),
-    MEMBER("mirrored", packed, table, "d"),
-    MEMBER("mirrored", packed, long_row, "i"),
-    MEMBER("mirrored", packed, long_ptr, "i"),
-    MEMBER("mirrored", packed, long_col, "i"),
-    MEMBER("mirrored", packed, long_values, "d"),
-    MEMBER("narrow", narrow_slices, value_code, "i"),
-    MEMBER("narrow", narrow_slices, slice, "qqiiii"),
-    MEMBER("narrow", narrow_slices, perm, "H"),
-    MEMBER("narrow", narrow_slices, length, "i"),
-    {"narrow", "columns", offsetof(narrow_slices, columns), "H", 5},
-    MEMBER("narrow", narrow_slices, values, "B"),
-    MEMBER("narrow", narrow_slices, table, "d"),
-    MEMBER("woven", woven, value_code, "i"),
-    MEMBER("woven", woven, first_row, "i"),
-    MEMBER("woven", woven, block_ptr, "i"),
-    MEMBER("woven", woven, local, "p"),
-    MEMBER("woven", woven, values, "B"),
-    MEMBER("woven", woven, table, "d"),
-    MEMBER("local", local_rows, value_code, "i"),
-    MEMBER("local", local_rows, block, "qqqqiiiiiiii"),
-    MEMBER("local", local_rows, slice, "I"),
-    MEMBER("local", local_rows, cuts, "p"),
-    MEMBER("local", local_rows, order, "H"),
-    MEMBER("local", local_rows, length, "B"),
-    MEMBER("local", local_rows, need, "H"),
-    MEMBER("local", local_rows, place, "H"),
-    MEMBER("local", local_rows, values, "B"),
-    MEMBER("local", local_rows, table, "d"),
+    MEMBER("sss", sss, sign, "i"),
+    MEMBER("sss", sss, row_ptr, "i"),
+    MEMBER("sss", sss, distance, "H"),
+    MEMBER("sss", sss, values, "d"),
+    MEMBER("spc5", spc5, block_ptr, "i"),
+    MEMBER("spc5", spc5, value_ptr, "i"),
+    MEMBER("spc5", spc5, first_col, "i"),
+    MEMBER("spc5", spc5, mask, "m"),
+    MEMBER("spc5", spc5, values, "d"),
+    MEMBER("csell", csell, slice, "qqqiBBBB"),
+    MEMBER("csell", csell, step, "iM"),
+    MEMBER("csell", csell, columns, "B"),
+    MEMBER("csell", csell, values, "B"),
+    MEMBER("csell", csell, table, "d"),
+    MEMBER("csell", csell, long_row, "i"),
+    MEMBER("csell", csell, long_ptr, "i"),
+    MEMBER("csell", csell, long_col, "i"),
+    MEMBER("csell", csell, long_values, "d"),
+    MEMBER("csell_sym", csell, sign, "i"),
+    MEMBER("csell_sym", csell, slice, "qqqiBBBB"),
+    MEMBER("csell_sym", csell, step, "iM"),
+    MEMBER("csell_sym", csell, columns, "B"),
+    MEMBER("csell_sym", csell, values, "B"),
+    MEMBER("csell_sym", csell, table, "d"),
+    MEMBER("csell_sym", csell, long_row, "i"),
+    MEMBER("csell_sym", csell, long_ptr, "i"),
+    MEMBER("csell_sym", csell, long_col, "i"),
+    MEMBER("csell_sym", csell, long_values, "d"),
+    MEMBER("sell16", sell16_slices, value_code, "i"),
+    MEMBER("sell16", sell16_slices, slice, "qqiiii"),
+    MEMBER("sell16", sell16_slices, perm, "H"),
+    MEMBER("sell16", sell16_slices, length, "i"),
+    {"sell16", "columns", offsetof(sell16_slices, columns), "H", 5},
+    MEMBER("sell16", sell16_slices, values, "B"),
+    MEMBER("sell16", sell16_slices, table, "d"),
+    MEMBER("csb_interleaved", csb_interleaved, value_code, "i"),
+    MEMBER("csb_interleaved", csb_interleaved, first_row, "i"),
+    MEMBER("csb_interleaved", csb_interleaved, block_ptr, "i"),
+    MEMBER("csb_interleaved", csb_interleaved, local, "p"),
+    MEMBER("csb_interleaved", csb_interleaved, values, "B"),
+    MEMBER("csb_interleaved", csb_interleaved, table, "d"),
+    MEMBER("xcache", xcache_rows, value_code, "i"),
+    MEMBER("xcache", xcache_rows, block, "qqqqiiiiiiii"),
+    MEMBER("xcache", xcache_rows, slice, "I"),
+    MEMBER("xcache", xcache_rows, cuts, "p"),
+    MEMBER("xcache", xcache_rows, order, "H"),
+    MEMBER("xcache", xcache_rows, length, "B"),
+    MEMBER("xcache", xcache_rows, need, "H"),
+    MEMBER("xcache", xcache_rows, place, "H"),
+    MEMBER("xcache", xcache_rows, values, "B"),
+    MEMBER("xcache", xcache_rows, table, "d"),
 };
 
 /* The parameters that are drawn; the others have their defaults. */
@@ -140,11 +140,11 @@ static const struct {
     spmv_param_id id;
     int64_t value;
 } settings[] = {
-    {"sell", SPMV_slice, 4},      {"sell", SPMV_sigma, 8},   {"bsr", SPMV_shape_rows, 2},
-    {"bsr", SPMV_shape_cols, 2},  {"cmrs", SPMV_height, 4},  {"cmrs", SPMV_sorted, 0},
-    {"hybrid", SPMV_boundary, 3}, {"hyb", SPMV_boundary, 3}, {"csb", SPMV_tile, 4},
-    {"masked", SPMV_height, 2},   {"packed", SPMV_cut, 6},   {"narrow", SPMV_sigma, 8},
-    {"woven", SPMV_tile, 8},      {"local", SPMV_height, 8}, {"local", SPMV_cut, 4},
+    {"sell", SPMV_slice, 4},           {"sell", SPMV_sigma, 8},    {"bsr", SPMV_shape_rows, 2},
+    {"bsr", SPMV_shape_cols, 2},       {"cmrs", SPMV_height, 4},   {"cmrs", SPMV_sorted, 0},
+    {"hybrid", SPMV_boundary, 3},      {"hyb", SPMV_boundary, 3},  {"csb", SPMV_tile, 4},
+    {"spc5", SPMV_height, 2},          {"csell", SPMV_cut, 6},     {"sell16", SPMV_sigma, 8},
+    {"csb_interleaved", SPMV_tile, 8}, {"xcache", SPMV_height, 8}, {"xcache", SPMV_cut, 4},
 };
 
 static spmv_choice choice_of(const spmv_format *format) {

@@ -205,7 +205,7 @@ static void an_empty_sample_proposes_nothing(void **state) {
         (*b == &spmv_omp ? spmv_propose_omp : spmv_propose_cuda)(&f, &all);
         for (int p = 0; p < all.n; p++) {
             const char *name = all.list[p].kernel;
-            assert_false(strncmp(name, "packed", 6) == 0 || strcmp(name, "masked_rows") == 0);
+            assert_false(strncmp(name, "csell", 6) == 0 || strcmp(name, "spc5_rows") == 0);
             assert_true(isfinite(all.list[p].gain));
             if (*b == &spmv_omp && all.list[p].gain == 0)
                 assert_true(strcmp(name, "csr_balanced") == 0 || strcmp(name, "csr_merge") == 0);
@@ -233,7 +233,7 @@ static void far_reads_of_x_are_blocked(void **state) {
         spmv_plan *plan;
         f.threads = 1;
         spmv_propose_omp(&f, &all);
-        const spmv_proposal *blocked = proposal_of(&all, "woven_blocks");
+        const spmv_proposal *blocked = proposal_of(&all, "csb_interleaved_blocks");
         assert_true(proposal_of(&all, "sell_lanes")->nsettings == 2);
         if (k == 1) {
             assert_null(blocked);
@@ -242,7 +242,7 @@ static void far_reads_of_x_are_blocked(void **state) {
         }
         assert_true(blocked && blocked->gain > 1.5);
         spmv_plan_opts opts = {.size = sizeof opts,
-                               .kernel = "omp:woven_blocks",
+                               .kernel = "omp:csb_interleaved_blocks",
                                .settings = blocked->setting,
                                .nsettings = blocked->nsettings};
         assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
@@ -262,26 +262,26 @@ static void the_models_order_as_measured(void **state) {
     static const struct {
         const char *source, *values, *first, *second;
         bool gpu, evicted;
-    } cases[] = {{"gen:diagonal:1000000", NULL, "sell_thread_ahead", "packed_warp", true, false},
-                 {"gen:mesh:1000000", "few:8", "sell_thread_ahead", "packed_warp", true, false},
+    } cases[] = {{"gen:diagonal:1000000", NULL, "sell_thread_ahead", "csell_warp", true, false},
+                 {"gen:mesh:1000000", "few:8", "sell_thread_ahead", "csell_warp", true, false},
                  {"gen:mesh:1000000", NULL, "sell_thread_ahead", "csr_adaptive", true, false},
-                 {"gen:poisson2d:700", NULL, "packed_warp", "sell_thread_ahead", true, false},
-                 {"gen:poisson2d:700", NULL, "packed_lists", "packed_warp", true, false},
-                 {"gen:poisson3d:64", "random", "packed_lists", "packed_warp", true, false},
-                 {"gen:box27:64", "few:8", "packed_lists", "packed_warp", true, false},
-                 {"gen:fem3d:16", NULL, "packed_warp", "packed_lists", true, false},
-                 {"gen:fem3d:20", NULL, "packed_warp", "sell_thread_ahead", true, false},
+                 {"gen:poisson2d:700", NULL, "csell_warp", "sell_thread_ahead", true, false},
+                 {"gen:poisson2d:700", NULL, "csell_lists", "csell_warp", true, false},
+                 {"gen:poisson3d:64", "random", "csell_lists", "csell_warp", true, false},
+                 {"gen:box27:64", "few:8", "csell_lists", "csell_warp", true, false},
+                 {"gen:fem3d:16", NULL, "csell_warp", "csell_lists", true, false},
+                 {"gen:fem3d:20", NULL, "csell_warp", "sell_thread_ahead", true, false},
                  {"gen:road:1000000", NULL, "csr_lanes", "sell_thread_ahead", true, false},
-                 {"gen:mesh:100000:3", NULL, "packed_warp", "sell_thread_ahead", true, false},
+                 {"gen:mesh:100000:3", NULL, "csell_warp", "sell_thread_ahead", true, false},
                  {"gen:dense:1500", NULL, "csr_lanes", "csr_warp", true, false},
                  {"gen:rmat:16", NULL, "csr_adaptive", "csr_lanes", true, false},
-                 {"gen:poisson3d:32", NULL, "packed_slices", "sell_lanes", false, true},
-                 {"gen:fem3d:12", NULL, "masked_rows", "sell_lanes", false, true},
-                 {"gen:mesh:30000:3", NULL, "bsr_lanes", "narrow_lanes", false, true},
-                 {"gen:poisson3d:40", "symmetric", "mirrored_slices", "packed_slices", false, true},
-                 {"gen:poisson3d:40", "few:8", "packed_slices", "mirrored_slices", false, true},
-                 {"gen:road:300000", NULL, "packed_slices", "sell_lanes", false, true},
-                 {"gen:random:300000:2", NULL, "woven_blocks", "sell_lanes", false, true},
+                 {"gen:poisson3d:32", NULL, "csell_slices", "sell_lanes", false, true},
+                 {"gen:fem3d:12", NULL, "spc5_rows", "sell_lanes", false, true},
+                 {"gen:mesh:30000:3", NULL, "bsr_lanes", "sell16_lanes", false, true},
+                 {"gen:poisson3d:40", "symmetric", "csell_sym_slices", "csell_slices", false, true},
+                 {"gen:poisson3d:40", "few:8", "csell_slices", "csell_sym_slices", false, true},
+                 {"gen:road:300000", NULL, "csell_slices", "sell_lanes", false, true},
+                 {"gen:random:300000:2", NULL, "csb_interleaved_blocks", "sell_lanes", false, true},
                  {"gen:rmat:16", NULL, "cusparse_coo_alg1", "csr_warp", true, false},
                  {"gen:random:2000:6", NULL, "csr_merge", "csr_rows", false, true}};
     for (int k = 0; k < COUNT(cases); k++) {
@@ -325,13 +325,13 @@ static void columns_that_blocks_share_are_seen(void **state) {
             spmv_features f;
             spmv_proposals all;
             look_and_propose(cases[k].source, (spmv_look)look, &f, &all);
-            assert_int_equal(f.local_height > 0, cases[k].is_looked_at);
-            const spmv_proposal *local = proposal_of(&all, "local_block");
+            assert_int_equal(f.xcache_height > 0, cases[k].is_looked_at);
+            const spmv_proposal *local = proposal_of(&all, "xcache_block");
             assert_int_equal(local != NULL, cases[k].is_offered);
             if (local) {
                 assert_true(local->gain > gain_of(&all, "sell_thread_ahead"));
-                assert_int_equal(local->setting[0].value, f.local_height);
-                assert_true(f.local_columns > 1 && f.local_columns < 5);
+                assert_int_equal(local->setting[0].value, f.xcache_height);
+                assert_true(f.xcache_columns > 1 && f.xcache_columns < 5);
             }
         }
 }
@@ -354,10 +354,10 @@ static void hub_columns_are_seen(void **state) {
         look_and_propose(cases[k].source, SPMV_LOOK, &f, &all);
         if (f.repeats < cases[k].least || f.repeats > cases[k].most)
             fail_msg("%s: repeats %g", cases[k].source, f.repeats);
-        const spmv_proposal *hubs = proposal_of(&all, "csr_hubs");
+        const spmv_proposal *hubs = proposal_of(&all, "hubs");
         assert_int_equal(hubs != NULL, cases[k].is_offered);
         if (hubs && hubs->gain <= gain_of(&all, "csr_adaptive"))
-            fail_msg("%s: csr_hubs %g, csr_adaptive %g", cases[k].source, hubs->gain,
+            fail_msg("%s: hubs %g, csr_adaptive %g", cases[k].source, hubs->gain,
                      gain_of(&all, "csr_adaptive"));
     }
 }
@@ -374,15 +374,15 @@ static void uneven_rows_have_blocks_too(void **state) {
         spmv_features f;
         spmv_proposals all;
         look_and_propose(cases[k].source, SPMV_LOOK, &f, &all);
-        assert_true(f.cv > 1 && f.row_max > SPMV_LONG_ROW && f.local_height > 0);
-        const spmv_proposal *local = proposal_of(&all, "local_block");
+        assert_true(f.cv > 1 && f.row_max > SPMV_LONG_ROW && f.xcache_height > 0);
+        const spmv_proposal *local = proposal_of(&all, "xcache_block");
         assert_int_equal(local != NULL, cases[k].is_offered);
         if (local) assert_true(local->gain > 1.1);
     }
 }
 
 /* Rows that are short and almost all equal, near columns, most rows empty or none: as measured on
- * two cores narrow_lanes is 1.4 and 1.8 times as fast as the safe kernel. */
+ * two cores sell16_lanes is 1.4 and 1.8 times as fast as the safe kernel. */
 static void almost_equal_rows_are_worth_converting(void **state) {
     (void)state;
     enum { N = 40000, NEAR = 4000 };
@@ -398,7 +398,7 @@ static void almost_equal_rows_are_worth_converting(void **state) {
         spmv_proposals all = {.n = 0};
         f.cache = 36 << 20, f.threads = 2, f.evicted = true;
         spmv_propose_omp(&f, &all);
-        assert_true(gain_of(&all, "narrow_lanes") > 1.2);
+        assert_true(gain_of(&all, "sell16_lanes") > 1.2);
     }
 }
 
@@ -415,17 +415,17 @@ static void where_x_is_decides_on_a_gpu(void **state) {
     spmv_features scattered = features_of("gen:random:100000:8", NULL);
     spmv_proposals far = proposals_for_gpu(scattered, 16000000, 16000000);
     spmv_proposals near = proposals_for_gpu(scattered, 2000000, 2000000);
-    assert_true(gain_of(&far, "csr_bins") > gain_of(&far, "sell_thread_ahead"));
-    assert_true(gain_of(&far, "csr_bins") > 1.2);
-    assert_null(proposal_of(&near, "csr_bins"));
+    assert_true(gain_of(&far, "bins") > gain_of(&far, "sell_thread_ahead"));
+    assert_true(gain_of(&far, "bins") > 1.2);
+    assert_null(proposal_of(&near, "bins"));
     spmv_features wide = features_of("gen:random:2000:900:32768", NULL), uneven = wide;
     spmv_proposals fits = proposals_for_gpu(wide, 32768, 32768);
     spmv_proposals large = proposals_for_gpu(wide, 32768, 3276800);
-    assert_true(gain_of(&fits, "csr_panels") > gain_of(&fits, "csr_adaptive"));
-    assert_null(proposal_of(&large, "csr_panels"));
+    assert_true(gain_of(&fits, "panels") > gain_of(&fits, "csr_adaptive"));
+    assert_null(proposal_of(&large, "panels"));
     uneven.row_max = 30000;
     spmv_proposals waits = proposals_for_gpu(uneven, 32768, 32768);
-    assert_null(proposal_of(&waits, "csr_panels"));
+    assert_null(proposal_of(&waits, "panels"));
 }
 
 int main(int argc, char **argv) {

@@ -61,8 +61,8 @@ static void drop(spmv_mat *mat) {
 /* Shares of 8 MB and more, and so of many parts. */
 static void parts_are_multiplied_once(void **state) {
     (void)state;
-    static const char *const kernels[] = {"packed_slices", "narrow_lanes", "masked_rows",
-                                          "sell_lanes", "bsr_lanes"};
+    static const char *const kernels[] = {"csell_slices", "sell16_lanes", "spc5_rows", "sell_lanes",
+                                          "bsr_lanes"};
     spmv_mat *one = load(1), *many = load(THREADS);
     spmv_stats s;
     assert_int_equal(spmv_mat_stats(one, &s), SPMV_OK);
@@ -106,7 +106,7 @@ static spmv_mat *load_symmetric(int threads) {
 /* Ranges with windows, more of them than threads: the bits depend on the ranges only. */
 static void ranges_are_multiplied_once(void **state) {
     (void)state;
-    static const char *const kernels[] = {"mirrored_slices", "symmetric_rows"};
+    static const char *const kernels[] = {"csell_sym_slices", "sss_rows"};
     spmv_mat *mat = load_symmetric(THREADS);
     spmv_stats s;
     assert_int_equal(spmv_mat_stats(mat, &s), SPMV_OK);

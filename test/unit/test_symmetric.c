@@ -1,4 +1,4 @@
-/* test_symmetric.c: half storage, as rows and packed: products of symmetric and skew-symmetric
+/* test_symmetric.c: half storage, as sss and csell_sym: products of symmetric and skew-symmetric
  * matrices, near the diagonal and far from it, on diagonals and not, for several thread counts and
  * every instruction set; and that no other matrix gets in. */
 #include "testing.h"
@@ -22,7 +22,7 @@ static entries mirrored(int64_t rows, int64_t reach, double sign) {
 }
 
 /* On diagonals that reach into the slice itself, others and other threads' rows (31 and 63: but for
- * the last row), all rows or most; values of one rule a packed slice has a code for. */
+ * the last row), all rows or most; values of one rule a csell slice has a code for. */
 static double rule_any(int64_t i, int64_t j) {
     return random_entry(5, (uint64_t)(i * 70000 + j));
 }
@@ -107,8 +107,8 @@ static void assert_product_by(const char *kernel, int64_t isa, spmv_mat *mat, in
 
 static void assert_product(spmv_mat *mat, int64_t n, spmv_precision precision, double alpha,
                            double beta) {
-    assert_product_by("symmetric_rows", 0, mat, n, precision, alpha, beta);
-    assert_product_by("mirrored_slices", 0, mat, n, precision, alpha, beta);
+    assert_product_by("sss_rows", 0, mat, n, precision, alpha, beta);
+    assert_product_by("csell_sym_slices", 0, mat, n, precision, alpha, beta);
 }
 
 static void products_are_right(void **state) {
@@ -143,9 +143,9 @@ static void codes_and_instruction_sets_agree(void **state) {
                 entries e = shape_of(shape, rule, turn % 2 ? -1 : 1);
                 spmv_mat *mat = matrix_of(ctx, &e);
                 for (int64_t isa = 1; isa < 4; isa++) {
-                    assert_product_by("mirrored_slices", isa, mat, e.rows, SPMV_F64, 1.5,
+                    assert_product_by("csell_sym_slices", isa, mat, e.rows, SPMV_F64, 1.5,
                                       turn > 1 ? 0 : -0.5);
-                    assert_product_by("mirrored_slices", isa, mat, e.rows, SPMV_F32, 1.5,
+                    assert_product_by("csell_sym_slices", isa, mat, e.rows, SPMV_F32, 1.5,
                                       turn > 1 ? -0.5 : 0);
                 }
                 spmv_mat_free(mat);
@@ -171,8 +171,10 @@ static void infinite_x_stays_where_it_is(void **state) {
     for (int64_t isa = 1; isa < 4; isa++) {
         spmv_plan *plan = NULL;
         const spmv_setting setting = {"isa", isa};
-        spmv_plan_opts opts = {
-            .size = sizeof opts, .kernel = "mirrored_slices", .settings = &setting, .nsettings = 1};
+        spmv_plan_opts opts = {.size = sizeof opts,
+                               .kernel = "csell_sym_slices",
+                               .settings = &setting,
+                               .nsettings = 1};
         spmv_status status = spmv_plan_create(mat, &opts, &plan);
         if (status == SPMV_E_UNSUITABLE && isa > 1) continue;
         assert_int_equal(status, SPMV_OK);
@@ -187,7 +189,7 @@ static void infinite_x_stays_where_it_is(void **state) {
 }
 
 static void assert_plan(const entries *e, spmv_status expected) {
-    static const char *const kernels[] = {"symmetric_rows", "mirrored_slices"};
+    static const char *const kernels[] = {"sss_rows", "csell_sym_slices"};
     spmv_ctx *ctx = context_of(3);
     spmv_mat *mat = matrix_of(ctx, e);
     for (int k = 0; k < COUNT(kernels); k++) {

@@ -174,9 +174,9 @@ void describe_choice(session *run, result *out, const cell *c, const spmv_plan *
     r->config_reason = out->why;
     if (run->o->iters) r->config_iters = run->o->iters;
     r->prep_tune_s = f.tune_s;
-    r->tune_safe = f.safe;
+    r->tune_baseline = f.safe;
     if (!f.safe) return;
-    r->tune_safe_s = f.safe_product_s;
+    r->tune_baseline_s = f.safe_product_s;
     r->tune_chosen_s = f.chosen_product_s;
     r->tune_flush_B = (whole)f.flush_bytes;
 }

@@ -1,0 +1,461 @@
+/* build_csell.cu: csell, built on the GPU from compressed rows in its memory: the
+ * bytes that src/formats/csell/format_csell.c makes, whose rules 1 to 8 are these steps.
+ *
+ * Source     src/formats/csell/format_csell.c.
+ * Reads      row_ptr, col_idx and values of the store of compressed rows.
+ * Work       a set of the values' bit patterns is collected, at most 256 or none; a warp a slice, a
+ *            lane a row or an entry, finds its codes; a scan over slices places them; a warp a
+ *            slice, or where slices are few up to 8, walks the steps again and writes.
+ */
+#include "cuda/build.cuh"
+#include "csell_table.cuh"
+#include "formats/csr/csr.h"
+
+enum {
+    THREADS = 256,
+    SCAN_THREADS = 1024,
+    STEP_COST = 32,
+    ENTRY_COST = 1,
+    LEAST_CUT = 64,
+    CUT_MEANS = 4,
+    MOST_PARTS = 8, /* of a slice, where there are few */
+    WARPS_AN_SM = 32,
+    MANY_STEPS = 12,     /* read a lane a step */
+    MANY_DIAGONALS = 256 /* not counted before they are estimated */
+};
+
+enum { STEPS, COLUMN_BYTES, VALUE_BYTES, LONG_ROWS, LONG_NNZ, SIZES };
+typedef struct sizes { /* of a slice, or where it begins */
+    int64_t of[SIZES];
+} sizes;
+
+/* ---- choice ---------------------------------------------------------------------------------- */
+
+/* Whether the lanes of a step have one value. */
+static __device__ __forceinline__ bool agrees(const rows &A, const lane_row &r,
+                                              const csell_step &step, int at) {
+    bool on = step.mask >> (threadIdx.x % WARP) & 1;
+    unsigned long long bits = on ? bits_of(A.value[r.begin + at]) : 0;
+    unsigned long long first = __shfl_sync(ALL_LANES, bits, __ffs((int)step.mask) - 1);
+    return __all_sync(ALL_LANES, !on || bits == first);
+}
+
+typedef struct diagonals { /* those of a slice, as far as they were walked along */
+    walk w;
+    int64_t count;
+    bool agree; /* on each all values are the same */
+} diagonals;
+
+/* Up to `most` of them and one more. */
+static __device__ void count_diagonals(const rows &A, int64_t most, bool codes, diagonals *d) {
+    csell_step step;
+    idx greatest;
+    int at;
+    while (d->count <= most && next_step(A, &d->w, &step, &at, &greatest)) {
+        d->count++;
+        if (codes && d->agree) d->agree = agrees(A, d->w.row, step, at);
+    }
+}
+
+/* The greatest distance of a run from its step's base. */
+static __device__ idx widest_run(const rows &A, const lane_row &r, int run, int nsteps) {
+    walk w = begin_walk(A, r, run);
+    csell_step step;
+    idx greatest, widest = 0;
+    int at;
+    if (nsteps > MANY_STEPS) return widest_step(A, r, run, nsteps);
+    while (widest <= UINT16_MAX && next_step(A, &w, &step, &at, &greatest))
+        widest = max(widest, greatest - step.base);
+    return widest;
+}
+
+/* Rules 2 to 4. What diagonals cost at most as much as the cheapest columns is known without those.
+ * *agree: of diagonals. */
+static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz, bool codes,
+                                      unsigned *seen, csell_slice *out, bool *agree) {
+    int run = run_of(A, r, nnz), code = CSELL_COLUMN_8;
+    int nsteps = warp_greatest(r.length) / run;
+    int64_t steps_cost = (int64_t)STEP_COST * nsteps + ENTRY_COST * (int64_t)nnz;
+    int64_t column_cost = 2 * (int64_t)(nnz / run), most = (steps_cost + column_cost) / STEP_COST;
+    diagonals d = {begin_walk(A, r, 0), 0, true};
+    if (most < MANY_DIAGONALS) count_diagonals(A, most, codes, &d);
+    if (most >= MANY_DIAGONALS || d.count > most) {
+        idx widest = widest_run(A, r, run, nsteps);
+        code = widest <= UINT8_MAX    ? CSELL_COLUMN_8
+               : widest <= UINT16_MAX ? CSELL_COLUMN_16
+                                      : CSELL_COLUMN_32;
+        most = (steps_cost + csell_column_size(code) * column_cost) / STEP_COST;
+        if (most >= MANY_DIAGONALS && most < OFFSET_BITS / 2 &&
+            has_more_diagonals(A, r, most, seen))
+            d.count = most + 1;
+        count_diagonals(A, most, codes, &d);
+    }
+    bool on_diagonals = d.count <= most;
+    out->run = (uint8_t)(on_diagonals ? 1 : run);
+    out->column_code = (uint8_t)(on_diagonals ? CSELL_DIAGONAL : code);
+    out->nsteps = (int)(on_diagonals ? d.count : nsteps);
+    *agree = on_diagonals && d.agree;
+}
+
+static __device__ bool runs_agree(const rows &A, const lane_row &r, int run) {
+    csell_step step;
+    idx greatest;
+    int at;
+    walk w = begin_walk(A, r, run);
+    while (next_step(A, &w, &step, &at, &greatest))
+        for (int e = 0; e < run; e++)
+            if (!agrees(A, r, step, at + e)) return false;
+    return true;
+}
+
+static __device__ bool fits_float(const rows &A, const lane_row &r) {
+    for (int k = 0; __any_sync(ALL_LANES, k < r.length); k++) {
+        double value = k < r.length ? A.value[r.begin + k] : 0;
+        bool differs = __double_as_longlong((double)(float)value) != __double_as_longlong(value);
+        if (__any_sync(ALL_LANES, differs)) return false;
+    }
+    return true;
+}
+
+/* Rule 6. */
+static __device__ int64_t choose_values(const rows &A, const lane_row &r, int64_t nnz,
+                                        bool has_table, bool agree, csell_slice *out) {
+    int64_t bytes = nnz * (int64_t)sizeof(real);
+    int64_t step_bytes = (int64_t)out->nsteps * out->run * (int64_t)sizeof(real);
+    if (has_table) {
+        out->value_code = CSELL_VALUE_CODEBOOK;
+        bytes = nnz;
+    } else if (sizeof(real) > sizeof(float) && fits_float(A, r)) {
+        out->value_code = CSELL_VALUE_F32;
+        bytes = nnz * (int64_t)sizeof(float);
+    }
+    if (out->column_code != CSELL_DIAGONAL)
+        agree = step_bytes <= bytes && runs_agree(A, r, out->run);
+    if (step_bytes > bytes || !agree) return bytes;
+    out->value_code = CSELL_VALUE_STEP;
+    return step_bytes;
+}
+
+static __device__ __forceinline__ int64_t aligned(int64_t bytes) {
+    return (bytes + CSELL_ALIGN - 1) / CSELL_ALIGN * CSELL_ALIGN;
+}
+
+static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const value_set *set,
+                                     csell_slice *slice, sizes *out) {
+    __shared__ unsigned seen[THREADS / WARP][OFFSET_WORDS];
+    int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    if (s >= nslices) return; /* the whole warp */
+    lane_row r = row_of(A, s);
+    int nnz = warp_total(r.length);
+    unsigned long_rows = __ballot_sync(ALL_LANES, r.all > A.cut);
+    int64_t long_nnz = r.all > A.cut ? r.all : 0;
+    for (int step = WARP / 2; step > 0; step /= 2)
+        long_nnz += __shfl_xor_sync(ALL_LANES, long_nnz, step);
+    csell_slice mine = {0, 0, 0, 0, 0, CSELL_VALUE_RAW, 0, 0};
+    bool agree;
+    choose_columns(A, r, nnz, codes, seen[threadIdx.x / WARP], &mine, &agree);
+    int64_t bytes = (int64_t)nnz * (int64_t)sizeof(real);
+    if (codes) bytes = choose_values(A, r, nnz, set->count > 0, agree, &mine);
+    if (threadIdx.x % WARP != 0) return;
+    slice[s] = mine;
+    out[s] = {{mine.nsteps, aligned(nnz / mine.run * csell_column_size(mine.column_code)),
+               aligned(bytes), __popc(long_rows), long_nnz}};
+}
+
+/* ---- places: an exclusive scan --------------------------------------------------------------- */
+
+/* Of the threads before this one; every thread of the block calls. */
+static __device__ int64_t block_before(int64_t value, int64_t *total) {
+    __shared__ int64_t sums[SCAN_THREADS / WARP];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    int64_t sum = value, before = 0;
+    for (int step = 1; step < WARP; step *= 2) {
+        int64_t other = __shfl_up_sync(ALL_LANES, sum, step);
+        if (lane >= step) sum += other;
+    }
+    if (lane == WARP - 1) sums[warp] = sum;
+    __syncthreads();
+    *total = 0;
+    for (int v = 0; v < SCAN_THREADS / WARP; v++) {
+        if (v == warp) before = *total;
+        *total += sums[v];
+    }
+    __syncthreads();
+    return before + sum - value;
+}
+
+/* In place; what a block's sum is goes to totals. */
+static __global__ void scan_blocks(sizes *size, int64_t n, sizes *totals) {
+    int64_t k = (int64_t)blockIdx.x * SCAN_THREADS + threadIdx.x;
+    for (int c = 0; c < SIZES; c++) {
+        int64_t total, before = block_before(k < n ? size[k].of[c] : 0, &total);
+        if (k < n) size[k].of[c] = before;
+        if (threadIdx.x == 0) totals[blockIdx.x].of[c] = total;
+    }
+}
+
+/* One block; the sum of all goes to totals[n]. */
+static __global__ void scan_totals(sizes *totals, int64_t n) {
+    for (int c = 0; c < SIZES; c++) {
+        int64_t all = 0;
+        for (int64_t first = 0; first < n; first += SCAN_THREADS) {
+            int64_t k = first + threadIdx.x, total;
+            int64_t before = block_before(k < n ? totals[k].of[c] : 0, &total);
+            if (k < n) totals[k].of[c] = all + before;
+            all += total;
+        }
+        if (threadIdx.x == 0) totals[n].of[c] = all;
+    }
+}
+
+/* ---- fill ------------------------------------------------------------------------------------ */
+
+typedef struct target { /* of a slice's codes */
+    uint8_t *column, *value;
+    const real *table;
+    int count;
+} target;
+
+static __device__ __forceinline__ void put_column(const target &t, int code, int at,
+                                                  uint32_t distance) {
+    if (code == CSELL_COLUMN_8)
+        t.column[at] = (uint8_t)distance;
+    else if (code == CSELL_COLUMN_16)
+        ((uint16_t *)t.column)[at] = (uint16_t)distance;
+    else if (code == CSELL_COLUMN_32)
+        ((uint32_t *)t.column)[at] = distance;
+}
+
+static __device__ __forceinline__ void put_value(const target &t, int code, int at, real value) {
+    if (code == CSELL_VALUE_F32)
+        ((float *)t.value)[at] = (float)value;
+    else if (code == CSELL_VALUE_CODEBOOK)
+        t.value[at] = (uint8_t)place_of(t.table, t.count, bits_of(value));
+    else
+        ((real *)t.value)[at] = value;
+}
+
+/* Part `part` of `parts` equal runs of the steps; steps on diagonals, which depend on those before,
+ * are all in the first. */
+static __device__ void fill_steps(const rows &A, const lane_row &r, csell_slice *s,
+                                  csell_step *step_out, const target &t, int part, int parts) {
+    int lane = threadIdx.x % WARP, run = s->column_code == CSELL_DIAGONAL ? 0 : s->run, at;
+    int begin = (int)((int64_t)s->nsteps * part / parts);
+    int end = (int)((int64_t)s->nsteps * (part + 1) / parts);
+    if (run == 0) begin = part ? s->nsteps : 0, end = s->nsteps;
+    int runs = run ? warp_total(min(r.length / run, begin)) : 0;
+    uint32_t common = begin == 0 ? ALL_LANES : 0;
+    const bool each = s->value_code != CSELL_VALUE_STEP; /* else one value a step */
+    idx greatest;
+    csell_step step;
+    walk w = begin_walk(A, r, run);
+    w.k = begin * run;
+    for (int n = begin; n < end; n++) {
+        real early =
+            each && w.k < r.length ? A.value[r.begin + w.k] : 0; /* while columns are read */
+        next_step(A, &w, &step, &at, &greatest);
+        int many = __popc(step.mask), rank = __popc(step.mask & ((1u << lane) - 1));
+        bool is_first = lane == __ffs((int)step.mask) - 1;
+        common &= step.mask;
+        if (lane == 0) step_out[n] = step;
+        if (step.mask >> lane & 1) {
+            put_column(t, s->column_code, runs + rank, (uint32_t)(A.col[r.begin + at] - step.base));
+            for (int e = 0; e < s->run && (each || is_first); e++) {
+                real value = each && e == 0 ? early : A.value[r.begin + at + e];
+                if (each)
+                    put_value(t, s->value_code, runs * s->run + e * many + rank, value);
+                else
+                    put_value(t, CSELL_VALUE_RAW, n * s->run + e, value);
+            }
+        }
+        runs += many;
+    }
+    if (run) common = warp_least(r.length) == warp_greatest(r.length) ? ALL_LANES : 0;
+    if (s->nsteps && common == ALL_LANES) s->flags = CSELL_FULL;
+}
+
+static __device__ __forceinline__ void zero(uint8_t *from, uint8_t *end) {
+    for (from += threadIdx.x % WARP; from < end; from += WARP) *from = 0;
+}
+
+static __device__ __forceinline__ void place_long(const rows &A, const lane_row &r, int64_t n,
+                                                  int64_t at, csell B) {
+    int lane = threadIdx.x % WARP;
+    unsigned is_long = __ballot_sync(ALL_LANES, r.all > A.cut);
+    for (; is_long; is_long &= is_long - 1, n++) {
+        int l = __ffs((int)is_long) - 1;
+        int64_t length = __shfl_sync(ALL_LANES, r.all, l);
+        if (lane == l) B.long_row[n] = r.i, B.long_ptr[n] = (ofs)at;
+        at += length;
+    }
+}
+
+static __global__ void fill_slices(rows A, csell B, const sizes *place, const sizes *totals,
+                                   const value_set *set, int parts) {
+    __shared__ real table[VALUE_CODEBOOK_SIZE];
+    for (int k = threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += blockDim.x) table[k] = B.table[k];
+    __syncthreads();
+    int64_t warp = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP, s = warp / parts;
+    int part = (int)(warp % parts);
+    if (s >= B.nslices) return; /* the whole warp */
+    sizes begin = place[s];
+    for (int c = 0; c < SIZES; c++) begin.of[c] += totals[s / SCAN_THREADS].of[c];
+    lane_row r = row_of(A, s);
+    csell_slice slice = B.slice[s];
+    int nnz = warp_total(r.length);
+    slice.step = begin.of[STEPS];
+    slice.column = begin.of[COLUMN_BYTES];
+    slice.value = begin.of[VALUE_BYTES];
+    target t = {B.columns + slice.column, B.values + slice.value, table, set->count};
+    fill_steps(A, r, &slice, B.step + slice.step, t, part, parts);
+    if (part) return;
+    int64_t columns = (int64_t)nnz / slice.run * csell_column_size(slice.column_code);
+    int64_t values = slice.value_code == CSELL_VALUE_STEP
+                         ? (int64_t)slice.nsteps * slice.run * (int64_t)sizeof(real)
+                         : (int64_t)nnz * csell_value_size(slice.value_code);
+    int64_t spare = s == B.nslices - 1 ? CSELL_SPARE : 0;
+    zero(t.column + columns, t.column + aligned(columns) + spare);
+    zero(t.value + values, t.value + aligned(values) + spare);
+    place_long(A, r, begin.of[LONG_ROWS], begin.of[LONG_NNZ], B);
+    if (threadIdx.x % WARP == 0) B.slice[s] = slice;
+}
+
+static __global__ void fill_long(rows A, csell B) {
+    int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (k == 0) B.long_ptr[B.long_rows] = (ofs)B.long_nnz;
+    if (k >= B.long_nnz) return;
+    idx low = 0, high = (idx)B.long_rows; /* the entry's row */
+    while (high - low > 1) {
+        idx middle = low + (high - low) / 2;
+        if (B.long_ptr[middle] <= (ofs)k)
+            low = middle;
+        else
+            high = middle;
+    }
+    int64_t from = A.row_ptr[B.long_row[low]] + k - B.long_ptr[low];
+    B.long_col[k] = A.col[from];
+    B.long_values[k] = A.value[from];
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+typedef struct job { /* what is freed at its end */
+    spmv_device *device;
+    rows A;
+    value_set *set;
+    sizes *place, *totals;
+    int64_t nblocks; /* of the scan */
+    bool codes;
+} job;
+
+static unsigned warps_blocks(int64_t nslices) {
+    return (unsigned)blocks_for(nslices, THREADS / WARP);
+}
+
+/* The store's memory, which the process may have to take first, while the GPU is busy: what is
+ * given back here is at hand then. */
+static void take_early(job *j, int distinct) {
+    size_t values = (size_t)j->A.nnz * (distinct ? 1 : sizeof(real));
+    void *memory = NULL;
+    if (j->device->backend->alloc(j->device, values, &memory) == SPMV_OK)
+        j->device->backend->release(j->device, memory);
+}
+
+static spmv_status choose(job *j, cudaStream_t stream, csell *head, csell *copy) {
+    spmv_device *d = j->device;
+    int distinct = 0;
+    empty_set<<<1, THREADS, 0, stream>>>(j->set);
+    if (j->codes) {
+        TRY(collect_table(d, j->A, j->set, copy->table));
+        TRY(d->backend->get(d, &distinct, &j->set->count, sizeof distinct));
+    } else {
+        CU(d->ctx, cudaMemsetAsync(copy->table, 0, VALUE_CODEBOOK_SIZE * sizeof(real), stream));
+    }
+    if (copy->nslices) {
+        choose_slices<<<warps_blocks(copy->nslices), THREADS, 0, stream>>>(
+            j->A, copy->nslices, j->codes, j->set, copy->slice, j->place);
+        scan_blocks<<<(unsigned)j->nblocks, SCAN_THREADS, 0, stream>>>(j->place, copy->nslices,
+                                                                       j->totals);
+    }
+    scan_totals<<<1, SCAN_THREADS, 0, stream>>>(j->totals, j->nblocks);
+    CU(d->ctx, cudaGetLastError());
+    take_early(j, distinct);
+    sizes all;
+    TRY(d->backend->get(d, &all, j->totals + j->nblocks, sizeof all));
+    head->nsteps = copy->nsteps = all.of[STEPS];
+    head->column_bytes = copy->column_bytes = all.of[COLUMN_BYTES];
+    head->value_bytes = copy->value_bytes = all.of[VALUE_BYTES];
+    head->long_rows = copy->long_rows = all.of[LONG_ROWS];
+    head->long_nnz = copy->long_nnz = all.of[LONG_NNZ];
+    return SPMV_OK;
+}
+
+static spmv_status fill(job *j, cudaStream_t stream, csell *head, csell *copy) {
+    spmv_device *d = j->device;
+    TRY(BUILD_ARRAY(d, head, copy, step, copy->nsteps));
+    TRY(BUILD_ARRAY(d, head, copy, columns, copy->column_bytes + CSELL_SPARE));
+    TRY(BUILD_ARRAY(d, head, copy, values, copy->value_bytes + CSELL_SPARE));
+    TRY(BUILD_ARRAY(d, head, copy, long_row, copy->long_rows));
+    TRY(BUILD_ARRAY(d, head, copy, long_ptr, copy->long_rows + 1));
+    TRY(BUILD_ARRAY(d, head, copy, long_col, copy->long_nnz));
+    TRY(BUILD_ARRAY(d, head, copy, long_values, copy->long_nnz));
+    if (copy->nslices) {
+        int sms = 0, parts = 1;
+        CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
+        while (parts < MOST_PARTS && parts * copy->nslices < (int64_t)sms * WARPS_AN_SM) parts *= 2;
+        fill_slices<<<warps_blocks(parts * copy->nslices), THREADS, 0, stream>>>(
+            j->A, *copy, j->place, j->totals, j->set, parts);
+    } else {
+        CU(d->ctx, cudaMemsetAsync(copy->columns, 0, CSELL_SPARE, stream));
+        CU(d->ctx, cudaMemsetAsync(copy->values, 0, CSELL_SPARE, stream));
+    }
+    fill_long<<<(unsigned)blocks_for(copy->long_nnz + 1, THREADS), THREADS, 0, stream>>>(j->A,
+                                                                                         *copy);
+    CU(d->ctx, cudaGetLastError());
+    return SPMV_OK;
+}
+
+static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
+    size_t slices = (size_t)blocks_for(A->rows, CSELL_ROWS);
+    (void)c;
+    return sizeof(value_set) + (slices + slices / SCAN_THREADS + 2) * sizeof(sizes);
+}
+
+/* The store's bytes without its memory, and its copy on the device. */
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *from,
+                            const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
+                            double *upload_s) {
+    cudaStream_t stream = ((const cuda_state *)d->state)->stream;
+    const csr *rows_there = (const csr *)from;
+    void *room = NULL;
+    int64_t mean = A->rows ? (A->nnz + A->rows - 1) / A->rows : 0;
+    int64_t least = CUT_MEANS * mean > LEAST_CUT ? CUT_MEANS * mean : LEAST_CUT;
+    job j = {d, {A->rows, A->nnz, c->value[SPMV_cut] ? c->value[SPMV_cut] : least}};
+    j.A.row_ptr = rows_there->row_ptr, j.A.col = rows_there->col_idx,
+    j.A.value = rows_there->values;
+    j.codes = c->value[SPMV_codes] != 0;
+    *upload_s = 0;
+    if (A->nnz > INT32_MAX && j.A.cut > INT32_MAX / CSELL_ROWS)
+        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
+                         "csell: the GPU counts the entries of a slice in 32 bits: --cut=%d",
+                         INT32_MAX / CSELL_ROWS);
+    TRY(spmv_store_new(d->ctx, "csell", sizeof(csell), A, head_out));
+    TRY(spmv_store_new(d->ctx, "csell", sizeof(csell), A, copy_out));
+    csell *head = (csell *)*head_out, *copy = (csell *)*copy_out;
+    head->s.slots = copy->s.slots = A->nnz;
+    head->cut = copy->cut = j.A.cut;
+    head->nslices = copy->nslices = blocks_for(A->rows, CSELL_ROWS);
+    j.nblocks = blocks_for(copy->nslices, SCAN_THREADS);
+    TRY(BUILD_ARRAY(d, head, copy, slice, copy->nslices));
+    TRY(BUILD_ARRAY(d, head, copy, table, VALUE_CODEBOOK_SIZE));
+    TRY(d->backend->alloc(d, working(A, c), &room));
+    j.set = (value_set *)room;
+    j.place = (sizes *)(j.set + 1), j.totals = j.place + copy->nslices;
+    spmv_status status = choose(&j, stream, head, copy);
+    if (status == SPMV_OK) status = fill(&j, stream, head, copy);
+    d->backend->release(d, room);
+    return status;
+}
+
+extern "C" const spmv_device_format V(cuda_build_csell);
+extern "C" const spmv_device_format V(cuda_build_csell) = {"csell", working, build_on};

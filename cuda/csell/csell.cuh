@@ -1,0 +1,303 @@
+/* csell.cuh: how csell's codes are read on a GPU, a step and a batch of steps. */
+#ifndef SPMV_CUDA_CSELL_CUH
+#define SPMV_CUDA_CSELL_CUH
+
+#include "cuda/device.cuh"
+#include "formats/csell/csell.h"
+#include <stdlib.h>
+
+enum {
+    AHEAD = 8, /* steps, or entries, asked for before the first is used */
+    STAGE = 64 /* steps in shared memory, a warp */
+};
+
+static __host__ __device__ constexpr int csell_column_size(int code) {
+    return code == CSELL_DIAGONAL    ? 0
+           : code == CSELL_COLUMN_8  ? 1
+           : code == CSELL_COLUMN_16 ? 2
+                                     : 4;
+}
+
+/* Of an entry; of a step for CSELL_VALUE_STEP. */
+static __host__ __device__ constexpr int csell_value_size(int code) {
+    return code == CSELL_VALUE_CODEBOOK ? 1
+           : code == CSELL_VALUE_F32    ? (int)sizeof(float)
+                                        : (int)sizeof(real);
+}
+
+/* The matrix is read once and leaves the cache first, so that x stays. */
+template <int COLUMN>
+static __device__ __forceinline__ idx csell_column(const uint8_t *columns, int at) {
+    if (COLUMN == CSELL_DIAGONAL) return 0;
+    if (COLUMN == CSELL_COLUMN_8) return __ldcs(columns + at);
+    if (COLUMN == CSELL_COLUMN_16) return __ldcs((const uint16_t *)columns + at);
+    return (idx)__ldcs((const uint32_t *)columns + at);
+}
+
+/* Of the table in shared memory at that address: a pointer would be computed anew each time. */
+static __device__ __forceinline__ double csell_entry(unsigned table, unsigned k, double) {
+    double entry;
+    asm("ld.shared.f64 %0, [%1];" : "=d"(entry) : "r"(table + k * 8));
+    return entry;
+}
+static __device__ __forceinline__ float csell_entry(unsigned table, unsigned k, float) {
+    float entry;
+    asm("ld.shared.f32 %0, [%1];" : "=f"(entry) : "r"(table + k * 4));
+    return entry;
+}
+static __device__ __forceinline__ real csell_entry(unsigned table, unsigned k) {
+    return csell_entry(table, k, real());
+}
+
+/* A value as stored: decoded only when it is used, or the load would be waited for. */
+template <int VALUE> struct csell_raw {
+    real raw;
+    __device__ __forceinline__ void load(const uint8_t *values, int at) {
+        raw = VALUE == CSELL_VALUE_STEP ? __ldg((const real *)values + at)
+                                        : __ldcs((const real *)values + at);
+    }
+    __device__ __forceinline__ real value(unsigned) const {
+        return raw;
+    }
+};
+template <> struct csell_raw<CSELL_VALUE_F32> {
+    float raw;
+    __device__ __forceinline__ void load(const uint8_t *values, int at) {
+        raw = __ldcs((const float *)values + at);
+    }
+    __device__ __forceinline__ real value(unsigned) const {
+        return (real)raw;
+    }
+};
+template <> struct csell_raw<CSELL_VALUE_CODEBOOK> {
+    uint32_t raw;
+    __device__ __forceinline__ void load(const uint8_t *values, int at) {
+        raw = __ldcs(values + at);
+    }
+    __device__ __forceinline__ real value(unsigned table) const {
+        return csell_entry(table, raw);
+    }
+};
+
+/* Adds a x if wanted. Written out, because the compiler would add first and then choose. */
+static __device__ __forceinline__ void add_product(double *sum, double a, double x,
+                                                   unsigned wanted) {
+    asm("{.reg .pred p; setp.ne.u32 p, %3, 0; @p fma.rn.f64 %0, %1, %2, %0;}"
+        : "+d"(*sum)
+        : "d"(a), "d"(x), "r"(wanted));
+}
+static __device__ __forceinline__ void add_product(float *sum, float a, float x, unsigned wanted) {
+    asm("{.reg .pred p; setp.ne.u32 p, %3, 0; @p fma.rn.f32 %0, %1, %2, %0;}"
+        : "+f"(*sum)
+        : "f"(a), "f"(x), "r"(wanted));
+}
+
+/* The same where the codes are known at run time only. */
+typedef struct csell_codes {
+    uint8_t column, value, run;
+} csell_codes;
+
+static __device__ __forceinline__ idx csell_column(csell_codes c, const uint8_t *columns, int at) {
+    switch (c.column) {
+    case CSELL_DIAGONAL: return 0;
+    case CSELL_COLUMN_8: return csell_column<CSELL_COLUMN_8>(columns, at);
+    case CSELL_COLUMN_16: return csell_column<CSELL_COLUMN_16>(columns, at);
+    default: return csell_column<CSELL_COLUMN_32>(columns, at);
+    }
+}
+
+static __device__ __forceinline__ real csell_value(csell_codes c, const uint8_t *values, int at,
+                                                   unsigned table) {
+    switch (c.value) {
+    case CSELL_VALUE_F32: return (real)__ldcs((const float *)values + at);
+    case CSELL_VALUE_CODEBOOK: return csell_entry(table, __ldcs(values + at));
+    default: return __ldcs((const real *)values + at);
+    }
+}
+
+/* In two loads of 16 bytes. */
+static __device__ __forceinline__ csell_slice csell_head(const csell_slice *slice, int64_t s) {
+    union {
+        int4 loaded[2];
+        csell_slice head;
+    } u;
+    u.loaded[0] = __ldg((const int4 *)(slice + s));
+    u.loaded[1] = __ldg((const int4 *)(slice + s) + 1);
+    return u.head;
+}
+/* ---- staging: the next steps in shared memory ----------------------------------------------- */
+
+typedef struct __align__(16) staged_step { /* read as one piece */
+    int32_t base;
+    uint32_t mask;
+    int32_t place; /* of its first entry, counted from the first staged */
+    uint32_t full; /* bit u: step k + u has all lanes, for u below AHEAD at least */
+}
+staged_step;
+
+/* Of the lanes before this one, and of all. */
+static __device__ __forceinline__ int sum_before(int count, int *total) {
+    int sum = count;
+#pragma unroll
+    for (int step = 1; step < WARP; step *= 2) {
+        int before = __shfl_up_sync(ALL_LANES, sum, step);
+        if ((int)threadIdx.x % WARP >= step) sum += before;
+    }
+    *total = __shfl_sync(ALL_LANES, sum, WARP - 1);
+    return sum - count;
+}
+
+/* At most STAGE steps; returns how many entries they hold. */
+static __device__ __forceinline__ int stage(const csell_step *step, int nsteps, staged_step *out) {
+    const int lane = threadIdx.x % WARP;
+    int entries = 0;
+    int2 loaded[STAGE / WARP];
+    unsigned full[STAGE / WARP + 1];
+#pragma unroll
+    for (int c = 0; c < STAGE / WARP; c++) {
+        loaded[c] = {0, 0};
+        if (c * WARP + lane < nsteps) loaded[c] = __ldcs((const int2 *)step + c * WARP + lane);
+    }
+    full[STAGE / WARP] = 0;
+#pragma unroll
+    for (int c = 0; c < STAGE / WARP; c++)
+        full[c] = __ballot_sync(ALL_LANES, (unsigned)loaded[c].y == ALL_LANES);
+#pragma unroll
+    for (int c = 0; c < STAGE / WARP; c++) {
+        unsigned mask = (unsigned)loaded[c].y;
+        int before = lane * WARP, total = __popc(full[c]) * WARP;
+        if (__any_sync(ALL_LANES, mask != 0 && mask != ALL_LANES))
+            before = sum_before(__popc(mask), &total);
+        *(int4 *)(out + c * WARP + lane) = {loaded[c].x, loaded[c].y, entries + before,
+                                            (int)__funnelshift_r(full[c], full[c + 1], lane)};
+        entries += total;
+    }
+    __syncwarp();
+    return entries;
+}
+
+/* ---- batches: AHEAD steps -------------------------------------------------------------------- */
+
+typedef struct span { /* staged steps of one slice, and what this lane multiplies */
+    const staged_step *step;
+    int nsteps;
+    csell_codes codes;
+    const uint8_t *column, *value; /* place 0's; with CSELL_VALUE_STEP step 0's */
+    const real *x;                 /* on diagonals x + i */
+    idx none;                      /* x[none] is the first entry */
+    unsigned table;                /* in shared memory */
+} span;
+
+/* All loads of a kind, then all of the next, so that nothing waits until all are on their way.
+ * FULL: every step has all lanes, so one place is enough for all. ODD: the last step is not there.
+ * A lane without an entry asks for the next lane's and for x[0], and adds nothing: conditional
+ * loads would need more predicates than there are. */
+template <int COLUMN, int VALUE, bool FULL, int DEEP>
+static __device__ __forceinline__ real add_batch(const span &p, int k, bool odd, real sum) {
+    const unsigned bit = 1u << threadIdx.x % WARP;
+    const staged_step *step = p.step + k;
+    const int first = FULL ? step->place + (int)threadIdx.x % WARP : 0;
+    csell_raw<VALUE> raw[DEEP];
+    idx j[DEEP];
+    real xj[DEEP];
+    unsigned on[DEEP];
+#pragma unroll
+    for (int u = 0; u < DEEP; u++) {
+        int v = u, at = first + u * WARP;
+        if (FULL) {
+            j[u] = step[v].base;
+        } else {
+            if (u == DEEP - 1 && odd) v--; /* asked for again */
+            int4 s = *(const int4 *)(step + v);
+            j[u] = s.x;
+            on[u] = v == u ? (unsigned)s.y & bit : 0;
+            at = s.z + __popc((unsigned)s.y & (bit - 1));
+        }
+        j[u] += csell_column<COLUMN>(p.column, at);
+        raw[u].load(p.value, VALUE == CSELL_VALUE_STEP ? k + v : at);
+    }
+    /* or the compiler would wait for the first column before it asks for the last */
+    if (COLUMN != CSELL_DIAGONAL) __syncwarp();
+#pragma unroll
+    for (int u = 0; u < DEEP; u++) xj[u] = __ldg(p.x + (FULL || on[u] ? j[u] : p.none));
+    __syncwarp(); /* or for the first value before it asks for the last entry of x */
+#pragma unroll
+    for (int u = 0; u < DEEP; u++) {
+        if (FULL)
+            sum += raw[u].value(p.table) * xj[u];
+        else
+            add_product(&sum, raw[u].value(p.table), xj[u], on[u]);
+    }
+    return sum;
+}
+
+template <int COLUMN, int VALUE>
+static __device__ __forceinline__ real add_steps(const span &p, real sum) {
+    int k = 0;
+    unsigned all = (1u << AHEAD) - 1;
+#pragma unroll 1
+    for (; p.nsteps - k >= AHEAD; k += AHEAD)
+        if ((p.step[k].full & all) == all)
+            sum = add_batch<COLUMN, VALUE, true, AHEAD>(p, k, false, sum);
+        else
+            sum = add_batch<COLUMN, VALUE, false, AHEAD>(p, k, false, sum);
+    int left = p.nsteps - k;
+    if (left == 0) return sum;
+    all = (1u << left) - 1;
+    if ((p.step[k].full & all) != all) switch ((left + 1) / 2) {
+        case 1: return add_batch<COLUMN, VALUE, false, 2>(p, k, left < 2, sum);
+        case 2: return add_batch<COLUMN, VALUE, false, 4>(p, k, left < 4, sum);
+        case 3: return add_batch<COLUMN, VALUE, false, 6>(p, k, left < 6, sum);
+        default: return add_batch<COLUMN, VALUE, false, 8>(p, k, true, sum);
+        }
+    switch (left) {
+    case 1: return add_batch<COLUMN, VALUE, true, 1>(p, k, false, sum);
+    case 2: return add_batch<COLUMN, VALUE, true, 2>(p, k, false, sum);
+    case 3: return add_batch<COLUMN, VALUE, true, 3>(p, k, false, sum);
+    case 4: return add_batch<COLUMN, VALUE, true, 4>(p, k, false, sum);
+    case 5: return add_batch<COLUMN, VALUE, true, 5>(p, k, false, sum);
+    case 6: return add_batch<COLUMN, VALUE, true, 6>(p, k, false, sum);
+    default: return add_batch<COLUMN, VALUE, true, 7>(p, k, false, sum);
+    }
+}
+
+template <int COLUMN> static __device__ __forceinline__ real add_valued(const span &p, real sum) {
+    switch (p.codes.value) { /* the same for the whole warp */
+    case CSELL_VALUE_RAW: return add_steps<COLUMN, CSELL_VALUE_RAW>(p, sum);
+    case CSELL_VALUE_F32: return add_steps<COLUMN, CSELL_VALUE_F32>(p, sum);
+    case CSELL_VALUE_CODEBOOK: return add_steps<COLUMN, CSELL_VALUE_CODEBOOK>(p, sum);
+    default: return add_steps<COLUMN, CSELL_VALUE_STEP>(p, sum);
+    }
+}
+
+/* Runs of entries in adjacent columns: a step's first entries, then its second, ... */
+static __device__ __forceinline__ real add_runs(const span &p, real sum) {
+    const unsigned bit = 1u << threadIdx.x % WARP;
+    const int run = p.codes.run;
+#pragma unroll 1
+    for (int k = 0; k < p.nsteps; k++) {
+        int4 s = *(const int4 *)(p.step + k);
+        int rank = __popc((unsigned)s.y & (bit - 1)), many = __popc((unsigned)s.y);
+        if (!((unsigned)s.y & bit)) continue;
+        idx j = s.x + csell_column(p.codes, p.column, s.z + rank);
+#pragma unroll 1
+        for (int q = 0; q < run; q++) {
+            int at = p.codes.value == CSELL_VALUE_STEP ? k * run + q : s.z * run + q * many + rank;
+            sum += csell_value(p.codes, p.value, at, p.table) * __ldg(p.x + j + q);
+        }
+    }
+    return sum;
+}
+
+/* The loop is inside the choice of codes, and each has its own. */
+static __device__ __forceinline__ real add_span(const span &p, real sum) {
+    if (p.codes.run > 1) return add_runs(p, sum);
+    switch (p.codes.column) {
+    case CSELL_DIAGONAL: return add_valued<CSELL_DIAGONAL>(p, sum);
+    case CSELL_COLUMN_8: return add_valued<CSELL_COLUMN_8>(p, sum);
+    case CSELL_COLUMN_16: return add_valued<CSELL_COLUMN_16>(p, sum);
+    default: return add_valued<CSELL_COLUMN_32>(p, sum);
+    }
+}
+
+#endif

@@ -1,0 +1,171 @@
+/* csell_table.cuh: the table of a csell store: all values, if few; for build_csell.cu. */
+#ifndef SPMV_CUDA_CSELL_TABLE_CUH
+#define SPMV_CUDA_CSELL_TABLE_CUH
+
+#include "csell_rows.cuh"
+#include "formats/value_codes.h"
+
+enum { SET_SIZE = 1024 }; /* slots of a set; more than half full it is too many values */
+
+typedef struct value_set {
+    unsigned long long bits[SET_SIZE]; /* EMPTY: no value */
+    int has_empty;                     /* the value whose pattern EMPTY is */
+    int count;
+    int has_long; /* some row is longer than the cut: what is in it does not count */
+} value_set;
+static const unsigned long long EMPTY = ~0ull;
+
+/* Returns whether the value is new. */
+static __device__ bool insert(unsigned long long *set, int *has_empty, unsigned long long bits) {
+    if (bits == EMPTY) return *has_empty == 0 && atomicExch(has_empty, 1) == 0;
+    unsigned at = (unsigned)((bits ^ bits >> 32) * 0x9e3779b97f4a7c15u >> 54);
+    for (int tries = 0; tries < SET_SIZE; tries++, at = (at + 1) % SET_SIZE) {
+        unsigned long long there = *(volatile unsigned long long *)(set + at);
+        if (there == EMPTY) there = atomicCAS(set + at, EMPTY, bits);
+        if (there == EMPTY) return true;
+        if (there == bits) return false;
+    }
+    return true; /* full: counted as one too many */
+}
+
+static __global__ void empty_set(value_set *set) {
+    for (int k = threadIdx.x; k < SET_SIZE; k += blockDim.x) set->bits[k] = EMPTY;
+    if (threadIdx.x == 0) set->has_empty = set->count = set->has_long = 0;
+}
+
+static __device__ __forceinline__ bool is_full(const int *count) {
+    return *(volatile const int *)count > VALUE_CODEBOOK_SIZE;
+}
+
+static __global__ void find_long(rows A, value_set *all) {
+    int64_t stride = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < A.rows; i += stride)
+        if (A.row_ptr[i + 1] - A.row_ptr[i] > A.cut) all->has_long = 1;
+}
+
+typedef struct block_set { /* of a block, in shared memory */
+    unsigned long long bits[SET_SIZE];
+    int has_empty, count;
+} block_set;
+
+/* This warp's share of a stretch of values; a lane passes over one that it has just seen. */
+static __device__ void collect_stretch(const real *value, int64_t n, int64_t first, int64_t stride,
+                                       const value_set *all, block_set *mine) {
+    enum { TOGETHER = 4 };
+    const int lane = threadIdx.x % WARP;
+    unsigned long long last = 0;
+    bool any = false;
+    for (int64_t k = first * TOGETHER * WARP;
+         k < n && __all_sync(ALL_LANES, !is_full(&mine->count) && !is_full(&all->count));
+         k += stride * TOGETHER * WARP) { /* all lanes stay together */
+        real seen[TOGETHER];
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++) {
+            int64_t at = k + u * WARP + lane;
+            seen[u] = value[at < n ? at : n - 1];
+        }
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++) {
+            unsigned long long bits = bits_of(seen[u]);
+            if (any && bits == last) continue;
+            any = true, last = bits;
+            if (!is_full(&mine->count) && insert(mine->bits, &mine->has_empty, bits))
+                atomicAdd(&mine->count, 1);
+        }
+    }
+}
+
+/* Rule 5. Where values are arbitrary the first ones tell, and all blocks stop. */
+static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
+    __shared__ block_set mine;
+    for (int k = threadIdx.x; k < SET_SIZE; k += blockDim.x) mine.bits[k] = EMPTY;
+    if (threadIdx.x == 0) mine.has_empty = mine.count = 0;
+    __syncthreads();
+    int64_t warps = (int64_t)gridDim.x * blockDim.x / WARP;
+    int64_t warp = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    if (!all->has_long) {
+        collect_stretch(A.value, A.nnz, warp, warps, all, &mine);
+    } else {
+        for (int64_t s = warp;
+             s < nslices && __all_sync(ALL_LANES, !is_full(&mine.count) && !is_full(&all->count));
+             s += warps) {
+            lane_row r = row_of(A, s);
+            int nnz = warp_total(r.length), stretches = stretches_of(A, r);
+            for (int l = 0; l < stretches; l++) {
+                stretch t = stretch_of(r, nnz, stretches, l);
+                collect_stretch(A.value + t.begin, t.length, 0, 1, all, &mine);
+            }
+        }
+    }
+    __syncthreads();
+    if (mine.count > VALUE_CODEBOOK_SIZE) {
+        if (threadIdx.x == 0) atomicMax(&all->count, VALUE_CODEBOOK_SIZE + 1);
+        return;
+    }
+    for (int k = threadIdx.x; k < SET_SIZE; k += blockDim.x)
+        if (mine.bits[k] != EMPTY && !is_full(&all->count) &&
+            insert(all->bits, &all->has_empty, mine.bits[k]))
+            atomicAdd(&all->count, 1);
+    if (threadIdx.x == 0 && mine.has_empty && insert(all->bits, &all->has_empty, EMPTY))
+        atomicAdd(&all->count, 1);
+}
+
+/* A thread a slot: its value's place is the number of smaller ones. */
+static __global__ void sort_table(value_set *set, real *table) {
+    __shared__ unsigned long long bits[SET_SIZE];
+    int t = threadIdx.x;
+    bits[t] = set->bits[t];
+    __syncthreads();
+    if (t < VALUE_CODEBOOK_SIZE) table[t] = 0;
+    bool none = set->count > VALUE_CODEBOOK_SIZE;
+    __syncthreads();
+    if (none) {
+        if (t == 0) set->count = 0;
+        return;
+    }
+    int place = 0;
+    for (int k = 0; k < SET_SIZE; k++) place += bits[k] < bits[t];
+    real value;
+    unsigned long long mine = bits[t];
+    if (mine != EMPTY) {
+        memcpy(&value, &mine, sizeof value);
+        table[place] = value;
+    }
+    if (t == 0 && set->has_empty) {
+        mine = EMPTY;
+        memcpy(&value, &mine, sizeof value);
+        table[set->count - 1] = value;
+    }
+}
+
+/* The set and, if it has no more than a table's, the table. */
+static inline spmv_status collect_table(spmv_device *d, const rows &A, value_set *set,
+                                        real *table) {
+    enum { THREADS = 256, BLOCKS = 4 }; /* a multiprocessor */
+    cudaStream_t stream = ((const cuda_state *)d->state)->stream;
+    int sms = 0;
+    CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
+    unsigned blocks = (unsigned)(BLOCKS * sms);
+    find_long<<<blocks, THREADS, 0, stream>>>(A, set);
+    collect_values<<<blocks, THREADS, 0, stream>>>(A, blocks_for(A.rows, CSELL_ROWS), set);
+    sort_table<<<1, SET_SIZE, 0, stream>>>(set, table);
+    CU(d->ctx, cudaGetLastError());
+    return SPMV_OK;
+}
+
+static __device__ __forceinline__ int place_of(const real *table, int count,
+                                               unsigned long long bits) {
+    int low = 0, high = count;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        unsigned long long there = 0;
+        memcpy(&there, table + middle, sizeof *table);
+        if (there <= bits)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+#endif

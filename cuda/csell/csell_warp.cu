@@ -1,0 +1,483 @@
+/* csell_warp: a warp multiplies a slice of 32 rows of a csell matrix, a lane a row.
+ *
+ * Source   ours; the slice is SELL-32's (Monakov et al., HiPEAC'10; Kreutzer et al., 2014), its
+ *          codes are those of bandwidth-reducing formats (BRO-ELL, Tang et al., TPDS'15),
+ *          byte-aligned.
+ * Reads    csell: all of it; x[cols]; y[rows] only if beta != 0.
+ * Writes   y[rows], each entry once.
+ * Work     a warp takes up to GROUP slices, as many as have STAGE steps between them; lane k loads
+ *          step k into shared memory, and a scan of the popcounts says where each step's entries
+ *          begin. Each pair of codes has its own loop: a lane asks for the values and the entries
+ *          of x of AHEAD steps before it uses the first; what is left at the end has a loop of its
+ *          width. Steps that all lanes have need no popcounts. Where more than a quarter of the
+ *          slices hold runs of adjacent columns, another instance has loops for these
+ *          (csell_runs.cuh). The heads and steps of later warps are asked into the second cache.
+ *          With `warps` above 1 a slice's steps are cut among so many warps, whose sums are added
+ *          in order. The long part is cut into equal segments, a warp each; the last warp to finish
+ *          a row adds its parts in order. One launch.
+ * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once.
+ *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s;
+ *          a kernel that only reads and writes as much reaches 90. What binds is latency (memory 72
+ *          percent busy, a warp waits for loads 15 to 20 cycles an instruction, 7 warps a
+ *          scheduler, 64 registers). With few values the first cache binds: its pipe is 70 percent
+ *          busy, memory 15. Slower, by percent: more warps of 48 registers, 12; blocks of 64
+ *          threads, 14 to 26; loads past the first cache and 256 bytes at a time, 4 to 6; asking
+ *          the second cache for values 4 KB ahead, 18 to 25; rings in shared memory that the copy
+ *          engine fills (cp.async.bulk, 4 or 8 KB a warp), 17 to 41: twice the instructions a step;
+ *          equal parts of the list of steps, a warp each, 3 to 25 (but dense 5000 x 5000: 292 to 77
+ *          us); columns of single entries a batch ahead, 9 to 15 in 64 registers (in 80, faster by
+ *          10 to 15, but no faster than sell_thread_ahead).
+ * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
+ *          outside the cache; columns that have no locality: 32 cache lines a load.
+ * Repeats  bitwise: yes, for equal warps; the same bits whatever the codes.
+ * Params   block: threads per block, a power of two (256); warps: warps a slice, a power of two (0:
+ *          1 where there are slices enough to fill the GPU, else more).
+ */
+#include "cuda/device.cuh"
+#include "csell_runs.cuh"
+#include "formats/value_codes.h"
+#include <math.h>
+
+enum {
+    GROUP = 8,      /* slices a warp takes, at most */
+    MOST_WARPS = 8, /* of a block */
+    RESIDENT = 32,  /* of a multiprocessor, by registers */
+    RUNS_RESIDENT = 24,
+    LEAST_SEGMENT = 512,
+    MOST_SEGMENT = 4096 /* entries of the long part a warp takes */
+};
+
+typedef struct csell_scratch {
+    int sms, warps, group;      /* warps a slice; slices a warp */
+    bool has_table, has_runs;   /* has_runs: more than a quarter of the slices */
+    int64_t later, later_steps; /* how far ahead the heads, and the steps, are asked for */
+    ofs segment;                /* entries of the long part a warp takes */
+    idx nsegments;              /* such warps */
+    uint32_t *skip; /* [nslices] rows of the slice that are in the long part; NULL: none is */
+    idx *first;     /* [nsegments] place in long_row of the row that the segment begins in */
+    real *sums;     /* [2 * nsegments] what it has of that row, and of the row that it ends in */
+    int *done;      /* [long_rows] segments that finished their part of the row; 0 between runs */
+} csell_scratch;
+
+typedef struct operand { /* what every lane multiplies by */
+    const real *x;
+    unsigned table; /* in shared memory */
+} operand;
+
+typedef struct result { /* of a product: y <- alpha A x + beta y */
+    real alpha, beta;
+    real *y;
+} result;
+
+/* ---- slices ---------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ void put_sum(const csell &A, const csell_scratch &S, idx i,
+                                               real sum, result r) {
+    if (i < A.s.rows && !(S.skip && S.skip[i / CSELL_ROWS] >> (i % CSELL_ROWS) & 1))
+        put_row(r.y + i, r.alpha, sum, r.beta);
+}
+
+/* What a warp works on: as csell_slice, but counted from the staged steps. */
+typedef struct __align__(16) piece {
+    const uint8_t *column, *value;
+    int step, nsteps;
+    csell_codes codes;
+    bool ends; /* the slice */
+}
+piece;
+
+typedef struct room { /* a warp's, in shared memory */
+    csell_slice head[GROUP];
+    piece pieces[GROUP];
+    staged_step step[STAGE + AHEAD];
+} room;
+
+/* What lane l < count knows of slice l: of its steps those from `done` to `until` are staged, and
+ * `before` entries of the first slice were staged earlier. */
+static __device__ __forceinline__ piece piece_of(const csell &A, const csell_slice &s,
+                                                 int64_t first, int done, int until, int before,
+                                                 const staged_step *staged) {
+    int begin = (int)(s.step - first), from = max(begin, done), end = begin + s.nsteps;
+    int place = (begin < done ? before : 0) - staged[from - done].place;
+    int value = s.value_code == CSELL_VALUE_STEP ? from - begin : place;
+    return {A.columns + s.column + (int64_t)place * csell_column_size(s.column_code),
+            A.values + s.value + (int64_t)value * s.run * csell_value_size(s.value_code),
+            from - done,
+            min(end, until) - from,
+            {s.column_code, s.value_code, s.run},
+            end <= until};
+}
+
+/* The slices that m->head tells of, or with CUT part of one: as many as there is room for are
+ * staged and multiplied at a time, a long one in parts. With CUT the sum is only returned. */
+template <bool CUT, bool RUNS>
+static __device__ __forceinline__ real multiply_pieces(const csell &A, const csell_scratch &S,
+                                                       int count, room *m, idx i, operand o,
+                                                       result r) {
+    const int lane = threadIdx.x % WARP;
+    const int64_t first = m->head[0].step;
+    const int mine = min(lane, count - 1);
+    const int end = (int)(m->head[mine].step - first) + m->head[mine].nsteps;
+    int done = 0, next = 0, before = 0;
+    real sum = 0;
+#pragma unroll 1
+    while (next < count) {
+        int fit = __popc(__ballot_sync(ALL_LANES, lane < count && end <= done + STAGE));
+        int until = fit > next ? __shfl_sync(ALL_LANES, end, fit - 1) : done + STAGE;
+        int entries = stage(A.step + first + done, until - done, m->step);
+        if (lane >= next && lane < max(fit, next + 1))
+            m->pieces[lane] = piece_of(A, m->head[lane], first, done, until, before, m->step);
+        __syncwarp();
+        before = fit > next ? 0 : before + entries;
+        done = until;
+#pragma unroll 1
+        for (const int stop = max(fit, next + 1); next < stop; next++) {
+            const piece t = m->pieces[next];
+            idx from = t.codes.column == CSELL_DIAGONAL ? i : 0;
+            const real *x = o.x + from;
+            asm("" : "+l"(x)); /* computed once: the compiler would add i to every column */
+            const span steps = {m->step + t.step, t.nsteps, t.codes, t.column,
+                                t.value,          x,        -from,   o.table};
+            if (RUNS && t.codes.run > 1)
+                sum = add_span_of_runs(steps, sum);
+            else
+                sum = add_span(steps, sum);
+            if (!t.ends) break;
+            if (!CUT) put_sum(A, S, i, sum, r), sum = 0, i += CSELL_ROWS;
+        }
+        __syncwarp(); /* what was staged has been read */
+    }
+    return sum;
+}
+
+/* ---- some warps a slice ---------------------------------------------------------------------- */
+
+/* Counts the entries before the w-th of `warps` equal runs of steps: every warp of the block calls.
+ * */
+static __device__ __forceinline__ int64_t entries_before(const csell_step *step, int first, int end,
+                                                         int w, int *counts) {
+    int warp = threadIdx.x / WARP, count = 0;
+    int64_t before = 0;
+    for (int k = first + threadIdx.x % WARP; k < end; k += WARP) count += __popc(step[k].mask);
+    count = warp_total(count);
+    if (threadIdx.x % WARP == 0) counts[warp] = count;
+    __syncthreads();
+    for (int v = warp - w; v < warp; v++) before += counts[v];
+    return before;
+}
+
+template <bool RUNS>
+static __device__ __forceinline__ void multiply_cut(const csell &A, const csell_scratch &S,
+                                                    int64_t block, room *m, operand o, result r) {
+    __shared__ int counts[MOST_WARPS];
+    __shared__ real sums[MOST_WARPS][WARP];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, w = warp % S.warps;
+    int64_t s = (block * (blockDim.x / WARP) + warp) / S.warps;
+    csell_slice head = {0, 0, 0, 0, 0, 0, 1, 0}; /* behind the last */
+    if (s < A.nslices) head = csell_head(A.slice, s);
+    int first = (int)((int64_t)head.nsteps * w / S.warps);
+    int end = (int)((int64_t)head.nsteps * (w + 1) / S.warps);
+    int64_t before = entries_before(A.step + head.step, first, end, w, counts);
+    int64_t values = head.value_code == CSELL_VALUE_STEP ? first : before;
+    head.step += first;
+    head.nsteps = end - first;
+    head.column += before * csell_column_size(head.column_code);
+    head.value += values * head.run * csell_value_size(head.value_code);
+    if (lane == 0) m->head[0] = head;
+    __syncwarp();
+    idx i = (idx)s * CSELL_ROWS + lane;
+    sums[warp][lane] = multiply_pieces<true, RUNS>(A, S, 1, m, i, o, r);
+    __syncthreads();
+    if (w != 0 || s >= A.nslices) return;
+    real sum = 0;
+    for (int v = warp; v < warp + S.warps; v++) sum += sums[v][lane];
+    put_sum(A, S, i, sum, r);
+}
+
+/* ---- some slices a warp ---------------------------------------------------------------------- */
+
+/* For a warp that comes later: its heads and steps, into the second cache. */
+static __device__ __forceinline__ void prefetch_later(const csell &A, const csell_scratch &S,
+                                                      int64_t s, const csell_slice *head) {
+    enum { SECTOR = 32 };
+    int lane = threadIdx.x % WARP;
+    int64_t later = s + S.later, step = head->step + S.later_steps + lane * (SECTOR / 8);
+    if (later + lane < A.nslices && lane < S.group)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(A.slice + later + lane));
+    if (step < A.nsteps && lane * (SECTOR / 8) < STAGE)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(A.step + step));
+}
+
+template <bool RUNS>
+static __device__ __forceinline__ void multiply_whole(const csell &A, const csell_scratch &S,
+                                                      int64_t block, room *m, operand o, result r) {
+    enum { PIECES = sizeof(csell_slice) / sizeof(int4) };
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    int64_t s = (block * (blockDim.x / WARP) + warp) * S.group;
+    int count = (int)min((int64_t)S.group, A.nslices - s);
+    if (count <= 0) return; /* the whole warp */
+    if (lane < count * PIECES) ((int4 *)m->head)[lane] = __ldcs((const int4 *)(A.slice + s) + lane);
+    __syncwarp();
+    prefetch_later(A, S, s, m->head);
+    multiply_pieces<false, RUNS>(A, S, count, m, (idx)s * CSELL_ROWS + lane, o, r);
+}
+
+/* ---- the long part --------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ real sum_entries(const csell &A, ofs begin, ofs end,
+                                                   const real *__restrict__ x) {
+    real sum = 0;
+#pragma unroll 1
+    for (ofs k = begin + threadIdx.x % WARP; k < end; k += AHEAD * WARP) {
+        idx j[AHEAD];
+        real a[AHEAD], xj[AHEAD];
+#pragma unroll
+        for (int u = 0; u < AHEAD; u++)
+            if (k + u * WARP < end) {
+                j[u] = __ldcs(A.long_col + k + u * WARP);
+                a[u] = __ldcs(A.long_values + k + u * WARP);
+            }
+#pragma unroll
+        for (int u = 0; u < AHEAD; u++)
+            if (k + u * WARP < end) xj[u] = __ldg(x + j[u]);
+#pragma unroll
+        for (int u = 0; u < AHEAD; u++)
+            if (k + u * WARP < end) sum += a[u] * xj[u];
+    }
+    return __shfl_sync(ALL_LANES, warp_sum(sum), 0);
+}
+
+/* A row that several segments hold: each leaves its part, the last to come adds them in order. */
+static __device__ __forceinline__ void add_part(const csell &A, const csell_scratch &S, idx row,
+                                                ofs begin, ofs end, int64_t place, real sum,
+                                                result r) {
+    int lane = threadIdx.x % WARP, before = 0;
+    int64_t first = begin / S.segment, last = (end - 1) / S.segment;
+    if (lane == 0) {
+        S.sums[place] = sum;
+        __threadfence();
+        before = atomicAdd(S.done + row, 1);
+    }
+    if (__shfl_sync(ALL_LANES, before, 0) < last - first) return;
+    __threadfence();
+    real all = 0; /* the first segment holds the row's beginning as the row that it ends in */
+#pragma unroll 8
+    for (int64_t g = first + lane; g <= last; g += WARP)
+        all += __ldcg(S.sums + 2 * g + (g == first));
+    all = warp_sum(all);
+    if (lane != 0) return;
+    S.done[row] = 0;
+    put_row(r.y + A.long_row[row], r.alpha, all, r.beta);
+}
+
+static __device__ __forceinline__ void multiply_segment(const csell &A, const csell_scratch &S,
+                                                        int64_t g, const real *x, result r) {
+    if (g >= S.nsegments) return;
+    ofs begin = (ofs)g * S.segment;
+    ofs end = (ofs)min((int64_t)begin + S.segment, A.long_nnz);
+#pragma unroll 1
+    for (idx row = S.first[g]; row < A.long_rows && A.long_ptr[row] < end; row++) {
+        ofs row_begin = A.long_ptr[row], row_end = A.long_ptr[row + 1];
+        real sum = sum_entries(A, max(begin, row_begin), min(end, row_end), x);
+        if (row_begin < begin || row_end > end)
+            add_part(A, S, row, row_begin, row_end, 2 * g + (row_begin >= begin), sum, r);
+        else if (threadIdx.x % WARP == 0)
+            put_row(r.y + A.long_row[row], r.alpha, sum, r.beta);
+    }
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+/* The first blocks take the long part: it must not be what the others wait for at the end. */
+template <bool CUT, bool RUNS>
+static __global__ void __launch_bounds__(MOST_WARPS *WARP,
+                                         (RUNS ? RUNS_RESIDENT : RESIDENT) / MOST_WARPS)
+    multiply(csell A, csell_scratch S, const real *__restrict__ x, real alpha, real beta, real *y) {
+    __shared__ real table[VALUE_CODEBOOK_SIZE];
+    __shared__ room rooms[MOST_WARPS];
+    int warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
+    int64_t long_blocks = (S.nsegments + warps - 1) / warps, block = blockIdx.x;
+    if (block < long_blocks) {
+        multiply_segment(A, S, block * warps + warp, x, {alpha, beta, y});
+        return;
+    }
+    if (S.has_table) {
+        for (int k = threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += blockDim.x) table[k] = A.table[k];
+        __syncthreads();
+    }
+    unsigned at = (unsigned)__cvta_generic_to_shared(table);
+    asm("" : "+r"(at));
+    if (CUT)
+        multiply_cut<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, {alpha, beta, y});
+    else
+        multiply_whole<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, {alpha, beta, y});
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const csell *A = (const csell *)p->store;
+    const csell_scratch *S = (const csell_scratch *)p->scratch;
+    int block = (int)p->choice.value[SPMV_block], warps = block / WARP;
+    int64_t blocks = blocks_for(A->nslices * S->warps, (int64_t)warps * S->group) +
+                     blocks_for(S->nsegments, warps);
+    if (blocks == 0) return SPMV_OK;
+    auto kernel = S->has_runs    ? S->warps > 1 ? multiply<true, true> : multiply<false, true>
+                     : S->warps > 1 ? multiply<true, false>
+                                 : multiply<false, false>;
+    kernel<<<(unsigned)blocks, (unsigned)block, 0, stream_of(p)>>>(
+        *A, *S, (const real *)x, (real)alpha, (real)beta, (real *)y);
+    return launched(p);
+}
+
+/* ---- preparation ----------------------------------------------------------------------------- */
+
+typedef struct codes_used {
+    int table, runs; /* whether a slice has a table; slices with runs */
+} codes_used;
+
+static __global__ void find_codes(csell A, codes_used *out) {
+    int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    bool there = s < A.nslices;
+    if (there && A.slice[s].value_code == CSELL_VALUE_CODEBOOK) out->table = 1;
+    int runs = __syncthreads_count(there && A.slice[s].run > 1);
+    if (threadIdx.x == 0 && runs) atomicAdd(&out->runs, runs);
+}
+
+static __global__ void mark_long_rows(csell A, csell_scratch S) {
+    int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= A.long_rows) return;
+    idx row = A.long_row[k];
+    atomicOr(S.skip + row / CSELL_ROWS, 1u << row % CSELL_ROWS);
+}
+
+/* The last row that does not begin behind the segment's first entry; no long row is empty. */
+static __global__ void find_first_rows(csell A, csell_scratch S) {
+    int64_t g = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (g >= S.nsegments) return;
+    idx low = 0, high = (idx)A.long_rows;
+    while (high - low > 1) {
+        idx middle = low + (high - low) / 2;
+        if (A.long_ptr[middle] <= (ofs)g * S.segment)
+            low = middle;
+        else
+            high = middle;
+    }
+    S.first[g] = low;
+}
+
+static spmv_status prepare_long(spmv_plan *p, const csell *A, csell_scratch *S) {
+    enum { THREADS = 256, WARPS_AN_SM = 16 };
+    int64_t segment = A->long_nnz / ((int64_t)S->sms * WARPS_AN_SM) / WARP * WARP;
+    segment = segment < LEAST_SEGMENT ? LEAST_SEGMENT : segment;
+    S->segment = (ofs)(segment > MOST_SEGMENT ? MOST_SEGMENT : segment);
+    S->nsegments = (idx)blocks_for(A->long_nnz, S->segment);
+    if (A->long_rows == 0) return SPMV_OK;
+    TRY(clear_scratch(p, (size_t)A->nslices * sizeof *S->skip, (void **)&S->skip));
+    TRY(clear_scratch(p, (size_t)S->nsegments * sizeof *S->first, (void **)&S->first));
+    TRY(clear_scratch(p, 2 * (size_t)S->nsegments * sizeof *S->sums, (void **)&S->sums));
+    TRY(clear_scratch(p, (size_t)A->long_rows * sizeof *S->done, (void **)&S->done));
+    mark_long_rows<<<(unsigned)blocks_for(A->long_rows, THREADS), THREADS, 0, stream_of(p)>>>(*A,
+                                                                                              *S);
+    TRY(launched(p));
+    find_first_rows<<<(unsigned)blocks_for(S->nsegments, THREADS), THREADS, 0, stream_of(p)>>>(*A,
+                                                                                               *S);
+    return launched(p);
+}
+
+/* How many slices a warp should take together: they must fit the room for steps. In batches of
+ * AHEAD steps: a warp takes START to begin and half a batch more for each slice; of few turns of
+ * warps the last one takes as long as the others. H200, mesh:300000:3: 71, 68, 64, 70 us for 1, 2,
+ * 3, 4 together, which are 8.9, 4.4, 3.0 and 2.2 turns. */
+static int best_group(const csell *A, int64_t resident) {
+    const double START = 2.5, SLICE = 0.5;
+    enum { FEW_TURNS = 4 };
+    double steps = (double)A->nsteps / (double)A->nslices, least = INFINITY;
+    double batches = SLICE + ceil(steps / AHEAD);
+    int best = 1;
+    for (int g = 1; g <= GROUP && (g == 1 || g * steps <= STAGE); g++) {
+        double turns = (double)A->nslices / (double)(g * resident);
+        turns = turns < FEW_TURNS ? ceil(turns) : turns + SLICE;
+        double cost = turns * (START + g * batches);
+        if (cost < least) least = cost, best = g;
+    }
+    return best;
+}
+
+/* Slices of many steps are cut until there are WARPS_AN_SM warps a multiprocessor, about what it
+ * holds at once: cutting further cost 16 % on fem3d:50 (H200). Slices of runs, until there are 8:
+ * 11.8 us for mesh:20000:3 with a warp each, 14.9 with two. */
+static void choose_warps(spmv_plan *p, const csell *A, csell_scratch *S) {
+    enum { WARPS_AN_SM = 30, RUNS_AN_SM = 8, LEAST_STEPS = 8 };
+    int64_t *warps = &p->choice.value[SPMV_warps], room = p->choice.value[SPMV_block] / WARP;
+    int64_t enough = (int64_t)S->sms * (S->has_runs ? RUNS_AN_SM : WARPS_AN_SM);
+    int64_t resident = (int64_t)S->sms * (S->has_runs ? RUNS_RESIDENT : RESIDENT);
+    if (*warps == 0)
+        for (*warps = 1; 2 * *warps <= room && *warps * A->nslices < enough &&
+                         A->nsteps >= 2 * *warps * A->nslices * LEAST_STEPS;)
+            *warps *= 2;
+    while (*warps > room || room % *warps) *warps /= 2;
+    S->warps = (int)*warps;
+    S->group = S->warps == 1 && A->nslices ? best_group(A, resident) : 1;
+    S->later = resident * S->group;
+    S->later_steps = A->nslices ? A->nsteps / A->nslices * S->later : 0;
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    enum { THREADS = 256 };
+    const csell *A = (const csell *)p->store;
+    csell_scratch *S = (csell_scratch *)calloc(1, sizeof *S);
+    if (!S) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    p->scratch = S;
+    CU(p->device->ctx,
+       cudaDeviceGetAttribute(&S->sms, cudaDevAttrMultiProcessorCount, p->device->number));
+    codes_used used = {0, 0}, *found = NULL;
+    TRY(p->device->backend->alloc(p->device, sizeof used, (void **)&found));
+    spmv_status status = p->device->backend->put(p->device, found, &used, sizeof used);
+    if (status == SPMV_OK && A->nslices) {
+        find_codes<<<(unsigned)blocks_for(A->nslices, THREADS), THREADS, 0, stream_of(p)>>>(*A,
+                                                                                            found);
+        status = launched(p);
+    }
+    if (status == SPMV_OK) status = p->device->backend->get(p->device, &used, found, sizeof used);
+    p->device->backend->release(p->device, found);
+    S->has_table = used.table != 0;
+    S->has_runs = 4 * (int64_t)used.runs > A->nslices;
+    choose_warps(p, A, S);
+    return status == SPMV_OK ? prepare_long(p, A, S) : status;
+}
+
+/* At most: all rows that the format may cut out, of as many entries as it may leave them. */
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    enum { LEAST_CUT = 64 }; /* of those the format chooses */
+    int64_t cut = c->value[SPMV_cut] ? c->value[SPMV_cut] : LEAST_CUT;
+    int64_t long_rows = min(A->nnz / (cut + 1), A->rows);
+    size_t segments = (size_t)blocks_for(A->nnz, LEAST_SEGMENT);
+    if (long_rows == 0) return 0;
+    return (size_t)blocks_for(A->rows, CSELL_ROWS) * sizeof(uint32_t) +
+           segments * (sizeof(idx) + 2 * sizeof(real)) + (size_t)long_rows * sizeof(int);
+}
+
+static void release(spmv_plan *p) {
+    csell_scratch *S = (csell_scratch *)p->scratch;
+    p->device->backend->release(p->device, S->skip);
+    p->device->backend->release(p->device, S->first);
+    p->device->backend->release(p->device, S->sums);
+    p->device->backend->release(p->device, S->done);
+    free(S);
+}
+
+static const spmv_param params[] = {{SPMV_block, 256, 32, MOST_WARPS *WARP, WARP, true},
+                                    {SPMV_warps, 0, 0, MOST_WARPS, 1, true},
+                                    SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(csell_warp) = {
+    /* name, alias  */ "csell_warp",
+    NULL,
+    /* format       */ "csell",
+    /* summary      */ "a warp a slice of csell columns and values",
+    /* params       */ params,
+    /* traits       */ SPMV_DETERMINISTIC,
+    /* estimate     */ estimate,
+    /* prepare      */ prepare,
+    /* run, release */ run,
+    release,
+};

@@ -1,0 +1,142 @@
+/* listed.cuh: how slices that share lists of steps are multiplied: a batch of steps, or a step at a
+ * time; and what the kernels of csell_lists do besides. */
+#ifndef SPMV_CUDA_LISTED_CUH
+#define SPMV_CUDA_LISTED_CUH
+
+#include "lists.cuh"
+#include "formats/value_codes.h"
+
+typedef struct operand { /* of a lane */
+    const real *x;       /* that of its row on the main diagonal */
+    idx none;            /* x[none] is the first entry */
+    unsigned table;      /* in shared memory */
+} operand;
+
+/* Of row i. The pointer is made opaque: x + (i + j) would be three instructions more each time. */
+static __device__ __forceinline__ operand operand_of(const real *x, idx i, unsigned table) {
+    const real *mine = x + i;
+    asm("" : "+l"(mine));
+    return {mine, -i, table};
+}
+
+/* The places in the table of DEEP steps. */
+template <int DEEP>
+static __device__ __forceinline__ void load_codes(const uint8_t *value, int k, unsigned *code) {
+    const int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int u = 0; u + 4 <= DEEP; u += 4) {
+        unsigned word = __ldcs((const unsigned *)value + (k + u) / 4 * WARP + lane);
+#pragma unroll
+        for (int v = 0; v < 4; v++) code[u + v] = word >> 8 * v & 255;
+    }
+#pragma unroll
+    for (int u = DEEP / 4 * 4; u < DEEP; u++) code[u] = __ldcs(value + (k + u) * WARP + lane);
+}
+
+/* DEEP steps of a list, all loads of a kind, then all of the next: as in csell.cuh. */
+template <int VALUE, bool WHOLE, int DEEP>
+static __device__ __forceinline__ real add_batch(const lists &L, const operand &o, int list, int k,
+                                                 const uint8_t *value, real sum) {
+    const int lane = threadIdx.x % WARP;
+    const unsigned bit = 1u << lane;
+    idx j[DEEP];
+    int at[DEEP];
+    unsigned on[DEEP], code[DEEP];
+    csell_raw<VALUE> raw[DEEP];
+    real xj[DEEP];
+    if (WHOLE) {
+#pragma unroll
+        for (int u = 0; u < DEEP; u += 4) {
+            int4 four = __ldg((const int4 *)(L.base + list + k + u));
+            j[u] = four.x;
+            if (u + 1 < DEEP) j[u + 1] = four.y;
+            if (u + 2 < DEEP) j[u + 2] = four.z;
+            if (u + 3 < DEEP) j[u + 3] = four.w;
+        }
+#pragma unroll
+        for (int u = 0; u < DEEP; u++) on[u] = 1, at[u] = (k + u) * WARP + lane;
+    } else {
+#pragma unroll
+        for (int u = 0; u < DEEP; u++) {
+            int4 s = __ldg(L.step + list + k + u);
+            on[u] = (unsigned)s.y & bit;
+            j[u] = on[u] ? s.x : o.none;
+            at[u] = s.z + __popc((unsigned)s.y & (bit - 1));
+        }
+    }
+    if (VALUE == CSELL_VALUE_CODEBOOK) load_codes<DEEP>(value, k, code);
+    if (VALUE == CSELL_VALUE_RAW || VALUE == CSELL_VALUE_F32)
+#pragma unroll
+        for (int u = 0; u < DEEP; u++) raw[u].load(value, at[u]);
+    __syncwarp(); /* or the compiler would wait for the first step before it asks for the last */
+#pragma unroll
+    for (int u = 0; u < DEEP; u++) xj[u] = __ldg(o.x + j[u]);
+    __syncwarp(); /* or for the first value before it asks for the last entry of x */
+#pragma unroll
+    for (int u = 0; u < DEEP; u++) {
+        real a = VALUE == CSELL_VALUE_STEP       ? __ldg(L.step_value + list + k + u)
+                 : VALUE == CSELL_VALUE_CODEBOOK ? csell_entry(o.table, code[u])
+                                                 : raw[u].value(o.table);
+        if (WHOLE)
+            sum += a * xj[u];
+        else
+            add_product(&sum, a, xj[u], on[u]);
+    }
+    return sum;
+}
+
+/* A slice from the csell matrix, a step at a time. */
+static __device__ __forceinline__ real add_alone(const csell &A, int64_t slice, operand o) {
+    const unsigned bit = 1u << threadIdx.x % WARP;
+    const csell_slice s = csell_head(A.slice, slice);
+    const csell_codes codes = {s.column_code, s.value_code, s.run};
+    const real *x = s.column_code == CSELL_DIAGONAL ? o.x : o.x + o.none;
+    int place = 0; /* of the step's first run */
+    real sum = 0;
+#pragma unroll 1
+    for (int k = 0; k < s.nsteps; k++) {
+        const int2 step = __ldg((const int2 *)(A.step + s.step + k));
+        const unsigned mask = (unsigned)step.y;
+        const int rank = __popc(mask & (bit - 1)), many = __popc(mask);
+        if (mask & bit) {
+            idx j = step.x + csell_column(codes, A.columns + s.column, place + rank);
+#pragma unroll 1
+            for (int q = 0; q < s.run; q++) {
+                int at = s.value_code == CSELL_VALUE_STEP ? k * s.run + q
+                                                          : place * s.run + q * many + rank;
+                sum += csell_value(codes, A.values + s.value, at, o.table) * __ldg(x + j + q);
+            }
+        }
+        place += many;
+    }
+    return sum;
+}
+
+/* As put_row, but rounded in one way wherever it is inlined: rows that are multiplied together, and
+ * those of csell_warp, get the same bits. */
+static __device__ __forceinline__ void put_sum(real *y, real alpha, real sum, real beta) {
+    real scaled = alpha * sum;
+    *y = beta == 0 ? scaled : fma(beta, *y, scaled);
+}
+
+static __device__ __forceinline__ listed_slice head_at(const lists &L, int64_t s) {
+    union {
+        int4 loaded;
+        listed_slice head;
+    } u;
+    u.loaded = __ldg((const int4 *)(L.slice + s));
+    return u.head;
+}
+
+/* The address of the table in shared memory; every thread of the block calls. */
+static __device__ __forceinline__ unsigned take_table(const csell &A, bool has_table, real *table) {
+    if (has_table) {
+        for (int k = threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += blockDim.x) table[k] = A.table[k];
+        __syncthreads();
+    }
+    unsigned at = (unsigned)__cvta_generic_to_shared(table);
+    asm("" : "+r"(at));
+    return at;
+}
+
+#endif

@@ -1,0 +1,380 @@
+/* hubs: equal shares of entries; x of the columns used most is kept in shared memory.
+ *
+ * Source   ours; that few columns of a graph take most of the gathers is in Zhang et al., "Making
+ *          caches work for graph analytics", 2017. Several lanes a row: csr_lanes. Parts of long
+ *          rows: csr_adaptive.
+ * Reads    csr once, when it is prepared; then hubs.cuh's slices, words and values: an entry of a
+ *          hub takes 2 bytes, another 4, a value what its code takes; x[cols]; y[rows] only if
+ *          beta != 0.
+ * Writes   y[rows], each entry once, by the first lane of its row, or the warp that adds its last
+ *          part.
+ * Work     a first kernel collects x of the hubs; then one block a multiprocessor copies them to
+ *          its shared memory, and its warps take slices of rows as they come: first the entries
+ *          whose x is in memory, then the hubs.
+ * Cost     2 nnz flop; of an entry a value in its code and 2 (hub) or 4 bytes, padded by some 10 %,
+ *          16 a slice, (cols + rows) sizeof real + 4 rows bytes; a sector of x from the cache for
+ *          every entry that is no hub's.
+ * Weak     columns all used alike, where the hubs hold nothing; small matrices, for filling shared
+ *          memory; neighbouring rows that share columns are torn apart. An H200 gathers 145 e9
+ *          numbers a second from an x of 8 MB in its cache, 125 of 32 MB, but half as many when
+ *          less than 60 KiB are left of the first level: that much is left.
+ * Repeats  bitwise: yes.
+ * Params   hubs: columns kept, at most (auto: as many as leave 60 KiB of the first-level cache and
+ *          have an entry for every eight multiprocessors); block: threads per block (1024); codes
+ *          (1).
+ */
+#include "hubs_build.cuh"
+#include "cuda/csr/tasks.cuh"
+#include "formats/csr/csr.h"
+
+enum {
+    MOST_THREADS = 1024,
+    MOST_HUBS = UINT16_MAX - 1,
+    FIRST_LEVEL = 32 << 10, /* bytes left to that cache, which has as many that no block can have */
+    PAIRS_AT_ONCE = 4
+};
+
+typedef struct factors {
+    const real *x;
+    real alpha, beta, *y;
+} factors;
+
+/* ---- the product ----------------------------------------------------------------------------- */
+
+/* What fills up the last unit of the copy is 0. */
+static __global__ void collect_hubs(const __grid_constant__ hubs H, const real *x) {
+    idx h = (idx)(blockIdx.x * blockDim.x + threadIdx.x);
+    let_next_start();
+    begin_product();
+    if (h < (idx)(hubs_bytes(H.nhubs) / sizeof(real)))
+        H.hub_x[h] = h > 0 && h <= H.nhubs ? x[H.hub[h - 1]] : 0;
+}
+
+/* How one value is stored, and two. */
+template <int CODE> struct stored {
+    typedef uint8_t one;
+    typedef uchar2 two;
+};
+template <> struct stored<VALUE_F32> {
+    typedef float one;
+    typedef float2 two;
+};
+template <class T> struct two_of { typedef float2 type; };
+template <> struct two_of<double> { typedef double2 type; };
+template <> struct stored<VALUE_RAW> {
+    typedef real one;
+    typedef two_of<real>::type two;
+};
+
+/* table: of VALUE_ONE the value itself. */
+template <int CODE>
+static __device__ __forceinline__ real decoded(typename stored<CODE>::one raw, const real *table) {
+    return CODE == VALUE_CODEBOOK ? table[(unsigned)raw] : CODE == VALUE_ONE ? *table : (real)raw;
+}
+
+/* x[-1] is not read: 0 is no column. */
+template <int CODE>
+static __device__ __forceinline__ real add_rest(const uint32_t *word, const uint8_t *values,
+                                                int steps, const real *x, const real *table,
+                                                real sum) {
+    typedef typename stored<CODE>::one one;
+    const one *value = (const one *)values;
+#pragma unroll 1
+    for (int k = 0; k < steps; k += REST_STEPS, word += REST_STEPS * WARP) {
+        uint32_t j[REST_STEPS];
+        one a[REST_STEPS];
+        real xj[REST_STEPS];
+#pragma unroll
+        for (int u = 0; u < REST_STEPS; u++) {
+            j[u] = 0, a[u] = 0;
+            if (k + u >= steps) continue;
+            j[u] = __ldcs(word + u * WARP);
+            if (CODE != VALUE_ONE) a[u] = __ldcs(value + (k + u) * WARP);
+        }
+        __syncwarp(); /* or the compiler would wait for the first before it asks for the last */
+#pragma unroll
+        for (int u = 0; u < REST_STEPS; u++) {
+            xj[u] = 0;
+            if (j[u]) xj[u] = x[(int64_t)j[u] - 1];
+        }
+        __syncwarp();
+#pragma unroll
+        for (int u = 0; u < REST_STEPS; u++) sum += decoded<CODE>(a[u], table) * xj[u];
+    }
+    return sum;
+}
+
+template <int CODE>
+static __device__ __forceinline__ real add_pairs(const uint32_t *word, const uint8_t *values,
+                                                 int pairs, const real *near, const real *table,
+                                                 real sum) {
+    typedef typename stored<CODE>::two two;
+    const two *value = (const two *)values;
+#pragma unroll 1
+    for (int k = 0; k < pairs; k += PAIRS_AT_ONCE) {
+        uint32_t j[PAIRS_AT_ONCE];
+        two a[PAIRS_AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < PAIRS_AT_ONCE; u++) {
+            j[u] = 0, a[u].x = 0, a[u].y = 0;
+            if (k + u >= pairs) continue;
+            j[u] = __ldcs(word + (k + u) * WARP);
+            if (CODE != VALUE_ONE) a[u] = __ldcs(value + (k + u) * WARP);
+        }
+        __syncwarp();
+#pragma unroll
+        for (int u = 0; u < PAIRS_AT_ONCE; u++) {
+            if (k + u >= pairs) continue;
+            sum += decoded<CODE>(a[u].x, table) * near[j[u] & 0xffff];
+            sum += decoded<CODE>(a[u].y, table) * near[j[u] >> 16];
+        }
+    }
+    return sum;
+}
+
+/* The sum of a part, in lane 0; true in the warp that has the row's whole sum there. */
+static __device__ __forceinline__ bool join_parts(const hubs &H, const hub_part &t, uint32_t at,
+                                                  real *sum) {
+    int lane = threadIdx.x % WARP, before = 0;
+    if (lane == 0) {
+        H.sum[at] = *sum;
+        before = count_done(H.done + t.cut);
+    }
+    if (__shfl_sync(ALL_LANES, before, 0) < t.parts - 1) return false;
+    __threadfence();
+    real joined = 0;
+#pragma unroll 8
+    for (int q = lane; q < t.parts; q += WARP) joined += __ldcg(H.sum + t.first + q);
+    *sum = warp_sum(joined);
+    if (lane == 0) H.done[t.cut] = 0;
+    return true;
+}
+
+static __device__ __forceinline__ hub_slice slice_at(const hubs &H, unsigned s) {
+    union {
+        int4 loaded;
+        hub_slice t;
+    } u;
+    u.loaded = {0, 0, 0, 0};
+    if (s < H.nslices) u.loaded = __ldg((const int4 *)H.slice + s);
+    return u.t;
+}
+
+/* The row whose sum this lane will have, -1: none. */
+static __device__ __forceinline__ idx row_of_lane(const hubs &H, const hub_slice &t) {
+    unsigned lane = threadIdx.x % WARP, lanes = t.lanes ? t.lanes : WARP;
+    if (lane % lanes || lane / lanes >= t.rows) return -1;
+    return t.lanes ? __ldg(H.order + t.row + lane / lanes) : __ldg(&H.part[t.row].row);
+}
+
+/* x of the hubs goes to shared memory: from sm_90 on one thread asks for all of it, and none waits
+ * before it needs them. */
+static __device__ __forceinline__ void copy_by_threads(const hubs &H, real *near) {
+    enum { TOGETHER = 5 };
+    const int units = (int)(hubs_bytes(H.nhubs) / sizeof(int4)), threads = (int)blockDim.x;
+    const int4 *from = (const int4 *)H.hub_x;
+#pragma unroll 1
+    for (int k = (int)threadIdx.x; k < units; k += TOGETHER * threads) {
+        int4 v[TOGETHER];
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++)
+            if (k + u * threads < units) v[u] = __ldcg(from + k + u * threads);
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++)
+            if (k + u * threads < units) ((int4 *)near)[k + u * threads] = v[u];
+    }
+}
+
+static __device__ __forceinline__ void copy_in_bulk(const hubs &H, real *near, unsigned arrived) {
+    const unsigned bytes = (unsigned)hubs_bytes(H.nhubs);
+    const unsigned to = (unsigned)__cvta_generic_to_shared(near);
+    NV_IF_TARGET(NV_PROVIDES_SM_90,
+                 (asm volatile("fence.proxy.async.global;\n\t"
+                               "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n\t"
+                               "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                               " [%2], [%3], %1, [%0];" ::"r"(arrived),
+                               "r"(bytes), "r"(to), "l"(H.hub_x)
+                               : "memory");))
+}
+
+static __device__ __forceinline__ bool copies_in_bulk() {
+    NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (return true;), (return false;))
+}
+
+/* Every thread calls these three, in this order. arrived: a barrier in shared memory. */
+static __device__ __forceinline__ void expect_hubs(unsigned arrived) {
+    if (threadIdx.x == 0)
+        NV_IF_TARGET(NV_PROVIDES_SM_90,
+                     (asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\t"
+                                   "fence.mbarrier_init.release.cluster;" ::"r"(arrived)
+                                   : "memory");))
+    __syncthreads();
+}
+
+static __device__ __forceinline__ void ask_for_hubs(const hubs &H, real *near, unsigned arrived) {
+    if (!copies_in_bulk())
+        copy_by_threads(H, near);
+    else if (threadIdx.x == 0)
+        copy_in_bulk(H, near, arrived);
+}
+
+static __device__ __forceinline__ void wait_for_hubs(unsigned arrived) {
+    unsigned done = !copies_in_bulk();
+    if (done) __syncthreads();
+    while (!done)
+        NV_IF_TARGET(NV_PROVIDES_SM_90,
+                     (asm volatile("{.reg .pred p;\n\t"
+                                   "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n\t"
+                                   "selp.u32 %0, 1, 0, p;}"
+                                   : "=r"(done)
+                                   : "r"(arrived)
+                                   : "memory");))
+}
+
+template <int CODE>
+static __global__ void __launch_bounds__(MOST_THREADS, 1)
+    multiply(const __grid_constant__ hubs H, const __grid_constant__ factors o) {
+    extern __shared__ int4 room[];
+    __shared__ uint64_t barrier;
+    __shared__ int taken; /* of this block's slices, which are gridDim apart */
+    __shared__ real table[CODE == VALUE_CODEBOOK ? VALUE_CODEBOOK_SIZE : 1];
+    real *near = (real *)room;
+    const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    unsigned s = (unsigned)warp * gridDim.x + blockIdx.x;
+    hub_slice t = slice_at(H, s);
+    const unsigned arrived = (unsigned)__cvta_generic_to_shared(&barrier);
+    bool ready = false;
+    if (threadIdx.x == 0) taken = (int)blockDim.x / WARP;
+    for (int k = (int)threadIdx.x; k < (int)(sizeof table / sizeof *table); k += (int)blockDim.x)
+        table[k] = __ldg(H.table + k);
+    expect_hubs(arrived);
+    begin_product();
+    let_next_start();
+    ask_for_hubs(H, near, arrived);
+    while (s < H.nslices) {
+        int next = 0;
+        if (lane == 0) next = atomicAdd(&taken, 1);
+        s = (unsigned)__shfl_sync(ALL_LANES, next, 0) * gridDim.x + blockIdx.x;
+        hub_slice after = slice_at(H, s);
+        idx row = row_of_lane(H, t);
+        const uint32_t *word = H.word + (size_t)t.word * WARP + lane;
+        const size_t bytes = CODE == VALUE_ONE ? 0 : sizeof(typename stored<CODE>::one);
+        const uint8_t *value = H.value + (size_t)t.value * WARP * bytes;
+        real sum = add_rest<CODE>(word, value + lane * bytes, t.rest, o.x, table, 0);
+        if (!ready) wait_for_hubs(arrived);
+        ready = true;
+        value += ((size_t)t.rest * WARP + 2 * (size_t)lane) * bytes;
+        sum = add_pairs<CODE>(word + t.rest * WARP, value, t.pairs, near, table, sum);
+        for (int step = (t.lanes ? t.lanes : WARP) / 2; step > 0; step /= 2)
+            sum += __shfl_down_sync(ALL_LANES, sum, step);
+        if (t.lanes == 0 && !join_parts(H, H.part[t.row], t.row, &sum)) row = -1;
+        if (row >= 0) put_row(o.y + row, o.alpha, sum, o.beta);
+        t = after;
+    }
+    if (!ready) wait_for_hubs(arrived);
+}
+
+static const void *kernel_for(int code) {
+    return code == VALUE_CODEBOOK ? (const void *)multiply<VALUE_CODEBOOK>
+           : code == VALUE_ONE    ? (const void *)multiply<VALUE_ONE>
+           : code == VALUE_F32    ? (const void *)multiply<VALUE_F32>
+                                  : (const void *)multiply<VALUE_RAW>;
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const hubs *H = (const hubs *)p->scratch;
+    factors o = {(const real *)x, (real)alpha, (real)beta, (real *)y};
+    void *collected[] = {(void *)H, (void *)&x}, *multiplied[] = {(void *)H, (void *)&o};
+    const unsigned threads = (unsigned)p->choice.value[SPMV_block];
+    const int64_t copied = (int64_t)(hubs_bytes(H->nhubs) / sizeof(real));
+    if (p->store->rows == 0) return SPMV_OK;
+    TRY(launch_overlapping(p, (const void *)collect_hubs, (unsigned)blocks_for(copied, 256),
+                           dim3(256), 0, collected));
+    return launch_overlapping(p, kernel_for(H->code), (unsigned)H->blocks, dim3(threads),
+                              hubs_bytes(H->nhubs), multiplied);
+}
+
+/* ---- preparation ----------------------------------------------------------------------------- */
+
+/* Hubs that fit, with a table of values; room: bytes for them. */
+static spmv_status count_room(spmv_plan *p, int64_t *most, int *room) {
+    TRY(shared_room(p->device, room));
+    *room -= VALUE_CODEBOOK_SIZE * (int)sizeof(real);
+    int64_t wanted = p->choice.value[SPMV_hubs], all = *room / (int64_t)sizeof(real) - 4;
+    *most = wanted ? wanted : all - FIRST_LEVEL / (int64_t)sizeof(real);
+    if (*most > all) *most = all;
+    if (*most > MOST_HUBS) *most = MOST_HUBS;
+    if (*most < 1) *most = 1;
+    return SPMV_OK;
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    spmv_csr_view A;
+    int64_t most = 0;
+    int room = 0;
+    hubs *H = (hubs *)calloc(1, sizeof *H);
+    if (!H) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    p->scratch = H;
+    p->scratch_bytes = sizeof *H;
+    CU(p->device->ctx, cudaSetDevice(p->device->number));
+    CU(p->device->ctx,
+       cudaDeviceGetAttribute(&H->blocks, cudaDevAttrMultiProcessorCount, p->device->number));
+    TRY(count_room(p, &most, &room));
+    spmv_mat_rows(p->matrix, &A);
+    const csr *store = (const csr *)p->store;
+    job j = {
+        p, {A.rows, A.nnz, INT64_MAX, store->row_ptr, store->col_idx, store->values}, A.cols, H};
+    spmv_status status = build(&j, most);
+    for (int k = 0; k < j.nwork; k++) p->device->backend->release(p->device, j.work[k]);
+    TRY(status);
+    TRY(load_kernel(p, (const void *)collect_hubs));
+    TRY(load_kernel(p, kernel_for(H->code)));
+    CU(p->device->ctx, /* all the room: another plan may need more of it than this one */
+       cudaFuncSetAttribute(kernel_for(H->code), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                            room));
+    return SPMV_OK;
+}
+
+/* Slots of a lane are twice the entries at most, and as many as a few slices have where steps
+ * change from row to row. */
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    enum { BETWEEN = 1 << 18, TEMPORARY = 1 << 20 /* of CUB */ };
+    size_t n = (size_t)A->nnz, r = (size_t)A->rows, slots = 2 * n + BETWEEN;
+    size_t slices = r + n / (WARP * REST_STEPS) + 1, parts = n / (WARP * REST_STEPS) + ROW_PARTS;
+    size_t kept = slots * (sizeof(uint32_t) + sizeof(real)) + slices * sizeof(hub_slice) +
+                  parts * (sizeof(hub_part) + sizeof(real) + sizeof(int)) + r * sizeof(idx) +
+                  MOST_HUBS * (sizeof(idx) + sizeof(real)) + VALUE_CODEBOOK_SIZE * sizeof(real);
+    size_t work = (size_t)A->cols * (sizeof(int) + sizeof(int64_t)) + sizeof(counts) +
+                  sizeof(value_set) + (n / WARP + 1) * (sizeof(uint32_t) + sizeof(int64_t)) +
+                  r * (2 * sizeof(uint64_t) + 2 * sizeof(idx)) +
+                  2 * (slices + 1) * sizeof(int64_t) + (parts + 1) * sizeof(int64_t) + TEMPORARY;
+    (void)c;
+    return sizeof(hubs) + kept + work;
+}
+
+static void release(spmv_plan *p) {
+    hubs *H = (hubs *)p->scratch;
+    void *owned[] = {H->part,  H->slice, H->order, H->word, H->value,
+                     H->table, H->sum,   H->done,  H->hub,  H->hub_x};
+    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
+        p->device->backend->release(p->device, owned[k]);
+    free(H);
+}
+
+static const spmv_param params[] = {{SPMV_hubs, 0, 0, MOST_HUBS, 1, false},
+                                    {SPMV_block, MOST_THREADS, 32, MOST_THREADS, WARP, false},
+                                    {SPMV_codes, 1, 0, 1, 1, false},
+                                    SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(hubs) = {
+    /* name, alias  */ "hubs",
+    NULL,
+    /* format       */ "csr",
+    /* summary      */ "rows in equal slices, x of the columns used most in shared memory",
+    /* params       */ params,
+    /* traits       */ SPMV_DETERMINISTIC,
+    /* estimate     */ estimate,
+    /* prepare      */ prepare,
+    /* run, release */ run,
+    release,
+};

@@ -1,0 +1,338 @@
+/* build_xcache.cu: the format xcache, built on the GPU from compressed rows in its memory: the
+ * bytes that src/formats/xcache/format_xcache.c makes.
+ *
+ * Source     src/formats/xcache/format_xcache.c.
+ * Reads      row_ptr, col_idx and values of the store of compressed rows.
+ * Work       the host says where blocks begin. A block of threads a block of rows cuts them into
+ *            pieces, sorts these by length in shared memory, and finds the span of their columns;
+ *            another marks these in a bitmap there and counts the marks; a scan places slots and
+ *            lists; a third marks again, and a column's place is the number of marks before it.
+ */
+#include "cuda/build.cuh"
+#include "xcache.cuh"
+#include "formats/csr/csr.h"
+
+typedef struct facts {
+    spmv_xcache_facts most;
+    int64_t kept, pieces; /* columns and parts of a block, at most; pieces of all */
+    value_facts of;
+} facts;
+
+typedef struct job { /* what is freed at its end */
+    spmv_device *device;
+    rows A;
+    value_set *set;
+    facts *found;
+    int64_t *place; /* [2 (nblocks + 1)] slots, then units of the lists; then where they begin */
+} job;
+
+static __device__ __forceinline__ void keep_most(int64_t value, int64_t *most) {
+    if (value > *(volatile int64_t *)most) atomicMax((long long *)most, (long long)value);
+}
+
+/* ---- what blocks take ------------------------------------------------------------------------ */
+
+typedef struct pieces { /* of a block, in the order of its rows */
+    uint8_t length[XCACHE_PIECES];
+    uint16_t order[XCACHE_PIECES];
+} pieces;
+
+/* Counts them, lists no more than there is room for; every thread of the block calls. */
+static __device__ void list_pieces(const rows &A, int cut, xcache_block *block, uint32_t *cuts,
+                                   pieces *out) {
+    unsigned count = 0, parts = 0, ncuts = 0, total;
+    for (int top = 0; top < block->rows; top += XCACHE_THREADS) {
+        int r = top + (int)threadIdx.x;
+        int64_t n = 0, p = 0;
+        if (r < block->rows) {
+            n = A.row_ptr[block->row + r + 1] - A.row_ptr[block->row + r];
+            p = n > cut ? (n + cut - 1) / cut : 1;
+        }
+        int64_t at = count + block_before((unsigned)p, &total);
+        count += total;
+        unsigned part = parts + block_before(p > 1 ? (unsigned)p : 0, &total);
+        parts += total;
+        unsigned c = ncuts + block_before(p > 1, &total);
+        ncuts += total;
+        for (int64_t q = 0; q < p && at + q < XCACHE_PIECES; q++) {
+            out->length[at + q] = (uint8_t)((n - q + p - 1) / p);
+            out->order[at + q] = (uint16_t)(p > 1 ? block->rows + part + q : r);
+        }
+        if (p > 1) cuts[c] = (uint32_t)r | part << 16;
+    }
+    if (threadIdx.x == 0) cuts[ncuts] = parts << 16;
+    block->pieces = (int)count, block->cuts = (int)ncuts, block->parts = (int)parts;
+    __syncthreads();
+}
+
+/* The first column that a row of the block needs and how many lie to the last; every thread of the
+ * block calls. */
+static __device__ int64_t find_span(const rows &A, const xcache_block &block, idx *base) {
+    idx least = INT32_MAX, most = -1;
+    for (int r = (int)threadIdx.x; r < block.rows; r += XCACHE_THREADS) {
+        int64_t begin = A.row_ptr[block.row + r], end = A.row_ptr[block.row + r + 1];
+        if (begin == end) continue;
+        least = min(least, A.col[begin]);
+        most = max(most, A.col[end - 1]);
+    }
+    least = INT32_MAX - block_greatest(INT32_MAX - least), most = block_greatest(most);
+    *base = most < 0 ? 0 : least;
+    return most < 0 ? 0 : (int64_t)most - least + 1;
+}
+
+/* The count of a block is the span until the next kernel. */
+static __global__ void __launch_bounds__(XCACHE_THREADS)
+    order_pieces(rows A, xcache_rows B, int64_t *slots, facts *found) {
+    __shared__ pieces list;
+    __shared__ uint16_t order[XCACHE_PIECES], counts[DIGITS * XCACHE_WARPS];
+    int64_t b = blockIdx.x;
+    xcache_block block = B.block[b];
+    list_pieces(A, (int)B.cut, &block, B.cuts + block.cut, &list);
+    int64_t span = find_span(A, block, &block.base);
+    if (threadIdx.x == 0) {
+        block.count = (idx)min(span, (int64_t)INT32_MAX);
+        B.block[b] = block;
+        keep_most(block.pieces, &found->most.pieces);
+        atomicAdd((unsigned long long *)&found->pieces, (unsigned long long)block.pieces);
+        keep_most(span, &found->most.span);
+    }
+    if (block.pieces > XCACHE_PIECES) return; /* refused */
+    sort_by_length(list.length, block.pieces, counts, order);
+    for (int i = (int)threadIdx.x; i < block.pieces; i += XCACHE_THREADS) {
+        B.order[block.piece + i] = list.order[order[i]];
+        B.length[block.piece + i] = list.length[order[i]];
+    }
+    int s = (int)threadIdx.x; /* a slice; no more than threads */
+    unsigned width = s * XCACHE_SLICE < block.pieces ? list.length[order[s * XCACHE_SLICE]] : 0,
+             total;
+    unsigned before = block_before(width * XCACHE_SLICE, &total);
+    if (s * XCACHE_SLICE < block.pieces) B.slice[block.piece / XCACHE_SLICE + b + s] = before;
+    if (s == 0) slots[b] = total;
+}
+
+static __global__ void __launch_bounds__(XCACHE_THREADS)
+    count_columns(rows A, xcache_rows B, int64_t *units, facts *found) {
+    extern __shared__ unsigned bits[];
+    int64_t b = blockIdx.x;
+    xcache_block block = B.block[b];
+    idx span = block.count;
+    if (span > XCACHE_SPAN) return; /* refused */
+    int words = (span + WORD - 1) / WORD;
+    unsigned count;
+    mark_columns(A.col, A.row_ptr[block.row], A.row_ptr[block.row + block.rows], block.base, words,
+                 bits);
+    block_before(count_marks(bits, share_of(words)), &count);
+    if (threadIdx.x) return;
+    bool wide = span > UINT16_MAX + 1;
+    B.block[b].count = (idx)count;
+    B.block[b].wide = wide;
+    units[b] = wide ? 2 * (int64_t)count : ((int64_t)count + 1) / 2 * 2;
+    keep_most(count, &found->most.columns);
+    keep_most((int64_t)count + block.parts, &found->kept);
+}
+
+/* ---- fill ------------------------------------------------------------------------------------ */
+
+/* Every thread of the block calls: the list, and how many columns are in the words before. */
+static __device__ void list_columns(const unsigned *bits, int words, bool wide, uint16_t *need,
+                                    uint16_t *before) {
+    word_share mine = share_of(words);
+    unsigned total, at = block_before(count_marks(bits, mine), &total);
+    for (int w = mine.begin; w < mine.end; w++) {
+        before[w] = (uint16_t)at;
+        for (unsigned rest = bits[w]; rest; rest &= rest - 1, at++) {
+            unsigned distance = (unsigned)(w * WORD + __ffs((int)rest) - 1);
+            if (wide)
+                ((uint32_t *)need)[at] = distance;
+            else
+                need[at] = (uint16_t)distance;
+        }
+    }
+    if (threadIdx.x == 0 && total % 2 && !wide) need[total] = 0;
+    __syncthreads();
+}
+
+/* A lane a piece, whose entries begin at `from`; a few of them at a time so that what is read is
+ * near. */
+static __device__ void fill_slice(const rows &A, const coded &c, const unsigned *bits,
+                                  const uint16_t *before, idx base, int64_t from, int step,
+                                  int length, int width, int64_t at, uint16_t *place) {
+#pragma unroll 4
+    for (int k = 0; k < width; k++, at += XCACHE_SLICE, from += step) {
+        bool on = k < length;
+        place[at] = on ? place_in(bits, before, (unsigned)(A.col[from] - base)) : 0;
+        if (c.code != VALUE_ONE) put_value(c, at, on, on ? A.value[from] : 0);
+    }
+}
+
+/* words: of the widest block. */
+static __global__ void __launch_bounds__(XCACHE_THREADS)
+    fill_blocks(rows A, xcache_rows B, const int64_t *place, int nwords, int nvalues) {
+    extern __shared__ unsigned bits[];
+    __shared__ real table[VALUE_CODEBOOK_SIZE];
+    uint16_t *before = (uint16_t *)(bits + nwords);
+    int64_t b = blockIdx.x;
+    xcache_block block = B.block[b];
+    int lane = threadIdx.x % WARP;
+    if (threadIdx.x < VALUE_CODEBOOK_SIZE) table[threadIdx.x] = B.table[threadIdx.x];
+    block.slot = place[b], block.need = place[B.nblocks + 1 + b] - place[B.nblocks + 1];
+    if (threadIdx.x == 0) B.block[b].slot = block.slot, B.block[b].need = block.need;
+    mark_columns(A.col, A.row_ptr[block.row], A.row_ptr[block.row + block.rows], block.base, nwords,
+                 bits);
+    list_columns(bits, nwords, block.wide, B.need + block.need, before);
+    coded c = {B.values, table, B.value_code, nvalues};
+    for (int s = (int)threadIdx.x / WARP; s * XCACHE_SLICE < block.pieces; s += XCACHE_WARPS) {
+        int i = s * XCACHE_SLICE + lane, length = 0;
+        piece_entries piece = {0, 0, 1};
+        if (i < block.pieces) {
+            piece = entries_of(&block, B.cuts + block.cut, B.order[block.piece + i]);
+            length = B.length[block.piece + i];
+        }
+        fill_slice(A, c, bits, before, block.base, A.row_ptr[block.row + piece.row] + piece.first,
+                   piece.step, length, __shfl_sync(ALL_LANES, length, 0),
+                   block.slot + B.slice[block.piece / XCACHE_SLICE + b + s] + lane, B.place);
+    }
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+static cudaStream_t stream_on(const spmv_device *d) {
+    return ((const cuda_state *)d->state)->stream;
+}
+
+static spmv_status allow_shared(spmv_device *d, const void *kernel, size_t bytes) {
+    int room = 0;
+    TRY(shared_room(d, &room));
+    if (bytes > (size_t)room)
+        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
+                         "xcache is built with %zu bytes of shared memory, this GPU has %d", bytes,
+                         room);
+    CU(d->ctx,
+       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    return SPMV_OK;
+}
+
+static spmv_status look_at_blocks(job *j, xcache_rows *head, xcache_rows *copy) {
+    spmv_device *d = j->device;
+    const size_t bitmap = XCACHE_SPAN / WORD * sizeof(unsigned);
+    cudaStream_t stream = stream_on(d);
+    const int64_t n = copy->nblocks;
+    int64_t ends[2] = {0, 0};
+    CU(d->ctx, cudaMemsetAsync(j->place, 0, (size_t)(2 * (n + 1)) * sizeof *j->place, stream));
+    if (n) {
+        TRY(allow_shared(d, (const void *)count_columns, bitmap));
+        order_pieces<<<(unsigned)n, XCACHE_THREADS, 0, stream>>>(j->A, *copy, j->place, j->found);
+        count_columns<<<(unsigned)n, XCACHE_THREADS, bitmap, stream>>>(j->A, *copy,
+                                                                       j->place + n + 1, j->found);
+        CU(d->ctx, cudaGetLastError());
+    }
+    TRY(sum_before(d, 2 * (n + 1), j->place));
+    TRY(d->backend->get(d, ends, j->place + n, sizeof ends[0]));
+    TRY(d->backend->get(d, ends + 1, j->place + 2 * n + 1, sizeof ends[1]));
+    head->s.slots = copy->s.slots = ends[0];
+    head->units = copy->units = ends[1] - ends[0];
+    return SPMV_OK;
+}
+
+static spmv_status fill(job *j, const facts *found, xcache_rows *head, xcache_rows *copy) {
+    spmv_device *d = j->device;
+    int words = (int)blocks_for(found->most.span, WORD);
+    size_t shared = (size_t)words * (sizeof(unsigned) + sizeof(uint16_t));
+    head->value_code = copy->value_code = code_for(&found->of);
+    head->value_bytes = copy->value_bytes = coded_bytes(copy->value_code);
+    head->most = copy->most = found->kept;
+    head->pieces = copy->pieces = found->pieces;
+    TRY(BUILD_ARRAY(d, head, copy, need, copy->units));
+    TRY(BUILD_ARRAY(d, head, copy, place, copy->s.slots));
+    TRY(BUILD_ARRAY(d, head, copy, values, copy->s.slots * copy->value_bytes));
+    if (copy->nblocks == 0) return SPMV_OK;
+    TRY(allow_shared(d, (const void *)fill_blocks, shared));
+    fill_blocks<<<(unsigned)copy->nblocks, XCACHE_THREADS, shared, stream_on(d)>>>(
+        j->A, *copy, j->place, words, found->of.values);
+    CU(d->ctx, cudaGetLastError());
+    return SPMV_OK;
+}
+
+static spmv_status clear(job *j, void *memory, size_t bytes) {
+    CU(j->device->ctx, cudaMemsetAsync(memory, 0, bytes, stream_on(j->device)));
+    return SPMV_OK;
+}
+#define CLEAR_ARRAY(j, at, count) clear(j, at, (size_t)(count) * sizeof *(at))
+
+/* Arrays whose blocks have room that is not all used; blocks with where they begin. */
+static spmv_status take_room(job *j, const spmv_csr_view *A, const spmv_xcache_shape *shape,
+                             xcache_rows *head, xcache_rows *copy) {
+    spmv_device *d = j->device;
+    size_t bytes = (size_t)shape->nblocks * sizeof(xcache_block);
+    TRY(BUILD_ARRAY(d, head, copy, block, shape->nblocks));
+    TRY(BUILD_ARRAY(d, head, copy, slice, shape->slices));
+    TRY(BUILD_ARRAY(d, head, copy, cuts, shape->cuts));
+    TRY(BUILD_ARRAY(d, head, copy, order, shape->pieces));
+    TRY(BUILD_ARRAY(d, head, copy, length, shape->pieces));
+    TRY(BUILD_ARRAY(d, head, copy, table, VALUE_CODEBOOK_SIZE));
+    TRY(CLEAR_ARRAY(j, copy->slice, shape->slices));
+    TRY(CLEAR_ARRAY(j, copy->cuts, shape->cuts));
+    TRY(CLEAR_ARRAY(j, copy->order, shape->pieces));
+    TRY(CLEAR_ARRAY(j, copy->length, shape->pieces));
+    TRY(CLEAR_ARRAY(j, copy->table, VALUE_CODEBOOK_SIZE));
+    TRY(CLEAR_ARRAY(j, j->found, 1));
+    xcache_block *block = (xcache_block *)spmv_host_alloc(bytes);
+    if (!block) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
+    spmv_xcache_split(A, shape, block);
+    spmv_status status = d->backend->put(d, copy->block, block, bytes);
+    spmv_host_free(block);
+    return status;
+}
+
+static spmv_status build(job *j, const spmv_csr_view *A, const spmv_xcache_shape *shape, bool codes,
+                         xcache_rows *head, xcache_rows *copy) {
+    spmv_device *d = j->device;
+    facts found;
+    TRY(take_room(j, A, shape, head, copy));
+    if (codes) TRY(look_at_values(d, j->A, j->set, &j->found->of, copy->table));
+    TRY(look_at_blocks(j, head, copy));
+    TRY(d->backend->get(d, &found, j->found, sizeof found));
+    if (!codes) found.of.misfits = 1; /* were not looked at: as they are */
+    TRY(spmv_xcache_fits(d->ctx, copy->height, &found.most));
+    return fill(j, &found, head, copy);
+}
+
+/* Of a job. Nor is a height chosen that is lower: it need not be found for this. */
+static size_t room_of(const spmv_csr_view *A, const spmv_choice *c) {
+    int64_t least = c->value[SPMV_height] ? c->value[SPMV_height] : XCACHE_LEAST;
+    size_t blocks = (size_t)blocks_for(A->rows, least);
+    return sizeof(value_set) + sizeof(facts) + 2 * (blocks + 1) * sizeof(int64_t);
+}
+
+static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
+    enum { TEMPORARY = 1 << 20 }; /* of CUB */
+    return room_of(A, c) + TEMPORARY;
+}
+
+/* The store's bytes without its memory, and its copy on the device. */
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *from,
+                            const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
+                            double *upload_s) {
+    const csr *there = (const csr *)from;
+    void *room = NULL;
+    *upload_s = 0;
+    TRY(spmv_store_new(d->ctx, "xcache", sizeof(xcache_rows), A, head_out));
+    TRY(spmv_store_new(d->ctx, "xcache", sizeof(xcache_rows), A, copy_out));
+    xcache_rows *head = (xcache_rows *)*head_out, *copy = (xcache_rows *)*copy_out;
+    const spmv_xcache_shape shape = spmv_xcache_shape_for(A, c);
+    head->height = copy->height = shape.height;
+    head->nblocks = copy->nblocks = shape.nblocks;
+    head->cut = copy->cut = shape.cut;
+    TRY(d->backend->alloc(d, room_of(A, c), &room));
+    job j = {d, {A->rows, A->nnz, INT64_MAX}};
+    j.A.row_ptr = there->row_ptr, j.A.col = there->col_idx, j.A.value = there->values;
+    j.set = (value_set *)room;
+    j.found = (facts *)(j.set + 1);
+    j.place = (int64_t *)(j.found + 1);
+    spmv_status status = build(&j, A, &shape, c->value[SPMV_codes] != 0, head, copy);
+    d->backend->release(d, room);
+    return status;
+}
+
+extern "C" const spmv_device_format V(cuda_build_xcache);
+extern "C" const spmv_device_format V(cuda_build_xcache) = {"xcache", working, build_on};

@@ -1,0 +1,142 @@
+/* xcache.cuh: sums over a block of threads, the columns that a block of rows needs as bits in
+ * shared memory, its rows sorted by length; for build_xcache.cu. */
+#ifndef SPMV_CUDA_XCACHE_CUH
+#define SPMV_CUDA_XCACHE_CUH
+
+#include "cuda/coded.cuh"
+#include "formats/xcache/xcache.h"
+
+enum {
+    XCACHE_THREADS = 1024, /* of every kernel of the builder */
+    XCACHE_WARPS = XCACHE_THREADS / WARP,
+    DIGITS = XCACHE_LONGEST + 1,
+    WORD = 32 /* bits */
+};
+
+/* The sum over the threads before this one; every thread of the block calls. */
+static __device__ unsigned block_before(unsigned value, unsigned *total) {
+    __shared__ unsigned sums[XCACHE_WARPS];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    unsigned sum = value, before = 0;
+    for (int step = 1; step < WARP; step *= 2) {
+        unsigned other = __shfl_up_sync(ALL_LANES, sum, step);
+        if (lane >= step) sum += other;
+    }
+    if (lane == WARP - 1) sums[warp] = sum;
+    __syncthreads();
+    *total = 0;
+    for (int v = 0; v < XCACHE_WARPS; v++) {
+        if (v == warp) before = *total;
+        *total += sums[v];
+    }
+    __syncthreads();
+    return before + sum - value;
+}
+
+static __device__ int block_greatest(int value) {
+    __shared__ int all[XCACHE_WARPS];
+    value = warp_greatest(value);
+    if (threadIdx.x % WARP == 0) all[threadIdx.x / WARP] = value;
+    __syncthreads();
+    value = warp_greatest(all[threadIdx.x % WARP]);
+    __syncthreads();
+    return value;
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+/* Clears and sets; entries first .. end - 1. Every thread of the block calls. */
+static __device__ void mark_columns(const idx *__restrict__ col, int64_t first, int64_t end,
+                                    idx base, int words, unsigned *bits) {
+    for (int w = (int)threadIdx.x; w < words; w += XCACHE_THREADS) bits[w] = 0;
+    __syncthreads();
+#pragma unroll 4
+    for (int64_t k = first + (int64_t)threadIdx.x; k < end; k += XCACHE_THREADS) {
+        unsigned at = (unsigned)(col[k] - base), bit = 1u << at % WORD;
+        if (!(*(volatile unsigned *)(bits + at / WORD) & bit)) atomicOr(bits + at / WORD, bit);
+    }
+    __syncthreads();
+}
+
+/* A thread's share of the words: neighbours. */
+typedef struct word_share {
+    int begin, end;
+} word_share;
+static __device__ __forceinline__ word_share share_of(int words) {
+    int each = (words + XCACHE_THREADS - 1) / XCACHE_THREADS, begin = (int)threadIdx.x * each;
+    return {min(begin, words), min(begin + each, words)};
+}
+
+static __device__ unsigned count_marks(const unsigned *bits, word_share mine) {
+    unsigned count = 0;
+    for (int w = mine.begin; w < mine.end; w++) count += (unsigned)__popc(bits[w]);
+    return count;
+}
+
+static __device__ __forceinline__ uint16_t place_in(const unsigned *bits, const uint16_t *before,
+                                                    unsigned at) {
+    unsigned lower = bits[at / WORD] & ((1u << at % WORD) - 1);
+    return (uint16_t)(before[at / WORD] + __popc(lower));
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+typedef struct piece_entries { /* which of the block's rows; its first; from one to the next */
+    int32_t row, first, step;
+} piece_entries;
+
+/* cuts: the block's. */
+static __device__ piece_entries entries_of(const xcache_block *block, const uint32_t *cuts,
+                                           uint16_t order) {
+    piece_entries all = {order, 0, 1};
+    int32_t part = order - block->rows, low = 0, high = block->cuts;
+    if (part < 0) return all;
+    while (high - low > 1) {
+        int32_t middle = (low + high) / 2;
+        if ((int32_t)(cuts[middle] >> 16) <= part)
+            low = middle;
+        else
+            high = middle;
+    }
+    int32_t first = (int32_t)(cuts[low] >> 16);
+    piece_entries every = {(int32_t)(cuts[low] & 0xffff), part - first,
+                           (int32_t)(cuts[low + 1] >> 16) - first};
+    return every;
+}
+
+/* A stable sort of n pieces, longest first: each warp counts its stretch of them by length, then
+ * walks it again. Every thread of the block calls. */
+static __device__ void sort_by_length(const uint8_t *length, int n, uint16_t *counts,
+                                      uint16_t *to) {
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    int stretch = (n + XCACHE_THREADS - 1) / XCACHE_THREADS * WARP, begin = warp * stretch;
+    int end = min(begin + stretch, n);
+    for (int k = (int)threadIdx.x; k < DIGITS * XCACHE_WARPS; k += XCACHE_THREADS) counts[k] = 0;
+    __syncthreads();
+    for (int pass = 0; pass < 2; pass++) {
+        for (int k = begin + lane; k - lane < end; k += WARP) {
+            bool on = k < end;
+            int digit = on ? XCACHE_LONGEST - length[k] : DIGITS;
+            unsigned same = __match_any_sync(ALL_LANES, digit);
+            int rank = __popc(same & ((1u << lane) - 1)), cell = digit * XCACHE_WARPS + warp;
+            int at = on ? counts[cell] : 0; /* of this warp alone */
+            __syncwarp();
+            if (on && pass) to[at + rank] = (uint16_t)k;
+            if (on && rank == 0) counts[cell] = (uint16_t)(at + __popc(same));
+            __syncwarp();
+        }
+        __syncthreads();
+        if (pass) break;
+        const int each = DIGITS * XCACHE_WARPS / XCACHE_THREADS;
+        unsigned sum = 0, total;
+        for (int k = 0; k < each; k++) sum += counts[threadIdx.x * each + k];
+        sum = block_before(sum, &total);
+        for (int k = 0; k < each; k++) {
+            unsigned here = counts[threadIdx.x * each + k];
+            counts[threadIdx.x * each + k] = (uint16_t)sum;
+            sum += here;
+        }
+        __syncthreads();
+    }
+}
+#endif

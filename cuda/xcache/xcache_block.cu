@@ -1,0 +1,284 @@
+/* xcache_block: a block of threads multiplies a block of rows, with its x in shared memory.
+ *
+ * Source   near Chen, Explicit Caching HYB, arXiv 2204.06666: x of a partition in shared memory,
+ *          16-bit columns. There a graph is partitioned and what other parts own is read from
+ *          memory; here no order is sought: blocks are of successive rows, whose columns are all
+ *          listed.
+ * Reads    xcache: its lists, order and length of the rows, places, values; x[cols]; y[rows] only
+ *          if beta != 0.
+ * Writes   y[rows], each entry once, by the thread of its row, scattered inside the block; of a
+ *          row that is cut, by a team that adds its pieces.
+ * Work     the block's threads copy the x of its list to shared memory, each entry once; then a
+ *          warp takes the next 32 stored pieces, a thread a piece, DEPTH slots at a time, longest
+ *          first, so that warps end together. Sums of pieces of one row wait in shared memory for
+ *          each other, and are added in order. Two blocks share a multiprocessor, so that one
+ *          multiplies while the other waits for its x, or one has it, of 1024 threads: 64 registers
+ *          a thread, 40 where two blocks' threads have a piece each, 32 where values are coded.
+ * Cost     2 nnz flop; nnz (2 + bytes of a value) + 2 or 4 bytes a column of a list + 3.125 rows +
+ *          (cols + rows) sizeof real bytes; x of a column in several lists is read for each.
+ * Weak     rows that share few columns; very short rows; a row that needs more columns than shared
+ *          memory has room for; few rows.
+ * Repeats  bitwise: yes, for an equal cut.
+ * Params   height: rows of a block in the mean (auto: a block a multiprocessor if that does for all
+ *          rows; else two at once, in whole waves); cut: entries of a piece, at most (auto: by a
+ *          thread's share of a block); codes (1); block: threads (auto: 1024 where a block is alone
+ *          or values are coded; else 768 where they have a piece each, or 512).
+ */
+#include "cuda/device.cuh"
+#include "formats/xcache/xcache.h"
+#include "formats/value_codes.h"
+
+enum { DEPTH = 8, HEAD_WORDS = sizeof(xcache_block) / sizeof(int4) };
+
+typedef struct operands {
+    const xcache_block *block;
+    const uint32_t *slice, *cuts;
+    const uint16_t *order;
+    const uint8_t *length;
+    const uint16_t *need, *place;
+    const uint8_t *values;
+    const real *table, *x;
+    real alpha, beta;
+    real *y;
+} operands;
+
+typedef struct stored_piece {
+    unsigned at;   /* its first slot, from the block's */
+    unsigned what; /* order | length << 16: registers are few */
+} stored_piece;
+
+enum { NO_PIECE = UINT16_MAX };
+
+static __device__ __forceinline__ stored_piece piece_at(const operands &A, const xcache_block &b,
+                                                        int slice) {
+    stored_piece t = {0, NO_PIECE};
+    int i = slice * XCACHE_SLICE + (int)threadIdx.x % WARP;
+    if (i >= b.pieces) return t;
+    t.at = __ldg(A.slice + b.piece / XCACHE_SLICE + blockIdx.x + slice) + threadIdx.x % WARP;
+    t.what = __ldcs(A.order + b.piece + i) | (unsigned)__ldcs(A.length + b.piece + i) << 16;
+    return t;
+}
+
+/* x of a list, a few entries at a time. */
+template <typename COLUMN>
+static __device__ __forceinline__ void fetch_x(const COLUMN *need, int count, const real *x,
+                                               real *near) {
+    enum { TOGETHER = 4 };
+    const int threads = (int)blockDim.x;
+#pragma unroll 1
+    for (int k = (int)threadIdx.x; k < count; k += threads * TOGETHER) {
+        unsigned j[TOGETHER];
+        real v[TOGETHER];
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++)
+            j[u] = k + u * threads < count ? __ldcs(need + k + u * threads) : 0;
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++) v[u] = __ldg(x + j[u]);
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++)
+            if (k + u * threads < count) near[k + u * threads] = v[u];
+    }
+}
+
+/* Slots that are asked for together; which of the arrays are there depends on the code. */
+template <int CODE> struct step {
+    unsigned place[DEPTH];
+    real raw[CODE == VALUE_RAW ? DEPTH : 1];
+    float single[CODE == VALUE_F32 ? DEPTH : 1];
+    unsigned code[CODE == VALUE_CODEBOOK ? DEPTH : 1];
+};
+
+template <int CODE>
+static __device__ __forceinline__ real value_of(const step<CODE> &s, int u, const real *table) {
+    return CODE == VALUE_RAW        ? s.raw[CODE == VALUE_RAW ? u : 0]
+           : CODE == VALUE_F32      ? (real)s.single[CODE == VALUE_F32 ? u : 0]
+           : CODE == VALUE_CODEBOOK ? table[s.code[CODE == VALUE_CODEBOOK ? u : 0]]
+                                    : table[0];
+}
+
+template <int CODE>
+static __device__ __forceinline__ void ask(const uint16_t *place, const uint8_t *values,
+                                           unsigned at, int left, step<CODE> *s) {
+#pragma unroll
+    for (int u = 0; u < DEPTH; u++) {
+        unsigned k = at + (unsigned)min(u, left - 1) * XCACHE_SLICE;
+        s->place[u] = __ldcs(place + k);
+        if (CODE == VALUE_RAW) s->raw[u] = __ldcs((const real *)values + k);
+        if (CODE == VALUE_F32) s->single[u] = __ldcs((const float *)values + k);
+        if (CODE == VALUE_CODEBOOK) s->code[u] = __ldcs(values + k);
+    }
+}
+
+/* A team a row that is cut: its parts' sums, in order. */
+static __device__ __forceinline__ void add_parts(const operands &A, const xcache_block &b,
+                                                 const real *part) {
+    enum { TEAM = 8 };
+    const uint32_t *cuts = A.cuts + b.cut;
+    const int member = (int)threadIdx.x % TEAM, teams = (int)blockDim.x / TEAM;
+    const int most = (b.cuts + teams - 1) / teams * teams; /* all lanes of a warp have shuffles */
+    for (int c = (int)threadIdx.x / TEAM; c < most; c += teams) {
+        const unsigned mine = c < b.cuts ? __ldg(cuts + c) : 0;
+        const int end = c < b.cuts ? (int)(__ldg(cuts + c + 1) >> 16) : 0;
+        real sum = 0;
+#pragma unroll 4
+        for (int q = (int)(mine >> 16) + member; q < end; q += TEAM) sum += part[q];
+        for (int step = TEAM / 2; step > 0; step /= 2)
+            sum += __shfl_down_sync(ALL_LANES, sum, step, TEAM);
+        if (member == 0 && c < b.cuts) put_row(A.y + b.row + (mine & 0xffff), A.alpha, sum, A.beta);
+    }
+}
+
+template <int CODE, int THREADS, int RESIDENT>
+static __global__ void __launch_bounds__(THREADS, RESIDENT)
+    multiply(const __grid_constant__ operands A) {
+    extern __shared__ __align__(16) unsigned char room[];
+    __shared__ int taken; /* slices */
+    real *table = (real *)room;
+    real *near = table + (CODE == VALUE_CODEBOOK ? VALUE_CODEBOOK_SIZE : 0);
+    union {
+        int4 words[HEAD_WORDS];
+        xcache_block b;
+    } head;
+#pragma unroll
+    for (int k = 0; k < HEAD_WORDS; k++)
+        head.words[k] = __ldg((const int4 *)(A.block + blockIdx.x) + k);
+    const xcache_block b = head.b;
+    const uint16_t *place = A.place + b.slot, *need = A.need + b.need;
+    const uint8_t *values = A.values + b.slot * (CODE == VALUE_RAW   ? (int)sizeof(real)
+                                                 : CODE == VALUE_F32 ? 4
+                                                                     : 1);
+    real *part = near + b.count, *y = A.y + b.row;
+    int slice = (int)threadIdx.x / WARP;
+    stored_piece piece = piece_at(A, b, slice);
+    if (threadIdx.x == 0) taken = (int)blockDim.x / WARP;
+    if (CODE == VALUE_CODEBOOK)
+        for (int k = (int)threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += (int)blockDim.x)
+            table[k] = A.table[k];
+    const real one = CODE == VALUE_ONE ? __ldg(A.table) : 0;
+    if (b.wide)
+        fetch_x((const uint32_t *)need, b.count, A.x + b.base, near);
+    else
+        fetch_x(need, b.count, A.x + b.base, near);
+    __syncthreads();
+#pragma unroll 1
+    while (slice * XCACHE_SLICE < b.pieces) {
+        const stored_piece t = piece;
+        const int length = (int)(t.what >> 16), order = (int)(t.what & UINT16_MAX);
+        if (threadIdx.x % WARP == 0) slice = atomicAdd(&taken, 1);
+        slice = __shfl_sync(ALL_LANES, slice, 0);
+        piece = piece_at(A, b, slice);
+        real sum = 0;
+#pragma unroll 1
+        for (int k = 0; k < length; k += DEPTH) {
+            step<CODE> s;
+            ask<CODE>(place, values, t.at + (unsigned)k * XCACHE_SLICE, length - k, &s);
+#pragma unroll
+            for (int u = 0; u < DEPTH; u++)
+                if (k + u < length)
+                    sum +=
+                        (CODE == VALUE_ONE ? one : value_of<CODE>(s, u, table)) * near[s.place[u]];
+        }
+        if (order < b.rows)
+            put_row(y + order, A.alpha, sum, A.beta);
+        else if (order != NO_PIECE)
+            part[order - b.rows] = sum;
+    }
+    if (b.cuts == 0) return;
+    __syncthreads();
+    add_parts(A, b, part);
+}
+
+/* ---- launch ---------------------------------------------------------------------------------- */
+
+enum { FEW = 512, SOME = 768, MANY = 1024 }; /* threads of a block, at most */
+
+/* With 64 registers a thread, or 40 for a few more threads. */
+template <int CODE> static const void *of_values(int64_t threads) {
+    if (threads > FEW && threads <= SOME) return (const void *)multiply<CODE, SOME, 2>;
+    return (const void *)multiply<CODE, MANY, 1>;
+}
+
+static const void *kernel_for(const xcache_rows *A, int64_t threads) {
+    switch (A->value_code) {
+    case VALUE_RAW: return of_values<VALUE_RAW>(threads);
+    case VALUE_F32: return of_values<VALUE_F32>(threads);
+    case VALUE_CODEBOOK: return (const void *)multiply<VALUE_CODEBOOK, MANY, 2>;
+    default: return (const void *)multiply<VALUE_ONE, MANY, 2>;
+    }
+}
+
+static size_t shared_bytes(const xcache_rows *A) {
+    int64_t table = A->value_code == VALUE_CODEBOOK ? VALUE_CODEBOOK_SIZE : 0;
+    return (size_t)(A->most + table) * sizeof(real);
+}
+
+/* Of a block that has a multiprocessor to itself as many as there can be. Of two 64 registers each,
+ * or 40 where as many threads have about a piece each; 32 are enough for coded values. */
+static spmv_status choose_threads(spmv_plan *p, const xcache_rows *A, int room) {
+    bool is_coded = A->value_code == VALUE_CODEBOOK || A->value_code == VALUE_ONE;
+    int sms = 0;
+    CU(p->device->ctx,
+       cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, p->device->number));
+    bool is_alone = A->nblocks <= sms || shared_bytes(A) > (size_t)room / 2;
+    p->choice.value[SPMV_block] = is_coded || is_alone             ? MANY
+                                  : A->pieces <= A->nblocks * SOME ? SOME
+                                                                   : FEW;
+    return SPMV_OK;
+}
+
+/* Padding stays in memory. */
+static size_t traffic_of(const xcache_rows *A) {
+    size_t entry = sizeof *A->place + (size_t)A->value_bytes;
+    size_t piece = sizeof *A->order + sizeof *A->length, slices = (size_t)A->pieces / XCACHE_SLICE;
+    return (size_t)A->s.nnz * entry + (size_t)A->pieces * piece + slices * sizeof *A->slice +
+           (size_t)A->nblocks * sizeof *A->block + (size_t)A->units * sizeof *A->need;
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    const xcache_rows *A = (const xcache_rows *)p->store;
+    int room = 0;
+    const size_t bytes = shared_bytes(A);
+    TRY(shared_room(p->device, &room));
+    if (bytes > (size_t)room)
+        return spmv_fail(
+            p->device->ctx, SPMV_E_UNSUITABLE,
+            "xcache_block: %lld rows keep %lld numbers, %zu bytes; this GPU shares %d: "
+            "lower --height",
+            (long long)A->height, (long long)A->most, bytes, room);
+    p->choice.value[SPMV_height] = A->height;
+    p->choice.value[SPMV_cut] = A->cut;
+    if (p->choice.value[SPMV_block] == 0) TRY(choose_threads(p, A, room));
+    CU(p->device->ctx, cudaFuncSetAttribute(kernel_for(A, p->choice.value[SPMV_block]),
+                                            cudaFuncAttributeMaxDynamicSharedMemorySize, room));
+    p->traffic_bytes = traffic_of(A);
+    return SPMV_OK;
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const xcache_rows *A = (const xcache_rows *)p->store;
+    const int64_t threads = p->choice.value[SPMV_block];
+    operands all = {A->block,    A->slice,   A->cuts,   A->order, A->length,
+                    A->need,     A->place,   A->values, A->table, (const real *)x,
+                    (real)alpha, (real)beta, (real *)y};
+    void *arguments[] = {&all};
+    if (A->nblocks == 0) return SPMV_OK;
+    CU(p->device->ctx,
+       cudaLaunchKernel(kernel_for(A, threads), dim3((unsigned)A->nblocks), dim3((unsigned)threads),
+                        arguments, shared_bytes(A), stream_of(p)));
+    return SPMV_OK;
+}
+
+static const spmv_param params[] = {{SPMV_block, 0, 0, 1024, WARP, false}, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(xcache_block) = {
+    /* name, alias  */ "xcache_block",
+    NULL,
+    /* format       */ "xcache",
+    /* summary      */ "a block of rows, its x in shared memory, 16-bit columns",
+    /* params       */ params,
+    /* traits       */ SPMV_DETERMINISTIC,
+    /* estimate     */ NULL,
+    /* prepare      */ prepare,
+    /* run, release */ run,
+    NULL,
+};

@@ -1,0 +1,114 @@
+/* codes_avx2.h: columns and values of a csell matrix, decoded into registers of AVX2: 32 rows are
+ * eight of four doubles, or four of eight floats. */
+#ifndef SPMV_OMP_CODES_AVX2_H
+#define SPMV_OMP_CODES_AVX2_H
+
+#include "csell.h"
+
+#ifdef __x86_64__
+enum { LANES_256 = 32 / sizeof(real), VECTORS_256 = CSELL_ROWS / LANES_256 };
+typedef real vec256 __attribute__((vector_size(32)));
+
+/* What a mask of lanes stands for. AVX2 has no expanding load: entries stand together in memory,
+ * and a permutation moves them to their lanes. */
+typedef struct lanes_256 {
+    __m256i all_ones; /* in the lanes of the mask, else 0 */
+    __m256i place;    /* of each 32-bit part of a lane among the entries; 0 in other lanes */
+} lanes_256;
+
+AVX2_INLINE __m256i parts_256(uint32_t mask, uint64_t of_eight_bytes) {
+    uint64_t bytes = _pdep_u64(mask, 0x0101010101010101u) * 255;
+    return _mm256_cvtepi8_epi32(_mm_cvtsi64_si128((int64_t)_pdep_u64(of_eight_bytes, bytes)));
+}
+
+AVX2_INLINE lanes_256 lanes_of_256(uint32_t mask) {
+    uint32_t parts = sizeof(real) == 8 ? _pdep_u32(mask, 0x55) * 3 : mask;
+    return (lanes_256){parts_256(parts, ~0ull), parts_256(parts, 0x0706050403020100u)};
+}
+
+AVX2_INLINE vec256 add_product_256(vec256 sum, vec256 a, vec256 b) {
+    return sizeof(real) == 8 ? (vec256)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)sum)
+                             : (vec256)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
+}
+
+AVX2_INLINE vec256 load_256(const void *from) {
+    vec256 v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+AVX2_INLINE vec256 load_lanes_256(const real *from, const lanes_256 *lanes) {
+    return sizeof(real) == 8 ? (vec256)_mm256_maskload_pd((const void *)from, lanes->all_ones)
+                             : (vec256)_mm256_maskload_ps((const void *)from, lanes->all_ones);
+}
+
+AVX2_INLINE vec256 expand_256(vec256 v, const lanes_256 *lanes) {
+    return (vec256)_mm256_and_ps(_mm256_permutevar8x32_ps((__m256)v, lanes->place),
+                                 (__m256)lanes->all_ones);
+}
+
+AVX2_INLINE vec256 gather_256(const real *x, const int64_t *at) {
+    if (sizeof(real) == 8)
+        return (vec256)_mm256_set_pd((double)x[at[3]], (double)x[at[2]], (double)x[at[1]],
+                                     (double)x[at[0]]);
+    return (vec256)_mm256_set_ps((float)x[at[7 % LANES_256]], (float)x[at[6 % LANES_256]],
+                                 (float)x[at[5 % LANES_256]], (float)x[at[4 % LANES_256]],
+                                 (float)x[at[3]], (float)x[at[2]], (float)x[at[1]],
+                                 (float)x[at[0]]);
+}
+
+/* What LANES_256 codes select of x. */
+AVX2_INLINE vec256 select_256(const real *x, const uint8_t *codes, int code) {
+    int64_t at[LANES_256];
+    for (int l = 0; l < LANES_256; l++) at[l] = distance(codes, code, l);
+    return gather_256(x, at);
+}
+
+/* Eight codes as they stand. */
+AVX2_INLINE __m256i load_codes_256(const uint8_t *codes, int code) {
+    return code == CSELL_COLUMN_8    ? _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)codes))
+           : code == CSELL_COLUMN_16 ? _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)codes))
+                                     : _mm256_loadu_si256((const void *)codes);
+}
+
+/* Eight codes, nothing between them, to the lanes of a mask of eight bits; 0 in other lanes. */
+AVX2_INLINE __m256i expand_codes_256(const uint8_t *codes, int code, uint32_t mask) {
+    __m256i together = load_codes_256(codes, code);
+    __m256i place = parts_256(mask, 0x0706050403020100u), all_ones = parts_256(mask, ~0ull);
+    return _mm256_and_si256(_mm256_permutevar8x32_epi32(together, place), all_ones);
+}
+
+/* Of the rows in mask; 0, which is a column of the step, for others. */
+AVX2_INLINE void distances_256(const uint8_t *codes, int code, uint32_t mask, int32_t *at) {
+    for (int r = 0; r < CSELL_ROWS; r += 8) {
+        uint32_t eight = mask >> r & 255;
+        _mm256_store_si256((void *)(at + r), expand_codes_256(codes, code, eight));
+        codes += __builtin_popcount(eight) * column_bytes(code);
+    }
+}
+
+/* 8-bit codes of all 32 rows. */
+AVX2_INLINE void widen_256(const uint8_t *codes, int32_t *at) {
+    for (int r = 0; r < CSELL_ROWS; r += 8)
+        _mm256_store_si256((void *)(at + r), load_codes_256(codes + r, CSELL_COLUMN_8));
+}
+
+/* Values from there on, in the lanes of the mask, in others 0. */
+AVX2_INLINE vec256 values_256(const slice_data *d, const uint8_t *values, int code, bool full,
+                              uint32_t mask, const lanes_256 *lanes) {
+    int32_t at[8] __attribute__((aligned(32)));
+    vec256 v;
+    if (code == CSELL_VALUE_CODEBOOK) {
+        if (full) return select_256(d->table, values, CSELL_COLUMN_8);
+        _mm256_store_si256((void *)at, expand_codes_256(values, CSELL_COLUMN_8, mask));
+        v = select_256(d->table, (const uint8_t *)at, CSELL_COLUMN_32);
+        return (vec256)_mm256_and_ps((__m256)v, (__m256)lanes->all_ones);
+    }
+    if (sizeof(real) == 8 && code == CSELL_VALUE_F32)
+        v = (vec256)_mm256_cvtps_pd(_mm_loadu_ps((const void *)values));
+    else
+        v = load_256(values);
+    return full ? v : expand_256(v, lanes);
+}
+#endif
+#endif

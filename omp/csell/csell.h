@@ -1,0 +1,146 @@
+/* csell.h: what the ways to multiply a csell slice share: portable C, AVX2, AVX-512. */
+#ifndef SPMV_OMP_CSELL_H
+#define SPMV_OMP_CSELL_H
+
+#include "omp/isa.h"
+#include "omp/stretches.h"
+#include "formats/csell/csell.h"
+#include "formats/value_codes.h"
+
+typedef struct work { /* the plan's scratch: what each thread does, and what it found */
+    stretches slices;
+    bool small_table; /* the table's values in use fit two registers of AVX-512 */
+    bool past;        /* the caches cannot keep y: it is written past them where it may be */
+    int64_t first_long[MOST_SHARES + 1];
+    carry carries[MOST_SHARES];
+    real long_sum[]; /* [long_rows] */
+} work;
+
+struct product { /* what a slice needs besides its place */
+    const csell *A;
+    const real *x;
+    real *y, alpha, beta;
+    const real *long_sum; /* [long_rows] */
+    bool small_table;     /* as in work */
+    bool past;            /* y is written past the caches: beta = 0, and y begins a line */
+};
+
+/* Where the entries of a slice are: its rows begin at first, its steps at step. */
+typedef struct slice_data {
+    const csell_step *step;
+    const uint8_t *columns, *values;
+    const real *x, *table;
+    int64_t nsteps, first;
+    int run, column_code, value_code;
+} slice_data;
+
+static inline slice_data data_of(const product *m, int64_t k) {
+    const csell *A = m->A;
+    const csell_slice *slice = A->slice + k;
+    return (slice_data){.step = A->step + slice->step,
+                        .columns = A->columns + slice->column,
+                        .values = A->values + slice->value,
+                        .x = m->x,
+                        .table = A->table,
+                        .nsteps = slice->nsteps,
+                        .first = k * CSELL_ROWS,
+                        .run = slice->run,
+                        .column_code = slice->column_code,
+                        .value_code = slice->value_code};
+}
+
+static inline int column_bytes(int code) {
+    return code == CSELL_DIAGONAL    ? 0
+           : code == CSELL_COLUMN_8  ? 1
+           : code == CSELL_COLUMN_16 ? 2
+                                     : 4;
+}
+
+static inline int value_bytes(int code) {
+    return code == CSELL_VALUE_RAW        ? (int)sizeof(real)
+           : code == CSELL_VALUE_F32      ? (int)sizeof(float)
+           : code == CSELL_VALUE_CODEBOOK ? 1
+                                          : 0;
+}
+
+/* How far column code n is from the step's base. Codes stand at any address. */
+static inline __attribute__((always_inline)) int64_t distance(const uint8_t *codes, int code,
+                                                              int64_t n) {
+    uint16_t two;
+    uint32_t four;
+    if (code == CSELL_COLUMN_8) return codes[n];
+    if (code == CSELL_COLUMN_16) {
+        memcpy(&two, codes + 2 * n, sizeof two);
+        return two;
+    }
+    memcpy(&four, codes + 4 * n, sizeof four);
+    return four;
+}
+
+/* Value n of a slice, or of step n. */
+static inline __attribute__((always_inline)) real value_of(const slice_data *d, int code,
+                                                           int64_t n) {
+    real raw;
+    float narrow;
+    if (code == CSELL_VALUE_CODEBOOK) return d->table[d->values[n]];
+    if (code == CSELL_VALUE_F32) {
+        memcpy(&narrow, d->values + n * (int64_t)sizeof narrow, sizeof narrow);
+        return (real)narrow;
+    }
+    memcpy(&raw, d->values + n * (int64_t)sizeof raw, sizeof raw);
+    return raw;
+}
+
+/* Sums of long rows in slice k, which are there already; *next is the first long row not below it.
+ */
+static inline __attribute__((always_inline)) void put_long(const product *m, int64_t k, real *sum,
+                                                           int64_t *next) {
+    const csell *A = m->A;
+    int64_t first = k * CSELL_ROWS;
+    for (; *next < A->long_rows && A->long_row[*next] < first + CSELL_ROWS; ++*next)
+        sum[A->long_row[*next] - first] = m->long_sum[*next];
+}
+
+/* The rows of slice k from their sums. */
+static inline __attribute__((always_inline)) void put_slice(const product *m, int64_t k,
+                                                            const real *sum) {
+    int64_t first = k * CSELL_ROWS, rows = m->A->s.rows - first;
+    if (rows >= CSELL_ROWS)
+        for (int r = 0; r < CSELL_ROWS; r++) put_row(m->y + first + r, m->alpha, sum[r], m->beta);
+    else
+        for (int r = 0; r < rows; r++) put_row(m->y + first + r, m->alpha, sum[r], m->beta);
+}
+
+static inline bool is_past(const product *m, int64_t k) {
+    return m->past && (k + 1) * CSELL_ROWS <= m->A->s.rows;
+}
+
+static inline int64_t first_long_from(const csell *A, int64_t row) {
+    int64_t low = 0, high = A->long_rows;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (A->long_row[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What is read and written before slice k. */
+static inline int64_t bytes_before(const spmv_store *store, int64_t k) {
+    const csell *A = (const csell *)store;
+    const csell_slice *slice = A->slice + k;
+    const int64_t fixed = (int64_t)(sizeof *slice + 2 * CSELL_ROWS * sizeof(real));
+    bool is_end = k == A->nslices;
+    int64_t steps = is_end ? A->nsteps : slice->step;
+    return k * fixed + steps * (int64_t)sizeof(csell_step) +
+           (is_end ? A->column_bytes + A->value_bytes : slice->column + slice->value);
+}
+
+static inline bool is_small(const csell *A) {
+    enum { TWO_REGISTERS = 128 / sizeof(real) };
+    static const real none[VALUE_CODEBOOK_SIZE] = {0};
+    return memcmp(A->table + TWO_REGISTERS, none, sizeof none - TWO_REGISTERS * sizeof *none) == 0;
+}
+#endif

@@ -1,0 +1,102 @@
+/* sell16.h: what the ways to multiply a sell16 slice share: portable C, AVX2, AVX-512. */
+#ifndef SPMV_OMP_SELL16_H
+#define SPMV_OMP_SELL16_H
+
+#include "omp/isa.h"
+#include "omp/stretches.h"
+#include "formats/sell16/sell16.h"
+#include "formats/value_codes.h"
+
+struct product {
+    const sell16_slices *A;
+    const real *x;
+    real *y, alpha, beta;
+    int64_t ahead; /* columns; 0: x is not asked for */
+};
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE real value_at(const sell16_slices *A, int64_t slot, int code) {
+    return coded_value(A->values, A->table, slot, code);
+}
+
+/* x of the n-th column of a slice. */
+INLINE real x_at(const real *x, const uint16_t *columns, int64_t n, bool wide) {
+    return x[wide ? ((const uint32_t *)(const void *)columns)[n] : columns[n]];
+}
+
+/* The lengths of a slice's rows, longest first; NULL: all have width entries. */
+INLINE const int32_t *lengths_of(const sell16_slices *A, const sell16_slice *slice) {
+    return slice->uneven < 0 ? NULL : A->length + slice->uneven * SELL16_ROWS;
+}
+
+/* sum[] gets what rows longer than the steps have besides. */
+INLINE void add_coded_tails(const product *m, const sell16_slice *slice, int code, bool wide,
+                            real *sum) {
+    enum { SUMS = 4 };
+    const sell16_slices *A = m->A;
+    const int32_t *length = lengths_of(A, slice);
+    const uint16_t *columns = A->columns + slice->column;
+    const real *x = m->x + slice->base;
+    int64_t at = (int64_t)slice->width * SELL16_ROWS;
+    for (int r = 0; r < SELL16_LANES - 1 && length[r] > slice->width; r++) {
+        real part[SUMS] = {0};
+        int64_t end = at + length[r] - slice->width;
+        for (; at + SUMS <= end; at += SUMS)
+            for (int l = 0; l < SUMS; l++)
+                part[l] += value_at(A, slice->slot + at + l, code) * x_at(x, columns, at + l, wide);
+        for (; at < end; at++)
+            part[0] += value_at(A, slice->slot + at, code) * x_at(x, columns, at, wide);
+        sum[r] += (part[0] + part[1]) + (part[2] + part[3]);
+    }
+}
+
+INLINE void add_wide_or_not(const product *m, const sell16_slice *slice, int code, real *sum) {
+    if (slice->wide)
+        add_coded_tails(m, slice, code, true, sum);
+    else
+        add_coded_tails(m, slice, code, false, sum);
+}
+
+INLINE void add_tails(const product *m, const sell16_slice *slice, real *sum) {
+    switch (m->A->value_code) {
+    case VALUE_RAW: add_wide_or_not(m, slice, VALUE_RAW, sum); break;
+    case VALUE_F32: add_wide_or_not(m, slice, VALUE_F32, sum); break;
+    case VALUE_CODEBOOK: add_wide_or_not(m, slice, VALUE_CODEBOOK, sum); break;
+    default: add_wide_or_not(m, slice, VALUE_ONE, sum);
+    }
+}
+
+/* Tails, and the rows of slice s, whatever there is of them. */
+INLINE void put_any(const product *m, int64_t s, real *sum) {
+    const sell16_slices *A = m->A;
+    const int64_t i = s * SELL16_ROWS;
+    if (A->slice[s].uneven >= 0) add_tails(m, A->slice + s, sum);
+    for (int r = 0; r < SELL16_ROWS && i + r < A->s.rows; r++) {
+        int64_t row = A->perm ? (i & ~(A->sigma - 1)) + A->perm[i + r] : i + r;
+        put_row(m->y + row, m->alpha, sum[r], m->beta);
+    }
+}
+
+/* Whether slice s is put by eight stores of alpha times its sums. */
+INLINE bool is_plain(const product *m, int64_t s, const int32_t *length) {
+    const sell16_slice *slice = m->A->slice + s;
+    return m->beta == 0 && (s + 1) * SELL16_ROWS <= m->A->s.rows &&
+           (!length || length[0] == slice->width);
+}
+
+/* What rows near the diagonal read of x comes from memory line by line, in the order of rows or
+ * none; the line that such rows will read some time later is asked for here, one a slice. */
+INLINE void ask_for_vectors(const product *m, int64_t s) {
+    enum { SECOND_CACHE = 2, Y_AHEAD = 2048 };
+    if (!m->ahead) return;
+    __builtin_prefetch(m->x + s * SELL16_ROWS + m->ahead, 0, SECOND_CACHE);
+    __builtin_prefetch(m->y + s * SELL16_ROWS + Y_AHEAD, 1);
+}
+
+/* x as it is: else compilers add it to the base of a slice's columns anew at every entry. */
+INLINE const real *kept(const real *x) {
+    __asm__("" : "+r"(x));
+    return x;
+}
+#endif

@@ -1,0 +1,142 @@
+/* sell16_avx2.h: slices of a sell16 matrix with AVX2: the eight sums in two vectors of four. */
+#ifndef SPMV_OMP_SELL16_AVX2_H
+#define SPMV_OMP_SELL16_AVX2_H
+
+#include "sell16.h"
+
+#ifdef __x86_64__
+typedef real lanes4 __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real))));
+typedef float floats4 __attribute__((vector_size(4 * sizeof(float)), aligned(1)));
+typedef __typeof__(__builtin_choose_expr(sizeof(real) == 8, (int64_t)0, (int32_t)0)) lane;
+typedef lane mask4 __attribute__((vector_size(4 * sizeof(real))));
+typedef int32_t idx4 __attribute__((vector_size(4 * sizeof(int32_t)), aligned(sizeof(int32_t))));
+
+typedef struct lanes8 {
+    lanes4 low, high;
+} lanes8;
+
+/* Four entries of x; gcc makes loads of it, never the gather instruction. */
+AVX2_INLINE lanes4 gather_4(const real *x, const uint16_t *columns, int64_t n, bool wide) {
+    uint64_t four;
+    if (wide)
+        return (lanes4){x_at(x, columns, n, wide), x_at(x, columns, n + 1, wide),
+                        x_at(x, columns, n + 2, wide), x_at(x, columns, n + 3, wide)};
+    memcpy(&four, columns + n, sizeof four); /* loads are what there are most of */
+    return (lanes4){x[four & 0xffff], x[columns[n + 1]], x[four >> 32 & 0xffff], x[four >> 48]};
+}
+
+AVX2_INLINE lanes4 values_4(const real *table, const uint8_t *values, int code) {
+    if (code == VALUE_ONE) return (lanes4){table[0], table[0], table[0], table[0]};
+    if (code == VALUE_CODEBOOK)
+        return (lanes4){table[values[0]], table[values[1]], table[values[2]], table[values[3]]};
+    if (code == VALUE_F32) return __builtin_convertvector(*(const floats4 *)values, lanes4);
+    return *(const lanes4 *)(const void *)values;
+}
+
+AVX2_INLINE mask4 longer_than(const int32_t *length, int32_t k) {
+    idx4 in = *(const idx4 *)length > k;
+    return __builtin_convertvector(in, mask4);
+}
+
+AVX2_INLINE lanes8 values_8(const real *table, const uint8_t *values, int code) {
+    return (lanes8){values_4(table, values, code),
+                    values_4(table, values + SELL16_LANES * coded_bytes(code), code)};
+}
+
+/* Step k of a slice: values a, columns from there on. Padding has a column too, so every load is
+ * allowed and only its product is left out; no length: there is none. */
+AVX2_INLINE void add_step(lanes8 *sum, lanes8 a, const uint16_t *columns, const real *x, bool wide,
+                          const int32_t *length, int32_t k) {
+    ask_ahead(columns, HALF_PAGE / 4);
+    a.low *= gather_4(x, columns, 0, wide);
+    a.high *= gather_4(x, columns, SELL16_LANES, wide);
+    if (length) {
+        a.low = (lanes4)((mask4)a.low & longer_than(length, k));
+        a.high = (lanes4)((mask4)a.high & longer_than(length + SELL16_LANES, k));
+    }
+    sum->low += a.low, sum->high += a.high;
+}
+
+static AVX2 __attribute__((noinline)) void put_any_256(const product *m, int64_t s, lanes8 sum) {
+    real out[SELL16_ROWS];
+    memcpy(out, &sum, sizeof out);
+    put_any(m, s, out);
+}
+
+AVX2_INLINE void put_256(const product *m, int64_t s, const int32_t *length, lanes8 sum) {
+    const sell16_slices *A = m->A;
+    const int64_t i = s * SELL16_ROWS;
+    if (!is_plain(m, s, length)) {
+        put_any_256(m, s, sum);
+        return;
+    }
+    sum.low *= m->alpha, sum.high *= m->alpha;
+    real *y = m->y + (A->perm ? i & ~(A->sigma - 1) : i);
+    if (!A->perm) {
+        memcpy(y, &sum, sizeof sum);
+        return;
+    }
+    const uint16_t *perm = A->perm + i;
+#pragma GCC unroll 4
+    for (int r = 0; r < SELL16_LANES; r++) {
+        y[perm[r]] = sum.low[r];
+        y[perm[SELL16_LANES + r]] = sum.high[r];
+    }
+}
+
+AVX2_INLINE void slice_256(const product *m, int64_t s, int code, bool wide) {
+    const sell16_slice *slice = m->A->slice + s;
+    const uint8_t *values = m->A->values + slice->slot * coded_bytes(code);
+    const uint16_t *columns = m->A->columns + slice->column;
+    const int32_t *length = lengths_of(m->A, slice);
+    const int32_t width = slice->width, full = length ? length[SELL16_ROWS - 1] : width;
+    const int value_step = SELL16_ROWS * coded_bytes(code), step = SELL16_ROWS * (wide ? 2 : 1);
+    const real *x = kept(m->x + slice->base), *table = m->A->table;
+    lanes8 sum = {{0}, {0}};
+    ask_for_vectors(m, s);
+    for (int32_t k = 0; k < full; k++, values += value_step, columns += step) {
+        if (coded_bytes(code) > 1) ask_ahead(values, HALF_PAGE);
+        add_step(&sum, values_8(table, values, code), columns, x, wide, NULL, k);
+    }
+    for (int32_t k = full; k < width; k++, values += value_step, columns += step) {
+        if (coded_bytes(code) > 1) ask_ahead(values, HALF_PAGE);
+        add_step(&sum, values_8(table, values, code), columns, x, wide, length, k);
+    }
+    put_256(m, s, length, sum);
+}
+
+AVX2_INLINE void slices_256(const product *m, int64_t first, int64_t end, int code) {
+    const sell16_slices A = *m->A; /* their own: else every y written might be of them */
+    const product p = {&A, m->x, m->y, m->alpha, m->beta, m->ahead};
+    for (int64_t s = first; s < end; s++)
+        if (A.slice[s].wide)
+            slice_256(&p, s, code, true);
+        else
+            slice_256(&p, s, code, false);
+}
+
+static AVX2 void raw_avx2(const product *m, int64_t first, int64_t end) {
+    slices_256(m, first, end, VALUE_RAW);
+}
+
+static AVX2 void f32_avx2(const product *m, int64_t first, int64_t end) {
+    slices_256(m, first, end, VALUE_F32);
+}
+
+static AVX2 void table_avx2(const product *m, int64_t first, int64_t end) {
+    slices_256(m, first, end, VALUE_CODEBOOK);
+}
+
+static AVX2 void one_avx2(const product *m, int64_t first, int64_t end) {
+    slices_256(m, first, end, VALUE_ONE);
+}
+
+static multiply_pieces *choose_avx2(const sell16_slices *A) {
+    static multiply_pieces *const by_code[] = {[VALUE_RAW] = raw_avx2,
+                                               [VALUE_F32] = f32_avx2,
+                                               [VALUE_CODEBOOK] = table_avx2,
+                                               [VALUE_ONE] = one_avx2};
+    return by_code[A->value_code];
+}
+#endif
+#endif

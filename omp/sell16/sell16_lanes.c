@@ -1,0 +1,139 @@
+/* sell16_lanes: eight rows of about one length in the lanes of vector registers, their columns in
+ * 16 bits, their values in as few bytes as hold them; shares of equal bytes, their parts by turns.
+ *
+ * Source   own; sell_lanes with csell's codes. Where the values are few they are looked up in
+ *          vector registers, after CSR&RV (Yang and others, AVX-512).
+ * Reads    sell16: slice[slices], perm[rows] unless the rows' order is the matrix's, length of
+ *          uneven slices, columns, values, table; x[cols]; y[rows] only if beta != 0.
+ * Writes   y[rows], each entry once, by the thread that takes the slice.
+ * Work     a step is an entry of each of eight rows, a sum each: unmasked up to the shortest row,
+ *          masked after multiplying behind it; then what at most three longer rows have besides.
+ * Cost     2 nnz flop; nnz (2 or 4 + 0, 1, 4 or sizeof real) + 6 rows for slices and perm + (cols +
+ *          rows) sizeof real bytes; padding is read all the same.
+ * Weak     columns of a slice that span over 65,536; lengths that differ inside a window compute
+ *          padding; a row as long as a thread's share keeps the others waiting.
+ * Repeats  bitwise: yes, for an equal isa; with and without codes alike.
+ * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512 (looks few values up in registers).
+ */
+#include "sell16_avx512.h"
+#include <math.h>
+
+typedef struct lanes {
+    stretches all;
+    int64_t ahead;
+} lanes;
+
+/* a b + c, fused wherever the processor that this build is for can do it: a compiler that fuses in
+ * one loop and not in another would make y depend on how values are coded. */
+static inline real multiply_add(real a, real b, real c) {
+#ifdef FP_FAST_FMA
+    return sizeof(real) == sizeof(double) ? (real)fma(a, b, c)
+                                          : (real)fmaf((float)a, (float)b, (float)c);
+#else
+    return a * b + c;
+#endif
+}
+
+static void multiply_portable(const product *m, int64_t first, int64_t end) {
+    const sell16_slices *A = m->A;
+    for (int64_t s = first; s < end; s++) {
+        const sell16_slice *slice = A->slice + s;
+        const uint16_t *columns = A->columns + slice->column;
+        const int32_t *length = lengths_of(A, slice);
+        real sum[SELL16_ROWS] = {0};
+        for (int r = 0; r < SELL16_ROWS; r++) {
+            int64_t steps = length && length[r] < slice->width ? length[r] : slice->width;
+            for (int64_t k = 0, at = r; k < steps; k++, at += SELL16_ROWS)
+                sum[r] = multiply_add(value_at(A, slice->slot + at, A->value_code),
+                                      x_at(m->x + slice->base, columns, at, slice->wide), sum[r]);
+        }
+        put_any(m, s, sum);
+    }
+}
+
+static multiply_pieces *choose_way(int64_t isa, const sell16_slices *A) {
+#ifdef __x86_64__
+    if (isa == ISA_AVX512 && A->value_code == VALUE_CODEBOOK && A->nvalues <= IN_REGISTERS)
+        return registers_avx512;
+    if (isa != ISA_PORTABLE) return choose_avx2(A);
+#endif
+    (void)isa, (void)A;
+    return multiply_portable;
+}
+
+/* ---- the kernel ----------------------------------------------------------------------------- */
+
+/* What is read and written before slice k. */
+static int64_t bytes_before(const spmv_store *store, int64_t k) {
+    const sell16_slices *A = (const sell16_slices *)store;
+    const int64_t row = 4 + 2 + 2 * (int64_t)sizeof(real); /* slice, perm, x and y */
+    bool is_end = k == A->nslices;
+    return k * SELL16_ROWS * row + 2 * (is_end ? A->units : A->slice[k].column) +
+           A->value_bytes * (is_end ? A->s.slots : A->slice[k].slot);
+}
+
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    (void)A, (void)c; /* whatever they are */
+    return sizeof(lanes);
+}
+
+/* How far beyond its row the columns of a slice go. */
+static int64_t reach_of(const sell16_slices *A, int64_t s) {
+    const sell16_slice *slice = A->slice + s;
+    uint16_t highest = 0;
+    for (int64_t n = 0; n < (int64_t)slice->width * SELL16_ROWS; n++)
+        if (A->columns[slice->column + n] > highest) highest = A->columns[slice->column + n];
+    return slice->base + highest - s * SELL16_ROWS;
+}
+
+static int compare_reach(const void *a, const void *b) {
+    const int64_t *p = a, *q = b;
+    return (*p > *q) - (*p < *q);
+}
+
+/* How far ahead x is asked for: so far as all but an eighth of the slices looked at reach, and a
+ * little; 0 if the columns of most are not near the diagonal, or the nearest caches hold x. */
+static int64_t ahead_of(const sell16_slices *A) {
+    enum { LOOKS = 64, LITTLE = 1024, NEAR = 1 << 16 };
+    int64_t reach[LOOKS], n = 0;
+    if (A->s.rows != A->s.cols || A->s.rows < NEAR) return 0;
+    for (int64_t l = 0; l < LOOKS; l++) {
+        int64_t s = spmv_split(A->nslices, LOOKS, l);
+        int64_t below = s * SELL16_ROWS - A->slice[s].base;
+        if (!A->slice[s].wide && A->slice[s].width && below < NEAR && below > -NEAR)
+            reach[n++] = reach_of(A, s);
+    }
+    if (n < LOOKS * 3 / 4) return 0;
+    qsort(reach, (size_t)n, sizeof *reach, compare_reach);
+    return reach[n * 7 / 8] > 0 ? reach[n * 7 / 8] + LITTLE : LITTLE;
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    const sell16_slices *A = (const sell16_slices *)p->store;
+    TRY(choose_isa(p));
+    TRY(make_stretches(p, sizeof(lanes), choose_way(p->choice.value[SPMV_isa], A), bytes_before,
+                       A->nslices));
+    lanes *t = p->scratch;
+    t->ahead = ahead_of(A);
+    return SPMV_OK;
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    lanes *t = p->scratch;
+    const product m = {(const sell16_slices *)p->store, x, y, (real)alpha, (real)beta, t->ahead};
+    return multiply_stretches(p, &t->all, &m);
+}
+
+static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(sell16_lanes) = {
+    .name = "sell16_lanes",
+    .format = "sell16",
+    .summary = "eight rows side by side, 16-bit columns and coded values, equal bytes a thread",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .estimate = estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = free_scratch,
+};

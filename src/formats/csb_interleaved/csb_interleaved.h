@@ -1,0 +1,43 @@
+/* csb_interleaved.h: the blocks of CSB (Buluc et al., SPAA'09; formats/csb/csb.h), of `tile`
+ * columns and up to twice as many rows, fewer where they hold many nonzeros, with the nonzeros of a
+ * block interleaved, so that neighbours belong to different rows and additions to y do not wait for
+ * each other, and values in the fewest bytes that hold all of the matrix (formats/value_codes.h).
+ * It takes 4 bytes and 0, 1, 4 or 8 bytes of value per nonzero, 12 in f64, 5 with a dictionary, and
+ * sizeof(ofs) per block. It wins on CPUs where columns are scattered over an x that does not fit
+ * the near caches.
+ *
+ * The example matrix of formats/csr/csr.h with tile = 8, as row,column in the block: one block of
+ * 27 nonzeros, cut into eight lanes of three. A bar stands after the first, second and third
+ * nonzero of every lane; the three that are left follow. "(253 of 0)": 253 zeros.
+ *
+ *     first_row   0 8
+ *     block_ptr   0 27
+ *     local       0,0 1,0 1,6 2,3 3,3 4,3 6,0 6,3 | 0,1 1,1 2,1 2,6 3,4 4,4 6,1 6,4
+ *               | 0,6 1,2 2,2 3,2 3,6 4,6 6,2 6,6 | 6,7 7,6 7,7
+ *     values      2 0 1 0 2 0 1 1 | 0 2 0 1 0 2 1 1 | 1 0 2 0 1 1 1 2 | 0 0 2
+ *     table       1 2 4 (253 of 0)
+ *     value_code  2 is VALUE_CODEBOOK
+ */
+#ifndef SPMV_FORMATS_CSB_INTERLEAVED_H
+#define SPMV_FORMATS_CSB_INTERLEAVED_H
+
+#include "spmv_kernel.h"
+
+/* Blocks of tile columns and of as many rows as CSB_INTERLEAVED_ROWS tiles at most, fewer where
+ * they hold many entries: from first_row[b] on. The first entry of block (b, c) is block_ptr[b *
+ * block_cols + c]. Its n entries, row by row, are cut into CSB_INTERLEAVED_LANES parts of n /
+ * CSB_INTERLEAVED_LANES, which stand interleaved: an entry of each part, the next of each; the
+ * rest, fewer than CSB_INTERLEAVED_LANES, follows. So neighbours are of different rows, mostly.
+ * Values are coded as in sell16. */
+enum { CSB_INTERLEAVED_ROWS = 2, CSB_INTERLEAVED_LANES = 8 };
+typedef struct V(csb_interleaved) {
+    spmv_store s;
+    int64_t tile, block_rows, block_cols;
+    int value_code, value_bytes;
+    idx *first_row;  /* [block_rows + 1] */
+    ofs *block_ptr;  /* [block_rows * block_cols + 1] */
+    uint32_t *local; /* [nnz] row in the block << 16 | column in the block */
+    uint8_t *values; /* [nnz * value_bytes] */
+    real *table;     /* [VALUE_CODEBOOK_SIZE] with the codes TABLE and ONE */
+} csb_interleaved;
+#endif

@@ -1,0 +1,160 @@
+/* format_csb_interleaved.c: sparse blocks as CSB's, the parts of x and y that they touch in a near
+ * cache; an order of their entries in which neighbours do not wait for each other's y; coded
+ * values. */
+#include "formats/value_set.h"
+#include "formats/blocks.h"
+#include "formats/csb/csb.h"
+#include "csb_interleaved.h"
+#include <omp.h>
+
+/* A row of blocks ends where it has a share of the entries, so that some threads find work whatever
+ * the rows' lengths; but no sooner than it must, since every row of blocks fetches all of x. */
+enum { SHARES = 64, LEAST_SHARE = 1 << 20, X_BYTES = 1 << 17 /* of x for a block */ };
+
+static int64_t tile_of(const spmv_choice *c) {
+    return c->value[SPMV_tile] ? c->value[SPMV_tile] : X_BYTES / (int64_t)sizeof(real);
+}
+
+/* Two blocks of rows that were cut for their entries hold more than a share of them. */
+static int64_t most_block_rows(const spmv_csr_view *A, int64_t tile) {
+    return parts_of(A->rows, CSB_INTERLEAVED_ROWS * tile) + 2 * SHARES;
+}
+
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    int64_t tile = tile_of(c);
+    size_t rows = (size_t)most_block_rows(A, tile), cols = (size_t)parts_of(A->cols, tile);
+    size_t entry_bytes = (size_t)A->nnz * (sizeof(uint32_t) + sizeof(real));
+    return (rows * cols + 1) * sizeof(ofs) + (rows + 1) * sizeof(idx) + entry_bytes +
+           VALUE_CODEBOOK_SIZE * sizeof(real);
+}
+
+/* Where blocks of rows begin; first_row may be NULL. How many there are. */
+static int64_t cut_rows(const spmv_csr_view *A, int64_t tile, idx *first_row) {
+    const int64_t share = A->nnz / SHARES > LEAST_SHARE ? A->nnz / SHARES : LEAST_SHARE;
+    int64_t n = 0;
+    for (int64_t i = 0, first; i < A->rows; n++) {
+        if (first_row) first_row[n] = (idx)i;
+        first = i++;
+        while (i < A->rows && i - first < CSB_INTERLEAVED_ROWS * tile &&
+               A->row_ptr[i + 1] - A->row_ptr[first] <= share)
+            i++;
+    }
+    if (first_row) first_row[n] = (idx)A->rows;
+    return n;
+}
+
+/* A block while it is filled. */
+typedef struct weft {
+    ofs begin, next, part, left; /* its first entry; the next; entries of a part, and of this one */
+    int lane;
+} weft;
+
+static weft begin_block(ofs begin, ofs end) {
+    ofs part = (end - begin) / CSB_INTERLEAVED_LANES;
+    return (weft){begin, begin, part, part, part ? 0 : CSB_INTERLEAVED_LANES};
+}
+
+/* Where the next entry goes. */
+static ofs take_place(weft *w) {
+    ofs place = w->next++;
+    if (w->lane == CSB_INTERLEAVED_LANES) return place; /* of the rest */
+    w->next += CSB_INTERLEAVED_LANES - 1;
+    if (--w->left == 0) {
+        w->left = w->part;
+        w->lane++;
+        w->next = w->begin + (w->lane < CSB_INTERLEAVED_LANES ? (ofs)w->lane
+                                                              : CSB_INTERLEAVED_LANES * w->part);
+    }
+    return place;
+}
+
+/* Counts the entries of each block, makes that their beginnings, then puts entries there. How many
+ * values f32 cannot hold. */
+static int64_t fill_block_row(const spmv_csr_view *A, int64_t b, const value_set *set, weft *wefts,
+                              csb_interleaved *out) {
+    const int64_t first = out->first_row[b], end = out->first_row[b + 1], cols = out->block_cols;
+    const int shift = __builtin_ctzll((unsigned long long)out->tile);
+    ofs *ptr = out->block_ptr + b * cols, at = (ofs)A->row_ptr[first];
+    int64_t overflows = 0;
+    for (int64_t c = 0; c < cols; c++) ptr[c] = 0;
+    for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k++) ptr[A->col_idx[k] >> shift]++;
+    for (int64_t c = 0; c < cols; c++) {
+        wefts[c] = begin_block(at, at + ptr[c]);
+        at += ptr[c];
+        ptr[c] = wefts[c].begin;
+    }
+    for (int64_t i = first; i < end; i++)
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+            uint32_t col = (uint32_t)A->col_idx[k];
+            ofs to = take_place(wefts + (col >> shift));
+            out->local[to] = (uint32_t)(i - first) << 16 | (col & (uint32_t)(out->tile - 1));
+            overflows += put_coded(out->values + (int64_t)to * out->value_bytes, set, A->values[k],
+                                   out->value_code);
+        }
+    return overflows;
+}
+
+static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *set, int threads,
+                        csb_interleaved *out) {
+    int64_t overflows = 0, cols = out->block_cols;
+    weft *wefts = spmv_host_alloc((size_t)(threads * cols + 1) * sizeof *wefts);
+    if (!wefts)
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: a list of %lld blocks a thread",
+                         (long long)cols);
+#pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(+ : overflows)
+    for (int64_t b = 0; b < out->block_rows; b++)
+        overflows += fill_block_row(A, b, set, wefts + omp_get_thread_num() * cols, out);
+    out->block_ptr[out->block_rows * cols] = (ofs)A->nnz;
+    spmv_host_free(wefts);
+    return spmv_fits(ctx, overflows);
+}
+
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out) {
+    real table[VALUE_CODEBOOK_SIZE];
+    value_set set;
+    TRY(spmv_store_new(ctx, "csb_interleaved", sizeof(csb_interleaved), A, out));
+    csb_interleaved *B = (csb_interleaved *)*out;
+    B->s.slots = A->nnz;
+    B->tile = tile_of(c);
+    B->block_rows = cut_rows(A, B->tile, NULL);
+    B->block_cols = parts_of(A->cols, B->tile);
+    const int64_t nblocks = B->block_rows * B->block_cols;
+    TRY(blocks_are_few(ctx, A, "columns", B->tile, nblocks));
+    B->value_code = choose_code(A, c->value[SPMV_codes], threads, table, &set);
+    B->value_bytes = coded_bytes(B->value_code);
+    TRY(STORE_ARRAY(ctx, B, first_row, B->block_rows + 1));
+    cut_rows(A, B->tile, B->first_row);
+    TRY(STORE_ARRAY(ctx, B, block_ptr, nblocks + 1));
+    TRY(STORE_ARRAY(ctx, B, local, A->nnz));
+    TRY(STORE_ARRAY(ctx, B, values, A->nnz * B->value_bytes));
+    if (set.count) {
+        TRY(STORE_ARRAY(ctx, B, table, VALUE_CODEBOOK_SIZE));
+        memcpy(B->table, table, sizeof table);
+    }
+    return fill(ctx, A, &set, threads, B);
+}
+
+static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
+    const csb_interleaved *A = (const csb_interleaved *)store;
+    for (int64_t block = 0; block < A->block_rows * A->block_cols; block++)
+        for (int64_t k = A->block_ptr[block]; k < A->block_ptr[block + 1]; k++) {
+            row[k] = A->first_row[block / A->block_cols] + (int32_t)(A->local[k] >> 16);
+            col[k] = (int32_t)(block % A->block_cols * A->tile + (A->local[k] & 0xffff));
+            values[k] = (double)coded_value(A->values, A->table, k, A->value_code);
+        }
+}
+
+static const spmv_param params[] = {{SPMV_tile, 0, 0, CSB_MOST_TILE, 1, true},
+                                    {SPMV_codes, 1, 0, 1, 1, false},
+                                    SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_FORMAT(csb_interleaved_format) = {
+    .name = "csb_interleaved",
+    .summary = "sparse blocks, entries of eight parts of a block in turns, values in fewest bytes",
+    .params = params,
+    .at_most = true,
+    .estimate = estimate,
+    .build = build,
+    .entries = entries,
+};

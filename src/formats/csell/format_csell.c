@@ -1,0 +1,428 @@
+/* format_csell.c: slices of 32 rows, each with the codes that suit it, chosen by counting bytes.
+ *
+ * The store is a function of the matrix, cut and codes alone, whatever the threads. Another builder
+ * (the one on GPUs) makes the same bytes if it keeps these rules:
+ *
+ * 1. cut = 0 means max(64, 4 ceil(nnz / rows)). Rows with more than cut entries are the long part,
+ *    in ascending order. Below they count as empty.
+ * 2. Run R of a slice: the greatest divisor, not above 8, of the lengths of all maximal runs of
+ *    entries in adjacent columns of its rows.
+ * 3. Gathered, step k holds run k of every row that has one; base is the least first column. The
+ *    code is the narrowest of 8, 16, 32 bits that takes every first column of every step. Its cost
+ *    in half bytes: 32 a step, twice the code's bytes a run, 1 an entry.
+ * 4. On diagonals, a step holds the entries of one j - i, ascending, which is its base. The cost:
+ *    32 a step. The slice is on diagonals if that costs no more than gathered; then R = 1.
+ *    (Half of what a step costs, and the half byte of an entry, are the time to decode them.)
+ * 5. table: the bit patterns of all values outside the long part, as unsigned numbers in ascending
+ *    order, then zeros; only if there are at most 256 and codes = 1, else all zeros.
+ * 6. Values of a slice of n entries in S steps: the fewest bytes of S R reals (STEP; if all rows of
+ *    a step agree bit for bit), n (TABLE; if there is a table), 4 n (F32; if every value survives
+ *    the round trip bit for bit; not in the f32 variant), n reals (RAW). Of equals the first.
+ *    codes = 0: RAW.
+ * 7. FULL: the slice has a step, and the mask of each is 0xffffffff.
+ * 8. Slices stand in order without gaps but the zeros up to CSELL_ALIGN in columns and values;
+ *    CSELL_SPARE zeros follow the last. Diagonals and S = 0 have no columns. */
+#include "csell_choice.h"
+#include <stdlib.h>
+
+enum { LEAST_CUT = 64, CUT_MEANS = 4 };
+
+static int64_t cut_of(const spmv_csr_view *A, const spmv_choice *c) {
+    int64_t mean = A->rows ? (A->nnz + A->rows - 1) / A->rows : 0;
+    int64_t least = CUT_MEANS * mean > LEAST_CUT ? CUT_MEANS * mean : LEAST_CUT;
+    return c->value[SPMV_cut] ? c->value[SPMV_cut] : least;
+}
+
+static int64_t slices_of(int64_t rows) {
+    return (rows + CSELL_ROWS - 1) / CSELL_ROWS;
+}
+
+/* ---- choice ---------------------------------------------------------------------------------- */
+
+static spmv_status choose_slices(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *table,
+                                 bool codes, int threads, csell *B, csell_repeat *repeats) {
+    int without = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : without)
+    {
+        seen *memory = calloc(1, sizeof *memory);
+        without += !memory;
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < B->nslices; k++)
+            if (memory) choose_slice(A, table, codes, k, memory, B, repeats + k);
+        free(memory);
+    }
+    return without ? spmv_fail(ctx, SPMV_E_NOMEM, "out of memory") : SPMV_OK;
+}
+
+static void place_slices(csell *B) {
+    for (int64_t k = 0; k < B->nslices; k++) {
+        csell_slice *slice = B->slice + k;
+        int64_t steps = slice->step, columns = slice->column, values = slice->value;
+        slice->step = B->nsteps;
+        slice->column = B->column_bytes;
+        slice->value = B->value_bytes;
+        B->nsteps += steps;
+        B->column_bytes += columns;
+        B->value_bytes += values;
+    }
+}
+
+/* ---- fill ------------------------------------------------------------------------------------ */
+
+typedef struct output { /* where the next column code and the next value go */
+    uint8_t *column, *value;
+    int64_t overflows;
+} output;
+
+typedef struct sources { /* the next entry of every row */
+    const int32_t *col[CSELL_ROWS];
+    const double *value[CSELL_ROWS];
+} sources;
+
+/* Of the first entries of the next runs of n rows. */
+BY_LOADS static void put_columns(const sources *from, const int *row, int n, int code, int32_t base,
+                                 output *out) {
+    uint16_t *two = (uint16_t *)(void *)out->column;
+    uint32_t *four = (uint32_t *)(void *)out->column;
+    out->column += n * code_bytes(code);
+    if (code == CSELL_COLUMN_8)
+        for (int k = 0; k < n; k++) out->column[k - n] = (uint8_t)(*from->col[row[k]] - base);
+    else if (code == CSELL_COLUMN_16)
+        for (int k = 0; k < n; k++) two[k] = (uint16_t)(*from->col[row[k]] - base);
+    else if (code == CSELL_COLUMN_32)
+        for (int k = 0; k < n; k++) four[k] = (uint32_t)(*from->col[row[k]] - base);
+}
+
+/* n values, decoded, as the code has them. */
+static void put_values(const real *values, int n, int code, const value_set *table, output *out) {
+    if (code == CSELL_VALUE_RAW) {
+        memcpy(out->value, values, (size_t)n * sizeof *values);
+        out->value += (size_t)n * sizeof *values;
+    } else if (code == CSELL_VALUE_F32) {
+        float *narrow = (float *)(void *)out->value;
+        for (int k = 0; k < n; k++) narrow[k] = (float)values[k];
+        out->value += (size_t)n * sizeof *narrow;
+    } else if (code == CSELL_VALUE_CODEBOOK) {
+        for (int k = 0; k < n; k++)
+            *out->value++ = table->place[slot_of(table, bits_of(values[k]))];
+    } else {
+        memcpy(out->value, values, sizeof *values);
+        out->value += sizeof *values;
+    }
+}
+
+/* The n rows' next values; their sources move on. */
+BY_LOADS static void take_values(sources *from, const int *row, int n, real *values, output *out) {
+    for (int k = 0; k < n; k++) {
+        from->col[row[k]]++;
+        double value = *from->value[row[k]]++;
+        values[k] = (real)value;
+        if (sizeof(real) < sizeof value) out->overflows += isinf(values[k]) && !isinf(value);
+    }
+}
+
+static int list_rows(uint32_t mask, int *row) {
+    int n = 0;
+    for (; mask; mask &= mask - 1) row[n++] = __builtin_ctz(mask);
+    return n;
+}
+
+static void fill_steps(const slice_rows *s, const csell_slice *slice, const value_set *table,
+                       csell_step *step, output *out) {
+    sources from;
+    real values[CSELL_ROWS];
+    int row[CSELL_ROWS], n = 0;
+    uint32_t mask = 0; /* what row lists */
+    for (int r = 0; r < s->nrows; r++) from.col[r] = s->col[r], from.value[r] = s->value[r];
+    walk w = steps_of(s, slice);
+    for (csell_step next; next_step(&w, &next); *step++ = next) {
+        if (next.mask != mask) n = list_rows(mask = next.mask, row);
+        put_columns(&from, row, n, slice->column_code, next.base, out);
+        for (int e = 0; e < slice->run; e++) {
+            take_values(&from, row, n, values, out);
+            put_values(values, n, slice->value_code, table, out);
+        }
+    }
+}
+
+/* Those of a slice whose steps are there. */
+static void fill_values(const slice_rows *s, const csell_slice *slice, const csell_step *step,
+                        const value_set *table, output *out) {
+    sources from;
+    real values[CSELL_ROWS];
+    int row[CSELL_ROWS], n = 0;
+    uint32_t mask = 0;
+    for (int r = 0; r < s->nrows; r++) from.col[r] = s->col[r], from.value[r] = s->value[r];
+    for (int64_t k = 0; k < slice->nsteps; k++) {
+        if (step[k].mask != mask) n = list_rows(mask = step[k].mask, row);
+        for (int e = 0; e < slice->run; e++) {
+            take_values(&from, row, n, values, out);
+            put_values(values, n, slice->value_code, table, out);
+        }
+    }
+}
+
+static int64_t count_overflows(const double *values, int64_t n) {
+    int64_t overflows = 0;
+    if (sizeof(real) == sizeof(double)) return 0;
+    for (int64_t k = 0; k < n; k++) overflows += isinf((real)values[k]) && !isinf(values[k]);
+    return overflows;
+}
+
+static void fill_up(uint8_t *from, const uint8_t *end) {
+    while (from < end) *from++ = 0;
+}
+
+/* Returns how many values are too large for the variant. */
+static int64_t fill_slice(const spmv_csr_view *A, const value_set *table, int64_t k, csell *B) {
+    slice_rows s;
+    csell_slice *slice = B->slice + k;
+    csell_step *step = B->step + slice->step;
+    bool is_last = k + 1 == B->nslices;
+    output out = {B->columns + slice->column, B->values + slice->value, 0};
+    look_at_rows(A, k, B->cut, &s);
+    if (slice->column_code == CSELL_DIAGONAL)
+        find_groups(&s);
+    else
+        leave_rows_alone(&s);
+    fill_steps(&s, slice, table, step, &out);
+    fill_up(out.column, B->columns + (is_last ? B->column_bytes : slice[1].column));
+    fill_up(out.value, B->values + (is_last ? B->value_bytes : slice[1].value));
+    uint32_t common = ~0u;
+    for (int64_t n = 0; n < slice->nsteps; n++) common &= step[n].mask;
+    if (slice->nsteps && common == ~0u) slice->flags = CSELL_FULL;
+    return out.overflows;
+}
+
+/* As fill_slice does, from the slice that it repeats, which is filled. */
+static int64_t fill_repeat(const spmv_csr_view *A, const value_set *table, int64_t k,
+                           const csell_repeat *repeat, csell *B) {
+    slice_rows s;
+    const csell_slice *from = B->slice + repeat->of;
+    csell_slice *slice = B->slice + k;
+    csell_step *step = B->step + slice->step;
+    int32_t shift = (int32_t)(k - repeat->of) * CSELL_ROWS;
+    output out = {B->columns + slice->column, B->values + slice->value, 0};
+    bool is_last = k + 1 == B->nslices;
+    slice->flags = from->flags;
+    memcpy(step, B->step + from->step, (size_t)slice->nsteps * sizeof *step);
+    for (int64_t n = 0; n < slice->nsteps && slice->column_code != CSELL_DIAGONAL; n++)
+        step[n].base += shift;
+    memcpy(out.column, B->columns + from->column, (size_t)(from[1].column - from->column));
+    look_at_rows(A, k, B->cut, &s);
+    if (repeat->values) {
+        memcpy(out.value, B->values + from->value, (size_t)(from[1].value - from->value));
+        return count_overflows(s.value[0], s.nnz);
+    }
+    fill_values(&s, slice, step, table, &out);
+    fill_up(out.value, B->values + (is_last ? B->value_bytes : slice[1].value));
+    return out.overflows;
+}
+
+static int64_t fill_slices(const spmv_csr_view *A, const value_set *table,
+                           const csell_repeat *repeats, int threads, csell *B) {
+    int64_t overflows = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : overflows)
+    {
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < B->nslices; k++)
+            if (repeats[k].of < 0) overflows += fill_slice(A, table, k, B);
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < B->nslices; k++)
+            if (repeats[k].of >= 0) overflows += fill_repeat(A, table, k, repeats + k, B);
+    }
+    return overflows;
+}
+
+/* ---- the long part --------------------------------------------------------------------------- */
+
+static void count_long(const spmv_csr_view *A, int threads, csell *B) {
+    int64_t rows = 0, nnz = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : rows, nnz)
+    for (int64_t i = 0; i < A->rows; i++)
+        if (row_length(A, i) > B->cut) {
+            rows++;
+            nnz += row_length(A, i);
+        }
+    B->long_rows = rows;
+    B->long_nnz = nnz;
+}
+
+static void place_long(const spmv_csr_view *A, csell *B) {
+    int64_t n = 0;
+    B->long_ptr[0] = 0;
+    for (int64_t i = 0; n < B->long_rows; i++)
+        if (row_length(A, i) > B->cut) {
+            B->long_row[n] = (idx)i;
+            B->long_ptr[n + 1] = B->long_ptr[n] + (ofs)row_length(A, i);
+            n++;
+        }
+}
+
+/* A row may be most of the matrix, so it is entries that are shared out. */
+static int64_t fill_long(const spmv_csr_view *A, int threads, csell *B) {
+    int64_t overflows = 0;
+    for (int64_t n = 0; n < B->long_rows; n++) {
+        int64_t from = A->row_ptr[B->long_row[n]], to = B->long_ptr[n];
+        int64_t length = B->long_ptr[n + 1] - to;
+#pragma omp parallel for schedule(static) num_threads(threads) \
+    reduction(+ : overflows) if (length > 1 << 16)
+        for (int64_t k = 0; k < length; k++) {
+            B->long_col[to + k] = A->col_idx[from + k];
+            B->long_values[to + k] = (real)A->values[from + k];
+            overflows += isinf(B->long_values[to + k]) && !isinf(A->values[from + k]);
+        }
+    }
+    return overflows;
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+/* All but steps and long rows. */
+static size_t fixed_bytes(const spmv_csr_view *A) {
+    size_t slices = (size_t)slices_of(A->rows), entry = sizeof(idx) + sizeof(real);
+    return slices * (sizeof(csell_slice) + 2 * CSELL_ALIGN) + 2 * CSELL_SPARE +
+           VALUE_CODEBOOK_SIZE * sizeof(real) + sizeof(ofs) + (size_t)A->nnz * entry;
+}
+
+/* An upper bound: what choosing would find out takes as long as building. Gathered, with 32-bit
+ * codes and raw values, a slice has as many steps as its longest row entries; what rule 4 prefers
+ * to that takes less. */
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    int64_t cut = cut_of(A, c), nslices = slices_of(A->rows);
+    size_t bytes = fixed_bytes(A);
+    for (int64_t k = 0; k < nslices; k++) {
+        size_t longest = 0;
+        for (int64_t i = k * CSELL_ROWS; i < (k + 1) * CSELL_ROWS && i < A->rows; i++) {
+            size_t length = (size_t)row_length(A, i);
+            if (length > (size_t)cut)
+                bytes += sizeof(idx) + sizeof(ofs);
+            else if (length > longest)
+                longest = length;
+        }
+        bytes += longest * sizeof(csell_step);
+    }
+    return bytes;
+}
+
+/* As many steps as the longest row has in every slice, or as there are entries. */
+static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
+    int64_t cut = cut_of(A, c), nslices = slices_of(A->rows), kept = longest < cut ? longest : cut;
+    int64_t steps = kept && nslices > A->nnz / kept ? A->nnz : nslices * kept;
+    int64_t long_rows = longest > cut ? A->nnz / (cut + 1) : 0;
+    return fixed_bytes(A) + (size_t)steps * sizeof(csell_step) +
+           (size_t)long_rows * (sizeof(idx) + sizeof(ofs));
+}
+
+static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *table,
+                        const csell_repeat *repeats, int threads, csell *B) {
+    int64_t overflows;
+    TRY(STORE_ARRAY(ctx, B, step, B->nsteps));
+    TRY(STORE_ARRAY(ctx, B, columns, B->column_bytes + CSELL_SPARE));
+    TRY(STORE_ARRAY(ctx, B, values, B->value_bytes + CSELL_SPARE));
+    TRY(STORE_ARRAY(ctx, B, long_row, B->long_rows));
+    TRY(STORE_ARRAY(ctx, B, long_ptr, B->long_rows + 1));
+    TRY(STORE_ARRAY(ctx, B, long_col, B->long_nnz));
+    TRY(STORE_ARRAY(ctx, B, long_values, B->long_nnz));
+    overflows = fill_slices(A, table, repeats, threads, B);
+    memset(B->columns + B->column_bytes, 0, CSELL_SPARE);
+    memset(B->values + B->value_bytes, 0, CSELL_SPARE);
+    place_long(A, B);
+    overflows += fill_long(A, threads, B);
+    return spmv_fits(ctx, overflows);
+}
+
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out) {
+    bool codes = c->value[SPMV_codes];
+    value_set table;
+    TRY(spmv_store_new(ctx, "csell", sizeof(csell), A, out));
+    csell *B = (csell *)*out;
+    B->s.slots = A->nnz;
+    B->nslices = slices_of(A->rows);
+    B->cut = cut_of(A, c);
+    count_long(A, threads, B);
+    TRY(STORE_ARRAY(ctx, B, slice, B->nslices));
+    TRY(STORE_ARRAY(ctx, B, table, VALUE_CODEBOOK_SIZE));
+    make_table(A, B->long_rows ? B->cut : INT64_MAX, codes, threads, B->table, &table);
+    csell_repeat *repeats = spmv_host_alloc((size_t)B->nslices * sizeof *repeats);
+    if (!repeats) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
+    spmv_status status = choose_slices(ctx, A, &table, codes, threads, B, repeats);
+    if (status == SPMV_OK) place_slices(B);
+    if (status == SPMV_OK) status = fill(ctx, A, &table, repeats, threads, B);
+    spmv_host_free(repeats);
+    return status;
+}
+
+static int32_t column_at(const csell_slice *slice, const csell_step *step, const uint8_t *columns,
+                         int64_t row, int64_t run) {
+    uint16_t two;
+    uint32_t four;
+    switch (slice->column_code) {
+    case CSELL_DIAGONAL: return (int32_t)row + step->base;
+    case CSELL_COLUMN_8: return step->base + columns[run];
+    case CSELL_COLUMN_16: memcpy(&two, columns + 2 * run, sizeof two); return step->base + two;
+    default:
+        memcpy(&four, columns + 4 * run, sizeof four);
+        return (int32_t)(four + (uint32_t)step->base);
+    }
+}
+
+static double value_at(const csell *A, const csell_slice *slice, int64_t n, int64_t step) {
+    const uint8_t *values = A->values + slice->value;
+    real raw;
+    float narrow;
+    switch (slice->value_code) {
+    case CSELL_VALUE_CODEBOOK: return (double)A->table[values[n]];
+    case CSELL_VALUE_F32:
+        memcpy(&narrow, values + n * (int64_t)sizeof narrow, sizeof narrow);
+        return (double)narrow;
+    default:
+        n = slice->value_code == CSELL_VALUE_STEP ? step : n;
+        memcpy(&raw, values + n * (int64_t)sizeof raw, sizeof raw);
+        return (double)raw;
+    }
+}
+
+static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
+    const csell *A = (const csell *)store;
+    int64_t n = 0;
+    for (int64_t k = 0; k < A->nslices; k++) {
+        const csell_slice *slice = A->slice + k;
+        const uint8_t *columns = A->columns + slice->column;
+        int64_t first = n, runs = 0;
+        for (int64_t t = 0; t < slice->nsteps; t++) {
+            const csell_step *step = A->step + slice->step + t;
+            for (int e = 0; e < slice->run; e++) {
+                int64_t r = runs;
+                for (uint32_t rest = step->mask; rest; rest &= rest - 1, n++, r++) {
+                    row[n] = (int32_t)(k * CSELL_ROWS + __builtin_ctz(rest));
+                    col[n] = column_at(slice, step, columns, row[n], r) + e;
+                    values[n] = value_at(A, slice, n - first, t * slice->run + e);
+                }
+            }
+            runs += __builtin_popcount(step->mask);
+        }
+    }
+    for (int64_t l = 0; l < A->long_rows; l++)
+        for (int64_t k = A->long_ptr[l]; k < A->long_ptr[l + 1]; k++, n++) {
+            row[n] = A->long_row[l];
+            col[n] = A->long_col[k];
+            values[n] = (double)A->long_values[k];
+        }
+}
+
+static const spmv_param params[] = {
+    {SPMV_cut, 0, 0, INT32_MAX, 1, false}, {SPMV_codes, 1, 0, 1, 1, false}, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_FORMAT(csell_format) = {
+    .name = "csell",
+    .summary = "slices of 32 rows, columns and values of each in the codes that take the fewest "
+               "bytes; no padding",
+    .params = params,
+    .at_most = true,
+    .estimate = estimate,
+    .bound = bound,
+    .build = build,
+    .entries = entries,
+};

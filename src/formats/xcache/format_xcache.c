@@ -1,0 +1,364 @@
+/* format_xcache.c: blocks of rows that list the columns they need, so that x of a block is fetched
+ * once and an entry's column takes 16 bits; its rows cut into pieces, these sorted by length; coded
+ * values. */
+#include "formats/row_order.h"
+#include "formats/value_set.h"
+#include "xcache.h"
+#include "formats/row_ends.h"
+#include <stdlib.h>
+
+enum { WORD = 32 /* bits */ };
+
+static int64_t blocks_of(int64_t n, int64_t size) {
+    return (n + size - 1) / size;
+}
+
+/* ---- forecast -------------------------------------------------------------------------------- */
+
+/* Slots: pieces of a block descend in length, so that padding is less than its longest times the
+ * pieces of a slice. Columns: no more than entries, nor than fit, of 32 bits. */
+static size_t most_bytes(const spmv_csr_view *A, const spmv_xcache_shape *s, int64_t longest) {
+    size_t blocks = (size_t)s->nblocks, pieces = (size_t)s->pieces;
+    size_t slots = (size_t)A->nnz + blocks * XCACHE_SLICE * (size_t)longest;
+    size_t columns =
+        blocks * XCACHE_COLUMNS < (size_t)A->nnz ? blocks * XCACHE_COLUMNS : (size_t)A->nnz;
+    return blocks * sizeof(xcache_block) + (size_t)(s->slices + s->cuts) * sizeof(uint32_t) +
+           pieces * (sizeof(uint16_t) + sizeof(uint8_t)) + columns * sizeof(uint32_t) +
+           slots * (sizeof(uint16_t) + sizeof(real)) + VALUE_CODEBOOK_SIZE * sizeof(real);
+}
+
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    spmv_xcache_shape s = spmv_xcache_shape_for(A, c);
+    int64_t longest = spmv_longest_row(A);
+    return most_bytes(A, &s, longest < s.cut ? longest : s.cut);
+}
+
+/* Without a look at the matrix for its height: the lower, the more bytes. */
+static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
+    spmv_choice least = *c;
+    if (least.value[SPMV_height] == 0) least.value[SPMV_height] = XCACHE_LEAST;
+    spmv_xcache_shape s = spmv_xcache_shape_for(A, &least);
+    return most_bytes(A, &s, longest < XCACHE_LONGEST ? longest : XCACHE_LONGEST);
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+typedef struct pieces { /* of a block, in the order of its rows */
+    uint8_t length[XCACHE_PIECES];
+    uint16_t order[XCACHE_PIECES];
+} pieces;
+
+/* Counts them, lists no more than there is room for. */
+static void list_pieces(const spmv_csr_view *A, int64_t cut, xcache_block *block, uint32_t *cuts,
+                        pieces *out) {
+    int64_t count = 0, parts = 0;
+    for (int64_t r = 0; r < block->rows; r++) {
+        int64_t n = row_length(A, block->row + r), p = n > cut ? blocks_of(n, cut) : 1;
+        for (int64_t q = 0; q < p && count + q < XCACHE_PIECES; q++) {
+            out->length[count + q] = (uint8_t)blocks_of(n - q, p);
+            out->order[count + q] = (uint16_t)(p > 1 ? block->rows + parts + q : r);
+        }
+        count += p;
+        if (p == 1) continue;
+        cuts[block->cuts++] = (uint32_t)r | (uint32_t)parts << 16;
+        parts += p;
+    }
+    cuts[block->cuts] = (uint32_t)parts << 16;
+    block->pieces = (int32_t)count, block->parts = (int32_t)parts;
+}
+
+/* Longest first, and where slices begin; returns the slots. */
+static int64_t sort_pieces(const pieces *from, int64_t b, xcache_rows *B) {
+    const xcache_block *block = B->block + b;
+    uint32_t place[XCACHE_LONGEST + 2] = {0}, slots = 0;
+    uint32_t *slice = B->slice + block->piece / XCACHE_SLICE + b;
+    for (int i = 0; i < block->pieces; i++) place[XCACHE_LONGEST - from->length[i] + 1]++;
+    for (int k = 0; k <= XCACHE_LONGEST; k++) place[k + 1] += place[k];
+    for (int i = 0; i < block->pieces; i++) {
+        uint32_t to = place[XCACHE_LONGEST - from->length[i]]++;
+        B->order[block->piece + to] = from->order[i];
+        B->length[block->piece + to] = from->length[i];
+    }
+    for (int i = 0; i < block->pieces; i += XCACHE_SLICE) {
+        slice[i / XCACHE_SLICE] = slots;
+        slots += XCACHE_SLICE * (uint32_t)B->length[block->piece + i];
+    }
+    return slots;
+}
+
+typedef struct piece_entries { /* which of the block's rows; its first; from one to the next */
+    int32_t row, first, step;
+} piece_entries;
+
+/* cuts: the block's. */
+static piece_entries entries_of(const xcache_block *block, const uint32_t *cuts, uint16_t order) {
+    piece_entries all = {order, 0, 1};
+    int32_t part = order - block->rows, low = 0, high = block->cuts;
+    if (part < 0) return all;
+    while (high - low > 1) {
+        int32_t middle = (low + high) / 2;
+        if ((int32_t)(cuts[middle] >> 16) <= part)
+            low = middle;
+        else
+            high = middle;
+    }
+    int32_t first = (int32_t)(cuts[low] >> 16);
+    piece_entries every = {(int32_t)(cuts[low] & 0xffff), part - first,
+                           (int32_t)(cuts[low + 1] >> 16) - first};
+    return every;
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+typedef struct marks { /* of the columns from base on: those that a block needs */
+    uint32_t bits[XCACHE_SPAN / WORD];
+    uint16_t before[XCACHE_SPAN / WORD]; /* how many of them are in the words before */
+    int32_t base;
+    int64_t span, count;
+} marks;
+
+static void find_span(const spmv_csr_view *A, const xcache_block *block, marks *m) {
+    m->span = spmv_xcache_span(A, block->row, block->row + block->rows, &m->base);
+    m->count = 0;
+}
+
+/* No more than are counted if there are too many. */
+static void mark(const spmv_csr_view *A, const xcache_block *block, marks *m) {
+    const int64_t words = blocks_of(m->span, WORD);
+    const int64_t first = A->row_ptr[block->row], end = A->row_ptr[block->row + block->rows];
+    memset(m->bits, 0, (size_t)words * sizeof *m->bits);
+    for (int64_t k = first; k < end; k++) {
+        uint32_t at = (uint32_t)(A->col_idx[k] - m->base);
+        m->bits[at / WORD] |= 1u << at % WORD;
+    }
+    for (int64_t w = 0; w < words; w++) {
+        m->before[w] = (uint16_t)m->count;
+        m->count += __builtin_popcount(m->bits[w]);
+    }
+}
+
+static uint16_t place_of(const marks *m, int32_t col) {
+    uint32_t at = (uint32_t)(col - m->base);
+    uint32_t lower = m->bits[at / WORD] & ((1u << at % WORD) - 1);
+    return (uint16_t)(m->before[at / WORD] + __builtin_popcount(lower));
+}
+
+static int64_t units_of(const xcache_block *block) {
+    return block->wide ? 2 * (int64_t)block->count : (block->count + 1) / 2 * 2;
+}
+
+static void keep_most(int64_t value, int64_t *most) {
+    if (value > *most) *most = value;
+}
+
+static void look_at_block(const spmv_csr_view *A, int64_t b, marks *m, pieces *list, xcache_rows *B,
+                          spmv_xcache_facts *most) {
+    xcache_block *block = B->block + b;
+    list_pieces(A, B->cut, block, B->cuts + block->cut, list);
+    keep_most(block->pieces, &most->pieces);
+    if (block->pieces > XCACHE_PIECES) return; /* refused */
+    find_span(A, block, m);
+    if (m->span <= XCACHE_SPAN) mark(A, block, m);
+    block->slot = sort_pieces(list, b, B);
+    block->base = m->base, block->count = (int32_t)m->count;
+    block->wide = m->span > UINT16_MAX + 1;
+    keep_most(m->span, &most->span);
+    keep_most(m->count, &most->columns);
+}
+
+/* Blocks with what they take, not yet where that begins. False: out of memory. */
+static bool look_at_blocks(const spmv_csr_view *A, int threads, xcache_rows *B,
+                           spmv_xcache_facts *most) {
+    bool has_room = true;
+#pragma omp parallel num_threads(threads)
+    {
+        struct {
+            marks m;
+            pieces list;
+        } *room = malloc(sizeof *room);
+        spmv_xcache_facts mine = {0, 0, 0};
+#pragma omp for schedule(dynamic) nowait
+        for (int64_t b = 0; b < B->nblocks; b++)
+            if (room) look_at_block(A, b, &room->m, &room->list, B, &mine);
+#pragma omp critical(xcache)
+        {
+            has_room &= room != NULL;
+            keep_most(mine.pieces, &most->pieces);
+            keep_most(mine.span, &most->span);
+            keep_most(mine.columns, &most->columns);
+        }
+        free(room);
+    }
+    return has_room;
+}
+
+static void place_blocks(xcache_rows *B) {
+    for (int64_t b = 0; b < B->nblocks; b++) {
+        xcache_block *block = B->block + b;
+        int64_t slots = block->slot;
+        block->slot = B->s.slots;
+        block->need = B->units;
+        B->s.slots += slots;
+        B->units += units_of(block);
+        B->pieces += block->pieces;
+        keep_most(block->count + block->parts, &B->most);
+    }
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+static void list_columns(const marks *m, const xcache_block *block, uint16_t *need) {
+    int64_t n = 0;
+    for (int64_t w = 0; w < blocks_of(m->span, WORD); w++)
+        for (uint32_t bits = m->bits[w]; bits; bits &= bits - 1, n++) {
+            uint32_t distance = (uint32_t)(w * WORD + __builtin_ctz(bits));
+            if (block->wide)
+                memcpy(need + 2 * n, &distance, sizeof distance);
+            else
+                need[n] = (uint16_t)distance;
+        }
+    if (n % 2 && !block->wide) need[n] = 0;
+}
+
+/* A slice, whose first piece is the i-th and whose slots begin at `at`. How many values f32 cannot
+ * hold. */
+static int64_t fill_slice(const spmv_csr_view *A, const marks *m, const value_set *set,
+                          const xcache_block *block, int i, int64_t at, xcache_rows *B) {
+    const int64_t first = block->piece + i, n = block->pieces - i;
+    int64_t overflows = 0;
+    for (int r = 0; r < XCACHE_SLICE; r++) {
+        piece_entries piece = {0, 0, 1};
+        if (r < n) piece = entries_of(block, B->cuts + block->cut, B->order[first + r]);
+        for (int64_t k = 0; k < B->length[first]; k++) {
+            int64_t to = at + k * XCACHE_SLICE + r;
+            uint8_t *value = B->values + to * B->value_bytes;
+            bool is_entry = r < n && k < B->length[first + r];
+            int64_t from =
+                is_entry ? A->row_ptr[block->row + piece.row] + piece.first + k * piece.step : 0;
+            B->place[to] = is_entry ? place_of(m, A->col_idx[from]) : 0;
+            if (is_entry)
+                overflows += put_coded(value, set, A->values[from], B->value_code);
+            else
+                memset(value, 0, (size_t)B->value_bytes);
+        }
+    }
+    return overflows;
+}
+
+static int64_t fill_block(const spmv_csr_view *A, const value_set *set, int64_t b, marks *m,
+                          xcache_rows *B) {
+    const xcache_block *block = B->block + b;
+    const uint32_t *slice = B->slice + block->piece / XCACHE_SLICE + b;
+    int64_t overflows = 0;
+    find_span(A, block, m);
+    mark(A, block, m);
+    list_columns(m, block, B->need + block->need);
+    for (int i = 0; i < block->pieces; i += XCACHE_SLICE)
+        overflows += fill_slice(A, m, set, block, i, block->slot + slice[i / XCACHE_SLICE], B);
+    return overflows;
+}
+
+static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *set, int threads,
+                        xcache_rows *B) {
+    int64_t overflows = 0;
+    bool has_room = true;
+    TRY(STORE_ARRAY(ctx, B, need, B->units));
+    TRY(STORE_ARRAY(ctx, B, place, B->s.slots));
+    TRY(STORE_ARRAY(ctx, B, values, B->s.slots * B->value_bytes));
+#pragma omp parallel num_threads(threads) reduction(+ : overflows) reduction(&& : has_room)
+    {
+        marks *m = malloc(sizeof *m);
+        has_room = m != NULL;
+#pragma omp for schedule(dynamic) nowait
+        for (int64_t b = 0; b < B->nblocks; b++)
+            if (m) overflows += fill_block(A, set, b, m, B);
+        free(m);
+    }
+    return has_room ? spmv_fits(ctx, overflows) : spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+/* Arrays whose blocks have room that is not all used. */
+static spmv_status take_room(spmv_ctx *ctx, const spmv_xcache_shape *shape, xcache_rows *B) {
+    TRY(STORE_ARRAY(ctx, B, block, shape->nblocks));
+    TRY(STORE_ARRAY(ctx, B, slice, shape->slices));
+    TRY(STORE_ARRAY(ctx, B, cuts, shape->cuts));
+    TRY(STORE_ARRAY(ctx, B, order, shape->pieces));
+    TRY(STORE_ARRAY(ctx, B, length, shape->pieces));
+    TRY(STORE_ARRAY(ctx, B, table, VALUE_CODEBOOK_SIZE));
+    memset(B->slice, 0, (size_t)shape->slices * sizeof *B->slice);
+    memset(B->cuts, 0, (size_t)shape->cuts * sizeof *B->cuts);
+    memset(B->order, 0, (size_t)shape->pieces * sizeof *B->order);
+    memset(B->length, 0, (size_t)shape->pieces * sizeof *B->length);
+    return SPMV_OK;
+}
+
+static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out) {
+    const spmv_xcache_shape shape = spmv_xcache_shape_for(A, c);
+    spmv_xcache_facts most = {0, 0, 0};
+    real table[VALUE_CODEBOOK_SIZE];
+    value_set set;
+    TRY(spmv_store_new(ctx, "xcache", sizeof(xcache_rows), A, out));
+    xcache_rows *B = (xcache_rows *)*out;
+    B->height = shape.height, B->nblocks = shape.nblocks, B->cut = shape.cut;
+    TRY(take_room(ctx, &shape, B));
+    spmv_xcache_split(A, &shape, B->block);
+    if (!look_at_blocks(A, threads, B, &most)) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
+    TRY(spmv_xcache_fits(ctx, B->height, &most));
+    place_blocks(B);
+    B->value_code = choose_code(A, c->value[SPMV_codes], threads, table, &set);
+    B->value_bytes = coded_bytes(B->value_code);
+    memcpy(B->table, table, sizeof table);
+    return fill(ctx, A, &set, threads, B);
+}
+
+static int32_t column_at(const xcache_rows *A, const xcache_block *block, uint16_t place) {
+    const uint16_t *need = A->need + block->need;
+    uint32_t distance;
+    if (!block->wide) return block->base + need[place];
+    memcpy(&distance, need + 2 * place, sizeof distance);
+    return block->base + (int32_t)distance;
+}
+
+static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
+    const xcache_rows *A = (const xcache_rows *)store;
+    int64_t n = 0;
+    for (int64_t b = 0; b < A->nblocks; b++) {
+        const xcache_block *block = A->block + b;
+        for (int i = 0; i < block->pieces; i++) {
+            piece_entries piece =
+                entries_of(block, A->cuts + block->cut, A->order[block->piece + i]);
+            int64_t at = block->slot + A->slice[block->piece / XCACHE_SLICE + b + i / XCACHE_SLICE];
+            at += i % XCACHE_SLICE;
+            for (int k = 0; k < A->length[block->piece + i]; k++, n++, at += XCACHE_SLICE) {
+                row[n] = block->row + piece.row;
+                col[n] = column_at(A, block, A->place[at]);
+                values[n] = (double)coded_value(A->values, A->table, at, A->value_code);
+            }
+        }
+    }
+}
+
+static void features(const spmv_csr_view *A, spmv_features *f) {
+    f->xcache_height = spmv_xcache_height(A, f->row_max, &f->xcache_columns);
+}
+
+static const spmv_param params[] = {{SPMV_height, 0, 0, XCACHE_HIGHEST, 1, false},
+                                    {SPMV_cut, 0, 0, XCACHE_LONGEST, 1, false},
+                                    {SPMV_codes, 1, 0, 1, 1, false},
+                                    SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_FORMAT(xcache_format) = {
+    .name = "xcache",
+    .summary = "blocks of rows with a list of the columns they need, 16-bit places in it, rows of "
+               "a block cut into pieces and sorted by length, values in the fewest bytes",
+    .params = params,
+    .at_most = true,
+    .estimate = estimate,
+    .bound = bound,
+    .build = build,
+    .entries = entries,
+    .features = features,
+};

@@ -1,0 +1,176 @@
+/* xcache_shape.c: what the format xcache needs to know before it is built: how many rows a block
+ * should have, and whether what they need fits. */
+#include "formats/xcache/xcache.h"
+#include "row_ends.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    HEIGHTS = 6,      /* XCACHE_LEAST rows and each twice as many as the last, to XCACHE_HIGHEST */
+    ENTRIES = 1 << 15 /* looked at in one place, at most */
+};
+
+static int64_t rows_at(int k) {
+    return (int64_t)XCACHE_LEAST << k;
+}
+
+typedef struct growth { /* of the columns that the rows from one on need, as rows are added */
+    int n;              /* heights counted */
+    int64_t count[HEIGHTS];
+} growth;
+
+int64_t spmv_xcache_span(const spmv_csr_view *A, int64_t first, int64_t end, int32_t *base) {
+    int32_t least = INT32_MAX, most = -1;
+    for (int64_t i = first; i < end; i++) {
+        if (A->row_ptr[i] == A->row_ptr[i + 1]) continue;
+        int32_t low = A->col_idx[A->row_ptr[i]], high = A->col_idx[A->row_ptr[i + 1] - 1];
+        least = low < least ? low : least;
+        most = high > most ? high : most;
+    }
+    *base = most < 0 ? 0 : least;
+    return most < 0 ? 0 : (int64_t)most - least + 1;
+}
+
+static growth count_columns(const spmv_csr_view *A, int64_t first) {
+    growth g = {.n = 0};
+    int64_t end = first, count = 0;
+    int32_t base;
+    for (int n = 0; n < HEIGHTS && first + rows_at(n) <= A->rows &&
+                    A->row_ptr[first + rows_at(n)] - A->row_ptr[first] <= ENTRIES;)
+        end = first + rows_at(n++);
+    int64_t span = spmv_xcache_span(A, first, end, &base);
+    if (span == 0 || span > XCACHE_SPAN) return g;
+    uint64_t *seen = calloc((size_t)span / 64 + 1, sizeof *seen);
+    for (int64_t i = first; seen && i < end; i++) {
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+            uint32_t at = (uint32_t)(A->col_idx[k] - base);
+            count += (seen[at / 64] >> at % 64 & 1) == 0;
+            seen[at / 64] |= (uint64_t)1 << at % 64;
+        }
+        if (i + 1 - first == rows_at(g.n)) g.count[g.n++] = count;
+    }
+    free(seen);
+    return g;
+}
+
+/* Columns of a block so high: in between, and further than was looked, they grow by a power. */
+static double columns_of(const growth *g, double height) {
+    int k = 0;
+    while (k + 2 < g->n && ((double)rows_at(k + 1) < height || g->count[k] == 0)) k++;
+    double low = (double)g->count[k], high = (double)g->count[k + (g->n > 1)];
+    double power = g->n > 1 && low > 0 ? log2(high / low) : 1;
+    return low * pow(height / (double)rows_at(k), power);
+}
+
+static int64_t times_in(int64_t n, int64_t part) {
+    return (n + part - 1) / part;
+}
+
+/* A block alone on each of an H200's multiprocessors if all rows are then multiplied at once; else
+ * as high as leaves room for two, and then so that the last end together. A block may have the
+ * longest row, too. */
+int64_t spmv_xcache_height(const spmv_csr_view *A, int64_t longest, double *columns) {
+    enum { ALONE = 26500, ROOM = 13000 /* columns */, SMS = 132, AT_ONCE = 2 * SMS };
+    const growth g = count_columns(A, A->rows / 2);
+    int64_t height = times_in(A->rows, SMS), allowed = XCACHE_HIGHEST;
+    *columns = INFINITY;
+    if (g.n &&
+        (height > XCACHE_HIGHEST || columns_of(&g, (double)height) + (double)longest > ALONE)) {
+        while (allowed > XCACHE_LEAST && columns_of(&g, (double)allowed) + (double)longest > ROOM)
+            allowed -= XCACHE_SLICE;
+        height = times_in(A->rows, AT_ONCE * times_in(A->rows, AT_ONCE * allowed));
+    }
+    if (height < XCACHE_LEAST) height = XCACHE_LEAST;
+    if (height > XCACHE_HIGHEST) height = XCACHE_HIGHEST;
+    if (g.n) *columns = columns_of(&g, (double)height) / (double)height;
+    return height;
+}
+
+/* Pieces: where rows are fewer than threads, a thread has one or two; else it has several, and only
+ * rows are cut that would end last. */
+static int64_t cut_for(int64_t entries, int64_t height) {
+    enum { THREADS = 1024, STEP = 8, LEAST = 32, SHORT = 64, LONG = 128 };
+    int64_t share = times_in(entries, THREADS), most = share > LONG ? share : LONG;
+    int64_t cut = height < THREADS / 2 ? share * 3 / 2 : share * 5 / 2;
+    if (height < THREADS / 2) most = SHORT;
+    if (cut > most) cut = most;
+    cut = times_in(cut, STEP) * STEP;
+    return cut < LEAST ? LEAST : cut > XCACHE_LONGEST ? XCACHE_LONGEST : cut;
+}
+
+spmv_xcache_shape spmv_xcache_shape_for(const spmv_csr_view *A, const spmv_choice *c) {
+    double columns;
+    spmv_xcache_shape s = {.height = c->value[SPMV_height], .cut = c->value[SPMV_cut]};
+    if (s.height == 0) s.height = spmv_xcache_height(A, spmv_longest_row(A), &columns);
+    s.nblocks = times_in(A->rows, s.height);
+    if (s.cut == 0) s.cut = cut_for(s.nblocks ? A->nnz / s.nblocks : 0, s.height);
+    s.pieces = A->rows + times_in(A->nnz, s.cut);
+    s.cuts = times_in(A->nnz, s.cut) + s.nblocks;
+    s.slices = s.pieces / XCACHE_SLICE + s.nblocks;
+    return s;
+}
+
+/* Of a row, in entries: at least what its length and its y are, and so much that no block has more
+ * rows than it may. */
+static int64_t weight_of(const spmv_csr_view *A, int64_t height) {
+    enum { LEAST_WEIGHT = 4, LEAST_SPARE = 32 };
+    int64_t spare = XCACHE_HIGHEST - height > LEAST_SPARE ? XCACHE_HIGHEST - height : LEAST_SPARE;
+    int64_t weight = times_in(times_in(A->nnz, A->rows) * height, spare);
+    return weight > LEAST_WEIGHT ? weight : LEAST_WEIGHT;
+}
+
+/* The first row from low on before which there is so much; the guess is looked at first. */
+static int64_t row_behind(const spmv_csr_view *A, int64_t weight, int64_t much, int64_t low,
+                          int64_t step) {
+    int64_t high = low;
+    while (high < A->rows && A->row_ptr[high] + weight * high < much) {
+        low = high + 1;
+        high = high + step < A->rows ? high + step : A->rows;
+    }
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (A->row_ptr[middle] + weight * middle < much)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The pieces of rows that are cut are no more than their entries over the cut: before a block stand
+ * no more than what that is for all entries before it. */
+void spmv_xcache_split(const spmv_csr_view *A, const spmv_xcache_shape *shape,
+                       xcache_block *block) {
+    const int64_t n = shape->nblocks, weight = n ? weight_of(A, shape->height) : 0;
+    const int64_t all = A->nnz + weight * A->rows;
+    for (int64_t b = 0, row = 0; b < n; b++) {
+        int64_t end = b + 1 < n
+                          ? row_behind(A, weight, spmv_split(all, n, b + 1), row, shape->height)
+                          : A->rows;
+        int64_t cuts = times_in(A->row_ptr[row], shape->cut);
+        block[b] = (xcache_block){.piece = row + cuts,
+                                  .cut = cuts + b,
+                                  .row = (int32_t)row,
+                                  .rows = (int32_t)(end - row)};
+        row = end;
+    }
+}
+
+spmv_status spmv_xcache_fits(spmv_ctx *ctx, int64_t height, const spmv_xcache_facts *most) {
+    if (most->pieces > XCACHE_PIECES)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                         "a block of rows is cut into %lld pieces, xcache has room for %d: lower "
+                         "--height, or raise --cut",
+                         (long long)most->pieces, XCACHE_PIECES);
+    if (most->span > XCACHE_SPAN)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                         "the columns of %lld rows span %lld, xcache has room for %d: "
+                         "another format, or a lower --height where columns are near rows",
+                         (long long)height, (long long)most->span, XCACHE_SPAN);
+    if (most->columns > XCACHE_COLUMNS)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                         "%lld rows need %lld columns, xcache has room for %d: lower --height, or "
+                         "another format",
+                         (long long)height, (long long)most->columns, XCACHE_COLUMNS);
+    return SPMV_OK;
+}

@@ -1,0 +1,487 @@
+/* test_csell.c: the codes that slices of csell get, laid out by hand; that the bytes
+ * do not depend on the threads; and that every code, of the sell16 format too, gives y of the same
+ * bits as plain values do, with every instruction set; y written past the caches. */
+#include "context.h"
+#include "omp/csell/csell.h"
+
+/* ---- matrices that get every code ------------------------------------------------------------ */
+
+enum { SLICES = 5, ROWS = 32 * SLICES + 13, WIDE = 200000, LONG = 900 };
+
+typedef struct shape { /* of the columns */
+    const char *name;
+    int64_t cols;
+    void (*fill)(entries *e, double (*value)(int64_t i, int64_t j));
+    int column_code, run;
+    bool full;
+} shape;
+
+typedef double value_rule(int64_t i, int64_t j);
+
+static void fill_band(entries *e, value_rule *value) {
+    for (int64_t i = 0; i < e->rows; i++)
+        for (int64_t j = i; j < i + 9; j += 2) add_entry(e, i, j, value(i, j));
+}
+
+static void fill_ragged_band(entries *e, value_rule *value) {
+    for (int64_t i = 0; i < e->rows; i++)
+        for (int64_t j = i; j < i + 9; j++)
+            if ((i * i + j) % 5 != 2) add_entry(e, i, j, value(i, j));
+}
+
+/* n runs in a row, anywhere in each of n equal parts of the columns up to width. */
+static void fill_scattered(entries *e, value_rule *value, int64_t width, int64_t n, int run) {
+    for (int64_t i = 0; i < e->rows; i++)
+        for (int64_t k = 0; k < n - (run > 1 || width < 300 ? i % 2 : 0); k++) {
+            int64_t part = width / n, at = (int64_t)(spmv_mix((uint64_t)(i * 64 + k) + 1) >> 1);
+            for (int64_t j = k * part + at % (part - run), m = 0; m < run; m++)
+                add_entry(e, i, j + m, value(i, j + m));
+        }
+}
+
+static void fill_near(entries *e, value_rule *value) {
+    fill_scattered(e, value, 1000, 5, 1);
+}
+
+static void fill_near_ragged(entries *e, value_rule *value) {
+    fill_scattered(e, value, 256, 7, 1);
+}
+
+static void fill_far(entries *e, value_rule *value) {
+    fill_scattered(e, value, 60000, 4, 1);
+}
+
+static void fill_anywhere(entries *e, value_rule *value) {
+    fill_scattered(e, value, WIDE, 2, 1);
+}
+
+static void fill_short_runs(entries *e, value_rule *value) {
+    fill_scattered(e, value, 500, 4, 3);
+}
+
+/* And a few rows for the long part, more than there are threads in one, none in another slice. */
+static void fill_some_long(entries *e, value_rule *value) {
+    for (int64_t i = 0; i < e->rows; i++)
+        for (int64_t j = 0; j < (i % 37 == 5 ? LONG : 4); j++)
+            add_entry(e, i, (i * 3 + j * (i % 37 == 5 ? 1 : 200)) % e->cols, value(i, j));
+}
+
+/* Slices that repeat the first, moved along the diagonal, but for one. */
+static void fill_repeated(entries *e, value_rule *value) {
+    for (int64_t i = 0; i < e->rows; i++)
+        for (int64_t k = 0; k < 5; k++) {
+            int64_t at = (int64_t)(spmv_mix((uint64_t)(i % 32 * 64 + k) + 1) % 190);
+            int64_t j = i / 32 * 32 + k * 200 + at + (i == 70 && k == 4);
+            add_entry(e, i, j, value(i, j));
+        }
+}
+
+static void fill_grid(entries *e, value_rule *value) {
+    const int64_t width = 24;
+    for (int64_t i = 0; i < e->rows; i++) {
+        if (i >= width) add_entry(e, i, i - width, value(i, i - width));
+        if (i % width) add_entry(e, i, i - 1, value(i, i - 1));
+        add_entry(e, i, i, value(i, i));
+        if ((i + 1) % width) add_entry(e, i, i + 1, value(i, i + 1));
+        add_entry(e, i, i + width, value(i, i + width));
+    }
+}
+
+static const shape shapes[] = {
+    {"band", 300, fill_band, CSELL_DIAGONAL, 1, true},
+    {"ragged band", 300, fill_ragged_band, CSELL_DIAGONAL, 1, false},
+    {"near", 1000, fill_near, CSELL_COLUMN_8, 1, true},
+    {"near, ragged", 1000, fill_near_ragged, CSELL_COLUMN_8, 1, false},
+    {"far", 60000, fill_far, CSELL_COLUMN_16, 1, true},
+    {"anywhere", WIDE, fill_anywhere, CSELL_COLUMN_32, 1, true},
+    {"runs", 500, fill_short_runs, CSELL_COLUMN_8, 3, false},
+    {"some long", 2000, fill_some_long, -1, 1, false},
+    {"repeated", 1300, fill_repeated, CSELL_COLUMN_8, 1, true},
+    {"grid", 250, fill_grid, CSELL_DIAGONAL, 1, false},
+};
+
+static double any_value(int64_t i, int64_t j) {
+    return random_entry(5, (uint64_t)(i * WIDE + j));
+}
+
+static double float_value(int64_t i, int64_t j) {
+    return (double)(float)any_value(i, j);
+}
+
+static double one_of_five(int64_t i, int64_t j) {
+    static const double five[] = {0.1, -0.0, 3e-310, -7.25, 1e30};
+    return five[(i * 3 + j) % 5];
+}
+
+static double one_of_200(int64_t i, int64_t j) {
+    return 0.1 * (double)((i * 31 + j * 17) % 200);
+}
+
+static double same_on_diagonals(int64_t i, int64_t j) {
+    return 1 / (3.0 + (double)((j - i) % 7));
+}
+
+/* Repeated with the slice, but for one; more than fit a table. */
+static double repeated(int64_t i, int64_t j) {
+    return 1 / (3.0 + (double)(i % 32) + 40.0 * (double)(j - i + 1000)) + (i / 32 == 3);
+}
+
+/* The same in all rows of a step, if steps are of one diagonal or all rows are alike. */
+static double same_everywhere(int64_t i, int64_t j) {
+    (void)i, (void)j;
+    return 0.3;
+}
+
+/* Alike but for one row, when values are looked at many at a time already. */
+static double late(int64_t i, int64_t j) {
+    (void)j;
+    return i == 100 ? 2 : 1;
+}
+
+static const struct {
+    const char *name;
+    value_rule *rule;
+    int code_f64; /* -1: several */
+} kinds[] = {
+    {"any", any_value, CSELL_VALUE_RAW},         {"float", float_value, CSELL_VALUE_F32},
+    {"five", one_of_five, CSELL_VALUE_CODEBOOK}, {"200", one_of_200, CSELL_VALUE_CODEBOOK},
+    {"diagonals", same_on_diagonals, -1},        {"repeated", repeated, -1},
+    {"same", same_everywhere, CSELL_VALUE_STEP}, {"late", late, -1},
+};
+
+static entries entries_like(int s, int k) {
+    entries e = {.rows = ROWS, .cols = shapes[s].cols};
+    shapes[s].fill(&e, kinds[k].rule);
+    return e;
+}
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+static csell *store_with(const spmv_mat *mat, int variant, int64_t cut, bool codes, int threads) {
+    spmv_csr_view A;
+    spmv_store *store = NULL;
+    spmv_choice c = {{0}};
+    c.value[SPMV_cut] = cut;
+    c.value[SPMV_codes] = codes;
+    spmv_mat_rows(mat, &A);
+    assert_int_equal(spmv_format_named("csell", variant)->build(ctx, &A, &c, threads, &store),
+                     SPMV_OK);
+    return (csell *)store;
+}
+
+static csell *store_of(const spmv_mat *mat) {
+    return store_with(mat, SPMV_F64_O32, 0, true, 2);
+}
+
+/* The whole slices, of which each has the codes that its matrix was made for. */
+static void slices_get_their_codes(void **state) {
+    (void)state;
+    for (int s = 0; s < COUNT(shapes); s++)
+        for (int k = 0; k < COUNT(kinds); k++) {
+            entries e = entries_like(s, k);
+            spmv_mat *mat = matrix_of(ctx, &e);
+            csell *A = store_of(mat);
+            assert_int_equal(A->nslices, SLICES + 1);
+            for (int n = 0; n < SLICES && shapes[s].column_code >= 0; n++) {
+                const csell_slice *slice = A->slice + n;
+                if (slice->column_code != shapes[s].column_code || slice->run != shapes[s].run ||
+                    (slice->flags & CSELL_FULL) != (shapes[s].full ? CSELL_FULL : 0))
+                    fail_msg("slice %d of '%s': column code %d, run %d, flags %d", n,
+                             shapes[s].name, slice->column_code, slice->run, slice->flags);
+                if (kinds[k].code_f64 >= 0 && slice->value_code != kinds[k].code_f64)
+                    fail_msg("slice %d of '%s', values '%s': value code %d", n, shapes[s].name,
+                             kinds[k].name, slice->value_code);
+            }
+            assert_int_equal(A->slice[SLICES].flags & CSELL_FULL, 0);
+            spmv_store_free(&A->s);
+            spmv_mat_free(mat);
+            entries_free(&e);
+        }
+}
+
+static const void *array_at(const spmv_store *store, int k) {
+    void *memory;
+    memcpy(&memory, (const char *)store + store->array[k].offset, sizeof memory);
+    return memory;
+}
+
+static void bytes_do_not_depend_on_threads(void **state) {
+    (void)state;
+    for (int s = 0; s < COUNT(shapes); s++)
+        for (int k = 0; k < COUNT(kinds); k++)
+            for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+                entries e = entries_like(s, k);
+                spmv_mat *mat = matrix_of(ctx, &e);
+                spmv_store *one = &store_with(mat, variant, 0, true, 1)->s;
+                for (int threads = 2; threads <= SLICES + 1; threads++) { /* at last one a slice */
+                    spmv_store *other = &store_with(mat, variant, 0, true, threads)->s;
+                    assert_int_equal(one->narrays, other->narrays);
+                    for (int a = 0; a < one->narrays; a++) {
+                        assert_int_equal(one->array[a].bytes, other->array[a].bytes);
+                        if (one->array[a].bytes)
+                            assert_memory_equal(array_at(one, a), array_at(other, a),
+                                                one->array[a].bytes);
+                    }
+                    spmv_store_free(other);
+                }
+                spmv_store_free(one);
+                spmv_mat_free(mat);
+                entries_free(&e);
+            }
+}
+
+/* Also those of slices that repeat others. */
+static double too_large(int64_t i, int64_t j) {
+    (void)i, (void)j;
+    return 1e300;
+}
+
+static void all_overflows_are_counted(void **state) {
+    (void)state;
+    entries e = {.rows = ROWS, .cols = 300};
+    fill_band(&e, too_large);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_csr_view A;
+    spmv_store *store = NULL;
+    spmv_choice c = {{0}};
+    c.value[SPMV_codes] = 1;
+    char message[64];
+    spmv_mat_rows(mat, &A);
+    snprintf(message, sizeof message, "%d values are too large for f32", (int)A.nnz);
+    assert_int_equal(spmv_format_named("csell", SPMV_F32_O32)->build(ctx, &A, &c, 2, &store),
+                     SPMV_E_UNSUITABLE);
+    assert_string_equal(spmv_ctx_error(ctx), message);
+    spmv_store_free(store);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* 48 rows of a diagonal and its right neighbour, both constant: two steps of one value each. */
+static void stencil_by_hand(void **state) {
+    (void)state;
+    entries e = {.rows = 48, .cols = 49};
+    for (int64_t i = 0; i < e.rows; i++) add_entry(&e, i, i, 2), add_entry(&e, i, i + 1, -1);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    csell *A = store_of(mat);
+    assert_int_equal(A->nslices, 2);
+    assert_int_equal(A->nsteps, 4);
+    assert_int_equal(A->column_bytes, 0);
+    assert_int_equal(A->value_bytes, 16 + 16); /* a table takes 1 an entry */
+    for (int k = 0; k < 4; k++) {
+        double value;
+        memcpy(&value, A->values + 8 * k, sizeof value);
+        assert_true(value == (k % 2 ? -1 : 2));
+        assert_int_equal(A->step[k].base, k % 2);
+        assert_int_equal(A->step[k].mask, k < 2 ? 0xffffffff : 0xffff);
+    }
+    assert_true(A->table[0] == 2 && A->table[1] == -1 && A->table[2] == 0); /* by bits */
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* Three rows, the first of two runs of two, the last too long for cut = 4. */
+static void runs_by_hand(void **state) {
+    (void)state;
+    static const int32_t bases[] = {100, 900};
+    static const uint8_t columns[] = {0, 150, 0};
+    static const double values[] = {1, 5, 2, 6, 3, 4};
+    entries e = {.rows = 3, .cols = 1000};
+    add_entry(&e, 0, 100, 1), add_entry(&e, 0, 101, 2);
+    add_entry(&e, 0, 900, 3), add_entry(&e, 0, 901, 4);
+    add_entry(&e, 1, 250, 5), add_entry(&e, 1, 251, 6);
+    for (int k = 0; k < 5; k++) add_entry(&e, 2, 7 * k, 10 + k);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    csell *A = store_with(mat, SPMV_F64_O32, 4, false, 2);
+    assert_int_equal(A->slice[0].run, 2);
+    assert_int_equal(A->slice[0].column_code, CSELL_COLUMN_8);
+    assert_int_equal(A->slice[0].value_code, CSELL_VALUE_RAW);
+    assert_int_equal(A->nsteps, 2);
+    assert_int_equal(A->step[0].mask, 3);
+    assert_int_equal(A->step[1].mask, 1);
+    for (int k = 0; k < 2; k++) assert_int_equal(A->step[k].base, bases[k]);
+    assert_memory_equal(A->columns, columns, sizeof columns);
+    assert_memory_equal(A->values, values, sizeof values);
+    assert_int_equal(A->long_rows, 1);
+    assert_int_equal(A->long_row[0], 2);
+    assert_int_equal(A->long_ptr[1], 5);
+    for (int k = 0; k < 5; k++) assert_true(A->long_col[k] == 7 * k && A->long_values[k] == 10 + k);
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+/* y = 1.5 A x - 0.5 y by a kernel so set; NULL: the CPU lacks the instructions. */
+static char *product_of(spmv_mat *mat, const char *kernel, spmv_precision precision, int64_t isa,
+                        int64_t codes, const void *x, const void *y0) {
+    const spmv_setting settings[] = {{"isa", isa}, {"codes", codes}};
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = kernel,
+                           .precision = precision,
+                           .settings = settings,
+                           .nsettings = COUNT(settings)};
+    spmv_plan *plan = NULL;
+    spmv_status status = spmv_plan_create(mat, &opts, &plan);
+    if (status == SPMV_E_UNSUITABLE) return NULL;
+    assert_int_equal(status, SPMV_OK);
+    char *y = malloc(ROWS * width_of(precision));
+    assert_non_null(y);
+    memcpy(y, y0, ROWS * width_of(precision));
+    assert_int_equal(spmv_exec(plan, 1.5, x, -0.5, y), SPMV_OK);
+    spmv_plan_free(plan);
+    return y;
+}
+
+static void assert_right(spmv_mat *mat, const char *kernel, spmv_precision precision,
+                         const char *matrix, const char *values) {
+    spmv_stats stats;
+    spmv_mat_stats(mat, &stats);
+    double *wide_x = random_vector(1, stats.cols), *wide_y0 = random_vector(2, stats.rows);
+    void *x = malloc((size_t)stats.cols * sizeof(double)), *y0 = malloc(ROWS * sizeof(double));
+    assert_true(x && y0);
+    for (int64_t j = 0; j < stats.cols; j++) set_number(x, precision, j, wide_x[j]);
+    for (int64_t i = 0; i < ROWS; i++) set_number(y0, precision, i, wide_y0[i]);
+    oracle reference = oracle_of(mat, wide_x, stats.cols, precision);
+    for (int64_t isa = 0; isa < 4; isa++) {
+        char *y = product_of(mat, kernel, precision, isa, 1, x, y0);
+        char *plain = product_of(mat, kernel, precision, isa, 0, x, y0);
+        if (y && plain) {
+            verdict v = oracle_check(&reference, precision, 1.5, -0.5, y0, y);
+            if (v.bad_rows)
+                fail_msg("%s of '%s', values '%s', isa %d: %lld wrong rows, first %lld", kernel,
+                         matrix, values, (int)isa, (long long)v.bad_rows,
+                         (long long)v.first_bad_row);
+            if (memcmp(y, plain, ROWS * width_of(precision)) != 0)
+                fail_msg("%s of '%s', values '%s', isa %d: codes change y", kernel, matrix, values,
+                         (int)isa);
+        }
+        assert_true(isa > 1 || (y && plain));
+        free(y);
+        free(plain);
+    }
+    oracle_free(&reference);
+    free(wide_x);
+    free(wide_y0);
+    free(x);
+    free(y0);
+}
+
+static void codes_do_not_change_y(void **state) {
+    (void)state;
+    for (int s = 0; s < COUNT(shapes); s++)
+        for (int k = 0; k < COUNT(kinds); k++) {
+            entries e = entries_like(s, k);
+            spmv_mat *mat = matrix_of(ctx, &e);
+            for (int precision = 0; precision < 2; precision++) {
+                assert_right(mat, "csell_slices", (spmv_precision)precision, shapes[s].name,
+                             kinds[k].name);
+                assert_right(mat, "sell16_lanes", (spmv_precision)precision, shapes[s].name,
+                             kinds[k].name);
+            }
+            spmv_mat_free(mat);
+            entries_free(&e);
+        }
+}
+
+/* ---- y that no cache holds ------------------------------------------------------------------ */
+
+/* Such a y may begin anywhere and be added to. */
+static const struct {
+    int64_t start;
+    double beta;
+} destinations[] = {{0, 0}, {1, 0}, {0, 0.5}};
+
+enum { MARGIN = CSELL_ROWS + 1, CELLS = ROWS + MARGIN, USED_COLS = 2000 };
+
+static spmv_plan *plan_with(spmv_mat *mat, spmv_precision precision, int64_t isa) {
+    const spmv_setting setting = {"isa", isa};
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = "csell_slices",
+                           .precision = precision,
+                           .settings = &setting,
+                           .nsettings = 1};
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    return plan;
+}
+
+/* The cells of destination d and a margin, all of which hold something before. */
+static char *multiply_into(const spmv_plan *plan, int d, spmv_precision precision, const void *x) {
+    const size_t width = width_of(precision);
+    char *y = spmv_host_alloc(CELLS * width);
+    assert_true(y && (uintptr_t)y % 64 == 0); /* begins a line */
+    for (int64_t i = 0; i < CELLS; i++) set_number(y, precision, i, (double)i);
+    assert_int_equal(
+        spmv_exec(plan, 2, x, destinations[d].beta, y + (size_t)destinations[d].start * width),
+        SPMV_OK);
+    return y;
+}
+
+/* Rows of a few entries and long ones; only the number of columns says how long x is. */
+static spmv_mat *matrix_of_columns(int64_t cols) {
+    entries e = {.rows = ROWS, .cols = USED_COLS};
+    fill_some_long(&e, any_value);
+    e.cols = cols;
+    spmv_mat *mat = matrix_of(ctx, &e);
+    entries_free(&e);
+    return mat;
+}
+
+/* x as long as the cache, of which pages nobody writes to take no memory. */
+static void assert_same_past(size_t cache, spmv_precision precision) {
+    const int64_t cols = (int64_t)(cache / width_of(precision)) + 1;
+    spmv_mat *near = matrix_of_columns(USED_COLS), *far = matrix_of_columns(cols);
+    void *x = calloc((size_t)cols, width_of(precision));
+    assert_non_null(x);
+    for (int64_t j = 0; j < USED_COLS; j++)
+        set_number(x, precision, j, random_entry(7, (uint64_t)j));
+    for (int64_t isa = ISA_PORTABLE; isa <= isa_of_cpu(); isa++) {
+        spmv_plan *through = plan_with(near, precision, isa),
+                  *past = plan_with(far, precision, isa);
+        assert_false(((work *)through->scratch)->past); /* the same place in f32 */
+        assert_true(((work *)past->scratch)->past);
+        for (int d = 0; d < COUNT(destinations); d++) {
+            char *expected = multiply_into(through, d, precision, x);
+            char *y = multiply_into(past, d, precision, x);
+            if (memcmp(y, expected, CELLS * width_of(precision)))
+                fail_msg("%s, isa %d, destination %d: other bits past the caches",
+                         precision == SPMV_F32 ? "f32" : "f64", (int)isa, d);
+            spmv_host_free(expected);
+            spmv_host_free(y);
+        }
+        spmv_plan_free(through);
+        spmv_plan_free(past);
+    }
+    free(x);
+    spmv_mat_free(near);
+    spmv_mat_free(far);
+}
+
+/* Portable code writes through the caches all the same. */
+static void y_is_written_past_the_caches(void **state) {
+    (void)state;
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (cache <= 0) {
+        print_message("nothing is written past the caches: the system names no third level\n");
+        skip();
+    }
+    assert_same_past((size_t)cache, SPMV_F64);
+    assert_same_past((size_t)cache, SPMV_F32);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stencil_by_hand),
+        cmocka_unit_test(runs_by_hand),
+        cmocka_unit_test(slices_get_their_codes),
+        cmocka_unit_test(bytes_do_not_depend_on_threads),
+        cmocka_unit_test(codes_do_not_change_y),
+        cmocka_unit_test(all_overflows_are_counted),
+        cmocka_unit_test(y_is_written_past_the_caches),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

@@ -1,0 +1,220 @@
+/* test_sell16.c: the codes and the order that the sell16 format chooses, its padding and tails;
+ * that no entry is lost, and padding never reaches y. Products with every code: test_csell.c. */
+#include "context.h"
+#include "formats/sell16/sell16.h"
+#include "formats/value_codes.h"
+#include <math.h>
+
+static sell16_slices *store_of(const entries *e, int variant, int64_t sigma, spmv_mat **mat) {
+    spmv_csr_view A;
+    spmv_store *store = NULL;
+    spmv_choice c = {{0}};
+    c.value[SPMV_sigma] = sigma;
+    c.value[SPMV_codes] = 1;
+    *mat = matrix_of(ctx, e);
+    spmv_mat_rows(*mat, &A);
+    assert_int_equal(spmv_format_named("sell16", variant)->build(ctx, &A, &c, 2, &store), SPMV_OK);
+    return (sell16_slices *)store;
+}
+
+static void drop(sell16_slices *A, spmv_mat *mat, entries *e) {
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+    entries_free(e);
+}
+
+/* Eight rows of 3, 1, 2, 0, 2, 1, 2 and 5 entries, from column 10 on. */
+static entries ragged_rows(void) {
+    static const int lengths[SELL16_ROWS] = {3, 1, 2, 0, 2, 1, 2, 5};
+    entries e = {.rows = SELL16_ROWS, .cols = 100};
+    for (int i = 0; i < SELL16_ROWS; i++)
+        for (int k = 0; k < lengths[i]; k++) add_entry(&e, i, 10 + i + 3 * k, i + 0.1 * k);
+    return e;
+}
+
+/* The fourth longest has 2: two steps, and tails of 3 and 1 entries of the two longer rows. */
+static void a_slice_by_hand(void **state) {
+    static const uint16_t perm[] = {7, 0, 2, 4, 6, 1, 5, 3};
+    static const int32_t length[] = {5, 3, 2, 2, 2, 1, 1, 0};
+    static const uint16_t columns[] = {7,  0,  2,  4, 6, 1, 5, 0, /* the shortest row is padded */
+                                       10, 3,  5,  7, 9, 0, 0, 0, /* and the two of one entry */
+                                       13, 16, 19, 6};
+    spmv_mat *mat;
+    (void)state;
+    entries e = ragged_rows();
+    sell16_slices *A = store_of(&e, SPMV_F64_O32, 8, &mat);
+    assert_int_equal(A->slice[0].width, 2);
+    assert_int_equal(A->slice[0].base, 10);
+    assert_int_equal(A->slice[0].wide, 0);
+    assert_int_equal(A->s.slots, 20);
+    assert_int_equal(A->nuneven, 1);
+    assert_memory_equal(A->perm, perm, sizeof perm);
+    assert_memory_equal(A->length, length, sizeof length);
+    assert_memory_equal(A->columns, columns, sizeof columns);
+    drop(A, mat, &e);
+}
+
+static double any_value(int64_t k) {
+    return random_entry(3, (uint64_t)k);
+}
+
+static double float_value(int64_t k) {
+    return (double)(float)any_value(k);
+}
+
+static double one_of_99(int64_t k) {
+    return 0.1 * (double)(k % 99);
+}
+
+static double two_zeros(int64_t k) {
+    return k % 2 ? -0.0 : 0.0;
+}
+
+static double one_value(int64_t k) {
+    (void)k;
+    return 0.1;
+}
+
+static void values_get_the_fewest_bytes(void **state) {
+    static const struct {
+        double (*value)(int64_t k);
+        int code_f64, code_f32, distinct;
+    } cases[] = {{any_value, VALUE_RAW, VALUE_RAW, 0},
+                 {float_value, VALUE_F32, VALUE_RAW, 0},
+                 {one_of_99, VALUE_CODEBOOK, VALUE_CODEBOOK, 99},
+                 {two_zeros, VALUE_CODEBOOK, VALUE_CODEBOOK, 2},
+                 {one_value, VALUE_ONE, VALUE_ONE, 1}};
+    (void)state;
+    for (int c = 0; c < COUNT(cases); c++)
+        for (int f32 = 0; f32 < 2; f32++) {
+            spmv_mat *mat;
+            entries e = {.rows = 400, .cols = 400};
+            for (int64_t k = 0; k < 1200; k++) add_entry(&e, k / 3, k % 3, cases[c].value(k));
+            sell16_slices *A = store_of(&e, f32 ? SPMV_F32_O32 : SPMV_F64_O32, 8, &mat);
+            assert_int_equal(A->value_code, f32 ? cases[c].code_f32 : cases[c].code_f64);
+            assert_int_equal(A->nvalues, cases[c].distinct);
+            assert_null(A->perm); /* rows of one length stay where they are */
+            drop(A, mat, &e);
+        }
+}
+
+/* Rows of 0 to 12 entries: steps with and without padding, and tails. wide: columns too far apart
+ * for 16 bits. */
+static entries uneven_rows(double (*value)(int64_t k), bool wide) {
+    entries e = {.rows = 61, .cols = 300000};
+    for (int i = 0; i < e.rows; i++)
+        for (int k = 0; k < i * 7 % 13; k++)
+            add_entry(&e, i, i + (wide ? 20000 : 3) * k, value(e.nnz));
+    return e;
+}
+
+static void assert_same_rows(const sell16_slices *A, int variant, const spmv_csr_view *rows) {
+    int32_t *row = malloc((size_t)rows->nnz * sizeof *row);
+    int32_t *col = malloc((size_t)rows->nnz * sizeof *col);
+    double *values = malloc((size_t)rows->nnz * sizeof *values);
+    int64_t next[64];
+    assert_true(row && col && values);
+    for (int64_t i = 0; i < rows->rows; i++) next[i] = rows->row_ptr[i];
+    spmv_format_named("sell16", variant)->entries(&A->s, row, col, values);
+    for (int64_t n = 0; n < rows->nnz; n++) {
+        int64_t k = next[row[n]]++;
+        double value = rows->values[k];
+        if (variant == SPMV_F32_O32) value = (double)(float)value;
+        assert_int_equal(col[n], rows->col_idx[k]);
+        assert_memory_equal(values + n, &value, sizeof value);
+    }
+    free(row), free(col), free(values);
+}
+
+static void every_code_keeps_every_entry(void **state) {
+    double (*const value[])(int64_t k) = {any_value, float_value, one_of_99, two_zeros, one_value};
+    (void)state;
+    for (int c = 0; c < COUNT(value); c++)
+        for (int turn = 0; turn < 4; turn++) {
+            int variant = turn & 1 ? SPMV_F32_O32 : SPMV_F64_O32;
+            spmv_mat *mat;
+            spmv_csr_view rows;
+            entries e = uneven_rows(value[c], turn & 2);
+            sell16_slices *A = store_of(&e, variant, 16, &mat);
+            assert_true(A->nuneven > 0 && A->s.slots > A->s.nnz);
+            assert_int_equal(A->slice[0].wide, (turn & 2) != 0);
+            spmv_mat_rows(mat, &rows);
+            assert_same_rows(A, variant, &rows);
+            drop(A, mat, &e);
+        }
+}
+
+static void values_that_f32_cannot_hold_are_counted(void **state) {
+    spmv_csr_view A;
+    spmv_store *store = NULL;
+    spmv_choice c = {{0}};
+    (void)state;
+    c.value[SPMV_sigma] = SELL16_ROWS;
+    entries e = {.rows = SELL16_ROWS + 1, .cols = 4}; /* eight of steps, one of tails */
+    for (int i = 0; i < e.rows; i++)
+        for (int j = 0; j < 4; j++) add_entry(&e, i, j, j == 3 ? INFINITY : j == 2 ? 1 : -1e300);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_mat_rows(mat, &A);
+    assert_int_equal(spmv_format_named("sell16", SPMV_F32_O32)->build(ctx, &A, &c, 2, &store),
+                     SPMV_E_UNSUITABLE);
+    assert_string_equal(spmv_ctx_error(ctx), "18 values are too large for f32");
+    spmv_store_free(store);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* 16 bits hold a span of 65,536 columns and no more; slices differ in that. */
+static void wide_slices_get_wide_columns(void **state) {
+    spmv_mat *mat;
+    (void)state;
+    entries e = {.rows = 16, .cols = 200000};
+    for (int i = 0; i < 16; i++) {
+        add_entry(&e, i, 1000, 1);
+        add_entry(&e, i, 1000 + UINT16_MAX + (i == 15), 2);
+    }
+    sell16_slices *A = store_of(&e, SPMV_F64_O32, 8, &mat);
+    assert_int_equal(A->slice[0].wide, 0);
+    assert_int_equal(A->slice[1].wide, 1);
+    assert_int_equal(A->units, 8 * 2 + 8 * 2 * 2);
+    drop(A, mat, &e);
+}
+
+/* x is infinite where padding of other rows points. */
+static void padding_does_not_reach_y(void **state) {
+    enum { ROWS = SELL16_ROWS };
+    double x[100], y[ROWS];
+    (void)state;
+    entries e = ragged_rows();
+    spmv_mat *mat = matrix_of(ctx, &e);
+    for (int j = 0; j < 100; j++) x[j] = 1;
+    x[10] = INFINITY; /* of row 0 alone, and the slice's least */
+    for (int64_t isa = 0; isa < 4; isa++) {
+        const spmv_setting setting = {"isa", isa};
+        spmv_plan_opts opts = {
+            .size = sizeof opts, .kernel = "sell16_lanes", .settings = &setting, .nsettings = 1};
+        spmv_plan *plan = NULL;
+        spmv_status status = spmv_plan_create(mat, &opts, &plan);
+        if (status == SPMV_E_UNSUITABLE && isa > 1) continue; /* not on this CPU */
+        assert_int_equal(status, SPMV_OK);
+        assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
+        spmv_plan_free(plan);
+        for (int i = 0; i < ROWS; i++) assert_true(i == 0 ? !isfinite(y[i]) : isfinite(y[i]));
+        assert_true(fabs(y[7] - 36) < 1e-13); /* 7 five times, and 0.1 + .. + 0.4 */
+    }
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slice_by_hand),
+        cmocka_unit_test(values_get_the_fewest_bytes),
+        cmocka_unit_test(every_code_keeps_every_entry),
+        cmocka_unit_test(values_that_f32_cannot_hold_are_counted),
+        cmocka_unit_test(wide_slices_get_wide_columns),
+        cmocka_unit_test(padding_does_not_reach_y),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

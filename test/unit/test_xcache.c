@@ -1,0 +1,248 @@
+/* test_xcache.c: what the format xcache stores of a small matrix; what it refuses; how high its
+ * blocks are. That no entry is lost: test_formats.c. */
+#include "context.h"
+#include "formats/xcache/xcache.h"
+#include "formats/row_ends.h"
+#include "formats/value_codes.h"
+
+static spmv_status build_xcache(spmv_mat *mat, int64_t height, int64_t cut, bool codes,
+                                xcache_rows **out) {
+    spmv_csr_view A;
+    spmv_store *store = NULL;
+    spmv_choice c = {{0}};
+    c.value[SPMV_height] = height;
+    c.value[SPMV_cut] = cut;
+    c.value[SPMV_codes] = codes;
+    spmv_mat_rows(mat, &A);
+    spmv_status status = spmv_format_named("xcache", SPMV_F64_O32)->build(ctx, &A, &c, 2, &store);
+    *out = (xcache_rows *)store;
+    return status;
+}
+
+/* Rows 0 to 31 have one entry, row 3 has two; row 32, a block of its own since it has as many as
+ * all others and rows count, is cut into four; its columns are too far apart for 16
+ * bits. */
+static void blocks_by_hand(void **state) {
+    enum { COLS = 200000, LONG = 156 };
+    entries e = {.rows = 33, .cols = COLS};
+    xcache_rows *A;
+    (void)state;
+    for (int i = 0; i < 32; i++) add_entry(&e, i, 1000 + i / 2, 0.5 + i % 2);
+    add_entry(&e, 3, 1500, 7);
+    for (int k = 0; k < LONG; k++) add_entry(&e, 32, k < LONG - 1 ? 5 + k : COLS - 1, 0.5 + k % 2);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    assert_int_equal(build_xcache(mat, 17, 50, true, &A), SPMV_OK);
+    assert_int_equal(A->nblocks, 2);
+    assert_int_equal(A->most, LONG + 4);
+    assert_int_equal(A->pieces, 36);
+    assert_int_equal(A->s.slots, 2 * 32 + 39 * 32);
+    assert_int_equal(A->value_code, VALUE_CODEBOOK);
+    assert_true(A->table[0] == 0.5 && A->table[1] == 1.5 && A->table[2] == 7 && A->table[3] == 0);
+    /* the first block: row 3 leads, 16 columns from 1000 on and 1500, filled up to even */
+    assert_int_equal(A->block[0].rows, 32);
+    assert_int_equal(A->block[0].pieces, 32);
+    assert_int_equal(A->block[0].cuts, 0);
+    assert_int_equal(A->block[0].base, 1000);
+    assert_int_equal(A->block[0].count, 17);
+    assert_false(A->block[0].wide);
+    for (int k = 0; k < 16; k++) assert_int_equal(A->need[k], k);
+    assert_int_equal(A->need[16], 500);
+    assert_int_equal(A->need[17], 0);
+    for (int r = 0; r < 32; r++) {
+        int row = r == 0 ? 3 : r <= 3 ? r - 1 : r;
+        assert_int_equal(A->order[r], row);
+        assert_int_equal(A->length[r], r == 0 ? 2 : 1);
+        assert_int_equal(A->place[r], row / 2);
+        assert_int_equal(A->values[r], row % 2);
+        assert_int_equal(A->place[32 + r], r == 0 ? 16 : 0);
+        assert_int_equal(A->values[32 + r], r == 0 ? 2 : 0);
+    }
+    /* the second: behind the room that 33 entries of the first, or one row, could be cut into */
+    const xcache_block *last = &A->block[1];
+    assert_int_equal(last->row, 32);
+    assert_int_equal(last->rows, 1);
+    assert_int_equal(last->pieces, 4);
+    assert_int_equal(last->parts, 4);
+    assert_int_equal(last->cuts, 1);
+    assert_int_equal(last->piece, 33);
+    assert_int_equal(A->cuts[last->cut], 0);
+    assert_int_equal(A->cuts[last->cut + 1], 4 << 16);
+    assert_int_equal(last->slot, 64);
+    assert_int_equal(last->need, 18);
+    assert_int_equal(last->base, 5);
+    assert_true(last->wide);
+    uint32_t far[LONG];
+    memcpy(far, A->need + 18, sizeof far);
+    assert_true(far[0] == 0 && far[1] == 1 && far[LONG - 1] == COLS - 6);
+    for (int q = 0; q < 4; q++) {
+        assert_int_equal(A->order[last->piece + q], 1 + q);
+        assert_int_equal(A->length[last->piece + q], 39);
+        for (int k = 0; k < 39; k++) {
+            assert_int_equal(A->place[64 + k * XCACHE_SLICE + q], 4 * k + q);
+            assert_int_equal(A->values[64 + k * XCACHE_SLICE + q], q % 2);
+        }
+    }
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
+/* Rows of a power law: blocks have about as many entries each, and no piece is longer than the
+ * cut, nor than it must be. */
+static void blocks_have_equal_shares(void **state) {
+    enum { CUT = 24 };
+    spmv_mat *mat = NULL;
+    spmv_csr_view A;
+    xcache_rows *B;
+    int64_t pieces = 0, rows = 0;
+    (void)state;
+    assert_int_equal(spmv_mat_load(ctx, "gen:powerlaw:40000:12", NULL, &mat), SPMV_OK);
+    spmv_mat_rows(mat, &A);
+    assert_int_equal(build_xcache(mat, 2000, CUT, true, &B), SPMV_OK);
+    assert_int_equal(B->nblocks, 20);
+    for (int64_t b = 0; b < B->nblocks; b++) {
+        const xcache_block *block = &B->block[b];
+        int64_t count = A.row_ptr[block->row + block->rows] - A.row_ptr[block->row], longest = 0;
+        assert_int_equal(block->row, rows);
+        for (int64_t i = rows; i < rows + block->rows; i++) {
+            int64_t n = A.row_ptr[i + 1] - A.row_ptr[i];
+            pieces += n > CUT ? (n + CUT - 1) / CUT : 1;
+            longest = n > longest ? n : longest;
+        }
+        rows += block->rows;
+        assert_true(count < 3 * A.nnz / (2 * B->nblocks) + longest);
+        for (int i = 0; i < block->pieces; i++) {
+            assert_true(B->length[block->piece + i] <= CUT);
+            if (B->order[block->piece + i] >= block->rows)
+                assert_true(B->length[block->piece + i] >= CUT / 2);
+        }
+    }
+    assert_int_equal(rows, A.rows);
+    assert_int_equal(B->pieces, pieces);
+    spmv_store_free(&B->s);
+    spmv_mat_free(mat);
+}
+
+static void assert_refused(const char *spec, int64_t height, int64_t cut, const char *word) {
+    spmv_mat *mat = NULL;
+    xcache_rows *A;
+    assert_int_equal(spmv_mat_load(ctx, spec, NULL, &mat), SPMV_OK);
+    assert_int_equal(build_xcache(mat, height, cut, true, &A), SPMV_E_UNSUITABLE);
+    if (!strstr(spmv_ctx_error(ctx), word))
+        fail_msg("%s: '%s' does not name '%s'", spec, spmv_ctx_error(ctx), word);
+    spmv_store_free(&A->s);
+    spmv_mat_free(mat);
+}
+
+static void what_does_not_fit_is_refused(void **state) {
+    (void)state;
+    assert_refused("gen:giantrow:200000", 128, 255, "28000");
+    assert_refused("gen:random:300:20:600000", 128, 0, "span");
+    assert_refused("gen:random:3000:20:300000", 4096, 0, "28000");
+    assert_refused("gen:random:3000:20", 3000, 8, "9000 pieces");
+}
+
+static int64_t height_of(const char *spec, double *columns) {
+    spmv_mat *mat = NULL;
+    spmv_csr_view A;
+    assert_int_equal(spmv_mat_load(ctx, spec, NULL, &mat), SPMV_OK);
+    spmv_mat_rows(mat, &A);
+    int64_t height = spmv_xcache_height(&A, spmv_longest_row(&A), columns);
+    spmv_mat_free(mat);
+    return height;
+}
+
+/* A mesh whose nodes are numbered at random by the 4096: a block for each of 132 multiprocessors;
+ * where that is too high, more, so that two on each end together. Where rows share nothing the room
+ * counts, and has to be there for the longest row as well; where a block's columns are far
+ * apart nothing is known. */
+static void heights_follow_what_rows_share(void **state) {
+    double columns;
+    (void)state;
+    assert_in_range(height_of("gen:mesh:600000", &columns), 2273, 2304);
+    assert_true(columns > 1.2 && columns < 4);
+    assert_int_equal(height_of("gen:mesh:40000", &columns), 304);
+    assert_int_equal(height_of("gen:random:200000:16", &columns), 1516);
+    assert_true(columns > 15 && columns <= 16);
+    assert_in_range(height_of("gen:random:300000:16", &columns), 500, 800);
+    assert_int_equal(height_of("gen:twin:torso1", &columns), 879);
+    assert_int_equal(height_of("gen:giantrow:40000", &columns), XCACHE_LEAST);
+    assert_in_range(height_of("gen:random:1000000:4", &columns), XCACHE_LEAST, XCACHE_HIGHEST);
+    assert_true(isinf(columns));
+}
+
+static double *product_of(spmv_mat *mat, const char *height, int64_t value, int64_t codes) {
+    const spmv_setting settings[] = {{height, value}, {"codes", codes}};
+    const spmv_plan_opts opts = {.size = sizeof opts,
+                                 .kernel = "cuda:xcache_block",
+                                 .settings = settings,
+                                 .nsettings = COUNT(settings)};
+    spmv_stats stats;
+    spmv_plan *plan = NULL;
+    spmv_mat_stats(mat, &stats);
+    size_t bytes = (size_t)stats.rows * sizeof(double);
+    double *x = random_vector(3, stats.cols), *y = malloc(bytes);
+    void *at[2] = {NULL, NULL};
+    if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+    assert_non_null(y);
+    for (int k = 0; k < 2; k++) assert_int_equal(spmv_plan_alloc(plan, bytes, &at[k]), SPMV_OK);
+    assert_int_equal(spmv_plan_put(plan, at[0], x, bytes), SPMV_OK);
+    assert_int_equal(spmv_exec(plan, 1, at[0], 0, at[1]), SPMV_OK);
+    assert_int_equal(spmv_plan_get(plan, y, at[1], bytes), SPMV_OK);
+    for (int k = 0; k < 2; k++) spmv_plan_release(plan, at[k]);
+    spmv_plan_free(plan);
+    free(x);
+    return y;
+}
+
+/* Neither codes nor the height of blocks changes the order in which a row is added up. */
+static void heights_and_codes_do_not_change_y(void **state) {
+    static const char *const values[] = {NULL, "pattern", "few:8", "few:200"};
+    enum { ROWS = 20000 };
+    (void)state;
+    if (!is_usable(ctx, &spmv_cuda)) skip();
+    for (int v = 0; v < COUNT(values); v++) {
+        spmv_load_opts opts = SPMV_OPTS(spmv_load_opts);
+        spmv_mat *mat = NULL;
+        opts.values = values[v];
+        assert_int_equal(spmv_mat_load(ctx, "gen:mesh:20000", &opts, &mat), SPMV_OK);
+        double *expected = product_of(mat, "height", 0, 0);
+        for (int64_t height = 32; height <= 4096; height = height * 3 / 32 * 32) {
+            double *y = product_of(mat, "height", height, 1);
+            assert_memory_equal(y, expected, ROWS * sizeof *y);
+            free(y);
+        }
+        free(expected);
+        spmv_mat_free(mat);
+    }
+}
+
+static void floats_do_not_change_y(void **state) {
+    enum { ROWS = 5000 };
+    spmv_mat *mat = matrix_of_floats(ctx, ROWS);
+    xcache_rows *A;
+    (void)state;
+    assert_int_equal(build_xcache(mat, 256, 0, true, &A), SPMV_OK);
+    assert_int_equal(A->value_code, VALUE_F32);
+    spmv_store_free(&A->s);
+    if (is_usable(ctx, &spmv_cuda)) {
+        double *expected = product_of(mat, "height", 256, 0),
+               *y = product_of(mat, "height", 256, 1);
+        assert_memory_equal(y, expected, ROWS * sizeof *y);
+        free(expected);
+        free(y);
+    }
+    spmv_mat_free(mat);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_by_hand),
+        cmocka_unit_test(blocks_have_equal_shares),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(heights_follow_what_rows_share),
+        cmocka_unit_test(heights_and_codes_do_not_change_y),
+        cmocka_unit_test(floats_do_not_change_y),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
