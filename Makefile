@@ -1,4 +1,4 @@
-# spmv: make omp | cuda | install | test | tables | lint | format | info | deps | deps-peers | clean        (README.md, CONVENTIONS)
+# spmv: make omp | cuda | install | test | tables | lint | format | info | deps | docs | deps-peers | clean        (docs/, CONTRIBUTING.md)
 # One file. Objects live in build/<backend>[-san]/: switching back and forth recompiles nothing. gcc's are for both, in omp's.
 
 # ---- goals: those that remove or install run first, and make reads this file again: it looks for what is installed -----
@@ -177,8 +177,10 @@ reference-tables:
 	$(Q)$(PYTHON) tables/report/make_tables.py --out tables/reference $(wildcard log/reference/*.jsonl)
 	$(Q)$(PYTHON) tables/report/report.py $(wildcard log/reference/*.jsonl) -o tables/reference/report.html
 	$(Q)$(PYTHON) tables/report/bars.py $(wildcard log/reference/*.jsonl) --out tables/reference/bars.md
-	$(Q)$(PYTHON) tables/report/results.py $(wildcard log/reference/*.jsonl) --into README.md
+	$(Q)$(PYTHON) tables/report/results.py $(wildcard log/reference/*.jsonl) --into docs/results.md --chart docs/results.svg
 	$(Q)PYTHON=$(PYTHON) sh log/reference/scaling.sh >tables/reference/scaling.md
+docs: $(BUILD) force # the generated parts; test/python/test_docs.py says when they are out of date
+	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
 # What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local DESTDIR= BUILD=omp.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# lint.sh: the rules of README's CONVENTIONS that a machine can check. Says every breach and exits 1 if there is one.
+# lint.sh: the rules of CONTRIBUTING.md that a machine can check. Says every breach and exits 1 if there is one.
 # lint.sh format: lays the sources out as it wants them.
 set -u
 cd "$(dirname "$0")/.." || exit 66

@@ -104,10 +104,10 @@ BARS = {
         Bar("rmat", large(r"gen:rmat\b\S*"), is_peer, MIN, 1.2),
         Bar("uniform random", large(r"gen:random:\d+:\d+"), is_peer, MIN, 1.0),
         Bar("under 30 MB", lambda facts: facts.csr_bytes < 30e6, is_peer, MEAN, 1.3),
-        Bar("told nothing", anything, is_peer, MEAN, 1.4, False),
-        Bar("told nothing", anything, is_peer, MIN, 0.97, False),
+        Bar("number of products unknown", anything, is_peer, MEAN, 1.4, False),
+        Bar("number of products unknown", anything, is_peer, MIN, 0.97, False),
         Bar("preparation over 100 MB, products of CSR_ALG1", over_100_mb, Preparation(ALG1, False), MIN, 10),
-        Bar("the same when told of 1,000 products", over_100_mb, Preparation(ALG1, True), MIN, 100)),
+        Bar("the same with 1,000 expected products", over_100_mb, Preparation(ALG1, True), MIN, 100)),
     "omp": (
         Bar("all", anything, cpu_rival, MEAN, 1.3),
         Bar("all", anything, cpu_rival, MIN, 0.97),
@@ -121,11 +121,11 @@ BARS = {
         Bar("grids with few values", large(GRIDS + r"\S*( few:\d+| pattern)?"), cpu_rival, MIN, 3),
         Bar("symmetric", lambda facts: facts.symmetric and facts.streams, cpu_rival, MIN, 1.5),
         Bar("real, in the caches", is_real, cpu_rival, MEAN, 1.15),
-        Bar("told nothing", anything, cpu_rival, MEAN, 1.3, False),
-        Bar("told nothing", anything, cpu_rival, MIN, 0.97, False),
+        Bar("number of products unknown", anything, cpu_rival, MEAN, 1.3, False),
+        Bar("number of products unknown", anything, cpu_rival, MIN, 0.97, False),
         Bar("preparation, products of csr1", lambda facts: facts.streams, Preparation("csr_rows", False),
             MIN, 10),
-        Bar("the same when told of 1,000 products", lambda facts: facts.streams,
+        Bar("the same with 1,000 expected products", lambda facts: facts.streams,
             Preparation("csr_rows", True), MIN, 100))}
 
 
@@ -193,13 +193,13 @@ def row_of(bar, found):
 def page(layout):
     """The page."""
     parts = ["# What auto was built to reach, and what it reaches\n\n"
-             "Times of the fastest rival over auto's (f64; told of 1,000 products where the log has "
-             "that); rivals: on a GPU all kernels of cuSPARSE, "
+             "Times of the fastest other kernel over auto's (f64; with 1,000 expected products where the "
+             "log has that); others: on a GPU all kernels of cuSPARSE, "
              "on a CPU oneMKL, librsb, " + " and ".join(OWN) + ". Matrices \"streaming\" and of the "
              "classes after it are larger than the last-level cache. †: in so many of the n a time "
              "stopped before its noise limit was met. Preparation: conversion, tuning and the kernel's own "
              "structures, not the upload nor what a process does once (prep.once_s). What binds where a bar is missed: "
-             "`log/reference/README.md`.\n"]
+             "`docs/results.md`.\n"]
     for system, matrices in layout.items():
         if system.cache == "warm":
             continue

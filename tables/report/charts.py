@@ -225,6 +225,35 @@ def roofline(formats):
                           "tooltip": tooltip(*FACTS, "intensity")}}]}
 
 
+def duels(points, means):
+    """One chart for README: a row per machine, a point per matrix, the mean as a labelled tick."""
+    x = {"type": "quantitative", "title": "speed-up over the fastest other kernel (log scale)",
+         "scale": {"type": "log", "domain": [0.5, 8], "clamp": True},
+         "axis": {"values": [0.5, 0.7, 1, 1.5, 2, 3, 4, 6, 8], "format": "~g", "labelFontSize": 12,
+                  "titleFontSize": 13}}
+    y = {"field": "machine", "type": "nominal", "sort": None, "title": None,
+         "axis": {"labelLimit": 300, "labelFontSize": 13, "ticks": False, "domain": False}}
+    return dressed({
+        "width": 500, "height": {"step": 62}, "background": "white",
+        "padding": {"left": 48, "right": 12, "top": 8, "bottom": 8},
+        "encoding": {"y": y},
+        "layer": [
+            {"data": {"values": [{"one": 1}]}, "mark": {"type": "rule", "strokeDash": [5, 4]},
+             "encoding": {"x": {**x, "datum": 1}, "y": None}},
+            {"data": {"values": points},
+             "mark": {"type": "circle", "size": 36, "opacity": 0.55, "color": COLOURS[0]},
+             "encoding": {"x": {**x, "field": "ratio"},
+                          "yOffset": {"field": "offset", "type": "quantitative",
+                                      "scale": {"domain": [-1, 1]}}}},
+            {"data": {"values": means},
+             "mark": {"type": "tick", "thickness": 3, "size": 44, "color": COLOURS[1]},
+             "encoding": {"x": {**x, "field": "mean"}}},
+            {"data": {"values": means},
+             "mark": {"type": "text", "dy": -27, "fontSize": 13, "fontWeight": "bold",
+                      "color": COLOURS[1]},
+             "encoding": {"x": {**x, "field": "mean"}, "text": {"field": "label"}}}]})
+
+
 def charts(data):
     """[(name, title, what to read, specification)] for one system's data sets; only those that the
     data can fill."""

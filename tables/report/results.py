@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""What auto gains over its rivals, in the few lines that README quotes, from the reference's logs.
+"""What auto gains over other kernels: the table of docs/results.md and the chart of README.md, from
+the reference's logs.
 
     python3 tables/report/results.py log/reference/*.jsonl                  the table, as Markdown
-    python3 tables/report/results.py log/reference/*.jsonl --into README.md written between the two marks
+    python3 tables/report/results.py log/reference/*.jsonl --into docs/results.md
+                                  written between the two marks; --chart docs/results.svg
 
 Every matrix counts, also where the noise limit was not met, and a rival's suspect time counts for
 the rival: the report's means leave the former out.
@@ -12,6 +14,7 @@ import argparse
 import statistics
 import sys
 
+import charts
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
 from gains import is_peer
 from texts import markdown_table
@@ -73,12 +76,28 @@ def results(layout):
                 told += sum(products > 0 for *_, products in found)
                 count += len(found)
     if not rows:
-        raise Stop(EX_DATAERR, "no matrix has auto and a rival")
-    header = ["machine, state", "rivals", "generated", "real (small)", "all",
+        raise Stop(EX_DATAERR, "no matrix has auto and another kernel")
+    header = ["machine, state", "compared with", "generated", "real (small)", "all",
               "faster, tied, slower", f"below {SLOW}"]
     return (markdown_table(header, "llrrrrl", rows)
             + f"\nIn {noisy} of these {count} the noise limit was not met on one side; in {told} auto was "
-            + "told how many products follow (`--iters`).\n")
+            + "given the number of products that follow (`--iters`).\n")
+
+
+def chart_data(layout):
+    """(points, means) of the chart: against the first rivals of each system's backend."""
+    points, means = [], []
+    for system, matrices in layout.items():
+        found = duels(matrices, RIVALS[system.backend][0][1])
+        if not found or system.cache == "warm":
+            continue
+        machine = f"{system.gpu or f'CPU, {system.threads} threads'}, {system.cache} cache"
+        mean = statistics.geometric_mean([ratio for _, ratio, *_ in found])
+        means.append({"machine": machine, "mean": mean,
+                      "label": f"{mean:.2f}× on {len(found)} matrices"})
+        points += [{"machine": machine, "ratio": duel[1], "offset": (k * 0.618) % 1 * 1.2 - 0.6}
+                   for k, duel in enumerate(found)]
+    return points, means
 
 
 def put_between(text, new):
@@ -96,9 +115,14 @@ def main_part(arguments):
                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logs", nargs="+", metavar="LOG")
     parser.add_argument("--into", metavar="FILE", help="a page with the two marks")
+    parser.add_argument("--chart", metavar="FILE", help="draw the chart into an SVG file")
     options = parser.parse_args(arguments)
     records, _ = load(options.logs)
-    text = results(layout_of(records))
+    layout = layout_of(records)
+    text = results(layout)
+    if options.chart:
+        spec = charts.duels(*chart_data(layout))
+        write_files(".", {options.chart: charts.library().vegalite_to_svg(spec)})
     if not options.into:
         sys.stdout.write(text)
         return 0

@@ -98,7 +98,7 @@ class GainsTest(TablesTest):
         self.assertEqual(row, ["S1", 4, "4.76 (n = 4 of 4)", "1.41 (n = 2 of 3)", "1, 1, 1",
                                "0.71 (n = 2 of 3)", "0.59 (n = 4 of 4)"])
 
-    def test_results_that_readme_quotes(self):
+    def test_results_that_documents_quote(self):
         # Over the peer: 2 on gen:a, tied on b, 0.5 on c, where it is suspect and counts all the same.
         def on(name, auto, peer, **changes):
             who = {"matrix__name": name, "config__cache": "cold"}
@@ -111,8 +111,12 @@ class GainsTest(TablesTest):
         lines = results.results(layout).splitlines()
         self.assertEqual(lines[2].split(" | ")[2:], ["2.00 (1)", "0.71 (2)", "1.00 (3)", "1, 1, 1",
                                                      "0.50 c |"])
-        self.assertEqual(lines[-1], "In 2 of these 6 the noise limit was not met on one side; in 0 auto was told how many "
-                         "products follow (`--iters`).")
+        self.assertEqual(lines[-1], "In 2 of these 6 the noise limit was not met on one side; in 0 auto was given the number "
+                         "of products that follow (`--iters`).")
+        points, (mean,) = results.chart_data(layout)
+        self.assertEqual(sorted(round(point["ratio"], 2) for point in points), [0.5, 1, 2])
+        self.assertEqual((mean["label"], mean["machine"].split(", ")[-1]), ("1.00× on 3 matrices", "cold cache"))
+        self.assertTrue(all(abs(point["offset"]) <= 0.6 for point in points))
         self.assertEqual(results.put_between(f"a\n{results.FIRST}old\n{results.LAST}b\n", "new\n"),
                          f"a\n{results.FIRST}new\n{results.LAST}b\n")
 
@@ -331,7 +335,7 @@ class BarsTest(TablesTest):
         self.assertEqual(lines["preparation, products of csr1"],
                          ["2", "", "≤ 10 each", "10.00", "yes", " |"])
         self.assertEqual(lines["banded over csr1"], ["0", "", "≥ 2 each", "", "not measured", " |"])
-        self.assertEqual(lines["the same when told of 1,000 products"][:5],
+        self.assertEqual(lines["the same with 1,000 expected products"][:5],
                          ["0", "", "≤ 100 each", "", "not measured"])
 
     def test_auto_told_and_not_told(self):
@@ -340,9 +344,9 @@ class BarsTest(TablesTest):
         lines = self.lines(self.run_of("csr_rows", 4e-3, "gen:mesh:9", 10**6),
                            self.run_of("csell_slices", 1e-3, "gen:mesh:9", 10**6), told)
         self.assertEqual(lines["shuffled meshes and graphs"], ["1", "", "≥ 1.2 each", "2.00", "yes", " |"])
-        self.assertEqual(lines["told nothing"], ["1", "", "≥ 0.97 each", "4.00", "yes", " |"])
+        self.assertEqual(lines["number of products unknown"], ["1", "", "≥ 0.97 each", "4.00", "yes", " |"])
         self.assertEqual(lines["preparation, products of csr1"], ["1", "", "≤ 10 each", "10.00", "yes", " |"])
-        self.assertEqual(lines["the same when told of 1,000 products"],
+        self.assertEqual(lines["the same with 1,000 expected products"],
                          ["1", "", "≤ 100 each", "30.00", "yes", " |"])
 
 

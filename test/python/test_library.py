@@ -1,4 +1,4 @@
-"""README's program that uses the library, built with README's command in a folder of its own, says what it must."""
+"""The program of docs/library.md, built with the command there in a folder of its own, says what it must."""
 import os
 import pathlib
 import subprocess
@@ -10,7 +10,7 @@ PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv"))
 SAID = "the first row's sum is 2\n"  # a corner of the grid: 4 - 1 - 1
 
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/library.md").read_text(encoding="utf-8")
 COMPILER = os.environ.get("CC", "gcc")  # that of `make CC=clang test`
 OUTER = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
 
@@ -25,7 +25,7 @@ class Example(unittest.TestCase):
         made = tempfile.TemporaryDirectory()
         self.addCleanup(made.cleanup)
         self.folder = made.name
-        source = README.split("```c\n")[1].split("```")[0]
+        source = PAGE.split("```c\n")[1].split("```")[0]
         pathlib.Path(self.folder, "solver.c").write_text(source, encoding="utf-8")
 
     def assert_it_multiplies(self, built):
@@ -38,7 +38,7 @@ class Example(unittest.TestCase):
         for name in "include", "build", "Makefile", "src", "omp", "test", "cuda", ".peers":
             if (ROOT / name).exists():
                 pathlib.Path(self.folder, name).symlink_to(ROOT / name)
-        command = next(line.strip() for line in README.splitlines() if line.startswith("    gcc -Iinclude solver.c"))
+        command = next(line.strip() for line in PAGE.splitlines() if line.startswith("    gcc -Iinclude solver.c"))
         self.assert_it_multiplies(run(command.replace("gcc ", COMPILER + " -Wall -Wextra -Werror ", 1), self.folder))
 
     def test_it_links_with_what_is_installed(self):
@@ -48,6 +48,8 @@ class Example(unittest.TestCase):
         self.assert_it_multiplies(run(command, self.folder, PKG_CONFIG_PATH=os.path.join(self.folder, "stage/lib/pkgconfig")))
         done = run("stage/bin/spmv --version", self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
+        manual = pathlib.Path(self.folder, "stage/share/man/man1/spmv.1").read_text(encoding="utf-8")
+        self.assertEqual(manual, (ROOT / "docs/spmv.1").read_text(encoding="utf-8"))
 
     def test_a_prefix_with_a_space_is_refused(self):
         done = run(f"make -s -C {ROOT} install PREFIX='$PWD/a b/c'", self.folder)

@@ -402,15 +402,22 @@ class GoldenTest(unittest.TestCase):
             with open(os.path.join(EXPECTED, name), encoding="utf-8", newline="") as file:
                 self.assertEqual(file.read(), text, name)
 
-    def test_readme_quotes_them(self):
+    def test_documents_quote_them(self):
         files = sorted(glob.glob(os.path.join(REFERENCE, "*.jsonl")))
         if not files:
             self.skipTest("no log/reference/*.jsonl")
-        found = results.results(units.tabulate(units.merge(
-            units.unit_of(r) for r in logs.read_logs(files)[0])))
-        with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        layout = units.tabulate(units.merge(units.unit_of(r) for r in logs.read_logs(files)[0]))
+        with open(os.path.join(ROOT, "docs/results.md"), encoding="utf-8") as file:
             page = file.read()
-        self.assertEqual(results.put_between(page, found), page, "run: make reference-tables")
+        self.assertEqual(results.put_between(page, results.results(layout)), page,
+                         "run: make reference-tables")
+        with open(os.path.join(ROOT, "docs/results.svg"), encoding="utf-8") as file:
+            chart = file.read()
+        points, means = results.chart_data(layout)
+        self.assertGreater(len(points), 200)
+        for mean in means:
+            self.assertIn(mean["label"], chart, "run: make reference-tables")
+            self.assertIn(mean["machine"], chart, "run: make reference-tables")
         with open(os.path.join(EXPECTED, "bars.md"), encoding="utf-8") as file:
             self.assertEqual(file.read(), bars.page(units.tabulate(units.merge(
                 units.unit_of(r) for r in logs.read_logs(files)[0]))), "run: make reference-tables")

@@ -1,0 +1,151 @@
+"""The documents: generated parts are up to date, README is short, links lead somewhere, commands run."""
+import html
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv")).resolve()
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "log/reference/README.md",
+         *sorted((ROOT / "docs").glob("*.md"))]
+MOST_WORDS = 700
+QUICK = {"SPMV_MIN_TIME": "0.001", "SPMV_MAX_TIME": "0.002", "SPMV_SAMPLES": "1", "OMP_WAIT_POLICY": "passive"}
+SLOW = ("probe",)  # measures the machine for long: its options are parsed, by asking for the version
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+
+
+def text_of(page):
+    return page.read_text(encoding="utf-8")
+
+
+def prose_of(page):
+    """A page without its code blocks."""
+    return re.sub(r"^    .*$", "", FENCE.sub("", text_of(page)), flags=re.M)
+
+
+def anchors_of(page):
+    """What `#...` of a link can name: headings as GitHub spells them, and ids."""
+    text = prose_of(page)
+    heads = re.findall(r"^#+ (.*)$", text, re.M)
+    slugs = {re.sub(r"[^\w\- ]", "", re.sub("<.*?>", "", head)).strip().lower().replace(" ", "-") for head in heads}
+    return slugs | set(re.findall(r'<a id="([^"]+)"', text))
+
+
+def commands_of(page):
+    """Lines of a page's code blocks that run spmv."""
+    blocks = [body for kind, body in FENCE.findall(text_of(page)) if kind == "sh"]
+    blocks += re.findall(r"^    (?:\S.*)$", FENCE.sub("", text_of(page)), re.M)
+    return [line.strip() for block in blocks for line in block.splitlines()
+            if re.match(r"(\w+=\S+ )*\./spmv\b", line.strip())]
+
+
+class Generated(unittest.TestCase):
+    def test_what_is_committed_is_what_make_docs_writes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, ROOT / "docs/generate.py", "--program", PROGRAM, "--out", folder],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual((done.stderr, done.returncode), ("", 0))
+            names = sorted(os.listdir(folder))
+            self.assertEqual(names, ["formats.md", "kernels.md", "log.md", "spmv.1"])
+            for name in names:
+                new = pathlib.Path(folder, name).read_text(encoding="utf-8")
+                self.assertTrue(new == text_of(ROOT / "docs" / name), f"docs/{name} is out of date: make docs")
+
+    def test_every_kernel_and_field_is_there(self):
+        kernels = text_of(ROOT / "docs/kernels.md")
+        for backend in "omp", "cuda":
+            for name in re.findall(r"^KERNEL\((\w+)\)", text_of(ROOT / backend / "kernels.def"), re.M):
+                self.assertIn(f'<a id="{backend}-{name}"></a>', kernels)
+        self.assertEqual(kernels.count("- **Params**"), kernels.count("<a id="))
+        self.assertIn(f"{kernels.count('<a id=')} kernels", text_of(ROOT / "README.md"))
+        fields = re.findall(r'^FIELD\(\w+, \w+, "(.*?)"', text_of(ROOT / "src/app/record/record.def"), re.M)
+        self.assertGreater(len(fields), 100)
+        for key in fields:
+            self.assertIn(f"| `{key}` |", text_of(ROOT / "docs/log.md"))
+
+    def test_every_option_has_its_place_in_the_manual(self):
+        done = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True)
+        page = text_of(ROOT / "docs/spmv.1").replace("\\", "")
+        names = re.findall(r"^ .{1,5}(--[a-z-]+)", done.stdout, re.M)
+        self.assertGreater(len(names), 50)
+        for name in names:
+            self.assertRegex(page, rf"(?m)^\.B .*{name}\b", name)
+
+    @unittest.skipUnless(shutil.which("groff"), "no groff")
+    def test_the_manual_has_no_warnings(self):
+        done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z", ROOT / "docs/spmv.1"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+
+
+class Pages(unittest.TestCase):
+    def test_readme_is_short(self):
+        words = prose_of(ROOT / "README.md").split()
+        self.assertLess(len(words), MOST_WORDS)
+        self.assertGreater(len(words), 300)
+
+    def test_links_lead_somewhere(self):
+        count = 0
+        for page in PAGES:
+            for link in re.findall(r"\]\(([^)\s]+)\)", prose_of(page)):
+                if re.match(r"\w+:", link):
+                    continue
+                count += 1
+                path, _, anchor = link.partition("#")
+                target = (page.parent / html.unescape(path)).resolve() if path else page
+                self.assertTrue(target.exists(), f"{page.name}: {link}")
+                if anchor:
+                    self.assertIn(anchor, anchors_of(target), f"{page.name}: {link}")
+        self.assertGreater(count, 100)
+
+    def test_every_document_is_linked_from_readme(self):
+        linked = set(re.findall(r"\]\((docs/[\w.]+)\)", text_of(ROOT / "README.md")))
+        there = {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+        self.assertEqual(there - linked, set())
+
+
+@unittest.skipUnless(PROGRAM.parent.name == "omp", "a GPU may be absent")
+class Commands(unittest.TestCase):
+    """README and the guide show commands that work as they stand, here with short times."""
+
+    def run_all(self, page, least):
+        commands = commands_of(page)
+        self.assertGreaterEqual(len(commands), least)
+        features = subprocess.run([PROGRAM, "-V", "-v"], capture_output=True, text=True, check=True).stdout
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "log"))
+            os.symlink(PROGRAM, os.path.join(folder, "spmv"))
+            for name in "tables", "src":
+                os.symlink(ROOT / name, os.path.join(folder, name))
+            pathlib.Path(folder, "FILE.mtx").write_text(
+                "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 3\n2 2 4\n", encoding="ascii")
+            for line in commands:
+                words = shlex.split(line, comments=True)
+                if " log/" in line and "jansson" not in features:
+                    continue
+                if any(word in SLOW for word in words):
+                    line += " --version"
+                elif words[-1] == "./spmv" or words == ["./spmv"]:
+                    line += " -m gen:poisson3d:20"  # the matrix by default takes a minute
+                done = subprocess.run(["sh", "-c", line], cwd=folder, env=os.environ | QUICK, capture_output=True,
+                                      text=True, check=False)
+                self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout}{done.stderr}")
+
+    def test_readme(self):
+        self.run_all(ROOT / "README.md", 1)
+
+    def test_guide(self):
+        self.run_all(ROOT / "docs/guide.md", 15)
+
+    def test_autotune(self):
+        self.run_all(ROOT / "docs/autotune.md", 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
