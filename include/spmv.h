@@ -113,9 +113,6 @@ void spmv_mat_free(spmv_mat *mat);
 /* The entries the matrix was made from and its compressed rows, borrowed. */
 void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view);
 void spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view);
-/* Frees every format made of the matrix; no plan of it may be alive. */
-void spmv_mat_drop_stores(spmv_mat *mat);
-
 typedef struct spmv_stats {
     int64_t rows, cols, nnz; /* nnz: entries in use, after expansion and merging */
     int64_t nnz_file, duplicates, explicit_zeros;
@@ -127,35 +124,12 @@ typedef struct spmv_stats {
     double read_s;  /* text to entries, or generation */
     double build_s; /* entries to compressed rows */
 } spmv_stats;
-/* From a file's header or the arguments of gen: alone: rows, cols, nnz (an estimate) and of a file
- * field and symmetry; the rest is 0. */
-spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out);
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out);
-
-/* What the CMRS paper (Koza and others) reports of a matrix and a product. */
-/* sqrt(sum (n_i - mean)^2 / (mean rows)); 0 of a matrix without entries. */
-double spmv_cmrs_sigma(const spmv_stats *stats);
-/* Bytes of a product in double precision; x comes from memory for every entry, or once. */
-int64_t spmv_cmrs_beta_minus(int64_t nnz, int64_t rows, int64_t strips);
-int64_t spmv_cmrs_beta_plus(int64_t nnz, int64_t rows, int64_t strips);
-int64_t spmv_cmrs_flop(int64_t nnz, int64_t rows); /* a row's first product is not an addition */
-int64_t spmv_flop(int64_t nnz);                    /* as this program counts */
 
 /* A dense vector from a file: Matrix Market array (n x 1 or 1 x n), or raw doubles if the name ends
  * in .f64. The caller frees *out with free(). */
 spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double **out);
 spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const double *x);
-
-typedef struct spmv_generator {
-    const char *name, *args, *summary;
-} spmv_generator;
-const spmv_generator *spmv_generator_list(int *count);
-typedef struct spmv_twin { /* of a paper's matrix: gen:twin:NAME */
-    const char *name, *source;
-    int64_t rows, cols, nnz;
-    double sigma; /* NaN: the paper prints none */
-} spmv_twin;
-const spmv_twin *spmv_twin_at(int k); /* NULL: past the last */
 
 /* ---- plan ----------------------------------------------------------------------------------- */
 
@@ -221,34 +195,6 @@ int64_t spmv_plan_setting(const spmv_plan *plan,
 /* y <- alpha A x + beta y. x[cols] and y[rows] are in the plan's precision, in memory of its
  * device, and do not overlap. beta = 0 never reads y. Returns when y is complete. */
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y);
-/* The same, count times back to back; *seconds: the device's own time for all of them. */
-spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
-                            double beta, void *y, double *seconds);
-/* A second plan over copies of the stored matrix and the kernel's structures: for measurements that
- * must not find their own data in a cache. Free it before the first. */
-spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out);
-/* Reads `bytes` of other memory on the plan's device, so that smaller caches forget the plan. What
- * is asked of the plan next waits until that is done. */
-spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes);
-
-/* Products launched back to back, in turn through a list; on a GPU as one recorded graph, so that
- * the host's launches are not part of the time. */
-typedef struct spmv_product { /* of plans of one device */
-    const spmv_plan *plan;
-    const void *x;
-    void *y;
-} spmv_product;
-typedef struct spmv_batch spmv_batch;
-spmv_status spmv_batch_create(const spmv_product *products, int nproducts, int launches,
-                              double alpha, double beta, spmv_batch **out);
-/* *seconds: the device's own time for all launches. */
-spmv_status spmv_batch_time(const spmv_batch *batch, double *seconds);
-/* "graph", "loop", or "loop: " and why it could not be recorded. */
-const char *spmv_batch_how(const spmv_batch *batch);
-void spmv_batch_free(spmv_batch *batch);
-/* What timing one empty launch shows: the floor under every sample. */
-spmv_status spmv_plan_time_nothing(const spmv_plan *plan, double *seconds);
-
 /* Memory where the plan runs; on the CPU plain host memory. */
 spmv_status spmv_plan_alloc(const spmv_plan *plan, size_t bytes, void **out);
 void spmv_plan_release(const spmv_plan *plan, void *memory);

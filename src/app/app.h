@@ -4,6 +4,7 @@
 #define SPMV_APP_H
 
 #include "measure/sampler.h"
+#include "spmv_bench.h"
 #include "spmv_kernel.h"
 #include <stdio.h>
 

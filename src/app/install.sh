@@ -20,6 +20,7 @@ fi
 install -D "$1/spmv" "$into/bin/spmv"
 install -D -m 644 "$1/libspmv.a" "$into/lib/libspmv.a"
 install -D -m 644 include/spmv.h "$into/include/spmv.h"
+install -D -m 644 include/spmv_bench.h "$into/include/spmv_bench.h"
 install -D -m 644 docs/spmv.1 "$into/share/man/man1/spmv.1"
 mkdir -p "$into/lib/pkgconfig"
 cat >"$into/lib/pkgconfig/spmv.pc" <<EOF

@@ -2,6 +2,7 @@
 #ifndef SPMV_INTERNAL_H
 #define SPMV_INTERNAL_H
 
+#include "spmv_bench.h"
 #include "spmv_kernel.h"
 #include <time.h>
 

@@ -1,5 +1,5 @@
 /* metrics.c: numbers by which papers compare matrices and products. */
-#include "spmv_kernel.h"
+#include "spmv_bench.h"
 #include <math.h>
 
 /* The sum over rows is rows row_std^2. */

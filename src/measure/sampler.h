@@ -2,6 +2,7 @@
 #ifndef SPMV_SAMPLER_H
 #define SPMV_SAMPLER_H
 
+#include "spmv_bench.h"
 #include "spmv_kernel.h"
 #include "statistics.h"
 

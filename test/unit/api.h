@@ -2,7 +2,7 @@
 #ifndef SPMV_TEST_API_H
 #define SPMV_TEST_API_H
 
-#include "spmv.h"
+#include "spmv_bench.h"
 
 #include <math.h>
 #include <omp.h>
