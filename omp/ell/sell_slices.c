@@ -17,6 +17,7 @@
  * Params   schedule, chunk: of the slice loop; rowlens: 1 reads 4 bytes a row more, and x may hold
  *          infinity (1).
  */
+#include "omp/isa.h"
 #include "omp/kernel.h"
 #include "formats/sell/sell.h"
 
@@ -58,7 +59,7 @@ multiply_slice(const product *m, int64_t i, int64_t begin, int64_t end, int n) {
         put_row(m->y + (perm ? perm[i + r] : i + r), m->alpha, sum[r], m->beta);
 }
 
-static void multiply_any_slice(const product *m, int64_t s) {
+static inline __attribute__((always_inline)) void multiply_any_slice(const product *m, int64_t s) {
     const sell *A = m->A;
     int64_t i = s * A->slice, begin = A->slice_ptr[s], end = A->slice_ptr[s + 1];
     int64_t height = A->s.rows - i < A->slice ? A->s.rows - i : A->slice;
@@ -73,12 +74,38 @@ static void multiply_any_slice(const product *m, int64_t s) {
     }
 }
 
+/* The same loops, vectorized for the instructions that this CPU has, whatever the build was for. */
+typedef void multiply_one(const product *m, int64_t s);
+static void slice_portable(const product *m, int64_t s) {
+    multiply_any_slice(m, s);
+}
+
+#ifdef __x86_64__
+AVX2 static void slice_256(const product *m, int64_t s) {
+    multiply_any_slice(m, s);
+}
+
+AVX512 static void slice_512(const product *m, int64_t s) {
+    multiply_any_slice(m, s);
+}
+
+static multiply_one *best_way(void) {
+    int64_t isa = isa_of_cpu();
+    return isa == ISA_AVX512 ? slice_512 : isa == ISA_AVX2 ? slice_256 : slice_portable;
+}
+#else
+static multiply_one *best_way(void) {
+    return slice_portable;
+}
+#endif
+
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const sell *A = (const sell *)p->store;
     const product m = {A, x, y, (real)alpha, (real)beta, p->choice.value[SPMV_rowlens]};
+    multiply_one *multiply = best_way();
     schedule before = set_schedule(p, A->nslices);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
-    for (int64_t s = 0; s < A->nslices; s++) multiply_any_slice(&m, s);
+    for (int64_t s = 0; s < A->nslices; s++) multiply(&m, s);
     restore_schedule(before);
     return SPMV_OK;
 }
