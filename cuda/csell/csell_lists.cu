@@ -9,7 +9,7 @@
  *          They are found when the plan is made: hashed, compared step by step, and copied once;
  *          a slice then is a head of 16 bytes that names its list. A warp takes some slices one
  *          after the other, the next one's head on its way; a lane asks for the values and the
- *          entries of x of AHEAD steps before it uses the first. Codes of values in a table are
+ *          entries of x of AHEAD steps before it uses the first. Codes of values in a codebook are
  *          padded to whole steps, four in a word. A slice without a list (columns that are stored,
  *          more than 8,192 lists) is read from the csell matrix, a step at a time. Where nearly
  *          all slices have the same number of steps, at most 8, a kernel knows it: slices beside
@@ -37,7 +37,7 @@ typedef struct lists_scratch {
     lists L;
     int group;      /* slices a warp */
     int even, code; /* the steps of nearly all slices, 0: no such number; and their value code */
-    bool has_table, few, small_blocks;
+    bool has_codebook, few, small_blocks;
 } lists_scratch;
 
 /* ---- lists of any length --------------------------------------------------------------------- */
@@ -85,8 +85,8 @@ template <bool FEW, int BLOCKS>
 static __global__ void __launch_bounds__(MOST_THREADS, BLOCKS)
     multiply(const __grid_constant__ csell A, const __grid_constant__ lists_scratch S,
              const real *__restrict__ x, real alpha, real beta, real *y) {
-    __shared__ real table[VALUE_CODEBOOK_SIZE];
-    const unsigned at = take_table(A, S.has_table, table);
+    __shared__ real codebook[VALUE_CODEBOOK_SIZE];
+    const unsigned at = take_codebook(A, S.has_codebook, codebook);
     const int warp = (int)((blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / WARP);
     int s = warp * S.group;
     const int end = min(s + S.group, (int)A.nslices);
@@ -132,8 +132,9 @@ typedef struct whole_run { /* slices that are whole and have one list; of a lane
 
 /* MANY of them at once. */
 template <int VALUE, int N, int MANY>
-static __device__ __forceinline__ void put_slices(const short_list<VALUE, N> &list, unsigned table,
-                                                  real alpha, real beta, whole_run *r) {
+static __device__ __forceinline__ void put_slices(const short_list<VALUE, N> &list,
+                                                  unsigned codebook, real alpha, real beta,
+                                                  whole_run *r) {
     const int lane = threadIdx.x % WARP;
     unsigned code[MANY][N];
     csell_raw<VALUE> raw[MANY][N];
@@ -156,8 +157,8 @@ static __device__ __forceinline__ void put_slices(const short_list<VALUE, N> &li
 #pragma unroll
         for (int u = 0; u < N; u++) {
             real a = VALUE == CSELL_VALUE_STEP       ? list.a[u]
-                     : VALUE == CSELL_VALUE_CODEBOOK ? csell_entry(table, code[m][u])
-                                                     : raw[m][u].value(table);
+                     : VALUE == CSELL_VALUE_CODEBOOK ? csell_entry(codebook, code[m][u])
+                                                     : raw[m][u].value(codebook);
             sum += a * xj[m][u];
         }
         put_sum(r->y + m * WARP, alpha, sum, beta);
@@ -202,8 +203,8 @@ static __global__ void __launch_bounds__(MOST_THREADS, LARGE_BLOCKS)
     multiply_even(const __grid_constant__ csell A, const __grid_constant__ lists_scratch S,
                   const real *__restrict__ x, real alpha, real beta, real *y) {
     enum { WHOLE = N << 3 | VALUE, TOGETHER = N < SHORT_LIST ? 2 : 1 /* or registers spill */ };
-    __shared__ real table[VALUE_CODEBOOK_SIZE];
-    const unsigned at = take_table(A, S.has_table, table);
+    __shared__ real codebook[VALUE_CODEBOOK_SIZE];
+    const unsigned at = take_codebook(A, S.has_codebook, codebook);
     const int lane = threadIdx.x % WARP;
     const int first = (int)((blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / WARP) * S.group;
     const int count = min(S.group, (int)A.nslices - first);
@@ -313,7 +314,7 @@ static spmv_status gather(spmv_plan *p, const csell *A, lists_scratch *S, list_s
     TRY(take_scratch(p, steps * sizeof *S->L.step, (void **)&S->L.step));
     TRY(take_scratch(p, steps * sizeof *S->L.base, (void **)&S->L.base));
     TRY(take_scratch(p, steps * sizeof *S->L.step_value, (void **)&S->L.step_value));
-    if (S->has_table && codes <= most_codes(A->s.nnz))
+    if (S->has_codebook && codes <= most_codes(A->s.nnz))
         TRY(take_scratch(p, codes, (void **)&S->L.code));
     gather_lists<<<warp_blocks(SLOTS), THREADS, 0, stream_of(p)>>>(*A, set, S->L);
     TRY(launched(p));
@@ -375,7 +376,7 @@ static spmv_status prepare(spmv_plan *p) {
     if (status == SPMV_OK)
         status = d->backend->alloc(d, (size_t)A->nslices * sizeof *slot, (void **)&slot);
     if (status == SPMV_OK) status = find(p, A, set, slot, &f);
-    S->has_table = f.codes >> CSELL_VALUE_CODEBOOK & 1; /* then few: no slice is raw or F32 */
+    S->has_codebook = f.codes >> CSELL_VALUE_CODEBOOK & 1; /* then few: no slice is raw or F32 */
     S->few = !(f.codes & (1 << CSELL_VALUE_RAW | 1 << CSELL_VALUE_F32));
     choose_even(A, &f, S);
     S->small_blocks = S->few && !S->even && A->nsteps > FEW_STEPS * A->nslices;

@@ -1,8 +1,8 @@
 /* sell_thread_ahead: one thread multiplies one row of a SELL matrix, 4 or 8 slots ahead.
  *
  * Source   sell_thread; Volkov, GTC 2010: hide latency by loads in flight. On an H200 a loop that
- *          waits for each slot reached 72 to 78 percent of the bandwidth at 5 to 7 entries a row,
- *          one that does not 85 to 93.
+ *          waits for each slot reached 72 to 78 percent of the bandwidth at 5 to 7 nonzeros per
+ *          row, one that does not 85 to 93.
  * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens,
  *          perm[rows] if sigma is not 1; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once; with sigma scattered inside a window.
@@ -37,7 +37,7 @@ static __device__ __forceinline__ void ask_columns(const idx *col, int there, un
     for (int u = 0; u < DEPTH; u++) j[u] = __ldcs(col + (unsigned)min(u, there - 1) * height);
 }
 
-/* EQUAL: all slices have this many steps, and where one begins needs no look. EARLY: columns are
+/* EQUAL: all slices have this many steps, and where one begins needs no load. EARLY: columns are
  * asked for a step ahead. The matrix is read once and leaves the cache first, so that x stays. The
  * bounds let the compiler take 64 registers: on its own it takes 32 and waits for each load. */
 template <int DEPTH, bool EQUAL, bool EARLY>

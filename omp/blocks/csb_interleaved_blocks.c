@@ -4,7 +4,7 @@
  * Source   own; csb_blocks (Buluc and others, SPAA'09) with sell16's value codes, in an order that
  *          keeps an addition to y from waiting for the one before.
  * Reads    csb_interleaved: first_row[block_rows + 1], block_ptr[block_rows x block_cols + 1],
- *          local[nnz], values, table; x[cols]; y[rows].
+ *          local[nnz], values, codebook; x[cols]; y[rows].
  * Writes   y[rows]: beta y or 0 first, then the row's part of each block is added, all by
  *          the thread that owns the row of blocks.
  * Work     block after block, an entry at a time is added to y; eight neighbours are of eight parts
@@ -32,7 +32,7 @@ static spmv_status prepare(spmv_plan *p) {
 INLINE void add_entry(const csb_interleaved *A, int64_t k, int code, const real *x, real alpha,
                       real *y) {
     uint32_t at = A->local[k];
-    y[at >> 16] += alpha * (coded_value(A->values, A->table, k, code) * x[at & 0xffff]);
+    y[at >> 16] += alpha * (coded_value(A->values, A->codebook, k, code) * x[at & 0xffff]);
 }
 
 /* y += alpha A x for the entries k..end-1 of one block; x and y begin with the block's. */

@@ -15,7 +15,7 @@
  *          3 AVX-512 (AVX2 cannot expand and does as portable C does).
  */
 #include "omp/isa.h"
-#include "omp/stretches.h"
+#include "omp/chunks.h"
 #include "formats/spc5/spc5.h"
 
 struct product {
@@ -98,12 +98,12 @@ static AVX512 void strips_avx512_4(const product *p, int64_t first, int64_t last
     strips_512(p, first, last, 4);
 }
 
-static multiply_pieces *function_of(int64_t isa, const spc5 *A) {
+static multiply_chunk *function_of(int64_t isa, const spc5 *A) {
     if (isa != ISA_AVX512 || A->s.cols < SPC5_WIDTH) return strips_portable;
     return A->height == 1 ? strips_avx512_1 : A->height == 2 ? strips_avx512_2 : strips_avx512_4;
 }
 #else
-static multiply_pieces *function_of(int64_t isa, const spc5 *A) {
+static multiply_chunk *function_of(int64_t isa, const spc5 *A) {
     (void)isa, (void)A;
     return strips_portable;
 }
@@ -121,13 +121,13 @@ static spmv_status prepare(spmv_plan *p) {
     const spc5 *A = (const spc5 *)p->store;
     TRY(choose_isa(p));
     p->choice.value[SPMV_height] = A->height;
-    return make_stretches(p, sizeof(stretches), function_of(p->choice.value[SPMV_isa], A),
-                          bytes_before, A->strips);
+    return make_chunks(p, sizeof(chunks), function_of(p->choice.value[SPMV_isa], A), bytes_before,
+                       A->strips);
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const product all = {(const spc5 *)p->store, x, (real)alpha, (real)beta, y};
-    return multiply_stretches(p, p->scratch, &all);
+    return multiply_chunks(p, p->scratch, &all);
 }
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
@@ -138,7 +138,7 @@ SPMV_EXPORT_KERNEL(spc5_rows) = {
     .summary = "ranges of strips of spc5 blocks, entries expanded into vector lanes",
     .params = params,
     .traits = SPMV_DETERMINISTIC,
-    .estimate = estimate_stretches,
+    .estimate = estimate_chunks,
     .prepare = prepare,
     .run = run,
     .release = free_scratch,

@@ -2,7 +2,7 @@
  *
  * Source   own; the codes after CSR-DU and CSR-VI (Kourtis, Goumas, Koziris, CF'08), the loads that
  *          expand after SPC5 (Bramas and Kus, PeerJ CS 2018).
- * Reads    csell: slice[slices], step[steps], columns, values, table; the long part; x[cols];
+ * Reads    csell: slice[slices], step[steps], columns, values, codebook; the long part; x[cols];
  *          y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that takes the slice; past the caches if they
  *          could not hold what a product moves and beta = 0.
@@ -42,7 +42,7 @@ static int64_t long_row_of(const csell *A, int64_t k) {
     return low;
 }
 
-static multiply_pieces *choose_way(int64_t isa) {
+static multiply_chunk *choose_way(int64_t isa) {
 #ifdef __x86_64__
     if (isa == ISA_AVX512) return multiply_avx512;
     if (isa == ISA_AVX2) return multiply_avx2;
@@ -63,10 +63,10 @@ static spmv_status prepare(spmv_plan *p) {
     const csell *A = (const csell *)p->store;
     int64_t nshares = shares_of(p);
     TRY(choose_isa(p));
-    TRY(make_stretches(p, sizeof(work) + (size_t)A->long_rows * sizeof(real),
-                       choose_way(p->choice.value[SPMV_isa]), bytes_before, A->nslices));
+    TRY(make_chunks(p, sizeof(work) + (size_t)A->long_rows * sizeof(real),
+                    choose_way(p->choice.value[SPMV_isa]), bytes_before, A->nslices));
     work *t = p->scratch;
-    t->small_table = is_small(A);
+    t->small_codebook = is_small(A);
     t->past = exceeds_caches(A);
     for (int64_t s = 0; s <= nshares; s++)
         t->first_long[s] = long_row_of(A, spmv_split(A->long_nnz, nshares, s));
@@ -97,9 +97,9 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     const csell *A = (const csell *)p->store;
     work *t = p->scratch;
     bool past = t->past && beta == 0 && (uintptr_t)y % LINE == 0;
-    const product m = {A, x, y, (real)alpha, (real)beta, t->long_sum, t->small_table, past};
+    const product m = {A, x, y, (real)alpha, (real)beta, t->long_sum, t->small_codebook, past};
     int64_t nshares = shares_of(p);
-    begin_stretches(&t->slices, nshares);
+    begin_chunks(&t->slices, nshares);
 #pragma omp parallel num_threads((int)nshares)
     {
         if (A->long_rows) {

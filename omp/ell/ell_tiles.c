@@ -9,7 +9,7 @@
  * Work     a tile is one iteration: thread by the OpenMP schedule; one running sum a row and tile.
  * Cost     2 nnz flop; rows width (sizeof real + 4) + 2 rows grid_cols sizeof real + (cols + rows)
  *          sizeof real bytes; with rowlens nnz for rows width, and 4 rows grid_cols.
- * Weak     as ell_rows; partial sums cost as much as two more entries a row and tile.
+ * Weak     as ell_rows; partial sums cost as much as two more nonzeros per row and tile.
  * Repeats  bitwise: yes, for equal grid_cols.
  * Params   grid_rows (one a thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0);
  *          rowlens (1).

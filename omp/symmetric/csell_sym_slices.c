@@ -2,8 +2,8 @@
  * twice, as itself and as its mirror.
  *
  * Source   own; windows of y a thread as in sss_rows, slices as in csell_slices.
- * Reads    csell_sym: slice[slices], step[steps], columns, values, table; the long part; x[cols];
- *          y[rows] only if beta != 0.
+ * Reads    csell_sym: slice[slices], step[steps], columns, values, codebook; the long part;
+ *          x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows]: a row's slice first, then what mirrors add to it as later slices are taken; of
  *          mirrors in another thread's rows the sum goes to a window, which that thread adds last.
  * Work     step after step: 32 sums += a x_j, 32 y_j += a x_i. On a diagonal both are neighbours,

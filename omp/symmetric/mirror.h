@@ -42,7 +42,7 @@ static inline int64_t count_cells(const ranges *t, int64_t count) {
     return cells;
 }
 
-/* How many ranges a thread gets, which are taken by turns (stretches.h says why). */
+/* How many ranges a thread gets, which are taken by turns (chunks.h says why). */
 static inline int64_t count_turns(const spmv_plan *p, int64_t threads) {
     enum { MOST_TURNS = 8, TURN_BYTES = 1 << 16 };
     int64_t turns = MOST_RANGES / threads < MOST_TURNS ? MOST_RANGES / threads : MOST_TURNS;

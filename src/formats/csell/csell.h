@@ -11,11 +11,11 @@
  * mask. "(79 of 0)": 79 zeros, up to a multiple of CSELL_ALIGN, then CSELL_SPARE.
  *
  *     slice        0 0 0 4 1 2 1 0            step, column, value, nsteps; column_code 1: a byte;
- *                                             value_code 2: a place in table; run 1; flags 0
+ *                                             value_code 2: a place in codebook; run 1; flags 0
  *     step         0 11111..1 | 1 11111..1 | 2 11111... | 6 .111....
  *     columns      0 0 1 2 3 6 | 0 0 1 2 3 6 | 4 0 1 2 4 | (79 of 0)
  *     values       2 0 0 0 0 0 | 0 2 2 2 2 2 | 1 0 0 0 1 | 1 1 1 (76 of 0)
- *     table        1 2 4 (253 of 0)
+ *     codebook     1 2 4 (253 of 0)
  *     long_row     6
  *     long_ptr     0 7
  *     long_col     0 1 2 3 4 6 7
@@ -38,7 +38,7 @@ enum { CSELL_ROWS = 32, CSELL_ALIGN = 16, CSELL_SPARE = 64 };
 /* The column of an entry of row i: i + base, nothing stored; base + uint8_t, uint16_t, uint32_t. */
 enum csell_columns { CSELL_DIAGONAL, CSELL_COLUMN_8, CSELL_COLUMN_16, CSELL_COLUMN_32 };
 /* The value: a real; a float, if every value of the slice survives the round trip bit for bit; a
- * uint8_t, its place in table; one real a step (of runs: run of them), the same for all rows. */
+ * uint8_t, its place in codebook; one real a step (of runs: run of them), the same for all rows. */
 enum csell_values { CSELL_VALUE_RAW, CSELL_VALUE_F32, CSELL_VALUE_CODEBOOK, CSELL_VALUE_STEP };
 enum { CSELL_FULL = 1 }; /* flag of a slice: it has steps, and every mask has all bits set */
 typedef struct csell_slice {
@@ -58,7 +58,7 @@ typedef struct V(csell) {
     csell_step *step;   /* [nsteps] */
     uint8_t *columns;   /* [column_bytes + CSELL_SPARE] */
     uint8_t *values;    /* [value_bytes + CSELL_SPARE] */
-    real *table;        /* [VALUE_CODEBOOK_SIZE] the same for all slices */
+    real *codebook;     /* [VALUE_CODEBOOK_SIZE] the same for all slices */
     idx *long_row;      /* [long_rows] ascending */
     ofs *long_ptr;      /* [long_rows + 1] */
     idx *long_col;      /* [long_nnz] */
