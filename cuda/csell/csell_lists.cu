@@ -1,7 +1,7 @@
-/* csell_lists: csell slices of 32 rows, a lane a row, where many slices have the same steps.
+/* csell_lists: csell slices of 32 rows, one lane per row, where many slices have the same steps.
  *
- * Source   ours; patterns that rows share are RPCSR's (Willcock and Lumsdaine, ICS'06) and CSX's
- *          (Kourtis et al., PPoPP'11): here of 32 rows at a time.
+ * Source   this project; patterns that rows share are RPCSR's (Willcock and Lumsdaine, ICS'06) and
+ *          CSX's (Kourtis et al., PPoPP'11): here of 32 rows at a time.
  * Reads    csell: slices and values; the distinct lists of steps (distance from the diagonal,
  *          mask), which stay in the first cache; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once.
@@ -15,15 +15,15 @@
  *          all slices have the same number of steps, at most 8, a kernel knows it: slices beside
  *          each other that have one list are multiplied two at once, the list in registers.
  * Cost     2 nnz flop; the bytes of heads and values + (cols + rows) sizeof real if x is read once.
- *          H200, f64, cold: arbitrary values 83 (fem3d) to 91 (poisson2d) percent of 4.65
- *          TB/s; with few values and long lists the first cache's pipe binds. Slower, by percent:
- *          the next steps' entries always on their way, 10 to 60; codes of 4 bits chosen by byte
+ *          H200, f64, cold: arbitrary values 83 (fem3d) to 91 (poisson2d) percent of 4.65 TB/s;
+ *          with few values and long lists the first cache's pipe binds. Slower, by percent: the
+ *          next steps' nonzeros always on their way, 10 to 60; codes of 4 bits chosen by byte
  *          permutations, 6 to 25; of short lists four slices at once, 3 to 42, and 40 or 48
  *          registers, 0 to 14.
  * Weak     slices that share nothing; those without a list take several times as long; few slices
  *          with many steps, of which csell_warp cuts each among some warps; f32 with arbitrary
  *          values (5 to 20 percent slower than csell_warp).
- * Repeats  bitwise: yes; the bits of csell_warp with warps = 1, whatever the codes.
+ * Repeats  bitwise: yes; the bits of csell_warp with warps = 1, whatever the encodings.
  * Params   block: threads per block, a power of two (256).
  */
 #include "listed.cuh"

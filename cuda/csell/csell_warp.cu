@@ -1,37 +1,37 @@
-/* csell_warp: a warp multiplies a slice of 32 rows of a csell matrix, a lane a row.
+/* csell_warp: a warp multiplies a slice of 32 rows of a csell matrix, one lane per row.
  *
- * Source   ours; the slice is SELL-32's (Monakov et al., HiPEAC'10; Kreutzer et al., 2014), its
- *          codes are those of bandwidth-reducing formats (BRO-ELL, Tang et al., TPDS'15),
+ * Source   this project; the slice is SELL-32's (Monakov et al., HiPEAC'10; Kreutzer et al., 2014),
+ *          its encodings are those of bandwidth-reducing formats (BRO-ELL, Tang et al., TPDS'15),
  *          byte-aligned.
  * Reads    csell: all of it; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once.
  * Work     a warp takes up to GROUP slices, as many as have STAGE steps between them; lane k loads
- *          step k into shared memory, and a scan of the popcounts says where each step's entries
- *          begin. Each pair of codes has its own loop: a lane asks for the values and the entries
- *          of x of AHEAD steps before it uses the first; what is left at the end has a loop of its
- *          width. Steps that all lanes have need no popcounts. Where more than a quarter of the
- *          slices hold runs of adjacent columns, another instance has loops for these
+ *          step k into shared memory, and a scan of the popcounts says where each step's nonzeros
+ *          begin. Each pair of encodings has its own loop: a lane asks for the values and the
+ *          entries of x of AHEAD steps before it uses the first; what is left at the end has a loop
+ *          of its width. Steps that all lanes have need no popcounts. Where more than a quarter of
+ *          the slices hold runs of adjacent columns, another instance has loops for these
  *          (csell_runs.cuh). The heads and steps of later warps are asked into the second cache.
  *          With `warps` above 1 a slice's steps are cut among so many warps, whose sums are added
  *          in order. The long part is cut into equal segments, a warp each; the last warp to finish
  *          a row adds its parts in order. One launch.
- * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once.
- *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s;
- *          a kernel that only reads and writes as much reaches 90. What binds is latency (memory 72
- *          percent busy, a warp waits for loads 15 to 20 cycles an instruction, 7 warps a
- *          scheduler, 64 registers). With few values the first cache binds: its pipe is 70 percent
- *          busy, memory 15. Slower, by percent: more warps of 48 registers, 12; blocks of 64
- *          threads, 14 to 26; loads past the first cache and 256 bytes at a time, 4 to 6; asking
- *          the second cache for values 4 KB ahead, 18 to 25; rings in shared memory that the copy
- *          engine fills (cp.async.bulk, 4 or 8 KB a warp), 17 to 41: twice the instructions a step;
- *          equal parts of the list of steps, a warp each, 3 to 25 (but dense 5000 x 5000: 292 to 77
- *          us); columns of single entries a batch ahead, 9 to 15 in 64 registers (in 80, faster by
- *          10 to 15, but no faster than sell_thread_ahead).
+ * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once. H200,
+ *          f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s; a kernel
+ *          that only reads and writes as much reaches 90. What binds is latency (memory 72 percent
+ *          busy, a warp waits for loads 15 to 20 cycles per instruction, 7 warps per scheduler, 64
+ *          registers). With few values the first cache binds: its pipe is 70 percent busy, memory
+ *          15. Slower, by percent: more warps of 48 registers, 12; blocks of 64 threads, 14 to 26;
+ *          loads past the first cache and 256 bytes at a time, 4 to 6; asking the second cache for
+ *          values 4 KB ahead, 18 to 25; rings in shared memory that the copy engine fills
+ *          (cp.async.bulk, 4 or 8 KB per warp), 17 to 41: twice the instructions per step; equal
+ *          parts of the list of steps, a warp each, 3 to 25 (but dense 5000 x 5000: 292 to 77 us);
+ *          columns of single nonzeros a batch ahead, 9 to 15 in 64 registers (in 80, faster by 10
+ *          to 15, but no faster than sell_thread_ahead).
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
- *          outside the cache; columns that have no locality: 32 cache lines a load.
- * Repeats  bitwise: yes, for equal warps; the same bits whatever the codes.
- * Params   block: threads per block, a power of two (256); warps: warps a slice, a power of two (0:
- *          1 where there are slices enough to fill the GPU, else more).
+ *          outside the cache; columns that have no locality: 32 cache lines per load.
+ * Repeats  bitwise: yes, for equal warps; the same bits whatever the encodings.
+ * Params   block: threads per block, a power of two (256); warps: warps per slice, a power of two
+ *          (0: 1 where there are slices enough to fill the GPU, else more).
  */
 #include "cuda/device.cuh"
 #include "csell_runs.cuh"

@@ -26,8 +26,8 @@
  *          and writes y again, which dominates where it has few nonzeros per row.
  * Repeats  bitwise: yes, for an equal block; row blocks and segments depend on the matrix and the
  *          parameter block.
- * Params   block: threads per block, a multiple of 32 up to 512 (0: 128, or 512 from two
- *          million entries on).
+ * Params   block: threads per block, a multiple of 32 up to 512 (0: 128, or 512 from two million
+ *          nonzeros on).
  */
 #include "plan_row_blocks.cuh"
 

@@ -1,7 +1,7 @@
-/* bsr_lanes: the cells of a block side by side in vector registers, each with its own sum;
- * block rows in shares of equal bytes, parts of them by turns.
+/* bsr_lanes: the cells of a block side by side in vector registers, each with its own sum; block
+ * rows in shares of equal bytes, which are cut into chunks that threads take dynamically.
  *
- * Source   own; the idea of Im and Yelick's register blocking, with a vector for a block.
+ * Source   this project; the idea of Im and Yelick's register blocking, with a vector for a block.
  * Reads    bsr: block_ptr[block rows + 1], first_col[blocks], values[blocks x r x c]; x[cols];
  *          y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that takes the block row.

@@ -1,15 +1,15 @@
-/* spc5_rows: ranges of strips of a spc5 matrix, taken by turns; a block's entries are spread
- * over eight lanes by its masks and meet eight neighbours of x.
+/* spc5_rows: strips of an SPC5 matrix in chunks that threads take dynamically; a block's nonzeros
+ * are spread over eight lanes by its masks and meet eight neighbours of x.
  *
  * Source   Bramas and Kus, PeerJ CS 2018, SPC5's beta(r, VS); here x is never read past its end and
  *          what the mask leaves out is never multiplied.
  * Reads    spc5: block_ptr[strips + 1], first_col[nblocks], mask[nblocks x height], values[nnz];
  *          x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that takes its strip.
- * Work     height vectors of eight sums a strip; a row of a block is one expanding load.
+ * Work     height vectors of eight sums per strip; a row of a block is one expanding load.
  * Cost     2 nnz flop; nnz sizeof real + blocks (4 + height) + 2 (strips + 1) sizeof ofs + (cols +
- *          rows) sizeof real bytes if x is read once: no column index an entry.
- * Weak     entries with no neighbours: a block each. A giant row keeps one thread busy.
+ *          rows) sizeof real bytes if x is read once: no column index per nonzero.
+ * Weak     nonzeros with no neighbours: a block each. A very long row keeps one thread busy.
  * Repeats  bitwise: yes, for equal instructions.
  * Params   height: of the format, 0: chosen from a sample; isa: 0 the best, 1 portable, 2 AVX2,
  *          3 AVX-512 (AVX2 cannot expand and does as portable C does).

@@ -1,5 +1,5 @@
 /* sell_lanes: rows of a SELL slice eight at a time in the lanes of vector registers, x by loads,
- * slices in shares of equal slots, parts of them by turns.
+ * slices in shares of equal slots, which are cut into chunks that threads take dynamically.
  *
  * Source   Kreutzer et al., SISC 2014, SELL-C-sigma; loads for the gather instruction, which many
  *          CPUs run several times slower.
