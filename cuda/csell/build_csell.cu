@@ -1,11 +1,12 @@
-/* build_csell.cu: csell, built on the GPU from compressed rows in its memory: the
+/* build_csell.cu: compressed SELL (csell), built on the GPU from compressed rows in its memory: the
  * bytes that src/formats/csell/format_csell.c makes, whose rules 1 to 8 are these steps.
  *
  * Source     src/formats/csell/format_csell.c.
  * Reads      row_ptr, col_idx and values of the store of compressed rows.
- * Work       a set of the values' bit patterns is collected, at most 256 or none; a warp a slice, a
- *            lane a row or an entry, finds its codes; a scan over slices places them; a warp a
- *            slice, or where slices are few up to 8, walks the steps again and writes.
+ * Work       A first kernel collects the bit patterns of the values, unless they are more than 256.
+ *            Then one warp per slice, with one lane per row or nonzero, chooses the encodings of
+ *            its slice; a scan over slices places them; and one warp per slice, or up to 8 where
+ *            slices are few, walks the steps again and writes.
  */
 #include "cuda/build.cuh"
 #include "csell_codebook.cuh"

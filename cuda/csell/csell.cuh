@@ -1,4 +1,5 @@
-/* csell.cuh: how csell's codes are read on a GPU, a step and a batch of steps. */
+/* csell.cuh: how a GPU decodes the columns and values of csell, a step and several steps at once.
+ * */
 #ifndef SPMV_CUDA_CSELL_CUH
 #define SPMV_CUDA_CSELL_CUH
 

@@ -1,4 +1,5 @@
-/* csell_lists: csell slices of 32 rows, one lane per row, where many slices have the same steps.
+/* csell_lists: compressed SELL (delta-indexed, dictionary-coded slices of 32 rows, one lane per
+ * row) where many slices share one list of column deltas.
  *
  * Source   this project; patterns that rows share are RPCSR's (Willcock and Lumsdaine, ICS'06) and
  *          CSX's (Kourtis et al., PPoPP'11): here of 32 rows at a time.
@@ -6,23 +7,23 @@
  *          mask), which stay in the first cache; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once.
  * Work     On grids nearly all slices have one of a few lists (poisson2d:4000: 9, fem3d:60: 69).
- *          They are found when the plan is made: hashed, compared step by step, and copied once;
- *          a slice then is a head of 16 bytes that names its list. A warp takes some slices one
- *          after the other, the next one's head on its way; a lane asks for the values and the
- *          entries of x of AHEAD steps before it uses the first. Codes of values in a codebook are
- *          padded to whole steps, four in a word. A slice without a list (columns that are stored,
- *          more than 8,192 lists) is read from the csell matrix, a step at a time. Where nearly
- *          all slices have the same number of steps, at most 8, a kernel knows it: slices beside
- *          each other that have one list are multiplied two at once, the list in registers.
+ *          When the plan is made, lists are hashed, compared step by step, and copied once; a slice
+ *          is then a head of 16 bytes that names its list. A warp takes several slices one after
+ *          the other and loads the next head meanwhile; a lane loads the values and the entries of
+ *          x of AHEAD steps before it uses the first. Dictionary-coded values are padded to whole
+ *          steps, four in a word. A slice without a list (its columns are stored, or there are more
+ *          than 8,192 lists) is read from the csell matrix, a step at a time. Where nearly all
+ *          slices have the same number of steps, at most 8, a specialised kernel multiplies two
+ *          neighbouring slices with the same list at once and keeps the list in registers.
  * Cost     2 nnz flop; the bytes of heads and values + (cols + rows) sizeof real if x is read once.
- *          H200, f64, cold: arbitrary values 83 (fem3d) to 91 (poisson2d) percent of 4.65 TB/s;
- *          with few values and long lists the first cache's pipe binds. Slower, by percent: the
- *          next steps' nonzeros always on their way, 10 to 60; codes of 4 bits chosen by byte
- *          permutations, 6 to 25; of short lists four slices at once, 3 to 42, and 40 or 48
- *          registers, 0 to 14.
- * Weak     slices that share nothing; those without a list take several times as long; few slices
- *          with many steps, of which csell_warp cuts each among some warps; f32 with arbitrary
- *          values (5 to 20 percent slower than csell_warp).
+ *          On an H200, f64, cold, arbitrary values reach 83 (fem3d) to 91 (poisson2d) percent of
+ *          4.65 TB/s; with few distinct values and long lists the first-level cache's throughput is
+ *          the limit. Variants that were slower, by percent: always loading the next steps'
+ *          nonzeros ahead, 10 to 60; 4-bit codebook places selected by byte permutations, 6 to 25;
+ *          four slices with a short list at once, 3 to 42; 40 or 48 registers for those, 0 to 14.
+ * Weak     Slices without a list take several times as long. Where few slices have many steps,
+ *          csell_warp is faster, as it cuts each among several warps; so it is for f32 with
+ *          arbitrary values (by 5 to 20 percent).
  * Repeats  bitwise: yes; the bits of csell_warp with warps = 1, whatever the encodings.
  * Params   block: threads per block, a power of two (256).
  */
@@ -30,12 +31,12 @@
 
 enum { GROUP = 8, MOST_THREADS = 256 };
 
-/* On a multiprocessor, by registers: 64 and 40 a thread. */
+/* Blocks that a multiprocessor has room for, with 64 and 40 registers per thread. */
 enum { LARGE_BLOCKS = 4, SMALL_BLOCKS = 6 };
 
 typedef struct lists_scratch {
     lists L;
-    int group;      /* slices a warp */
+    int group;      /* slices per warp */
     int even, code; /* the steps of nearly all slices, 0: no such number; and their value code */
     bool has_codebook, few, small_blocks;
 } lists_scratch;

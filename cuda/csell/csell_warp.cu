@@ -1,8 +1,9 @@
-/* csell_warp: a warp multiplies a slice of 32 rows of a csell matrix, one lane per row.
+/* csell_warp: compressed SELL (delta-indexed, dictionary-coded): a warp multiplies a slice of 32
+ * rows of a csell matrix, one lane per row.
  *
  * Source   this project; the slice is SELL-32's (Monakov et al., HiPEAC'10; Kreutzer et al., 2014),
- *          its encodings are those of bandwidth-reducing formats (BRO-ELL, Tang et al., TPDS'15),
- *          byte-aligned.
+ *          its encodings are those of CSR-DU and CSR-VI (Kourtis et al., CF'08) and of BRO-ELL
+ *          (Tang et al., TPDS'15), byte-aligned.
  * Reads    csell: all of it; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once.
  * Work     a warp takes up to GROUP slices, as many as have STAGE steps between them; lane k loads

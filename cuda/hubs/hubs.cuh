@@ -40,7 +40,7 @@ typedef struct hubs {
     hot_slice *slice;     /* [nslices] segments, then rows of 32 lanes, of 16, ... */
     idx *order;           /* [rows] */
     uint32_t *word;       /* [32 words] */
-    uint8_t *value;       /* [32 values] coded */
+    uint8_t *value;       /* [32 values] encoded */
     real *codebook;       /* [VALUE_CODEBOOK_SIZE] */
     real *sum;            /* [nsegments] */
     int *done;            /* [ncuts] how many segments are; 0 between products */

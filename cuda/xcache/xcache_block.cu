@@ -214,7 +214,7 @@ static size_t shared_bytes(const xcache_rows *A) {
 }
 
 /* Of a block that has a multiprocessor to itself as many as there can be. Of two 64 registers each,
- * or 40 where as many threads have about a segment each; 32 are enough for coded values. */
+ * or 40 where as many threads have about a segment each; 32 are enough for encoded values. */
 static spmv_status choose_threads(spmv_plan *p, const xcache_rows *A, int room) {
     bool is_coded = A->value_code == VALUE_CODEBOOK || A->value_code == VALUE_ONE;
     int sms = 0;

@@ -7,8 +7,8 @@
  *          local[nnz], values, codebook; x[cols]; y[rows].
  * Writes   y[rows]: beta y or 0 first, then the row's part of each block is added, all by
  *          the thread that owns the row of blocks.
- * Work     block after block, an entry at a time is added to y; eight neighbours are of eight parts
- *          of the block.
+ * Work     Block after block, one nonzero at a time is added to y; eight successive nonzeros are of
+ *          eight different parts of the block.
  * Cost     2 nnz flop; nnz (4 + 0, 1, 4 or sizeof real) + blocks sizeof ofs + (cols + rows) sizeof
  *          real bytes if x is read once: tile entries of x and twice as many of y stay in the
  *          second cache.

@@ -1,5 +1,5 @@
-/* spc5_rows: strips of an SPC5 matrix in chunks that threads take dynamically; a block's nonzeros
- * are spread over eight lanes by its masks and meet eight neighbours of x.
+/* spc5_rows: SPC5's masked blocks: strips of rows in chunks that threads take dynamically; a
+ * block's masks spread its nonzeros over eight lanes, where they meet eight neighbours of x.
  *
  * Source   Bramas and Kus, PeerJ CS 2018, SPC5's beta(r, VS); here x is never read past its end and
  *          what the mask leaves out is never multiplied.

@@ -1,15 +1,17 @@
-/* csell_slices: slices of a csell matrix, in shares of equal bytes, which are cut into chunks that
- * threads take dynamically.
+/* csell_slices: compressed SELL (delta-indexed, dictionary-coded): slices of 32 rows in shares of
+ * equal bytes, which are cut into chunks that threads take dynamically.
  *
  * Source   this project; the encodings after CSR-DU and CSR-VI (Kourtis, Goumas, Koziris, CF'08),
- *          the loads that expand after SPC5 (Bramas and Kus, PeerJ CS 2018).
+ *          and BRO-ELL (Tang et al., TPDS'15); the expanding loads after SPC5 (Bramas and Kus,
+ *          PeerJ CS 2018).
  * Reads    csell: slice[slices], step[steps], columns, values, codebook; the long part; x[cols];
  *          y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that takes the slice; past the caches if they
  *          could not hold what a product moves and beta = 0.
- * Work     the long part first, in shares of equal nonzeros, what several shares have of a row
- *          added up in order; then slice after slice, step after step, a sum for each of the 32
- *          rows, in vector registers where the CPU has AVX2 or AVX-512. Diagonals need no gather.
+ * Work     The long rows come first, in shares of equally many nonzeros; the sums that several
+ *          shares have of one row are added in order. Then each thread goes through slices step by
+ *          step with one sum for each of the 32 rows, in vector registers where the CPU has AVX2 or
+ *          AVX-512. Diagonals need no gather.
  * Cost     2 nnz flop; the encoded columns and values + 32 bytes per slice + 8 per step + (cols +
  *          rows) sizeof real bytes.
  * Weak     rows of very different lengths in a slice: its last steps hold few nonzeros.

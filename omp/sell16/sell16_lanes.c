@@ -1,19 +1,20 @@
-/* sell16_lanes: eight rows of about one length in the lanes of vector registers, their columns in
- * 16 bits, their values in as few bytes as hold them; shares of equal bytes, which are cut into
- * chunks that threads take dynamically.
+/* sell16_lanes: SELL-8-sigma with 16-bit columns and values in as few bytes as hold them: eight
+ * rows of about one length in the lanes of vector registers; shares of equal bytes, which are cut
+ * into chunks that threads take dynamically.
  *
  * Source   this project; sell_lanes with csell's encodings. Where the values are few they are
  *          looked up in vector registers, after CSR&RV (Yang and others, AVX-512).
  * Reads    sell16: slice[slices], perm[rows] unless the rows' order is the matrix's, length of
  *          uneven slices, columns, values, codebook; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that takes the slice.
- * Work     A step is one nonzero of each of eight rows, with one sum per row: unmasked up to the
- *          shortest row, masked after multiplying behind it; then what at most three longer rows
- *          have besides.
+ * Work     A step is one nonzero of each of eight rows, with one sum per row; behind the shortest
+ *          row the products of padding are masked out. Then follow the nonzeros that at most three
+ *          longer rows have besides.
  * Cost     2 nnz flop; nnz (2 or 4 + 0, 1, 4 or sizeof real) + 6 rows for slices and perm + (cols +
  *          rows) sizeof real bytes; padding is read all the same.
- * Weak     columns of a slice that span over 65,536; lengths that differ inside a window compute
- *          padding; a row as long as a thread's share keeps the others waiting.
+ * Weak     Slices whose columns span more than 65,536 take 32 bits per column; padding is computed
+ *          where lengths differ inside a window; a row as long as a thread's share keeps the other
+ *          threads waiting.
  * Repeats  bitwise: yes, for an equal isa; the same with and without a dictionary.
  * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512 (looks few values up in registers).
  */

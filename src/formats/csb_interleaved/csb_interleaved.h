@@ -28,7 +28,7 @@
  * block_cols + c]. Its n entries, row by row, are cut into CSB_INTERLEAVED_LANES parts of n /
  * CSB_INTERLEAVED_LANES, which stand interleaved: an entry of each part, the next of each; the
  * rest, fewer than CSB_INTERLEAVED_LANES, follows. So neighbours are of different rows, mostly.
- * Values are coded as in sell16. */
+ * Values are encoded as in sell16. */
 enum { CSB_INTERLEAVED_ROWS = 2, CSB_INTERLEAVED_LANES = 8 };
 typedef struct V(csb_interleaved) {
     spmv_store s;

@@ -1,6 +1,6 @@
-/* format_csb_interleaved.c: sparse blocks as CSB's, the parts of x and y that they touch in a near
- * cache; an order of their entries in which neighbours do not wait for each other's y; coded
- * values. */
+/* format_csb_interleaved.c: sparse blocks as in CSB, so that the parts of x and y that a block
+ * touches stay in a near cache; its nonzeros in an order in which neighbours do not wait for each
+ * other's y; values encoded in the fewest bytes. */
 #include "formats/value_set.h"
 #include "formats/blocks.h"
 #include "formats/csb/csb.h"

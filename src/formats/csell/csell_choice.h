@@ -1,4 +1,4 @@
-/* csell_choice.h: the codes of a csell slice, chosen by the rules of format_csell.c. */
+/* csell_choice.h: chooses the encodings of a csell slice by the rules of format_csell.c. */
 #ifndef SPMV_CSELL_CHOICE_H
 #define SPMV_CSELL_CHOICE_H
 

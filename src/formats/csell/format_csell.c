@@ -1,4 +1,5 @@
-/* format_csell.c: slices of 32 rows, each with the codes that suit it, chosen by counting bytes.
+/* format_csell.c: compressed SELL: slices of 32 rows, each with the encodings of columns and values
+ * that take the fewest bytes.
  *
  * The store is a function of the matrix, cut and codes alone, whatever the threads. Another builder
  * (the one on GPUs) makes the same bytes if it keeps these rules:
