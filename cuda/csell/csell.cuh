@@ -1,5 +1,5 @@
-/* csell.cuh: how a GPU decodes the columns and values of csell, a step and several steps at once.
- * */
+/* csell.cuh: how a GPU decodes the columns and values of csell, a step and several steps at
+ * once. */
 #ifndef SPMV_CUDA_CSELL_CUH
 #define SPMV_CUDA_CSELL_CUH
 

@@ -49,8 +49,8 @@ typedef struct block_set { /* of a block, in shared memory */
     int has_empty, count;
 } block_set;
 
-/* Collects this warp's share of n successive values; a lane passes over one that it has just seen.
- * */
+/* Collects this warp's share of n successive values; a lane passes over one that it has just
+ * seen. */
 static __device__ void collect_segment(const real *value, int64_t n, int64_t first, int64_t stride,
                                        const value_set *all, block_set *mine) {
     enum { TOGETHER = 4 };

@@ -29,8 +29,8 @@ static __device__ __forceinline__ lane_row row_of(const rows &A, int64_t slice) 
     return r;
 }
 
-/* Nonzeros that stand together: those of the whole slice, or of row l where long rows are between.
- * */
+/* Nonzeros that stand together: those of the whole slice, or of row l where long rows are
+ * between. */
 typedef struct segment {
     int64_t begin;
     int length;
@@ -74,8 +74,8 @@ static __device__ __forceinline__ idx least_offset(idx offset) {
     return __all_sync(ALL_LANES, least <= offset) ? least : warp_least(offset);
 }
 
-/* False behind the last step. *at: this lane's entry, if its bit is set; *greatest of the columns.
- * */
+/* False behind the last step. *at: this lane's entry, if its bit is set; *greatest of the
+ * columns. */
 static __device__ __forceinline__ bool next_step(const rows &A, walk *w, csell_step *step, int *at,
                                                  idx *greatest) {
     bool on;

@@ -155,8 +155,8 @@ static __device__ __forceinline__ real multiply_slices(const csell &A, const cse
 
 /* ---- some warps a slice ---------------------------------------------------------------------- */
 
-/* Counts the entries before the w-th of `warps` equal runs of steps: every warp of the block calls.
- * */
+/* Counts the entries before the w-th of `warps` equal runs of steps: every warp of the block
+ * calls. */
 static __device__ __forceinline__ int64_t entries_before(const csell_step *step, int first, int end,
                                                          int w, int *counts) {
     int warp = threadIdx.x / WARP, count = 0;

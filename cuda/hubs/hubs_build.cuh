@@ -48,8 +48,8 @@ static __global__ void count_degrees(int64_t cols, const unsigned *__restrict__ 
 
 /* Hot are the columns of at least `least` nonzeros, which all fit, and the first `ties` of those
  * that have one less, by their numbers: which ones must not depend on the schedule, or a row's
- * entries would be added in another order the next time. Degrees from MOST_DEGREE on count as that.
- * */
+ * entries would be added in another order the next time. Degrees from MOST_DEGREE on count as
+ * that. */
 typedef struct hot_rule {
     unsigned least;
     int64_t ties;
