@@ -1,9 +1,9 @@
-/* coded.cuh: values in the code that takes the fewest bytes, found and written on the GPU: for
- * build_xcache.cu and hubs.cuh, as src/formats/value_set.h is for the host. */
+/* coded.cuh: values in the encoding of the fewest bytes, chosen and written on the GPU; it does for
+ * build_xcache.cu and hubs_build.cuh what src/formats/value_set.h does on the host. */
 #ifndef SPMV_CUDA_CODED_CUH
 #define SPMV_CUDA_CODED_CUH
 
-#include "cuda/csell/csell_table.cuh"
+#include "cuda/csell/csell_codebook.cuh"
 #include "formats/value_codes.h"
 
 typedef struct value_facts {
@@ -24,16 +24,16 @@ static __global__ void tell_values(const value_set *set, value_facts *found) {
     found->values = set->count;
 }
 
-/* The distinct values, and whether all are floats: what the code of the values depends on. *found
- * is 0 before. */
+/* The distinct values, and whether all are floats: what the encoding of the values depends on.
+ * *found is 0 before. */
 static inline spmv_status look_at_values(spmv_device *d, const rows &A, value_set *set,
-                                         value_facts *found, real *table) {
+                                         value_facts *found, real *codebook) {
     enum { THREADS = 256 };
     cudaStream_t stream = ((const cuda_state *)d->state)->stream;
     int sms = 0;
     CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
     empty_set<<<1, THREADS, 0, stream>>>(set);
-    TRY(collect_table(d, A, set, table));
+    TRY(collect_codebook(d, A, set, codebook));
     tell_values<<<1, 1, 0, stream>>>(set, found);
     if (sizeof(real) > sizeof(float))
         find_misfits<<<(unsigned)(8 * sms), THREADS, 0, stream>>>(A, found);
@@ -48,9 +48,9 @@ static inline int code_for(const value_facts *found) {
                                                              : VALUE_RAW;
 }
 
-typedef struct coded { /* how values are written */
+typedef struct coded { /* where and how values are written */
     uint8_t *to;
-    const real *table;
+    const real *codebook;
     int code, count;
 } coded;
 
@@ -58,6 +58,6 @@ static __device__ __forceinline__ void put_value(const coded &c, int64_t at, boo
     if (c.code == VALUE_RAW) ((real *)c.to)[at] = on ? value : 0;
     if (c.code == VALUE_F32) ((float *)c.to)[at] = on ? (float)value : 0;
     if (c.code == VALUE_CODEBOOK)
-        c.to[at] = on ? (uint8_t)place_of(c.table, c.count, bits_of(value)) : 0;
+        c.to[at] = on ? (uint8_t)place_of(c.codebook, c.count, bits_of(value)) : 0;
 }
 #endif

@@ -12,7 +12,7 @@ typedef struct carry { /* what a share has of a row that another share writes */
     real sum;
 } carry;
 
-/* A share a thread. */
+/* Each thread has one share. */
 static inline int64_t shares_of(const spmv_plan *p) {
     return p->device->threads < MOST_SHARES ? p->device->threads : MOST_SHARES;
 }
@@ -29,15 +29,16 @@ static inline void free_scratch(spmv_plan *p) {
     free(p->scratch);
 }
 
-/* What the pieces of a store before piece k cost; ascends, k up to all of them. */
+/* What the units of a store (slices, strips, block rows, nonzeros) before unit k cost together. It
+ * ascends with k, which goes from 0 to the number of units. */
 typedef int64_t cost_before(const spmv_store *A, int64_t k);
 
-/* Pieces first[s] .. first[s + 1] - 1 are share s: about equal costs, whole pieces. */
-static inline void cut_shares(const spmv_store *A, cost_before *cost, int64_t pieces,
+/* Units first[s] .. first[s + 1] - 1 become share s: whole units, about equal costs. */
+static inline void cut_shares(const spmv_store *A, cost_before *cost, int64_t units,
                               int64_t nshares, int64_t *first) {
-    int64_t all = cost(A, pieces);
+    int64_t all = cost(A, units);
     for (int64_t s = 0; s < nshares; s++) {
-        int64_t low = 0, high = pieces, part = spmv_split(all, nshares, s);
+        int64_t low = 0, high = units, part = spmv_split(all, nshares, s);
         while (low < high) {
             int64_t middle = (low + high) / 2;
             if (cost(A, middle) < part)
@@ -47,7 +48,7 @@ static inline void cut_shares(const spmv_store *A, cost_before *cost, int64_t pi
         }
         first[s] = low;
     }
-    first[nshares] = pieces;
+    first[nshares] = units;
 }
 
 /* Serial, as there is at most one a share; always in the same order, so the result repeats. */

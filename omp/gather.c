@@ -1,6 +1,6 @@
-/* gather.c: is the gather instruction worth using? On CPUs whose microcode was mended against
- * gather data sampling it takes up to four times as long as the loads it stands for, and a virtual
- * machine does not say so: half a millisecond of measuring does. */
+/* gather.c: is the gather instruction worth using? On CPUs whose microcode mitigates Gather Data
+ * Sampling (CVE-2022-40982) it takes up to four times as long as the loads it stands for, and a
+ * virtual machine does not say so: half a millisecond of measuring does. */
 #include "isa.h"
 #include <pthread.h>
 #include <time.h>

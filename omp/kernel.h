@@ -1,7 +1,7 @@
-/* omp.h: what the OpenMP kernels share: the dot product of a stretch of a row, the store of its
- * sum, the schedule. */
-#ifndef SPMV_OMP_H
-#define SPMV_OMP_H
+/* kernel.h: what the OpenMP kernels have in common: the dot product of a segment of a row, the
+ * store of its sum, the loop schedule. */
+#ifndef SPMV_OMP_KERNEL_H
+#define SPMV_OMP_KERNEL_H
 
 #include "spmv_kernel.h"
 #include <omp.h>

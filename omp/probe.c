@@ -165,7 +165,7 @@ static spmv_status best_of(spmv_device *d, const streams *s, pass what, const ui
     return SPMV_OK;
 }
 
-/* Raises *rate, bytes a second, to the best of all ways to read the first n entries. */
+/* Raises *rate, bytes per second, to the best of all ways to read the first n entries. */
 static spmv_status best_read(spmv_device *d, const streams *s, size_t n, int times, double *rate) {
     volatile double kept;
     for (int k = 0; k < PASSES * WAYS; k++) {

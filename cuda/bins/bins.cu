@@ -1,26 +1,28 @@
-/* bins: blocks of columns multiply their entries by x in shared memory and put the products
- * into bins of rows, which add them up.
+/* bins: propagation blocking: blocks of columns multiply their nonzeros by x in shared memory and
+ * write the products into bins, one per block of rows; then each bin adds up its rows.
  *
  * Source   Beamer, Asanovic, Patterson, "Reducing Pagerank communication via propagation blocking",
- *          IPDPS'17; tasks of long rows: csr_adaptive.
- * Reads    csr: row_ptr[rows + 1]; of its own, in the order of column blocks, columns (16 bits,
- *          within the block) and values, and of each entry its place in the bin; of rows longer
- *          than a bin col_idx, values and parts of tasks.cuh; x[cols]; y[rows] only if beta != 0.
+ *          IPDPS'17; segments of long rows as in csr_adaptive.
+ * Reads    csr: row_ptr[rows + 1]; its copy of the matrix by column blocks: columns (16 bits,
+ *          within the block), values, and each nonzero's place in its bin; for rows longer than a
+ *          bin, col_idx and values in segments (row_blocks.cuh); x[cols]; y[rows] only if beta !=
+ *          0.
  * Writes   product[slots]; y[rows], each entry once.
- * Work     first kernel: a block of threads copies a block of columns of x into shared memory, and
- *          goes through its entries, 4 a thread at a time; the products go where the entry's tile
- *          (block of columns x bin) has its place in the bin. A bit of the column says that a tile
- *          begins: the bits before it in the warp count tiles. Second kernel: a block of threads
- *          reads a bin's products, puts them into shared memory row by row, and lanes add up rows;
- *          its first blocks are warps with parts of longer rows.
+ * Work     In the first kernel a block of threads copies a block of columns of x into shared memory
+ *          and goes through the block's nonzeros, 4 per thread at a time. A tile is the nonzeros
+ *          that a column block and a bin have in common; their products go to the tile's place in
+ *          the bin. A bit of the stored column marks where a tile begins, and a warp counts these
+ *          bits to find the tile. In the second kernel a block of threads reads a bin's products
+ *          and puts them into shared memory row by row, and lanes add up the rows; the warps of its
+ *          first blocks multiply the segments of longer rows.
  * Cost     2 nnz flop; slots (3 sizeof real + 4) + slots / 32 x 4 + tiles x 4 + (rows + 1) sizeof
- *          ofs + (cols + rows) sizeof real bytes; slots: entries, tiles filled up to 32 bytes.
- *          Nothing is gathered from memory.
- * Weak     columns that are near each other, or an x that the caches hold: entries are moved twice
- *          for nothing then.
+ *          ofs + (cols + rows) sizeof real bytes; slots: the nonzeros, each tile padded to a
+ *          multiple of 32 bytes. Nothing is gathered from memory.
+ * Weak     Where the columns of a row are near each other, or the caches hold x, the nonzeros are
+ *          moved twice for nothing.
  * Repeats  bitwise: yes.
- * Params   tile: columns of a block (0: as many as fit, so that all multiprocessors have as many
- *          blocks).
+ * Params   tile: columns of a block (0: as many as fit, so that all multiprocessors have equally
+ *          many blocks).
  */
 #include "bins.cuh"
 
@@ -120,7 +122,7 @@ static __device__ __forceinline__ void load_bin(const real *from, const uint16_t
 }
 
 /* `lanes`, a power of two, share a row. */
-static __device__ __forceinline__ void add_rows_of(const operands &o, const group &g, int lanes,
+static __device__ __forceinline__ void add_rows_of(const operands &o, const row_block &g, int lanes,
                                                    const real *product) {
     int lane = (int)threadIdx.x % lanes, step = BIN_THREADS / lanes;
 #pragma unroll 1
@@ -146,22 +148,23 @@ static __device__ __forceinline__ void add_rows_of(const operands &o, const grou
 }
 
 static __global__ void __launch_bounds__(BIN_THREADS, 3)
-    add_bins(const __grid_constant__ bins B, const __grid_constant__ operands o, int part_blocks,
+    add_bins(const __grid_constant__ bins B, const __grid_constant__ operands o, int segment_blocks,
              int lanes) {
     extern __shared__ double room[];
     real *product = (real *)room;
     int warp = threadIdx.x / WARP, warps = BIN_THREADS / WARP, block = blockIdx.x;
-    if (block < part_blocks) {
-        if (block * warps + warp < (int)B.all.nparts) do_task(o, B.all, block * warps + warp, NULL);
+    if (block < segment_blocks) {
+        if (block * warps + warp < (int)B.all.nsegments)
+            multiply_block_or_segment(o, B.all, block * warps + warp, NULL);
         return;
     }
     union {
         int4 loaded;
-        group g;
+        row_block g;
     } u;
-    u.loaded = __ldg((const int4 *)(B.all.group + (block - part_blocks)));
+    u.loaded = __ldg((const int4 *)(B.all.block + (block - segment_blocks)));
     if (B.slots) {
-        const int64_t *begin = B.begin + (block - part_blocks), first = begin[0];
+        const int64_t *begin = B.begin + (block - segment_blocks), first = begin[0];
         load_bin(B.product + first, B.place + first, (int)(begin[1] - first), product);
     }
     __syncthreads();
@@ -178,26 +181,26 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     if (A->s.rows == 0) return SPMV_OK;
     int lanes = 1;
     while (lanes < WARP && B->entries > 3 * lanes * A->s.rows) lanes *= 2;
-    int part_blocks = (int)blocks_for(B->all.nparts, warps);
+    int segment_blocks = (int)blocks_for(B->all.nsegments, warps);
     if (B->nshares)
         multiply_columns<<<(unsigned)B->nshares, COLUMN_THREADS, near, stream_of(p)>>>(*B, o.x);
-    add_bins<<<(unsigned)(part_blocks + B->all.ngroups), BIN_THREADS, BIN_BYTES, stream_of(p)>>>(
-        *B, o, part_blocks, lanes);
+    add_bins<<<(unsigned)(segment_blocks + B->all.nrow_blocks), BIN_THREADS, BIN_BYTES,
+               stream_of(p)>>>(*B, o, segment_blocks, lanes);
     return launched(p);
 }
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-static task_sizes sizes_of_bins(int64_t nnz) {
-    task_sizes size = sizes_of(nnz, 1, 1);
-    size.group = size.row = BIN;
+static row_block_sizes sizes_of_bins(int64_t nnz) {
+    row_block_sizes size = sizes_of(nnz, 1, 1);
+    size.block = size.row = BIN;
     return size;
 }
 
-/* Bins are counted as tasks_bytes counts groups; a tile has an entry at least. */
+/* Bins are counted as row_blocks_bytes counts row blocks; a tile has one nonzero at least. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     enum { LEAST_COLUMNS = 4096, MOST_MULTIPROCESSORS = 512 }; /* of any GPU */
-    task_sizes size = sizes_of_bins(A->nnz);
+    row_block_sizes size = sizes_of_bins(A->nnz);
     size_t n = (size_t)A->nnz, nbins = 3 * (n / BIN + 1) + (size_t)A->rows / BIN;
     nbins += (n + (size_t)A->rows) / (size_t)places_of_chunk(&size) + 1;
     size_t tile = (size_t)c->value[SPMV_tile];
@@ -209,7 +212,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     size_t work = (counted + 1) * sizeof(int64_t) + (nblocks + 1) * sizeof(unsigned);
     return work + sizeof(bins) + slots * 2 * (sizeof(uint16_t) + sizeof(real)) +
            (tiles + slots / WARP + 1) * sizeof(unsigned) + (nbins + 1) * sizeof(int64_t) +
-           (size_t)MOST_BLOCKS * 3 * sizeof(share) + tasks_bytes(A, &size);
+           (size_t)MOST_BLOCKS * 3 * sizeof(share) + row_blocks_bytes(A, &size);
 }
 
 /* Columns of a block: so many at most; all multiprocessors have as many blocks, since each takes
@@ -260,7 +263,7 @@ static spmv_status check_size(spmv_plan *p, const bins *B, int64_t nbins, int64_
 static size_t traffic(const bins *B, const spmv_csr_view *A) {
     size_t slot = 2 * sizeof(uint16_t) + 3 * sizeof(real), whole = (size_t)(A->nnz - B->entries);
     return (size_t)B->slots * slot + (size_t)(B->slots / WARP + B->ntiles) * sizeof(unsigned) +
-           (size_t)B->all.ngroups * (sizeof(group) + sizeof *B->begin) +
+           (size_t)B->all.nrow_blocks * (sizeof(row_block) + sizeof *B->begin) +
            (size_t)(A->rows + 1) * sizeof(ofs) + whole * (sizeof(real) + sizeof(idx));
 }
 
@@ -272,15 +275,15 @@ static spmv_status prepare(spmv_plan *p) {
     p->scratch = B;
     p->scratch_bytes = sizeof *B;
     spmv_mat_rows(p->matrix, &A);
-    task_sizes size = sizes_of_bins(A.nnz);
+    row_block_sizes size = sizes_of_bins(A.nnz);
     CU(p->device->ctx, cudaSetDevice(p->device->number));
     TRY(choose_columns(p, A.cols, &columns));
     B->nblocks = blocks_for(A.cols, columns);
-    task_plan plan;
+    row_block_plan plan;
     const csr *rows = (const csr *)p->store;
-    spmv_status status = plan_tasks(p, rows, &size, &plan);
+    spmv_status status = plan_row_blocks(p, rows, &size, &plan);
     if (status == SPMV_OK)
-        status = check_size(p, B, plan.all.groups, A.nnz); /* before it is made */
+        status = check_size(p, B, plan.all.blocks, A.nnz); /* before it is made */
     if (status == SPMV_OK) status = plan_list(p, rows, &plan, &B->all);
     plan_free(p->device, &plan);
     TRY(status);
@@ -296,7 +299,7 @@ static void release(spmv_plan *p) {
                      B->shift,  B->begin,  B->product, B->place};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         p->device->backend->release(p->device, owned[k]);
-    tasks_free(p->device, &B->all);
+    row_blocks_free(p->device, &B->all);
     free(B);
 }
 
@@ -306,7 +309,8 @@ SPMV_EXPORT_KERNEL(bins) = {
     /* name, alias  */ "bins",
     NULL,
     /* format       */ "csr",
-    /* summary      */ "blocks of columns make the products, bins of rows add them up",
+    /* summary      */
+    "propagation blocking: blocks of columns make the products, bins of rows add them up",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC,
     /* estimate     */ estimate,

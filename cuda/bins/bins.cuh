@@ -1,13 +1,13 @@
 /* bins.cuh: the entries of a matrix in two orders, for bins: by blocks of columns, and by bins
  * of rows. A tile is what a block of columns and a bin have in common; it is filled up to whole
- * sectors of memory, since products that are written to parts of one take half again as long. Which
+ * sectors of memory, since writing products to incomplete sectors takes half again as long. Which
  * entry of a tile comes first is left to chance: each is multiplied alone, and a bin puts its
  * products in the order of the rows before it adds them up. */
 #ifndef SPMV_CUDA_BINS_CUH
 #define SPMV_CUDA_BINS_CUH
 
 #include "cuda/build.cuh"
-#include "cuda/csr/plan_tasks.cuh"
+#include "cuda/csr/plan_row_blocks.cuh"
 #include "formats/csr/csr.h"
 
 enum {
@@ -28,7 +28,7 @@ typedef struct share {   /* of a block of columns, for a block of threads */
 } share;
 
 typedef struct bins {
-    tasks all; /* groups are the bins; parts of the rows that are longer than one */
+    row_blocks all; /* the row blocks are the bins; a row longer than a bin has segments */
     int64_t entries, slots, nblocks, ntiles, nshares;
     share *shares;    /* [nshares] */
     uint16_t *column; /* [slots] within the block, and TILE_BEGINS; in the order of columns */
@@ -67,12 +67,12 @@ static __global__ void count_tiles(const bins B, const idx *__restrict__ col, id
     extern __shared__ int count[];
     __shared__ int slots;
     int nblocks = (int)B.nblocks, mine = 0;
-    group g = B.all.group[blockIdx.x];
+    row_block g = B.all.block[blockIdx.x];
     if (threadIdx.x == 0) slots = 0;
     count_blocks(col + g.first, g.entries, columns, nblocks, count);
     for (int b = threadIdx.x; b < nblocks; b += blockDim.x) {
         int here = whole_sectors(count[b]);
-        tiles[b * B.all.ngroups + blockIdx.x] = here + ((int64_t)(here > 0) << 32);
+        tiles[b * B.all.nrow_blocks + blockIdx.x] = here + ((int64_t)(here > 0) << 32);
         mine += here;
     }
     atomicAdd(&slots, mine);
@@ -107,7 +107,7 @@ static __global__ void place_entries(const bins B, const csr A, idx columns,
                                      const int64_t *__restrict__ tiles) {
     extern __shared__ int before[]; /* [nblocks] slots of the bin in blocks before */
     int nblocks = (int)B.nblocks, *taken = before + nblocks;
-    group g = B.all.group[blockIdx.x];
+    row_block g = B.all.block[blockIdx.x];
     unsigned begin = (unsigned)B.begin[blockIdx.x];
     count_blocks(A.col_idx + g.first, g.entries, columns, nblocks, before);
     for (int b = threadIdx.x; b < nblocks; b += blockDim.x)
@@ -116,7 +116,7 @@ static __global__ void place_entries(const bins B, const csr A, idx columns,
     sum_counts(nblocks, before);
     for (int k = threadIdx.x; k < g.entries; k += blockDim.x) {
         unsigned col = (unsigned)A.col_idx[g.first + k], b = col / (unsigned)columns;
-        int64_t tile = tiles[b * B.all.ngroups + blockIdx.x];
+        int64_t tile = tiles[b * B.all.nrow_blocks + blockIdx.x];
         unsigned rank = (unsigned)atomicAdd(taken + b, 1), at = (unsigned)tile + rank;
         unsigned to = begin + (unsigned)before[b] + rank;
         B.column[at] = (uint16_t)(col - b * columns + (rank ? 0 : TILE_BEGINS));
@@ -129,7 +129,7 @@ static __global__ void place_entries(const bins B, const csr A, idx columns,
     for (int b = threadIdx.x; b < nblocks;
          b += blockDim.x) /* no sector begins with what fills it */
         for (int rank = taken[b]; rank < whole_sectors(taken[b]); rank++) {
-            unsigned at = (unsigned)tiles[b * B.all.ngroups + blockIdx.x] + (unsigned)rank;
+            unsigned at = (unsigned)tiles[b * B.all.nrow_blocks + blockIdx.x] + (unsigned)rank;
             B.column[at] = 0, B.value[at] = 0;
             B.place[begin + (unsigned)(before[b] + rank)] = NO_PLACE;
         }
@@ -179,12 +179,12 @@ static inline spmv_status make_arrays(spmv_plan *p, const csr *A, idx columns, c
     unsigned *host = (unsigned *)malloc(begins * sizeof *host);
     if (!host) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
     find_blocks<<<(unsigned)blocks_for(begins, THREADS), THREADS, 0, stream_of(p)>>>(
-        B->all.ngroups, (int)B->nblocks, tiles, begin);
+        B->all.nrow_blocks, (int)B->nblocks, tiles, begin);
     spmv_status status = d->backend->get(d, host, begin, begins * sizeof *host);
     if (status == SPMV_OK) status = make_shares(p, host, columns, (idx)A->s.cols, B);
     free(host);
     TRY(status);
-    TRY(d->backend->get(d, &total, tiles + B->nblocks * B->all.ngroups, sizeof total));
+    TRY(d->backend->get(d, &total, tiles + B->nblocks * B->all.nrow_blocks, sizeof total));
     B->ntiles = total >> 32, B->slots = total & UINT32_MAX;
     size_t n = (size_t)B->slots;
     TRY(take_scratch(p, n * sizeof *B->column, (void **)&B->column));
@@ -197,7 +197,7 @@ static inline spmv_status make_arrays(spmv_plan *p, const csr *A, idx columns, c
 
 static inline spmv_status build_tiles(spmv_plan *p, const csr *A, idx columns, int64_t *tiles,
                                       unsigned *begin, bins *B) {
-    int64_t nbins = B->all.ngroups, ntiles = B->nblocks * nbins;
+    int64_t nbins = B->all.nrow_blocks, ntiles = B->nblocks * nbins;
     size_t counters = (size_t)B->nblocks * sizeof(int);
     cudaStream_t stream = stream_of(p);
     TRY(take_scratch(p, (size_t)(nbins + 1) * sizeof *B->begin, (void **)&B->begin));
@@ -217,7 +217,7 @@ static inline spmv_status build_tiles(spmv_plan *p, const csr *A, idx columns, i
 static inline spmv_status bins_build(spmv_plan *p, const csr *A, idx columns, bins *B) {
     spmv_device *d = p->device;
     void *work[2] = {NULL};
-    size_t tiles = (size_t)(B->nblocks * B->all.ngroups + 1) * sizeof(int64_t);
+    size_t tiles = (size_t)(B->nblocks * B->all.nrow_blocks + 1) * sizeof(int64_t);
     spmv_status status = d->backend->alloc(d, tiles, &work[0]);
     if (status == SPMV_OK)
         status = d->backend->alloc(d, (size_t)(B->nblocks + 1) * sizeof(unsigned), &work[1]);

@@ -1,18 +1,18 @@
 /* csb_block: one block of threads multiplies one row of blocks of a CSB matrix, each warp an equal
- * share of its entries into sums of its own in shared memory.
+ * share of its nonzeros into sums of its own in shared memory.
  *
  * Source   "CSB" of the third paper, which gives no kernel; the format: Buluc and others, SPAA'09.
  * Reads    csb: local[nnz], values[nnz]; in place of block_ptr a list of the blocks that have
- *          entries: first[block_rows + 1], begin[listed + 1], column[listed]; x[cols]; y[rows] only
- *          if beta != 0.
+ *          nonzeros: first[block_rows + 1], begin[listed + 1], column[listed]; x[cols]; y[rows]
+ *          only if beta != 0.
  * Writes   y[rows], each entry once: the sums of the warps, added in order.
- * Work     a warp takes 4 x 32 entries a step; 5 shuffles join those of a row that are neighbours;
- *          the last of them adds to the warp's sum of the row. If blocks meet within 32 entries, a
+ * Work     a warp takes 4 x 32 nonzeros a step; 5 shuffles join those of a row that are neighbours;
+ *          the last of them adds to the warp's sum of the row. If blocks meet within 32 nonzeros, a
  *          row may have two: then they take turns.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + listed (sizeof ofs + 4) + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     tile sizeof real bytes of shared memory a warp: large tiles leave few warps; if none,
- *          the matrix is refused. A giant row keeps one block of threads busy.
+ * Weak     tile sizeof real bytes of shared memory per warp: large tiles leave few warps; if none,
+ *          the matrix is refused. A very long row keeps one block of threads busy.
  * Repeats  bitwise: yes, for an equal block.
  * Params   tile: of the format; block: threads per block, a multiple of 32 (128), at most as many
  *          as shared memory has room for.

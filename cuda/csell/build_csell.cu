@@ -1,14 +1,15 @@
-/* build_csell.cu: csell, built on the GPU from compressed rows in its memory: the
+/* build_csell.cu: compressed SELL (csell), built on the GPU from compressed rows in its memory: the
  * bytes that src/formats/csell/format_csell.c makes, whose rules 1 to 8 are these steps.
  *
  * Source     src/formats/csell/format_csell.c.
  * Reads      row_ptr, col_idx and values of the store of compressed rows.
- * Work       a set of the values' bit patterns is collected, at most 256 or none; a warp a slice, a
- *            lane a row or an entry, finds its codes; a scan over slices places them; a warp a
- *            slice, or where slices are few up to 8, walks the steps again and writes.
+ * Work       A first kernel collects the bit patterns of the values, unless they are more than 256.
+ *            Then one warp per slice, with one lane per row or nonzero, chooses the encodings of
+ *            its slice; a scan over slices places them; and one warp per slice, or up to 8 where
+ *            slices are few, walks the steps again and writes.
  */
 #include "cuda/build.cuh"
-#include "csell_table.cuh"
+#include "csell_codebook.cuh"
 #include "formats/csr/csr.h"
 
 enum {
@@ -119,10 +120,10 @@ static __device__ bool fits_float(const rows &A, const lane_row &r) {
 
 /* Rule 6. */
 static __device__ int64_t choose_values(const rows &A, const lane_row &r, int64_t nnz,
-                                        bool has_table, bool agree, csell_slice *out) {
+                                        bool has_codebook, bool agree, csell_slice *out) {
     int64_t bytes = nnz * (int64_t)sizeof(real);
     int64_t step_bytes = (int64_t)out->nsteps * out->run * (int64_t)sizeof(real);
-    if (has_table) {
+    if (has_codebook) {
         out->value_code = CSELL_VALUE_CODEBOOK;
         bytes = nnz;
     } else if (sizeof(real) > sizeof(float) && fits_float(A, r)) {
@@ -212,7 +213,7 @@ static __global__ void scan_totals(sizes *totals, int64_t n) {
 
 typedef struct target { /* of a slice's codes */
     uint8_t *column, *value;
-    const real *table;
+    const real *codebook;
     int count;
 } target;
 
@@ -230,7 +231,7 @@ static __device__ __forceinline__ void put_value(const target &t, int code, int 
     if (code == CSELL_VALUE_F32)
         ((float *)t.value)[at] = (float)value;
     else if (code == CSELL_VALUE_CODEBOOK)
-        t.value[at] = (uint8_t)place_of(t.table, t.count, bits_of(value));
+        t.value[at] = (uint8_t)place_of(t.codebook, t.count, bits_of(value));
     else
         ((real *)t.value)[at] = value;
 }
@@ -292,8 +293,8 @@ static __device__ __forceinline__ void place_long(const rows &A, const lane_row 
 
 static __global__ void fill_slices(rows A, csell B, const sizes *place, const sizes *totals,
                                    const value_set *set, int parts) {
-    __shared__ real table[VALUE_CODEBOOK_SIZE];
-    for (int k = threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += blockDim.x) table[k] = B.table[k];
+    __shared__ real codebook[VALUE_CODEBOOK_SIZE];
+    for (int k = threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += blockDim.x) codebook[k] = B.codebook[k];
     __syncthreads();
     int64_t warp = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP, s = warp / parts;
     int part = (int)(warp % parts);
@@ -306,7 +307,7 @@ static __global__ void fill_slices(rows A, csell B, const sizes *place, const si
     slice.step = begin.of[STEPS];
     slice.column = begin.of[COLUMN_BYTES];
     slice.value = begin.of[VALUE_BYTES];
-    target t = {B.columns + slice.column, B.values + slice.value, table, set->count};
+    target t = {B.columns + slice.column, B.values + slice.value, codebook, set->count};
     fill_steps(A, r, &slice, B.step + slice.step, t, part, parts);
     if (part) return;
     int64_t columns = (int64_t)nnz / slice.run * csell_column_size(slice.column_code);
@@ -366,10 +367,10 @@ static spmv_status choose(job *j, cudaStream_t stream, csell *head, csell *copy)
     int distinct = 0;
     empty_set<<<1, THREADS, 0, stream>>>(j->set);
     if (j->codes) {
-        TRY(collect_table(d, j->A, j->set, copy->table));
+        TRY(collect_codebook(d, j->A, j->set, copy->codebook));
         TRY(d->backend->get(d, &distinct, &j->set->count, sizeof distinct));
     } else {
-        CU(d->ctx, cudaMemsetAsync(copy->table, 0, VALUE_CODEBOOK_SIZE * sizeof(real), stream));
+        CU(d->ctx, cudaMemsetAsync(copy->codebook, 0, VALUE_CODEBOOK_SIZE * sizeof(real), stream));
     }
     if (copy->nslices) {
         choose_slices<<<warps_blocks(copy->nslices), THREADS, 0, stream>>>(
@@ -447,7 +448,7 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     head->nslices = copy->nslices = blocks_for(A->rows, CSELL_ROWS);
     j.nblocks = blocks_for(copy->nslices, SCAN_THREADS);
     TRY(BUILD_ARRAY(d, head, copy, slice, copy->nslices));
-    TRY(BUILD_ARRAY(d, head, copy, table, VALUE_CODEBOOK_SIZE));
+    TRY(BUILD_ARRAY(d, head, copy, codebook, VALUE_CODEBOOK_SIZE));
     TRY(d->backend->alloc(d, working(A, c), &room));
     j.set = (value_set *)room;
     j.place = (sizes *)(j.set + 1), j.totals = j.place + copy->nslices;

@@ -1,4 +1,5 @@
-/* csell.cuh: how csell's codes are read on a GPU, a step and a batch of steps. */
+/* csell.cuh: how a GPU decodes the columns and values of csell, a step and several steps at
+ * once. */
 #ifndef SPMV_CUDA_CSELL_CUH
 #define SPMV_CUDA_CSELL_CUH
 
@@ -34,19 +35,19 @@ static __device__ __forceinline__ idx csell_column(const uint8_t *columns, int a
     return (idx)__ldcs((const uint32_t *)columns + at);
 }
 
-/* Of the table in shared memory at that address: a pointer would be computed anew each time. */
-static __device__ __forceinline__ double csell_entry(unsigned table, unsigned k, double) {
+/* Of the codebook in shared memory at that address: a pointer would be computed anew each time. */
+static __device__ __forceinline__ double csell_entry(unsigned codebook, unsigned k, double) {
     double entry;
-    asm("ld.shared.f64 %0, [%1];" : "=d"(entry) : "r"(table + k * 8));
+    asm("ld.shared.f64 %0, [%1];" : "=d"(entry) : "r"(codebook + k * 8));
     return entry;
 }
-static __device__ __forceinline__ float csell_entry(unsigned table, unsigned k, float) {
+static __device__ __forceinline__ float csell_entry(unsigned codebook, unsigned k, float) {
     float entry;
-    asm("ld.shared.f32 %0, [%1];" : "=f"(entry) : "r"(table + k * 4));
+    asm("ld.shared.f32 %0, [%1];" : "=f"(entry) : "r"(codebook + k * 4));
     return entry;
 }
-static __device__ __forceinline__ real csell_entry(unsigned table, unsigned k) {
-    return csell_entry(table, k, real());
+static __device__ __forceinline__ real csell_entry(unsigned codebook, unsigned k) {
+    return csell_entry(codebook, k, real());
 }
 
 /* A value as stored: decoded only when it is used, or the load would be waited for. */
@@ -74,8 +75,8 @@ template <> struct csell_raw<CSELL_VALUE_CODEBOOK> {
     __device__ __forceinline__ void load(const uint8_t *values, int at) {
         raw = __ldcs(values + at);
     }
-    __device__ __forceinline__ real value(unsigned table) const {
-        return csell_entry(table, raw);
+    __device__ __forceinline__ real value(unsigned codebook) const {
+        return csell_entry(codebook, raw);
     }
 };
 
@@ -107,10 +108,10 @@ static __device__ __forceinline__ idx csell_column(csell_codes c, const uint8_t 
 }
 
 static __device__ __forceinline__ real csell_value(csell_codes c, const uint8_t *values, int at,
-                                                   unsigned table) {
+                                                   unsigned codebook) {
     switch (c.value) {
     case CSELL_VALUE_F32: return (real)__ldcs((const float *)values + at);
-    case CSELL_VALUE_CODEBOOK: return csell_entry(table, __ldcs(values + at));
+    case CSELL_VALUE_CODEBOOK: return csell_entry(codebook, __ldcs(values + at));
     default: return __ldcs((const real *)values + at);
     }
 }
@@ -127,7 +128,7 @@ static __device__ __forceinline__ csell_slice csell_head(const csell_slice *slic
 }
 /* ---- staging: the next steps in shared memory ----------------------------------------------- */
 
-typedef struct __align__(16) staged_step { /* read as one piece */
+typedef struct __align__(16) staged_step { /* read at once */
     int32_t base;
     uint32_t mask;
     int32_t place; /* of its first entry, counted from the first staged */
@@ -185,7 +186,7 @@ typedef struct span { /* staged steps of one slice, and what this lane multiplie
     const uint8_t *column, *value; /* place 0's; with CSELL_VALUE_STEP step 0's */
     const real *x;                 /* on diagonals x + i */
     idx none;                      /* x[none] is the first entry */
-    unsigned table;                /* in shared memory */
+    unsigned codebook;             /* in shared memory */
 } span;
 
 /* All loads of a kind, then all of the next, so that nothing waits until all are on their way.
@@ -224,9 +225,9 @@ static __device__ __forceinline__ real add_batch(const span &p, int k, bool odd,
 #pragma unroll
     for (int u = 0; u < DEEP; u++) {
         if (FULL)
-            sum += raw[u].value(p.table) * xj[u];
+            sum += raw[u].value(p.codebook) * xj[u];
         else
-            add_product(&sum, raw[u].value(p.table), xj[u], on[u]);
+            add_product(&sum, raw[u].value(p.codebook), xj[u], on[u]);
     }
     return sum;
 }
@@ -283,7 +284,7 @@ static __device__ __forceinline__ real add_runs(const span &p, real sum) {
 #pragma unroll 1
         for (int q = 0; q < run; q++) {
             int at = p.codes.value == CSELL_VALUE_STEP ? k * run + q : s.z * run + q * many + rank;
-            sum += csell_value(p.codes, p.value, at, p.table) * __ldg(p.x + j + q);
+            sum += csell_value(p.codes, p.value, at, p.codebook) * __ldg(p.x + j + q);
         }
     }
     return sum;

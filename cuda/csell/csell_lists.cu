@@ -1,43 +1,44 @@
-/* csell_lists: csell slices of 32 rows, a lane a row, where many slices have the same steps.
+/* csell_lists: compressed SELL (delta-indexed, dictionary-coded slices of 32 rows, one lane per
+ * row) where many slices share one list of column deltas.
  *
- * Source   ours; patterns that rows share are RPCSR's (Willcock and Lumsdaine, ICS'06) and CSX's
- *          (Kourtis et al., PPoPP'11): here of 32 rows at a time.
+ * Source   this project; patterns that rows share are RPCSR's (Willcock and Lumsdaine, ICS'06) and
+ *          CSX's (Kourtis et al., PPoPP'11): here of 32 rows at a time.
  * Reads    csell: slices and values; the distinct lists of steps (distance from the diagonal,
  *          mask), which stay in the first cache; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once.
  * Work     On grids nearly all slices have one of a few lists (poisson2d:4000: 9, fem3d:60: 69).
- *          They are found when the plan is made: hashed, compared step by step, and copied once;
- *          a slice then is a head of 16 bytes that names its list. A warp takes some slices one
- *          after the other, the next one's head on its way; a lane asks for the values and the
- *          entries of x of AHEAD steps before it uses the first. Codes of values in a table are
- *          padded to whole steps, four in a word. A slice without a list (columns that are stored,
- *          more than 8,192 lists) is read from the csell matrix, a step at a time. Where nearly
- *          all slices have the same number of steps, at most 8, a kernel knows it: slices beside
- *          each other that have one list are multiplied two at once, the list in registers.
+ *          When the plan is made, lists are hashed, compared step by step, and copied once; a slice
+ *          is then a head of 16 bytes that names its list. A warp takes several slices one after
+ *          the other and loads the next head meanwhile; a lane loads the values and the entries of
+ *          x of AHEAD steps before it uses the first. Dictionary-coded values are padded to whole
+ *          steps, four in a word. A slice without a list (its columns are stored, or there are more
+ *          than 8,192 lists) is read from the csell matrix, a step at a time. Where nearly all
+ *          slices have the same number of steps, at most 8, a specialised kernel multiplies two
+ *          neighbouring slices with the same list at once and keeps the list in registers.
  * Cost     2 nnz flop; the bytes of heads and values + (cols + rows) sizeof real if x is read once.
- *          H200, f64, cold: arbitrary values 83 (fem3d) to 91 (poisson2d) percent of 4.65
- *          TB/s; with few values and long lists the first cache's pipe binds. Slower, by percent:
- *          the next steps' entries always on their way, 10 to 60; codes of 4 bits chosen by byte
- *          permutations, 6 to 25; of short lists four slices at once, 3 to 42, and 40 or 48
- *          registers, 0 to 14.
- * Weak     slices that share nothing; those without a list take several times as long; few slices
- *          with many steps, of which csell_warp cuts each among some warps; f32 with arbitrary
- *          values (5 to 20 percent slower than csell_warp).
- * Repeats  bitwise: yes; the bits of csell_warp with warps = 1, whatever the codes.
+ *          On an H200, f64, cold, arbitrary values reach 83 (fem3d) to 91 (poisson2d) percent of
+ *          4.65 TB/s; with few distinct values and long lists the first-level cache's throughput is
+ *          the limit. Variants that were slower, by percent: always loading the next steps'
+ *          nonzeros ahead, 10 to 60; 4-bit codebook places selected by byte permutations, 6 to 25;
+ *          four slices with a short list at once, 3 to 42; 40 or 48 registers for those, 0 to 14.
+ * Weak     Slices without a list take several times as long. Where few slices have many steps,
+ *          csell_warp is faster, as it cuts each among several warps; so it is for f32 with
+ *          arbitrary values (by 5 to 20 percent).
+ * Repeats  bitwise: yes; the bits of csell_warp with warps = 1, whatever the encodings.
  * Params   block: threads per block, a power of two (256).
  */
 #include "listed.cuh"
 
 enum { GROUP = 8, MOST_THREADS = 256 };
 
-/* On a multiprocessor, by registers: 64 and 40 a thread. */
+/* Blocks that a multiprocessor has room for, with 64 and 40 registers per thread. */
 enum { LARGE_BLOCKS = 4, SMALL_BLOCKS = 6 };
 
 typedef struct lists_scratch {
     lists L;
-    int group;      /* slices a warp */
+    int group;      /* slices per warp */
     int even, code; /* the steps of nearly all slices, 0: no such number; and their value code */
-    bool has_table, few, small_blocks;
+    bool has_codebook, few, small_blocks;
 } lists_scratch;
 
 /* ---- lists of any length --------------------------------------------------------------------- */
@@ -85,8 +86,8 @@ template <bool FEW, int BLOCKS>
 static __global__ void __launch_bounds__(MOST_THREADS, BLOCKS)
     multiply(const __grid_constant__ csell A, const __grid_constant__ lists_scratch S,
              const real *__restrict__ x, real alpha, real beta, real *y) {
-    __shared__ real table[VALUE_CODEBOOK_SIZE];
-    const unsigned at = take_table(A, S.has_table, table);
+    __shared__ real codebook[VALUE_CODEBOOK_SIZE];
+    const unsigned at = take_codebook(A, S.has_codebook, codebook);
     const int warp = (int)((blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / WARP);
     int s = warp * S.group;
     const int end = min(s + S.group, (int)A.nslices);
@@ -132,8 +133,9 @@ typedef struct whole_run { /* slices that are whole and have one list; of a lane
 
 /* MANY of them at once. */
 template <int VALUE, int N, int MANY>
-static __device__ __forceinline__ void put_slices(const short_list<VALUE, N> &list, unsigned table,
-                                                  real alpha, real beta, whole_run *r) {
+static __device__ __forceinline__ void put_slices(const short_list<VALUE, N> &list,
+                                                  unsigned codebook, real alpha, real beta,
+                                                  whole_run *r) {
     const int lane = threadIdx.x % WARP;
     unsigned code[MANY][N];
     csell_raw<VALUE> raw[MANY][N];
@@ -156,8 +158,8 @@ static __device__ __forceinline__ void put_slices(const short_list<VALUE, N> &li
 #pragma unroll
         for (int u = 0; u < N; u++) {
             real a = VALUE == CSELL_VALUE_STEP       ? list.a[u]
-                     : VALUE == CSELL_VALUE_CODEBOOK ? csell_entry(table, code[m][u])
-                                                     : raw[m][u].value(table);
+                     : VALUE == CSELL_VALUE_CODEBOOK ? csell_entry(codebook, code[m][u])
+                                                     : raw[m][u].value(codebook);
             sum += a * xj[m][u];
         }
         put_sum(r->y + m * WARP, alpha, sum, beta);
@@ -202,8 +204,8 @@ static __global__ void __launch_bounds__(MOST_THREADS, LARGE_BLOCKS)
     multiply_even(const __grid_constant__ csell A, const __grid_constant__ lists_scratch S,
                   const real *__restrict__ x, real alpha, real beta, real *y) {
     enum { WHOLE = N << 3 | VALUE, TOGETHER = N < SHORT_LIST ? 2 : 1 /* or registers spill */ };
-    __shared__ real table[VALUE_CODEBOOK_SIZE];
-    const unsigned at = take_table(A, S.has_table, table);
+    __shared__ real codebook[VALUE_CODEBOOK_SIZE];
+    const unsigned at = take_codebook(A, S.has_codebook, codebook);
     const int lane = threadIdx.x % WARP;
     const int first = (int)((blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / WARP) * S.group;
     const int count = min(S.group, (int)A.nslices - first);
@@ -313,7 +315,7 @@ static spmv_status gather(spmv_plan *p, const csell *A, lists_scratch *S, list_s
     TRY(take_scratch(p, steps * sizeof *S->L.step, (void **)&S->L.step));
     TRY(take_scratch(p, steps * sizeof *S->L.base, (void **)&S->L.base));
     TRY(take_scratch(p, steps * sizeof *S->L.step_value, (void **)&S->L.step_value));
-    if (S->has_table && codes <= most_codes(A->s.nnz))
+    if (S->has_codebook && codes <= most_codes(A->s.nnz))
         TRY(take_scratch(p, codes, (void **)&S->L.code));
     gather_lists<<<warp_blocks(SLOTS), THREADS, 0, stream_of(p)>>>(*A, set, S->L);
     TRY(launched(p));
@@ -375,7 +377,7 @@ static spmv_status prepare(spmv_plan *p) {
     if (status == SPMV_OK)
         status = d->backend->alloc(d, (size_t)A->nslices * sizeof *slot, (void **)&slot);
     if (status == SPMV_OK) status = find(p, A, set, slot, &f);
-    S->has_table = f.codes >> CSELL_VALUE_CODEBOOK & 1; /* then few: no slice is raw or F32 */
+    S->has_codebook = f.codes >> CSELL_VALUE_CODEBOOK & 1; /* then few: no slice is raw or F32 */
     S->few = !(f.codes & (1 << CSELL_VALUE_RAW | 1 << CSELL_VALUE_F32));
     choose_even(A, &f, S);
     S->small_blocks = S->few && !S->even && A->nsteps > FEW_STEPS * A->nslices;

@@ -29,20 +29,21 @@ static __device__ __forceinline__ lane_row row_of(const rows &A, int64_t slice) 
     return r;
 }
 
-/* Entries that stand together: of the whole slice, or where long rows are between of row l. */
-typedef struct stretch {
+/* Nonzeros that stand together: those of the whole slice, or of row l where long rows are
+ * between. */
+typedef struct segment {
     int64_t begin;
     int length;
-} stretch;
+} segment;
 
-static __device__ __forceinline__ int stretches_of(const rows &A, const lane_row &r) {
+static __device__ __forceinline__ int segments_of(const rows &A, const lane_row &r) {
     return __any_sync(ALL_LANES, r.all > A.cut) ? WARP : 1;
 }
 
-static __device__ __forceinline__ stretch stretch_of(const lane_row &r, int nnz, int stretches,
+static __device__ __forceinline__ segment segment_of(const lane_row &r, int nnz, int segments,
                                                      int l) {
     int length = __shfl_sync(ALL_LANES, r.length, l);
-    return {__shfl_sync(ALL_LANES, r.begin, l), stretches == 1 ? nnz : length};
+    return {__shfl_sync(ALL_LANES, r.begin, l), segments == 1 ? nnz : length};
 }
 
 static __device__ __forceinline__ unsigned long long bits_of(real value) {
@@ -73,8 +74,8 @@ static __device__ __forceinline__ idx least_offset(idx offset) {
     return __all_sync(ALL_LANES, least <= offset) ? least : warp_least(offset);
 }
 
-/* False behind the last step. *at: this lane's entry, if its bit is set; *greatest of the columns.
- * */
+/* False behind the last step. *at: this lane's entry, if its bit is set; *greatest of the
+ * columns. */
 static __device__ __forceinline__ bool next_step(const rows &A, walk *w, csell_step *step, int *at,
                                                  idx *greatest) {
     bool on;
@@ -106,14 +107,14 @@ static __device__ __forceinline__ unsigned divisors_of(unsigned n) {
  * where the entries begin; rows end runs too. */
 static __device__ int run_of(const rows &A, const lane_row &r, int nnz) {
     enum { TOGETHER = 4 };
-    int lane = threadIdx.x % WARP, stretches = stretches_of(A, r);
+    int lane = threadIdx.x % WARP, segments = segments_of(A, r);
     unsigned common = ~0u;
     int64_t first = __shfl_sync(ALL_LANES, r.begin, 0);
     if (nnz == 0) return 1;
     if (r.length)
-        common = divisors_of((unsigned)(stretches == 1 ? r.begin - first : 0) + (unsigned)r.length);
-    for (int l = 0; l < stretches; l++) {
-        stretch t = stretch_of(r, nnz, stretches, l);
+        common = divisors_of((unsigned)(segments == 1 ? r.begin - first : 0) + (unsigned)r.length);
+    for (int l = 0; l < segments; l++) {
+        segment t = segment_of(r, nnz, segments, l);
         const idx *col = A.col + t.begin;
         for (int k = lane; k - lane < t.length; k += TOGETHER * WARP) {
             idx step[TOGETHER];

@@ -60,7 +60,7 @@ static __device__ __forceinline__ real add_run_batch(const span &p, int k, uint3
     for (int u = 0; u < DEEP; u++)
 #pragma unroll
         for (int q = 0; q < RUN; q++) {
-            real a = raw[u * RUN + q].value(p.table), x = xj[u * RUN + q];
+            real a = raw[u * RUN + q].value(p.codebook), x = xj[u * RUN + q];
             if (FULL)
                 sum += a * x;
             else

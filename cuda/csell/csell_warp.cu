@@ -1,37 +1,38 @@
-/* csell_warp: a warp multiplies a slice of 32 rows of a csell matrix, a lane a row.
+/* csell_warp: compressed SELL (delta-indexed, dictionary-coded): a warp multiplies a slice of 32
+ * rows of a csell matrix, one lane per row.
  *
- * Source   ours; the slice is SELL-32's (Monakov et al., HiPEAC'10; Kreutzer et al., 2014), its
- *          codes are those of bandwidth-reducing formats (BRO-ELL, Tang et al., TPDS'15),
- *          byte-aligned.
+ * Source   this project; the slice is SELL-32's (Monakov et al., HiPEAC'10; Kreutzer et al., 2014),
+ *          its encodings are those of CSR-DU and CSR-VI (Kourtis et al., CF'08) and of BRO-ELL
+ *          (Tang et al., TPDS'15), byte-aligned.
  * Reads    csell: all of it; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once.
  * Work     a warp takes up to GROUP slices, as many as have STAGE steps between them; lane k loads
- *          step k into shared memory, and a scan of the popcounts says where each step's entries
- *          begin. Each pair of codes has its own loop: a lane asks for the values and the entries
- *          of x of AHEAD steps before it uses the first; what is left at the end has a loop of its
- *          width. Steps that all lanes have need no popcounts. Where more than a quarter of the
- *          slices hold runs of adjacent columns, another instance has loops for these
+ *          step k into shared memory, and a scan of the popcounts says where each step's nonzeros
+ *          begin. Each pair of encodings has its own loop: a lane asks for the values and the
+ *          entries of x of AHEAD steps before it uses the first; what is left at the end has a loop
+ *          of its width. Steps that all lanes have need no popcounts. Where more than a quarter of
+ *          the slices hold runs of adjacent columns, another instance has loops for these
  *          (csell_runs.cuh). The heads and steps of later warps are asked into the second cache.
  *          With `warps` above 1 a slice's steps are cut among so many warps, whose sums are added
  *          in order. The long part is cut into equal segments, a warp each; the last warp to finish
  *          a row adds its parts in order. One launch.
- * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once.
- *          H200, f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s;
- *          a kernel that only reads and writes as much reaches 90. What binds is latency (memory 72
- *          percent busy, a warp waits for loads 15 to 20 cycles an instruction, 7 warps a
- *          scheduler, 64 registers). With few values the first cache binds: its pipe is 70 percent
- *          busy, memory 15. Slower, by percent: more warps of 48 registers, 12; blocks of 64
- *          threads, 14 to 26; loads past the first cache and 256 bytes at a time, 4 to 6; asking
- *          the second cache for values 4 KB ahead, 18 to 25; rings in shared memory that the copy
- *          engine fills (cp.async.bulk, 4 or 8 KB a warp), 17 to 41: twice the instructions a step;
- *          equal parts of the list of steps, a warp each, 3 to 25 (but dense 5000 x 5000: 292 to 77
- *          us); columns of single entries a batch ahead, 9 to 15 in 64 registers (in 80, faster by
- *          10 to 15, but no faster than sell_thread_ahead).
+ * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once. H200,
+ *          f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s; a kernel
+ *          that only reads and writes as much reaches 90. What binds is latency (memory 72 percent
+ *          busy, a warp waits for loads 15 to 20 cycles per instruction, 7 warps per scheduler, 64
+ *          registers). With few values the first cache binds: its pipe is 70 percent busy, memory
+ *          15. Slower, by percent: more warps of 48 registers, 12; blocks of 64 threads, 14 to 26;
+ *          loads past the first cache and 256 bytes at a time, 4 to 6; asking the second cache for
+ *          values 4 KB ahead, 18 to 25; rings in shared memory that the copy engine fills
+ *          (cp.async.bulk, 4 or 8 KB per warp), 17 to 41: twice the instructions per step; equal
+ *          parts of the list of steps, a warp each, 3 to 25 (but dense 5000 x 5000: 292 to 77 us);
+ *          columns of single nonzeros a batch ahead, 9 to 15 in 64 registers (in 80, faster by 10
+ *          to 15, but no faster than sell_thread_ahead).
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
- *          outside the cache; columns that have no locality: 32 cache lines a load.
- * Repeats  bitwise: yes, for equal warps; the same bits whatever the codes.
- * Params   block: threads per block, a power of two (256); warps: warps a slice, a power of two (0:
- *          1 where there are slices enough to fill the GPU, else more).
+ *          outside the cache; columns that have no locality: 32 cache lines per load.
+ * Repeats  bitwise: yes, for equal warps; the same bits whatever the encodings.
+ * Params   block: threads per block, a power of two (256); warps: warps per slice, a power of two
+ *          (0: 1 where there are slices enough to fill the GPU, else more).
  */
 #include "cuda/device.cuh"
 #include "csell_runs.cuh"
@@ -48,11 +49,11 @@ enum {
 };
 
 typedef struct csell_scratch {
-    int sms, warps, group;      /* warps a slice; slices a warp */
-    bool has_table, has_runs;   /* has_runs: more than a quarter of the slices */
-    int64_t later, later_steps; /* how far ahead the heads, and the steps, are asked for */
-    ofs segment;                /* entries of the long part a warp takes */
-    idx nsegments;              /* such warps */
+    int sms, warps, group;       /* warps a slice; slices a warp */
+    bool has_codebook, has_runs; /* has_runs: more than a quarter of the slices */
+    int64_t later, later_steps;  /* how far ahead the heads, and the steps, are asked for */
+    ofs segment;                 /* entries of the long part a warp takes */
+    idx nsegments;               /* such warps */
     uint32_t *skip; /* [nslices] rows of the slice that are in the long part; NULL: none is */
     idx *first;     /* [nsegments] place in long_row of the row that the segment begins in */
     real *sums;     /* [2 * nsegments] what it has of that row, and of the row that it ends in */
@@ -61,7 +62,7 @@ typedef struct csell_scratch {
 
 typedef struct operand { /* what every lane multiplies by */
     const real *x;
-    unsigned table; /* in shared memory */
+    unsigned codebook; /* in shared memory */
 } operand;
 
 typedef struct result { /* of a product: y <- alpha A x + beta y */
@@ -78,25 +79,26 @@ static __device__ __forceinline__ void put_sum(const csell &A, const csell_scrat
 }
 
 /* What a warp works on: as csell_slice, but counted from the staged steps. */
-typedef struct __align__(16) piece {
+typedef struct __align__(16) staged_slice {
     const uint8_t *column, *value;
     int step, nsteps;
     csell_codes codes;
     bool ends; /* the slice */
 }
-piece;
+staged_slice;
 
 typedef struct room { /* a warp's, in shared memory */
     csell_slice head[GROUP];
-    piece pieces[GROUP];
+    staged_slice staged[GROUP];
     staged_step step[STAGE + AHEAD];
 } room;
 
 /* What lane l < count knows of slice l: of its steps those from `done` to `until` are staged, and
  * `before` entries of the first slice were staged earlier. */
-static __device__ __forceinline__ piece piece_of(const csell &A, const csell_slice &s,
-                                                 int64_t first, int done, int until, int before,
-                                                 const staged_step *staged) {
+static __device__ __forceinline__ staged_slice staged_slice_of(const csell &A, const csell_slice &s,
+                                                               int64_t first, int done, int until,
+                                                               int before,
+                                                               const staged_step *staged) {
     int begin = (int)(s.step - first), from = max(begin, done), end = begin + s.nsteps;
     int place = (begin < done ? before : 0) - staged[from - done].place;
     int value = s.value_code == CSELL_VALUE_STEP ? from - begin : place;
@@ -111,7 +113,7 @@ static __device__ __forceinline__ piece piece_of(const csell &A, const csell_sli
 /* The slices that m->head tells of, or with CUT part of one: as many as there is room for are
  * staged and multiplied at a time, a long one in parts. With CUT the sum is only returned. */
 template <bool CUT, bool RUNS>
-static __device__ __forceinline__ real multiply_pieces(const csell &A, const csell_scratch &S,
+static __device__ __forceinline__ real multiply_slices(const csell &A, const csell_scratch &S,
                                                        int count, room *m, idx i, operand o,
                                                        result r) {
     const int lane = threadIdx.x % WARP;
@@ -126,18 +128,19 @@ static __device__ __forceinline__ real multiply_pieces(const csell &A, const cse
         int until = fit > next ? __shfl_sync(ALL_LANES, end, fit - 1) : done + STAGE;
         int entries = stage(A.step + first + done, until - done, m->step);
         if (lane >= next && lane < max(fit, next + 1))
-            m->pieces[lane] = piece_of(A, m->head[lane], first, done, until, before, m->step);
+            m->staged[lane] =
+                staged_slice_of(A, m->head[lane], first, done, until, before, m->step);
         __syncwarp();
         before = fit > next ? 0 : before + entries;
         done = until;
 #pragma unroll 1
         for (const int stop = max(fit, next + 1); next < stop; next++) {
-            const piece t = m->pieces[next];
+            const staged_slice t = m->staged[next];
             idx from = t.codes.column == CSELL_DIAGONAL ? i : 0;
             const real *x = o.x + from;
             asm("" : "+l"(x)); /* computed once: the compiler would add i to every column */
             const span steps = {m->step + t.step, t.nsteps, t.codes, t.column,
-                                t.value,          x,        -from,   o.table};
+                                t.value,          x,        -from,   o.codebook};
             if (RUNS && t.codes.run > 1)
                 sum = add_span_of_runs(steps, sum);
             else
@@ -152,8 +155,8 @@ static __device__ __forceinline__ real multiply_pieces(const csell &A, const cse
 
 /* ---- some warps a slice ---------------------------------------------------------------------- */
 
-/* Counts the entries before the w-th of `warps` equal runs of steps: every warp of the block calls.
- * */
+/* Counts the entries before the w-th of `warps` equal runs of steps: every warp of the block
+ * calls. */
 static __device__ __forceinline__ int64_t entries_before(const csell_step *step, int first, int end,
                                                          int w, int *counts) {
     int warp = threadIdx.x / WARP, count = 0;
@@ -186,7 +189,7 @@ static __device__ __forceinline__ void multiply_cut(const csell &A, const csell_
     if (lane == 0) m->head[0] = head;
     __syncwarp();
     idx i = (idx)s * CSELL_ROWS + lane;
-    sums[warp][lane] = multiply_pieces<true, RUNS>(A, S, 1, m, i, o, r);
+    sums[warp][lane] = multiply_slices<true, RUNS>(A, S, 1, m, i, o, r);
     __syncthreads();
     if (w != 0 || s >= A.nslices) return;
     real sum = 0;
@@ -211,15 +214,15 @@ static __device__ __forceinline__ void prefetch_later(const csell &A, const csel
 template <bool RUNS>
 static __device__ __forceinline__ void multiply_whole(const csell &A, const csell_scratch &S,
                                                       int64_t block, room *m, operand o, result r) {
-    enum { PIECES = sizeof(csell_slice) / sizeof(int4) };
+    enum { WORDS = sizeof(csell_slice) / sizeof(int4) };
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     int64_t s = (block * (blockDim.x / WARP) + warp) * S.group;
     int count = (int)min((int64_t)S.group, A.nslices - s);
     if (count <= 0) return; /* the whole warp */
-    if (lane < count * PIECES) ((int4 *)m->head)[lane] = __ldcs((const int4 *)(A.slice + s) + lane);
+    if (lane < count * WORDS) ((int4 *)m->head)[lane] = __ldcs((const int4 *)(A.slice + s) + lane);
     __syncwarp();
     prefetch_later(A, S, s, m->head);
-    multiply_pieces<false, RUNS>(A, S, count, m, (idx)s * CSELL_ROWS + lane, o, r);
+    multiply_slices<false, RUNS>(A, S, count, m, (idx)s * CSELL_ROWS + lane, o, r);
 }
 
 /* ---- the long part --------------------------------------------------------------------------- */
@@ -293,7 +296,7 @@ template <bool CUT, bool RUNS>
 static __global__ void __launch_bounds__(MOST_WARPS *WARP,
                                          (RUNS ? RUNS_RESIDENT : RESIDENT) / MOST_WARPS)
     multiply(csell A, csell_scratch S, const real *__restrict__ x, real alpha, real beta, real *y) {
-    __shared__ real table[VALUE_CODEBOOK_SIZE];
+    __shared__ real codebook[VALUE_CODEBOOK_SIZE];
     __shared__ room rooms[MOST_WARPS];
     int warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
     int64_t long_blocks = (S.nsegments + warps - 1) / warps, block = blockIdx.x;
@@ -301,11 +304,12 @@ static __global__ void __launch_bounds__(MOST_WARPS *WARP,
         multiply_segment(A, S, block * warps + warp, x, {alpha, beta, y});
         return;
     }
-    if (S.has_table) {
-        for (int k = threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += blockDim.x) table[k] = A.table[k];
+    if (S.has_codebook) {
+        for (int k = threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += blockDim.x)
+            codebook[k] = A.codebook[k];
         __syncthreads();
     }
-    unsigned at = (unsigned)__cvta_generic_to_shared(table);
+    unsigned at = (unsigned)__cvta_generic_to_shared(codebook);
     asm("" : "+r"(at));
     if (CUT)
         multiply_cut<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, {alpha, beta, y});
@@ -331,13 +335,13 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
 /* ---- preparation ----------------------------------------------------------------------------- */
 
 typedef struct codes_used {
-    int table, runs; /* whether a slice has a table; slices with runs */
+    int codebook, runs; /* whether a slice has a codebook; slices with runs */
 } codes_used;
 
 static __global__ void find_codes(csell A, codes_used *out) {
     int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     bool there = s < A.nslices;
-    if (there && A.slice[s].value_code == CSELL_VALUE_CODEBOOK) out->table = 1;
+    if (there && A.slice[s].value_code == CSELL_VALUE_CODEBOOK) out->codebook = 1;
     int runs = __syncthreads_count(there && A.slice[s].run > 1);
     if (threadIdx.x == 0 && runs) atomicAdd(&out->runs, runs);
 }
@@ -439,7 +443,7 @@ static spmv_status prepare(spmv_plan *p) {
     }
     if (status == SPMV_OK) status = p->device->backend->get(p->device, &used, found, sizeof used);
     p->device->backend->release(p->device, found);
-    S->has_table = used.table != 0;
+    S->has_codebook = used.codebook != 0;
     S->has_runs = 4 * (int64_t)used.runs > A->nslices;
     choose_warps(p, A, S);
     return status == SPMV_OK ? prepare_long(p, A, S) : status;

@@ -9,17 +9,17 @@
 typedef struct operand { /* of a lane */
     const real *x;       /* that of its row on the main diagonal */
     idx none;            /* x[none] is the first entry */
-    unsigned table;      /* in shared memory */
+    unsigned codebook;   /* in shared memory */
 } operand;
 
 /* Of row i. The pointer is made opaque: x + (i + j) would be three instructions more each time. */
-static __device__ __forceinline__ operand operand_of(const real *x, idx i, unsigned table) {
+static __device__ __forceinline__ operand operand_of(const real *x, idx i, unsigned codebook) {
     const real *mine = x + i;
     asm("" : "+l"(mine));
-    return {mine, -i, table};
+    return {mine, -i, codebook};
 }
 
-/* The places in the table of DEEP steps. */
+/* The places in the codebook of DEEP steps. */
 template <int DEEP>
 static __device__ __forceinline__ void load_codes(const uint8_t *value, int k, unsigned *code) {
     const int lane = threadIdx.x % WARP;
@@ -75,8 +75,8 @@ static __device__ __forceinline__ real add_batch(const lists &L, const operand &
 #pragma unroll
     for (int u = 0; u < DEEP; u++) {
         real a = VALUE == CSELL_VALUE_STEP       ? __ldg(L.step_value + list + k + u)
-                 : VALUE == CSELL_VALUE_CODEBOOK ? csell_entry(o.table, code[u])
-                                                 : raw[u].value(o.table);
+                 : VALUE == CSELL_VALUE_CODEBOOK ? csell_entry(o.codebook, code[u])
+                                                 : raw[u].value(o.codebook);
         if (WHOLE)
             sum += a * xj[u];
         else
@@ -104,7 +104,7 @@ static __device__ __forceinline__ real add_alone(const csell &A, int64_t slice, 
             for (int q = 0; q < s.run; q++) {
                 int at = s.value_code == CSELL_VALUE_STEP ? k * s.run + q
                                                           : place * s.run + q * many + rank;
-                sum += csell_value(codes, A.values + s.value, at, o.table) * __ldg(x + j + q);
+                sum += csell_value(codes, A.values + s.value, at, o.codebook) * __ldg(x + j + q);
             }
         }
         place += many;
@@ -128,13 +128,15 @@ static __device__ __forceinline__ listed_slice head_at(const lists &L, int64_t s
     return u.head;
 }
 
-/* The address of the table in shared memory; every thread of the block calls. */
-static __device__ __forceinline__ unsigned take_table(const csell &A, bool has_table, real *table) {
-    if (has_table) {
-        for (int k = threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += blockDim.x) table[k] = A.table[k];
+/* The address of the codebook in shared memory; every thread of the block calls. */
+static __device__ __forceinline__ unsigned take_codebook(const csell &A, bool has_codebook,
+                                                         real *codebook) {
+    if (has_codebook) {
+        for (int k = threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += blockDim.x)
+            codebook[k] = A.codebook[k];
         __syncthreads();
     }
-    unsigned at = (unsigned)__cvta_generic_to_shared(table);
+    unsigned at = (unsigned)__cvta_generic_to_shared(codebook);
     asm("" : "+r"(at));
     return at;
 }

@@ -18,7 +18,7 @@ enum {
     SHORT_KINDS = (SHORT_LIST + 1) << 3
 };
 
-typedef struct __align__(16) listed_slice { /* read as one piece */
+typedef struct __align__(16) listed_slice { /* read at once */
     const uint8_t *value; /* its first; with CSELL_VALUE_CODEBOOK of the padded codes */
     int32_t list;         /* where its list begins; NO_LIST: read the slice itself */
     uint32_t what; /* steps << 3 | not every lane has all << 2 | value code; without list 0 */
@@ -30,7 +30,7 @@ typedef struct lists {
     int4 *step;          /* [steps of all lists] base, mask, place of its first entry, 0 */
     idx *base;           /* the same, alone */
     real *step_value;    /* of slices that have one value a step */
-    uint8_t *code;       /* [nsteps * WARP] places in the table: a word of four steps a lane, then
+    uint8_t *code;       /* [nsteps * WARP] codebook places: a word of four steps a lane, then
                             bytes; a lane without an entry has 0. NULL: no slice has such codes */
 } lists;
 

@@ -6,11 +6,11 @@
  *          beta != 0.
  * Writes   y[rows], each entry once: row r of the strip by lane r of the strip's warp.
  * Work     blocks are 32 x R: lane = threadIdx.x, strip = blockIdx.x R + threadIdx.y; lane l takes
- *          entries strip_ptr[s] + l, + 32, ... and keeps a sum for each row of the strip; the sums
+ *          nonzeros strip_ptr[s] + l, + 32, ... and keeps a sum for each row of the strip; the sums
  *          of a height of 1, 2, 4, 8, 16 meet in 5, 5, 6, 9, 16 shuffles.
  * Cost     2 nnz flop (an entry costs height predicated instructions); nnz (sizeof real + 4) +
  *          (strips + 1) sizeof ofs + (cols + rows) sizeof real bytes if x is read once.
- * Weak     strips of fewer than 32 entries idle lanes; one very long row serialises its warp.
+ * Weak     strips of fewer than 32 nonzeros idle lanes; one very long row serialises its warp.
  * Repeats  bitwise: yes.
  * Params   height, sorted: the format's; block: threads per block, 32 R (32x8).
  */

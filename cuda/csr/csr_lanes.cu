@@ -1,20 +1,19 @@
-/* csr_lanes: a group of T lanes multiplies one row of a CSR matrix, 4 or 8 entries each at a time.
+/* csr_lanes: a group of T lanes multiplies one row of a CSR matrix, 4 or 8 nonzeros each at a time.
  *
  * Source   Bell and Garland, SC'09, "CSR (vector)", there with T = 32; T from the mean row length,
  *          as in Kokkos Kernels; loads in flight: Volkov, GTC 2010.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the first lane of its group.
- * Work     lane l of a group takes entries row_ptr[i] + l, + T, ...: it asks for 4 columns and
+ * Work     lane l of a group takes nonzeros row_ptr[i] + l, + T, ...: it asks for 4 columns and
  *          values (8 if the mean row is longer than 4 T and the matrix large), then for their
  *          entries of x; then log2(T) shuffles. Most rows are done with the first step (H200, us,
  *          one at a time and so: road:12000000 196 and 139, bcsstk25 7.1 and 5.4,
- *          random:2000000:20:20000 234 and 161).
- *          Rows of more than 128 entries are the whole warp's, one after the other. All that a
- *          small matrix has is asked for at the start; the first entries are read before the
- *          product in front has ended (ahead.cuh).
+ *          random:2000000:20:20000 234 and 161). Rows of more than 128 nonzeros are the whole
+ *          warp's, one after the other. A small matrix is prefetched at the start, and the first
+ *          nonzeros are read before the previous product has ended (ahead.cuh).
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     rows shorter than T idle lanes; rows of thousands of entries serialise their warp (then
+ * Weak     rows shorter than T idle lanes; rows of thousands of nonzeros serialise their warp (then
  *          csr_adaptive).
  * Repeats  bitwise: yes, for equal T.
  * Params   block: threads per block, a multiple of 32 (256); lanes: T = 1, 2, 4 .. 32 (0: by the

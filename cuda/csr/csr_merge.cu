@@ -1,4 +1,4 @@
-/* csr_merge: each thread takes an equal part of the rows plus entries of a CSR matrix, wherever
+/* csr_merge: each thread takes an equal part of the rows plus nonzeros of a CSR matrix, wherever
  * that cuts a row.
  *
  * Source   Merrill and Garland, SC'16, "Merge-based parallel sparse matrix-vector multiplication".
@@ -6,13 +6,13 @@
  *          y[rows] only if beta != 0.
  * Writes   y[rows], each entry by the block where the row ends; carry[blocks]; then, in a second
  *          kernel, the rows that began in an earlier block once more.
- * Work     the ends of the rows and the entries are merged into one list of rows + nnz items, 7 a
- *          thread: where a block's part begins is found in prepare, where a thread's does in shared
- *          memory. Products get there a warp's width at a time; so do sums on their way out.
+ * Work     the ends of the rows and the nonzeros are merged into one list of rows + nnz items, 7
+ *          per thread: where a block's part begins is found in prepare, where a thread's does in
+ *          shared memory. Products get there a warp's width at a time; so do sums on their way out.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once, and for each block 4 + sizeof real of its own and at most
  *          2 sizeof real of y.
- * Weak     two searches and three barriers a block: regular matrices do better by the row.
+ * Weak     two searches and three barriers per block: regular matrices do better by the row.
  * Repeats  bitwise: yes, for an equal block.
  * Params   block: threads per block, a multiple of 32 up to 512 (256).
  */

@@ -4,9 +4,9 @@
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by lane 0 of the row's warp.
  * Work     blocks are 32 x R: lane = threadIdx.x, row = blockIdx.x R + threadIdx.y (the published
- *          kernel took blockIdx.y and computed the first R rows only); lane l takes entries
- *          row_ptr[i] + l, + 32, ...; 5 shuffles. All that a small matrix has is asked for at the
- *          start; the first entries are read before the product in front has ended (ahead.cuh).
+ *          kernel took blockIdx.y and computed the first R rows only); lane l takes nonzeros
+ *          row_ptr[i] + l, + 32, ...; 5 shuffles. A small matrix is prefetched at the start, and
+ *          the first nonzeros are read before the previous product has ended (ahead.cuh).
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
  * Weak     rows shorter than 32 idle lanes; one very long row serialises its warp.

@@ -1,4 +1,4 @@
-/* ell_pitched: ELL transposed and pitched, one thread a row.
+/* ell_pitched: ELL transposed and pitched, one thread per row.
  *
  * Source   Di Iorio, cudaSpMVRowsELL, ell0 (cudaMallocPitch, cudaMemcpy2D); Bell and Garland,
  *          SC'09, "ELL".

@@ -4,7 +4,7 @@
  * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y
  *          if beta != 0.
  * Writes   y[rows], each entry once.
- * Work     thread i runs along row i: width slots or, with rowlens, its entries.
+ * Work     thread i runs along row i: width slots or, with rowlens, its nonzeros.
  * Cost     2 nnz flop; rows width (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens
  *          nnz for rows width, and 4 rows.
  * Weak     neighbouring threads read width apart: uncoalesced. It shows what transposing

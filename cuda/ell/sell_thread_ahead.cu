@@ -1,8 +1,8 @@
 /* sell_thread_ahead: one thread multiplies one row of a SELL matrix, 4 or 8 slots ahead.
  *
  * Source   sell_thread; Volkov, GTC 2010: hide latency by loads in flight. On an H200 a loop that
- *          waits for each slot reached 72 to 78 percent of the bandwidth at 5 to 7 entries a row,
- *          one that does not 85 to 93.
+ *          waits for each slot reached 72 to 78 percent of the bandwidth at 5 to 7 nonzeros per
+ *          row, one that does not 85 to 93.
  * Reads    sell: slice_ptr[slices + 1], col_idx[slots], values[slots], row_len[rows] with rowlens,
  *          perm[rows] if sigma is not 1; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once; with sigma scattered inside a window.
@@ -10,16 +10,16 @@
  *          values, then entries of x, and sums in order; a step past the end asks for the last slot
  *          again and leaves it out. DEPTH is 8, or 4 where the mean row, padding included, is no
  *          longer. Where rows are longer the next step's columns are asked for before x is waited
- *          for, up to 10 slots a row with DEPTH 4 (H200: pwtk 48 to 44 us, mesh:300000 20 to 18;
+ *          for, up to 10 slots per row with DEPTH 4 (H200: pwtk 48 to 44 us, mesh:300000 20 to 18;
  *          not below 500,000 slots: poisson2d:200 5.4 to 6.1). Rows of 3 at most on average, 2
  *          million or more: a thread takes two, one entry of each at a time. Where all slices are
- *          as wide no thread looks up where its own begins. All that a small matrix has is asked
- *          for at the start; the first slots are read before the product in front has ended
- *          (ahead.cuh). Not so where blocks are few and long: those of the next product would crowd
- *          where there is room (twin:cant, steady: 20 us instead of 16).
+ *          as wide no thread looks up where its own begins. A small matrix is prefetched at the
+ *          start, and the first slots are read before the previous product has ended (ahead.cuh).
+ *          Not so where blocks are few and long: those of the next product would crowd where there
+ *          is room (twin:cant, steady: 20 us instead of 16).
  * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
  *          real bytes; with rowlens nnz for slots, and 4 rows; 4 rows more with sigma.
- * Weak     40 to 64 registers a thread; empty rows beside long ones; one very long row is one
+ * Weak     40 to 64 registers per thread; empty rows beside long ones; one very long row is one
  *          thread's.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
@@ -37,7 +37,7 @@ static __device__ __forceinline__ void ask_columns(const idx *col, int there, un
     for (int u = 0; u < DEPTH; u++) j[u] = __ldcs(col + (unsigned)min(u, there - 1) * height);
 }
 
-/* EQUAL: all slices have this many steps, and where one begins needs no look. EARLY: columns are
+/* EQUAL: all slices have this many steps, and where one begins needs no load. EARLY: columns are
  * asked for a step ahead. The matrix is read once and leaves the cache first, so that x stays. The
  * bounds let the compiler take 64 registers: on its own it takes 32 and waits for each load. */
 template <int DEPTH, bool EQUAL, bool EARLY>

@@ -1,30 +1,32 @@
-/* hubs: equal shares of entries; x of the columns used most is kept in shared memory.
+/* hubs: hot-column caching: x of the columns with the most nonzeros (the hubs of a graph) is kept
+ * in shared memory; warps multiply equal shares of the nonzeros.
  *
- * Source   ours; that few columns of a graph take most of the gathers is in Zhang et al., "Making
- *          caches work for graph analytics", 2017. Several lanes a row: csr_lanes. Parts of long
- *          rows: csr_adaptive.
- * Reads    csr once, when it is prepared; then hubs.cuh's slices, words and values: an entry of a
- *          hub takes 2 bytes, another 4, a value what its code takes; x[cols]; y[rows] only if
- *          beta != 0.
+ * Source   this project; that few columns of a graph take most of the gathers is in Zhang et al.,
+ *          "Making caches work for graph analytics", 2017. Several lanes per row as in csr_lanes;
+ *          segments of long rows as in csr_adaptive.
+ * Reads    csr once, when the plan is prepared; then the slices, words and values of hubs.cuh: a
+ *          nonzero in a hot column takes 2 bytes, another 4, a value as many as its encoding;
+ *          x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the first lane of its row, or the warp that adds its last
- *          part.
- * Work     a first kernel collects x of the hubs; then one block a multiprocessor copies them to
- *          its shared memory, and its warps take slices of rows as they come: first the entries
- *          whose x is in memory, then the hubs.
- * Cost     2 nnz flop; of an entry a value in its code and 2 (hub) or 4 bytes, padded by some 10 %,
- *          16 a slice, (cols + rows) sizeof real + 4 rows bytes; a sector of x from the cache for
- *          every entry that is no hub's.
- * Weak     columns all used alike, where the hubs hold nothing; small matrices, for filling shared
- *          memory; neighbouring rows that share columns are torn apart. An H200 gathers 145 e9
- *          numbers a second from an x of 8 MB in its cache, 125 of 32 MB, but half as many when
- *          less than 60 KiB are left of the first level: that much is left.
+ *          segment.
+ * Work     A first kernel collects x of the hot columns. In the second, one block of threads per
+ *          multiprocessor copies these to its shared memory, and its warps take slices of rows
+ *          dynamically: first the nonzeros whose x is in global memory, then those in hot columns.
+ * Cost     2 nnz flop; per nonzero its encoded value and 2 (hot column) or 4 bytes, padded by some
+ *          10 %, 16 per slice, (cols + rows) sizeof real + 4 rows bytes; a sector of x from the
+ *          cache for every nonzero that is not in a hot column.
+ * Weak     Where all columns have about equally many nonzeros, the hot ones serve few of them;
+ *          small matrices do not repay the filling of shared memory; sorting separates neighbouring
+ *          rows that share columns. An H200 gathers 145 e9 numbers per second from an x of 8 MB in
+ *          its cache, 125 e9 from 32 MB, but half as many with less than 60 KiB of first-level
+ *          cache: so that much is left to it.
  * Repeats  bitwise: yes.
- * Params   hubs: columns kept, at most (auto: as many as leave 60 KiB of the first-level cache and
- *          have an entry for every eight multiprocessors); block: threads per block (1024); codes
- *          (1).
+ * Params   hubs: hot columns, at most (auto: as many as leave 60 KiB of the first-level cache and
+ *          have a nonzero for every eight multiprocessors); block: threads per block (1024); codes:
+ *          encode values in fewer bytes where that loses nothing (1).
  */
 #include "hubs_build.cuh"
-#include "cuda/csr/tasks.cuh"
+#include "cuda/csr/row_blocks.cuh"
 #include "formats/csr/csr.h"
 
 enum {
@@ -47,7 +49,7 @@ static __global__ void collect_hubs(const __grid_constant__ hubs H, const real *
     let_next_start();
     begin_product();
     if (h < (idx)(hubs_bytes(H.nhubs) / sizeof(real)))
-        H.hub_x[h] = h > 0 && h <= H.nhubs ? x[H.hub[h - 1]] : 0;
+        H.hot_x[h] = h > 0 && h <= H.nhubs ? x[H.hot[h - 1]] : 0;
 }
 
 /* How one value is stored, and two. */
@@ -66,16 +68,19 @@ template <> struct stored<VALUE_RAW> {
     typedef two_of<real>::type two;
 };
 
-/* table: of VALUE_ONE the value itself. */
+/* codebook: of VALUE_ONE the value itself. */
 template <int CODE>
-static __device__ __forceinline__ real decoded(typename stored<CODE>::one raw, const real *table) {
-    return CODE == VALUE_CODEBOOK ? table[(unsigned)raw] : CODE == VALUE_ONE ? *table : (real)raw;
+static __device__ __forceinline__ real decoded(typename stored<CODE>::one raw,
+                                               const real *codebook) {
+    return CODE == VALUE_CODEBOOK ? codebook[(unsigned)raw]
+           : CODE == VALUE_ONE    ? *codebook
+                                  : (real)raw;
 }
 
 /* x[-1] is not read: 0 is no column. */
 template <int CODE>
 static __device__ __forceinline__ real add_rest(const uint32_t *word, const uint8_t *values,
-                                                int steps, const real *x, const real *table,
+                                                int steps, const real *x, const real *codebook,
                                                 real sum) {
     typedef typename stored<CODE>::one one;
     const one *value = (const one *)values;
@@ -99,14 +104,14 @@ static __device__ __forceinline__ real add_rest(const uint32_t *word, const uint
         }
         __syncwarp();
 #pragma unroll
-        for (int u = 0; u < REST_STEPS; u++) sum += decoded<CODE>(a[u], table) * xj[u];
+        for (int u = 0; u < REST_STEPS; u++) sum += decoded<CODE>(a[u], codebook) * xj[u];
     }
     return sum;
 }
 
 template <int CODE>
 static __device__ __forceinline__ real add_pairs(const uint32_t *word, const uint8_t *values,
-                                                 int pairs, const real *near, const real *table,
+                                                 int pairs, const real *near, const real *codebook,
                                                  real sum) {
     typedef typename stored<CODE>::two two;
     const two *value = (const two *)values;
@@ -125,35 +130,35 @@ static __device__ __forceinline__ real add_pairs(const uint32_t *word, const uin
 #pragma unroll
         for (int u = 0; u < PAIRS_AT_ONCE; u++) {
             if (k + u >= pairs) continue;
-            sum += decoded<CODE>(a[u].x, table) * near[j[u] & 0xffff];
-            sum += decoded<CODE>(a[u].y, table) * near[j[u] >> 16];
+            sum += decoded<CODE>(a[u].x, codebook) * near[j[u] & 0xffff];
+            sum += decoded<CODE>(a[u].y, codebook) * near[j[u] >> 16];
         }
     }
     return sum;
 }
 
-/* The sum of a part, in lane 0; true in the warp that has the row's whole sum there. */
-static __device__ __forceinline__ bool join_parts(const hubs &H, const hub_part &t, uint32_t at,
-                                                  real *sum) {
+/* The sum of a segment, in lane 0; true in the warp that has the row's whole sum there. */
+static __device__ __forceinline__ bool join_segments(const hubs &H, const hot_segment &t,
+                                                     uint32_t at, real *sum) {
     int lane = threadIdx.x % WARP, before = 0;
     if (lane == 0) {
         H.sum[at] = *sum;
         before = count_done(H.done + t.cut);
     }
-    if (__shfl_sync(ALL_LANES, before, 0) < t.parts - 1) return false;
+    if (__shfl_sync(ALL_LANES, before, 0) < t.segments - 1) return false;
     __threadfence();
     real joined = 0;
 #pragma unroll 8
-    for (int q = lane; q < t.parts; q += WARP) joined += __ldcg(H.sum + t.first + q);
+    for (int q = lane; q < t.segments; q += WARP) joined += __ldcg(H.sum + t.first + q);
     *sum = warp_sum(joined);
     if (lane == 0) H.done[t.cut] = 0;
     return true;
 }
 
-static __device__ __forceinline__ hub_slice slice_at(const hubs &H, unsigned s) {
+static __device__ __forceinline__ hot_slice slice_at(const hubs &H, unsigned s) {
     union {
         int4 loaded;
-        hub_slice t;
+        hot_slice t;
     } u;
     u.loaded = {0, 0, 0, 0};
     if (s < H.nslices) u.loaded = __ldg((const int4 *)H.slice + s);
@@ -161,18 +166,18 @@ static __device__ __forceinline__ hub_slice slice_at(const hubs &H, unsigned s) 
 }
 
 /* The row whose sum this lane will have, -1: none. */
-static __device__ __forceinline__ idx row_of_lane(const hubs &H, const hub_slice &t) {
+static __device__ __forceinline__ idx row_of_lane(const hubs &H, const hot_slice &t) {
     unsigned lane = threadIdx.x % WARP, lanes = t.lanes ? t.lanes : WARP;
     if (lane % lanes || lane / lanes >= t.rows) return -1;
-    return t.lanes ? __ldg(H.order + t.row + lane / lanes) : __ldg(&H.part[t.row].row);
+    return t.lanes ? __ldg(H.order + t.row + lane / lanes) : __ldg(&H.segment[t.row].row);
 }
 
-/* x of the hubs goes to shared memory: from sm_90 on one thread asks for all of it, and none waits
- * before it needs them. */
+/* x of the hot columns goes to shared memory: from sm_90 on one thread asks for all of it, and none
+ * waits before it needs them. */
 static __device__ __forceinline__ void copy_by_threads(const hubs &H, real *near) {
     enum { TOGETHER = 5 };
     const int units = (int)(hubs_bytes(H.nhubs) / sizeof(int4)), threads = (int)blockDim.x;
-    const int4 *from = (const int4 *)H.hub_x;
+    const int4 *from = (const int4 *)H.hot_x;
 #pragma unroll 1
     for (int k = (int)threadIdx.x; k < units; k += TOGETHER * threads) {
         int4 v[TOGETHER];
@@ -193,7 +198,7 @@ static __device__ __forceinline__ void copy_in_bulk(const hubs &H, real *near, u
                                "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n\t"
                                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
                                " [%2], [%3], %1, [%0];" ::"r"(arrived),
-                               "r"(bytes), "r"(to), "l"(H.hub_x)
+                               "r"(bytes), "r"(to), "l"(H.hot_x)
                                : "memory");))
 }
 
@@ -237,16 +242,17 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     extern __shared__ int4 room[];
     __shared__ uint64_t barrier;
     __shared__ int taken; /* of this block's slices, which are gridDim apart */
-    __shared__ real table[CODE == VALUE_CODEBOOK ? VALUE_CODEBOOK_SIZE : 1];
+    __shared__ real codebook[CODE == VALUE_CODEBOOK ? VALUE_CODEBOOK_SIZE : 1];
     real *near = (real *)room;
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     unsigned s = (unsigned)warp * gridDim.x + blockIdx.x;
-    hub_slice t = slice_at(H, s);
+    hot_slice t = slice_at(H, s);
     const unsigned arrived = (unsigned)__cvta_generic_to_shared(&barrier);
     bool ready = false;
     if (threadIdx.x == 0) taken = (int)blockDim.x / WARP;
-    for (int k = (int)threadIdx.x; k < (int)(sizeof table / sizeof *table); k += (int)blockDim.x)
-        table[k] = __ldg(H.table + k);
+    for (int k = (int)threadIdx.x; k < (int)(sizeof codebook / sizeof *codebook);
+         k += (int)blockDim.x)
+        codebook[k] = __ldg(H.codebook + k);
     expect_hubs(arrived);
     begin_product();
     let_next_start();
@@ -255,19 +261,19 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
         int next = 0;
         if (lane == 0) next = atomicAdd(&taken, 1);
         s = (unsigned)__shfl_sync(ALL_LANES, next, 0) * gridDim.x + blockIdx.x;
-        hub_slice after = slice_at(H, s);
+        hot_slice after = slice_at(H, s);
         idx row = row_of_lane(H, t);
         const uint32_t *word = H.word + (size_t)t.word * WARP + lane;
         const size_t bytes = CODE == VALUE_ONE ? 0 : sizeof(typename stored<CODE>::one);
         const uint8_t *value = H.value + (size_t)t.value * WARP * bytes;
-        real sum = add_rest<CODE>(word, value + lane * bytes, t.rest, o.x, table, 0);
+        real sum = add_rest<CODE>(word, value + lane * bytes, t.rest, o.x, codebook, 0);
         if (!ready) wait_for_hubs(arrived);
         ready = true;
         value += ((size_t)t.rest * WARP + 2 * (size_t)lane) * bytes;
-        sum = add_pairs<CODE>(word + t.rest * WARP, value, t.pairs, near, table, sum);
+        sum = add_pairs<CODE>(word + t.rest * WARP, value, t.pairs, near, codebook, sum);
         for (int step = (t.lanes ? t.lanes : WARP) / 2; step > 0; step /= 2)
             sum += __shfl_down_sync(ALL_LANES, sum, step);
-        if (t.lanes == 0 && !join_parts(H, H.part[t.row], t.row, &sum)) row = -1;
+        if (t.lanes == 0 && !join_segments(H, H.segment[t.row], t.row, &sum)) row = -1;
         if (row >= 0) put_row(o.y + row, o.alpha, sum, o.beta);
         t = after;
     }
@@ -296,7 +302,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-/* Hubs that fit, with a table of values; room: bytes for them. */
+/* How many hot columns fit beside a codebook of values; room: bytes for them. */
 static spmv_status count_room(spmv_plan *p, int64_t *most, int *room) {
     TRY(shared_room(p->device, room));
     *room -= VALUE_CODEBOOK_SIZE * (int)sizeof(real);
@@ -340,22 +346,23 @@ static spmv_status prepare(spmv_plan *p) {
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     enum { BETWEEN = 1 << 18, TEMPORARY = 1 << 20 /* of CUB */ };
     size_t n = (size_t)A->nnz, r = (size_t)A->rows, slots = 2 * n + BETWEEN;
-    size_t slices = r + n / (WARP * REST_STEPS) + 1, parts = n / (WARP * REST_STEPS) + ROW_PARTS;
-    size_t kept = slots * (sizeof(uint32_t) + sizeof(real)) + slices * sizeof(hub_slice) +
-                  parts * (sizeof(hub_part) + sizeof(real) + sizeof(int)) + r * sizeof(idx) +
+    size_t slices = r + n / (WARP * REST_STEPS) + 1,
+           segments = n / (WARP * REST_STEPS) + ROW_SEGMENTS;
+    size_t kept = slots * (sizeof(uint32_t) + sizeof(real)) + slices * sizeof(hot_slice) +
+                  segments * (sizeof(hot_segment) + sizeof(real) + sizeof(int)) + r * sizeof(idx) +
                   MOST_HUBS * (sizeof(idx) + sizeof(real)) + VALUE_CODEBOOK_SIZE * sizeof(real);
     size_t work = (size_t)A->cols * (sizeof(int) + sizeof(int64_t)) + sizeof(counts) +
                   sizeof(value_set) + (n / WARP + 1) * (sizeof(uint32_t) + sizeof(int64_t)) +
                   r * (2 * sizeof(uint64_t) + 2 * sizeof(idx)) +
-                  2 * (slices + 1) * sizeof(int64_t) + (parts + 1) * sizeof(int64_t) + TEMPORARY;
+                  2 * (slices + 1) * sizeof(int64_t) + (segments + 1) * sizeof(int64_t) + TEMPORARY;
     (void)c;
     return sizeof(hubs) + kept + work;
 }
 
 static void release(spmv_plan *p) {
     hubs *H = (hubs *)p->scratch;
-    void *owned[] = {H->part,  H->slice, H->order, H->word, H->value,
-                     H->table, H->sum,   H->done,  H->hub,  H->hub_x};
+    void *owned[] = {H->segment,  H->slice, H->order, H->word, H->value,
+                     H->codebook, H->sum,   H->done,  H->hot,  H->hot_x};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         p->device->backend->release(p->device, owned[k]);
     free(H);
@@ -370,7 +377,8 @@ SPMV_EXPORT_KERNEL(hubs) = {
     /* name, alias  */ "hubs",
     NULL,
     /* format       */ "csr",
-    /* summary      */ "rows in equal slices, x of the columns used most in shared memory",
+    /* summary      */
+    "hot-column caching: x of the columns used most in shared memory, rows in equal slices",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC,
     /* estimate     */ estimate,

@@ -1,20 +1,22 @@
-/* panels: a warp multiplies the entries that a row has in a panel of columns, whose x is in
- * shared memory.
+/* panels: column blocking with x in shared memory: the columns are divided into panels, and a warp
+ * multiplies the segment that a row has in a panel, whose x its block of threads has copied.
  *
- * Source   ours; x in shared memory with 16-bit columns is EHYB's (there of a partitioned matrix).
- * Reads    csr: values[nnz]; columns of its own, 16 bits within the panel; begin[rows x panels + 1]
- *          where a panel's entries of a row begin; x[cols]; y[rows] only if beta != 0.
+ * Source   this project; EHYB (Chen, arXiv 2204.06666) also keeps x in shared memory and stores
+ *          16-bit columns, for a partitioned matrix.
+ * Reads    csr: values[nnz]; its own columns, 16 bits within the panel; begin[rows x panels + 1],
+ *          where a panel's segment of a row begins; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once; with several panels first sum[panels x rows].
- * Work     a block of threads copies a panel of x and goes through a chunk of rows, 7 entries a
- *          lane at a time, or 4 where a panel has 128 of a row at most; the next ones, of the row
- *          or the warp's next row, are on their way meanwhile (H200: ci:32768 99 to 92 us). 5
- *          shuffles join a row's. With several panels a second kernel adds up their sums, in
- *          order; it starts while the first ends. Chunks have equal shares of the entries.
+ * Work     A block of threads copies a panel of x and goes through a chunk of rows. A lane takes 7
+ *          nonzeros at a time, or 4 where segments have 128 nonzeros at most; meanwhile the next
+ *          ones, of the row or of the warp's next row, are being loaded (H200: ci:32768 99 to 92
+ *          us). 5 shuffles join a segment's sums. With several panels a second kernel adds up their
+ *          sums, in order; it starts while the first ends. Chunks have about equally many nonzeros.
  * Cost     2 nnz flop; nnz (sizeof real + 2) + rows panels (sizeof ofs + 2 sizeof real) + (chunks
  *          cols + rows) sizeof real bytes.
- * Weak     a row with less than 32 entries in a panel idles lanes; a row much longer than others.
+ * Weak     A row with fewer than 32 nonzeros in a panel leaves lanes idle; a row much longer than
+ *          others keeps its warp busy alone.
  * Repeats  bitwise: yes, for an equal tile.
- * Params   tile: columns of a panel (0: as many as fit, but so that a row has 1024 entries at most
+ * Params   tile: columns of a panel (0: as many as fit, but so that a row has 1024 nonzeros at most
  *          in one, on average).
  */
 #include "cuda/ahead.cuh"
@@ -24,7 +26,7 @@
 enum {
     MOST_COLUMNS = 65536, /* of a panel */
     THREADS = 1024,
-    PIECE = 1024 /* entries that a row should have in a panel, at most */
+    SEGMENT = 1024 /* nonzeros that a row should have in a panel, at most */
 };
 
 typedef struct panels {
@@ -56,11 +58,11 @@ static __device__ __forceinline__ void ask(const panels &P, const real *values, 
     }
 }
 
-typedef struct stretch { /* what a panel has of a row */
+typedef struct segment { /* what a panel has of a row */
     ofs begin, end;
-} stretch;
+} segment;
 
-static __device__ __forceinline__ stretch stretch_of(const panels &P, int panel, idx row, idx end) {
+static __device__ __forceinline__ segment segment_of(const panels &P, int panel, idx row, idx end) {
     const ofs *begin = P.begin + (int64_t)row * P.npanels + panel;
     if (row >= end) return {0, 0};
     return {begin[0], begin[1]};
@@ -78,7 +80,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     int panel = blockIdx.x, lane = threadIdx.x % WARP;
     idx column = panel * P.columns, columns = min(P.columns, cols - column);
     idx row = P.chunk[blockIdx.y] + (idx)(threadIdx.x / WARP), end = P.chunk[blockIdx.y + 1];
-    stretch here = stretch_of(P, panel, row, end), there = stretch_of(P, panel, row + STEP, end);
+    segment here = segment_of(P, panel, row, end), there = segment_of(P, panel, row + STEP, end);
     batch<N> next;
     ask<N>(P, values, here.begin + lane, (int)(here.end - here.begin) - lane, &next);
 #pragma unroll 8
@@ -93,7 +95,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
         const bool ends = here.end - here.begin <= N * WARP;
         if (ends) {
             row += STEP, here = there;
-            there = stretch_of(P, panel, row + STEP, end);
+            there = segment_of(P, panel, row + STEP, end);
         } else {
             here.begin += N * WARP;
         }
@@ -207,8 +209,8 @@ static spmv_status choose_columns(spmv_plan *p, const spmv_csr_view *A, int *sms
     CU(d->ctx, cudaDeviceGetAttribute(sms, cudaDevAttrMultiProcessorCount, d->number));
     TRY(columns_that_fit(p, MOST_COLUMNS, room, &most));
     int64_t wanted = p->choice.value[SPMV_tile];
-    int64_t n = blocks_for(cols, most), pieces = A->nnz / (A->rows * PIECE + 1);
-    if (n < pieces) n = pieces;
+    int64_t n = blocks_for(cols, most), segments = A->nnz / (A->rows * SEGMENT + 1);
+    if (n < segments) n = segments;
     if (!wanted) wanted = blocks_for(cols, n);
     P->columns = (idx)(wanted < cols ? wanted : cols);
     P->npanels = (idx)blocks_for(cols, P->columns);
@@ -221,7 +223,7 @@ static spmv_status choose_columns(spmv_plan *p, const spmv_csr_view *A, int *sms
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     enum { LEAST_COLUMNS = 4096, MOST_CHUNKS = 4096 }; /* of any GPU */
     int64_t tile = c->value[SPMV_tile] ? c->value[SPMV_tile] : LEAST_COLUMNS;
-    size_t n = (size_t)blocks_for(A->cols, tile) + (size_t)(A->nnz / (A->rows * PIECE + 1)) + 1;
+    size_t n = (size_t)blocks_for(A->cols, tile) + (size_t)(A->nnz / (A->rows * SEGMENT + 1)) + 1;
     size_t rows = (size_t)A->rows + 1;
     return sizeof(panels) + (size_t)A->nnz * sizeof(uint16_t) +
            n * rows * (sizeof(ofs) + sizeof(real)) + MOST_CHUNKS * sizeof(idx);
@@ -278,7 +280,7 @@ SPMV_EXPORT_KERNEL(panels) = {
     /* name, alias  */ "panels",
     NULL,
     /* format       */ "csr",
-    /* summary      */ "a warp a row's entries in a panel of columns, x in shared memory",
+    /* summary      */ "a warp per segment of a row in a panel of columns, x in shared memory",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC,
     /* estimate     */ estimate,

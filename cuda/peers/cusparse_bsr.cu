@@ -1,11 +1,11 @@
-/* cusparse_bsr: cuSPARSE on our BSR matrix: a peer to compare with.
+/* cusparse_bsr: cuSPARSE on this project's BSR matrix: a peer to compare with.
  *
  * Source   NVIDIA cuSPARSE, generic API: cusparseSpMV_preprocess, cusparseSpMV,
  *          CUSPARSE_SPMV_BSR_ALG1, blocks row-major.
  * Reads    bsr: block_ptr[block_rows + 1], values[blocks x shape]; block_col[blocks], which
  *          cuSPARSE counts in blocks; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
- * Work     the library's own.
+ * Work     that of the library.
  * Cost     2 nnz flop; blocks (shape sizeof real + 4) + (block_rows + 1) sizeof ofs + (cols + rows)
  *          sizeof real bytes if x is read once.
  * Weak     square blocks from 2 x 2 on, 32-bit offsets; rows and columns must be multiples of the

@@ -1,14 +1,15 @@
-/* cusparse_coo_alg1: cuSPARSE on our COO matrix, its default algorithm: a peer to compare with.
+/* cusparse_coo_alg1: cuSPARSE on this project's COO matrix, its default algorithm: a peer to
+ * compare with.
  *
  * Source   NVIDIA cuSPARSE, generic API: cusparseSpMV_preprocess, cusparseSpMV,
  *          CUSPARSE_SPMV_COO_ALG1.
  * Reads    coo: row_idx[nnz], col_idx[nnz], values[nnz];
  *          the library's buffer; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
- * Work     the library's own.
+ * Work     that of the library.
  * Cost     2 nnz flop; nnz (sizeof real + 8) + (cols + rows) sizeof real bytes if x is read once.
- * Weak     a matrix without entries is not given to it.
- * Repeats  bitwise: not promised for this algorithm.
+ * Weak     a matrix without nonzeros is not given to it.
+ * Repeats  bitwise: not guaranteed for this algorithm.
  * Params   none.
  */
 #include "cusparse.cuh"

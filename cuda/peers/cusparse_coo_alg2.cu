@@ -1,13 +1,13 @@
-/* cusparse_coo_alg2: cuSPARSE on our COO matrix, its deterministic algorithm: a peer.
+/* cusparse_coo_alg2: cuSPARSE on this project's COO matrix, its deterministic algorithm: a peer.
  *
  * Source   NVIDIA cuSPARSE, generic API: cusparseSpMV_preprocess, cusparseSpMV,
  *          CUSPARSE_SPMV_COO_ALG2.
  * Reads    coo: row_idx[nnz], col_idx[nnz], values[nnz];
  *          the library's buffer; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
- * Work     the library's own.
+ * Work     that of the library.
  * Cost     2 nnz flop; nnz (sizeof real + 8) + (cols + rows) sizeof real bytes if x is read once.
- * Weak     a matrix without entries is not given to it.
+ * Weak     a matrix without nonzeros is not given to it.
  * Repeats  bitwise: yes, as documented.
  * Params   none.
  */

@@ -5,8 +5,8 @@
  * Reads    slice_ptr[slices + 1], col_idx and values [slots] of the sell store, laid out anew;
  *          x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
- * Work     the library's own. It wants the last slice as high as the others and -1 for the columns
- *          of padding; preparation is charged for making that of our slices.
+ * Work     that of the library. It wants the last slice as high as the others and -1 for the
+ *          columns of padding; preparation is charged for making that of the sell store's slices.
  * Cost     2 nnz flop; slots (sizeof real + 4) + (slices + 1) sizeof ofs + (cols + rows) sizeof
  *          real bytes if x is read once.
  * Weak     a long row pads its slice; rows are not sorted: sigma must be 1; 32-bit offsets only.

@@ -3,10 +3,11 @@
  *
  * Source     src/formats/xcache/format_xcache.c.
  * Reads      row_ptr, col_idx and values of the store of compressed rows.
- * Work       the host says where blocks begin. A block of threads a block of rows cuts them into
- *            pieces, sorts these by length in shared memory, and finds the span of their columns;
- *            another marks these in a bitmap there and counts the marks; a scan places slots and
- *            lists; a third marks again, and a column's place is the number of marks before it.
+ * Work       the host says where blocks begin. A first kernel, with a block of threads per block of
+ *            rows, cuts rows into segments, sorts these by length in shared memory, and finds the
+ *            span of their columns; a second marks the columns in a bitmap there and counts the
+ *            marks; a scan places slots and lists; a third marks again, and a column's place in the
+ *            list is the number of marks before it.
  */
 #include "cuda/build.cuh"
 #include "xcache.cuh"
@@ -14,7 +15,7 @@
 
 typedef struct facts {
     spmv_xcache_facts most;
-    int64_t kept, pieces; /* columns and parts of a block, at most; pieces of all */
+    int64_t kept, segments; /* columns and cut_segments of a block, at most; segments of all */
     value_facts of;
 } facts;
 
@@ -32,15 +33,15 @@ static __device__ __forceinline__ void keep_most(int64_t value, int64_t *most) {
 
 /* ---- what blocks take ------------------------------------------------------------------------ */
 
-typedef struct pieces { /* of a block, in the order of its rows */
-    uint8_t length[XCACHE_PIECES];
-    uint16_t order[XCACHE_PIECES];
-} pieces;
+typedef struct segments { /* of a block, in the order of its rows */
+    uint8_t length[XCACHE_SEGMENTS];
+    uint16_t order[XCACHE_SEGMENTS];
+} segments;
 
 /* Counts them, lists no more than there is room for; every thread of the block calls. */
-static __device__ void list_pieces(const rows &A, int cut, xcache_block *block, uint32_t *cuts,
-                                   pieces *out) {
-    unsigned count = 0, parts = 0, ncuts = 0, total;
+static __device__ void list_segments(const rows &A, int cut, xcache_block *block, uint32_t *cuts,
+                                     segments *out) {
+    unsigned count = 0, in_cuts = 0, ncuts = 0, total;
     for (int top = 0; top < block->rows; top += XCACHE_THREADS) {
         int r = top + (int)threadIdx.x;
         int64_t n = 0, p = 0;
@@ -50,18 +51,18 @@ static __device__ void list_pieces(const rows &A, int cut, xcache_block *block, 
         }
         int64_t at = count + block_before((unsigned)p, &total);
         count += total;
-        unsigned part = parts + block_before(p > 1 ? (unsigned)p : 0, &total);
-        parts += total;
+        unsigned q0 = in_cuts + block_before(p > 1 ? (unsigned)p : 0, &total);
+        in_cuts += total;
         unsigned c = ncuts + block_before(p > 1, &total);
         ncuts += total;
-        for (int64_t q = 0; q < p && at + q < XCACHE_PIECES; q++) {
+        for (int64_t q = 0; q < p && at + q < XCACHE_SEGMENTS; q++) {
             out->length[at + q] = (uint8_t)((n - q + p - 1) / p);
-            out->order[at + q] = (uint16_t)(p > 1 ? block->rows + part + q : r);
+            out->order[at + q] = (uint16_t)(p > 1 ? block->rows + q0 + q : r);
         }
-        if (p > 1) cuts[c] = (uint32_t)r | part << 16;
+        if (p > 1) cuts[c] = (uint32_t)r | q0 << 16;
     }
-    if (threadIdx.x == 0) cuts[ncuts] = parts << 16;
-    block->pieces = (int)count, block->cuts = (int)ncuts, block->parts = (int)parts;
+    if (threadIdx.x == 0) cuts[ncuts] = in_cuts << 16;
+    block->segments = (int)count, block->cuts = (int)ncuts, block->cut_segments = (int)in_cuts;
     __syncthreads();
 }
 
@@ -82,31 +83,31 @@ static __device__ int64_t find_span(const rows &A, const xcache_block &block, id
 
 /* The count of a block is the span until the next kernel. */
 static __global__ void __launch_bounds__(XCACHE_THREADS)
-    order_pieces(rows A, xcache_rows B, int64_t *slots, facts *found) {
-    __shared__ pieces list;
-    __shared__ uint16_t order[XCACHE_PIECES], counts[DIGITS * XCACHE_WARPS];
+    order_segments(rows A, xcache_rows B, int64_t *slots, facts *found) {
+    __shared__ segments list;
+    __shared__ uint16_t order[XCACHE_SEGMENTS], counts[DIGITS * XCACHE_WARPS];
     int64_t b = blockIdx.x;
     xcache_block block = B.block[b];
-    list_pieces(A, (int)B.cut, &block, B.cuts + block.cut, &list);
+    list_segments(A, (int)B.cut, &block, B.cuts + block.cut, &list);
     int64_t span = find_span(A, block, &block.base);
     if (threadIdx.x == 0) {
         block.count = (idx)min(span, (int64_t)INT32_MAX);
         B.block[b] = block;
-        keep_most(block.pieces, &found->most.pieces);
-        atomicAdd((unsigned long long *)&found->pieces, (unsigned long long)block.pieces);
+        keep_most(block.segments, &found->most.segments);
+        atomicAdd((unsigned long long *)&found->segments, (unsigned long long)block.segments);
         keep_most(span, &found->most.span);
     }
-    if (block.pieces > XCACHE_PIECES) return; /* refused */
-    sort_by_length(list.length, block.pieces, counts, order);
-    for (int i = (int)threadIdx.x; i < block.pieces; i += XCACHE_THREADS) {
-        B.order[block.piece + i] = list.order[order[i]];
-        B.length[block.piece + i] = list.length[order[i]];
+    if (block.segments > XCACHE_SEGMENTS) return; /* refused */
+    sort_by_length(list.length, block.segments, counts, order);
+    for (int i = (int)threadIdx.x; i < block.segments; i += XCACHE_THREADS) {
+        B.order[block.segment + i] = list.order[order[i]];
+        B.length[block.segment + i] = list.length[order[i]];
     }
     int s = (int)threadIdx.x; /* a slice; no more than threads */
-    unsigned width = s * XCACHE_SLICE < block.pieces ? list.length[order[s * XCACHE_SLICE]] : 0,
+    unsigned width = s * XCACHE_SLICE < block.segments ? list.length[order[s * XCACHE_SLICE]] : 0,
              total;
     unsigned before = block_before(width * XCACHE_SLICE, &total);
-    if (s * XCACHE_SLICE < block.pieces) B.slice[block.piece / XCACHE_SLICE + b + s] = before;
+    if (s * XCACHE_SLICE < block.segments) B.slice[block.segment / XCACHE_SLICE + b + s] = before;
     if (s == 0) slots[b] = total;
 }
 
@@ -128,7 +129,7 @@ static __global__ void __launch_bounds__(XCACHE_THREADS)
     B.block[b].wide = wide;
     units[b] = wide ? 2 * (int64_t)count : ((int64_t)count + 1) / 2 * 2;
     keep_most(count, &found->most.columns);
-    keep_most((int64_t)count + block.parts, &found->kept);
+    keep_most((int64_t)count + block.cut_segments, &found->kept);
 }
 
 /* ---- fill ------------------------------------------------------------------------------------ */
@@ -152,7 +153,7 @@ static __device__ void list_columns(const unsigned *bits, int words, bool wide, 
     __syncthreads();
 }
 
-/* A lane a piece, whose entries begin at `from`; a few of them at a time so that what is read is
+/* A lane a segment, whose entries begin at `from`; a few of them at a time so that what is read is
  * near. */
 static __device__ void fill_slice(const rows &A, const coded &c, const unsigned *bits,
                                   const uint16_t *before, idx base, int64_t from, int step,
@@ -169,28 +170,29 @@ static __device__ void fill_slice(const rows &A, const coded &c, const unsigned 
 static __global__ void __launch_bounds__(XCACHE_THREADS)
     fill_blocks(rows A, xcache_rows B, const int64_t *place, int nwords, int nvalues) {
     extern __shared__ unsigned bits[];
-    __shared__ real table[VALUE_CODEBOOK_SIZE];
+    __shared__ real codebook[VALUE_CODEBOOK_SIZE];
     uint16_t *before = (uint16_t *)(bits + nwords);
     int64_t b = blockIdx.x;
     xcache_block block = B.block[b];
     int lane = threadIdx.x % WARP;
-    if (threadIdx.x < VALUE_CODEBOOK_SIZE) table[threadIdx.x] = B.table[threadIdx.x];
+    if (threadIdx.x < VALUE_CODEBOOK_SIZE) codebook[threadIdx.x] = B.codebook[threadIdx.x];
     block.slot = place[b], block.need = place[B.nblocks + 1 + b] - place[B.nblocks + 1];
     if (threadIdx.x == 0) B.block[b].slot = block.slot, B.block[b].need = block.need;
     mark_columns(A.col, A.row_ptr[block.row], A.row_ptr[block.row + block.rows], block.base, nwords,
                  bits);
     list_columns(bits, nwords, block.wide, B.need + block.need, before);
-    coded c = {B.values, table, B.value_code, nvalues};
-    for (int s = (int)threadIdx.x / WARP; s * XCACHE_SLICE < block.pieces; s += XCACHE_WARPS) {
+    coded c = {B.values, codebook, B.value_code, nvalues};
+    for (int s = (int)threadIdx.x / WARP; s * XCACHE_SLICE < block.segments; s += XCACHE_WARPS) {
         int i = s * XCACHE_SLICE + lane, length = 0;
-        piece_entries piece = {0, 0, 1};
-        if (i < block.pieces) {
-            piece = entries_of(&block, B.cuts + block.cut, B.order[block.piece + i]);
-            length = B.length[block.piece + i];
+        segment_entries segment = {0, 0, 1};
+        if (i < block.segments) {
+            segment = entries_of(&block, B.cuts + block.cut, B.order[block.segment + i]);
+            length = B.length[block.segment + i];
         }
-        fill_slice(A, c, bits, before, block.base, A.row_ptr[block.row + piece.row] + piece.first,
-                   piece.step, length, __shfl_sync(ALL_LANES, length, 0),
-                   block.slot + B.slice[block.piece / XCACHE_SLICE + b + s] + lane, B.place);
+        fill_slice(A, c, bits, before, block.base,
+                   A.row_ptr[block.row + segment.row] + segment.first, segment.step, length,
+                   __shfl_sync(ALL_LANES, length, 0),
+                   block.slot + B.slice[block.segment / XCACHE_SLICE + b + s] + lane, B.place);
     }
 }
 
@@ -221,7 +223,7 @@ static spmv_status look_at_blocks(job *j, xcache_rows *head, xcache_rows *copy) 
     CU(d->ctx, cudaMemsetAsync(j->place, 0, (size_t)(2 * (n + 1)) * sizeof *j->place, stream));
     if (n) {
         TRY(allow_shared(d, (const void *)count_columns, bitmap));
-        order_pieces<<<(unsigned)n, XCACHE_THREADS, 0, stream>>>(j->A, *copy, j->place, j->found);
+        order_segments<<<(unsigned)n, XCACHE_THREADS, 0, stream>>>(j->A, *copy, j->place, j->found);
         count_columns<<<(unsigned)n, XCACHE_THREADS, bitmap, stream>>>(j->A, *copy,
                                                                        j->place + n + 1, j->found);
         CU(d->ctx, cudaGetLastError());
@@ -241,7 +243,7 @@ static spmv_status fill(job *j, const facts *found, xcache_rows *head, xcache_ro
     head->value_code = copy->value_code = code_for(&found->of);
     head->value_bytes = copy->value_bytes = coded_bytes(copy->value_code);
     head->most = copy->most = found->kept;
-    head->pieces = copy->pieces = found->pieces;
+    head->segments = copy->segments = found->segments;
     TRY(BUILD_ARRAY(d, head, copy, need, copy->units));
     TRY(BUILD_ARRAY(d, head, copy, place, copy->s.slots));
     TRY(BUILD_ARRAY(d, head, copy, values, copy->s.slots * copy->value_bytes));
@@ -267,14 +269,14 @@ static spmv_status take_room(job *j, const spmv_csr_view *A, const spmv_xcache_s
     TRY(BUILD_ARRAY(d, head, copy, block, shape->nblocks));
     TRY(BUILD_ARRAY(d, head, copy, slice, shape->slices));
     TRY(BUILD_ARRAY(d, head, copy, cuts, shape->cuts));
-    TRY(BUILD_ARRAY(d, head, copy, order, shape->pieces));
-    TRY(BUILD_ARRAY(d, head, copy, length, shape->pieces));
-    TRY(BUILD_ARRAY(d, head, copy, table, VALUE_CODEBOOK_SIZE));
+    TRY(BUILD_ARRAY(d, head, copy, order, shape->segments));
+    TRY(BUILD_ARRAY(d, head, copy, length, shape->segments));
+    TRY(BUILD_ARRAY(d, head, copy, codebook, VALUE_CODEBOOK_SIZE));
     TRY(CLEAR_ARRAY(j, copy->slice, shape->slices));
     TRY(CLEAR_ARRAY(j, copy->cuts, shape->cuts));
-    TRY(CLEAR_ARRAY(j, copy->order, shape->pieces));
-    TRY(CLEAR_ARRAY(j, copy->length, shape->pieces));
-    TRY(CLEAR_ARRAY(j, copy->table, VALUE_CODEBOOK_SIZE));
+    TRY(CLEAR_ARRAY(j, copy->order, shape->segments));
+    TRY(CLEAR_ARRAY(j, copy->length, shape->segments));
+    TRY(CLEAR_ARRAY(j, copy->codebook, VALUE_CODEBOOK_SIZE));
     TRY(CLEAR_ARRAY(j, j->found, 1));
     xcache_block *block = (xcache_block *)spmv_host_alloc(bytes);
     if (!block) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
@@ -289,7 +291,7 @@ static spmv_status build(job *j, const spmv_csr_view *A, const spmv_xcache_shape
     spmv_device *d = j->device;
     facts found;
     TRY(take_room(j, A, shape, head, copy));
-    if (codes) TRY(look_at_values(d, j->A, j->set, &j->found->of, copy->table));
+    if (codes) TRY(look_at_values(d, j->A, j->set, &j->found->of, copy->codebook));
     TRY(look_at_blocks(j, head, copy));
     TRY(d->backend->get(d, &found, j->found, sizeof found));
     if (!codes) found.of.misfits = 1; /* were not looked at: as they are */

@@ -79,38 +79,38 @@ static __device__ __forceinline__ uint16_t place_in(const unsigned *bits, const 
     return (uint16_t)(before[at / WORD] + __popc(lower));
 }
 
-/* ---- pieces ---------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
-typedef struct piece_entries { /* which of the block's rows; its first; from one to the next */
+typedef struct segment_entries { /* which of the block's rows; its first; from one to the next */
     int32_t row, first, step;
-} piece_entries;
+} segment_entries;
 
 /* cuts: the block's. */
-static __device__ piece_entries entries_of(const xcache_block *block, const uint32_t *cuts,
-                                           uint16_t order) {
-    piece_entries all = {order, 0, 1};
-    int32_t part = order - block->rows, low = 0, high = block->cuts;
-    if (part < 0) return all;
+static __device__ segment_entries entries_of(const xcache_block *block, const uint32_t *cuts,
+                                             uint16_t order) {
+    segment_entries all = {order, 0, 1};
+    int32_t q = order - block->rows, low = 0, high = block->cuts;
+    if (q < 0) return all;
     while (high - low > 1) {
         int32_t middle = (low + high) / 2;
-        if ((int32_t)(cuts[middle] >> 16) <= part)
+        if ((int32_t)(cuts[middle] >> 16) <= q)
             low = middle;
         else
             high = middle;
     }
     int32_t first = (int32_t)(cuts[low] >> 16);
-    piece_entries every = {(int32_t)(cuts[low] & 0xffff), part - first,
-                           (int32_t)(cuts[low + 1] >> 16) - first};
+    segment_entries every = {(int32_t)(cuts[low] & 0xffff), q - first,
+                             (int32_t)(cuts[low + 1] >> 16) - first};
     return every;
 }
 
-/* A stable sort of n pieces, longest first: each warp counts its stretch of them by length, then
+/* A stable sort of n segments, longest first: each warp counts its share of them by length, then
  * walks it again. Every thread of the block calls. */
 static __device__ void sort_by_length(const uint8_t *length, int n, uint16_t *counts,
                                       uint16_t *to) {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    int stretch = (n + XCACHE_THREADS - 1) / XCACHE_THREADS * WARP, begin = warp * stretch;
-    int end = min(begin + stretch, n);
+    int share = (n + XCACHE_THREADS - 1) / XCACHE_THREADS * WARP, begin = warp * share;
+    int end = min(begin + share, n);
     for (int k = (int)threadIdx.x; k < DIGITS * XCACHE_WARPS; k += XCACHE_THREADS) counts[k] = 0;
     __syncthreads();
     for (int pass = 0; pass < 2; pass++) {

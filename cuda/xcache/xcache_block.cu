@@ -1,28 +1,29 @@
-/* xcache_block: a block of threads multiplies a block of rows, with its x in shared memory.
+/* xcache_block: explicit caching of x: a block of threads copies the x that a block of rows needs
+ * into shared memory, and multiplies the rows from there.
  *
- * Source   near Chen, Explicit Caching HYB, arXiv 2204.06666: x of a partition in shared memory,
- *          16-bit columns. There a graph is partitioned and what other parts own is read from
- *          memory; here no order is sought: blocks are of successive rows, whose columns are all
- *          listed.
- * Reads    xcache: its lists, order and length of the rows, places, values; x[cols]; y[rows] only
- *          if beta != 0.
- * Writes   y[rows], each entry once, by the thread of its row, scattered inside the block; of a
- *          row that is cut, by a team that adds its pieces.
- * Work     the block's threads copy the x of its list to shared memory, each entry once; then a
- *          warp takes the next 32 stored pieces, a thread a piece, DEPTH slots at a time, longest
- *          first, so that warps end together. Sums of pieces of one row wait in shared memory for
- *          each other, and are added in order. Two blocks share a multiprocessor, so that one
- *          multiplies while the other waits for its x, or one has it, of 1024 threads: 64 registers
- *          a thread, 40 where two blocks' threads have a piece each, 32 where values are coded.
- * Cost     2 nnz flop; nnz (2 + bytes of a value) + 2 or 4 bytes a column of a list + 3.125 rows +
+ * Source   near Chen, Explicit Caching HYB (EHYB), arXiv 2204.06666: x of a partition in shared
+ *          memory, 16-bit columns. There a graph is partitioned, and x of other partitions is read
+ *          from global memory; here rows keep their order, a block is of successive rows, and all
+ *          columns that it needs are listed.
+ * Reads    xcache: its lists, order and length of the segments, places, values; x[cols]; y[rows]
+ *          only if beta != 0.
+ * Writes   y[rows], each entry once, by the thread of its row, scattered inside the block; of a row
+ *          that is cut, by a team of threads that adds its segments.
+ * Work     The block's threads copy the x of its list to shared memory, each number once. Then a
+ *          warp takes the next 32 stored segments, one per thread, DEPTH slots at a time, longest
+ *          first, so that warps end together. The sums of a row's segments wait in shared memory
+ *          and are added in order. Either two blocks share a multiprocessor, so that one multiplies
+ *          while the other waits for its x, or a block of 1024 threads has it alone: 64 registers
+ *          per thread, 40 where two blocks' threads have a segment each, 32 with encoded values.
+ * Cost     2 nnz flop; nnz (2 + bytes of a value) + 2 or 4 bytes per listed column + 3.125 rows +
  *          (cols + rows) sizeof real bytes; x of a column in several lists is read for each.
  * Weak     rows that share few columns; very short rows; a row that needs more columns than shared
  *          memory has room for; few rows.
  * Repeats  bitwise: yes, for an equal cut.
- * Params   height: rows of a block in the mean (auto: a block a multiprocessor if that does for all
- *          rows; else two at once, in whole waves); cut: entries of a piece, at most (auto: by a
- *          thread's share of a block); codes (1); block: threads (auto: 1024 where a block is alone
- *          or values are coded; else 768 where they have a piece each, or 512).
+ * Params   height: average rows of a block (auto: one block per multiprocessor if that is enough
+ *          for all rows; else two at once, in whole waves); cut: nonzeros of a segment, at most
+ *          (auto: by a thread's share of a block); codes (1); block: threads (auto: 1024 where a
+ *          block is alone or values are encoded; else 768 where they have a segment each, or 512).
  */
 #include "cuda/device.cuh"
 #include "formats/xcache/xcache.h"
@@ -37,25 +38,25 @@ typedef struct operands {
     const uint8_t *length;
     const uint16_t *need, *place;
     const uint8_t *values;
-    const real *table, *x;
+    const real *codebook, *x;
     real alpha, beta;
     real *y;
 } operands;
 
-typedef struct stored_piece {
+typedef struct stored_segment {
     unsigned at;   /* its first slot, from the block's */
     unsigned what; /* order | length << 16: registers are few */
-} stored_piece;
+} stored_segment;
 
-enum { NO_PIECE = UINT16_MAX };
+enum { NO_SEGMENT = UINT16_MAX };
 
-static __device__ __forceinline__ stored_piece piece_at(const operands &A, const xcache_block &b,
-                                                        int slice) {
-    stored_piece t = {0, NO_PIECE};
+static __device__ __forceinline__ stored_segment segment_at(const operands &A,
+                                                            const xcache_block &b, int slice) {
+    stored_segment t = {0, NO_SEGMENT};
     int i = slice * XCACHE_SLICE + (int)threadIdx.x % WARP;
-    if (i >= b.pieces) return t;
-    t.at = __ldg(A.slice + b.piece / XCACHE_SLICE + blockIdx.x + slice) + threadIdx.x % WARP;
-    t.what = __ldcs(A.order + b.piece + i) | (unsigned)__ldcs(A.length + b.piece + i) << 16;
+    if (i >= b.segments) return t;
+    t.at = __ldg(A.slice + b.segment / XCACHE_SLICE + blockIdx.x + slice) + threadIdx.x % WARP;
+    t.what = __ldcs(A.order + b.segment + i) | (unsigned)__ldcs(A.length + b.segment + i) << 16;
     return t;
 }
 
@@ -89,11 +90,11 @@ template <int CODE> struct step {
 };
 
 template <int CODE>
-static __device__ __forceinline__ real value_of(const step<CODE> &s, int u, const real *table) {
+static __device__ __forceinline__ real value_of(const step<CODE> &s, int u, const real *codebook) {
     return CODE == VALUE_RAW        ? s.raw[CODE == VALUE_RAW ? u : 0]
            : CODE == VALUE_F32      ? (real)s.single[CODE == VALUE_F32 ? u : 0]
-           : CODE == VALUE_CODEBOOK ? table[s.code[CODE == VALUE_CODEBOOK ? u : 0]]
-                                    : table[0];
+           : CODE == VALUE_CODEBOOK ? codebook[s.code[CODE == VALUE_CODEBOOK ? u : 0]]
+                                    : codebook[0];
 }
 
 template <int CODE>
@@ -109,9 +110,9 @@ static __device__ __forceinline__ void ask(const uint16_t *place, const uint8_t 
     }
 }
 
-/* A team a row that is cut: its parts' sums, in order. */
-static __device__ __forceinline__ void add_parts(const operands &A, const xcache_block &b,
-                                                 const real *part) {
+/* A team of threads per cut row: its segments' sums, in order. */
+static __device__ __forceinline__ void add_segments(const operands &A, const xcache_block &b,
+                                                    const real *sums) {
     enum { TEAM = 8 };
     const uint32_t *cuts = A.cuts + b.cut;
     const int member = (int)threadIdx.x % TEAM, teams = (int)blockDim.x / TEAM;
@@ -121,7 +122,7 @@ static __device__ __forceinline__ void add_parts(const operands &A, const xcache
         const int end = c < b.cuts ? (int)(__ldg(cuts + c + 1) >> 16) : 0;
         real sum = 0;
 #pragma unroll 4
-        for (int q = (int)(mine >> 16) + member; q < end; q += TEAM) sum += part[q];
+        for (int q = (int)(mine >> 16) + member; q < end; q += TEAM) sum += sums[q];
         for (int step = TEAM / 2; step > 0; step /= 2)
             sum += __shfl_down_sync(ALL_LANES, sum, step, TEAM);
         if (member == 0 && c < b.cuts) put_row(A.y + b.row + (mine & 0xffff), A.alpha, sum, A.beta);
@@ -133,8 +134,8 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
     multiply(const __grid_constant__ operands A) {
     extern __shared__ __align__(16) unsigned char room[];
     __shared__ int taken; /* slices */
-    real *table = (real *)room;
-    real *near = table + (CODE == VALUE_CODEBOOK ? VALUE_CODEBOOK_SIZE : 0);
+    real *codebook = (real *)room;
+    real *near = codebook + (CODE == VALUE_CODEBOOK ? VALUE_CODEBOOK_SIZE : 0);
     union {
         int4 words[HEAD_WORDS];
         xcache_block b;
@@ -147,26 +148,26 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
     const uint8_t *values = A.values + b.slot * (CODE == VALUE_RAW   ? (int)sizeof(real)
                                                  : CODE == VALUE_F32 ? 4
                                                                      : 1);
-    real *part = near + b.count, *y = A.y + b.row;
+    real *sums = near + b.count, *y = A.y + b.row;
     int slice = (int)threadIdx.x / WARP;
-    stored_piece piece = piece_at(A, b, slice);
+    stored_segment segment = segment_at(A, b, slice);
     if (threadIdx.x == 0) taken = (int)blockDim.x / WARP;
     if (CODE == VALUE_CODEBOOK)
         for (int k = (int)threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += (int)blockDim.x)
-            table[k] = A.table[k];
-    const real one = CODE == VALUE_ONE ? __ldg(A.table) : 0;
+            codebook[k] = A.codebook[k];
+    const real one = CODE == VALUE_ONE ? __ldg(A.codebook) : 0;
     if (b.wide)
         fetch_x((const uint32_t *)need, b.count, A.x + b.base, near);
     else
         fetch_x(need, b.count, A.x + b.base, near);
     __syncthreads();
 #pragma unroll 1
-    while (slice * XCACHE_SLICE < b.pieces) {
-        const stored_piece t = piece;
+    while (slice * XCACHE_SLICE < b.segments) {
+        const stored_segment t = segment;
         const int length = (int)(t.what >> 16), order = (int)(t.what & UINT16_MAX);
         if (threadIdx.x % WARP == 0) slice = atomicAdd(&taken, 1);
         slice = __shfl_sync(ALL_LANES, slice, 0);
-        piece = piece_at(A, b, slice);
+        segment = segment_at(A, b, slice);
         real sum = 0;
 #pragma unroll 1
         for (int k = 0; k < length; k += DEPTH) {
@@ -175,17 +176,17 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
 #pragma unroll
             for (int u = 0; u < DEPTH; u++)
                 if (k + u < length)
-                    sum +=
-                        (CODE == VALUE_ONE ? one : value_of<CODE>(s, u, table)) * near[s.place[u]];
+                    sum += (CODE == VALUE_ONE ? one : value_of<CODE>(s, u, codebook)) *
+                           near[s.place[u]];
         }
         if (order < b.rows)
             put_row(y + order, A.alpha, sum, A.beta);
-        else if (order != NO_PIECE)
-            part[order - b.rows] = sum;
+        else if (order != NO_SEGMENT)
+            sums[order - b.rows] = sum;
     }
     if (b.cuts == 0) return;
     __syncthreads();
-    add_parts(A, b, part);
+    add_segments(A, b, sums);
 }
 
 /* ---- launch ---------------------------------------------------------------------------------- */
@@ -208,29 +209,30 @@ static const void *kernel_for(const xcache_rows *A, int64_t threads) {
 }
 
 static size_t shared_bytes(const xcache_rows *A) {
-    int64_t table = A->value_code == VALUE_CODEBOOK ? VALUE_CODEBOOK_SIZE : 0;
-    return (size_t)(A->most + table) * sizeof(real);
+    int64_t codebook = A->value_code == VALUE_CODEBOOK ? VALUE_CODEBOOK_SIZE : 0;
+    return (size_t)(A->most + codebook) * sizeof(real);
 }
 
 /* Of a block that has a multiprocessor to itself as many as there can be. Of two 64 registers each,
- * or 40 where as many threads have about a piece each; 32 are enough for coded values. */
+ * or 40 where as many threads have about a segment each; 32 are enough for encoded values. */
 static spmv_status choose_threads(spmv_plan *p, const xcache_rows *A, int room) {
     bool is_coded = A->value_code == VALUE_CODEBOOK || A->value_code == VALUE_ONE;
     int sms = 0;
     CU(p->device->ctx,
        cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, p->device->number));
     bool is_alone = A->nblocks <= sms || shared_bytes(A) > (size_t)room / 2;
-    p->choice.value[SPMV_block] = is_coded || is_alone             ? MANY
-                                  : A->pieces <= A->nblocks * SOME ? SOME
-                                                                   : FEW;
+    p->choice.value[SPMV_block] = is_coded || is_alone               ? MANY
+                                  : A->segments <= A->nblocks * SOME ? SOME
+                                                                     : FEW;
     return SPMV_OK;
 }
 
 /* Padding stays in memory. */
 static size_t traffic_of(const xcache_rows *A) {
     size_t entry = sizeof *A->place + (size_t)A->value_bytes;
-    size_t piece = sizeof *A->order + sizeof *A->length, slices = (size_t)A->pieces / XCACHE_SLICE;
-    return (size_t)A->s.nnz * entry + (size_t)A->pieces * piece + slices * sizeof *A->slice +
+    size_t segment = sizeof *A->order + sizeof *A->length,
+           slices = (size_t)A->segments / XCACHE_SLICE;
+    return (size_t)A->s.nnz * entry + (size_t)A->segments * segment + slices * sizeof *A->slice +
            (size_t)A->nblocks * sizeof *A->block + (size_t)A->units * sizeof *A->need;
 }
 
@@ -257,8 +259,8 @@ static spmv_status prepare(spmv_plan *p) {
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const xcache_rows *A = (const xcache_rows *)p->store;
     const int64_t threads = p->choice.value[SPMV_block];
-    operands all = {A->block,    A->slice,   A->cuts,   A->order, A->length,
-                    A->need,     A->place,   A->values, A->table, (const real *)x,
+    operands all = {A->block,    A->slice,   A->cuts,   A->order,    A->length,
+                    A->need,     A->place,   A->values, A->codebook, (const real *)x,
                     (real)alpha, (real)beta, (real *)y};
     void *arguments[] = {&all};
     if (A->nblocks == 0) return SPMV_OK;

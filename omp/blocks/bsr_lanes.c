@@ -1,7 +1,7 @@
-/* bsr_lanes: the cells of a block side by side in vector registers, each with its own sum;
- * block rows in shares of equal bytes, parts of them by turns.
+/* bsr_lanes: the cells of a block side by side in vector registers, each with its own sum; block
+ * rows in shares of equal bytes, which are cut into chunks that threads take dynamically.
  *
- * Source   own; the idea of Im and Yelick's register blocking, with a vector for a block.
+ * Source   this project; the idea of Im and Yelick's register blocking, with a vector for a block.
  * Reads    bsr: block_ptr[block rows + 1], first_col[blocks], values[blocks x r x c]; x[cols];
  *          y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that takes the block row.
@@ -12,10 +12,10 @@
  * Weak     blocks that are not full; blocks of a few cells leave lanes empty; a block row as long
  *          as a thread's share keeps the others waiting.
  * Repeats  bitwise: yes, for an equal isa.
- * Params   isa: 0 the best, 1 portable, 2 AVX2 (blocks of up to 32 bytes a row), 3 AVX-512.
+ * Params   isa: 0 the best, 1 portable, 2 AVX2 (blocks of up to 32 bytes per row), 3 AVX-512.
  */
 #include "omp/isa.h"
-#include "omp/stretches.h"
+#include "omp/chunks.h"
 #include "formats/bsr/bsr.h"
 
 enum { MOST_CELLS = 64, MOST_VECTORS = 8 };
@@ -207,7 +207,7 @@ static AVX2 void blocks_avx2(const product *m, int64_t first, int64_t end) {
 
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
-static multiply_pieces *choose_way(int64_t isa, const bsr *A) {
+static multiply_chunk *choose_way(int64_t isa, const bsr *A) {
 #ifdef __x86_64__
     if (isa == ISA_AVX512) return blocks_avx512;
     if (isa == ISA_AVX2 && A->shape_cols <= LANES_256) return blocks_avx2;
@@ -226,13 +226,13 @@ static int64_t bytes_before(const spmv_store *store, int64_t b) {
 static spmv_status prepare(spmv_plan *p) {
     const bsr *A = (const bsr *)p->store;
     TRY(choose_isa(p));
-    return make_stretches(p, sizeof(stretches), choose_way(p->choice.value[SPMV_isa], A),
-                          bytes_before, A->block_rows);
+    return make_chunks(p, sizeof(chunks), choose_way(p->choice.value[SPMV_isa], A), bytes_before,
+                       A->block_rows);
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const product m = {(const bsr *)p->store, x, y, (real)alpha, (real)beta};
-    return multiply_stretches(p, p->scratch, &m);
+    return multiply_chunks(p, p->scratch, &m);
 }
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
@@ -243,7 +243,7 @@ SPMV_EXPORT_KERNEL(bsr_lanes) = {
     .summary = "the cells of a block in vector lanes, equal bytes a thread",
     .params = params,
     .traits = SPMV_DETERMINISTIC,
-    .estimate = estimate_stretches,
+    .estimate = estimate_chunks,
     .prepare = prepare,
     .run = run,
     .release = free_scratch,

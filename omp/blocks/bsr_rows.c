@@ -5,7 +5,7 @@
  * Reads    bsr: block_ptr[block rows + 1], first_col[blocks], values[blocks x r x c]; x[cols];
  *          y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that owns the block row.
- * Work     r running sums a block row, in registers: r and c are constants in the code for shapes
+ * Work     r running sums per block row, in registers: r and c are constants in the code for shapes
  *          up to 4 x 4.
  * Cost     2 nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + (cols + rows)
  *          sizeof real bytes.

@@ -5,11 +5,11 @@
  * Reads    csb: block_ptr[block_rows x block_cols + 1], local[nnz], values[nnz]; x[cols]; y[rows].
  * Writes   y[rows]: beta y or 0 first, then the row's part of each block is added, all by
  *          the thread that owns the row of blocks.
- * Work     block after block: an entry at a time is added to y, or in blocks of at least 4 entries
- *          a row, a row at a time.
+ * Work     block after block: an entry at a time is added to y, or in blocks of at least 4 nonzeros
+ *          per row, a row at a time.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + blocks sizeof ofs + (cols + rows) sizeof real bytes
  *          if x is read once: tile entries of x and of y stay in the nearest cache.
- * Weak     hypersparse blocks cost a pointer each; a giant row keeps one thread busy.
+ * Weak     hypersparse blocks cost a pointer each; a very long row keeps one thread busy.
  * Repeats  bitwise: yes.
  * Params   tile: of the format; schedule, chunk: of the loop over rows of blocks.
  */

@@ -1,21 +1,21 @@
 /* csb_interleaved_blocks: rows of blocks of a csb_interleaved matrix are handed to threads by the
  * OpenMP schedule.
  *
- * Source   own; csb_blocks (Buluc and others, SPAA'09) with sell16's value codes, in an order that
- *          keeps an addition to y from waiting for the one before.
+ * Source   this project; csb_blocks (Buluc and others, SPAA'09) with sell16's encoding of values,
+ *          in an order that keeps an addition to y from waiting for the one before.
  * Reads    csb_interleaved: first_row[block_rows + 1], block_ptr[block_rows x block_cols + 1],
- *          local[nnz], values, table; x[cols]; y[rows].
+ *          local[nnz], values, codebook; x[cols]; y[rows].
  * Writes   y[rows]: beta y or 0 first, then the row's part of each block is added, all by
  *          the thread that owns the row of blocks.
- * Work     block after block, an entry at a time is added to y; eight neighbours are of eight parts
- *          of the block.
+ * Work     Block after block, one nonzero at a time is added to y; eight successive nonzeros are of
+ *          eight different parts of the block.
  * Cost     2 nnz flop; nnz (4 + 0, 1, 4 or sizeof real) + blocks sizeof ofs + (cols + rows) sizeof
  *          real bytes if x is read once: tile entries of x and twice as many of y stay in the
  *          second cache.
- * Weak     hypersparse blocks cost a pointer each; a giant row keeps one thread busy.
- * Repeats  bitwise: yes; with and without codes alike.
- * Params   tile: columns of a block (128 KB of x); codes: of the format; schedule, chunk: of the
- *          loop over rows of blocks.
+ * Weak     hypersparse blocks cost a pointer each; a very long row keeps one thread busy.
+ * Repeats  bitwise: yes; the same with and without a dictionary.
+ * Params   tile: columns of a block (128 KB of x); codes: encode values in fewer bytes, of the
+ *          format; schedule, chunk: of the loop over rows of blocks.
  */
 #include "omp/isa.h"
 #include "omp/kernel.h"
@@ -32,7 +32,7 @@ static spmv_status prepare(spmv_plan *p) {
 INLINE void add_entry(const csb_interleaved *A, int64_t k, int code, const real *x, real alpha,
                       real *y) {
     uint32_t at = A->local[k];
-    y[at >> 16] += alpha * (coded_value(A->values, A->table, k, code) * x[at & 0xffff]);
+    y[at >> 16] += alpha * (coded_value(A->values, A->codebook, k, code) * x[at & 0xffff]);
 }
 
 /* y += alpha A x for the entries k..end-1 of one block; x and y begin with the block's. */

@@ -1,21 +1,21 @@
-/* spc5_rows: ranges of strips of a spc5 matrix, taken by turns; a block's entries are spread
- * over eight lanes by its masks and meet eight neighbours of x.
+/* spc5_rows: SPC5's masked blocks: strips of rows in chunks that threads take dynamically; a
+ * block's masks spread its nonzeros over eight lanes, where they meet eight neighbours of x.
  *
  * Source   Bramas and Kus, PeerJ CS 2018, SPC5's beta(r, VS); here x is never read past its end and
  *          what the mask leaves out is never multiplied.
  * Reads    spc5: block_ptr[strips + 1], first_col[nblocks], mask[nblocks x height], values[nnz];
  *          x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that takes its strip.
- * Work     height vectors of eight sums a strip; a row of a block is one expanding load.
+ * Work     height vectors of eight sums per strip; a row of a block is one expanding load.
  * Cost     2 nnz flop; nnz sizeof real + blocks (4 + height) + 2 (strips + 1) sizeof ofs + (cols +
- *          rows) sizeof real bytes if x is read once: no column index an entry.
- * Weak     entries with no neighbours: a block each. A giant row keeps one thread busy.
+ *          rows) sizeof real bytes if x is read once: no column index per nonzero.
+ * Weak     nonzeros with no neighbours: a block each. A very long row keeps one thread busy.
  * Repeats  bitwise: yes, for equal instructions.
  * Params   height: of the format, 0: chosen from a sample; isa: 0 the best, 1 portable, 2 AVX2,
  *          3 AVX-512 (AVX2 cannot expand and does as portable C does).
  */
 #include "omp/isa.h"
-#include "omp/stretches.h"
+#include "omp/chunks.h"
 #include "formats/spc5/spc5.h"
 
 struct product {
@@ -98,12 +98,12 @@ static AVX512 void strips_avx512_4(const product *p, int64_t first, int64_t last
     strips_512(p, first, last, 4);
 }
 
-static multiply_pieces *function_of(int64_t isa, const spc5 *A) {
+static multiply_chunk *function_of(int64_t isa, const spc5 *A) {
     if (isa != ISA_AVX512 || A->s.cols < SPC5_WIDTH) return strips_portable;
     return A->height == 1 ? strips_avx512_1 : A->height == 2 ? strips_avx512_2 : strips_avx512_4;
 }
 #else
-static multiply_pieces *function_of(int64_t isa, const spc5 *A) {
+static multiply_chunk *function_of(int64_t isa, const spc5 *A) {
     (void)isa, (void)A;
     return strips_portable;
 }
@@ -121,13 +121,13 @@ static spmv_status prepare(spmv_plan *p) {
     const spc5 *A = (const spc5 *)p->store;
     TRY(choose_isa(p));
     p->choice.value[SPMV_height] = A->height;
-    return make_stretches(p, sizeof(stretches), function_of(p->choice.value[SPMV_isa], A),
-                          bytes_before, A->strips);
+    return make_chunks(p, sizeof(chunks), function_of(p->choice.value[SPMV_isa], A), bytes_before,
+                       A->strips);
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const product all = {(const spc5 *)p->store, x, (real)alpha, (real)beta, y};
-    return multiply_stretches(p, p->scratch, &all);
+    return multiply_chunks(p, p->scratch, &all);
 }
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
@@ -138,7 +138,7 @@ SPMV_EXPORT_KERNEL(spc5_rows) = {
     .summary = "ranges of strips of spc5 blocks, entries expanded into vector lanes",
     .params = params,
     .traits = SPMV_DETERMINISTIC,
-    .estimate = estimate_stretches,
+    .estimate = estimate_chunks,
     .prepare = prepare,
     .run = run,
     .release = free_scratch,

@@ -1,12 +1,12 @@
-/* coo_segments: each thread takes an equal share of the entries of a COO matrix sorted by row.
+/* coo_segments: each thread takes an equal share of the nonzeros of a COO matrix sorted by row.
  *
  * Source   Bell and Garland, SC'09, "COO", there for GPUs.
  * Reads    coo: row_idx, col_idx, values [nnz]; x[cols]; y[rows].
- * Writes   y[rows]: beta y or 0 first; then each row that has entries once by the share it begins
+ * Writes   y[rows]: beta y or 0 first; then each row that has nonzeros once by the share it begins
  *          in, and once more for every other share it reaches into, serially.
  * Work     a thread runs along its share with one sum, added to y where the row changes.
  * Cost     2 nnz flop; nnz (sizeof real + 8) + (cols + 3 rows) sizeof real bytes if x is read once.
- * Weak     4 bytes an entry more than CSR, and a branch.
+ * Weak     4 more bytes per nonzero than CSR, and a branch.
  * Repeats  bitwise: yes, for an equal number of threads.
  * Params   none.
  */

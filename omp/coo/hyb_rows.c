@@ -5,7 +5,7 @@
  *          x[cols]; y[rows] if beta != 0 or the row has a tail.
  * Writes   y[rows], each entry by the thread of its stripe; then rows with a tail once by the share
  *          their tail begins in, and once more for every other share it reaches into, serially.
- * Work     in a stripe of 64 rows slot after slot, one running sum a row; padding is skipped.
+ * Work     in a stripe of 64 rows slot after slot, one running sum per row; padding is skipped.
  * Cost     2 nnz flop; width pitch 4 + (nnz - tail) sizeof real + tail (sizeof real + 8) +
  *          (cols + rows) sizeof real bytes if x is read once, and y of rows with a tail once more.
  * Weak     many streams at once: two for each slot of the ELL part.

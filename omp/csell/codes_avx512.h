@@ -9,9 +9,9 @@
 enum { LANES_512 = 64 / sizeof(real), VECTORS_512 = CSELL_ROWS / LANES_512 };
 typedef real vec512 __attribute__((vector_size(64)));
 
-typedef struct tables_512 { /* the first values of the table */
+typedef struct codebook_512 { /* the first values of the codebook */
     vec512 low, high;
-} tables_512;
+} codebook_512;
 
 AVX512_INLINE vec512 add_product_512(vec512 sum, vec512 a, vec512 b, __mmask16 mask) {
     return sizeof(real) == 8
@@ -72,8 +72,8 @@ AVX512_INLINE void widen_512(const uint8_t *codes, int32_t *at) {
         _mm512_store_si512(at + r, load_codes_512(codes + r, CSELL_COLUMN_8));
 }
 
-/* Table values of up to two registers. */
-AVX512_INLINE vec512 look_up_512(const tables_512 *t, const uint8_t *codes, bool full,
+/* Values of a codebook that fits two registers. */
+AVX512_INLINE vec512 look_up_512(const codebook_512 *t, const uint8_t *codes, bool full,
                                  __mmask16 mask) {
     __m512i at;
     if (sizeof(real) == 8) {
@@ -86,14 +86,14 @@ AVX512_INLINE vec512 look_up_512(const tables_512 *t, const uint8_t *codes, bool
 }
 
 /* Values from there on, in the lanes of mask. */
-AVX512_INLINE vec512 values_512(const slice_data *d, const tables_512 *t, const uint8_t *values,
+AVX512_INLINE vec512 values_512(const slice_data *d, const codebook_512 *t, const uint8_t *values,
                                 int code, bool full, __mmask16 mask) {
     int32_t at[16] __attribute__((aligned(64)));
     if (code == CSELL_VALUE_CODEBOOK && t) return look_up_512(t, values, full, mask);
     if (code == CSELL_VALUE_CODEBOOK) {
-        if (full) return select_512(d->table, values, CSELL_COLUMN_8);
+        if (full) return select_512(d->codebook, values, CSELL_COLUMN_8);
         _mm512_store_si512(at, expand_codes_512(values, CSELL_COLUMN_8, mask));
-        return select_512(d->table, (const uint8_t *)at, CSELL_COLUMN_32);
+        return select_512(d->codebook, (const uint8_t *)at, CSELL_COLUMN_32);
     }
     if (sizeof(real) == 4)
         return (vec512)(full ? _mm512_loadu_ps(values)

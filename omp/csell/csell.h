@@ -3,14 +3,14 @@
 #define SPMV_OMP_CSELL_H
 
 #include "omp/isa.h"
-#include "omp/stretches.h"
+#include "omp/chunks.h"
 #include "formats/csell/csell.h"
 #include "formats/value_codes.h"
 
 typedef struct work { /* the plan's scratch: what each thread does, and what it found */
-    stretches slices;
-    bool small_table; /* the table's values in use fit two registers of AVX-512 */
-    bool past;        /* the caches cannot keep y: it is written past them where it may be */
+    chunks slices;
+    bool small_codebook; /* the codebook's values in use fit two registers of AVX-512 */
+    bool past;           /* the caches cannot keep y: it is written past them where it may be */
     int64_t first_long[MOST_SHARES + 1];
     carry carries[MOST_SHARES];
     real long_sum[]; /* [long_rows] */
@@ -21,7 +21,7 @@ struct product { /* what a slice needs besides its place */
     const real *x;
     real *y, alpha, beta;
     const real *long_sum; /* [long_rows] */
-    bool small_table;     /* as in work */
+    bool small_codebook;  /* as in work */
     bool past;            /* y is written past the caches: beta = 0, and y begins a line */
 };
 
@@ -29,7 +29,7 @@ struct product { /* what a slice needs besides its place */
 typedef struct slice_data {
     const csell_step *step;
     const uint8_t *columns, *values;
-    const real *x, *table;
+    const real *x, *codebook;
     int64_t nsteps, first;
     int run, column_code, value_code;
 } slice_data;
@@ -41,7 +41,7 @@ static inline slice_data data_of(const product *m, int64_t k) {
                         .columns = A->columns + slice->column,
                         .values = A->values + slice->value,
                         .x = m->x,
-                        .table = A->table,
+                        .codebook = A->codebook,
                         .nsteps = slice->nsteps,
                         .first = k * CSELL_ROWS,
                         .run = slice->run,
@@ -82,7 +82,7 @@ static inline __attribute__((always_inline)) real value_of(const slice_data *d, 
                                                            int64_t n) {
     real raw;
     float narrow;
-    if (code == CSELL_VALUE_CODEBOOK) return d->table[d->values[n]];
+    if (code == CSELL_VALUE_CODEBOOK) return d->codebook[d->values[n]];
     if (code == CSELL_VALUE_F32) {
         memcpy(&narrow, d->values + n * (int64_t)sizeof narrow, sizeof narrow);
         return (real)narrow;
@@ -141,6 +141,7 @@ static inline int64_t bytes_before(const spmv_store *store, int64_t k) {
 static inline bool is_small(const csell *A) {
     enum { TWO_REGISTERS = 128 / sizeof(real) };
     static const real none[VALUE_CODEBOOK_SIZE] = {0};
-    return memcmp(A->table + TWO_REGISTERS, none, sizeof none - TWO_REGISTERS * sizeof *none) == 0;
+    return memcmp(A->codebook + TWO_REGISTERS, none, sizeof none - TWO_REGISTERS * sizeof *none) ==
+           0;
 }
 #endif

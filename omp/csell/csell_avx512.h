@@ -13,7 +13,7 @@ typedef struct place_512 {
 
 /* Step k, which begins at codes; unless it is full (all 32 rows) or on a diagonal, codes are 32-bit
  * distances in their lanes. Codes, t and full are constants in the calls. */
-AVX512_INLINE void add_step_512(const slice_data *d, const tables_512 *t, int column_code,
+AVX512_INLINE void add_step_512(const slice_data *d, const codebook_512 *t, int column_code,
                                 int value_code, bool full, int64_t k, const uint8_t *codes,
                                 place_512 *p) {
     const __mmask16 all = (__mmask16)((1 << LANES_512) - 1);
@@ -45,7 +45,7 @@ AVX512_INLINE void add_step_512(const slice_data *d, const tables_512 *t, int co
 
 /* A step takes the time of many entries: whether a column code is wide is told as it runs. Only
  * what is decided by a constant at every entry has code of its own: compiling takes long enough. */
-AVX512_INLINE void add_gathered_512(const slice_data *d, const tables_512 *t, int value_code,
+AVX512_INLINE void add_gathered_512(const slice_data *d, const codebook_512 *t, int value_code,
                                     int64_t k, place_512 *p) {
     int32_t at[CSELL_ROWS] __attribute__((aligned(64)));
     const uint32_t mask = d->step[k].mask;
@@ -66,7 +66,7 @@ AVX512_INLINE void add_gathered_512(const slice_data *d, const tables_512 *t, in
     }
 }
 
-AVX512_INLINE void add_diagonal_512(const slice_data *d, const tables_512 *t, int value_code,
+AVX512_INLINE void add_diagonal_512(const slice_data *d, const codebook_512 *t, int value_code,
                                     int64_t k, place_512 *p) {
     if (d->step[k].mask == UINT32_MAX)
         add_step_512(d, t, CSELL_DIAGONAL, value_code, true, k, NULL, p);
@@ -74,8 +74,8 @@ AVX512_INLINE void add_diagonal_512(const slice_data *d, const tables_512 *t, in
         add_step_512(d, t, CSELL_DIAGONAL, value_code, false, k, NULL, p);
 }
 
-AVX512_INLINE void sum_512(const slice_data *d, const tables_512 *t, bool diagonal, int value_code,
-                           real *out) {
+AVX512_INLINE void sum_512(const slice_data *d, const codebook_512 *t, bool diagonal,
+                           int value_code, real *out) {
     place_512 p = {d->columns, d->values, {{0}}};
     for (int64_t k = 0; k < d->nsteps; k++)
         if (diagonal)
@@ -85,7 +85,7 @@ AVX512_INLINE void sum_512(const slice_data *d, const tables_512 *t, bool diagon
     memcpy(out, p.sum, sizeof p.sum);
 }
 
-AVX512_INLINE void sum_values_512(const slice_data *d, const tables_512 *t, bool diagonal,
+AVX512_INLINE void sum_values_512(const slice_data *d, const codebook_512 *t, bool diagonal,
                                   real *sum) {
     switch (d->value_code) {
     case CSELL_VALUE_RAW: sum_512(d, NULL, diagonal, CSELL_VALUE_RAW, sum); break;
@@ -100,12 +100,12 @@ AVX512_INLINE void sum_values_512(const slice_data *d, const tables_512 *t, bool
 }
 
 static AVX512 __attribute__((noinline)) void sum_diagonals_512(const slice_data *d,
-                                                               const tables_512 *t, real *sum) {
+                                                               const codebook_512 *t, real *sum) {
     sum_values_512(d, t, true, sum);
 }
 
 static AVX512 __attribute__((noinline)) void sum_gathered_512(const slice_data *d,
-                                                              const tables_512 *t, real *sum) {
+                                                              const codebook_512 *t, real *sum) {
     sum_values_512(d, t, false, sum);
 }
 
@@ -119,8 +119,9 @@ AVX512_INLINE void put_past_512(const product *m, int64_t k, const real *sum) {
 static AVX512 void multiply_avx512(const product *m, int64_t first, int64_t end) {
     int64_t next = first_long_from(m->A, first * CSELL_ROWS);
     const __mmask16 all = (__mmask16)((1 << LANES_512) - 1);
-    tables_512 table = {load_512(m->A->table, all), load_512(m->A->table + LANES_512, all)};
-    const tables_512 *t = m->small_table ? &table : NULL;
+    codebook_512 codebook = {load_512(m->A->codebook, all),
+                             load_512(m->A->codebook + LANES_512, all)};
+    const codebook_512 *t = m->small_codebook ? &codebook : NULL;
     real sum[CSELL_ROWS] __attribute__((aligned(64)));
     for (int64_t k = first; k < end; k++) {
         slice_data d = data_of(m, k);

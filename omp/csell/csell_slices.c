@@ -1,18 +1,22 @@
-/* csell_slices: slices of a csell matrix, in shares of equal bytes, parts of them by turns.
+/* csell_slices: compressed SELL (delta-indexed, dictionary-coded): slices of 32 rows in shares of
+ * equal bytes, which are cut into chunks that threads take dynamically.
  *
- * Source   own; the codes after CSR-DU and CSR-VI (Kourtis, Goumas, Koziris, CF'08), the loads that
- *          expand after SPC5 (Bramas and Kus, PeerJ CS 2018).
- * Reads    csell: slice[slices], step[steps], columns, values, table; the long part; x[cols];
+ * Source   this project; the encodings after CSR-DU and CSR-VI (Kourtis, Goumas, Koziris, CF'08),
+ *          and BRO-ELL (Tang et al., TPDS'15); the expanding loads after SPC5 (Bramas and Kus,
+ *          PeerJ CS 2018).
+ * Reads    csell: slice[slices], step[steps], columns, values, codebook; the long part; x[cols];
  *          y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that takes the slice; past the caches if they
  *          could not hold what a product moves and beta = 0.
- * Work     the long part first, in shares of equal entries, what several shares have of a row added
- *          up in order; then slice after slice, step after step, a sum for each of the 32 rows, in
- *          vector registers where the CPU has AVX2 or AVX-512. Diagonals need no gather.
- * Cost     2 nnz flop; what the codes take + 32 bytes a slice + 8 a step + (cols + rows) sizeof
- *          real bytes.
- * Weak     rows of very different lengths in a slice: its last steps hold few entries.
- * Repeats  bitwise: yes, for an equal number of threads and isa; with and without codes alike.
+ * Work     The long rows come first, in shares of equally many nonzeros; the sums that several
+ *          shares have of one row are added in order. Then each thread goes through slices step by
+ *          step with one sum for each of the 32 rows, in vector registers where the CPU has AVX2 or
+ *          AVX-512. Diagonals need no gather.
+ * Cost     2 nnz flop; the encoded columns and values + 32 bytes per slice + 8 per step + (cols +
+ *          rows) sizeof real bytes.
+ * Weak     rows of very different lengths in a slice: its last steps hold few nonzeros.
+ * Repeats  bitwise: yes, for an equal number of threads and isa; the same with and without a
+ *          dictionary.
  * Params   isa: vector instructions (0: the best there are).
  */
 #include "csell_avx2.h"
@@ -42,7 +46,7 @@ static int64_t long_row_of(const csell *A, int64_t k) {
     return low;
 }
 
-static multiply_pieces *choose_way(int64_t isa) {
+static multiply_chunk *choose_way(int64_t isa) {
 #ifdef __x86_64__
     if (isa == ISA_AVX512) return multiply_avx512;
     if (isa == ISA_AVX2) return multiply_avx2;
@@ -63,10 +67,10 @@ static spmv_status prepare(spmv_plan *p) {
     const csell *A = (const csell *)p->store;
     int64_t nshares = shares_of(p);
     TRY(choose_isa(p));
-    TRY(make_stretches(p, sizeof(work) + (size_t)A->long_rows * sizeof(real),
-                       choose_way(p->choice.value[SPMV_isa]), bytes_before, A->nslices));
+    TRY(make_chunks(p, sizeof(work) + (size_t)A->long_rows * sizeof(real),
+                    choose_way(p->choice.value[SPMV_isa]), bytes_before, A->nslices));
     work *t = p->scratch;
-    t->small_table = is_small(A);
+    t->small_codebook = is_small(A);
     t->past = exceeds_caches(A);
     for (int64_t s = 0; s <= nshares; s++)
         t->first_long[s] = long_row_of(A, spmv_split(A->long_nnz, nshares, s));
@@ -97,9 +101,9 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     const csell *A = (const csell *)p->store;
     work *t = p->scratch;
     bool past = t->past && beta == 0 && (uintptr_t)y % LINE == 0;
-    const product m = {A, x, y, (real)alpha, (real)beta, t->long_sum, t->small_table, past};
+    const product m = {A, x, y, (real)alpha, (real)beta, t->long_sum, t->small_codebook, past};
     int64_t nshares = shares_of(p);
-    begin_stretches(&t->slices, nshares);
+    begin_chunks(&t->slices, nshares);
 #pragma omp parallel num_threads((int)nshares)
     {
         if (A->long_rows) {

@@ -4,12 +4,12 @@
  * Source   Di Iorio, spmvRowsBlocksCSR, csr2.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that owns the row's block.
- * Work     one running sum a row; threads take blocks by the OpenMP schedule.
+ * Work     one running sum per row; threads take blocks by the OpenMP schedule.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     as csr_rows: blocks are equal in rows, not in entries.
+ * Weak     as csr_rows: blocks are equal in rows, not in nonzeros.
  * Repeats  bitwise: yes.
- * Params   grid_rows: number of blocks (one a thread); schedule, chunk: of the block loop; simd
+ * Params   grid_rows: number of blocks (one per thread); schedule, chunk: of the block loop; simd
  *          (0).
  */
 #include "omp/kernel.h"

@@ -1,11 +1,11 @@
-/* csr_merge: each thread takes an equal share of rows plus entries of a CSR matrix, wherever that
+/* csr_merge: each thread takes an equal share of rows plus nonzeros of a CSR matrix, wherever that
  * cuts a row.
  *
  * Source   Merrill and Garland, SC'16, "Merge-based parallel sparse matrix-vector multiplication".
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
- * Writes   y[rows], each entry by the share where the row ends; then a carry a share, serially,
+ * Writes   y[rows], each entry by the share where the row ends; then one carry per share, serially,
  *          for the rows that began in an earlier share.
- * Work     the ends of the rows and the entries are merged into one list of rows + nnz items;
+ * Work     the ends of the rows and the nonzeros are merged into one list of rows + nnz items;
  *          share s is the s-th of as many equal parts as there are threads.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.

@@ -3,10 +3,10 @@
  * Source   Di Iorio, spmvRowsBasicCSR, csr1.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that owns the row.
- * Work     one running sum a row.
+ * Work     one running sum per row.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     equal numbers of rows are not equal numbers of entries: skewed matrices want a dynamic
+ * Weak     equal numbers of rows are not equal numbers of nonzeros: skewed matrices want a dynamic
  *          schedule.
  * Repeats  bitwise: yes.
  * Params   schedule, chunk: of the row loop; simd: the compiler may split the sum over vector lanes

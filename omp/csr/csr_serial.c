@@ -4,7 +4,7 @@
  *          CSR.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once.
- * Work     one running sum a row, in column order.
+ * Work     one running sum per row, in column order.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
  * Weak     a core alone does not fill the memory bus.

@@ -1,18 +1,19 @@
 /* csr_tiles: a CSR matrix is cut into grid_rows x grid_cols tiles found through an offset array;
- * each tile leaves a partial sum a row, which a second loop adds up.
+ * each tile leaves one partial sum per row, which a second loop adds up.
  *
  * Source   Di Iorio, spmvTilesCSR, csr3; there the offsets are made inside the timed region and the
  *          last loop is serial.
  * Reads    csr: col_idx[nnz], values[nnz]; offsets[rows x grid_cols + 1]; x[cols]; y[rows] only if
  *          beta != 0.
  * Writes   partial[rows x grid_cols], then y[rows], each entry once.
- * Work     a tile is one iteration: thread by the OpenMP schedule; one running sum a row and tile.
+ * Work     a tile is one iteration: thread by the OpenMP schedule; one running sum per row and
+ *          tile.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + rows grid_cols (sizeof ofs + 2 sizeof real) + (cols
  *          + rows) sizeof real.
  * Weak     short rows: a row of 7 in 4 tiles pays 4 offsets and 4 partial sums. Pays when a block
  *          of x fits a cache.
  * Repeats  bitwise: yes, for equal grid_cols.
- * Params   grid_rows (one a thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0).
+ * Params   grid_rows (one per thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0).
  */
 #include "tiles.h"
 

@@ -4,12 +4,13 @@
  * Reads    per column block: row_ptr[rows + 1], col_idx, values; x[cols]; y[rows] only if beta !=
  *          0.
  * Writes   partial[rows x grid_cols], then y[rows], each entry once.
- * Work     a tile is one iteration: thread by the OpenMP schedule; one running sum a row and tile.
+ * Work     a tile is one iteration: thread by the OpenMP schedule; one running sum per row and
+ *          tile.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + rows grid_cols (sizeof ofs + 2 sizeof real) + (cols
  *          + rows) sizeof real.
- * Weak     as csr_tiles, and it holds the matrix twice; in return a tile's entries are contiguous.
+ * Weak     as csr_tiles, and it holds the matrix twice; in return a tile's nonzeros are contiguous.
  * Repeats  bitwise: yes, for equal grid_cols.
- * Params   grid_rows (one a thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0).
+ * Params   grid_rows (one per thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0).
  */
 #include "tiles.h"
 

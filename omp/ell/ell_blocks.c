@@ -5,13 +5,13 @@
  * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y
  *          if beta != 0.
  * Writes   y[rows], each entry once, by the thread that owns the row's block.
- * Work     one running sum a row; threads take blocks by the OpenMP schedule.
+ * Work     one running sum per row; threads take blocks by the OpenMP schedule.
  * Cost     2 nnz flop; rows width (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens
  *          nnz for rows width, and 4 rows.
  * Weak     one long row pads all others; without rowlens padding multiplies 0 by x, so x must be
  *          finite.
  * Repeats  bitwise: yes.
- * Params   grid_rows: number of blocks (one a thread); schedule, chunk: of the block loop; simd
+ * Params   grid_rows: number of blocks (one per thread); schedule, chunk: of the block loop; simd
  *          (0); rowlens (1).
  */
 #include "ell.h"

@@ -4,7 +4,7 @@
  * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y
  *          if beta != 0.
  * Writes   y[rows], each entry once, by the thread that owns the row.
- * Work     one running sum a row, over width slots or, with rowlens, the row's entries.
+ * Work     one running sum per row, over width slots or, with rowlens, the row's nonzeros.
  * Cost     2 nnz flop; rows width (sizeof real + 4) + (cols + rows) sizeof real bytes; with rowlens
  *          nnz for rows width, and 4 rows.
  * Weak     one long row pads all others; without rowlens padding multiplies 0 by x, so x must be

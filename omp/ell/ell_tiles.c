@@ -1,17 +1,18 @@
 /* ell_tiles: the rows x width array of an ELL matrix is cut into grid_rows x grid_cols tiles; each
- * leaves a partial sum a row, which a second loop adds up.
+ * leaves one partial sum per row, which a second loop adds up.
  *
  * Source   Di Iorio, spmvTilesELL, ell2. Column blocks cut the slots of a row, not the columns of
  *          the matrix.
  * Reads    ell: col_idx[rows x width], values[rows x width], row_len[rows] with rowlens; x[cols]; y
  *          if beta != 0.
  * Writes   partial[rows x grid_cols], then y[rows], each entry once.
- * Work     a tile is one iteration: thread by the OpenMP schedule; one running sum a row and tile.
+ * Work     a tile is one iteration: thread by the OpenMP schedule; one running sum per row and
+ *          tile.
  * Cost     2 nnz flop; rows width (sizeof real + 4) + 2 rows grid_cols sizeof real + (cols + rows)
  *          sizeof real bytes; with rowlens nnz for rows width, and 4 rows grid_cols.
- * Weak     as ell_rows; partial sums cost as much as two more entries a row and tile.
+ * Weak     as ell_rows; partial sums cost as much as two more nonzeros per row and tile.
  * Repeats  bitwise: yes, for equal grid_cols.
- * Params   grid_rows (one a thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0);
+ * Params   grid_rows (one per thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0);
  *          rowlens (1).
  */
 #include "ell.h"

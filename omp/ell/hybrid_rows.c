@@ -4,10 +4,10 @@
  * Reads    hybrid: ell_col, ell_values[rows x boundary], row_len[rows]; of rows longer than
  *          boundary start, end, rest_col, rest_values; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that owns the row.
- * Work     a running sum over the row's entries in the ELL part, one over those in the CSR part.
+ * Work     a running sum over the row's nonzeros in the ELL part, one over those in the CSR part.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + 4 rows + 2 (rows longer than boundary) sizeof ofs +
  *          (cols + rows) sizeof real bytes if x is read once: padding is not read.
- * Weak     two loops a row: short rows pay for both; equal numbers of rows are not equal work.
+ * Weak     two loops per row: short rows pay for both; equal numbers of rows are not equal work.
  * Repeats  bitwise: yes.
  * Params   boundary: the format's; schedule, chunk: of the row loop; simd: the compiler may split
  *          the sums over vector lanes (0).

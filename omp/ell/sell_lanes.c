@@ -1,5 +1,5 @@
 /* sell_lanes: rows of a SELL slice eight at a time in the lanes of vector registers, x by loads,
- * slices in shares of equal slots, parts of them by turns.
+ * slices in shares of equal slots, which are cut into chunks that threads take dynamically.
  *
  * Source   Kreutzer et al., SISC 2014, SELL-C-sigma; loads for the gather instruction, which many
  *          CPUs run several times slower.
@@ -16,7 +16,7 @@
  * Params   isa: 0 the best, 1 portable, 2 and 3 AVX2.
  */
 #include "omp/isa.h"
-#include "omp/stretches.h"
+#include "omp/chunks.h"
 #include "formats/sell/sell.h"
 
 enum { GROUP = 8 };
@@ -113,7 +113,7 @@ static AVX2 void multiply_avx2(const product *m, int64_t first, int64_t end) {
 }
 #endif
 
-static multiply_pieces *choose_way(int64_t isa) {
+static multiply_chunk *choose_way(int64_t isa) {
 #ifdef __x86_64__
     if (isa != ISA_PORTABLE) return multiply_avx2;
 #endif
@@ -131,8 +131,8 @@ static spmv_status prepare(spmv_plan *p) {
     const sell *A = (const sell *)p->store;
     int64_t lists = 1 + (A->perm != NULL);
     TRY(choose_isa(p));
-    TRY(make_stretches(p, sizeof(stretches), choose_way(p->choice.value[SPMV_isa]), slots_before,
-                       A->nslices));
+    TRY(make_chunks(p, sizeof(chunks), choose_way(p->choice.value[SPMV_isa]), slots_before,
+                    A->nslices));
     p->traffic_bytes = (size_t)A->s.nnz * (sizeof(real) + sizeof(idx)) +
                        (size_t)(A->nslices + 1) * sizeof(ofs) +
                        (size_t)(lists * A->s.rows) * sizeof(idx);
@@ -141,7 +141,7 @@ static spmv_status prepare(spmv_plan *p) {
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const product m = {(const sell *)p->store, x, y, (real)alpha, (real)beta};
-    return multiply_stretches(p, p->scratch, &m);
+    return multiply_chunks(p, p->scratch, &m);
 }
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
@@ -152,7 +152,7 @@ SPMV_EXPORT_KERNEL(sell_lanes) = {
     .summary = "eight rows of a slice side by side, x by loads, equal slots a thread",
     .params = params,
     .traits = SPMV_DETERMINISTIC,
-    .estimate = estimate_stretches,
+    .estimate = estimate_chunks,
     .prepare = prepare,
     .run = run,
     .release = free_scratch,

@@ -14,8 +14,8 @@
  * Weak     a long row beside short ones fills its slice with padding: sort (sigma). Slices of other
  *          heights than those above, of fewer than 8 rows above all, are slow.
  * Repeats  bitwise: yes.
- * Params   schedule, chunk: of the slice loop; rowlens: 1 reads 4 bytes a row more, and x may hold
- *          infinity (1).
+ * Params   schedule, chunk: of the slice loop; rowlens: 1 reads 4 more bytes per row, and x
+ *          may then hold infinity (1).
  */
 #include "omp/isa.h"
 #include "omp/kernel.h"

@@ -3,10 +3,11 @@
  * Source   Martone, librsb 1.3, rsb_mtx_alloc_from_csr_const, rsb_tune_spmm, rsb_spmv.
  * Reads    librsb's own copy of the csr matrix; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
- * Work     the library's own: quadtree of COO and CSR blocks, shared out among our threads.
+ * Work     that of the library: quadtree of COO and CSR blocks, shared out among the plan's
+ *          threads.
  * Cost     2 nnz flop; the bytes of its blocks, which it is asked for.
  * Weak     32-bit offsets only; tuning takes tens to hundreds of products, at most a second.
- * Repeats  bitwise: not promised, blocks of a row end in any order.
+ * Repeats  bitwise: not guaranteed, blocks of a row end in any order.
  * Params   none.
  */
 #include "omp/kernel.h"

@@ -1,13 +1,13 @@
-/* mkl_csr: oneMKL's inspector-executor on our CSR matrix: a peer to compare with.
+/* mkl_csr: oneMKL's inspector-executor on this project's CSR matrix: a peer to compare with.
  *
  * Source   Intel oneMKL, "Inspector-executor Sparse BLAS": create_csr, set_mv_hint, optimize, mv.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz], or what optimize made of them;
  *          x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows].
- * Work     the library's own; it is told to expect 1000 products, and given our threads.
+ * Work     that of the library; it is told to expect 1000 products, and given the plan's threads.
  * Cost     2 nnz flop; the bytes of CSR: what optimize copies is the library's secret.
- * Weak     32-bit offsets only (the LP64 interface); a matrix without entries is not taken.
- * Repeats  bitwise: not promised.
+ * Weak     32-bit offsets only (the LP64 interface); a matrix without nonzeros is not taken.
+ * Repeats  bitwise: not guaranteed.
  * Params   none.
  */
 #include "omp/kernel.h"

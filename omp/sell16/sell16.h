@@ -3,7 +3,7 @@
 #define SPMV_OMP_SELL16_H
 
 #include "omp/isa.h"
-#include "omp/stretches.h"
+#include "omp/chunks.h"
 #include "formats/sell16/sell16.h"
 #include "formats/value_codes.h"
 
@@ -17,7 +17,7 @@ struct product {
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE real value_at(const sell16_slices *A, int64_t slot, int code) {
-    return coded_value(A->values, A->table, slot, code);
+    return coded_value(A->values, A->codebook, slot, code);
 }
 
 /* x of the n-th column of a slice. */

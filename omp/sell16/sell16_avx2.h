@@ -25,10 +25,11 @@ AVX2_INLINE lanes4 gather_4(const real *x, const uint16_t *columns, int64_t n, b
     return (lanes4){x[four & 0xffff], x[columns[n + 1]], x[four >> 32 & 0xffff], x[four >> 48]};
 }
 
-AVX2_INLINE lanes4 values_4(const real *table, const uint8_t *values, int code) {
-    if (code == VALUE_ONE) return (lanes4){table[0], table[0], table[0], table[0]};
+AVX2_INLINE lanes4 values_4(const real *codebook, const uint8_t *values, int code) {
+    if (code == VALUE_ONE) return (lanes4){codebook[0], codebook[0], codebook[0], codebook[0]};
     if (code == VALUE_CODEBOOK)
-        return (lanes4){table[values[0]], table[values[1]], table[values[2]], table[values[3]]};
+        return (lanes4){codebook[values[0]], codebook[values[1]], codebook[values[2]],
+                        codebook[values[3]]};
     if (code == VALUE_F32) return __builtin_convertvector(*(const floats4 *)values, lanes4);
     return *(const lanes4 *)(const void *)values;
 }
@@ -38,9 +39,9 @@ AVX2_INLINE mask4 longer_than(const int32_t *length, int32_t k) {
     return __builtin_convertvector(in, mask4);
 }
 
-AVX2_INLINE lanes8 values_8(const real *table, const uint8_t *values, int code) {
-    return (lanes8){values_4(table, values, code),
-                    values_4(table, values + SELL16_LANES * coded_bytes(code), code)};
+AVX2_INLINE lanes8 values_8(const real *codebook, const uint8_t *values, int code) {
+    return (lanes8){values_4(codebook, values, code),
+                    values_4(codebook, values + SELL16_LANES * coded_bytes(code), code)};
 }
 
 /* Step k of a slice: values a, columns from there on. Padding has a column too, so every load is
@@ -91,16 +92,16 @@ AVX2_INLINE void slice_256(const product *m, int64_t s, int code, bool wide) {
     const int32_t *length = lengths_of(m->A, slice);
     const int32_t width = slice->width, full = length ? length[SELL16_ROWS - 1] : width;
     const int value_step = SELL16_ROWS * coded_bytes(code), step = SELL16_ROWS * (wide ? 2 : 1);
-    const real *x = kept(m->x + slice->base), *table = m->A->table;
+    const real *x = kept(m->x + slice->base), *codebook = m->A->codebook;
     lanes8 sum = {{0}, {0}};
     ask_for_vectors(m, s);
     for (int32_t k = 0; k < full; k++, values += value_step, columns += step) {
         if (coded_bytes(code) > 1) ask_ahead(values, HALF_PAGE);
-        add_step(&sum, values_8(table, values, code), columns, x, wide, NULL, k);
+        add_step(&sum, values_8(codebook, values, code), columns, x, wide, NULL, k);
     }
     for (int32_t k = full; k < width; k++, values += value_step, columns += step) {
         if (coded_bytes(code) > 1) ask_ahead(values, HALF_PAGE);
-        add_step(&sum, values_8(table, values, code), columns, x, wide, length, k);
+        add_step(&sum, values_8(codebook, values, code), columns, x, wide, length, k);
     }
     put_256(m, s, length, sum);
 }
@@ -123,7 +124,7 @@ static AVX2 void f32_avx2(const product *m, int64_t first, int64_t end) {
     slices_256(m, first, end, VALUE_F32);
 }
 
-static AVX2 void table_avx2(const product *m, int64_t first, int64_t end) {
+static AVX2 void codebook_avx2(const product *m, int64_t first, int64_t end) {
     slices_256(m, first, end, VALUE_CODEBOOK);
 }
 
@@ -131,11 +132,11 @@ static AVX2 void one_avx2(const product *m, int64_t first, int64_t end) {
     slices_256(m, first, end, VALUE_ONE);
 }
 
-static multiply_pieces *choose_avx2(const sell16_slices *A) {
-    static multiply_pieces *const by_code[] = {[VALUE_RAW] = raw_avx2,
-                                               [VALUE_F32] = f32_avx2,
-                                               [VALUE_CODEBOOK] = table_avx2,
-                                               [VALUE_ONE] = one_avx2};
+static multiply_chunk *choose_avx2(const sell16_slices *A) {
+    static multiply_chunk *const by_code[] = {[VALUE_RAW] = raw_avx2,
+                                              [VALUE_F32] = f32_avx2,
+                                              [VALUE_CODEBOOK] = codebook_avx2,
+                                              [VALUE_ONE] = one_avx2};
     return by_code[A->value_code];
 }
 #endif

@@ -1,4 +1,4 @@
-/* sell16_avx512.h: slices of a sell16 matrix with AVX-512: values of a small table from registers;
+/* sell16_avx512.h: slices of a sell16 matrix with AVX-512: a small codebook stays in registers;
  * all else as with AVX2, since a vector of eight doubles is made of loads no faster than two of
  * four. */
 #ifndef SPMV_OMP_SELL16_AVX512_H
@@ -11,24 +11,24 @@ enum { IN_REGISTERS = 16 };
 
 typedef real lanes16 __attribute__((vector_size(IN_REGISTERS * sizeof(real)), aligned(64)));
 
-AVX512_INLINE lanes8 look_up(const lanes16 *table, const uint8_t *values) {
+AVX512_INLINE lanes8 look_up(const lanes16 *codebook, const uint8_t *values) {
     __m128i codes = _mm_loadl_epi64((const void *)values);
     lanes8 out;
     if (sizeof(real) == sizeof(double)) {
         __m512d part[2], found;
-        memcpy(part, table, sizeof part);
+        memcpy(part, codebook, sizeof part);
         found = _mm512_permutex2var_pd(part[0], _mm512_cvtepu8_epi64(codes), part[1]);
         memcpy(&out, &found, sizeof out);
     } else {
         __m256 part[2], found;
-        memcpy(part, table, sizeof part);
+        memcpy(part, codebook, sizeof part);
         found = _mm256_permutex2var_ps(part[0], _mm256_cvtepu8_epi32(codes), part[1]);
         memcpy(&out, &found, sizeof out);
     }
     return out;
 }
 
-AVX512_INLINE void slice_512(const product *m, const lanes16 *table, int64_t s, bool wide) {
+AVX512_INLINE void slice_512(const product *m, const lanes16 *codebook, int64_t s, bool wide) {
     const sell16_slice *slice = m->A->slice + s;
     const uint8_t *values = m->A->values + slice->slot;
     const uint16_t *columns = m->A->columns + slice->column;
@@ -39,22 +39,22 @@ AVX512_INLINE void slice_512(const product *m, const lanes16 *table, int64_t s, 
     lanes8 sum = {{0}, {0}};
     ask_for_vectors(m, s);
     for (int32_t k = 0; k < full; k++, values += SELL16_ROWS, columns += step)
-        add_step(&sum, look_up(table, values), columns, x, wide, NULL, k);
+        add_step(&sum, look_up(codebook, values), columns, x, wide, NULL, k);
     for (int32_t k = full; k < width; k++, values += SELL16_ROWS, columns += step)
-        add_step(&sum, look_up(table, values), columns, x, wide, length, k);
+        add_step(&sum, look_up(codebook, values), columns, x, wide, length, k);
     put_256(m, s, length, sum);
 }
 
 static AVX512 void registers_avx512(const product *m, int64_t first, int64_t end) {
     const sell16_slices A = *m->A;
     const product p = {&A, m->x, m->y, m->alpha, m->beta, m->ahead};
-    lanes16 table;
-    memcpy(&table, A.table, sizeof table);
+    lanes16 codebook;
+    memcpy(&codebook, A.codebook, sizeof codebook);
     for (int64_t s = first; s < end; s++)
         if (A.slice[s].wide)
-            slice_512(&p, &table, s, true);
+            slice_512(&p, &codebook, s, true);
         else
-            slice_512(&p, &table, s, false);
+            slice_512(&p, &codebook, s, false);
 }
 #endif
 #endif

@@ -1,25 +1,28 @@
-/* sell16_lanes: eight rows of about one length in the lanes of vector registers, their columns in
- * 16 bits, their values in as few bytes as hold them; shares of equal bytes, their parts by turns.
+/* sell16_lanes: SELL-8-sigma with 16-bit columns and values in as few bytes as hold them: eight
+ * rows of about one length in the lanes of vector registers; shares of equal bytes, which are cut
+ * into chunks that threads take dynamically.
  *
- * Source   own; sell_lanes with csell's codes. Where the values are few they are looked up in
- *          vector registers, after CSR&RV (Yang and others, AVX-512).
+ * Source   this project; sell_lanes with csell's encodings. Where the values are few they are
+ *          looked up in vector registers, after CSR&RV (Yang and others, AVX-512).
  * Reads    sell16: slice[slices], perm[rows] unless the rows' order is the matrix's, length of
- *          uneven slices, columns, values, table; x[cols]; y[rows] only if beta != 0.
+ *          uneven slices, columns, values, codebook; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that takes the slice.
- * Work     a step is an entry of each of eight rows, a sum each: unmasked up to the shortest row,
- *          masked after multiplying behind it; then what at most three longer rows have besides.
+ * Work     A step is one nonzero of each of eight rows, with one sum per row; behind the shortest
+ *          row the products of padding are masked out. Then follow the nonzeros that at most three
+ *          longer rows have besides.
  * Cost     2 nnz flop; nnz (2 or 4 + 0, 1, 4 or sizeof real) + 6 rows for slices and perm + (cols +
  *          rows) sizeof real bytes; padding is read all the same.
- * Weak     columns of a slice that span over 65,536; lengths that differ inside a window compute
- *          padding; a row as long as a thread's share keeps the others waiting.
- * Repeats  bitwise: yes, for an equal isa; with and without codes alike.
+ * Weak     Slices whose columns span more than 65,536 take 32 bits per column; padding is computed
+ *          where lengths differ inside a window; a row as long as a thread's share keeps the other
+ *          threads waiting.
+ * Repeats  bitwise: yes, for an equal isa; the same with and without a dictionary.
  * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512 (looks few values up in registers).
  */
 #include "sell16_avx512.h"
 #include <math.h>
 
 typedef struct lanes {
-    stretches all;
+    chunks all;
     int64_t ahead;
 } lanes;
 
@@ -51,7 +54,7 @@ static void multiply_portable(const product *m, int64_t first, int64_t end) {
     }
 }
 
-static multiply_pieces *choose_way(int64_t isa, const sell16_slices *A) {
+static multiply_chunk *choose_way(int64_t isa, const sell16_slices *A) {
 #ifdef __x86_64__
     if (isa == ISA_AVX512 && A->value_code == VALUE_CODEBOOK && A->nvalues <= IN_REGISTERS)
         return registers_avx512;
@@ -111,8 +114,8 @@ static int64_t ahead_of(const sell16_slices *A) {
 static spmv_status prepare(spmv_plan *p) {
     const sell16_slices *A = (const sell16_slices *)p->store;
     TRY(choose_isa(p));
-    TRY(make_stretches(p, sizeof(lanes), choose_way(p->choice.value[SPMV_isa], A), bytes_before,
-                       A->nslices));
+    TRY(make_chunks(p, sizeof(lanes), choose_way(p->choice.value[SPMV_isa], A), bytes_before,
+                    A->nslices));
     lanes *t = p->scratch;
     t->ahead = ahead_of(A);
     return SPMV_OK;
@@ -121,7 +124,7 @@ static spmv_status prepare(spmv_plan *p) {
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     lanes *t = p->scratch;
     const product m = {(const sell16_slices *)p->store, x, y, (real)alpha, (real)beta, t->ahead};
-    return multiply_stretches(p, &t->all, &m);
+    return multiply_chunks(p, &t->all, &m);
 }
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};

@@ -10,7 +10,7 @@
  * where the next column codes and values are. */
 typedef struct half_slice {
     slice_data d;
-    bool small_table; /* as in product */
+    bool small_codebook; /* as in product */
     const range *s;
     real *y, *sum, *mirror; /* sum, mirror: [CSELL_ROWS] */
     const uint8_t *columns, *values;
@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) void mirror_range(const product *m,
     int64_t next = first_long_from(m->A, s->first);
     real sum[CSELL_ROWS] __attribute__((aligned(64)));
     real mirror[CSELL_ROWS] __attribute__((aligned(64)));
-    half_slice h = {.small_table = m->small_table, .s = s, .sum = sum, .mirror = mirror};
+    half_slice h = {.small_codebook = m->small_codebook, .s = s, .sum = sum, .mirror = mirror};
     for (int64_t i = s->low; i < s->first; i++) s->window[i - s->low] = 0;
     for (int64_t k = s->begin; k < s->end; k++) {
         begin_slice(m, k, &h);

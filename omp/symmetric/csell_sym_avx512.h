@@ -15,8 +15,9 @@ AVX512_INLINE void store_512(real *to, vec512 v, __mmask16 mask) {
 
 /* Step k, on a diagonal below the main one if to is where its mirrors are. Codes, t and full are
  * constants in the calls. */
-AVX512_INLINE void add_csell_sym_512(half_slice *h, const tables_512 *t, int value_code, bool full,
-                                     int64_t k, real *to, const vec512 *mirror, vec512 *sum) {
+AVX512_INLINE void add_csell_sym_512(half_slice *h, const codebook_512 *t, int value_code,
+                                     bool full, int64_t k, real *to, const vec512 *mirror,
+                                     vec512 *sum) {
     const __mmask16 all = (__mmask16)((1 << LANES_512) - 1);
     const slice_data *d = &h->d;
     const uint32_t step_mask = d->step[k].mask;
@@ -43,7 +44,7 @@ AVX512_INLINE void add_csell_sym_512(half_slice *h, const tables_512 *t, int val
     h->values = values;
 }
 
-AVX512_INLINE void mirror_diagonals_512(half_slice *h, const tables_512 *t, int value_code) {
+AVX512_INLINE void mirror_diagonals_512(half_slice *h, const codebook_512 *t, int value_code) {
     const __mmask16 all = (__mmask16)((1 << LANES_512) - 1);
     vec512 sum[VECTORS_512] = {{0}}, mirror[VECTORS_512];
     for (int g = 0; g < VECTORS_512; g++) mirror[g] = load_512(h->mirror + g * LANES_512, all);
@@ -65,14 +66,14 @@ AVX512_INLINE void mirror_diagonals_512(half_slice *h, const tables_512 *t, int 
 
 static AVX512 __attribute__((noinline)) void mirror_slice_512(half_slice *h) {
     const __mmask16 all = (__mmask16)((1 << LANES_512) - 1);
-    const real *table = h->d.table;
-    const tables_512 t = {load_512(table, all), load_512(table + LANES_512, all)};
+    const real *codebook = h->d.codebook;
+    const codebook_512 t = {load_512(codebook, all), load_512(codebook + LANES_512, all)};
     switch (h->d.value_code) {
     case CSELL_VALUE_RAW: mirror_diagonals_512(h, NULL, CSELL_VALUE_RAW); break;
     case CSELL_VALUE_F32: mirror_diagonals_512(h, NULL, CSELL_VALUE_F32); break;
     case CSELL_VALUE_STEP: mirror_diagonals_512(h, NULL, CSELL_VALUE_STEP); break;
     default:
-        if (h->small_table)
+        if (h->small_codebook)
             mirror_diagonals_512(h, &t, CSELL_VALUE_CODEBOOK);
         else
             mirror_diagonals_512(h, NULL, CSELL_VALUE_CODEBOOK);

@@ -1,15 +1,16 @@
-/* csell_sym_slices: ranges of slices of half a symmetric matrix, csell; every entry is multiplied
- * twice, as itself and as its mirror.
+/* csell_sym_slices: half of a symmetric matrix as compressed SELL: ranges of slices, of which every
+ * nonzero is multiplied twice, as itself and as its mirror.
  *
- * Source   own; windows of y a thread as in sss_rows, slices as in csell_slices.
- * Reads    csell_sym: slice[slices], step[steps], columns, values, table; the long part; x[cols];
- *          y[rows] only if beta != 0.
+ * Source   this project; one window of y per thread as in sss_rows, slices as in csell_slices.
+ * Reads    csell_sym: slice[slices], step[steps], columns, values, codebook; the long part;
+ *          x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows]: a row's slice first, then what mirrors add to it as later slices are taken; of
  *          mirrors in another thread's rows the sum goes to a window, which that thread adds last.
- * Work     step after step: 32 sums += a x_j, 32 y_j += a x_i. On a diagonal both are neighbours,
- *          so that vector registers take them, with AVX2 or AVX-512; else entry by entry.
- * Cost     2 nnz flop; what the codes of half of the entries take + 32 bytes a slice + 8 a step +
- *          (cols + 2 rows) sizeof real bytes, + windows twice.
+ * Work     Each step does 32 times sum += a x_j and y_j += a x_i. On a diagonal both are
+ *          neighbours, so that vector registers take them, with AVX2 or AVX-512; else nonzero by
+ *          nonzero.
+ * Cost     2 nnz flop; the encoded half of the nonzeros + 32 bytes per slice + 8 per step + (cols +
+ *          2 rows) sizeof real bytes, + windows twice.
  * Weak     slices that are not on diagonals; windows as in sss_rows; long rows, each of
  *          which is one thread's.
  * Repeats  bitwise: yes, for an equal number of threads and isa.

@@ -1,5 +1,6 @@
-/* mirror.h: what kernels share that multiply every entry of half a matrix twice, as itself and as
- * its mirror: ranges of rows, one a thread, and windows for what mirrors add to rows before. */
+/* mirror.h: what kernels have in common that multiply every nonzero of half a matrix twice, as
+ * itself and as its mirror: ranges of rows, and windows for what mirrors add to the rows before a
+ * range. */
 #ifndef SPMV_OMP_MIRROR_H
 #define SPMV_OMP_MIRROR_H
 
@@ -42,12 +43,14 @@ static inline int64_t count_cells(const ranges *t, int64_t count) {
     return cells;
 }
 
-/* How many ranges a thread gets, which are taken by turns (stretches.h says why). */
-static inline int64_t count_turns(const spmv_plan *p, int64_t threads) {
-    enum { MOST_TURNS = 8, TURN_BYTES = 1 << 16 };
-    int64_t turns = MOST_RANGES / threads < MOST_TURNS ? MOST_RANGES / threads : MOST_TURNS;
-    bool small = (int64_t)spmv_store_bytes(p->store) < turns * threads * TURN_BYTES;
-    return threads == 1 || small ? 1 : turns;
+/* How many ranges there are per thread; threads take them dynamically, like the chunks of
+ * chunks.h. */
+static inline int64_t count_ranges_per_thread(const spmv_plan *p, int64_t threads) {
+    enum { MOST_PER_THREAD = 8, RANGE_BYTES = 1 << 16 };
+    int64_t each =
+        MOST_RANGES / threads < MOST_PER_THREAD ? MOST_RANGES / threads : MOST_PER_THREAD;
+    bool small = (int64_t)spmv_store_bytes(p->store) < each * threads * RANGE_BYTES;
+    return threads == 1 || small ? 1 : each;
 }
 
 /* Cells of windows that are little beside the store, written and read. */
@@ -56,12 +59,12 @@ static inline int64_t few_cells(const spmv_plan *p) {
     return (int64_t)(spmv_store_bytes(p->store) / LITTLE / (2 * sizeof(real)));
 }
 
-/* Some ranges a thread where their windows are little; else as many as threads, or less where even
- * those windows were wider than is worth it. */
+/* Several ranges per thread where their windows are small; else as many as threads, or fewer where
+ * even those windows were wider than is worth it. */
 static inline spmv_status prepare_ranges(spmv_plan *p, cut_ranges *cut) {
     int64_t most = most_window_cells(p->store->rows, p->store->nnz);
     int64_t threads = p->device->threads < MOST_RANGES ? p->device->threads : MOST_RANGES;
-    int64_t count = threads * count_turns(p, threads);
+    int64_t count = threads * count_ranges_per_thread(p, threads);
     ranges *t = spmv_host_alloc(sizeof *t + (size_t)most * sizeof(real));
     p->scratch = t;
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");

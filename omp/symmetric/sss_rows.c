@@ -2,7 +2,7 @@
  * multiplies every entry twice, as itself and as its mirror.
  *
  * Source   the usual half storage; Batista, Ainsworth, Ribeiro, 2010, "Parallel structurally
- *          symmetric sparse matrix-vector products", for windows of y a thread.
+ *          symmetric sparse matrix-vector products", for one window of y per thread.
  * Reads    sss: row_ptr[rows + 1], distance[half] or col_idx[half], values[half]; x[cols];
  *          y[rows] only if beta != 0.
  * Writes   y[rows]: a row's own sum first, then what mirrors add to it as later rows are taken; of
@@ -10,7 +10,7 @@
  * Work     an entry below the diagonal is read once: sum of row i += a x_j, y_j += a x_i.
  * Cost     2 nnz flop; half (sizeof real + 2 or 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof
  *          real bytes if x and y are read once, + windows twice.
- * Weak     entries far from the diagonal make windows wide: if they were more than rows + nnz / 4,
+ * Weak     nonzeros far from the diagonal make windows wide: if they were more than rows + nnz / 4,
  *          fewer threads are used.
  * Repeats  bitwise: yes, for an equal number of threads.
  * Params   none.

@@ -10,7 +10,8 @@
 
 enum { VALUE_CODEBOOK_SIZE = 256 }; /* values in a dictionary, at most; csell has one, too */
 
-/* reals; floats; uint8_t, their places in table; nothing: all are table[0]. */
+/* What is stored: reals; floats; uint8_t, places in the codebook; nothing, as all values are
+ * codebook[0]. */
 enum value_code { VALUE_RAW, VALUE_F32, VALUE_CODEBOOK, VALUE_ONE };
 /* Bytes of a value. */
 static inline __attribute__((always_inline)) int coded_bytes(int code) {
@@ -19,13 +20,13 @@ static inline __attribute__((always_inline)) int coded_bytes(int code) {
            : code == VALUE_ONE ? 0
                                : 1;
 }
-/* The value of a slot; table is read with the last two codes only. */
+/* The value of a slot; the codebook is read with the last two encodings only. */
 static inline __attribute__((always_inline)) real
-coded_value(const uint8_t *values, const real *table, int64_t slot, int code) {
+coded_value(const uint8_t *values, const real *codebook, int64_t slot, int code) {
     real raw;
     float narrowed;
-    if (code == VALUE_ONE) return table[0];
-    if (code == VALUE_CODEBOOK) return table[values[slot]];
+    if (code == VALUE_ONE) return codebook[0];
+    if (code == VALUE_CODEBOOK) return codebook[values[slot]];
     if (code == VALUE_F32) {
         memcpy(&narrowed, values + slot * (int64_t)sizeof narrowed, sizeof narrowed);
         return (real)narrowed;

@@ -1,4 +1,5 @@
-/* value_set.h: the distinct values of a matrix, told apart by their bits, if they fit a table. */
+/* value_set.h: encodes values: collects the distinct values of a matrix, told apart by their bits,
+ * and makes a codebook of them if they fit one. */
 #ifndef SPMV_VALUE_SET_H
 #define SPMV_VALUE_SET_H
 
@@ -83,13 +84,13 @@ static inline void collect_values(const spmv_csr_view *A, int64_t cut, int threa
     }
 }
 
-/* The table: the bit patterns of those values, as unsigned numbers in ascending order, then zeros;
- * an empty set and all zeros if they are too many, or codes are not wanted. */
-static inline void make_table(const spmv_csr_view *A, int64_t cut, bool codes, int threads,
-                              real *table, value_set *set) {
+/* The codebook: the values by their bit patterns, as unsigned numbers in ascending order, then
+ * zeros; an empty set and all zeros if they are too many, or no dictionary is wanted. */
+static inline void make_codebook(const spmv_csr_view *A, int64_t cut, bool codes, int threads,
+                                 real *codebook, value_set *set) {
     uint64_t sorted[VALUE_CODEBOOK_SIZE] = {0};
     int n = 0;
-    memset(table, 0, VALUE_CODEBOOK_SIZE * sizeof *table);
+    memset(codebook, 0, VALUE_CODEBOOK_SIZE * sizeof *codebook);
     *set = (value_set){.count = 0};
     if (codes) collect_values(A, cut, threads, set);
     if (set->count > VALUE_CODEBOOK_SIZE) *set = (value_set){.count = 0};
@@ -97,12 +98,12 @@ static inline void make_table(const spmv_csr_view *A, int64_t cut, bool codes, i
         if (set->used[at]) sorted[n++] = set->bits[at];
     qsort(sorted, (size_t)n, sizeof *sorted, compare_bits);
     for (int k = 0; k < n; k++) {
-        memcpy(table + k, sorted + k, sizeof *table);
+        memcpy(codebook + k, sorted + k, sizeof *codebook);
         set->place[slot_of(set, sorted[k])] = (uint8_t)k;
     }
 }
 
-/* ---- one code for all values of a matrix ----------------------------------------------------- */
+/* ---- one encoding for all values of a matrix ------------------------------------------------- */
 
 static inline bool fit_float(const spmv_csr_view *A, int threads) {
     int64_t misfits = 0;
@@ -116,10 +117,10 @@ static inline bool fit_float(const spmv_csr_view *A, int threads) {
     return misfits == 0;
 }
 
-/* The code of the fewest bytes that hold every value; its table and set. */
-static inline int choose_code(const spmv_csr_view *A, bool codes, int threads, real *table,
+/* The encoding of the fewest bytes that hold every value; its codebook and set. */
+static inline int choose_code(const spmv_csr_view *A, bool codes, int threads, real *codebook,
                               value_set *set) {
-    make_table(A, INT64_MAX, codes, threads, table, set);
+    make_codebook(A, INT64_MAX, codes, threads, codebook, set);
     return set->count > 1                   ? VALUE_CODEBOOK
            : set->count == 1                ? VALUE_ONE
            : codes && fit_float(A, threads) ? VALUE_F32

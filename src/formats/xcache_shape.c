@@ -86,8 +86,8 @@ int64_t spmv_xcache_height(const spmv_csr_view *A, int64_t longest, double *colu
     return height;
 }
 
-/* Pieces: where rows are fewer than threads, a thread has one or two; else it has several, and only
- * rows are cut that would end last. */
+/* Where a block has fewer rows than threads, a thread has one or two segments; else it has several,
+ * and only rows that would end last are cut. */
 static int64_t cut_for(int64_t entries, int64_t height) {
     enum { THREADS = 1024, STEP = 8, LEAST = 32, SHORT = 64, LONG = 128 };
     int64_t share = times_in(entries, THREADS), most = share > LONG ? share : LONG;
@@ -104,9 +104,9 @@ spmv_xcache_shape spmv_xcache_shape_for(const spmv_csr_view *A, const spmv_choic
     if (s.height == 0) s.height = spmv_xcache_height(A, spmv_longest_row(A), &columns);
     s.nblocks = times_in(A->rows, s.height);
     if (s.cut == 0) s.cut = cut_for(s.nblocks ? A->nnz / s.nblocks : 0, s.height);
-    s.pieces = A->rows + times_in(A->nnz, s.cut);
+    s.segments = A->rows + times_in(A->nnz, s.cut);
     s.cuts = times_in(A->nnz, s.cut) + s.nblocks;
-    s.slices = s.pieces / XCACHE_SLICE + s.nblocks;
+    s.slices = s.segments / XCACHE_SLICE + s.nblocks;
     return s;
 }
 
@@ -137,8 +137,8 @@ static int64_t row_behind(const spmv_csr_view *A, int64_t weight, int64_t much, 
     return low;
 }
 
-/* The pieces of rows that are cut are no more than their entries over the cut: before a block stand
- * no more than what that is for all entries before it. */
+/* The segments of rows that are cut are no more than their entries over the cut: before a block
+ * stand no more than what that is for all entries before it. */
 void spmv_xcache_split(const spmv_csr_view *A, const spmv_xcache_shape *shape,
                        xcache_block *block) {
     const int64_t n = shape->nblocks, weight = n ? weight_of(A, shape->height) : 0;
@@ -148,7 +148,7 @@ void spmv_xcache_split(const spmv_csr_view *A, const spmv_xcache_shape *shape,
                           ? row_behind(A, weight, spmv_split(all, n, b + 1), row, shape->height)
                           : A->rows;
         int64_t cuts = times_in(A->row_ptr[row], shape->cut);
-        block[b] = (xcache_block){.piece = row + cuts,
+        block[b] = (xcache_block){.segment = row + cuts,
                                   .cut = cuts + b,
                                   .row = (int32_t)row,
                                   .rows = (int32_t)(end - row)};
@@ -157,11 +157,11 @@ void spmv_xcache_split(const spmv_csr_view *A, const spmv_xcache_shape *shape,
 }
 
 spmv_status spmv_xcache_fits(spmv_ctx *ctx, int64_t height, const spmv_xcache_facts *most) {
-    if (most->pieces > XCACHE_PIECES)
+    if (most->segments > XCACHE_SEGMENTS)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
-                         "a block of rows is cut into %lld pieces, xcache has room for %d: lower "
+                         "a block of rows is cut into %lld segments, xcache has room for %d: lower "
                          "--height, or raise --cut",
-                         (long long)most->pieces, XCACHE_PIECES);
+                         (long long)most->segments, XCACHE_SEGMENTS);
     if (most->span > XCACHE_SPAN)
         return spmv_fail(ctx, SPMV_E_UNSUITABLE,
                          "the columns of %lld rows span %lld, xcache has room for %d: "

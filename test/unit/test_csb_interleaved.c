@@ -38,7 +38,7 @@ static void blocks_by_hand(void **state) {
     for (int n = 0; n < ENTRIES; n++) {
         uint32_t row = (uint32_t)order[n];
         assert_int_equal(A->local[n], row << 16 | row % 16);
-        assert_true(A->table[A->values[n]] == 0.1 * order[n]);
+        assert_true(A->codebook[A->values[n]] == 0.1 * order[n]);
     }
     assert_int_equal(A->local[ENTRIES], 1u << 16 | 1);
     spmv_store_free(&A->s);

@@ -274,7 +274,7 @@ static void stencil_by_hand(void **state) {
         assert_int_equal(A->step[k].base, k % 2);
         assert_int_equal(A->step[k].mask, k < 2 ? 0xffffffff : 0xffff);
     }
-    assert_true(A->table[0] == 2 && A->table[1] == -1 && A->table[2] == 0); /* by bits */
+    assert_true(A->codebook[0] == 2 && A->codebook[1] == -1 && A->codebook[2] == 0); /* by bits */
     spmv_store_free(&A->s);
     spmv_mat_free(mat);
     entries_free(&e);

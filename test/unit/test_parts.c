@@ -1,10 +1,10 @@
-/* test_parts.c: kernels whose threads take over parts of each other's shares: every row is
+/* test_parts.c: kernels whose threads take over chunks of each other's shares: every row is
  * multiplied once, to the same bits, whatever the threads, and by a team smaller than the plan's.
  */
 #include "generate/generate.h"
 #include "testing.h"
 #include "omp/symmetric/mirror.h"
-#include "omp/stretches.h"
+#include "omp/chunks.h"
 
 enum { THREADS = 3 };
 
@@ -58,8 +58,8 @@ static void drop(spmv_mat *mat) {
     spmv_ctx_free(ctx);
 }
 
-/* Shares of 8 MB and more, and so of many parts. */
-static void parts_are_multiplied_once(void **state) {
+/* Shares of 8 MB and more are cut into many chunks. */
+static void chunks_are_multiplied_once(void **state) {
     (void)state;
     static const char *const kernels[] = {"csell_slices", "sell16_lanes", "spc5_rows", "sell_lanes",
                                           "bsr_lanes"};
@@ -71,7 +71,8 @@ static void parts_are_multiplied_once(void **state) {
     spmv_plan_free(plan);
     for (int k = 0; k < COUNT(kernels); k++) {
         spmv_plan *of_one = plan_of(one, kernels[k]), *of_many = plan_of(many, kernels[k]);
-        if (((stretches *)of_many->scratch)->parts < 2) fail_msg("%s: no parts", kernels[k]);
+        if (((chunks *)of_many->scratch)->per_share < 2)
+            fail_msg("%s: shares are not cut", kernels[k]);
         double *y[] = {multiply(of_one, s.rows, s.cols), multiply(of_many, s.rows, s.cols),
                        multiply(of_many, s.rows, s.cols), multiply_alone(of_many, s.rows, s.cols)};
         for (int64_t i = 0; i < s.rows; i++) assert_true(fabs(y[0][i] - expected[i]) < 1e-12);
@@ -132,7 +133,7 @@ static void ranges_are_multiplied_once(void **state) {
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(parts_are_multiplied_once),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(chunks_are_multiplied_once),
                                        cmocka_unit_test(ranges_are_multiplied_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,13 +34,14 @@ static void blocks_by_hand(void **state) {
     assert_int_equal(build_xcache(mat, 17, 50, true, &A), SPMV_OK);
     assert_int_equal(A->nblocks, 2);
     assert_int_equal(A->most, LONG + 4);
-    assert_int_equal(A->pieces, 36);
+    assert_int_equal(A->segments, 36);
     assert_int_equal(A->s.slots, 2 * 32 + 39 * 32);
     assert_int_equal(A->value_code, VALUE_CODEBOOK);
-    assert_true(A->table[0] == 0.5 && A->table[1] == 1.5 && A->table[2] == 7 && A->table[3] == 0);
+    assert_true(A->codebook[0] == 0.5 && A->codebook[1] == 1.5 && A->codebook[2] == 7 &&
+                A->codebook[3] == 0);
     /* the first block: row 3 leads, 16 columns from 1000 on and 1500, filled up to even */
     assert_int_equal(A->block[0].rows, 32);
-    assert_int_equal(A->block[0].pieces, 32);
+    assert_int_equal(A->block[0].segments, 32);
     assert_int_equal(A->block[0].cuts, 0);
     assert_int_equal(A->block[0].base, 1000);
     assert_int_equal(A->block[0].count, 17);
@@ -61,10 +62,10 @@ static void blocks_by_hand(void **state) {
     const xcache_block *last = &A->block[1];
     assert_int_equal(last->row, 32);
     assert_int_equal(last->rows, 1);
-    assert_int_equal(last->pieces, 4);
-    assert_int_equal(last->parts, 4);
+    assert_int_equal(last->segments, 4);
+    assert_int_equal(last->cut_segments, 4);
     assert_int_equal(last->cuts, 1);
-    assert_int_equal(last->piece, 33);
+    assert_int_equal(last->segment, 33);
     assert_int_equal(A->cuts[last->cut], 0);
     assert_int_equal(A->cuts[last->cut + 1], 4 << 16);
     assert_int_equal(last->slot, 64);
@@ -75,8 +76,8 @@ static void blocks_by_hand(void **state) {
     memcpy(far, A->need + 18, sizeof far);
     assert_true(far[0] == 0 && far[1] == 1 && far[LONG - 1] == COLS - 6);
     for (int q = 0; q < 4; q++) {
-        assert_int_equal(A->order[last->piece + q], 1 + q);
-        assert_int_equal(A->length[last->piece + q], 39);
+        assert_int_equal(A->order[last->segment + q], 1 + q);
+        assert_int_equal(A->length[last->segment + q], 39);
         for (int k = 0; k < 39; k++) {
             assert_int_equal(A->place[64 + k * XCACHE_SLICE + q], 4 * k + q);
             assert_int_equal(A->values[64 + k * XCACHE_SLICE + q], q % 2);
@@ -87,14 +88,14 @@ static void blocks_by_hand(void **state) {
     entries_free(&e);
 }
 
-/* Rows of a power law: blocks have about as many entries each, and no piece is longer than the
+/* Rows of a power law: blocks have about as many entries each, and no segment is longer than the
  * cut, nor than it must be. */
 static void blocks_have_equal_shares(void **state) {
     enum { CUT = 24 };
     spmv_mat *mat = NULL;
     spmv_csr_view A;
     xcache_rows *B;
-    int64_t pieces = 0, rows = 0;
+    int64_t segments = 0, rows = 0;
     (void)state;
     assert_int_equal(spmv_mat_load(ctx, "gen:powerlaw:40000:12", NULL, &mat), SPMV_OK);
     spmv_mat_rows(mat, &A);
@@ -106,19 +107,19 @@ static void blocks_have_equal_shares(void **state) {
         assert_int_equal(block->row, rows);
         for (int64_t i = rows; i < rows + block->rows; i++) {
             int64_t n = A.row_ptr[i + 1] - A.row_ptr[i];
-            pieces += n > CUT ? (n + CUT - 1) / CUT : 1;
+            segments += n > CUT ? (n + CUT - 1) / CUT : 1;
             longest = n > longest ? n : longest;
         }
         rows += block->rows;
         assert_true(count < 3 * A.nnz / (2 * B->nblocks) + longest);
-        for (int i = 0; i < block->pieces; i++) {
-            assert_true(B->length[block->piece + i] <= CUT);
-            if (B->order[block->piece + i] >= block->rows)
-                assert_true(B->length[block->piece + i] >= CUT / 2);
+        for (int i = 0; i < block->segments; i++) {
+            assert_true(B->length[block->segment + i] <= CUT);
+            if (B->order[block->segment + i] >= block->rows)
+                assert_true(B->length[block->segment + i] >= CUT / 2);
         }
     }
     assert_int_equal(rows, A.rows);
-    assert_int_equal(B->pieces, pieces);
+    assert_int_equal(B->segments, segments);
     spmv_store_free(&B->s);
     spmv_mat_free(mat);
 }
@@ -139,7 +140,7 @@ static void what_does_not_fit_is_refused(void **state) {
     assert_refused("gen:giantrow:200000", 128, 255, "28000");
     assert_refused("gen:random:300:20:600000", 128, 0, "span");
     assert_refused("gen:random:3000:20:300000", 4096, 0, "28000");
-    assert_refused("gen:random:3000:20", 3000, 8, "9000 pieces");
+    assert_refused("gen:random:3000:20", 3000, 8, "9000 segments");
 }
 
 static int64_t height_of(const char *spec, double *columns) {

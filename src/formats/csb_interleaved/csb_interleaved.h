@@ -15,7 +15,7 @@
  *     local       0,0 1,0 1,6 2,3 3,3 4,3 6,0 6,3 | 0,1 1,1 2,1 2,6 3,4 4,4 6,1 6,4
  *               | 0,6 1,2 2,2 3,2 3,6 4,6 6,2 6,6 | 6,7 7,6 7,7
  *     values      2 0 1 0 2 0 1 1 | 0 2 0 1 0 2 1 1 | 1 0 2 0 1 1 1 2 | 0 0 2
- *     table       1 2 4 (253 of 0)
+ *     codebook    1 2 4 (253 of 0)
  *     value_code  2 is VALUE_CODEBOOK
  */
 #ifndef SPMV_FORMATS_CSB_INTERLEAVED_H
@@ -28,7 +28,7 @@
  * block_cols + c]. Its n entries, row by row, are cut into CSB_INTERLEAVED_LANES parts of n /
  * CSB_INTERLEAVED_LANES, which stand interleaved: an entry of each part, the next of each; the
  * rest, fewer than CSB_INTERLEAVED_LANES, follows. So neighbours are of different rows, mostly.
- * Values are coded as in sell16. */
+ * Values are encoded as in sell16. */
 enum { CSB_INTERLEAVED_ROWS = 2, CSB_INTERLEAVED_LANES = 8 };
 typedef struct V(csb_interleaved) {
     spmv_store s;
@@ -38,6 +38,6 @@ typedef struct V(csb_interleaved) {
     ofs *block_ptr;  /* [block_rows * block_cols + 1] */
     uint32_t *local; /* [nnz] row in the block << 16 | column in the block */
     uint8_t *values; /* [nnz * value_bytes] */
-    real *table;     /* [VALUE_CODEBOOK_SIZE] with the codes TABLE and ONE */
+    real *codebook;  /* [VALUE_CODEBOOK_SIZE] with VALUE_CODEBOOK and VALUE_ONE */
 } csb_interleaved;
 #endif

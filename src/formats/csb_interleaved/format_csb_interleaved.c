@@ -1,6 +1,6 @@
-/* format_csb_interleaved.c: sparse blocks as CSB's, the parts of x and y that they touch in a near
- * cache; an order of their entries in which neighbours do not wait for each other's y; coded
- * values. */
+/* format_csb_interleaved.c: sparse blocks as in CSB, so that the parts of x and y that a block
+ * touches stay in a near cache; its nonzeros in an order in which neighbours do not wait for each
+ * other's y; values encoded in the fewest bytes. */
 #include "formats/value_set.h"
 #include "formats/blocks.h"
 #include "formats/csb/csb.h"
@@ -111,7 +111,7 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *
 
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
                          spmv_store **out) {
-    real table[VALUE_CODEBOOK_SIZE];
+    real codebook[VALUE_CODEBOOK_SIZE];
     value_set set;
     TRY(spmv_store_new(ctx, "csb_interleaved", sizeof(csb_interleaved), A, out));
     csb_interleaved *B = (csb_interleaved *)*out;
@@ -121,7 +121,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     B->block_cols = parts_of(A->cols, B->tile);
     const int64_t nblocks = B->block_rows * B->block_cols;
     TRY(blocks_are_few(ctx, A, "columns", B->tile, nblocks));
-    B->value_code = choose_code(A, c->value[SPMV_codes], threads, table, &set);
+    B->value_code = choose_code(A, c->value[SPMV_codes], threads, codebook, &set);
     B->value_bytes = coded_bytes(B->value_code);
     TRY(STORE_ARRAY(ctx, B, first_row, B->block_rows + 1));
     cut_rows(A, B->tile, B->first_row);
@@ -129,8 +129,8 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, local, A->nnz));
     TRY(STORE_ARRAY(ctx, B, values, A->nnz * B->value_bytes));
     if (set.count) {
-        TRY(STORE_ARRAY(ctx, B, table, VALUE_CODEBOOK_SIZE));
-        memcpy(B->table, table, sizeof table);
+        TRY(STORE_ARRAY(ctx, B, codebook, VALUE_CODEBOOK_SIZE));
+        memcpy(B->codebook, codebook, sizeof codebook);
     }
     return fill(ctx, A, &set, threads, B);
 }
@@ -141,7 +141,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
         for (int64_t k = A->block_ptr[block]; k < A->block_ptr[block + 1]; k++) {
             row[k] = A->first_row[block / A->block_cols] + (int32_t)(A->local[k] >> 16);
             col[k] = (int32_t)(block % A->block_cols * A->tile + (A->local[k] & 0xffff));
-            values[k] = (double)coded_value(A->values, A->table, k, A->value_code);
+            values[k] = (double)coded_value(A->values, A->codebook, k, A->value_code);
         }
 }
 

@@ -4,18 +4,18 @@
  * takes from a fraction of a byte to sizeof(real) + 4 bytes per nonzero, 8 bytes per step and 32
  * per slice, without padding. It wins where memory sets the pace and the matrix is regular: a
  * stencil with constant coefficients takes a small part of what CSR does. The rules by which
- * columns and values are coded are in format_csell.c.
+ * columns and values are encoded are in format_csell.c.
  *
  * The example matrix of formats/csr/csr.h with cut = 6: row 6 is longer, and stored apart. The
  * other rows are one slice of four steps; bars stand after steps. Row 0 is the leftmost bit of a
  * mask. "(79 of 0)": 79 zeros, up to a multiple of CSELL_ALIGN, then CSELL_SPARE.
  *
  *     slice        0 0 0 4 1 2 1 0            step, column, value, nsteps; column_code 1: a byte;
- *                                             value_code 2: a place in table; run 1; flags 0
+ *                                             value_code 2: a place in codebook; run 1; flags 0
  *     step         0 11111..1 | 1 11111..1 | 2 11111... | 6 .111....
  *     columns      0 0 1 2 3 6 | 0 0 1 2 3 6 | 4 0 1 2 4 | (79 of 0)
  *     values       2 0 0 0 0 0 | 0 2 2 2 2 2 | 1 0 0 0 1 | 1 1 1 (76 of 0)
- *     table        1 2 4 (253 of 0)
+ *     codebook     1 2 4 (253 of 0)
  *     long_row     6
  *     long_ptr     0 7
  *     long_col     0 1 2 3 4 6 7
@@ -26,7 +26,7 @@
 
 #include "spmv_kernel.h"
 
-/* Slices of CSELL_ROWS rows, each with codes of its own; nothing but entries is stored, so there
+/* Slices of CSELL_ROWS rows, each with encodings of its own; only nonzeros are stored, so there
  * is no padding. A slice is a list of steps. A step holds, of every row whose bit is set in mask,
  * the next entry of that row (with run > 1 the next run of that many entries in adjacent columns).
  * What steps hold stands step after step, inside a step by ascending row; a step of runs holds the
@@ -38,7 +38,8 @@ enum { CSELL_ROWS = 32, CSELL_ALIGN = 16, CSELL_SPARE = 64 };
 /* The column of an entry of row i: i + base, nothing stored; base + uint8_t, uint16_t, uint32_t. */
 enum csell_columns { CSELL_DIAGONAL, CSELL_COLUMN_8, CSELL_COLUMN_16, CSELL_COLUMN_32 };
 /* The value: a real; a float, if every value of the slice survives the round trip bit for bit; a
- * uint8_t, its place in table; one real a step (of runs: run of them), the same for all rows. */
+ * uint8_t, its place in the codebook; one real a step (of runs: run of them), the same for all
+ * rows. */
 enum csell_values { CSELL_VALUE_RAW, CSELL_VALUE_F32, CSELL_VALUE_CODEBOOK, CSELL_VALUE_STEP };
 enum { CSELL_FULL = 1 }; /* flag of a slice: it has steps, and every mask has all bits set */
 typedef struct csell_slice {
@@ -58,7 +59,7 @@ typedef struct V(csell) {
     csell_step *step;   /* [nsteps] */
     uint8_t *columns;   /* [column_bytes + CSELL_SPARE] */
     uint8_t *values;    /* [value_bytes + CSELL_SPARE] */
-    real *table;        /* [VALUE_CODEBOOK_SIZE] the same for all slices */
+    real *codebook;     /* [VALUE_CODEBOOK_SIZE] the same for all slices */
     idx *long_row;      /* [long_rows] ascending */
     ofs *long_ptr;      /* [long_rows + 1] */
     idx *long_col;      /* [long_nnz] */

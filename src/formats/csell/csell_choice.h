@@ -1,4 +1,4 @@
-/* csell_choice.h: the codes of a csell slice, chosen by the rules of format_csell.c. */
+/* csell_choice.h: chooses the encodings of a csell slice by the rules of format_csell.c. */
 #ifndef SPMV_CSELL_CHOICE_H
 #define SPMV_CSELL_CHOICE_H
 
@@ -92,13 +92,13 @@ static inline walk steps_of(const slice_rows *s, const csell_slice *slice) {
 }
 
 /* Rule 6: the code, and how many bytes the values take. */
-static inline int64_t choose_values(const slice_rows *s, const value_set *table, bool codes,
+static inline int64_t choose_values(const slice_rows *s, const value_set *set, bool codes,
                                     csell_slice *out) {
     int64_t bytes = s->nnz * (int64_t)sizeof(real);
     int64_t step_bytes = (int64_t)out->nsteps * out->run * (int64_t)sizeof(real);
     out->value_code = CSELL_VALUE_RAW;
     if (!codes) return bytes;
-    if (table->count) {
+    if (set->count) {
         out->value_code = CSELL_VALUE_CODEBOOK;
         bytes = s->nnz;
     } else if (sizeof(real) > sizeof(float) && fits_float(s)) {
@@ -116,8 +116,8 @@ typedef struct seen { /* of a thread, from slice to slice */
 } seen;
 
 /* Leaves in step, column and value how much of each the slice takes; place_slices sums them up. */
-static inline void choose_slice(const spmv_csr_view *A, const value_set *table, bool codes,
-                                int64_t k, seen *memory, csell *B, csell_repeat *repeat) {
+static inline void choose_slice(const spmv_csr_view *A, const value_set *set, bool codes, int64_t k,
+                                seen *memory, csell *B, csell_repeat *repeat) {
     slice_rows s;
     csell_slice *slice = B->slice + k;
     look_at_rows(A, k, B->cut, &s);
@@ -136,6 +136,6 @@ static inline void choose_slice(const spmv_csr_view *A, const value_set *table, 
     }
     slice->step = slice->nsteps;
     slice->column = aligned(s.nnz / slice->run * code_bytes(slice->column_code));
-    slice->value = aligned(choose_values(&s, table, codes, slice));
+    slice->value = aligned(choose_values(&s, set, codes, slice));
 }
 #endif

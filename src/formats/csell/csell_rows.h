@@ -186,7 +186,7 @@ static inline int64_t count_diagonals(const slice_rows *s, int64_t most, offset_
         for (csell_step step; count <= most && next_diagonal(&w, &step);) count++;
         return count;
     }
-    int shift = 64 - 2; /* a table no larger than needed stays in the nearest cache */
+    int shift = 64 - 2; /* a hash table no larger than needed stays in the nearest cache */
     while (2 * most > (int64_t)1 << (64 - shift)) shift--;
     uint64_t last = ((uint64_t)1 << (64 - shift)) - 1;
     set->number++;

@@ -1,4 +1,5 @@
-/* format_csell.c: slices of 32 rows, each with the codes that suit it, chosen by counting bytes.
+/* format_csell.c: compressed SELL: slices of 32 rows, each with the encodings of columns and values
+ * that take the fewest bytes.
  *
  * The store is a function of the matrix, cut and codes alone, whatever the threads. Another builder
  * (the one on GPUs) makes the same bytes if it keeps these rules:
@@ -13,10 +14,10 @@
  * 4. On diagonals, a step holds the entries of one j - i, ascending, which is its base. The cost:
  *    32 a step. The slice is on diagonals if that costs no more than gathered; then R = 1.
  *    (Half of what a step costs, and the half byte of an entry, are the time to decode them.)
- * 5. table: the bit patterns of all values outside the long part, as unsigned numbers in ascending
- *    order, then zeros; only if there are at most 256 and codes = 1, else all zeros.
+ * 5. codebook: the bit patterns of all values outside the long part, as unsigned numbers in
+ *    ascending order, then zeros; only if there are at most 256 and codes = 1, else all zeros.
  * 6. Values of a slice of n entries in S steps: the fewest bytes of S R reals (STEP; if all rows of
- *    a step agree bit for bit), n (TABLE; if there is a table), 4 n (F32; if every value survives
+ *    a step agree bit for bit), n (CODEBOOK; if there is one), 4 n (F32; if every value survives
  *    the round trip bit for bit; not in the f32 variant), n reals (RAW). Of equals the first.
  *    codes = 0: RAW.
  * 7. FULL: the slice has a step, and the mask of each is 0xffffffff.
@@ -39,7 +40,7 @@ static int64_t slices_of(int64_t rows) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-static spmv_status choose_slices(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *table,
+static spmv_status choose_slices(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *set,
                                  bool codes, int threads, csell *B, csell_repeat *repeats) {
     int without = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : without)
@@ -48,7 +49,7 @@ static spmv_status choose_slices(spmv_ctx *ctx, const spmv_csr_view *A, const va
         without += !memory;
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < B->nslices; k++)
-            if (memory) choose_slice(A, table, codes, k, memory, B, repeats + k);
+            if (memory) choose_slice(A, set, codes, k, memory, B, repeats + k);
         free(memory);
     }
     return without ? spmv_fail(ctx, SPMV_E_NOMEM, "out of memory") : SPMV_OK;
@@ -94,7 +95,7 @@ BY_LOADS static void put_columns(const sources *from, const int *row, int n, int
 }
 
 /* n values, decoded, as the code has them. */
-static void put_values(const real *values, int n, int code, const value_set *table, output *out) {
+static void put_values(const real *values, int n, int code, const value_set *set, output *out) {
     if (code == CSELL_VALUE_RAW) {
         memcpy(out->value, values, (size_t)n * sizeof *values);
         out->value += (size_t)n * sizeof *values;
@@ -103,8 +104,7 @@ static void put_values(const real *values, int n, int code, const value_set *tab
         for (int k = 0; k < n; k++) narrow[k] = (float)values[k];
         out->value += (size_t)n * sizeof *narrow;
     } else if (code == CSELL_VALUE_CODEBOOK) {
-        for (int k = 0; k < n; k++)
-            *out->value++ = table->place[slot_of(table, bits_of(values[k]))];
+        for (int k = 0; k < n; k++) *out->value++ = set->place[slot_of(set, bits_of(values[k]))];
     } else {
         memcpy(out->value, values, sizeof *values);
         out->value += sizeof *values;
@@ -127,7 +127,7 @@ static int list_rows(uint32_t mask, int *row) {
     return n;
 }
 
-static void fill_steps(const slice_rows *s, const csell_slice *slice, const value_set *table,
+static void fill_steps(const slice_rows *s, const csell_slice *slice, const value_set *set,
                        csell_step *step, output *out) {
     sources from;
     real values[CSELL_ROWS];
@@ -140,14 +140,14 @@ static void fill_steps(const slice_rows *s, const csell_slice *slice, const valu
         put_columns(&from, row, n, slice->column_code, next.base, out);
         for (int e = 0; e < slice->run; e++) {
             take_values(&from, row, n, values, out);
-            put_values(values, n, slice->value_code, table, out);
+            put_values(values, n, slice->value_code, set, out);
         }
     }
 }
 
 /* Those of a slice whose steps are there. */
 static void fill_values(const slice_rows *s, const csell_slice *slice, const csell_step *step,
-                        const value_set *table, output *out) {
+                        const value_set *set, output *out) {
     sources from;
     real values[CSELL_ROWS];
     int row[CSELL_ROWS], n = 0;
@@ -157,7 +157,7 @@ static void fill_values(const slice_rows *s, const csell_slice *slice, const cse
         if (step[k].mask != mask) n = list_rows(mask = step[k].mask, row);
         for (int e = 0; e < slice->run; e++) {
             take_values(&from, row, n, values, out);
-            put_values(values, n, slice->value_code, table, out);
+            put_values(values, n, slice->value_code, set, out);
         }
     }
 }
@@ -174,7 +174,7 @@ static void fill_up(uint8_t *from, const uint8_t *end) {
 }
 
 /* Returns how many values are too large for the variant. */
-static int64_t fill_slice(const spmv_csr_view *A, const value_set *table, int64_t k, csell *B) {
+static int64_t fill_slice(const spmv_csr_view *A, const value_set *set, int64_t k, csell *B) {
     slice_rows s;
     csell_slice *slice = B->slice + k;
     csell_step *step = B->step + slice->step;
@@ -185,7 +185,7 @@ static int64_t fill_slice(const spmv_csr_view *A, const value_set *table, int64_
         find_groups(&s);
     else
         leave_rows_alone(&s);
-    fill_steps(&s, slice, table, step, &out);
+    fill_steps(&s, slice, set, step, &out);
     fill_up(out.column, B->columns + (is_last ? B->column_bytes : slice[1].column));
     fill_up(out.value, B->values + (is_last ? B->value_bytes : slice[1].value));
     uint32_t common = ~0u;
@@ -195,7 +195,7 @@ static int64_t fill_slice(const spmv_csr_view *A, const value_set *table, int64_
 }
 
 /* As fill_slice does, from the slice that it repeats, which is filled. */
-static int64_t fill_repeat(const spmv_csr_view *A, const value_set *table, int64_t k,
+static int64_t fill_repeat(const spmv_csr_view *A, const value_set *set, int64_t k,
                            const csell_repeat *repeat, csell *B) {
     slice_rows s;
     const csell_slice *from = B->slice + repeat->of;
@@ -214,22 +214,22 @@ static int64_t fill_repeat(const spmv_csr_view *A, const value_set *table, int64
         memcpy(out.value, B->values + from->value, (size_t)(from[1].value - from->value));
         return count_overflows(s.value[0], s.nnz);
     }
-    fill_values(&s, slice, step, table, &out);
+    fill_values(&s, slice, step, set, &out);
     fill_up(out.value, B->values + (is_last ? B->value_bytes : slice[1].value));
     return out.overflows;
 }
 
-static int64_t fill_slices(const spmv_csr_view *A, const value_set *table,
+static int64_t fill_slices(const spmv_csr_view *A, const value_set *set,
                            const csell_repeat *repeats, int threads, csell *B) {
     int64_t overflows = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : overflows)
     {
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < B->nslices; k++)
-            if (repeats[k].of < 0) overflows += fill_slice(A, table, k, B);
+            if (repeats[k].of < 0) overflows += fill_slice(A, set, k, B);
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < B->nslices; k++)
-            if (repeats[k].of >= 0) overflows += fill_repeat(A, table, k, repeats + k, B);
+            if (repeats[k].of >= 0) overflows += fill_repeat(A, set, k, repeats + k, B);
     }
     return overflows;
 }
@@ -314,7 +314,7 @@ static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longes
            (size_t)long_rows * (sizeof(idx) + sizeof(ofs));
 }
 
-static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *table,
+static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *set,
                         const csell_repeat *repeats, int threads, csell *B) {
     int64_t overflows;
     TRY(STORE_ARRAY(ctx, B, step, B->nsteps));
@@ -324,7 +324,7 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *
     TRY(STORE_ARRAY(ctx, B, long_ptr, B->long_rows + 1));
     TRY(STORE_ARRAY(ctx, B, long_col, B->long_nnz));
     TRY(STORE_ARRAY(ctx, B, long_values, B->long_nnz));
-    overflows = fill_slices(A, table, repeats, threads, B);
+    overflows = fill_slices(A, set, repeats, threads, B);
     memset(B->columns + B->column_bytes, 0, CSELL_SPARE);
     memset(B->values + B->value_bytes, 0, CSELL_SPARE);
     place_long(A, B);
@@ -335,7 +335,7 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
                          spmv_store **out) {
     bool codes = c->value[SPMV_codes];
-    value_set table;
+    value_set set;
     TRY(spmv_store_new(ctx, "csell", sizeof(csell), A, out));
     csell *B = (csell *)*out;
     B->s.slots = A->nnz;
@@ -343,13 +343,13 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     B->cut = cut_of(A, c);
     count_long(A, threads, B);
     TRY(STORE_ARRAY(ctx, B, slice, B->nslices));
-    TRY(STORE_ARRAY(ctx, B, table, VALUE_CODEBOOK_SIZE));
-    make_table(A, B->long_rows ? B->cut : INT64_MAX, codes, threads, B->table, &table);
+    TRY(STORE_ARRAY(ctx, B, codebook, VALUE_CODEBOOK_SIZE));
+    make_codebook(A, B->long_rows ? B->cut : INT64_MAX, codes, threads, B->codebook, &set);
     csell_repeat *repeats = spmv_host_alloc((size_t)B->nslices * sizeof *repeats);
     if (!repeats) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
-    spmv_status status = choose_slices(ctx, A, &table, codes, threads, B, repeats);
+    spmv_status status = choose_slices(ctx, A, &set, codes, threads, B, repeats);
     if (status == SPMV_OK) place_slices(B);
-    if (status == SPMV_OK) status = fill(ctx, A, &table, repeats, threads, B);
+    if (status == SPMV_OK) status = fill(ctx, A, &set, repeats, threads, B);
     spmv_host_free(repeats);
     return status;
 }
@@ -373,7 +373,7 @@ static double value_at(const csell *A, const csell_slice *slice, int64_t n, int6
     real raw;
     float narrow;
     switch (slice->value_code) {
-    case CSELL_VALUE_CODEBOOK: return (double)A->table[values[n]];
+    case CSELL_VALUE_CODEBOOK: return (double)A->codebook[values[n]];
     case CSELL_VALUE_F32:
         memcpy(&narrow, values + n * (int64_t)sizeof narrow, sizeof narrow);
         return (double)narrow;

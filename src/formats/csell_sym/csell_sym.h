@@ -14,7 +14,7 @@
  *                | -1 .1111..1 | 0 11111.11
  *     columns      (64 of 0)
  *     values       1 | 1 | 1 | 1 | 1 | 0 0 0 0 0 | 2 2 2 2 2 2 2 | (79 of 0)
- *     table        1 2 4 (253 of 0)
+ *     codebook     1 2 4 (253 of 0)
  *     long_row
  *     long_ptr     0
  *     long_col

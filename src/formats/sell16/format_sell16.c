@@ -91,13 +91,13 @@ static spmv_status place_rows(spmv_ctx *ctx, const spmv_csr_view *A, const idx *
 
 static spmv_status choose_values(spmv_ctx *ctx, const spmv_csr_view *A, bool codes, int threads,
                                  sell16_slices *B, value_set *set) {
-    real table[VALUE_CODEBOOK_SIZE];
-    B->value_code = choose_code(A, codes, threads, table, set);
+    real codebook[VALUE_CODEBOOK_SIZE];
+    B->value_code = choose_code(A, codes, threads, codebook, set);
     B->value_bytes = coded_bytes(B->value_code);
     B->nvalues = set->count;
     if (set->count == 0) return SPMV_OK;
-    TRY(STORE_ARRAY(ctx, B, table, VALUE_CODEBOOK_SIZE));
-    memcpy(B->table, table, sizeof table);
+    TRY(STORE_ARRAY(ctx, B, codebook, VALUE_CODEBOOK_SIZE));
+    memcpy(B->codebook, codebook, sizeof codebook);
     return SPMV_OK;
 }
 
@@ -257,7 +257,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
                 row[n] = (int32_t)(A->perm ? first + A->perm[i] : i);
                 col[n] = column_at(A, slice, at);
                 values[n] =
-                    (double)coded_value(A->values, A->table, slice->slot + at, A->value_code);
+                    (double)coded_value(A->values, A->codebook, slice->slot + at, A->value_code);
             }
             if (length > slice->width) tail += length - slice->width;
         }

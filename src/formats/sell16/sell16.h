@@ -13,7 +13,7 @@
  *     length   7 4 4 4 3 3 2 0
  *     columns  0 0 1 2 0 3 6 0 | 1 1 2 3 1 4 7 0 | 2 2 3 4 6 6 0 0 | 3 6 6 6 0 0 0 0 | 4 6 7
  *     values   1 0 0 0 2 0 0 0 | 1 2 2 2 0 2 2 0 | 1 0 0 0 1 1 0 0 | 1 1 1 1 0 0 0 0 | 1 2 0
- *     table    1 2 4 (253 of 0)
+ *     codebook 1 2 4 (253 of 0)
  *     value_code 2 is VALUE_CODEBOOK
  */
 #ifndef SPMV_FORMATS_SELL16_H
@@ -27,7 +27,7 @@
  * What the longer ones have besides, their tails, follows the steps, row by row. Padding: a column
  * of the slice, any value. Columns are distances from the slice's least, of 16 bits or (wide) 32;
  * values are all as the code says: reals; floats, if every value survives the round trip bit for
- * bit; uint8_t, their places in table; nothing, if all are table[0]. */
+ * bit; uint8_t, places in the codebook; nothing, if all are codebook[0]. */
 enum { SELL16_ROWS = 8, SELL16_LANES = 4, SELL16_MOST_SIGMA = 1 << 16 };
 typedef struct sell16_slice {
     int64_t slot, column; /* where it begins: its first entry; in columns[], a multiple of 8 */
@@ -38,12 +38,12 @@ typedef struct sell16_slice {
 typedef struct V(sell16) {
     spmv_store s;
     int64_t sigma, nslices, nuneven, units; /* a unit: 16 bits of columns */
-    int value_code, value_bytes, nvalues;   /* nvalues: in the table */
+    int value_code, value_bytes, nvalues;   /* nvalues: in the codebook */
     sell16_slice *slice;                    /* [nslices] */
     uint16_t *perm;  /* [rows] place in its window of the row that is stored there; NULL: its own */
     int32_t *length; /* [nuneven * SELL16_ROWS] */
     uint16_t *columns; /* [units] */
     uint8_t *values;   /* [slots * value_bytes] */
-    real *table;       /* [VALUE_CODEBOOK_SIZE] with the codes TABLE and ONE */
+    real *codebook;    /* [VALUE_CODEBOOK_SIZE] with VALUE_CODEBOOK and VALUE_ONE */
 } sell16_slices;
 #endif

@@ -1,6 +1,6 @@
-/* format_xcache.c: blocks of rows that list the columns they need, so that x of a block is fetched
- * once and an entry's column takes 16 bits; its rows cut into pieces, these sorted by length; coded
- * values. */
+/* format_xcache.c: builds row blocks with explicit caching of x: a block lists the columns it
+ * needs, so that its x is fetched once and a nonzero's column takes 16 bits; its rows are cut into
+ * segments, which are sorted by length; values are encoded in the fewest bytes. */
 #include "formats/row_order.h"
 #include "formats/value_set.h"
 #include "xcache.h"
@@ -15,15 +15,15 @@ static int64_t blocks_of(int64_t n, int64_t size) {
 
 /* ---- forecast -------------------------------------------------------------------------------- */
 
-/* Slots: pieces of a block descend in length, so that padding is less than its longest times the
- * pieces of a slice. Columns: no more than entries, nor than fit, of 32 bits. */
+/* Slots: segments of a block descend in length, so that padding is less than its longest times the
+ * segments of a slice. Columns: no more than entries, nor than fit, of 32 bits. */
 static size_t most_bytes(const spmv_csr_view *A, const spmv_xcache_shape *s, int64_t longest) {
-    size_t blocks = (size_t)s->nblocks, pieces = (size_t)s->pieces;
+    size_t blocks = (size_t)s->nblocks, segments = (size_t)s->segments;
     size_t slots = (size_t)A->nnz + blocks * XCACHE_SLICE * (size_t)longest;
     size_t columns =
         blocks * XCACHE_COLUMNS < (size_t)A->nnz ? blocks * XCACHE_COLUMNS : (size_t)A->nnz;
     return blocks * sizeof(xcache_block) + (size_t)(s->slices + s->cuts) * sizeof(uint32_t) +
-           pieces * (sizeof(uint16_t) + sizeof(uint8_t)) + columns * sizeof(uint32_t) +
+           segments * (sizeof(uint16_t) + sizeof(uint8_t)) + columns * sizeof(uint32_t) +
            slots * (sizeof(uint16_t) + sizeof(real)) + VALUE_CODEBOOK_SIZE * sizeof(real);
 }
 
@@ -33,7 +33,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return most_bytes(A, &s, longest < s.cut ? longest : s.cut);
 }
 
-/* Without a look at the matrix for its height: the lower, the more bytes. */
+/* Without the matrix, which decides the height: the lower that is, the more bytes. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     spmv_choice least = *c;
     if (least.value[SPMV_height] == 0) least.value[SPMV_height] = XCACHE_LEAST;
@@ -41,70 +41,70 @@ static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longes
     return most_bytes(A, &s, longest < XCACHE_LONGEST ? longest : XCACHE_LONGEST);
 }
 
-/* ---- pieces ---------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
-typedef struct pieces { /* of a block, in the order of its rows */
-    uint8_t length[XCACHE_PIECES];
-    uint16_t order[XCACHE_PIECES];
-} pieces;
+typedef struct segments { /* of a block, in the order of its rows */
+    uint8_t length[XCACHE_SEGMENTS];
+    uint16_t order[XCACHE_SEGMENTS];
+} segments;
 
 /* Counts them, lists no more than there is room for. */
-static void list_pieces(const spmv_csr_view *A, int64_t cut, xcache_block *block, uint32_t *cuts,
-                        pieces *out) {
-    int64_t count = 0, parts = 0;
+static void list_segments(const spmv_csr_view *A, int64_t cut, xcache_block *block, uint32_t *cuts,
+                          segments *out) {
+    int64_t count = 0, in_cuts = 0;
     for (int64_t r = 0; r < block->rows; r++) {
         int64_t n = row_length(A, block->row + r), p = n > cut ? blocks_of(n, cut) : 1;
-        for (int64_t q = 0; q < p && count + q < XCACHE_PIECES; q++) {
+        for (int64_t q = 0; q < p && count + q < XCACHE_SEGMENTS; q++) {
             out->length[count + q] = (uint8_t)blocks_of(n - q, p);
-            out->order[count + q] = (uint16_t)(p > 1 ? block->rows + parts + q : r);
+            out->order[count + q] = (uint16_t)(p > 1 ? block->rows + in_cuts + q : r);
         }
         count += p;
         if (p == 1) continue;
-        cuts[block->cuts++] = (uint32_t)r | (uint32_t)parts << 16;
-        parts += p;
+        cuts[block->cuts++] = (uint32_t)r | (uint32_t)in_cuts << 16;
+        in_cuts += p;
     }
-    cuts[block->cuts] = (uint32_t)parts << 16;
-    block->pieces = (int32_t)count, block->parts = (int32_t)parts;
+    cuts[block->cuts] = (uint32_t)in_cuts << 16;
+    block->segments = (int32_t)count, block->cut_segments = (int32_t)in_cuts;
 }
 
 /* Longest first, and where slices begin; returns the slots. */
-static int64_t sort_pieces(const pieces *from, int64_t b, xcache_rows *B) {
+static int64_t sort_segments(const segments *from, int64_t b, xcache_rows *B) {
     const xcache_block *block = B->block + b;
     uint32_t place[XCACHE_LONGEST + 2] = {0}, slots = 0;
-    uint32_t *slice = B->slice + block->piece / XCACHE_SLICE + b;
-    for (int i = 0; i < block->pieces; i++) place[XCACHE_LONGEST - from->length[i] + 1]++;
+    uint32_t *slice = B->slice + block->segment / XCACHE_SLICE + b;
+    for (int i = 0; i < block->segments; i++) place[XCACHE_LONGEST - from->length[i] + 1]++;
     for (int k = 0; k <= XCACHE_LONGEST; k++) place[k + 1] += place[k];
-    for (int i = 0; i < block->pieces; i++) {
+    for (int i = 0; i < block->segments; i++) {
         uint32_t to = place[XCACHE_LONGEST - from->length[i]]++;
-        B->order[block->piece + to] = from->order[i];
-        B->length[block->piece + to] = from->length[i];
+        B->order[block->segment + to] = from->order[i];
+        B->length[block->segment + to] = from->length[i];
     }
-    for (int i = 0; i < block->pieces; i += XCACHE_SLICE) {
+    for (int i = 0; i < block->segments; i += XCACHE_SLICE) {
         slice[i / XCACHE_SLICE] = slots;
-        slots += XCACHE_SLICE * (uint32_t)B->length[block->piece + i];
+        slots += XCACHE_SLICE * (uint32_t)B->length[block->segment + i];
     }
     return slots;
 }
 
-typedef struct piece_entries { /* which of the block's rows; its first; from one to the next */
+typedef struct segment_entries { /* which of the block's rows; its first; from one to the next */
     int32_t row, first, step;
-} piece_entries;
+} segment_entries;
 
 /* cuts: the block's. */
-static piece_entries entries_of(const xcache_block *block, const uint32_t *cuts, uint16_t order) {
-    piece_entries all = {order, 0, 1};
-    int32_t part = order - block->rows, low = 0, high = block->cuts;
-    if (part < 0) return all;
+static segment_entries entries_of(const xcache_block *block, const uint32_t *cuts, uint16_t order) {
+    segment_entries all = {order, 0, 1};
+    int32_t q = order - block->rows, low = 0, high = block->cuts;
+    if (q < 0) return all;
     while (high - low > 1) {
         int32_t middle = (low + high) / 2;
-        if ((int32_t)(cuts[middle] >> 16) <= part)
+        if ((int32_t)(cuts[middle] >> 16) <= q)
             low = middle;
         else
             high = middle;
     }
     int32_t first = (int32_t)(cuts[low] >> 16);
-    piece_entries every = {(int32_t)(cuts[low] & 0xffff), part - first,
-                           (int32_t)(cuts[low + 1] >> 16) - first};
+    segment_entries every = {(int32_t)(cuts[low] & 0xffff), q - first,
+                             (int32_t)(cuts[low + 1] >> 16) - first};
     return every;
 }
 
@@ -151,15 +151,15 @@ static void keep_most(int64_t value, int64_t *most) {
     if (value > *most) *most = value;
 }
 
-static void look_at_block(const spmv_csr_view *A, int64_t b, marks *m, pieces *list, xcache_rows *B,
-                          spmv_xcache_facts *most) {
+static void look_at_block(const spmv_csr_view *A, int64_t b, marks *m, segments *list,
+                          xcache_rows *B, spmv_xcache_facts *most) {
     xcache_block *block = B->block + b;
-    list_pieces(A, B->cut, block, B->cuts + block->cut, list);
-    keep_most(block->pieces, &most->pieces);
-    if (block->pieces > XCACHE_PIECES) return; /* refused */
+    list_segments(A, B->cut, block, B->cuts + block->cut, list);
+    keep_most(block->segments, &most->segments);
+    if (block->segments > XCACHE_SEGMENTS) return; /* refused */
     find_span(A, block, m);
     if (m->span <= XCACHE_SPAN) mark(A, block, m);
-    block->slot = sort_pieces(list, b, B);
+    block->slot = sort_segments(list, b, B);
     block->base = m->base, block->count = (int32_t)m->count;
     block->wide = m->span > UINT16_MAX + 1;
     keep_most(m->span, &most->span);
@@ -174,7 +174,7 @@ static bool look_at_blocks(const spmv_csr_view *A, int threads, xcache_rows *B,
     {
         struct {
             marks m;
-            pieces list;
+            segments list;
         } *room = malloc(sizeof *room);
         spmv_xcache_facts mine = {0, 0, 0};
 #pragma omp for schedule(dynamic) nowait
@@ -183,7 +183,7 @@ static bool look_at_blocks(const spmv_csr_view *A, int threads, xcache_rows *B,
 #pragma omp critical(xcache)
         {
             has_room &= room != NULL;
-            keep_most(mine.pieces, &most->pieces);
+            keep_most(mine.segments, &most->segments);
             keep_most(mine.span, &most->span);
             keep_most(mine.columns, &most->columns);
         }
@@ -200,8 +200,8 @@ static void place_blocks(xcache_rows *B) {
         block->need = B->units;
         B->s.slots += slots;
         B->units += units_of(block);
-        B->pieces += block->pieces;
-        keep_most(block->count + block->parts, &B->most);
+        B->segments += block->segments;
+        keep_most(block->count + block->cut_segments, &B->most);
     }
 }
 
@@ -220,21 +220,22 @@ static void list_columns(const marks *m, const xcache_block *block, uint16_t *ne
     if (n % 2 && !block->wide) need[n] = 0;
 }
 
-/* A slice, whose first piece is the i-th and whose slots begin at `at`. How many values f32 cannot
- * hold. */
+/* Fills the slice whose first segment is the block's i-th and whose slots begin at `at`; returns
+ * how many values f32 cannot hold. */
 static int64_t fill_slice(const spmv_csr_view *A, const marks *m, const value_set *set,
                           const xcache_block *block, int i, int64_t at, xcache_rows *B) {
-    const int64_t first = block->piece + i, n = block->pieces - i;
+    const int64_t first = block->segment + i, n = block->segments - i;
     int64_t overflows = 0;
     for (int r = 0; r < XCACHE_SLICE; r++) {
-        piece_entries piece = {0, 0, 1};
-        if (r < n) piece = entries_of(block, B->cuts + block->cut, B->order[first + r]);
+        segment_entries segment = {0, 0, 1};
+        if (r < n) segment = entries_of(block, B->cuts + block->cut, B->order[first + r]);
         for (int64_t k = 0; k < B->length[first]; k++) {
             int64_t to = at + k * XCACHE_SLICE + r;
             uint8_t *value = B->values + to * B->value_bytes;
             bool is_entry = r < n && k < B->length[first + r];
             int64_t from =
-                is_entry ? A->row_ptr[block->row + piece.row] + piece.first + k * piece.step : 0;
+                is_entry ? A->row_ptr[block->row + segment.row] + segment.first + k * segment.step
+                         : 0;
             B->place[to] = is_entry ? place_of(m, A->col_idx[from]) : 0;
             if (is_entry)
                 overflows += put_coded(value, set, A->values[from], B->value_code);
@@ -248,12 +249,12 @@ static int64_t fill_slice(const spmv_csr_view *A, const marks *m, const value_se
 static int64_t fill_block(const spmv_csr_view *A, const value_set *set, int64_t b, marks *m,
                           xcache_rows *B) {
     const xcache_block *block = B->block + b;
-    const uint32_t *slice = B->slice + block->piece / XCACHE_SLICE + b;
+    const uint32_t *slice = B->slice + block->segment / XCACHE_SLICE + b;
     int64_t overflows = 0;
     find_span(A, block, m);
     mark(A, block, m);
     list_columns(m, block, B->need + block->need);
-    for (int i = 0; i < block->pieces; i += XCACHE_SLICE)
+    for (int i = 0; i < block->segments; i += XCACHE_SLICE)
         overflows += fill_slice(A, m, set, block, i, block->slot + slice[i / XCACHE_SLICE], B);
     return overflows;
 }
@@ -284,13 +285,13 @@ static spmv_status take_room(spmv_ctx *ctx, const spmv_xcache_shape *shape, xcac
     TRY(STORE_ARRAY(ctx, B, block, shape->nblocks));
     TRY(STORE_ARRAY(ctx, B, slice, shape->slices));
     TRY(STORE_ARRAY(ctx, B, cuts, shape->cuts));
-    TRY(STORE_ARRAY(ctx, B, order, shape->pieces));
-    TRY(STORE_ARRAY(ctx, B, length, shape->pieces));
-    TRY(STORE_ARRAY(ctx, B, table, VALUE_CODEBOOK_SIZE));
+    TRY(STORE_ARRAY(ctx, B, order, shape->segments));
+    TRY(STORE_ARRAY(ctx, B, length, shape->segments));
+    TRY(STORE_ARRAY(ctx, B, codebook, VALUE_CODEBOOK_SIZE));
     memset(B->slice, 0, (size_t)shape->slices * sizeof *B->slice);
     memset(B->cuts, 0, (size_t)shape->cuts * sizeof *B->cuts);
-    memset(B->order, 0, (size_t)shape->pieces * sizeof *B->order);
-    memset(B->length, 0, (size_t)shape->pieces * sizeof *B->length);
+    memset(B->order, 0, (size_t)shape->segments * sizeof *B->order);
+    memset(B->length, 0, (size_t)shape->segments * sizeof *B->length);
     return SPMV_OK;
 }
 
@@ -298,7 +299,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
                          spmv_store **out) {
     const spmv_xcache_shape shape = spmv_xcache_shape_for(A, c);
     spmv_xcache_facts most = {0, 0, 0};
-    real table[VALUE_CODEBOOK_SIZE];
+    real codebook[VALUE_CODEBOOK_SIZE];
     value_set set;
     TRY(spmv_store_new(ctx, "xcache", sizeof(xcache_rows), A, out));
     xcache_rows *B = (xcache_rows *)*out;
@@ -308,9 +309,9 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     if (!look_at_blocks(A, threads, B, &most)) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
     TRY(spmv_xcache_fits(ctx, B->height, &most));
     place_blocks(B);
-    B->value_code = choose_code(A, c->value[SPMV_codes], threads, table, &set);
+    B->value_code = choose_code(A, c->value[SPMV_codes], threads, codebook, &set);
     B->value_bytes = coded_bytes(B->value_code);
-    memcpy(B->table, table, sizeof table);
+    memcpy(B->codebook, codebook, sizeof codebook);
     return fill(ctx, A, &set, threads, B);
 }
 
@@ -327,15 +328,16 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
     int64_t n = 0;
     for (int64_t b = 0; b < A->nblocks; b++) {
         const xcache_block *block = A->block + b;
-        for (int i = 0; i < block->pieces; i++) {
-            piece_entries piece =
-                entries_of(block, A->cuts + block->cut, A->order[block->piece + i]);
-            int64_t at = block->slot + A->slice[block->piece / XCACHE_SLICE + b + i / XCACHE_SLICE];
+        for (int i = 0; i < block->segments; i++) {
+            segment_entries segment =
+                entries_of(block, A->cuts + block->cut, A->order[block->segment + i]);
+            int64_t at =
+                block->slot + A->slice[block->segment / XCACHE_SLICE + b + i / XCACHE_SLICE];
             at += i % XCACHE_SLICE;
-            for (int k = 0; k < A->length[block->piece + i]; k++, n++, at += XCACHE_SLICE) {
-                row[n] = block->row + piece.row;
+            for (int k = 0; k < A->length[block->segment + i]; k++, n++, at += XCACHE_SLICE) {
+                row[n] = block->row + segment.row;
                 col[n] = column_at(A, block, A->place[at]);
-                values[n] = (double)coded_value(A->values, A->table, at, A->value_code);
+                values[n] = (double)coded_value(A->values, A->codebook, at, A->value_code);
             }
         }
     }
@@ -353,7 +355,7 @@ static const spmv_param params[] = {{SPMV_height, 0, 0, XCACHE_HIGHEST, 1, false
 SPMV_EXPORT_FORMAT(xcache_format) = {
     .name = "xcache",
     .summary = "blocks of rows with a list of the columns they need, 16-bit places in it, rows of "
-               "a block cut into pieces and sorted by length, values in the fewest bytes",
+               "a block cut into segments and sorted by length, values in the fewest bytes",
     .params = params,
     .at_most = true,
     .estimate = estimate,

@@ -1,6 +1,7 @@
-/* csell_table.cuh: the table of a csell store: all values, if few; for build_csell.cu. */
-#ifndef SPMV_CUDA_CSELL_TABLE_CUH
-#define SPMV_CUDA_CSELL_TABLE_CUH
+/* csell_codebook.cuh: collects the codebook of a csell store, its distinct values if they are few;
+ * for build_csell.cu and coded.cuh. */
+#ifndef SPMV_CUDA_CSELL_CODEBOOK_CUH
+#define SPMV_CUDA_CSELL_CODEBOOK_CUH
 
 #include "csell_rows.cuh"
 #include "formats/value_codes.h"
@@ -48,8 +49,9 @@ typedef struct block_set { /* of a block, in shared memory */
     int has_empty, count;
 } block_set;
 
-/* This warp's share of a stretch of values; a lane passes over one that it has just seen. */
-static __device__ void collect_stretch(const real *value, int64_t n, int64_t first, int64_t stride,
+/* Collects this warp's share of n successive values; a lane passes over one that it has just
+ * seen. */
+static __device__ void collect_segment(const real *value, int64_t n, int64_t first, int64_t stride,
                                        const value_set *all, block_set *mine) {
     enum { TOGETHER = 4 };
     const int lane = threadIdx.x % WARP;
@@ -84,16 +86,16 @@ static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
     int64_t warps = (int64_t)gridDim.x * blockDim.x / WARP;
     int64_t warp = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (!all->has_long) {
-        collect_stretch(A.value, A.nnz, warp, warps, all, &mine);
+        collect_segment(A.value, A.nnz, warp, warps, all, &mine);
     } else {
         for (int64_t s = warp;
              s < nslices && __all_sync(ALL_LANES, !is_full(&mine.count) && !is_full(&all->count));
              s += warps) {
             lane_row r = row_of(A, s);
-            int nnz = warp_total(r.length), stretches = stretches_of(A, r);
-            for (int l = 0; l < stretches; l++) {
-                stretch t = stretch_of(r, nnz, stretches, l);
-                collect_stretch(A.value + t.begin, t.length, 0, 1, all, &mine);
+            int nnz = warp_total(r.length), segments = segments_of(A, r);
+            for (int l = 0; l < segments; l++) {
+                segment t = segment_of(r, nnz, segments, l);
+                collect_segment(A.value + t.begin, t.length, 0, 1, all, &mine);
             }
         }
     }
@@ -111,12 +113,12 @@ static __global__ void collect_values(rows A, int64_t nslices, value_set *all) {
 }
 
 /* A thread a slot: its value's place is the number of smaller ones. */
-static __global__ void sort_table(value_set *set, real *table) {
+static __global__ void sort_codebook(value_set *set, real *codebook) {
     __shared__ unsigned long long bits[SET_SIZE];
     int t = threadIdx.x;
     bits[t] = set->bits[t];
     __syncthreads();
-    if (t < VALUE_CODEBOOK_SIZE) table[t] = 0;
+    if (t < VALUE_CODEBOOK_SIZE) codebook[t] = 0;
     bool none = set->count > VALUE_CODEBOOK_SIZE;
     __syncthreads();
     if (none) {
@@ -129,18 +131,18 @@ static __global__ void sort_table(value_set *set, real *table) {
     unsigned long long mine = bits[t];
     if (mine != EMPTY) {
         memcpy(&value, &mine, sizeof value);
-        table[place] = value;
+        codebook[place] = value;
     }
     if (t == 0 && set->has_empty) {
         mine = EMPTY;
         memcpy(&value, &mine, sizeof value);
-        table[set->count - 1] = value;
+        codebook[set->count - 1] = value;
     }
 }
 
-/* The set and, if it has no more than a table's, the table. */
-static inline spmv_status collect_table(spmv_device *d, const rows &A, value_set *set,
-                                        real *table) {
+/* The set and, if it has no more than a codebook's, the codebook. */
+static inline spmv_status collect_codebook(spmv_device *d, const rows &A, value_set *set,
+                                           real *codebook) {
     enum { THREADS = 256, BLOCKS = 4 }; /* a multiprocessor */
     cudaStream_t stream = ((const cuda_state *)d->state)->stream;
     int sms = 0;
@@ -148,18 +150,18 @@ static inline spmv_status collect_table(spmv_device *d, const rows &A, value_set
     unsigned blocks = (unsigned)(BLOCKS * sms);
     find_long<<<blocks, THREADS, 0, stream>>>(A, set);
     collect_values<<<blocks, THREADS, 0, stream>>>(A, blocks_for(A.rows, CSELL_ROWS), set);
-    sort_table<<<1, SET_SIZE, 0, stream>>>(set, table);
+    sort_codebook<<<1, SET_SIZE, 0, stream>>>(set, codebook);
     CU(d->ctx, cudaGetLastError());
     return SPMV_OK;
 }
 
-static __device__ __forceinline__ int place_of(const real *table, int count,
+static __device__ __forceinline__ int place_of(const real *codebook, int count,
                                                unsigned long long bits) {
     int low = 0, high = count;
     while (high - low > 1) {
         int middle = (low + high) / 2;
         unsigned long long there = 0;
-        memcpy(&there, table + middle, sizeof *table);
+        memcpy(&there, codebook + middle, sizeof *codebook);
         if (there <= bits)
             low = middle;
         else

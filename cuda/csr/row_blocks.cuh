@@ -1,64 +1,66 @@
-/* tasks.cuh: the rows of a matrix as tasks: a group of rows that follow each other, with so many
- * entries together, for a warp; a part of a longer row, for a warp or a block. What they do with
- * them. Nothing is added by atomics: who comes last adds the parts of a row, in order. */
-#ifndef SPMV_CUDA_TASKS_CUH
-#define SPMV_CUDA_TASKS_CUH
+/* row_blocks.cuh: the rows of a matrix divided as CSR-Adaptive does (Greathouse and Daga, SC'14): a
+ * row block is a group of successive rows with a bounded number of nonzeros, which one warp
+ * multiplies; a longer row is cut into segments, each for a warp or a block of threads. No sum is
+ * added atomically: the team that finishes last adds up the row's segments, in order. */
+#ifndef SPMV_CUDA_ROW_BLOCKS_CUH
+#define SPMV_CUDA_ROW_BLOCKS_CUH
 
 #include "cuda/ahead.cuh"
 #include <stdlib.h>
 
 enum {
-    ENTRIES = 7,             /* a lane at a time; odd, so that what lanes read is in other banks */
-    PIECE = ENTRIES * WARP,  /* a warp at a time */
-    MOST_PARTS = 1024,       /* of a row */
-    MOST_OF_GROUP = 1 << 15, /* entries, and rows */
-    MOST_WARPS = 32          /* a block */
+    ENTRIES = 7, /* nonzeros that a lane loads at once; odd, so that lanes read different banks */
+    WARP_ENTRIES = ENTRIES * WARP, /* nonzeros that a warp loads at once */
+    MOST_SEGMENTS = 1024,          /* of a row */
+    MOST_OF_BLOCK = 1 << 15,       /* nonzeros of a row block, and its rows */
+    MOST_WARPS = 32                /* of a block of threads */
 };
 
-typedef struct __align__(16) group {
-    int64_t first; /* entry */
+typedef struct __align__(16) row_block {
+    int64_t first; /* nonzero */
     idx row;
     uint16_t rows, entries;
 }
-group;
+row_block;
 
-typedef struct __align__(16) part {
-    int64_t first; /* entry */
+typedef struct __align__(16) row_segment {
+    int64_t first; /* nonzero */
     idx row, entries;
-    idx parts, first_part; /* of the row */
-    idx cut, unused;       /* which of the rows that have several parts */
+    idx segments, first_segment; /* of the row */
+    idx cut, unused;             /* which of the rows that have several segments */
 }
-part;
+row_segment;
 
-typedef struct tasks {
-    int64_t ngroups, nparts, ncuts;
-    int team;     /* warps that share a part: 1, or all of a block */
-    group *group; /* [ngroups] */
-    part *part;   /* [nparts] */
-    real *sum;    /* [nparts] */
-    int *done;    /* [ncuts] parts that are; 0 between products */
-} tasks;
+typedef struct row_blocks {
+    int64_t nrow_blocks, nsegments, ncuts;
+    int team;             /* warps that share a segment: 1, or all of a block */
+    row_block *block;     /* [nrow_blocks] */
+    row_segment *segment; /* [nsegments] */
+    real *sum;            /* [nsegments] */
+    int *done;            /* [ncuts] how many segments are; 0 between products */
+} row_blocks;
 
-typedef struct task_sizes { /* entries, at most */
-    int64_t group;          /* of several rows, and as many rows */
-    int64_t row;            /* of a row that a warp takes alone */
-    int64_t part;
+typedef struct row_block_sizes { /* nonzeros, at most */
+    int64_t block;               /* of a block of several rows, and as many rows */
+    int64_t row;                 /* of a row that a warp takes alone */
+    int64_t segment;
     int team;
-} task_sizes;
+} row_block_sizes;
 
-/* A row that a warp takes alone is not so long that others are done before it; nor is a part. */
-static inline task_sizes sizes_of(int64_t nnz, int64_t pieces, int team) {
+/* A row that a warp takes alone is not so long that others are done before it; nor is a segment. */
+static inline row_block_sizes sizes_of(int64_t nnz, int64_t rounds, int team) {
     enum { AT_ONCE = 8192 }; /* warps, about, that a GPU has */
-    task_sizes size = {pieces * PIECE, blocks_for(nnz / AT_ONCE, PIECE) * PIECE, 0, team};
-    if (size.row > MOST_OF_GROUP) size.row = MOST_OF_GROUP;
-    if (size.row < size.group) size.row = size.group;
-    size.part = team * size.row;
+    row_block_sizes size = {rounds * WARP_ENTRIES,
+                            blocks_for(nnz / AT_ONCE, WARP_ENTRIES) * WARP_ENTRIES, 0, team};
+    if (size.row > MOST_OF_BLOCK) size.row = MOST_OF_BLOCK;
+    if (size.row < size.block) size.row = size.block;
+    size.segment = team * size.row;
     return size;
 }
 
-static inline void tasks_free(spmv_device *d, tasks *t) {
-    d->backend->release(d, t->group);
-    d->backend->release(d, t->part);
+static inline void row_blocks_free(spmv_device *d, row_blocks *t) {
+    d->backend->release(d, t->block);
+    d->backend->release(d, t->segment);
     d->backend->release(d, t->sum);
     d->backend->release(d, t->done);
 }
@@ -66,8 +68,8 @@ static inline void tasks_free(spmv_device *d, tasks *t) {
 /* ---- products -------------------------------------------------------------------------------- */
 
 typedef struct warp_room { /* shared memory of a warp */
-    real product[PIECE];
-    int ended[PIECE]; /* 1 + the row, counted from the group's first, that ends with the entry */
+    real product[WARP_ENTRIES];
+    int ended[WARP_ENTRIES]; /* 1 + the row that ends with the nonzero, counted from the first */
 } warp_room;
 
 typedef struct operands {
@@ -112,14 +114,15 @@ static __device__ __forceinline__ void load_products(const operands &o, int64_t 
     for (int u = 0; u < ENTRIES; u++) product[u] = a[u] * xj[u];
 }
 
-/* The sum of entries first, .. of this warp, step apart piece by piece; in lane 0. */
+/* The sum, in lane 0, of this warp's nonzeros: WARP_ENTRIES from first on, then as many `step`
+ * further on, and so on up to end. */
 static __device__ __forceinline__ real sum_entries(const operands &o, int64_t first, int64_t end,
                                                    int64_t step) {
     real sum = 0, product[ENTRIES];
     bool begins = true;
 #pragma unroll 1
     for (; first < end; first += step, begins = false) {
-        load_products(o, first, (int)min((int64_t)PIECE, end - first), begins, product);
+        load_products(o, first, (int)min((int64_t)WARP_ENTRIES, end - first), begins, product);
 #pragma unroll
         for (int u = 0; u < ENTRIES; u++) sum += product[u];
     }
@@ -127,9 +130,9 @@ static __device__ __forceinline__ real sum_entries(const operands &o, int64_t fi
     return warp_sum(sum);
 }
 
-/* ---- a group, by a warp ---------------------------------------------------------------------- */
+/* ---- a row block, by a warp ------------------------------------------------------------------ */
 
-typedef struct row_front { /* how far the rows of a group have ended */
+typedef struct row_front { /* how far the rows of a row block have ended */
     unsigned row, end;     /* the next one; behind the last */
     ofs begun;             /* where row begins */
 } row_front;
@@ -167,8 +170,8 @@ static __device__ __forceinline__ bool mark_rows(const operands &o, int *ended, 
     return f->row < behind || f->row == f->end;
 }
 
-/* Adds up the products of a piece row by row, and writes the rows that end in it. carry: what the
- * pieces before have of the row that is open, and then what is open behind. */
+/* Adds up WARP_ENTRIES products row by row, and writes the rows that end among them. carry: the sum
+ * that earlier calls left of the unfinished row, and then what this one leaves. */
 static __device__ __forceinline__ void add_rows(const operands &o, warp_room *w, int64_t row0,
                                                 real *carry) {
     int lane = threadIdx.x % WARP, first = 0;
@@ -200,7 +203,7 @@ static __device__ __forceinline__ void add_rows(const operands &o, warp_room *w,
     *carry = ends ? all : *carry + all;
 }
 
-static __device__ __forceinline__ void multiply_rows(const operands &o, const group &g,
+static __device__ __forceinline__ void multiply_rows(const operands &o, const row_block &g,
                                                      warp_room *w) {
     int lane = threadIdx.x % WARP;
     int64_t first = g.first, end = g.first + g.entries;
@@ -209,15 +212,15 @@ static __device__ __forceinline__ void multiply_rows(const operands &o, const gr
     ofs ends[ENTRIES];
 #pragma unroll 1
     do {
-        int left = (int)(end - first), count = min(left, (int)PIECE);
+        int left = (int)(end - first), count = min(left, (int)WARP_ENTRIES);
         unsigned many = f.end - f.row; /* all, or what should be enough */
-        if (left > PIECE) many = min(many, many * PIECE / left + WARP);
-        many = min(many, (unsigned)PIECE);
+        if (left > WARP_ENTRIES) many = min(many, many * WARP_ENTRIES / left + WARP);
+        many = min(many, (unsigned)WARP_ENTRIES);
         load_ends(o, f, many, ends);
         load_products(o, first, count, first == g.first, product);
 #pragma unroll 1
         while (!mark_rows(o, w->ended, (unsigned)g.row, first, first + count, many, ends, &f)) {
-            many = min(f.end - f.row, (unsigned)PIECE);
+            many = min(f.end - f.row, (unsigned)WARP_ENTRIES);
             load_ends(o, f, many, ends);
         }
 #pragma unroll
@@ -225,16 +228,16 @@ static __device__ __forceinline__ void multiply_rows(const operands &o, const gr
         __syncwarp();
         add_rows(o, w, g.row, &carry);
         __syncwarp();
-        first += PIECE;
+        first += WARP_ENTRIES;
     } while (first < end);
 }
 
 static __device__ __forceinline__ void clear_room(warp_room *w) {
-    for (int k = threadIdx.x % WARP; k < PIECE; k += WARP) w->ended[k] = 0;
+    for (int k = threadIdx.x % WARP; k < WARP_ENTRIES; k += WARP) w->ended[k] = 0;
     __syncwarp();
 }
 
-/* ---- a part, by a warp or a block ------------------------------------------------------------ */
+/* ---- a segment, by a warp or a block --------------------------------------------------------- */
 
 /* What others of this grid read once they see the count. */
 static __device__ __forceinline__ int count_done(int *done) {
@@ -253,57 +256,58 @@ static __device__ __forceinline__ real block_sum(real sum) {
     if (lane == 0) warp_sums[warp] = sum;
     __syncthreads();
     sum = lane < (int)blockDim.x / WARP ? warp_sums[lane] : 0;
-    __syncthreads(); /* before the next part's sums */
+    __syncthreads(); /* before the next segment's sums */
     return warp_sum(sum);
 }
 
-/* The sum of a row's part, in lane 0; true in the team's warp that has the row's whole sum. */
-static __device__ __forceinline__ bool join_parts(const tasks &all, int at, const part &t,
-                                                  real *sum) {
+/* The sum of a row's segment, in lane 0; true in the team's warp that has the row's whole sum. */
+static __device__ __forceinline__ bool join_segments(const row_blocks &all, int at,
+                                                     const row_segment &t, real *sum) {
     int lane = threadIdx.x % WARP, before = 0;
     if (all.team > 1) *sum = block_sum(*sum);
     if (all.team > 1 && threadIdx.x >= WARP) return false;
-    if (t.parts == 1) return true;
+    if (t.segments == 1) return true;
     if (lane == 0) {
         all.sum[at] = *sum;
         before = count_done(all.done + t.cut);
     }
-    if (__shfl_sync(ALL_LANES, before, 0) < t.parts - 1) return false;
+    if (__shfl_sync(ALL_LANES, before, 0) < t.segments - 1) return false;
     __threadfence();
     real joined = 0;
 #pragma unroll 8
-    for (idx q = lane; q < t.parts; q += WARP) joined += __ldcg(all.sum + t.first_part + q);
+    for (idx q = lane; q < t.segments; q += WARP) joined += __ldcg(all.sum + t.first_segment + q);
     *sum = warp_sum(joined);
     if (lane == 0) all.done[t.cut] = 0;
     return true;
 }
 
-/* Task `at`: a part, or behind these a group. Every thread of a part's team calls, every lane of a
- * group's warp; the room's `ended` is 0 before and after. */
-static __device__ __forceinline__ void do_task(const operands &o, const tasks &all, int at,
-                                               warp_room *w) {
+/* Segments are numbered first, row blocks after them: multiplies number `at`. Every thread of a
+ * segment's team calls this, or every lane of a row block's warp; the room's `ended` is 0 before
+ * and after. */
+static __device__ __forceinline__ void
+multiply_block_or_segment(const operands &o, const row_blocks &all, int at, warp_room *w) {
     union {
         int4 loaded[2];
-        part t;
-        group g;
+        row_segment t;
+        row_block g;
     } u;
-    bool is_part = at < (int)all.nparts;
+    bool is_segment = at < (int)all.nsegments;
     int64_t first, end, row;
-    if (is_part) {
-        u.loaded[0] = __ldg((const int4 *)(all.part + at));
-        u.loaded[1] = __ldg((const int4 *)(all.part + at) + 1);
+    if (is_segment) {
+        u.loaded[0] = __ldg((const int4 *)(all.segment + at));
+        u.loaded[1] = __ldg((const int4 *)(all.segment + at) + 1);
         first = u.t.first, end = u.t.first + u.t.entries, row = u.t.row;
-        if (all.team > 1) first += threadIdx.x / WARP * PIECE;
+        if (all.team > 1) first += threadIdx.x / WARP * WARP_ENTRIES;
     } else {
-        u.loaded[0] = __ldg((const int4 *)(all.group + (at - (int)all.nparts)));
+        u.loaded[0] = __ldg((const int4 *)(all.block + (at - (int)all.nsegments)));
         first = u.g.first, end = u.g.first + u.g.entries, row = u.g.row;
         if (u.g.rows > 1) {
             multiply_rows(o, u.g, w);
             return;
         }
     }
-    real sum = sum_entries(o, first, end, (int64_t)(is_part ? all.team : 1) * PIECE);
-    if (is_part && !join_parts(all, at, u.t, &sum)) return;
+    real sum = sum_entries(o, first, end, (int64_t)(is_segment ? all.team : 1) * WARP_ENTRIES);
+    if (is_segment && !join_segments(all, at, u.t, &sum)) return;
     if (threadIdx.x % WARP == 0) put_row(o.y + row, o.alpha, sum, o.beta);
 }
 #endif
