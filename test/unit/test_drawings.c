@@ -221,7 +221,7 @@ static void add_member(letters *t, const member *m, const spmv_store *store) {
     size_t bytes = m->fields[0] == 'q' ? sizeof(int64_t) : sizeof(int);
     for (int k = 0; k < store->narrays; k++)
         if (store->array[k].offset == m->offset) {
-            memcpy(&at, at, sizeof at);
+            memcpy(&at, (const char *)store + m->offset, sizeof at);
             bytes = store->array[k].bytes;
         }
     add(t, "%s", m->name);
