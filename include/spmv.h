@@ -34,11 +34,11 @@ extern "C" {
 typedef enum spmv_status {
     SPMV_OK = 0,
     SPMV_E_ARG = -1,        /* a wrong argument, an unknown name */
-    SPMV_E_FORMAT = -2,     /* the file is not what it must be */
+    SPMV_E_FORMAT = -2,     /* the file's content is wrong */
     SPMV_E_IO = -3,         /* cannot open or read */
     SPMV_E_WRITE = -4,      /* cannot create or write */
     SPMV_E_NOMEM = -5,      /* out of host or device memory */
-    SPMV_E_TOOBIG = -6,     /* forecast is over the memory budget; nothing was allocated */
+    SPMV_E_TOOBIG = -6,     /* the forecast exceeds the memory limit; nothing was allocated */
     SPMV_E_UNSUITABLE = -7, /* this kernel or format cannot hold this matrix; the text says why */
     SPMV_E_BACKEND = -8,    /* backend not built in, no device, device too old for the build */
     SPMV_E_FEATURE = -9,    /* optional library not built in; the text names the package */
@@ -71,7 +71,7 @@ int spmv_ctx_threads(const spmv_ctx *ctx);
 
 /* ---- matrix --------------------------------------------------------------------------------- */
 
-/* Entries as they stand in a file: one triangle of a symmetric matrix, any order, duplicates
+/* Entries as a file holds them: one triangle of a symmetric matrix, in any order, duplicates
  * allowed. */
 typedef struct spmv_coo_view {
     int64_t rows, cols, nnz;
@@ -104,6 +104,7 @@ typedef struct spmv_load_opts {
  * "gen:NAME:ARGS" (spmv_generator_list). */
 spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
                           spmv_mat **out);
+/* flags: SPMV_COPY or SPMV_BORROW. */
 spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flags, spmv_mat **out);
 spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
                          spmv_mat **out); /* always copied */
@@ -132,14 +133,14 @@ typedef struct spmv_stats {
 spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out);
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out);
 
-/* What the CMRS paper (Koza and others) reports of a matrix and a product. */
-/* sqrt(sum (n_i - mean)^2 / (mean rows)); 0 of a matrix without entries. */
+/* Figures that the CMRS paper (Koza and others) reports of a matrix and a product. */
+/* sqrt(sum (n_i - mean)^2 / (mean rows)); 0 for a matrix without entries. */
 double spmv_cmrs_sigma(const spmv_stats *stats);
 /* Bytes of a product in double precision; x comes from memory for every entry, or once. */
 int64_t spmv_cmrs_beta_minus(int64_t nnz, int64_t rows, int64_t strips);
 int64_t spmv_cmrs_beta_plus(int64_t nnz, int64_t rows, int64_t strips);
 int64_t spmv_cmrs_flop(int64_t nnz, int64_t rows); /* a row's first product is not an addition */
-int64_t spmv_flop(int64_t nnz);                    /* as this program counts */
+int64_t spmv_flop(int64_t nnz);                    /* 2 nnz, as this program counts */
 
 /* A dense vector from a file: Matrix Market array (n x 1 or 1 x n), or raw doubles if the name ends
  * in .f64. The caller frees *out with free(). */
@@ -164,9 +165,9 @@ typedef struct spmv_setting {
     int64_t value;
 } spmv_setting;
 
-/* What a product finds in the caches of what it reads: what fits, as in a solver that does little
- * else between two products; nothing; or products that follow each other over more data than the
- * caches hold. */
+/* What a product finds in the caches. WARM: what fits, as in a solver that does little else between
+ * two products. COLD: nothing. STEADY: what is left by products that follow each other over more
+ * data than the caches hold. */
 typedef enum spmv_cache { SPMV_WARM = 0, SPMV_COLD, SPMV_STEADY } spmv_cache;
 
 typedef struct spmv_plan_opts {
@@ -174,19 +175,23 @@ typedef struct spmv_plan_opts {
     const char *kernel; /* name or alias, "omp:" or "cuda:" before it picks the backend; "auto": the
                            fastest that the library finds; NULL: csr_rows, csr_warp */
     spmv_precision precision;
-    int offset_bits;  /* 0: 32 when nnz allows, else 64; 32 or 64: that */
-    size_t max_bytes; /* budget for the stored matrix and scratch; 0: 80 % of what is free on the
-                         device */
+    int offset_bits;  /* of positions in nnz: 32 or 64; 0: 32 if nnz allows it */
+    size_t max_bytes; /* limit for the stored matrix and scratch; 0: 80 % of the device's free
+                         memory */
     const spmv_setting *settings;
     int nsettings;
     /* for "auto": */
-    int64_t expected_calls; /* products that will follow; preparation may cost a third of them, up
-                               to 100, or a hundredth of very many; 0: unknown, at most 10 */
-    int nondeterministic;   /* 1: also kernels that may give other bits every time */
-    spmv_cache cache;       /* how it will be used; for SPMV_COLD and SPMV_STEADY the run-off of a
-                               matrix that the caches could hold empties them before each sample */
+    int64_t expected_calls; /* expected number of products: preparation may take as long as a third
+                               of them, up to 100, or as a hundredth of very many; 0: unknown, at
+                               most 10 */
+    int nondeterministic;   /* 1: also kernels whose results may differ in bits every time */
+    spmv_cache cache;       /* how it will be used; for SPMV_COLD and SPMV_STEADY trials of a matrix
+                               that the caches could hold empty them before each sample */
 } spmv_plan_opts;
 
+/* Builds the format if the matrix does not own it yet. The plan must be freed before the matrix.
+ * Errors: SPMV_E_ARG, SPMV_E_NOMEM, SPMV_E_TOOBIG, SPMV_E_UNSUITABLE, SPMV_E_BACKEND,
+ * SPMV_E_FEATURE, SPMV_E_DEVICE. */
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out);
 void spmv_plan_free(spmv_plan *plan);
 
@@ -200,20 +205,22 @@ typedef struct spmv_plan_facts {
     double convert_s;     /* compressed rows to format, and finding its size */
     double upload_s;      /* matrix or format to device */
     double prepare_s;     /* the kernel's own structures (tiles, pitch) */
-    double once_s; /* in none of the others: what this plan did that a process does once, starting a
-                      library, loading kernels of "auto" */
+    double once_s; /* what a process does once, in none of the others: starting a library, the
+                      first-use warm-up of "auto" */
     /* of a plan that "auto" chose; NULL and 0 otherwise */
-    const char *reason; /* one sentence: why this kernel */
-    double tune_s;      /* looking at the matrix, kernels built and given up, the run-off */
-    int timed;          /* kernels in the run-off, 0: there was none */
-    const char *safe;   /* the kernel that the choice was timed against */
-    double chosen_product_s, safe_product_s; /* a product in the run-off */
-    /* read before each sample of the run-off, where the device cannot put out of its caches what a
-     * product touches; 0: caches were left as they were */
+    const char *reason;        /* one sentence: why this kernel */
+    double tune_s;             /* sampling the matrix, building candidates not chosen, and trials */
+    int timed;                 /* candidates in the trials; 0: there were no trials */
+    const char *baseline;      /* the baseline kernel, which the candidates were timed against */
+    double chosen_product_s;   /* a product of the chosen kernel in the trials */
+    double baseline_product_s; /* a product of the baseline kernel in the trials */
+    /* Bytes read before each sample of the trials to empty the caches, where the device cannot put
+     * out of them only what a product touches; 0: caches were left as they were. */
     size_t flush_bytes;
     size_t free_bytes; /* on the device, now */
-    const char *note;  /* what went another way than usual; NULL: nothing */
+    const char *note;  /* what was done otherwise than usual; NULL: nothing */
 } spmv_plan_facts;
+/* Strings in *out belong to the plan or the library. */
 void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
 int64_t spmv_plan_setting(const spmv_plan *plan,
                           const char *name); /* the value in use; -1: not taken */
@@ -227,12 +234,12 @@ spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, cons
 /* A second plan over copies of the stored matrix and the kernel's structures: for measurements that
  * must not find their own data in a cache. Free it before the first. */
 spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out);
-/* Reads `bytes` of other memory on the plan's device, so that smaller caches forget the plan. What
- * is asked of the plan next waits until that is done. */
+/* Reads `bytes` of other memory on the plan's device, so that smaller caches no longer hold the
+ * plan's data. It may return before that is done; the plan's next operation waits for it. */
 spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes);
 
-/* Products launched back to back, in turn through a list; on a GPU as one recorded graph, so that
- * the host's launches are not part of the time. */
+/* Products launched back to back, going through a list in turn; on a GPU as one recorded graph, so
+ * that the host's launches are not part of the time. The list is copied; x and y are not. */
 typedef struct spmv_product { /* of plans of one device */
     const spmv_plan *plan;
     const void *x;
@@ -246,7 +253,7 @@ spmv_status spmv_batch_time(const spmv_batch *batch, double *seconds);
 /* "graph", "loop", or "loop: " and why it could not be recorded. */
 const char *spmv_batch_how(const spmv_batch *batch);
 void spmv_batch_free(spmv_batch *batch);
-/* What timing one empty launch shows: the floor under every sample. */
+/* The time of one empty launch, which no sample can be shorter than. */
 spmv_status spmv_plan_time_nothing(const spmv_plan *plan, double *seconds);
 
 /* Memory where the plan runs; on the CPU plain host memory. */

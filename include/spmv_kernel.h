@@ -43,8 +43,8 @@ typedef enum spmv_param_id {
 
 typedef struct spmv_param { /* a parameter a kernel takes; a list ends with SPMV_NO_MORE_PARAMS */
     spmv_param_id id;
-    int64_t fallback, min, max, multiple; /* a value is min..max and divisible by multiple */
-    bool power_of_two;                    /* or 0, where min is 0 */
+    int64_t default_value, min, max, multiple; /* a value is min..max and divisible by multiple */
+    bool power_of_two;                         /* or 0, where min is 0 */
 } spmv_param;
 #define SPMV_NO_MORE_PARAMS \
     { SPMV_NPARAMS, 0, 0, 0, 1, false }
