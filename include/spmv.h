@@ -34,11 +34,11 @@ extern "C" {
 typedef enum spmv_status {
     SPMV_OK = 0,
     SPMV_E_ARG = -1,        /* a wrong argument, an unknown name */
-    SPMV_E_FORMAT = -2,     /* the file is not what it must be */
+    SPMV_E_FORMAT = -2,     /* the file's content is wrong */
     SPMV_E_IO = -3,         /* cannot open or read */
     SPMV_E_WRITE = -4,      /* cannot create or write */
     SPMV_E_NOMEM = -5,      /* out of host or device memory */
-    SPMV_E_TOOBIG = -6,     /* forecast is over the memory budget; nothing was allocated */
+    SPMV_E_TOOBIG = -6,     /* the forecast exceeds the memory limit; nothing was allocated */
     SPMV_E_UNSUITABLE = -7, /* this kernel or format cannot hold this matrix; the text says why */
     SPMV_E_BACKEND = -8,    /* backend not built in, no device, device too old for the build */
     SPMV_E_FEATURE = -9,    /* optional library not built in; the text names the package */
@@ -71,7 +71,7 @@ int spmv_ctx_threads(const spmv_ctx *ctx);
 
 /* ---- matrix --------------------------------------------------------------------------------- */
 
-/* Entries as they stand in a file: one triangle of a symmetric matrix, any order, duplicates
+/* Entries as a file holds them: one triangle of a symmetric matrix, in any order, duplicates
  * allowed. */
 typedef struct spmv_coo_view {
     int64_t rows, cols, nnz;
@@ -104,6 +104,7 @@ typedef struct spmv_load_opts {
  * "gen:NAME:ARGS" (spmv_generator_list). */
 spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
                           spmv_mat **out);
+/* flags: SPMV_COPY or SPMV_BORROW. */
 spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flags, spmv_mat **out);
 spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
                          spmv_mat **out); /* always copied */
@@ -138,9 +139,9 @@ typedef struct spmv_setting {
     int64_t value;
 } spmv_setting;
 
-/* What a product finds in the caches of what it reads: what fits, as in a solver that does little
- * else between two products; nothing; or products that follow each other over more data than the
- * caches hold. */
+/* What a product finds in the caches. WARM: what fits, as in a solver that does little else between
+ * two products. COLD: nothing. STEADY: what is left by products that follow each other over more
+ * data than the caches hold. */
 typedef enum spmv_cache { SPMV_WARM = 0, SPMV_COLD, SPMV_STEADY } spmv_cache;
 
 typedef struct spmv_plan_opts {
@@ -148,19 +149,23 @@ typedef struct spmv_plan_opts {
     const char *kernel; /* name or alias, "omp:" or "cuda:" before it picks the backend; "auto": the
                            fastest that the library finds; NULL: csr_rows, csr_warp */
     spmv_precision precision;
-    int offset_bits;  /* 0: 32 when nnz allows, else 64; 32 or 64: that */
-    size_t max_bytes; /* budget for the stored matrix and scratch; 0: 80 % of what is free on the
-                         device */
+    int offset_bits;  /* of positions in nnz: 32 or 64; 0: 32 if nnz allows it */
+    size_t max_bytes; /* limit for the stored matrix and scratch; 0: 80 % of the device's free
+                         memory */
     const spmv_setting *settings;
     int nsettings;
     /* for "auto": */
-    int64_t expected_calls; /* products that will follow; preparation may cost a third of them, up
-                               to 100, or a hundredth of very many; 0: unknown, at most 10 */
-    int nondeterministic;   /* 1: also kernels that may give other bits every time */
-    spmv_cache cache;       /* how it will be used; for SPMV_COLD and SPMV_STEADY the run-off of a
-                               matrix that the caches could hold empties them before each sample */
+    int64_t expected_calls; /* expected number of products: preparation may take as long as a third
+                               of them, up to 100, or as a hundredth of very many; 0: unknown, at
+                               most 10 */
+    int nondeterministic;   /* 1: also kernels whose results may differ in bits every time */
+    spmv_cache cache;       /* how it will be used; for SPMV_COLD and SPMV_STEADY trials of a matrix
+                               that the caches could hold empty them before each sample */
 } spmv_plan_opts;
 
+/* Builds the format if the matrix does not own it yet. The plan must be freed before the matrix.
+ * Errors: SPMV_E_ARG, SPMV_E_NOMEM, SPMV_E_TOOBIG, SPMV_E_UNSUITABLE, SPMV_E_BACKEND,
+ * SPMV_E_FEATURE, SPMV_E_DEVICE. */
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out);
 void spmv_plan_free(spmv_plan *plan);
 
@@ -174,20 +179,22 @@ typedef struct spmv_plan_facts {
     double convert_s;     /* compressed rows to format, and finding its size */
     double upload_s;      /* matrix or format to device */
     double prepare_s;     /* the kernel's own structures (tiles, pitch) */
-    double once_s; /* in none of the others: what this plan did that a process does once, starting a
-                      library, loading kernels of "auto" */
+    double once_s; /* what a process does once, in none of the others: starting a library, the
+                      first-use warm-up of "auto" */
     /* of a plan that "auto" chose; NULL and 0 otherwise */
-    const char *reason; /* one sentence: why this kernel */
-    double tune_s;      /* looking at the matrix, kernels built and given up, the run-off */
-    int timed;          /* kernels in the run-off, 0: there was none */
-    const char *safe;   /* the kernel that the choice was timed against */
-    double chosen_product_s, safe_product_s; /* a product in the run-off */
-    /* read before each sample of the run-off, where the device cannot put out of its caches what a
-     * product touches; 0: caches were left as they were */
+    const char *reason;        /* one sentence: why this kernel */
+    double tune_s;             /* sampling the matrix, building candidates not chosen, and trials */
+    int timed;                 /* candidates in the trials; 0: there were no trials */
+    const char *baseline;      /* the baseline kernel, which the candidates were timed against */
+    double chosen_product_s;   /* a product of the chosen kernel in the trials */
+    double baseline_product_s; /* a product of the baseline kernel in the trials */
+    /* Bytes read before each sample of the trials to empty the caches, where the device cannot put
+     * out of them only what a product touches; 0: caches were left as they were. */
     size_t flush_bytes;
     size_t free_bytes; /* on the device, now */
-    const char *note;  /* what went another way than usual; NULL: nothing */
+    const char *note;  /* what was done otherwise than usual; NULL: nothing */
 } spmv_plan_facts;
+/* Strings in *out belong to the plan or the library. */
 void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
 int64_t spmv_plan_setting(const spmv_plan *plan,
                           const char *name); /* the value in use; -1: not taken */
@@ -195,6 +202,7 @@ int64_t spmv_plan_setting(const spmv_plan *plan,
 /* y <- alpha A x + beta y. x[cols] and y[rows] are in the plan's precision, in memory of its
  * device, and do not overlap. beta = 0 never reads y. Returns when y is complete. */
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y);
+
 /* Memory where the plan runs; on the CPU plain host memory. */
 spmv_status spmv_plan_alloc(const spmv_plan *plan, size_t bytes, void **out);
 void spmv_plan_release(const spmv_plan *plan, void *memory);

@@ -1,26 +1,26 @@
-/* spmv_backend.h: where memory and time live, and what the kernel name "auto" asks of it; part of
- * spmv_kernel.h, which includes it once its types are there. A backend is a constant table of
- * functions over devices it opened; nothing is global. */
+/* spmv_backend.h: what a backend is, which owns devices, their memory and their clocks, and what
+ * the kernel name "auto" asks of it. Part of spmv_kernel.h, which includes it after its types. A
+ * backend is a constant table of functions over devices it opened; nothing is global. */
 #ifndef SPMV_BACKEND_H
 #define SPMV_BACKEND_H
 
 typedef struct spmv_backend spmv_backend;
 typedef struct spmv_device { /* one opened device */
     const spmv_backend *backend;
-    spmv_ctx *ctx; /* where messages go */
-    int number;    /* as the backend counts */
-    int threads;   /* OpenMP team size; on a GPU: for the host's share of the work */
-    void *state;   /* the backend's own */
+    spmv_ctx *ctx; /* its error text gets the messages */
+    int number;    /* as the backend numbers its devices */
+    int threads;   /* OpenMP team size; on a GPU that of the host's share of the work */
+    void *state;   /* owned by the backend */
 } spmv_device;
 
-/* A format that a device builds in its own memory, which then no host needs to hold, from rows: the
- * store of format "csr" of the same variant that is there already (NULL: this is "csr" itself, and
- * A is sent). head: what the store is, its arrays' sizes but not the arrays; *upload_s: how long
- * sending took. On failure *head and *copy hold what there is; on success the device may
- * still be at it. */
+/* A format that a device builds in its own memory, so that the host need not hold it. rows: the
+ * store of format "csr" and the same variant on the device; NULL: this is "csr" itself, and A is
+ * sent. *head: the store with its arrays' sizes but without the arrays; *upload_s: the seconds that
+ * sending took. On failure *head and *copy hold what was allocated; on success the device may still
+ * be working. */
 typedef struct spmv_device_format {
     const char *name;
-    /* Device memory that building takes besides the store, bytes, at most. */
+    /* Bytes of device memory that building takes besides the store, at most. */
     size_t (*working)(const spmv_csr_view *A, const spmv_choice *c);
     spmv_status (*build)(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
                          const spmv_choice *c, spmv_store **head, spmv_store **copy,
@@ -31,81 +31,81 @@ typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
     const char *name;              /* owned by the device */
     int cc, sms, driver, runtime, ecc, clock_sm_kHz, clock_memory_kHz;
     size_t memory, memory_free, l2;
-    double bandwidth; /* theoretical, bytes a second */
+    double bandwidth; /* theoretical, bytes per second */
 } spmv_device_facts;
 
-typedef struct spmv_device_state { /* now; 0: unknown */
-    double clock_Hz;               /* of a GPU's multiprocessors; of a host's processors the mean */
+typedef struct spmv_device_state { /* at this moment; 0: unknown */
+    double clock_Hz;               /* of a GPU's multiprocessors; the mean of a host's cores */
     double clock_memory_Hz, power_W, power_limit_W;
     int temperature_C;
     long throttled;            /* grows when heat slows a host's processors down */
     int mig;                   /* the GPU is cut into parts; -1: unknown */
-    int busy_percent;          /* of the last second or less that a kernel ran; -1: unknown */
+    int busy_percent;          /* share of the last second that a kernel ran; -1: unknown */
     unsigned long long slowed; /* NVML's reasons why clocks are not at their highest */
 } spmv_device_state;
 
 enum { SPMV_GATHERS = 16 };
-typedef struct spmv_rates {   /* what a device does at best, measured */
-    double read, copy, triad; /* memory, bytes a second; copy counts two, triad three streams */
+typedef struct spmv_rates {   /* the measured best rates of a device */
+    double read, copy, triad; /* memory, bytes per second; copy counts two, triad three streams */
     double cache_read;        /* of a buffer of cache_bytes, which the last-level cache holds */
     size_t cache_bytes;
     int ngathers;
     size_t gather_bytes[SPMV_GATHERS]; /* sizes of x, ascending */
-    double gathers[SPMV_GATHERS];      /* random 8-byte reads of it, and their indices, a second */
+    double gathers[SPMV_GATHERS]; /* random 8-byte reads of it, and their indices, per second */
 } spmv_rates;
 
 /* ---- what "auto" asks ------------------------------------------------------------------------ */
 
-/* The library looks at the matrix (src/tune/features.c), the backend names kernels that should be
+/* The library samples the matrix (src/tune/features.c), the backend names kernels that should be
  * fast on it (propose.c of its folder), the library builds the best of them and times them against
- * the safe one (src/tune). */
+ * the baseline kernel (src/tune). */
 enum {
-    SPMV_AUTO = -1,        /* index of "auto" in a spmv_kernel_id: no entry of a backend's table */
-    SPMV_LONG_ROW = 1024,  /* entries; more of them in a row count towards long_share */
+    SPMV_AUTO = -1,        /* index of "auto" in a spmv_kernel_id: it is in no backend's table */
+    SPMV_LONG_ROW = 1024,  /* entries: longer rows count towards long_share */
     SPMV_FEW_VALUES = 256, /* more distinct values than that are not counted */
     SPMV_MOST_PROPOSED = 16
 };
 
-/* What a look at row_ptr and at a sample of slices of 32 rows tells. Shares are of the entries
- * looked at, 0 to 1; bytes are a mean an entry. */
+/* The features of a matrix, from row_ptr and a sample of slices of 32 rows. Shares are of the
+ * sampled entries, 0 to 1; bytes are the mean per entry. */
 typedef struct spmv_features {
     int64_t rows, cols, nnz, row_max;
     double mean, cv;    /* of the row lengths; cv: standard deviation / mean */
-    double empty_share; /* of the rows */
+    double empty_share; /* rows without entries, over all rows */
     double long_share;  /* entries in rows longer than SPMV_LONG_ROW */
-    double
-        padding_32;  /* slots in slices of 32 rows padded to their longest row, over entries, - 1 */
-    int64_t sampled; /* entries in the sample */
-    double near_8;   /* entries within 2^8 columns of their step (k-th entries of 32 rows), */
-    double near_16;  /* and within 2^16 */
-    double diagonal; /* entries in slices where 32 rows share their diagonals */
+    double padding_32;  /* padding over entries, if slices of 32 rows are padded to the longest */
+    int64_t sampled;    /* entries in the sample */
+    double near_8;      /* entries within 2^8 columns of their step (the k-th entries of 32 rows) */
+    double near_16;     /* entries within 2^16 columns of their step */
+    double diagonal;    /* entries in slices where 32 rows share their diagonals */
     double contiguous;  /* entries whose left neighbour is stored too */
-    double index_bytes; /* columns in the cheapest code of the slice: diagonals, 8, 16 or 32 bits */
-    double value_bytes; /* values in the cheapest code, of 8: one a step, a table, f32, raw */
+    double index_bytes; /* columns in the slice's cheapest code: diagonals, 8, 16 or 32 bits */
+    double value_bytes; /* values in the slice's cheapest code: one per step, a dictionary of 1-byte
+                           codes, f32, or f64 */
     double per_block[3];   /* entries in a block of 1, 2, 4 rows x 8 columns that begins anywhere */
     double fill_2, fill_3; /* entries over cells of the aligned 2x2, 3x3 blocks that hold any */
     int64_t distinct;      /* values, by bits; SPMV_FEW_VALUES + 1: more */
     double exact_f32;      /* values that f32 holds exactly */
     double symmetric;      /* entries whose mirror image holds the same bits */
-    double lines;          /* cache lines of x a slice touches, over its entries */
-    double repeats;        /* of some 2^14 entries from everywhere, those that share their column
-                              with another of them; 0: not looked at */
-    int64_t xcache_height; /* rows of a block in the format xcache; 0: not looked at */
-    double xcache_columns; /* that such a block needs, for each of its rows */
+    double lines;          /* cache lines of x that a slice touches, over its entries */
+    double repeats;        /* share of 2^14 entries from all over the matrix that have their column
+                              in common with another of them; 0: not sampled */
+    int64_t xcache_height; /* rows of a block in the format xcache; 0: not sampled */
+    double xcache_columns; /* distinct columns of such a block, per row */
     spmv_precision precision;
     int threads;
     size_t cache; /* last-level cache of the device, bytes; 0: unknown */
-    bool evicted; /* products will not find in it what they read, though it might fit */
+    bool evicted; /* products find nothing in that cache, though the data might fit */
 } spmv_features;
 
 typedef struct spmv_proposal {
     const char *kernel; /* of the backend; not considered when it is not built in */
     spmv_setting setting[4];
     int nsettings;
-    double prep;  /* expected preparation, in products of the safe kernel; 0: no conversion */
-    double gain;  /* expected speed, as a multiple of the safe kernel's; 0: this is a safe kernel,
-                     never far from the best for any matrix: the first of them that can be had */
-    char why[96]; /* clause for the user: what of the matrix speaks for it */
+    double predicted_setup;   /* set-up cost, in baseline product times; 0: no conversion */
+    double predicted_speedup; /* over the baseline kernel; 0: this is a baseline kernel, never far
+                                 from the best on any matrix: the first that can be built serves */
+    char why[96];             /* for the user: the property of the matrix that speaks for it */
 } spmv_proposal;
 
 typedef struct spmv_proposals {
@@ -114,9 +114,10 @@ typedef struct spmv_proposals {
 } spmv_proposals;
 /* Stands for "auto" in lists; it has no functions of its own. */
 SPMV_LINKAGE const spmv_kernel spmv_auto_kernel;
-/* Appends a proposal and returns it, for its settings. */
-SPMV_LINKAGE spmv_proposal *spmv_offer(spmv_proposals *all, const char *kernel, double prep,
-                                       double gain, const char *why, ...)
+/* Appends a proposal and returns it, so that the caller can add settings. The list must not be
+ * full; why is a printf format. setup and speedup: as in spmv_proposal. */
+SPMV_LINKAGE spmv_proposal *spmv_propose_kernel(spmv_proposals *all, const char *kernel,
+                                                double setup, double speedup, const char *why, ...)
 #ifdef __GNUC__
     __attribute__((format(printf, 5, 6)))
 #endif
@@ -137,15 +138,15 @@ struct spmv_backend {
     bool host;                     /* its memory is host memory: nothing to upload */
     spmv_status (*open)(spmv_device *d);
     void (*close)(spmv_device *d);
-    /* The memory is there for what the device is asked next; for others after sync. */
+    /* Operations of the device may use the memory at once, others after sync. */
     spmv_status (*alloc)(spmv_device *d, size_t bytes, void **out);
     void (*release)(spmv_device *d, void *memory);
-    /* Gives back what is kept of released memory for what is asked next; NULL: nothing is kept. */
+    /* Gives back released memory that is kept for later allocations; NULL: nothing is kept. */
     void (*trim)(spmv_device *d);
-    /* The host's memory, or the device's own. */
+    /* `from` and `host` may be host memory or the device's own. */
     spmv_status (*put)(spmv_device *d, void *device, const void *from, size_t bytes);
     spmv_status (*get)(spmv_device *d, void *host, const void *device, size_t bytes);
-    /* Sets every byte; may return before it is done, and what is asked next waits. */
+    /* Sets every byte; may return before it is done; the device's next operation waits. */
     spmv_status (*fill)(spmv_device *d, void *memory, int byte, size_t bytes);
     spmv_status (*sync)(spmv_device *d);
     spmv_status (*tick)(spmv_device *d);
@@ -153,12 +154,13 @@ struct spmv_backend {
     size_t (*free_bytes)(spmv_device *d);
     void (*describe)(spmv_device *d, spmv_device_facts *out);
     void (*propose)(const spmv_features *f, spmv_proposals *out);
-    /* For measuring. Reads `bytes` of memory that nothing else uses, so that caches smaller than
-     * that forget the rest; may return before it is done, and what is asked next waits. */
+    /* For measuring: reads `bytes` of memory that nothing else uses, so that smaller caches no
+     * longer hold anything else; may return before it is done; the device's next operation
+     * waits. */
     spmv_status (*flush)(spmv_device *d, size_t bytes);
-    spmv_status (*nothing)(spmv_device *d); /* launches a kernel that does nothing */
-    /* What is launched between start and stop is recorded, not run; NULL where a launch costs
-     * nothing. replay does not wait. */
+    spmv_status (*nothing)(spmv_device *d); /* launches an empty kernel */
+    /* Launches between start and stop are recorded, not run; NULL where a launch costs nothing.
+     * replay does not wait. */
     spmv_status (*record_start)(spmv_device *d);
     spmv_status (*record_stop)(spmv_device *d, void **recording); /* also after a failed launch */
     spmv_status (*replay)(spmv_device *d, void *recording);
@@ -166,8 +168,8 @@ struct spmv_backend {
     /* cache: bytes of the last-level cache, 0: unknown. Takes seconds. */
     spmv_status (*probe)(spmv_device *d, size_t cache, spmv_rates *out);
     void (*state)(spmv_device *d, spmv_device_state *out); /* NULL: nothing to read */
-    /* As flush, of this memory alone: takes a time by its size, not by the caches'. False: it
-     * cannot; NULL: nor ever. */
+    /* Puts only this memory out of the caches, in a time by its size, not by theirs. Returns false,
+     * or is NULL, if the device cannot. */
     bool (*evict)(spmv_device *d, const void *memory, size_t bytes);
 };
 typedef struct spmv_kernel_id {

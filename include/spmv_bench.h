@@ -16,8 +16,8 @@ extern "C" {
 spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
                             double beta, void *y, double *seconds);
 
-/* Products launched back to back, in turn through a list; on a GPU as one recorded graph, so that
- * the host's launches are not part of the time. */
+/* Products launched back to back, going through a list in turn; on a GPU as one recorded graph, so
+ * that the host's launches are not part of the time. The list is copied; x and y are not. */
 typedef struct spmv_product { /* of plans of one device */
     const spmv_plan *plan;
     const void *x;
@@ -31,7 +31,7 @@ spmv_status spmv_batch_time(const spmv_batch *batch, double *seconds);
 /* "graph", "loop", or "loop: " and why it could not be recorded. */
 const char *spmv_batch_how(const spmv_batch *batch);
 void spmv_batch_free(spmv_batch *batch);
-/* What timing one empty launch shows: the floor under every sample. */
+/* The time of one empty launch, which no sample can be shorter than. */
 spmv_status spmv_plan_time_nothing(const spmv_plan *plan, double *seconds);
 
 /* ---- caches --------------------------------------------------------------------------------- */
@@ -39,8 +39,8 @@ spmv_status spmv_plan_time_nothing(const spmv_plan *plan, double *seconds);
 /* A second plan over copies of the stored matrix and the kernel's structures: for measurements that
  * must not find their own data in a cache. Free it before the first. */
 spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out);
-/* Reads `bytes` of other memory on the plan's device, so that smaller caches forget the plan. What
- * is asked of the plan next waits until that is done. */
+/* Reads `bytes` of other memory on the plan's device, so that smaller caches no longer hold the
+ * plan's data. It may return before that is done; the plan's next operation waits for it. */
 spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes);
 
 /* ---- matrices ------------------------------------------------------------------------------- */
@@ -64,14 +64,14 @@ const spmv_twin *spmv_twin_at(int k); /* NULL: past the last */
 
 /* ---- numbers of papers ---------------------------------------------------------------------- */
 
-/* What the CMRS paper (Koza and others) reports of a matrix and a product. */
-/* sqrt(sum (n_i - mean)^2 / (mean rows)); 0 of a matrix without entries. */
+/* Figures that the CMRS paper (Koza and others) reports of a matrix and a product. */
+/* sqrt(sum (n_i - mean)^2 / (mean rows)); 0 for a matrix without entries. */
 double spmv_cmrs_sigma(const spmv_stats *stats);
 /* Bytes of a product in double precision; x comes from memory for every entry, or once. */
 int64_t spmv_cmrs_beta_minus(int64_t nnz, int64_t rows, int64_t strips);
 int64_t spmv_cmrs_beta_plus(int64_t nnz, int64_t rows, int64_t strips);
 int64_t spmv_cmrs_flop(int64_t nnz, int64_t rows); /* a row's first product is not an addition */
-int64_t spmv_flop(int64_t nnz);                    /* as this program counts */
+int64_t spmv_flop(int64_t nnz);                    /* 2 nnz, as this program counts */
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* C++: a .cu file. Both backends may have a kernel of one name, so symbols say whose it is. */
+/* C++ means a .cu file. Kernels of both backends may share a name, so symbols name the backend. */
 #ifdef __cplusplus
 #define SPMV_LINKAGE extern "C"
 #define SPMV_KERNEL_SYMBOL(name) V(cuda_##name)
@@ -41,10 +41,10 @@ typedef enum spmv_param_id {
 } spmv_param_id;
 #undef PARAM
 
-typedef struct spmv_param { /* a parameter a kernel takes; a list ends with SPMV_NO_MORE_PARAMS */
+typedef struct spmv_param { /* a kernel's parameter; a list ends with SPMV_NO_MORE_PARAMS */
     spmv_param_id id;
-    int64_t fallback, min, max, multiple; /* a value is min..max and divisible by multiple */
-    bool power_of_two;                    /* or 0, where min is 0 */
+    int64_t default_value, min, max, multiple; /* values: min..max, divisible by multiple */
+    bool power_of_two;                         /* values are powers of two, or 0 if min is 0 */
 } spmv_param;
 #define SPMV_NO_MORE_PARAMS \
     { SPMV_NPARAMS, 0, 0, 0, 1, false }
@@ -53,15 +53,15 @@ static inline bool spmv_param_takes(const spmv_param *p, int64_t value) {
            (!p->power_of_two || (value & (value - 1)) == 0);
 }
 
-typedef struct spmv_choice { /* the values picked; those a kernel does not take are 0 */
+typedef struct spmv_choice { /* the chosen values; 0 for parameters that a kernel does not take */
     int64_t value[SPMV_NPARAMS];
 } spmv_choice;
 
 /* ---- stores: a matrix in one format and precision ------------------------------------------- */
 
-typedef struct spmv_array { /* where the pointer sits in its struct, how many bytes it points to */
+typedef struct spmv_array { /* offset of the pointer in its struct; bytes that it points to */
     size_t offset, bytes;
-    bool borrowed; /* the matrix owns them, which outlives the store */
+    bool borrowed; /* owned by the matrix, which outlives the store */
 } spmv_array;
 typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays */
     const char *format;
@@ -80,27 +80,27 @@ size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
 #define STORE_ARRAY(ctx, A, field, count) \
     spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), \
                      (size_t)(count) * sizeof *(A)->field)
-/* Lists an array of the matrix that the store takes as it is; member: of the store, will point. */
+/* Lists an array of the matrix that the store uses as it is; member: the store's pointer to it. */
 void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_t bytes);
-/* SPMV_OK if f32 holds every value but `overflows` of them, 0; else refused. */
+/* Refuses (SPMV_E_UNSUITABLE) if any values, `overflows` of them, are too large for f32. */
 spmv_status spmv_fits(spmv_ctx *ctx, int64_t overflows);
 
 struct spmv_features; /* spmv_backend.h */
 typedef struct spmv_format {
     const char *name, *summary;
-    const spmv_param *params; /* what shapes the store; its kernels take these besides their own */
+    const spmv_param *params; /* of the store; its kernels take these besides their own */
     bool at_most; /* the estimate is an upper bound: the exact size is known when it is built */
     /* Exact bytes of what build allocates; SIZE_MAX: overflow. */
     size_t (*estimate)(const spmv_csr_view *A, const spmv_choice *c);
-    /* Not less than that, without a look at the rows, the longest of which is known; NULL: none. */
+    /* An upper bound of that, from the length of the longest row alone; NULL: none. */
     size_t (*bound)(const spmv_csr_view *A, const spmv_choice *c, int64_t longest);
-    /* On failure *out holds what there is, for spmv_store_free; may answer SPMV_E_UNSUITABLE. */
+    /* On failure *out holds what was allocated; may return SPMV_E_UNSUITABLE. */
     spmv_status (*build)(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
                          spmv_store **out);
     /* The way back, for tests and conversions: the store's nnz entries, in any order, padding left
      * out. */
     void (*entries)(const spmv_store *store, int32_t *row, int32_t *col, double *values);
-    /* Adds to the features that "auto" goes by what only this format can tell; NULL: nothing. */
+    /* Adds features for "auto" that only this format computes; NULL: nothing. */
     void (*features)(const spmv_csr_view *A, struct spmv_features *f);
 } spmv_format;
 
@@ -111,12 +111,12 @@ const spmv_format *spmv_format_named(const char *name, int variant); /* NULL: no
 /* ---- kernels -------------------------------------------------------------------------------- */
 
 enum spmv_trait {
-    SPMV_DETERMINISTIC = 1,  /* the same bits for the same plan, however its threads are timed */
-    SPMV_SERIAL = 2,         /* one thread, whatever the context says */
+    SPMV_DETERMINISTIC = 1,  /* a plan's results have the same bits in every run */
+    SPMV_SERIAL = 2,         /* one thread, whatever the context's number is */
     SPMV_OWN_COPY = 4,       /* prepare places the matrix on the device itself, from plan->host */
     SPMV_PADS = 8,           /* may multiply padding by x: needs a finite x unless rowlens = 1 */
-    SPMV_WARP_ROW = 16,      /* CUDA blocks are 32 x R, a row a warp */
-    SPMV_PEER = 32,          /* another library's, to compare with */
+    SPMV_WARP_ROW = 16,      /* CUDA blocks are 32 x R: one warp per row */
+    SPMV_PEER = 32,          /* another library's kernel, for comparison */
     SPMV_NEEDS_SYMMETRY = 64 /* any other matrix is SPMV_E_UNSUITABLE */
 };
 
@@ -126,7 +126,7 @@ typedef struct spmv_kernel {
     unsigned traits;
     size_t (*estimate)(const spmv_csr_view *A,
                        const spmv_choice *c); /* scratch bytes; NULL: none */
-    spmv_status (*prepare)(spmv_plan *p); /* NULL: nothing to do; may answer SPMV_E_UNSUITABLE */
+    spmv_status (*prepare)(spmv_plan *p); /* NULL: nothing to do; may return SPMV_E_UNSUITABLE */
     spmv_status (*run)(const spmv_plan *p, double alpha, const void *x, double beta, void *y);
     void (*release)(spmv_plan *p); /* frees what prepare made; NULL: nothing */
     const char *absent;            /* a peer's library: how to get it; NULL: built in */
@@ -155,9 +155,9 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
     double convert_s, upload_s, prepare_s, once_s; /* once_s: as in spmv_plan_facts */
-    const char *note;           /* what went another way than usual; NULL: nothing */
-    struct spmv_tuning *tuning; /* how "auto" came to this plan; NULL: it was asked for by name */
-    spmv_store *own;            /* of a copied plan: the store, which is not the matrix's */
+    const char *note;           /* what was done otherwise than usual; NULL: nothing */
+    struct spmv_tuning *tuning; /* how "auto" chose this plan; NULL: its kernel was named */
+    spmv_store *own;            /* a copied plan's store, which it owns; NULL: the matrix owns it */
 };
 
 /* ---- shared helpers ------------------------------------------------------------------------- */
@@ -185,7 +185,7 @@ static inline int64_t spmv_split(int64_t n, int64_t nblocks, int64_t block) {
 }
 
 static inline uint64_t
-spmv_mix(uint64_t h) { /* splitmix64's finaliser: every bit moves every bit */
+spmv_mix(uint64_t h) { /* splitmix64's finaliser: every bit affects every bit */
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
     h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
     return h ^ (h >> 31);

@@ -68,7 +68,7 @@ static spmv_status make_yardstick(spmv_mat *mat, const spmv_stats *stats, struct
 static spmv_choice choice_of(const spmv_format *format, const struct variation *varied) {
     spmv_choice c = {{0}};
     for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
-        c.value[p->id] = p->fallback;
+        c.value[p->id] = p->default_value;
     for (int k = 0; varied && k < 2; k++) c.value[varied->of[k].id] = varied->of[k].value;
     return c;
 }

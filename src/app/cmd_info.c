@@ -28,7 +28,7 @@ static bool choose(const options *o, const spmv_format *format, spmv_choice *out
     *out = (spmv_choice){{0}};
     for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++) {
         const list *given = &o->param[p->id];
-        out->value[p->id] = given->count ? given->value[0] : p->fallback;
+        out->value[p->id] = given->count ? given->value[0] : p->default_value;
         if (given->count && !spmv_param_takes(p, given->value[0])) {
             snprintf(reason, REASON, "not with --%s=%lld", option_of[p->id],
                      (long long)given->value[0]);

@@ -31,7 +31,7 @@ static void list_values(const char *name, const spmv_param *p) {
         printf("%s%s", v == p->min ? "" : "|", param_typed(name, v));
     if (!all) printf("%lld..%lld", (long long)p->min + least, (long long)p->max);
     printf(", default ");
-    list_value(name, p->fallback);
+    list_value(name, p->default_value);
 }
 
 /* Two parameters of one option are typed AxB. */

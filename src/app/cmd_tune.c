@@ -1,7 +1,7 @@
-/* cmd_tune.c: spmv tune: the parameters of kernels for one matrix. One parameter after the other
- * takes what it can be, the others as they are by then, and keeps what is clearly faster; then the
- * kernels stand against each other in turns, as before and as found. Nothing is remembered: it
- * prints what to type. */
+/* cmd_tune.c: spmv tune: finds the parameters of kernels for one matrix. Each parameter in turn is
+ * tried with all its values, the others as found by then, and keeps a value that is clearly faster;
+ * then the kernels are timed against each other, with parameters as before and as found. Nothing is
+ * stored: it prints the command line to type. */
 #include "option_values.h"
 #include "app/run/session.h"
 #include <stdlib.h>
@@ -15,19 +15,19 @@ typedef struct choice { /* of a parameter, or of a pair that one option gives */
     int64_t value[MOST_VALUES][2];
 } choice;
 
-typedef struct contest { /* the cells of one trial and their times */
+typedef struct trial_times { /* the times of the cells of one trial */
     double median_s[MOST_VALUES + 1], q1_s[MOST_VALUES + 1], q3_s[MOST_VALUES + 1]; /* 0: no time */
     int disturbed;
-    session *run;      /* that the trial is for: only what was wrong goes into its log */
+    session *run;      /* the session that the trial is for: its log gets only wrong results */
     const cell *cells; /* of the trial */
-    int code;          /* of the log */
-} contest;
+    int code;          /* exit code of writing the log */
+} trial_times;
 
 static void note_step(void *arg, int k) {
     (void)arg, (void)k;
 }
 
-static void note_wrong(contest *c, const cell *tried, const result *out) {
+static void note_wrong(trial_times *c, const cell *tried, const result *out) {
     char flags[512];
     settings_flags(tried->setting, tried->nsettings, flags, sizeof flags);
     if (!c->run->o->quiet)
@@ -38,7 +38,7 @@ static void note_wrong(contest *c, const cell *tried, const result *out) {
 }
 
 static void note_finished(void *arg, int k, const result *out) {
-    contest *c = arg;
+    trial_times *c = arg;
     if (strcmp(out->r.status, "wrong") == 0) note_wrong(c, &c->cells[k], out);
     if (strcmp(out->r.status, "ok") != 0) return;
     c->disturbed += out->nflags > 0;
@@ -57,14 +57,15 @@ static void add_value(choice *c, const spmv_param *p, int64_t first, int64_t sec
     c->value[c->count++][1] = second;
 }
 
-/* A few row blocks a thread, with and without columns cut. */
+/* A few row blocks per thread, with columns undivided and divided. */
 static void add_grids(choice *c, const spmv_param *p, int threads) {
     for (int64_t rows = threads; rows <= 64 * (int64_t)threads; rows *= 4)
         for (int64_t cols = 1; cols <= 16; cols *= 4) add_value(c, p, rows, cols);
 }
 
-/* All of a few; powers of two; or multiples and parts of the usual value. What is found by the
- * kernel itself unless given (0) and could be any number stays so. */
+/* All values if there are few; powers of two; or multiples and fractions of the default. A
+ * parameter whose default is 0, which the kernel then chooses itself, keeps it if it could be any
+ * number. */
 static void add_values(choice *c, const spmv_param *p) {
     static const int64_t windows[] = {1, 256, 4096, 0};
     if (p->id == SPMV_sigma) {
@@ -76,11 +77,13 @@ static void add_values(choice *c, const spmv_param *p) {
         for (int64_t v = p->min > 0 ? p->min : 1; v <= p->max && v <= 1 << 16; v *= 2)
             add_value(c, p, v, v);
     } else {
-        for (int64_t v = p->fallback / 4; v && v <= 4 * p->fallback; v *= 2) add_value(c, p, v, v);
+        for (int64_t v = p->default_value / 4; v && v <= 4 * p->default_value; v *= 2)
+            add_value(c, p, v, v);
     }
 }
 
-/* False: the kernel does not take it, the user has said what it is to be, or there is no choice. */
+/* Returns false if the kernel does not take the parameter, the user gave it, or it has one
+ * value. */
 static bool choices_of(const session *run, const cell *c, spmv_param_id id, choice *out) {
     const spmv_kernel *kernel = descriptor(c->kernel);
     const spmv_param *p = spmv_param_of(kernel, id);
@@ -108,10 +111,10 @@ static void set(cell *c, spmv_param_id id, int64_t value) {
     c->setting[c->nsettings++] = (spmv_setting){names[id], value};
 }
 
-/* The cell as it is and with every value; its time to beat is its own. */
+/* Times the cell as it is and with every value; *best becomes the fastest. */
 static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *best) {
     cell cells[MOST_VALUES + 1] = {*best};
-    contest times = {.run = run, .cells = cells};
+    trial_times times = {.run = run, .cells = cells};
     options quick = *run->o;
     session trial = *run;
     int winner = 0;
@@ -154,12 +157,12 @@ static int tune_cell(session *run, spmv_mat *mat, cell *c) {
     return code;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- the command ---------------------------------------------------------------------------- */
 
-/* stood: c, as it stood against the others. */
-static void print_flags(const session *run, const cell *c, const cell *stood, int found_from) {
+/* compared: the cell c with its result in the final comparison. */
+static void print_flags(const session *run, const cell *c, const cell *compared, int found_from) {
     printf("%s: ", descriptor(c->kernel)->name);
-    if (!stood->ok) {
+    if (!compared->ok) {
         printf("no right result, nothing to type\n");
         return;
     }
@@ -175,9 +178,9 @@ static void print_flags(const session *run, const cell *c, const cell *stood, in
     printf("\n");
 }
 
-/* As before, and as found where that differs, in turns. */
-static int stand(session *run, spmv_mat *mat, const cell *before, const cell *found, size_t n) {
-    cell *all = calloc(2 * n, sizeof *all), *stood = all;
+/* Times the cells as before, and as found where that differs, against each other. */
+static int compare(session *run, spmv_mat *mat, const cell *before, const cell *found, size_t n) {
+    cell *all = calloc(2 * n, sizeof *all), *compared = all;
     session last = *run;
     if (!all) return complain(SPMV_E_NOMEM, NULL);
     last.cell = all;
@@ -188,13 +191,13 @@ static int stand(session *run, spmv_mat *mat, const cell *before, const cell *fo
     }
     int code = run_on(&last, mat, run->o->matrices[0]);
     for (size_t k = 0; k < n && !code; k++) {
-        stood += found[k].nsettings > before[k].nsettings;
-        print_flags(run, &found[k], stood++, before[k].nsettings);
+        compared += found[k].nsettings > before[k].nsettings;
+        print_flags(run, &found[k], compared++, before[k].nsettings);
     }
     if (!code && last.nwrong && !run->o->quiet)
         say("spmv: tune: %d WRONG result%s\n", last.nwrong, last.nwrong == 1 ? "" : "s");
     if (!code && last.ndisturbed)
-        say("spmv: tune: %d times were disturbed by what else ran: believe this only if it comes "
+        say("spmv: tune: %d times were disturbed by other programs: trust this only if it comes "
             "out "
             "again on a quiet machine ('spmv doctor')\n",
             last.ndisturbed);
@@ -216,7 +219,7 @@ static int tune(session *run) {
         found[k] = run->cell[k];
         code = tune_cell(run, mat, &found[k]);
     }
-    if (!code) code = stand(run, mat, run->cell, found, (size_t)run->ncells);
+    if (!code) code = compare(run, mat, run->cell, found, (size_t)run->ncells);
     spmv_mat_free(mat);
     free(found);
     return code;

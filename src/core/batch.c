@@ -21,7 +21,7 @@ static spmv_status launch_all(const spmv_batch *b) {
     return SPMV_OK;
 }
 
-/* A kernel that cannot be recorded (it waits, or allocates) runs in a loop, and how says why. */
+/* A kernel that cannot be recorded (it waits, or allocates) runs in a loop; b->how says why. */
 static void record(spmv_batch *b) {
     const spmv_backend *backend = b->device->backend;
     snprintf(b->how, sizeof b->how, "loop");

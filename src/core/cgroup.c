@@ -9,7 +9,7 @@
 enum { LINE_SIZE = 4 * PATH_MAX };
 
 typedef struct hierarchy {
-    char folder[3 * PATH_MAX]; /* of the group at hand */
+    char folder[3 * PATH_MAX]; /* of the current group */
     size_t top;                /* characters of it that are the mount point */
     bool unified;              /* version 2 */
 } hierarchy;
@@ -78,7 +78,7 @@ static bool find_hierarchy(const char *root, const char *controller, hierarchy *
     return true;
 }
 
-/* To the group above. */
+/* Goes to the parent group; returns false at the top. */
 static bool go_up(hierarchy *h) {
     char *slash = strrchr(h->folder + h->top, '/');
     if (slash) *slash = 0;
@@ -91,7 +91,7 @@ static FILE *open_in(const hierarchy *h, const char *name) {
     return fopen(path, "r");
 }
 
-/* A file's first numbers; how many there are: "max" is none. */
+/* Reads a file's first two numbers and returns how many it has: "max" is no number. */
 static int numbers_in(const hierarchy *h, const char *name, long long *a, long long *b) {
     FILE *file = open_in(h, name);
     if (!file) return 0;
@@ -112,8 +112,8 @@ static double quota_here(const hierarchy *h) {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Pages of files not used lately: the first that are given up, hence no use of memory. */
-static int64_t given_up_first(const hierarchy *h) {
+/* Bytes of file pages not used lately: the system reclaims these first, so they count as free. */
+static int64_t reclaimable_bytes(const hierarchy *h) {
     const char *key = h->unified ? "inactive_file %lld" : "total_inactive_file %lld";
     char line[256];
     long long bytes = 0;
@@ -126,14 +126,14 @@ static int64_t given_up_first(const hierarchy *h) {
 }
 
 static void take_memory(const hierarchy *h, spmv_cgroup *out) {
-    static const int64_t none = INT64_C(1) << 60; /* version 1 has no word for it */
+    static const int64_t none = INT64_C(1) << 60; /* version 1 has no value for "no limit" */
     long long limit = 0, used = 0, rest;
     if (!numbers_in(h, h->unified ? "memory.max" : "memory.limit_in_bytes", &limit, &rest) ||
         limit < 0 || limit >= none)
         return;
     if (!numbers_in(h, h->unified ? "memory.current" : "memory.usage_in_bytes", &used, &rest))
         used = 0;
-    int64_t cached = given_up_first(h), left;
+    int64_t cached = reclaimable_bytes(h), left;
     used -= cached < used ? cached : used;
     left = limit > used ? limit - used : 0;
     if (limit < out->memory) out->memory = limit;

@@ -1,15 +1,15 @@
-/* csr.c: the hub. Entries of a file become compressed rows, which every format is built from: N
- * formats need N converters, not N squared. */
+/* csr.c: the canonical CSR of a matrix. The entries of a file become compressed rows, from which
+ * every format is built: N formats need N converters, not N squared. */
 #include "internal.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 
-void spmv_rows_free(spmv_rows *rows) {
-    spmv_host_free(rows->row_ptr);
-    spmv_host_free(rows->col_idx);
-    spmv_host_free(rows->values);
-    *rows = (spmv_rows){0};
+void spmv_csr_free(spmv_csr *A) {
+    spmv_host_free(A->row_ptr);
+    spmv_host_free(A->col_idx);
+    spmv_host_free(A->values);
+    *A = (spmv_csr){0};
 }
 
 static double value_of(const spmv_coo *coo, int64_t k) {
@@ -20,8 +20,9 @@ static bool is_mirrored(const spmv_coo *coo, int64_t k) {
     return coo->symmetry != SPMV_GENERAL && coo->row[k] != coo->col[k];
 }
 
-/* Already what the hub wants: general, row after row, columns strictly ascending. Generators and
- * files written row by row are; then nothing has to be scattered or sorted. */
+/* Whether the entries are in the order of the canonical CSR already: general, row after row,
+ * columns strictly ascending. Those of generators and of files written row by row are; then nothing
+ * has to be scattered or sorted. */
 static bool is_in_row_order(const spmv_coo *coo, int threads) {
     if (coo->symmetry != SPMV_GENERAL) return false;
     int64_t disorder = 0;
@@ -34,7 +35,7 @@ static bool is_in_row_order(const spmv_coo *coo, int threads) {
     return disorder == 0;
 }
 
-static void copy_in_order(const spmv_coo *coo, int threads, spmv_rows *out) {
+static void copy_in_order(const spmv_coo *coo, int threads, spmv_csr *out) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < coo->nnz; k++) {
         int64_t before = k ? coo->row[k - 1] : -1;
@@ -47,7 +48,7 @@ static void copy_in_order(const spmv_coo *coo, int threads, spmv_rows *out) {
     for (int64_t i = last + 1; i <= coo->rows; i++) out->row_ptr[i] = coo->nnz;
 }
 
-/* row_ptr[i + 1] counts row i, then row_ptr[i] is where it starts. */
+/* First row_ptr[i + 1] counts the entries of row i; in the end row_ptr[i] is where row i starts. */
 static void count_rows(const spmv_coo *coo, int threads, int64_t *row_ptr) {
 #pragma omp parallel num_threads(threads)
     {
@@ -66,7 +67,7 @@ static void count_rows(const spmv_coo *coo, int threads, int64_t *row_ptr) {
     for (int64_t i = 0; i < coo->rows; i++) row_ptr[i + 1] += row_ptr[i];
 }
 
-static void place(spmv_rows *out, int64_t *next, int32_t row, int32_t col, double value) {
+static void place(spmv_csr *out, int64_t *next, int32_t row, int32_t col, double value) {
     int64_t k;
 #pragma omp atomic capture
     k = next[row]++;
@@ -74,8 +75,8 @@ static void place(spmv_rows *out, int64_t *next, int32_t row, int32_t col, doubl
     out->values[k] = value;
 }
 
-/* Threads race for the places of a row; sort_row makes the order theirs no more. */
-static void scatter(const spmv_coo *coo, int threads, int64_t *next, spmv_rows *out) {
+/* Threads race for the places in a row; sort_row then makes the order independent of them. */
+static void scatter(const spmv_coo *coo, int threads, int64_t *next, spmv_csr *out) {
     double mirror_sign = coo->symmetry == SPMV_SKEW_SYMMETRIC ? -1.0 : 1.0;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < coo->nnz; k++) {
@@ -90,8 +91,8 @@ typedef struct entry {
     double value;
 } entry;
 
-/* By column; equal columns by value bits, so that duplicates add in one order whatever the threads
- * did. */
+/* Orders by column, and equal columns by the bits of the value, so that duplicates are summed in
+ * the same order for any number of threads. */
 static int compare_entries(const void *a, const void *b) {
     const entry *p = a, *q = b;
     if (p->col != q->col) return p->col < q->col ? -1 : 1;
@@ -124,7 +125,7 @@ static void sort_short_row(int32_t *col, double *value, int64_t n) {
     }
 }
 
-/* False: out of memory. */
+/* Returns false when it is out of memory. */
 static bool sort_row(int32_t *col, double *value, int64_t n) {
     enum { SHORT = 48 };
     bool sorted = true;
@@ -135,8 +136,8 @@ static bool sort_row(int32_t *col, double *value, int64_t n) {
     return true;
 }
 
-/* Sums runs of equal columns (in extended precision: one rounding) to the front of the row; returns
- * what is left. */
+/* Sums entries of equal columns, in extended precision so that it rounds once, and moves the sums
+ * to the front of the row. Returns how many entries are left. */
 static int64_t merge_row(int32_t *col, double *value, int64_t n, int64_t *overflows) {
     int64_t kept = 0;
     for (int64_t k = 0; k < n;) {
@@ -155,8 +156,8 @@ static int64_t merge_row(int32_t *col, double *value, int64_t n, int64_t *overfl
     return kept;
 }
 
-/* Sorts and merges every row; row_len[i] is what is left of row i. */
-static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_rows *out,
+/* Sorts every row and sums its duplicates; row_len[i] is how many entries row i has left. */
+static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_csr *out,
                                int64_t *row_len, spmv_stats *stats) {
     int64_t failures = 0, merged = 0, merged_upper = 0, overflows = 0, first = INT64_MAX;
 #pragma omp parallel for schedule(dynamic, 512) num_threads(threads) \
@@ -177,15 +178,15 @@ static spmv_status finish_rows(spmv_ctx *ctx, const spmv_coo *coo, int threads, 
                          "duplicates in row %lld have a sum that no double can hold (such "
                          "places: %lld)",
                          (long long)first + 1, (long long)overflows);
-    /* Of a mirrored pair only the one below the diagonal is an entry of the file. */
+    /* Of a mirrored pair only the one below the diagonal is counted: the file holds one of them. */
     stats->duplicates = coo->symmetry == SPMV_GENERAL ? merged : merged - merged_upper;
     out->nnz -= merged;
     return SPMV_OK;
 }
 
-/* Closes the gaps that merging left; rows only move towards the front, so one pass in order is
- * safe. */
-static void close_gaps(spmv_rows *out, const int64_t *row_len) {
+/* Closes the gaps that summing duplicates left. Rows only move towards the front, so one pass in
+ * order overwrites nothing that is still needed. */
+static void close_gaps(spmv_csr *out, const int64_t *row_len) {
     int64_t to = 0;
     for (int64_t i = 0; i < out->rows; i++) {
         int64_t from = out->row_ptr[i];
@@ -201,10 +202,10 @@ static void close_gaps(spmv_rows *out, const int64_t *row_len) {
 }
 
 static spmv_status build_from_disorder(spmv_ctx *ctx, const spmv_coo *coo, int threads,
-                                       spmv_rows *out, spmv_stats *stats) {
-    int64_t *next = spmv_host_alloc((size_t)(coo->rows + 1) *
-                                    sizeof *next); /* where the next entry of a row goes, */
-    if (!next)                                     /* later the row's length */
+                                       spmv_csr *out, spmv_stats *stats) {
+    /* First where the next entry of each row goes, then the length of each row. */
+    int64_t *next = spmv_host_alloc((size_t)(coo->rows + 1) * sizeof *next);
+    if (!next)
         return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %lld rows", (long long)coo->rows);
     count_rows(coo, threads, out->row_ptr);
     memcpy(next, out->row_ptr, (size_t)(coo->rows + 1) * sizeof *next);
@@ -215,8 +216,8 @@ static spmv_status build_from_disorder(spmv_ctx *ctx, const spmv_coo *coo, int t
     return status;
 }
 
-spmv_status spmv_rows_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_rows *out,
-                            spmv_stats *stats) {
+spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_csr *out,
+                           spmv_stats *stats) {
     int64_t mirrored = 0, zeros = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : mirrored, zeros)
     for (int64_t k = 0; k < coo->nnz; k++) {
@@ -226,7 +227,7 @@ spmv_status spmv_rows_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spm
     stats->nnz_file = coo->nnz;
     stats->explicit_zeros = zeros;
     stats->duplicates = 0;
-    *out = (spmv_rows){.rows = coo->rows, .cols = coo->cols, .nnz = coo->nnz + mirrored};
+    *out = (spmv_csr){.rows = coo->rows, .cols = coo->cols, .nnz = coo->nnz + mirrored};
     out->row_ptr = spmv_host_alloc((size_t)(out->rows + 1) * sizeof *out->row_ptr);
     out->col_idx = spmv_host_alloc((size_t)out->nnz * sizeof *out->col_idx);
     out->values = spmv_host_alloc((size_t)out->nnz * sizeof *out->values);
@@ -238,13 +239,13 @@ spmv_status spmv_rows_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spm
         copy_in_order(coo, threads, out);
     else
         status = build_from_disorder(ctx, coo, threads, out, stats);
-    if (status != SPMV_OK) spmv_rows_free(out);
+    if (status != SPMV_OK) spmv_csr_free(out);
     return status;
 }
 
-void spmv_rows_stats(const spmv_rows *A, int threads, spmv_stats *stats) {
+void spmv_csr_stats(const spmv_csr *A, int threads, spmv_stats *stats) {
     int64_t row_min = A->rows ? INT64_MAX : 0, row_max = 0, empty = 0, bandwidth = 0;
-    double squares = 0; /* sum over blocks in order: the same for every thread count */
+    double squares = 0; /* summed block after block, to be the same for any number of threads */
     uint64_t hash = spmv_mix((uint64_t)A->rows) + spmv_mix((uint64_t)A->cols + 1);
     enum { BLOCK = 4096 };
     int64_t nblocks = (A->rows + BLOCK - 1) / BLOCK;

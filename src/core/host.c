@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The CPUs that threads may run on. OMP_PROC_BIND has already tied this thread to its own place, so
- * that its affinity says no more: then they are those of all places. */
+/* The CPUs that threads may run on. With OMP_PROC_BIND this thread is already bound to its own
+ * place, so that its affinity is that place only: then the CPUs are those of all places. */
 static bool allowed_cpus(cpu_set_t *set) {
     int places = omp_get_num_places();
     if (places <= 0) return sched_getaffinity(0, sizeof *set, set) == 0;
@@ -29,15 +29,16 @@ static int affinity_cpus(void) {
     return allowed_cpus(&set) ? CPU_COUNT(&set) : omp_get_num_procs();
 }
 
-/* Containers show all the machine's cores and grant a quota of them: more threads than that wait
- * for each other (up to 90 times slower in the field). */
+/* Containers show all cores of the machine but grant a quota of them: more threads than that wait
+ * for each other (measured up to 90 times slower). */
 static int quota_cpus(void) {
     spmv_cgroup allowed;
     spmv_cgroup_read("", &allowed);
     return allowed.cpus < INT32_MAX ? (int)ceil(allowed.cpus) : INT32_MAX;
 }
 
-/* Hardware threads of one core share its load ports: of the CPUs we may run on, one a core. */
+/* Counts one CPU per core of those allowed, since hardware threads of a core share its load
+ * ports. */
 static int physical_cores(void) {
     cpu_set_t set;
     int cores = 0;
@@ -82,8 +83,7 @@ static size_t available_bytes(void) {
     return 1024 * kib;
 }
 
-/* What the kernel says can be had without swapping, and no more than the container may still take.
- */
+/* The memory that is available without swapping, and no more than the container may still take. */
 size_t spmv_host_free_bytes(void) {
     size_t available = available_bytes();
     spmv_cgroup allowed;

@@ -1,4 +1,4 @@
-/* matrix.c: a matrix from entries or compressed rows in memory; and its end. */
+/* matrix.c: makes a matrix from entries or compressed rows in memory, and frees it. */
 #include "internal.h"
 #include <stdlib.h>
 
@@ -10,10 +10,10 @@ spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out) {
     return SPMV_OK;
 }
 
-/* Asked before it is allocated: Linux grants memory it does not have and kills who touches it. The
- * hub costs 16 bytes a row while it is sorted, whatever the entries: a file of one line may promise
- * 2^31 rows. */
-static spmv_status check_hub_fits(spmv_ctx *ctx, const spmv_coo *coo) {
+/* Checks before anything is allocated that the canonical CSR fits: Linux grants memory that it does
+ * not have and kills the process that touches it. While it is sorted it takes 16 bytes per row,
+ * however few the entries: a file of one line may declare 2^31 rows. */
+static spmv_status check_csr_fits(spmv_ctx *ctx, const spmv_coo *coo) {
     int copies = coo->symmetry == SPMV_GENERAL ? 1 : 2;
     double need = 16.0 * (double)coo->rows + 12.0 * copies * (double)coo->nnz;
     double limit = 0.9 * (double)spmv_host_free_bytes();
@@ -27,12 +27,12 @@ static spmv_status check_hub_fits(spmv_ctx *ctx, const spmv_coo *coo) {
 
 static spmv_status finish_matrix(spmv_mat *mat) {
     double start = spmv_now();
-    TRY(check_hub_fits(mat->ctx, &mat->coo));
-    TRY(spmv_rows_build(mat->ctx, &mat->coo, mat->ctx->threads, &mat->hub, &mat->stats));
+    TRY(check_csr_fits(mat->ctx, &mat->coo));
+    TRY(spmv_csr_build(mat->ctx, &mat->coo, mat->ctx->threads, &mat->csr, &mat->stats));
     mat->stats.build_s = spmv_now() - start;
     mat->stats.field = mat->coo.field;
     mat->stats.symmetry = mat->coo.symmetry;
-    spmv_rows_stats(&mat->hub, mat->ctx->threads, &mat->stats);
+    spmv_csr_stats(&mat->csr, mat->ctx->threads, &mat->stats);
     return SPMV_OK;
 }
 
@@ -123,8 +123,8 @@ static spmv_status check_rows(spmv_ctx *ctx, const spmv_csr_view *A) {
     return SPMV_OK;
 }
 
-/* Compressed rows come in as entries: they may be unsorted, and sorting and checking them is
- * written once. */
+/* Converts compressed rows to entries first: they may be unsorted, and this way sorting and
+ * checking are written once. */
 spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **out) {
     *out = NULL;
     TRY(check_dimensions(ctx, view->rows, view->cols, view->nnz));
@@ -150,7 +150,7 @@ void spmv_mat_put_away(spmv_mat *mat) {
     if (!mat) return;
     spmv_mat_drop_stores(mat);
     if (!mat->borrowed) spmv_coo_free(&mat->coo);
-    spmv_rows_free(&mat->hub);
+    spmv_csr_free(&mat->csr);
     free(mat);
 }
 

@@ -7,8 +7,8 @@ void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view) {
 }
 
 void spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view) {
-    *view = (spmv_csr_view){mat->hub.rows,    mat->hub.cols,    mat->hub.nnz,
-                            mat->hub.row_ptr, mat->hub.col_idx, mat->hub.values};
+    *view = (spmv_csr_view){mat->csr.rows,    mat->csr.cols,    mat->csr.nnz,
+                            mat->csr.row_ptr, mat->csr.col_idx, mat->csr.values};
 }
 
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out) {

@@ -5,7 +5,7 @@
 
 enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
 
-/* Large arrays are aligned to and offered as huge pages: up to 1.9x on random reads of x. */
+/* Large arrays are aligned to huge pages, which makes random reads of x up to 1.9 times as fast. */
 void *spmv_host_alloc(size_t bytes) {
     if (bytes > PTRDIFF_MAX - HUGE_PAGE) return NULL;
     size_t align = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : CACHE_LINE;

@@ -1,5 +1,5 @@
-/* names.c: names to kernels. Matching is exact or by glob, never by prefix: a misspelt name must
- * not run another kernel. */
+/* names.c: finds kernels by name. A name matches exactly or as a glob, never by prefix: a misspelt
+ * name must not run another kernel. */
 #include "internal.h"
 #include <fnmatch.h>
 
@@ -7,7 +7,7 @@ static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
 const spmv_kernel spmv_auto_kernel = {
     .name = "auto",
     .format = "csr", /* which has no parameters either */
-    .summary = "chosen for the matrix: candidates by its features, then a timed run-off",
+    .summary = "chosen for the matrix: candidates by its features, then timed trials",
     .params = no_params,
     .traits = SPMV_DETERMINISTIC,
 };
@@ -17,7 +17,7 @@ static size_t smallest(size_t a, size_t b, size_t c) {
     return least < c ? least : c;
 }
 
-/* Levenshtein; words longer than the row are never near. */
+/* The Levenshtein distance; words of LONGEST or more characters are never similar. */
 static size_t edit_distance(const char *a, const char *b) {
     enum { LONGEST = 64 };
     size_t m = strlen(a), n = strlen(b), row[LONGEST];
@@ -45,7 +45,7 @@ const char *spmv_nearest(const char *word, const char *const *candidates) {
     return best;
 }
 
-/* A kernel's name today, of one that it had before. */
+/* Replaces a name that a kernel had before by its current one. */
 static const char *current_name(const char *name) {
     static const char *const old[][2] = {
 #define OLD_KERNEL(before, now) {#before, #now},
@@ -79,7 +79,7 @@ static bool is_match(spmv_kernel_id id, const char *pattern) {
            (alias && fnmatch(pattern, alias, 0) == 0);
 }
 
-/* "auto" is asked for by its name alone: no glob and no "all" means it. */
+/* "auto" is found by its full name alone: no glob and no "all" matches it. */
 static void match_auto(const spmv_backend *backend, spmv_kernel_id *found, int capacity,
                        int *count) {
     if (capacity > 0) found[0] = (spmv_kernel_id){backend, SPMV_AUTO};

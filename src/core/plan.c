@@ -1,4 +1,4 @@
-/* plan.c: kernel + store + parameters, ready to run. */
+/* plan.c: a plan: a kernel, a store and parameters, ready to multiply. */
 #include "internal.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_p
     *out = (spmv_choice){{0}};
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
-        if (p) out->value[id] = p->fallback;
+        if (p) out->value[id] = p->default_value;
     }
     for (int s = 0; s < opts->nsettings; s++) {
         const spmv_setting *setting = &opts->settings[s];
@@ -66,13 +66,13 @@ spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *ou
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "cache is %d, must be warm (%d), cold (%d) or steady (%d)", opts->cache,
                          SPMV_WARM, SPMV_COLD, SPMV_STEADY);
-    bool wide = mat->hub.nnz > INT32_MAX - WIDEST_STEP || opts->offset_bits == 64;
+    bool wide = mat->csr.nnz > INT32_MAX - WIDEST_STEP || opts->offset_bits == 64;
     if (opts->offset_bits != 0 && opts->offset_bits != 32 && opts->offset_bits != 64)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "offsets have 32 or 64 bits, not %d",
                          opts->offset_bits);
     if (opts->offset_bits == 32 && wide)
         return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE, "%lld entries need 64-bit offsets",
-                         (long long)mat->hub.nnz);
+                         (long long)mat->csr.nnz);
     *out = opts->precision == SPMV_F32 ? (wide ? SPMV_F32_O64 : SPMV_F32_O32)
                                        : (wide ? SPMV_F64_O64 : SPMV_F64_O32);
     return SPMV_OK;
@@ -89,7 +89,7 @@ spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *ou
 
 static spmv_status prepare(spmv_plan *plan) {
     if (!plan->kernel->prepare) return SPMV_OK;
-    plan->once_s = 0; /* a copied plan has that of its original */
+    plan->once_s = 0; /* a copied plan begins with that of its original */
     double start = spmv_now();
     TRY(plan->kernel->prepare(plan));
     TRY(plan->device->backend->sync(plan->device));
@@ -186,9 +186,9 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
     out->reason = t->reason;
     out->tune_s = t->tune_s;
     out->timed = t->timed;
-    out->safe = t->safe;
+    out->baseline = t->baseline;
     out->chosen_product_s = t->chosen_product_s;
-    out->safe_product_s = t->safe_product_s;
+    out->baseline_product_s = t->baseline_product_s;
     out->flush_bytes = t->flush_bytes;
 }
 

@@ -1,9 +1,9 @@
-/* store.c: memory of every format at once. A store lists its arrays, so sizing, uploading and
+/* store.c: the memory of all formats. A store lists its arrays, so sizing, uploading and
  * freeing are loops here and no format has code for them. */
 #include "internal.h"
 #include <stdlib.h>
 
-/* The pointer slot is read and written as bytes: its type in the format struct is not void *. */
+/* The pointer is read and written as bytes, since its type in the format struct is not void *. */
 static void *array_of(const spmv_store *store, int k) {
     void *memory;
     memcpy(&memory, (const char *)store + store->array[k].offset, sizeof memory);

@@ -5,14 +5,15 @@
 
 static const char host_converted[] = "converted by the host: the device has no room for that";
 
-/* Stores differ by format, variant and the format's own parameters; not by the kernel's. */
+/* Stores differ by format, variant and the parameters of the format, but not by those of the
+ * kernel. */
 static bool same_shape(const spmv_format *format, const spmv_choice *a, const spmv_choice *b) {
     for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
         if (a->value[p->id] != b->value[p->id]) return false;
     return true;
 }
 
-/* device: where its copy must be; NULL: arrays in host memory. */
+/* device: where the store's copy must be; NULL: its arrays must be in host memory. */
 static spmv_stored *find_stored(const spmv_plan *plan, const spmv_format *format,
                                 const spmv_device *device) {
     for (spmv_stored *s = plan->matrix->stores; s; s = s->next)
@@ -26,13 +27,13 @@ static bool needs_host(const spmv_plan *plan) {
     return plan->device->backend->host || plan->kernel->traits & SPMV_OWN_COPY;
 }
 
-/* Where the store is that the plan needs, or one that can be copied there; NULL: nowhere. */
+/* Finds the store that the plan needs, or one that can be copied to its device; NULL: none. */
 static spmv_stored *find_own(const spmv_plan *plan, const spmv_format *format) {
     spmv_stored *there = needs_host(plan) ? NULL : find_stored(plan, format, plan->device);
     return there ? there : find_stored(plan, format, NULL);
 }
 
-/* How the plan's device builds the format in its own memory; NULL: it does not. */
+/* Returns how the plan's device builds the format in its own memory; NULL: it cannot. */
 static const spmv_device_format *builder_of(const spmv_plan *plan, const char *format) {
     const spmv_backend *backend = plan->device->backend;
     if (needs_host(plan) || !backend->formats) return NULL;
@@ -95,8 +96,8 @@ static size_t most_of(size_t bytes) {
     return (size_t)(0.8 * (double)bytes);
 }
 
-/* What the device needs besides the store while it builds it: also compressed rows, if they are not
- * there. */
+/* Bytes that the device needs besides the store while it builds it, including compressed rows if
+ * they are not there. */
 static size_t working_bytes(const spmv_plan *plan, const spmv_csr_view *view,
                             const spmv_device_format *own) {
     const spmv_format *rows = rows_format(plan);
@@ -108,13 +109,13 @@ static size_t working_bytes(const spmv_plan *plan, const spmv_csr_view *view,
     return sum_or_max(sent, bytes) > sending ? sum_or_max(sent, bytes) : sending;
 }
 
-typedef struct room { /* what a store of that size takes of what, when it is built */
+typedef struct room { /* the memory that building a store needs, and its limit, in bytes */
     size_t need, limit;
     const char *where;
     bool by_device; /* there is room to build it there */
 } room;
 
-/* Where the host must build what the device gets, the host's memory counts too. */
+/* Where the host must build the device's store, the host's memory counts, too. */
 static room find_room(const spmv_plan *plan, const spmv_csr_view *view, size_t store,
                       size_t max_bytes, const spmv_device_format *own) {
     spmv_device *device = plan->device;
@@ -133,8 +134,9 @@ static room find_room(const spmv_plan *plan, const spmv_csr_view *view, size_t s
     return r;
 }
 
-/* Refuses before anything is allocated: padded formats can outgrow any machine. Rows are looked at
- * for the exact size only where a bound on it does not fit. */
+/* Refuses what does not fit before anything is allocated: padded formats can outgrow any machine.
+ * The exact size, which needs a look at all rows, is computed only where an upper bound does not
+ * fit. */
 static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format, size_t max_bytes,
                                 const spmv_device_format *own, bool *by_device) {
     spmv_csr_view view;
@@ -156,7 +158,7 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
                : refuse_padding(plan, &view, store);
 }
 
-/* Of a plan whose store is there, or has to be copied to its device. */
+/* Checks the rest of a plan whose store exists, or must only be copied to its device. */
 static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored) {
     spmv_csr_view view;
     spmv_mat_rows(plan->matrix, &view);
@@ -170,9 +172,9 @@ static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored) 
 
 /* ---- building it ----------------------------------------------------------------------------- */
 
-/* In the device's memory, from compressed rows there, which are sent for it if they are not, and
- * then given up. What they cost is booked either way: the store is as dear, whoever was there
- * before. On failure *out holds what there is. */
+/* Builds the store in the device's memory from compressed rows there, which are sent for it if they
+ * are not there, and then freed. Their cost is reported either way: a store costs the same, whoever
+ * sent the rows. On failure *out holds what was allocated. */
 static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
                                const spmv_device_format *own, spmv_stored *out) {
     spmv_device *device = plan->device;
@@ -203,7 +205,7 @@ static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
     return status;
 }
 
-/* By the device if own is how it does that, else by the host. */
+/* The device builds the store if own says how, otherwise the host does. */
 static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
                                const spmv_device_format *own, spmv_stored **out) {
     spmv_mat *mat = plan->matrix;
@@ -215,7 +217,7 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     spmv_status status =
         own ? build_there(plan, &view, own, stored)
             : format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
-    if (status != SPMV_OK) { /* what build got to is in *stored */
+    if (status != SPMV_OK) { /* *stored holds what was allocated */
         spmv_stored_free(mat->ctx, stored);
         return status;
     }
@@ -228,7 +230,7 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     return SPMV_OK;
 }
 
-/* The copy a device works on; on a host backend the store itself, which is no copy of anything. */
+/* Makes the copy that the device works on; for a host backend that is the store itself. */
 static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
     if (stored->device == device) return SPMV_OK;
     double start = spmv_now();
@@ -239,7 +241,8 @@ static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
     return SPMV_OK;
 }
 
-/* What the device has no memory for the host converts; what else stops it would stop the host. */
+/* The host converts if the device has no memory for it; any other failure would also stop the
+ * host. */
 static spmv_status build_anywhere(const spmv_plan *plan, const spmv_format *format,
                                   size_t max_bytes, const spmv_device_format *own, bool only_quick,
                                   spmv_stored **out) {

@@ -50,17 +50,17 @@ struct spmv_recipe {
                         int32_t *scratch);
 };
 
-/* ---- generate.c: arguments, for the classes ------------------------------------------------- */
+/* ---- generate_args.c: arguments, for the classes -------------------------------------------- */
 
-/* Fails with the spec before and the usage after the text. */
+/* Fails with the generator's specification before the text and its usage after it. */
 spmv_status spmv_args_refuse(const spmv_args *args, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 spmv_status spmv_args_at_most(const spmv_args *args, int count);
-/* Argument k, 1..most; the fallback when there is none. */
-spmv_status spmv_arg_size(const spmv_args *args, int k, int64_t fallback, int64_t most,
+/* Reads argument k, which is 1..most; *out is default_value when it is not given. */
+spmv_status spmv_arg_size(const spmv_args *args, int k, int64_t default_value, int64_t most,
                           int64_t *out);
-/* Argument k as a decimal, in millionths, least..most. */
-spmv_status spmv_arg_decimal(const spmv_args *args, int k, int64_t fallback, int64_t least,
+/* Reads argument k, a decimal number of least..most, all in millionths. */
+spmv_status spmv_arg_decimal(const spmv_args *args, int k, int64_t default_value, int64_t least,
                              int64_t most, int64_t *out);
 
 #define GENERATOR(name, args, summary) \

@@ -19,9 +19,9 @@ spmv_status spmv_args_at_most(const spmv_args *args, int count) {
                             args->text[count]);
 }
 
-spmv_status spmv_arg_size(const spmv_args *args, int k, int64_t fallback, int64_t most,
+spmv_status spmv_arg_size(const spmv_args *args, int k, int64_t default_value, int64_t most,
                           int64_t *out) {
-    *out = fallback;
+    *out = default_value;
     if (k >= args->count) return SPMV_OK;
     const char *text = args->text[k];
     int length = args->length[k];
@@ -39,10 +39,10 @@ spmv_status spmv_arg_size(const spmv_args *args, int k, int64_t fallback, int64_
     return SPMV_OK;
 }
 
-spmv_status spmv_arg_decimal(const spmv_args *args, int k, int64_t fallback, int64_t least,
+spmv_status spmv_arg_decimal(const spmv_args *args, int k, int64_t default_value, int64_t least,
                              int64_t most, int64_t *out) {
     enum { PLACES = 6 };
-    *out = fallback;
+    *out = default_value;
     if (k >= args->count) return SPMV_OK;
     const char *text = args->text[k];
     int length = args->length[k], digits = 0,

@@ -23,14 +23,14 @@ static node node_at(const spmv_recipe *r, int64_t p) {
 
 /* naxes sizes from as many arguments, or one for all. n[0] n[1] n[2] < 2^31 is checked at each
  * step: no overflow. */
-static spmv_status read_box(const spmv_args *args, int nsizes, int naxes, int64_t fallback,
+static spmv_status read_box(const spmv_args *args, int nsizes, int naxes, int64_t default_value,
                             spmv_recipe *r) {
     int64_t rows = 1;
     if (nsizes > 1 && nsizes != naxes)
         return spmv_args_refuse(args, "%d sizes for %d dimensions", nsizes, naxes);
     r->n[0] = r->n[1] = r->n[2] = r->n[3] = 1;
     for (int d = 0; d < naxes; d++) {
-        TRY(spmv_arg_size(args, nsizes > 1 ? d : 0, fallback, INT32_MAX, &r->n[d]));
+        TRY(spmv_arg_size(args, nsizes > 1 ? d : 0, default_value, INT32_MAX, &r->n[d]));
         rows *= r->n[d];
         TRY(check_rows(args, rows));
     }
@@ -59,9 +59,9 @@ static int64_t fill_poisson(const spmv_recipe *r, int64_t i, int64_t length, int
     return length;
 }
 
-static spmv_status read_poisson(const spmv_args *args, int naxes, int64_t fallback,
+static spmv_status read_poisson(const spmv_args *args, int naxes, int64_t default_value,
                                 spmv_recipe *r) {
-    TRY(read_box(args, args->count, naxes, fallback, r));
+    TRY(read_box(args, args->count, naxes, default_value, r));
     r->expected = (double)r->rows * (2 * naxes + 1);
     r->constant = true;
     r->diagonal = 2 * naxes;

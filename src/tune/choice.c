@@ -1,21 +1,24 @@
-/* auto.c: the kernel name "auto". The backend proposes kernels for the matrix's features; how many
- * of them are built and timed depends on how many products the caller promises. Whatever the model
- * says, what is chosen was timed on the device itself against the safe kernel, unless so few
- * products follow that nothing may be converted, or no other could be had or paid. */
+/* choice.c: the kernel name "auto". The backend proposes kernels for the matrix's features; how
+ * many of them are built and timed depends on the expected number of products. Whatever the model
+ * predicts, the chosen kernel was timed on the device itself against the baseline kernel, unless so
+ * few products follow that nothing may be converted, or no other kernel could be built or paid. */
 #include "trials.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Products of the safe kernel. On a GPU it takes 0.5 to 0.95 of cuSPARSE's on compressed rows, of
- * which ten are meant. */
-static const double budget_unknown = 10, budget_unknown_gpu = 12, budget_most = 100,
-                    budget_to_convert = 10;
-static const double worth_a_look = 1.1; /* expected gain of a kernel that needs no conversion */
-static const double worth_converting = 1.05, cheap = 0.1; /* of the budget */
-static const double in_sight = 0.4, in_reach = 0.9;       /* of the gain promised by another */
+/* Budgets are in baseline product times. On a GPU the baseline kernel takes 0.5 to 0.95 of the time
+ * of cuSPARSE's CSR kernel; 12 of its products are about ten of cuSPARSE's. */
+static const double budget_unknown = 10, budget_unknown_gpu = 12; /* unknown number of products */
+static const double budget_most = 100;       /* up to where a third of the products may be spent */
+static const double budget_to_convert = 10;  /* with less, nothing is converted or timed */
+static const double worth_a_trial = 1.1;     /* predicted speed-up, at least, without conversion */
+static const double worth_converting = 1.05; /* predicted speed-up, at least, with conversion */
+static const double cheap_setup = 0.1;       /* share of the budget that is always affordable */
+static const double least_of_best = 0.4;     /* of the best predicted speed-up of all candidates */
+static const double least_of_first = 0.9; /* of the predicted speed-up of the first one admitted */
 
-/* ---- contenders ----------------------------------------------------------------------------- */
+/* ---- candidates ----------------------------------------------------------------------------- */
 
 static const spmv_kernel *kernel_named(const spmv_backend *backend, const char *name) {
     for (int k = 0; k < backend->nkernels; k++)
@@ -23,30 +26,32 @@ static const spmv_kernel *kernel_named(const spmv_backend *backend, const char *
     return NULL;
 }
 
-static bool is_allowed(const contest *c, const spmv_proposal *p) {
+static bool is_allowed(const trials *c, const spmv_proposal *p) {
     const spmv_kernel *kernel = kernel_named(c->backend, p->kernel);
     return kernel && !kernel->absent &&
            (kernel->traits & SPMV_DETERMINISTIC || c->opts->nondeterministic);
 }
 
-/* Padding times an infinite x is NaN: only what never multiplies padding is right for any x. */
+/* Padding times an infinite x is NaN: only a kernel that never multiplies padding is right for
+ * every x. */
 static bool multiplies_padding(const spmv_plan *plan) {
     return plan->kernel->traits & SPMV_PADS && plan->choice.value[SPMV_rowlens] != 1 &&
            plan->host->slots != plan->host->nnz;
 }
 
-/* False: it cannot be had, and *why says so. */
-static bool enter(contest *c, const spmv_proposal *p, spmv_status *status) {
-    contender *e = &c->entry[c->n];
+/* Builds the kernel's plan and makes it a candidate. Returns false if it cannot be used: then it is
+ * passed over, and *status says whether building failed. */
+static bool admit(trials *c, const spmv_proposal *p, spmv_status *status) {
+    candidate *e = &c->entry[c->n];
     char name[64];
     spmv_plan_opts opts = *c->opts;
     snprintf(name, sizeof name, "%s:%s", c->backend->name, p->kernel);
     opts.kernel = name;
     opts.settings = p->setting;
     opts.nsettings = p->nsettings;
-    *e = (contender){.proposal = p};
-    if (c->budget >= budget_to_convert) /* else nothing is timed */
-        c->once_s += spmv_rehearse(c->mat, &opts, c->backend, p);
+    *e = (candidate){.proposal = p};
+    if (c->budget >= budget_to_convert) /* otherwise nothing is timed */
+        c->once_s += spmv_warm_up(c->mat, &opts, c->backend, p);
     double start = spmv_now();
     *status = spmv_plan_make(c->mat, &opts, c->n > 0, &e->plan);
     if (*status == SPMV_OK) {
@@ -57,12 +62,12 @@ static bool enter(contest *c, const spmv_proposal *p, spmv_status *status) {
         c->n++;
         return true;
     }
-    spmv_contest_pass_over(c, p, *status == SPMV_OK ? "it pads" : spmv_ctx_error(c->mat->ctx));
+    spmv_trials_pass_over(c, p, *status == SPMV_OK ? "it pads" : spmv_ctx_error(c->mat->ctx));
     spmv_plan_free(e->plan);
     return false;
 }
 
-/* Keeps the first failure: the others are of kernels that were only tried for want of it. */
+/* Keeps the first failure: later ones are of kernels that were only tried because of it. */
 static void keep_first(const spmv_ctx *ctx, spmv_status status, spmv_status *first, char *message,
                        size_t size) {
     if (*first != SPMV_OK) return;
@@ -70,19 +75,19 @@ static void keep_first(const spmv_ctx *ctx, spmv_status status, spmv_status *fir
     snprintf(message, size, "%s", spmv_ctx_error(ctx));
 }
 
-/* The first safe kernel that can be had; else any kernel: a matrix that fits the device in one
- * format only gets its product too. */
-static spmv_status enter_safe(contest *c, const spmv_proposal *p, int n) {
+/* Admits the first baseline kernel that can be built, or any kernel if there is none: a matrix that
+ * fits the device in a single format is multiplied, too. */
+static spmv_status admit_baseline(trials *c, const spmv_proposal *p, int n) {
     spmv_ctx *ctx = c->mat->ctx;
     spmv_status status, first = SPMV_OK;
     char message[sizeof ctx->error];
     for (int turn = 0; turn < 2; turn++)
         for (int k = 0; k < n; k++) {
-            if ((p[k].gain == 0) != (turn == 0) || !is_allowed(c, &p[k])) continue;
-            if (enter(c, &p[k], &status)) return SPMV_OK;
+            if ((p[k].predicted_speedup == 0) != (turn == 0) || !is_allowed(c, &p[k])) continue;
+            if (admit(c, &p[k], &status)) return SPMV_OK;
             keep_first(ctx, status == SPMV_OK ? SPMV_E_UNSUITABLE : status, &first, message,
                        sizeof message);
-            TRY(spmv_contest_go_on(c, status));
+            TRY(spmv_trials_go_on(c, status));
         }
     if (first != SPMV_OK) return spmv_fail(ctx, first, "%s", message);
     return spmv_fail(ctx, SPMV_E_BACKEND, "auto: none of the kernels it knows is built in");
@@ -90,7 +95,7 @@ static spmv_status enter_safe(contest *c, const spmv_proposal *p, int n) {
 
 /* ---- the choice ----------------------------------------------------------------------------- */
 
-/* A third of what follows, up to 100; more only as a hundredth of it. */
+/* A third of the expected number of products, up to 100; more only if that is a hundredth of it. */
 static double budget_of(int64_t calls, const spmv_backend *backend) {
     double third = (double)calls / 3, hundredth = (double)calls / 100;
     if (calls == 0) return backend->host ? budget_unknown : budget_unknown_gpu;
@@ -98,101 +103,109 @@ static double budget_of(int64_t calls, const spmv_backend *backend) {
     return third > budget_most ? budget_most : third < 1 ? 1 : third;
 }
 
-/* Whether there is time for one more: with little to spend one that needs no conversion, if it
- * promises enough beside the best of them all, and one that does; where there is neither, any. */
-static bool has_time_for(const contest *c, const spmv_proposal *p, double best) {
+/* Whether there is time for one more candidate. With a small budget there is time for one that
+ * needs a conversion, and for one that needs none, if its prediction is not far behind the best. */
+static bool has_time_for(const trials *c, const spmv_proposal *p, double best) {
     enum { MOST_PLAIN = 3 };
     int plain = 0;
-    double first = c->n > 1 ? c->entry[1].proposal->gain : 0;
-    for (int k = 1; k < c->n; k++) plain += c->entry[k].proposal->prep == 0;
-    if (is_plenty(c->budget)) return p->prep > 0 || plain < MOST_PLAIN;
-    if (p->prep > 0) return c->n - 1 == plain && p->gain >= in_reach * first;
-    return plain == 0 && p->gain >= worth_a_look && p->gain >= in_sight * best;
+    double first = c->n > 1 ? c->entry[1].proposal->predicted_speedup : 0;
+    for (int k = 1; k < c->n; k++) plain += c->entry[k].proposal->predicted_setup == 0;
+    if (is_large_budget(c->budget)) return p->predicted_setup > 0 || plain < MOST_PLAIN;
+    if (p->predicted_setup > 0)
+        return c->n - 1 == plain && p->predicted_speedup >= least_of_first * first;
+    return plain == 0 && p->predicted_speedup >= worth_a_trial &&
+           p->predicted_speedup >= least_of_best * best;
 }
 
-/* In products of the safe kernel: its preparation, and a look at it and at each that was not yet
- * looked at. The first that takes a tenth of the budget at most is never too dear: what was spent
- * until then, as on waking threads, is no word on it. */
-static bool is_affordable(const contest *c, const spmv_proposal *p, double unit_s) {
-    double products = p->prep + 1 / p->gain;
-    if (c->n == 1 && products <= cheap * c->budget) return true;
-    for (int k = 1; k < c->n; k++) products += 1 / c->entry[k].proposal->gain;
-    return products <= (c->budget_s - spmv_contest_spent_s(c)) / unit_s;
+/* Whether the rest of the budget pays for the set-up of the candidate and for one product of it and
+ * of each candidate not yet timed, all in baseline product times. The first one that takes at most
+ * a tenth of the budget is always affordable: what was spent before it, as on waking threads, says
+ * nothing about it. */
+static bool is_affordable(const trials *c, const spmv_proposal *p, double baseline_s) {
+    double products = p->predicted_setup + 1 / p->predicted_speedup;
+    if (c->n == 1 && products <= cheap_setup * c->budget) return true;
+    for (int k = 1; k < c->n; k++) products += 1 / c->entry[k].proposal->predicted_speedup;
+    return products <= (c->budget_s - spmv_trials_spent_s(c)) / baseline_s;
 }
 
-static spmv_status enter_rival(contest *c, const spmv_proposal *p, double unit_s) {
+static spmv_status admit_if_affordable(trials *c, const spmv_proposal *p, double baseline_s) {
     spmv_status status;
-    if (!is_affordable(c, p, unit_s))
-        spmv_contest_pass_over(
-            c, p, p->prep > 0 ? "its preparation would not pay" : "no time was left to try it");
-    else if (!enter(c, p, &status))
-        return spmv_contest_go_on(c, status);
+    if (!is_affordable(c, p, baseline_s))
+        spmv_trials_pass_over(c, p,
+                              p->predicted_setup > 0 ? "its set-up would not pay"
+                                                     : "no time was left to try it");
+    else if (!admit(c, p, &status))
+        return spmv_trials_go_on(c, status);
     return SPMV_OK;
 }
 
-static bool promises_to_pay(const contest *c, const spmv_proposal *p) {
+static bool is_predicted_to_pay(const trials *c, const spmv_proposal *p) {
     return p != c->entry[0].proposal && is_allowed(c, p) &&
-           p->gain > (p->prep > 0 ? worth_converting : 1);
+           p->predicted_speedup > (p->predicted_setup > 0 ? worth_converting : 1);
 }
 
-/* Those that there is time for, best first: of those that need no conversion, that do, or all. */
-static spmv_status enter_those(contest *c, const spmv_proposal *p, int n, double unit_s, bool plain,
-                               bool converted) {
+/* Admits candidates for which there is time, best prediction first: those that need no conversion
+ * if plain, those that need one if converted. */
+static spmv_status admit_by_setup(trials *c, const spmv_proposal *p, int n, double baseline_s,
+                                  bool plain, bool converted) {
     double best = 0;
     for (int k = 0; k < n; k++)
-        if (is_allowed(c, &p[k]) && p[k].gain > best && is_affordable(c, &p[k], unit_s))
-            best = p[k].gain;
-    for (int k = 0; k < n && c->n < MOST_CONTENDERS; k++)
-        if ((p[k].prep > 0 ? converted : plain) && promises_to_pay(c, &p[k]) &&
+        if (is_allowed(c, &p[k]) && p[k].predicted_speedup > best &&
+            is_affordable(c, &p[k], baseline_s))
+            best = p[k].predicted_speedup;
+    for (int k = 0; k < n && c->n < MOST_CANDIDATES; k++)
+        if ((p[k].predicted_setup > 0 ? converted : plain) && is_predicted_to_pay(c, &p[k]) &&
             has_time_for(c, &p[k], best))
-            TRY(enter_rival(c, &p[k], unit_s));
+            TRY(admit_if_affordable(c, &p[k], baseline_s));
     return SPMV_OK;
 }
 
-/* On a CPU first those that need no conversion, which cost a product or two; on a GPU in the order
- * of their promises, since a look at them there takes the time that the best conversion needs
- * (box27 told nothing: csell_warp 2.3, what is left 1.03 times the best of cuSPARSE). */
-static spmv_status enter_rivals(contest *c, const spmv_proposal *p, int n, double unit_s) {
+/* On a CPU those that need no conversion come first, since they cost a product or two. On a GPU the
+ * order is that of the predictions, since one product of each takes the time that the best
+ * conversion needs (box27, number of products unknown: csell_warp reaches 2.3 times the speed of
+ * the best of cuSPARSE, what is affordable after plain candidates 1.03 times). */
+static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n, double baseline_s) {
     bool host = c->backend->host;
-    if (host) TRY(enter_those(c, p, n, unit_s, true, false));
-    TRY(enter_those(c, p, n, unit_s, !host, true));
-    for (int k = 0; k < n && c->n == 1; k++) /* else any that needs none */
-        if (p[k].prep == 0 && promises_to_pay(c, &p[k])) TRY(enter_rival(c, &p[k], unit_s));
+    if (host) TRY(admit_by_setup(c, p, n, baseline_s, true, false));
+    TRY(admit_by_setup(c, p, n, baseline_s, !host, true));
+    for (int k = 0; k < n && c->n == 1; k++) /* otherwise any that needs no conversion */
+        if (p[k].predicted_setup == 0 && is_predicted_to_pay(c, &p[k]))
+            TRY(admit_if_affordable(c, &p[k], baseline_s));
     return SPMV_OK;
 }
 
-static void explain(const contest *c, const contender *chosen, spmv_tuning *t) {
-    const contender *safe = &c->entry[0], *rival = NULL;
+static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
+    const candidate *baseline = &c->entry[0], *other = NULL;
     for (int k = 1; k < c->n; k++)
-        if (!rival || c->entry[k].product_s < rival->product_s) rival = &c->entry[k];
+        if (!other || c->entry[k].product_s < other->product_s) other = &c->entry[k];
     const char *name = chosen->plan->kernel->name;
-    if (chosen != safe)
-        snprintf(t->reason, sizeof t->reason, "%s: %s; %.2f x %s in the run-off%s", name,
-                 chosen->proposal->why, safe->product_s / chosen->product_s,
-                 safe->plan->kernel->name, c->passed);
-    else if (rival)
+    if (chosen != baseline)
+        snprintf(t->reason, sizeof t->reason, "%s: %s; %.2f x %s in the trials%s", name,
+                 chosen->proposal->why, baseline->product_s / chosen->product_s,
+                 baseline->plan->kernel->name, c->passed);
+    else if (other)
         snprintf(t->reason, sizeof t->reason,
-                 "%s: %s (%s) reached %.2f x its speed in the run-off%s", name,
-                 rival->plan->kernel->name, rival->proposal->why,
-                 safe->product_s / rival->product_s, c->passed);
+                 "%s: %s (%s) reached %.2f x its speed in the trials%s", name,
+                 other->plan->kernel->name, other->proposal->why,
+                 baseline->product_s / other->product_s, c->passed);
     else
         snprintf(t->reason, sizeof t->reason, "%s: %s%s", name, chosen->proposal->why, c->passed);
-    if (safe->product_s <= 0) return;
-    t->timed = rival ? c->n : 0;
-    t->safe = safe->plan->kernel->name;
-    t->safe_product_s = safe->product_s;
+    if (baseline->product_s <= 0) return;
+    t->timed = other ? c->n : 0;
+    t->baseline = baseline->plan->kernel->name;
+    t->baseline_product_s = baseline->product_s;
     t->flush_bytes = c->flush;
     t->chosen_product_s = chosen->product_s;
 }
 
-/* What of the contest's time is no tuning: what the chosen plan books as its own preparation, also
- * where an earlier contender made its store, and what a process does once. */
-static double charged_apart(const contest *c, const spmv_plan *chosen, double start) {
+/* The part of the time since start that is not tuning: what the chosen plan reports as its own
+ * preparation, even where an earlier candidate built its store, and what a process does once. */
+static double charged_apart(const trials *c, const spmv_plan *chosen, double start) {
     return spmv_plan_stored_since(chosen, start) + chosen->prepare_s + c->once_s + c->room_s;
 }
 
-/* Stores that were made for the contest and lost it. */
-static void drop_losers(spmv_mat *mat, const spmv_stored *before, const spmv_store *keep) {
+/* Frees the stores that were built for candidates which were not chosen. */
+static void drop_unchosen(spmv_mat *mat, const spmv_stored *before, const spmv_store *keep) {
     for (spmv_stored **at = &mat->stores; *at && *at != before;) {
         spmv_stored *stored = *at;
         if (stored->host == keep) {
@@ -205,58 +218,64 @@ static void drop_losers(spmv_mat *mat, const spmv_stored *before, const spmv_sto
     }
 }
 
-/* Untimed: the first that needs no conversion and should be faster, or the safe kernel. */
-static spmv_status choose_quickly(contest *c, const spmv_proposal *p, int n) {
+/* Without timing: the best prediction that needs no conversion, or the baseline kernel. */
+static spmv_status choose_untimed(trials *c, const spmv_proposal *p, int n) {
     spmv_status status;
     for (int k = 0; k < n; k++)
-        if (p[k].prep == 0 && p[k].gain > 1 && is_allowed(c, &p[k]) && enter(c, &p[k], &status))
+        if (p[k].predicted_setup == 0 && p[k].predicted_speedup > 1 && is_allowed(c, &p[k]) &&
+            admit(c, &p[k], &status))
             return SPMV_OK;
-    return enter_safe(c, p, n);
+    return admit_baseline(c, p, n);
 }
 
-/* Whether the caches would otherwise keep much of the matrix, and its use will not. */
+/* Whether caches could keep much of the matrix between timed products, but will not in its use. */
 static bool is_evicted(const spmv_mat *mat, const spmv_plan_opts *opts, size_t cache) {
-    const double much = 2; /* times the cache: less than half of it is kept */
+    const double much = 2; /* times the cache: of a larger matrix less than half is kept */
     double width = opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
-    double bytes = (double)mat->hub.nnz * (width + sizeof(int32_t)) +
-                   (double)(mat->hub.rows + mat->hub.cols) * width;
+    double bytes = (double)mat->csr.nnz * (width + sizeof(int32_t)) +
+                   (double)(mat->csr.rows + mat->csr.cols) * width;
     return opts->cache != SPMV_WARM && bytes < much * (double)cache;
 }
 
-/* Enough that the caches forget, and no more, since it takes longer than most products: twice a
- * processor's; four times a GPU's, since an H200 keeps up to 100 MB though it says 63. */
-static size_t bytes_to_flush(const contest *c) {
+/* Bytes that empty the caches when they are read, and no more, since that takes longer than most
+ * products: twice a processor's cache; four times a GPU's, since an H200 keeps up to 100 MB
+ * although it reports 63. */
+static size_t bytes_to_flush(const trials *c) {
     size_t line = 4096, bytes = (c->backend->host ? 2 : 4) * c->cache;
     if (!is_evicted(c->mat, c->opts, c->cache)) return 0;
     size_t most = c->backend->free_bytes(c->device) / 4;
     return (bytes < most ? bytes : most) / line * line;
 }
 
-/* Products one after the other on a GPU overlap, which a single one does not show: for that they
- * need data of their own. No more of it than exceeds the caches, or a quarter of what is free. */
-static int count_copies(const contest *c) {
-    const spmv_plan *safe = c->entry[0].plan;
+/* How many copies of the data a steady sample goes through. Consecutive products on a GPU overlap,
+ * which a single one does not show; for that they need data of their own. The copies take no more
+ * than is needed to exceed the caches, nor than a quarter of the free memory. */
+static int count_copies(const trials *c) {
+    const spmv_plan *baseline = c->entry[0].plan;
     if (!c->flush || c->opts->cache != SPMV_STEADY || !c->backend->record_start) return 1;
-    double vectors = 8 * (double)(c->mat->hub.rows + c->mat->hub.cols);
-    double each = 1.5 * (double)(spmv_store_bytes(safe->host) + safe->scratch_bytes) + vectors;
+    double vectors = 8 * (double)(c->mat->csr.rows + c->mat->csr.cols);
+    double each =
+        1.5 * (double)(spmv_store_bytes(baseline->host) + baseline->scratch_bytes) + vectors;
     double n = 4 * (double)c->cache / each;
-    double most = (double)c->backend->free_bytes(c->device) / 4 / MOST_CONTENDERS / each;
+    double most = (double)c->backend->free_bytes(c->device) / 4 / MOST_CANDIDATES / each;
     n = n < most ? n : most;
     return n > MOST_COPIES ? MOST_COPIES : n < 2 ? 1 : (int)n;
 }
 
-/* What a device's driver gives at once it gives in half the time: before the rows are sent, room
- * for them, the vectors and another format of one and a half times their size. It is part of the
- * sending, as the driver's time for the rows alone would be. */
-static void make_room(contest *c, const spmv_proposal *p, int n) {
-    const double most = 0.25; /* of what is free */
-    const spmv_rows *A = &c->mat->hub;
+/* A device's driver allocates memory in half the time when it is asked for all of it at once. So
+ * this asks, before the rows are sent, for room for them, the vectors, and another format of one
+ * and a half times the size of the rows. The time counts as sending, as that of allocating the rows
+ * would. */
+static void make_room(trials *c, const spmv_proposal *p, int n) {
+    const double most = 0.25; /* of the free memory */
+    const spmv_csr *A = &c->mat->csr;
     double width = c->opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     double rows = (double)A->nnz * (width + sizeof(int32_t)) + (double)A->rows * sizeof(int32_t);
     double all = 2.5 * rows + (double)(A->rows + A->cols) * width, start = spmv_now();
     bool converts = false;
     void *room = NULL;
-    for (int k = 0; k < n; k++) converts |= p[k].prep > 0 && promises_to_pay(c, &p[k]);
+    for (int k = 0; k < n; k++)
+        converts |= p[k].predicted_setup > 0 && is_predicted_to_pay(c, &p[k]);
     if (c->backend->host || !converts || c->mat->stores) return;
     if (all > most * (double)c->backend->free_bytes(c->device)) return;
     if (c->backend->alloc(c->device, (size_t)all, &room) == SPMV_OK)
@@ -264,54 +283,55 @@ static void make_room(contest *c, const spmv_proposal *p, int n) {
     c->room_s = spmv_now() - start;
 }
 
-static spmv_status hold(contest *c, const spmv_proposal *p, int n) {
-    double unit_s = 0;
+static spmv_status run_trials(trials *c, const spmv_proposal *p, int n) {
+    double baseline_s = 0;
     TRY(spmv_ctx_device(c->mat->ctx, c->backend, &c->device));
-    if (c->budget < budget_to_convert) return choose_quickly(c, p, n);
+    if (c->budget < budget_to_convert) return choose_untimed(c, p, n);
     make_room(c, p, n);
-    TRY(enter_safe(c, p, n));
+    TRY(admit_baseline(c, p, n));
     c->sent_s += c->room_s;
     c->device = c->entry[0].plan->device;
     c->cache = c->mat->ctx->cache[c->device - c->mat->ctx->device];
-    if (n == 1 || c->mat->hub.nnz == 0) return SPMV_OK;
+    if (n == 1 || c->mat->csr.nnz == 0) return SPMV_OK;
     c->flush = bytes_to_flush(c);
     c->copies = count_copies(c);
-    TRY(spmv_contest_unit(c, &unit_s));
-    TRY(enter_rivals(c, p, n, unit_s));
-    return c->n > 1 ? spmv_contest_run_off(c) : SPMV_OK;
+    TRY(spmv_trials_baseline(c, &baseline_s));
+    TRY(admit_candidates(c, p, n, baseline_s));
+    return c->n > 1 ? spmv_trials_run(c) : SPMV_OK;
 }
 
-/* Stable, the greater gain first, the safe ones last. */
-static void sort_by_gain(spmv_proposals *all) {
+/* Sorts by predicted speed-up, the greatest first and baseline kernels last; equal ones keep their
+ * order. */
+static void sort_by_speedup(spmv_proposals *all) {
     for (int k = 1; k < all->n; k++) {
         spmv_proposal p = all->list[k];
         int at = k;
-        for (; at > 0 && all->list[at - 1].gain < p.gain; at--) all->list[at] = all->list[at - 1];
+        for (; at > 0 && all->list[at - 1].predicted_speedup < p.predicted_speedup; at--)
+            all->list[at] = all->list[at - 1];
         all->list[at] = p;
     }
 }
 
-spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
-                              const spmv_backend *backend, spmv_proposals *all, double start,
-                              spmv_plan **out) {
-    contest c = {.mat = mat,
-                 .opts = opts,
-                 .backend = backend,
-                 .start = start,
-                 .budget = budget_of(opts->expected_calls, backend)};
+spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                             spmv_proposals *all, double start, spmv_plan **out) {
+    trials c = {.mat = mat,
+                .opts = opts,
+                .backend = backend,
+                .start = start,
+                .budget = budget_of(opts->expected_calls, backend)};
     const spmv_stored *before = mat->stores;
     spmv_tuning *tuning = calloc(1, sizeof *tuning);
     *out = NULL;
     if (!tuning) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
-    sort_by_gain(all);
-    spmv_status status = hold(&c, all->list, all->n);
-    contender *chosen = status == SPMV_OK ? spmv_contest_fastest(&c) : NULL;
+    sort_by_speedup(all);
+    spmv_status status = run_trials(&c, all->list, all->n);
+    candidate *chosen = status == SPMV_OK ? spmv_trials_fastest(&c) : NULL;
     if (chosen) explain(&c, chosen, tuning);
     double charged_s = chosen ? charged_apart(&c, chosen->plan, start) : 0;
     spmv_plan *plan = chosen ? chosen->plan : NULL;
     if (chosen) chosen->plan = NULL, plan->once_s = c.once_s, plan->upload_s += c.room_s;
-    spmv_contest_free(&c);
-    drop_losers(mat, before, plan ? plan->host : NULL);
+    spmv_trials_free(&c);
+    drop_unchosen(mat, before, plan ? plan->host : NULL);
     if (!plan) {
         free(tuning);
         return status;
@@ -337,14 +357,15 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     snprintf(before, sizeof before, "%s", mat->ctx->error);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
     double budget = budget_of(opts->expected_calls, backend);
-    spmv_look look = is_plenty(budget) ? SPMV_LOOK : SPMV_GLANCE;
-    if (backend->host) look = budget < budget_to_convert ? SPMV_NO_LOOK : SPMV_STUDY;
+    spmv_sampling_depth depth = is_large_budget(budget) ? SPMV_SAMPLE_STANDARD : SPMV_SAMPLE_QUICK;
+    if (backend->host) depth = budget < budget_to_convert ? SPMV_SAMPLE_NONE : SPMV_SAMPLE_THOROUGH;
     double start = spmv_now();
-    TRY(spmv_features_of(mat, opts->precision, look, &features));
+    TRY(spmv_features_of(mat, opts->precision, depth, &features));
     features.cache = mat->ctx->cache[device - mat->ctx->device];
     features.evicted = is_evicted(mat, opts, features.cache);
     backend->propose(&features, &proposals);
-    TRY(spmv_auto_contest(mat, opts, backend, &proposals, start, out));
-    snprintf(mat->ctx->error, sizeof mat->ctx->error, "%s", before); /* of those passed over */
+    TRY(spmv_auto_select(mat, opts, backend, &proposals, start, out));
+    /* Drops the messages of kernels that were passed over. */
+    snprintf(mat->ctx->error, sizeof mat->ctx->error, "%s", before);
     return SPMV_OK;
 }

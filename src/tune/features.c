@@ -1,39 +1,43 @@
-/* features.c: what the selector knows of a matrix. Two looks, both bounded whatever the size of the
- * matrix: row_ptr at no more than 2,048 slices of 32 rows, and the entries of no more than 64 of
- * these, from the first MOST_TAKEN entries of each row: about 32,000 entries; at a glance fewer.
- * Each looks at evenly spaced slices, so that the result is the same for any number of threads. */
+/* features.c: the features of a matrix that "auto" goes by. Sampling is bounded whatever the size
+ * of the matrix: row_ptr is read at no more than 2,048 slices of 32 rows, and the entries of no
+ * more than 64 of these, up to MOST_TAKEN per row: about 32,000 entries; a quick sample takes
+ * fewer. Slices are evenly spaced, so that the result is the same for any number of threads. */
 #include "tune.h"
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    ROWS = 32,
-    MOST_TAKEN = 64,      /* entries of a row: fewer hide the diagonals of wide rows */
-    FRACTION = 16,        /* of a small matrix one entry in so many */
-    LINE_SLOTS = 1 << 13, /* of a slice's set of cache lines: at most half full */
-    REPEAT_BITS = 15,     /* of a set of columns, and */
-    REPEAT_TAKEN = 1 << (REPEAT_BITS - 1), /* so many of them, from everywhere */
-    VALUE_SLOTS = 1 << 10,
-    CSELL_SYM = 8, /* entries a slice whose mirror image is looked up */
-    MOST_RUN = 8,
-    MANY_ROWS = 1 << 14, /* fewer are too few blocks of rows, and */
-    FEW = 2,       /* so many entries a row too few, to look at the columns that blocks share */
-    HEAD_BYTES = 8 /* what a step of csell costs besides its entries */
+    ROWS = 32,            /* rows of a slice */
+    MOST_TAKEN = 64,      /* entries sampled per row: fewer would hide the diagonals of wide rows */
+    FRACTION = 16,        /* of a small matrix one entry in 16 is sampled */
+    LINE_SLOTS = 1 << 13, /* slots of a slice's set of cache lines, which is at most half full */
+    REPEAT_BITS = 15,     /* log2 of the slots of the set of sampled columns */
+    REPEAT_TAKEN = 1 << (REPEAT_BITS - 1), /* columns put into that set, from the whole matrix */
+    VALUE_SLOTS = 1 << 10,                 /* slots of a set of values */
+    MIRRORED = 8,                          /* entries per slice whose mirror image is looked up */
+    MOST_RUN = 8,                          /* columns of a run in csell */
+    MANY_ROWS = 1 << 14, /* a matrix of fewer rows has too few blocks of rows for xcache */
+    FEW = 2,             /* rows of so few entries share too few columns for xcache */
+    HEAD_BYTES = 8       /* bytes per step of csell besides its entries */
 };
 
-/* Without a look the statistics of the matrix must do, which are there. A glance is for one thread:
- * where products are short, waking the others takes longer. */
+/* Without a sample only the statistics of the matrix are known. A quick sample is taken by one
+ * thread: where products are short, waking the others takes longer. */
 static const struct extent {
-    int slices, sampled, fewest, entries; /* at most; fewest: of the sampled slices, at least */
-    bool by_all, blocks, lists, repeats;
-} extents[] = {
-    [SPMV_NO_LOOK] = {0, 0, 0, 0, false, false, false, false},
-    [SPMV_GLANCE] = {1 << 7, 12, 4, 3 << 10, false, false, true, false},
-    [SPMV_LOOK] = {1 << 11, 64, 8, 1 << 15, true, false, true, true},
-    [SPMV_STUDY] = {1 << 11, 64, 8, 1 << 15, true, true, false, false},
+    int slices;  /* slices whose row lengths are read, at most */
+    int sampled; /* slices whose entries are read, at most */
+    int fewest;  /* slices whose entries are read, at least */
+    int entries; /* entries that are read, at most */
+    bool by_all; /* all threads of the context sample */
+    bool blocks, lists, repeats;
+} depths[] = {
+    [SPMV_SAMPLE_NONE] = {0, 0, 0, 0, false, false, false, false},
+    [SPMV_SAMPLE_QUICK] = {1 << 7, 12, 4, 3 << 10, false, false, true, false},
+    [SPMV_SAMPLE_STANDARD] = {1 << 11, 64, 8, 1 << 15, true, false, true, true},
+    [SPMV_SAMPLE_THOROUGH] = {1 << 11, 64, 8, 1 << 15, true, true, false, false},
 };
 
-typedef struct window { /* the part of a slice that is looked at */
+typedef struct window { /* the sampled part of a slice */
     const spmv_csr_view *A;
     int64_t first;
     int rows;
@@ -44,10 +48,12 @@ typedef struct window { /* the part of a slice that is looked at */
 /* What a slice adds to the sums. */
 typedef struct tally {
     int64_t entries, near_8, near_16, diagonal, contiguous, exact, lines, pairs, mirrored;
-    int64_t blocks[3], blocks_2, blocks_3, entries_3; /* entries_3: in whole block rows of 3 */
-    double index_bytes, raw_bytes; /* of the cheapest column code; of values without a table */
-    bool step_values;              /* one value a step */
-    int nvalues;                   /* distinct; SPMV_FEW_VALUES + 1: more */
+    int64_t blocks[3], blocks_2, blocks_3;
+    int64_t entries_3;  /* entries in whole block rows of 3 */
+    double index_bytes; /* bytes of columns in their cheapest code */
+    double raw_bytes;   /* bytes of values without a dictionary */
+    bool step_values;   /* each step has one value */
+    int nvalues;        /* distinct; SPMV_FEW_VALUES + 1: more */
     uint64_t value[SPMV_FEW_VALUES];
 } tally;
 
@@ -84,8 +90,9 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
     return a;
 }
 
-/* The greatest divisor, not above MOST_RUN, of the lengths of all runs of adjacent columns: as many
- * entries have one column in csell. A run that the look's end cuts does not count. */
+/* The greatest common divisor, up to MOST_RUN, of the lengths of all runs of adjacent columns: so
+ * many entries share one column index in csell. A run cut by the end of the sample does not
+ * count. */
 static int run_of(const window *w) {
     int64_t common = 0, run = 0;
     for (int r = 0; r < w->rows; r++)
@@ -102,8 +109,9 @@ static int run_of(const window *w) {
     return (int)run;
 }
 
-/* The k-th entries of all rows are a step, with columns relative to its least. Returns bytes. */
-static double look_at_steps(const window *w, tally *t) {
+/* The k-th entries of all rows form a step, whose columns are stored relative to the least. Returns
+ * the bytes of the columns. */
+static double sample_steps(const window *w, tally *t) {
     idx widest = 0;
     for (int k = 0; k < w->longest; k++) {
         idx least = INT32_MAX, most = 0;
@@ -125,7 +133,7 @@ static double look_at_steps(const window *w, tally *t) {
     return (double)(width * w->entries + HEAD_BYTES * w->longest) / run_of(w);
 }
 
-enum { TAKEN = INT32_MAX }; /* a row's head, when nothing is left of it */
+enum { TAKEN = INT32_MAX }; /* the head of a row of which no entry is left */
 
 static int32_t least_of(const int32_t *head, int n) {
     int32_t least = TAKEN;
@@ -133,8 +141,8 @@ static int32_t least_of(const int32_t *head, int n) {
     return least;
 }
 
-/* Takes the entry of row r that stands at next[r] if it is on the diagonal of the step; whether its
- * value is that of the step's first. */
+/* Takes the next entry of row r, which lies on the diagonal of the step. Returns whether its value
+ * is that of the step's first entry. */
 static bool take(const window *w, int r, int32_t *head, int *next, uint64_t *value, bool first) {
     uint64_t bits = bits_of(w->A->values[w->begin[r] + next[r]]);
     if (first) *value = bits;
@@ -143,7 +151,7 @@ static bool take(const window *w, int r, int32_t *head, int *next, uint64_t *val
     return bits == *value;
 }
 
-/* Steps of entries on one diagonal: how many, or -1 when there are so many that it cannot pay. */
+/* The number of steps if each holds entries of one diagonal; -1: too many for that to pay. */
 static int count_diagonals(const window *w, bool *step_values) {
     int32_t head[ROWS];
     int next[ROWS] = {0}, steps = 0, most = 3 * w->longest + 8;
@@ -161,8 +169,8 @@ static int count_diagonals(const window *w, bool *step_values) {
     return steps;
 }
 
-static void look_at_columns(const window *w, tally *t) {
-    double gathered = look_at_steps(w, t);
+static void sample_columns(const window *w, tally *t) {
+    double gathered = sample_steps(w, t);
     int steps = count_diagonals(w, &t->step_values);
     double aligned = steps < 0 ? INFINITY : (double)(HEAD_BYTES * steps);
     t->index_bytes = aligned < gathered ? aligned : gathered;
@@ -175,8 +183,8 @@ static void look_at_columns(const window *w, tally *t) {
             t->contiguous += column(w, r, k) == column(w, r, k - 1) + 1;
 }
 
-/* Blocks of height rows and width columns that hold all entries of rows top..end_row - 1, each
- * beginning at the first column not yet in one, or, aligned, at a multiple of the width. */
+/* The number of blocks of height x width that cover all entries of rows top..end_row - 1. A block
+ * begins at the first column that is not yet covered or, if aligned, at a multiple of the width. */
 static int64_t count_blocks(const window *w, int top, int end_row, int height, int width,
                             bool aligned) {
     int64_t blocks = 0;
@@ -195,7 +203,7 @@ static int64_t count_blocks(const window *w, int top, int end_row, int height, i
     return blocks;
 }
 
-static void look_at_blocks(const window *w, tally *t) {
+static void sample_blocks(const window *w, tally *t) {
     int top = (int)((3 - w->first % 3) % 3); /* slices begin at multiples of 32, not of 3 */
     int end = top < w->rows ? w->rows - (w->rows - top) % 3 : top;
     for (int k = 0; k < 3; k++) t->blocks[k] = count_blocks(w, 0, w->rows, 1 << k, 8, false);
@@ -204,8 +212,9 @@ static void look_at_blocks(const window *w, tally *t) {
     for (int r = top; r < end; r++) t->entries_3 += w->len[r];
 }
 
-/* Cache lines of x: a set by open addressing, no larger than it must be, since it is cleared. */
-static void look_at_lines(const window *w, int per_line, tally *t) {
+/* Counts the cache lines of x that the slice touches in a hash set with open addressing, which is
+ * no larger than needed, since it must be cleared. */
+static void sample_lines(const window *w, int per_line, tally *t) {
     int32_t slot[LINE_SLOTS];
     uint32_t bits = 6;
     while (1 << bits < 2 * w->entries && 1 << bits < LINE_SLOTS) bits++;
@@ -221,8 +230,9 @@ static void look_at_lines(const window *w, int per_line, tally *t) {
         }
 }
 
-/* A column that is found again counts twice the first time, for the entry that put it there. */
-static double look_at_repeats(const spmv_csr_view *A) {
+/* The share of sampled entries that have their column in common with another one. When a column is
+ * found for the second time it counts twice, also for the entry that was first. */
+static double sample_repeats(const spmv_csr_view *A) {
     typedef struct seen {
         int32_t next; /* the column + 1; 0: none */
         bool again;
@@ -243,13 +253,13 @@ static double look_at_repeats(const spmv_csr_view *A) {
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-typedef struct value_set { /* open addressing; at most a quarter full */
+typedef struct value_set { /* a hash set with open addressing; at most a quarter full */
     uint64_t value[VALUE_SLOTS];
     bool used[VALUE_SLOTS];
     int count; /* SPMV_FEW_VALUES + 1: more */
 } value_set;
 
-/* True: it was not there. */
+/* Returns whether the value is new. */
 static bool add_value(value_set *s, uint64_t value) {
     uint64_t at = spmv_mix(value) % VALUE_SLOTS;
     if (s->count > SPMV_FEW_VALUES) return false;
@@ -261,7 +271,7 @@ static bool add_value(value_set *s, uint64_t value) {
     return true;
 }
 
-static void look_at_values(const window *w, tally *t) {
+static void sample_values(const window *w, tally *t) {
     value_set set = {.count = 0};
     for (int r = 0; r < w->rows; r++)
         for (int k = 0; k < w->len[r]; k++) {
@@ -273,13 +283,13 @@ static void look_at_values(const window *w, tally *t) {
     t->nvalues = set.count;
 }
 
-/* Whether (j, i) is stored with the bits of (i, j), for a few entries of the slice. */
-static void look_at_mirror(const window *w, tally *t) {
+/* Counts for a few entries (i, j) of the slice whether (j, i) is stored with the same bits. */
+static void sample_mirror(const window *w, tally *t) {
     const spmv_csr_view *A = w->A;
-    for (int n = 0; A->rows == A->cols && n < CSELL_SYM; n++) {
-        int r = n * w->rows / CSELL_SYM;
+    for (int n = 0; A->rows == A->cols && n < MIRRORED; n++) {
+        int r = n * w->rows / MIRRORED;
         if (w->len[r] == 0) continue;
-        int64_t k = w->begin[r] + n * (w->len[r] - 1) / CSELL_SYM, i = w->first + r;
+        int64_t k = w->begin[r] + n * (w->len[r] - 1) / MIRRORED, i = w->first + r;
         int64_t low = A->row_ptr[A->col_idx[k]], high = A->row_ptr[A->col_idx[k] + 1], end = high;
         if (A->col_idx[k] == i) continue;
         while (low < high) {
@@ -295,32 +305,33 @@ static void look_at_mirror(const window *w, tally *t) {
     }
 }
 
-static void look_at_slice(const spmv_csr_view *A, int64_t slice, int per_line, bool blocks,
-                          tally *t) {
+static void sample_slice(const spmv_csr_view *A, int64_t slice, int per_line, bool blocks,
+                         tally *t) {
     window w = window_at(A, slice);
     t->entries = w.entries;
-    look_at_columns(&w, t);
-    if (blocks) look_at_blocks(&w, t);
-    look_at_lines(&w, per_line, t);
-    look_at_values(&w, t);
-    if (blocks) look_at_mirror(&w, t);
+    sample_columns(&w, t);
+    if (blocks) sample_blocks(&w, t);
+    sample_lines(&w, per_line, t);
+    sample_values(&w, t);
+    if (blocks) sample_mirror(&w, t);
     double steps = HEAD_BYTES * (t->diagonal ? t->index_bytes / HEAD_BYTES : 0);
     t->raw_bytes = t->step_values           ? steps
                    : t->exact == t->entries ? 4.0 * w.entries
                                             : 8.0 * w.entries;
 }
 
-/* ---- the two looks -------------------------------------------------------------------------- */
+/* ---- sampling ------------------------------------------------------------------------------- */
 
-/* A look is at places far from each other, and waits for most of its time: so it asks ahead. */
-static void ask_for_rows(const spmv_csr_view *A, int64_t slice) {
+/* Sampled places are far from each other, and most of the time goes into waiting for memory: so
+ * they are prefetched. */
+static void prefetch_rows(const spmv_csr_view *A, int64_t slice) {
     enum { LINE = 64 / sizeof(int64_t) };
     const int64_t *row = A->row_ptr + slice * ROWS;
     for (int64_t i = 0; i <= ROWS && slice * ROWS + i <= A->rows; i += LINE)
         __builtin_prefetch(row + i);
 }
 
-static void ask_for_entries(const spmv_csr_view *A, int64_t slice) {
+static void prefetch_entries(const spmv_csr_view *A, int64_t slice) {
     enum { LINE = 64 / sizeof(double) };
     window w = window_at(A, slice);
     for (int r = 0; r < w.rows; r++)
@@ -334,7 +345,7 @@ static double share(double part, double of) {
     return of > 0 ? part / of : 0;
 }
 
-static void look_at_rows(const spmv_csr_view *A, int threads, int most, spmv_features *f) {
+static void sample_rows(const spmv_csr_view *A, int threads, int most, spmv_features *f) {
     int64_t slices = (A->rows + ROWS - 1) / ROWS, seen = slices < most ? slices : most;
     int64_t entries = 0, in_long = 0, slots = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) \
@@ -342,7 +353,7 @@ static void look_at_rows(const spmv_csr_view *A, int threads, int most, spmv_fea
     for (int64_t n = 0; n < seen; n++) {
         enum { AHEAD = 8 };
         int64_t first = spmv_split(slices, seen, n) * ROWS, longest = 0;
-        if (n + AHEAD < seen) ask_for_rows(A, spmv_split(slices, seen, n + AHEAD));
+        if (n + AHEAD < seen) prefetch_rows(A, spmv_split(slices, seen, n + AHEAD));
         int64_t end = first + ROWS < A->rows ? first + ROWS : A->rows;
         for (int64_t i = first; i < end; i++) {
             int64_t len = A->row_ptr[i + 1] - A->row_ptr[i];
@@ -359,14 +370,14 @@ static void look_at_rows(const spmv_csr_view *A, int threads, int most, spmv_fea
 static void add_up(const tally *t, int n, spmv_features *f) {
     tally sum = {.entries = 0};
     value_set set = {.count = 0};
-    double by_table = 0, pairs, all;
+    double by_dictionary = 0, pairs, all;
     for (int s = 0; s < n; s++) {
         const tally *one = &t[s];
         for (int k = 0; k < one->nvalues && k < SPMV_FEW_VALUES; k++)
             add_value(&set, one->value[k]);
         if (one->nvalues > SPMV_FEW_VALUES) set.count = SPMV_FEW_VALUES + 1;
     }
-    bool table = set.count <= SPMV_FEW_VALUES;
+    bool has_dictionary = set.count <= SPMV_FEW_VALUES;
     for (int s = 0; s < n; s++) {
         const tally *one = &t[s];
         sum.entries += one->entries, sum.near_8 += one->near_8, sum.near_16 += one->near_16;
@@ -376,8 +387,9 @@ static void add_up(const tally *t, int n, spmv_features *f) {
         sum.entries_3 += one->entries_3;
         for (int k = 0; k < 3; k++) sum.blocks[k] += one->blocks[k];
         sum.index_bytes += one->index_bytes;
-        by_table +=
-            table && one->raw_bytes > (double)one->entries ? (double)one->entries : one->raw_bytes;
+        by_dictionary += has_dictionary && one->raw_bytes > (double)one->entries
+                             ? (double)one->entries
+                             : one->raw_bytes;
     }
     all = (double)sum.entries, pairs = (double)sum.pairs;
     f->sampled = sum.entries;
@@ -386,7 +398,7 @@ static void add_up(const tally *t, int n, spmv_features *f) {
     f->diagonal = share((double)sum.diagonal, all);
     f->contiguous = share((double)sum.contiguous, all);
     f->index_bytes = share(sum.index_bytes, all);
-    f->value_bytes = share(by_table, all);
+    f->value_bytes = share(by_dictionary, all);
     for (int k = 0; k < 3; k++) f->per_block[k] = share(all, (double)sum.blocks[k]);
     f->fill_2 = share(all, 4.0 * (double)sum.blocks_2);
     f->fill_3 = share((double)sum.entries_3, 9.0 * (double)sum.blocks_3);
@@ -396,21 +408,21 @@ static void add_up(const tally *t, int n, spmv_features *f) {
     f->lines = share((double)sum.lines, all);
 }
 
-static void ask_formats(const spmv_csr_view *A, spmv_features *f) {
+static void add_format_features(const spmv_csr_view *A, spmv_features *f) {
     for (int k = 0; k < spmv_format_count(); k++) {
         const spmv_format *format = spmv_format_at(k, SPMV_F64_O32);
         if (format->features) format->features(A, f);
     }
 }
 
-/* The middle one of n equal shares. */
+/* The slice in the middle of the k-th of n equal shares. */
 static int64_t sampled_slice(int64_t slices, int64_t n, int64_t k) {
     return (2 * k + 1) * slices / (2 * n);
 }
 
-spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look look,
+spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampling_depth depth,
                              spmv_features *f) {
-    const struct extent *extent = &extents[look];
+    const struct extent *extent = &depths[depth];
     const spmv_stats *s = &mat->stats;
     spmv_csr_view A;
     int threads = extent->by_all ? mat->ctx->threads : 1;
@@ -424,8 +436,8 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look 
                          .empty_share = share((double)s->empty_rows, (double)A.rows),
                          .precision = precision,
                          .threads = mat->ctx->threads};
-    if (A.nnz == 0 || look == SPMV_NO_LOOK) return SPMV_OK;
-    look_at_rows(&A, threads, extent->slices, f);
+    if (A.nnz == 0 || depth == SPMV_SAMPLE_NONE) return SPMV_OK;
+    sample_rows(&A, threads, extent->slices, f);
     double taken = ROWS * (f->mean < MOST_TAKEN ? f->mean : MOST_TAKEN) + 1;
     double most = fmin((double)A.nnz / FRACTION, extent->entries);
     int64_t slices = (A.rows + ROWS - 1) / ROWS, n = (int64_t)(most / taken);
@@ -434,16 +446,16 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look 
     tally *t = calloc((size_t)n, sizeof *t);
     if (!t) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     int per_line = precision == SPMV_F64 ? 8 : 16;
-    for (int64_t k = 0; k < n; k++) ask_for_rows(&A, sampled_slice(slices, n, k));
+    for (int64_t k = 0; k < n; k++) prefetch_rows(&A, sampled_slice(slices, n, k));
     for (int64_t k = 0; k < n && threads == 1; k++)
-        ask_for_entries(&A, sampled_slice(slices, n, k));
+        prefetch_entries(&A, sampled_slice(slices, n, k));
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (n > 4)
     for (int64_t k = 0; k < n; k++)
-        look_at_slice(&A, sampled_slice(slices, n, k), per_line, extent->blocks, &t[k]);
+        sample_slice(&A, sampled_slice(slices, n, k), per_line, extent->blocks, &t[k]);
     add_up(t, (int)n, f);
     free(t);
-    if (extent->repeats) f->repeats = look_at_repeats(&A);
+    if (extent->repeats) f->repeats = sample_repeats(&A);
     if (extent->lists && A.rows >= MANY_ROWS && f->mean > FEW && f->diagonal < 0.5)
-        ask_formats(&A, f);
+        add_format_features(&A, f);
     return SPMV_OK;
 }

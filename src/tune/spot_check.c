@@ -1,26 +1,27 @@
-/* spot_check.c: whether a contender of "auto" multiplies rightly, on a host: a product of the
- * run-off against some rows summed here, in extended precision, from the compressed rows. They are
- * so few that it costs next to nothing: it finds a kernel that is wrong on this matrix, not one
- * that is wrong in a single row, which the check of the program spmv does. On a GPU y would have to
+/* spot_check.c: whether a candidate of "auto" multiplies correctly on a CPU. Some rows of a product
+ * made in the trials are compared with sums over the compressed rows in extended precision. They
+ * are so few that this costs next to nothing: it finds a kernel that is wrong on this matrix, but
+ * maybe not one that is wrong in a single row; spmv run verifies all rows. On a GPU y would have to
  * be fetched, which takes as long as several products. */
 #include "trials.h"
 #include <float.h>
 #include <math.h>
 
-enum { ENTRIES = 1 << 12 }; /* about so many are summed */
+enum { ENTRIES = 1 << 12 }; /* about so many entries are summed */
 
-/* From one checked row to the one before it; the last row is always one. */
-static int64_t step_of(const spmv_rows *A) {
+/* The distance between checked rows; the last row is always checked. */
+static int64_t step_of(const spmv_csr *A) {
     return 1 + A->nnz / ENTRIES;
 }
 
-/* Of both precisions exactly: 0.5 to 1, and neighbours far apart, so that columns tell. */
+/* Exact in both precisions, 0.5 to 1, and different between neighbours, so that a wrong column
+ * shows. */
 static double entry_of_x(int64_t j) {
     return 0.5 + (double)((uint32_t)j * 2654435769U >> 16) * 0x1p-17;
 }
 
-void spmv_contest_vary_x(contest *c) {
-    int64_t cols = c->mat->hub.cols;
+void spmv_trials_vary_x(trials *c) {
+    int64_t cols = c->mat->csr.cols;
     bool is_f64 = c->opts->precision == SPMV_F64;
     int team = cols > 1 << 13 ? c->device->threads : 1;
 #pragma omp parallel for num_threads(team) schedule(static)
@@ -31,20 +32,20 @@ void spmv_contest_vary_x(contest *c) {
             ((float *)c->x)[j] = (float)entry_of_x(j);
 }
 
-void spmv_contest_wipe(contest *c) {
+void spmv_trials_wipe(trials *c) {
     bool is_f64 = c->opts->precision == SPMV_F64;
     if (!c->backend->host) return;
-    for (int64_t i = c->mat->hub.rows - 1; i >= 0; i -= step_of(&c->mat->hub))
+    for (int64_t i = c->mat->csr.rows - 1; i >= 0; i -= step_of(&c->mat->csr))
         if (is_f64)
             ((double *)c->y)[i] = NAN;
         else
             ((float *)c->y)[i] = NAN;
 }
 
-/* Within twice the rounding error of any order of summation. Where sums overflow, or the matrix
- * holds infinity or NaN, orders differ: nothing is said of such a row. */
-static bool is_row_right(const contest *c, int64_t i) {
-    const spmv_rows *A = &c->mat->hub;
+/* Whether y[i] is within twice the rounding error of any order of summation. A row whose sums
+ * overflow, or that holds infinity or NaN, depends on the order and counts as right. */
+static bool is_row_right(const trials *c, int64_t i) {
+    const spmv_csr *A = &c->mat->csr;
     bool is_f64 = c->opts->precision == SPMV_F64;
     long double sum = 0, mass = 0, n = (long double)(A->row_ptr[i + 1] - A->row_ptr[i]) + 2;
     long double unit = is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
@@ -60,9 +61,9 @@ static bool is_row_right(const contest *c, int64_t i) {
     return fabsl((long double)y - sum) <= 2 * n * (unit * mass + least);
 }
 
-spmv_status spmv_contest_check(const contest *c) {
+spmv_status spmv_trials_check(const trials *c) {
     if (!c->backend->host) return SPMV_OK;
-    for (int64_t i = c->mat->hub.rows - 1; i >= 0; i -= step_of(&c->mat->hub))
+    for (int64_t i = c->mat->csr.rows - 1; i >= 0; i -= step_of(&c->mat->csr))
         if (!is_row_right(c, i))
             return spmv_fail(c->mat->ctx, SPMV_E_UNSUITABLE, "its product is wrong in row %lld",
                              (long long)i);

@@ -1,60 +1,73 @@
-/* run_off.c: the timed part of "auto". A product of a large matrix is dear, so that each contender
- * gets one, or two where there is plenty to spend, and only those that are close get more, as long
- * as the budget lasts; products of a small one are short, so that many are timed together, on a GPU
- * as one recording. */
+/* trials.c: the timed part of "auto". A product of a large matrix takes long, so that each
+ * candidate gets one, or two where the budget is large, and only those that are close to the best
+ * get more, as long as the budget lasts. Products of a small matrix are short, so that a sample
+ * times many together, on a GPU as one recording. */
 #include "trials.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { FEWEST_ROUNDS = 2 };
-static const double sample_s = 5e-5; /* so much at least makes a sample */
-/* Where the products of the budget are short: nobody waits for so little, and a wrong kernel costs
- * more; but never more than all that were promised take. Rounds only make sure and take less. */
-static const double short_s = 9.6e-4, least_budget_s = 2e-3, least_of_host_s = 3e-3,
-                    least_for_rounds_s = 6.5e-4;
-void spmv_contest_pass_over(contest *c, const spmv_proposal *p, const char *why) {
+static const double sample_s = 5e-5; /* seconds that a sample takes at least */
+/* Where the products of a budget are short it is raised to some milliseconds: nobody notices so
+ * little time, and a wrong choice costs more. It never exceeds the time of all expected
+ * products. */
+static const double short_s = 9.6e-4;            /* seconds: on a GPU a shorter budget is raised */
+static const double least_budget_s = 2e-3;       /* seconds of a raised budget on a GPU */
+static const double least_of_host_s = 3e-3;      /* seconds of any budget on a CPU, at least */
+static const double least_for_rounds_s = 6.5e-4; /* seconds: rounds of such a budget on a GPU */
+/* Shares of the budget: what is for rounds, since the last one overruns; what a round may always
+ * take; what a second first product may take. */
+static const double for_rounds = 0.8, cheap_round = 0.1, negligible_share = 0.02;
+/* Seconds of a baseline product up to which it is timed twice: waking threads takes up to 4 ms in a
+ * virtual machine. */
+static const double short_baseline_s = 5e-3;
+/* Seconds of a product below which sleeping threads and vector units disturb it. */
+static const double sensitive_s = 5e-4;
+static const double most_flushing_s = 0.05; /* seconds of flushing that are not paid for */
+static const double tie = 0.01;             /* excess over the best time that does not matter */
+static const double hopeless = 0.15;        /* excess beyond the scatter that disqualifies */
+static const double far_behind = 1;         /* excess that disqualifies after a single sample */
+static const double unseen = 0.1;           /* scatter that is assumed of a single sample */
+static const double slow = 3;               /* times the baseline product: disqualifies at once */
+
+static void note(trials *c, const char *what, const spmv_proposal *p, const char *why) {
     size_t used = strlen(c->passed);
-    snprintf(c->passed + used, sizeof c->passed - used, "; passed over %s: %s", p->kernel, why);
+    snprintf(c->passed + used, sizeof c->passed - used, "; %s %s: %s", what, p->kernel, why);
 }
 
-static const double for_rounds = 0.8;  /* of the budget: the clock is read behind what it is for */
-static const double cheap_round = 0.1; /* of the budget */
-static const double short_look = 0.02; /* of the budget: costs nothing to do twice */
-static const double short_unit_s = 5e-3; /* waking a team takes up to 4 ms on a virtual machine */
-static const double most_flushing_s = 0.05;      /* beside the budget */
-static const double tie = 0.01, hopeless = 0.15, /* behind the best */
-    far_behind = 1,                              /* by chance alone too seldom for a second look */
-    unseen = 0.1,                                /* scatter of what was timed once */
-    slow = 3;
+void spmv_trials_pass_over(trials *c, const spmv_proposal *p, const char *why) {
+    note(c, "passed over", p, why);
+}
 
-double spmv_contest_spent_s(const contest *c) {
+double spmv_trials_spent_s(const trials *c) {
     return spmv_now() - c->start - c->flushing_s - c->sent_s - c->memory_s - c->once_s;
 }
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
-/* Of one of the copies: each begins a cache line. */
-static size_t vector_bytes(const contest *c, int64_t n) {
+/* Bytes of a vector of n elements, rounded up so that each copy begins at a cache line. */
+static size_t vector_bytes(const trials *c, int64_t n) {
     const size_t line = 256;
     size_t width = c->opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     return ((size_t)n * width + line - 1) / line * line;
 }
 
-/* What x holds does not matter to the clock as long as it is ordinary: of bytes 0x3f double is
- * 4.8e-4 and float 0.75. On a host results are checked, and there it matters. */
-static spmv_status make_vectors(contest *c) {
+/* The values of x do not change the time as long as they are ordinary numbers: with all bytes 0x3f
+ * a double is 4.8e-4 and a float 0.75. On a CPU, where results are checked, they are set
+ * properly. */
+static spmv_status make_vectors(trials *c) {
     enum { ORDINARY = 0x3f };
     size_t copies = c->copies > 1 ? (size_t)c->copies : 1;
-    size_t x = copies * vector_bytes(c, c->mat->hub.cols);
-    size_t y = copies * vector_bytes(c, c->mat->hub.rows);
+    size_t x = copies * vector_bytes(c, c->mat->csr.cols);
+    size_t y = copies * vector_bytes(c, c->mat->csr.rows);
     double start = spmv_now();
     TRY(c->backend->alloc(c->device, x, &c->x));
     TRY(c->backend->alloc(c->device, y, &c->y));
-    if (!c->backend->host) c->memory_s += spmv_now() - start; /* the caller's take it over */
-    TRY(c->backend->fill(c->device, c->y, ORDINARY, y));      /* gives it pages */
+    if (!c->backend->host) c->memory_s += spmv_now() - start; /* the caller's will reuse it */
+    TRY(c->backend->fill(c->device, c->y, ORDINARY, y));      /* allocates its pages */
     if (!c->backend->host) return c->backend->fill(c->device, c->x, ORDINARY, x);
-    spmv_contest_vary_x(c);
+    spmv_trials_vary_x(c);
     return SPMV_OK;
 }
 
@@ -63,21 +76,22 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Kept in order. What disturbs only adds time: on a host, where it may disturb most samples, the
- * least tells more than the lower quartile. */
-static void add_sample(contender *e, double seconds) {
+/* Keeps the samples in order. Disturbances only add time: on a CPU, where most samples may be
+ * disturbed, the least sample tells more than the lower quartile. */
+static void add_sample(candidate *e, double seconds) {
     bool host = e->plan->device->backend->host;
     e->sample[e->nsamples++] = seconds;
     qsort(e->sample, (size_t)e->nsamples, sizeof *e->sample, by_size);
     e->product_s = e->sample[host ? 0 : e->nsamples / 4];
 }
 
-/* What a product reads, out of the caches. Scratch, of which only the kernel knows where it is,
- * stays, if it is little: most have tables for more threads than there are. */
-static bool evict(contest *c, const contender *e) {
+/* Puts what a product reads out of the caches; returns false where that cannot be done. Only the
+ * kernel knows where its scratch memory is, so scratch stays in the caches if it is small: mostly
+ * it is sized for more threads than there are. */
+static bool evict(trials *c, const candidate *e) {
     enum { LITTLE = 32, TABLES = 1 << 16 };
     const spmv_plan *p = e->plan;
-    size_t x = vector_bytes(c, c->mat->hub.cols), y = vector_bytes(c, c->mat->hub.rows);
+    size_t x = vector_bytes(c, c->mat->csr.cols), y = vector_bytes(c, c->mat->csr.rows);
     size_t all = spmv_store_bytes(p->store) + x + y;
     if (!c->backend->evict || c->copies > 1 || all > c->flush) return false;
     if (p->scratch_bytes > TABLES && p->scratch_bytes > all / LITTLE) return false;
@@ -85,9 +99,9 @@ static bool evict(contest *c, const contender *e) {
            c->backend->evict(c->device, c->x, x) && c->backend->evict(c->device, c->y, y);
 }
 
-/* A short product also meets code and tables of pages that are not in the near caches, and vector
- * units that fell asleep, which they do in 0.7 ms without use, and take 20 us to wake. */
-static spmv_status forget_near(contest *c) {
+/* Before a short product, code and page tables must leave the near caches, too, and the vector
+ * units must go to sleep as they do after 0.7 ms without use; they take 20 us to wake. */
+static spmv_status forget_near(trials *c) {
     const double asleep_s = 1e-3;
     const size_t near = (size_t)c->device->threads << 22;
     double start = spmv_now();
@@ -97,20 +111,18 @@ static spmv_status forget_near(contest *c) {
     return SPMV_OK;
 }
 
-static const double notices_s = 5e-4;
-
-static spmv_status flush(contest *c, const contender *e) {
+static spmv_status flush(trials *c, const candidate *e) {
     double start = spmv_now();
     if (!evict(c, e))
         TRY(c->backend->flush(c->device, c->flush));
-    else if (e->product_s > 0 && e->product_s < notices_s)
+    else if (e->product_s > 0 && e->product_s < sensitive_s)
         TRY(forget_near(c));
     TRY(c->backend->sync(c->device));
     c->flushing_s += spmv_now() - start;
     return SPMV_OK;
 }
 
-static spmv_status time_once(contest *c, contender *e) {
+static spmv_status time_once(trials *c, candidate *e) {
     double seconds = 0;
     if (c->flush) TRY(flush(c, e));
     if (e->batch)
@@ -121,16 +133,16 @@ static spmv_status time_once(contest *c, contender *e) {
     return SPMV_OK;
 }
 
-/* Products that follow each other over different data, as they will: what a kernel gains by
- * starting while the one in front ends belongs to its time. */
-static spmv_status make_steady_batch(contest *c, contender *e) {
+/* Makes the batch of a steady sample: consecutive products over different data. What a kernel saves
+ * by starting while the previous one ends is part of its time. */
+static spmv_status make_steady_batch(trials *c, candidate *e) {
     spmv_product product[MOST_COPIES];
     double start = spmv_now();
     for (int k = 0; k < c->copies; k++) {
         if (k > 0) TRY(spmv_plan_copy(e->plan, &e->copy[k]));
         product[k] = (spmv_product){k > 0 ? e->copy[k] : e->plan,
-                                    (char *)c->x + (size_t)k * vector_bytes(c, c->mat->hub.cols),
-                                    (char *)c->y + (size_t)k * vector_bytes(c, c->mat->hub.rows)};
+                                    (char *)c->x + (size_t)k * vector_bytes(c, c->mat->csr.cols),
+                                    (char *)c->y + (size_t)k * vector_bytes(c, c->mat->csr.rows)};
     }
     e->inner = c->copies;
     TRY(spmv_batch_create(product, c->copies, e->inner, 1, 0, &e->batch));
@@ -138,10 +150,11 @@ static spmv_status make_steady_batch(contest *c, contender *e) {
     return SPMV_OK;
 }
 
-/* As many products in a sample as the clock needs, unless each must find the caches empty. */
-static spmv_status make_batch(contest *c, contender *e, double product_s) {
-    int most = c->backend->record_start ? 20 : 100; /* recording a product takes longer than one */
-    bool little = !c->backend->host && !is_plenty(c->budget); /* and as long as three of these */
+/* Puts as many products into a sample as the clock needs, or one if each must find empty caches. */
+static spmv_status make_batch(trials *c, candidate *e, double product_s) {
+    int most = c->backend->record_start ? 20 : 100; /* recording takes longer than running */
+    /* Recording a short product takes as long as three of them. */
+    bool little = !c->backend->host && !is_large_budget(c->budget);
     double inner = product_s > 0 ? ceil((little ? sample_s / 2 : sample_s) / product_s) : most;
     spmv_product product = {e->plan, c->x, c->y};
     if (c->copies > 1) return make_steady_batch(c, e);
@@ -150,82 +163,86 @@ static spmv_status make_batch(contest *c, contender *e, double product_s) {
     return spmv_batch_create(&product, 1, e->inner, 1, 0, &e->batch);
 }
 
-/* Budgets are in products of the safe kernel. */
-static void set_budget(contest *c, double unit_s) {
+/* Sets the budgets from the time of one baseline product. */
+static void set_budget(trials *c, double baseline_s) {
     bool host = c->backend->host;
-    double promised_s = c->promised * unit_s, least_s = 0, rounds_s = 0;
-    double all_s = c->opts->expected_calls ? (double)c->opts->expected_calls * unit_s : INFINITY;
-    if (host || promised_s < short_s) {
+    double expected_s = c->expected_budget * baseline_s, least_s = 0, rounds_s = 0;
+    double all_s =
+        c->opts->expected_calls ? (double)c->opts->expected_calls * baseline_s : INFINITY;
+    if (host || expected_s < short_s) {
         least_s = fmin(host ? least_of_host_s : least_budget_s, all_s);
         rounds_s = fmin(host ? least_of_host_s : least_for_rounds_s, all_s);
     }
-    c->budget_s = promised_s > least_s ? promised_s : least_s;
-    c->rounds_s = for_rounds * (promised_s > rounds_s ? promised_s : rounds_s);
-    c->budget = c->budget_s / unit_s;
-    /* Enough that one conversion fits is not plenty where products are not that short. */
-    if (!host && promised_s > short_s / 2 && promised_s < least_s) c->budget = c->promised;
+    c->budget_s = expected_s > least_s ? expected_s : least_s;
+    c->rounds_s = for_rounds * (expected_s > rounds_s ? expected_s : rounds_s);
+    c->budget = c->budget_s / baseline_s;
+    /* The raised budget pays for one conversion, but is not large unless products are that
+     * short. */
+    if (!host && expected_s > short_s / 2 && expected_s < least_s) c->budget = c->expected_budget;
 }
 
-/* Where a look and a sample after it cost much of what may be spent. */
-static bool is_dear(const contest *c) {
-    return c->backend->host && c->flush && !is_plenty(c->budget);
+/* Whether a first product and a sample after it would take much of the budget. */
+static bool is_flushing_expensive(const trials *c) {
+    return c->backend->host && c->flush && !is_large_budget(c->budget);
 }
 
-/* A look that finds the caches empty is a sample, unless a short product was still disturbed by
- * what has to wake. */
-static spmv_status look_cold(contest *c, contender *e) {
+/* Times a first product that finds the caches empty. It is a sample, unless it is so short that
+ * waking threads and vector units disturbed it. */
+static spmv_status time_cold(trials *c, candidate *e) {
     double seconds;
     TRY(flush(c, e));
     TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
-    if (seconds >= notices_s) add_sample(e, seconds);
+    if (seconds >= sensitive_s) add_sample(e, seconds);
     e->inner = 1;
     return SPMV_OK;
 }
 
-/* The first product meets cold pages and sleeping threads: where that costs little of the budget,
- * or is the budget's unit and short, it is looked at again, unless it is as fast as any. On a GPU
- * it may be slower by half than the next, whatever was rehearsed: there a rival that is slow, and
- * where there is plenty to spend everyone, is looked at again. What stays is as good as a
- * sample. */
-static spmv_status warm_up(contest *c, contender *e, double unit_s) {
-    enum { LOOKS = 2 };
-    if (is_dear(c)) {
-        TRY(look_cold(c, e));
+/* Times the first product of a candidate, or two. The first meets cold pages and sleeping threads,
+ * so a second one is timed where that takes little of the budget, or for a short baseline product,
+ * which is the unit of the budget. On a GPU the first may take half as long again even after the
+ * warm-up: so a slow candidate gets a second product, and with a large budget everyone does. The
+ * lesser time counts as a sample where a sample is one product and caches are not emptied. */
+static spmv_status time_first_products(trials *c, candidate *e, double baseline_s) {
+    enum { PRODUCTS = 2 };
+    if (is_flushing_expensive(c)) {
+        TRY(time_cold(c, e));
         if (e->nsamples) return SPMV_OK;
     }
     const double fair = 1.5;
     double least = INFINITY, seconds = 0;
-    bool gpu = !c->backend->host, plenty = gpu && is_plenty(c->budget);
-    for (int looks = 0; looks < LOOKS && (plenty || !(least <= fair * unit_s)); looks++) {
+    bool gpu = !c->backend->host, large = gpu && is_large_budget(c->budget);
+    for (int products = 0; products < PRODUCTS && (large || !(least <= fair * baseline_s));
+         products++) {
         TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
         least = seconds < least ? seconds : least;
         double budget_s = c->budget_s > 0 ? c->budget_s : c->budget * least;
-        bool may_load = plenty || (gpu && unit_s > 0);
-        bool may_wake = !gpu && unit_s == 0 && seconds < short_unit_s && !c->flush;
-        if (!may_load && !may_wake && (unit_s > 0 ? unit_s : seconds) > short_look * budget_s)
+        bool may_load = large || (gpu && baseline_s > 0);
+        bool may_wake = !gpu && baseline_s == 0 && seconds < short_baseline_s && !c->flush;
+        if (!may_load && !may_wake &&
+            (baseline_s > 0 ? baseline_s : seconds) > negligible_share * budget_s)
             break;
     }
     TRY(make_batch(c, e, least));
     e->product_s = least;
     if (e->inner == 1 && !c->flush) add_sample(e, least);
-    e->given_up = unit_s > 0 && least > slow * unit_s && !c->flush;
+    e->disqualified = baseline_s > 0 && least > slow * baseline_s && !c->flush;
     return SPMV_OK;
 }
 
-/* ---- turns ---------------------------------------------------------------------------------- */
+/* ---- rounds --------------------------------------------------------------------------------- */
 
-static spmv_status ready(contest *c) {
+static spmv_status ready(trials *c) {
     TRY(make_vectors(c));
-    return warm_up(c, &c->entry[0], 0);
+    return time_first_products(c, &c->entry[0], 0);
 }
 
-static void drop_vectors(contest *c) {
+static void drop_vectors(trials *c) {
     if (c->x) c->backend->release(c->device, c->x);
     if (c->y) c->backend->release(c->device, c->y);
     c->x = c->y = NULL;
 }
 
-static void drop_copies(contender *e) {
+static void drop_copies(candidate *e) {
     spmv_batch_free(e->batch);
     e->batch = NULL;
     for (int n = 0; n < MOST_COPIES; n++) {
@@ -234,142 +251,149 @@ static void drop_copies(contender *e) {
     }
 }
 
-/* Where there is no room for copies after all, single products after a flush must do. */
-spmv_status spmv_contest_unit(contest *c, double *unit_s) {
-    contender *safe = &c->entry[0];
+/* If there is no room for copies after all, samples are single products after a flush. */
+spmv_status spmv_trials_baseline(trials *c, double *baseline_s) {
+    candidate *baseline = &c->entry[0];
     spmv_status status = ready(c);
     if (status == SPMV_E_NOMEM && c->copies > 1) {
-        drop_copies(safe);
+        drop_copies(baseline);
         drop_vectors(c);
         c->copies = 1;
         status = ready(c);
     }
     TRY(status);
-    if (c->flush && safe->nsamples == 0) TRY(time_once(c, safe));
-    *unit_s = safe->product_s > 0 ? safe->product_s : 1e-9;
-    c->promised = c->budget;
-    set_budget(c, *unit_s);
+    if (c->flush && baseline->nsamples == 0) TRY(time_once(c, baseline));
+    *baseline_s = baseline->product_s > 0 ? baseline->product_s : 1e-9;
+    c->expected_budget = c->budget;
+    set_budget(c, *baseline_s);
     return SPMV_OK;
 }
 
-contender *spmv_contest_fastest(contest *c) {
-    contender *best = &c->entry[0];
+candidate *spmv_trials_fastest(trials *c) {
+    candidate *best = &c->entry[0];
     for (int k = 1; k < c->n; k++)
         if (c->entry[k].product_s < (best == &c->entry[0] ? 1 - tie : 1) * best->product_s)
             best = &c->entry[k];
     return best;
 }
 
-/* How far the median lies above the least. */
-static double scatter_of(const contender *e) {
+/* The excess of the median sample over the least. */
+static double scatter_of(const candidate *e) {
     return e->nsamples < 2 ? unseen : e->sample[e->nsamples / 2] / e->sample[0] - 1;
 }
 
-/* Whether more samples could not change who is first: all others are behind by more than their
- * samples and the best's scatter. Where another program took a core for a while a sample shows
- * that, not the kernel: on a host none is given up for one unless there is little to spend. */
-static bool is_decided(contest *c) {
-    const contender *best = spmv_contest_fastest(c);
-    bool decided = true, lenient = c->backend->host && is_plenty(c->budget);
+/* Whether more samples could not change which candidate is fastest, since all others are behind by
+ * more than their scatter and that of the best. Disqualifies those far behind. Another program that
+ * takes a core for a while shows in one sample, which says nothing about the kernel: on a CPU with
+ * a large budget no candidate is disqualified for a single sample unless it is very slow. */
+static bool is_decided(trials *c) {
+    const candidate *best = spmv_trials_fastest(c);
+    bool decided = true, lenient = c->backend->host && is_large_budget(c->budget);
     for (int k = 0; k < c->n; k++) {
-        contender *e = &c->entry[k];
-        if (e == best || e->given_up) continue;
+        candidate *e = &c->entry[k];
+        if (e == best || e->disqualified) continue;
         double behind = e->product_s / best->product_s - 1;
         double scatter = scatter_of(e) + scatter_of(best);
         bool once = lenient && e->nsamples < 2;
-        e->given_up = behind > (once ? far_behind : hopeless) + scatter;
+        e->disqualified = behind > (once ? far_behind : hopeless) + scatter;
         bool settled = behind > 2 * tie + scatter || scatter < tie;
-        decided &= e->given_up || (e->nsamples > 2 && best->nsamples > 2 && settled);
+        decided &= e->disqualified || (e->nsamples > 2 && best->nsamples > 2 && settled);
     }
     return decided;
 }
 
-/* A device that fails once may be well: a launch that it refuses leaves it so. */
-static bool is_lost(const contest *c) {
+/* Whether the device is unusable. One failure does not mean that: a refused launch leaves it
+ * usable. */
+static bool is_lost(const trials *c) {
     return c->backend->sync(c->device) != SPMV_OK || c->backend->nothing(c->device) != SPMV_OK ||
            c->backend->sync(c->device) != SPMV_OK;
 }
 
-spmv_status spmv_contest_go_on(contest *c, spmv_status status) {
+spmv_status spmv_trials_go_on(trials *c, spmv_status status) {
     char message[sizeof c->mat->ctx->error];
     if (status != SPMV_E_DEVICE) return SPMV_OK;
     snprintf(message, sizeof message, "%s", spmv_ctx_error(c->mat->ctx));
     return is_lost(c) ? spmv_fail(c->mat->ctx, status, "%s", message) : SPMV_OK;
 }
 
-/* A rival that fails, or is wrong, is out of the contest; a device that is lost, or the safe
- * kernel, ends it. */
-static spmv_status settle(contest *c, contender *e, spmv_status status) {
+/* Disqualifies a candidate that failed or is wrong. A lost device, or a failure of the baseline
+ * kernel, ends the trials: then the status is returned. */
+static spmv_status disqualify_failed(trials *c, candidate *e, spmv_status status) {
     if (status == SPMV_OK || e == &c->entry[0]) return status;
-    TRY(spmv_contest_go_on(c, status));
-    spmv_contest_pass_over(c, e->proposal, spmv_ctx_error(c->mat->ctx));
-    e->given_up = true;
+    TRY(spmv_trials_go_on(c, status));
+    note(c, "disqualified", e->proposal, spmv_ctx_error(c->mat->ctx));
+    e->disqualified = true;
     e->product_s = INFINITY;
     return SPMV_OK;
 }
 
-/* A unit that was disturbed made the budget too large. */
-static void lower_budget(contest *c) {
-    double unit_s = c->entry[0].product_s;
-    if (c->backend->host && unit_s > 0 && unit_s * c->budget < c->budget_s) set_budget(c, unit_s);
+/* A baseline product that was disturbed made the budget too large; a faster one lowers it. */
+static void lower_budget(trials *c) {
+    double baseline_s = c->entry[0].product_s;
+    if (c->backend->host && baseline_s > 0 && baseline_s * c->budget < c->budget_s)
+        set_budget(c, baseline_s);
 }
 
-/* Whether another round would take more than is left; one round costs little of short products.
- * Flushes are free for a while, then they are paid like products; at once on a host with little to
- * spend, where one takes as long as several products. */
-static bool is_spent(const contest *c, int round) {
-    double free_s = is_dear(c) ? 0 : most_flushing_s;
+/* Whether another round would take more than the rest of the budget. One round is always allowed
+ * where products are short. Time spent on flushing is free up to a limit, then it is paid for; on a
+ * CPU with a small budget it is paid for at once, since one flush takes as long as several
+ * products. */
+static bool is_spent(const trials *c, int round) {
+    double free_s = is_flushing_expensive(c) ? 0 : most_flushing_s;
     double round_s = 0, flushing_s = c->flushing_s > free_s ? c->flushing_s : 0;
     for (int k = 0; k < c->n; k++)
-        if (!c->entry[k].given_up) round_s += c->entry[k].inner * c->entry[k].product_s;
-    if (round < FEWEST_ROUNDS && !is_dear(c) && round_s < cheap_round * c->budget_s) return false;
-    return spmv_contest_spent_s(c) + flushing_s + round_s > fmax(c->rounds_s, c->assured_s);
+        if (!c->entry[k].disqualified) round_s += c->entry[k].inner * c->entry[k].product_s;
+    if (round < FEWEST_ROUNDS && !is_flushing_expensive(c) && round_s < cheap_round * c->budget_s)
+        return false;
+    return spmv_trials_spent_s(c) + flushing_s + round_s > fmax(c->rounds_s, c->assured_s);
 }
 
-/* On a host conversions of a small matrix may take all of the budget, and a few products of it are
- * no measure: where many follow, a tenth of what they take, but no more than nobody waits for, is
- * for products. */
-static void assure_rounds(contest *c) {
+/* On a CPU conversions of a small matrix may take the whole budget, and a few products of it
+ * measure little. Where many products follow, a tenth of their time, up to what nobody notices, is
+ * kept for rounds. */
+static void assure_rounds(trials *c) {
     const double tenth = 0.1;
     double calls = (double)c->opts->expected_calls;
-    if (!c->backend->host || !is_plenty(c->budget)) return;
+    if (!c->backend->host || !is_large_budget(c->budget)) return;
     c->assured_s =
-        spmv_contest_spent_s(c) + fmin(tenth * calls * c->entry[0].product_s, least_of_host_s);
+        spmv_trials_spent_s(c) + fmin(tenth * calls * c->entry[0].product_s, least_of_host_s);
 }
 
-/* On a GPU the safe kernel is not given up for one slow look, unless another is ahead by more than
- * a look can be slow. */
-static bool needs_another_look(const contest *c) {
-    const contender *safe = &c->entry[0];
+/* On a GPU one slow sample does not decide against the baseline kernel, unless a candidate is ahead
+ * by more than a first sample can be slow. */
+static bool needs_second_sample(const trials *c) {
+    const candidate *baseline = &c->entry[0];
     bool far_ahead = false;
     for (int k = 1; k < c->n; k++)
-        far_ahead |= safe->product_s > (1 + far_behind) * c->entry[k].product_s;
-    return !c->backend->host && c->n > 1 && safe->nsamples == 1 && !far_ahead;
+        far_ahead |= baseline->product_s > (1 + far_behind) * c->entry[k].product_s;
+    return !c->backend->host && c->n > 1 && baseline->nsamples == 1 && !far_ahead;
 }
 
-spmv_status spmv_contest_run_off(contest *c) {
-    contender *safe = &c->entry[0];
-    double unit_s = c->flush ? 0 : safe->product_s; /* caches are still warm */
+spmv_status spmv_trials_run(trials *c) {
+    candidate *baseline = &c->entry[0];
+    /* A first product finds warm caches, so it compares with the baseline only without flushes. */
+    double baseline_s = c->flush ? 0 : baseline->product_s;
     for (int k = 1; k < c->n; k++) {
-        contender *e = &c->entry[k];
-        spmv_contest_wipe(c);
-        spmv_status status = warm_up(c, e, unit_s);
-        TRY(settle(c, e, status == SPMV_OK ? spmv_contest_check(c) : status));
+        candidate *e = &c->entry[k];
+        spmv_trials_wipe(c);
+        spmv_status status = time_first_products(c, e, baseline_s);
+        TRY(disqualify_failed(c, e, status == SPMV_OK ? spmv_trials_check(c) : status));
     }
-    if (needs_another_look(c)) TRY(time_once(c, safe));
+    if (needs_second_sample(c)) TRY(time_once(c, baseline));
     assure_rounds(c);
     for (int round = 0; round < MOST_ROUNDS; round++) {
         lower_budget(c);
         if (round > 0 && (is_decided(c) || is_spent(c, round))) break;
         for (int k = 0; k < c->n; k++) {
-            contender *e = &c->entry[(k + round) % c->n];
-            if (!e->given_up && e->nsamples <= round) TRY(settle(c, e, time_once(c, e)));
+            candidate *e = &c->entry[(k + round) % c->n];
+            if (!e->disqualified && e->nsamples <= round)
+                TRY(disqualify_failed(c, e, time_once(c, e)));
         }
     }
     return SPMV_OK;
 }
 
-void spmv_contest_free(contest *c) {
+void spmv_trials_free(trials *c) {
     for (int k = 0; k < c->n; k++) {
         drop_copies(&c->entry[k]);
         spmv_plan_free(c->entry[k].plan);

@@ -1,64 +1,71 @@
-/* contest.h: what auto.c (who takes part, and what is chosen), run_off.c (their times) and
- * spot_check.c (their results) share. */
-#ifndef SPMV_CONTEST_H
-#define SPMV_CONTEST_H
+/* trials.h: what choice.c (which admits candidates and chooses one), trials.c (which times them)
+ * and spot_check.c (which checks their results) share. */
+#ifndef SPMV_TRIALS_H
+#define SPMV_TRIALS_H
 
 #include "tune.h"
 
-enum { MOST_CONTENDERS = 8, MOST_ROUNDS = 64, MOST_COPIES = 16 };
+enum { MOST_CANDIDATES = 8, MOST_ROUNDS = 64, MOST_COPIES = 16 };
 
-/* A budget, in products of the safe kernel, that three conversions and looks at them fit in. */
-static inline bool is_plenty(double budget) {
+/* Whether a budget, in baseline product times, pays for three conversions and their first
+ * products. */
+static inline bool is_large_budget(double budget) {
     return budget >= 33;
 }
 
-typedef struct contender {
+typedef struct candidate {
     const spmv_proposal *proposal;
-    spmv_plan *plan, *copy[MOST_COPIES]; /* copies: from the second on, where there are any */
-    spmv_batch *batch;                   /* several products, where one is short; NULL: one */
-    double sample[MOST_ROUNDS];
-    int inner, nsamples;
-    double product_s; /* the least, on a GPU the lower quartile: what disturbs only adds time */
-    bool given_up;    /* far behind: not timed further */
-} contender;
+    spmv_plan *plan;
+    spmv_plan *copy[MOST_COPIES]; /* copies of the plan, from [1] on; NULL: there is none */
+    spmv_batch *batch;            /* the products of a sample; NULL: a sample is one product */
+    double sample[MOST_ROUNDS];   /* seconds per product, ascending */
+    int inner, nsamples;          /* products in a sample; samples */
+    double product_s;             /* on a CPU the least sample, on a GPU the lower quartile */
+    bool disqualified;            /* far behind, failed or wrong: it is not timed any more */
+} candidate;
 
-typedef struct contest {
+typedef struct trials {
     spmv_mat *mat;
     const spmv_plan_opts *opts;
     const spmv_backend *backend;
     spmv_device *device;
-    double start, budget, budget_s; /* budget: in products of the safe kernel */
-    double promised;                /* the budget without its least */
-    double rounds_s;                /* of budget_s: for more than a first look */
-    double assured_s;               /* so much may be spent for rounds whatever was before them */
-    /* No part of the budget: spent on emptying caches, on sending the rows, on memory for vectors,
-     * on what a process does once. */
+    double start;           /* when tuning began, by spmv_now */
+    double budget;          /* in baseline product times */
+    double expected_budget; /* the same, from the expected number of products alone */
+    double budget_s;        /* the budget in seconds */
+    double rounds_s;        /* no round that ends later than this is begun */
+    double assured_s;       /* the same, where conversions spent most of the budget */
+    /* Seconds that do not count towards the budget: emptying caches, sending the rows, allocating
+     * vectors, and what a process does once. */
     double flushing_s, sent_s, memory_s, once_s;
-    double room_s; /* of sent_s: on memory for all of it */
-    size_t cache;  /* the device's last-level cache; 0: unknown */
-    size_t flush;  /* bytes read before each sample; 0: none */
-    int copies;    /* of the plan, x and y that a sample goes through; 0 or 1: none */
-    contender entry[MOST_CONTENDERS]; /* the safe one first */
+    double room_s; /* the part of sent_s that allocates memory for everything at once */
+    size_t cache;  /* bytes of the device's last-level cache; 0: unknown */
+    size_t flush;  /* bytes read before each sample to empty the caches; 0: none */
+    int copies;    /* of plan, x and y that a sample goes through; 0 or 1: no copies */
+    candidate entry[MOST_CANDIDATES]; /* the baseline kernel first */
     int n;
     void *x, *y;
-    char passed[1024]; /* who was passed over, and why */
-} contest;
+    char passed[1024]; /* which kernels were passed over or disqualified, and why */
+} trials;
 
-double spmv_contest_spent_s(const contest *c);
-/* Readies the vectors and the safe kernel, and sets budget_s; *unit_s: a product of it,
- * undisturbed. */
-spmv_status spmv_contest_unit(contest *c, double *unit_s);
-/* After a kernel that failed so: SPMV_OK if others can still be had; the message stays. */
-spmv_status spmv_contest_go_on(contest *c, spmv_status status);
-/* Times the contenders in turns until it is clear who is first, or the budget is spent. */
-spmv_status spmv_contest_run_off(contest *c);
-contender *spmv_contest_fastest(contest *c);
-/* spot_check.c, for a host: x such that columns tell; before a product, and after it. */
-void spmv_contest_vary_x(contest *c);
-void spmv_contest_wipe(contest *c);
-spmv_status spmv_contest_check(const contest *c);
-/* Says that a kernel takes no part. */
-void spmv_contest_pass_over(contest *c, const spmv_proposal *p, const char *why);
-void spmv_contest_free(contest *c); /* plans, batches, vectors */
+/* The seconds that count towards the budget and were spent so far. */
+double spmv_trials_spent_s(const trials *c);
+/* Allocates the vectors, times the baseline kernel and sets the budgets; *baseline_s: the time of
+ * one undisturbed product of it. */
+spmv_status spmv_trials_baseline(trials *c, double *baseline_s);
+/* Whether tuning can go on after a kernel failed with this status: SPMV_OK if so, else the status.
+ * The context's message stays. */
+spmv_status spmv_trials_go_on(trials *c, spmv_status status);
+/* Times the candidates in rounds until it is clear which is fastest or the budget is spent. */
+spmv_status spmv_trials_run(trials *c);
+candidate *spmv_trials_fastest(trials *c);
+/* spot_check.c. On a CPU: sets x so that wrong columns show; marks y before a product; checks y
+ * after it (SPMV_E_UNSUITABLE: a row is wrong). On a GPU wipe and check do nothing. */
+void spmv_trials_vary_x(trials *c);
+void spmv_trials_wipe(trials *c);
+spmv_status spmv_trials_check(const trials *c);
+/* Notes for the user that a kernel is not admitted, and why. */
+void spmv_trials_pass_over(trials *c, const spmv_proposal *p, const char *why);
+void spmv_trials_free(trials *c); /* frees plans, batches and vectors */
 
 #endif

@@ -5,23 +5,26 @@
 
 #include "core/internal.h"
 
-/* Uses the kernel once, on a small matrix with rows of that length, unless the process did: on a
- * GPU its code is loaded then. What fails is not said. Returns the seconds it took. */
-double spmv_rehearse(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
-                     const spmv_proposal *p);
-typedef enum spmv_look {
-    SPMV_NO_LOOK,
-    SPMV_GLANCE, /* at a part of the sample, by one thread */
-    SPMV_LOOK,
-    SPMV_STUDY /* blocks and symmetry, too, which take half of the time */
-} spmv_look;
-/* All but the cache. */
-spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_look look,
+/* First-use warm-up: runs the kernel once on a small matrix with rows of the same mean length,
+ * unless the process did so before; on a GPU its code is loaded then. Errors are ignored. Returns
+ * the seconds it took. */
+double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                    const spmv_proposal *p);
+/* How much of a matrix is sampled for its features. */
+typedef enum spmv_sampling_depth {
+    SPMV_SAMPLE_NONE,
+    SPMV_SAMPLE_QUICK, /* a small sample, by one thread */
+    SPMV_SAMPLE_STANDARD,
+    SPMV_SAMPLE_THOROUGH /* with blocks and symmetry, which take half of the time */
+} spmv_sampling_depth;
+/* Fills in all features except cache and evicted, which belong to the device. */
+spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampling_depth depth,
                              spmv_features *f);
+/* Makes the plan for the kernel name "auto". */
 spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                            spmv_plan **out);
-/* The same from given proposals, which it sorts; start: when looking at the matrix began. */
-spmv_status spmv_auto_contest(spmv_mat *mat, const spmv_plan_opts *opts,
-                              const spmv_backend *backend, spmv_proposals *all, double start,
-                              spmv_plan **out);
+/* Does so from the given proposals, which it sorts; start: when sampling the matrix began, by
+ * spmv_now. */
+spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                             spmv_proposals *all, double start, spmv_plan **out);
 #endif

@@ -1,15 +1,15 @@
-/* rehearse.c: the first use of a kernel in a process. On a GPU its code is loaded then, and a
- * library started, which takes as long as dozens of products and says nothing about the matrix: so
- * "auto" uses each kernel that takes part beforehand, with the builder of its format, on a matrix
- * of a few rows as long as they are, and on one of short rows: few long rows may be cut, which many
- * are not. What that takes is in once_s. */
+/* warm_up.c: the first-use warm-up of a kernel. At a kernel's first use on a GPU its code is
+ * loaded, or a library starts, which takes as long as dozens of products and says nothing about the
+ * matrix. So "auto" runs each candidate beforehand, building its format, on a matrix of a few rows
+ * of the same mean length, and on one of short rows: a kernel may cut few long rows, but not many.
+ * The time goes into once_s. */
 #include "tune.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROWS = 128, LONGEST = 256, SHORT = 8 };
+enum { ROWS = 128, LONGEST = 256, SHORT = 8 }; /* rows; entries of a row */
 
-/* A band of rows so long: kernels take the way they will take. */
+/* A band matrix with rows of that length, so that kernels take the same code path as later. */
 static spmv_status make_small(spmv_ctx *ctx, double mean, spmv_mat **out) {
     int64_t length = mean < 1 ? 1 : mean > LONGEST ? LONGEST : (int64_t)mean, nnz = ROWS * length;
     spmv_csr_view A = {.rows = ROWS, .cols = ROWS + length, .nnz = nnz};
@@ -43,7 +43,7 @@ static spmv_status use(const spmv_plan *plan) {
     if (status == SPMV_OK) status = backend->alloc(plan->device, bytes, &y);
     if (status == SPMV_OK) status = backend->fill(plan->device, x, 0, bytes);
     spmv_product product = {plan, x, y};
-    spmv_batch *batch = NULL; /* the first recording takes its time, too */
+    spmv_batch *batch = NULL; /* a first recording is slow, too */
     if (status == SPMV_OK) status = spmv_exec(plan, 1, x, 0, y);
     if (status == SPMV_OK) status = spmv_batch_create(&product, 1, LAUNCHES, 1, 0, &batch);
     if (status == SPMV_OK) status = spmv_batch_time(batch, &seconds);
@@ -63,11 +63,11 @@ static void use_small(const spmv_mat *mat, double mean, const spmv_plan_opts *op
     spmv_mat_put_away(few);
 }
 
-/* Whether it still has to be; marks it. */
+/* Whether the kernel was not warmed up yet; marks it as warmed up. */
 static bool is_new(spmv_mat *mat, const spmv_backend *backend, const char *kernel, int variant) {
     for (int b = 0; spmv_backends[b]; b++)
         for (int k = 0; spmv_backends[b] == backend && k < backend->nkernels && k < 64; k++) {
-            uint64_t *done = &mat->ctx->rehearsed[b][variant], bit = (uint64_t)1 << k;
+            uint64_t *done = &mat->ctx->warmed_up[b][variant], bit = (uint64_t)1 << k;
             if (strcmp(backend->names[k], kernel) != 0) continue;
             bool was = *done & bit;
             *done |= bit;
@@ -76,8 +76,8 @@ static bool is_new(spmv_mat *mat, const spmv_backend *backend, const char *kerne
     return false;
 }
 
-double spmv_rehearse(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
-                     const spmv_proposal *p) {
+double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                    const spmv_proposal *p) {
     double start = spmv_now();
     spmv_ctx *ctx = mat->ctx;
     spmv_plan_opts small = *opts;

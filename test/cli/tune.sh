@@ -20,5 +20,5 @@ for k in $(seq $(($(nproc) + 1))); do
     while :; do :; done &
     others="$others $!"
 done
-$SPMV tune -m gen:poisson3d:40 -k csr_serial --max-time=0.3 $options 2>&1 >/dev/null | grep -c "times were disturbed by what else ran"
+$SPMV tune -m gen:poisson3d:40 -k csr_serial --max-time=0.3 $options 2>&1 >/dev/null | grep -c "times were disturbed by other programs"
 kill $others

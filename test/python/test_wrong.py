@@ -138,11 +138,11 @@ class Wrong(unittest.TestCase):
             line, = [line for line in talk.splitlines() if line.startswith(f"  omp:{name}: ")]
             self.assertNotIn("csr1", line)
 
-    # ---- auto: one is wrong at once and passed over, the fastest goes wrong later ------------------------------
+    # ---- auto: one is wrong at once and disqualified, the fastest goes wrong later ------------------------------
 
     def assert_auto_is_wrong(self, record):
         self.assertEqual(record["config"]["requested"], "auto")
-        self.assertIn(f"; passed over sell16_lanes: its product is wrong in row {ROWS - 1}", record["config"]["reason"])
+        self.assertIn(f"; disqualified sell16_lanes: its product is wrong in row {ROWS - 1}", record["config"]["reason"])
         self.assert_wrong(record, "csell_slices", (ROWS, 0, "first"))
 
     def test_auto(self):

@@ -258,7 +258,7 @@ static inline values values_of(const spmv_param *p, int64_t rows, int64_t cols) 
     if (p->max - p->min <= SHORT * p->multiple)
         for (int64_t value = least; value <= p->max; value += p->multiple) offer(&v, p, value);
     offer(&v, p, least);
-    offer(&v, p, p->fallback);
+    offer(&v, p, p->default_value);
     offer(&v, p, least + 3 * p->multiple);
     offer(&v, p, 4);
     offer(&v, p, round_up(rows + 3, p->multiple));

@@ -2,7 +2,7 @@
  * forbidden, and what it says of its choice. That its products are right is test_kernels.c's. */
 #include "context.h"
 
-/* ---- contests of planted proposals ---------------------------------------------------------- */
+/* ---- trials of planted proposals ------------------------------------------------------------ */
 
 static spmv_mat *load(const char *source) {
     spmv_mat *mat = NULL;
@@ -10,10 +10,10 @@ static spmv_mat *load(const char *source) {
     return mat;
 }
 
-static spmv_plan *contest(spmv_mat *mat, spmv_proposals *all, spmv_plan_opts opts) {
+static spmv_plan *choose(spmv_mat *mat, spmv_proposals *all, spmv_plan_opts opts) {
     spmv_plan *plan = NULL;
     opts.size = sizeof opts;
-    assert_int_equal(spmv_auto_contest(mat, &opts, &spmv_omp, all, spmv_now(), &plan), SPMV_OK);
+    assert_int_equal(spmv_auto_select(mat, &opts, &spmv_omp, all, spmv_now(), &plan), SPMV_OK);
     return plan;
 }
 
@@ -25,50 +25,50 @@ static void assert_chosen(const spmv_plan *plan, const char *kernel, const char 
 }
 
 /* A tiling into a thousand column blocks is slow beyond doubt. */
-static spmv_proposal *offer_slow(spmv_proposals *all, double gain) {
-    spmv_proposal *slow = spmv_offer(all, "csr_tiles", 1, gain, "planted");
+static spmv_proposal *propose_slow(spmv_proposals *all, double predicted_speedup) {
+    spmv_proposal *slow = spmv_propose_kernel(all, "csr_tiles", 1, predicted_speedup, "planted");
     slow->setting[slow->nsettings++] = (spmv_setting){"grid_cols", 1000};
     return slow;
 }
 
-static void the_safe_kernel_beats_a_slow_proposal(void **state) {
+static void the_baseline_kernel_beats_a_slow_proposal(void **state) {
     (void)state;
     spmv_mat *mat = load("gen:poisson2d:40");
     const int64_t many = 1000000000; /* whatever else the machine does, time enough */
     for (int64_t calls = 0; calls <= many; calls += many) {
         spmv_proposals all = {.n = 0};
-        offer_slow(&all, 100);
-        spmv_offer(&all, "csr_rows", 0, 0, "safe");
-        spmv_plan *plan = contest(mat, &all, (spmv_plan_opts){.expected_calls = calls});
+        propose_slow(&all, 100);
+        spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
+        spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = calls});
         assert_chosen(plan, "csr_rows", "csr_tiles (planted) reached 0.");
         spmv_plan_facts f;
         spmv_plan_info(plan, &f);
-        assert_string_equal(f.safe, "csr_rows");
-        assert_true(f.safe_product_s > 0 && f.safe_product_s == f.chosen_product_s);
-        assert_true(f.tune_s > f.safe_product_s);
+        assert_string_equal(f.baseline, "csr_rows");
+        assert_true(f.baseline_product_s > 0 && f.baseline_product_s == f.chosen_product_s);
+        assert_true(f.tune_s > f.baseline_product_s);
         spmv_plan_free(plan);
     }
     spmv_mat_free(mat);
 }
 
-static void a_fast_proposal_beats_the_safe_kernel(void **state) {
+static void a_fast_proposal_beats_the_baseline_kernel(void **state) {
     (void)state;
     spmv_mat *mat = load("gen:poisson2d:40");
     spmv_proposals all = {.n = 0};
-    offer_slow(&all, 0);
-    spmv_offer(&all, "csr_rows", 1, 2, "planted well");
-    spmv_plan *plan = contest(mat, &all, (spmv_plan_opts){.kernel = NULL});
+    propose_slow(&all, 0);
+    spmv_propose_kernel(&all, "csr_rows", 1, 2, "planted well");
+    spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.kernel = NULL});
     assert_chosen(plan, "csr_rows", "csr_rows: planted well; ");
-    assert_chosen(plan, "csr_rows", " x csr_tiles in the run-off");
+    assert_chosen(plan, "csr_rows", " x csr_tiles in the trials");
     spmv_plan_facts f;
     spmv_plan_info(plan, &f);
-    assert_true(f.chosen_product_s < f.safe_product_s);
+    assert_true(f.chosen_product_s < f.baseline_product_s);
     spmv_plan_free(plan);
     spmv_mat_free(mat);
 }
 
 /* More of them are timed the more products follow. */
-static void promises_decide_how_many_are_timed(void **state) {
+static void expected_products_decide_how_many_are_timed(void **state) {
     (void)state;
     static const struct {
         int64_t calls;
@@ -76,19 +76,19 @@ static void promises_decide_how_many_are_timed(void **state) {
         const char *part;
     } cases[] = {{1, 0, "csr_merge: first"},
                  {20, 0, "csr_merge: first"},
-                 {0, 2, "in the run-off"},
-                 {60, 2, "in the run-off"},
-                 {300, 4, "in the run-off"}};
+                 {0, 2, "in the trials"},
+                 {60, 2, "in the trials"},
+                 {300, 4, "in the trials"}};
     spmv_mat *mat = load("gen:poisson2d:400");
     for (int k = 0; k < COUNT(cases); k++) {
         spmv_proposals all = {.n = 0};
         spmv_plan_facts f;
-        spmv_offer(&all, "csr_rows", 0, 0, "safe");
-        spmv_offer(&all, "csr_blocks", 0, 1.08, "second");
-        spmv_offer(&all, "csr_merge", 0, 1.2, "first");
-        spmv_offer(&all, "csr_serial", 0, 1.05, "third");
-        spmv_offer(&all, "coo_segments", 0, 0.9, "not even expected to be faster");
-        spmv_plan *plan = contest(mat, &all, (spmv_plan_opts){.expected_calls = cases[k].calls});
+        spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
+        spmv_propose_kernel(&all, "csr_blocks", 0, 1.08, "second");
+        spmv_propose_kernel(&all, "csr_merge", 0, 1.2, "first");
+        spmv_propose_kernel(&all, "csr_serial", 0, 1.05, "third");
+        spmv_propose_kernel(&all, "coo_segments", 0, 0.9, "not even expected to be faster");
+        spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = cases[k].calls});
         spmv_plan_info(plan, &f);
         if (f.timed != cases[k].timed || !strstr(f.reason, cases[k].part))
             fail_msg("%lld products: %d timed: %s", (long long)cases[k].calls, f.timed, f.reason);
@@ -97,44 +97,45 @@ static void promises_decide_how_many_are_timed(void **state) {
     spmv_mat_free(mat);
 }
 
-/* With little to spend one kernel that needs conversion, and one that needs none. */
+/* With a small budget one kernel that needs conversion, and one that needs none. */
 static void few_conversions_are_tried(void **state) {
     (void)state;
     spmv_mat *mat = load("gen:poisson2d:1000");
     spmv_proposals all = {.n = 0};
     spmv_plan_facts f;
-    spmv_offer(&all, "csr_rows", 0, 0, "safe");
-    spmv_offer(&all, "coo_segments", 5, 2, "converted");
-    spmv_offer(&all, "sell_slices", 5, 1.9, "converted, too");
-    spmv_offer(&all, "csr_blocks", 0, 1.5, "first");
-    spmv_offer(&all, "csr_merge", 0, 1.4, "second");
-    spmv_offer(&all, "csr_serial", 0, 1.3, "third");
-    spmv_offer(&all, "csr_balanced", 0, 1.2, "fourth");
-    spmv_plan *plan = contest(mat, &all, (spmv_plan_opts){.expected_calls = 90});
+    spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
+    spmv_propose_kernel(&all, "coo_segments", 5, 2, "converted");
+    spmv_propose_kernel(&all, "sell_slices", 5, 1.9, "converted, too");
+    spmv_propose_kernel(&all, "csr_blocks", 0, 1.5, "first");
+    spmv_propose_kernel(&all, "csr_merge", 0, 1.4, "second");
+    spmv_propose_kernel(&all, "csr_serial", 0, 1.3, "third");
+    spmv_propose_kernel(&all, "csr_balanced", 0, 1.2, "fourth");
+    spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = 90});
     spmv_plan_info(plan, &f);
     if (f.timed != 3) fail_msg("%d timed: %s", f.timed, f.reason);
     spmv_plan_free(plan);
-    all.n = 0; /* what promises much less than the first is not looked at */
-    spmv_offer(&all, "csr_rows", 0, 0, "safe");
-    spmv_offer(&all, "coo_segments", 5, 4, "converted");
-    spmv_offer(&all, "csr_merge", 0, 1.15, "far behind");
-    plan = contest(mat, &all, (spmv_plan_opts){.expected_calls = 90});
+    all.n = 0; /* what is predicted to be much slower than the first is not tried */
+    spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
+    spmv_propose_kernel(&all, "coo_segments", 5, 4, "converted");
+    spmv_propose_kernel(&all, "csr_merge", 0, 1.15, "far behind");
+    plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = 90});
     spmv_plan_info(plan, &f);
     if (f.timed != 2) fail_msg("%d timed: %s", f.timed, f.reason);
     spmv_plan_free(plan);
     spmv_mat_free(mat);
 }
 
-/* Looking at the matrix and the safe kernel's own preparation and product are paid from it, too. */
+/* Sampling the matrix and the baseline kernel's own preparation and product are paid from it,
+ * too. */
 static void a_budget_is_not_overdrawn(void **state) {
     (void)state;
     spmv_mat *mat = load("gen:poisson2d:1500"); /* 10 products take over 3 ms: no short ones */
     for (int64_t calls = 30; calls <= 1000; calls += 970) { /* 10 products, 100 */
         spmv_proposals all = {.n = 0};
-        spmv_offer(&all, "csr_rows", 0, 0, "safe");
-        spmv_offer(&all, "coo_segments", calls > 30 ? 99.5 : 9.5, 2, "dear");
-        spmv_plan *plan = contest(mat, &all, (spmv_plan_opts){.expected_calls = calls});
-        assert_chosen(plan, "csr_rows", "passed over coo_segments: its preparation would not pay");
+        spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
+        spmv_propose_kernel(&all, "coo_segments", calls > 30 ? 99.5 : 9.5, 2, "dear");
+        spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = calls});
+        assert_chosen(plan, "csr_rows", "passed over coo_segments: its set-up would not pay");
         spmv_plan_free(plan);
     }
     spmv_mat_free(mat);
@@ -145,37 +146,37 @@ static void what_cannot_be_had_is_passed_over(void **state) {
     entries e = entries_of(fixture_named("giant row"));
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_proposals all = {.n = 0};
-    spmv_offer(&all, "no_such_kernel", 0, 4, "planted");
-    spmv_offer(&all, "ell_rows", 0, 3, "planted"); /* 3 rows of the longest's length */
-    spmv_proposal *odd = spmv_offer(&all, "csr_tiles", 0, 2, "planted");
+    spmv_propose_kernel(&all, "no_such_kernel", 0, 4, "planted");
+    spmv_propose_kernel(&all, "ell_rows", 0, 3, "planted"); /* 3 rows of the longest's length */
+    spmv_proposal *odd = spmv_propose_kernel(&all, "csr_tiles", 0, 2, "planted");
     odd->setting[odd->nsettings++] = (spmv_setting){"grid_cols", -5};
-    spmv_offer(&all, "csr_rows", 0, 0, "safe");
+    spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
     spmv_plan *plan =
-        contest(mat, &all, (spmv_plan_opts){.max_bytes = 600000, .expected_calls = 1000000000});
-    assert_chosen(plan, "csr_rows", "csr_rows: safe; passed over ell_rows: ell_rows needs ");
+        choose(mat, &all, (spmv_plan_opts){.max_bytes = 600000, .expected_calls = 1000000000});
+    assert_chosen(plan, "csr_rows", "csr_rows: baseline; passed over ell_rows: ell_rows needs ");
     assert_chosen(plan, "csr_rows", "passed over csr_tiles: ");
     spmv_plan_free(plan);
     spmv_mat_free(mat);
     entries_free(&e);
 }
 
-/* When the safe kernel does not fit, what fits is better than nothing; when nothing fits, its error
- * stands. */
-static void without_the_safe_kernel_another_serves(void **state) {
+/* When the baseline kernel does not fit, what fits is better than nothing; when nothing fits, its
+ * error stands. */
+static void without_the_baseline_kernel_another_serves(void **state) {
     (void)state;
     entries e = entries_of(fixture_named("giant row"));
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_proposals all = {.n = 0};
     spmv_plan *plan = (spmv_plan *)&all;
-    spmv_offer(&all, "ell_rows", 0, 0, "does not fit");
-    spmv_offer(&all, "csr_rows", 0, 2, "fits");
+    spmv_propose_kernel(&all, "ell_rows", 0, 0, "does not fit");
+    spmv_propose_kernel(&all, "csr_rows", 0, 2, "fits");
     spmv_plan_opts opts = {.size = sizeof opts, .max_bytes = 600000};
-    plan = contest(mat, &all, opts);
+    plan = choose(mat, &all, opts);
     assert_chosen(plan, "csr_rows", "csr_rows: fits; passed over ell_rows: ");
     spmv_plan_free(plan);
     spmv_mat_drop_stores(mat);
     opts.max_bytes = 10;
-    assert_int_equal(spmv_auto_contest(mat, &opts, &spmv_omp, &all, spmv_now(), &plan),
+    assert_int_equal(spmv_auto_select(mat, &opts, &spmv_omp, &all, spmv_now(), &plan),
                      SPMV_E_TOOBIG);
     assert_null(plan);
     assert_null(mat->stores);
@@ -190,10 +191,10 @@ static void padding_is_passed_over(void **state) {
     entries e = entries_of(fixture_named("every length"));
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_proposals all = {.n = 0};
-    spmv_proposal *padded = spmv_offer(&all, "ell_rows", 0, 3, "planted");
+    spmv_proposal *padded = spmv_propose_kernel(&all, "ell_rows", 0, 3, "planted");
     padded->setting[padded->nsettings++] = (spmv_setting){"rowlens", 0};
-    spmv_offer(&all, "csr_rows", 0, 0, "safe");
-    spmv_plan *plan = contest(mat, &all, (spmv_plan_opts){.expected_calls = 1000000000});
+    spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
+    spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = 1000000000});
     assert_chosen(plan, "csr_rows", "passed over ell_rows: it pads");
     spmv_plan_free(plan);
     spmv_mat_free(mat);
@@ -220,9 +221,9 @@ static void what_does_not_repeat_is_asked_for(void **state) {
         spmv_proposals all = {.n = 0};
         spmv_plan *plan = NULL;
         spmv_plan_opts opts = {.size = sizeof opts, .nondeterministic = allowed};
-        spmv_offer(&all, "csr_rows", 0, 5, "fast");
-        offer_slow(&all, 0);
-        assert_int_equal(spmv_auto_contest(mat, &opts, &other, &all, spmv_now(), &plan), SPMV_OK);
+        spmv_propose_kernel(&all, "csr_rows", 0, 5, "fast");
+        propose_slow(&all, 0);
+        assert_int_equal(spmv_auto_select(mat, &opts, &other, &all, spmv_now(), &plan), SPMV_OK);
         assert_chosen(plan, allowed ? "csr_rows" : "csr_tiles", "");
         spmv_plan_free(plan);
     }
@@ -244,10 +245,10 @@ static void losers_leave_no_store(void **state) {
     spmv_plan_opts opts = {.size = sizeof opts, .kernel = "coo_segments"};
     spmv_plan *mine = NULL;
     assert_int_equal(spmv_plan_create(mat, &opts, &mine), SPMV_OK);
-    spmv_offer(&all, "ell_rows", 0, 3, "planted");
-    spmv_offer(&all, "coo_segments", 0, 2, "planted");
-    spmv_offer(&all, "csr_rows", 0, 0, "planted");
-    spmv_plan *plan = contest(mat, &all, (spmv_plan_opts){.expected_calls = 100000});
+    spmv_propose_kernel(&all, "ell_rows", 0, 3, "planted");
+    spmv_propose_kernel(&all, "coo_segments", 0, 2, "planted");
+    spmv_propose_kernel(&all, "csr_rows", 0, 0, "planted");
+    spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = 100000});
     assert_int_equal(count_stores(mat), strcmp(plan->kernel->name, "coo_segments") == 0 ? 1 : 2);
     assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
     assert_int_equal(spmv_exec(mine, 1, x, 0, y), SPMV_OK);
@@ -301,13 +302,13 @@ int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_safe_kernel_beats_a_slow_proposal),
-        cmocka_unit_test(a_fast_proposal_beats_the_safe_kernel),
-        cmocka_unit_test(promises_decide_how_many_are_timed),
+        cmocka_unit_test(the_baseline_kernel_beats_a_slow_proposal),
+        cmocka_unit_test(a_fast_proposal_beats_the_baseline_kernel),
+        cmocka_unit_test(expected_products_decide_how_many_are_timed),
         cmocka_unit_test(few_conversions_are_tried),
         cmocka_unit_test(a_budget_is_not_overdrawn),
         cmocka_unit_test(what_cannot_be_had_is_passed_over),
-        cmocka_unit_test(without_the_safe_kernel_another_serves),
+        cmocka_unit_test(without_the_baseline_kernel_another_serves),
         cmocka_unit_test(padding_is_passed_over),
         cmocka_unit_test(what_does_not_repeat_is_asked_for),
         cmocka_unit_test(losers_leave_no_store),

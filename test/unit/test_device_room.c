@@ -1,6 +1,6 @@
 /* test_device_room.c: who builds a store for a device, and what is booked for it: the device from
  * the compressed rows it has, or the host where the device has no room, which is said, and refused
- * in a contest. The device is one made here, whose memory is the host's; time on it is what its
+ * in trials. The device is one made here, whose memory is the host's; time on it is what its
  * kernels say. */
 #include "context.h"
 #include "tune/tune.h"
@@ -157,7 +157,7 @@ static const spmv_device_format *const formats[][SPMV_NVARIANTS] = {
     {NULL},
 };
 
-/* The safe one takes a second, the others half of that. */
+/* The baseline kernel takes a second, the others half of that. */
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     (void)alpha, (void)x, (void)beta, (void)y;
     uint64_t bit = (uint64_t)1 << p->kernel->name[0] % 64;
@@ -223,15 +223,15 @@ static spmv_status make(spmv_mat *mat, const char *kernel, bool only_quick, spmv
     return spmv_plan_make(mat, &opts, only_quick, out);
 }
 
-/* Of one rival against one safe kernel. */
-static spmv_status choose(spmv_mat *mat, const char *rival, const char *safe, spmv_cache cache,
-                          spmv_plan **out) {
+/* Of one candidate against one baseline kernel. */
+static spmv_status choose(spmv_mat *mat, const char *candidate, const char *baseline,
+                          spmv_cache cache, spmv_plan **out) {
     spmv_proposals all = {.n = 0};
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     opts.cache = cache;
-    spmv_offer(&all, rival, 8, 4, "a rival");
-    spmv_offer(&all, safe, 0, 0, "safe");
-    return spmv_auto_contest(mat, &opts, &spmv_cuda, &all, spmv_now(), out);
+    spmv_propose_kernel(&all, candidate, 8, 4, "a candidate");
+    spmv_propose_kernel(&all, baseline, 0, 0, "baseline");
+    return spmv_auto_select(mat, &opts, &spmv_cuda, &all, spmv_now(), out);
 }
 
 static void choose_sell(spmv_mat *mat, spmv_plan **out) {
@@ -313,13 +313,13 @@ static double total_of(const spmv_plan *plan) {
     return f.convert_s + f.upload_s + f.prepare_s + f.tune_s + f.once_s;
 }
 
-/* What a contest took is in its plan's figures, once, and besides only what its store took
+/* All seconds that the trials took are in the plan's figures once, plus only what its store took
  * before. */
-static void all_of_a_contest_is_booked_once(void **state) {
+static void all_of_the_trials_is_booked_once(void **state) {
     (void)state;
-    static const char *const rivals[] = {"csr_fast", "sell_fake"};
+    static const char *const candidates[] = {"csr_fast", "sell_fake"};
     for (int k = 0; k < 4; k++) {
-        const char *rival = rivals[k / 2];
+        const char *candidate = candidates[k / 2];
         spmv_plan *rows = NULL, *plan = NULL;
         spmv_mat *mat = begin(plenty, SPMV_OK);
         double before = 0;
@@ -330,9 +330,9 @@ static void all_of_a_contest_is_booked_once(void **state) {
             device.paused = 0;
         }
         double start = spmv_now();
-        assert_int_equal(choose(mat, rival, "csr_fake", SPMV_WARM, &plan), SPMV_OK);
+        assert_int_equal(choose(mat, candidate, "csr_fake", SPMV_WARM, &plan), SPMV_OK);
         double took = spmv_now() - start, asked = device.paused;
-        assert_string_equal(plan->kernel->name, rival);
+        assert_string_equal(plan->kernel->name, candidate);
         assert_true(total_of(plan) <= before + took);
         assert_true(total_of(plan) >= before + asked);
         assert_true(plan->tuning->tune_s >= 0);
@@ -351,15 +351,15 @@ static void a_builder_that_fails_is_passed_over(void **state) {
     assert_string_equal(plan->kernel->name, "csr_fake");
     assert_non_null(strstr(plan->tuning->reason, "passed over sell_fake: as it was told"));
     end(mat, plan);
-    mat = begin(plenty, SPMV_E_DEVICE); /* also when it is the safe one */
+    mat = begin(plenty, SPMV_E_DEVICE); /* also when it is the baseline kernel */
     assert_int_equal(choose(mat, "csr_fast", "sell_fake", SPMV_WARM, &plan), SPMV_OK);
     assert_string_equal(plan->kernel->name, "csr_fast");
     end(mat, plan);
-    for (int safe = 0; safe < 2; safe++) {
+    for (int baseline = 0; baseline < 2; baseline++) {
         mat = begin(plenty, SPMV_E_DEVICE);
         device.lost = true;
-        assert_int_equal(choose(mat, safe ? "csr_fast" : "sell_fake",
-                                safe ? "sell_fake" : "csr_fake", SPMV_WARM, &plan),
+        assert_int_equal(choose(mat, baseline ? "csr_fast" : "sell_fake",
+                                baseline ? "sell_fake" : "csr_fake", SPMV_WARM, &plan),
                          SPMV_E_DEVICE);
         assert_string_equal(spmv_ctx_error(ctx), "as it was told");
         assert_null(plan);
@@ -370,7 +370,7 @@ static void a_builder_that_fails_is_passed_over(void **state) {
 /* Steady products have copies, unless a quarter of what is free does not hold two. */
 static void copies_are_made_where_there_is_room(void **state) {
     (void)state;
-    enum { TIGHT = 4000000, RIVALS = 2, ARRAYS = 3 };
+    enum { TIGHT = 4000000, OTHERS = 2, ARRAYS = 3 };
     int most[3];
     for (int k = 0; k < 3; k++) {
         spmv_plan *plan = NULL;
@@ -381,7 +381,7 @@ static void copies_are_made_where_there_is_room(void **state) {
         end(mat, plan);
     }
     assert_int_equal(most[1], most[2]);
-    assert_true(most[0] > most[2] + RIVALS * ARRAYS);
+    assert_true(most[0] > most[2] + OTHERS * ARRAYS);
 }
 
 static void the_host_helps_out_and_that_is_said(void **state) {
@@ -443,7 +443,7 @@ static void what_a_process_does_once_is_apart(void **state) {
     spmv_mat *mat = begin(plenty, SPMV_OK);
     spmv_plan *plan[2];
     spmv_plan_facts f[2];
-    memset(ctx->rehearsed, 0, sizeof ctx->rehearsed);
+    memset(ctx->warmed_up, 0, sizeof ctx->warmed_up);
     device.first_s = .05;
     for (int k = 0; k < 2; k++) {
         choose_sell(mat, &plan[k]);
@@ -453,13 +453,13 @@ static void what_a_process_does_once_is_apart(void **state) {
     assert_true(f[0].convert_s + f[0].prepare_s + f[0].upload_s + f[0].tune_s < device.first_s);
     assert_true(f[0].chosen_product_s == .5);
     assert_int_equal(device.trimmed, 0);
-    memset(ctx->rehearsed, 0, sizeof ctx->rehearsed); /* and not at all where nothing is timed */
+    memset(ctx->warmed_up, 0, sizeof ctx->warmed_up); /* and not at all where nothing is timed */
     spmv_plan *quick = NULL;
     spmv_proposals all = {.n = 0};
     spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1};
-    spmv_offer(&all, "csr_fake", 0, 0, "safe");
-    assert_int_equal(spmv_auto_contest(mat, &opts, &spmv_cuda, &all, spmv_now(), &quick), SPMV_OK);
-    assert_true(quick->once_s == 0 && ctx->rehearsed[1][0] == 0);
+    spmv_propose_kernel(&all, "csr_fake", 0, 0, "baseline");
+    assert_int_equal(spmv_auto_select(mat, &opts, &spmv_cuda, &all, spmv_now(), &quick), SPMV_OK);
+    assert_true(quick->once_s == 0 && ctx->warmed_up[1][0] == 0);
     spmv_plan_free(quick);
     spmv_plan_free(plan[0]);
     end(mat, plan[1]);
@@ -470,7 +470,7 @@ static void what_a_process_does_once_is_apart(void **state) {
 static void room_for_all_is_taken_before_the_rows(void **state) {
     (void)state;
     spmv_mat *mat = begin(plenty, SPMV_OK);
-    size_t rows = (size_t)mat->hub.nnz * 12 + (size_t)mat->hub.rows * 4;
+    size_t rows = (size_t)mat->csr.nnz * 12 + (size_t)mat->csr.rows * 4;
     spmv_plan *plan[2];
     device.first = device.largest = 0;
     choose_sell(mat, &plan[0]);
@@ -489,7 +489,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(rows_are_sent_for_it_and_given_up),
         cmocka_unit_test(rows_that_are_there_are_taken),
         cmocka_unit_test(sending_is_booked_whoever_sent),
-        cmocka_unit_test(all_of_a_contest_is_booked_once),
+        cmocka_unit_test(all_of_the_trials_is_booked_once),
         cmocka_unit_test(a_builder_that_fails_is_passed_over),
         cmocka_unit_test(copies_are_made_where_there_is_room),
         cmocka_unit_test(the_host_helps_out_and_that_is_said),

@@ -150,7 +150,7 @@ static const struct {
 static spmv_choice choice_of(const spmv_format *format) {
     spmv_choice c = {{0}};
     for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
-        c.value[p->id] = p->fallback;
+        c.value[p->id] = p->default_value;
     for (size_t k = 0; k < sizeof settings / sizeof *settings; k++)
         if (strcmp(settings[k].format, format->name) == 0)
             c.value[settings[k].id] = settings[k].value;

@@ -6,7 +6,7 @@
 static spmv_features features_of_entries(entries *e, spmv_precision precision) {
     spmv_mat *mat = matrix_of(ctx, e);
     spmv_features f;
-    assert_int_equal(spmv_features_of(mat, precision, SPMV_STUDY, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, precision, SPMV_SAMPLE_THOROUGH, &f), SPMV_OK);
     spmv_mat_free(mat);
     entries_free(e);
     return f;
@@ -17,7 +17,7 @@ static spmv_features features_of(const char *source, const char *values) {
     spmv_mat *mat = NULL;
     spmv_features f;
     assert_int_equal(spmv_mat_load(ctx, source, &opts, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_STUDY, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_THOROUGH, &f), SPMV_OK);
     spmv_mat_free(mat);
     return f;
 }
@@ -111,8 +111,8 @@ static void uneven_rows_are_seen(void **state) {
     assert_true(f.cv > 10);
 }
 
-/* What the models for a GPU rest on is the same at a glance, about. */
-static void a_glance_tells_most_of_it(void **state) {
+/* What the models for a GPU rest on is about the same in a quick sample. */
+static void a_quick_sample_tells_most_of_it(void **state) {
     (void)state;
     static const char *const source[] = {"gen:poisson2d:400", "gen:fem3d:12",
                                          "gen:mesh:40000",    "gen:rmat:14",
@@ -121,18 +121,19 @@ static void a_glance_tells_most_of_it(void **state) {
         spmv_mat *mat = NULL;
         spmv_features f[4];
         assert_int_equal(spmv_mat_load(ctx, source[k], NULL, &mat), SPMV_OK);
-        for (int look = SPMV_NO_LOOK; look <= SPMV_STUDY; look++)
-            assert_int_equal(spmv_features_of(mat, SPMV_F64, (spmv_look)look, &f[look]), SPMV_OK);
-        assert_true(f[SPMV_NO_LOOK].sampled == 0 && f[SPMV_NO_LOOK].padding_32 == 0);
-        assert_true(f[SPMV_NO_LOOK].cv == f[SPMV_STUDY].cv);
-        assert_true(f[SPMV_GLANCE].sampled <= f[SPMV_STUDY].sampled);
-        ASSERT_NEAR(f[SPMV_GLANCE].diagonal, f[SPMV_STUDY].diagonal, .15);
-        ASSERT_NEAR(f[SPMV_GLANCE].lines, f[SPMV_STUDY].lines, .15);
-        ASSERT_NEAR(f[SPMV_GLANCE].index_bytes, f[SPMV_STUDY].index_bytes, .6);
-        ASSERT_NEAR(f[SPMV_GLANCE].value_bytes, f[SPMV_STUDY].value_bytes, .6);
-        ASSERT_NEAR(f[SPMV_GLANCE].padding_32, f[SPMV_STUDY].padding_32, .4);
-        assert_true(f[SPMV_LOOK].diagonal == f[SPMV_STUDY].diagonal &&
-                    f[SPMV_LOOK].lines == f[SPMV_STUDY].lines);
+        for (int depth = SPMV_SAMPLE_NONE; depth <= SPMV_SAMPLE_THOROUGH; depth++)
+            assert_int_equal(spmv_features_of(mat, SPMV_F64, (spmv_sampling_depth)depth, &f[depth]),
+                             SPMV_OK);
+        assert_true(f[SPMV_SAMPLE_NONE].sampled == 0 && f[SPMV_SAMPLE_NONE].padding_32 == 0);
+        assert_true(f[SPMV_SAMPLE_NONE].cv == f[SPMV_SAMPLE_THOROUGH].cv);
+        assert_true(f[SPMV_SAMPLE_QUICK].sampled <= f[SPMV_SAMPLE_THOROUGH].sampled);
+        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].diagonal, f[SPMV_SAMPLE_THOROUGH].diagonal, .15);
+        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].lines, f[SPMV_SAMPLE_THOROUGH].lines, .15);
+        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].index_bytes, f[SPMV_SAMPLE_THOROUGH].index_bytes, .6);
+        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].value_bytes, f[SPMV_SAMPLE_THOROUGH].value_bytes, .6);
+        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].padding_32, f[SPMV_SAMPLE_THOROUGH].padding_32, .4);
+        assert_true(f[SPMV_SAMPLE_STANDARD].diagonal == f[SPMV_SAMPLE_THOROUGH].diagonal &&
+                    f[SPMV_SAMPLE_STANDARD].lines == f[SPMV_SAMPLE_THOROUGH].lines);
         spmv_mat_free(mat);
     }
 }
@@ -147,7 +148,7 @@ static void features_are_finite_and_repeat(void **state) {
             spmv_ctx *other = context_of(1 + 3 * t);
             spmv_mat *mat = matrix_of(other, &e);
             memset(&f[t], 0, sizeof f[t]);
-            assert_int_equal(spmv_features_of(mat, SPMV_F32, SPMV_STUDY, &f[t]), SPMV_OK);
+            assert_int_equal(spmv_features_of(mat, SPMV_F32, SPMV_SAMPLE_THOROUGH, &f[t]), SPMV_OK);
             f[t].threads = 0;
             spmv_mat_free(mat);
             spmv_ctx_free(other);
@@ -177,28 +178,31 @@ static void proposals_name_real_kernels(void **state) {
         for (const spmv_backend *const *b = spmv_backends; *b; b++) {
             spmv_features f = features_of(sources[k], NULL);
             spmv_proposals all = {.n = 0};
-            int safe = 0;
+            int baselines = 0;
             (*b == &spmv_omp ? spmv_propose_omp : spmv_propose_cuda)(&f, &all);
             assert_in_range(all.n, 2, SPMV_MOST_PROPOSED);
             for (int p = 0; p < all.n; p++) {
                 const spmv_proposal *one = &all.list[p];
-                assert_true(isfinite(one->gain) && one->gain >= 0 && one->prep >= 0);
+                assert_true(isfinite(one->predicted_speedup) && one->predicted_speedup >= 0 &&
+                            one->predicted_setup >= 0);
                 assert_true(strlen(one->why) + 1 < sizeof one->why && strlen(one->why) > 5);
                 for (int n = 0; n < (*b)->nkernels; n++)
-                    safe += one->gain == 0 && strcmp(one->kernel, (*b)->names[n]) == 0;
+                    baselines +=
+                        one->predicted_speedup == 0 && strcmp(one->kernel, (*b)->names[n]) == 0;
             }
-            assert_true(safe > 0);
+            assert_true(baselines > 0);
         }
 }
 
-/* A sample may hold no entry: then nothing that rests on it is proposed, least of all as safe. */
+/* A sample may hold no entry: then nothing that rests on it is proposed, least of all as a
+ * baseline kernel. */
 static void an_empty_sample_proposes_nothing(void **state) {
     (void)state;
     entries e = {.rows = 1000000, .cols = 1000000};
     for (int64_t j = 0; j < 100000; j++) add_entry(&e, 3, 10 * j, 1);
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_features f;
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_STUDY, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_THOROUGH, &f), SPMV_OK);
     assert_int_equal(f.sampled, 0);
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         spmv_proposals all = {.n = 0};
@@ -206,8 +210,8 @@ static void an_empty_sample_proposes_nothing(void **state) {
         for (int p = 0; p < all.n; p++) {
             const char *name = all.list[p].kernel;
             assert_false(strncmp(name, "csell", 6) == 0 || strcmp(name, "spc5_rows") == 0);
-            assert_true(isfinite(all.list[p].gain));
-            if (*b == &spmv_omp && all.list[p].gain == 0)
+            assert_true(isfinite(all.list[p].predicted_speedup));
+            if (*b == &spmv_omp && all.list[p].predicted_speedup == 0)
                 assert_true(strcmp(name, "csr_balanced") == 0 || strcmp(name, "csr_merge") == 0);
         }
     }
@@ -240,7 +244,7 @@ static void far_reads_of_x_are_blocked(void **state) {
             spmv_mat_free(mat);
             continue;
         }
-        assert_true(blocked && blocked->gain > 1.5);
+        assert_true(blocked && blocked->predicted_speedup > 1.5);
         spmv_plan_opts opts = {.size = sizeof opts,
                                .kernel = "omp:csb_interleaved_blocks",
                                .settings = blocked->setting,
@@ -251,9 +255,9 @@ static void far_reads_of_x_are_blocked(void **state) {
     }
 }
 
-static double gain_of(const spmv_proposals *all, const char *kernel) {
+static double predicted_speedup_of(const spmv_proposals *all, const char *kernel) {
     const spmv_proposal *p = proposal_of(all, kernel);
-    return !p ? 0 : p->gain > 0 ? p->gain : 1; /* 0: the safe one */
+    return !p ? 0 : p->predicted_speedup > 0 ? p->predicted_speedup : 1; /* 0: a baseline kernel */
 }
 
 /* As measured on an H200 and on two cores: the first kernel is faster than the second. */
@@ -291,26 +295,27 @@ static void the_models_order_as_measured(void **state) {
         f.evicted = cases[k].evicted;
         f.threads = 2;
         (cases[k].gpu ? spmv_propose_cuda : spmv_propose_omp)(&f, &all);
-        double first = gain_of(&all, cases[k].first), second = gain_of(&all, cases[k].second);
+        double first = predicted_speedup_of(&all, cases[k].first),
+               second = predicted_speedup_of(&all, cases[k].second);
         if (!(first > second && first >= 1))
             fail_msg("%s %s: %s %g, %s %g", cases[k].source, cases[k].values ? cases[k].values : "",
                      cases[k].first, first, cases[k].second, second);
     }
 }
 
-/* What a look finds in a generated matrix, and what is proposed for a GPU. */
-static void look_and_propose(const char *source, spmv_look look, spmv_features *f,
-                             spmv_proposals *all) {
+/* What a sample shows of a generated matrix, and what is proposed for a GPU. */
+static void sample_and_propose(const char *source, spmv_sampling_depth depth, spmv_features *f,
+                               spmv_proposals *all) {
     spmv_mat *mat = NULL;
     assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, look, f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, depth, f), SPMV_OK);
     all->n = 0;
     spmv_propose_cuda(f, all);
     spmv_mat_free(mat);
 }
 
-/* Where the rows of a block share columns they are counted, at a glance too; not where diagonals
- * speak for another format. */
+/* Where the rows of a block share columns they are counted, in a quick sample too; not where
+ * diagonals speak for another format. */
 static void columns_that_blocks_share_are_seen(void **state) {
     static const struct {
         const char *source;
@@ -321,15 +326,16 @@ static void columns_that_blocks_share_are_seen(void **state) {
                  {"gen:poisson2d:400", false, false}};
     (void)state;
     for (int k = 0; k < COUNT(cases); k++)
-        for (int look = SPMV_GLANCE; look <= SPMV_LOOK; look++) {
+        for (int depth = SPMV_SAMPLE_QUICK; depth <= SPMV_SAMPLE_STANDARD; depth++) {
             spmv_features f;
             spmv_proposals all;
-            look_and_propose(cases[k].source, (spmv_look)look, &f, &all);
+            sample_and_propose(cases[k].source, (spmv_sampling_depth)depth, &f, &all);
             assert_int_equal(f.xcache_height > 0, cases[k].is_looked_at);
             const spmv_proposal *local = proposal_of(&all, "xcache_block");
             assert_int_equal(local != NULL, cases[k].is_offered);
             if (local) {
-                assert_true(local->gain > gain_of(&all, "sell_thread_ahead"));
+                assert_true(local->predicted_speedup >
+                            predicted_speedup_of(&all, "sell_thread_ahead"));
                 assert_int_equal(local->setting[0].value, f.xcache_height);
                 assert_true(f.xcache_columns > 1 && f.xcache_columns < 5);
             }
@@ -337,7 +343,7 @@ static void columns_that_blocks_share_are_seen(void **state) {
 }
 
 /* Columns that many rows share are found from all over the matrix, where a format is for them. */
-static void hub_columns_are_seen(void **state) {
+static void hot_columns_are_seen(void **state) {
     static const struct {
         const char *source;
         double least, most;
@@ -351,14 +357,14 @@ static void hub_columns_are_seen(void **state) {
     for (int k = 0; k < COUNT(cases); k++) {
         spmv_features f;
         spmv_proposals all;
-        look_and_propose(cases[k].source, SPMV_LOOK, &f, &all);
+        sample_and_propose(cases[k].source, SPMV_SAMPLE_STANDARD, &f, &all);
         if (f.repeats < cases[k].least || f.repeats > cases[k].most)
             fail_msg("%s: repeats %g", cases[k].source, f.repeats);
         const spmv_proposal *hubs = proposal_of(&all, "hubs");
         assert_int_equal(hubs != NULL, cases[k].is_offered);
-        if (hubs && hubs->gain <= gain_of(&all, "csr_adaptive"))
-            fail_msg("%s: hubs %g, csr_adaptive %g", cases[k].source, hubs->gain,
-                     gain_of(&all, "csr_adaptive"));
+        if (hubs && hubs->predicted_speedup <= predicted_speedup_of(&all, "csr_adaptive"))
+            fail_msg("%s: hubs %g, csr_adaptive %g", cases[k].source, hubs->predicted_speedup,
+                     predicted_speedup_of(&all, "csr_adaptive"));
     }
 }
 
@@ -373,16 +379,16 @@ static void uneven_rows_have_blocks_too(void **state) {
     for (int k = 0; k < COUNT(cases); k++) {
         spmv_features f;
         spmv_proposals all;
-        look_and_propose(cases[k].source, SPMV_LOOK, &f, &all);
+        sample_and_propose(cases[k].source, SPMV_SAMPLE_STANDARD, &f, &all);
         assert_true(f.cv > 1 && f.row_max > SPMV_LONG_ROW && f.xcache_height > 0);
         const spmv_proposal *local = proposal_of(&all, "xcache_block");
         assert_int_equal(local != NULL, cases[k].is_offered);
-        if (local) assert_true(local->gain > 1.1);
+        if (local) assert_true(local->predicted_speedup > 1.1);
     }
 }
 
 /* Rows that are short and almost all equal, near columns, most rows empty or none: as measured on
- * two cores sell16_lanes is 1.4 and 1.8 times as fast as the safe kernel. */
+ * two cores sell16_lanes is 1.4 and 1.8 times as fast as the baseline kernel. */
 static void almost_equal_rows_are_worth_converting(void **state) {
     (void)state;
     enum { N = 40000, NEAR = 4000 };
@@ -398,7 +404,7 @@ static void almost_equal_rows_are_worth_converting(void **state) {
         spmv_proposals all = {.n = 0};
         f.cache = 36 << 20, f.threads = 2, f.evicted = true;
         spmv_propose_omp(&f, &all);
-        assert_true(gain_of(&all, "sell16_lanes") > 1.2);
+        assert_true(predicted_speedup_of(&all, "sell16_lanes") > 1.2);
     }
 }
 
@@ -415,13 +421,15 @@ static void where_x_is_decides_on_a_gpu(void **state) {
     spmv_features scattered = features_of("gen:random:100000:8", NULL);
     spmv_proposals far = proposals_for_gpu(scattered, 16000000, 16000000);
     spmv_proposals near = proposals_for_gpu(scattered, 2000000, 2000000);
-    assert_true(gain_of(&far, "bins") > gain_of(&far, "sell_thread_ahead"));
-    assert_true(gain_of(&far, "bins") > 1.2);
+    assert_true(predicted_speedup_of(&far, "bins") >
+                predicted_speedup_of(&far, "sell_thread_ahead"));
+    assert_true(predicted_speedup_of(&far, "bins") > 1.2);
     assert_null(proposal_of(&near, "bins"));
     spmv_features wide = features_of("gen:random:2000:900:32768", NULL), uneven = wide;
     spmv_proposals fits = proposals_for_gpu(wide, 32768, 32768);
     spmv_proposals large = proposals_for_gpu(wide, 32768, 3276800);
-    assert_true(gain_of(&fits, "panels") > gain_of(&fits, "csr_adaptive"));
+    assert_true(predicted_speedup_of(&fits, "panels") >
+                predicted_speedup_of(&fits, "csr_adaptive"));
     assert_null(proposal_of(&large, "panels"));
     uneven.row_max = 30000;
     spmv_proposals waits = proposals_for_gpu(uneven, 32768, 32768);
@@ -437,7 +445,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(order_and_disorder_of_columns_are_told_apart),
         cmocka_unit_test(values_are_counted),
         cmocka_unit_test(uneven_rows_are_seen),
-        cmocka_unit_test(a_glance_tells_most_of_it),
+        cmocka_unit_test(a_quick_sample_tells_most_of_it),
         cmocka_unit_test(features_are_finite_and_repeat),
         cmocka_unit_test(proposals_name_real_kernels),
         cmocka_unit_test(an_empty_sample_proposes_nothing),
@@ -445,7 +453,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(the_models_order_as_measured),
         cmocka_unit_test(columns_that_blocks_share_are_seen),
         cmocka_unit_test(uneven_rows_have_blocks_too),
-        cmocka_unit_test(hub_columns_are_seen),
+        cmocka_unit_test(hot_columns_are_seen),
         cmocka_unit_test(almost_equal_rows_are_worth_converting),
         cmocka_unit_test(where_x_is_decides_on_a_gpu),
     };

@@ -25,8 +25,10 @@ static spmv_choice draw_choice(const spmv_param *params, uint64_t seed) {
         int64_t drawn =
             p->min + draw_below(&random, (most - p->min) / p->multiple + 1) * p->multiple;
         int64_t kind = seed == 0 ? 0 : draw_below(&random, 4);
-        int64_t value = kind == 0 ? p->fallback : kind == 1 ? p->min : drawn - drawn % p->multiple;
-        c.value[p->id] = spmv_param_takes(p, value) ? value : p->fallback;
+        int64_t value = kind == 0   ? p->default_value
+                        : kind == 1 ? p->min
+                                    : drawn - drawn % p->multiple;
+        c.value[p->id] = spmv_param_takes(p, value) ? value : p->default_value;
     }
     return c;
 }
@@ -184,7 +186,7 @@ static spmv_choice asked_of(const spmv_plan *plan) {
     spmv_choice c = plan->choice;
     const spmv_param *p = plan->kernel->params;
     for (; p && p->id != SPMV_NPARAMS; p++)
-        if (p->fallback == 0) c.value[p->id] = 0;
+        if (p->default_value == 0) c.value[p->id] = 0;
     return c;
 }
 

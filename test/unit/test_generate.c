@@ -1,9 +1,9 @@
 /* test_generate.c: every built-in matrix: well formed, the same for any number of threads, of the
- * shape promised; and every refusal. */
+ * shape that its name says; and every refusal. */
 #include "generated.h"
 
-/* One or more small specs for each generator, and what they hash to: a name is a promise, logs are
- * compared by it. So a hash changes only together with a name. */
+/* One or more small specs for each generator, and their hashes. Logs are compared by the name of a
+ * matrix, so a hash changes only together with a name. */
 static const struct {
     const char *spec;
     uint64_t hash; /* of all entries, seed 1 */

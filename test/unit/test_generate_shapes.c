@@ -1,4 +1,4 @@
-/* test_generate_shapes.c: generated matrices have the shapes that their names promise. */
+/* test_generate_shapes.c: generated matrices have the shapes that their names say. */
 #include "generated.h"
 
 /* ---- shapes --------------------------------------------------------------------------------- */
@@ -236,11 +236,11 @@ static void a_power_law_has_its_mean_and_hubs(void **state) {
     }
     spmv_coo A = make("powerlaw:50000:8", 1, NULL, 2);
     int64_t *length = lengths(A.rows, A.nnz, A.row), *in_column = lengths(A.cols, A.nnz, A.col),
-            hub = 0;
-    while (in_column[hub] < greatest(in_column, A.cols)) hub++;
+            hot = 0;
+    while (in_column[hot] < greatest(in_column, A.cols)) hot++;
     assert_true(greatest(length, A.rows) > 5000);
-    assert_true(in_column[hub] > 3000);
-    assert_true(hub > 100); /* scattered: rank 1 is not column 0 */
+    assert_true(in_column[hot] > 3000);
+    assert_true(hot > 100); /* scattered: rank 1 is not column 0 */
     free(length);
     free(in_column);
     spmv_coo_free(&A);

@@ -44,8 +44,8 @@ static void try_wrong_settings(const spmv_backend *backend, int k, const spmv_ke
             p->min - p->multiple,
             p->max < INT64_MAX - p->multiple ? p->max + p->multiple : p->min - p->multiple,
             INT64_MIN, p->multiple > 1 ? round_up(p->min, p->multiple) + 1 : p->min - 1};
-        assert_true(p->min <= p->fallback && p->fallback <= p->max &&
-                    p->fallback % p->multiple == 0);
+        assert_true(p->min <= p->default_value && p->default_value <= p->max &&
+                    p->default_value % p->multiple == 0);
         for (int n = 0; n < COUNT(outside); n++) {
             c = plain;
             set(&c, p, outside[n]);

@@ -1,5 +1,6 @@
-/* test_rows.c: the hub: entries in any order, with duplicates and one triangle only, become the
- * same compressed rows whatever the threads do; its statistics are those counted by hand. */
+/* test_rows.c: the canonical CSR: entries in any order, with duplicates and one triangle only,
+ * become the same compressed rows for any number of threads; its statistics are those counted by
+ * hand. */
 #include "context.h"
 
 static spmv_csr_view rows_of(const spmv_mat *mat) {

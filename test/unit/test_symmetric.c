@@ -3,7 +3,7 @@
  * every instruction set; and that no other matrix gets in. */
 #include "testing.h"
 
-/* About three entries a row at most reach rows from the diagonal, mirrored, and most of the
+/* About three entries per row, at most reach columns from the diagonal, mirrored, and most of the
  * diagonal. */
 static entries mirrored(int64_t rows, int64_t reach, double sign) {
     entries e = {.rows = rows, .cols = rows};

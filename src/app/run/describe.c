@@ -94,7 +94,7 @@ static const char *const schedules[] = {"auto", "static", "dynamic", "guided"};
 static int64_t setting_of(const cell *c, const spmv_kernel *kernel, int threads, spmv_param_id id,
                           const char *name) {
     const spmv_param *p = spmv_param_of(kernel, id);
-    int64_t value = p ? p->fallback : -1;
+    int64_t value = p ? p->default_value : -1;
     for (int s = 0; s < c->nsettings; s++)
         if (strcmp(c->setting[s].name, name) == 0) value = c->setting[s].value;
     return p && id == SPMV_grid_rows && value == 0 ? threads : value;
@@ -174,9 +174,9 @@ void describe_choice(session *run, result *out, const cell *c, const spmv_plan *
     r->config_reason = out->why;
     if (run->o->iters) r->config_iters = run->o->iters;
     r->prep_tune_s = f.tune_s;
-    r->tune_baseline = f.safe;
-    if (!f.safe) return;
-    r->tune_baseline_s = f.safe_product_s;
+    r->tune_baseline = f.baseline;
+    if (!f.baseline) return;
+    r->tune_baseline_s = f.baseline_product_s;
     r->tune_chosen_s = f.chosen_product_s;
     r->tune_flush_B = (whole)f.flush_bytes;
 }

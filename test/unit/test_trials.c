@@ -1,5 +1,5 @@
-/* test_run_off.c: how many products "auto" spends on whom. The kernels are planted, and time is
- * what they say it is: a product adds its price to a clock that the device reads. */
+/* test_trials.c: how many products "auto" spends on which candidates. The kernels are planted, and
+ * time is what they say it is: a product adds its price to a clock that the device reads. */
 #include "context.h"
 #include "tune/trials.h"
 #include <float.h>
@@ -11,17 +11,17 @@ static int flushes, lost;
 typedef struct planted {
     double price_s, first_s; /* a product; the first one */
     spmv_status answer;      /* of the second and later ones */
-    enum { RIGHT, ROUNDS, SKIPS_A_ROW, MIXES_COLUMNS } fault;
+    enum fault { RIGHT, ROUNDS, SKIPS_A_ROW, MIXES_COLUMNS } fault;
     int runs;
     spmv_kernel kernel;
     spmv_proposal proposal;
 } planted;
-static planted plant[MOST_CONTENDERS];
+static planted plant[MOST_CANDIDATES];
 static double (*disturb)(const planted *); /* its product takes as many times as long */
-static contest *spending; /* which pays for what the planted take; NULL: time stands still */
+static trials *spending; /* which pays for what the planted take; NULL: time stands still */
 
 /* By one thread, so that no real time is lost with waking others. */
-static void multiply(const planted *k, const spmv_rows *A, const double *x, double *y) {
+static void multiply(const planted *k, const spmv_csr *A, const double *x, double *y) {
     for (int64_t i = 0; i < A->rows; i++) {
         if (k->fault == SKIPS_A_ROW && i == A->rows / 2) continue;
         y[i] = 0;
@@ -40,7 +40,7 @@ static spmv_status planted_run(const spmv_plan *p, double alpha, const void *x, 
     planted_now += seconds;
     if (spending) spending->start -= seconds;
     if (k->runs > 1 && k->answer != SPMV_OK) return spmv_fail(p->device->ctx, k->answer, "planted");
-    multiply(k, &p->matrix->hub, x, y);
+    multiply(k, &p->matrix->csr, x, y);
     return SPMV_OK;
 }
 
@@ -91,16 +91,16 @@ static void planted_release(spmv_device *d, void *memory) {
 }
 
 static bool on_host = true;
-static double converted_s; /* what making the rivals took */
+static double converted_s; /* seconds that building the candidates took */
 static spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1};
 
-/* A contest of n kernels with these prices; the first is the safe one. budget: in products of it; 0
- * is spent from the beginning. */
-static spmv_status hold(int n, const planted *of, double budget, size_t flush, int copies,
-                        contest *c) {
+/* Runs the trials of n kernels with these prices; the first is the baseline. budget: in baseline
+ * product times; 0 is spent from the beginning. */
+static spmv_status run_trials(int n, const planted *of, double budget, size_t flush, int copies,
+                              trials *c) {
     static spmv_backend backend;
     spmv_mat *mat = NULL;
-    double unit_s;
+    double baseline_s;
     backend = spmv_omp;
     backend.tick = planted_tick, backend.tock = planted_tock;
     backend.alloc = planted_alloc, backend.release = planted_release;
@@ -109,7 +109,7 @@ static spmv_status hold(int n, const planted *of, double budget, size_t flush, i
     backend.evict = planted_evict;
     flushes = 0, planted_now = 0;
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:4", NULL, &mat), SPMV_OK);
-    *c = (contest){
+    *c = (trials){
         .mat = mat, .opts = &opts, .backend = &backend, .flush = flush, .copies = copies, .n = n};
     for (int k = 0; k < n; k++) {
         plant[k] = of[k];
@@ -125,15 +125,15 @@ static spmv_status hold(int n, const planted *of, double budget, size_t flush, i
     c->device->backend = &backend;
     c->start = spmv_now();
     c->budget = budget;
-    spmv_status status = spmv_contest_unit(c, &unit_s);
+    spmv_status status = spmv_trials_baseline(c, &baseline_s);
     c->start -= converted_s;
-    if (status == SPMV_OK) status = spmv_contest_run_off(c);
+    if (status == SPMV_OK) status = spmv_trials_run(c);
     return status;
 }
 
-static void leave(contest *c) {
+static void end_trials(trials *c) {
     spmv_mat *mat = c->mat;
-    spmv_contest_free(c);
+    spmv_trials_free(c);
     ctx->device[0].backend = &spmv_omp;
     spmv_mat_free(mat);
 }
@@ -142,97 +142,97 @@ static const double large_s = 1, endless = 1e12;
 
 static void what_is_far_behind_costs_two_products_at_most(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = 50}, {.price_s = 1.7}, {.price_s = .4}};
-    assert_int_equal(hold(4, of, endless, 0, 1, &c), SPMV_OK);
-    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[3]);
+    assert_int_equal(run_trials(4, of, endless, 0, 1, &c), SPMV_OK);
+    assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[3]);
     for (int k = 0; k < 4; k++)
         if (plant[k].runs != (k < 3 ? 2 : 1))
-            fail_msg("contender %d ran %d times", k, plant[k].runs);
-    leave(&c);
+            fail_msg("candidate %d ran %d times", k, plant[k].runs);
+    end_trials(&c);
 }
 
 /* Loading code took long; the kernel is fast. */
 static void a_slow_first_product_is_forgiven(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .5, .first_s = 100}};
-    assert_int_equal(hold(2, of, endless, 0, 1, &c), SPMV_OK);
-    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
+    assert_int_equal(run_trials(2, of, endless, 0, 1, &c), SPMV_OK);
+    assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[1]);
     assert_true(c.entry[1].product_s == .5);
-    leave(&c);
+    end_trials(&c);
 }
 
-/* Where a product costs much of the budget that is so on a GPU only, which loads code. */
-static void a_gpu_is_looked_at_again(void **state) {
+/* Where a product takes much of the budget this holds on a GPU only, which loads code. */
+static void a_gpu_times_candidates_again(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .5, .first_s = 100}};
     for (int host = 0; host < 2; host++) {
         on_host = host;
-        assert_int_equal(hold(2, of, 5, 0, 1, &c), SPMV_OK);
-        assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[!host]);
-        leave(&c);
+        assert_int_equal(run_trials(2, of, 5, 0, 1, &c), SPMV_OK);
+        assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[!host]);
+        end_trials(&c);
     }
     on_host = true;
 }
 
-/* The safe kernel as well: else what is slower would win; where there is plenty before the budget
- * is set. */
-static void a_gpu_looks_at_the_safe_one_again(void **state) {
+/* The baseline kernel gets a second product as well: else what is slower would win; with a large
+ * budget before the budget is set. */
+static void a_gpu_times_the_baseline_again(void **state) {
     (void)state;
     static const double budgets[] = {10, 100};
     const planted of[] = {{.price_s = large_s, .first_s = 1.75}, {.price_s = 1.15}};
     on_host = false;
     for (int n = 0; n < 2; n++) {
-        contest c;
-        assert_int_equal(hold(2, of, budgets[n], 0, 1, &c), SPMV_OK);
-        assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[0]);
+        trials c;
+        assert_int_equal(run_trials(2, of, budgets[n], 0, 1, &c), SPMV_OK);
+        assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[0]);
         if (budgets[n] > 33) assert_true(c.budget_s < 1.05 * budgets[n] * large_s);
-        leave(&c);
+        end_trials(&c);
     }
     on_host = true;
 }
 
-/* Not where another is ahead by more than that. */
-static void a_gpu_does_not_look_again_at_what_is_far_behind(void **state) {
+/* No second product where another candidate is ahead by more than that. */
+static void a_gpu_does_not_time_what_is_far_behind_again(void **state) {
     (void)state;
     const planted of[] = {{.price_s = large_s}, {.price_s = .4}};
-    contest c;
+    trials c;
     on_host = false;
-    assert_int_equal(hold(2, of, 10, 0, 1, &c), SPMV_OK);
+    assert_int_equal(run_trials(2, of, 10, 0, 1, &c), SPMV_OK);
     on_host = true;
     assert_true(plant[0].runs == 1 && plant[1].runs > 0);
-    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
-    leave(&c);
+    assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[1]);
+    end_trials(&c);
 }
 
 static void what_is_close_is_timed_while_the_budget_lasts(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .95}, {.price_s = 2.2}};
-    assert_int_equal(hold(3, of, endless, 0, 1, &c), SPMV_OK);
+    assert_int_equal(run_trials(3, of, endless, 0, 1, &c), SPMV_OK);
     assert_true(plant[0].runs > 3 && plant[1].runs >= 3 && plant[2].runs == 2);
-    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
-    leave(&c);
-    assert_int_equal(hold(3, of, 0, 0, 1, &c), SPMV_OK);
+    assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[1]);
+    end_trials(&c);
+    assert_int_equal(run_trials(3, of, 0, 0, 1, &c), SPMV_OK);
     assert_true(plant[0].runs == 1 && plant[1].runs == 1 && plant[2].runs == 1);
-    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
-    leave(&c);
+    assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[1]);
+    end_trials(&c);
 }
 
-/* A tie is the safe kernel's. */
+/* The baseline kernel wins a tie. */
 static void one_percent_is_nothing(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .995}};
-    assert_int_equal(hold(2, of, 0, 0, 1, &c), SPMV_OK);
-    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[0]);
-    leave(&c);
+    assert_int_equal(run_trials(2, of, 0, 0, 1, &c), SPMV_OK);
+    assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[0]);
+    end_trials(&c);
 }
 
-/* Short products get more than their share, but no more than all of them take. */
-static void a_budget_is_no_shorter_than_a_wink(void **state) {
+/* Budgets of short products are raised, but never above the time of all expected products. */
+static void a_budget_has_a_least_duration(void **state) {
     (void)state;
     const struct {
         int64_t calls;
@@ -242,15 +242,15 @@ static void a_budget_is_no_shorter_than_a_wink(void **state) {
                  {1000, 1e-2, 100, 1, 1},       {0, 1e-2, 10, .1, .1}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         for (int gpu = 0; gpu < 2; gpu++) {
-            contest c;
+            trials c;
             const planted of = {.price_s = cases[k].price_s,
                                 .first_s = gpu ? 0 : fmax(4e-3, cases[k].price_s)};
             on_host = !gpu, opts.expected_calls = cases[k].calls;
-            assert_int_equal(hold(1, &of, cases[k].budget, 0, 1, &c), SPMV_OK);
+            assert_int_equal(run_trials(1, &of, cases[k].budget, 0, 1, &c), SPMV_OK);
             double expected = gpu ? cases[k].gpu_s : cases[k].host_s;
             if (fabs(c.budget_s / expected - 1) > 1e-6)
                 fail_msg("case %zu, gpu %d: %g s, expected %g", k, gpu, c.budget_s, expected);
-            leave(&c);
+            end_trials(&c);
         }
     on_host = true, opts.expected_calls = 1;
 }
@@ -278,100 +278,101 @@ static double first_of_all(const planted *k) {
     return planted_now == 0 ? 3 : 1;
 }
 
-static void a_disturbed_look_is_not_the_last(void **state) {
+static void a_disturbed_sample_is_not_the_last(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .8}, {.price_s = .85}};
     disturb = first_of_the_second;
-    assert_int_equal(hold(3, of, 100, 0, 1, &c), SPMV_OK);
-    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
-    leave(&c);
-    assert_int_equal(hold(3, of, 10, 0, 1, &c), SPMV_OK); /* with little to spend it is */
-    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[2]);
+    assert_int_equal(run_trials(3, of, 100, 0, 1, &c), SPMV_OK);
+    assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[1]);
+    end_trials(&c);
+    assert_int_equal(run_trials(3, of, 10, 0, 1, &c), SPMV_OK); /* with a small budget it is */
+    assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[2]);
     assert_int_equal(plant[1].runs, 1);
-    leave(&c);
+    end_trials(&c);
     disturb = NULL;
 }
 
-static void a_disturbed_unit_is_not_the_budget(void **state) {
+static void a_disturbed_baseline_is_not_the_budget(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .98}};
     disturb = first_of_all;
-    assert_int_equal(hold(2, of, 100, 0, 1, &c), SPMV_OK);
+    assert_int_equal(run_trials(2, of, 100, 0, 1, &c), SPMV_OK);
     assert_true(c.budget_s == 100 * large_s);
-    leave(&c);
+    end_trials(&c);
     disturb = NULL;
 }
 
-/* In nine of ten contests the best, or what is as good, is chosen, mostly within the budget. */
-static void bursts_decide_no_contest(void **state) {
+/* In nine of ten trials the best, or what is as good, is chosen, mostly within the budget. */
+static void bursts_do_not_mislead_the_trials(void **state) {
     (void)state;
-    enum { CONTESTS = 400, RIVALS = 4, BUDGET = 50 };
+    enum { REPEATS = 400, OTHERS = 4, BUDGET = 50 };
     double spent_s = 0;
     int right = 0;
     disturb = bursts;
-    for (int n = 0; n < CONTESTS; n++) {
-        planted of[1 + RIVALS] = {{.price_s = large_s}};
-        contest c;
+    for (int n = 0; n < REPEATS; n++) {
+        planted of[1 + OTHERS] = {{.price_s = large_s}};
+        trials c;
         double best = large_s;
-        for (int k = 1; k <= RIVALS; k++) {
+        for (int k = 1; k <= OTHERS; k++) {
             of[k].price_s = .5 + .6 * chance();
             best = fmin(best, of[k].price_s);
         }
         spending = &c;
-        assert_int_equal(hold(1 + RIVALS, of, BUDGET, 0, 1, &c), SPMV_OK);
-        spent_s += spmv_contest_spent_s(&c);
+        assert_int_equal(run_trials(1 + OTHERS, of, BUDGET, 0, 1, &c), SPMV_OK);
+        spent_s += spmv_trials_spent_s(&c);
         spending = NULL;
-        right += of[spmv_contest_fastest(&c) - c.entry].price_s < 1.03 * best;
-        leave(&c);
+        right += of[spmv_trials_fastest(&c) - c.entry].price_s < 1.03 * best;
+        end_trials(&c);
     }
     disturb = NULL;
-    assert_true(spent_s / CONTESTS < .8 * BUDGET);
-    if (right < CONTESTS * 9 / 10) fail_msg("%d of %d right", right, CONTESTS);
+    assert_true(spent_s / REPEATS < .8 * BUDGET);
+    if (right < REPEATS * 9 / 10) fail_msg("%d of %d right", right, REPEATS);
 }
 
 static void short_products_share_a_sample(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = 1e-5}, {.price_s = .9e-5}};
-    assert_int_equal(hold(2, of, 0, 0, 1, &c), SPMV_OK);
+    assert_int_equal(run_trials(2, of, 0, 0, 1, &c), SPMV_OK);
     assert_int_equal(c.entry[0].inner, 5);
-    assert_true(plant[0].runs == 2 + 5 * c.entry[0].nsamples); /* its first is looked at again */
-    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
-    leave(&c);
+    assert_true(plant[0].runs ==
+                2 + 5 * c.entry[0].nsamples); /* its first product is timed twice */
+    assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[1]);
+    end_trials(&c);
 }
 
-/* Every sample is one product after a flush; the first looks are not samples. */
+/* Every sample is one product after a flush; first products are not samples. */
 static void caches_are_emptied_before_each_sample(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = 1e-5}, {.price_s = 1.1e-5}, {.price_s = 9e-5}};
-    assert_int_equal(hold(3, of, endless, 4096, 1, &c), SPMV_OK);
+    assert_int_equal(run_trials(3, of, endless, 4096, 1, &c), SPMV_OK);
     int samples = 0;
     for (int k = 0; k < 3; k++) samples += c.entry[k].nsamples;
     assert_int_equal(flushes, samples);
-    assert_true(c.entry[2].given_up && c.entry[2].nsamples == 1);
-    leave(&c);
+    assert_true(c.entry[2].disqualified && c.entry[2].nsamples == 1);
+    end_trials(&c);
 }
 
 /* Where the backend can, the matrix, x and y are put out of the caches; of a short product the near
  * caches are emptied too. */
 static void what_is_small_is_evicted(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const double price_s[] = {1e-5, 1e-3};
     can_evict = true;
     for (int k = 0; k < 2; k++) {
         const planted of[] = {{.price_s = price_s[k]}, {.price_s = 1.1 * price_s[k]}};
         evicted = 0;
-        assert_int_equal(hold(2, of, endless, 4096, 1, &c), SPMV_OK);
+        assert_int_equal(run_trials(2, of, endless, 4096, 1, &c), SPMV_OK);
         int samples = c.entry[0].nsamples + c.entry[1].nsamples;
         const size_t x_and_y = 2 * 256;
         assert_true(k == 0 ? flushes >= samples : flushes == 0);
         assert_int_equal(evicted,
                          (size_t)samples * (spmv_store_bytes(c.entry[0].plan->store) + x_and_y));
-        leave(&c);
+        end_trials(&c);
     }
     can_evict = false;
 }
@@ -387,31 +388,31 @@ static void conversions_leave_some_rounds(void **state) {
     const planted of[] = {{.price_s = 1e-5}, {.price_s = .97e-5}};
     converted_s = .02, disturb = by_turns;
     for (int k = 0; k < 2; k++) {
-        contest c;
+        trials c;
         spending = &c;
         opts.expected_calls = k == 0 ? 1000 : 100;
-        assert_int_equal(hold(2, of, k == 0 ? 100 : 34, 0, 1, &c), SPMV_OK);
+        assert_int_equal(run_trials(2, of, k == 0 ? 100 : 34, 0, 1, &c), SPMV_OK);
         assert_true(k == 0 ? c.entry[0].nsamples >= 6 : c.entry[0].nsamples <= 3);
-        leave(&c);
+        end_trials(&c);
     }
     spending = NULL, disturb = NULL, converted_s = 0, opts.expected_calls = 1;
 }
 
-/* With little to spend one of each, which is a sample, unless a product is too short for that. */
+/* With a small budget one of each, which is a sample, unless a product is too short for that. */
 static void flushes_are_paid_where_there_is_little(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = 3e-3}, {.price_s = 2.9e-3}};
     spending = &c, flush_s = 12e-3;
     opts.expected_calls = 0;
-    assert_int_equal(hold(2, of, 10, 4096, 1, &c), SPMV_OK);
+    assert_int_equal(run_trials(2, of, 10, 4096, 1, &c), SPMV_OK);
     assert_int_equal(flushes, 2);
     assert_true(plant[0].runs == 1 && plant[1].runs == 1);
-    leave(&c);
+    end_trials(&c);
     const planted shorter[] = {{.price_s = 3e-4}, {.price_s = 2.9e-4}};
-    assert_int_equal(hold(2, shorter, 10, 4096, 1, &c), SPMV_OK);
+    assert_int_equal(run_trials(2, shorter, 10, 4096, 1, &c), SPMV_OK);
     assert_true(plant[0].runs > c.entry[0].nsamples && plant[1].runs > c.entry[1].nsamples);
-    leave(&c);
+    end_trials(&c);
     spending = NULL, flush_s = 0, opts.expected_calls = 1;
 }
 
@@ -419,64 +420,64 @@ static void flushes_are_paid_where_there_is_little(void **state) {
 static void steady_products_have_data_of_their_own(void **state) {
     (void)state;
     enum { COPIES = 5 };
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = 1e-5}, {.price_s = .5e-5}};
-    assert_int_equal(hold(2, of, endless, 4096, COPIES, &c), SPMV_OK);
-    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
+    assert_int_equal(run_trials(2, of, endless, 4096, COPIES, &c), SPMV_OK);
+    assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[1]);
     for (int k = 0; k < 2; k++) {
-        const contender *e = &c.entry[k];
+        const candidate *e = &c.entry[k];
         assert_int_equal(e->inner, COPIES);
         assert_int_equal(plant[k].runs, 2 + COPIES * e->nsamples);
         for (int n = 2; n < COPIES; n++) assert_true(e->copy[n]->store != e->copy[n - 1]->store);
     }
     assert_int_equal(flushes, c.entry[0].nsamples + c.entry[1].nsamples);
-    leave(&c);
+    end_trials(&c);
 }
 
 static void without_room_for_copies_there_are_none(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = 1e-5}, {.price_s = .5e-5}};
     for (int room = 1; room < 6; room++) { /* the second vector, or an array of a copy, fails */
         rooms = room;
-        spmv_status status = hold(2, of, endless, 4096, 4, &c);
+        spmv_status status = run_trials(2, of, endless, 4096, 4, &c);
         rooms = -1;
         assert_int_equal(status, room < 2 ? SPMV_E_NOMEM : SPMV_OK);
         if (room >= 2) {
-            assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[1]);
+            assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[1]);
             assert_true(c.copies == 1 && c.entry[0].inner == 1 && c.entry[1].inner == 1);
         }
-        leave(&c);
+        end_trials(&c);
     }
 }
 
-static void a_refused_launch_is_passed_over(void **state) {
+static void a_refused_launch_disqualifies(void **state) {
     (void)state;
-    contest c;
+    trials c;
     const planted of[] = {{.price_s = large_s}, {.price_s = .95, .answer = SPMV_E_DEVICE}};
-    assert_int_equal(hold(2, of, endless, 0, 1, &c), SPMV_OK);
-    assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[0]);
-    assert_string_equal(c.passed, "; passed over planted: planted");
-    leave(&c);
+    assert_int_equal(run_trials(2, of, endless, 0, 1, &c), SPMV_OK);
+    assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[0]);
+    assert_string_equal(c.passed, "; disqualified planted: planted");
+    end_trials(&c);
     lost = 1;
-    assert_int_equal(hold(2, of, endless, 0, 1, &c), SPMV_E_DEVICE);
+    assert_int_equal(run_trials(2, of, endless, 0, 1, &c), SPMV_E_DEVICE);
     assert_string_equal(spmv_ctx_error(ctx), "planted");
-    leave(&c);
+    end_trials(&c);
     lost = 0;
 }
 
 /* However fast it is; what only rounds is not wrong. */
-static void what_is_wrong_is_passed_over(void **state) {
+static void what_is_wrong_is_disqualified(void **state) {
     (void)state;
-    contest c;
+    trials c;
     for (int fault = ROUNDS; fault <= MIXES_COLUMNS; fault++) {
-        const planted of[] = {{.price_s = large_s}, {.price_s = .01, .fault = fault}};
-        const char *said = "; passed over planted: its product is wrong in row ";
+        const planted of[] = {{.price_s = large_s}, {.price_s = .01, .fault = (enum fault)fault}};
+        const char *said = "; disqualified planted: its product is wrong in row ";
         bool wrong = fault != ROUNDS;
-        assert_int_equal(hold(2, of, endless, 0, 1, &c), SPMV_OK);
-        assert_ptr_equal(spmv_contest_fastest(&c), &c.entry[wrong ? 0 : 1]);
+        assert_int_equal(run_trials(2, of, endless, 0, 1, &c), SPMV_OK);
+        assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[wrong ? 0 : 1]);
         assert_int_equal(strstr(c.passed, said) != NULL, wrong);
-        leave(&c);
+        end_trials(&c);
     }
 }
 
@@ -486,15 +487,15 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_far_behind_costs_two_products_at_most),
         cmocka_unit_test(a_slow_first_product_is_forgiven),
-        cmocka_unit_test(a_gpu_is_looked_at_again),
-        cmocka_unit_test(a_gpu_looks_at_the_safe_one_again),
-        cmocka_unit_test(a_gpu_does_not_look_again_at_what_is_far_behind),
+        cmocka_unit_test(a_gpu_times_candidates_again),
+        cmocka_unit_test(a_gpu_times_the_baseline_again),
+        cmocka_unit_test(a_gpu_does_not_time_what_is_far_behind_again),
         cmocka_unit_test(what_is_close_is_timed_while_the_budget_lasts),
         cmocka_unit_test(one_percent_is_nothing),
-        cmocka_unit_test(a_budget_is_no_shorter_than_a_wink),
-        cmocka_unit_test(a_disturbed_look_is_not_the_last),
-        cmocka_unit_test(a_disturbed_unit_is_not_the_budget),
-        cmocka_unit_test(bursts_decide_no_contest),
+        cmocka_unit_test(a_budget_has_a_least_duration),
+        cmocka_unit_test(a_disturbed_sample_is_not_the_last),
+        cmocka_unit_test(a_disturbed_baseline_is_not_the_budget),
+        cmocka_unit_test(bursts_do_not_mislead_the_trials),
         cmocka_unit_test(short_products_share_a_sample),
         cmocka_unit_test(caches_are_emptied_before_each_sample),
         cmocka_unit_test(what_is_small_is_evicted),
@@ -502,8 +503,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(flushes_are_paid_where_there_is_little),
         cmocka_unit_test(steady_products_have_data_of_their_own),
         cmocka_unit_test(without_room_for_copies_there_are_none),
-        cmocka_unit_test(a_refused_launch_is_passed_over),
-        cmocka_unit_test(what_is_wrong_is_passed_over),
+        cmocka_unit_test(a_refused_launch_disqualifies),
+        cmocka_unit_test(what_is_wrong_is_disqualified),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
