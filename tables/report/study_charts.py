@@ -43,7 +43,7 @@ def by_row(system, points):
                 "layer": [{"mark": {"type": "point", "filled": True, "size": 60},
                            "encoding": {"x": x, "y": y, **looks}}, ONE]}
     spec = dressed({"title": system, "data": {"values": points},
-                    "hconcat": [panel(axis("mu", "μ: entries a row (log)", tickCount=6)),
+                    "hconcat": [panel(axis("mu", "μ: nonzeros per row (log)", tickCount=6)),
                                 panel(axis("sigma", "σ: deviation / √μ (log beyond 1)", "symlog",
                                            values=[0, 1, 2, 5, 10, 20, 50, 100, 200, 500]))]})
     del spec["width"]  # the panels have their own

@@ -28,7 +28,7 @@ FORMATS = {".md": "md", ".csv": "csv", ".tex": "tex"}
 
 
 def rate_B(unit):
-    """Bytes a second from the unit's own time."""
+    """Bytes per second from the unit's own time."""
     moved = unit.record.get("perf.bytes_min_B")
     return moved / unit.median_s if is_number(moved) else None
 
