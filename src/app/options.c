@@ -315,8 +315,9 @@ static const struct argp_option *option_typed(const char *word) {
 /* argp says only that it could not take the word. */
 static _Noreturn void refuse_word(const char *word) {
     const struct argp_option *option = option_typed(word);
-    if (!option) usage_error("unknown option '%s'; 'spmv --help' lists all options", word);
-    usage_error("option '%s' %s", word, option->arg ? "requires a value" : "takes no value");
+    if (option && option->arg) usage_error("option '%s' requires a value", word);
+    if (option) usage_error("option '%s' takes no value", word);
+    usage_error("unknown option '%s'; 'spmv --help' lists all options", word);
 }
 
 void options_parse(int argc, char **argv, options *o) {

@@ -402,6 +402,16 @@ class GoldenTest(unittest.TestCase):
             with open(os.path.join(EXPECTED, name), encoding="utf-8", newline="") as file:
                 self.assertEqual(file.read(), text, name)
 
+    def test_every_field_of_them_is_known(self):
+        files = sorted(glob.glob(os.path.join(REFERENCE, "*.jsonl")))
+        if not files:
+            self.skipTest("no log/reference/*.jsonl")
+        fields = logs.read_fields(logs.RECORD_DEF)
+        found = {name for record in logs.read_logs(files)[0] for name in record}
+        found = {name for name in found if not name.startswith(("config.params.", "omp.env.", "tags."))}
+        self.assertIn("perf.ranked", found)
+        self.assertLessEqual(found, set(fields))
+
     def test_documents_quote_them(self):
         files = sorted(glob.glob(os.path.join(REFERENCE, "*.jsonl")))
         if not files:

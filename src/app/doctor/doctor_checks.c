@@ -205,7 +205,7 @@ static void check_stolen(const doctor_facts *f, finding *out) {
              100 * f->stolen_up);
         advise(out, why, "spmv --samples=50 --max-time=5   # or go to a machine of your own");
     } else {
-        tell(out, LEVEL_OK, "none worth speaking of (%.2f %% since the start)", 100 * f->stolen_up);
+        tell(out, LEVEL_OK, "negligible (%.2f %% since the start)", 100 * f->stolen_up);
     }
 }
 

@@ -122,7 +122,7 @@ static int refuse_value(const spmv_kernel_id *kernels, int n, spmv_param_id id, 
     const char *typed = param_typed(param_name[id], value);
     char digits[24];
     snprintf(digits, sizeof digits, "%lld", (long long)value);
-    snprintf(range, sizeof range, "'%s' is out of range; %s takes %s%s%lld to %lld%s",
+    snprintf(range, sizeof range, "'%s' is invalid; %s takes %s%s%lld to %lld%s",
              typed ? typed : digits, kernel->name, word ? word : "", word ? " or " : "",
              (long long)p->min + (word != NULL), (long long)p->max, step);
     return refuse("--%s: %s", option_of(id), range);

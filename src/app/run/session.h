@@ -1,6 +1,6 @@
 /* session.h: one invocation of spmv run, shared by cmd_run.c and its parts: cells.c (which kernels
- * in which configurations), inputs.c (x, y and the reference), rounds.c (checks and timing), noise.c
- * (disturbances), limits.c and rates.c (the machine's limits), describe.c (the record). */
+ * in which configurations), inputs.c (x, y and the reference), rounds.c (checks and timing),
+ * noise.c (disturbances), limits.c and rates.c (the machine's limits), describe.c (the record). */
 #ifndef SPMV_SESSION_H
 #define SPMV_SESSION_H
 

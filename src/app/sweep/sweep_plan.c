@@ -292,8 +292,8 @@ static double product_s(const source *m) {
     return 16 * (double)m->about.nnz / 10e9;
 }
 
-/* The time that the stopping rule aims at, or that of ten slow products; preparation and checks took
- * as long as 150 products in a sweep of 23 SuiteSparse matrices with all kernels. */
+/* The time that the stopping rule aims at, or that of ten slow products; preparation and checks
+ * took as long as 150 products in a sweep of 23 SuiteSparse matrices with all kernels. */
 static double cell_s(const sweep *s, const source *m) {
     const options *o = s->run.o;
     double least = (o->sampling.min_time_s + o->sampling.max_time_s) / 2,
@@ -313,9 +313,8 @@ static double plan_s(const sweep *s) {
     return sum;
 }
 
-/* Entries and canonical CSR, vectors and the reference, then one store per format, as all cells of a
- * matrix are timed in turns: 12 bytes per nonzero, doubled for padding and the kernels' structures.
- * The budget limits the stores: cells that do not fit follow in a group of their own. */
+/* Entries and canonical CSR, vectors and the reference, then one store per format, as all cells of
+ * a matrix are timed in turns: 12 bytes per nonzero, doubled for padding and kernels' structures. The budget limits the stores: cells that do not fit follow in a group of their own. */
 static double matrix_bytes(const sweep *s, const source *m) {
     int formats = 0;
     double nnz = (double)m->about.nnz, lines = (double)(m->about.rows + m->about.cols);
@@ -372,11 +371,11 @@ void print_plan(const sweep *s, FILE *file, bool details) {
     span_text(plan_s(s), time, sizeof time);
     count_text(peak, bytes, memory, sizeof memory);
     fprintf(file,
-            "plan: %d matri%s x %d configuration%s x %d pass%s = %d runs, about %s, peak "
+            "plan: %d matri%s x %d configuration%s x %d pass%s = %d run%s, about %s, peak "
             "memory about %s",
             s->nsources, s->nsources == 1 ? "x" : "ces", s->run.ncells,
-            s->run.ncells == 1 ? "" : "s", s->passes, s->passes == 1 ? "" : "es", s->total, time,
-            memory);
+            s->run.ncells == 1 ? "" : "s", s->passes, s->passes == 1 ? "" : "es", s->total,
+            s->total == 1 ? "" : "s", time, memory);
     if (s->run.o->resume) fprintf(file, ", %d already in the log", s->reused);
     fputc('\n', file);
     for (int m = 0; m < s->nsources && details; m++) print_source(s, &s->source[m], file);
