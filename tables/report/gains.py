@@ -43,7 +43,7 @@ def best_for(cells, products):
 
 
 def speedup_csv(layout):
-    """One row a system, matrix and kernel: its best configuration against the baseline's."""
+    """One row per system, matrix and kernel: its best configuration against the baseline's."""
     header = [*System._fields, "matrix", "nnz", "kernel", "config", "median_s", "prep_s", "noisy",
               "cached", "baseline", "baseline_median_s", "speedup", "pays_off_after", "best",
               "tied_with_best", *(f"total_{k}_s" for k in PRODUCTS)]
@@ -75,7 +75,7 @@ def is_peer(kernel):
 
 def peers_of(cells):
     """Times of other libraries' kernels. Suspect ones count for them: a limit that was measured too
-    low, or a store that nobody can look into, must not make us win."""
+    low, or a store whose size is unknown, must not make ours win."""
     return [unit for kernel, cell in cells.items() if is_peer(kernel)
             for unit in (*cell.timed, *cell.suspect)]
 
@@ -199,7 +199,7 @@ def speedup_table(system, matrices):
 
 
 def is_first(kernel, units):
-    """Best, or not to be told from it."""
+    """Whether the kernel is the best or tied with it."""
     best = fastest(candidates(units.values()))
     return units[kernel] is best or kernel in tied_with(best, units)
 
@@ -218,7 +218,7 @@ SPEEDUP_HEAD = (f"Speed-up of every kernel's best configuration over {BASELINE_A
 
 
 def page_md(title, head, layout, table):
-    """A Markdown page with one table a system."""
+    """A Markdown page with one table per system."""
     parts = [f"# {title}\n\n{head}"]
     for system, matrices in layout.items():
         header, alignment, rows = table(system, matrices)
@@ -235,7 +235,7 @@ def page_tex(title, head, layout, table):
 
 def optimal_json(layout):
     """What Ginkgo's benchmarks call optimal: the best kernel and its parameters for every matrix,
-    a list with one entry a system."""
+    a list with one entry per system."""
     answer = []
     for system, matrices in layout.items():
         optimal = {}

@@ -49,7 +49,7 @@ DEFINITIONS = (
     ("of gather", "the time that the reads of x which are neither recent nor adjacent would take at "
      "the rate of spmv probe, ÷ median time (an estimate); bold: the limit that binds"),
     ("MB", "bytes that one product moves at least, ÷ 10⁶"),
-    ("=, tied", "the quartile ranges meet: the two cannot be told apart"),
+    ("=, tied", "the quartile ranges meet: the two are tied"),
     ("prep", "spent once before the first product: conversion, the kernel's own structures, upload"),
     ("μ, σ", "mean and standard deviation of the number of nonzeros per row"))
 

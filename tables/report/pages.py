@@ -32,7 +32,7 @@ def columns_csv(records, fields):
 
 
 def best_csv(layout):
-    """One row a system and matrix: the best kernel and what it gains over the baseline."""
+    """One row per system and matrix: the best kernel and what it gains over the baseline."""
     header = System._fields + ("matrix", "nnz", "kernel", "alias", "config", "commit", "median_s",
                                "q1_s", "q3_s", "runs", "noisy", "cached", "gflop_per_s",
                                "tied", "baseline", "baseline_median_s", "speedup")
@@ -56,7 +56,7 @@ def best_csv(layout):
 
 
 def times_csv(layout):
-    """One row a system and matrix, one column a kernel: seconds, or why there are none."""
+    """One row per system and matrix, one column per kernel: seconds, or why there are none."""
     kernels = sorted({kernel for matrices in layout.values() for kernel in kernels_in(matrices)})
     rows = []
     for system, matrices in layout.items():
@@ -104,7 +104,7 @@ def builds_note(units):
 
 
 TIMES_HEAD = ("Best median time over all configurations of a kernel. **Bold**: the best. "
-              "`=`: quartile range meets the best's,\nso the two cannot be told apart. †: stopped "
+              "`=`: quartile range meets the best's,\nso that the two are tied. †: stopped "
               "before its noise limit was met. !: disturbed while timed. —: skipped.\nWRONG: a "
               "wrong result, never ranked. Empty: not run. GFLOP/s: 2 nnz / time; \\*: the data fit "
               "in the last-level cache.\nn: runs of the best configuration; several runs count as the "

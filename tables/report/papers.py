@@ -342,7 +342,7 @@ CI_BASELINES = (("CSR", ("csr_",)), ("ELL", ("ell_",)), ("sliced ELL", ("sell_",
 
 
 def ci_memory(runs):
-    """MiB of each format, a row a matrix of one system."""
+    """MiB of each format, one row per matrix of one system."""
     for matrix, mine in by_matrix(runs).items():
         least = [min((run.mib for run in mine if run.ok and run.get("config.format") == name),
                      default=None) for name in CI_FORMATS]
@@ -351,7 +351,7 @@ def ci_memory(runs):
 
 
 def ci_times(runs, blocks):
-    """Times of the hybrid at each block and of its baselines, a row a matrix of one system."""
+    """Times of the hybrid at each block and of its baselines, one row per matrix of one system."""
     for matrix, mine in by_matrix(runs).items():
         hybrid = of_kernels(mine, ("hybrid_",))
         best = fastest(hybrid)

@@ -114,7 +114,7 @@ def studies_csv(outcome):
 
 
 def study_csv(study, found):
-    """Every configuration in a study, one a row."""
+    """Every configuration in a study, one per row."""
     rows = [[*comparison.system, comparison.matrix.name, comparison.matrix.nnz, comparison.kernel,
              label(comparison.rest), value, unit.median_s, unit.q1_s, unit.q3_s, unit.runs,
              ratio_to_others(value, comparison.units), value in winners(comparison.units)]

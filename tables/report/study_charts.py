@@ -22,7 +22,7 @@ def marks(field, names, title):
 
 
 def by_slice(system, points):
-    """Rate against the slice, a line a matrix; points: [{matrix, slice, gflops}]."""
+    """Rate against the slice, one line per matrix; points: [{matrix, slice, gflops}]."""
     slices = sorted({point["slice"] for point in points})
     x = {"field": "slice", "type": "ordinal", "title": "slice S", "sort": slices,
          "axis": {"labelAngle": 0}}

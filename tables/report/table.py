@@ -9,7 +9,7 @@
 Rows and columns are matrix, kernel, config, system, or any field of the log (config.block,
 matrix.nnz, build.commit; -c config.threads: how it scales). Systems have a table each, apart from
 what stands in the rows or columns. A cell is the best of what falls into it: bold the best of its
-row, = not to be told from it, † noise limit not met, ! disturbed while timed (timing.flags), * the
+row, = tied with it, † noise limit not met, ! disturbed while timed (timing.flags), * the
 data fit in the last-level cache. A cell without a time says why: —: skipped, WRONG, failed.
 """
 

@@ -361,7 +361,7 @@ def timed_cells(cells):
 
 
 def tied_with(best, units):
-    """Names of the {name: unit} that the best cannot be told from."""
+    """Names of the {name: unit} that are tied with the best."""
     return [name for name, unit in units.items() if unit is not best and overlap(unit, best)]
 
 
@@ -397,7 +397,7 @@ def doubts(unit):
 
 
 def marked_times(units, best):
-    """{name: time} with the best in bold, those it cannot be told from and the doubtful marked."""
+    """{name: time} with the best in bold, those tied with it and doubtful ones marked."""
     tied = tied_with(best, units)
     return {name: (f"**{si_time(unit.median_s)}**" if unit is best else si_time(unit.median_s))
             + (" =" if name in tied else "") + doubts(unit)

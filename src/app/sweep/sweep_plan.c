@@ -314,7 +314,8 @@ static double plan_s(const sweep *s) {
 }
 
 /* Entries and canonical CSR, vectors and the reference, then one store per format, as all cells of
- * a matrix are timed in turns: 12 bytes per nonzero, doubled for padding and kernels' structures. The budget limits the stores: cells that do not fit follow in a group of their own. */
+ * a matrix are timed in turns: 12 bytes per nonzero, doubled for padding and kernels' structures.
+ * The budget limits the stores: cells that do not fit follow in a group of their own. */
 static double matrix_bytes(const sweep *s, const source *m) {
     int formats = 0;
     double nnz = (double)m->about.nnz, lines = (double)(m->about.rows + m->about.cols);
