@@ -16,7 +16,7 @@ WORDS = (
     (r"rivals?", "candidate; peer, for another library's kernel", EVERYWHERE),
     (r"run[ _-]offs?|entrants?", "trials, candidate", EVERYWHERE),
     (r"gave up|given[ _]up|gives up", "disqualified", ("src/tune/",)),
-    (r"promise[sd]?|promising", "predicted; expected number of products", TUNER),
+    (r"(?<!new )promise[sd]?|promising", "predicted; expected number of products", TUNER),
     (r"gain", "predicted speed-up", ("src/tune/", "include/", "omp/propose.c", "cuda/propose.c")),
     (r"safe kernels?|safe", "baseline kernel", ("src/tune/", "include/", "omp/propose.c", "cuda/propose.c", "src/app/", "docs/")),
     (r"told nothing", "expected number of products: unknown", EVERYWHERE),

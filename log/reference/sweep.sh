@@ -1,8 +1,9 @@
 #!/bin/sh
 # sweep.sh SPMV NAME [OPTION...]: measures the reference with a program that was built, beside this file: NAME-cold.jsonl; with a GPU
-# NAME-steady.jsonl, both with auto told of 1,000 products; NAME-prep.jsonl: large matrices with auto told nothing, for what it
-# prepares then; NAME-warm.jsonl: all kernels, and the first paper's parameters, on a few matrices. Called again, it goes on where it was. OPTION: of spmv sweep, such as --dry-run. FILES: more matrices, files or folders; LOGS: another folder than this one; PROBE: where
-# limits go; PEERS= none of other libraries; KERNELS: these of ours (cold and steady).
+# NAME-steady.jsonl, both with 1,000 expected products; NAME-prep.jsonl: large matrices, number of products unknown, for auto's
+# preparation; NAME-warm.jsonl: all kernels, and the first paper's parameters, on a few matrices. Called again, it continues where it
+# stopped. OPTION: of spmv sweep, such as --dry-run. FILES: more matrices, files or folders; LOGS: another folder than this one;
+# PROBE: the folder of the limits; PEERS=: no kernels of other libraries; KERNELS: which of ours (cold and steady).
 set -eu
 spmv=$1 name=$2 here=$(dirname "$0")
 shift 2
@@ -24,7 +25,7 @@ sweep() { # log, state, kernels, options
     shift 3
     "$spmv" sweep -k "$which" --cache="$state" --keep-samples=9 --max-noise=3% --timeout=60 --resume --probe="$PROBE" \
         --log "$log" "$@" || code=$?
-    [ $code = 3 ] && code=0 # some were refused or given up: the log says which
+    [ $code = 3 ] && code=0 # some were refused or stopped; the log names them
     return $code
 }
 

@@ -39,9 +39,9 @@ static void print_version(const options *o) {
 }
 
 static int refuse(const char *word) {
-    say("spmv: no command '%s': there is", word);
+    say("spmv: unknown command '%s'; the commands are", word);
     for (size_t k = 0; k < sizeof commands / sizeof *commands; k++) say(" %s", commands[k].name);
-    say("; 'spmv --help' says more (-m names a matrix)\n");
+    say(". 'spmv --help' describes them; -m names a matrix\n");
     return EXIT_USAGE;
 }
 

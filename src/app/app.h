@@ -25,11 +25,10 @@ typedef struct options {
     const char *kernels; /* as typed; NULL: the first paper's */
     const char *backend; /* NULL: the build's */
     int device, threads;
-    int64_t iters;            /* products that will follow; 0: not said */
+    int64_t iters;            /* expected number of products; 0: unknown */
     bool nondeterministic;    /* auto may choose kernels that give other bits every time */
-    list param[SPMV_NPARAMS]; /* values to try; those of one option go together; a block given as
-                                 32xR has */
-                              /* BLOCK_WARP_ROWS added */
+    list param[SPMV_NPARAMS]; /* values to try; those of one option go together; BLOCK_WARP_ROWS is
+                                 added to a block given as 32xR */
     list precision;
     int offset_bits;
     double alpha, beta;
@@ -55,7 +54,7 @@ typedef struct options {
     int nwords;
     const char **given; /* options on the command line, by their long names */
     int ngiven;
-    const char **twins; /* what the environment said, as options */
+    const char **twins; /* options set in the environment */
     int ntwins;
     int passes;                  /* of sweep; 0: not given */
     double timeout_s;            /* of sweep; negative: not given, 0: none */
@@ -70,11 +69,11 @@ void options_free(options *o);
 
 /* ---- cmd_tools.c ---------------------------------------------------------------------------- */
 
-/* Becomes tables/NAME.py with the words after argv[0]; returns, with the exit code, only if it
- * cannot. */
+/* Replaces this process by tables/report/NAME.py with the words after argv[0]; returns an exit code
+ * only if that fails. */
 int run_tool(const char *name, int argc, char **argv);
 
-/* ---- talk ----------------------------------------------------------------------------------- */
+/* ---- talk.c --------------------------------------------------------------------------------- */
 
 /* stdout is for results; everything else goes to stderr through here. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -85,13 +84,13 @@ int complain(spmv_status status, const char *text);
 
 typedef struct oracle { /* of a matrix and an x */
     int64_t rows;
-    int threads;         /* that sum and check */
+    int threads;         /* for sums and checks */
     long double *sum;    /* [rows] (A x)_i from the file's entries */
     long double *mass;   /* [rows] (|A| |x|)_i */
     long double *square; /* [rows] sum_j (a_ij x_j)^2 */
     int32_t *len;        /* [rows] entries summed, duplicates counted apart */
     double x_max;        /* largest finite |x_j|, at least 1 */
-    bool random_x;       /* x is the program's own, of random signs: set by who knows */
+    bool random_x;       /* x is the program's own, of random signs; the caller sets it */
 } oracle;
 /* x: already of that precision. */
 spmv_status oracle_make(const spmv_mat *mat, spmv_precision precision, const double *x, int threads,
@@ -170,7 +169,7 @@ void csv_write(FILE *file, fields table, const void *of, bool header);
 /* Three or four significant digits with a unit: 52.4 us, 1.34 ms; - if it is none. */
 enum { TIME_TEXT = 16 };
 void time_text(double s, char *out);
-const char *status_text(const char *status); /* a wrong result catches the eye */
+const char *status_text(const char *status); /* in capitals for a wrong result */
 typedef struct table_row { /* what a row of the terminal's table needs beyond its record */
     const record *r;
     const char *alias;
@@ -187,15 +186,15 @@ typedef struct matrix_facts {
 #undef FIELD
 } matrix_facts;
 fields matrix_facts_fields(void);
-/* Everything but the texts. False: out of memory for some, which are unknown then. */
+/* All facts but the texts. Returns false if memory ran out for some, which are unknown then. */
 bool matrix_facts_of(const spmv_csr_view *A, const spmv_stats *stats, int threads,
                      matrix_facts *out);
 
 /* ---- thumbnail.c ---------------------------------------------------------------------------- */
 
 enum { THUMBNAIL_EDGE = 32, THUMBNAIL_SIZE = THUMBNAIL_EDGE * (THUMBNAIL_EDGE + 1) };
-/* The pattern in at most 32 x 32 cells: a digit a cell, rows of cells apart by '/'. 9: as many
- * entries as the fullest cell; a digit less for each factor of 4, down to 1; 0: none. */
+/* The pattern in at most 32 x 32 cells: one digit per cell, rows of cells separated by '/'. 9: as
+ * many entries as the fullest cell; one less for each factor of 4, down to 1; 0: none. */
 void thumbnail_of(const spmv_csr_view *A, char *out /* [THUMBNAIL_SIZE] */);
 
 /* ---- machine.c ------------------------------------------------------------------------------ */
@@ -214,13 +213,13 @@ void gpu_describe(const spmv_device_facts *f, int index, record *r);
 
 /* ---- rates.c -------------------------------------------------------------------------------- */
 
-/* What the rates of a device are kept under. gpu: its name, for a backend that is not the host. */
+/* The key of a device's saved rates. gpu: its name, for a backend other than the host's. */
 void rates_key(const machine *m, const spmv_backend *backend, const char *gpu, int threads,
                char *out, size_t size);
-/* An exit code, having said what is wrong. */
+/* Returns an exit code, after printing what is wrong. */
 int rates_save(const options *o, const char *key, const spmv_rates *r);
 bool rates_load(const options *o, const char *key, spmv_rates *r); /* false: there are none */
-/* Random reads a second of an x of so many bytes. */
+/* Random reads per second of an x of so many bytes. */
 double gather_rate(const spmv_rates *r, double bytes);
 
 /* ---- log.c ---------------------------------------------------------------------------------- */
@@ -230,14 +229,14 @@ typedef struct record_log {
     int records;
     char path[1024];
 } record_log;
-/* log->path alone: where log_open would open it. */
+/* Sets log->path only, to what log_open would open. */
 void log_name(const options *o, const machine *m, record_log *log);
-/* Each returns an exit code, having said what is wrong. */
+/* Each returns an exit code, after printing what is wrong. */
 int log_open(const options *o, const machine *m, record_log *log);
 int log_append(record_log *log, fields table, const void *of);
 void log_close(record_log *log);
 bool jsonl_is_whole(const char *line, size_t length); /* one object, and nothing else? */
-/* sweep.cell and status of a line of a log. False: it has none. */
+/* Reads sweep.cell and status from a line of a log; returns false if it has none. */
 bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size);
 
 #endif

@@ -47,16 +47,16 @@ static int check_params(const options *o) {
             used = p && spmv_param_takes(p, o->param[id].value[0]);
         }
         if (!used) {
-            say("spmv: info: no format can use that --%s\n", option_of[id]);
+            say("spmv: info: --%s applies to no format\n", option_of[id]);
             return EXIT_USAGE;
         }
         if (o->param[id].count > 1) {
-            say("spmv: info: takes one value of --%s\n", option_of[id]);
+            say("spmv: info: --%s takes one value here\n", option_of[id]);
             return EXIT_USAGE;
         }
     }
     if (o->precision.count > 1) {
-        say("spmv: info: takes one precision\n");
+        say("spmv: info: --precision takes one value here\n");
         return EXIT_USAGE;
     }
     return 0;
@@ -99,7 +99,7 @@ static void find_format(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
     }
     *bytes = (int64_t)forecast;
     if (!o->max_mem && is_padding(A, forecast)) {
-        snprintf(reason, REASON, "most of it is padding: not built (--max-mem builds it)");
+        snprintf(reason, REASON, "mostly padding, so not built (--max-mem builds it)");
         return;
     }
     if (forecast > budget) {
@@ -180,7 +180,7 @@ static int inform(spmv_ctx *ctx, const options *o, const char *source) {
     char reason[MOST_PAIRS][REASON];
     int code = 0;
     if (!matrix_facts_of(&A, &stats, spmv_ctx_threads(ctx), &facts))
-        code = complain(SPMV_E_NOMEM, "out of memory for some facts: those are left open");
+        code = complain(SPMV_E_NOMEM, "out of memory: some facts remain unknown");
     find_formats(ctx, o, &A, reason, &facts);
     facts.name = name;
     facts.source = base_name(source);

@@ -1,4 +1,4 @@
-/* cmd_list.c: spmv list: what there is, straight from the tables. */
+/* cmd_list.c: spmv list: prints the tables of kernels, formats, generators and twins. */
 #include "option_values.h"
 #include <stdlib.h>
 
@@ -54,12 +54,12 @@ static void list_params(const spmv_kernel *kernel) {
     }
 }
 
-static void list_kernels(const options *o, const spmv_backend *fallback) {
+static void list_kernels(const options *o, const spmv_backend *default_backend) {
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         printf("%s%s\n", (*b)->name,
-               !(*b)->kernels   ? " (not built in: make cuda)"
-               : *b == fallback ? " (default)"
-                                : "");
+               !(*b)->kernels          ? " (not built in: make cuda)"
+               : *b == default_backend ? " (default)"
+                                       : "");
         printf("  %-22s %-6s %s\n", spmv_auto_kernel.name, "", spmv_auto_kernel.summary);
         for (int k = 0; k < (*b)->nkernels; k++) {
             const spmv_kernel *kernel = (*b)->kernels ? (*b)->kernels[k][0] : NULL;
@@ -75,7 +75,8 @@ static void list_kernels(const options *o, const spmv_backend *fallback) {
 static void list_matrices(void) {
     int count = 0;
     const spmv_generator *g = spmv_generator_list(&count);
-    printf("gen:NAME:ARGS makes a matrix; --seed and --values=random|symmetric|few:K|pattern apply "
+    printf("gen:NAME:ARGS generates a matrix; --seed and --values=random|symmetric|few:K|pattern "
+           "apply "
            "to all\n");
     for (int k = 0; k < count; k++)
         printf("  %-12s %-22s %s\n", g[k].name, g[k].args, g[k].summary);
@@ -83,9 +84,10 @@ static void list_matrices(void) {
 
 static void list_twins(void) {
     const spmv_twin *t;
-    printf("gen:twin:NAME has the rows, entries and sigma that a paper prints of NAME (-: none is "
-           "printed, rows\nare as equal as can be); its values, columns and order of rows are its "
-           "own\n");
+    printf("gen:twin:NAME is generated with the rows, nonzeros and sigma that a paper reports of "
+           "NAME (-: "
+           "it reports none,\nand rows are as equal as possible). Values, columns and the order of "
+           "rows are not those of NAME.\n");
     printf("  %-22s %9s %9s %10s %8s %8s  %s\n", "name", "rows", "columns", "nonzeros", "mu",
            "sigma", "paper and row of its table");
     for (int k = 0; (t = spmv_twin_at(k)); k++) {
@@ -112,6 +114,7 @@ int cmd_list(const options *o, const spmv_backend *backend) {
     if (all || strcmp(topic, "matrices") == 0) known = true, list_matrices();
     if (!all && strcmp(topic, "twins") == 0) known = true, list_twins();
     if (known) return 0;
-    say("spmv: list: '%s' is none of kernels, matrices, formats, twins\n", topic);
+    say("spmv: list: unknown topic '%s'; the topics are kernels, matrices, formats, twins\n",
+        topic);
     return EXIT_USAGE;
 }

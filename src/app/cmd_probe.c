@@ -44,7 +44,7 @@ static void print_rates(const probe_record *r, const spmv_rates *rates) {
         "GB/s\n  cache       read %9.1f GB/s  of ",
         1e-9 * rates->read, 1e-9 * rates->copy, 1e-9 * rates->triad, 1e-9 * rates->cache_read);
     print_size((double)rates->cache_bytes);
-    printf("\n  random 8-byte reads, 10^9 a second, by the size of x\n");
+    printf("\n  random 8-byte reads, 10^9 per second, by the size of x\n");
     for (int k = 0; k < rates->ngathers; k++) {
         printf("         ");
         print_size((double)rates->gather_bytes[k]);
@@ -64,7 +64,7 @@ static int show(const options *o, const probe_record *r, const spmv_rates *rates
     return jsonl_print(stdout, probe_fields, r);
 }
 
-/* Of the same sizes, the larger of both: each is the best that was seen of the machine. */
+/* Keeps the larger of two rates measured with the same sizes: each is the best seen so far. */
 static void keep_best(spmv_rates *r, const spmv_rates *seen) {
     bool same = seen->ngathers == r->ngathers;
     for (int k = 0; k < r->ngathers && same; k++)
@@ -84,8 +84,8 @@ static double others_of(const noise *before, const noise *after) {
     return n.wall_s > 0.1 && n.busy_s > n.cpu_s ? (n.busy_s - n.cpu_s) / n.wall_s : 0;
 }
 
-/* A limit that others pushed down makes honest kernels look too fast: while they are there it is
- * measured again, and what was kept before stands where it is higher. */
+/* Other programs lower the measured limits, so that kernels would look too fast: then it measures
+ * again and keeps higher rates of earlier probes. */
 static spmv_status measure_rates(spmv_ctx *ctx, const options *o, const spmv_backend *backend,
                                  size_t cache, const char *key, spmv_rates *r, double *others) {
     enum { MOST_TRIES = 2 };
@@ -102,8 +102,8 @@ static spmv_status measure_rates(spmv_ctx *ctx, const options *o, const spmv_bac
         known = true;
     }
     if (*others <= MANY) return SPMV_OK;
-    say("note: other programs used %.1f processors meanwhile: these limits may be too low; probe "
-        "again when they are done\n",
+    say("note: other programs used %.1f processors during the probe, so that these limits may be "
+        "too low; probe again when the machine is idle\n",
         *others);
     if (rates_load(o, key, &seen)) keep_best(r, &seen);
     return SPMV_OK;
@@ -153,15 +153,15 @@ static bool has_device(spmv_ctx *ctx, const spmv_backend *backend) {
     return backend->kernels && spmv_ctx_describe(ctx, backend, &facts) == SPMV_OK;
 }
 
-/* One that was asked for by name, or all there are. */
-int cmd_probe(const options *o, const spmv_backend *fallback) {
+/* Probes the backend of --backend, or every backend that has a device. */
+int cmd_probe(const options *o, const spmv_backend *backend) {
     spmv_ctx_opts opts = {
-        .size = sizeof opts, .backend = fallback->name, .device = o->device, .threads = o->threads};
+        .size = sizeof opts, .backend = backend->name, .device = o->device, .threads = o->threads};
     spmv_ctx *ctx = NULL;
     machine m;
     record_log log = {.file = -1};
     if (o->topic) {
-        say("spmv: probe takes no word '%s'\n", o->topic);
+        say("spmv: probe: unexpected argument '%s'\n", o->topic);
         return EXIT_USAGE;
     }
     if (spmv_ctx_create(&opts, &ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);

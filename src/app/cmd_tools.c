@@ -26,9 +26,8 @@ int run_tool(const char *name, int argc, char **argv) {
     char *slash = strrchr(folder, '/');
     if (slash) *slash = 0;
     if (!slash || !find_script(folder, name, script, sizeof script)) {
-        say("spmv: %s: no tables/report/%s.py beside this executable or where it was built: run "
-            "the spmv "
-            "of a source tree\n",
+        say("spmv: %s: cannot find tables/report/%s.py beside this executable or where it was "
+            "built; run spmv from a source tree\n",
             name, name);
         return spmv_exit_code(SPMV_E_BACKEND);
     }

@@ -28,7 +28,7 @@ double real_of(const char *option, const char *arg, double least) {
     char *end;
     double value = strtod(arg, &end);
     if (end == arg || *end || !(value >= least && value <= 1e300))
-        usage_error("--%s: '%s' is not a number it can take", option, arg);
+        usage_error("--%s: '%s' is not a valid number", option, arg);
     return value;
 }
 
@@ -70,7 +70,7 @@ int64_t word_of(const char *option, const char *arg, const char *const *words) {
         strncat(legal, k ? ", " : "", sizeof legal - strlen(legal) - 1);
         strncat(legal, words[k], sizeof legal - strlen(legal) - 1);
     }
-    usage_error("--%s: '%s' is none of %s", option, arg, legal);
+    usage_error("--%s: '%s' is not one of %s", option, arg, legal);
 }
 
 static const char *const off_on[] = {"off", "on", NULL};
@@ -116,7 +116,7 @@ void add_tag(options *o, const char *arg) {
     int k = 0;
     *equals = 0;
     while (k < p->count && strcmp(p->name[k], key) != 0) k++;
-    if (k == MOST_PAIRS) usage_error("--tag: more than %d of them", MOST_PAIRS);
+    if (k == MOST_PAIRS) usage_error("--tag: more than %d tags", MOST_PAIRS);
     if (k == p->count) p->count++;
     p->name[k] = key;
     p->text[k] = equals + 1;

@@ -1,5 +1,5 @@
-/* options.c: the command line. One argp table makes parser, --help and --usage; every long option
- * has an environment twin SPMV_<OPTION>, which the command line overrides. */
+/* options.c: the command line. One argp table makes parser, --help and --usage. The environment
+ * variable SPMV_<OPTION> sets any long option; the command line overrides it. */
 #include "option_values.h"
 #include <argp.h>
 #include <ctype.h>
@@ -48,12 +48,13 @@ static const struct argp_option table[] = {
      "Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen:NAME:ARGS; repeatable "
      "(default: a 3-D Poisson matrix larger than the caches)",
      1},
-    {"values", KEY_VALUES, "KIND", 0, "of gen: matrices: random, symmetric, few:K or pattern", 1},
-    {"seed", KEY_SEED, "N", 0, "of x, y and gen: matrices (1)", 1},
+    {"values", KEY_VALUES, "KIND", 0,
+     "values of gen: matrices: random, symmetric, few:K or pattern", 1},
+    {"seed", KEY_SEED, "N", 0, "seed of x, y and gen: matrices (1)", 1},
     {"vector", 'x', "FILE", 0,
      "x: Matrix Market array, or raw doubles in FILE.f64 (default: random in [-1,1])", 1},
     {"alpha", KEY_ALPHA, "A", 0, "y <- A * matrix * x + B * y (1)", 1},
-    {"beta", KEY_BETA, "B", 0, "0 never reads y (0)", 1},
+    {"beta", KEY_BETA, "B", 0, "factor of y; if 0, y is not read (0)", 1},
     {"write", KEY_WRITE, "FILE", 0, "write the matrix as Matrix Market, general", 1},
     {"result", 'y', "FILE", 0, "write y of the first kernel, in full precision (.f64: raw)", 1},
     {NULL, 0, NULL, 0,
@@ -63,90 +64,92 @@ static const struct argp_option table[] = {
      "finds); omp: or cuda: before a name picks the backend (default: the first paper's)",
      2},
     {"iters", KEY_ITERS, "N", 0,
-     "auto: so many products will follow; more of them pay for more preparation", 2},
+     "auto: expected number of products; many of them pay for more preparation (unknown)", 2},
     {"nondeterministic", KEY_NONDETERMINISTIC, NULL, 0,
-     "auto: also kernels that may give other bits every time", 2},
-    {"backend", KEY_BACKEND, "omp|cuda", 0, "where names without a prefix are looked up", 2},
+     "auto: consider also kernels whose results differ in the last bits from run to run", 2},
+    {"backend", KEY_BACKEND, "omp|cuda", 0, "backend of kernel names without a prefix", 2},
     {"grid", 'g', "RxC,...", 0,
-     "row x column blocks of kernels that partition; auto: one row block a thread", 2},
-    {"block", 'b', "N|32xR,...", 0, "threads in a CUDA block; 32xR for kernels with a warp a row",
-     2},
+     "row x column blocks of kernels that partition; auto: one row block per thread", 2},
+    {"block", 'b', "N|32xR,...", 0,
+     "threads per CUDA block; 32xR for kernels with one warp per row", 2},
     {"threads", 't', "N", 0,
-     "OpenMP threads (OMP_NUM_THREADS, else the cores this process may use)", 2},
+     "OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)", 2},
     {"schedule", KEY_PARAM + SPMV_schedule, "KIND,...", 0,
      "static, dynamic, guided or auto (auto: OMP_SCHEDULE, else static)", 2},
     {"chunk", KEY_PARAM + SPMV_chunk, "N,...", 0,
-     "of the schedule; 0: for dynamic iterations / (4 threads)", 2},
+     "chunk size of the schedule; 0: its default, for dynamic iterations / (4 threads)", 2},
     {"simd", KEY_PARAM + SPMV_simd, "on|off,...", 0, "SIMD reduction in the dot product (off)", 2},
     {"isa", KEY_PARAM + SPMV_isa, "SET,...", 0,
      "vector instructions: portable, avx2, avx512 (auto: the best)", 2},
     {"gather", KEY_PARAM + SPMV_gather, "HOW,...", 0,
-     "x by loads or by instruction (auto: the faster here)", 2},
+     "read x by loads or by gather instructions (auto: what is faster here)", 2},
     {"rowlens", KEY_PARAM + SPMV_rowlens, "on|off,...", 0,
-     "stop at the true end of an ELL row (on)", 2},
+     "stop at the end of each ELL row instead of multiplying its padding (on)", 2},
     {"lanes", KEY_PARAM + SPMV_lanes, "N|auto,...", 0,
      "lanes that share a row (auto: by the mean row length)", 2},
     {"warps", KEY_PARAM + SPMV_warps, "N|auto,...", 0,
      "warps that share a csell slice (auto: by the number of slices)", 2},
     {"hubs", KEY_PARAM + SPMV_hubs, "N|auto,...", 0,
-     "columns whose x a GPU keeps close (auto: as many as fit)", 2},
-    {"slice", KEY_PARAM + SPMV_slice, "S,...", 0, "rows in a slice of SELL (32)", 2},
+     "columns whose x a GPU keeps in shared memory (auto: as many as fit)", 2},
+    {"slice", KEY_PARAM + SPMV_slice, "S,...", 0, "rows per slice of SELL (32)", 2},
     {"sigma", KEY_PARAM + SPMV_sigma, "N|all,...", 0,
-     "rows SELL sorts by length at a time (1: none)", 2},
+     "rows that SELL sorts by length at a time (1: none)", 2},
     {"height", KEY_PARAM + SPMV_height, "N|auto,...", 0,
-     "rows in a strip: CMRS 1, 2, 4, 8, 16; spc5 blocks 1, 2, 4; in a block of xcache", 2},
+     "rows per CMRS strip (1, 2, 4, 8, 16), spc5 block (1, 2, 4) or xcache block", 2},
     {"sorted", KEY_PARAM + SPMV_sorted, "on|off,...", 0,
-     "entries of a CMRS strip in column order (off)", 2},
+     "sort the nonzeros of a CMRS strip by column (off)", 2},
     {"boundary", KEY_PARAM + SPMV_boundary, "N|auto,...", 0,
-     "entries a row in the ELL part of a hybrid (auto: fewest bytes)", 2},
+     "nonzeros per row in the ELL part of a hybrid (auto: fewest bytes)", 2},
     {"cut", KEY_PARAM + SPMV_cut, "N|auto,...", 0,
-     "longest row of a csell slice, longest piece of a row of xcache (auto: from the mean)", 2},
-    {"codes", KEY_PARAM + SPMV_codes, "on|off,...", 0, "values in codes of fewer bytes (on)", 2},
-    {"tile", KEY_PARAM + SPMV_tile, "Z|auto,...", 0, "columns of a block; of csb rows, too", 2},
-    {"shape", KEY_PARAM + SPMV_shape_rows, "RxC,...", 0, "of BSR blocks", 2},
-    {"precision", 'p', "f64|f32,...", 0, "(f64)", 2},
+     "longest row of a csell slice, longest segment of a row of xcache (auto: from the mean)", 2},
+    {"codes", KEY_PARAM + SPMV_codes, "on|off,...", 0,
+     "store values as short indices into a dictionary (on)", 2},
+    {"tile", KEY_PARAM + SPMV_tile, "Z|auto,...", 0, "columns per block; for csb rows, too", 2},
+    {"shape", KEY_PARAM + SPMV_shape_rows, "RxC,...", 0, "size of BSR blocks", 2},
+    {"precision", 'p', "f64|f32,...", 0, "precision of values, x and y (f64)", 2},
     {"index", KEY_INDEX, "32|64|auto", 0, "bits of offsets into the nonzeros (auto: by nnz)", 2},
     {"device", KEY_DEVICE, "N", 0, "GPU number (0)", 2},
     {"max-mem", KEY_MAX_MEM, "SIZE", 0,
-     "skip what needs more, e.g. 4G (80 % of what is free on the device)", 2},
+     "skip kernels that need more memory, e.g. 4G (80 % of what is free on the device)", 2},
     {NULL, 0, NULL, 0, "How to measure:", 3},
     {"cache", KEY_CACHE, "warm|cold|steady", 0,
-     "a product finds its data in the caches if they fit; finds nothing there; or follows products "
-     "of other copies, without launch gaps (warm)",
+     "warm: a product finds its data in the caches if they fit; cold: caches are flushed before "
+     "it; "
+     "steady: products of several copies follow each other without launch gaps (warm)",
      3},
     {"probe", KEY_PROBE, "DIR|off", 0,
-     "where 'spmv probe' keeps this machine's limits, and runs look for them (~/.cache/spmv)", 3},
-    {"samples", 'n', "N", 0, "at least N samples (10; 30 with --cache=cold)", 3},
+     "folder where 'spmv probe' saves this machine's limits and runs read them (~/.cache/spmv)", 3},
+    {"samples", 'n', "N", 0, "take at least N samples (10; 30 with --cache=cold)", 3},
     {"min-time", KEY_MIN_TIME, "S", 0,
-     "and at least S seconds a kernel, flushing caches included (0.5)", 3},
-    {"max-time", KEY_MAX_TIME, "S", 0, "then on until the noise is low or S seconds are over (5)",
-     3},
+     "measure at least S seconds per kernel, cache flushes included (0.5)", 3},
+    {"max-time", KEY_MAX_TIME, "S", 0,
+     "then continue until the noise is low or S seconds are over (5)", 3},
     {"max-noise", KEY_MAX_NOISE, "P", 0,
-     "low: interquartile range within P of the median, e.g. 1% (1%)", 3},
+     "noise is low if the interquartile range is within P of the median, e.g. 1% (1%)", 3},
     {"verify", KEY_VERIFY, "full|off", 0, "check every row against extended-precision sums (full)",
      3},
-    {NULL, 0, NULL, 0, "How spmv sweep goes through it:", 4},
+    {NULL, 0, NULL, 0, "How 'spmv sweep' proceeds:", 4},
     {"passes", KEY_PASSES, "N", 0, "measure everything N times, in other orders (1)", 4},
-    {"resume", KEY_RESUME, NULL, 0, "skip what the log has already", 4},
+    {"resume", KEY_RESUME, NULL, 0, "skip what is in the log already", 4},
     {"retry", KEY_RETRY, NULL, 0,
      "resume, and try again what crashed, hung, failed or lacked memory", 4},
-    {"timeout", KEY_TIMEOUT, "S", 0, "give up a step that takes S seconds (600; 0: never)", 4},
+    {"timeout", KEY_TIMEOUT, "S", 0, "stop a step that takes S seconds (600; 0: never)", 4},
     {"dry-run", KEY_DRY_RUN, NULL, 0, "print the plan and stop", 4},
     {NULL, 0, NULL, 0, "What to show and keep:", 5},
-    {"format", KEY_FORMAT, "KIND", 0, "of the results: table, csv or jsonl (table)", 5},
-    {"output", 'o', "FILE", 0, "results to FILE instead of stdout", 5},
+    {"format", KEY_FORMAT, "KIND", 0, "format of the results: table, csv or jsonl (table)", 5},
+    {"output", 'o', "FILE", 0, "write results to FILE instead of stdout", 5},
     {"log", KEY_LOG, "DIR|FILE.jsonl", 0,
-     "append a record a row to DIR/HOST.jsonl (default: log/, if it exists)", 5},
+     "append one record per row to DIR/HOST.jsonl (default: log/, if it exists)", 5},
     {"no-log", KEY_NO_LOG, NULL, 0, "log nothing", 5},
-    {"keep-samples", KEY_KEEP_SAMPLES, "N", 0, "samples a record keeps, evenly thinned (1000)", 5},
-    {"tag", KEY_TAG, "KEY=VALUE", 0, "put into every record; repeatable", 5},
+    {"keep-samples", KEY_KEEP_SAMPLES, "N", 0, "samples kept per record, evenly thinned (1000)", 5},
+    {"tag", KEY_TAG, "KEY=VALUE", 0, "add to every record; repeatable", 5},
     {"progress", KEY_PROGRESS, "auto|on|off", 0,
-     "bar on stderr while reading (auto: on a terminal)", 5},
+     "show a bar on stderr while reading (auto: on a terminal)", 5},
     {"color", KEY_COLOR, "auto|on|off", 0,
      "mark the best in the table (auto: on a terminal, unless NO_COLOR)", 5},
-    {"quiet", 'q', NULL, 0, "results and errors only", 5},
-    {"verbose", 'v', NULL, 0, "say more", 5},
-    {"version", 'V', NULL, 0, "print the version; after -v all that was compiled in", 5},
+    {"quiet", 'q', NULL, 0, "print results and errors only", 5},
+    {"verbose", 'v', NULL, 0, "print more detail", 5},
+    {"version", 'V', NULL, 0, "print the version; with -v also what was compiled in", 5},
     {"help", 'h', NULL, 0, "print this and exit", 5},
     {"usage", KEY_USAGE, NULL, 0, "print every option on a few lines and exit", 5},
     {0},
@@ -179,7 +182,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     const char *name = option_name(key);
     options *o = state->input;
     o->next = state->next;
-    if (arg && !*arg) usage_error("%s: the value is empty", name ? name : "argument");
+    if (arg && !*arg)
+        usage_error("%s%s: the value is empty", name ? "--" : "", name ? name : "argument");
     if (state->argv && name) add_text(&o->given, &o->ngiven, name);
     switch (key) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
@@ -240,7 +244,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     return 0;
 }
 
-/* As it could have been typed, for the record. */
+/* Keeps the option as it could have been typed, for the record. */
 static void add_twin(options *o, const struct argp_option *option, const char *value) {
     char *typed = NULL;
     int n = asprintf(&typed, "--%s%s%s", option->name, option->arg ? "=" : "",
@@ -249,8 +253,7 @@ static void add_twin(options *o, const struct argp_option *option, const char *v
     free(typed);
 }
 
-/* SPMV_MAX_MEM=4G stands for --max-mem=4G: the names are made from the table. Values are copied:
- * lists are cut up. */
+/* SPMV_MAX_MEM=4G stands for --max-mem=4G: the names are made from the table. */
 static void parse_environment(options *o, struct argp_state *state) {
     for (const struct argp_option *option = table; option->name || option->key || option->doc;
          option++) {
@@ -262,7 +265,7 @@ static void parse_environment(options *o, struct argp_state *state) {
         const char *value = getenv(name);
         if (!value || option->key == 'V' || option->key == 'h' || option->key == KEY_USAGE)
             continue;
-        char *copy = keep_copy(o, value); /* lists are cut up, and texts stay where they are */
+        char *copy = keep_copy(o, value); /* the parser cuts lists up, and options point into it */
         if (!option->arg && strcmp(value, "0") == 0) continue;
         parse(option->key, copy, state);
         add_twin(o, option, value);
@@ -270,13 +273,14 @@ static void parse_environment(options *o, struct argp_state *state) {
 }
 
 static const char doc[] =
-    "Multiply a sparse matrix by a vector with every kernel that applies, check every result, time "
-    "and log it."
+    "Multiply a sparse matrix by a vector with every chosen kernel, and check, time and log every "
+    "result."
     "\vGFLOP/s = 2 * nonzeros / median time; GB/s = bytes of the matrix as read + x once + y, over "
     "the median.\n"
-    "Every long option has an environment twin: SPMV_MAX_MEM=4G stands for --max-mem=4G.\n"
-    "Exit: 0 fine, 1 wrong result, 2 compare found a loss, 3 some failed, 64 usage, 65 bad matrix, "
-    "66 cannot open, 69 backend or feature absent, 71 out of memory, 73 cannot write.\n";
+    "Every long option can be set in the environment: SPMV_MAX_MEM=4G stands for --max-mem=4G.\n"
+    "Exit status: 0 success, 1 wrong result, 2 compare found a loss, 3 some failed, 64 usage, 65 "
+    "bad "
+    "matrix, 66 cannot open, 69 backend or feature absent, 71 out of memory, 73 cannot write.\n";
 
 /* Listed as options are. */
 static const struct argp_option commands[] = {
@@ -288,6 +292,33 @@ static const struct argp_option commands[] = {
     {NULL, 0, NULL, 0, NULL, 0}};
 static const struct argp of_commands = {commands, NULL, NULL, NULL, NULL, NULL, NULL};
 static const struct argp_child children[] = {{&of_commands, 0, "Commands:", 6}, {NULL, 0, NULL, 0}};
+
+static const struct argp_option *option_of_letter(const char *letters) {
+    for (const struct argp_option *option = table; option->name || option->key || option->doc;
+         option++)
+        if (option->name && option->key == *letters)
+            return option->arg || !letters[1] ? option : option_of_letter(letters + 1);
+    return NULL;
+}
+
+/* The option that the word names in full, or with the last of its letters. NULL: none. */
+static const struct argp_option *option_typed(const char *word) {
+    if (word[1] != '-') return option_of_letter(word + 1);
+    size_t n = strcspn(word + 2, "=");
+    for (const struct argp_option *option = table; option->name || option->key || option->doc;
+         option++)
+        if (option->name && strlen(option->name) == n && strncmp(option->name, word + 2, n) == 0)
+            return option;
+    return NULL;
+}
+
+/* argp says only that it could not take the word. */
+static _Noreturn void refuse_word(const char *word) {
+    const struct argp_option *option = option_typed(word);
+    if (option && option->arg) usage_error("option '%s' requires a value", word);
+    if (option) usage_error("option '%s' takes no value", word);
+    usage_error("unknown option '%s'; 'spmv --help' lists all options", word);
+}
 
 void options_parse(int argc, char **argv, options *o) {
     static const struct argp argp = {table, parse, "[COMMAND]", doc, children, NULL, NULL};
@@ -311,10 +342,7 @@ void options_parse(int argc, char **argv, options *o) {
     parse_environment(o, &environment);
     int from_environment = o->nmatrices;
     if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, o) != 0)
-        usage_error("'%s' is no option, or lacks its value; 'spmv --help' lists them all",
-                    argv[o->next < 1      ? 1
-                         : o->next < argc ? o->next
-                                          : argc - 1]);
+        refuse_word(argv[o->next < 1 ? 1 : o->next < argc ? o->next : argc - 1]);
     if (from_environment &&
         o->nmatrices > from_environment) { /* -m given: it replaces SPMV_MATRIX */
         memmove(o->matrices, o->matrices + from_environment,
@@ -327,7 +355,7 @@ void options_parse(int argc, char **argv, options *o) {
         o->sampling.max_time_s = o->sampling.min_time_s;
 }
 
-/* Commands that multiply nothing, and all that they use; others look at what they can use. */
+/* The commands that multiply nothing, and all options that they take. */
 static const struct narrow {
     const char *command, *takes;
 } narrow[] = {
@@ -347,19 +375,19 @@ void options_check(const options *o, const char *command) {
     for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++)
         for (int g = 0; g < o->ngiven && strcmp(narrow[k].command, command) == 0; g++)
             if (!is_among(o->given[g], narrow[k].takes))
-                usage_error("%s cannot use --%s: it takes %s", command, o->given[g],
+                usage_error("%s does not take --%s; it takes %s", command, o->given[g],
                             narrow[k].takes);
     if (strcmp(command, "sweep") == 0) return;
     if (o->nwords > 1)
-        usage_error("'%s' is one word too many%s", o->words[1],
-                    ends_with(o->words[1], ".mtx") ? ": -m names a matrix" : "");
+        usage_error("unexpected argument '%s'%s", o->words[1],
+                    ends_with(o->words[1], ".mtx") ? "; -m names a matrix" : "");
     const char *given = o->passes           ? "passes"
                         : o->timeout_s >= 0 ? "timeout"
                         : o->retry          ? "retry"
                         : o->resume         ? "resume"
                         : o->dry_run        ? "dry-run"
                                             : NULL;
-    if (given) usage_error("--%s: only 'spmv sweep' can use that", given);
+    if (given) usage_error("--%s applies to 'spmv sweep' only", given);
 }
 
 void options_free(options *o) {

@@ -3,8 +3,8 @@
 
     python3 tables/report/bars.py log/reference/*.jsonl [--out FILE]     a Markdown page
 
-A bar is a class of matrices, the rivals, and the least that auto's speed over the fastest of them
-must be: of the geometric mean or of every matrix. Rivals' suspect times count for them.
+A bar is a class of matrices, the baselines (other kernels) and the least speed-up that auto must reach over
+the fastest of them: in the geometric mean or on every matrix. Suspect times of baselines count in their favour.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from typing import Callable, NamedTuple, Optional
 from common import Parser, load, run, say, write_files
 from gains import is_peer
 from texts import markdown_table
-from units import AUTO, auto_told, describe, fastest, layout_of, promised
+from units import AUTO, auto_expecting, describe, fastest, layout_of, expected_products
 
 MIN, MEAN = "each", "geometric mean"
 GRIDS = r"gen:(poisson2d|poisson3d|box27)\b"
@@ -24,22 +24,22 @@ STREAMS = GRIDS + r"\S* random|gen:(fem3d|banded|ci|mesh:\d+(?=:))\b\S*( random)
 
 
 class Preparation(NamedTuple):
-    """What auto spends before the first product, in products of a kernel, at most. told: when it is
-    promised many (--iters); else when it is told nothing."""
+    """The most that auto may spend before the first product, in products of a kernel. known: when it
+    expects many products (--iters); else when their number is unknown."""
     kernel: str
-    told: bool
+    known: bool
 
 
 class Bar(NamedTuple):
-    """A class of matrices and what is asked of auto on them. rivals: of a kernel's name; None: the
-    share of the streaming limit; or a Preparation. Speed is that of auto when it is told of most
-    products, unless told is false."""
+    """A class of matrices and what is asked of auto on them. baselines: whether a kernel's name is one;
+    None: the share of the streaming limit counts; or a Preparation. Speed is that of auto when it
+    expects the most products, unless known is false."""
     words: str
     takes: Callable  # of a Facts
-    rivals: object
+    baselines: object
     least: Optional[str]  # MIN or MEAN
     asked: float
-    told: bool = True  # else auto was told nothing
+    known: bool = True  # else the expected number of products is unknown
 
 
 class Facts(NamedTuple):
@@ -61,7 +61,7 @@ def large(pattern):
 
 
 def among(*kernels):
-    """These rivals."""
+    """Whether a kernel is one of these."""
     return lambda kernel: kernel in kernels
 
 
@@ -84,7 +84,7 @@ ALG1 = "cusparse_csr_alg1"
 OWN = ("csr_rows", "csr_balanced")
 
 
-def cpu_rival(kernel):
+def cpu_baseline(kernel):
     """What a matrix is measured against on a CPU."""
     return is_peer(kernel) or kernel in OWN
 
@@ -109,20 +109,20 @@ BARS = {
         Bar("preparation over 100 MB, products of CSR_ALG1", over_100_mb, Preparation(ALG1, False), MIN, 10),
         Bar("the same with 1,000 expected products", over_100_mb, Preparation(ALG1, True), MIN, 100)),
     "omp": (
-        Bar("all", anything, cpu_rival, MEAN, 1.3),
-        Bar("all", anything, cpu_rival, MIN, 0.97),
-        Bar("streaming, arbitrary values", large(STREAMS), cpu_rival, MEAN, 1.35),
+        Bar("all", anything, cpu_baseline, MEAN, 1.3),
+        Bar("all", anything, cpu_baseline, MIN, 0.97),
+        Bar("streaming, arbitrary values", large(STREAMS), cpu_baseline, MEAN, 1.35),
         Bar("streaming, arbitrary values: share of the limit", large(STREAMS), None, MIN, 0.9),
         Bar("fem3d over csr1", large(r"gen:fem3d\b\S*"), among("csr_rows"), MIN, 1.85),
         Bar("banded over csr1", large(r"gen:banded\b\S*"), among("csr_rows"), MIN, 2),
-        Bar("gathers: random, rmat", large(r"gen:(random|rmat)\b\S*"), cpu_rival, MIN, 1.0),
-        Bar("shuffled meshes and graphs", large(r"gen:(mesh|rmat|powerlaw)\b\S*"), cpu_rival, MIN, 1.2),
-        Bar("values that compress", large(r".* (few:\d+|pattern)"), cpu_rival, MIN, 2),
-        Bar("grids with few values", large(GRIDS + r"\S*( few:\d+| pattern)?"), cpu_rival, MIN, 3),
-        Bar("symmetric", lambda facts: facts.symmetric and facts.streams, cpu_rival, MIN, 1.5),
-        Bar("real, in the caches", is_real, cpu_rival, MEAN, 1.15),
-        Bar("number of products unknown", anything, cpu_rival, MEAN, 1.3, False),
-        Bar("number of products unknown", anything, cpu_rival, MIN, 0.97, False),
+        Bar("gathers: random, rmat", large(r"gen:(random|rmat)\b\S*"), cpu_baseline, MIN, 1.0),
+        Bar("shuffled meshes and graphs", large(r"gen:(mesh|rmat|powerlaw)\b\S*"), cpu_baseline, MIN, 1.2),
+        Bar("values that compress", large(r".* (few:\d+|pattern)"), cpu_baseline, MIN, 2),
+        Bar("grids with few values", large(GRIDS + r"\S*( few:\d+| pattern)?"), cpu_baseline, MIN, 3),
+        Bar("symmetric", lambda facts: facts.symmetric and facts.streams, cpu_baseline, MIN, 1.5),
+        Bar("real, in the caches", is_real, cpu_baseline, MEAN, 1.15),
+        Bar("number of products unknown", anything, cpu_baseline, MEAN, 1.3, False),
+        Bar("number of products unknown", anything, cpu_baseline, MIN, 0.97, False),
         Bar("preparation, products of csr1", lambda facts: facts.streams, Preparation("csr_rows", False),
             MIN, 10),
         Bar("the same with 1,000 expected products", lambda facts: facts.streams,
@@ -137,33 +137,33 @@ def facts_of(matrix, record):
     return Facts(matrix.name, csr, csr > (cache or 0), symmetric)
 
 
-def preparation(wanted, cells, rival):
-    """The preparation of one matrix in products of the rival, or None: not measured so."""
-    units = [unit for unit in cells[AUTO].timed if bool(promised(unit)) == wanted.told]
+def preparation(wanted, cells, baseline):
+    """The preparation of one matrix in products of the baseline, or None: not measured so."""
+    units = [unit for unit in cells[AUTO].timed if bool(expected_products(unit)) == wanted.known]
     if not units:
         return None
     spent = [sum(unit.record.get(f"prep.{part}_s") or 0 for part in ("convert", "prepare", "tune"))
              for unit in units]
-    return statistics.median(spent) / rival.median_s, not rival.noisy
+    return statistics.median(spent) / baseline.median_s, not baseline.noisy
 
 
 def measure(bar, facts, cells):
     """(the value of one matrix, whether it met a noise limit) or None: not in the bar, not known."""
-    auto = auto_told(cells) if bar.told else auto_told(cells, 0)
+    auto = auto_expecting(cells) if bar.known else auto_expecting(cells, 0)
     if not auto or not bar.takes(facts):
         return None
-    if bar.rivals is None:
+    if bar.baselines is None:
         return auto.record.get("perf.bw_fraction"), not auto.noisy
-    wanted = bar.rivals if isinstance(bar.rivals, Preparation) else None
-    takes = (lambda kernel: kernel == wanted.kernel) if wanted else bar.rivals
+    wanted = bar.baselines if isinstance(bar.baselines, Preparation) else None
+    takes = (lambda kernel: kernel == wanted.kernel) if wanted else bar.baselines
     units = [unit for kernel, cell in cells.items() if takes(kernel)
              for unit in (*cell.timed, *cell.suspect)]
     if not units:
         return None
-    rival = fastest(units)
+    baseline = fastest(units)
     if wanted:
-        return preparation(wanted, cells, rival)
-    return rival.median_s / auto.median_s, not (auto.noisy or rival.noisy)
+        return preparation(wanted, cells, baseline)
+    return baseline.median_s / auto.median_s, not (auto.noisy or baseline.noisy)
 
 
 def short(name):
@@ -173,7 +173,7 @@ def short(name):
 
 def row_of(bar, found):
     """[class, n, in how many a noise limit was not met, asked, measured, met, what missed it]."""
-    upper = isinstance(bar.rivals, Preparation)
+    upper = isinstance(bar.baselines, Preparation)
     asked = f"{'≤' if upper else '≥'} {bar.asked:g} {bar.least}"
     if not found:
         return [bar.words, "0", "", asked, "", "not measured", ""]

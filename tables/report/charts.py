@@ -216,7 +216,7 @@ def roofline(formats):
             {"mark": {"type": "point", "filled": True, "size": 45, "tooltip": True},
              "params": points["params"],
              "encoding": {"x": {"field": "intensity", "type": "quantitative",
-                                "title": "flop a byte moved (log)",
+                                "title": "arithmetic intensity [flop/byte] (log)",
                                 "scale": {"type": "log", "nice": False, "padding": 12}},
                           "y": {"field": "gflops", "type": "quantitative",
                                 "title": "GFLOP/s (log)",
@@ -225,7 +225,7 @@ def roofline(formats):
                           "tooltip": tooltip(*FACTS, "intensity")}}]}
 
 
-def duels(points, means):
+def comparisons(points, means):
     """One chart for README: a row per machine, a point per matrix, the mean as a labelled tick."""
     x = {"type": "quantitative", "title": "speed-up over the fastest other kernel (log scale)",
          "scale": {"type": "log", "domain": [0.5, 8], "clamp": True},
@@ -285,10 +285,10 @@ def charts(data):
     if known:
         found += [(f"gain-{feature}", f"Best own kernel over {data['peer']}, against {symbol}",
                    text, gains(feature, axis, data["gains"])) for feature, symbol, axis, text in (
-                       ("mu", "μ", "μ: mean entries a row (log)",
+                       ("mu", "μ", "μ: mean nonzeros per row (log)",
                         f"{points_text(drawn, data['matrices'])} Above the dashed line ours is "
                         "faster; the furthest from it are named where there is room."),
-                       ("sigma", "σ", "σ: standard deviation of the entries a row (log)",
+                       ("sigma", "σ", "σ: standard deviation of the nonzeros per row (log)",
                         "The same against the irregularity of the rows.")) if feature in known]
     if data["limits"]:
         found.append(("roofline", "Roofline",

@@ -12,7 +12,7 @@ verdict:
     SAME            the medians differ by less than 2 %
     UNSURE          2 % or more, but the quartile ranges meet: measure longer; or a time that is
                     suspect, faster than the memory was when probed
-    BROKEN, MENDED  a result only in A, only in B; the other failed, was wrong or was skipped
+    BROKEN, FIXED  a result only in A, only in B; the other failed, was wrong or was skipped
 """
 
 import argparse
@@ -25,7 +25,7 @@ from typing import NamedTuple, Optional
 from common import EX_ABOVE, EX_DATAERR, Parser, Stop, load, run, say, write_files
 from texts import csv_text, markdown_table, plural, si_time, text_table
 from units import (AUTO, TIMED, Unit, best_of, describe, disturbances, doubts, flags_of,
-                   gflop_per_s, merge_repeats, order, overlap, promised, ran_by, short_label, text_of,
+                   gflop_per_s, merge_repeats, order, overlap, expected_products, ran_by, short_label, text_of,
                    unit_of)
 
 SURE = 0.02  # medians closer than this are the same
@@ -59,7 +59,7 @@ def judge(pair):
         if a.status in TIMED:
             return Verdict("BROKEN", None, f"{words}: {b.reason or 'no reason given'}")
         if b.status in TIMED:
-            return Verdict("MENDED", None, words)
+            return Verdict("FIXED", None, words)
         return Verdict("—", None, words)
     change = b.median_s / a.median_s - 1
     if "suspect" in (a.status, b.status):
@@ -87,17 +87,17 @@ def choice_of(unit):
     return f"{ran_by(unit)} {rest}".rstrip() if ran_by(unit) != AUTO else "nothing"
 
 
-def products_told(units):
-    """How many products auto was told would follow, in words."""
-    return " or ".join(f"{n:,}" if n else "nothing" for n in sorted(set(map(promised, units))))
+def expected(units):
+    """The number of products that auto expected, in words."""
+    return " or ".join(f"{n:,}" if n else "unknown" for n in sorted(set(map(expected_products, units))))
 
 
 def choices(a, b):
-    """What auto ran in A and in B: once if it is the same; and what it was told if that is not."""
+    """What auto ran in A and in B: once if it is the same; and how many products it expected if that differs."""
     sides = [" or ".join(sorted(set(map(choice_of, side)))) for side in (a, b)]
-    told = [products_told(side) for side in (a, b)]
+    products = [expected(side) for side in (a, b)]
     return ((sides[0] if sides[0] == sides[1] else " → ".join(sides)) +
-            ("" if told[0] == told[1] else f" (told {' → '.join(told)})"))
+            ("" if products[0] == products[1] else f" (expected products: {' → '.join(products)})"))
 
 
 def machine(record):

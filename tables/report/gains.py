@@ -7,7 +7,7 @@ import statistics
 
 from texts import csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
 from units import (AUTO, BASELINE_ALIAS, System, baseline_of, candidates, describe, doubts, fastest,
-                   gflop_per_s, kernels_in, overlap, ran_by, rivals, short_label, tied_with,
+                   gflop_per_s, kernels_in, overlap, ran_by, candidates_by_kernel, short_label, tied_with,
                    timed_cells, winners)
 
 PRODUCTS = (1, 100, 10000)
@@ -33,7 +33,7 @@ def pays_off_after(unit, base):
 def best_for(cells, products):
     """The kernel that is done first with so many products, or nothing; with its configuration if
     that is not the one of its least median."""
-    timed = [(kernel, unit) for kernel in rivals(timed_cells(cells))
+    timed = [(kernel, unit) for kernel in candidates_by_kernel(timed_cells(cells))
              for unit in cells[kernel].timed]
     if not timed or any(unit.prep_s is None for _, unit in timed):
         return ""  # nobody can say
@@ -43,7 +43,7 @@ def best_for(cells, products):
 
 
 def speedup_csv(layout):
-    """One row a system, matrix and kernel: its best configuration against the baseline's."""
+    """One row per system, matrix and kernel: its best configuration against the baseline's."""
     header = [*System._fields, "matrix", "nnz", "kernel", "config", "median_s", "prep_s", "noisy",
               "cached", "baseline", "baseline_median_s", "speedup", "pays_off_after", "best",
               "tied_with_best", *(f"total_{k}_s" for k in PRODUCTS)]
@@ -51,7 +51,7 @@ def speedup_csv(layout):
     for system, matrices in layout.items():
         for matrix, cells in matrices.items():
             units = timed_cells(cells)
-            base, first = baseline_of(system, units), winners(rivals(units)) if units else []
+            base, first = baseline_of(system, units), winners(candidates_by_kernel(units)) if units else []
             tied = tied_with(fastest(candidates(units.values())), units) if units else []
             for kernel, unit in units.items():
                 gain = [None] * 4
@@ -75,7 +75,7 @@ def is_peer(kernel):
 
 def peers_of(cells):
     """Times of other libraries' kernels. Suspect ones count for them: a limit that was measured too
-    low, or a store that nobody can look into, must not make us win."""
+    low, or a store whose size is unknown, must not make ours win."""
     return [unit for kernel, cell in cells.items() if is_peer(kernel)
             for unit in (*cell.timed, *cell.suspect)]
 
@@ -105,7 +105,7 @@ def best_row(system, matrix, cells):
             si_time(best.median_s) + doubts(best),
             three_digits(gflop_per_s(best)) + (" \\*" if best.cached else ""),
             f"{base.median_s / best.median_s:.2f}" if base else "",
-            ", ".join(tied_with(best, rivals(units))), auto_cell(best, units.get(AUTO)),
+            ", ".join(tied_with(best, candidates_by_kernel(units))), auto_cell(best, units.get(AUTO)),
             "" if not base or best is base else "never" if products is None
             else plural(products, "product") if products else "at once",
             *(best_for(cells, k) for k in PRODUCTS)]
@@ -123,7 +123,7 @@ ANSWERS_HEADER = ("system", "matrices", f"our fastest over {BASELINE_ALIAS}",
                   "auto over our fastest other")
 
 
-def duel(ours, theirs):
+def comparison(ours, theirs):
     """(their time over ours, whether both were quiet, whether they are tied); None without both."""
     if not (ours and theirs):
         return None
@@ -131,15 +131,15 @@ def duel(ours, theirs):
     return (b.median_s / a.median_s, not (a.noisy or b.noisy), overlap(a, b))
 
 
-def duel_cells(duels):
-    """(geometric mean with its n, wins, draws and losses) of those that could be fought."""
-    fought = [found for found in duels if found]
-    if not fought:
+def comparison_cells(comparisons):
+    """(geometric mean with its n, wins, draws and losses) of those that exist."""
+    made = [found for found in comparisons if found]
+    if not made:
         return "—", "—"
-    draws = sum(tied for _, _, tied in fought)
-    wins = sum(ratio > 1 and not tied for ratio, _, tied in fought)
-    return (geomean_cell([(None, ratio, quiet) for ratio, quiet, _ in fought]),
-            f"{wins}, {draws}, {len(fought) - wins - draws}")
+    draws = sum(tied for _, _, tied in made)
+    wins = sum(ratio > 1 and not tied for ratio, _, tied in made)
+    return (geomean_cell([(None, ratio, quiet) for ratio, quiet, _ in made]),
+            f"{wins}, {draws}, {len(made) - wins - draws}")
 
 
 def answers(layout):
@@ -149,16 +149,16 @@ def answers(layout):
         base, peer, auto, choice = [], [], [], []
         for cells in matrices.values():
             units = timed_cells(cells)
-            own = [unit for kernel, unit in rivals(units).items() if not is_peer(kernel)]
+            own = [unit for kernel, unit in candidates_by_kernel(units).items() if not is_peer(kernel)]
             peers = peers_of(cells)
             picked = [units[AUTO]] if AUTO in units else []
             slow = baseline_of(system, units)
-            base.append(duel(own, [slow] if slow else []))
-            peer.append(duel(own, peers))
-            auto.append(duel(picked, peers))
-            choice.append(duel(picked, [unit for unit in own if unit not in picked]))
-        rows.append([f"S{number}", len(matrices), duel_cells(base)[0], *duel_cells(peer),
-                     duel_cells(auto)[0], duel_cells(choice)[0]])
+            base.append(comparison(own, [slow] if slow else []))
+            peer.append(comparison(own, peers))
+            auto.append(comparison(picked, peers))
+            choice.append(comparison(picked, [unit for unit in own if unit not in picked]))
+        rows.append([f"S{number}", len(matrices), comparison_cells(base)[0], *comparison_cells(peer),
+                     comparison_cells(auto)[0], comparison_cells(choice)[0]])
     return ANSWERS_HEADER, "lrrrrrr", rows
 
 
@@ -199,7 +199,7 @@ def speedup_table(system, matrices):
 
 
 def is_first(kernel, units):
-    """Best, or not to be told from it."""
+    """Whether the kernel is the best or tied with it."""
     best = fastest(candidates(units.values()))
     return units[kernel] is best or kernel in tied_with(best, units)
 
@@ -218,7 +218,7 @@ SPEEDUP_HEAD = (f"Speed-up of every kernel's best configuration over {BASELINE_A
 
 
 def page_md(title, head, layout, table):
-    """A Markdown page with one table a system."""
+    """A Markdown page with one table per system."""
     parts = [f"# {title}\n\n{head}"]
     for system, matrices in layout.items():
         header, alignment, rows = table(system, matrices)
@@ -235,7 +235,7 @@ def page_tex(title, head, layout, table):
 
 def optimal_json(layout):
     """What Ginkgo's benchmarks call optimal: the best kernel and its parameters for every matrix,
-    a list with one entry a system."""
+    a list with one entry per system."""
     answer = []
     for system, matrices in layout.items():
         optimal = {}
@@ -244,12 +244,12 @@ def optimal_json(layout):
             if units:
                 best = fastest(candidates(units.values()))
                 params = dict(best.identity.settings)
-                for told in ("ran", "iters"):
-                    params.pop(told, None)
+                for name in ("ran", "iters"):
+                    params.pop(name, None)
                 optimal[matrix.name] = {
                     "spmv": ran_by(best), "params": params,
                     "median_s": best.median_s, "nnz": matrix.nnz, "hash": matrix.hash,
-                    "tied": tied_with(best, rivals(units))}
+                    "tied": tied_with(best, candidates_by_kernel(units))}
         answer.append({"system": system._asdict(), "optimal": optimal})
     return json.dumps(answer, indent=1, ensure_ascii=False) + "\n"
 

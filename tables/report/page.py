@@ -49,9 +49,9 @@ DEFINITIONS = (
     ("of gather", "the time that the reads of x which are neither recent nor adjacent would take at "
      "the rate of spmv probe, ÷ median time (an estimate); bold: the limit that binds"),
     ("MB", "bytes that one product moves at least, ÷ 10⁶"),
-    ("=, tied", "the quartile ranges meet: the two cannot be told apart"),
+    ("=, tied", "the quartile ranges meet: the two are tied"),
     ("prep", "spent once before the first product: conversion, the kernel's own structures, upload"),
-    ("μ, σ", "mean and standard deviation of the entries a row"))
+    ("μ, σ", "mean and standard deviation of the number of nonzeros per row"))
 
 
 def escape(text):
@@ -446,7 +446,7 @@ def page(title, records, units, layout, systems, draw):
     sections = [
         ("what", "What was measured", summary_section(records, units, layout)
          + systems_section(layout, units) + conditions_section(layout, units)),
-        ("answers", "What came out", answers_section(layout)),
+        ("answers", "Results", answers_section(layout)),
         ("charts-section", "Charts", body),
         ("best", "Best kernels", best_section(layout)),
         ("matrices", "Matrices", matrices_section(units)),

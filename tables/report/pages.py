@@ -5,10 +5,10 @@ import statistics
 
 from compare import compare_csv
 from gains import gain_pages
-from studies import STUDIES, by_system, contests, study_csv, study_line, study_md, studies_csv
+from studies import STUDIES, by_system, comparisons, study_csv, study_line, study_md, studies_csv
 from texts import csv_cell, csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
 from units import (BASELINE_ALIAS, BUILD_KEYS, System, baseline_of, candidates, describe, fastest,
-                   gflop_per_s, kernels_in, label, marked_times, merge, overlap, rivals, tabulate,
+                   gflop_per_s, kernels_in, label, marked_times, merge, overlap, candidates_by_kernel, tabulate,
                    tied_with, timed_cells, unit_of, winners)
 
 
@@ -32,7 +32,7 @@ def columns_csv(records, fields):
 
 
 def best_csv(layout):
-    """One row a system and matrix: the best kernel and what it gains over the baseline."""
+    """One row per system and matrix: the best kernel and what it gains over the baseline."""
     header = System._fields + ("matrix", "nnz", "kernel", "alias", "config", "commit", "median_s",
                                "q1_s", "q3_s", "runs", "noisy", "cached", "gflop_per_s",
                                "tied", "baseline", "baseline_median_s", "speedup")
@@ -51,12 +51,12 @@ def best_csv(layout):
                 matrix.name, matrix.nnz, who.kernel, best.alias, label(who.settings),
                 who.build[BUILD_KEYS.index("build.commit")], best.median_s, best.q1_s, best.q3_s,
                 best.runs, best.noisy, best.cached, gflop_per_s(best),
-                " ".join(tied_with(best, rivals(units)))) + gain)
+                " ".join(tied_with(best, candidates_by_kernel(units)))) + gain)
     return csv_text(header, rows)
 
 
 def times_csv(layout):
-    """One row a system and matrix, one column a kernel: seconds, or why there are none."""
+    """One row per system and matrix, one column per kernel: seconds, or why there are none."""
     kernels = sorted({kernel for matrices in layout.values() for kernel in kernels_in(matrices)})
     rows = []
     for system, matrices in layout.items():
@@ -104,7 +104,7 @@ def builds_note(units):
 
 
 TIMES_HEAD = ("Best median time over all configurations of a kernel. **Bold**: the best. "
-              "`=`: quartile range meets the best's,\nso the two cannot be told apart. †: stopped "
+              "`=`: quartile range meets the best's,\nso that the two are tied. †: stopped "
               "before its noise limit was met. !: disturbed while timed. —: skipped.\nWRONG: a "
               "wrong result, never ranked. Empty: not run. GFLOP/s: 2 nnz / time; \\*: the data fit "
               "in the last-level cache.\nn: runs of the best configuration; several runs count as the "
@@ -151,7 +151,7 @@ def kernel_rows(matrices):
     words = collections.Counter((kernel, cell.word) for cells in matrices.values()
                                 for kernel, cell in cells.items())
     for kernel in kernels_in(matrices):
-        first = [winners(rivals(units)) for units in ranked]
+        first = [winners(candidates_by_kernel(units)) for units in ranked]
         wins = sum(1 / len(names) for names in first if kernel in names)
         tied = sum(kernel in units and overlap(units[kernel], fastest(candidates(units.values())))
                    for units in ranked)
@@ -182,7 +182,7 @@ def speedup_line(system, matrices):
 
 
 def summary_md(records, layout, outcome):
-    """Shares of the kernels and of the studied values (outcome: {study: contests}), with n."""
+    """Shares of the kernels and of the studied values (outcome: {study: comparisons}), with n."""
     counts = collections.Counter(record["status"] for record in records)
     parts = ["# Summary\n\n", f"{plural(len(records), 'record')}: ",
              ", ".join(f"{counts[status]} {status}" for status in sorted(counts)), ".\n\n",
@@ -207,7 +207,7 @@ def make_pages(records, fields):
     """{file name: text} of all tables: the whole program but for reading and writing."""
     units = merge(unit_of(record) for record in records)
     layout = tabulate(units)
-    outcome = {study: contests(study, units) for study in STUDIES}
+    outcome = {study: comparisons(study, units) for study in STUDIES}
     tables = {
         "runs.csv": runs_csv(records, fields),
         "columns.csv": columns_csv(records, fields),

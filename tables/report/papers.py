@@ -229,7 +229,7 @@ def best_pages(runs):
 # ---- SELL: slices -------------------------------------------------------------------------------
 
 
-SELL_RIVALS = (("CSR", ("csr_",)), ("ELL", ("ell_",)), ("HYB", HYB), ("BSR", ("bsr_",)),
+SELL_BASELINES = (("CSR", ("csr_",)), ("ELL", ("ell_",)), ("HYB", HYB), ("BSR", ("bsr_",)),
                ("vendor library", VENDOR))
 
 
@@ -249,7 +249,7 @@ def sell_rows(runs, slices):
                        best.settings.get("sigma"),
                        millis(best)]
                     + [shown(ratio(fastest(of_kernels(mine, names)), best))
-                       for _, names in SELL_RIVALS]
+                       for _, names in SELL_BASELINES]
                     + [shown(best.mib), shown(csr.mib if csr else None)])
         points += [{"matrix": matrix, "slice": s, "gflops": run.gflop_per_s}
                    for s, run in zip(slices, by_slice) if run]
@@ -260,7 +260,7 @@ def sell_pages(runs):
     """GFLOP/s by slice, and the best slice against the other formats; and what to draw."""
     slices = sorted({run.settings["slice"] for run in runs if "slice" in run.settings})
     head = (["matrix"] + [f"S={s}" for s in slices] + ["best S", "sigma", "SELL ms"]
-            + [f"over {name}" for name, _ in SELL_RIVALS] + ["MiB", "CSR MiB"])
+            + [f"over {name}" for name, _ in SELL_BASELINES] + ["MiB", "CSR MiB"])
     made = {system: sell_rows(mine, slices) for system, mine in by_system(runs)}
     tables = {system: rows for system, (rows, _) in made.items()}
     text = ("# SELL: the slice\n\nGFLOP/s (2 nnz / median) of the best SELL kernel and sigma for "
@@ -337,12 +337,12 @@ def cmrs_pages(runs):
 
 
 CI_FORMATS = ("csr", "ell", "sell", "hybrid")
-CI_RIVALS = (("CSR", ("csr_",)), ("ELL", ("ell_",)), ("sliced ELL", ("sell_",)),
+CI_BASELINES = (("CSR", ("csr_",)), ("ELL", ("ell_",)), ("sliced ELL", ("sell_",)),
              ("vendor library", VENDOR))
 
 
 def ci_memory(runs):
-    """MiB of each format, a row a matrix of one system."""
+    """MiB of each format, one row per matrix of one system."""
     for matrix, mine in by_matrix(runs).items():
         least = [min((run.mib for run in mine if run.ok and run.get("config.format") == name),
                      default=None) for name in CI_FORMATS]
@@ -351,15 +351,15 @@ def ci_memory(runs):
 
 
 def ci_times(runs, blocks):
-    """Times of the hybrid at each block and of its rivals, a row a matrix of one system."""
+    """Times of the hybrid at each block and of its baselines, one row per matrix of one system."""
     for matrix, mine in by_matrix(runs).items():
         hybrid = of_kernels(mine, ("hybrid_",))
         best = fastest(hybrid)
-        rivals = [fastest(of_kernels(mine, names)) for _, names in CI_RIVALS]
+        baselines = [fastest(of_kernels(mine, names)) for _, names in CI_BASELINES]
         yield ([matrix, best.settings.get("boundary", "—") if best else "—"]
                + [millis(fastest([run for run in hybrid if run.settings.get("block") == block]))
                   for block in blocks]
-               + [millis(run) for run in rivals] + [shown(ratio(run, best)) for run in rivals])
+               + [millis(run) for run in baselines] + [shown(ratio(run, best)) for run in baselines])
 
 
 def ci_pages(runs):
@@ -378,8 +378,8 @@ def ci_pages(runs):
                         key=lambda block: (block is not None, order(block)))
         head = (["matrix", "boundary"]
                 + ["hybrid" + (f", block {block}" if block else "") + " ms" for block in blocks]
-                + [name + " ms" for name, _ in CI_RIVALS]
-                + ["hybrid over " + name for name, _ in CI_RIVALS])
+                + [name + " ms" for name, _ in CI_BASELINES]
+                + ["hybrid over " + name for name, _ in CI_BASELINES])
         times = {system: list(ci_times(mine, blocks))}
         text += sections(head, "l" + "r" * (len(head) - 1), times)
         pages[f"ci-times{numbered(number)}.csv"] = csv_of(head, times)

@@ -19,7 +19,7 @@ from page import page
 from pages import make_pages
 from texts import si_time
 from units import (BASELINE_ALIAS, baseline_of, candidates, describe, fastest, gflop_per_s,
-                   kernels_in, limit_of, merge, rivals, short_label, tabulate, timed_cells, unit_of)
+                   kernels_in, limit_of, merge, candidates_by_kernel, short_label, tabulate, timed_cells, unit_of)
 
 STEPS = 200  # of the performance profile's horizontal axis
 WIDEST = 10  # its right edge
@@ -109,11 +109,11 @@ def gains_data(system, matrices):
     points = []
     for matrix, cells in matrices.items():
         units = timed_cells(cells)
-        own = [unit for kernel, unit in rivals(units).items() if not is_peer(kernel)]
-        rival = (peers_of(cells) if peers
+        own = [unit for kernel, unit in candidates_by_kernel(units).items() if not is_peer(kernel)]
+        others = (peers_of(cells) if peers
                  else [unit for unit in [baseline_of(system, units)] if unit])
-        if own and rival:
-            ours, theirs = fastest(own), fastest(rival)
+        if own and others:
+            ours, theirs = fastest(own), fastest(others)
             points.append({
                 "matrix": matrix.name, "kernel": ours.identity.kernel,
                 "peer": theirs.identity.kernel, "ratio": short(theirs.median_s / ours.median_s),

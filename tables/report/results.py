@@ -6,8 +6,8 @@ the reference's logs.
     python3 tables/report/results.py log/reference/*.jsonl --into docs/results.md
                                   written between the two marks; --chart docs/results.svg
 
-Every matrix counts, also where the noise limit was not met, and a rival's suspect time counts for
-the rival: the report's means leave the former out.
+Every matrix counts, also where the noise limit was not met (the report's means leave those out), and a
+suspect time of another kernel counts in that kernel's favour.
 """
 
 import argparse
@@ -18,12 +18,12 @@ import charts
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
 from gains import is_peer
 from texts import markdown_table
-from units import auto_told, fastest, layout_of, overlap, promised
+from units import auto_expecting, fastest, layout_of, overlap, expected_products
 
 FIRST, LAST = "<!-- results: make reference-tables writes them -->\n", "<!-- end of results -->\n"
 SLOW = 0.9  # losses beyond this are named
 OWN = ("csr_serial", "csr_rows", "csr_balanced")  # what a CPU's user could take without choosing
-RIVALS = {  # of a backend: (words, whether a kernel is one of them)
+BASELINES = {  # of a backend: (words, whether a kernel is one of them)
     "cuda": (("the fastest of cuSPARSE's kernels", is_peer),
              ("cuSPARSE CSR_ALG1", lambda kernel: kernel == "cusparse_csr_alg1")),
     "omp": (("the fastest of oneMKL, librsb, " + ", ".join(OWN),
@@ -31,18 +31,18 @@ RIVALS = {  # of a backend: (words, whether a kernel is one of them)
             ("the faster of oneMKL and librsb", is_peer))}
 
 
-def duels(matrices, is_rival):
-    """[(matrix, its rivals' best time over auto's, whether tied, whether both were quiet, products
-    that auto was told of)]."""
+def comparisons(matrices, is_baseline):
+    """[(matrix, the fastest baseline's time over auto's, whether tied, whether both were quiet, expected
+    number of products)]."""
     found = []
     for matrix, cells in matrices.items():
-        auto = auto_told(cells)
-        rivals = [unit for kernel, cell in cells.items() if is_rival(kernel)
+        auto = auto_expecting(cells)
+        baselines = [unit for kernel, cell in cells.items() if is_baseline(kernel)
                   for unit in (*cell.timed, *cell.suspect)]
-        if auto and rivals:
-            best = fastest(rivals)
+        if auto and baselines:
+            best = fastest(baselines)
             found.append((matrix.name, best.median_s / auto.median_s, overlap(auto, best),
-                          not (auto.noisy or best.noisy), promised(auto)))
+                          not (auto.noisy or best.noisy), expected_products(auto)))
     return found
 
 
@@ -54,8 +54,8 @@ def mean_of(found):
 
 def row_of(system, words, found):
     """One line of the table."""
-    made = [duel for duel in found if duel[0].startswith("gen:")]
-    real = [duel for duel in found if not duel[0].startswith("gen:")]
+    made = [comparison for comparison in found if comparison[0].startswith("gen:")]
+    real = [comparison for comparison in found if not comparison[0].startswith("gen:")]
     won = sum(ratio > 1 and not tied for _, ratio, tied, *_ in found)
     lost = sorted((ratio, name) for name, ratio, tied, *_ in found if ratio < 1 and not tied)
     named = [f"{ratio:.2f} {name.removeprefix('gen:')}" for ratio, name in lost if ratio < SLOW][:4]
@@ -66,37 +66,37 @@ def row_of(system, words, found):
 
 def results(layout):
     """The table, and how many of its times are of runs that stopped early."""
-    rows, noisy, told, count = [], 0, 0, 0
+    rows, noisy, known, count = [], 0, 0, 0
     for system, matrices in layout.items():
-        for words, is_rival in RIVALS[system.backend]:
-            found = duels(matrices, is_rival)
+        for words, is_baseline in BASELINES[system.backend]:
+            found = comparisons(matrices, is_baseline)
             if found and system.cache != "warm":
                 rows.append(row_of(system, words, found))
                 noisy += sum(not quiet for *_, quiet, _ in found)
-                told += sum(products > 0 for *_, products in found)
+                known += sum(products > 0 for *_, products in found)
                 count += len(found)
     if not rows:
         raise Stop(EX_DATAERR, "no matrix has auto and another kernel")
     header = ["machine, state", "compared with", "generated", "real (small)", "all",
               "faster, tied, slower", f"below {SLOW}"]
     return (markdown_table(header, "llrrrrl", rows)
-            + f"\nIn {noisy} of these {count} the noise limit was not met on one side; in {told} auto was "
+            + f"\nIn {noisy} of these {count} the noise limit was not met on one side; in {known} auto was "
             + "given the number of products that follow (`--iters`).\n")
 
 
 def chart_data(layout):
-    """(points, means) of the chart: against the first rivals of each system's backend."""
+    """(points, means) of the chart: against the first entry of BASELINES of each system's backend."""
     points, means = [], []
     for system, matrices in layout.items():
-        found = duels(matrices, RIVALS[system.backend][0][1])
+        found = comparisons(matrices, BASELINES[system.backend][0][1])
         if not found or system.cache == "warm":
             continue
         machine = f"{system.gpu or f'CPU, {system.threads} threads'}, {system.cache} cache"
         mean = statistics.geometric_mean([ratio for _, ratio, *_ in found])
         means.append({"machine": machine, "mean": mean,
                       "label": f"{mean:.2f}× on {len(found)} matrices"})
-        points += [{"machine": machine, "ratio": duel[1], "offset": (k * 0.618) % 1 * 1.2 - 0.6}
-                   for k, duel in enumerate(found)]
+        points += [{"machine": machine, "ratio": comparison[1], "offset": (k * 0.618) % 1 * 1.2 - 0.6}
+                   for k, comparison in enumerate(found)]
     return points, means
 
 
@@ -121,7 +121,7 @@ def main_part(arguments):
     layout = layout_of(records)
     text = results(layout)
     if options.chart:
-        spec = charts.duels(*chart_data(layout))
+        spec = charts.comparisons(*chart_data(layout))
         write_files(".", {options.chart: charts.library().vegalite_to_svg(spec)})
     if not options.into:
         sys.stdout.write(text)

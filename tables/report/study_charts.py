@@ -22,7 +22,7 @@ def marks(field, names, title):
 
 
 def by_slice(system, points):
-    """Rate against the slice, a line a matrix; points: [{matrix, slice, gflops}]."""
+    """Rate against the slice, one line per matrix; points: [{matrix, slice, gflops}]."""
     slices = sorted({point["slice"] for point in points})
     x = {"field": "slice", "type": "ordinal", "title": "slice S", "sort": slices,
          "axis": {"labelAngle": 0}}
@@ -43,7 +43,7 @@ def by_row(system, points):
                 "layer": [{"mark": {"type": "point", "filled": True, "size": 60},
                            "encoding": {"x": x, "y": y, **looks}}, ONE]}
     spec = dressed({"title": system, "data": {"values": points},
-                    "hconcat": [panel(axis("mu", "μ: entries a row (log)", tickCount=6)),
+                    "hconcat": [panel(axis("mu", "μ: nonzeros per row (log)", tickCount=6)),
                                 panel(axis("sigma", "σ: deviation / √μ (log beyond 1)", "symlog",
                                            values=[0, 1, 2, 5, 10, 20, 50, 100, 200, 500]))]})
     del spec["width"]  # the panels have their own

@@ -9,7 +9,7 @@
 Rows and columns are matrix, kernel, config, system, or any field of the log (config.block,
 matrix.nnz, build.commit; -c config.threads: how it scales). Systems have a table each, apart from
 what stands in the rows or columns. A cell is the best of what falls into it: bold the best of its
-row, = not to be told from it, † noise limit not met, ! disturbed while timed (timing.flags), * the
+row, = tied with it, † noise limit not met, ! disturbed while timed (timing.flags), * the
 data fit in the last-level cache. A cell without a time says why: —: skipped, WRONG, failed.
 """
 
@@ -28,7 +28,7 @@ FORMATS = {".md": "md", ".csv": "csv", ".tex": "tex"}
 
 
 def rate_B(unit):
-    """Bytes a second from the unit's own time."""
+    """Bytes per second from the unit's own time."""
     moved = unit.record.get("perf.bytes_min_B")
     return moved / unit.median_s if is_number(moved) else None
 

@@ -173,8 +173,8 @@ def unit_of(record):
     matrix = Matrix(record["matrix.name"], get("matrix.hash"), get("matrix.nnz"))
     kernel, settings = record["config.kernel"], settings_of(record)
     if get("config.requested") == "auto":  # its preparation holds the choosing: a kernel of its own
-        told = () if get("config.iters") is None else (("iters", get("config.iters")),)
-        kernel, settings = AUTO, tuple(sorted((*settings, ("ran", kernel), *told)))
+        expected = () if get("config.iters") is None else (("iters", get("config.iters")),)
+        kernel, settings = AUTO, tuple(sorted((*settings, ("ran", kernel), *expected)))
     identity = Identity(system, matrix, kernel, settings,
                         tuple(get(name) for name in BUILD_KEYS))
     status, median, q1, q3 = record["status"], None, None, None
@@ -263,17 +263,17 @@ def ran_by(unit):
     return dict(unit.identity.settings).get("ran") or unit.identity.kernel
 
 
-def promised(unit):
-    """How many products auto was told of; 0: it was told nothing, and prepares for few."""
+def expected_products(unit):
+    """The number of products that auto was told to expect; 0: unknown, so that it prepares for few."""
     return dict(unit.identity.settings).get("iters") or 0
 
 
-def auto_told(cells, products=None):
-    """Of {kernel: Cell}: auto's fastest unit of those that were told of so many products, or of most;
-    None: there is none."""
+def auto_expecting(cells, products=None):
+    """Of {kernel: Cell}: auto's fastest unit among those that expected so many products (None: the
+    largest number in the log); None if there is no such unit."""
     timed = cells[AUTO].timed if AUTO in cells else []
-    wanted = max(map(promised, timed), default=0) if products is None else products
-    found = [unit for unit in timed if promised(unit) == wanted]
+    wanted = max(map(expected_products, timed), default=0) if products is None else products
+    found = [unit for unit in timed if expected_products(unit) == wanted]
     return fastest(found) if found else None
 
 
@@ -284,8 +284,8 @@ def candidates(units):
     return [unit for unit in units if unit.identity.kernel != AUTO or ran_by(unit) not in named]
 
 
-def rivals(units):
-    """The candidates of {kernel: unit}, as such."""
+def candidates_by_kernel(units):
+    """Of {kernel: unit}: the entries that are candidates."""
     return {unit.identity.kernel: unit for unit in candidates(units.values())}
 
 
@@ -361,7 +361,7 @@ def timed_cells(cells):
 
 
 def tied_with(best, units):
-    """Names of the {name: unit} that the best cannot be told from."""
+    """Names of the {name: unit} that are tied with the best."""
     return [name for name, unit in units.items() if unit is not best and overlap(unit, best)]
 
 
@@ -397,14 +397,14 @@ def doubts(unit):
 
 
 def marked_times(units, best):
-    """{name: time} with the best in bold, those it cannot be told from and the doubtful marked."""
+    """{name: time} with the best in bold, those tied with it and doubtful ones marked."""
     tied = tied_with(best, units)
     return {name: (f"**{si_time(unit.median_s)}**" if unit is best else si_time(unit.median_s))
             + (" =" if name in tied else "") + doubts(unit)
             for name, unit in units.items()}
 
 
-# Settings that say nothing to a reader of a table: their usual value, or told by another one.
+# Settings that say nothing to a reader of a table: their usual value, or implied by another one.
 USUAL = {"bind": "false", "block": "0", "index_bits": 32, "deterministic": True, "simd": False}
 TOLD_TWICE = ("shape_rows", "shape_cols")
 

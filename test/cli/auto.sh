@@ -6,7 +6,7 @@ sed -n 's/^  auto: [a-z_]*: .*/a reason/p' talk
 grep -c ' auto ' table
 # One product that follows: nothing is converted or timed.
 $SPMV -m gen:poisson2d:60 -k auto --iters=1 $quick --format=csv 2>/dev/null | columns "status config.requested config.iters config.format tune.baseline"
-# The run-off knows how products will find the caches, where the size of these is known.
+# The trials find the caches as the products will, where the size of the caches is known.
 for cache in warm cold steady; do
     $SPMV -m gen:poisson2d:60 -k auto --cache=$cache $quick --format=csv 2>/dev/null | columns "config.cache tune.flush_B" |
         if [ "$(getconf LEVEL3_CACHE_SIZE || echo 0)" -gt 0 ]; then sed 's/ [1-9][0-9]*$/ flushed/'; else sed '/warm/!s/ 0$/ flushed/'; fi

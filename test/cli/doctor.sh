@@ -12,7 +12,7 @@ test "$(grep -c '  why:  ' table)" = "$(grep -c '  type: [^ ]' table)" || echo "
 tail -n 1 table | sed -E 's/[0-9]+/N/g'
 grep -c 'not measured for the CPU' table
 
-# What is wrong is found: more threads than CPUs, threads that move; and mended, no longer.
+# Doctor finds more threads than CPUs and threads that move, and no longer finds them once corrected.
 unset OMP_PLACES OMP_PROC_BIND GOMP_CPU_AFFINITY OMP_NUM_THREADS
 found() { grep -E "^  $1 " | sed -E 's/ +/ /g' | cut -d ' ' -f 2,3; }
 $SPMV doctor --probe=here -t 4096 | found threads

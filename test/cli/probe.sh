@@ -31,7 +31,7 @@ print(len(rows), "rows with limits")
 END
 $SPMV $short -q | head -n 1 | sed 's/ \+/ /g'
 $SPMV $short -t 1 2>&1 >/dev/null | grep -c "limits are not known"
-verdicts() { # what runs say under a memory that reads so many bytes a second
+verdicts() { # what runs say under a memory that reads so many bytes per second
     sed "s/^read .*/read $1/" "$kept" >rates && cp rates "$kept"
     shift
     $SPMV $short -q --format=csv "$@" | columns "config.kernel perf.verdict perf.limit_binds perf.best perf.tied" | tail -n 2

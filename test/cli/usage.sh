@@ -22,6 +22,10 @@ try -m gen:poisson2d:10 --values=odd -k omp:csr1 --no-log -q
 try --foo
 try -k
 try -m gen:poisson2d:3 --bar=3
+try --kernel
+try -qk
+try -qz
+try --quiet=yes
 try --log=
 try --chunk=9:1
 try --min-time=inf

@@ -53,7 +53,7 @@ def skipped(reason, **changes):
 
 
 class TablesTest(unittest.TestCase):
-    """Each test writes its own log, runs main as `make tables` does and reads what came out."""
+    """Each test writes its own log, runs main as `make tables` does and reads the output."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

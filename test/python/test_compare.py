@@ -44,10 +44,10 @@ class VerdictTest(CompareTest):
                 (1e-3, 1.021e-3, 0.001, "SLOWER"), (1e-3, 0.979e-3, 0.001, "FASTER")):
             self.assertEqual(self.verdict(record(a, spread), record(b, spread)), expected, (a, b))
 
-    def test_broken_and_mended(self):
+    def test_broken_and_fixed(self):
         wrong = record(1e-6, status="wrong", reason="row 3")
         self.assertEqual(self.verdict(record(1e-6), wrong), "BROKEN")
-        self.assertEqual(self.verdict(wrong, record(1e-6)), "MENDED")
+        self.assertEqual(self.verdict(wrong, record(1e-6)), "FIXED")
         self.assertEqual(self.verdict(skipped("x"), wrong), "—")
 
     def test_change_and_geomean_of_quiet_rows(self):
@@ -184,10 +184,10 @@ class MatchingTest(CompareTest):
                          ["csr_rows schedule=static"])
 
     def test_what_auto_was_told_is_named_where_it_differs(self):
-        told, untold = ([self.auto(1e-3, "csr_rows", config__iters=n)] for n in (1000, None))
-        _, out, _ = self.compare(told, untold, "--format", "csv")
+        known, unknown = ([self.auto(1e-3, "csr_rows", config__iters=n)] for n in (1000, None))
+        _, out, _ = self.compare(known, unknown, "--format", "csv")
         row, = csv.DictReader(io.StringIO(out))
-        self.assertEqual(row["config"], "csr_rows schedule=static (told 1,000 → nothing)")
+        self.assertEqual(row["config"], "csr_rows schedule=static (expected products: 1,000 → unknown)")
 
     def test_autos_of_two_teams_are_two(self):
         a = [self.auto(1e-3, "csr_rows", omp={"threads": 4, "bind": "close"}),
@@ -259,7 +259,7 @@ class ProgramTest(CompareTest):
             alone = shutil.copy(SPMV, os.path.join(folder, "spmv"))
             done = self.spmv("compare", "a", "b", program=alone)
             self.assertEqual((done.returncode, done.stdout), (69, ""))
-            self.assertIn("no tables/report/compare.py", done.stderr)
+            self.assertIn("cannot find tables/report/compare.py", done.stderr)
             done = self.spmv("compare", "a", "b", PATH=folder)
             self.assertEqual(done.returncode, 69)
             self.assertIn("needs python3", done.stderr)

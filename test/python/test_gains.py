@@ -144,7 +144,7 @@ class GainsTest(TablesTest):
         self.assertIn("ran=ell_rows", row["config"])
         self.assertNotIn("because", row["config"])
 
-    def test_auto_is_no_rival_of_what_it_ran(self):
+    def test_auto_does_not_compete_with_the_kernel_it_ran(self):
         ran = {"config__requested": "auto"}
         self.make(prepared(4e-3, 0, "csr_rows"), prepared(1.02e-3, 1e-3, "ell_rows"),
                   prepared(1e-3, 1.0, "ell_rows", **ran), prepared(1.021e-3, 0, "sell_slices"),
@@ -338,11 +338,11 @@ class BarsTest(TablesTest):
         self.assertEqual(lines["the same with 1,000 expected products"][:5],
                          ["0", "", "≤ 100 each", "", "not measured"])
 
-    def test_auto_told_and_not_told(self):
-        told = self.run_of("csell_slices", 2e-3, "gen:mesh:9", 10**6, config__iters=1000,
-                           prep={"convert_s": 0.1, "tune_s": 0.02})
+    def test_expected_products_known_and_unknown(self):
+        known = self.run_of("csell_slices", 2e-3, "gen:mesh:9", 10**6, config__iters=1000,
+                            prep={"convert_s": 0.1, "tune_s": 0.02})
         lines = self.lines(self.run_of("csr_rows", 4e-3, "gen:mesh:9", 10**6),
-                           self.run_of("csell_slices", 1e-3, "gen:mesh:9", 10**6), told)
+                           self.run_of("csell_slices", 1e-3, "gen:mesh:9", 10**6), known)
         self.assertEqual(lines["shuffled meshes and graphs"], ["1", "", "≥ 1.2 each", "2.00", "yes", " |"])
         self.assertEqual(lines["number of products unknown"], ["1", "", "≥ 0.97 each", "4.00", "yes", " |"])
         self.assertEqual(lines["preparation, products of csr1"], ["1", "", "≤ 10 each", "10.00", "yes", " |"])

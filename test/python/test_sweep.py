@@ -127,7 +127,7 @@ class SweepTest(unittest.TestCase):
         self.assertEqual(self.sweep(plant="crash")[0], 3)
         code, said = self.sweep("--resume")
         self.assertEqual(code, 3, said)
-        self.assertIn("6 reused (2 of them not well: --retry", said)
+        self.assertIn("6 reused (2 of them wrong or failed; --retry", said)
         code, said = self.sweep("--retry")
         self.assertEqual(code, 0, said)
         self.assertIn("2 ok, 0 skipped, 0 wrong, 0 failed, 4 reused.", said)
@@ -219,7 +219,7 @@ class SweepTest(unittest.TestCase):
         self.cut(100)
         code, said = self.sweep("--resume")
         self.assertEqual(code, 0, said)
-        self.assertIn("half a record", said)
+        self.assertIn("incomplete record", said)
         self.assertIn("1 ok, 0 skipped, 0 wrong, 0 failed, 5 reused", said)
         self.assertEqual([r["status"] for r in self.records()], ["ok"] * 6)
         self.assertEqual(len(self.statuses()), 6)
@@ -229,7 +229,7 @@ class SweepTest(unittest.TestCase):
             file.write("{")
         code, said = self.sweep()
         self.assertEqual(code, 0, said)
-        self.assertIn("1 bytes are cut off", said)
+        self.assertIn("1 bytes were removed", said)
         self.assertEqual(len(self.records()), 6)
 
     def test_a_whole_record_without_newline_is_kept(self):
@@ -263,7 +263,7 @@ class SweepTest(unittest.TestCase):
             file.write('{"schema":')
         said = process.communicate(timeout=60)[1]
         self.assertEqual(process.returncode, 3, said)
-        self.assertIn("10 bytes are cut off", said)
+        self.assertIn("10 bytes were removed", said)
         self.assertEqual(len(self.records()), 3)
 
 

@@ -46,13 +46,13 @@ class ReadingTest(TablesTest):
         self.assertEqual(len(self.rows("runs.csv")), 1)
 
     def test_old_names_are_read_as_those_of_today(self):
-        self.make(record(2e-6, config__kernel="packed_slices", config__format="packed"),
-                  record(1e-6, matrix__name="beta", config__kernel="csell_slices", config__format="csell"),
-                  record(3e-6, matrix__name="gamma", config__kernel="narrow_lanes", config__format="narrow",
+        self.make(record(2e-6, config__kernel="masked_rows", config__format="masked"),
+                  record(1e-6, matrix__name="beta", config__kernel="spc5_rows", config__format="spc5"),
+                  record(3e-6, matrix__name="gamma", config__kernel="symmetric_rows", config__format="symmetric",
                          config__requested="auto", tune={"safe": "csr_hubs", "safe_s": 1e-6}))
         rows = self.rows("runs.csv")
-        self.assertEqual({row["config.kernel"] for row in rows}, {"csell_slices", "sell16_lanes"})
-        self.assertEqual({row["config.format"] for row in rows}, {"csell", "sell16"})
+        self.assertEqual({row["config.kernel"] for row in rows}, {"spc5_rows", "sss_rows"})
+        self.assertEqual({row["config.format"] for row in rows}, {"spc5", "sss"})
         self.assertIn("hubs", {row["tune.baseline"] for row in rows})
         self.assertIn("1e-06", {row["tune.baseline_s"] for row in rows})
 
@@ -307,7 +307,7 @@ class StudyTest(TablesTest):
                   record(1e-9, config__rowlens=None, config__kernel="csr_rows"))
         found = {(row["kernel"], row["value"]): row for row in self.rows("studies.csv")}
         self.assertEqual({row["study"] for row in found.values()}, {"rowlens"})
-        self.assertEqual((found["all", "on"]["contests"], found["all", "on"]["wins"]),
+        self.assertEqual((found["all", "on"]["comparisons"], found["all", "on"]["wins"]),
                          ("4", "2.0"))
         self.assertAlmostEqual(float(found["csr_rows", "on"]["win_share"]), 2 / 3)
         # csr_rows, on over off: 1/2, 3/4, 6/5: the middle one is 3/4; off over on: 4/3.
@@ -401,6 +401,16 @@ class GoldenTest(unittest.TestCase):
         for name, text in tables.items():
             with open(os.path.join(EXPECTED, name), encoding="utf-8", newline="") as file:
                 self.assertEqual(file.read(), text, name)
+
+    def test_every_field_of_them_is_known(self):
+        files = sorted(glob.glob(os.path.join(REFERENCE, "*.jsonl")))
+        if not files:
+            self.skipTest("no log/reference/*.jsonl")
+        fields = logs.read_fields(logs.RECORD_DEF)
+        found = {name for record in logs.read_logs(files)[0] for name in record}
+        found = {name for name in found if not name.startswith(("config.params.", "omp.env.", "tags."))}
+        self.assertIn("perf.ranked", found)
+        self.assertLessEqual(found, set(fields))
 
     def test_documents_quote_them(self):
         files = sorted(glob.glob(os.path.join(REFERENCE, "*.jsonl")))

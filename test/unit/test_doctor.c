@@ -127,7 +127,7 @@ static void faults_of_clocks_and_memory_are_found(void **state) {
     FAULT(f.cgroup.cpus = 0.5, "quota", LEVEL_WARNING, "OMP_NUM_THREADS=1 ");
     FAULT((f.cgroup.cpus = 4, f.threads = 4), "quota", LEVEL_NOTE, "4 of 8 CPUs");
     FAULT(f.cgroup.cpus = 8, "quota", LEVEL_OK, "8 CPUs");
-    FAULT(f.available = (int64_t)5e9, "memory", LEVEL_WARNING, "5.0 of 64.0 GB can");
+    FAULT(f.available = (int64_t)5e9, "memory", LEVEL_WARNING, "5.0 of 64.0 GB are");
     FAULT((f.cgroup.memory = (int64_t)8e9, f.available = (int64_t)7e9), "memory", LEVEL_OK,
           "7.0 of 8.0 GB of this container");
     FAULT((f.cgroup.memory = (int64_t)8e9, f.available = (int64_t)0.5e9), "memory", LEVEL_WARNING,

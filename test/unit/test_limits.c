@@ -230,8 +230,8 @@ static void ties_and_break_even_by_hand(void **state) {
     assert_true(rows[9].r.perf_breakeven == INT64_MIN);
     assert_int_equal(rows[9].r.perf_ahead_until, 4); /* 4 less, 1 a product lost */
     assert_true(rows[1].r.perf_ahead_until == INT64_MIN);
-    assert_int_equal(rows[1].r.perf_rivals, 6); /* f64, a time that can be */
-    assert_int_equal(rows[7].r.perf_rivals, 1);
+    assert_int_equal(rows[1].r.perf_ranked, 6); /* f64, a time that can be */
+    assert_int_equal(rows[7].r.perf_ranked, 1);
     assert_true(fabs(rows[1].r.perf_speedup_csr1 - 2) < 1e-12);
     assert_true(fabs(rows[7].r.perf_speedup_csr1 - 1) < 1e-12);
     assert_true(isnan(rows[8].r.perf_speedup_csr1));
@@ -244,7 +244,7 @@ static void above_the_probe_is_ranked(void **state) {
     rows[2].r.perf_verdict = "suspect";
     rank_results(rows, COUNT(rows));
     assert_int_equal(rows[1].r.perf_best, 1);
-    assert_int_equal(rows[0].r.perf_rivals, 2);
+    assert_int_equal(rows[0].r.perf_ranked, 2);
 }
 
 /* ---- noise ---------------------------------------------------------------------------------- */

@@ -78,12 +78,12 @@ static int write_all(const options *o, const doctor_facts *facts) {
     return complain(SPMV_E_WRITE, what);
 }
 
-int cmd_doctor(const options *o, const spmv_backend *fallback) {
+int cmd_doctor(const options *o, const spmv_backend *backend) {
     spmv_ctx_opts opts = {
-        .size = sizeof opts, .backend = fallback->name, .device = o->device, .threads = o->threads};
+        .size = sizeof opts, .backend = backend->name, .device = o->device, .threads = o->threads};
     spmv_ctx *ctx = NULL;
     if (o->topic) {
-        say("spmv: doctor takes no word '%s'\n", o->topic);
+        say("spmv: doctor: unexpected argument '%s'\n", o->topic);
         return EXIT_USAGE;
     }
     doctor_facts *facts = malloc(sizeof *facts);

@@ -1,5 +1,4 @@
-/* doctor_checks.c: what there is to say of the host and of the build, and the table of all checks.
- */
+/* doctor_checks.c: the checks of the host and of the build, and the table of all checks. */
 #include "doctor.h"
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ static void check_threads(const doctor_facts *f, finding *out) {
                cores > 0 ? cores : 1);
     } else if (f->threads < cores && !(f->threads >= f->cgroup.cpus)) {
         tell(out, LEVEL_NOTE, "%d on %d CPU%s", f->threads, f->cpus, plural(f->cpus));
-        advise(out, "cores are left idle; one rarely reaches the memory's bandwidth",
+        advise(out, "some cores stay idle, and few cores rarely reach the memory bandwidth",
                "unset OMP_NUM_THREADS   # or -t %d", cores);
     } else {
         tell(out, LEVEL_OK, "%d on %d CPU%s", f->threads, f->cpus, plural(f->cpus));
@@ -35,7 +34,7 @@ static void check_threads(const doctor_facts *f, finding *out) {
 }
 
 static void check_pinning(const doctor_facts *f, finding *out) {
-    const char *where = f->places ? f->places : "places not said";
+    const char *where = f->places ? f->places : "OMP_PLACES is not set";
     if (f->bound) {
         tell(out, LEVEL_OK, "threads are bound (%s)", where);
     } else {
@@ -60,18 +59,18 @@ static void check_affinity(const doctor_facts *f, finding *out) {
 }
 
 static void check_smt(const doctor_facts *f, finding *out) {
-    static const char *const why =
-        "two threads of a core share its load ports and caches: often slower than one a core";
+    static const char *const why = "two threads of a core share its load ports and caches: often "
+                                   "slower than one thread per core";
     int smt = smt_of(f);
     if (!smt) {
         tell(out, LEVEL_NOTE, "unknown");
-        advise(out, why, "make deps && make   # hwloc tells; or: lscpu");
+        advise(out, why, "make deps && make   # hwloc reports it; or: lscpu");
     } else if (smt > 1 && f->cpus > 0 && f->threads > f->cpus / smt) {
         tell(out, LEVEL_WARNING, "%d threads on %d cores of %d hardware threads each", f->threads,
              f->cpus / smt, smt);
         advise(out, why, "export OMP_PLACES=cores OMP_PROC_BIND=close; unset OMP_NUM_THREADS");
     } else {
-        tell(out, LEVEL_OK, "%d hardware thread%s a core", smt, plural(smt));
+        tell(out, LEVEL_OK, "%d hardware thread%s per core", smt, plural(smt));
     }
 }
 
@@ -81,7 +80,7 @@ static void check_governor(const doctor_facts *f, finding *out) {
     static const char *const why = "other governors let clocks follow the load: the first products "
                                    "are slow, and times vary";
     if (!*f->host.governor) {
-        tell(out, LEVEL_NOTE, "unknown: the kernel shows none (as in most virtual machines)");
+        tell(out, LEVEL_NOTE, "unknown: the kernel reports none (as in most virtual machines)");
         advise(out, why, "cpupower frequency-info   # on the host");
     } else if (strcmp(f->host.governor, "performance") != 0) {
         tell(out, LEVEL_WARNING, "%s", f->host.governor);
@@ -95,7 +94,7 @@ static void check_turbo(const doctor_facts *f, finding *out) {
     static const char *const why =
         "turbo clocks fall as more cores work and as they warm up: early samples are faster";
     if (f->host.turbo < 0) {
-        tell(out, LEVEL_NOTE, "unknown: the kernel does not show it");
+        tell(out, LEVEL_NOTE, "unknown: the kernel does not report it");
         advise(out, why, "cat /sys/devices/system/cpu/cpufreq/boost   # on the host");
     } else if (f->host.turbo) {
         tell(out, LEVEL_NOTE, "on");
@@ -115,7 +114,7 @@ static void check_numa(const doctor_facts *f, finding *out) {
     int nodes = f->host.numa_nodes > 0 ? (int)f->host.numa_nodes : 0;
     if (!nodes) {
         tell(out, LEVEL_NOTE, "unknown");
-        advise(out, why, "make deps && make   # hwloc tells; or: lscpu | grep NUMA");
+        advise(out, why, "make deps && make   # hwloc reports it; or: lscpu | grep NUMA");
     } else if (nodes > 1 && !f->bound) {
         tell(out, LEVEL_WARNING, "%d nodes, threads not bound", nodes);
         advise(out, why, "export OMP_PROC_BIND=spread OMP_PLACES=cores   # or numactl -N 0 -m 0");
@@ -129,7 +128,7 @@ static void check_quota(const doctor_facts *f, finding *out) {
                                    "the rest of the team waits for them";
     double cpus = f->cgroup.cpus;
     if (isnan(cpus)) {
-        tell(out, LEVEL_NOTE, "unknown: no control group is mounted that says");
+        tell(out, LEVEL_NOTE, "unknown: no mounted control group reports it");
         advise(out, why, "cat /proc/self/cgroup /proc/self/mountinfo");
     } else if (isinf(cpus)) {
         tell(out, LEVEL_OK, "none");
@@ -150,19 +149,20 @@ static void check_quota(const doctor_facts *f, finding *out) {
 
 static void check_memory(const doctor_facts *f, finding *out) {
     static const double LITTLE = 1e9;
-    static const char *const why = "matrices that do not fit are skipped, and what the kernel must "
-                                   "give up first slows down reading";
+    static const char *const why =
+        "matrices that do not fit are skipped, and reclaiming memory slows "
+        "reading down";
     bool limited = f->cgroup.memory >= 0 && f->cgroup.memory < f->host.memory;
     double all = (double)(limited ? f->cgroup.memory : f->host.memory), left = (double)f->available;
     if (f->available <= 0 || all <= 0) {
         tell(out, LEVEL_NOTE, "unknown");
         advise(out, why, "free -g");
     } else if (left < LITTLE || left < 0.1 * all) {
-        tell(out, LEVEL_WARNING, "%.1f of %.1f GB%s can be had", 1e-9 * left, 1e-9 * all,
+        tell(out, LEVEL_WARNING, "%.1f of %.1f GB%s are available", 1e-9 * left, 1e-9 * all,
              limited ? " of this container" : "");
         advise(out, why, "ps aux --sort=-rss | head   # who; or --max-mem=%.1fG", 0.8e-9 * left);
     } else {
-        tell(out, LEVEL_OK, "%.1f of %.1f GB%s can be had", 1e-9 * left, 1e-9 * all,
+        tell(out, LEVEL_OK, "%.1f of %.1f GB%s are available", 1e-9 * left, 1e-9 * all,
              limited ? " of this container" : "");
     }
 }
@@ -176,7 +176,7 @@ static void check_load(const doctor_facts *f, finding *out) {
     char load[64] = "";
     if (f->load >= 0) snprintf(load, sizeof load, "; load average %.2f", f->load);
     if (isnan(f->others)) {
-        tell(out, LEVEL_NOTE, "unknown: /proc/stat says nothing%s", load);
+        tell(out, LEVEL_NOTE, "unknown: /proc/stat cannot be read%s", load);
         advise(out, why, "%s   # who", top);
     } else if (f->others > 0.1) {
         tell(out, f->others + f->threads > f->online ? LEVEL_WARNING : LEVEL_NOTE,
@@ -205,7 +205,7 @@ static void check_stolen(const doctor_facts *f, finding *out) {
              100 * f->stolen_up);
         advise(out, why, "spmv --samples=50 --max-time=5   # or go to a machine of your own");
     } else {
-        tell(out, LEVEL_OK, "none worth speaking of (%.2f %% since the start)", 100 * f->stolen_up);
+        tell(out, LEVEL_OK, "negligible (%.2f %% since the start)", 100 * f->stolen_up);
     }
 }
 
@@ -270,7 +270,7 @@ static void check_libraries(const doctor_facts *f, finding *out) {
         snprintf(why + m, sizeof why - m, "%s%s", m ? "; " : "", l->without);
         if (l->how > how) how = l->how;
     }
-    tell(out, how, "%s%s", *missing ? "missing: " : "all there", missing);
+    tell(out, how, "%s%s", *missing ? "missing: " : "all present", missing);
     if (*missing) advise(out, why, "make deps && make %s", makes(f));
 }
 
@@ -280,7 +280,7 @@ static void check_peers(const doctor_facts *f, finding *out) {
         return;
     }
     tell(out, LEVEL_NOTE, "not built in: %s", f->peers);
-    advise(out, "without other libraries' kernels nobody sees whether ours are fast",
+    advise(out, "without other libraries' kernels there is nothing to compare ours with",
            "make deps-peers && make %s", makes(f));
 }
 
@@ -292,7 +292,7 @@ static void check_probe(const doctor_facts *f, finding *out) {
     }
     tell(out, LEVEL_NOTE, "not measured for %s%s%s", f->probed ? "" : "the CPU with these threads",
          !f->probed && gpu_missing ? " and " : "", gpu_missing ? "the GPU" : "");
-    advise(out, "runs cannot say how near to the machine's limits they come", "spmv probe");
+    advise(out, "runs cannot report how close they come to the machine's limits", "spmv probe");
 }
 
 const check doctor_checks[] = {

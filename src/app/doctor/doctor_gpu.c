@@ -1,4 +1,4 @@
-/* doctor_gpu.c: what there is to say of the GPU. */
+/* doctor_gpu.c: the checks of the GPU. */
 #include "doctor.h"
 #include "app/run/session.h"
 
@@ -25,7 +25,7 @@ void check_cuda(const doctor_facts *f, finding *out) {
 
 static void tell_unknown(const doctor_facts *f, finding *out, const char *why) {
     tell(out, LEVEL_NOTE, "unknown: %s",
-         f->gpu_told ? "the driver does not say" : "the GPU was not asked");
+         f->gpu_told ? "the driver does not report it" : "the GPU was not queried");
     advise(out, why, "nvidia-smi -q");
 }
 
@@ -92,13 +92,14 @@ void check_ecc(const doctor_facts *f, finding *out) {
 }
 
 void check_mig(const doctor_facts *f, finding *out) {
-    static const char *const why = "a part of a GPU has a part of its bandwidth, cache and SMs";
+    static const char *const why =
+        "a MIG instance has a part of the GPU's bandwidth, cache and SMs";
     if (!f->gpu_open) return;
     if (!f->gpu_told || f->gpu_now.mig < 0) {
         tell_unknown(f, out, why);
     } else if (f->gpu_now.mig) {
-        tell(out, LEVEL_WARNING, "the GPU is cut into parts (%d SMs in this one)", f->gpu.sms);
-        advise(out, why, "nvidia-smi -L   # then name the part with: --tag mig=...");
+        tell(out, LEVEL_WARNING, "the GPU is partitioned (%d SMs in this instance)", f->gpu.sms);
+        advise(out, why, "nvidia-smi -L   # then name the instance with: --tag mig=...");
     } else {
         tell(out, LEVEL_OK, "off: the whole GPU");
     }

@@ -1,5 +1,5 @@
-/* log.c: where records are kept: one file a host, appended to with one write a record, so that runs
- * side by side and runs that are killed leave whole lines; what a run left half is cut off. */
+/* log.c: appends each record to one file per host in a single write, so that simultaneous or killed
+ * runs leave whole lines; a half-written last line is cut off. */
 #include "app/app.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static int cannot(const char *what, const record_log *log, const char *why) {
 /* A run that was killed while writing may have left half a record: what follows must not share its
  * line, and no reader can use it. A whole record lacks its newline alone, and what does not begin
  * as a record does is not ours to remove. */
-static int mend_end(const record_log *log) {
+static int repair_end(const record_log *log) {
     off_t end = lseek(log->file, 0, SEEK_END);
     if (end <= 0) return 0; /* empty, or no file to read from, such as a pipe */
     off_t start = last_line(log->file, end);
@@ -52,13 +52,13 @@ static int mend_end(const record_log *log) {
     free(line);
     if (!is_read) return cannot("read its last line", log, strerror(errno));
     if (half ? ftruncate(log->file, start) != 0 : write(log->file, "\n", 1) != 1)
-        return cannot("mend its last line", log, strerror(errno));
+        return cannot("repair its last line", log, strerror(errno));
     if (half)
-        say("note: %s ended in half a record, as a run that is killed leaves it: its %zu bytes are "
-            "cut off\n",
+        say("note: %s ended in an incomplete record, as a killed run leaves it; its %zu bytes were "
+            "removed\n",
             log->path, n);
     else
-        say("note: %s ended without a newline: it has one now\n", log->path);
+        say("note: %s ended without a newline, which was added\n", log->path);
     return 0;
 }
 
@@ -100,9 +100,9 @@ int log_open(const options *o, const machine *m, record_log *log) {
     if (!is_jsonl(where) || is_folder(where))
         mkdir(where, 0777); /* the folder the user named; open() says what is wrong with it */
     log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (log->file < 0) return cannot("log there", log, strerror(errno));
+    if (log->file < 0) return cannot("open the log", log, strerror(errno));
     lock(log);
-    int code = mend_end(log);
+    int code = repair_end(log);
     unlock(log);
     return code;
 }
@@ -114,7 +114,8 @@ int log_append(record_log *log, fields table, const void *of) {
     if (status != SPMV_OK) return complain(status, "cannot format a log record");
     size_t n = strlen(line);
     lock(log);
-    int code = mend_end(log); /* a child of a sweep may have been killed since the log was opened */
+    int code =
+        repair_end(log); /* a child of a sweep may have been killed since the log was opened */
     ssize_t wrote = code ? 0 : write(log->file, line, n);
     const char *why = wrote < 0 ? strerror(errno) : "disk full";
     unlock(log);

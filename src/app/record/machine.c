@@ -1,5 +1,4 @@
-/* machine.c: facts about host and process. What cannot be read is null in the log, never guessed.
- */
+/* machine.c: facts about host and process. A fact that cannot be read is null in the log. */
 #include "app/app.h"
 #include <math.h>
 #include <omp.h>
@@ -49,7 +48,7 @@ static int64_t count_or_null(int n) {
     return n > 0 ? n : INT64_MIN;
 }
 
-/* All caches of a level together: a vector streams through every one that its threads have. */
+/* The total size of a level's caches: a vector streams through those of all its threads. */
 static int64_t cache_bytes(hwloc_topology_t topology, hwloc_obj_type_t level) {
     int64_t bytes = 0;
     for (hwloc_obj_t c = NULL; (c = hwloc_get_next_obj_by_type(topology, level, c));)
@@ -97,7 +96,7 @@ static void read_environment(machine *m) {
     }
 }
 
-/* Of the batch system that started this process. */
+/* The job number of the batch system that started this process. */
 static text job_id(void) {
     static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)

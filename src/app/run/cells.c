@@ -19,13 +19,13 @@ static spmv_param_id partner_of(spmv_param_id id) {
                                    : SPMV_NPARAMS;
 }
 
-/* Given as 32xR? */
+/* Whether the value was given as 32xR. */
 static bool is_warp_rows(spmv_param_id id, int64_t value) {
     return id == SPMV_block && value >= BLOCK_WARP_ROWS;
 }
 
-/* A value of -b meant for this kernel? 32xR is for kernels with a warp a row; N for all that can
- * take it. */
+/* Whether a value of an option is for this kernel: 32xR is for kernels with one warp per row, other
+ * values are for all kernels that can take them. */
 static bool accepts(const spmv_kernel *kernel, const spmv_param *p, int64_t value) {
     if (is_warp_rows(p->id, value)) {
         if (!(kernel->traits & SPMV_WARP_ROW)) return false;
@@ -86,7 +86,7 @@ static int refuse(const char *format, const char *a, const char *b) {
     return complain(SPMV_E_ARG, what);
 }
 
-/* Some cell has it? A kernel whose other options fit none of its values has no cell. */
+/* Whether some cell has the value. A kernel that its options do not fit has no cell. */
 static bool is_used(const session *r, spmv_param_id id, int64_t value) {
     bool warp_rows = is_warp_rows(id, value);
     if (warp_rows) value -= BLOCK_WARP_ROWS;
@@ -111,8 +111,8 @@ static int refuse_value(const spmv_kernel_id *kernels, int n, spmv_param_id id, 
         if (p && accepts(kernel, p, value)) p = NULL;
     }
     if (!p || param_typed(param_name[id], p->max) || is_warp_rows(id, value))
-        return refuse("--%s: no chosen kernel can use that; 'spmv list kernels -v' shows "
-                      "what each takes%s",
+        return refuse("--%s applies to none of the chosen kernels; 'spmv list kernels -v' "
+                      "shows what each takes%s",
                       option_of(id), "");
     const char *word = param_typed(param_name[id], p->min); /* which stands for the least number */
     if (p->power_of_two)
@@ -122,13 +122,13 @@ static int refuse_value(const spmv_kernel_id *kernels, int n, spmv_param_id id, 
     const char *typed = param_typed(param_name[id], value);
     char digits[24];
     snprintf(digits, sizeof digits, "%lld", (long long)value);
-    snprintf(range, sizeof range, "'%s' is not %s%s%lld to %lld%s, as %s takes it",
-             typed ? typed : digits, word ? word : "", word ? " or " : "",
-             (long long)p->min + (word != NULL), (long long)p->max, step, kernel->name);
+    snprintf(range, sizeof range, "'%s' is invalid; %s takes %s%s%lld to %lld%s",
+             typed ? typed : digits, kernel->name, word ? word : "", word ? " or " : "",
+             (long long)p->min + (word != NULL), (long long)p->max, step);
     return refuse("--%s: %s", option_of(id), range);
 }
 
-/* Every value of every option is of use to some kernel, or refused. */
+/* Refuses a value that no chosen kernel takes. */
 static int check_uses(const session *r, const spmv_kernel_id *kernels, int n) {
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         const list *values = &r->o->param[id];
@@ -140,7 +140,7 @@ static int check_uses(const session *r, const spmv_kernel_id *kernels, int n) {
     return 0;
 }
 
-/* The names asked for, in their order, each once. */
+/* Finds the kernels that were asked for, in that order, each once. */
 static int find_kernels(session *r, spmv_kernel_id *found, int *count) {
     char *copy = strdup(r->o->kernels ? r->o->kernels : "all"), *rest = copy;
     *count = 0;
@@ -189,7 +189,7 @@ int choose_cells(session *r) {
     bool automatic = false;
     for (int k = 0; k < r->ncells; k++) automatic |= r->cell[k].kernel.index == SPMV_AUTO;
     if (!automatic && (r->o->iters || r->o->nondeterministic))
-        return refuse("--%s: only -k auto can use that%s",
-                      r->o->iters ? "iters" : "nondeterministic", "");
-    return r->ncells ? 0 : refuse("no kernel can run in that configuration%s%s", "", "");
+        return refuse("--%s applies to -k auto only%s", r->o->iters ? "iters" : "nondeterministic",
+                      "");
+    return r->ncells ? 0 : refuse("no chosen kernel can run in this configuration%s%s", "", "");
 }

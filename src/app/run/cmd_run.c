@@ -1,5 +1,5 @@
-/* cmd_run.c: spmv run: every chosen kernel in every chosen configuration on every chosen matrix:
- * prepare, multiply, check, time, check again, log, show. */
+/* cmd_run.c: spmv run: prepares, multiplies with, checks, times, checks again, logs and shows every
+ * chosen kernel in every chosen configuration on every chosen matrix. */
 #include "session.h"
 #include <errno.h>
 #include <omp.h>
@@ -14,7 +14,7 @@ static void show_progress(void *arg, double done) {
     enum { WIDTH = 30 };
     struct timespec now, *start = arg;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec - start->tv_sec < 1) return; /* no bar for what is over at once */
+    if (now.tv_sec - start->tv_sec < 1) return; /* no bar for short readings */
     int full = (int)(done * WIDTH);
     say("\rreading [%.*s%*s] %3.0f %%", full, "##############################", WIDTH - full, "",
         100 * done);
@@ -22,7 +22,7 @@ static void show_progress(void *arg, double done) {
 }
 
 /* A 3-D Poisson matrix whose CSR arrays are four times the last-level cache, cut down to a quarter
- * of free memory at about 60 bytes an entry (entries, hub, one format). */
+ * of free memory at about 60 bytes per nonzero (entries, canonical CSR, one format). */
 static void default_matrix(session *run, char *out, size_t size) {
     static const int edges[] = {128, 160, 192, 256, 320, 384};
     int n = edges[0];
@@ -68,10 +68,10 @@ static void introduce_matrix(session *run, const char *name, const spmv_stats *s
         snprintf(stored, sizeof stored, " (%s, %lld stored in the file)",
                  symmetry_name(s->symmetry), (long long)s->nnz_file);
     say("matrix %s%s  %s x %s, %s nonzeros%s, %s in %.2f s\n", name,
-        built_in ? " (built in; -m FILE for yours)" : "", rows, cols, nnz, stored,
+        built_in ? " (built in; -m FILE names another)" : "", rows, cols, nnz, stored,
         strncmp(name, "gen:", 4) == 0 ? "made" : "read", s->read_s + s->build_s);
     if (s->duplicates)
-        say("  note: duplicate entries, summed into one a place: %lld\n", (long long)s->duplicates);
+        say("  note: duplicate entries, which were summed: %lld\n", (long long)s->duplicates);
     if (s->explicit_zeros)
         say("  note: stored zeros, kept as nonzeros: %lld\n", (long long)s->explicit_zeros);
 }
@@ -108,7 +108,7 @@ static void show_choices(const session *run, const result *results, int n) {
         if (!r->config_reason || strcmp(r->status, "wrong") == 0) continue;
         say("  auto: %s\n", r->config_reason);
         if (r->prep_once_s >= least_s)
-            say("  auto: not in prep: %.1f ms for what a process does once\n",
+            say("  auto: not included in prep: %.1f ms that a process spends once\n",
                 1e3 * r->prep_once_s);
     }
 }
@@ -187,7 +187,7 @@ static int exit_code(const session *r) {
     return r->nok || !r->nskipped ? 0 : EXIT_SOME_FAILED;
 }
 
-/* Asked first: the products may take long. */
+/* Fails early if the build cannot write the format: the products may take long. */
 static int check_format(const options *o) {
     record empty;
     if (strcmp(o->format, "jsonl") != 0) return 0;
@@ -210,7 +210,7 @@ static void load_rates(session *run) {
     }
 }
 
-/* The devices first: a matrix may take long to read, and there may be no GPU to multiply it on. */
+/* Devices are opened before matrices are read, which may take long: there may be no GPU. */
 int open_devices(session *run) {
     for (int k = 0; k < run->ncells; k++) {
         spmv_device_facts facts;
@@ -265,11 +265,11 @@ static void introduce(const session *r) {
         spmv_ctx_threads(r->ctx));
 }
 
-/* Threads that wait for a core spin on the others: times become multiples of the scheduler's turn.
+/* Threads wait for those that have no core: times become multiples of the scheduler's time slice.
  */
 static void warn_of_noise(const session *r) {
     if (spmv_ctx_threads(r->ctx) > omp_get_num_procs())
-        say("  note: %d threads on %d processors wait for each other: expect noise\n",
+        say("  note: %d threads share %d processors and wait for each other: expect noise\n",
             spmv_ctx_threads(r->ctx), omp_get_num_procs());
 }
 
@@ -304,7 +304,7 @@ void close_session(session *run) {
 int cmd_run(const options *o, const spmv_backend *backend) {
     session run = {.o = o, .backend = backend, .output = stdout, .log = {.file = -1}};
     if (o->topic) {
-        say("spmv: run takes no word '%s'; -m names a matrix\n", o->topic);
+        say("spmv: run: unexpected argument '%s'; -m names a matrix\n", o->topic);
         return EXIT_USAGE;
     }
     int code = open_session(&run);

@@ -135,7 +135,7 @@ static bool is_ok(const result *out) {
     return out->r.status && strcmp(out->r.status, "ok") == 0;
 }
 
-/* A time that cannot be is no rival. */
+/* An impossible time is not ranked. */
 static bool is_ranked(const result *out) {
     return is_ok(out) && !(out->r.perf_verdict && strcmp(out->r.perf_verdict, "suspect") == 0);
 }
@@ -154,9 +154,9 @@ static const record *best_beside(const result *results, int n, const record *r) 
     return best;
 }
 
-/* With itself. A sweep that was resumed, or whose cells went one by one after a crash, ranked less
- * than its log holds. */
-static int rivals_of(const result *results, int n, const record *r) {
+/* The number of rows ranked with r, r included. It is less than what the log holds if a sweep was
+ * resumed, or ran its cells one by one after a crash. */
+static int ranked_with(const result *results, int n, const record *r) {
     int count = 0;
     for (int k = 0; k < n; k++) count += is_ranked(&results[k]) && same_precision(&results[k].r, r);
     return count;
@@ -180,10 +180,10 @@ static const record *csr1_beside(const result *results, int n, const record *r) 
  * quotient that is whole but for its rounding is not rounded up. */
 static int64_t breakeven(const record *r, const record *csr1) {
     double more = r->prep_total_s - csr1->prep_total_s;
-    double gain = csr1->timing_median_s - r->timing_median_s;
-    if (more <= 0) return gain >= 0 ? 0 : INT64_MIN;
-    if (gain <= 0) return INT64_MIN;
-    return more / gain < 1e18 ? (int64_t)ceil(more / gain * (1 - 1e-12)) : INT64_MIN;
+    double saved = csr1->timing_median_s - r->timing_median_s;
+    if (more <= 0) return saved >= 0 ? 0 : INT64_MIN;
+    if (saved <= 0) return INT64_MIN;
+    return more / saved < 1e18 ? (int64_t)ceil(more / saved * (1 - 1e-12)) : INT64_MIN;
 }
 
 /* Of what is slower, but needs less preparation: products up to which it has cost no more than
@@ -201,7 +201,7 @@ void rank_results(result *results, int n) {
         if (!is_ok(&results[k])) continue;
         const record *best = best_beside(results, n, r), *csr1 = csr1_beside(results, n, r);
         r->perf_best = r == best;
-        r->perf_rivals = rivals_of(results, n, r);
+        r->perf_ranked = ranked_with(results, n, r);
         r->perf_tied =
             best && r != best && is_ranked(&results[k]) && r->timing_q1_s <= best->timing_q3_s;
         if (!csr1) continue;
@@ -211,13 +211,13 @@ void rank_results(result *results, int n) {
     }
 }
 
-/* ---- what the table cannot say -------------------------------------------------------------- */
+/* ---- notes below the table ------------------------------------------------------------------ */
 
 static double cost(const record *r, double products) {
     return r->prep_total_s + products * r->timing_median_s;
 }
 
-/* The kernel, told apart from those of its name: by its backend, by its configuration. */
+/* Prints the kernel, with backend and configuration where the name alone is ambiguous. */
 static void say_which(const result *results, int n, const record *r) {
     bool mixed = false;
     int rows = 0;
@@ -235,10 +235,10 @@ static void say_which(const result *results, int n, const record *r) {
 
 static void say_cheapest(const result *results, int n, const char *precision) {
     static const int products[] = {1, 100, 10000};
-    int rivals = 0;
+    int ranked = 0;
     for (int k = 0; k < n; k++)
-        rivals += is_ranked(&results[k]) && strcmp(results[k].r.config_precision, precision) == 0;
-    if (rivals < 2) return;
+        ranked += is_ranked(&results[k]) && strcmp(results[k].r.config_precision, precision) == 0;
+    if (ranked < 2) return;
     say("  cheapest with its preparation (%s):", precision);
     for (size_t p = 0; p < sizeof products / sizeof *products; p++) {
         const record *best = NULL;
@@ -260,7 +260,7 @@ static bool any(const result *results, int n, const char *which) {
     return false;
 }
 
-/* The first that was disturbed stands for all: turns mix what happens. */
+/* Kernels take turns, so that the flags of the first disturbed one stand for all. */
 static void say_flags(const result *results, int n) {
     int first = -1, count = 0;
     for (int k = n - 1; k >= 0; k--)
@@ -272,12 +272,13 @@ static void say_flags(const result *results, int n) {
     say("\n");
 }
 
-/* On a GPU, cold: warm samples hold many products, steady ones are a graph. */
+/* Only for cold samples on a GPU: warm ones hold many products, steady ones are a graph. */
 static void say_launch(const result *results, int n) {
     for (int k = 0; k < n; k++) {
         const record *r = &results[k].r;
         if (!is_ok(&results[k]) || !r->gpu_name || strcmp(r->config_cache, "cold") != 0) continue;
-        say("  every time has one launch in it, %.1f us when empty\n", 1e6 * r->timing_launch_s);
+        say("  every time includes one kernel launch (%.1f us when empty)\n",
+            1e6 * r->timing_launch_s);
         return;
     }
 }
@@ -288,13 +289,16 @@ void explain_results(const session *run, const result *results, int n) {
     for (int b = 0; spmv_backends[b]; b++) rated |= run->rated[b];
     if (tied) say("  = tied with the fastest (*): their quartiles overlap\n");
     if (any(results, n, "in cache"))
-        say("  in cache: the last-level cache holds the working set, or part of it; --cache=cold "
-            "or steady measures memory\n");
+        say("  in cache: the last-level cache holds all or part of the working set; use "
+            "--cache=cold "
+            "or steady to measure memory\n");
     if (any(results, n, "above probe"))
-        say("  above probe: up to a quarter faster than memory was when probed: the probe was too "
-            "low, or fewer bytes moved than counted; 'spmv probe' measures again\n");
+        say("  above probe: up to a quarter faster than the probed memory bandwidth allows: the "
+            "probe was "
+            "too low, or fewer bytes moved than counted; 'spmv probe' measures again\n");
     if (any(results, n, "suspect"))
-        say("  SUSPECT: faster than memory was when probed by more than a quarter, and so not "
+        say("  SUSPECT: more than a quarter faster than the probed memory bandwidth allows, and so "
+            "not "
             "ranked; 'spmv probe' measures again\n");
     say_flags(results, n);
     say_launch(results, n);

@@ -1,5 +1,5 @@
-/* rates.c: what `spmv probe` measured, kept in a small text file a device, and read by every run.
- * The first line says of which device; then a figure a line. */
+/* rates.c: saves what `spmv probe` measured in a small text file per device; every run reads it.
+ * The first line names the device; each further line holds one rate. */
 #include "app/app.h"
 #include <errno.h>
 #include <math.h>
@@ -12,7 +12,7 @@ static bool is_off(const options *o) {
     return o->probe && strcmp(o->probe, "off") == 0;
 }
 
-/* False: there is no place for it. */
+/* Returns false if there is no folder for the file. */
 static bool folder_of(const options *o, char *out) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (is_off(o)) return false;
@@ -57,7 +57,9 @@ static void make_folder(const char *path) {
 int rates_save(const options *o, const char *key, const spmv_rates *r) {
     char path[PATH], what[PATH + 128];
     if (!path_of(o, key, path)) {
-        say("  note: not kept: --probe=off, or no home folder; --probe=DIR names one\n");
+        say("  note: these limits were not saved (--probe=off, or no home folder); --probe=DIR "
+            "names a "
+            "folder\n");
         return 0;
     }
     make_folder(path);
@@ -71,10 +73,10 @@ int rates_save(const options *o, const char *key, const spmv_rates *r) {
     }
     bool wrote = file && !ferror(file);
     if (file && fclose(file) == 0 && wrote) {
-        say("kept in %s\n", path);
+        say("saved in %s\n", path);
         return 0;
     }
-    snprintf(what, sizeof what, "%s: cannot keep the rates there: %s", path, strerror(errno));
+    snprintf(what, sizeof what, "%s: cannot save the limits: %s", path, strerror(errno));
     return complain(SPMV_E_WRITE, what);
 }
 
@@ -119,7 +121,7 @@ bool rates_load(const options *o, const char *key, spmv_rates *r) {
     while (fine && fgets(line, sizeof line, file)) fine = take_line(line, r);
     fclose(file);
     fine = fine && r->read > 0 && r->ngathers > 0;
-    if (!fine) say("  note: %s is no probe's result: 'spmv probe' writes it anew\n", path);
+    if (!fine) say("  note: %s is not a result of 'spmv probe', which would write it anew\n", path);
     return fine;
 }
 

@@ -1,23 +1,23 @@
-/* rounds.c: every chosen kernel on one matrix: prepared and checked, then timed in turns (A B C,
- * C A B, ...) so that a machine that drifts does so under all of them, checked again, logged. */
+/* rounds.c: prepares and checks every chosen kernel on one matrix, times them in turns (A B C,
+ * C A B, ...) so that a drift of the machine affects all of them alike, checks again and logs. */
 #include "session.h"
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct entrant { /* a cell whose first product was right */
+typedef struct candidate { /* a cell whose first product was right */
     int cell;
     spmv_plan *plan;
     problem p;
     timing t;
     noise noise; /* of its turns */
-} entrant;
+} candidate;
 
-typedef struct group { /* entrants whose plans are in memory together */
+typedef struct group { /* candidates whose plans are in memory together */
     session *run;
     spmv_mat *mat;
     inputs *in;
     result *results; /* [run->ncells] */
-    entrant *entrant;
+    candidate *candidate;
     int count, done;
     void *y;
 } group;
@@ -44,7 +44,7 @@ static bool check(group *g, const cell *c, result *out, const void *y, const cha
     r->check_first_bad_row = v.first_bad_row;
     r->check_stage = stage;
     r->status = "wrong";
-    r->tune_chosen_s = NAN; /* what a run-off saw of it is no time either */
+    r->tune_chosen_s = NAN; /* its time in auto's trials counts for nothing either */
     snprintf(out->reason, sizeof out->reason,
              "%lld of %lld rows differ in the %s product, first row %lld (from 0): got %.17g, "
              "expected %.17g",
@@ -76,9 +76,9 @@ static spmv_status save_y(group *g, spmv_precision precision) {
     return status;
 }
 
-/* ---- entering ------------------------------------------------------------------------------- */
+/* ---- admission ------------------------------------------------------------------------------- */
 
-static void leave(entrant *e) {
+static void release(candidate *e) {
     problem_close(&e->p);
     spmv_plan_free(e->plan);
     e->plan = NULL;
@@ -90,7 +90,7 @@ static void say_note(const session *run, const spmv_plan *plan) {
     if (facts.note && !run->o->quiet) say("  note: %s: %s\n", facts.kernel, facts.note);
 }
 
-static spmv_status make_plan(group *g, const cell *c, result *out, entrant *e) {
+static spmv_status make_plan(group *g, const cell *c, result *out, candidate *e) {
     session *run = g->run;
     snprintf(out->kernel, sizeof out->kernel, "%s:%s", c->kernel.backend->name,
              descriptor(c->kernel)->name);
@@ -125,8 +125,8 @@ static spmv_status make_plan(group *g, const cell *c, result *out, entrant *e) {
     return SPMV_OK;
 }
 
-/* The first product. *right: it was, and samples can be taken. */
-static spmv_status try_once(group *g, const cell *c, result *out, entrant *e, bool *right) {
+/* Makes the first product. Sets *right if it was, so that samples can be taken. */
+static spmv_status try_once(group *g, const cell *c, result *out, candidate *e, bool *right) {
     spmv_status status = problem_open(&e->p);
     out->r.prep_vectors_s = e->p.vectors_s;
     if (status == SPMV_OK) status = problem_once(&e->p, g->y);
@@ -148,17 +148,17 @@ static bool multiplies_padding(const group *g, const cell *c, result *out) {
     return true;
 }
 
-/* Nonzero: the run must stop (a usage error, no device, y that cannot be written). *later: there is
- * no room beside the plans in memory; alone there may be. */
-static int enter(group *g, int k, bool *later) {
+/* Returns nonzero if the run must stop: a usage error, no device, y that cannot be written. Sets
+ * *later if the plan does not fit beside those in memory but may fit alone. */
+static int admit(group *g, int k, bool *later) {
     session *run = g->run;
     const cell *c = &run->cell[k];
     result *out = &g->results[k];
-    entrant *e = &g->entrant[g->count];
+    candidate *e = &g->candidate[g->count];
     bool right = false;
     int code = make_precision(run, g->mat, g->in, c->precision);
     if (code || multiplies_padding(g, c, out)) return code;
-    *e = (entrant){.cell = k};
+    *e = (candidate){.cell = k};
     spmv_status status = make_plan(g, c, out, e);
     if (status == SPMV_E_ARG || status == SPMV_E_BACKEND)
         return complain(status, spmv_ctx_error(run->ctx));
@@ -167,7 +167,7 @@ static int enter(group *g, int k, bool *later) {
         g->count++;
         return 0;
     }
-    if (e->plan) leave(e);
+    if (e->plan) release(e);
     free(e->t.sample_s);
     if (status == SPMV_E_WRITE) return complain(status, spmv_ctx_error(run->ctx));
     *later = g->count > 0 &&
@@ -178,7 +178,7 @@ static int enter(group *g, int k, bool *later) {
 
 /* ---- timing --------------------------------------------------------------------------------- */
 
-static void finish(group *g, entrant *e, spmv_status status) {
+static void finish(group *g, candidate *e, spmv_status status) {
     const cell *c = &g->run->cell[e->cell];
     result *out = &g->results[e->cell];
     bool right = status == SPMV_OK;
@@ -196,7 +196,7 @@ static void finish(group *g, entrant *e, spmv_status status) {
         free(e->t.sample_s);
     }
     if (status != SPMV_OK) fail_row(g->run, out, status);
-    leave(e);
+    release(e);
     g->done++;
 }
 
@@ -217,11 +217,11 @@ static void watch_step(const session *run, int k) {
     if (run->watch.arg) run->watch.step(run->watch.arg, k);
 }
 
-/* Ten rounds make the least time; a noisy kernel has more turns. */
-static int play(group *g) {
+/* Ten rounds make up the minimum time; a noisy kernel gets more of them. */
+static int time_rounds(group *g) {
     enum { ROUNDS = 10 };
     double timeout = g->run->o->timeout_s;
-    double patience = timeout > 0 ? timeout / 4 : 60; /* of who watches, for a sign of life */
+    double patience = timeout > 0 ? timeout / 4 : 60; /* seconds between two signs of life */
     int *order = malloc((size_t)(g->count ? g->count : 1) * sizeof *order);
     if (!order) return complain(SPMV_E_NOMEM, NULL);
     for (int k = 0; k < g->count; k++) order[k] = k;
@@ -230,7 +230,7 @@ static int play(group *g) {
                 spmv_mix(g->run->o->seed + (uint64_t)g->run->pass) + ((uint64_t)round << 32));
         show_round(g, round);
         for (int k = 0; k < g->count; k++) {
-            entrant *e = &g->entrant[order[k]];
+            candidate *e = &g->candidate[order[k]];
             if (!e->plan) continue;
             watch_step(g->run, e->cell);
             noise before = noise_now();
@@ -246,26 +246,26 @@ static int play(group *g) {
     return 0;
 }
 
-/* What can be read of the devices before and after, into every record of the group. */
-static int play_watched(group *g) {
+/* Reads the devices' state before and after, and adds it to every record of the group. */
+static int time_rounds_watched(group *g) {
     spmv_device_state before[MOST_BACKENDS], after[MOST_BACKENDS];
     bool watched[MOST_BACKENDS] = {false}, in_use[MOST_BACKENDS] = {false};
     const cell *cells = g->run->cell;
     double load = load_now();
     for (int b = 0; spmv_backends[b]; b++) {
         for (int k = 0; k < g->count; k++)
-            in_use[b] |= cells[g->entrant[k].cell].kernel.backend == spmv_backends[b];
+            in_use[b] |= cells[g->candidate[k].cell].kernel.backend == spmv_backends[b];
         if (in_use[b]) watched[b] = spmv_ctx_state(g->run->ctx, spmv_backends[b], &before[b]);
     }
-    int code = play(g);
+    int code = time_rounds(g);
     for (int b = 0; spmv_backends[b]; b++)
         if (watched[b]) spmv_ctx_state(g->run->ctx, spmv_backends[b], &after[b]);
     for (int k = 0; k < g->count; k++) {
-        result *out = &g->results[g->entrant[k].cell];
+        result *out = &g->results[g->candidate[k].cell];
         out->r.timing_load_before = load;
         out->r.timing_load_after = load_now();
         for (int b = 0; spmv_backends[b]; b++)
-            if (watched[b] && cells[g->entrant[k].cell].kernel.backend == spmv_backends[b])
+            if (watched[b] && cells[g->candidate[k].cell].kernel.backend == spmv_backends[b])
                 (spmv_backends[b]->host ? describe_host_noise : describe_gpu_noise)(out, &before[b],
                                                                                     &after[b]);
     }
@@ -335,7 +335,7 @@ static void describe_cell(group *g, int k, const spmv_stats *stats, const char *
         say("\r%3d of %d: %-24s", k + 1, run->ncells, descriptor(run->cell[k].kernel)->name);
 }
 
-/* Enters what there is room for of the cells not finished, times it and logs it. */
+/* Admits as many unfinished cells as fit in memory, times and logs them. */
 static int run_group(group *g, const char *name, const char *source) {
     spmv_stats stats;
     int code = 0;
@@ -347,11 +347,11 @@ static int run_group(group *g, const char *name, const char *source) {
         if (g->results[k].finished) continue;
         describe_cell(g, k, &stats, name, source);
         watch_step(g->run, k);
-        code = enter(g, k, &later[k]);
+        code = admit(g, k, &later[k]);
     }
-    if (!code) code = play_watched(g);
+    if (!code) code = time_rounds_watched(g);
     for (int k = 0; k < g->count; k++)
-        if (g->entrant[k].plan) leave(&g->entrant[k]);
+        if (g->candidate[k].plan) release(&g->candidate[k]);
     if (g->run->o->progress && !g->run->o->quiet) say("\r%50s\r", "");
     rank_results(g->results, g->run->ncells);
     for (int k = 0; k < g->run->ncells && !code; k++) {
@@ -374,17 +374,17 @@ int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const 
                result *results) {
     group g = {.run = run, .mat = mat, .in = in, .results = results};
     int code = 0, left = run->ncells;
-    g.entrant = calloc((size_t)run->ncells, sizeof *g.entrant);
+    g.candidate = calloc((size_t)run->ncells, sizeof *g.candidate);
     g.y = malloc((size_t)(in->rows ? in->rows : 1) * sizeof(double));
-    if (!g.entrant || !g.y) code = complain(SPMV_E_NOMEM, NULL);
+    if (!g.candidate || !g.y) code = complain(SPMV_E_NOMEM, NULL);
     while (left && !code) {
         code = run_group(&g, name, source);
         left = count_unfinished(&g);
         if (left && !code && !run->o->quiet)
-            say("  note: no room for all at once: %d of %d follow in a group of their own\n", left,
-                run->ncells);
+            say("  note: not all fit in memory at once: %d of %d follow in a group of their own\n",
+                left, run->ncells);
     }
-    free(g.entrant);
+    free(g.candidate);
     free(g.y);
     return code;
 }

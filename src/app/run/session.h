@@ -1,6 +1,6 @@
 /* session.h: one invocation of spmv run, shared by cmd_run.c and its parts: cells.c (which kernels
- * in which configurations), inputs.c (x, y and the reference), rounds.c (checks and clocks),
- * describe.c (the record). */
+ * in which configurations), inputs.c (x, y and the reference), rounds.c (checks and timing),
+ * noise.c (disturbances), limits.c and rates.c (the machine's limits), describe.c (the record). */
 #ifndef SPMV_SESSION_H
 #define SPMV_SESSION_H
 
@@ -24,13 +24,14 @@ typedef struct result { /* a finished row and what its record points to */
     const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
     int nflags;
     double *samples;
-    double least_s; /* that memory and caches together allow a product; NaN: unknown */
+    double least_s; /* the least time that memory and caches together allow; NaN: unknown */
     bool finished;  /* and logged */
 } result;
 
-typedef struct watcher { /* spmv sweep, which must know where a run was when it died */
-    void *arg;           /* NULL: nobody watches */
-    void (*step)(void *arg, int cell);                        /* what takes time begins */
+typedef struct
+    watcher {  /* spmv sweep, which must know which cell was running when the process died */
+    void *arg; /* NULL: nobody watches */
+    void (*step)(void *arg, int cell);                        /* a long step of the cell begins */
     void (*finished)(void *arg, int cell, const result *out); /* and logged */
 } watcher;
 
@@ -43,7 +44,7 @@ typedef struct session { /* one invocation */
     record_log log;
     FILE *output;
     spmv_rates rates[MOST_BACKENDS]; /* in the order of spmv_backends */
-    bool rated[MOST_BACKENDS];       /* by spmv probe, some time */
+    bool rated[MOST_BACKENDS];       /* spmv probe has measured it */
     cell *cell;
     int ncells;
     bool wrote_csv_header, wrote_y;
@@ -57,8 +58,8 @@ typedef struct session { /* one invocation */
 } session;
 
 typedef struct reads_of_x { /* sampled */
-    double jumps;           /* share of entries whose line of x is not near those read before */
-    double lines;           /* that those are spread over */
+    double jumps; /* share of nonzeros whose cache line of x is not near those read before */
+    double lines; /* number of lines that those are spread over */
 } reads_of_x;
 
 typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed */
@@ -79,7 +80,7 @@ static inline const spmv_kernel *descriptor(spmv_kernel_id id) {
 
 /* ---- cmd_run.c ------------------------------------------------------------------------------ */
 
-/* Each returns an exit code, having said what is wrong. */
+/* Each returns an exit code, after printing what is wrong. */
 int choose_session(session *run); /* context and cells; touches no device */
 int open_devices(session *run);
 /* Every cell on one matrix; source: where it came from. */
@@ -88,12 +89,12 @@ void close_session(session *run);
 
 /* ---- cells.c -------------------------------------------------------------------------------- */
 
-/* Fills s->cell from the options; an exit code, having said what is wrong. */
+/* Fills s->cell from the options; returns an exit code, after printing what is wrong. */
 int choose_cells(session *s);
 
 /* ---- inputs.c ------------------------------------------------------------------------------- */
 
-/* Each returns an exit code, having said what is wrong. */
+/* Each returns an exit code, after printing what is wrong. */
 int check_room(
     const inputs *in); /* for the vectors of in->rows x in->cols, before they are allocated */
 int load_x(session *s, inputs *in);
@@ -102,7 +103,7 @@ void inputs_free(inputs *in);
 
 /* ---- rounds.c ------------------------------------------------------------------------------- */
 
-/* Fills and logs a result a cell; an exit code, having said what is wrong. */
+/* Fills and logs one result per cell; returns an exit code, after printing what is wrong. */
 int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const char *source,
                result *results);
 

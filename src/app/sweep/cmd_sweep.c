@@ -1,6 +1,6 @@
-/* cmd_sweep.c: spmv sweep: matrices x kernels x configurations x passes. Each matrix is measured by
- * a child process, all its cells in turns, as spmv run does. This process opens no device and
- * starts no thread: it watches, and what a crash or a hang loses is that cell alone. */
+/* cmd_sweep.c: spmv sweep: matrices x kernels x configurations x passes. A child process measures
+ * each matrix, all its cells in turns, as spmv run does. This process opens no device, starts no
+ * thread and watches the child: a crash or a hang loses one cell only. */
 #include "sweep.h"
 #include <errno.h>
 #include <poll.h>
@@ -215,30 +215,30 @@ static const char *explain(const sweep *s, const outcome *was, char *reason, siz
         return was->refused.status;
     }
     if (was->how == TIMED_OUT) {
-        snprintf(reason, size, "nothing for %g s (--timeout)%s", s->timeout_s, where);
+        snprintf(reason, size, "no progress for %g s (--timeout)%s", s->timeout_s, where);
         return "timeout";
     }
     if (was->how == CRASHED && was->code == SIGKILL) {
-        snprintf(reason, size, "killed%s, as the system does when memory runs out", where);
+        snprintf(reason, size, "killed%s, probably because memory ran out", where);
         return "out of memory";
     }
     if (was->how == CRASHED) {
         snprintf(reason, size, "signal %d, %s%s", was->code, strsignal(was->code), where);
         return "crashed";
     }
-    snprintf(reason, size, "gave up with exit code %d%s: stderr has said why", was->code, where);
+    snprintf(reason, size, "exit code %d%s; stderr has the reason", was->code, where);
     return was->code == spmv_exit_code(SPMV_E_NOMEM) ? "out of memory" : "failed";
 }
 
-/* No log to write to and no device concern all that follows. */
+/* Without a log to write to, or without the device, all that follows would fail, too. */
 static bool ends_all(const outcome *was) {
     return was->how == ENDED && !*was->refused.status &&
            (was->code == spmv_exit_code(SPMV_E_WRITE) ||
             was->code == spmv_exit_code(SPMV_E_BACKEND));
 }
 
-/* After a crash the cells not logged follow one by one: only the one that did it is lost. After a
- * hang it is known which one did it. */
+/* After a crash the cells not logged run one by one, so that only the one that crashes is lost.
+ * After a hang the child's last report names the cell. */
 static int run_unit(sweep *s, int pass, int m, int *todo) {
     bool alone = false;
     int code = 0;
@@ -274,7 +274,8 @@ static int refuse_options(const options *o) {
                         : o->resume && o->no_log          ? "resume and --no-log"
                                                           : NULL;
     if (!given) return 0;
-    say("spmv: sweep cannot use --%s: results go to the log; 'spmv table' and 'spmv report' show "
+    say("spmv: sweep does not take --%s: results go to the log; 'spmv table' and 'spmv report' "
+        "show "
         "them\n",
         given);
     return EXIT_USAGE;
@@ -285,7 +286,7 @@ static int make_plan(sweep *s) {
     if (!code) code = find_sources(s);
     if (code) return code;
     if ((double)s->passes * s->nsources * s->run.ncells > 1e8) {
-        say("spmv: sweep: more than 10^8 runs\n");
+        say("spmv: sweep: the plan has more than 10^8 runs\n");
         return EXIT_USAGE;
     }
     s->total = s->passes * s->nsources * s->run.ncells;
@@ -318,14 +319,14 @@ static void conclude(const sweep *s) {
     say("%s%d ok, %d skipped, %d wrong, %d failed, %d reused", s->run.o->progress ? "\r\033[K" : "",
         s->ok, s->skipped, s->wrong, s->failed, s->reused);
     if (s->reused_wrong + s->reused_failed)
-        say(" (%d of them not well%s)", s->reused_wrong + s->reused_failed,
-            s->reused_failed ? ": --retry tries what failed again" : "");
+        say(" (%d of them wrong or failed%s)", s->reused_wrong + s->reused_failed,
+            s->reused_failed ? "; --retry repeats the failed ones" : "");
     if (finished_count(s) < s->total) say(", %d not run", s->total - finished_count(s));
     if (s->run.log.file >= 0) say(". %s (+%d)", s->run.log.path, s->run.log.records);
     say("\n");
     if (stopped_by && s->run.log.file >= 0)
-        say("spmv: interrupted; the same command with --resume goes on, with the matrix it was "
-            "at from its start\n");
+        say("spmv: interrupted; the same command with --resume continues with what is not in the "
+            "log\n");
 }
 
 static int exit_code(const sweep *s) {

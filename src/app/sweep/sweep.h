@@ -33,7 +33,7 @@ static inline bool *sweep_done(const sweep *s, int pass, int m, int k) {
 /* ---- sweep_plan.c: exit codes, having said what is wrong ------------------------------------ */
 
 int find_sources(sweep *s);
-/* What records of a cell are found again by: no matrix is read for it. */
+/* The hash that finds a cell's records again, without reading the matrix. */
 void cell_identity(const sweep *s, int pass, int m, int k, char *out /* [20] */);
 int find_done(sweep *s); /* in the log */
 void cell_label(const cell *c, char *out, size_t size);
@@ -42,7 +42,7 @@ void sweep_free(sweep *s);
 
 /* ---- sweep_child.c -------------------------------------------------------------------------- */
 
-typedef struct report { /* what a child tells; one write to a pipe, which is whole */
+typedef struct report { /* what a child reports, in one write to the pipe, which is atomic */
     enum { STEP, READ, FINISHED, REFUSED } kind;
     int cell; /* of STEP and FINISHED: of all */
     union {

@@ -63,7 +63,7 @@ static int refuse(const char *path, const char *why) {
 /* Of a folder: what is there but cannot be read has its status, as a link that leads nowhere. */
 static int add_entry(sweep *s, const char *path) {
     if (has_mode(path, S_IFREG) || access(path, F_OK) != 0) return add_source(s, path);
-    if (!s->run.o->quiet) say("note: %s is no file: left out\n", path);
+    if (!s->run.o->quiet) say("note: %s is not a file and is left out\n", path);
     return 0;
 }
 
@@ -121,7 +121,7 @@ static int add_list(sweep *s, const char *list_path) {
 static int add_word(sweep *s, const char *word) {
     if (has_mode(word, S_IFDIR)) return add_folder(s, word);
     if (strchr(word, ',') && (strstr(word, ",gen:") || access(word, F_OK) != 0))
-        return refuse(word, "no such matrix: sources are words of their own, with blanks between");
+        return refuse(word, "no such matrix; blanks, not commas, separate matrices");
     if (!is_matrix_name(word)) return add_list(s, word);
     if (strncmp(word, "gen:", 4) != 0 && !has_mode(word, S_IFREG))
         return refuse(word, "no such file");
@@ -204,7 +204,7 @@ void cell_identity(const sweep *s, int pass, int m, int k, char *out) {
                               o->nondeterministic,
                               o->verify};
     uint64_t h = mix_source(0xcbf29ce484222325u, &s->source[m], o);
-    if (build.build_dirty != 0) h = mix_program(h); /* the commit does not tell */
+    if (build.build_dirty != 0) h = mix_program(h); /* the commit does not identify it */
     h = mix_cell(h, &run->cell[k]);
     for (size_t t = 0; t < sizeof part / sizeof *part; t++) h = mix_text(h, part[t]);
     h = mix_bytes(mix_bytes(h, reals, sizeof reals), wholes, sizeof wholes);
@@ -287,13 +287,13 @@ void cell_label(const cell *c, char *out, size_t size) {
         settings_flags(c->setting, c->nsettings, out + n, size - (size_t)n);
 }
 
-/* Of one product that streams the matrix from a common computer's memory. */
+/* A product that streams 16 bytes per nonzero at 10 GB/s. */
 static double product_s(const source *m) {
     return 16 * (double)m->about.nnz / 10e9;
 }
 
-/* What the stop rule aims at, or a slow product ten times; preparation and checks took as long as
- * 150 products in a sweep of 23 SuiteSparse matrices with all kernels. */
+/* The time that the stopping rule aims at, or that of ten slow products; preparation and checks
+ * took as long as 150 products in a sweep of 23 SuiteSparse matrices with all kernels. */
 static double cell_s(const sweep *s, const source *m) {
     const options *o = s->run.o;
     double least = (o->sampling.min_time_s + o->sampling.max_time_s) / 2,
@@ -313,9 +313,9 @@ static double plan_s(const sweep *s) {
     return sum;
 }
 
-/* Entries and compressed rows, vectors and the reference, then a store a format, as all cells of a
- * matrix are timed in turns: 12 bytes an entry, doubled by padding and kernels' own structures. The
- * budget bounds the stores: what does not fit follows in a group of its own. */
+/* Entries and canonical CSR, vectors and the reference, then one store per format, as all cells of
+ * a matrix are timed in turns: 12 bytes per nonzero, doubled for padding and kernels' structures.
+ * The budget limits the stores: cells that do not fit follow in a group of their own. */
 static double matrix_bytes(const sweep *s, const source *m) {
     int formats = 0;
     double nnz = (double)m->about.nnz, lines = (double)(m->about.rows + m->about.cols);
@@ -372,11 +372,11 @@ void print_plan(const sweep *s, FILE *file, bool details) {
     span_text(plan_s(s), time, sizeof time);
     count_text(peak, bytes, memory, sizeof memory);
     fprintf(file,
-            "plan: %d matri%s x %d configuration%s x %d pass%s = %d runs, about %s, peak "
+            "plan: %d matri%s x %d configuration%s x %d pass%s = %d run%s, about %s, peak "
             "memory about %s",
             s->nsources, s->nsources == 1 ? "x" : "ces", s->run.ncells,
-            s->run.ncells == 1 ? "" : "s", s->passes, s->passes == 1 ? "" : "es", s->total, time,
-            memory);
+            s->run.ncells == 1 ? "" : "s", s->passes, s->passes == 1 ? "" : "es", s->total,
+            s->total == 1 ? "" : "s", time, memory);
     if (s->run.o->resume) fprintf(file, ", %d already in the log", s->reused);
     fputc('\n', file);
     for (int m = 0; m < s->nsources && details; m++) print_source(s, &s->source[m], file);
