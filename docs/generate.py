@@ -144,7 +144,7 @@ def format_section(name):
         summary = re.search(r"\.summary =(.*?),\n", source, re.S)[1]
         lines = ["".join(re.findall(r'"(.*?)"', summary))]
     lines = [line if line.startswith("    ") else plain(line.strip()) for line in lines]
-    text = re.sub(r"^\w+\.h: ", "", "\n".join(lines).strip())
+    text = re.sub(r"^[\w\\]+\.h: ", "", "\n".join(lines).strip())
     return f"\n## {name}\n\n{text[0].upper()}{text[1:]}\n"
 
 

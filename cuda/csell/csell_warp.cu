@@ -12,7 +12,7 @@
  *          entries of x of AHEAD steps before it uses the first; what is left at the end has a loop
  *          of its width. Steps that all lanes have need no popcounts. Where more than a quarter of
  *          the slices hold runs of adjacent columns, another instance has loops for these
- *          (csell_runs.cuh). The heads and steps of later warps are asked into the second cache.
+ *          (csell_runs.cuh). The heads and steps of later warps are prefetched into L2.
  *          With `warps` above 1 a slice's steps are cut among so many warps, whose sums are added
  *          in order. The long part is cut into equal segments, a warp each; the last warp to finish
  *          a row adds its parts in order. One launch.
@@ -20,14 +20,8 @@
  *          f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s; a kernel
  *          that only reads and writes as much reaches 90. What binds is latency (memory 72 percent
  *          busy, a warp waits for loads 15 to 20 cycles per instruction, 7 warps per scheduler, 64
- *          registers). With few values the first cache binds: its pipe is 70 percent busy, memory
- *          15. Slower, by percent: more warps of 48 registers, 12; blocks of 64 threads, 14 to 26;
- *          loads past the first cache and 256 bytes at a time, 4 to 6; asking the second cache for
- *          values 4 KB ahead, 18 to 25; rings in shared memory that the copy engine fills
- *          (cp.async.bulk, 4 or 8 KB per warp), 17 to 41: twice the instructions per step; equal
- *          parts of the list of steps, a warp each, 3 to 25 (but dense 5000 x 5000: 292 to 77 us);
- *          columns of single nonzeros a batch ahead, 9 to 15 in 64 registers (in 80, faster by 10
- *          to 15, but no faster than sell_thread_ahead).
+ *          registers). With few values the L1 cache is the limit: its pipe is 70 percent busy,
+ *          memory 15. What was tried and lost: docs/experiments.md.
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
  *          outside the cache; columns that have no locality: 32 cache lines per load.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the encodings.
@@ -199,7 +193,7 @@ static __device__ __forceinline__ void multiply_cut(const csell &A, const csell_
 
 /* ---- some slices a warp ---------------------------------------------------------------------- */
 
-/* For a warp that comes later: its heads and steps, into the second cache. */
+/* Prefetches into L2 the heads and steps of a warp that comes later. */
 static __device__ __forceinline__ void prefetch_later(const csell &A, const csell_scratch &S,
                                                       int64_t s, const csell_slice *head) {
     enum { SECTOR = 32 };

@@ -18,12 +18,7 @@
  *          bytes if x is read once, and 16 per row block.
  * Weak     Where rows have about equal lengths, SELL does the same without shared memory; where the
  *          columns of a row are near each other, so does csr_lanes. On an H200 the 30 KB of code
- *          show in products below 5 us, yet rolled loops were slower (c-62 by 14 %), and writing
- *          rows by way of shared memory was faster only where they have one or two nonzeros (8 %).
- *          Panels of columns, with one launch over all rows for each, were 5 % faster with 2 panels
- *          of a 64 MB x (giantrow:8000000, 442 to 424 us) and 8 % with 2 of 32 MB
- *          (random:4000000:16, but no faster than SELL), and slower with 3 and 4: each panel reads
- *          and writes y again, which dominates where it has few nonzeros per row.
+ *          show in products below 5 us. What was tried and lost: docs/experiments.md.
  * Repeats  bitwise: yes, for an equal block; row blocks and segments depend on the matrix and the
  *          parameter block.
  * Params   block: threads per block, a multiple of 32 up to 512 (0: 128, or 512 from two million

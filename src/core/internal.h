@@ -48,7 +48,7 @@ typedef struct spmv_stored { /* a store made of a matrix, and its copy on a devi
     const spmv_format *format;
     spmv_choice choice;         /* only the format's own parameters matter */
     const spmv_device *device;  /* of copy; NULL: none yet */
-    spmv_store *host, *copy;    /* on a host backend copy == host */
+    spmv_store *host, *copy;    /* copy: on a device with memory of its own; else NULL */
     bool only_on_device;        /* host describes the store, without arrays */
     const char *note;           /* as in spmv_plan_facts */
     double convert_s, upload_s; /* as if built alone, including rows_s */
