@@ -117,7 +117,7 @@ def log_page():
             "A run appends one JSON object per line and per row of its table to ",
             "`log/HOST.jsonl`. Keys with a dot are nested: `timing.median_s` is member `median_s` ",
             "of object `timing`. Units end the key and are SI units: `_s` seconds, `_B` bytes, ",
-            "`_Hz` hertz, `_Bps` bytes per second. A member that is not known is absent. The ",
+            "`_Hz` hertz, `_Bps` bytes per second. A member that is not known is null. The ",
             "meaning of a published key never changes. `spmv --format=csv` has the same fields as ",
             "columns.\n"]
     groups = {}

@@ -63,7 +63,8 @@ class Generated(unittest.TestCase):
             for name in re.findall(r"^KERNEL\((\w+)\)", text_of(ROOT / backend / "kernels.def"), re.M):
                 self.assertIn(f'<a id="{backend}-{name}"></a>', kernels)
         self.assertEqual(kernels.count("- **Params**"), kernels.count("<a id="))
-        self.assertIn(f"{kernels.count('<a id=')} kernels", text_of(ROOT / "README.md"))
+        least = int(re.search(r"more than (\d+) kernels", text_of(ROOT / "README.md"))[1])
+        self.assertTrue(least < kernels.count("<a id=") <= least + 10, "README: how many kernels there are")
         fields = re.findall(r'^FIELD\(\w+, \w+, "(.*?)"', text_of(ROOT / "src/app/record/record.def"), re.M)
         self.assertGreater(len(fields), 100)
         for key in fields:
