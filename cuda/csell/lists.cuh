@@ -103,8 +103,8 @@ static __device__ __forceinline__ int claim(list_set *set, unsigned at, int64_t 
     return __shfl_sync(ALL_LANES, owner, 0);
 }
 
-/* One warp per slice: the slot of its list. What lists there are, and so all products, does not depend
- * on who comes first, unless there are too many; then only where a slice's steps are read. */
+/* One warp per slice: the slot of its list. The lists, and so all products, do not depend on who
+ * comes first, unless there are too many; then only where a slice's steps are read. */
 static __global__ void find_lists(csell A, list_set *set, int *slot) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (s >= A.nslices) return; /* the whole warp */

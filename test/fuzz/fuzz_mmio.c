@@ -1,8 +1,8 @@
 /* fuzz_mmio.c: any bytes as a Matrix Market file, plain or compressed, for libFuzzer.
  *
  *     clang-14 -g -O1 -fopenmp -fsanitize=fuzzer,address,undefined -DHAVE_LIBARCHIVE \
- *         -DHAVE_ZLIB -D_GNU_SOURCE -Iinclude -Isrc -I. test/fuzz/fuzz_mmio.c \
- *         src/read/*.c src/core/coo.c src/core/memory.c src/core/status.c \
+ *         -DHAVE_ZLIB -D_GNU_SOURCE -Iinclude -Isrc -I. test/fuzz/fuzz_mmio.c src/read/mmio*.c \
+ *         src/read/{number,archive}.c src/core/{coo,memory,status}.c \
  *         -larchive -lz -lm -o fuzz_mmio
  *
  * Beside crashes it looks for disagreement: as a file, by one thread and by two, and as a stream,
