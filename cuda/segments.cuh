@@ -91,7 +91,7 @@ static inline void split_rows_free(spmv_device *d, split_rows *s) {
     d->backend->release(d, s->carry);
 }
 
-/* A warp a row: lane l takes blocks begin + l, + 32, ... */
+/* One warp per row: lane l takes blocks begin + l, + 32, ... */
 static __global__ void add_carries(split_rows s, real alpha, real *y) {
     int64_t r = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (r >= s.count) return; /* the whole warp */

@@ -182,7 +182,7 @@ def options_part(lines):
     options, commands, where = [], [], []
     for line in lines:
         heading = re.fullmatch(r" (\S.*):", line)
-        row = re.fullmatch(r" {1,6}(-\S.*?|\S+)(?: {2,}(.*))?", line)
+        row = re.fullmatch(r" {1,6}((?:-\w, )?--\S+|\S+)(?: +(.*))?", line)
         if heading:
             where = commands if heading[1] == "Commands" else options
             if where is options:

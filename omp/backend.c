@@ -134,10 +134,10 @@ static spmv_status nothing(spmv_device *d) {
 /* Written once, so that it has pages of its own, and then only read: cache lines left dirty would
  * be written back while the next product is timed. A thread that is done long before the others
  * sleeps, and takes 0.2 ms to wake on a virtual machine: half is shared out, so that no thread's
- * own caches are passed over, and half is read by turns, so that they end at about the same time;
- * then all are called, and the next product finds them awake. */
+ * own caches are passed over, and half is read in chunks that threads take dynamically, so that
+ * they end at about the same time; then all are called, and the next product finds them awake. */
 static spmv_status flush_host(spmv_device *d, size_t bytes) {
-    enum { LINE = 64, TURN = 1 << 14 /* lines */ };
+    enum { LINE = 64, CHUNK = 1 << 14 /* lines */ };
     host_state *s = d->state;
     unsigned sum = 0;
     if (s->nflushed < bytes) {
@@ -156,7 +156,7 @@ static spmv_status flush_host(spmv_device *d, size_t bytes) {
     {
 #pragma omp for schedule(static) nowait
         for (size_t k = 0; k < lines / 2; k++) sum += (unsigned)from[k * LINE];
-#pragma omp for schedule(dynamic, TURN)
+#pragma omp for schedule(dynamic, CHUNK)
         for (size_t k = lines / 2; k < lines; k++) sum += (unsigned)from[k * LINE];
     }
     TRY(nothing(d));

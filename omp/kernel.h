@@ -43,7 +43,7 @@ typedef struct schedule {
 
 /* Makes schedule(runtime) what the plan chose for a loop of that many iterations; what it was
  * before comes back, for restore_schedule: it belongs to the caller. A dynamic chunk defaults to
- * the paper's fair chunks, folding 4: each thread gets four turns if all take equally long. */
+ * the paper's fair chunks, folding 4: each thread gets four chunks if all take equally long. */
 static inline schedule set_schedule(const spmv_plan *p, int64_t iterations) {
     schedule before;
     int64_t chunk = p->choice.value[SPMV_chunk], fair = iterations / (4 * p->device->threads);

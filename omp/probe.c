@@ -68,14 +68,14 @@ static double sum_of(const double *a, size_t n, way how) {
     }
 }
 
-/* The first n entries, by turns: on a host that others share the slowest of equal parts says little
- * about the memory. */
+/* The first n entries, in chunks that threads take dynamically: on a host that others share the
+ * slowest of equal shares says little about the memory. */
 static double read_all(const streams *s, size_t n, way how) {
-    enum { TURNS = 16 /* a thread */ };
+    enum { CHUNKS = 16 /* per thread */ };
     double sum = 0;
 #pragma omp parallel for num_threads(s->threads) schedule(dynamic, 1) reduction(+ : sum)
-    for (int k = 0; k < TURNS * s->threads; k++) {
-        size_t from = part(n, k, TURNS * s->threads), to = part(n, k + 1, TURNS * s->threads);
+    for (int k = 0; k < CHUNKS * s->threads; k++) {
+        size_t from = part(n, k, CHUNKS * s->threads), to = part(n, k + 1, CHUNKS * s->threads);
         sum += sum_of(s->a + from, to - from, how);
     }
     return sum;

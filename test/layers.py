@@ -17,14 +17,18 @@ CALLS = {"app": "api core generate measure", "api": "core read generate tune", "
          "measure": "core", "read": "core", "generate": "core", "core": "", "formats": "core",
          "omp": "core formats", "cuda": "core formats"}
 NAMES_BACKENDS = ("src/core/registry.c", "src/app/main.c")  # the tables; which backend is the build's
+FOLDERS = ("src", "omp", "cuda", "include", "tables/report")
 MOST_FILES = 20  # in a folder of sources
 
 
 def plain(text):
-    """The text without comments, strings and preprocessor lines; the names in #include lines come apart."""
+    """The text without comments and strings, a macro in one line; the names in #include lines come apart. What a macro
+    names, V(x) and SPMV_EXPORT_FORMAT(x), stands as x."""
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
-    included = re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, flags=re.M)
+    included = re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', text, flags=re.M)
     text = re.sub(r"\\\n", " ", text)
+    text = re.sub(r"^SPMV_EXPORT_FORMAT\(", "extern const spmv_format V(", text, flags=re.M)
+    text = re.sub(r"\bV\((\w+)\)", r"\1", text)
     text = re.sub(r"""'(\\.|[^'\\\n])'""", "0", re.sub(r'"(\\.|[^"\\\n])*"', '""', text))
     return text, included
 
@@ -60,26 +64,43 @@ def names_in(text, defined):
     return names
 
 
+MACRO = re.compile(r"^\s*#\s*define[ \t]+(\w+)(?:\([^)]*\))?(.*)$", re.M)
+
+
+def words_of(text):
+    return set(re.findall(r"(?<![\w.>])[A-Za-z_]\w*", text))
+
+
 def inside(text):
-    """What stands in bodies and tables, where calls are."""
-    depth, out = 0, []
+    """What stands in bodies, tables and initial values, where calls are."""
+    text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
+    depth, out = 0, re.findall(r"=([^={};]*);", text)
     for piece in re.split(r"([{}])", re.sub(r'extern "" \{', "", text)):
         depth += (piece == "{") - (piece == "}")
         out.append(piece if depth > 0 else " ")
-    return "".join(out)
+    return " ".join(out)
+
+
+def used_in(text, macros):
+    """The names that a file uses, those in the bodies of macros it uses too."""
+    names, new = set(), words_of(inside(text))
+    while new:
+        names |= new
+        new = set().union(*(macros[n] for n in new if n in macros)) - names
+    return names
 
 
 class Tree:
     def __init__(self, root):
         self.text, self.includes, self.breaches = {}, {}, []
-        for folder in ("src", "omp", "cuda", "include"):
+        for folder in FOLDERS:
             for path in sorted((root / folder).rglob("*")):
                 if path.suffix in (".c", ".cu", ".h", ".cuh", ".def"):
                     name = str(path.relative_to(root))
                     self.text[name], included = plain(path.read_text(encoding="utf-8"))
                     self.includes[name] = [f for f in (self.find(root, name, i) for i in included) if f]
         self.sources = [f for f in self.text if f.endswith((".c", ".cu"))]
-        self.count_files()
+        self.count_files(root)
 
     @staticmethod
     def find(root, includer, included):
@@ -89,8 +110,9 @@ class Tree:
                 return str(path.relative_to(root))
         return None  # made by the build, or of another library
 
-    def count_files(self):
-        count = collections.Counter(str(pathlib.Path(f).parent) for f in self.text)
+    def count_files(self, root):
+        paths = [p.relative_to(root) for folder in FOLDERS for p in (root / folder).rglob("*") if p.is_file()]
+        count = collections.Counter(str(p.parent) for p in paths if p.parent.name != "__pycache__")
         for folder, n in count.items():
             if n > MOST_FILES:
                 self.breaches.append(f"{folder}: {n} files, at most {MOST_FILES}")
@@ -113,13 +135,16 @@ class Tree:
                     where[name].add(f)
             else:
                 declared[f] = names_in(text, defined=False)
-        used = {f: set(re.findall(r"(?<![\w.>])[A-Za-z_]\w*", inside(text))) for f, text in self.text.items()}
+        macros = collections.defaultdict(set)
+        for text in self.text.values():
+            for name, body in MACRO.findall(text):
+                macros[name] |= words_of(body)
+        used = {f: used_in(text, macros) for f, text in self.text.items()}
         graph = {f: collections.defaultdict(set) for f in self.sources}
         for f in self.sources:
             headers = self.headers_of(f)
-            known = set().union(*(declared[h] for h in headers))
-            parts = [f] + [h for h in headers if not h.startswith("include/")]
-            for name in set().union(*(used[p] for p in parts)) & known:
+            known = names_in(self.text[f], defined=False).union(*(declared[h] for h in headers))
+            for name in set().union(*(used[p] for p in [f, *headers])) & known:
                 for g in where[name] if f not in where[name] else ():
                     graph[f][g].add(name)
             for table in (h for h in self.includes[f] if h.endswith(".def")):
@@ -140,8 +165,9 @@ class Tree:
         for f, headers in self.includes.items():
             allowed = INCLUDES.get(layer(f), "").split() + [layer(f), "include"]
             self.breaches += [f"{f}: includes {h}" for h in headers if layer(h) not in allowed]
+        self.breaches += [f"{f}: of a folder that layers.py has no rule for" for f in graph if layer(f) not in CALLS]
         for f, called in graph.items():
-            allowed = CALLS[layer(f)].split() + [layer(f)] + ["formats", "omp", "cuda"] * (f in NAMES_BACKENDS)
+            allowed = CALLS.get(layer(f), "").split() + [layer(f)] + ["formats", "omp", "cuda"] * (f in NAMES_BACKENDS)
             self.breaches += [f"{f}: calls {', '.join(sorted(names))} of {g}"
                               for g, names in called.items() if layer(g) not in allowed]
 

@@ -64,7 +64,7 @@ SPMV_EXPORT_KERNEL(bsr_warp) = {
     /* name, alias  */ "bsr_warp",
     NULL,
     /* format       */ "bsr",
-    /* summary      */ "one warp a block row, a lane a row of a block",
+    /* summary      */ "one warp per block row, one lane per row of a block",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS | SPMV_WARP_ROW,
     /* estimate     */ NULL,

@@ -223,7 +223,7 @@ SPMV_EXPORT_KERNEL(csb_block) = {
     /* name, alias  */ "csb_block",
     NULL,
     /* format       */ "csb",
-    /* summary      */ "a block of threads a row of blocks, a warp's sums in shared memory",
+    /* summary      */ "one block of threads per row of blocks, a warp's sums in shared memory",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC,
     /* estimate     */ estimate,

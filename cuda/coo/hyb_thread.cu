@@ -62,7 +62,7 @@ SPMV_EXPORT_KERNEL(hyb_thread) = {
     /* name, alias  */ "hyb_thread",
     NULL,
     /* format       */ "hyb",
-    /* summary      */ "a thread a row of the ELL part, then a segmented scan of the COO part",
+    /* summary      */ "one thread per row of the ELL part, then a segmented scan of the COO part",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC,
     /* estimate     */ estimate,

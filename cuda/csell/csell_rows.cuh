@@ -1,4 +1,4 @@
-/* csell_rows.cuh: the rows of a csell slice, a lane a row, and walks over the steps they make:
+/* csell_rows.cuh: the rows of a csell slice, one lane per row, and walks over the steps they make:
  * for build_csell.cu, as src/formats/csell/csell_rows.h is for the host. */
 #ifndef SPMV_CUDA_CSELL_ROWS_CUH
 #define SPMV_CUDA_CSELL_ROWS_CUH

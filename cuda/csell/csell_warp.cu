@@ -43,7 +43,7 @@ enum {
 };
 
 typedef struct csell_scratch {
-    int sms, warps, group;       /* warps a slice; slices a warp */
+    int sms, warps, group;       /* warps per slice; slices per warp */
     bool has_codebook, has_runs; /* has_runs: more than a quarter of the slices */
     int64_t later, later_steps;  /* how far ahead the heads, and the steps, are asked for */
     ofs segment;                 /* entries of the long part a warp takes */
@@ -147,7 +147,7 @@ static __device__ __forceinline__ real multiply_slices(const csell &A, const cse
     return sum;
 }
 
-/* ---- some warps a slice ---------------------------------------------------------------------- */
+/* ---- several warps per slice ----------------------------------------------------------------- */
 
 /* Counts the entries before the w-th of `warps` equal runs of steps: every warp of the block
  * calls. */
@@ -400,7 +400,7 @@ static int best_group(const csell *A, int64_t resident) {
     return best;
 }
 
-/* Slices of many steps are cut until there are WARPS_AN_SM warps a multiprocessor, about what it
+/* Slices of many steps are cut until there are WARPS_AN_SM warps per multiprocessor, about what it
  * holds at once: cutting further cost 16 % on fem3d:50 (H200). Slices of runs, until there are 8:
  * 11.8 us for mesh:20000:3 with a warp each, 14.9 with two. */
 static void choose_warps(spmv_plan *p, const csell *A, csell_scratch *S) {
@@ -471,7 +471,7 @@ SPMV_EXPORT_KERNEL(csell_warp) = {
     /* name, alias  */ "csell_warp",
     NULL,
     /* format       */ "csell",
-    /* summary      */ "a warp a slice of csell columns and values",
+    /* summary      */ "one warp per slice of csell columns and values",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC,
     /* estimate     */ estimate,

@@ -30,7 +30,7 @@ typedef struct lists {
     int4 *step;          /* [steps of all lists] base, mask, place of its first entry, 0 */
     idx *base;           /* the same, alone */
     real *step_value;    /* of slices that have one value a step */
-    uint8_t *code;       /* [nsteps * WARP] codebook places: a word of four steps a lane, then
+    uint8_t *code;       /* [nsteps * WARP] codebook places: a word of four steps per lane, then
                             bytes; a lane without an entry has 0. NULL: no slice has such codes */
 } lists;
 
@@ -103,8 +103,8 @@ static __device__ __forceinline__ int claim(list_set *set, unsigned at, int64_t 
     return __shfl_sync(ALL_LANES, owner, 0);
 }
 
-/* A warp a slice: the slot of its list. What lists there are, and so all products, does not depend
- * on who comes first, unless there are too many; then only where a slice's steps are read. */
+/* One warp per slice: the slot of its list. The lists, and so all products, do not depend on who
+ * comes first, unless there are too many; then only where a slice's steps are read. */
 static __global__ void find_lists(csell A, list_set *set, int *slot) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (s >= A.nslices) return; /* the whole warp */
@@ -188,7 +188,7 @@ static __global__ void name_lists(csell A, const list_set *set, const int *slot,
                   at == NO_LIST ? 0 : what_of(mine)};
 }
 
-/* A warp a slice. */
+/* One warp per slice. */
 static __global__ void pad_codes(csell A, lists L) {
     const int lane = threadIdx.x % WARP;
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;

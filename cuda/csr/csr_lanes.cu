@@ -159,7 +159,7 @@ SPMV_EXPORT_KERNEL(csr_lanes) = {
     /* name, alias  */ "csr_lanes",
     NULL,
     /* format       */ "csr",
-    /* summary      */ "a group of lanes a row, as wide as the mean row suggests",
+    /* summary      */ "a group of lanes per row, as wide as the mean row suggests",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC,
     /* estimate     */ NULL,

@@ -40,7 +40,7 @@ SPMV_EXPORT_KERNEL(csr_thread) = {
     /* name, alias  */ "csr_thread",
     "csr0",
     /* format       */ "csr",
-    /* summary      */ "one thread a row",
+    /* summary      */ "one thread per row",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC,
     /* estimate     */ NULL,

@@ -55,7 +55,7 @@ SPMV_EXPORT_KERNEL(csr_warp) = {
     /* name, alias  */ "csr_warp",
     "csr1",
     /* format       */ "csr",
-    /* summary      */ "one warp a row, sums reduced in registers",
+    /* summary      */ "one warp per row, sums reduced in registers",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_WARP_ROW,
     /* estimate     */ NULL,

@@ -3,8 +3,8 @@
  *
  * Source     src/formats/sell/format_sell.c.
  * Reads      row_ptr, col_idx and values of the store of compressed rows.
- * Work       with sigma, rows are sorted by window, then length, longest first; a warp a slice
- *            finds its width; a scan places the slices; a warp a slice copies, steps of several
+ * Work       with sigma, rows are sorted by window, then length, longest first; one warp per slice
+ *            finds its width; a scan places the slices; one warp per slice copies, steps of several
  *            rows side by side, wide slices by several warps. */
 #include "cuda/build.cuh"
 #include "formats/csr/csr.h"

@@ -17,7 +17,7 @@
 #include "formats/row_ends.h"
 #include <stdlib.h>
 
-enum { WIDEST_PITCH = 512 }; /* bytes a line may be padded by, for the forecast */
+enum { WIDEST_PITCH = 512 }; /* bytes by which a line may be padded, for the forecast */
 
 typedef struct pitched { /* device memory; pitches in elements */
     idx *col_idx, *row_len;
@@ -130,7 +130,7 @@ SPMV_EXPORT_KERNEL(ell_pitched) = {
     /* name, alias  */ "ell_pitched",
     "ell0",
     /* format       */ "ell",
-    /* summary      */ "ELL transposed and pitched, one thread a row",
+    /* summary      */ "ELL transposed and pitched, one thread per row",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS | SPMV_OWN_COPY,
     /* estimate     */ estimate,

@@ -42,7 +42,7 @@ SPMV_EXPORT_KERNEL(ell_thread) = {
     /* name, alias  */ "ell_thread",
     "ell1",
     /* format       */ "ell",
-    /* summary      */ "ELL as stored (row-major), one thread a row",
+    /* summary      */ "ELL as stored (row-major), one thread per row",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS,
     /* estimate     */ NULL,

@@ -44,7 +44,7 @@ SPMV_EXPORT_KERNEL(ell_warp) = {
     /* name, alias  */ "ell_warp",
     "ell2",
     /* format       */ "ell",
-    /* summary      */ "ELL as stored (row-major), one warp a row",
+    /* summary      */ "ELL as stored (row-major), one warp per row",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS | SPMV_WARP_ROW,
     /* estimate     */ NULL,

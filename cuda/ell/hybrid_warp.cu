@@ -87,7 +87,7 @@ SPMV_EXPORT_KERNEL(hybrid_warp) = {
     /* name, alias  */ "hybrid_warp",
     NULL,
     /* format       */ "hybrid",
-    /* summary      */ "one warp a row, ELL part then CSR part",
+    /* summary      */ "one warp per row, ELL part then CSR part",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC,
     /* estimate     */ NULL,

@@ -47,7 +47,7 @@ SPMV_EXPORT_KERNEL(sell_thread) = {
     /* name, alias  */ "sell_thread",
     NULL,
     /* format       */ "sell",
-    /* summary      */ "one thread a row of a slice",
+    /* summary      */ "one thread per row of a slice",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS,
     /* estimate     */ NULL,

@@ -194,7 +194,7 @@ SPMV_EXPORT_KERNEL(sell_thread_ahead) = {
     /* name, alias  */ "sell_thread_ahead",
     NULL,
     /* format       */ "sell",
-    /* summary      */ "one thread a row of a slice, 4 or 8 slots loaded ahead",
+    /* summary      */ "one thread per row of a slice, 4 or 8 slots loaded ahead",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS,
     /* estimate     */ NULL,

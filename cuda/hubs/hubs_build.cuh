@@ -158,7 +158,7 @@ static __global__ void list_segments(int64_t ncuts, const idx *__restrict__ orde
         segment[first[p] + q] = {order[p], (idx)first[p], n, (int)p};
 }
 
-/* A warp a slice: its steps, and how many words and values these take. */
+/* One warp per slice: its steps, and how many words and values these take. */
 static __global__ void measure_slices(rows A, marks m, row_classes all, hubs H, int64_t *size) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     int lane = threadIdx.x % WARP, c = 0, rest = 0, pairs = 0;

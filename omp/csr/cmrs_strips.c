@@ -16,7 +16,7 @@
 #include "omp/kernel.h"
 #include "formats/cmrs/cmrs.h"
 
-enum { SUMS = 4 }; /* partial sums a row */
+enum { SUMS = 4 }; /* partial sums per row */
 
 static void multiply_strip(const cmrs *A, int64_t strip, const real *x, real alpha, real beta,
                            real *y) {

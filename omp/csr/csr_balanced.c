@@ -20,10 +20,10 @@
 #include "formats/csr/csr.h"
 #include "formats/row_ends.h"
 
-typedef struct range { /* a share: rows first..last - 1 end in it, entries k..end - 1 */
+typedef struct share { /* rows first..last - 1 end in it, entries k..end - 1 */
     int64_t first, last, k, end;
     int64_t begun; /* the row last, if the share has some of it; else -1 */
-} range;
+} share;
 
 typedef struct product {
     const csr *A;
@@ -32,11 +32,11 @@ typedef struct product {
 } product;
 
 /* Puts the rows that end in the share, and returns what it has of row last. */
-typedef real share_function(const product *p, const range *s);
+typedef real share_function(const product *p, const share *s);
 
 typedef struct shares {
     share_function *run;
-    range range[MOST_SHARES];
+    share share[MOST_SHARES];
     carry carries[MOST_SHARES];
 } shares;
 
@@ -55,7 +55,7 @@ static inline real dot_portable(const real *values, const idx *col, const real *
     return (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest;
 }
 
-static real share_portable(const product *p, const range *s) {
+static real share_portable(const product *p, const share *s) {
     const csr *A = p->A;
     int64_t k = s->k;
     for (int64_t i = s->first; i < s->last; k = A->row_ptr[++i]) {
@@ -116,7 +116,7 @@ AVX2_INLINE real dot_avx2(const csr *A, const real *x, int64_t begin, int64_t en
     return a[0] + a[1];
 }
 
-AVX2_INLINE real share_256(const product *p, const range *s, bool instruction) {
+AVX2_INLINE real share_256(const product *p, const share *s, bool instruction) {
     const csr A = *p->A;
     const real alpha = p->alpha, beta = p->beta, *x = p->x;
     real *y = p->y;
@@ -126,11 +126,11 @@ AVX2_INLINE real share_256(const product *p, const range *s, bool instruction) {
     return dot_avx2(&A, x, k, s->end, instruction);
 }
 
-static AVX2 real share_avx2(const product *p, const range *s) {
+static AVX2 real share_avx2(const product *p, const share *s) {
     return share_256(p, s, false);
 }
 
-static AVX2 real share_avx2_gather(const product *p, const range *s) {
+static AVX2 real share_avx2_gather(const product *p, const share *s) {
     return share_256(p, s, true);
 }
 
@@ -171,7 +171,7 @@ AVX512_INLINE real dot_avx512(const csr *A, const real *x, int64_t begin, int64_
     return b[0] + b[1];
 }
 
-static AVX512 real share_avx512_gather(const product *p, const range *s) {
+static AVX512 real share_avx512_gather(const product *p, const share *s) {
     const csr A = *p->A;
     const real alpha = p->alpha, beta = p->beta, *x = p->x;
     real *y = p->y;
@@ -233,8 +233,8 @@ static spmv_status prepare(spmv_plan *p) {
         int64_t first = spmv_rows_ended(&view, begin);
         int64_t last = spmv_rows_ended(&view, end);
         int64_t begun = first < last ? A->row_ptr[last] : begin - first;
-        t->range[s] =
-            (range){first, last, begin - first, end - last, begun < end - last ? last : -1};
+        t->share[s] =
+            (share){first, last, begin - first, end - last, begun < end - last ? last : -1};
     }
     return SPMV_OK;
 }
@@ -245,7 +245,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     int64_t nshares = shares_of(p);
 #pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
     for (int64_t s = 0; s < nshares; s++)
-        t->carries[s] = (carry){t->range[s].begun, t->run(&all, &t->range[s])};
+        t->carries[s] = (carry){t->share[s].begun, t->run(&all, &t->share[s])};
     add_carries(t->carries, nshares, (real)alpha, y);
     return SPMV_OK;
 }

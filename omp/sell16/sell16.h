@@ -86,7 +86,7 @@ INLINE bool is_plain(const product *m, int64_t s, const int32_t *length) {
 }
 
 /* What rows near the diagonal read of x comes from memory line by line, in the order of rows or
- * none; the line that such rows will read some time later is asked for here, one a slice. */
+ * none; the line that such rows will read some time later is asked for here, one per slice. */
 INLINE void ask_for_vectors(const product *m, int64_t s) {
     enum { SECOND_CACHE = 2, Y_AHEAD = 2048 };
     if (!m->ahead) return;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# install.sh BUILT DESTDIR PREFIX [NVCC]: program, library, header, manual page and spmv.pc of the folder BUILT into DESTDIR/PREFIX. BUILT/.libs
+# install.sh BUILT DESTDIR PREFIX [NVCC]: program, library, headers, manual page and spmv.pc of the folder BUILT into DESTDIR/PREFIX. BUILT/.libs
 # has what was linked besides. A compiler other than nvcc needs CUDA's runtime by name, and C++'s.
 set -e
 if [ ! -e "$1/spmv" ]; then
@@ -31,4 +31,4 @@ Version: $(sed -n 's/.*SPMV_VERSION "\(.*\)"/\1/p' include/spmv.h)
 Cflags: -I\${prefix}/include
 Libs: -L\${prefix}/lib -lspmv -fopenmp $libs
 EOF
-echo "  installed  $into/bin/spmv, lib/libspmv.a, include/spmv.h, share/man/man1/spmv.1   gcc solver.c \$(pkg-config --cflags --libs spmv)"
+echo "  installed  $into/bin/spmv, lib/libspmv.a, include/spmv.h, spmv_bench.h, share/man/man1/spmv.1   gcc solver.c \$(pkg-config --cflags --libs spmv)"

@@ -45,8 +45,8 @@ const char *spmv_nearest(const char *word, const char *const *candidates) {
     return best;
 }
 
-/* Replaces a name that a kernel had before by its current one. */
-static const char *current_name(const char *name) {
+/* Whether the kernel had a name before that the pattern matches. */
+static bool had_name(const char *kernel, const char *pattern) {
     static const char *const old[][2] = {
 #define OLD_KERNEL(before, now) {#before, #now},
 #define OLD_FORMAT(before, now)
@@ -57,8 +57,8 @@ static const char *current_name(const char *name) {
 #undef OLD_FIELD
     };
     for (size_t k = 0; k < sizeof old / sizeof *old; k++)
-        if (strcmp(name, old[k][0]) == 0) return old[k][1];
-    return name;
+        if (strcmp(kernel, old[k][1]) == 0 && fnmatch(pattern, old[k][0], 0) == 0) return true;
+    return false;
 }
 
 static const char *alias_of(spmv_kernel_id id) {
@@ -86,15 +86,18 @@ static void match_auto(const spmv_backend *backend, spmv_kernel_id *found, int c
     *count = 1;
 }
 
-/* Appends the backend's matches; beyond capacity they are only counted. */
+/* Appends the backend's matches; beyond capacity they are only counted. Former names count where no
+ * name of today matches: "csr_b*" must not find the kernel that is no longer called csr_bins. */
 static void match_backend(const spmv_backend *backend, const char *pattern, spmv_kernel_id *found,
                           int capacity, int *count) {
-    for (int k = 0; k < backend->nkernels; k++) {
-        spmv_kernel_id id = {backend, k};
-        if (!is_match(id, pattern)) continue;
-        if (*count < capacity) found[*count] = id;
-        ++*count;
-    }
+    int before = *count;
+    for (int former = 0; former < 2 && *count == before; former++)
+        for (int k = 0; k < backend->nkernels; k++) {
+            spmv_kernel_id id = {backend, k};
+            if (!(former ? had_name(backend->names[k], pattern) : is_match(id, pattern))) continue;
+            if (*count < capacity) found[*count] = id;
+            ++*count;
+        }
 }
 
 static spmv_status check_present(spmv_ctx *ctx, const spmv_kernel_id *found, int count) {
@@ -129,7 +132,7 @@ static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const
 spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id *found,
                              int capacity, int *count) {
     const char *colon = strchr(pattern, ':');
-    const char *name = current_name(colon ? colon + 1 : pattern);
+    const char *name = colon ? colon + 1 : pattern;
     *count = 0;
     if (colon) {
         for (const spmv_backend *const *b = spmv_backends; *b; b++) {
@@ -167,7 +170,8 @@ spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id 
     if (*count) return check_present(ctx, found, capacity ? *count : 0);
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; *b != ctx->default_backend && k < (*b)->nkernels; k++)
-            if (strcmp((*b)->names[k], name) == 0) {
+            if (strcmp((*b)->names[k], name) == 0 ||
+                (!strpbrk(name, "*?[") && had_name((*b)->names[k], name))) {
                 if (!(*b)->kernels)
                     return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", (*b)->name,
                                      pattern, (*b)->hint);

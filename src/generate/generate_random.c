@@ -175,7 +175,7 @@ void spmv_sample_columns(uint64_t key, int64_t first, int64_t width, int64_t cou
     }
 }
 
-/* ---- random: n[0] columns a row; giantrow: n[1] in row n[2] --------------------------------- */
+/* ---- random: n[0] columns per row; giantrow: n[1] in row n[2] ------------------------------- */
 
 static int64_t sample_length(const spmv_recipe *r, int64_t i) {
     return i == r->n[2] ? r->n[1] : r->n[0];

@@ -137,7 +137,7 @@ spmv_status spmv_recipe_fem3d(const spmv_args *args, spmv_recipe *r) {
     return SPMV_OK;
 }
 
-/* ---- one run of columns a row --------------------------------------------------------------- */
+/* ---- one run of columns per row ------------------------------------------------------------- */
 
 /* n[0] columns before the diagonal, n[1] after it, as far as the matrix goes. */
 static int64_t band_start(const spmv_recipe *r, int64_t i) {

@@ -13,8 +13,8 @@ typedef struct sampling { /* what is measured of a product, and until when */
 } sampling;
 
 typedef struct timing {
-    int warmup, inner, nsamples, capacity; /* inner: products a sample */
-    double *sample_s;                      /* [nsamples] seconds a product; owned */
+    int warmup, inner, nsamples, capacity; /* inner: products per sample */
+    double *sample_s;                      /* [nsamples] seconds per product; owned */
     double spent_s, next_look_s;           /* wall time of samples with what comes before each */
     bool done;
     statistics s;

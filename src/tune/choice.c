@@ -81,9 +81,9 @@ static spmv_status admit_baseline(trials *c, const spmv_proposal *p, int n) {
     spmv_ctx *ctx = c->mat->ctx;
     spmv_status status, first = SPMV_OK;
     char message[sizeof ctx->error];
-    for (int turn = 0; turn < 2; turn++)
+    for (int pass = 0; pass < 2; pass++)
         for (int k = 0; k < n; k++) {
-            if ((p[k].predicted_speedup == 0) != (turn == 0) || !is_allowed(c, &p[k])) continue;
+            if ((p[k].predicted_speedup == 0) != (pass == 0) || !is_allowed(c, &p[k])) continue;
             if (admit(c, &p[k], &status)) return SPMV_OK;
             keep_first(ctx, status == SPMV_OK ? SPMV_E_UNSUITABLE : status, &first, message,
                        sizeof message);

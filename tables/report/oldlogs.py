@@ -1,6 +1,6 @@
 """The log of the published program (../shared/papers/spmv-omp-cuda.txt), as records of ours.
 
-Its blocks, tab-separated, one a matrix and configuration:
+Its blocks, tab-separated, one per matrix and configuration:
 
     #cant.mtx
     SpMV_OMP_test.c  AVG_TIMES_ITERATION:25  sparse matrix: 62451x62451-4007383NNZ-78=MAX_ROW_NZ - grid: 10x4

@@ -324,7 +324,7 @@ def cmrs_pages(runs):
     tables = {system: rows for system, (rows, _) in made.items()}
     text = ("# CMRS: height, block and order of entries by brute force\n\nThe best CMRS "
             "configuration and how many times faster it is than the best of: scalar (a thread a "
-            "row: csr_thread;\nOpenMP: csr_rows), vector (a warp a row: csr_warp, csr_lanes; OpenMP: "
+            "row: csr_thread;\nOpenMP: csr_rows), vector (one warp per row: csr_warp, csr_lanes; OpenMP: "
             "csr_rows with SIMD), HYB, the vendor's library.\nslowest/best: what the worst choice "
             "of parameters costs.\n\n" + machine_line(runs) + "\n" + MARKS
             + sections(CMRS_HEAD, "l" + "r" * (len(CMRS_HEAD) - 1), tables)

@@ -19,7 +19,7 @@ import os
 import sys
 
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
-from logs import find_logs, is_number, read_logs
+from logs import find_logs, is_number, read_logs, with_names_of_today
 from texts import csv_text, latex_table, markdown_table, si_time, text_table, three_digits
 from units import (BASELINE_ALIAS, baseline_of, best_of, describe, doubts, gflop_per_s, merge, order,
                    overlap, short_label, tabulate, text_of, timed_cells, unit_of)
@@ -116,7 +116,7 @@ def where(text):
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise argparse.ArgumentTypeError(f"'{text}' is not FIELD=VALUE")
-    return SHORT.get(name, name), value
+    return next(iter(with_names_of_today({SHORT.get(name, name): value}).items()))
 
 
 def chosen(records, conditions):

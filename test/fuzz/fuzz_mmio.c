@@ -1,8 +1,8 @@
 /* fuzz_mmio.c: any bytes as a Matrix Market file, plain or compressed, for libFuzzer.
  *
  *     clang-14 -g -O1 -fopenmp -fsanitize=fuzzer,address,undefined -DHAVE_LIBARCHIVE \
- *         -DHAVE_ZLIB -D_GNU_SOURCE -Iinclude -Isrc test/fuzz/fuzz_mmio.c src/mmio*.c \
- *         src/number.c src/archive.c src/coo.c src/store.c src/status.c \
+ *         -DHAVE_ZLIB -D_GNU_SOURCE -Iinclude -Isrc -I. test/fuzz/fuzz_mmio.c src/read/mmio*.c \
+ *         src/read/{number,archive}.c src/core/{coo,memory,status}.c \
  *         -larchive -lz -lm -o fuzz_mmio
  *
  * Beside crashes it looks for disagreement: as a file, by one thread and by two, and as a stream,
@@ -14,13 +14,6 @@
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* store.c frees copies on devices; there are none here. */
-spmv_status spmv_ctx_device(spmv_ctx *ctx, const spmv_backend *backend, spmv_device **out) {
-    (void)backend;
-    *out = NULL;
-    return spmv_fail(ctx, SPMV_E_BACKEND, "no device");
-}
 
 static void require(bool condition) {
     if (!condition) abort();

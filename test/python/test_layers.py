@@ -18,6 +18,7 @@ class Layers(unittest.TestCase):
             for part in ("src", "omp", "cuda", "include"):
                 shutil.copytree(ROOT / part, pathlib.Path(folder, part))
             for path, text in planted.items():
+                pathlib.Path(folder, path).parent.mkdir(exist_ok=True)
                 with open(pathlib.Path(folder, path), "a", encoding="utf-8") as file:
                     file.write(text)
             return layers.breaches_of(pathlib.Path(folder).resolve())
@@ -33,6 +34,28 @@ class Layers(unittest.TestCase):
         found = self.breaches(**{"src/tune/features.c": '#include "app/app.h"\n'
                                                         'void f(void);\nvoid f(void) { say("x"); }\n'})
         self.assertIn("src/tune/features.c: calls say of src/app/talk.c", found)
+
+    def test_no_call_is_hidden(self):
+        say = "calls say of src/app/talk.c"
+        for how, planted in {
+                "declared where it is called": {"src/tune/features.c": "void say(const char *, ...);\nvoid f(void) { say(0); }\n"},
+                "in a macro": {"src/tune/tune.h": "void say(const char *, ...);\n#define SAY() say(0)\n",
+                               "src/tune/features.c": "void f(void);\nvoid f(void) { SAY(); }\n"},
+                "in an initial value": {"src/tune/tune.h": "void say(const char *, ...);\n",
+                                        "src/tune/features.c": "static void (*f)(const char *, ...) = say;\n"},
+                "in a header of include": {"include/spmv_kernel.h": "void say(const char *, ...);\n"
+                                                                    "static inline void f(void) { say(0); }\n"},
+                "as <app/app.h>": {"src/tune/features.c": "#include <app/app.h>\nvoid f(void);\nvoid f(void) { say(0); }\n"}}.items():
+            with self.subTest(how):
+                self.assertIn(f"src/tune/features.c: {say}", self.breaches(**planted))
+
+    def test_what_a_macro_names_is_followed(self):
+        calls = layers.Tree(ROOT).calls()
+        self.assertEqual(calls["src/formats/csell_sym/format_csell_sym.c"]["src/formats/csell/format_csell.c"], {"csell_format"})
+
+    def test_a_folder_without_a_rule_is_named(self):
+        found = self.breaches(**{"src/extra/extra.c": ""})
+        self.assertIn("src/extra/extra.c: of a folder that layers.py has no rule for", found)
 
     def test_circles_of_calls_are_found_through_tables(self):
         found = self.breaches(**{"omp/csr/csr_rows.c": "spmv_status f(spmv_ctx *c);\nspmv_status f(spmv_ctx *c) {\n"

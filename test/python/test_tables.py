@@ -55,6 +55,10 @@ class ReadingTest(TablesTest):
         self.assertEqual({row["config.format"] for row in rows}, {"spc5", "sss"})
         self.assertIn("hubs", {row["tune.baseline"] for row in rows})
         self.assertIn("1e-06", {row["tune.baseline_s"] for row in rows})
+        for former in "config.kernel=masked_rows", "config.format=masked", "kernel=masked_rows":
+            with contextlib.redirect_stdout(io.StringIO()) as talk:
+                self.assertEqual(table.main([self.folder, "--where", former]), 0)
+            self.assertIn("spc5_rows", talk.getvalue())
 
     def test_lines_that_are_no_records_are_named_by_place(self):
         talk = self.make(record(), "garbage", record(2e-6, matrix__name="beta"), "", "\x00" * 50,

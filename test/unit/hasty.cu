@@ -1,6 +1,6 @@
 /* hasty.cu: planted: a product that lets the next start, and itself reads x and y at once instead
- * of waiting for the product in front. A thread a row, f64. It writes late, so that whoever reads
- * too early surely does. */
+ * of waiting for the product in front. One thread per row, f64. It writes late, so that whoever
+ * reads too early surely does. */
 #include "cuda/ahead.cuh"
 #include "formats/csr/csr.h"
 

@@ -261,6 +261,10 @@ static void names_that_kernels_had_are_found(void **state) {
     snprintf(prefixed, sizeof prefixed, "omp:%s", old[0][0]);
     assert_int_equal(find(prefixed, SPMV_OK), 1);
     assert_string_equal(found[0], old[0][1]);
+    assert_int_equal(find("masked_*", SPMV_OK), 1);
+    assert_string_equal(found[0], "spc5_rows");
+    for (int k = 0, n = find("omp:csr_*", SPMV_OK); k < n; k++)
+        assert_memory_equal(found[k], "csr_", 4);
 }
 
 /* More matches than there is room for are counted, not written. */

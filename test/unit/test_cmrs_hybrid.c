@@ -96,7 +96,7 @@ static void strips_by_hand(void **state) {
         assert_int_equal(A->strips, expected->nstrips);
         assert_int_equal(store->slots, 8);
         assert_same(A->strip_ptr, expected->strip_ptr, (size_t)A->strips + 1, 4, "strip_ptr");
-        assert_same(A->packed, expected->words, 8, 4, "csell");
+        assert_same(A->packed, expected->words, 8, 4, "packed");
         assert_same(A->values, expected->values, 8, 8, "values");
         spmv_store_free(store);
     }

@@ -213,7 +213,7 @@ static void bytes_do_not_depend_on_threads(void **state) {
                 entries e = entries_like(s, k);
                 spmv_mat *mat = matrix_of(ctx, &e);
                 spmv_store *one = &store_with(mat, variant, 0, true, 1)->s;
-                for (int threads = 2; threads <= SLICES + 1; threads++) { /* at last one a slice */
+                for (int threads = 2; threads <= SLICES + 1; threads++) { /* up to one per slice */
                     spmv_store *other = &store_with(mat, variant, 0, true, threads)->s;
                     assert_int_equal(one->narrays, other->narrays);
                     for (int a = 0; a < one->narrays; a++) {

@@ -99,7 +99,7 @@ static int add_line(sweep *s, const char *list_path, const char *line) {
     return has_mode(path, S_IFDIR) ? add_folder(s, path) : add_source(s, path);
 }
 
-/* A source a line; # begins a comment. */
+/* One source per line; # begins a comment. */
 static int add_list(sweep *s, const char *list_path) {
     char *line = NULL;
     size_t room = 0;

@@ -99,7 +99,7 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *
     int64_t overflows = 0, cols = out->block_cols;
     weft *wefts = spmv_host_alloc((size_t)(threads * cols + 1) * sizeof *wefts);
     if (!wefts)
-        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: a list of %lld blocks a thread",
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: a list of %lld blocks per thread",
                          (long long)cols);
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(+ : overflows)
     for (int64_t b = 0; b < out->block_rows; b++)

@@ -54,7 +54,7 @@ typedef struct csell_step {
 typedef struct V(csell) {
     spmv_store s;
     int64_t nslices, nsteps, column_bytes, value_bytes, cut, long_rows, long_nnz;
-    int sign;           /* 0; of the format csell_sym, which holds what symmetric does: as there */
+    int sign;           /* 0; in the format csell_sym as in sss */
     csell_slice *slice; /* [nslices] */
     csell_step *step;   /* [nsteps] */
     uint8_t *columns;   /* [column_bytes + CSELL_SPARE] */

@@ -1,4 +1,4 @@
-/* format_csell_sym.c: the diagonal and below of a symmetric or skew-symmetric matrix, csell. The
+/* format_csell_sym.c: the diagonal and below of a symmetric or skew-symmetric matrix, as csell. The
  * bytes are those of csell for that half alone, by its rules. */
 #include "formats/csell/csell_rows.h"
 #include "formats/symmetry.h"
@@ -98,7 +98,7 @@ static const spmv_param params[] = {{SPMV_codes, 1, 0, 1, 1, false}, SPMV_NO_MOR
 
 SPMV_EXPORT_FORMAT(csell_sym_format) = {
     .name = "csell_sym",
-    .summary = "the diagonal and below of a symmetric or skew-symmetric matrix, csell",
+    .summary = "the diagonal and below of a symmetric or skew-symmetric matrix, as csell",
     .params = params,
     .at_most = true,
     .estimate = estimate,
