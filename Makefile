@@ -19,7 +19,7 @@ endif
 # ---- settings: make NAME=value; WERROR=1, V=1 ----------------------------------------------------------------------
 # What was given once is remembered: the command line is stronger than the environment, that than build/settings.
 settings := CC OPT MARCH CUDA_ARCH LIBS_WANTED MKLROOT
--include build/settings # was_NAME for every NAME that was given, as it was written
+-include $(if $(filter clean,$(MAKECMDGOALS)),,build/settings)# was_NAME for every NAME that was given, as it was written
 given     = $(filter-out default undefined,$(origin $(1)))
 $(foreach s,$(settings) CFLAGS NVCC WERROR SAN BUILD PYTHON,$(eval from_$(s) := $(or $(call given,$(s)),$(if $(call given,was_$(s)),remembered,default))))
 $(foreach s,$(settings),$(if $(filter remembered,$(from_$(s))),$(eval $(s) = $$(was_$(s)))))

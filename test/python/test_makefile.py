@@ -124,6 +124,20 @@ class Settings(Copy):
         self.build('MARCH=native')
         self.assertEqual(self.info('MARCH'), ('remembered', 'native'))
 
+    def test_clean_forgets_what_cannot_be_read(self):
+        settings = self.folder / 'build/settings'
+        for goals in ('clean',), ('clean', self.OBJECT):
+            self.build('MARCH=core2')
+            settings.write_text('define was_MARCH\n')
+            self.make(*goals)
+            self.assertEqual((settings.exists(), self.info('MARCH')), (len(goals) > 1, ('default', 'native')))
+
+    def test_settings_that_cannot_be_written_stay_as_they_are(self):
+        self.build('MARCH=core2')
+        (self.folder / 'build/settings.new').symlink_to('/nonexistent/folder')
+        self.build('MARCH=k8')
+        self.assertEqual(self.info('MARCH'), ('remembered', 'core2'))
+
     def test_nothing_is_a_value(self):
         (self.folder / 'installed').touch() # a library is found
         self.assertIn('libarchive', self.make('info'))
