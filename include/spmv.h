@@ -16,8 +16,8 @@
  * pointer, NULL on failure; the text of the failure is spmv_ctx_error(ctx). Nothing prints, exits
  * or aborts. Option structs start with their size (use SPMV_OPTS or set it by hand); zero in every
  * other member means "default". Rows, columns and positions are int64_t and start at 0; bytes are
- * size_t; times are seconds. No two threads may use one context, or handles made from it, at the
- * same time, except that different plans may execute at once. */
+ * size_t; times are seconds. One plan must not execute in two threads at once; different plans may.
+ * Otherwise one thread at a time may use a context and the handles made from it. */
 #ifndef SPMV_H
 #define SPMV_H
 

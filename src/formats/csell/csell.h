@@ -8,7 +8,8 @@
  *
  * The example matrix of formats/csr/csr.h with cut = 6: row 6 is longer, and stored apart. The
  * other rows are one slice of four steps; bars stand after steps. Row 0 is the leftmost bit of a
- * mask. "(79 of 0)": 79 zeros, up to a multiple of CSELL_ALIGN, then CSELL_SPARE.
+ * mask. "(79 of 0)": 79 zeros, the last step's 3 columns, 12 up to a multiple of CSELL_ALIGN
+ * (column_bytes and value_bytes are 32), and the 64 of CSELL_SPARE.
  *
  *     slice        0 0 0 4 1 2 1 0            step, column, value, nsteps; column_code 1: a byte;
  *                                             value_code 2: a place in codebook; run 1; flags 0
