@@ -66,6 +66,21 @@ static spmv_status go_wrong(const spmv_plan *p, double alpha, const void *x, dou
     return SPMV_OK;
 }
 
+/* The first plan of the process is right. Its copies, which --cache=steady takes turns with, are
+ * not. */
+static spmv_status prepare_a_copy(spmv_plan *p) {
+    static int plans;
+    TRY(prepare(p));
+    *(int *)p->scratch = plans++;
+    return SPMV_OK;
+}
+
+static spmv_status be_wrong_in_copies(const spmv_plan *p, double alpha, const void *x, double beta,
+                                      void *y) {
+    if (*(int *)p->scratch == 0) multiply(p, alpha, x, beta, y);
+    return SPMV_OK;
+}
+
 static spmv_status be_wrong_with_simd(const spmv_plan *p, double alpha, const void *x, double beta,
                                       void *y) {
     if (!p->choice.value[SPMV_simd]) multiply(p, alpha, x, beta, y);
@@ -75,20 +90,22 @@ static spmv_status be_wrong_with_simd(const spmv_plan *p, double alpha, const vo
 static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
 static const spmv_param simd[] = {{SPMV_simd, 0, 0, 1, 1, false}, SPMV_NO_MORE_PARAMS};
 
-#define PLANT(kernel, parameters, fault) \
+#define PLANT_PREPARED(kernel, parameters, preparation, fault) \
     SPMV_EXPORT_KERNEL(kernel) = {.name = #kernel, \
                                   .format = "csr", \
                                   .summary = "planted: wrong", \
                                   .params = parameters, \
                                   .traits = SPMV_DETERMINISTIC, \
-                                  .prepare = prepare, \
+                                  .prepare = preparation, \
                                   .run = fault, \
                                   .release = release}
+#define PLANT(kernel, parameters, fault) PLANT_PREPARED(kernel, parameters, prepare, fault)
 PLANT(csr_merge, no_params, skip_a_row);
 PLANT(csr_tiles, no_params, write_nothing);
 PLANT(csr_tiles_copied, no_params, stop_writing);
 PLANT(csr_blocks, no_params, go_wrong);
 PLANT(coo_segments, simd, be_wrong_with_simd);
+PLANT_PREPARED(hyb_rows, no_params, prepare_a_copy, be_wrong_in_copies);
 /* What auto proposes where entries are on diagonals: it times the one and finds the other wrong. */
 PLANT(csell_slices, no_params, stop_writing);
 static const spmv_param window[] = {{SPMV_sigma, 0, 0, INT32_MAX, 1, false}, SPMV_NO_MORE_PARAMS};

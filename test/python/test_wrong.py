@@ -114,6 +114,13 @@ class Wrong(unittest.TestCase):
                 self.assert_shown_wrong(rows_of(table)[name])
                 self.assertIn("spmv: 1 WRONG result: see the table\n", talk)
 
+    def test_copies_of_a_plan(self):
+        for cache, code in ("warm", 0), ("steady", 1):
+            self.spmv("-m", MATRIX, "-k", "hyb_rows", "--log", self.log, f"--cache={cache}", code=code)
+        right, wrong = self.records()
+        self.assertEqual(right["status"], "ok")
+        self.assert_wrong(wrong, "hyb_rows", (ROWS, 0, "last"))
+
     def test_all_kernels_and_a_y_of_before(self):
         self.spmv("-m", MATRIX, "-k", "all", "--alpha=2", "--beta=-1", "--log", self.log)
         statuses = {record["config"]["kernel"]: record["status"] for record in self.records()}
