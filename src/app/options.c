@@ -125,7 +125,7 @@ static const struct argp_option table[] = {
     {"max-time", KEY_MAX_TIME, "S", 0,
      "then continue until the noise is low or S seconds are over (5)", 3},
     {"max-noise", KEY_MAX_NOISE, "P", 0,
-     "noise is low if the interquartile range is within P of the median, e.g. 1% (1%)", 3},
+     "noise is low if the 95% confidence interval of the median is within P of it (1%)", 3},
     {"verify", KEY_VERIFY, "full|off", 0, "check every row against extended-precision sums (full)",
      3},
     {NULL, 0, NULL, 0, "How 'spmv sweep' proceeds:", 4},

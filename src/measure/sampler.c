@@ -183,10 +183,10 @@ spmv_status problem_ready(problem *p, const sampling *how, timing *t) {
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
-/* The middle half within max_noise of the median; looked at rarely, since it sorts. */
-static bool is_quiet(const timing *t, double max_noise) {
-    statistics s = statistics_of(t->sample_s, t->nsamples);
-    return s.q3 - s.q1 <= max_noise * s.median;
+/* Looked at rarely, since it sorts. */
+static bool is_settled(timing *t, double max_noise) {
+    t->median = median_of(t->sample_s, t->nsamples);
+    return !t->waiting && estimate_noise(&t->median) <= max_noise;
 }
 
 static spmv_status grow(timing *t) {
@@ -204,7 +204,8 @@ static bool is_last(timing *t, const sampling *how) {
     bool full = t->nsamples >= MOST_SAMPLES;
     if (t->nsamples + 1 < how->min_samples || (t->spent_s < t->next_look_s && !full)) return false;
     t->next_look_s = t->spent_s * 1.1;
-    return t->nsamples == 0 || t->spent_s >= how->max_time_s || full || is_quiet(t, how->max_noise);
+    return t->nsamples == 0 || t->spent_s >= how->max_time_s || full ||
+           is_settled(t, how->max_noise);
 }
 
 spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slice_s) {
@@ -225,5 +226,6 @@ spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slic
     if (!t->done) return SPMV_OK;
     t->s = statistics_of(t->sample_s, t->nsamples);
     t->converged = t->s.q3 - t->s.q1 <= how->max_noise * t->s.median;
+    t->settled = is_settled(t, how->max_noise);
     return SPMV_OK;
 }

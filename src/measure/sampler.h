@@ -9,16 +9,20 @@
 typedef struct sampling { /* what is measured of a product, and until when */
     spmv_cache cache;
     int min_samples;
-    double min_time_s, max_time_s, max_noise; /* max_noise: IQR / median to stop at */
+    double min_time_s, max_time_s, max_noise; /* max_noise: of the median, to stop at */
 } sampling;
 
 typedef struct timing {
     int warmup, inner, nsamples, capacity; /* inner: products per sample */
     double *sample_s;                      /* [nsamples] seconds per product; owned */
     double spent_s, next_look_s;           /* wall time of samples with what comes before each */
+    bool waiting; /* so far threads waited for cores so long that medians may be their waits: the
+                     caller's word, before a turn */
     bool done;
     statistics s;
+    estimate median;
     bool converged; /* IQR / median <= max_noise */
+    bool settled;   /* the median is known to within max_noise, and is not made of waits */
 } timing;
 
 typedef struct problem { /* one product to verify and time: host data in the plan's precision */

@@ -1,6 +1,7 @@
-/* statistics.c: order statistics of samples. */
+/* statistics.c: order statistics of samples, and how well they know the median. */
 #include "statistics.h"
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +17,19 @@ static double quantile(const double *sorted, int n, double q) {
     return sorted[low] + (at - low) * (sorted[high] - sorted[low]);
 }
 
-statistics statistics_of(const double *sample, int n) {
-    statistics s = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    double *sorted = malloc((size_t)n * sizeof *sorted), sum = 0, squares = 0;
-    if (!sorted || n == 0) goto done;
+/* Owned by the caller; NULL if there is nothing to copy, or no memory. */
+static double *sorted_copy(const double *sample, int n) {
+    double *sorted = n > 0 ? malloc((size_t)n * sizeof *sorted) : NULL;
+    if (!sorted) return NULL;
     memcpy(sorted, sample, (size_t)n * sizeof *sorted);
     qsort(sorted, (size_t)n, sizeof *sorted, compare);
+    return sorted;
+}
+
+statistics statistics_of(const double *sample, int n) {
+    statistics s = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    double *sorted = sorted_copy(sample, n), sum = 0, squares = 0;
+    if (!sorted) return s;
     for (int k = 0; k < n; k++) sum += sorted[k];
     s.mean = sum / n;
     for (int k = 0; k < n; k++) squares += (sorted[k] - s.mean) * (sorted[k] - s.mean);
@@ -31,7 +39,67 @@ statistics statistics_of(const double *sample, int n) {
     s.median = quantile(sorted, n, 0.5);
     s.q3 = quantile(sorted, n, 0.75);
     s.max = sorted[n - 1];
-done:
     free(sorted);
     return s;
+}
+
+/* ---- the median and its interval ------------------------------------------------------------ */
+
+/* 97.5 % of Student's distribution lie below, by degrees of freedom. */
+static const double student[] = {INFINITY, 12.706, 4.303, 3.182, 2.776,
+                                 2.571,    2.447,  2.365, 2.306, 2.262};
+
+/* Stretches are equal parts of the samples in the order taken. Were samples independent, the share
+ * of a stretch that lies below the median would scatter about a half like tossed coins; what it
+ * scatters beyond that is drift, bursts of other programs' work and the like. Returns the standard
+ * error of that share over all samples: by the stretches, but never less than the coins'. Ties
+ * with the median count half. */
+static double share_error(const double *sample, int n, double median, int stretches) {
+    double squares = 0;
+    for (int s = 0; s < stretches; s++) {
+        int from = (int)((int64_t)n * s / stretches), to = (int)((int64_t)n * (s + 1) / stretches);
+        double below = 0;
+        for (int k = from; k < to; k++)
+            below += sample[k] < median ? 1 : sample[k] == median ? 0.5 : 0;
+        double off = below / (to - from) - 0.5;
+        squares += off * off;
+    }
+    return fmax(sqrt(squares / (stretches * (stretches - 1))), 0.5 / sqrt(n));
+}
+
+/* Half the number of ranks that the interval spans. The wider one by tenths and by fifths: fifths
+ * notice slower changes, tenths know their scatter better. */
+static double ranks_around(const double *sample, int n, double median) {
+    static const int parts[] = {10, 5};
+    double most = 0;
+    for (int k = 0; k < 2; k++) {
+        int stretches = n < parts[k] ? n : parts[k];
+        double error = share_error(sample, n, median, stretches);
+        most = fmax(most, n * student[stretches - 1] * error);
+    }
+    return most;
+}
+
+/* Between the samples whose ranks bound the share of a half. Of fewer than six, not even the least
+ * and the greatest enclose the median in 95 of 100 cases. */
+static void find_ends(estimate *e, const double *sample, const double *sorted, int n) {
+    if (n < 6) return;
+    double ranks = ranks_around(sample, n, e->value);
+    int low = (int)floor(0.5 * n - ranks), high = (int)ceil(0.5 * n + ranks) - 1;
+    e->low = sorted[low > 0 ? low : 0];
+    e->high = sorted[high < n - 1 ? high : n - 1];
+}
+
+estimate median_of(const double *sample, int n) {
+    estimate e = {NAN, NAN, NAN};
+    double *sorted = sorted_copy(sample, n);
+    if (!sorted) return e;
+    e.value = quantile(sorted, n, 0.5);
+    find_ends(&e, sample, sorted, n);
+    free(sorted);
+    return e;
+}
+
+double estimate_noise(const estimate *e) {
+    return fmax(e->high - e->value, e->value - e->low) / e->value;
 }

@@ -157,6 +157,13 @@ def quartiles_of(record):
     return (q1, q3) if sound else None
 
 
+def missed_noise_limit(record):
+    """Whether it stopped before its noise limit was met, by the rule of its time: the interval of the
+    median (timing.settled), in logs before 2026-11-22 the quartiles (timing.converged)."""
+    settled = record.get("timing.settled")
+    return (record.get("timing.converged") if settled is None else settled) is False
+
+
 def inconsistencies(record):
     """Complaints about an ok record whose own figures contradict each other."""
     nnz, median = record["matrix.nnz"], record["timing.median_s"]

@@ -5,6 +5,7 @@ import collections
 import math
 
 import study_charts
+from logs import missed_noise_limit
 from texts import csv_text, markdown_table, three_digits
 from units import label, order, settings_of, short_label
 
@@ -59,7 +60,7 @@ class Run:
     @property
     def mark(self):
         """Times that are less certain than they look, or that no memory is behind."""
-        return ((" †" if self.get("timing.converged") is False else "")
+        return ((" †" if missed_noise_limit(self.record) else "")
                 + (" \\*" if self.cached else ""))
 
     @property

@@ -15,7 +15,7 @@ import shlex
 import statistics
 from typing import NamedTuple, Optional
 
-from logs import is_number, quartiles_of
+from logs import is_number, missed_noise_limit, quartiles_of
 from texts import plural, si_time
 
 
@@ -191,7 +191,7 @@ def unit_of(record):
     cached = verdict == "in cache" or (is_number(fill) and fill < 1 and verdict is None
                                       and get("config.cache") in (None, "warm"))
     return Unit(identity, str(get("config.alias") or ""), status, reason,
-                median, q1, q3, 1, get("timing.converged") is False,
+                median, q1, q3, 1, missed_noise_limit(record),
                 median is not None and bool(flags_of(record)), cached,
                 prep if is_number(prep) else None, record)
 

@@ -242,6 +242,14 @@ class RankingTest(TablesTest):
         self.assertEqual((row["noisy"], row["cached"]), ("true", "true"))
         self.assertIn("no geometric mean (n = 0); 1 matrix left out", self.text("summary.md"))
 
+    def test_the_rule_of_the_logs_time_says_what_is_noisy(self):
+        # The interval of the median, where a log has one, not the quartiles.
+        self.make(record(1e-6, timing__converged=False, timing__settled=True),
+                  record(2e-6, config__kernel="ell_rows", timing__converged=True, timing__settled=False),
+                  record(3e-6, config__kernel="hyb", timing__converged=False, timing__settled=None))
+        self.assertEqual(self.line_of("times.md", "alpha")[2:5],
+                         ["**1.00 µs**", "2.00 µs †", "3.00 µs †"])
+
     def test_what_was_disturbed_is_marked(self):
         self.make(record(timing__flags=["heat slowed it"], timing__converged=False),
                   record(2e-6, config__kernel="ell_rows", timing__flags=[]))

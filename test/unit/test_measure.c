@@ -331,6 +331,35 @@ static void a_flush_empties_nothing_it_should_not(void **state) {
     scene_close(&s);
 }
 
+/* ---- stopping ------------------------------------------------------------------------------- */
+
+/* Any interval is narrow enough here. */
+static timing measured(bool waiting) {
+    scene s;
+    timing t;
+    double y0[ROWS] = {0};
+    const sampling o = {.min_samples = 6, .max_time_s = 0.5, .max_noise = 1e9, .cache = SPMV_WARM};
+    scene_open(&s, "omp:csr_serial");
+    problem p = problem_on(&s, y0, 0);
+    assert_int_equal(problem_open(&p), SPMV_OK);
+    assert_int_equal(problem_ready(&p, &o, &t), SPMV_OK);
+    t.waiting = waiting;
+    while (!t.done) assert_int_equal(problem_turn(&p, &o, &t, 0.01), SPMV_OK);
+    free(t.sample_s);
+    problem_close(&p);
+    scene_close(&s);
+    return t;
+}
+
+static void samples_end_when_the_median_is_known_and_no_wait(void **state) {
+    (void)state;
+    timing quiet = measured(false), waits = measured(true);
+    assert_true(quiet.settled && quiet.nsamples >= 6 && quiet.spent_s < 0.5);
+    assert_true(quiet.median.value == quiet.s.median && quiet.median.low <= quiet.s.median);
+    assert_false(waits.settled);
+    assert_true(waits.spent_s >= 0.5 || waits.nsamples >= 20000);
+}
+
 /* ---- rounds --------------------------------------------------------------------------------- */
 
 static spmv_mat *crowded;
@@ -394,6 +423,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(steady_goes_through_copies),
         cmocka_unit_test(a_copy_that_writes_nothing_shows),
         cmocka_unit_test(a_flush_empties_nothing_it_should_not),
+        cmocka_unit_test(samples_end_when_the_median_is_known_and_no_wait),
         cmocka_unit_test(what_does_not_fit_beside_the_others_follows_alone),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

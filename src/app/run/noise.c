@@ -81,6 +81,12 @@ static void flag(result *out, const char *format, ...) {
     out->r.timing_flags = (texts){out->flags, out->nflags};
 }
 
+/* The others of a team wait for the one that waits. If that may be in a quarter of the samples, the
+ * median need not be a time of the product any more: it may be the scheduler's 4 or 8 ms. */
+bool noise_is_waits(const noise *n) {
+    return n->waited_s >= 0.25 * n->wall_s && n->wall_s > 0;
+}
+
 /* A thread that waits makes the others of its team spin: a few percent are much. */
 void describe_noise(result *out, const noise *n, int threads) {
     record *r = &out->r;

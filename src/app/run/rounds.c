@@ -217,6 +217,12 @@ static void watch_step(const session *run, int k) {
     if (run->watch.arg) run->watch.step(run->watch.arg, k);
 }
 
+/* A host's kernel is measured on, up to its time, while its samples may be waits. */
+static void mind_waits(candidate *e) {
+    e->t.waiting = e->p.host && noise_is_waits(&e->noise);
+    if (e->t.waiting) e->t.settled = false;
+}
+
 /* Ten rounds make up the minimum time; a noisy kernel gets more of them. */
 static int time_rounds(group *g) {
     enum { ROUNDS = 10 };
@@ -239,6 +245,7 @@ static int time_rounds(group *g) {
                              fmin(g->run->o->sampling.min_time_s / ROUNDS, patience));
             noise after = noise_now();
             noise_add(&e->noise, &before, &after);
+            mind_waits(e);
             if (status != SPMV_OK || e->t.done) finish(g, e, status);
         }
     }

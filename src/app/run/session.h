@@ -128,6 +128,7 @@ typedef struct noise {       /* counters; a difference of two says what happened
 noise noise_now(void);
 void noise_add(noise *sum, const noise *before, const noise *after);
 double load_now(void); /* NaN: unknown */
+bool noise_is_waits(const noise *n);
 void describe_noise(result *out, const noise *n, int threads);
 /* Names of NVML's reasons why clocks are low, at most MOST_REASONS; how many. */
 int slow_reasons(unsigned long long slowed, const char **out);

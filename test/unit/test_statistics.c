@@ -1,0 +1,156 @@
+/* test_statistics.c: the median's confidence interval on sequences whose true median is known, as
+ * quiet and as busy machines make them; and when samples are enough. */
+#include "testing.h"
+#include "app/run/session.h"
+
+enum { RUNS = 1000, MOST = 5000 };
+
+static uint64_t drawn;
+
+/* Between 0 and 1, never 0. */
+static double uniform(void) {
+    return ((double)(spmv_mix(++drawn) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(void) {
+    return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
+}
+
+/* ---- sequences ------------------------------------------------------------------------------ */
+
+typedef double draw_function(double *state); /* the next sample; state: of the machine */
+
+static double quiet(double *state) {
+    (void)state;
+    return 1 + 0.02 * normal();
+}
+
+/* Three samples of ten take one, two or three of the scheduler's turns longer. */
+static double interrupted(double *state) {
+    double sample = quiet(state) - 0.02 * 0.565949; /* so that 5/7 of these lie below 1 */
+    return uniform() < 0.3 ? sample + 4 * ceil(3 * uniform()) : sample;
+}
+
+/* Two of three samples about 1, the others a tenth slower; 3/4 of the two lie below 1. */
+static double of_two_speeds(double *state) {
+    (void)state;
+    double quick = 1 + 0.02 * (normal() - 0.674490);
+    return 3 * uniform() < 2 ? quick : quick + 0.2;
+}
+
+/* Half of what a sample is off by, it shares with those some ten before and after it. */
+static double drifting(double *state) {
+    *state = 0.9 * *state + sqrt(1 - 0.81) * normal();
+    return 1 + 0.02 * *state + 0.02 * normal();
+}
+
+static const struct sequence {
+    const char *name;
+    draw_function *draw;
+    int n; /* samples that show what there is to see */
+} sequences[] = {{"quiet", quiet, 30},
+                 {"interrupted", interrupted, 100},
+                 {"of two speeds", of_two_speeds, 100},
+                 {"drifting", drifting, 1000}};
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+static void the_interval_holds_the_true_median(void **state) {
+    (void)state;
+    static double sample[MOST];
+    for (int k = 0; k < COUNT(sequences); k++) {
+        const struct sequence *s = &sequences[k];
+        int held = 0;
+        double mean = 0;
+        drawn = 0;
+        for (int run = 0; run < RUNS; run++) {
+            double now = normal();
+            for (int i = 0; i < s->n; i++) sample[i] = s->draw(&now);
+            estimate e = median_of(sample, s->n);
+            assert_true(e.low <= e.value && e.value <= e.high);
+            held += e.low <= 1 && 1 <= e.high;
+            mean += e.value / RUNS;
+        }
+        if (held < 0.95 * RUNS || fabs(mean - 1) >= 0.01)
+            fail_msg("%s: %d of %d intervals hold 1, mean %g", s->name, held, RUNS, mean);
+    }
+}
+
+/* A hundred times the samples: a tenth of the interval, where the quartiles stay where they are. */
+static void more_samples_make_it_narrower(void **state) {
+    (void)state;
+    static double sample[4000];
+    double few = 0, many = 0;
+    drawn = 0;
+    for (int run = 0; run < 100; run++) {
+        for (int i = 0; i < COUNT(sample); i++) sample[i] = quiet(NULL);
+        estimate first = median_of(sample, 40), all = median_of(sample, COUNT(sample));
+        few += estimate_noise(&first);
+        many += estimate_noise(&all);
+    }
+    assert_true(few / many > 8 && few / many < 14);
+}
+
+/* The same values, in an order in which each tells less than it seems to. */
+static void a_drift_makes_it_wider(void **state) {
+    (void)state;
+    double shuffled[100], rising[100];
+    for (int i = 0; i < 100; i++) {
+        rising[i] = 1 + 0.001 * i;
+        shuffled[i] = 1 + 0.001 * (i * 37 % 100);
+    }
+    estimate a = median_of(shuffled, 100), b = median_of(rising, 100);
+    assert_true(a.value == b.value);
+    assert_true(estimate_noise(&b) > 2 * estimate_noise(&a));
+}
+
+static void few_samples_know_no_interval(void **state) {
+    (void)state;
+    const double same[] = {2, 2, 2, 2, 2, 2};
+    estimate none = median_of(same, 0), five = median_of(same, 5), six = median_of(same, 6);
+    assert_true(isnan(none.value) && isnan(none.low));
+    assert_true(five.value == 2 && isnan(five.low) && isnan(five.high));
+    assert_false(estimate_noise(&five) <= 1);
+    assert_true(six.low == 2 && six.high == 2 && estimate_noise(&six) == 0);
+}
+
+/* Looking again and again, and stopping when it pleases, finds the truth as often. */
+static void who_stops_when_it_is_narrow_is_right_too(void **state) {
+    (void)state;
+    static double sample[MOST];
+    int held = 0;
+    drawn = 0;
+    for (int run = 0; run < RUNS; run++) {
+        int n = 0, look = 10;
+        estimate e;
+        for (bool narrow = false; !narrow; look = look * 11 / 10) {
+            assert_true(look <= MOST);
+            while (n < look) sample[n++] = quiet(NULL);
+            e = median_of(sample, n);
+            narrow = estimate_noise(&e) <= 0.01;
+        }
+        held += e.low <= 1 && 1 <= e.high;
+    }
+    assert_true(held >= 0.95 * RUNS);
+}
+
+/* Both threads of a team of two, or one of sixteen: the product waits for either. */
+static void waits_are_of_all_threads_together(void **state) {
+    (void)state;
+    const noise none = {0}, some = {.wall_s = 10, .waited_s = 2}, much = {10, 0, 3, 0, 0};
+    assert_false(noise_is_waits(&none));
+    assert_false(noise_is_waits(&some));
+    assert_true(noise_is_waits(&much));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_interval_holds_the_true_median),
+        cmocka_unit_test(more_samples_make_it_narrower),
+        cmocka_unit_test(a_drift_makes_it_wider),
+        cmocka_unit_test(few_samples_know_no_interval),
+        cmocka_unit_test(who_stops_when_it_is_narrow_is_right_too),
+        cmocka_unit_test(waits_are_of_all_threads_together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
