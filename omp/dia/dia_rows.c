@@ -17,7 +17,7 @@
 #include "omp/kernel.h"
 #include "formats/dia/dia.h"
 
-enum { BLOCK = 512 }; /* rows */
+enum { BLOCK = 256 }; /* rows: longer ones took 1.1 to 1.6 times as long with 3 to 7 diagonals */
 
 typedef __typeof__(__builtin_choose_expr(sizeof(real) == 8, (int64_t)0, (int32_t)0)) number;
 typedef number __attribute__((may_alias)) bits;
