@@ -4,11 +4,13 @@ log/study-NAME.jsonl, and make its tables and figures in tables/study-NAME/.
 
     python3 tables/report/study.py sell|cmrs|ci|omp-cuda [--files FILE...] [--scale small|medium|full] ...
 
-Without files the matrices are twins, generated with the numbers that the paper prints. A time limit
-ends the runs, never the tables: what was measured is shown, what was not is said.
+Without files the matrices are twins, generated with the numbers that the paper prints; study ci also
+takes the Hamiltonians of the outside set that are in its cache. A time limit ends the runs, never the
+tables: what was measured is shown, what was not is said.
 """
 
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -51,12 +53,12 @@ STUDIES = {
                  ["-k", "csr_lanes", "-b", "64,128,256,512", "--lanes=2,4,8,16,32"]],
     },
     "ci": {
-        "omp": [["-k", "hybrid_rows,csr_rows,csr_merge,ell_rows,sell_slices,mkl_csr",
-                 CI_BOUNDARY, "--slice=32,64"]],
+        "omp": [["-k", "hybrid_rows,csr_rows,csr_merge,csr5_tiles,ell_rows,dia_rows,sell_slices,"
+                 "mkl_csr", CI_BOUNDARY, "--slice=32,64"]],
         "cuda": [["-k", "hybrid_warp", CI_BOUNDARY, "-b", "16,32,64"],
-                 ["-k", "csr_thread,csr_warp,csr_merge,ell_pitched,ell_thread,sell_thread,"
-                  "cusparse_csr_alg1,cusparse_csr_alg2", "-b", "32,64,128,256,512",
-                  "--slice=32,64"]],
+                 ["-k", "csr_thread,csr_warp,csr_merge,csr5_tiles,ell_pitched,ell_thread,"
+                  "dia_thread,sell_thread,cusparse_csr_alg1,cusparse_csr_alg2",
+                  "-b", "32,64,128,256,512", "--slice=32,64"]],
     },
     "omp-cuda": {
         "omp": [["-k", "csr1,csr2,csr3,csr4,ell0,ell1,ell2", "-g", "5x8,10x4,4x10,14x3,13x3",
@@ -123,6 +125,21 @@ def matrices_of(study, spmv, scale, wanted):
     if study == "ci" and scale == "small":
         kept = kept[:1]
     return [name for _, name in kept]
+
+
+def hamiltonians(scale):
+    """Files of the outside set (log/reference/outside) that hold configuration-interaction matrices of
+    that scale, smallest first; none where the set was not made."""
+    folder = os.environ.get("SPMV_OUTSIDE") or pathlib.Path.home() / ".cache/spmv/outside"
+    found = []
+    for path in pathlib.Path(folder).glob("ci[-_]*.mtx"):
+        if path.name.endswith(".part.mtx"):  # still being written
+            continue
+        with open(path, encoding="utf-8", errors="replace") as file:
+            sizes = next((line for line in file if not line.startswith("%")), "").split()
+        if len(sizes) == 3 and int(sizes[2]) <= SCALES[scale]:
+            found.append((int(sizes[2]), str(path)))
+    return [path for _, path in sorted(found)]
 
 
 def arguments_of(study, kernels, source):
@@ -224,6 +241,8 @@ def make_study(arguments):
     if not options.no_run:
         os.makedirs(os.path.dirname(os.path.abspath(log)), exist_ok=True)
         sources = options.files or matrices_of(study, options.spmv, options.scale, options.matrices)
+        if study == "ci" and not options.files and not options.matrices:
+            sources += hamiltonians(options.scale)
         size = os.path.getsize(log) if os.path.exists(log) else 0
         left_out, worst = measure(options, study, sources, log)
     for words in left_out:

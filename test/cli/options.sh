@@ -7,3 +7,4 @@ $SPMV -m gen:poisson2d:20 -k csr1 --index=64 -p f32 --alpha 2 --beta=-1 --format
     columns "config.kernel config.precision config.index_bits config.alpha config.beta status"
 env -u OMP_WAIT_POLICY OMP_PLACES='{0},{1}' $SPMV -m gen:poisson2d:20 -k csr1 --format=csv $quick -q --tag 'note=a, "b"' | columns "tags status omp.env"
 $SPMV -m gen:poisson2d:20 -k cmrs_strips --sorted=off,on $quick -q | grep -o 'sorted=[^ ]*' | sort # as typed
+for name in dia omp:dia 'di*'; do $SPMV -m gen:poisson2d:20 -k "$name" --format=csv $quick -q | columns "config.backend config.kernel status"; done # a format's short name

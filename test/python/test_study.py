@@ -98,14 +98,27 @@ class Pages(unittest.TestCase):
             [record("hybrid_warp", 3.0 + k, config__params__block=b, config__format="hybrid",
                     config__params__boundary=655)
              for k, b in enumerate((32, 64, 16))]
-            + [record("csr_warp", 6.0, config__format="csr", store__matrix_B=2**21)])
+            + [record("csr_warp", 6.0, config__format="csr", store__matrix_B=2**21),
+               record("csr5_tiles", 4.5, config__format="csr5"),
+               record("dia_thread", None, config__format="dia", status="skipped",
+                      reason="17 GB")])
         page = papers.ci_pages(runs)[0]["ci.md"]
         times = page.split("## ")[2]
         self.assertEqual(row_of(page, "gen:twin:a"),
-                         ["gen:twin:a", "1000000", "44", "2.50", "—", "—", "1.50"])
-        self.assertEqual(row_of(times, "gen:twin:a")[:6],
-                         ["gen:twin:a", "655", "5.00", "3.00", "4.00", "6.00"])
-        self.assertEqual(row_of(times, "gen:twin:a")[9], "2.00")
+                         ["gen:twin:a", "1000000", "44", "2.50", "1.50", "—", "—", "—", "1.50"])
+        self.assertEqual(row_of(times, "gen:twin:a"),
+                         ["gen:twin:a", "655", "5.00", "3.00", "4.00", "6.00", "4.50", "—", "—", "—", "—",
+                          "2.00", "1.50", "—", "—", "—", "—", "—", "—"])
+        self.assertIn("cuda:dia_thread : skipped: 17 GB", page)
+
+    def test_ci_ratios_of_the_paper_stand_beside_its_twins(self):
+        runs = papers.runs_of([
+            record("hybrid_warp", 3.0, matrix__name="gen:twin:ci-2", config__params__boundary=655),
+            record("csr5_tiles", 4.5, matrix__name="gen:twin:ci-2", config__format="csr5")])
+        times = papers.ci_pages(runs)[0]["ci.md"].split("## ")[2]
+        row = row_of(times, "gen:twin:ci-2")
+        self.assertEqual(row[-2:], ["2.43", "3.82"])  # 8.1694 / 3.3573, 12.8334 / 3.3573
+        self.assertEqual(row[10], "1.50")
 
     def test_times_of_the_cache_are_marked(self):
         inside = {"config__cache": "warm", "store__llc_ratio": 0.5}
@@ -271,6 +284,29 @@ class Studies(unittest.TestCase):
         kernels = {"omp": {"hybrid_rows"}}
         for source, boundary in (("gen:twin:ci-3", "--boundary=655"), ("x.mtx", "--boundary=auto")):
             self.assertIn(boundary, next(study.arguments_of("ci", kernels, source)))
+
+    def test_ci_takes_the_hamiltonians_of_the_outside_set(self):
+        folder = tempfile.mkdtemp()
+        for name, nnz in ("ci_large", 3), ("ci-small", 2), ("ci_huge", 6000000), ("cities", 1), ("ci_x.part", 1):
+            with open(os.path.join(folder, name + ".mtx"), "w", encoding="utf-8") as file:
+                file.write("%%MatrixMarket matrix coordinate real general\n% of pyscf\n"
+                           f"2 2 {nnz}\n1 1 1\n2 2 3\n" + "2 1 4\n" * (nnz == 3))
+        with mock.patch.dict(os.environ, {"SPMV_OUTSIDE": folder}):
+            self.assertEqual([os.path.basename(path) for path in study.hamiltonians("small")],
+                             ["ci-small.mtx", "ci_large.mtx"])
+            self.assertEqual(len(study.hamiltonians("medium")), 3)
+            with mock.patch.object(study, "matrices_of", return_value=["gen:twin:shyy41"]):
+                code, said = self.make("ci", "--backend=omp")
+        self.assertEqual(code, 0, said)
+        for name in "gen:twin:shyy41", "ci-small", "ci_large":
+            self.assertIn(f"| {name} |", self.page("ci.md"))
+        with mock.patch.dict(os.environ, {"SPMV_OUTSIDE": os.path.join(folder, "none")}):
+            self.assertEqual(study.hamiltonians("full"), [])
+
+    def test_kernels_that_a_program_lacks_are_left_out(self):
+        kernels = {"omp": {"hybrid_rows", "dia_rows"}}
+        self.assertEqual(next(study.arguments_of("ci", kernels, "x.mtx"))[1],
+                         "omp:hybrid_rows,omp:dia_rows")
 
     def test_unknown_twins_are_refused(self):
         code, said = self.make("sell", "--matrices", "cantt")

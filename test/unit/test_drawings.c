@@ -7,6 +7,7 @@
 #include "formats/coo/coo.h"
 #include "formats/csb/csb.h"
 #include "formats/csr/csr.h"
+#include "formats/dia/dia.h"
 #include "formats/ell/ell.h"
 #include "formats/hyb/hyb.h"
 #include "formats/hybrid/hybrid.h"
@@ -51,6 +52,10 @@ static const member members[] = {
     MEMBER("ell", ell, col_idx, "i"),
     MEMBER("ell", ell, values, "d"),
     MEMBER("ell", ell, row_len, "i"),
+    MEMBER("dia", dia, pitch, "q"),
+    MEMBER("dia", dia, inside, "q"),
+    MEMBER("dia", dia, offsets, "i"),
+    MEMBER("dia", dia, values, "d"),
     MEMBER("sell", sell, slice_ptr, "i"),
     MEMBER("sell", sell, row_len, "i"),
     MEMBER("sell", sell, perm, "i"),

@@ -61,11 +61,13 @@ static void assert_same_entries(const spmv_format *format, const spmv_store *sto
     entries_free(&back);
 }
 
-/* The whole store of a matrix and a choice: forecast, head, entries. */
+/* The whole store of a matrix and a choice: forecast, head, entries. Not where it is so large that
+ * no plan asks for it: 67,000 diagonals take 37 GB. */
 static void assert_format_holds(const spmv_format *format, int variant, const spmv_choice *c,
                                 const spmv_csr_view *A, const entries *e, const char *matrix) {
     spmv_store *store = NULL;
     size_t forecast = format->estimate(A, c);
+    if (spmv_is_padding(A, variant, forecast)) return;
     spmv_status status = format->build(ctx, A, c, 3, &store);
     if (status != SPMV_E_UNSUITABLE) assert_int_equal(status, SPMV_OK);
     if (status == SPMV_OK) {

@@ -140,6 +140,15 @@ static int check_uses(const session *r, const spmv_kernel_id *kernels, int n) {
     return 0;
 }
 
+/* What runs without -k: the default backend's kernels of the first paper, which are those of csr
+ * and ell with a short name. */
+static bool is_first_papers(const session *r, spmv_kernel_id id) {
+    if (id.backend != r->backend) return false;
+    const spmv_kernel *kernel = descriptor(id);
+    return kernel->alias &&
+           (strcmp(kernel->format, "csr") == 0 || strcmp(kernel->format, "ell") == 0);
+}
+
 /* Finds the kernels that were asked for, in that order, each once. */
 static int find_kernels(session *r, spmv_kernel_id *found, int *count) {
     char *copy = strdup(r->o->kernels ? r->o->kernels : "all"), *rest = copy;
@@ -154,8 +163,7 @@ static int find_kernels(session *r, spmv_kernel_id *found, int *count) {
             return complain(status, spmv_ctx_error(r->ctx));
         }
         for (int k = 0; k < n && *count < MOST_KERNELS; k++) {
-            bool known =
-                !r->o->kernels && (match[k].backend != r->backend || !descriptor(match[k])->alias);
+            bool known = !r->o->kernels && !is_first_papers(r, match[k]);
             for (int j = 0; j < *count && !known; j++)
                 known = found[j].backend == match[k].backend && found[j].index == match[k].index;
             if (!known) found[(*count)++] = match[k];

@@ -1,0 +1,94 @@
+/* dia_thread: one thread multiplies one row of a DIA matrix.
+ *
+ * Source   Bell and Garland, SC'09, their DIA kernel: offsets in shared memory.
+ * Reads    dia: offsets[diagonals], values[diagonals x pitch] where the column is in the matrix;
+ *          x[cols]; y[rows] only if beta != 0.
+ * Writes   y[rows], each entry once.
+ * Work     thread i runs along row i, a diagonal at a time, in the order of columns: a warp reads
+ *          32 neighbours of the values and of x. Values and x of four diagonals are asked for
+ *          before the first is used.
+ * Cost     2 nnz flop; slots inside the matrix sizeof real + 4 diagonals per block of threads
+ *          (from the caches) + (cols + rows) sizeof real bytes if x is read once.
+ * Weak     diagonals that are mostly padding are read whole; few rows leave most of the GPU idle.
+ * Repeats  bitwise: yes.
+ * Params   block: threads per block, a multiple of 32 (256).
+ */
+#include "cuda/device.cuh"
+#include "formats/dia/dia.h"
+
+enum { KEPT = 256, DEPTH = 4 }; /* offsets in shared memory; diagonals asked for at once */
+
+/* Padding is -0.0; left out where x may be infinite. */
+static __device__ __forceinline__ bool is_padding(real a) {
+    return a == 0 && signbit(a);
+}
+
+/* Adds n diagonals of a row to its sum; value: of the first of them. */
+static __device__ __forceinline__ real add_diagonals(real sum, int64_t row, int64_t cols, int n,
+                                                     int64_t pitch, const idx *offset,
+                                                     const real *__restrict__ value,
+                                                     const real *__restrict__ x) {
+    for (int k = 0; k < n; k += DEPTH, value += DEPTH * pitch) {
+        real a[DEPTH], xj[DEPTH];
+#pragma unroll
+        for (int u = 0; u < DEPTH; u++) {
+            int64_t col = k + u < n ? row + offset[k + u] : -1;
+            bool inside = col >= 0 && col < cols;
+            a[u] = inside ? __ldcs(value + u * pitch) : -(real)0;
+            xj[u] = inside ? x[col] : 0;
+        }
+#pragma unroll
+        for (int u = 0; u < DEPTH; u++)
+            if (!is_padding(a[u])) sum += a[u] * xj[u];
+    }
+    return sum;
+}
+
+/* Threads behind the last row stay for the barriers: no column of theirs is inside. */
+static __global__ void multiply(int64_t rows, int64_t cols, int64_t diagonals, int64_t pitch,
+                                const idx *__restrict__ offsets, const real *__restrict__ values,
+                                const real *__restrict__ x, real alpha, real beta, real *y) {
+    __shared__ idx kept[KEPT];
+    int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    real sum = 0;
+    for (int64_t first = 0; first < diagonals; first += KEPT) {
+        int n = (int)(diagonals - first < KEPT ? diagonals - first : KEPT);
+        __syncthreads();
+        for (int k = (int)threadIdx.x; k < n; k += (int)blockDim.x) kept[k] = offsets[first + k];
+        __syncthreads();
+        if (row < rows)
+            sum = add_diagonals(sum, row, cols, n, pitch, kept, values + first * pitch + row, x);
+    }
+    if (row < rows) put_row(y + row, alpha, sum, beta);
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    const dia *A = (const dia *)p->host;
+    p->traffic_bytes = (size_t)A->inside * sizeof(real) + (size_t)A->diagonals * sizeof(idx);
+    return load_kernel(p, (const void *)multiply);
+}
+
+static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+    const dia *A = (const dia *)p->store;
+    int block = (int)p->choice.value[SPMV_block];
+    if (A->s.rows == 0) return SPMV_OK;
+    multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(p)>>>(
+        A->s.rows, A->s.cols, A->diagonals, A->pitch, A->offsets, A->values, (const real *)x,
+        (real)alpha, (real)beta, (real *)y);
+    return launched(p);
+}
+
+static const spmv_param params[] = {PARAM_BLOCK_THREAD, SPMV_NO_MORE_PARAMS};
+
+SPMV_EXPORT_KERNEL(dia_thread) = {
+    /* name, alias  */ "dia_thread",
+    "dia",
+    /* format       */ "dia",
+    /* summary      */ "one thread per row, diagonal by diagonal",
+    /* params       */ params,
+    /* traits       */ SPMV_DETERMINISTIC,
+    /* estimate     */ NULL,
+    /* prepare      */ prepare,
+    /* run, release */ run,
+    NULL,
+};
