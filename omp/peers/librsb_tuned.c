@@ -15,6 +15,7 @@
 
 #ifdef HAVE_LIBRSB
 #include <rsb.h>
+#include <stdio.h>
 #include <time.h>
 
 enum { ROUNDS = 1 };
@@ -94,7 +95,15 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     TRY(set_threads(p));
     return rsb_status(p, rsb_spmv(RSB_TRANSPOSITION_N, &a, p->scratch, x, 1, &b, y, 1), "rsb_spmv");
 }
-#define HOOKS .prepare = prepare, .run = run, .release = release
+
+/* The library has no call that tells its version: this is its header's, "librsb version 1.3.0.2 -
+ * 202212201855". */
+static void library(const spmv_choice *c, char *text, size_t bytes) {
+    const char *version = strpbrk(RSB_HEADER_VERSION_STRING, "0123456789");
+    (void)c;
+    snprintf(text, bytes, "librsb %.*s", (int)strcspn(version, " "), version);
+}
+#define HOOKS .prepare = prepare, .run = run, .release = release, .library = library
 #else
 #define HOOKS .absent = "librsb: make deps-peers (Debian: librsb-dev), then make again"
 #endif

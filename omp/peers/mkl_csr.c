@@ -16,6 +16,7 @@
 #ifdef HAVE_MKL
 #include <mkl_service.h>
 #include <mkl_spblas.h>
+#include <stdio.h>
 #include <time.h>
 
 enum { EXPECTED_CALLS = 1000 };
@@ -111,7 +112,16 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     restore_team(before);
     return mkl_status(p, status, "mkl_sparse_mv");
 }
-#define HOOKS .prepare = prepare, .run = run, .release = release
+
+/* Of "... Library Version 2026.2-Product Build ...": its numbers say 2026, 0, update 2. */
+static void library(const spmv_choice *c, char *text, size_t bytes) {
+    char all[256] = "";
+    (void)c;
+    mkl_get_version_string(all, sizeof all - 1);
+    const char *version = strpbrk(all, "0123456789");
+    if (version) snprintf(text, bytes, "oneMKL %.*s", (int)strspn(version, ".0123456789"), version);
+}
+#define HOOKS .prepare = prepare, .run = run, .release = release, .library = library
 #else
 #define HOOKS .absent = "oneMKL: make deps-peers (or set MKLROOT), then make again"
 #endif
