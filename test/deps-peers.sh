@@ -12,6 +12,6 @@ elif command -v apt-get >/dev/null; then
 else echo "librsb: no package known here; without it the kernel librsb_tuned is absent" >&2
 fi
 if [ -f "$MKLROOT/include/mkl_spblas.h" ]; then echo "oneMKL: there, in $MKLROOT"
-else "$PYTHON" -m pip install --quiet --no-deps --ignore-installed --prefix "$MKLROOT" mkl mkl-include
+else "$PYTHON" -m pip install --quiet --no-deps --ignore-installed --prefix "$MKLROOT" mkl==2026.2.0 mkl-include==2026.2.0
 fi
 echo "now: make"
