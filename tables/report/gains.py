@@ -65,7 +65,7 @@ def speedup_csv(layout):
     return csv_text(header, rows)
 
 
-PEERS = ("cusparse_", "mkl_", "librsb")  # how the kernels of other libraries are called
+PEERS = ("cusparse_", "mkl_", "librsb", "aocl_")  # how the kernels of other libraries are called
 
 
 def is_peer(kernel):
