@@ -18,7 +18,7 @@ endif
 
 # ---- settings: make NAME=value; WERROR=1, V=1 ----------------------------------------------------------------------
 # What was given once is remembered: the command line is stronger than the environment, that than build/settings.
-settings := CC OPT MARCH CUDA_ARCH LIBS_WANTED MKLROOT
+settings := CC OPT MARCH CUDA_ARCH LIBS_WANTED MKLROOT AOCLROOT
 -include $(if $(filter clean,$(MAKECMDGOALS)),,build/settings)# was_NAME for every NAME that was given, as it was written
 given     = $(filter-out default undefined,$(origin $(1)))
 $(foreach s,$(settings) CFLAGS NVCC WERROR SAN BUILD PYTHON,$(eval from_$(s) := $(or $(call given,$(s)),$(if $(call given,was_$(s)),remembered,default))))
@@ -31,7 +31,7 @@ MARCH     ?= native
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
 $(if $(and $(filter cuda,$(goals)),$(filter all-major,$(CUDA_ARCH))),$(info   no GPU here: for every kind of it, which takes long; CUDA_ARCH=sm_90 or another: for one))
 NVCC      ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
-LIBS_WANTED ?= libarchive zlib jansson hwloc librsb mkl cusparse
+LIBS_WANTED ?= libarchive zlib jansson hwloc librsb mkl aocl cusparse
 MKLROOT   ?= .peers
 
 features :=
@@ -39,7 +39,7 @@ Q := $(if $(V),,@)
 comma := ,
 space := $() $()
 san := $(if $(SAN),-san,)
-found := $(foreach l,$(filter-out mkl cusparse,$(LIBS_WANTED)),$(if $(shell pkg-config --exists $(l) 2>/dev/null && echo y),$(l)))
+found := $(foreach l,$(filter-out mkl aocl cusparse,$(LIBS_WANTED)),$(if $(shell pkg-config --exists $(l) 2>/dev/null && echo y),$(l)))
 # Only the files that ask for a library know of it: another library, or none, recompiles those alone.
 featured      := $(shell grep -ls 'HAVE_' $$(find src omp test/unit -name '*.c'))
 feature_flags := $(foreach l,$(found),-DHAVE_$(shell echo $(l) | tr a-z A-Z) $(shell pkg-config --cflags $(l)))
@@ -48,11 +48,11 @@ feature_libs  := $(foreach l,$(found),$(shell pkg-config --libs $(l)))
 mkl_lib = $(firstword $(wildcard $(abspath $(MKLROOT))/lib/$(1).so*))
 mkl := $(if $(filter mkl,$(LIBS_WANTED)),$(and $(wildcard $(MKLROOT)/include/mkl_spblas.h),\
        $(foreach l,libmkl_intel_lp64 libmkl_gnu_thread libmkl_core,$(call mkl_lib,$(l)))))
-ifneq ($(mkl),)
-found += mkl
-feature_flags += -DHAVE_MKL -isystem $(MKLROOT)/include
-feature_libs  += $(addprefix -Xlinker ,--no-as-needed $(mkl) -rpath=$(abspath $(MKLROOT))/lib) -lgomp
-endif
+# AOCL-Sparse, of AMD's package or PyPI's aoclda, is opened by its path when it is first asked for.
+aocl := $(if $(filter aocl,$(LIBS_WANTED)),$(firstword $(wildcard $(addprefix $(abspath $(or $(AOCLROOT),$(MKLROOT)/aocl))/,lib/libaoclsparse.so aoclda.libs/libaoclsparse*.so*))))
+found := $(strip $(found) $(if $(mkl),mkl) $(if $(aocl),aocl))
+feature_flags += $(if $(mkl),-DHAVE_MKL -isystem $(MKLROOT)/include) $(if $(aocl),-DHAVE_AOCL '-DAOCL_LIBRARY="$(aocl)"')
+feature_libs  += $(if $(mkl),$(addprefix -Xlinker ,--no-as-needed $(mkl) -rpath=$(abspath $(MKLROOT))/lib) -lgomp) $(if $(aocl),-ldl)
 cusparse = $(eval cusparse := $(if $(filter cusparse,$(LIBS_WANTED)),$(shell \
            echo '\#include <cusparse.h>' | $(NVCC) -E -x cu - >/dev/null 2>&1 && echo y)))$(cusparse)
 
@@ -194,6 +194,6 @@ info:
 deps:
 	$(or $(done_first),$(Q)sh test/deps.sh)
 deps-peers: remember
-	$(or $(done_first),$(Q)MKLROOT='$(MKLROOT)' PYTHON='$(PYTHON)' sh test/deps-peers.sh)
+	$(or $(done_first),$(Q)MKLROOT='$(MKLROOT)' AOCLROOT='$(AOCLROOT)' PYTHON='$(PYTHON)' sh test/deps-peers.sh)
 clean:
 	$(or $(done_first),rm -rf build spmv)

@@ -130,6 +130,10 @@ typedef struct spmv_kernel {
     spmv_status (*run)(const spmv_plan *p, double alpha, const void *x, double beta, void *y);
     void (*release)(spmv_plan *p); /* frees what prepare made; NULL: nothing */
     const char *absent;            /* a peer's library: how to get it; NULL: built in */
+    /* Writes name and version of the library that multiplies with these values ("oneMKL 2026.2"),
+     * as it says itself, without a device; "" where it cannot be asked. NULL: the kernel is ours.
+     */
+    void (*library)(const spmv_choice *c, char *text, size_t bytes);
 } spmv_kernel;
 /* The parameter of a kernel or of its format; NULL: not taken. */
 SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_param_id id);

@@ -1,8 +1,9 @@
 #!/bin/sh
 # deps-peers.sh: installs the libraries of others that kernels are compared with: librsb from the distribution, oneMKL from
-# PyPI into MKLROOT (220 MB to load, 1 GB unpacked). cuSPARSE comes with the CUDA toolkit.
+# PyPI into MKLROOT (220 MB to load, 1 GB unpacked), AOCL-Sparse, which PyPI's aoclda brings, into AOCLROOT (29 MB to load).
+# cuSPARSE comes with the CUDA toolkit.
 set -eu
-MKLROOT=${MKLROOT:-.peers} PYTHON=${PYTHON:-python3}
+MKLROOT=${MKLROOT:-.peers} AOCLROOT=${AOCLROOT:-${MKLROOT:-.peers}/aocl} PYTHON=${PYTHON:-python3}
 sudo=
 if [ "$(id -u)" != 0 ]; then sudo=sudo; fi
 if pkg-config --exists librsb 2>/dev/null; then echo "librsb: there"
@@ -12,6 +13,10 @@ elif command -v apt-get >/dev/null; then
 else echo "librsb: no package known here; without it the kernel librsb_tuned is absent" >&2
 fi
 if [ -f "$MKLROOT/include/mkl_spblas.h" ]; then echo "oneMKL: there, in $MKLROOT"
-else "$PYTHON" -m pip install --quiet --no-deps --ignore-installed --prefix "$MKLROOT" mkl mkl-include
+else "$PYTHON" -m pip install --quiet --no-deps --ignore-installed --prefix "$MKLROOT" mkl==2026.2.0 mkl-include==2026.2.0
+fi
+if ls "$AOCLROOT"/aoclda.libs/libaoclsparse* "$AOCLROOT"/lib/libaoclsparse.so >/dev/null 2>&1; then echo "AOCL-Sparse: there, in $AOCLROOT"
+else "$PYTHON" -m pip install --quiet --no-deps --target "$AOCLROOT" aoclda==5.3.0.1 ||
+    echo "AOCL-Sparse: PyPI has no aoclda for this Python; without it the kernel aocl_csr is absent" >&2
 fi
 echo "now: make"

@@ -14,6 +14,7 @@ static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
 
 #ifdef HAVE_CUSPARSE
 #include <cusparse.h>
+#include <stdio.h>
 
 typedef struct peer { /* a plan's scratch */
     cusparseConstSpMatDescr_t matrix;
@@ -121,6 +122,15 @@ static spmv_status run_peer(const spmv_plan *p, double alpha, const void *x, dou
     return SPMV_OK;
 }
 
+static inline void cusparse_library(const spmv_choice *c, char *text, size_t bytes) {
+    int major = 0, minor = 0, patch = 0;
+    (void)c;
+    cusparseGetProperty(MAJOR_VERSION, &major);
+    cusparseGetProperty(MINOR_VERSION, &minor);
+    cusparseGetProperty(PATCH_LEVEL, &patch);
+    snprintf(text, bytes, "cuSPARSE %d.%d.%d", major, minor, patch);
+}
+
 /* cuSPARSE wants offsets and columns of one width, and our columns are 32-bit. */
 static inline spmv_status check_offsets(const spmv_plan *p) {
     if (sizeof(ofs) == sizeof(int32_t)) return SPMV_OK;
@@ -161,6 +171,7 @@ static inline spmv_status describe_coo(spmv_plan *p, peer *t) {
         /* run, release */ run_peer<algorithm>, \
         release_peer, \
         /* absent       */ NULL, \
+        /* library      */ cusparse_library, \
     }
 #else
 #define CUSPARSE_KERNEL(symbol, its_format, its_summary, its_traits, its_estimate, describe, \
@@ -177,6 +188,7 @@ static inline spmv_status describe_coo(spmv_plan *p, peer *t) {
         /* run, release */ NULL, \
         NULL, /* absent       */ \
         "cuSPARSE: install libcusparse-dev of the CUDA toolkit, then make cuda", \
+        /* library      */ NULL, \
     }
 #endif
 #endif

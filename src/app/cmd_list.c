@@ -54,6 +54,17 @@ static void list_params(const spmv_kernel *kernel) {
     }
 }
 
+static void list_library(const spmv_kernel *kernel) {
+    spmv_choice choice = {{0}};
+    char library[64] = "";
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
+        if (p) choice.value[id] = p->default_value;
+    }
+    if (kernel->library) kernel->library(&choice, library, sizeof library);
+    if (*library) printf("        library: %s\n", library);
+}
+
 static void list_kernels(const options *o, const spmv_backend *default_backend) {
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         printf("%s%s\n", (*b)->name,
@@ -67,6 +78,7 @@ static void list_kernels(const options *o, const spmv_backend *default_backend) 
                    kernel && kernel->alias ? kernel->alias : "", kernel ? kernel->summary : "");
             if (kernel && kernel->absent)
                 printf("  %-29s (not built in: %s)\n", "", kernel->absent);
+            if (kernel && o->verbose) list_library(kernel);
             if (kernel && o->verbose) list_params(kernel);
         }
     }

@@ -6,8 +6,8 @@ import math
 import statistics
 
 from texts import csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
-from units import (AUTO, BASELINE_ALIAS, System, baseline_of, candidates, describe, doubts, fastest,
-                   gflop_per_s, kernels_in, overlap, ran_by, candidates_by_kernel, short_label, tied_with,
+from units import (AUTO, BASELINE_ALIAS, System, baseline_of, candidates, caption, doubts, fastest,
+                   gflop_per_s, heading, kernels_in, overlap, ran_by, candidates_by_kernel, short_label, tied_with,
                    timed_cells, winners)
 
 PRODUCTS = (1, 100, 10000)
@@ -65,7 +65,7 @@ def speedup_csv(layout):
     return csv_text(header, rows)
 
 
-PEERS = ("cusparse_", "mkl_", "librsb")  # how the kernels of other libraries are called
+PEERS = ("cusparse_", "mkl_", "librsb", "aocl_")  # how the kernels of other libraries are called
 
 
 def is_peer(kernel):
@@ -223,13 +223,13 @@ def page_md(title, head, layout, table):
     for system, matrices in layout.items():
         header, alignment, rows = table(system, matrices)
         body = markdown_table(header, alignment, rows) if rows else "No times to rank.\n"
-        parts.append(f"\n## {describe(system)}\n\n{body}")
+        parts.append(heading(system, matrices) + body)
     return "".join(parts)
 
 
 def page_tex(title, head, layout, table):
     """The same as LaTeX with booktabs."""
-    found = [(describe(system), *table(system, matrices)) for system, matrices in layout.items()]
+    found = [(caption(system, matrices), *table(system, matrices)) for system, matrices in layout.items()]
     return latex_document(title, head, found)
 
 

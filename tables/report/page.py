@@ -17,7 +17,7 @@ from compare import machine
 from gains import BEST_HEAD, answers, best_table, speedup_table
 from logs import is_number
 from texts import plural, si_time, three_digits
-from units import (candidates, describe, disturbances, fastest, flags_of, gflop_per_s, limit_of, order,
+from units import (candidates, describe, disturbances, fastest, flags_of, gflop_per_s, libraries_in, limit_of, order,
                    short_label, text_of)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -118,16 +118,17 @@ def summary_section(records, units, layout):
 def systems_section(layout, units):
     """Where it was measured."""
     rows = []
-    for number, system in enumerate(layout, 1):
+    for number, (system, matrices) in enumerate(layout.items(), 1):
         mine = [unit for unit in units if unit.identity.system == system]
         commits = sorted({str(unit.record.get("build.commit") or "unknown")
                           + ("+" if unit.record.get("build.dirty") else "") for unit in mine})
         rows.append([f"S{number}", system.backend, system.gpu or system.cpu or "unknown",
                      system.threads or "", system.precision or "", system.cache or "",
                      f"{system.alpha}, {system.beta}", system.host or "unknown",
-                     ", ".join(commits[:3]) + (" …" if len(commits) > 3 else ""), len(mine)])
+                     ", ".join(commits[:3]) + (" …" if len(commits) > 3 else ""),
+                     ", ".join(libraries_in(matrices)), len(mine)])
     return html_table(["system", "backend", "processor", "threads", "precision", "cache", "α, β",
-                       "host", "commit", "configurations"], "llllllllln"[:9] + "r", rows)
+                       "host", "commit", "peers", "configurations"], "l" * 10 + "r", rows)
 
 
 def answers_section(layout):

@@ -7,8 +7,8 @@ from compare import compare_csv
 from gains import gain_pages
 from studies import STUDIES, by_system, comparisons, study_csv, study_line, study_md, studies_csv
 from texts import csv_cell, csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
-from units import (BASELINE_ALIAS, BUILD_KEYS, System, baseline_of, candidates, describe, fastest,
-                   gflop_per_s, kernels_in, label, marked_times, merge, overlap, candidates_by_kernel, tabulate,
+from units import (BASELINE_ALIAS, BUILD_KEYS, System, baseline_of, candidates, caption, fastest,
+                   gflop_per_s, heading, kernels_in, label, marked_times, merge, overlap, candidates_by_kernel, tabulate,
                    tied_with, timed_cells, unit_of, winners)
 
 
@@ -129,7 +129,7 @@ def times_md(layout, units):
     parts = [f"# Times\n\n{TIMES_HEAD}"]
     for system, matrices in layout.items():
         table, notes = times_table(system, matrices, units)
-        parts.append(f"\n## {describe(system)}\n\n{markdown_table(*table)}")
+        parts.append(heading(system, matrices) + markdown_table(*table))
         parts += [f"\n{note}\n" for note in notes]
         parts.append(builds_note([unit for unit in units if unit.identity.system == system]))
     return "".join(parts)
@@ -140,7 +140,7 @@ def times_tex(layout, units):
     found = []
     for system, matrices in layout.items():
         table, notes = times_table(system, matrices, units)
-        found.append((". ".join([describe(system), *notes]), *table))
+        found.append((". ".join([caption(system, matrices), *notes]), *table))
     return latex_document("Times", TIMES_HEAD, found)
 
 
@@ -192,7 +192,7 @@ def summary_md(records, layout, outcome):
              "matrices on which any kernel has a time.\n"]
     for system, matrices in layout.items():
         n = sum(bool(timed_cells(cells)) for cells in matrices.values())
-        parts.append(f"\n## {describe(system)}\n\n"
+        parts.append(heading(system, matrices) +
                      f"Best in x % of n = {plural(n, 'matrix', 'matrices')}:\n\n")
         parts.append(markdown_table(
             ["kernel", "best", "share", "best or tied", "timed", "skipped", "WRONG", "failed",

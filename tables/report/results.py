@@ -18,7 +18,7 @@ import charts
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
 from gains import is_peer
 from texts import markdown_table
-from units import auto_expecting, fastest, layout_of, overlap, expected_products
+from units import auto_expecting, fastest, layout_of, libraries_in, overlap, expected_products
 
 FIRST, LAST = "<!-- results: make reference-tables writes them -->\n", "<!-- end of results -->\n"
 SLOW = 0.9  # losses beyond this are named
@@ -66,12 +66,13 @@ def row_of(system, words, found):
 
 def results(layout):
     """The table, and how many of its times are of runs that stopped early."""
-    rows, noisy, known, count = [], 0, 0, 0
+    rows, noisy, known, count, peers = [], 0, 0, 0, {}
     for system, matrices in layout.items():
         for words, is_baseline in BASELINES[system.backend]:
             found = comparisons(matrices, is_baseline)
             if found and system.cache != "warm":
                 rows.append(row_of(system, words, found))
+                peers.update(dict.fromkeys(libraries_in(matrices)))
                 noisy += sum(not quiet for *_, quiet, _ in found)
                 known += sum(products > 0 for *_, products in found)
                 count += len(found)
@@ -81,7 +82,8 @@ def results(layout):
               "faster, tied, slower", f"below {SLOW}"]
     return (markdown_table(header, "llrrrrl", rows)
             + f"\nIn {noisy} of these {count} the noise limit was not met on one side; in {known} auto was "
-            + "given the number of products that follow (`--iters`).\n")
+            + "given the number of products that follow (`--iters`)."
+            + (f" Peers: {', '.join(peers)}." if peers else "") + "\n")
 
 
 def chart_data(layout):

@@ -68,6 +68,7 @@ class Identity(NamedTuple):
     kernel: str
     settings: tuple  # of (name, value), sorted
     build: tuple
+    library: Optional[str] = None  # of a peer: name and version
 
 
 class Unit(NamedTuple):
@@ -176,7 +177,7 @@ def unit_of(record):
         expected = () if get("config.iters") is None else (("iters", get("config.iters")),)
         kernel, settings = AUTO, tuple(sorted((*settings, ("ran", kernel), *expected)))
     identity = Identity(system, matrix, kernel, settings,
-                        tuple(get(name) for name in BUILD_KEYS))
+                        tuple(get(name) for name in BUILD_KEYS), get("kernel.library"))
     status, median, q1, q3 = record["status"], None, None, None
     if status == "ok" and get("check.status") == "wrong":
         status = "wrong"
@@ -374,6 +375,12 @@ def baseline_of(system, units):
     return None
 
 
+def libraries_in(rows):
+    """Names and versions of the other libraries in {matrix: {kernel: Cell}}, sorted."""
+    return sorted({unit.identity.library for cells in rows.values() for cell in cells.values()
+                   for unit in (*cell.timed, *cell.suspect) if unit.identity.library})
+
+
 def kernels_in(rows):
     """Kernels with any result in {matrix: {kernel: Cell}}, sorted."""
     return sorted({kernel for cells in rows.values() for kernel in cells})
@@ -424,6 +431,23 @@ def describe(system):
              None if system.beta in (None, 0) else f"beta {system.beta}",
              None if system.cache is None else f"{system.cache} cache"]
     return " · ".join(str(word) for word in words if word is not None)
+
+
+def peers_line(rows):
+    """What the peers of {matrix: {kernel: Cell}} are, as a sentence; nothing where no log names one."""
+    found = libraries_in(rows)
+    return f"Peers: {', '.join(found)}." if found else ""
+
+
+def heading(system, rows):
+    """A page's heading of a system, with the libraries that it was compared with."""
+    peers = peers_line(rows)
+    return f"\n## {describe(system)}\n\n" + (f"{peers}\n\n" if peers else "")
+
+
+def caption(system, rows):
+    """The same for a table in a paper."""
+    return ". ".join(filter(None, [describe(system), peers_line(rows).rstrip(".")]))
 
 
 MEASURED, THEORY = "the measured streaming limit (spmv probe)", "the theoretical bandwidth"

@@ -50,6 +50,22 @@ class GainsTest(TablesTest):
         self.assertEqual(self.line_of("best.md", "alpha")[-3:],
                          ["sell schedule=static sigma=1"] * 2 + ["sell"])
 
+    def test_peers_are_named_with_their_versions(self):
+        def peer(median, library, kernel="mkl_csr"):
+            return {**prepared(median, 1e-3, kernel), "kernel": {"library": library}}
+        self.make(prepared(10e-3, 1e-3, "csr_rows"), peer(8e-3, "oneMKL 2026.1.0"), peer(2e-3, "oneMKL 2026.2.0"),
+                  peer(9e-3, "librsb 1.3.0.2", "librsb_tuned"))
+        for name in ("best.md", "speedup.md", "times.md", "summary.md", "best.tex", "times.tex"):
+            with open(os.path.join(self.out, name), encoding="utf-8") as file:
+                self.assertIn("Peers: librsb 1.3.0.2, oneMKL 2026.1.0, oneMKL 2026.2.0", file.read(), name)
+        # Two versions are no repeats of each other: the faster one is shown, not their median.
+        self.assertEqual(self.line_of("best.md", "alpha")[4], "2.00 ms")
+
+    def test_ours_are_no_peers(self):
+        self.make(prepared(10e-3, 1e-3, "csr_rows"))
+        with open(os.path.join(self.out, "best.md"), encoding="utf-8") as file:
+            self.assertNotIn("Peers:", file.read())
+
     def test_unknown_preparation_is_no_zero(self):
         talk = self.make(record(1e-3), prepared(2e-3, 1e-3, "ell_rows"))
         self.assertEqual(self.line_of("best.md", "alpha")[-3:], [""] * 3)

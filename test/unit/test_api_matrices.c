@@ -295,6 +295,23 @@ static void peers_are_found_or_say_how_to_get_them(void **state) {
     assert_in_range(all, peers, 64);
 }
 
+/* Name and version, such as "oneMKL 2026.2"; ours are part of no other library. */
+static void peers_say_what_library_multiplies(void **state) {
+    (void)state;
+    const spmv_choice none = {{0}};
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        for (int k = 0; (*b)->kernels && k < (*b)->nkernels; k++) {
+            const spmv_kernel *kernel = (*b)->kernels[k][0];
+            char text[64] = "";
+            assert_int_equal(kernel->library != NULL,
+                             kernel->traits & SPMV_PEER && !kernel->absent);
+            if (!kernel->library) continue;
+            kernel->library(&none, text, sizeof text);
+            size_t name = strcspn(text, " "), version = strspn(text + name, " .0123456789");
+            assert_true(name > 0 && version >= strlen(" 1.2") && !text[name + version]);
+        }
+}
+
 static void prefixes_are_not_found(void **state) {
     (void)state;
     static const char *const wrong[] = {
@@ -375,6 +392,7 @@ int main(void) {
         cmocka_unit_test(names_that_kernels_had_are_found),
         cmocka_unit_test(found_kernels_stay_in_bounds),
         cmocka_unit_test(peers_are_found_or_say_how_to_get_them),
+        cmocka_unit_test(peers_say_what_library_multiplies),
         cmocka_unit_test(prefixes_are_not_found),
         cmocka_unit_test(the_nearest_name_is_suggested),
         cmocka_unit_test(what_is_not_built_in_says_what_to_do),

@@ -100,6 +100,15 @@ static int64_t setting_of(const cell *c, const spmv_kernel *kernel, int threads,
     return p && id == SPMV_grid_rows && value == 0 ? threads : value;
 }
 
+/* value: by parameter, negative where the kernel takes none. */
+static void describe_library(result *out, const spmv_kernel *kernel, const int64_t *value) {
+    spmv_choice choice;
+    *out->library = 0;
+    for (int id = 0; id < SPMV_NPARAMS; id++) choice.value[id] = value[id] < 0 ? 0 : value[id];
+    if (kernel->library) kernel->library(&choice, out->library, sizeof out->library);
+    out->r.kernel_library = *out->library ? out->library : NULL;
+}
+
 void describe_config(session *run, result *out, const cell *c) {
     const spmv_kernel *kernel = descriptor(c->kernel);
     record *r = &out->r;
@@ -116,6 +125,7 @@ void describe_config(session *run, result *out, const cell *c) {
     r->config_backend = c->kernel.backend->name;
     r->config_kernel = kernel->name;
     r->config_alias = out->alias = kernel->alias;
+    describe_library(out, kernel, value);
     r->config_format = c->kernel.index == SPMV_AUTO ? NULL : kernel->format;
     r->config_threads = kernel->traits & SPMV_SERIAL ? 1 : spmv_ctx_threads(run->ctx);
     r->config_precision = c->precision == SPMV_F64 ? "f64" : "f32";
@@ -285,6 +295,7 @@ void describe_key(result *out) {
     const char *parts[] = {r->matrix_hash,
                            r->config_backend,
                            r->config_requested,
+                           chosen ? NULL : r->kernel_library,
                            chosen ? NULL : r->config_grid,
                            chosen ? NULL : r->config_block,
                            chosen ? NULL : r->config_schedule,

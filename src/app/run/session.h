@@ -18,8 +18,8 @@ enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
 typedef struct result { /* a finished row and what its record points to */
     record r;
     const char *alias;
-    char kernel[64], grid[48], block[24], shape[24], reason[1024], why[1400], hash[20], key[20],
-        how[256];
+    char kernel[64], library[64], grid[48], block[24], shape[24], reason[1024], why[1400], hash[20],
+        key[20], how[256];
     char flag[MOST_FLAGS][96];
     const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
     int nflags;

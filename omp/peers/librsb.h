@@ -1,0 +1,108 @@
+/* librsb.h: what the librsb peers share: a tuned matrix of the library's own, and its products.
+ * Included only where the library is built in. */
+#ifndef SPMV_OMP_LIBRSB_H
+#define SPMV_OMP_LIBRSB_H
+
+#include "omp/kernel.h"
+#include "formats/csr/csr.h"
+
+#include <rsb.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { ROUNDS = 1 };
+static const rsb_time_t most_s = 1;
+
+static const rsb_type_t type =
+    sizeof(real) == sizeof(double) ? RSB_NUMERICAL_TYPE_DOUBLE : RSB_NUMERICAL_TYPE_FLOAT;
+
+static inline spmv_status rsb_status(const spmv_plan *p, rsb_err_t error, const char *what) {
+    char text[256] = "";
+    if (error == RSB_ERR_NO_ERROR) return SPMV_OK;
+    rsb_strerror_r(error, text, sizeof text);
+    return spmv_fail(p->device->ctx, error == RSB_ERR_ENOMEM ? SPMV_E_NOMEM : SPMV_E_DEVICE,
+                     "%s: %s: %s", p->kernel->name, what, text);
+}
+
+static inline double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The library keeps its thread count for the whole process: each call sets it. It counts on as many
+ * as it asks for, and ends in memory that is not there when OpenMP gives it fewer. */
+static inline spmv_status set_threads(const spmv_plan *p) {
+    rsb_int_t threads = p->device->threads;
+    if (may_lack_threads(p))
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "%s: librsb fails where OpenMP gives it fewer than its %d "
+                         "threads: unset OMP_DYNAMIC, OMP_THREAD_LIMIT",
+                         p->kernel->name, (int)threads);
+    return rsb_status(p, rsb_lib_set_opt(RSB_IO_WANT_EXECUTING_THREADS, &threads),
+                      "setting the threads");
+}
+
+static inline void release(spmv_plan *p) {
+    rsb_mtx_free(p->scratch);
+}
+
+static inline spmv_status tune(spmv_plan *p) {
+    struct rsb_mtx_t *matrix = p->scratch;
+    rsb_err_t error =
+        rsb_tune_spmm(&matrix, NULL, NULL, ROUNDS, most_s, RSB_TRANSPOSITION_N, NULL, NULL, 1,
+                      RSB_FLAG_WANT_COLUMN_MAJOR_ORDER, NULL, 0, NULL, NULL, 0);
+    p->scratch = matrix;
+    return rsb_status(p, error, "rsb_tune_spmm");
+}
+
+/* Refused before anything is made. */
+static inline spmv_status check_librsb(const spmv_plan *p) {
+    if (sizeof(ofs) != sizeof(rsb_coo_idx_t))
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "%s: librsb has 32-bit offsets: --index=32", p->kernel->name);
+    if (p->host->nnz == 0)
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "%s: librsb takes no matrix without entries", p->kernel->name);
+    return SPMV_OK;
+}
+
+/* The library's own, tuned copy of a CSR matrix, or of the lower half of a symmetric one, which
+ * flags say. */
+static inline spmv_status make_matrix(spmv_plan *p, const ofs *row_ptr, const idx *col_idx,
+                                      const real *values, rsb_flags_t flags) {
+    const rsb_coo_idx_t rows = (rsb_coo_idx_t)p->host->rows, cols = (rsb_coo_idx_t)p->host->cols;
+    rsb_err_t error = RSB_ERR_NO_ERROR;
+    size_t bytes = 0;
+    double start = now();
+    TRY(rsb_status(p, rsb_lib_init(RSB_NULL_INIT_OPTIONS), "rsb_lib_init"));
+    p->once_s = now() - start;
+    TRY(set_threads(p));
+    p->scratch = rsb_mtx_alloc_from_csr_const(values, (const rsb_coo_idx_t *)row_ptr, col_idx,
+                                              (rsb_nnz_idx_t)row_ptr[rows], type, rows, cols, 1, 1,
+                                              flags, &error);
+    if (!p->scratch && error == RSB_ERR_NO_ERROR) error = RSB_ERR_GENERIC_ERROR;
+    TRY(rsb_status(p, error, "rsb_mtx_alloc_from_csr_const"));
+    TRY(tune(p));
+    TRY(rsb_status(p, rsb_mtx_get_info(p->scratch, RSB_MIF_TOTAL_SIZE__TO__SIZE_T, &bytes),
+                   "rsb_mtx_get_info"));
+    p->scratch_bytes = p->traffic_bytes = bytes;
+    return SPMV_OK;
+}
+
+static inline spmv_status multiply(const spmv_plan *p, double alpha, const void *x, double beta,
+                                   void *y) {
+    real a = (real)alpha, b = (real)beta;
+    TRY(set_threads(p));
+    return rsb_status(p, rsb_spmv(RSB_TRANSPOSITION_N, &a, p->scratch, x, 1, &b, y, 1), "rsb_spmv");
+}
+
+/* The library has no call that tells its version: this is its header's, "librsb version 1.3.0.2 -
+ * 202212201855". */
+static inline void library(const spmv_choice *c, char *text, size_t bytes) {
+    const char *version = strpbrk(RSB_HEADER_VERSION_STRING, "0123456789");
+    (void)c;
+    snprintf(text, bytes, "librsb %.*s", (int)strcspn(version, " "), version);
+}
+
+#endif

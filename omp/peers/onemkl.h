@@ -1,0 +1,114 @@
+/* onemkl.h: what the oneMKL peers share: the inspector-executor interface to this project's CSR
+ * matrix. Included only where the library is built in. */
+#ifndef SPMV_OMP_ONEMKL_H
+#define SPMV_OMP_ONEMKL_H
+
+#include "omp/kernel.h"
+#include "formats/csr/csr.h"
+
+#include <mkl_service.h>
+#include <mkl_spblas.h>
+#include <stdio.h>
+#include <time.h>
+
+static const struct matrix_descr general = {.type = SPARSE_MATRIX_TYPE_GENERAL};
+
+#define CREATE _Generic((real)0, double : mkl_sparse_d_create_csr, float : mkl_sparse_s_create_csr)
+#define MULTIPLY _Generic((real)0, double : mkl_sparse_d_mv, float : mkl_sparse_s_mv)
+
+static inline spmv_status mkl_status(const spmv_plan *p, sparse_status_t status, const char *what) {
+    static const char *const text[] = {"success",       "not initialized",  "out of memory",
+                                       "invalid value", "execution failed", "internal error",
+                                       "not supported"};
+    if (status == SPARSE_STATUS_SUCCESS) return SPMV_OK;
+    return spmv_fail(p->device->ctx,
+                     status == SPARSE_STATUS_ALLOC_FAILED    ? SPMV_E_NOMEM
+                     : status == SPARSE_STATUS_NOT_SUPPORTED ? SPMV_E_UNSUITABLE
+                                                             : SPMV_E_DEVICE,
+                     "%s: %s: %s", p->kernel->name, what,
+                     (size_t)status < sizeof text / sizeof *text ? text[status] : "unknown");
+}
+
+typedef struct team { /* what MKL was set to: it belongs to the caller */
+    int threads, dynamic;
+} team;
+
+static inline team take_team(const spmv_plan *p) {
+    team before = {.dynamic = mkl_get_dynamic()};
+    mkl_set_dynamic(0); /* as many threads as asked for */
+    before.threads = mkl_set_num_threads_local(p->device->threads);
+    return before;
+}
+
+static inline void restore_team(team before) {
+    mkl_set_num_threads_local(before.threads);
+    mkl_set_dynamic(before.dynamic);
+}
+
+static inline void release(spmv_plan *p) {
+    mkl_sparse_destroy(p->scratch);
+}
+
+/* The library loads most of itself when it first optimizes and multiplies: a matrix of one entry
+ * makes it do so. A process does so once, and no plan is charged; later plans take microseconds. */
+static inline void start_library(spmv_plan *p) {
+    struct timespec start, end;
+    MKL_INT row_ptr[] = {0, 1}, col_idx[] = {0};
+    real value[] = {1}, x[] = {1}, y[] = {0};
+    sparse_matrix_t matrix = NULL;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    if (CREATE(&matrix, SPARSE_INDEX_BASE_ZERO, 1, 1, row_ptr, row_ptr + 1, col_idx, value) ==
+        SPARSE_STATUS_SUCCESS) {
+        mkl_sparse_optimize(matrix);
+        MULTIPLY(SPARSE_OPERATION_NON_TRANSPOSE, 1, matrix, general, x, 0, y);
+        mkl_sparse_destroy(matrix);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    p->once_s = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+}
+
+/* Points the library at our arrays; it copies nothing yet. */
+static inline spmv_status create_matrix(spmv_plan *p) {
+    const csr *A = (const csr *)p->store;
+    MKL_INT *row_ptr = (MKL_INT *)A->row_ptr;
+    sparse_matrix_t matrix = NULL;
+    if (sizeof(ofs) != sizeof(MKL_INT))
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "%s: oneMKL has 64-bit offsets with 64-bit columns only: --index=32",
+                         p->kernel->name);
+    if (A->s.nnz == 0)
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "%s: oneMKL takes no matrix without entries", p->kernel->name);
+    if (may_lack_threads(p))
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "%s: oneMKL leaves rows out where OpenMP gives it fewer than its %d "
+                         "threads: unset OMP_DYNAMIC, OMP_THREAD_LIMIT",
+                         p->kernel->name, p->device->threads);
+    start_library(p); /* a failure shows below */
+    TRY(mkl_status(p,
+                   CREATE(&matrix, SPARSE_INDEX_BASE_ZERO, (MKL_INT)A->s.rows, (MKL_INT)A->s.cols,
+                          row_ptr, row_ptr + 1, A->col_idx, A->values),
+                   "mkl_sparse_create_csr"));
+    p->scratch = matrix;
+    return SPMV_OK;
+}
+
+static inline spmv_status multiply(const spmv_plan *p, double alpha, const void *x, double beta,
+                                   void *y) {
+    team before = take_team(p);
+    sparse_status_t status = MULTIPLY(SPARSE_OPERATION_NON_TRANSPOSE, (real)alpha, p->scratch,
+                                      general, x, (real)beta, y);
+    restore_team(before);
+    return mkl_status(p, status, "mkl_sparse_mv");
+}
+
+/* Of "... Library Version 2026.2-Product Build ...": its numbers say 2026, 0, update 2. */
+static inline void library(const spmv_choice *c, char *text, size_t bytes) {
+    char all[256] = "";
+    (void)c;
+    mkl_get_version_string(all, sizeof all - 1);
+    const char *version = strpbrk(all, "0123456789");
+    if (version) snprintf(text, bytes, "oneMKL %.*s", (int)strspn(version, ".0123456789"), version);
+}
+
+#endif
