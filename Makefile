@@ -44,7 +44,7 @@ found := $(foreach l,$(filter-out mkl aocl cusparse,$(LIBS_WANTED)),$(if $(shell
 featured      := $(shell grep -ls 'HAVE_' $$(find src omp test/unit -name '*.c'))
 feature_flags := $(foreach l,$(found),-DHAVE_$(shell echo $(l) | tr a-z A-Z) $(shell pkg-config --cflags $(l)))
 feature_libs  := $(foreach l,$(found),$(shell pkg-config --libs $(l)))
-# oneMKL is files under MKLROOT, not a pkg-config package; cuSPARSE belongs to the CUDA toolkit.
+# oneMKL is files under MKLROOT, not a pkg-config package; of cuSPARSE the CUDA toolkit's header, the library is opened at run time.
 mkl_lib = $(firstword $(wildcard $(abspath $(MKLROOT))/lib/$(1).so*))
 mkl := $(if $(filter mkl,$(LIBS_WANTED)),$(and $(wildcard $(MKLROOT)/include/mkl_spblas.h),\
        $(foreach l,libmkl_intel_lp64 libmkl_gnu_thread libmkl_core,$(call mkl_lib,$(l)))))
@@ -66,12 +66,12 @@ cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -Isrc -I. -D_GNU
 loads    := $(foreach n,_2parts _4parts _8parts :,$(call known,-mtune-ctrl=^use_gather$(n::=)))
 loads    := $(subst $(space)-mtune-ctrl=,$(comma),$(strip $(loads)))
 nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude -Isrc -I.
-ldlibs   := $(feature_libs) -lm
+ldlibs   := $(feature_libs) -lm -ldl
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 # A folder says how its files are compiled: once, or once per variant of precision and offset width.
 app_src  := $(wildcard src/app/*.c src/app/*/*.c)
-lib_src  := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c omp/*.c)) cuda/propose.c
+lib_src  := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c omp/*.c)) cuda/propose.c cuda/cusparse_library.c
 variant_src := $(wildcard src/formats/*/*.c omp/*/*.c)
 cuda_once := $(wildcard cuda/*.cu)
 cuda_variant_src := $(wildcard cuda/*/*.cu)
@@ -98,15 +98,15 @@ $(1): build/$(2)/spmv
 	@echo "  ready  ./spmv  [$(1)]   optional libraries: $$(or $$(found),none) (all optional)"
 build/$(2)/spmv build/$(2)/spmv-wrong: $$(app_$(1)) build/$(2)/libspmv.a build/$(2)/.features
 	@echo "  LINK   $$@"
-	$$(Q)$$(link_$(1)) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(ldlibs) $$(libs_$(1))
-	$$(Q)echo '$$(ldlibs) $$(libs_$(1))' >$$(@D)/.libs
+	$$(Q)$$(link_$(1)) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(ldlibs)
+	$$(Q)echo '$$(ldlibs)' >$$(@D)/.libs
 build/$(2)/spmv-wrong: $$(call objects,omp$$(san),,test/wrong.c)# in front of the library: they replace kernels of it
 build/$(2)/libspmv.a: $$(lib_$(1))
 	$$(Q)rm -f $$@ && ar rcs $$@ $$^
 build/$(2)/test/%: build/omp$(san)/test/unit/%.o $$(filter-out build/$(2)/src/app/main.o,$$(app_$(1))) build/$(2)/libspmv.a build/$(2)/.features
-	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) $$(libs_$(1)) -lcmocka
+	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) -lcmocka
 build/$(2)/bench_%: build/omp$(san)/test/bench_%.o build/$(2)/libspmv.a
-	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs) $$(libs_$(1))
+	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs)
 build/$(2)/%.o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
 	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) -Ibuild/$(2) -MMD -MP -c $$< -o $$@
@@ -139,14 +139,14 @@ link_omp  = $(CC) $(cflags)
 nvcc      = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. Install the CUDA toolkit, or \
             name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none))
 link_cuda = $(nvcc) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp$(if $(SAN),$(comma)-fsanitize=$(SAN))
-flags_cuda = $(NVCC) $(nvflags) $(libs_cuda)
-libs_cuda = $(if $(cusparse),-lcusparse)
+flags_cuda = $(NVCC) $(nvflags) $(if $(cusparse),cusparse)
 $(eval $(call backend_rules,omp,omp$(san)))
 $(eval $(call backend_rules,cuda,cuda$(san)))
 # main.c and cuda_once are the files that nvcc compiles once; -x cu defines __CUDACC__ (nvcc main.c would not).
 build/cuda$(san)/src/app/main.o: src/app/main.c build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -x cu -MMD -MP -c $< -o $@
+build/omp$(san)/cuda/cusparse_library.o: features = -DFETCHED_CUSPARSE='"$(CURDIR)/.peers/cusparse/nvidia/cu13/lib/libcusparse.so.12"'
 build/cuda$(san)/test/test_kernels_in_turn: build/cuda$(san)/test/unit/hasty.o
 $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/unit/hasty.cu): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"

@@ -115,7 +115,8 @@ static cudaError_t open_pool(spmv_device *d) {
 /* Also of a device that opened half-way. */
 static void close_gpu(spmv_device *d) {
     cuda_state *s = state_of(d);
-    if (s->library) s->close_library(s->library);
+    for (int k = 0; k < MOST_LIBRARIES; k++)
+        if (s->library[k].handle) s->library[k].close(s->library[k].handle);
     if (s->start) cudaEventDestroy(s->start);
     if (s->stop) cudaEventDestroy(s->stop);
     release_gpu(d, s->flushed);

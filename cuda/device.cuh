@@ -7,15 +7,17 @@
 #include <cuda_runtime.h>
 #include <time.h>
 
-enum { WARP = 32 };
+enum { WARP = 32, MOST_LIBRARIES = 2 };
 static const unsigned ALL_LANES = 0xffffffffu; /* of a warp, in a shuffle */
 
 typedef struct cuda_state { /* a device's state */
     cudaStream_t stream;
     cudaEvent_t start, stop;
     cudaMemPool_t pool; /* keeps what is freed for what is allocated next; NULL: the GPU has none */
-    void *library;      /* the handle of a peer's library, made when first needed */
-    void (*close_library)(void *library);
+    struct {            /* peers' libraries: a handle, made when first needed, */
+        void *handle;
+        void (*close)(void *handle);
+    } library[MOST_LIBRARIES];
     char *flushed; /* [nflushed] */
     unsigned *sink;
     size_t nflushed;

@@ -178,15 +178,14 @@ static void propose_panels(const model *m, spmv_proposals *out) {
 
 /* cuSPARSE's fastest kernel on graphs is not deterministic, so that it is a candidate only where
  * the caller allows that. It is within 10 % of csr_adaptive, above or below, so its prediction is
- * raised enough to be tried. The host builds its format, which is then uploaded. */
+ * raised enough to be tried. The row of each nonzero is found on the device. */
 static void propose_peers(const model *m, spmv_proposals *out) {
-    const double sent_bytes = 2 * sizeof(int32_t) + m->width, sent_per_s = 5e9, start_s = 3e-4,
-                 raised = 1.1;
+    const double found_s = 1e-11, start_s = 3e-4, raised = 1.1;
     const spmv_features *f = m->f;
     double read = 1.05 * (double)f->nnz * (m->width + 8) / bytes_per_s;
     double coo_s = 2 * launch_s + largest(read, gather_s(m)) + (double)f->rows * 4e-12;
     spmv_propose_kernel(out, "cusparse_coo_alg1",
-                        (start_s + (double)f->nnz * sent_bytes / sent_per_s) / m->baseline_s,
+                        (start_s + (double)f->nnz * found_s) / m->baseline_s,
                         raised * m->baseline_s / coo_s, "cuSPARSE: nonzeros added by atomics");
 }
 

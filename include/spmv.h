@@ -179,6 +179,8 @@ typedef struct spmv_plan_facts {
     double convert_s;     /* compressed rows to format, and finding its size */
     double upload_s;      /* matrix or format to device */
     double prepare_s;     /* the kernel's own structures (tiles, pitch) */
+    double from_rows_s;   /* from compressed rows in the device's memory until ready: conversion and
+                             prepare_s; negative: the host converts, and the result is uploaded */
     double once_s; /* what a process does once, in none of the others: starting a library, the
                       first-use warm-up of "auto" */
     /* of a plan that "auto" chose; NULL and 0 otherwise */

@@ -159,7 +159,8 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     void *scratch;
     size_t scratch_bytes, traffic_bytes;
     double convert_s, upload_s, prepare_s, once_s; /* once_s: as in spmv_plan_facts */
-    const char *note;           /* what was done otherwise than usual; NULL: nothing */
+    double rows_to_store_s; /* of convert_s, what begins with rows on the device; < 0: the host */
+    const char *note;       /* what was done otherwise than usual; NULL: nothing */
     struct spmv_tuning *tuning; /* how "auto" chose this plan; NULL: its kernel was named */
     spmv_store *own;            /* a copied plan's store, which it owns; NULL: the matrix owns it */
 };

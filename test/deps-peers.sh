@@ -1,7 +1,8 @@
 #!/bin/sh
 # deps-peers.sh: installs the libraries of others that kernels are compared with: librsb from the distribution, oneMKL from
-# PyPI into MKLROOT (220 MB to load, 1 GB unpacked), AOCL-Sparse, which PyPI's aoclda brings, into AOCLROOT (29 MB to load).
-# cuSPARSE comes with the CUDA toolkit.
+# PyPI into MKLROOT (220 MB to load, 1 GB unpacked), AOCL-Sparse, which PyPI's aoclda brings, into AOCLROOT (29 MB to load),
+# and with nvcc a newer cuSPARSE than the CUDA toolkit's, from PyPI into .peers/cusparse (280 MB to load, 370 MB unpacked).
+# NVIDIA's licence, which PyPI has, is that of the toolkit.
 set -eu
 MKLROOT=${MKLROOT:-.peers} AOCLROOT=${AOCLROOT:-${MKLROOT:-.peers}/aocl} PYTHON=${PYTHON:-python3}
 sudo=
@@ -18,5 +19,13 @@ fi
 if ls "$AOCLROOT"/aoclda.libs/libaoclsparse* "$AOCLROOT"/lib/libaoclsparse.so >/dev/null 2>&1; then echo "AOCL-Sparse: there, in $AOCLROOT"
 else "$PYTHON" -m pip install --quiet --no-deps --target "$AOCLROOT" aoclda==5.3.0.1 ||
     echo "AOCL-Sparse: PyPI has no aoclda for this Python; without it the kernel aocl_csr is absent" >&2
+fi
+# What of it is called (cuda/cusparse_functions.def) is known of this release, which needs this linker to plan SpMVOp.
+nvcc=${CUDA_HOME:-/usr/local/cuda}/bin/nvcc
+if [ -f .peers/cusparse/nvidia/cu13/lib/libcusparse.so.12 ]; then echo "cuSPARSE: there, in .peers/cusparse"
+elif command -v nvcc >/dev/null || [ -x "$nvcc" ]; then
+    "$PYTHON" -m pip install --quiet --no-deps --ignore-installed --target .peers/cusparse \
+        'nvidia-cusparse==12.9.4.*' 'nvidia-nvjitlink==13.5.*'
+else echo "cuSPARSE: no nvcc here, so that no kernel would use it"
 fi
 echo "now: make"

@@ -1,33 +1,52 @@
-/* cusparse.cuh: what the cuSPARSE peers share: the generic API's way from a matrix to a product.
- * Descriptors and the buffer are made in prepare, with cusparseSpMV_preprocess; run only points the
- * vectors elsewhere. Without the library the same kernels are there by name, and say so. */
+/* cusparse.cuh: what the cuSPARSE peers share: the generic API's way from compressed rows on the
+ * device to a product, in the version of the library that --cusparse names. Descriptors and the
+ * buffer are made in prepare, with cusparseSpMV_preprocess; run only points the vectors elsewhere.
+ * Where the CUDA toolkit's header is missing the same kernels are there by name, and say so. */
 #ifndef SPMV_CUDA_CUSPARSE_CUH
 #define SPMV_CUDA_CUSPARSE_CUH
 
 #include "cuda/device.cuh"
-#include "formats/coo/coo.h"
+#include "cuda/cusparse_library.h"
 #include "formats/csr/csr.h"
+#include <atomic>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-static const spmv_param no_params[] = {SPMV_NO_MORE_PARAMS};
+#define PARAM_CUSPARSE(library) \
+    { SPMV_cusparse, library, CUSPARSE_TOOLKIT, CUSPARSE_FETCHED, 1, false }
 
 #ifdef HAVE_CUSPARSE
+#define DISABLE_CUSPARSE_DEPRECATED /* what makes blocks of rows has no successor */
 #include <cusparse.h>
-#include <stdio.h>
+
+#define FUNCTION(name) typedef decltype(&cusparse##name) type_of_##name;
+#define SPMVOP(name, parameters) typedef cusparseStatus_t(*type_of_##name) parameters;
+#include "cuda/cusparse_functions.def"
+#undef FUNCTION
+#undef SPMVOP
+#define OF(library, name) ((type_of_##name)(library)->function[CUSPARSE_AT_##name])
 
 typedef struct peer { /* a plan's scratch */
+    const cusparse_library *library;
+    cusparseHandle_t handle; /* the device's */
     cusparseConstSpMatDescr_t matrix;
     cusparseDnVecDescr_t x, y;
+    void *descriptor, *plan; /* SpMVOp's */
     void *buffer;
     ofs *ptr; /* device memory of the formats that cuSPARSE wants laid out otherwise */
-    idx *col_idx;
+    idx *row_idx, *col_idx;
     real *values;
 } peer;
 
 static const cudaDataType real_type = sizeof(real) == sizeof(double) ? CUDA_R_64F : CUDA_R_32F;
-static inline spmv_status cusparse_fail(const spmv_plan *p, cusparseStatus_t status,
-                                        const char *what) {
+
+static inline const cusparse_library *library_of(const spmv_choice *c) {
+    return spmv_cusparse((int)c->value[SPMV_cusparse], CUSPARSE_VER_MAJOR);
+}
+
+static inline spmv_status cusparse_fail(const spmv_plan *p, const cusparse_library *library,
+                                        cusparseStatus_t status, const char *what) {
     cudaGetLastError();
     return spmv_fail(p->device->ctx,
                      status == CUSPARSE_STATUS_NOT_SUPPORTED ? SPMV_E_UNSUITABLE
@@ -35,79 +54,134 @@ static inline spmv_status cusparse_fail(const spmv_plan *p, cusparseStatus_t sta
                              status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES
                          ? SPMV_E_NOMEM
                          : SPMV_E_DEVICE,
-                     "%s: %.*s: %s", p->kernel->name, (int)strcspn(what, "("), what,
-                     cusparseGetErrorString(status));
+                     "%s: %s: %s: %s", p->kernel->name, library->name, what,
+                     OF(library, GetErrorString)(status));
 }
-#define CUSPARSE(p, call) \
+/* CUSPARSE(p, library, DestroySpMat, matrix) calls that library's cusparseDestroySpMat(matrix). */
+#define CUSPARSE(p, library, name, ...) \
     do { \
-        cusparseStatus_t cusparse_status_ = (call); \
+        cusparseStatus_t cusparse_status_ = OF(library, name)(__VA_ARGS__); \
         if (cusparse_status_ != CUSPARSE_STATUS_SUCCESS) \
-            return cusparse_fail(p, cusparse_status_, #call); \
+            return cusparse_fail(p, library, cusparse_status_, "cusparse" #name); \
     } while (0)
 
-static inline void close_cusparse(void *handle) {
-    cusparseDestroy((cusparseHandle_t)handle);
+/* ---- the library ----------------------------------------------------------------------------- */
+
+template <int which> static void close_cusparse(void *handle) {
+    OF(spmv_cusparse(which, CUSPARSE_VER_MAJOR), Destroy)((cusparseHandle_t)handle);
 }
 
-/* The device's handle. The first plan makes it, and is not charged: a process does so once. */
-static inline spmv_status open_cusparse(spmv_plan *p) {
+/* The device's handle, which the first plan makes. */
+static inline spmv_status open_cusparse(const spmv_plan *p, cusparseHandle_t *out) {
+    static_assert((int)CUSPARSE_LIBRARIES <= (int)MOST_LIBRARIES, "a device has no place for them");
+    static void (*const close[])(void *) = {close_cusparse<CUSPARSE_TOOLKIT>,
+                                            close_cusparse<CUSPARSE_FETCHED>};
     cuda_state *s = (cuda_state *)p->device->state;
-    struct timespec start, end;
-    if (s->library) return SPMV_OK;
-    cusparseHandle_t handle = NULL;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    CUSPARSE(p, cusparseCreate(&handle));
-    s->library = handle;
-    s->close_library = close_cusparse;
-    CUSPARSE(p, cusparseSetStream(handle, s->stream));
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    p->once_s = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    int which = (int)p->choice.value[SPMV_cusparse];
+    const cusparse_library *library = library_of(&p->choice);
+    cusparseHandle_t handle = (cusparseHandle_t)s->library[which].handle;
+    if (*library->absent)
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE, "%s: not available: %s",
+                         p->kernel->name, library->absent);
+    if (!handle) {
+        CUSPARSE(p, library, Create, &handle);
+        s->library[which].handle = handle;
+        s->library[which].close = close[which];
+        CUSPARSE(p, library, SetStream, handle, s->stream);
+    }
+    *out = handle;
     return SPMV_OK;
 }
 
-static inline cusparseHandle_t handle_of(const spmv_plan *p) {
-    return (cusparseHandle_t)((const cuda_state *)p->device->state)->library;
+static inline void name_library(const spmv_choice *c, char *text, size_t bytes) {
+    snprintf(text, bytes, "%s", library_of(c)->name);
 }
 
 static inline void release_peer(spmv_plan *p) {
     peer *t = (peer *)p->scratch;
     const spmv_backend *backend = p->device->backend;
-    if (t->x) cusparseDestroyDnVec(t->x);
-    if (t->y) cusparseDestroyDnVec(t->y);
-    if (t->matrix) cusparseDestroySpMat(t->matrix);
+    if (t->plan) OF(t->library, SpMVOp_destroyPlan)(t->plan);
+    if (t->descriptor) OF(t->library, SpMVOp_destroyDescr)(t->descriptor);
+    if (t->x) OF(t->library, DestroyDnVec)(t->x);
+    if (t->y) OF(t->library, DestroyDnVec)(t->y);
+    if (t->matrix) OF(t->library, DestroySpMat)(t->matrix);
     backend->release(p->device, t->buffer);
     backend->release(p->device, t->ptr);
+    backend->release(p->device, t->row_idx);
     backend->release(p->device, t->col_idx);
     backend->release(p->device, t->values);
     free(t);
+    p->scratch = NULL;
+    p->scratch_bytes = 0;
 }
 
-/* Descriptor, vectors, buffer, preprocess. describe makes the matrix's descriptor; the vectors get
- * an address of their own with each product, until then the matrix's: nothing reads them. */
+/* ---- preparation ----------------------------------------------------------------------------- */
+
+/* Makes the matrix's descriptor, from compressed rows on the device. */
 typedef spmv_status (*describe_matrix)(spmv_plan *p, peer *t);
-template <describe_matrix describe, cusparseSpMVAlg_t algorithm>
-static spmv_status prepare_peer(spmv_plan *p) {
+/* Makes the buffer, and lets the library look at the matrix. */
+typedef spmv_status (*analyse_matrix)(spmv_plan *p, peer *t);
+
+/* The vectors get an address of their own with each product, until then one of the device's that
+ * nothing reads. */
+static inline spmv_status make_peer(spmv_plan *p, describe_matrix describe,
+                                    analyse_matrix analyse) {
     peer *t = (peer *)calloc(1, sizeof *t);
-    const real one = 1, zero = 0;
-    size_t bytes = 0;
     p->scratch = t;
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    t->library = library_of(&p->choice);
+    TRY(open_cusparse(p, &t->handle));
+    TRY(describe(p, t));
+    void *nowhere = ((const csr *)p->store)->row_ptr;
+    CUSPARSE(p, t->library, CreateDnVec, &t->x, p->host->cols, nowhere, real_type);
+    CUSPARSE(p, t->library, CreateDnVec, &t->y, p->host->rows, nowhere, real_type);
+    return analyse(p, t);
+}
+
+/* What only the first preparation of a process takes: opening the library, loading its code. */
+static inline spmv_status start_peer(spmv_plan *p, describe_matrix describe,
+                                     analyse_matrix analyse) {
+    struct timespec start, end;
+    size_t traffic = p->traffic_bytes;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    TRY(make_peer(p, describe, analyse));
+    TRY(p->device->backend->sync(p->device));
+    release_peer(p);
+    p->traffic_bytes = traffic;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    p->once_s = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    return SPMV_OK;
+}
+
+/* The first plan of a process is prepared twice and charged once, so that it is as any other. */
+template <describe_matrix describe, analyse_matrix analyse>
+static spmv_status prepare_peer(spmv_plan *p) {
+    static std::atomic<bool> is_started[CUSPARSE_LIBRARIES];
     if (p->host->nnz == 0)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
                          "%s: cuSPARSE is not given matrices without entries", p->kernel->name);
     CU(p->device->ctx, cudaSetDevice(p->device->number));
-    TRY(open_cusparse(p));
-    TRY(describe(p, t));
-    void *somewhere = p->device->state;
-    CUSPARSE(p, cusparseCreateDnVec(&t->x, p->host->cols, somewhere, real_type));
-    CUSPARSE(p, cusparseCreateDnVec(&t->y, p->host->rows, somewhere, real_type));
-    CUSPARSE(p,
-             cusparseSpMV_bufferSize(handle_of(p), CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
-                                     t->matrix, t->x, &zero, t->y, real_type, algorithm, &bytes));
+    if (!is_started[p->choice.value[SPMV_cusparse]]) TRY(start_peer(p, describe, analyse));
+    is_started[p->choice.value[SPMV_cusparse]] = true;
+    return make_peer(p, describe, analyse);
+}
+
+/* ---- cusparseSpMV ---------------------------------------------------------------------------- */
+
+template <cusparseSpMVAlg_t algorithm> static spmv_status preprocess(spmv_plan *p, peer *t) {
+    const real one = 1, zero = 0;
+    size_t bytes = 0;
+    CUSPARSE(p, t->library, SpMV_bufferSize, t->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
+             t->matrix, t->x, &zero, t->y, real_type, algorithm, &bytes);
     TRY(take_scratch(p, bytes, &t->buffer));
-    CUSPARSE(p, cusparseSpMV_preprocess(handle_of(p), CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
-                                        t->matrix, t->x, &zero, t->y, real_type, algorithm,
-                                        t->buffer));
+    CUSPARSE(p, t->library, SpMV_preprocess, t->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
+             t->matrix, t->x, &zero, t->y, real_type, algorithm, t->buffer);
+    return SPMV_OK;
+}
+
+static inline spmv_status point_vectors(const spmv_plan *p, const peer *t, const void *x, void *y) {
+    CUSPARSE(p, t->library, DnVecSetValues, t->x, (void *)x); /* read only: x is not modified */
+    CUSPARSE(p, t->library, DnVecSetValues, t->y, y);
     return SPMV_OK;
 }
 
@@ -115,21 +189,42 @@ template <cusparseSpMVAlg_t algorithm>
 static spmv_status run_peer(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     const peer *t = (const peer *)p->scratch;
     const real a = (real)alpha, b = (real)beta;
-    CUSPARSE(p, cusparseDnVecSetValues(t->x, (void *)x)); /* read only: x is not modified */
-    CUSPARSE(p, cusparseDnVecSetValues(t->y, y));
-    CUSPARSE(p, cusparseSpMV(handle_of(p), CUSPARSE_OPERATION_NON_TRANSPOSE, &a, t->matrix, t->x,
-                             &b, t->y, real_type, algorithm, t->buffer));
+    TRY(point_vectors(p, t, x, y));
+    CUSPARSE(p, t->library, SpMV, t->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &a, t->matrix, t->x,
+             &b, t->y, real_type, algorithm, t->buffer);
     return SPMV_OK;
 }
 
-static inline void cusparse_library(const spmv_choice *c, char *text, size_t bytes) {
-    int major = 0, minor = 0, patch = 0;
-    (void)c;
-    cusparseGetProperty(MAJOR_VERSION, &major);
-    cusparseGetProperty(MINOR_VERSION, &minor);
-    cusparseGetProperty(PATCH_LEVEL, &patch);
-    snprintf(text, bytes, "cuSPARSE %d.%d.%d", major, minor, patch);
+/* ---- cusparseSpMVOp -------------------------------------------------------------------------- */
+
+enum { SPMVOP_ALG1 = 1, SPMVOP_ALG2 = 2 }; /* CUSPARSE_SPMVOP_ALG1, _ALG2 of its release */
+
+/* A plan without code of ours: y is stored as it is computed. */
+template <int algorithm> static spmv_status plan_spmvop(spmv_plan *p, peer *t) {
+    size_t bytes = 0;
+    if (*t->library->no_spmvop)
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE, "%s: not available: %s",
+                         p->kernel->name, t->library->no_spmvop);
+    CUSPARSE(p, t->library, SpMVOp_bufferSize, t->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+             t->matrix, t->x, t->y, t->y, real_type, algorithm, &bytes);
+    TRY(take_scratch(p, bytes, &t->buffer));
+    CUSPARSE(p, t->library, SpMVOp_createDescr, t->handle, &t->descriptor,
+             CUSPARSE_OPERATION_NON_TRANSPOSE, t->matrix, t->x, t->y, t->y, real_type, algorithm,
+             t->buffer);
+    CUSPARSE(p, t->library, SpMVOp_createPlan, t->handle, t->descriptor, &t->plan, NULL, 0);
+    return SPMV_OK;
 }
+
+static inline spmv_status run_spmvop(const spmv_plan *p, double alpha, const void *x, double beta,
+                                     void *y) {
+    const peer *t = (const peer *)p->scratch;
+    const real a = (real)alpha, b = (real)beta;
+    TRY(point_vectors(p, t, x, y));
+    CUSPARSE(p, t->library, SpMVOp, t->handle, t->plan, &a, &b, t->x, t->y, t->y);
+    return SPMV_OK;
+}
+
+/* ---- the matrix ------------------------------------------------------------------------------ */
 
 /* cuSPARSE wants offsets and columns of one width, and our columns are 32-bit. */
 static inline spmv_status check_offsets(const spmv_plan *p) {
@@ -142,53 +237,50 @@ static inline spmv_status check_offsets(const spmv_plan *p) {
 static inline spmv_status describe_csr(spmv_plan *p, peer *t) {
     const csr *A = (const csr *)p->store;
     TRY(check_offsets(p));
-    CUSPARSE(p, cusparseCreateConstCsr(&t->matrix, A->s.rows, A->s.cols, A->s.nnz, A->row_ptr,
-                                       A->col_idx, A->values, CUSPARSE_INDEX_32I,
-                                       CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, real_type));
+    CUSPARSE(p, t->library, CreateConstCsr, &t->matrix, A->s.rows, A->s.cols, A->s.nnz, A->row_ptr,
+             A->col_idx, A->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+             CUSPARSE_INDEX_BASE_ZERO, real_type);
     return SPMV_OK;
 }
 
-/* Coordinates have no offsets: the number of entries is 64-bit in the API. */
-static inline spmv_status describe_coo(spmv_plan *p, peer *t) {
-    const sorted_coo *A = (const sorted_coo *)p->store;
-    CUSPARSE(p, cusparseCreateConstCoo(&t->matrix, A->s.rows, A->s.cols, A->s.nnz, A->row_idx,
-                                       A->col_idx, A->values, CUSPARSE_INDEX_32I,
-                                       CUSPARSE_INDEX_BASE_ZERO, real_type));
-    return SPMV_OK;
+/* As for our own formats: what is mostly padding is not worth its memory. */
+static inline spmv_status check_padding(const spmv_plan *p, int64_t slots) {
+    const int64_t most_times = 4, negligible = 64000000; /* entries; bytes */
+    int64_t bytes = slots * (int64_t)sizeof(real);
+    if (slots <= most_times * p->host->nnz || bytes < negligible) return SPMV_OK;
+    return spmv_fail(p->device->ctx, SPMV_E_TOOBIG,
+                     "%s: %.4g MB of values, %.0f times the matrix's: most of it is padding",
+                     p->kernel->name, 1e-6 * (double)bytes, (double)slots / (double)p->host->nnz);
 }
 
-#define CUSPARSE_KERNEL(symbol, its_format, its_summary, its_traits, its_estimate, describe, \
-                        algorithm) \
+#define HOOKS(describe, analyse, run) \
+    /* prepare      */ prepare_peer<describe, analyse>, /* run, release */ run, release_peer, \
+        /* absent       */ NULL, /* library      */ name_library
+#else
+#define HOOKS(describe, analyse, run) \
+    /* prepare      */ NULL, /* run, release */ NULL, NULL, /* absent       */ \
+        "cuSPARSE: install libcusparse-dev of the CUDA toolkit, then make cuda", \
+        /* library      */ NULL
+#endif
+
+/* its_library: the default of --cusparse, the kernel's only parameter; _PARAMS_: of a kernel with
+ * more. Then what describes the matrix, what analyses it, what multiplies. */
+#define CUSPARSE_KERNEL(symbol, its_format, its_summary, its_traits, its_library, its_estimate, \
+                        ...) \
+    static const spmv_param symbol##_params[] = {PARAM_CUSPARSE(its_library), \
+                                                 SPMV_NO_MORE_PARAMS}; \
+    CUSPARSE_PARAMS_KERNEL(symbol, its_format, its_summary, its_traits, symbol##_params, \
+                           its_estimate, __VA_ARGS__)
+#define CUSPARSE_PARAMS_KERNEL(symbol, its_format, its_summary, its_traits, its_params, \
+                               its_estimate, ...) \
     SPMV_EXPORT_KERNEL(symbol) = { \
         /* name, alias  */ #symbol, \
         NULL, \
         /* format       */ its_format, \
         /* summary      */ its_summary, \
-        /* params       */ no_params, \
+        /* params       */ its_params, \
         /* traits       */ (its_traits) | SPMV_PEER, \
         /* estimate     */ its_estimate, \
-        /* prepare      */ prepare_peer<describe, algorithm>, \
-        /* run, release */ run_peer<algorithm>, \
-        release_peer, \
-        /* absent       */ NULL, \
-        /* library      */ cusparse_library, \
+        HOOKS(__VA_ARGS__), \
     }
-#else
-#define CUSPARSE_KERNEL(symbol, its_format, its_summary, its_traits, its_estimate, describe, \
-                        algorithm) \
-    SPMV_EXPORT_KERNEL(symbol) = { \
-        /* name, alias  */ #symbol, \
-        NULL, \
-        /* format       */ its_format, \
-        /* summary      */ its_summary, \
-        /* params       */ no_params, \
-        /* traits       */ (its_traits) | SPMV_PEER, \
-        /* estimate     */ NULL, \
-        /* prepare      */ NULL, \
-        /* run, release */ NULL, \
-        NULL, /* absent       */ \
-        "cuSPARSE: install libcusparse-dev of the CUDA toolkit, then make cuda", \
-        /* library      */ NULL, \
-    }
-#endif
 #endif

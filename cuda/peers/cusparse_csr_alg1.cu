@@ -12,9 +12,10 @@
  * Weak     32-bit offsets only: it wants them as wide as the columns; a matrix without nonzeros is
  *          not given to it.
  * Repeats  bitwise: not guaranteed for this algorithm.
- * Params   none.
+ * Params   cusparse: which version of the library (toolkit).
  */
 #include "cusparse.cuh"
 
-CUSPARSE_KERNEL(cusparse_csr_alg1, "csr", "peer: cuSPARSE, CSR_ALG1 with preprocess", 0, NULL,
-                describe_csr, CUSPARSE_SPMV_CSR_ALG1);
+CUSPARSE_KERNEL(cusparse_csr_alg1, "csr", "peer: cuSPARSE, CSR_ALG1 with preprocess", 0,
+                CUSPARSE_TOOLKIT, NULL, describe_csr, preprocess<CUSPARSE_SPMV_CSR_ALG1>,
+                run_peer<CUSPARSE_SPMV_CSR_ALG1>);

@@ -11,9 +11,10 @@
  * Weak     32-bit offsets only: it wants them as wide as the columns; a matrix without nonzeros is
  *          not given to it.
  * Repeats  bitwise: yes, as documented.
- * Params   none.
+ * Params   cusparse: which version of the library (toolkit).
  */
 #include "cusparse.cuh"
 
 CUSPARSE_KERNEL(cusparse_csr_alg2, "csr", "peer: cuSPARSE, CSR_ALG2 with preprocess",
-                SPMV_DETERMINISTIC, NULL, describe_csr, CUSPARSE_SPMV_CSR_ALG2);
+                SPMV_DETERMINISTIC, CUSPARSE_TOOLKIT, NULL, describe_csr,
+                preprocess<CUSPARSE_SPMV_CSR_ALG2>, run_peer<CUSPARSE_SPMV_CSR_ALG2>);

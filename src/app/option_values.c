@@ -154,6 +154,7 @@ void take_precisions(options *o, const char *arg) {
 static const char *const schedules[] = {"auto", "static", "dynamic", "guided", NULL};
 static const char *const isas[] = {"auto", "portable", "avx2", "avx512", NULL};
 static const char *const gathers[] = {"auto", "loads", "instruction", NULL};
+static const char *const cusparses[] = {"toolkit", "fetched", NULL};
 
 /* A value is a word, its place the number; AxB, for a parameter and the next; or N and
  * FROM:TO:STEP, where a word may stand for a number, which then is none to type. */
@@ -187,6 +188,7 @@ static const struct syntax {
                          .most_next = 64},
     [SPMV_warps] = {.word = "auto"},
     [SPMV_hubs] = {.word = "auto"},
+    [SPMV_cusparse] = {.words = cusparses},
 };
 
 static const char *const options_of[] = {

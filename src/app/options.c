@@ -91,6 +91,8 @@ static const struct argp_option table[] = {
      "warps that share a csell slice (auto: by the number of slices)", 2},
     {"hubs", KEY_PARAM + SPMV_hubs, "N|auto,...", 0,
      "columns whose x a GPU keeps in shared memory (auto: as many as fit)", 2},
+    {"cusparse", KEY_PARAM + SPMV_cusparse, "WHICH,...", 0,
+     "which version of cuSPARSE: toolkit, or fetched by make deps-peers (toolkit)", 2},
     {"slice", KEY_PARAM + SPMV_slice, "S,...", 0, "rows per slice of SELL (32)", 2},
     {"sigma", KEY_PARAM + SPMV_sigma, "N|all,...", 0,
      "rows that SELL sorts by length at a time (1: none)", 2},

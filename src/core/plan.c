@@ -177,6 +177,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .convert_s = plan->convert_s,
         .upload_s = plan->upload_s,
         .prepare_s = plan->prepare_s,
+        .from_rows_s = plan->rows_to_store_s < 0 ? -1 : plan->rows_to_store_s + plan->prepare_s,
         .once_s = plan->once_s,
         .free_bytes = plan->device->backend->free_bytes(plan->device),
         .note = plan->note,

@@ -293,12 +293,20 @@ double spmv_plan_stored_since(const spmv_plan *plan, double start) {
     return seconds + s->convert_s - (s->rows_placed < start ? s->rows_s : 0);
 }
 
+/* Compressed rows are ready as they are: to find that they fit is no conversion. */
+static double rows_to_store_s(const spmv_plan *plan, const spmv_stored *stored) {
+    bool is_there = plan->device->backend->host || stored->only_on_device;
+    if (!is_there) return -1;
+    return stored->format == rows_format(plan) ? 0 : stored->convert_s;
+}
+
 spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t max_bytes,
                              bool only_quick) {
     spmv_stored *stored;
     TRY(find_or_build(plan, format, max_bytes, only_quick, &stored));
     plan->host = stored->host;
     plan->convert_s = stored->convert_s;
+    plan->rows_to_store_s = rows_to_store_s(plan, stored);
     plan->note = stored->note;
     plan->traffic_bytes = spmv_store_bytes(stored->host);
     if (plan->kernel->traits & SPMV_OWN_COPY) return SPMV_OK;

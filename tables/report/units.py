@@ -31,6 +31,7 @@ SWITCHES = ("rowlens", "simd", "sorted", "codes")  # logged as false/true or 0/1
 WORDS = {  # logged as numbers, typed as words
     "isa": {0: "auto", 1: "portable", 2: "avx2", 3: "avx512"},
     "gather": {0: "auto", 1: "loads", 2: "instruction"},
+    "cusparse": {0: "toolkit", 1: "fetched"},
     "sigma": {0: "all"}, "boundary": {-1: "auto"},
     **dict.fromkeys(("lanes", "height", "tile", "cut", "warps", "hubs"), {0: "auto"})}
 BUILD_KEYS = ("build.version", "build.commit", "build.dirty", "build.cc", "build.cflags", "build.nvcc",

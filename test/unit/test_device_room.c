@@ -278,6 +278,31 @@ static void rows_that_are_there_are_taken(void **state) {
     end(mat, plan);
 }
 
+static double from_rows_s(spmv_mat *mat, const char *kernel, spmv_plan_facts *f) {
+    spmv_plan *plan = NULL;
+    assert_int_equal(make(mat, kernel, false, &plan), SPMV_OK);
+    spmv_plan_info(plan, f);
+    spmv_plan_free(plan);
+    return f->from_rows_s;
+}
+
+/* What is sent is not in it, and what the host converts does not begin on the device. */
+static void from_rows_on_the_device_until_ready(void **state) {
+    (void)state;
+    spmv_plan_facts f;
+    spmv_mat *mat = begin(plenty, SPMV_OK);
+    assert_true(from_rows_s(mat, "cuda:sell_fake", &f) == f.convert_s + f.prepare_s);
+    assert_true(f.convert_s > 0 && f.upload_s > 0);
+    assert_true(from_rows_s(mat, "cuda:csr_fake", &f) == f.prepare_s);
+    assert_true(f.convert_s > 0);
+    end(mat, NULL);
+    mat = begin(WORKING, SPMV_OK);
+    assert_true(from_rows_s(mat, "cuda:sell_fake", &f) < 0);
+    assert_true(f.convert_s > 0);
+    assert_true(from_rows_s(mat, "omp:sell_lanes", &f) == f.convert_s + f.prepare_s);
+    end(mat, NULL);
+}
+
 /* A kernel costs what it costs alone, whatever the process did before. */
 static void sending_is_booked_whoever_sent(void **state) {
     (void)state;
@@ -488,6 +513,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_sent_for_it_and_given_up),
         cmocka_unit_test(rows_that_are_there_are_taken),
+        cmocka_unit_test(from_rows_on_the_device_until_ready),
         cmocka_unit_test(sending_is_booked_whoever_sent),
         cmocka_unit_test(all_of_the_trials_is_booked_once),
         cmocka_unit_test(a_builder_that_fails_is_passed_over),

@@ -66,8 +66,8 @@ static void append(char *out, const char *prefix, const char *word) {
 
 /* Parameters that shape the store; what has a field of its own in the record is shown by that. */
 static bool is_shown(const char *name) {
-    static const char *const shown[] = {"lanes", "slice",    "sigma", "height", "sorted",
-                                        "tile",  "boundary", "warps", "isa",    "gather"};
+    static const char *const shown[] = {"lanes",    "slice", "sigma", "height", "sorted",  "tile",
+                                        "boundary", "warps", "isa",   "gather", "cusparse"};
     for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
         if (strcmp(name, shown[k]) == 0) return true;
     return false;

@@ -211,6 +211,7 @@ void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs 
     r->prep_convert_s = f.convert_s;
     r->prep_prepare_s = f.prepare_s;
     r->prep_h2d_s = f.upload_s;
+    if (f.from_rows_s >= 0) r->prep_from_rows_s = f.from_rows_s;
     r->prep_once_s = f.once_s;
     r->prep_total_s = f.convert_s + f.prepare_s + f.upload_s + f.tune_s;
     r->perf_flop = spmv_flop(r->matrix_nnz);

@@ -1,0 +1,130 @@
+/* slices.cuh: slices of rows, filled on the GPU from compressed rows there, in one of two layouts:
+ * whole: every slice as high as the others, and -1 the column of padding, as cuSPARSE has it; or
+ * the last slice with the rows that are left, and padding pointing at the row's last column, or at
+ * 0, as the format sell has it. */
+#ifndef SPMV_CUDA_SLICES_CUH
+#define SPMV_CUDA_SLICES_CUH
+
+#include "cuda/build.cuh"
+#include "formats/csr/csr.h"
+#include "formats/sell/sell.h"
+
+enum {
+    THREADS = 256,
+    STEPS_A_WARP = 128, /* of a slice, about, where some are so wide */
+    MOST_WARPS = 64     /* a slice */
+};
+
+static __global__ void measure_slices(int64_t rows, int64_t slice, int64_t nslices, bool whole,
+                                      const ofs *__restrict__ row_ptr, const idx *__restrict__ perm,
+                                      idx *row_len, int64_t *slots, int *widest) {
+    int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    if (s >= nslices) return; /* the whole warp */
+    int64_t first = s * slice, height = min(slice, rows - first);
+    int width = 0;
+    for (int64_t r = threadIdx.x % WARP; r < height; r += WARP) {
+        idx i = perm ? perm[first + r] : (idx)(first + r);
+        int length = (int)(row_ptr[i + 1] - row_ptr[i]);
+        if (row_len) row_len[first + r] = length;
+        width = max(width, length);
+    }
+    width = warp_greatest(width);
+    if (threadIdx.x % WARP) return;
+    slots[s] = width * (whole ? slice : height);
+    if (width > *(volatile int *)widest) atomicMax(widest, width);
+}
+
+static __global__ void write_places(int64_t n, const int64_t *__restrict__ place, ofs *out) {
+    int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (s < n) out[s] = (ofs)place[s];
+}
+
+/* So many warps copy a slice, each lane another of its rows, steps in turns of a few so that what
+ * is read is near. */
+static __global__ void copy_slices(sell B, bool whole, const ofs *__restrict__ row_ptr,
+                                   const idx *__restrict__ col, const real *__restrict__ value,
+                                   int warps) {
+    enum { TURN = 8 };
+    int64_t w = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP, s = w / warps;
+    if (s >= B.nslices) return; /* the whole warp */
+    int64_t first = s * B.slice, height = min(B.slice, B.s.rows - first);
+    int64_t pitch = whole ? B.slice : height;
+    int64_t at = (int64_t)B.slice_ptr[s], width = ((int64_t)B.slice_ptr[s + 1] - at) / pitch;
+    for (int64_t r = threadIdx.x % WARP; r < pitch; r += WARP) {
+        int64_t i = r >= height ? 0 : B.perm ? B.perm[first + r] : first + r;
+        int64_t from = row_ptr[i], length = r < height ? row_ptr[i + 1] - from : 0;
+        idx padding = whole ? -1 : length ? col[from + length - 1] : 0;
+        for (int64_t turn = w % warps * TURN; turn < width; turn += (int64_t)warps * TURN) {
+            int64_t end = min(turn + TURN, width);
+#pragma unroll 4
+            for (int64_t k = turn; k < end; k++) {
+                bool is_entry = k < length;
+                B.values[at + k * pitch + r] = is_entry ? value[from + k] : 0;
+                B.col_idx[at + k * pitch + r] = is_entry ? col[from + k] : padding;
+            }
+        }
+    }
+}
+
+static inline cudaStream_t stream_on(const spmv_device *d) {
+    return ((const cuda_state *)d->state)->stream;
+}
+
+static inline unsigned blocks_of(int64_t n) {
+    return (unsigned)blocks_for(n, THREADS);
+}
+
+/* One after the other; place holds slots of a slice, then where it begins. */
+static inline spmv_status measure(spmv_device *d, const csr *A, bool whole, sell *B, int64_t *place,
+                                  int *widest_there, int *widest) {
+    int64_t n = B->nslices;
+    cudaStream_t stream = stream_on(d);
+    CU(d->ctx, cudaMemsetAsync(place, 0, (size_t)(n + 1) * sizeof *place, stream));
+    CU(d->ctx, cudaMemsetAsync(widest_there, 0, sizeof *widest_there, stream));
+    if (n)
+        measure_slices<<<blocks_of(n * WARP), THREADS, 0, stream>>>(
+            B->s.rows, B->slice, n, whole, A->row_ptr, B->perm, B->row_len, place, widest_there);
+    CU(d->ctx, cudaGetLastError());
+    TRY(sum_before(d, n + 1, place));
+    TRY(d->backend->get(d, &B->s.slots, place + n, sizeof B->s.slots));
+    TRY(d->backend->get(d, widest, widest_there, sizeof *widest));
+    if (B->s.slots > INT32_MAX && sizeof(ofs) < sizeof(int64_t)) return SPMV_OK; /* none fits */
+    write_places<<<blocks_of(n + 1), THREADS, 0, stream>>>(n + 1, place, B->slice_ptr);
+    CU(d->ctx, cudaGetLastError());
+    return SPMV_OK;
+}
+
+/* Where slices begin (B->slice_ptr), how many slots they have (B->s.slots, which may be more than
+ * ofs can count), how long their rows are (B->row_len, unless NULL), how wide the widest is. */
+static inline spmv_status place_slices(spmv_device *d, const csr *A, bool whole, sell *B,
+                                       int *widest) {
+    int64_t *place = NULL;
+    int *widest_there = NULL;
+    size_t bytes = (size_t)(B->nslices + 1) * sizeof *place;
+    spmv_status status = d->backend->alloc(d, bytes, (void **)&place);
+    if (status == SPMV_OK)
+        status = d->backend->alloc(d, sizeof *widest_there, (void **)&widest_there);
+    if (status == SPMV_OK) status = measure(d, A, whole, B, place, widest_there, widest);
+    d->backend->release(d, place);
+    d->backend->release(d, widest_there);
+    return status;
+}
+
+/* So that a grid of them is one that a launch takes. */
+static inline int64_t most_warps(int64_t nslices) {
+    int64_t most = (int64_t)INT32_MAX / nslices * (THREADS / WARP);
+    return most < MOST_WARPS ? most : MOST_WARPS;
+}
+
+/* Columns and values of what place_slices placed. */
+static inline spmv_status fill_slices(spmv_device *d, const csr *A, bool whole, const sell *B,
+                                      int widest) {
+    if (B->nslices == 0) return SPMV_OK;
+    int64_t warps = widest / STEPS_A_WARP, most = most_warps(B->nslices);
+    warps = warps > most ? most : warps < 1 ? 1 : warps;
+    copy_slices<<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_on(d)>>>(
+        *B, whole, A->row_ptr, A->col_idx, A->values, (int)warps);
+    CU(d->ctx, cudaGetLastError());
+    return SPMV_OK;
+}
+#endif

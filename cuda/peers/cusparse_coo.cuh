@@ -1,0 +1,53 @@
+/* cusparse_coo.cuh: coordinates for cuSPARSE: columns and values as compressed rows have them, and
+ * the row of each, found on the device. */
+#ifndef SPMV_CUDA_CUSPARSE_COO_CUH
+#define SPMV_CUDA_CUSPARSE_COO_CUH
+
+#include "cusparse.cuh"
+
+static size_t estimate_coo(const spmv_csr_view *A, const spmv_choice *c) {
+    (void)c;
+    return (size_t)A->nnz * sizeof(idx);
+}
+
+#ifdef HAVE_CUSPARSE
+/* The row of entry k, which is in first..end - 1: the last that does not begin behind it. */
+static __device__ int64_t row_of(const ofs *__restrict__ row_ptr, int64_t first, int64_t end,
+                                 int64_t k) {
+    while (end - first > 1) {
+        int64_t middle = first + (end - first) / 2;
+        if (row_ptr[middle] <= k)
+            first = middle;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* Each block finds the rows of its first and of its last entry, between which the others are. */
+static __global__ void find_rows(int64_t rows, int64_t nnz, int64_t entries,
+                                 const ofs *__restrict__ row_ptr, idx *row_idx) {
+    __shared__ int64_t bound[2];
+    int64_t first = (int64_t)blockIdx.x * entries, end = min(first + entries, nnz);
+    if (threadIdx.x < 2)
+        bound[threadIdx.x] = row_of(row_ptr, 0, rows, threadIdx.x ? end - 1 : first);
+    __syncthreads();
+    for (int64_t k = first + threadIdx.x; k < end; k += blockDim.x)
+        row_idx[k] = (idx)row_of(row_ptr, bound[0], bound[1] + 1, k);
+}
+
+/* Coordinates have no offsets: the number of entries is 64-bit in the API. */
+static spmv_status describe_coo(spmv_plan *p, peer *t) {
+    enum { ROW_THREADS = 256, ENTRIES = 1024 }; /* a block */
+    const csr *A = (const csr *)p->store;
+    TRY(take_scratch(p, (size_t)A->s.nnz * sizeof(idx), (void **)&t->row_idx));
+    find_rows<<<(unsigned)blocks_for(A->s.nnz, ENTRIES), ROW_THREADS, 0, stream_of(p)>>>(
+        A->s.rows, A->s.nnz, ENTRIES, A->row_ptr, t->row_idx);
+    TRY(launched(p));
+    p->traffic_bytes = (size_t)A->s.nnz * (2 * sizeof(idx) + sizeof(real));
+    CUSPARSE(p, t->library, CreateConstCoo, &t->matrix, A->s.rows, A->s.cols, A->s.nnz, t->row_idx,
+             A->col_idx, A->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, real_type);
+    return SPMV_OK;
+}
+#endif
+#endif
