@@ -425,6 +425,10 @@ class GoldenTest(unittest.TestCase):
             page = file.read()
         self.assertEqual(results.put_between(page, results.results(layout)), page,
                          "run: make reference-tables")
+        with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertEqual(results.put_between(page, results.readme(layout)), page,
+                         "run: make reference-tables")
         with open(os.path.join(ROOT, "docs/results.svg"), encoding="utf-8") as file:
             chart = file.read()
         points, means = results.chart_data(layout)

@@ -7,6 +7,7 @@ import math
 import statistics
 from typing import NamedTuple
 
+from gains import is_peer
 from headline.classes import BASELINES, HALVES, SIZES, SIZE_WORDS, is_generated, listed_name, outside_list
 from units import auto_expecting, expected_products, fastest, overlap
 
@@ -156,13 +157,29 @@ def outside_table(layout, places=None):
     return header, "lllllrlrlrlrlr", rows
 
 
+def short_table(layout, places=None):
+    """(header, alignment, rows) of the outside set for README.md: over other libraries, a line for machine and
+    precision."""
+    places = outside_list() if places is None else places
+    groups = {group: ratios for group, ratios in outside_groups(layout, places).items()
+              if group.words == BASELINES[group.system.backend][0][0]}
+    heads = sorted({(group.system.cache or "", not group.known) for group in groups})
+    found = collections.defaultdict(dict)
+    for group, ratios in groups.items():
+        line = f"{machine_of(group.system)}, {group.system.precision}"
+        found[line][group.system.cache or "", not group.known] = (
+            f"{mean_of(ratios):.2f}, {min(ratio.value for ratio in ratios):.2f}")
+    header = ["mean, worst", *(f"{cache}{', products unknown' if unknown else ''}" for cache, unknown in heads)]
+    return header, "l" + "r" * len(heads), [[line, *(cells.get(head, "") for head in heads)] for line, cells in found.items()]
+
+
 def parts_table(layout, part, names, places=None):
     """(header, alignment, rows): mean and worst of every part of the outside set, with known products."""
     places = outside_list() if places is None else places
     rows = []
     for group, ratios in outside_groups(layout, places).items():
         parts = [[ratio for ratio in ratios if getattr(places[ratio.matrix], part) == name] for name in names]
-        rows.append([*group_cells(group), *("<br>".join(mean_cells(found)) if found else "" for found in parts)])
+        rows.append([*group_cells(group), *(", ".join(mean_cells(found)) if found else "" for found in parts)])
     return [*GROUP_HEADER, *(SIZE_WORDS.get(name, str(name)) for name in names)], "lllll" + "r" * len(names), rows
 
 
@@ -201,6 +218,18 @@ def losses_table(layout, places=None):
     rows = [[*group_cells(group), ", ".join(f"{ratio.value:.2f} {ratio.matrix}" for ratio in losses_of(ratios))]
             for group, ratios in outside_groups(layout, places).items() if losses_of(ratios)]
     return [*GROUP_HEADER, "slower on"], "llllll", rows
+
+
+def libraries_table(layout):
+    """(header, alignment, rows): which versions the peers' kernels are of, by machine, as their records say."""
+    found = collections.defaultdict(set)
+    for system, matrices in layout.items():
+        for cells in matrices.values():
+            for kernel, cell in cells.items():
+                if is_peer(kernel):
+                    found[machine_of(system)] |= {unit.record.get("kernel.library") for unit in (*cell.timed, *cell.suspect)}
+    rows = [[machine, ", ".join(sorted(filter(None, names)))] for machine, names in found.items() if any(names)]
+    return ["machine", "other libraries"], "ll", rows
 
 
 def quiet_table(layout, places=None):
