@@ -3,12 +3,14 @@
 
 import contextlib
 import io
+import lzma
 import os
 import unittest
 import unittest.mock
 
 from logfixture import TablesTest, record
 import ablation
+import logs
 from headline.classes import Place
 
 PLACES = {name: Place("family", "small", half, False) for name, half in
@@ -110,6 +112,21 @@ class AblationTest(TablesTest):
 
     def test_without_an_outside_matrix_there_is_no_answer(self):
         self.assertEqual(self.page(*on("gen:e", 8, csr_rows=1))[0], 65)
+
+    def test_a_compressed_log_is_read_and_a_damaged_one_named(self):
+        path = self.write("log.jsonl", *on("a", 8, csr_rows=2, one=1))
+        with open(path, "rb") as file:
+            packed = lzma.compress(file.read())
+        for name, content in (("good.jsonl.xz", packed), ("cut.jsonl.xz", packed[:-20])):
+            with open(os.path.join(self.folder, name), "wb") as file:
+                file.write(content)
+        found, _ = logs.find_logs([self.folder])
+        self.assertEqual(len(found), 3)
+        records, complaints, opened = logs.read_logs([path for path in found if path.endswith("good.jsonl.xz")])
+        self.assertEqual((len(records), complaints, opened), (3, [], 1))
+        records, complaints, opened = logs.read_logs([path for path in found if path.endswith("cut.jsonl.xz")])
+        self.assertEqual((len(records), opened), (0, 0))
+        self.assertIn("cut.jsonl.xz", complaints[0])
 
     def test_papers_kernels_are_kernels(self):
         for backend, names in ablation.PAPERS.items():
