@@ -173,11 +173,12 @@ tables:
 # The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; then its tables and its report.
 reference: $(BUILD)
 	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
+reference_logs = $(filter-out %-every.jsonl %-every.jsonl.xz,$(wildcard log/reference/*.jsonl log/reference/*.jsonl.xz))
 reference-tables:
-	$(Q)$(PYTHON) tables/report/make_tables.py --out tables/reference $(wildcard log/reference/*.jsonl)
-	$(Q)$(PYTHON) tables/report/report.py $(wildcard log/reference/*.jsonl) -o tables/reference/report.html
-	$(Q)$(PYTHON) tables/report/bars.py $(wildcard log/reference/*.jsonl) --out tables/reference/bars.md
-	$(Q)$(PYTHON) tables/report/results.py $(wildcard log/reference/*.jsonl) --into docs/results.md --chart docs/results.svg
+	$(Q)$(PYTHON) tables/report/make_tables.py --out tables/reference $(reference_logs)
+	$(Q)$(PYTHON) tables/report/report.py $(reference_logs) -o tables/reference/report.html
+	$(Q)$(PYTHON) tables/report/bars.py $(reference_logs) --out tables/reference/bars.md
+	$(Q)$(PYTHON) tables/report/results.py $(reference_logs) --into docs/results.md --readme README.md --chart docs/results.svg
 	$(Q)PYTHON=$(PYTHON) sh log/reference/scaling.sh >tables/reference/scaling.md
 docs: $(BUILD) force # the generated parts; test/python/test_docs.py says when they are out of date
 	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv

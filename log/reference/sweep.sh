@@ -1,51 +1,104 @@
 #!/bin/sh
-# sweep.sh SPMV NAME [OPTION...]: measures the reference with a program that was built, beside this file: NAME-cold.jsonl; with a GPU
-# NAME-steady.jsonl, both with 1,000 expected products; NAME-prep.jsonl: large matrices, number of products unknown, for auto's
-# preparation; NAME-warm.jsonl: all kernels, and the first paper's parameters, on a few matrices. Called again, it continues where it
-# stopped. OPTION: of spmv sweep, such as --dry-run. FILES: more matrices, files or folders; LOGS: another folder than this one;
-# PROBE: the folder of the limits; PEERS=: no kernels of other libraries; KERNELS: which of ours (cold and steady).
+# sweep.sh SPMV NAME [OPTION...]: measures the reference with a program that was built; logs go beside this file. Called again, it
+# continues where it stopped. In this order, f64 before f32:
+#   NAME-outside.jsonl  the outside set (make outside): auto with 1,000 expected products, kernels of other libraries, ours that often
+#                       win, in cold and steady caches; auto with their number unknown; values left as they are (--codes=off), for the
+#                       split of the gain; warm caches for what they hold
+#   NAME-classes.jsonl  the same on the generated classes of the papers and bars, in f64; NAME-prep.jsonl: auto, number unknown
+#   NAME-every.jsonl    every other kernel on the outside set, for ablation.py
+#   NAME-warm.jsonl     every kernel, and the first paper's parameters, on a few matrices in warm caches
+# Cold comes first: the preparation of auto in other states finds stores that are there already.
+# OPTION: of spmv sweep, such as --dry-run. LIMIT: seconds after which it stops, to be continued (exit code 75). STAGES: which of
+# "outside unknown f32 codes warm classes every few". OUTSIDE: the folder of the outside set; FILES: more matrices, files or folders,
+# with the classes; LOGS: another folder than this one; PROBE: the folder of the limits; PEERS=: no kernels of other libraries;
+# KERNELS: which of ours often win; TIME: options of the stop rule.
 set -eu
-spmv=$1 name=$2 here=$(dirname "$0")
+spmv=$1 name=$2 here=$(dirname "$0") begin=$(date +%s)
 shift 2
 logs=${LOGS:-$here} FILES=${FILES-} PROBE=${PROBE:-$HOME/.cache/spmv} device=omp
+outside=${OUTSIDE:-${SPMV_OUTSIDE:-$HOME/.cache/spmv/outside}}
+stages=${STAGES:-outside unknown f32 codes warm classes every few}
 "$spmv" -V -v | grep -q '^nvcc' && device=cuda
 if [ $device = cuda ]; then
     kernels=${KERNELS:-auto,csell_warp,csell_lists,xcache_block,sell_thread_ahead,csr_adaptive,hubs,csr_lanes,csr_merge,csr_warp}
-    states='cold steady' time='-n 10 --min-time=0.02 --max-time=0.1'
+    coded=csell_warp,csell_lists,xcache_block,hubs time=${TIME:---min-time=0.01 --max-time=0.05}
     more= paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off'
 else
     kernels=${KERNELS:-auto,csell_slices,csr_balanced,csr_merge,csr_rows,csr_serial,spc5_rows,sss_rows,csell_sym_slices,sell_lanes,sell16_lanes,csb_blocks,csb_interleaved_blocks}
-    states=cold time='--min-time=0.3 --max-time=0.8' shapes='--slice=8 --sigma=1024 --tile=16384'
-    [ -z "${KERNELS-}" ] || shapes= # of the kernels above
+    coded=csell_slices,csell_sym_slices,sell16_lanes,csb_interleaved_blocks time=${TIME:---min-time=0.3 --max-time=0.8}
     more=symmetric paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
 fi
+list=$(mktemp) small=$(mktemp)
+trap 'rm -f "$list" "$small"' EXIT
 on_device() { echo "$device:$1" | sed "s/,/,$device:/g"; }
-sweep() { # log, state, kernels, options
-    log=$logs/$name-$1.jsonl state=$2 which=$3 code=0
-    shift 3
-    "$spmv" sweep -k "$which" --cache="$state" --keep-samples=9 --max-noise=3% --timeout=60 --resume --probe="$PROBE" \
-        --log "$log" "$@" || code=$?
-    [ $code = 3 ] && code=0 # some were refused or stopped; the log names them
-    return $code
+main=$(on_device "$kernels${PEERS-,peers}")
+every=$("$spmv" list kernels | awk -v device=$device '/^[a-z]/ {here = $1 == device} here && /^  [a-z]/ {print $1}' |
+    grep -vxE "auto|cusparse_.*|mkl_.*|librsb_.*|$(echo "$kernels" | tr , '|')" | paste -sd,)
+
+# The outside set's files as lists of sources: all of them, and the small ones.
+missing=0
+while read -r matrix size; do
+    if [ -f "$outside/$matrix.mtx" ]; then
+        echo "$outside/$matrix.mtx" >>"$list"
+        [ "$size" != small ] || echo "$outside/$matrix.mtx" >>"$small"
+    else
+        missing=$((missing + 1))
+    fi
+done <<FILES_OF_THE_LIST
+$(awk -F, 'NR > 1 {print $1, $(NF - 6)}' "$here/outside/outside.csv" 2>/dev/null)
+FILES_OF_THE_LIST
+[ -s "$list" ] && [ $missing = 0 ] || echo "sweep.sh: $(grep -c . "$list" || :) matrices of the outside set are in $outside; make outside" >&2
+
+sweep() { # log, kernels, options
+    log=$logs/$name-$1.jsonl which=$2 code=0
+    shift 2
+    [ -f "$log" ] || [ ! -f "$log.xz" ] || xz -dk "$log.xz"
+    left=0
+    if [ -n "${LIMIT-}" ]; then
+        left=$((LIMIT - $(date +%s) + begin))
+        [ $left -gt 0 ] || exit 75
+    fi
+    timeout --foreground -s INT $left "$spmv" sweep -k "$which" --keep-samples=9 --max-noise=3% -n 10 --timeout=60 --resume \
+        --probe="$PROBE" --log "$log" "$@" || code=$?
+    case $code in
+    3) ;; # some were refused or stopped; the log names them
+    124 | 130) exit 75 ;;
+    0) ;;
+    *) exit $code ;;
+    esac
 }
 
 case " $* " in
 *" --dry-run "*) ;;
 *)  "$spmv" -k $device:csr1 -m gen:poisson2d:1000 --no-log -q >/dev/null # wakes the device
-    "$spmv" probe --backend=$device --probe="$PROBE" --log "$logs/$name-probe.jsonl" ;;
+    if [ ! -s "$logs/$name-probe.jsonl" ] || [ -z "$(ls "$PROBE" 2>/dev/null)" ]; then
+        "$spmv" probe --backend=$device --probe="$PROBE" --log "$logs/$name-probe.jsonl"
+    fi ;;
 esac
-for state in $states; do
-    main=$(on_device "$kernels${PEERS-,peers}")
-    sweep "$state" "$state" "$main" --iters=1000 $time ${shapes-} "$here/$device.list" $FILES "$@"
-    for kind in few:8 pattern random $more; do # grids have few values unless they are asked for others
-        list=values; [ $kind = random ] && list=grids; [ $kind = symmetric ] && list=symmetric
-        sweep "$state" "$state" "$main" --iters=1000 $time ${shapes-} --values=$kind "$here/$device-$list.list" "$@"
-    done
-    [ $state != cold ] || sweep prep cold $device:auto $time "$here/$device-large.list" "$@"
+for stage in $stages; do
+    case $stage in outside | unknown | f32 | codes | every) [ -s "$list" ] || continue ;; warm) [ -s "$small" ] || continue ;; esac
+    case $stage in
+    outside) sweep outside "$main" --cache=cold,steady --iters=1000 $time "$list" "$@" ;;
+    unknown) sweep outside $device:auto --cache=cold,steady $time "$list" "$@" ;;
+    f32) sweep outside "$main" -p f32 --cache=cold,steady --iters=1000 $time "$list" "$@" ;;
+    codes) sweep outside "$(on_device $coded)" --codes=off --cache=cold,steady $time "$list" "$@" ;;
+    warm) sweep outside "$main" -p f64,f32 --cache=warm --iters=1000 $time "$small" "$@" ;;
+    classes)
+        sweep classes "$main" --cache=cold,steady --iters=1000 $time "$here/$device.list" $FILES "$@"
+        for kind in few:8 pattern random $more; do # grids have few values unless they are asked for others
+            values_list=values; [ $kind = random ] && values_list=grids; [ $kind = symmetric ] && values_list=symmetric
+            sweep classes "$main" --cache=cold,steady --iters=1000 $time --values=$kind "$here/$device-$values_list.list" "$@"
+        done
+        sweep prep $device:auto --cache=cold $time "$here/$device-large.list" "$@" ;;
+    every)
+        sweep every "$(on_device "$every")" --cache=cold,steady $time "$list" "$@"
+        sweep every "$(on_device "$every")" -p f32 --cache=cold,steady $time "$list" "$@" ;;
+    few)
+        few='gen:twin:cant gen:mesh:500000 gen:rmat:16'
+        for file in $FILES; do # of the files, those of the paper's kind
+            for path in "$file"/cavity10.mtx* "$file"/memplus.mtx* "$file"/xenon1.mtx*; do [ -f "$path" ] && few="$few $path"; done
+        done
+        sweep warm "$device:*" --cache=warm --min-time=0.01 --max-time=0.05 $few "$@"
+        sweep warm "$(on_device $paper)" --cache=warm --min-time=0.01 --max-time=0.05 $values $few "$@" ;;
+    esac
 done
-few='gen:twin:cant gen:mesh:500000 gen:rmat:16'
-for file in $FILES; do # of the files, those of the paper's kind
-    for path in "$file"/cavity10.mtx* "$file"/memplus.mtx* "$file"/xenon1.mtx*; do [ -f "$path" ] && few="$few $path"; done
-done
-sweep warm warm "$device:*" --min-time=0.01 --max-time=0.05 $few "$@"
-sweep warm warm "$(on_device $paper)" --min-time=0.01 --max-time=0.05 $values $few "$@"

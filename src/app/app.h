@@ -30,6 +30,7 @@ typedef struct options {
     list param[SPMV_NPARAMS]; /* values to try; those of one option go together; BLOCK_WARP_ROWS is
                                  added to a block given as 32xR */
     list precision;
+    list caches; /* of spmv_cache; at least one after options_parse */
     int offset_bits;
     double alpha, beta;
     size_t max_mem;
@@ -40,7 +41,7 @@ typedef struct options {
     const char *log;    /* folder, or a .jsonl file */
     const char *probe;  /* folder, or off; NULL: in the user's cache */
     bool no_log, verify, quiet, verbose, progress, color;
-    sampling sampling;
+    sampling sampling; /* sampling_in completes it for a state of the caches */
     int keep_samples;
     struct pairs *tags;
     char **copies; /* of values that other members point into */
@@ -66,6 +67,8 @@ void options_parse(int argc, char **argv, options *out);
 /* Exits if it has words or options that this command cannot use. */
 void options_check(const options *o, const char *command);
 void options_free(options *o);
+/* What to measure in that state of the caches. */
+sampling sampling_in(const options *o, spmv_cache cache);
 
 /* ---- cmd_tools.c ---------------------------------------------------------------------------- */
 

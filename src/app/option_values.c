@@ -141,12 +141,21 @@ static void append_range(const char *option, const char *item, int64_t least, in
     for (int64_t v = part[0]; v <= part[1]; v += part[2]) append(l, v);
 }
 
+static void take_words(options *o, const char *option, const char *arg, const char *const *words,
+                       list *out) {
+    char *rest = keep_copy(o, arg);
+    out->count = 0;
+    for (char *item; (item = strsep(&rest, ","));) append(out, word_of(option, item, words));
+}
+
 void take_precisions(options *o, const char *arg) {
     static const char *const words[] = {"f64", "f32", NULL};
-    char *rest = keep_copy(o, arg);
-    o->precision.count = 0;
-    for (char *item; (item = strsep(&rest, ","));)
-        append(&o->precision, word_of("precision", item, words));
+    take_words(o, "precision", arg, words, &o->precision);
+}
+
+void take_caches(options *o, const char *arg) {
+    static const char *const words[] = {"warm", "cold", "steady", NULL};
+    take_words(o, "cache", arg, words, &o->caches);
 }
 
 /* ---- parameters of kernels ------------------------------------------------------------------ */

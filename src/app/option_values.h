@@ -21,6 +21,7 @@ void add_text(const char ***list_of, int *n, const char *arg);
 void add_tag(options *o, const char *arg);
 /* Lists replace what was there: the command line overrides the environment. */
 void take_precisions(options *o, const char *arg);
+void take_caches(options *o, const char *arg);
 /* What a kernel's parameter is to be; id: the first of those that the option gives. */
 void take_param(options *o, spmv_param_id id, const char *arg);
 

@@ -114,7 +114,7 @@ static const struct argp_option table[] = {
     {"max-mem", KEY_MAX_MEM, "SIZE", 0,
      "skip kernels that need more memory, e.g. 4G (80 % of what is free on the device)", 2},
     {NULL, 0, NULL, 0, "How to measure:", 3},
-    {"cache", KEY_CACHE, "warm|cold|steady", 0,
+    {"cache", KEY_CACHE, "warm|cold|steady,...", 0,
      "warm: a product finds its data in the caches if they fit; cold: caches are flushed before "
      "it; "
      "steady: products of several copies follow each other without launch gaps (warm)",
@@ -178,7 +178,6 @@ static _Noreturn void print_help(const struct argp_state *state, unsigned what) 
 static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const format_words[] = {"table", "csv", "jsonl", NULL};
     static const char *const index_words[] = {"auto", "32", "64", NULL};
-    static const char *const cache_words[] = {"warm", "cold", "steady", NULL};
     static const char *const verify_words[] = {"off", "full", NULL};
     static const char *const backend_words[] = {"omp", "cuda", NULL};
     const char *name = option_name(key);
@@ -221,7 +220,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         break;
     case KEY_NO_LOG: o->no_log = true; break;
     case KEY_VERIFY: o->verify = word_of("verify", arg, verify_words); break;
-    case KEY_CACHE: o->sampling.cache = (spmv_cache)word_of("cache", arg, cache_words); break;
+    case KEY_CACHE: take_caches(o, arg); break;
     case KEY_PROBE: o->probe = arg; break;
     case KEY_MIN_TIME: o->sampling.min_time_s = real_of("min-time", arg, 0); break;
     case KEY_MAX_TIME: o->sampling.max_time_s = real_of("max-time", arg, 0); break;
@@ -351,10 +350,16 @@ void options_parse(int argc, char **argv, options *o) {
                 (size_t)(o->nmatrices - from_environment) * sizeof *o->matrices);
         o->nmatrices -= from_environment;
     }
-    if (!o->sampling.min_samples)
-        o->sampling.min_samples = o->sampling.cache == SPMV_COLD ? 30 : 10; /* one product each */
+    if (!o->caches.count) take_caches(o, "warm");
     if (o->sampling.max_time_s < o->sampling.min_time_s)
         o->sampling.max_time_s = o->sampling.min_time_s;
+}
+
+sampling sampling_in(const options *o, spmv_cache cache) {
+    sampling how = o->sampling;
+    how.cache = cache;
+    if (!how.min_samples) how.min_samples = cache == SPMV_COLD ? 30 : 10; /* one product each */
+    return how;
 }
 
 /* The commands that multiply nothing, and all options that they take. */
@@ -401,5 +406,6 @@ void options_free(options *o) {
     for (int k = 0; k < o->ncopies; k++) free(o->copies[k]);
     free(o->copies);
     free(o->precision.value);
+    free(o->caches.value);
     for (int id = 0; id < SPMV_NPARAMS; id++) free(o->param[id].value);
 }

@@ -4,6 +4,7 @@ place (file:line) for everything that is wrong; what is wrong is left out and th
 import functools
 import itertools
 import json
+import lzma
 import os
 import re
 import shlex
@@ -30,7 +31,7 @@ def find_logs(paths):
     for path in paths:
         if os.path.isdir(path):
             below = [os.path.join(folder, name) for folder, _, names in os.walk(path)
-                     for name in names if name.endswith((".jsonl", ".log"))]
+                     for name in names if name.endswith((".jsonl", ".jsonl.xz", ".log"))]
             if not below:
                 complaints.append(f"{path}: no *.jsonl or *.log in this folder")
         else:
@@ -241,10 +242,11 @@ def read_logs(files):
     records, complaints, opened, seen = [], [], 0, set()
     for path in files:
         try:
-            with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as log:
+            opener = lzma.open if path.endswith(".xz") else open
+            with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="\n") as log:
                 lines = [line.rstrip("\r\n") for line in log]
-        except OSError as error:
-            complaints.append(f"{path}: {error.strerror}")
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            complaints.append(f"{path}: {getattr(error, 'strerror', None) or error}")
             continue
         opened += 1
         found, more = (read_old_log(path, lines) if looks_old(lines)

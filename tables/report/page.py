@@ -15,6 +15,9 @@ import zlib
 from charts import charts
 from compare import machine
 from gains import BEST_HEAD, answers, best_table, speedup_table
+from headline.figures import (families_table, generated_table, libraries_table, losses_table, outside_table, quiet_table,
+                              sizes_table)
+from headline.split import split_tables
 from logs import is_number
 from texts import plural, si_time, three_digits
 from units import (candidates, describe, disturbances, fastest, flags_of, gflop_per_s, libraries_in, limit_of, order,
@@ -138,6 +141,29 @@ def answers_section(layout):
         "matrices on which both sides met the noise limit, n of all that have both; each side with "
         "its fastest kernel on every matrix; a peer's suspect time counts for the peer. A draw: the quartile ranges meet. Preparation is not "
         "in these: see <i>pays off after</i> below.</p>")
+
+
+def titled(title, table):
+    """A table under a line; nothing without rows."""
+    return f"<h3>{escape(title)}</h3>" + html_table(*table) if table[-1] else ""
+
+
+def headline_section(layout):
+    """auto over other libraries: the figures of docs/results.md and README.md."""
+    outside = titled("The outside set: auto over the fastest of other libraries' kernels on each matrix", outside_table(layout))
+    parts = [outside or "<p>These logs hold no matrix of the outside set (log/reference/outside).</p>",
+             titled("Losses", losses_table(layout)), titled("By size", sizes_table(layout)),
+             titled("By family, with known products", families_table(layout)),
+             titled("Other libraries", libraries_table(layout)),
+             titled("Times behind these ratios that met the noise limit", quiet_table(layout)),
+             titled("Generated matrices and small collections", generated_table(layout))]
+    parts += [titled(f"Where the gain comes from: {title}", table) for title, *table in split_tables(layout)]
+    return "".join(parts) + (
+        "<p>Geometric means, with the number of matrices in brackets, and the worst matrix. Every matrix counts, also where the "
+        "noise limit was not met; a suspect time of another library counts for it. Half of the outside set was never used for "
+        "tuning; the difference of the halves has its standard error, and is as expected within two of them and 6 %. The gain "
+        "of a matrix is the product of three factors, each with its best kernel: full 32-bit columns and values (launch and "
+        "format); values still full (index bytes); what auto takes (value bytes).</p>")
 
 
 def own_words(name, values):
@@ -448,6 +474,7 @@ def page(title, records, units, layout, systems, draw):
         ("what", "What was measured", summary_section(records, units, layout)
          + systems_section(layout, units) + conditions_section(layout, units)),
         ("answers", "Results", answers_section(layout)),
+        ("headline", "auto over other libraries", headline_section(layout)),
         ("charts-section", "Charts", body),
         ("best", "Best kernels", best_section(layout)),
         ("matrices", "Matrices", matrices_section(units)),

@@ -163,6 +163,50 @@ class SweepTest(unittest.TestCase):
         self.assertEqual(len({r["sweep"]["cell"] for r in self.records()}), 12)
         self.assertEqual(len({r["key"] for r in self.records()}), 6)
 
+    def by_state(self):
+        """{(matrix, kernel, state): record} without what differs from run to run."""
+        found = {}
+        for r in self.records():
+            for name in ("timing", "perf", "time", "run_id", "argv", "prep"):
+                r.pop(name, None)
+            r["matrix"].pop("read_s"), r["matrix"].pop("build_s"), r["matrix"].pop("thumbnail")
+            r["host"].pop("load", None)
+            found[r["matrix"]["name"], r["config"]["kernel"], r["config"]["cache"]] = r
+        return found
+
+    def test_states_of_one_sweep_are_as_those_of_several(self):
+        for state in ("cold", "steady", "warm"):
+            self.assertEqual(self.sweep("--cache=" + state)[0], 0)
+        alone = self.by_state()
+        code, said = self.sweep("--cache=cold,steady,warm", "--resume")
+        self.assertEqual(code, 0, said)
+        self.assertIn("18 reused", said)
+        os.remove(self.log)
+        self.assertEqual(self.sweep("--cache=cold,steady,warm")[0], 0)
+        self.assertEqual(len(alone), 18)
+        self.assertEqual(self.by_state(), alone)
+        records = self.records()
+        for r in records:
+            flush, copies = r["timing"]["flush_B"], r["timing"]["copies"]
+            state = r["config"]["cache"]
+            self.assertEqual((flush > 0, copies > 1), (state != "warm", state == "steady"), state)
+            self.assertEqual(r["perf"]["ranked"], 3)
+
+    @unittest.skipIf(ON_GPU, "a kernel of the host")
+    def test_states_share_a_preparation(self):
+        # csr_merge makes arrays of its own, in a time that never comes out the same twice.
+        code, said = self.sweep("--cache=cold,steady,warm", "-k", "omp:csr_merge")
+        self.assertEqual(code, 0, said)
+        for matrix in self.matrices:
+            spent = {r["prep"]["prepare_s"] for r in self.records() if r["matrix"]["name"] == matrix}
+            self.assertEqual(len(spent), 1)
+
+    def test_a_state_is_added_to_a_log(self):
+        self.assertEqual(self.sweep("--cache=steady")[0], 0)
+        code, said = self.sweep("--cache=cold,steady", "--resume")
+        self.assertEqual(code, 0, said)
+        self.assertIn("6 ok, 0 skipped, 0 wrong, 0 failed, 6 reused", said)
+
     def test_ctrl_c_keeps_what_is_finished(self):
         self.assertEqual(self.sweep(plant="hang", cell=3)[0], 0)  # there is no cell 3
         process = self.start("--passes=2", "--resume", "--timeout=300", plant="hang")

@@ -29,6 +29,11 @@ EXPECTED = os.path.join(ROOT, "tables", "reference")
 NOT_KEPT = ("columns.csv", "runs.csv")
 
 
+def reference_logs():
+    """Those that the documents are made of: without every other kernel on the outside set."""
+    return sorted(path for path in glob.glob(os.path.join(REFERENCE, "*.jsonl*")) if "-every.jsonl" not in path)
+
+
 class ReadingTest(TablesTest):
 
     def test_garbage_is_named(self):
@@ -394,7 +399,7 @@ class TextTest(unittest.TestCase):
 
 def golden_tables():
     """Tables of the reference logs, or None when there are none."""
-    files = sorted(glob.glob(os.path.join(REFERENCE, "*.jsonl")))
+    files = reference_logs()
     if not files:
         return None
     records, _, _ = logs.read_logs(files)
@@ -415,7 +420,7 @@ class GoldenTest(unittest.TestCase):
                 self.assertEqual(file.read(), text, name)
 
     def test_every_field_of_them_is_known(self):
-        files = sorted(glob.glob(os.path.join(REFERENCE, "*.jsonl")))
+        files = reference_logs()
         if not files:
             self.skipTest("no log/reference/*.jsonl")
         fields = logs.read_fields(logs.RECORD_DEF)
@@ -425,13 +430,17 @@ class GoldenTest(unittest.TestCase):
         self.assertLessEqual(found, set(fields))
 
     def test_documents_quote_them(self):
-        files = sorted(glob.glob(os.path.join(REFERENCE, "*.jsonl")))
+        files = reference_logs()
         if not files:
             self.skipTest("no log/reference/*.jsonl")
         layout = units.tabulate(units.merge(units.unit_of(r) for r in logs.read_logs(files)[0]))
         with open(os.path.join(ROOT, "docs/results.md"), encoding="utf-8") as file:
             page = file.read()
         self.assertEqual(results.put_between(page, results.results(layout)), page,
+                         "run: make reference-tables")
+        with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertEqual(results.put_between(page, results.readme(layout)), page,
                          "run: make reference-tables")
         with open(os.path.join(ROOT, "docs/results.svg"), encoding="utf-8") as file:
             chart = file.read()

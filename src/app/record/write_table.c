@@ -131,23 +131,36 @@ static void check_text(const record *r, char *out) {
     snprintf(out, CELL, "%s, %s", r->check_status, suspect ? "SUSPECT" : r->perf_verdict);
 }
 
-/* Names stand for kernels of both backends. */
-static bool are_mixed(const table_row *rows, int count) {
-    for (int k = 1; k < count; k++)
-        if (strcmp(rows[k].r->config_backend, rows[0].r->config_backend) != 0) return true;
-    return false;
+typedef struct mixture { /* what a row must say because it is not the same in all of them */
+    bool backends;       /* names stand for kernels of both */
+    bool states;         /* of the caches */
+} mixture;
+
+static mixture mixture_of(const table_row *rows, int count) {
+    mixture found = {false, false};
+    for (int k = 1; k < count; k++) {
+        found.backends |= strcmp(rows[k].r->config_backend, rows[0].r->config_backend) != 0;
+        found.states |= strcmp(rows[k].r->config_cache, rows[0].r->config_cache) != 0;
+    }
+    return found;
 }
 
-static void fill(const table_row *row, bool mixed, char cell[NCOLUMNS][CELL]) {
+static void add_state(const record *r, char *out) {
+    if (strcmp(out, "-") == 0) *out = 0;
+    append(out, "", r->config_cache);
+}
+
+static void fill(const table_row *row, mixture mixed, char cell[NCOLUMNS][CELL]) {
     const record *r = row->r;
     bool ok = strcmp(r->status, "ok") == 0;
     snprintf(cell[KERNEL], CELL, "%s%s%s%s",
              r->perf_best == 1   ? "* "
              : r->perf_tied == 1 ? "= "
                                  : "  ",
-             mixed ? r->config_backend : "", mixed ? ":" : "", r->config_kernel);
+             mixed.backends ? r->config_backend : "", mixed.backends ? ":" : "", r->config_kernel);
     snprintf(cell[ALIAS], CELL, "%s", row->alias ? row->alias : "");
     config_text(r, cell[CONFIG]);
+    if (mixed.states) add_state(r, cell[CONFIG]);
     time_text(ok ? r->prep_total_s : NAN, cell[PREP]);
     time_text(ok ? r->timing_median_s : NAN, cell[MEDIAN]);
     share_text(ok ? (r->timing_q3_s - r->timing_q1_s) / r->timing_median_s : NAN, cell[IQR]);
@@ -178,7 +191,7 @@ static void find_widths(const table_row *rows, int count, int width[NCOLUMNS]) {
     char cell[NCOLUMNS][CELL];
     for (int c = 0; c < NCOLUMNS; c++) width[c] = 0;
     for (int k = 0; k < count; k++) {
-        fill(&rows[k], are_mixed(rows, count), cell);
+        fill(&rows[k], mixture_of(rows, count), cell);
         for (int c = 0; c < NCOLUMNS; c++)
             if (!is_empty(cell[c]) && (int)strlen(cell[c]) > width[c])
                 width[c] = (int)strlen(cell[c]);
@@ -206,7 +219,7 @@ void table_write(FILE *file, const table_row *rows, int count, bool color) {
     put_row(file, cell, width);
     fputc('\n', file);
     for (int k = 0; k < count; k++) {
-        fill(&rows[k], are_mixed(rows, count), cell);
+        fill(&rows[k], mixture_of(rows, count), cell);
         bool bold = color && rows[k].r->perf_best == 1;
         if (bold) fputs("\033[1m", file);
         put_row(file, cell, width);

@@ -34,7 +34,7 @@ static bool accepts(const spmv_kernel *kernel, const spmv_param *p, int64_t valu
     return spmv_param_takes(p, value);
 }
 
-static bool same_cell(const cell *a, const cell *b) {
+bool same_configuration(const cell *a, const cell *b) {
     if (a->kernel.backend != b->kernel.backend || a->kernel.index != b->kernel.index ||
         a->precision != b->precision || a->nsettings != b->nsettings)
         return false;
@@ -49,7 +49,7 @@ static bool same_cell(const cell *a, const cell *b) {
  * kernel has none of. */
 static spmv_status add_cell(session *r, const cell *c) {
     for (int k = 0; k < r->ncells; k++)
-        if (same_cell(&r->cell[k], c)) return SPMV_OK;
+        if (r->cell[k].cache == c->cache && same_configuration(&r->cell[k], c)) return SPMV_OK;
     cell *grown = realloc(r->cell, (size_t)(r->ncells + 1) * sizeof *grown);
     if (!grown) return SPMV_E_NOMEM;
     r->cell = grown;
@@ -57,9 +57,18 @@ static spmv_status add_cell(session *r, const cell *c) {
     return SPMV_OK;
 }
 
+/* One after the other, so that they can share a plan. */
+static spmv_status add_states(session *r, cell c) {
+    for (int k = 0; k < r->o->caches.count; k++) {
+        c.cache = (spmv_cache)r->o->caches.value[k];
+        TRY(add_cell(r, &c));
+    }
+    return SPMV_OK;
+}
+
 /* Every combination of the parameters from id on. */
 static spmv_status expand(session *r, spmv_param_id id, const cell *c) {
-    if (id == SPMV_NPARAMS) return add_cell(r, c);
+    if (id == SPMV_NPARAMS) return add_states(r, *c);
     const spmv_kernel *kernel = descriptor(c->kernel);
     const spmv_param *p = spmv_param_of(kernel, id);
     const list *values = &r->o->param[id];

@@ -131,7 +131,7 @@ void describe_config(session *run, result *out, const cell *c) {
     r->config_precision = c->precision == SPMV_F64 ? "f64" : "f32";
     r->config_alpha = run->o->alpha;
     r->config_beta = run->o->beta;
-    r->config_cache = cache_names[run->o->sampling.cache];
+    r->config_cache = cache_names[c->cache];
     r->config_seed = (whole)run->o->seed;
     r->config_deterministic = (kernel->traits & SPMV_DETERMINISTIC) != 0;
     if (value[SPMV_grid_cols] >= 0)
@@ -168,7 +168,7 @@ static const char *const param_names[] = {
 
 void describe_choice(session *run, result *out, const cell *c, const spmv_plan *plan) {
     spmv_plan_facts f;
-    cell chosen = {.kernel = c->kernel, .precision = c->precision};
+    cell chosen = {.kernel = c->kernel, .precision = c->precision, .cache = c->cache};
     record *r = &out->r;
     spmv_plan_info(plan, &f);
     if (!f.reason) return;

@@ -140,15 +140,17 @@ static bool is_ranked(const result *out) {
     return is_ok(out) && !(out->r.perf_verdict && strcmp(out->r.perf_verdict, "suspect") == 0);
 }
 
-static bool same_precision(const record *a, const record *b) {
-    return strcmp(a->config_precision, b->config_precision) == 0;
+static bool same_conditions(const record *a, const record *b) {
+    return strcmp(a->config_precision, b->config_precision) == 0 &&
+           strcmp(a->config_cache, b->config_cache) == 0;
 }
 
-/* Single precision moves half the bytes: each precision has a best of its own. */
+/* Single precision moves half the bytes, and cold caches are slower: each precision and state has a
+ * best of its own. */
 static const record *best_beside(const result *results, int n, const record *r) {
     const record *best = NULL;
     for (int k = 0; k < n; k++)
-        if (is_ranked(&results[k]) && same_precision(&results[k].r, r) &&
+        if (is_ranked(&results[k]) && same_conditions(&results[k].r, r) &&
             (!best || results[k].r.timing_median_s < best->timing_median_s))
             best = &results[k].r;
     return best;
@@ -158,7 +160,8 @@ static const record *best_beside(const result *results, int n, const record *r) 
  * resumed, or ran its cells one by one after a crash. */
 static int ranked_with(const result *results, int n, const record *r) {
     int count = 0;
-    for (int k = 0; k < n; k++) count += is_ranked(&results[k]) && same_precision(&results[k].r, r);
+    for (int k = 0; k < n; k++)
+        count += is_ranked(&results[k]) && same_conditions(&results[k].r, r);
     return count;
 }
 
@@ -167,7 +170,7 @@ static const record *csr1_beside(const result *results, int n, const record *r) 
     const record *csr1 = NULL;
     for (int k = 0; k < n; k++) {
         const record *other = &results[k].r;
-        if (is_ok(&results[k]) && same_precision(other, r) && other->config_alias &&
+        if (is_ok(&results[k]) && same_conditions(other, r) && other->config_alias &&
             strcmp(other->config_alias, "csr1") == 0 &&
             strcmp(other->config_backend, r->config_backend) == 0 &&
             (!csr1 || other->timing_median_s < csr1->timing_median_s))
@@ -225,7 +228,8 @@ static void say_which(const result *results, int n, const record *r) {
         const record *other = &results[k].r;
         bool beside = strcmp(other->config_backend, r->config_backend) == 0;
         mixed |= !beside;
-        rows += beside && strcmp(other->config_kernel, r->config_kernel) == 0;
+        rows += beside && strcmp(other->config_kernel, r->config_kernel) == 0 &&
+                strcmp(other->config_cache, r->config_cache) == 0;
     }
     char config[96];
     table_config(r, config, sizeof config);
@@ -233,18 +237,17 @@ static void say_which(const result *results, int n, const record *r) {
     if (rows > 1) say(" (%s)", config);
 }
 
-static void say_cheapest(const result *results, int n, const char *precision) {
+/* first: of those under its conditions. */
+static void say_cheapest(const result *results, int n, const record *first, bool states) {
     static const int products[] = {1, 100, 10000};
-    int ranked = 0;
-    for (int k = 0; k < n; k++)
-        ranked += is_ranked(&results[k]) && strcmp(results[k].r.config_precision, precision) == 0;
-    if (ranked < 2) return;
-    say("  cheapest with its preparation (%s):", precision);
+    if (ranked_with(results, n, first) < 2) return;
+    say("  cheapest with its preparation (%s%s%s):", first->config_precision, states ? ", " : "",
+        states ? first->config_cache : "");
     for (size_t p = 0; p < sizeof products / sizeof *products; p++) {
         const record *best = NULL;
         for (int k = 0; k < n; k++) {
             const record *r = &results[k].r;
-            if (is_ranked(&results[k]) && strcmp(r->config_precision, precision) == 0 &&
+            if (is_ranked(&results[k]) && same_conditions(r, first) &&
                 (!best || cost(r, products[p]) < cost(best, products[p])))
                 best = r;
         }
@@ -252,6 +255,16 @@ static void say_cheapest(const result *results, int n, const char *precision) {
         say_which(results, n, best);
     }
     say("\n");
+}
+
+/* In every state of the caches. */
+static void say_cheapest_ones(const result *results, int n, const char *precision, bool states) {
+    for (int k = 0; k < n; k++) {
+        const record *r = &results[k].r;
+        bool is_first = strcmp(r->config_precision, precision) == 0;
+        for (int j = 0; j < k && is_first; j++) is_first = !same_conditions(&results[j].r, r);
+        if (is_first) say_cheapest(results, n, r, states);
+    }
 }
 
 static bool any(const result *results, int n, const char *which) {
@@ -302,8 +315,8 @@ void explain_results(const session *run, const result *results, int n) {
             "ranked; 'spmv probe' measures again\n");
     say_flags(results, n);
     say_launch(results, n);
-    say_cheapest(results, n, "f64");
-    say_cheapest(results, n, "f32");
+    say_cheapest_ones(results, n, "f64", run->o->caches.count > 1);
+    say_cheapest_ones(results, n, "f32", run->o->caches.count > 1);
     if (!rated && !(run->o->probe && strcmp(run->o->probe, "off") == 0))
         say("  this machine's limits are not known: 'spmv probe' measures them, once\n");
 }

@@ -6,7 +6,8 @@
 
 typedef struct candidate { /* a cell whose first product was right */
     int cell;
-    spmv_plan *plan;
+    sampling how;
+    spmv_plan *plan; /* shared with its cells in other states of the caches */
     problem p;
     timing t;
     noise noise; /* of its turns */
@@ -78,10 +79,21 @@ static spmv_status save_y(group *g, spmv_precision precision) {
 
 /* ---- admission ------------------------------------------------------------------------------- */
 
-static void release(candidate *e) {
+static void release(const group *g, candidate *e) {
+    bool last = true;
+    for (int k = 0; k < g->count; k++)
+        last &= &g->candidate[k] == e || g->candidate[k].plan != e->plan;
     problem_close(&e->p);
-    spmv_plan_free(e->plan);
+    if (last) spmv_plan_free(e->plan);
     e->plan = NULL;
+}
+
+/* A plan that was prepared for another state of the caches; NULL: none. What auto chooses depends
+ * on the state. */
+static spmv_plan *find_plan(const group *g, const cell *c) {
+    for (int k = 0; k < g->count && c->kernel.index != SPMV_AUTO; k++)
+        if (same_configuration(&g->run->cell[g->candidate[k].cell], c)) return g->candidate[k].plan;
+    return NULL;
 }
 
 static void say_note(const session *run, const spmv_plan *plan) {
@@ -103,9 +115,12 @@ static spmv_status make_plan(group *g, const cell *c, result *out, candidate *e)
                            .nsettings = c->nsettings,
                            .expected_calls = run->o->iters,
                            .nondeterministic = run->o->nondeterministic,
-                           .cache = run->o->sampling.cache};
-    TRY(spmv_plan_create(g->mat, &opts, &e->plan));
-    say_note(run, e->plan);
+                           .cache = c->cache};
+    e->plan = find_plan(g, c);
+    if (!e->plan) {
+        TRY(spmv_plan_create(g->mat, &opts, &e->plan));
+        say_note(run, e->plan);
+    }
     describe_choice(run, out, c, e->plan);
     describe_plan(run, &out->r, e->plan, g->in, c->precision);
     describe_limits(run, out, c->kernel.backend, &g->in->reads);
@@ -133,7 +148,7 @@ static spmv_status try_once(group *g, const cell *c, result *out, candidate *e, 
     if (status != SPMV_OK || !check(g, c, out, g->y, "first")) return status;
     *right = true;
     if (g->run->o->y_file && !g->run->wrote_y) TRY(save_y(g, c->precision));
-    return problem_ready(&e->p, &g->run->o->sampling, &e->t);
+    return problem_ready(&e->p, &e->how, &e->t);
 }
 
 static bool multiplies_padding(const group *g, const cell *c, result *out) {
@@ -158,7 +173,7 @@ static int admit(group *g, int k, bool *later) {
     bool right = false;
     int code = make_precision(run, g->mat, g->in, c->precision);
     if (code || multiplies_padding(g, c, out)) return code;
-    *e = (candidate){.cell = k};
+    *e = (candidate){.cell = k, .how = sampling_in(run->o, c->cache)};
     spmv_status status = make_plan(g, c, out, e);
     if (status == SPMV_E_ARG || status == SPMV_E_BACKEND)
         return complain(status, spmv_ctx_error(run->ctx));
@@ -167,7 +182,7 @@ static int admit(group *g, int k, bool *later) {
         g->count++;
         return 0;
     }
-    if (e->plan) release(e);
+    if (e->plan) release(g, e);
     free(e->t.sample_s);
     if (status == SPMV_E_WRITE) return complain(status, spmv_ctx_error(run->ctx));
     *later = g->count > 0 &&
@@ -196,7 +211,7 @@ static void finish(group *g, candidate *e, spmv_status status) {
         free(e->t.sample_s);
     }
     if (status != SPMV_OK) fail_row(g->run, out, status);
-    release(e);
+    release(g, e);
     g->done++;
 }
 
@@ -241,8 +256,7 @@ static int time_rounds(group *g) {
             watch_step(g->run, e->cell);
             noise before = noise_now();
             spmv_status status =
-                problem_turn(&e->p, &g->run->o->sampling, &e->t,
-                             fmin(g->run->o->sampling.min_time_s / ROUNDS, patience));
+                problem_turn(&e->p, &e->how, &e->t, fmin(e->how.min_time_s / ROUNDS, patience));
             noise after = noise_now();
             noise_add(&e->noise, &before, &after);
             mind_waits(e);
@@ -358,7 +372,7 @@ static int run_group(group *g, const char *name, const char *source) {
     }
     if (!code) code = time_rounds_watched(g);
     for (int k = 0; k < g->count; k++)
-        if (g->candidate[k].plan) release(&g->candidate[k]);
+        if (g->candidate[k].plan) release(g, &g->candidate[k]);
     if (g->run->o->progress && !g->run->o->quiet) say("\r%50s\r", "");
     rank_results(g->results, g->run->ncells);
     for (int k = 0; k < g->run->ncells && !code; k++) {

@@ -11,7 +11,8 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     spmv_setting setting[SPMV_NPARAMS];
     int nsettings;
     spmv_precision precision;
-    bool ok; /* its last result was right, and has a time */
+    spmv_cache cache; /* state of the caches that its products find */
+    bool ok;          /* its last result was right, and has a time */
 } cell;
 
 enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
@@ -91,6 +92,8 @@ void close_session(session *run);
 
 /* Fills s->cell from the options; returns an exit code, after printing what is wrong. */
 int choose_cells(session *s);
+/* Equal but for the state of the caches. */
+bool same_configuration(const cell *a, const cell *b);
 
 /* ---- inputs.c ------------------------------------------------------------------------------- */
 

@@ -184,23 +184,23 @@ static uint64_t mix_cell(uint64_t h, const cell *c) {
 void cell_identity(const sweep *s, int pass, int m, int k, char *out) {
     const session *run = &s->run;
     const options *o = run->o;
+    const sampling how = sampling_in(o, run->cell[k].cache);
     record build;
     record_clear(&build);
     record_build(&build);
     const char *part[] = {
         run->machine.hostname, run->machine.cpu,      build.build_commit, build.build_cflags,
         build.build_nvcc,      build.build_nvccflags, o->x_file};
-    const double reals[] = {o->alpha, o->beta, o->sampling.min_time_s, o->sampling.max_time_s,
-                            o->sampling.max_noise};
+    const double reals[] = {o->alpha, o->beta, how.min_time_s, how.max_time_s, how.max_noise};
     const int64_t wholes[] = {pass,
                               o->device,
                               spmv_ctx_threads(run->ctx),
                               o->iters,
-                              o->sampling.cache,
+                              how.cache,
                               o->offset_bits,
                               (int64_t)o->max_mem,
                               (int64_t)o->seed,
-                              o->sampling.min_samples,
+                              how.min_samples,
                               o->nondeterministic,
                               o->verify};
     uint64_t h = mix_source(0xcbf29ce484222325u, &s->source[m], o);
@@ -281,8 +281,9 @@ int find_done(sweep *s) {
 /* ---- the plan ------------------------------------------------------------------------------- */
 
 void cell_label(const cell *c, char *out, size_t size) {
-    int n = snprintf(out, size, "%s:%s%s", c->kernel.backend->name, descriptor(c->kernel)->name,
-                     c->precision == SPMV_F32 ? " f32" : "");
+    static const char *const states[] = {"", " cold", " steady"}; /* warm is the default */
+    int n = snprintf(out, size, "%s:%s%s%s", c->kernel.backend->name, descriptor(c->kernel)->name,
+                     c->precision == SPMV_F32 ? " f32" : "", states[c->cache]);
     if (n > 0 && (size_t)n < size)
         settings_flags(c->setting, c->nsettings, out + n, size - (size_t)n);
 }
@@ -294,10 +295,9 @@ static double product_s(const source *m) {
 
 /* The time that the stopping rule aims at, or that of ten slow products; preparation and checks
  * took as long as 150 products in a sweep of 23 SuiteSparse matrices with all kernels. */
-static double cell_s(const sweep *s, const source *m) {
-    const options *o = s->run.o;
-    double least = (o->sampling.min_time_s + o->sampling.max_time_s) / 2,
-           slow = o->sampling.min_samples * product_s(m);
+static double cell_s(const sweep *s, const source *m, int k) {
+    const sampling how = sampling_in(s->run.o, s->run.cell[k].cache);
+    double least = (how.min_time_s + how.max_time_s) / 2, slow = how.min_samples * product_s(m);
     return (least > slow ? least : slow) + 150 * product_s(m);
 }
 
@@ -306,8 +306,11 @@ static double plan_s(const sweep *s) {
     for (int pass = 1; pass <= s->passes; pass++)
         for (int m = 0; m < s->nsources; m++) {
             int left = 0;
-            for (int k = 0; k < s->run.ncells; k++) left += !*sweep_done(s, pass, m, k);
-            sum += left * cell_s(s, &s->source[m]);
+            for (int k = 0; k < s->run.ncells; k++) {
+                if (*sweep_done(s, pass, m, k)) continue;
+                sum += cell_s(s, &s->source[m], k);
+                left++;
+            }
             if (left) sum += 100e-9 * (double)s->source[m].about.nnz; /* reading */
         }
     return sum;

@@ -1,0 +1,246 @@
+"""The headline's figures: README.md, docs/results.md, the report and the bars take them from here.
+
+A ratio is the median time of the fastest baseline over that of auto on one matrix; means are geometric."""
+
+import collections
+import math
+import statistics
+from typing import NamedTuple
+
+from gains import is_peer
+from headline.classes import BASELINES, HALVES, SIZES, SIZE_WORDS, is_generated, listed_name, outside_list
+from units import auto_expecting, expected_products, fastest, overlap
+
+ENOUGH_QUIET = 0.9  # share of the headline's times that are to meet the noise limit
+MOST_APART = 0.06  # of the two halves
+UNKNOWN = 0  # expected products
+
+
+class Ratio(NamedTuple):
+    """Of one matrix. quiet: of the two times, those that met the noise limit."""
+    matrix: str
+    value: float
+    tied: bool
+    quiet: tuple
+    auto: object
+    baseline: object
+
+
+class Group(NamedTuple):
+    """What is averaged apart."""
+    system: object
+    words: str  # the baselines
+    known: bool  # auto was given the number of products that follow
+
+
+def machine_of(system):
+    """In words."""
+    return system.gpu or f"{system.cpu}, {system.threads} threads"
+
+
+def ratio_of(cells, is_baseline, known, matrix):
+    """The Ratio on one matrix, or None. Suspect times of baselines count in their favour."""
+    auto = auto_expecting(cells) if known else auto_expecting(cells, UNKNOWN)
+    if auto is None or bool(expected_products(auto)) != known:
+        return None
+    others = [unit for kernel, cell in cells.items() if is_baseline(kernel)
+              for unit in (*cell.timed, *cell.suspect)]
+    if not others:
+        return None
+    best = fastest(others)
+    return Ratio(listed_name(matrix.name), best.median_s / auto.median_s, overlap(auto, best),
+                 (not auto.noisy, not best.noisy), auto, best)
+
+
+def groups_of(layout, takes):
+    """{Group: [Ratio]} of the matrices whose names are taken; groups without any are left out."""
+    found = {}
+    for system, matrices in layout.items():
+        for words, is_baseline in BASELINES[system.backend]:
+            for known in (True, False):
+                ratios = [ratio_of(cells, is_baseline, known, matrix)
+                          for matrix, cells in matrices.items() if takes(listed_name(matrix.name))]
+                ratios = [ratio for ratio in ratios if ratio]
+                if ratios:
+                    found[Group(system, words, known)] = ratios
+    return found
+
+
+def outside_groups(layout, places=None):
+    """Of the outside set."""
+    places = outside_list() if places is None else places
+    return groups_of(layout, places.__contains__)
+
+
+def generated_groups(layout, places=None):
+    """Of everything else."""
+    places = outside_list() if places is None else places
+    return groups_of(layout, lambda name: name not in places)
+
+
+def mean_of(ratios):
+    """Geometric, of at least one."""
+    return statistics.geometric_mean([ratio.value for ratio in ratios])
+
+
+def difference_of(one, other):
+    """(how much larger the mean of one is than that of the other, as a share, its standard error); None with
+    fewer than two matrices in either. The halves share no matrix, so variances of the logarithms add."""
+    logs = [[math.log(ratio.value) for ratio in ratios] for ratios in (one, other)]
+    if min(map(len, logs)) < 2:
+        return None
+    apart = statistics.fmean(logs[0]) - statistics.fmean(logs[1])
+    return math.expm1(apart), math.sqrt(sum(statistics.variance(part) / len(part) for part in logs))
+
+
+def is_as_expected(difference):
+    """Within two standard errors, and within MOST_APART."""
+    apart, error = difference
+    return abs(math.log1p(apart)) <= 2 * error and abs(apart) <= MOST_APART
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def group_cells(group):
+    """How a group begins its line."""
+    system = group.system
+    return [machine_of(system), system.cache or "", system.precision or "", group.words,
+            "known" if group.known else "unknown"]
+
+
+GROUP_HEADER = ["machine", "caches", "precision", "over the best of", "products"]
+
+
+def worst_cell(ratios):
+    """The least ratio and its matrix."""
+    worst = min(ratios, key=lambda ratio: ratio.value)
+    return f"{worst.value:.2f} {worst.matrix.removeprefix('gen:')}"
+
+
+def mean_cells(ratios):
+    """Mean with its n, and the worst."""
+    return [f"{mean_of(ratios):.2f} ({len(ratios)})", worst_cell(ratios)] if ratios else ["", ""]
+
+
+def counts_cell(ratios):
+    """Wins, draws, losses."""
+    won = sum(ratio.value > 1 and not ratio.tied for ratio in ratios)
+    lost = len(losses_of(ratios))
+    return f"{won}, {len(ratios) - won - lost}, {lost}"
+
+
+def losses_of(ratios):
+    """Those that are slower and not tied, the worst first."""
+    return sorted((ratio for ratio in ratios if ratio.value < 1 and not ratio.tied),
+                  key=lambda ratio: (ratio.value, ratio.matrix))
+
+
+def difference_cells(halves):
+    """The difference of the halves, and whether it is as expected."""
+    found = difference_of(*halves)
+    if found is None:
+        return ["", ""]
+    return [f"{100 * found[0]:+.1f} ± {100 * found[1]:.1f} %".replace("-", "−"), "yes" if is_as_expected(found) else "no"]
+
+
+def outside_table(layout, places=None):
+    """(header, alignment, rows): mean and worst, all and of each half."""
+    places = outside_list() if places is None else places
+    rows = []
+    for group, ratios in outside_groups(layout, places).items():
+        halves = [[ratio for ratio in ratios if places[ratio.matrix].half == half] for half in HALVES]
+        rows.append([*group_cells(group), *mean_cells(ratios), *(cell for half in halves for cell in mean_cells(half)),
+                     *difference_cells(halves), counts_cell(ratios)])
+    header = [*GROUP_HEADER, "all", "worst", *(word for half in HALVES for word in (f"{half} half", "worst")),
+              "difference", "as expected", "faster, tied, slower"]
+    return header, "lllllrlrlrlrlr", rows
+
+
+def short_table(layout, places=None):
+    """(header, alignment, rows) of the outside set for README.md: over other libraries, a line for machine and
+    precision."""
+    places = outside_list() if places is None else places
+    groups = {group: ratios for group, ratios in outside_groups(layout, places).items()
+              if group.words == BASELINES[group.system.backend][0][0]}
+    heads = sorted({(group.system.cache or "", not group.known) for group in groups})
+    found = collections.defaultdict(dict)
+    for group, ratios in groups.items():
+        line = f"{machine_of(group.system)}, {group.system.precision}"
+        found[line][group.system.cache or "", not group.known] = (
+            f"{mean_of(ratios):.2f}, {min(ratio.value for ratio in ratios):.2f}")
+    header = ["mean, worst", *(f"{cache}{', products unknown' if unknown else ''}" for cache, unknown in heads)]
+    return header, "l" + "r" * len(heads), [[line, *(cells.get(head, "") for head in heads)] for line, cells in found.items()]
+
+
+def parts_table(layout, part, names, places=None):
+    """(header, alignment, rows): mean and worst of every part of the outside set, with known products."""
+    places = outside_list() if places is None else places
+    rows = []
+    for group, ratios in outside_groups(layout, places).items():
+        parts = [[ratio for ratio in ratios if getattr(places[ratio.matrix], part) == name] for name in names]
+        rows.append([*group_cells(group), *(", ".join(mean_cells(found)) if found else "" for found in parts)])
+    return [*GROUP_HEADER, *(SIZE_WORDS.get(name, str(name)) for name in names)], "lllll" + "r" * len(names), rows
+
+
+def sizes_table(layout, places=None):
+    """By size."""
+    return parts_table(layout, "size", SIZES, places)
+
+
+def families_table(layout, places=None):
+    """By family: a line for each, a column for each machine, state and precision."""
+    places = outside_list() if places is None else places
+    groups = {group: ratios for group, ratios in outside_groups(layout, places).items()
+              if group.known and group.words == BASELINES[group.system.backend][0][0]}
+    header = ["family", *(f"{machine_of(group.system)}, {group.system.cache}, {group.system.precision}"
+                          for group in groups)]
+    rows = []
+    for family in sorted({place.family for place in places.values()}):
+        found = [[ratio for ratio in ratios if places[ratio.matrix].family == family] for ratios in groups.values()]
+        if any(found):
+            rows.append([family, *(" ".join(mean_cells(part)[:1]) for part in found)])
+    return header, "l" + "r" * len(groups), rows
+
+
+def generated_table(layout, places=None):
+    """(header, alignment, rows): the second table."""
+    rows = []
+    for group, ratios in generated_groups(layout, places).items():
+        parts = [[ratio for ratio in ratios if is_generated(ratio.matrix) == made] for made in (True, False)]
+        rows.append([*group_cells(group), *(cell for part in parts for cell in mean_cells(part)), counts_cell(ratios)])
+    return ([*GROUP_HEADER, "generated", "worst", "small collections", "worst", "faster, tied, slower"],
+            "lllllrlrlr", rows)
+
+
+def losses_table(layout, places=None):
+    """(header, alignment, rows): every matrix of the outside set on which auto is slower."""
+    rows = [[*group_cells(group), ", ".join(f"{ratio.value:.2f} {ratio.matrix}" for ratio in losses_of(ratios))]
+            for group, ratios in outside_groups(layout, places).items() if losses_of(ratios)]
+    return [*GROUP_HEADER, "slower on"], "llllll", rows
+
+
+def libraries_table(layout):
+    """(header, alignment, rows): which versions the peers' kernels are of, by machine, as their records say."""
+    found = collections.defaultdict(set)
+    for system, matrices in layout.items():
+        for cells in matrices.values():
+            for kernel, cell in cells.items():
+                if is_peer(kernel):
+                    found[machine_of(system)] |= {unit.record.get("kernel.library") for unit in (*cell.timed, *cell.suspect)}
+    rows = [[machine, ", ".join(sorted(filter(None, names)))] for machine, names in found.items() if any(names)]
+    return ["machine", "other libraries"], "ll", rows
+
+
+def quiet_table(layout, places=None):
+    """(header, alignment, rows): of the times behind the headline, the share that met the noise limit, by machine.
+    A baseline's time counts once however many ratios it is in."""
+    met = collections.defaultdict(dict)
+    for group, ratios in outside_groups(layout, places).items():
+        for ratio in ratios:
+            for unit, quiet in zip((ratio.auto, ratio.baseline), ratio.quiet):
+                met[machine_of(group.system)][unit.identity] = quiet
+    rows = [[machine, len(quiet), len(quiet) - sum(quiet.values()), f"{100 * sum(quiet.values()) / len(quiet):.0f} %",
+             "yes" if sum(quiet.values()) >= ENOUGH_QUIET * len(quiet) else "no"] for machine, quiet in met.items()]
+    return (["machine", "times", "missed the noise limit", "met it", f"at least {100 * ENOUGH_QUIET:.0f} %"], "lrrrl",
+            rows)

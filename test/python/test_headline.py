@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Tests of tables/report/headline: figures of the outside set, worked out by hand."""
+
+import math
+import os
+import tempfile
+import unittest
+
+from logfixture import TablesTest, record
+import bars
+import logs
+import page
+import results
+import units
+from headline import classes, figures, split
+
+PLACES = {name: classes.Place(family, size, half, False) for name, family, size, half in (
+    ("a", "fem", "small", "tune"), ("b", "fem", "large", "tune"), ("c", "graph", "small", "held-out"),
+    ("d", "graph", "large", "held-out"))}
+
+
+def timed(name, kernel, median, auto=False, **changes):
+    """A record in cold caches; auto: with so many expected products (0: unknown)."""
+    asked = {} if auto is False else {"config__requested": "auto", "config__iters": auto or None}
+    fields = {"config__alias": None, "config__cache": "cold", "timing__converged": True, "matrix__name": name,
+              "matrix__hash": name, **asked, **changes}
+    return record(median, 0.001, config__kernel=kernel, **fields)
+
+
+def layout_of(*records):
+    """As the programs make it."""
+    return units.layout_of([dict(logs.flatten(r)) for r in records])
+
+
+def rows_of(table):
+    """{the five words of a group: the cells after them}."""
+    header, alignment, rows = table
+    assert all(len(row) == len(header) == len(alignment) for row in rows), table
+    return {tuple(row[1:5]): row[5:] for row in rows}
+
+
+# Over the library: 2, 1.28 in the one half, 1.5 and 0.75 in the other; over csr_rows, 1 on d.
+RECORDS = [timed("a", "mkl_csr", 2), timed("a", "csell_slices", 1, 1000), timed("b", "mkl_csr", 1.28),
+           timed("b", "csell_slices", 1, 1000), timed("c", "mkl_csr", 1.5), timed("c", "csell_slices", 1, 1000),
+           timed("d", "mkl_csr", 0.75, timing__converged=False), timed("d", "csell_slices", 1, 1000),
+           timed("a", "csell_slices", 4, 0), timed("gen:e", "mkl_csr", 3), timed("gen:e", "csell_slices", 1, 1000),
+           timed("f", "librsb_tuned", 5), timed("f", "csell_slices", 1, 1000)]
+KNOWN = ("cold", "f64", classes.LIBRARIES, "known")
+
+
+class HeadlineTest(TablesTest):
+
+    def test_means_worst_and_halves(self):
+        rows = rows_of(figures.outside_table(layout_of(*RECORDS), PLACES))
+        # Logarithms: tune (0.693 + 0.247) / 2 = 0.470, held out (0.405 - 0.288) / 2 = 0.059; difference 0.411 = 50.8 %.
+        # Variances 0.0996 and 0.2402, each over 2: the standard error is 0.412.
+        self.assertEqual(rows[KNOWN], ["1.30 (4)", "0.75 d", "1.60 (2)", "1.28 b", "1.06 (2)", "0.75 d", "+50.8 ± 41.2 %", "no",
+                                       "3, 0, 1"])
+        self.assertEqual(rows[("cold", "f64", classes.LIBRARIES, "unknown")][:2], ["0.50 (1)", "0.50 a"])
+        self.assertEqual(rows[("cold", "f64", classes.LIBRARIES, "unknown")][6:], ["", "", "0, 0, 1"])
+
+    def test_a_difference_is_expected_within_two_errors_and_six_percent(self):
+        self.assertTrue(figures.is_as_expected((0.05, 0.03)))
+        self.assertFalse(figures.is_as_expected((0.07, 0.2)))
+        self.assertFalse(figures.is_as_expected((0.05, 0.02)))
+        self.assertTrue(figures.is_as_expected((-0.05, 0.03)))
+
+    def test_losses_are_named_and_quiet_times_counted(self):
+        rows = rows_of(figures.losses_table(layout_of(*RECORDS), PLACES))
+        self.assertEqual(rows[KNOWN], ["0.75 d"])
+        self.assertNotIn("gen:e", str(rows))
+        # 4 times of the library, one of which missed the limit, 4 of auto with known products and one without.
+        _, _, rows = figures.quiet_table(layout_of(*RECORDS), PLACES)
+        self.assertEqual(rows, [["CPU A, 4 threads", 9, 1, "89 %", "no"]])
+
+    def test_libraries_are_named(self):
+        records = [{**timed(name, kernel, 2), "kernel": {"library": library}} for name, kernel, library in (
+            ("a", "mkl_csr", "oneMKL 1"), ("b", "mkl_csr", "oneMKL 1"), ("b", "librsb_tuned", "librsb 2"), ("b", "csr_rows", None))]
+        _, _, rows = figures.libraries_table(layout_of(*records))
+        self.assertEqual(rows, [["CPU A, 4 threads", "librsb 2, oneMKL 1"]])
+        self.assertIn("| CPU A, 4 threads | librsb 2, oneMKL 1 |", results.results(layout_of(*records, *RECORDS), PLACES))
+
+    def test_parts(self):
+        rows = rows_of(figures.sizes_table(layout_of(*RECORDS), PLACES))
+        self.assertEqual(rows[KNOWN], ["1.73 (2), 1.50 c", "", "0.98 (2), 0.75 d"])
+        _, _, rows = figures.families_table(layout_of(*RECORDS), PLACES)
+        self.assertEqual(rows, [["fem", "1.60 (2)"], ["graph", "1.06 (2)"]])
+
+    def test_the_second_table_holds_the_rest(self):
+        rows = rows_of(figures.generated_table(layout_of(*RECORDS), PLACES))
+        self.assertEqual(rows[KNOWN], ["3.00 (1)", "3.00 e", "5.00 (1)", "5.00 f", "2, 0, 0"])
+
+    def test_plain_kernels_of_a_cpu_are_a_line_of_their_own(self):
+        rows = rows_of(figures.outside_table(layout_of(*RECORDS, timed("c", "csr_rows", 1.2)), PLACES))
+        self.assertEqual(rows[KNOWN][0], "1.30 (4)")
+        self.assertEqual(rows[("cold", "f64", classes.OR_PLAIN, "known")][0], "1.23 (4)")
+
+    def test_values_rounded_otherwise_are_the_same_matrix(self):
+        records = [timed("a", kernel, seconds, auto, matrix__hash=hash, host__name=hash)
+                   for hash in ("a1", "b2") for kernel, seconds, auto in (("mkl_csr", 2, False), ("csell_slices", 1, 1000))]
+        table = figures.outside_table(layout_of(*records), PLACES)
+        self.assertEqual([row[5:7] for row in table[2] if row[3] == classes.LIBRARIES], [["2.00 (1)", "2.00 a"]] * 2)
+
+    def test_all_documents_say_the_same(self):
+        layout = layout_of(*RECORDS)
+        self.assertIn("| 1.30, 0.75 | 0.50, 0.50 |", results.readme(layout, PLACES))
+        self.assertIn("| 1.30 (4) | 0.75 d |", results.results(layout, PLACES))
+        points, (mean,) = results.chart_data(layout, PLACES)
+        self.assertEqual((len(points), mean["label"]), (4, "1.30× on 4 matrices"))
+        kept = classes.outside_list
+        for module in (figures, split, bars):
+            module.outside_list = lambda: PLACES
+            self.addCleanup(setattr, module, "outside_list", kept)
+        self.assertIn("<td class=n>1.30 (4)<td>0.75 d", page.headline_section(layout))
+        line = next(line for line in bars.page(layout).splitlines() if line.startswith("| outside set |"))
+        self.assertEqual(line.split(" | ")[1:5], ["4", "1", "≥ 1.3 geometric mean", "1.30"])
+        self.assertIn("| all | 2 |", bars.page(layout))
+
+    def test_the_list_is_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "outside.csv")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("name,family,origin,size,gather,half\nm,fem,by them,small,yes,held-out\n")
+            self.assertEqual(classes.outside_list(path), {"m": classes.Place("fem", "small", "held-out", True)})
+        self.assertEqual(classes.outside_list(path + ".absent"), {})
+
+
+class SplitTest(TablesTest):
+
+    RECORDS = [timed("a", "mkl_csr", 12), timed("a", "csr_rows", 10, config__format="csr"),
+               timed("a", "csell_slices", 5, config__format="csell", config__params={"codes": 0}),
+               timed("a", "csell_slices", 4, config__format="csell", config__params={"codes": 1}),
+               timed("a", "csell_slices", 4, 1000, config__format="csell", config__params={"codes": 1})]
+
+    def test_three_factors_make_the_gain(self):
+        # 12 / 10, 10 / 5 and 5 / 4 make 12 / 4.
+        (_, header, alignment, rows), = split.split_tables(layout_of(*self.RECORDS), PLACES)
+        self.assertEqual(len(header), len(alignment))
+        self.assertEqual(rows, [["outside set", 1, "1.20", "2.00", "1.25", "3.00"], ["fem", 1, "1.20", "2.00", "1.25", "3.00"]])
+        cells = next(iter(next(iter(layout_of(*self.RECORDS).values())).values()))
+        self.assertTrue(math.isclose(math.prod(split.steps_of(cells)), 3))
+
+    def test_without_full_values_there_is_no_split(self):
+        self.assertEqual(split.split_tables(layout_of(*self.RECORDS[:2], *self.RECORDS[3:]), PLACES), [])
+
+    def test_classes(self):
+        self.assertEqual([split.class_of(name, PLACES) for name in ("c", "gen:poisson2d:9 few:8", "gen:twin:cant", "other")],
+                         ["graph", "gen:poisson2d few:8", "gen:twin", "small collections"])
+
+
+if __name__ == "__main__":
+    unittest.main()
