@@ -7,6 +7,7 @@
 #include "formats/coo/coo.h"
 #include "formats/csb/csb.h"
 #include "formats/csr/csr.h"
+#include "formats/csr5/csr5.h"
 #include "formats/dia/dia.h"
 #include "formats/ell/ell.h"
 #include "formats/hyb/hyb.h"
@@ -127,6 +128,13 @@ static const member members[] = {
     MEMBER("csb_interleaved", csb_interleaved, local, "p"),
     MEMBER("csb_interleaved", csb_interleaved, values, "B"),
     MEMBER("csb_interleaved", csb_interleaved, codebook, "d"),
+    MEMBER("csr5", csr5, row_ptr, "i"),
+    MEMBER("csr5", csr5, tile_ptr, "i"),
+    MEMBER("csr5", csr5, tile_desc, "M"),
+    MEMBER("csr5", csr5, empty_ptr, "i"),
+    MEMBER("csr5", csr5, empty_offset, "i"),
+    MEMBER("csr5", csr5, col_idx, "i"),
+    MEMBER("csr5", csr5, values, "d"),
     MEMBER("xcache", xcache_rows, value_code, "i"),
     MEMBER("xcache", xcache_rows, block, "qqqqiiiiiiii"),
     MEMBER("xcache", xcache_rows, slice, "I"),
@@ -150,6 +158,7 @@ static const struct {
     {"hybrid", SPMV_boundary, 3},      {"hyb", SPMV_boundary, 3},  {"csb", SPMV_tile, 4},
     {"spc5", SPMV_height, 2},          {"csell", SPMV_cut, 6},     {"sell16", SPMV_sigma, 8},
     {"csb_interleaved", SPMV_tile, 8}, {"xcache", SPMV_height, 8}, {"xcache", SPMV_cut, 4},
+    {"csr5", SPMV_lanes, 4},           {"csr5", SPMV_height, 2},
 };
 
 static spmv_choice choice_of(const spmv_format *format) {

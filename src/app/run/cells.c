@@ -3,6 +3,7 @@
 #include "app/option_values.h"
 #include "session.h"
 #include <float.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 

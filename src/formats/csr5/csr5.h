@@ -1,0 +1,90 @@
+/* csr5.h: CSR5 (Liu and Vinter, ICS'15, arXiv:1503.05032): the nonzeros of CSR in tiles of lanes x
+ * height (the paper's omega x sigma), each stored transposed, so that a step of a tile is one
+ * vector, with a descriptor of where rows begin in it. Rows do not matter to how the work is cut.
+ * It takes sizeof(real) + 4 bytes per nonzero, 12 in f64, sizeof(ofs) per row and 4 or 8 bytes per
+ * lane of a tile: 0.3 per nonzero with 12 steps, 1 with 4. It wins over CSR by rows where lengths
+ * are very unequal, and never loses much; compressed formats read less.
+ *
+ * The example matrix of formats/csr/csr.h with lanes = 4 and height = 2: three tiles of 8
+ * nonzeros, a bar after each, and the last three nonzeros as in CSR. Tile 2 begins in row 4, after
+ * which row 5 is empty: the sign bit of its tile_ptr is set, which makes 4 - 2^31 of 4, and its two
+ * segments are of the rows 0 and 2 after row 4. A descriptor per lane, the lowest bit first: two of
+ * bit_flag, one per step; two of seg_offset; three of y_offset.
+ *
+ *     row_ptr      0 3 7 11 15 18 18 25 27
+ *     tile_ptr     0 | 2 | -2147483644 | 6
+ *     tile_desc    1....... .11.1... .....1.. .1...1.. | 1....... .11.1... .....1.. .1...1.. |
+ *                  1....... 1..11... ..1..1.. .....1..
+ *     empty_ptr    0 | 0 | 0 | 2
+ *     empty_offset 0 2
+ *     col_idx      0 6 1 6 1 0 2 1 | 2 6 3 6 3 2 4 3 | 4 0 2 4 6 1 3 6 | 7 6 7
+ *     values       4 2 4 2 1 1 1 1 | 4 2 4 2 1 1 1 1 | 4 2 2 2 2 2 2 4 | 1 1 4
+ */
+#ifndef SPMV_FORMATS_CSR5_H
+#define SPMV_FORMATS_CSR5_H
+
+#include "spmv_kernel.h"
+
+/* Tile t has the nonzeros t * lanes * height on; lane l of it has height of them in a row, of which
+ * step j is at j * lanes + l. What is left after the last whole tile, the tail, is not transposed.
+ *
+ * A segment is what a tile has of a row. Segment 0 is of row tile_ptr[t] (without its sign bit),
+ * wherever that begins; segment n of the n-th row with nonzeros after it. Where rows without
+ * nonzeros are in between, the sign bit is set and empty_offset[empty_ptr[t] + n] says how many
+ * rows after tile_ptr[t] segment n is; else they are n.
+ *
+ * A lane's descriptor has words x 32 bits, the lower word first, lanes words of a tile side by
+ * side. From the lowest bit: bit_flag, one bit per step, set where a segment begins; seg_offset,
+ * the number of lanes after this one, without gaps, in which none begins; y_offset, the number of
+ * segments that begin in the lanes before. */
+enum { CSR5_MOST_LANES = 32, CSR5_MOST_HEIGHT = 32 };
+#define CSR5_HAS_EMPTY INT32_MIN
+
+typedef struct csr5_shape {
+    int lanes, height;      /* of a tile, in nonzeros */
+    int words;              /* of a descriptor */
+    int seg_shift, y_shift; /* where seg_offset and y_offset begin in it; bit_flag: at 0 */
+} csr5_shape;
+
+typedef struct V(csr5) {
+    spmv_store s;
+    csr5_shape shape;
+    int64_t tiles, empty_rows;
+    ofs *row_ptr;          /* [rows + 1] */
+    int32_t *tile_ptr;     /* [tiles + 1]; the last is of the tail: rows if there is none */
+    uint32_t *tile_desc;   /* [tiles * words * lanes] */
+    ofs *empty_ptr;        /* [tiles + 1]; NULL: no tile has the sign bit */
+    int32_t *empty_offset; /* [empty_ptr[tiles]] */
+    idx *col_idx;          /* [nnz] */
+    real *values;          /* [nnz] */
+} csr5;
+
+static inline int csr5_bits(int n) { /* that hold 0 .. n - 1 */
+    int bits = 0;
+    while (1 << bits < n) bits++;
+    return bits;
+}
+
+/* Lanes and height as chosen, or, where they are 0, as the paper chooses them: as many lanes as a
+ * vector of vector_bytes has numbers; height 16 with vectors of 32 bytes, 12 with 64 (there AVX2
+ * and Xeon Phi), and for the 32 lanes of a GPU's warp by the mean length of a row: 4 up to a mean
+ * of 4, the mean up to 32, 32 up to 256, 4 beyond (there "r, s, t, u", for NVIDIA). */
+static inline csr5_shape csr5_shape_of(const spmv_csr_view *A, const spmv_choice *c,
+                                       int vector_bytes) {
+    enum { R = 4, S = 32, T = 256, U = 4, OF_AVX2 = 16, OF_WIDER = 12, AVX2_BYTES = 32 };
+    int64_t lanes = c->value[SPMV_lanes], height = c->value[SPMV_height];
+    if (lanes == 0) lanes = vector_bytes / (int)sizeof(real);
+    const int64_t mean = A->rows ? A->nnz / A->rows : 0;
+    const int64_t of_cpu = lanes * (int64_t)sizeof(real) > AVX2_BYTES ? OF_WIDER : OF_AVX2;
+    const int64_t of_gpu = mean <= R ? R : mean <= S ? mean : mean <= T ? S : U;
+    if (height == 0) height = lanes == CSR5_MOST_LANES ? of_gpu : of_cpu;
+    csr5_shape out = {.lanes = (int)lanes, .height = (int)height, .seg_shift = (int)height};
+    out.y_shift = out.seg_shift + csr5_bits(out.lanes);
+    out.words = out.y_shift + csr5_bits(out.lanes * out.height) > 32 ? 2 : 1;
+    return out;
+}
+
+static inline int64_t csr5_tile_size(const csr5_shape *s) {
+    return (int64_t)s->lanes * s->height;
+}
+#endif

@@ -1,0 +1,152 @@
+/* test_csr5.c: the shapes of CSR5's tiles, their descriptors against counting, and its kernels on
+ * rows over many tiles, many empty rows and an infinite entry of x. */
+#include "kernels.h"
+#include "formats/csr5/csr5.h"
+
+static void shapes_are_the_paper_s(void **state) {
+    static const struct {
+        int64_t lanes, rows, nnz;
+        int vector_bytes, is_lanes, is_height, is_words;
+    } of[] = {
+        {0, 9, 90, 32, 4, 16, 1},      {0, 9, 90, 64, 8, 12, 1},
+        {32, 0, 0, 0, 32, 4, 1},       {32, 100, 200, 0, 32, 4, 1},
+        {32, 100, 499, 0, 32, 4, 1},   {32, 100, 500, 0, 32, 5, 1},
+        {32, 100, 1700, 0, 32, 17, 1}, {32, 100, 1800, 0, 32, 18, 2},
+        {32, 100, 3200, 0, 32, 32, 2}, {32, 100, 25600, 0, 32, 32, 2},
+        {32, 100, 25700, 0, 32, 4, 1},
+    };
+    (void)state;
+    for (int k = 0; k < COUNT(of); k++) {
+        const spmv_csr_view A = {.rows = of[k].rows, .cols = 1000, .nnz = of[k].nnz};
+        spmv_choice c = {{0}};
+        c.value[SPMV_lanes] = of[k].lanes;
+        const csr5_shape s = csr5_shape_of(&A, &c, of[k].vector_bytes);
+        assert_int_equal(s.lanes, of[k].is_lanes);
+        assert_int_equal(s.height, of[k].is_height);
+        assert_int_equal(s.words, of[k].is_words);
+    }
+}
+
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+/* Whether entry k begins a segment: it is the first of its row, or of its tile. */
+static bool begins_at(const spmv_csr_view *A, int64_t size, int64_t k) {
+    for (int64_t i = 0; i < A->rows; i++)
+        if (A->row_ptr[i] == k && A->row_ptr[i + 1] > k) return true;
+    return k % size == 0;
+}
+
+static void check_tile(const csr5 *B, const spmv_csr_view *A, int64_t t) {
+    const csr5_shape s = B->shape;
+    const int64_t size = csr5_tile_size(&s);
+    uint64_t before = 0, flags[CSR5_MOST_LANES] = {0};
+    for (int l = 0; l < s.lanes; l++)
+        for (int j = 0; j < s.height; j++)
+            if (begins_at(A, size, t * size + l * s.height + j)) flags[l] |= 1ull << j;
+    for (int l = 0; l < s.lanes; l++) {
+        uint64_t following = 0, desc = 0;
+        while (l + 1 + (int)following < s.lanes && flags[l + 1 + (int)following] == 0) following++;
+        for (int w = s.words - 1; w >= 0; w--)
+            desc = desc << 32 | B->tile_desc[(t * s.words + w) * s.lanes + l];
+        assert_int_equal(desc, flags[l] | following << s.seg_shift | before << s.y_shift);
+        before += (uint64_t)__builtin_popcountll(flags[l]);
+    }
+}
+
+static void descriptors_say_where_rows_begin(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    for (uint64_t seed = 1; seed <= 24; seed++) {
+        spmv_csr_view A;
+        spmv_choice c = {{0}};
+        spmv_store *store = NULL;
+        entries e = random_matrix(seed, 70, 90, 1 + (int64_t)seed % 9);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        spmv_mat_rows(mat, &A);
+        c.value[SPMV_lanes] = 1 << seed % 6;
+        c.value[SPMV_height] = 1 + (int64_t)(seed * 7) % CSR5_MOST_HEIGHT;
+        assert_int_equal(spmv_format_named("csr5", 0)->build(ctx, &A, &c, 2, &store), SPMV_OK);
+        for (int64_t t = 0; t < ((const csr5 *)store)->tiles; t++)
+            check_tile((const csr5 *)store, &A, t);
+        spmv_store_free(store);
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+    spmv_ctx_free(ctx);
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+enum { ROWS = 900, COLS = 1500 };
+
+/* Rows of 0 to 40 entries, nearly all empty in the middle; two of all columns, one behind the other
+ * and one the last. */
+static spmv_mat *uneven_matrix(spmv_ctx *ctx) {
+    entries e = {.rows = ROWS, .cols = COLS};
+    for (int64_t i = 0; i < ROWS; i++) {
+        uint64_t random = (uint64_t)i + 1;
+        const bool full = i == 5 || i == 6 || i == ROWS - 1;
+        const int64_t n = i > 300 && i < 700 && i % 50 ? 0 : draw_below(&random, 41);
+        for (int64_t j = full ? 0 : COLS - 3 * n - 1, k = 0; k < (full ? COLS : n);
+             k++, j += full ? 1 : 3)
+            add_entry(&e, i, j, 1 + 0.25 * (double)(draw_below(&random, 9)));
+    }
+    spmv_mat *mat = matrix_of(ctx, &e);
+    entries_free(&e);
+    return mat;
+}
+
+static void try_shapes(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                       const subject *s) {
+    static const int64_t heights[] = {0, 1, 3, 4, 12, 16, 17, 18, 31, 32};
+    if (strcmp(kernel->format, "csr5") != 0) return;
+    for (int variant = 0; variant < SPMV_NVARIANTS; variant++)
+        for (int h = 0; h < COUNT(heights); h++)
+            for (int64_t lanes = backend->host ? 1 : 32; lanes <= 32; lanes *= 2)
+                for (int64_t isa = 0; isa <= (backend->host ? 2 : 0); isa++) {
+                    setup c = setup_of(backend, k, variant);
+                    set(&c, spmv_param_of(kernel, SPMV_height), heights[h]);
+                    set(&c, spmv_param_of(kernel, SPMV_lanes), lanes);
+                    if (isa) set(&c, spmv_param_of(kernel, SPMV_isa), isa);
+                    try_setup(&c, s, scalings, COUNT(scalings));
+                }
+}
+
+static void uneven_rows_are_right(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 7; threads += 3) {
+        spmv_ctx *ctx = context_of(threads);
+        subject s = random_subject(uneven_matrix(ctx), "uneven");
+        visit_kernels(try_shapes, &s);
+        assert_int_equal(tally.wrong, 0);
+        assert_true(tally.products > 0);
+        fixture_subject_free(&s);
+    }
+}
+
+/* An infinite x spoils the rows that have its column, and no neighbour in their tiles. */
+static void infinity_stays_in_its_rows(void **state) {
+    enum { COLUMN = COLS - 40 };
+    (void)state;
+    spmv_ctx *ctx = context_of(3);
+    double *x = random_vector(1, COLS), *y0 = random_vector(2, ROWS);
+    x[COLUMN] = INFINITY;
+    subject s = subject_of(uneven_matrix(ctx), "uneven, x infinite", x, y0);
+    visit_kernels(try_shapes, &s);
+    assert_int_equal(tally.wrong, 0);
+    free(x);
+    free(y0);
+    fixture_subject_free(&s);
+}
+
+int main(int argc, char **argv) {
+    take_backend(argc, argv);
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shapes_are_the_paper_s),
+        cmocka_unit_test(descriptors_say_where_rows_begin),
+        cmocka_unit_test(uneven_rows_are_right),
+        cmocka_unit_test(infinity_stays_in_its_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
