@@ -57,6 +57,11 @@ def conductivity(x):
     return 1 + 0.9 * numpy.sin(3 * x[0]) * numpy.cos(5 * x[1])
 
 
+def basis_of(mesh, element):
+    import skfem
+    return skfem.Basis(mesh, element, intorder=element.maxdeg)
+
+
 def heat(mesh, element):
     """One implicit step of heat conduction: mass and stiffness."""
     import skfem
@@ -64,9 +69,10 @@ def heat(mesh, element):
 
     @skfem.BilinearForm
     def form(u, v, w):
-        return u * v + 0.01 * conductivity(w.x) * dot(grad(u), grad(v))
+        return u * v + w.kappa * dot(grad(u), grad(v))
 
-    return form.assemble(skfem.Basis(mesh, element, intorder=2 * element.maxdeg - 1))
+    basis = basis_of(mesh, element)
+    return form.assemble(basis, kappa=0.01 * conductivity(basis.global_coordinates()))
 
 
 def plate(element, area):
