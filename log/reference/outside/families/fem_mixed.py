@@ -44,9 +44,9 @@ def plate_flow(area):
     return stokes(module("fem_scalar").triangles(area), skfem.ElementTriP2(), skfem.ElementTriP1())
 
 
-def bracket_flow(element, volume):
+def bracket_flow(element, volume, refined):
     import skfem
-    return stokes(module("fem_scalar").tetrahedra(volume), getattr(skfem, element)(), skfem.ElementTetP1())
+    return stokes(module("fem_scalar").tetrahedra(volume, refined), getattr(skfem, element)(), skfem.ElementTetP1())
 
 
 def cavity(volume, refined=0):
@@ -54,10 +54,10 @@ def cavity(volume, refined=0):
 
 
 MATRICES = [Matrix(name, origin, functools.partial(*make), size) for name, size, origin, make in (
-    ("stokes-plate-th-small", "small", "scikit-fem Stokes", (plate_flow, 5e-5)),
-    ("stokes-bracket-mini-medium", "medium", "scikit-fem Stokes", (bracket_flow, "ElementTetMini", 1e-4)),
-    ("stokes-bracket-th-large", "large", "scikit-fem Stokes", (bracket_flow, "ElementTetP2", 1e-4)),
+    ("stokes-plate-th-small", "small", "scikit-fem Stokes", (plate_flow, 6e-5)),
+    ("stokes-bracket-mini-medium", "medium", "scikit-fem Stokes", (bracket_flow, "ElementTetMini", 1e-3, 1)),
+    ("stokes-bracket-th-large", "large", "scikit-fem Stokes", (bracket_flow, "ElementTetP2", 1e-3, 1)),
     ("maxwell-bracket-small", "small", "scikit-fem Maxwell", (cavity, 1e-4)),
-    ("maxwell-bracket-medium", "medium", "scikit-fem Maxwell", (cavity, 2e-5)),
-    ("maxwell-bracket-large", "large", "scikit-fem Maxwell", (cavity, 1e-4, 1)),
+    ("maxwell-bracket-medium", "medium", "scikit-fem Maxwell", (cavity, 3e-4, 1)),
+    ("maxwell-bracket-large", "large", "scikit-fem Maxwell", (cavity, 1e-3, 2)),
 )]
