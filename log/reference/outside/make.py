@@ -85,7 +85,7 @@ def make_one(options, made):
     file, beside = files_of(options, made)
     part = file.with_suffix(".part.mtx")
     write(matrix, part)
-    facts.update(make_s=round(seconds, 1), whole_s=round(time.monotonic() - begin, 1),
+    facts.update(make_s=round(seconds, 1), whole_s=round(time.monotonic() - begin, 1), cpu_s=round(time.process_time(), 1),
                  peak_MB=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
     part.rename(file)
     beside.write_text(json.dumps(facts), encoding="utf-8")
@@ -104,8 +104,8 @@ def run_one(options, made, threads):
 
 def line_of(facts):
     return (f"{facts['name']:28} {facts['size']:6} {facts['rows']:9} x {facts['cols']:9} {facts['nnz']:10} nonzeros "
-            f"{facts['csr_B'] / 1e6:6.1f} MB, jumps {facts['x_jumps']:.2f}, made in {facts['make_s']} s, whole "
-            f"{facts['whole_s']} s, {facts['peak_MB']} MB")
+            f"{facts['csr_B'] / 1e6:6.1f} MB, jumps {facts['x_jumps']:.2f}, made in {facts['make_s']} s, "
+            f"whole {facts['whole_s']} s, CPU {facts['cpu_s']} s, {facts['peak_MB']} MB")
 
 
 def make_all(options, chosen):

@@ -1,5 +1,6 @@
 """The outside set: what a family's file is made of, and what is recorded of a matrix."""
 import dataclasses
+import functools
 import hashlib
 import importlib.util
 import os
@@ -36,15 +37,22 @@ COLUMNS = ("name", "family", "origin", "rows", "cols", "nnz", "csr_B", "size", "
 WHOLE = ("rows", "cols", "nnz", "csr_B", "distinct")
 
 
-def families(folder=HERE / "families"):
+FAMILIES = HERE / "families"
+
+
+@functools.cache
+def module(name):
+    """A family's file, for the others: some matrices are made of others."""
+    spec = importlib.util.spec_from_file_location(f"outside_{name}", FAMILIES / f"{name}.py")
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def families():
     """Every Matrix of every family's file, sorted by file and in its order."""
-    found = []
-    for path in sorted(folder.glob("[a-z]*.py")):
-        spec = importlib.util.spec_from_file_location(f"outside_{path.stem}", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        found += [dataclasses.replace(matrix, family=module.FAMILY) for matrix in module.MATRICES]
-    return found
+    loaded = [module(path.stem) for path in sorted(FAMILIES.glob("[a-z]*.py"))]
+    return [dataclasses.replace(matrix, family=one.FAMILY) for one in loaded for matrix in one.MATRICES]
 
 
 def cache():

@@ -57,6 +57,11 @@ def conductivity(x):
     return 1 + 0.9 * numpy.sin(3 * x[0]) * numpy.cos(5 * x[1])
 
 
+def basis_of(mesh, element):
+    import skfem
+    return skfem.Basis(mesh, element, intorder=element.maxdeg)
+
+
 def heat(mesh, element):
     """One implicit step of heat conduction: mass and stiffness."""
     import skfem
@@ -64,9 +69,10 @@ def heat(mesh, element):
 
     @skfem.BilinearForm
     def form(u, v, w):
-        return u * v + 0.01 * conductivity(w.x) * dot(grad(u), grad(v))
+        return u * v + w.kappa * dot(grad(u), grad(v))
 
-    return form.assemble(skfem.Basis(mesh, element, intorder=2 * element.maxdeg - 1))
+    basis = basis_of(mesh, element)
+    return form.assemble(basis, kappa=0.01 * conductivity(basis.global_coordinates()))
 
 
 def plate(element, area):
@@ -79,11 +85,24 @@ def bracket(element, volume, refined=0):
     return heat(tetrahedra(volume, refined), getattr(skfem, element)())
 
 
+def scattered(dimensions, points):
+    """P1 on SciPy's Delaunay mesh of points in the order they were drawn in, as surveys and samples come."""
+    import numpy
+    import scipy.spatial
+    import skfem
+    where = numpy.random.default_rng(17).random((points, dimensions))
+    cells = scipy.spatial.Delaunay(where).simplices.T.astype(numpy.int64)
+    mesh, element = {2: (skfem.MeshTri, skfem.ElementTriP1), 3: (skfem.MeshTet, skfem.ElementTetP1)}[dimensions]
+    return heat(mesh(where.T.copy(), cells.copy()), element())
+
+
 MATRICES = [Matrix(name, origin, functools.partial(*make), size) for name, size, origin, make in (
     ("fem-plate-p1-small", "small", "scikit-fem P1 on triangles", (plate, "ElementTriP1", 3e-6)),
     ("fem-plate-p2-medium", "medium", "scikit-fem P2 on triangles", (plate, "ElementTriP2", 8e-6)),
-    ("fem-plate-p1-large", "large", "scikit-fem P1 on triangles", (plate, "ElementTriP1", 5e-7)),
+    ("fem-plate-p1-large", "large", "scikit-fem P1 on triangles", (plate, "ElementTriP1", 5.5e-7)),
     ("fem-bracket-p2-small", "small", "scikit-fem P2 on tetrahedra", (bracket, "ElementTetP2", 1.5e-4)),
-    ("fem-bracket-p1-medium", "medium", "scikit-fem P1 on tetrahedra", (bracket, "ElementTetP1", 1.5e-4, 1)),
-    ("fem-bracket-p2-large", "large", "scikit-fem P2 on tetrahedra", (bracket, "ElementTetP2", 1.5e-4, 1)),
+    ("fem-bracket-p2-large", "large", "scikit-fem P2 on tetrahedra", (bracket, "ElementTetP2", 2.5e-4, 1)),
+    ("fem-scattered-2d-small", "small", "scikit-fem P1 on SciPy's Delaunay mesh", (scattered, 2, 500000)),
+    ("fem-scattered-3d-medium", "medium", "scikit-fem P1 on SciPy's Delaunay mesh", (scattered, 3, 400000)),
+    ("fem-scattered-2d-large", "large", "scikit-fem P1 on SciPy's Delaunay mesh", (scattered, 2, 2400000)),
 )]
