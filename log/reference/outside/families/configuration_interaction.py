@@ -134,38 +134,40 @@ class Spin:
         operators = excitations(inputs[spin], orbitals)
         self.energy = chosen(same_spin(inputs["one"], inputs["two"], operators), here)
         self.operators = [chosen(operator, here) for operator in operators]
+        self.links = [[] for _ in here]  # of each string: pair of orbitals, target, sign
+        for pair, operator in enumerate(self.operators):
+            entries = operator.tocoo()
+            for row, target, sign in zip(entries.row, entries.col, entries.data):
+                self.links[row].append((pair, target, sign))
         self.symmetry = symmetries(strings, inputs["symmetry"])[here]
         self.rank = self.rank[here]
 
 
 def rows_of(string, number, up, down_energy, potentials):
-    """The rows of the determinants with one alpha string: for every target of it a matrix among beta strings."""
-    import scipy.sparse
-    begin, end = up.energy.indptr[string], up.energy.indptr[string + 1]
-    alone = scipy.sparse.identity(number.shape[1], format="csr")
-    parts = {int(target): value * alone for target, value in zip(up.energy.indices[begin:end], up.energy.data[begin:end])}
-    parts[string] = parts.get(string, 0 * alone) + down_energy
-    for pair, operator in enumerate(up.operators):
-        for k in range(operator.indptr[string], operator.indptr[string + 1]):
-            target, potential = int(operator.indices[k]), operator.data[k] * potentials[pair]
-            parts[target] = parts[target] + potential if target in parts else potential
-    return gathered(parts, (number[string] >= 0).nonzero()[0], number)
-
-
-def gathered(parts, rows, number):
-    """The chosen rows of blocks side by side, with determinants' numbers as columns: values, columns, lengths of rows."""
+    """The rows of the determinants with one alpha string, as values, columns and lengths of rows: beta electrons alone, alpha
+    electrons alone, then one of each by alpha's excitations."""
     import numpy
-    row, col, value = [], [], []
-    for target, part in sorted(parts.items()):
-        part = part.tocsr()[rows]
-        cols = number[target][part.indices]
-        good = (cols >= 0) & (abs(part.data) > LESS)
-        row.append(numpy.repeat(numpy.arange(len(rows)), numpy.diff(part.indptr))[good])
-        col.append(cols[good])
-        value.append(part.data[good])
-    row, col, value = (numpy.concatenate(part) for part in (row, col, value))
-    order = numpy.argsort(row, kind="stable")
-    return value[order], col[order], numpy.bincount(row, minlength=len(rows))
+    import scipy.sparse
+    rows = (number[string] >= 0).nonzero()[0]
+    parts = [mapped(down_energy[rows], number[string])]
+    begin, end = up.energy.indptr[string], up.energy.indptr[string + 1]
+    cols = number[up.energy.indices[begin:end]][:, rows]
+    target, row = (cols >= 0).nonzero()
+    parts.append((up.energy.data[begin:end][target], row, cols[target, row]))
+    for pair, target, sign in up.links[string]:
+        values, row, cols = mapped(potentials[pair][rows], number[target])
+        parts.append((sign * values, row, cols))
+    values, row, cols = (numpy.concatenate(part) for part in zip(*parts))
+    block = without_zeros(scipy.sparse.csr_matrix((values, (row, cols)), (len(rows), int(number.max()) + 1)))
+    return block.data, block.indices, numpy.diff(block.indptr)
+
+
+def mapped(part, number):
+    """Values, rows and numbers of determinants of the entries that lead to one."""
+    import numpy
+    cols = number[part.indices]
+    good = cols >= 0
+    return part.data[good], numpy.repeat(numpy.arange(part.shape[0]), numpy.diff(part.indptr))[good], cols[good]
 
 
 MATRICES = [
@@ -174,6 +176,6 @@ MATRICES = [
     Matrix("ci_ammonia", "pyscf full CI", hamiltonian, "medium", inputs=lambda: integrals(AMMONIA, "6-31g", 10, 8)),
     Matrix("ci_water", "pyscf full CI", hamiltonian, "large", inputs=lambda: integrals(WATER, "6-31g", 12, 8)),
     Matrix("ci_peroxide", "pyscf full CI", hamiltonian, "large", inputs=lambda: integrals(PEROXIDE, "6-31g", 11, 6)),
-    Matrix("ci_nitrogen_quadruples", "pyscf truncated CI", lambda inputs: hamiltonian(inputs, 4), "medium",
-           inputs=lambda: integrals(NITROGEN, "6-31g", 16, 10)),
+    Matrix("ci_nitrogen", "pyscf truncated CI", lambda inputs: hamiltonian(inputs, 5), "medium",
+           inputs=lambda: integrals(NITROGEN, "6-31g", 13, 10)),
 ]
