@@ -74,10 +74,31 @@ def same_pattern(matrix):
     return numpy.array_equal(turned.indptr, matrix.indptr) and numpy.array_equal(turned.indices, matrix.indices)
 
 
+def inputs_file(options, made):
+    """One for all matrices with the same function; a lambda is of one matrix."""
+    function = made.inputs.__name__
+    return options.out / "inputs" / f"{made.name if function == '<lambda>' else function}.npz"
+
+
+def inputs_of(options, made):
+    """The arguments of make(): none, or the arrays from the cache, where they are put under another name first."""
+    if made.inputs is None:
+        return []
+    import numpy
+    file = inputs_file(options, made)
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(f".{os.getpid()}.part.npz")
+        numpy.savez_compressed(part, **made.inputs())
+        part.rename(file)
+    with numpy.load(file) as arrays:
+        return [dict(arrays)]
+
+
 def make_one(options, made):
     """Makes one matrix in this process: the file under another name first, its facts last."""
     begin = time.monotonic()
-    matrix = outside.canonical(made.make())
+    matrix = outside.canonical(made.make(*inputs_of(options, made)))
     seconds = time.monotonic() - begin
     facts = outside.describe(made, matrix)
     if outside.size_of(facts["csr_B"]) != made.size:

@@ -29,6 +29,7 @@ class Matrix:
     origin: str
     make: typing.Callable
     size: str
+    inputs: typing.Callable = None  # what is made once, with a package too large to carry: arrays by name, given to make()
     family: str = ""  # of its file
 
 
