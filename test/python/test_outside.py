@@ -3,9 +3,12 @@ import collections
 import csv
 import importlib.util
 import io
+import os
 import pathlib
 import subprocess
 import sys
+import tempfile
+import types
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -21,6 +24,17 @@ def rows_of(text):
     for row in rows:
         row.update({column: int(row[column]) for column in outside.WHOLE}, x_jumps=float(row["x_jumps"]))
     return rows
+
+
+def jumps_one_by_one(col):
+    """As src/app/run/limits.c says it, for whole windows."""
+    jumps = 0
+    for begin in range(0, len(col), 8192):
+        seen = set()
+        for place, line in enumerate(int(one) // 8 for one in col[begin:begin + 8192]):
+            jumps += place >= 4096 and not seen & {line - 1, line, line + 1}
+            seen.add(line)
+    return jumps / (len(col) // 2)
 
 
 class List(unittest.TestCase):
@@ -84,10 +98,42 @@ class Framework(unittest.TestCase):
                          ["small", "medium", "medium", None, "large"])
 
     @unittest.skipUnless(NUMPY, "numpy and scipy are not installed")
+    def test_what_is_complete_is_kept_and_what_is_not_is_made(self):
+        import numpy
+        import scipy.io
+        import scipy.sparse
+        import make
+        matrix = scipy.sparse.csr_matrix(numpy.array([[1.5, 0.1, 0], [0.1, 0, 3], [0, 3, 1 / 3]]))
+        made = outside.Matrix("three", "here", lambda: matrix, "small", "test")
+        with tempfile.TemporaryDirectory() as folder:
+            options = types.SimpleNamespace(out=pathlib.Path(folder))
+            self.assertIsNone(make.facts_of(options, made))
+            make.make_one(options, made)
+            facts = make.facts_of(options, made)
+            self.assertEqual(sorted(os.listdir(folder)), ["three.json", "three.mtx"])
+            self.assertEqual({key: facts[key] for key in ("rows", "cols", "nnz", "csr_B", "distinct", "gather")},
+                             {"rows": 3, "cols": 3, "nnz": 6, "csr_B": 84, "distinct": 4, "gather": "no"})
+            file = pathlib.Path(folder, "three.mtx")
+            self.assertIn("symmetric", file.read_text(encoding="utf-8").splitlines()[0])
+            self.assertEqual((scipy.io.mmread(file).tocsr() != matrix).nnz, 0)
+            os.remove(pathlib.Path(folder, "three.json"))
+            self.assertIsNone(make.facts_of(options, made))
+
+    @unittest.skipUnless(NUMPY, "numpy and scipy are not installed")
+    def test_a_size_that_is_not_the_one_of_the_class_is_refused(self):
+        import scipy.sparse
+        import make
+        made = outside.Matrix("three", "here", lambda: scipy.sparse.identity(3), "large", "test")
+        with tempfile.TemporaryDirectory() as folder, self.assertRaises(SystemExit):
+            make.make_one(types.SimpleNamespace(out=pathlib.Path(folder)), made)
+
+    @unittest.skipUnless(NUMPY, "numpy and scipy are not installed")
     def test_jumps_and_values(self):
         import numpy
         self.assertEqual(outside.x_jumps(numpy.arange(1 << 15), 1 << 15), 0.0)
         self.assertEqual(outside.x_jumps(numpy.arange(1 << 13) * 64, 1 << 19), 1.0)
+        col = numpy.random.default_rng(1).integers(0, 1 << 15, 3 << 13).astype(numpy.int32)
+        self.assertAlmostEqual(outside.x_jumps(col, 1 << 15), jumps_one_by_one(col))
         self.assertEqual(outside.distinct_values(numpy.arange(300.0) % 7), 7)
         self.assertEqual(outside.distinct_values(numpy.arange(300.0)), 257)
 

@@ -47,5 +47,5 @@ MATRICES = [Matrix(name, origin, functools.partial(ordered, *make), size) for na
     ("rcm-plate-p2-medium", "medium", RCM, (rcm, "fem_scalar", "plate", "ElementTriP2", 8e-6)),
     ("metis-bracket-p1-medium", "medium", METIS, (nested_dissection, "fem_scalar", "bracket", "ElementTetP1", 3e-4, 2)),
     ("rcm-elastic-p1-large", "large", RCM, (rcm, "fem_vector", "bracket", "ElementTetP1", 1e-3, 2)),
-    ("metis-bracket-p2-large", "large", METIS, (nested_dissection, "fem_scalar", "bracket", "ElementTetP2", 2.5e-4, 1)),
+    ("metis-bracket-p2-large", "large", METIS, (nested_dissection, "fem_scalar", "bracket", "ElementTetP2", 2e-4, 1)),
 )]
