@@ -104,7 +104,7 @@ class Framework(unittest.TestCase):
         import scipy.sparse
         import make
         matrix = scipy.sparse.csr_matrix(numpy.array([[1.5, 0.1, 0], [0.1, 0, 3], [0, 3, 1 / 3]]))
-        made = outside.Matrix("three", "here", lambda: matrix, "small", "test")
+        made = outside.Matrix("three", "here", lambda: matrix, "small", family="test")
         with tempfile.TemporaryDirectory() as folder:
             options = types.SimpleNamespace(out=pathlib.Path(folder))
             self.assertIsNone(make.facts_of(options, made))
@@ -123,7 +123,7 @@ class Framework(unittest.TestCase):
     def test_a_size_that_is_not_the_one_of_the_class_is_refused(self):
         import scipy.sparse
         import make
-        made = outside.Matrix("three", "here", lambda: scipy.sparse.identity(3), "large", "test")
+        made = outside.Matrix("three", "here", lambda: scipy.sparse.identity(3), "large", family="test")
         with tempfile.TemporaryDirectory() as folder, self.assertRaises(SystemExit):
             make.make_one(types.SimpleNamespace(out=pathlib.Path(folder)), made)
 
