@@ -8,9 +8,10 @@ FAMILY = "linear and quadratic programs"
 
 
 def constraints(problem, solver):
-    """The matrix that the solver would get."""
+    """The matrix that the solver would get: equations above inequalities, which some take apart."""
+    import scipy.sparse
     data, _, _ = problem.get_problem_data(solver)
-    return data["A"]
+    return scipy.sparse.vstack([data[part] for part in ("A", "F") if part in data], format="csr")
 
 
 def machine():
@@ -53,8 +54,8 @@ def regression():
     import scipy.sparse
     draws = numpy.random.default_rng(3)
     samples, features = 300_000, 400_000
-    data = scipy.sparse.random(samples, features, density=9_000_000 / samples / features, format="csr", rng=draws,
-                               data_sampler=draws.standard_normal)
+    data = scipy.sparse.random(samples, features, 9_000_000 / samples / features, "csr", rng=draws,
+                               data_rvs=draws.standard_normal)
     weights = cvxpy.Variable(features)
     loss = cvxpy.norm1(data @ weights - draws.standard_normal(samples)) + 0.1 * cvxpy.norm1(weights)
     return constraints(cvxpy.Problem(cvxpy.Minimize(loss)), cvxpy.CLARABEL)
