@@ -54,10 +54,10 @@ def cavity(volume, refined=0):
 
 
 MATRICES = [Matrix(name, origin, functools.partial(*make), size) for name, size, origin, make in (
-    ("stokes-plate-th-small", "small", "scikit-fem Stokes", (plate_flow, 6e-5)),
-    ("stokes-bracket-mini-medium", "medium", "scikit-fem Stokes", (bracket_flow, "ElementTetMini", 1e-3, 1)),
-    ("stokes-bracket-th-large", "large", "scikit-fem Stokes", (bracket_flow, "ElementTetP2", 1e-3, 1)),
-    ("maxwell-bracket-small", "small", "scikit-fem Maxwell", (cavity, 1e-4)),
-    ("maxwell-bracket-medium", "medium", "scikit-fem Maxwell", (cavity, 3e-4, 1)),
-    ("maxwell-bracket-large", "large", "scikit-fem Maxwell", (cavity, 1e-3, 2)),
+    ("stokes_plate_th_small", "small", "scikit-fem Stokes", (plate_flow, 6e-5)),
+    ("stokes_bracket_mini_medium", "medium", "scikit-fem Stokes", (bracket_flow, "ElementTetMini", 1e-3, 1)),
+    ("stokes_bracket_th_large", "large", "scikit-fem Stokes", (bracket_flow, "ElementTetP2", 1e-3, 1)),
+    ("maxwell_bracket_small", "small", "scikit-fem Maxwell", (cavity, 1e-4)),
+    ("maxwell_bracket_medium", "medium", "scikit-fem Maxwell", (cavity, 3e-4, 1)),
+    ("maxwell_bracket_large", "large", "scikit-fem Maxwell", (cavity, 1e-3, 2)),
 )]

@@ -42,10 +42,10 @@ def ordered(order, *what):
 
 RCM, METIS = "SciPy's RCM of scikit-fem", "METIS nested dissection of scikit-fem"
 MATRICES = [Matrix(name, origin, functools.partial(ordered, *make), size) for name, size, origin, make in (
-    ("rcm-bracket-p2-small", "small", RCM, (rcm, "fem_scalar", "bracket", "ElementTetP2", 1.5e-4)),
-    ("metis-bracket-p2-small", "small", METIS, (nested_dissection, "fem_scalar", "bracket", "ElementTetP2", 1.5e-4)),
-    ("rcm-plate-p2-medium", "medium", RCM, (rcm, "fem_scalar", "plate", "ElementTriP2", 8e-6)),
-    ("metis-bracket-p1-medium", "medium", METIS, (nested_dissection, "fem_scalar", "bracket", "ElementTetP1", 3e-4, 2)),
-    ("rcm-elastic-p1-large", "large", RCM, (rcm, "fem_vector", "bracket", "ElementTetP1", 1e-3, 2)),
-    ("metis-bracket-p2-large", "large", METIS, (nested_dissection, "fem_scalar", "bracket", "ElementTetP2", 2e-4, 1)),
+    ("rcm_bracket_p2_small", "small", RCM, (rcm, "fem_scalar", "bracket", "ElementTetP2", 1.5e-4)),
+    ("metis_bracket_p2_small", "small", METIS, (nested_dissection, "fem_scalar", "bracket", "ElementTetP2", 1.5e-4)),
+    ("rcm_plate_p2_medium", "medium", RCM, (rcm, "fem_scalar", "plate", "ElementTriP2", 8e-6)),
+    ("metis_bracket_p1_medium", "medium", METIS, (nested_dissection, "fem_scalar", "bracket", "ElementTetP1", 3e-4, 2)),
+    ("rcm_elastic_p1_large", "large", RCM, (rcm, "fem_vector", "bracket", "ElementTetP1", 1e-3, 2)),
+    ("metis_bracket_p2_large", "large", METIS, (nested_dissection, "fem_scalar", "bracket", "ElementTetP2", 2e-4, 1)),
 )]

@@ -97,12 +97,12 @@ def scattered(dimensions, points):
 
 
 MATRICES = [Matrix(name, origin, functools.partial(*make), size) for name, size, origin, make in (
-    ("fem-plate-p1-small", "small", "scikit-fem P1 on triangles", (plate, "ElementTriP1", 3e-6)),
-    ("fem-plate-p2-medium", "medium", "scikit-fem P2 on triangles", (plate, "ElementTriP2", 8e-6)),
-    ("fem-plate-p1-large", "large", "scikit-fem P1 on triangles", (plate, "ElementTriP1", 5.5e-7)),
-    ("fem-bracket-p2-small", "small", "scikit-fem P2 on tetrahedra", (bracket, "ElementTetP2", 1.5e-4)),
-    ("fem-bracket-p2-large", "large", "scikit-fem P2 on tetrahedra", (bracket, "ElementTetP2", 2e-4, 1)),
-    ("fem-scattered-2d-small", "small", "scikit-fem P1 on SciPy's Delaunay mesh", (scattered, 2, 500000)),
-    ("fem-scattered-3d-medium", "medium", "scikit-fem P1 on SciPy's Delaunay mesh", (scattered, 3, 400000)),
-    ("fem-scattered-2d-large", "large", "scikit-fem P1 on SciPy's Delaunay mesh", (scattered, 2, 2400000)),
+    ("fem_plate_p1_small", "small", "scikit-fem P1 on triangles", (plate, "ElementTriP1", 3e-6)),
+    ("fem_plate_p2_medium", "medium", "scikit-fem P2 on triangles", (plate, "ElementTriP2", 8e-6)),
+    ("fem_plate_p1_large", "large", "scikit-fem P1 on triangles", (plate, "ElementTriP1", 5.5e-7)),
+    ("fem_bracket_p2_small", "small", "scikit-fem P2 on tetrahedra", (bracket, "ElementTetP2", 1.5e-4)),
+    ("fem_bracket_p2_large", "large", "scikit-fem P2 on tetrahedra", (bracket, "ElementTetP2", 2e-4, 1)),
+    ("fem_scattered_2d_small", "small", "scikit-fem P1 on SciPy's Delaunay mesh", (scattered, 2, 500000)),
+    ("fem_scattered_3d_medium", "medium", "scikit-fem P1 on SciPy's Delaunay mesh", (scattered, 3, 400000)),
+    ("fem_scattered_2d_large", "large", "scikit-fem P1 on SciPy's Delaunay mesh", (scattered, 2, 2400000)),
 )]

@@ -49,8 +49,8 @@ def bracket(element, volume, refined=0):
 
 
 MATRICES = [Matrix(name, origin, functools.partial(*make), size) for name, size, origin, make in (
-    ("elastic-bracket-p1-small", "small", "scikit-fem elasticity on tetrahedra", (bracket, "ElementTetP1", 1e-4)),
-    ("elastic-plate-p2-medium", "medium", "scikit-fem elasticity on triangles", (plate, "ElementTriP2", 3e-5)),
-    ("elastic-bracket-p2-medium", "medium", "scikit-fem elasticity on tetrahedra", (bracket, "ElementTetP2", 6e-4)),
-    ("elastic-bracket-p1-large", "large", "scikit-fem elasticity on tetrahedra", (bracket, "ElementTetP1", 1e-3, 2)),
+    ("elastic_bracket_p1_small", "small", "scikit-fem elasticity on tetrahedra", (bracket, "ElementTetP1", 1e-4)),
+    ("elastic_plate_p2_medium", "medium", "scikit-fem elasticity on triangles", (plate, "ElementTriP2", 3e-5)),
+    ("elastic_bracket_p2_medium", "medium", "scikit-fem elasticity on tetrahedra", (bracket, "ElementTetP2", 6e-4)),
+    ("elastic_bracket_p1_large", "large", "scikit-fem elasticity on tetrahedra", (bracket, "ElementTetP1", 1e-3, 2)),
 )]

@@ -72,12 +72,12 @@ def of(operator, levels, *given):
 
 COARSE, ACROSS = "pyamg coarse operators", "pyamg prolongation and restriction"
 MATRICES = [Matrix(name, origin, functools.partial(*make), size) for name, size, origin, make in (
-    ("amg-fine-medium", "medium", "FiPy diffusion", (heat, 110)),
-    ("amg-part-coarse-small", "small", COARSE, (of, coarse, ruge_stuben, 2, part_heat, "ElementTetP1", 1e-3, 2)),
-    ("amg-cube-coarse2-small", "small", COARSE, (of, coarse, ruge_stuben, 3, heat, 100)),
-    ("amg-cube-coarse-medium", "medium", COARSE, (of, coarse, ruge_stuben, 2, heat, 100)),
-    ("amg-cube-coarse-large", "large", COARSE, (of, coarse, ruge_stuben, 2, heat, 124)),
-    ("amg-cube-prolong-medium", "medium", ACROSS, (of, prolongation, ruge_stuben, 2, heat, 120)),
-    ("amg-elastic-restrict-small", "small", ACROSS, (of, restriction, elastic_aggregation, part_elasticity, 1e-4)),
-    ("amg-cube-restrict-large", "large", ACROSS, (of, restriction, smoothed_aggregation, 3, heat, 112)),
+    ("amg_fine_medium", "medium", "FiPy diffusion", (heat, 110)),
+    ("amg_part_coarse_small", "small", COARSE, (of, coarse, ruge_stuben, 2, part_heat, "ElementTetP1", 1e-3, 2)),
+    ("amg_cube_coarse2_small", "small", COARSE, (of, coarse, ruge_stuben, 3, heat, 100)),
+    ("amg_cube_coarse_medium", "medium", COARSE, (of, coarse, ruge_stuben, 2, heat, 100)),
+    ("amg_cube_coarse_large", "large", COARSE, (of, coarse, ruge_stuben, 2, heat, 124)),
+    ("amg_cube_prolong_medium", "medium", ACROSS, (of, prolongation, ruge_stuben, 2, heat, 120)),
+    ("amg_elastic_restrict_small", "small", ACROSS, (of, restriction, elastic_aggregation, part_elasticity, 1e-4)),
+    ("amg_cube_restrict_large", "large", ACROSS, (of, restriction, smoothed_aggregation, 3, heat, 112)),
 )]

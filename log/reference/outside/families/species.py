@@ -52,9 +52,9 @@ def drifting(cells):
 
 CHEMISTRY, EQUATIONS = "Cantera's derivatives in scikit-fem's nodes", "FiPy's coupled equations"
 MATRICES = [Matrix(name, origin, functools.partial(*make), size) for name, size, origin, make in (
-    ("chem-h2o2-small", "small", CHEMISTRY, (reacting, "h2o2.yaml", None, "H2", 5e-5)),
-    ("chem-gri30-medium", "medium", CHEMISTRY, (reacting, "gri30.yaml", "gri30", "CH4", 6e-4)),
-    ("chem-dodecane-large", "large", CHEMISTRY, (reacting, "nDodecane_Reitz.yaml", "nDodecane_IG", "c12h26", 3.7e-4)),
-    ("ions-fipy-small", "small", EQUATIONS, (drifting, 300)),
-    ("ions-fipy-medium", "medium", EQUATIONS, (drifting, 600)),
+    ("chem_h2o2_small", "small", CHEMISTRY, (reacting, "h2o2.yaml", None, "H2", 5e-5)),
+    ("chem_gri30_medium", "medium", CHEMISTRY, (reacting, "gri30.yaml", "gri30", "CH4", 6e-4)),
+    ("chem_dodecane_large", "large", CHEMISTRY, (reacting, "nDodecane_Reitz.yaml", "nDodecane_IG", "c12h26", 3.7e-4)),
+    ("ions_fipy_small", "small", EQUATIONS, (drifting, 300)),
+    ("ions_fipy_medium", "medium", EQUATIONS, (drifting, 600)),
 )]

@@ -55,11 +55,11 @@ def events(pixels, count):
 
 FORWARD, BACK, EVENTS = "ASTRA projection", "ASTRA back-projection", "ASTRA rays of events"
 MATRICES = [Matrix(name, origin, functools.partial(*make), size) for name, size, origin, make in (
-    ("tomo-strip-parallel-small", "small", FORWARD, (projector, "strip", "parallel", 128, 96, 128)),
-    ("tomo-line-fan-medium", "medium", FORWARD, (projector, "line_fanflat", "fanflat", 256, 180, 256)),
-    ("tomo-strip-fan-large", "large", FORWARD, (projector, "strip_fanflat", "fanflat", 256, 180, 256)),
-    ("tomo-linear-back-small", "small", BACK, (back_projector, "linear", "parallel", 192, 60, 256)),
-    ("tomo-events-small", "small", EVENTS, (events, 384, 8000)),
-    ("tomo-events-medium", "medium", EVENTS, (events, 512, 18000)),
-    ("tomo-events-large", "large", EVENTS, (events, 1024, 20000)),
+    ("tomo_strip_parallel_small", "small", FORWARD, (projector, "strip", "parallel", 128, 96, 128)),
+    ("tomo_line_fan_medium", "medium", FORWARD, (projector, "line_fanflat", "fanflat", 256, 180, 256)),
+    ("tomo_strip_fan_large", "large", FORWARD, (projector, "strip_fanflat", "fanflat", 256, 180, 256)),
+    ("tomo_linear_back_small", "small", BACK, (back_projector, "linear", "parallel", 192, 60, 256)),
+    ("tomo_events_small", "small", EVENTS, (events, 384, 8000)),
+    ("tomo_events_medium", "medium", EVENTS, (events, 512, 18000)),
+    ("tomo_events_large", "large", EVENTS, (events, 1024, 20000)),
 )]
