@@ -114,9 +114,10 @@ def make_one(options, made):
     beside.write_text(json.dumps(facts), encoding="utf-8")
 
 
-def run_one(options, made, threads):
-    """Makes one matrix in a process of its own, and says what came of it in a line."""
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+def run_one(options, made):
+    """Makes one matrix in a process of its own, and says what came of it in a line. One thread: how many there are
+    decides how sums are rounded."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, __file__, "--one", "--only", made.name, "--out", options.out],
                           env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     facts = facts_of(options, made) if done.returncode == 0 else None
@@ -137,10 +138,9 @@ def make_all(options, chosen):
     rows = listed()
     missing = [made for made in chosen if facts_of(options, made) is None]
     missing.sort(key=lambda made: (-outside.SIZES.index(made.size), -int(rows.get(made.name, {}).get("csr_B", 0))))
-    threads = max(1, (os.cpu_count() or 1) // max(1, options.jobs))
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:
-        for line in concurrent.futures.as_completed([pool.submit(run_one, options, made, threads) for made in missing]):
+        for line in concurrent.futures.as_completed([pool.submit(run_one, options, made) for made in missing]):
             print(line.result(), flush=True)
             failed += " FAILED " in line.result()
     print(f"{len(chosen) - len(missing)} were there, {len(missing) - failed} made, {failed} failed, in {options.out}")
