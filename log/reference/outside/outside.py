@@ -29,8 +29,8 @@ class Matrix:
     origin: str
     make: typing.Callable
     size: str
-    inputs: typing.Callable = None  # what is made once, with a package too large to carry: arrays by name, given to make()
     family: str = ""  # of its file
+    inputs: typing.Callable = None  # what is made once, with a package too large to carry: arrays by name, given to make()
 
 
 COLUMNS = ("name", "family", "origin", "rows", "cols", "nnz", "csr_B", "size", "distinct", "x_jumps", "gather", "half",

@@ -55,5 +55,5 @@ MATRICES = [
     Matrix("tfidf_words", "scikit-learn TF-IDF", words, "small", inputs=corpus),
     Matrix("tfidf_letters", "scikit-learn TF-IDF", pieces, "medium", inputs=corpus),
     Matrix("tfidf_hashed", "scikit-learn hashed terms", hashed, "large", inputs=corpus),
-    Matrix("terms_together", "scikit-learn term co-occurrence", together, "medium", inputs=corpus),
+    Matrix("terms_together", "scikit-learn term co-occurrence", together, "small", inputs=corpus),
 ]
