@@ -84,7 +84,7 @@ objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst
 named := src/app/main.c src/app/record/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables install lint format info $(firsts) force remember
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside install lint format info $(firsts) force remember
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -170,16 +170,11 @@ study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
 	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
 tables:
 	$(Q)$(PYTHON) tables/report/make_tables.py --out tables log
-# The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; then its tables and its report.
+# The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; its tables and report; matrices of other people's programs.
 reference: $(BUILD)
 	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
-reference_logs = $(filter-out %-every.jsonl %-every.jsonl.xz,$(wildcard log/reference/*.jsonl log/reference/*.jsonl.xz))
-reference-tables:
-	$(Q)$(PYTHON) tables/report/make_tables.py --out tables/reference $(reference_logs)
-	$(Q)$(PYTHON) tables/report/report.py $(reference_logs) -o tables/reference/report.html
-	$(Q)$(PYTHON) tables/report/bars.py $(reference_logs) --out tables/reference/bars.md
-	$(Q)$(PYTHON) tables/report/results.py $(reference_logs) --into docs/results.md --readme README.md --chart docs/results.svg
-	$(Q)PYTHON=$(PYTHON) sh log/reference/scaling.sh >tables/reference/scaling.md
+outside: ; $(Q)PYTHON=$(PYTHON) sh log/reference/outside/make.sh $(if $(JOBS),--jobs $(JOBS)) $(if $(MATRICES),--only '$(MATRICES)')
+reference-tables: ; $(Q)PYTHON=$(PYTHON) sh log/reference/tables.sh
 docs: $(BUILD) force # the generated parts; test/python/test_docs.py says when they are out of date
 	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv
 
