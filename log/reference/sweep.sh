@@ -22,18 +22,18 @@ stages=${STAGES:-outside unknown f32 codes warm classes every few}
 if [ $device = cuda ]; then
     kernels=${KERNELS:-auto,csell_warp,csell_lists,xcache_block,sell_thread_ahead,csr_adaptive,hubs,csr_lanes,csr_merge,csr_warp}
     coded=csell_warp,csell_lists,xcache_block,hubs time=${TIME:---min-time=0.01 --max-time=0.05}
-    more= paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off'
+    more= paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off' peers=--cusparse=toolkit,fetched
 else
     kernels=${KERNELS:-auto,csell_slices,csr_balanced,csr_merge,csr_rows,csr_serial,spc5_rows,sss_rows,csell_sym_slices,sell_lanes,sell16_lanes,csb_blocks,csb_interleaved_blocks}
     coded=csell_slices,csell_sym_slices,sell16_lanes,csb_interleaved_blocks time=${TIME:---min-time=0.3 --max-time=0.8}
-    more=symmetric paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
+    more=symmetric peers= paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
 fi
 list=$(mktemp) small=$(mktemp)
 trap 'rm -f "$list" "$small"' EXIT
 on_device() { echo "$device:$1" | sed "s/,/,$device:/g"; }
 main=$(on_device "$kernels${PEERS-,peers}")
 every=$("$spmv" list kernels | awk -v device=$device '/^[a-z]/ {here = $1 == device} here && /^  [a-z]/ {print $1}' |
-    grep -vxE "auto|cusparse_.*|mkl_.*|librsb_.*|$(echo "$kernels" | tr , '|')" | paste -sd,)
+    grep -vxE "auto|cusparse_.*|mkl_.*|librsb_.*|aocl_.*|$(echo "$kernels" | tr , '|')" | paste -sd,)
 
 # The outside set's files as lists of sources: all of them, and the small ones.
 missing=0
@@ -78,11 +78,11 @@ esac
 for stage in $stages; do
     case $stage in outside | unknown | f32 | codes | every) [ -s "$list" ] || continue ;; warm) [ -s "$small" ] || continue ;; esac
     case $stage in
-    outside) sweep outside "$main" --cache=cold,steady --iters=1000 $time "$list" "$@" ;;
+    outside) sweep outside "$main" $peers --cache=cold,steady --iters=1000 $time "$list" "$@" ;;
     unknown) sweep outside $device:auto --cache=cold,steady $time "$list" "$@" ;;
-    f32) sweep outside "$main" -p f32 --cache=cold,steady --iters=1000 $time "$list" "$@" ;;
+    f32) sweep outside "$main" $peers -p f32 --cache=cold,steady --iters=1000 $time "$list" "$@" ;;
     codes) sweep outside "$(on_device $coded)" --codes=off --cache=cold,steady $time "$list" "$@" ;;
-    warm) sweep outside "$main" -p f64,f32 --cache=warm --iters=1000 $time "$small" "$@" ;;
+    warm) sweep outside "$main" $peers -p f64,f32 --cache=warm --iters=1000 $time "$small" "$@" ;;
     classes)
         sweep classes "$main" --cache=cold,steady --iters=1000 $time "$here/$device.list" $FILES "$@"
         for kind in few:8 pattern random $more; do # grids have few values unless they are asked for others
