@@ -45,6 +45,7 @@ done
 grep -n '__CUDACC__' $sources | grep -v '^src/app/main.c:' && breach "__CUDACC__ belongs to main.c alone"
 grep -nE '.{101,}' $sources && breach "lines over 100 columns"
 grep -nE '.{101,}' $tables | grep -vE '^[^:]*:[0-9]+:[A-Z_]+\(' && breach "lines over 100 columns" # an item is one line
+git grep --untracked -nE '^(<{7}|>{7}) ' && breach "what a merge left undecided"
 grep -nP '\t' $sources $tables && breach "tabs in C sources"
 grep -nE ' +$' $sources $tables test/*.sh && breach "blanks at the end of a line"
 grep -nE '\b(sprintf|strcpy|strcat|gets|atof|popen|system)\(' $(echo "$sources" | grep -v ^test/) && breach "unsafe or locale-bound calls"

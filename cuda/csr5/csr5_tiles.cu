@@ -17,8 +17,8 @@
  *          a row of its own ends; the others go from lane to lane by shuffles. What is left after
  *          the last whole tile is taken by a warp per row.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + tiles (128 words + 4 + sizeof ofs + sizeof real) +
- *          (cols + rows) sizeof real bytes if x is read once, and (rows + 1) sizeof ofs if rows are
- *          empty.
+ *          (cols + rows) sizeof real bytes if x is read once, without 128 words for a tile in one
+ *          row, and (rows + 1) sizeof ofs if rows are empty.
  * Weak     x is read at 32 places that are height nonzeros apart; lanes write y one by one, which
  *          are separate transactions where rows are short; up to three launches.
  * Repeats  bitwise: yes, for an equal height.
@@ -87,9 +87,7 @@ static spmv_status prepare(spmv_plan *p) {
         put_scratch(p, tail_row, (size_t)t->ntail * sizeof *tail_row, (void **)&t->tail_row);
     if (status == SPMV_OK) status = split_rows_make(p, open_row, A->tiles + 1, &t->split);
     spmv_host_free(open_row);
-    if (A->empty_rows == 0 && A->tiles < A->s.rows) /* of row_ptr one offset per tile is read */
-        p->traffic_bytes -= (size_t)(A->s.rows - A->tiles) * sizeof(ofs);
-    p->traffic_bytes += (size_t)t->split.count * 2 * sizeof(real);
+    p->traffic_bytes = csr5_bytes_read(A) + (size_t)t->split.count * 2 * sizeof(real);
     return status;
 }
 

@@ -47,9 +47,4 @@ INLINE void put_segment(const product *m, const tile *t, int64_t segment, real s
     else
         put_row(m->y + t->row + (t->offset ? t->offset[segment] : segment), m->alpha, sum, m->beta);
 }
-
-/* Whether all of the tile is of the row that the next begins in: the paper's fast track. */
-INLINE bool is_in_one_row(const csr5 *A, int64_t t) {
-    return (A->tile_ptr[t] & ~CSR5_HAS_EMPTY) == (A->tile_ptr[t + 1] & ~CSR5_HAS_EMPTY);
-}
 #endif

@@ -16,7 +16,8 @@
  *          puts a sum into y where a row of its own ends; what is left at its top and bottom is
  *          joined with its neighbours'. What is left after the last whole tile is taken row by row.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + tiles (4 words lanes + 4 + sizeof ofs) + (cols +
- *          rows) sizeof real bytes if x is read once, and (rows + 1) sizeof ofs if rows are empty.
+ *          rows) sizeof real bytes if x is read once, without 4 words lanes for a tile in one row,
+ *          and (rows + 1) sizeof ofs if rows are empty.
  * Weak     rows shorter than a tile is high: lanes then leave their vectors at nearly every step.
  * Repeats  bitwise: yes, for an equal number of threads and isa.
  * Params   lanes, height: of a tile, of the format (omega and sigma of the paper), 0: as the paper
@@ -52,8 +53,7 @@ static spmv_status prepare(spmv_plan *p) {
     TRY(choose_isa(p));
     p->choice.value[SPMV_lanes] = A->shape.lanes;
     p->choice.value[SPMV_height] = A->shape.height;
-    if (A->empty_rows == 0 && A->tiles < A->s.rows) /* of row_ptr one offset per tile is read */
-        p->traffic_bytes -= (size_t)(A->s.rows - A->tiles) * sizeof(ofs);
+    p->traffic_bytes = csr5_bytes_read(A);
     TRY(make_scratch(p, sizeof(shares)));
     shares *t = p->scratch;
     t->multiply = choose_way(p->choice.value[SPMV_isa], A);

@@ -1,5 +1,6 @@
-/* test_csr5.c: the shapes of CSR5's tiles, their descriptors against counting, and its kernels on
- * rows over many tiles, many empty rows and an infinite entry of x. */
+/* test_csr5.c: the shapes of CSR5's tiles, their descriptors against counting, the bytes that a
+ * product reads, and its kernels on rows over many tiles, many empty rows and an infinite entry of
+ * x. */
 #include "kernels.h"
 #include "formats/csr5/csr5.h"
 
@@ -75,6 +76,90 @@ static void descriptors_say_where_rows_begin(void **state) {
     spmv_ctx_free(ctx);
 }
 
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+/* Three tiles of 4 lanes x 2 steps: all of one row, of which the last tile does not know it, since
+ * no other follows; a row per entry; the same with an empty row. */
+static void what_a_product_reads_by_hand(void **state) {
+    enum { TILE = 4 * 2, TILES = 3, ENTRIES = TILES * TILE, DESC = 4 * sizeof(uint32_t) };
+    static const int fixed = ENTRIES * (8 + 4) + (TILES + 1) * (int)sizeof(int32_t);
+    static const struct {
+        int64_t rows, per_row, bytes;
+    } of[] = {
+        {1, ENTRIES, fixed + DESC + 2 * 4},
+        {ENTRIES, 1, fixed + TILES * DESC + (TILES + 1) * 4},
+        /* the empty row is the last, in no tile */
+        {ENTRIES + 1, 1, fixed + TILES * DESC + (ENTRIES + 2) * 4},
+    };
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    for (int k = 0; k < COUNT(of); k++) {
+        entries e = {.rows = of[k].rows, .cols = ENTRIES};
+        for (int64_t n = 0; n < ENTRIES; n++) add_entry(&e, n / of[k].per_row, n, 1);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        const spmv_setting shape[] = {{"lanes", 4}, {"height", 2}};
+        spmv_plan_opts opts = {.size = sizeof opts,
+                               .kernel = "omp:csr5",
+                               .settings = shape,
+                               .nsettings = COUNT(shape)};
+        spmv_plan *plan = NULL;
+        spmv_plan_facts facts;
+        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        spmv_plan_info(plan, &facts);
+        assert_int_equal(facts.traffic_bytes, of[k].bytes);
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+    spmv_ctx_free(ctx);
+}
+
+/* Every tile of 8 ends inside rows and has one empty row: 5 segments of 5 rows. */
+static void the_bound_is_nearly_reached(void **state) {
+    static const int length[] = {2, 2, 0, 2, 2};
+    enum { TILES = 40, PERIOD = COUNT(length) };
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    entries e = {.rows = 1 + TILES * PERIOD, .cols = 2};
+    for (int64_t i = 0; i < e.rows; i++)
+        for (int j = 0; j < (i ? length[i % PERIOD] : 1); j++) add_entry(&e, i, j, 1);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_csr_view A;
+    spmv_choice c = {{0}};
+    c.value[SPMV_lanes] = 4;
+    c.value[SPMV_height] = 2;
+    spmv_mat_rows(mat, &A);
+    const spmv_format *f = spmv_format_named("csr5", 0);
+    const size_t forecast = f->estimate(&A, &c);
+    assert_in_range(f->bound(&A, &c, 2), forecast, forecast + 2 * sizeof(int32_t));
+    spmv_mat_free(mat);
+    entries_free(&e);
+    spmv_ctx_free(ctx);
+}
+
+/* In tiles and in the tail: 29 entries are three tiles of 8 and five more. */
+static void all_overflows_are_counted(void **state) {
+    enum { ENTRIES = 29 };
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    entries e = {.rows = 5, .cols = ENTRIES};
+    for (int64_t n = 0; n < ENTRIES; n++) add_entry(&e, n / 7, n, 1e300);
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_csr_view A;
+    spmv_store *store = NULL;
+    spmv_choice c = {{0}};
+    c.value[SPMV_lanes] = 4;
+    c.value[SPMV_height] = 2;
+    spmv_mat_rows(mat, &A);
+    assert_int_equal(spmv_format_named("csr5", SPMV_F32_O32)->build(ctx, &A, &c, 2, &store),
+                     SPMV_E_UNSUITABLE);
+    assert_string_equal(spmv_ctx_error(ctx), "29 values are too large for f32");
+    spmv_store_free(store);
+    spmv_mat_free(mat);
+    entries_free(&e);
+    spmv_ctx_free(ctx);
+}
+
 /* ---- products -------------------------------------------------------------------------------- */
 
 enum { ROWS = 900, COLS = 1500 };
@@ -145,6 +230,9 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes_are_the_paper_s),
         cmocka_unit_test(descriptors_say_where_rows_begin),
+        cmocka_unit_test(what_a_product_reads_by_hand),
+        cmocka_unit_test(the_bound_is_nearly_reached),
+        cmocka_unit_test(all_overflows_are_counted),
         cmocka_unit_test(uneven_rows_are_right),
         cmocka_unit_test(infinity_stays_in_its_rows),
     };

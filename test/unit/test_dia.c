@@ -48,6 +48,16 @@ static spmv_mat *matrix_of_offsets(int64_t rows, int64_t cols, const int64_t *of
     return mat;
 }
 
+static size_t bytes_read(spmv_mat *mat) {
+    spmv_plan_opts opts = {.size = sizeof opts, .kernel = "omp:dia", .offset_bits = 32};
+    spmv_plan *plan = NULL;
+    spmv_plan_facts facts;
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    spmv_plan_info(plan, &facts);
+    spmv_plan_free(plan);
+    return facts.traffic_bytes;
+}
+
 static void sizes_by_hand(void **state) {
     static const struct {
         int64_t rows, cols, offset[3];
@@ -68,6 +78,7 @@ static void sizes_by_hand(void **state) {
         assert_int_equal(A->inside, shapes[s].inside);
         assert_int_equal(A->s.slots, A->diagonals * A->pitch);
         for (int k = 0; k < A->diagonals; k++) assert_int_equal(A->offsets[k], shapes[s].offset[k]);
+        assert_int_equal(bytes_read(mat), shapes[s].inside * 8 + shapes[s].diagonals * 4);
         spmv_store_free(&A->s);
         spmv_mat_free(mat);
     }

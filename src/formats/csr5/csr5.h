@@ -3,7 +3,8 @@
  * vector, with a descriptor of where rows begin in it. Rows do not matter to how the work is cut.
  * It takes sizeof(real) + 4 bytes per nonzero, 12 in f64, sizeof(ofs) per row and 4 or 8 bytes per
  * lane of a tile: 0.3 per nonzero with 12 steps, 1 with 4. It wins over CSR by rows where lengths
- * are very unequal, and never loses much; compressed formats read less.
+ * are very unequal, and loses where rows are shorter than a tile is high; compressed formats read
+ * less.
  *
  * The example matrix of formats/csr/csr.h with lanes = 4 and height = 2: three tiles of 8
  * nonzeros, a bar after each, and the last three nonzeros as in CSR. Tile 2 begins in row 4, after
@@ -86,5 +87,22 @@ static inline csr5_shape csr5_shape_of(const spmv_csr_view *A, const spmv_choice
 
 static inline int64_t csr5_tile_size(const csr5_shape *s) {
     return (int64_t)s->lanes * s->height;
+}
+
+/* Whether all of the tile is of the row that the next begins in: the paper's fast track. */
+static inline bool csr5_is_in_one_row(const csr5 *A, int64_t t) {
+    return (A->tile_ptr[t] & ~CSR5_HAS_EMPTY) == (A->tile_ptr[t + 1] & ~CSR5_HAS_EMPTY);
+}
+
+/* Bytes of a host's store that a product reads: no descriptor of a tile in one row; of row_ptr, if
+ * no row is empty, one offset per tile. */
+static inline size_t csr5_bytes_read(const csr5 *A) {
+    const size_t desc = (size_t)(A->shape.words * A->shape.lanes) * sizeof *A->tile_desc;
+    size_t bytes = spmv_store_bytes(&A->s);
+    for (int64_t t = 0; t < A->tiles; t++)
+        if (csr5_is_in_one_row(A, t)) bytes -= desc;
+    if (A->empty_rows == 0 && A->tiles < A->s.rows)
+        bytes -= (size_t)(A->s.rows - A->tiles) * sizeof *A->row_ptr;
+    return bytes;
 }
 #endif

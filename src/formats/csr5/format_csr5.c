@@ -76,12 +76,12 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return bytes_of(A, &shape, offsets > 0, offsets);
 }
 
-/* Each row with entries is a segment, and each tile cuts one. */
+/* Of tiles with empty rows inside: segments are rows with entries, and one more for each such tile,
+ * which cuts a row and has an empty row that no other has. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     const csr5_shape shape = csr5_shape_of(A, c, vector_bytes());
-    const int64_t tiles = A->nnz / csr5_tile_size(&shape);
     (void)longest; /* whatever it is */
-    return bytes_of(A, &shape, true, (size_t)((A->nnz < A->rows ? A->nnz : A->rows) + tiles));
+    return bytes_of(A, &shape, true, (size_t)(A->nnz < A->rows ? A->nnz : A->rows));
 }
 
 /* ---- building -------------------------------------------------------------------------------- */
