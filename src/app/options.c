@@ -117,7 +117,7 @@ static const struct argp_option table[] = {
     {"max-mem", KEY_MAX_MEM, "SIZE", 0,
      "skip kernels that need more memory, e.g. 4G (80 % of what is free on the device)", 2},
     {NULL, 0, NULL, 0, "How to measure:", 3},
-    {"cache", KEY_CACHE, "warm|cold|steady,...", 0,
+    {"cache", KEY_CACHE, "STATE,...", 0,
      "warm: a product finds its data in the caches if they fit; cold: caches are flushed before "
      "it; "
      "steady: products of several copies follow each other without launch gaps (warm)",
