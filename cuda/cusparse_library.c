@@ -75,7 +75,7 @@ static void open_linker(const char *fetched) {
 /* By its name before the other by its path: what is asked for by name is whichever is there. */
 static void load_all(int major, cusparse_library *all) {
     char name[32];
-    const char *fetched = getenv("SPMV_CUSPARSE");
+    const char *fetched = getenv("SPMV_CUSPARSE_FILE");
     if (!fetched || !*fetched) fetched = FETCHED_CUSPARSE;
     snprintf(name, sizeof name, "libcusparse.so.%d", major);
     open_linker(fetched);

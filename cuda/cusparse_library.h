@@ -17,7 +17,7 @@ extern "C" {
 
 enum {                   /* the words of --cusparse */
        CUSPARSE_TOOLKIT, /* where the system looks for libraries */
-       CUSPARSE_FETCHED, /* the file that SPMV_CUSPARSE names, else that of make deps-peers */
+       CUSPARSE_FETCHED, /* the file that SPMV_CUSPARSE_FILE names, else that of make deps-peers */
        CUSPARSE_LIBRARIES
 };
 enum { CUSPARSE_SPMVOP_VERSION = 120904 }; /* as cusparse_library has it */

@@ -212,12 +212,16 @@ ENVIRONMENT = (
      "--max-mem=4G. The command line overrides it."),
     ("OMP_NUM_THREADS, OMP_PROC_BIND, OMP_PLACES, OMP_SCHEDULE",
      "OpenMP's own variables hold as usual and are logged."),
-    ("XDG_CACHE_HOME", "Parent of the folder in which spmv probe keeps this machine's limits."),
+    ("XDG_CACHE_HOME", "Parent of the folder in which spmv probe keeps this machine's limits, and "
+     "spmv get matrices."),
+    ("SPMV_COLLECTION", "Where spmv get downloads from (https://sparse.tamu.edu)."),
+    ("COLUMNS", "Width of lists and tables that do not go to a terminal (80; tables: no limit)."),
     ("NO_COLOR", "No colours in the table."))
 FILES = (
     ("log/HOST.jsonl", "Records of this machine, appended if the folder log exists or --log names "
      "one."),
-    ("~/.cache/spmv", "Limits of this machine, written by spmv probe."))
+    ("~/.cache/spmv", "Limits of this machine, written by spmv probe."),
+    ("~/.cache/spmv/matrices", "What spmv get downloaded."))
 EXAMPLES = (
     ("spmv -m thermal2.mtx", "the default kernels on a Matrix Market file"),
     ("spmv -k auto -m thermal2.mtx --iters=1000", "the fastest kernel for 1000 products, and why"),

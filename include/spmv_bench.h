@@ -62,6 +62,11 @@ typedef struct spmv_twin { /* of a paper's matrix: gen:twin:NAME */
 } spmv_twin;
 const spmv_twin *spmv_twin_at(int k); /* NULL: past the last */
 
+/* ---- words ---------------------------------------------------------------------------------- */
+
+/* Returns the most similar of the candidates (NULL at the end) to word; NULL: none is similar. */
+const char *spmv_nearest(const char *word, const char *const *candidates);
+
 /* ---- numbers of papers ---------------------------------------------------------------------- */
 
 /* Figures that the CMRS paper (Koza and others) reports of a matrix and a product. */

@@ -10,7 +10,8 @@
 
 /* ---- matrices ------------------------------------------------------------------------------- */
 
-/* Adds to the text of a failure the file of the folder whose name is nearest, if any is near. */
+/* Adds to the text of a failure the file of the folder whose name is nearest, if any is near, and
+ * what downloads a matrix of that name. */
 static void suggest_file(spmv_ctx *ctx, const char *path) {
     enum { MOST_FILES = 4096 };
     const char *slash = strrchr(path, '/'), *names[MOST_FILES + 1];
@@ -27,7 +28,10 @@ static void suggest_file(spmv_ctx *ctx, const char *path) {
     if (nearest)
         spmv_fail(ctx, SPMV_E_IO, "%s. Did you mean %s%s?", text, slash ? folder : "", nearest);
     else
-        spmv_fail(ctx, SPMV_E_IO, "%s ('spmv list matrices' names built-in ones)", text);
+        spmv_fail(ctx, SPMV_E_IO,
+                  "%s ('spmv get %.*s' downloads it, if the SuiteSparse Matrix Collection has it; "
+                  "'spmv list matrices' names built-in ones)",
+                  text, (int)strcspn(name, "."), name);
     while (n > 0) free((char *)(uintptr_t)names[--n]);
     if (dir) closedir(dir);
     free(folder);

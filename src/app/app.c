@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define COMMAND(name, help) int cmd_##name(const options *o, const spmv_backend *backend);
-#define TOOL(name, help)
+#define COMMAND(name, words, help) int cmd_##name(const options *o, const spmv_backend *backend);
+#define TOOL(name, words, help)
 #include "commands.def"
 #undef COMMAND
 #undef TOOL
@@ -14,8 +14,8 @@ static const struct command {
     const char *name;
     int (*run)(const options *o, const spmv_backend *backend); /* NULL: a tool */
 } commands[] = {
-#define COMMAND(name, help) {#name, cmd_##name},
-#define TOOL(name, help) {#name, NULL},
+#define COMMAND(name, words, help) {#name, cmd_##name},
+#define TOOL(name, words, help) {#name, NULL},
 #include "commands.def"
 #undef COMMAND
 #undef TOOL
@@ -39,10 +39,26 @@ static void print_version(const options *o) {
 }
 
 static int refuse(const char *word) {
-    say("spmv: unknown command '%s'; the commands are", word);
-    for (size_t k = 0; k < sizeof commands / sizeof *commands; k++) say(" %s", commands[k].name);
+    const char *nearest = spmv_nearest(word, command_names);
+    say("spmv: unknown command '%s'", word);
+    if (nearest) say(": did you mean '%s'", nearest);
+    say(nearest ? "? The commands are" : "; the commands are");
+    for (const char *const *name = command_names; *name; name++) say(" %s", *name);
     say(". 'spmv --help' describes them; -m names a matrix\n");
     return EXIT_USAGE;
+}
+
+/* NULL: no command's name. */
+static const struct command *find_command(const char *name) {
+    for (size_t k = 0; k < sizeof commands / sizeof *commands; k++)
+        if (strcmp(name, commands[k].name) == 0) return &commands[k];
+    return NULL;
+}
+
+/* Whether a first word that names no command names a matrix: a file that is there, or what no
+ * command will ever be called. */
+static bool is_matrix(const char *word) {
+    return strpbrk(word, "./:") || access(word, F_OK) == 0;
 }
 
 /* Opens /dev/null for each of stdin, stdout and stderr that the caller has closed. Else the next
@@ -57,33 +73,41 @@ static void replace_closed_streams(void) {
 
 int spmv_app(int argc, char **argv, const spmv_backend *backend);
 
+static int run_command(const struct command *command, const options *o,
+                       const spmv_backend *backend) {
+    int code = 0;
+    options_check(o, command->name);
+    if (o->topic && strcmp(o->topic, "version") == 0)
+        print_version(o);
+    else
+        code = command->run(o, backend);
+    if (code >= EXIT_USAGE) options_name_environment(o);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return complain(SPMV_E_WRITE, "cannot write to stdout");
+    return code;
+}
+
 int spmv_app(int argc, char **argv, const spmv_backend *backend) {
-    const struct command *command = NULL;
-    char *first = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
+    static char help[] = "--help";
+    char *first = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL, *of_help[3];
     options o;
     replace_closed_streams();
-    for (size_t k = 0; k < sizeof commands / sizeof *commands; k++)
-        if (!first || strcmp(first, commands[k].name) == 0) {
-            command = &commands[k];
-            break;
-        }
-    if (!command) return refuse(first);
+    if (first && strcmp(first, "help") == 0) { /* help CMD is CMD --help */
+        first = argc > 2 ? argv[2] : NULL;
+        if (first && !find_command(first)) return refuse(first);
+        of_help[0] = argv[0], of_help[1] = first ? first : help, of_help[2] = help;
+        argc = first ? 3 : 2, argv = of_help;
+    }
+    const struct command *command = first ? find_command(first) : commands;
+    if (!command && !is_matrix(first)) return refuse(first);
+    if (!command) command = commands, first = NULL;
     if (first) { /* argp sees the line without the command */
         argv[1] = argv[0];
         argc--, argv++;
     }
     if (!command->run) return run_tool(first, argc, argv);
-    options_parse(argc, argv, &o);
-    o.command = first;
-    options_check(&o, command->name);
-    if (o.topic && strcmp(o.topic, "version") == 0) {
-        print_version(&o);
-        options_free(&o);
-        return 0;
-    }
-    int code = command->run(&o, backend);
+    options_parse(argc, argv, first, &o);
+    int code = run_command(command, &o, backend);
     options_free(&o);
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return complain(SPMV_E_WRITE, "cannot write to stdout");
     return code;
 }

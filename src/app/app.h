@@ -50,6 +50,7 @@ typedef struct options {
     int argc; /* as typed */
     char **argv;
     const char *command; /* the word before the options; NULL: none, which is run */
+    bool matrix_words;   /* words name matrices, as -m does */
     const char *topic;   /* what follows the command: words[0] */
     const char **words;
     int nwords;
@@ -62,22 +63,33 @@ typedef struct options {
     bool dry_run, resume, retry; /* retry: resume */
 } options;
 
-/* Exits by itself on a usage error, --help and --version. */
-void options_parse(int argc, char **argv, options *out);
-/* Exits if it has words or options that this command cannot use. */
+/* The names of all commands, NULL at the end. */
+extern const char *const command_names[];
+/* Of the named command, the word before the options; NULL: none, which is run. Exits by itself on a
+ * usage error and --help. */
+void options_parse(int argc, char **argv, const char *command, options *out);
+/* Exits if it has words, options or matrices that this command cannot use. */
 void options_check(const options *o, const char *command);
+/* Says which options came from the environment, for whoever met an error and typed none of them. */
+void options_name_environment(const options *o);
 void options_free(options *o);
 /* What to measure in that state of the caches. */
 sampling sampling_in(const options *o, spmv_cache cache);
 
 /* ---- cmd_tools.c ---------------------------------------------------------------------------- */
 
-/* Replaces this process by tables/report/NAME.py with the words after argv[0]; returns an exit code
- * only if that fails. */
+/* Replaces this process by tables/report/NAME.py, or tables/matrices/NAME.py, with the words after
+ * argv[0]; returns an exit code only if that fails. */
 int run_tool(const char *name, int argc, char **argv);
 
 /* ---- talk.c --------------------------------------------------------------------------------- */
 
+enum { NO_LIMIT = 1 << 20, LEAST_WIDTH = 40, PAGE_WIDTH = 80 };
+/* Columns of the terminal that file is, else COLUMNS of the environment, else otherwise. */
+int page_width(FILE *file, int otherwise);
+/* words and a newline, after `column` columns that are written already; broken at blanks before
+ * `width`, and every further line begins after `indent` blanks. */
+void print_wrapped(FILE *file, int width, int column, int indent, const char *words);
 /* stdout is for results; everything else goes to stderr through here. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "spmv: TEXT" on stderr; returns the exit code of the status. */
@@ -178,8 +190,9 @@ typedef struct table_row { /* what a row of the terminal's table needs beyond it
     const char *alias;
 } table_row;
 void table_config(const record *r, char *out, size_t size); /* its column of that name */
-/* color: the best in bold. */
-void table_write(FILE *file, const table_row *rows, int count, bool color);
+/* color: the best in bold. all: every column, however wide; else the least important are left out
+ * where the terminal is too narrow. */
+void table_write(FILE *file, const table_row *rows, int count, bool color, bool all);
 
 /* ---- facts.c -------------------------------------------------------------------------------- */
 

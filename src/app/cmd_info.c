@@ -7,6 +7,7 @@
 
 int cmd_info(const options *o, const spmv_backend *backend);
 
+enum { HELP = 46 };                        /* the column where what a fact means begins */
 enum { REASON = 256, WIDEST_STEP = 4096 }; /* the step: as of plan.c, where 64-bit offsets begin */
 
 /* The program's name of a parameter's option. */
@@ -75,7 +76,8 @@ static void print_value(const field *f, const void *of) {
     if (f->type == TYPE_number && isfinite(*(const number *)at))
         snprintf(value, sizeof value, "%.6g", *(const number *)at);
     const char *word = f->type == TYPE_text ? *(const text *)at : value;
-    printf("  %-28s %-20s %s\n", f->key, word ? word : "-", f->help);
+    int head = printf("  %-26s %-16s ", f->key, word ? word : "-");
+    print_wrapped(stdout, page_width(stdout, PAGE_WIDTH), head, HELP, f->help);
 }
 
 /* What a run refuses, too: much, and many times what the entries take. */
@@ -116,22 +118,44 @@ static void find_format(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
     spmv_store_free(store);
 }
 
+/* The formats that the kernels of -k read: wanted[f]. All without -k, and for auto, which may
+ * choose any. */
+static spmv_status choose_formats(spmv_ctx *ctx, const options *o, bool wanted[MOST_PAIRS]) {
+    spmv_status status = SPMV_OK;
+    char *names = strdup(o->kernels ? o->kernels : "auto"), *rest = names;
+    if (!names) return SPMV_E_NOMEM;
+    for (char *name; status == SPMV_OK && (name = strsep(&rest, ","));) {
+        spmv_kernel_id found[MOST_KERNELS];
+        int n = 0;
+        status = spmv_kernel_find(ctx, name, found, MOST_KERNELS, &n);
+        for (int f = 0; f < spmv_format_count() && f < MOST_PAIRS; f++)
+            for (int k = 0; k < n && status == SPMV_OK; k++)
+                wanted[f] |= found[k].index == SPMV_AUTO ||
+                             (found[k].backend->kernels &&
+                              strcmp(found[k].backend->kernels[found[k].index][0]->format,
+                                     spmv_format_at(f, 0)->name) == 0);
+    }
+    free(names);
+    return status;
+}
+
 /* What a format takes is forecast; its padding is counted by building it, if it fits the budget. */
-static void find_formats(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
-                         char (*reason)[REASON], matrix_facts *out) {
+static void find_formats(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS],
+                         const spmv_csr_view *A, char (*reason)[REASON], matrix_facts *out) {
     pairs *bytes = &out->format_bytes, *slots = &out->format_slots;
     size_t budget = o->max_mem ? o->max_mem : (size_t)(0.8 * (double)spmv_host_free_bytes());
     bool wide = A->nnz > INT32_MAX - WIDEST_STEP || o->offset_bits == 64;
     int variant =
         is_f32(o) ? (wide ? SPMV_F32_O64 : SPMV_F32_O32) : (wide ? SPMV_F64_O64 : SPMV_F64_O32);
-    for (int f = 0; f < spmv_format_count() && f < MOST_PAIRS; f++) {
-        const spmv_format *format = spmv_format_at(f, variant);
+    for (int id = 0, f = 0; id < spmv_format_count() && id < MOST_PAIRS; id++) {
+        const spmv_format *format = spmv_format_at(id, variant);
+        if (!wanted[id]) continue;
         reason[f][0] = 0;
         find_format(ctx, o, A, format, budget, &bytes->number[f], &slots->number[f], reason[f]);
         bytes->name[f] = slots->name[f] = format->name;
         if (reason[f][0]) slots->text[f] = reason[f];
         if (reason[f][0] && !bytes->number[f]) bytes->text[f] = reason[f];
-        bytes->count = slots->count = f + 1;
+        bytes->count = slots->count = ++f;
     }
 }
 
@@ -140,15 +164,16 @@ static void print_formats(const matrix_facts *facts, const char *size) {
     for (int f = 0; f < facts->format_bytes.count; f++) {
         double nnz = (double)facts->nnz, bytes = (double)facts->format_bytes.number[f];
         const char *reason = facts->format_slots.text[f];
-        char share[32] = "-", padding[32] = "-", mib[32] = "-";
-        if (!facts->format_bytes.text[f]) snprintf(mib, sizeof mib, "%.2f", bytes / 0x1p20);
+        char share[32] = "-", padding[32] = "-", size_MB[32] = "-";
+        if (!facts->format_bytes.text[f]) snprintf(size_MB, sizeof size_MB, "%.2f", 1e-6 * bytes);
         if (facts->nnz && !facts->format_bytes.text[f])
             snprintf(share, sizeof share, "%.2f", bytes / nnz);
         if (facts->nnz && !reason)
             snprintf(padding, sizeof padding, "%.1f%%",
                      100 * ((double)facts->format_slots.number[f] / nnz - 1));
-        printf("  %-15s %12s %10s %9s%s%s\n", facts->format_bytes.name[f], mib, share, padding,
-               reason ? "  " : "", reason ? reason : "");
+        int head = printf("  %-15s %12s %10s %9s%s", facts->format_bytes.name[f], size_MB, share,
+                          padding, reason ? "  " : "");
+        print_wrapped(stdout, page_width(stdout, PAGE_WIDTH), head, head, reason ? reason : "");
     }
 }
 
@@ -160,11 +185,12 @@ static int print_facts(const options *o, const matrix_facts *facts) {
         return 0;
     }
     for (int k = 0; k < table.count; k++) print_value(&table.field[k], facts);
-    print_formats(facts, is_f32(o) ? "MiB (f32)" : "MiB (f64)");
+    print_formats(facts, is_f32(o) ? "MB (f32)" : "MB (f64)");
     return 0;
 }
 
-static int inform(spmv_ctx *ctx, const options *o, const char *source) {
+static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS],
+                  const char *source) {
     spmv_mat *mat = NULL;
     spmv_load_opts opts = {.size = sizeof opts, .seed = o->seed, .values = o->values};
     spmv_status status = spmv_mat_load(ctx, source, &opts, &mat);
@@ -181,7 +207,7 @@ static int inform(spmv_ctx *ctx, const options *o, const char *source) {
     int code = 0;
     if (!matrix_facts_of(&A, &stats, spmv_ctx_threads(ctx), &facts))
         code = complain(SPMV_E_NOMEM, "out of memory: some facts remain unknown");
-    find_formats(ctx, o, &A, reason, &facts);
+    find_formats(ctx, o, wanted, &A, reason, &facts);
     facts.name = name;
     facts.source = base_name(source);
     facts.hash = hash;
@@ -194,17 +220,21 @@ static int inform(spmv_ctx *ctx, const options *o, const char *source) {
 }
 
 int cmd_info(const options *o, const spmv_backend *backend) {
-    spmv_ctx_opts opts = {.size = sizeof opts, .threads = o->threads};
+    /* Facts do not depend on the backend, but names of kernels do. */
+    spmv_ctx_opts opts = {.size = sizeof opts,
+                          .threads = o->threads,
+                          .backend = o->backend ? o->backend : backend->name};
     spmv_ctx *ctx = NULL;
-    int code = 0;
-    (void)backend; /* facts do not depend on it */
+    bool wanted[MOST_PAIRS] = {false};
     if (o->topic || o->nmatrices == 0) {
-        say("spmv: info: name matrices with -m, such as -m thermal2.mtx or -m gen:mesh:100000\n");
+        say("spmv: info: name matrices, such as spmv info thermal2.mtx gen:mesh:100000\n");
         return EXIT_USAGE;
     }
     if (check_params(o)) return EXIT_USAGE;
     if (spmv_ctx_create(&opts, &ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
-    for (int k = 0; k < o->nmatrices && !code; k++) code = inform(ctx, o, o->matrices[k]);
+    spmv_status status = choose_formats(ctx, o, wanted);
+    int code = status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(ctx));
+    for (int k = 0; k < o->nmatrices && !code; k++) code = inform(ctx, o, wanted, o->matrices[k]);
     spmv_ctx_free(ctx);
     return code;
 }

@@ -15,23 +15,28 @@ static const char *const param_help[] = {
 #undef PARAM
 };
 
-static void list_value(const char *name, int64_t value) {
+/* words in the columns from indent on, of which `column` are written. */
+static void put(int column, int indent, const char *words) {
+    print_wrapped(stdout, page_width(stdout, PAGE_WIDTH), column, indent, words);
+}
+
+static void list_value(FILE *out, const char *name, int64_t value) {
     const char *word = param_typed(name, value);
     if (word)
-        printf("%s", word);
+        fprintf(out, "%s", word);
     else
-        printf("%lld", (long long)value);
+        fprintf(out, "%lld", (long long)value);
 }
 
 /* Words where the option takes words: for all values, or for the least. */
-static void list_values(const char *name, const spmv_param *p) {
+static void list_values(FILE *out, const char *name, const spmv_param *p) {
     bool all = param_typed(name, p->max) != NULL, least = param_typed(name, p->min) != NULL;
-    if (least && !all) printf("%s|", param_typed(name, p->min));
+    if (least && !all) fprintf(out, "%s|", param_typed(name, p->min));
     for (int64_t v = p->min; all && v <= p->max; v++)
-        printf("%s%s", v == p->min ? "" : "|", param_typed(name, v));
-    if (!all) printf("%lld..%lld", (long long)p->min + least, (long long)p->max);
-    printf(", default ");
-    list_value(name, p->default_value);
+        fprintf(out, "%s%s", v == p->min ? "" : "|", param_typed(name, v));
+    if (!all) fprintf(out, "%lld..%lld", (long long)p->min + least, (long long)p->max);
+    fprintf(out, ", default ");
+    list_value(out, name, p->default_value);
 }
 
 /* Two parameters of one option are typed AxB. */
@@ -39,18 +44,28 @@ static bool is_second(int id) {
     return id > 0 && strcmp(option_of((spmv_param_id)id), option_of((spmv_param_id)(id - 1))) == 0;
 }
 
+static void list_param(const spmv_param *p, int id, bool pair) {
+    enum { HEAD = 20 }; /* columns before the text */
+    char line[512] = "";
+    FILE *out = fmemopen(line, sizeof line, "w");
+    if (!out) return;
+    if (pair) fprintf(out, "AxB: ");
+    list_values(out, param_name[id], p);
+    fprintf(out, ": %s", param_help[id]);
+    fclose(out);
+    if (is_second(id))
+        printf("%*s", HEAD, "x ");
+    else
+        printf("        --%-9s ", option_of((spmv_param_id)id));
+    put(HEAD, HEAD + 2, line);
+}
+
 static void list_params(const spmv_kernel *kernel) {
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
         bool pair = id + 1 < SPMV_NPARAMS && is_second(id + 1) &&
                     spmv_param_of(kernel, (spmv_param_id)(id + 1));
-        if (!p) continue;
-        if (is_second(id))
-            printf("%20s x ", "");
-        else
-            printf("        --%-9s %s", option_of((spmv_param_id)id), pair ? "AxB: " : "");
-        list_values(param_name[id], p);
-        printf(": %s\n", param_help[id]);
+        if (p) list_param(p, id, pair);
     }
 }
 
@@ -62,7 +77,20 @@ static void list_library(const spmv_kernel *kernel) {
         if (p) choice.value[id] = p->default_value;
     }
     if (kernel->library) kernel->library(&choice, library, sizeof library);
-    if (*library) printf("        library: %s\n", library);
+    if (!*library) return;
+    printf("        library: ");
+    put(17, 17, library);
+}
+
+static void list_kernel(const char *name, const spmv_kernel *kernel) {
+    enum { HEAD = 32 };
+    printf("  %-22s %-6s ", name, kernel && kernel->alias ? kernel->alias : "");
+    put(HEAD, HEAD, kernel ? kernel->summary : "");
+    if (!kernel || !kernel->absent) return;
+    char absent[256];
+    snprintf(absent, sizeof absent, "(not built in: %s)", kernel->absent);
+    printf("%*s", HEAD, "");
+    put(HEAD, HEAD, absent);
 }
 
 static void list_kernels(const options *o, const spmv_backend *default_backend) {
@@ -71,13 +99,10 @@ static void list_kernels(const options *o, const spmv_backend *default_backend) 
                !(*b)->kernels          ? " (not built in: make cuda)"
                : *b == default_backend ? " (default)"
                                        : "");
-        printf("  %-22s %-6s %s\n", spmv_auto_kernel.name, "", spmv_auto_kernel.summary);
+        list_kernel(spmv_auto_kernel.name, &spmv_auto_kernel);
         for (int k = 0; k < (*b)->nkernels; k++) {
             const spmv_kernel *kernel = (*b)->kernels ? (*b)->kernels[k][0] : NULL;
-            printf("  %-22s %-6s %s\n", (*b)->names[k],
-                   kernel && kernel->alias ? kernel->alias : "", kernel ? kernel->summary : "");
-            if (kernel && kernel->absent)
-                printf("  %-29s (not built in: %s)\n", "", kernel->absent);
+            list_kernel((*b)->names[k], kernel);
             if (kernel && o->verbose) list_library(kernel);
             if (kernel && o->verbose) list_params(kernel);
         }
@@ -87,33 +112,44 @@ static void list_kernels(const options *o, const spmv_backend *default_backend) 
 static void list_matrices(void) {
     int count = 0;
     const spmv_generator *g = spmv_generator_list(&count);
-    printf("gen:NAME:ARGS generates a matrix; --seed and --values=random|symmetric|few:K|pattern "
-           "apply "
-           "to all\n");
-    for (int k = 0; k < count; k++)
-        printf("  %-12s %-22s %s\n", g[k].name, g[k].args, g[k].summary);
+    enum { HEAD = 15 };
+    put(0, 0,
+        "gen:NAME:ARGS generates a matrix; --seed and --values=random|symmetric|few:K|pattern "
+        "apply to all");
+    for (int k = 0; k < count; k++) {
+        printf("  %-12s ", g[k].name);
+        put(HEAD, HEAD, g[k].args);
+        printf("%*s", HEAD, "");
+        put(HEAD, HEAD, g[k].summary);
+    }
 }
 
 static void list_twins(void) {
     const spmv_twin *t;
-    printf("gen:twin:NAME is generated with the rows, nonzeros and sigma that a paper reports of "
-           "NAME (-: "
-           "it reports none,\nand rows are as equal as possible). Values, columns and the order of "
-           "rows are not those of NAME.\n");
-    printf("  %-22s %9s %9s %10s %8s %8s  %s\n", "name", "rows", "columns", "nonzeros", "mu",
-           "sigma", "paper and row of its table");
+    put(0, 0,
+        "gen:twin:NAME is generated with the rows, nonzeros and sigma that a paper reports of "
+        "NAME (-: it reports none, and rows are as equal as possible). Values, columns and the "
+        "order of rows are not those of NAME. The last column: the paper and the row of its "
+        "table.");
+    printf("  %-18s %8s %8s %9s %6s %8s  %s\n", "name", "rows", "columns", "nonzeros", "mu",
+           "sigma", "paper, row");
     for (int k = 0; (t = spmv_twin_at(k)); k++) {
         char sigma[32] = "-";
         if (t->sigma >= 0) snprintf(sigma, sizeof sigma, "%.4g", t->sigma);
-        printf("  %-22s %9lld %9lld %10lld %8.1f %8s  %s\n", t->name, (long long)t->rows,
+        printf("  %-18s %8lld %8lld %9lld %6.1f %8s  %s\n", t->name, (long long)t->rows,
                (long long)t->cols, (long long)t->nnz, (double)t->nnz / (double)t->rows, sigma,
                t->source);
     }
 }
 
+static void list_format(const spmv_format *format) {
+    enum { HEAD = 18 };
+    printf("  %-15s ", format->name);
+    put(HEAD, HEAD, format->summary);
+}
+
 static void list_formats(void) {
-    for (int f = 0; f < spmv_format_count(); f++)
-        printf("  %-15s %s\n", spmv_format_at(f, 0)->name, spmv_format_at(f, 0)->summary);
+    for (int f = 0; f < spmv_format_count(); f++) list_format(spmv_format_at(f, 0));
 }
 
 int cmd_list(const options *o, const spmv_backend *backend) {

@@ -1,14 +1,14 @@
-/* cmd_tools.c: the commands that read logs are Python: tables/report/NAME.py, beside the executable
- * or where it was built. This process becomes the interpreter, so that arguments, output and exit
- * code are the script's own. */
+/* cmd_tools.c: the commands that read logs or download matrices are Python: tables/report/NAME.py
+ * or tables/matrices/NAME.py, beside the executable or where it was built. This process becomes the
+ * interpreter, so that arguments, output and exit code are the script's own. */
 #include "app.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static const char *const places[] = {"tables/report", "../../tables/report",
-                                     "../share/spmv/report"};
+static const char *const places[] = {"tables/report", "../../tables/report", "tables/matrices",
+                                     "../../tables/matrices", "../share/spmv/report"};
 
 /* The script's path, or false: in none of the places. */
 static bool find_script(const char *folder, const char *name, char *out, size_t size) {
@@ -26,7 +26,8 @@ int run_tool(const char *name, int argc, char **argv) {
     char *slash = strrchr(folder, '/');
     if (slash) *slash = 0;
     if (!slash || !find_script(folder, name, script, sizeof script)) {
-        say("spmv: %s: cannot find tables/report/%s.py beside this executable or where it was "
+        say("spmv: %s: cannot find %s.py of the folder tables beside this executable or where it "
+            "was "
             "built; run spmv from a source tree\n",
             name, name);
         return spmv_exit_code(SPMV_E_BACKEND);

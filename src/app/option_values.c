@@ -6,12 +6,19 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+static const char *blamed;
+
+void usage_blame(const char *variable) {
+    blamed = variable;
+}
+
 /* One line that says what is wrong and what would be right; argp's own second line would only say
  * where to read on. */
 _Noreturn void usage_error(const char *format, ...) {
     va_list args;
     va_start(args, format);
     fputs("spmv: ", stderr);
+    if (blamed) fprintf(stderr, "%s in the environment: ", blamed);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);

@@ -5,6 +5,8 @@
 
 #include "app.h"
 
+/* From now on errors name this variable of the environment; NULL: none. */
+void usage_blame(const char *variable);
 _Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 double real_of(const char *option, const char *arg, double least);

@@ -4,6 +4,7 @@
 #include <argp.h>
 #include <ctype.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const char *argp_program_version = NULL; /* --version is ours: with -v it says more */
@@ -116,7 +117,7 @@ static const struct argp_option table[] = {
     {"max-mem", KEY_MAX_MEM, "SIZE", 0,
      "skip kernels that need more memory, e.g. 4G (80 % of what is free on the device)", 2},
     {NULL, 0, NULL, 0, "How to measure:", 3},
-    {"cache", KEY_CACHE, "warm|cold|steady,...", 0,
+    {"cache", KEY_CACHE, "STATE,...", 0,
      "warm: a product finds its data in the caches if they fit; cold: caches are flushed before "
      "it; "
      "steady: products of several copies follow each other without launch gaps (warm)",
@@ -159,11 +160,6 @@ static const struct argp_option table[] = {
     {0},
 };
 
-static bool ends_with(const char *s, const char *tail) {
-    size_t n = strlen(s), m = strlen(tail);
-    return n >= m && strcmp(s + n - m, tail) == 0;
-}
-
 static const char *option_name(int key) {
     for (const struct argp_option *option = table; option->name || option->key || option->doc;
          option++)
@@ -171,10 +167,105 @@ static const char *option_name(int key) {
     return NULL;
 }
 
-/* argp's own --help prints nothing under ARGP_NO_ERRS. */
-static _Noreturn void print_help(const struct argp_state *state, unsigned what) {
-    argp_help(state->root_argp, stdout, what, (char[]){"spmv"});
+/* ---- help ----------------------------------------------------------------------------------- */
+
+/* What a command takes: all options of the groups, parameters of kernels and formats, and those
+ * named. Without an entry: all. not: in spite of their group; the command itself says why. */
+static const struct taken {
+    const char *command, *groups; /* digits, as in the table */
+    bool params;
+    const char *others, *not ;
+} taken[] = {
+    {"run", "1235", true, "", ""},
+    {"sweep", "12345", true, "", "output result write format"},
+    {"tune", "1235", true, "", "output result write format"},
+    {"list", "", false, "backend quiet color", ""},
+    {"info", "", true,
+     "matrix values seed kernel backend threads precision index max-mem format quiet", ""},
+    {"probe", "", false, "backend device threads probe log no-log format quiet", ""},
+    {"doctor", "", false, "backend device threads probe format output quiet color", ""},
+};
+
+static bool is_among(const char *name, const char *words) {
+    size_t n = strlen(name);
+    for (const char *at = words; (at = strstr(at, name)); at += n)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
+    return false;
+}
+
+static const struct taken *taken_by(const char *command) {
+    for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
+        if (command && strcmp(taken[k].command, command) == 0) return &taken[k];
+    return NULL;
+}
+
+static bool is_taken(const char *command, const struct argp_option *option) {
+    const struct taken *t = taken_by(command);
+    if (!t || is_among(option->name, "verbose version help usage")) return true;
+    bool param = option->key >= KEY_PARAM || option->key == 'g' || option->key == 'b';
+    return (strchr(t->groups, '0' + option->group) && !is_among(option->name, t->not )) ||
+           (param && t->params) || is_among(option->name, t->others);
+}
+
+static bool is_heading(const struct argp_option *option) {
+    return !option->name && option->doc;
+}
+
+/* The table without what the command does not take. */
+static void take_options(const char *command, struct argp_option *out) {
+    int n = 0;
+    for (const struct argp_option *option = table; option->name || option->doc; option++) {
+        if (!is_heading(option) && !is_taken(command, option)) continue;
+        if (is_heading(option) && n && is_heading(&out[n - 1])) n--;
+        out[n++] = *option;
+    }
+    if (n && is_heading(&out[n - 1])) n--;
+    out[n] = (struct argp_option){0};
+}
+
+/* Of all commands together if none is named. */
+static const struct about {
+    const char *command, *words, *help;
+} abouts[] = {
+#define COMMAND(name, words, help) {#name, words, help},
+#define TOOL(name, words, help)
+#include "commands.def"
+#undef COMMAND
+#undef TOOL
+};
+
+/* argp's own --help prints nothing under ARGP_NO_ERRS, and knows nothing of commands. */
+static _Noreturn void print_help(const struct argp *all, const char *command, unsigned what) {
+    struct argp_option kept[sizeof table / sizeof *table];
+    struct argp argp = *all;
+    char name[32] = "spmv";
+    for (size_t k = 0; command && k < sizeof abouts / sizeof *abouts; k++)
+        if (strcmp(abouts[k].command, command) == 0) {
+            take_options(command, kept);
+            argp =
+                (struct argp){.options = kept, .args_doc = abouts[k].words, .doc = abouts[k].help};
+            snprintf(name, sizeof name, "spmv %s", command);
+        }
+    argp_help(&argp, stdout, what, name);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        exit(complain(SPMV_E_WRITE, "cannot write to stdout"));
     exit(0);
+}
+
+/* ---- parsing -------------------------------------------------------------------------------- */
+
+/* A word of the line: a matrix, where the command takes some; else what it is about. */
+static void take_word(options *o, const char *word) {
+    add_text(&o->words, &o->nwords, word);
+    if (!o->matrix_words) {
+        if (!o->topic) o->topic = word;
+        return;
+    }
+    for (const char *const *name = command_names; *name && !o->command; name++)
+        if (strcmp(word, *name) == 0)
+            usage_error("'%s' comes first: spmv %s, then the options", word, word);
+    add_text(&o->matrices, &o->nmatrices, word);
+    add_text(&o->given, &o->ngiven, "matrix");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
@@ -202,8 +293,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case 'q': o->quiet = true; break;
     case 'v': o->verbose = true; break;
     case 'V': o->topic = "version"; break;
-    case 'h': print_help(state, ARGP_HELP_STD_HELP);
-    case KEY_USAGE: print_help(state, ARGP_HELP_USAGE);
+    case 'h': print_help(state->root_argp, o->command, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK);
+    case KEY_USAGE: print_help(state->root_argp, o->command, ARGP_HELP_USAGE);
     case KEY_BACKEND: o->backend = backend_words[word_of("backend", arg, backend_words)]; break;
     case KEY_DEVICE: o->device = (int)whole_of("device", arg, 0, 1024); break;
     case KEY_INDEX: o->offset_bits = (int)(32 * word_of("index", arg, index_words)); break;
@@ -231,10 +322,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_KEEP_SAMPLES: o->keep_samples = (int)whole_of("keep-samples", arg, 0, 1000000); break;
     case KEY_PROGRESS: o->progress = is_on("progress", arg, o->progress); break;
     case KEY_COLOR: o->color = is_on("color", arg, o->color); break;
-    case ARGP_KEY_ARG:
-        add_text(&o->words, &o->nwords, arg);
-        if (!o->topic) o->topic = arg;
-        break;
+    case ARGP_KEY_ARG: take_word(o, arg); break;
     case KEY_PASSES: o->passes = (int)whole_of("passes", arg, 1, 1000000); break;
     case KEY_TIMEOUT: o->timeout_s = real_of("timeout", arg, 0); break;
     case KEY_RETRY: o->retry = o->resume = true; break;
@@ -245,6 +333,14 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         take_param(o, (spmv_param_id)(key - KEY_PARAM), arg);
     }
     return 0;
+}
+
+/* SPMV_MAX_MEM of max-mem, or of what follows it after '='. */
+static void name_variable(const char *option, char *out, size_t size) {
+    size_t n = (size_t)snprintf(out, size, "SPMV_");
+    for (; *option && *option != '=' && n + 1 < size; option++)
+        out[n++] = *option == '-' ? '_' : (char)toupper((unsigned char)*option);
+    out[n] = 0;
 }
 
 /* Keeps the option as it could have been typed, for the record. */
@@ -260,26 +356,35 @@ static void add_twin(options *o, const struct argp_option *option, const char *v
 static void parse_environment(options *o, struct argp_state *state) {
     for (const struct argp_option *option = table; option->name || option->key || option->doc;
          option++) {
-        char name[64] = "SPMV_";
+        char name[64];
         if (!option->name) continue;
-        for (size_t k = 0; option->name[k] && k + 6 < sizeof name; k++)
-            name[k + 5] =
-                option->name[k] == '-' ? '_' : (char)toupper((unsigned char)option->name[k]);
+        name_variable(option->name, name, sizeof name);
         const char *value = getenv(name);
         if (!value || option->key == 'V' || option->key == 'h' || option->key == KEY_USAGE)
             continue;
         char *copy = keep_copy(o, value); /* the parser cuts lists up, and options point into it */
         if (!option->arg && strcmp(value, "0") == 0) continue;
+        usage_blame(name);
         parse(option->key, copy, state);
+        usage_blame(NULL);
         add_twin(o, option, value);
     }
 }
+
+const char *const command_names[] = {
+#define COMMAND(name, words, help) #name,
+#define TOOL(name, words, help) #name,
+#include "commands.def"
+#undef COMMAND
+#undef TOOL
+    NULL};
 
 static const char doc[] =
     "Multiply a sparse matrix by a vector with every chosen kernel, and check, time and log every "
     "result."
     "\vGFLOP/s = 2 * nonzeros / median time; GB/s = bytes of the matrix as read + x once + y, over "
     "the median.\n"
+    "'spmv help COMMAND' shows the options of that command alone.\n"
     "Every long option can be set in the environment: SPMV_MAX_MEM=4G stands for --max-mem=4G.\n"
     "Exit status: 0 success, 1 wrong result, 2 compare found a loss, 3 some failed, 64 usage, 65 "
     "bad "
@@ -287,14 +392,14 @@ static const char doc[] =
 
 /* Listed as options are. */
 static const struct argp_option commands[] = {
-#define COMMAND(name, help) {#name, 0, NULL, OPTION_DOC | OPTION_NO_USAGE, help, 0},
-#define TOOL(name, help) COMMAND(name, help)
+#define COMMAND(name, words, help) {#name, 0, NULL, OPTION_DOC | OPTION_NO_USAGE, help, 0},
+#define TOOL(name, words, help) COMMAND(name, words, help)
 #include "commands.def"
 #undef COMMAND
 #undef TOOL
     {NULL, 0, NULL, 0, NULL, 0}};
 static const struct argp of_commands = {commands, NULL, NULL, NULL, NULL, NULL, NULL};
-static const struct argp_child children[] = {{&of_commands, 0, "Commands:", 6}, {NULL, 0, NULL, 0}};
+static const struct argp_child children[] = {{&of_commands, 0, "Commands:", 0}, {NULL, 0, NULL, 0}};
 
 static const struct argp_option *option_of_letter(const char *letters) {
     for (const struct argp_option *option = table; option->name || option->key || option->doc;
@@ -315,16 +420,50 @@ static const struct argp_option *option_typed(const char *word) {
     return NULL;
 }
 
-/* argp says only that it could not take the word. */
-static _Noreturn void refuse_word(const char *word) {
-    const struct argp_option *option = option_typed(word);
-    if (option && option->arg) usage_error("option '%s' requires a value", word);
-    if (option) usage_error("option '%s' takes no value", word);
-    usage_error("unknown option '%s'; 'spmv --help' lists all options", word);
+/* The long option that is most like the word; NULL: none is. Short words are like many: only one
+ * with the same first letter is meant. */
+static const char *nearest_option(const char *word) {
+    enum { LONG_WORD = 5 };
+    const char *names[sizeof table / sizeof *table];
+    char name[64];
+    int n = 0;
+    if (strncmp(word, "--", 2) != 0) return NULL;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    for (const struct argp_option *option = table; option->name || option->doc; option++)
+        if (!is_heading(option)) names[n++] = option->name;
+    names[n] = NULL;
+    const char *nearest = spmv_nearest(name, names);
+    return nearest && (nearest[0] == name[0] || strlen(name) >= LONG_WORD) ? nearest : NULL;
 }
 
-void options_parse(int argc, char **argv, options *o) {
-    static const struct argp argp = {table, parse, "[COMMAND]", doc, children, NULL, NULL};
+/* argp says only that it could not take the word. */
+static _Noreturn void refuse_word(const char *command, const char *word) {
+    const struct argp_option *option = option_typed(word);
+    const char *nearest = nearest_option(word);
+    if (option && option->arg) usage_error("option '%s' requires a value", word);
+    if (option) usage_error("option '%s' takes no value", word);
+    usage_error("unknown option '%s'%s%s%s 'spmv %s%s' lists %s", word,
+                nearest ? ": did you mean '--" : "", nearest ? nearest : "", nearest ? "'?" : ";",
+                command ? "help " : "--help", command ? command : "",
+                command ? "those it takes" : "all options");
+}
+
+/* The word at which argp gave up: that before the next; but of several letters in one word it stops
+ * inside, and the word is the next. */
+static const char *refused(int argc, char **argv, int next) {
+    const char *before = argv[next > 1 ? next - 1 : argc > 1],
+               *after = next > 0 && next < argc ? argv[next] : "";
+    bool inside = after[0] == '-' && after[1] != '-' && !option_typed(after);
+    return inside && (before[0] != '-' || next == 1 || option_typed(before)) ? after : before;
+}
+
+static bool takes_matrices(const char *command) {
+    return !command || is_among(command, "run info tune");
+}
+
+void options_parse(int argc, char **argv, const char *command, options *o) {
+    static const struct argp argp = {table, parse, "[COMMAND] [FILE.mtx ...]", doc, children,
+                                     NULL,  NULL};
     struct argp_state environment = {
         .root_argp = &argp, .name = "spmv", .input = o, .err_stream = stderr, .out_stream = stdout};
     bool terminal = isatty(STDERR_FILENO);
@@ -339,13 +478,15 @@ void options_parse(int argc, char **argv, options *o) {
                    .sampling.max_noise = 0.01,
                    .format = "table",
                    .progress = terminal,
+                   .command = command,
+                   .matrix_words = takes_matrices(command),
                    .argc = argc,
                    .argv = argv};
     o->color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     parse_environment(o, &environment);
     int from_environment = o->nmatrices;
     if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, o) != 0)
-        refuse_word(argv[o->next < 1 ? 1 : o->next < argc ? o->next : argc - 1]);
+        refuse_word(command, refused(argc, argv, o->next));
     if (from_environment &&
         o->nmatrices > from_environment) { /* -m given: it replaces SPMV_MATRIX */
         memmove(o->matrices, o->matrices + from_environment,
@@ -364,39 +505,53 @@ sampling sampling_in(const options *o, spmv_cache cache) {
     return how;
 }
 
-/* The commands that multiply nothing, and all options that they take. */
-static const struct narrow {
-    const char *command, *takes;
-} narrow[] = {
-    {"list", "backend verbose quiet color version"},
-    {"probe", "backend device threads probe log no-log format quiet verbose version"},
-    {"doctor", "backend device threads probe format output quiet verbose version"},
-};
+static const struct argp_option *option_named(const char *name) {
+    const struct argp_option *option = table;
+    while (!option->name || strcmp(option->name, name) != 0) option++;
+    return option;
+}
 
-static bool is_among(const char *name, const char *words) {
-    size_t n = strlen(name);
-    for (const char *at = words; (at = strstr(at, name)); at += n)
-        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
-    return false;
+static void check_matrices(const options *o, const char *command) {
+    struct stat about;
+    for (int k = 0; k < o->nmatrices; k++) {
+        const char *path = o->matrices[k];
+        if (strncmp(path, "gen:", 4) == 0 || stat(path, &about) != 0 || !S_ISDIR(about.st_mode))
+            continue;
+        if (strcmp(command, "run") == 0)
+            usage_error("%s is a folder: 'spmv sweep %s' runs every matrix in it", path, path);
+        usage_error("%s is a folder: %s takes the files in it", path, command);
+    }
 }
 
 void options_check(const options *o, const char *command) {
-    for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++)
-        for (int g = 0; g < o->ngiven && strcmp(narrow[k].command, command) == 0; g++)
-            if (!is_among(o->given[g], narrow[k].takes))
-                usage_error("%s does not take --%s; it takes %s", command, o->given[g],
-                            narrow[k].takes);
+    for (int g = 0; g < o->ngiven; g++) {
+        const struct argp_option *option = option_named(o->given[g]);
+        if (is_taken(command, option) || is_among(option->name, taken_by(command)->not )) continue;
+        if (option->group == 4) usage_error("--%s applies to 'spmv sweep' only", option->name);
+        usage_error("%s does not take --%s; 'spmv help %s' lists what it takes", command,
+                    option->name, command);
+    }
     if (strcmp(command, "sweep") == 0) return;
-    if (o->nwords > 1)
-        usage_error("unexpected argument '%s'%s", o->words[1],
-                    ends_with(o->words[1], ".mtx") ? "; -m names a matrix" : "");
-    const char *given = o->passes           ? "passes"
-                        : o->timeout_s >= 0 ? "timeout"
-                        : o->retry          ? "retry"
-                        : o->resume         ? "resume"
-                        : o->dry_run        ? "dry-run"
-                                            : NULL;
-    if (given) usage_error("--%s applies to 'spmv sweep' only", given);
+    if (!o->matrix_words && o->nwords > 1) usage_error("unexpected argument '%s'", o->words[1]);
+    if (o->matrix_words) check_matrices(o, command);
+}
+
+void options_name_environment(const options *o) {
+    bool first = true;
+    for (int k = 0; k < o->ntwins; k++) {
+        const char *name = o->twins[k] + 2; /* after the dashes */
+        char variable[64];
+        bool typed = false;
+        name_variable(name, variable, sizeof variable);
+        for (int g = 0; g < o->ngiven; g++)
+            typed |= strcspn(name, "=") == strlen(o->given[g]) &&
+                     strncmp(name, o->given[g], strlen(o->given[g])) == 0;
+        if (typed) continue;
+        say("%s %s", first ? "  from the environment:" : ",", variable);
+        if (strchr(name, '=')) say("%s", strchr(name, '='));
+        first = false;
+    }
+    if (!first) say("\n");
 }
 
 void options_free(options *o) {

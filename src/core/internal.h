@@ -141,9 +141,4 @@ bool spmv_store_evict(const spmv_backend *backend, spmv_device *device, const sp
 spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_store **out);
 void spmv_store_free_on(spmv_device *device, spmv_store *copy);
 
-/* ---- names.c -------------------------------------------------------------------------------- */
-
-/* Returns the most similar of the candidates (NULL at the end) to word; NULL: none is similar. */
-const char *spmv_nearest(const char *word, const char *const *candidates);
-
 #endif

@@ -86,7 +86,11 @@ def output_of(spmv, *arguments):
 def twins_of(spmv):
     """{name: (nonzeros, source)} of the twins the program makes."""
     found = {}
-    for line in output_of(spmv, "list", "twins").splitlines()[3:]:
+    lines = iter(output_of(spmv, "list", "twins").splitlines())
+    for line in lines:
+        if line.split()[:2] == ["name", "rows"]:
+            break
+    for line in lines:
         words = line.split()
         found[words[0]] = (int(words[3]), " ".join(words[6:]))
     return found
@@ -98,9 +102,9 @@ def kernels_of(spmv):
     for line in output_of(spmv, "list", "kernels").splitlines():
         if not line.startswith(" "):
             names = found.setdefault(line.split()[0], set()) if "(not built in" not in line else set()
-        elif line.lstrip().startswith("("):  # why the kernel above is not there
+        elif line.lstrip().startswith("(not built in"):  # why the kernel above is not there
             names.difference_update(last)
-        else:
+        elif line[2:3].strip():  # else the kernel above goes on
             last = line.split()[:2]
             names.update(last)
     return found

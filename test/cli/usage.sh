@@ -14,7 +14,7 @@ try --rowlens=maybe 2>&1 | head -n 1
 try -p f16 2>&1 | head -n 1
 try --max-mem=lots 2>&1 | head -n 1
 try frobnicate
-try matrix.mtx
+try matrix.mtx -q --no-log
 try list nonsense
 try -m gen:poisson4d:10 -k omp:csr1 --no-log -q
 try -m gen:poisson3d:ten -k omp:csr1 --no-log -q

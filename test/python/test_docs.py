@@ -79,6 +79,15 @@ class Generated(unittest.TestCase):
             self.assertRegex(page, rf"(?m)^\.B .*{name}\b", name)
         self.assertNotRegex(page, r"\n\.B .*\n\n")  # a term without a text
 
+    def test_make_help_names_every_goal(self):
+        done = subprocess.run(["make", "-s", "-C", ROOT, "help"], capture_output=True, text=True, check=True)
+        self.assertEqual([line for line in done.stdout.splitlines() if len(line) > 80], [])
+        text = text_of(ROOT / "Makefile")
+        goals = re.search(r"^\.PHONY: (.*)", text, re.M)[1].replace("$(firsts)", re.search(r"^firsts := (.*)", text, re.M)[1])
+        for goal in set(goals.split()) - {"omp", "check", "help", "force", "remember"}:
+            name = re.sub("^study-(?!sell)", "-", goal)
+            self.assertRegex(done.stdout, rf"(^make |[ ,]){re.escape(name)}\b", goal)
+
     @unittest.skipUnless(shutil.which("groff"), "no groff")
     def test_the_manual_has_no_warnings(self):
         done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z", ROOT / "docs/spmv.1"],

@@ -113,7 +113,7 @@ static void the_system_s_is_found_beside_the_one_that_is_named(void **state) {
     make_library("new", 12, 9, 4, NULL);
     assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
     snprintf(command, sizeof command,
-             "LD_LIBRARY_PATH=%s/old SPMV_CUSPARSE=%s/new/libcusparse.so.12 '%s' both", folder,
+             "LD_LIBRARY_PATH=%s/old SPMV_CUSPARSE_FILE=%s/new/libcusparse.so.12 '%s' both", folder,
              folder, self);
     FILE *child = popen(command, "r");
     assert_non_null(child);

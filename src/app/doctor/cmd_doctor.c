@@ -24,10 +24,25 @@ static const char *const level_names[] = {"ok", "note", "warning"};
 
 static void print_finding(FILE *file, const char *name, const finding *f, bool color) {
     static const char *const colors[] = {"", "\033[1m", "\033[1;31m"};
-    fprintf(file, "  %-11s %s%-8s%s %s\n", name, color ? colors[f->level] : "",
-            level_names[f->level], color ? "\033[0m" : "", f->found);
-    if (*f->why) fprintf(file, "  %20s why:  %s\n", "", f->why);
-    if (*f->what) fprintf(file, "  %20s type: %s\n", "", f->what);
+    enum { FOUND = 23, WHY = 12 }; /* columns where the texts begin */
+    int width = page_width(file, PAGE_WIDTH);
+    fprintf(file, "  %-11s %s%-8s%s ", name, color ? colors[f->level] : "", level_names[f->level],
+            color ? "\033[0m" : "");
+    print_wrapped(file, width, FOUND, FOUND, f->found);
+    if (*f->why) {
+        fprintf(file, "%*s", WHY, "why:  ");
+        print_wrapped(file, width, WHY, WHY, f->why);
+    }
+    if (!*f->what) return;
+    /* What to type stays in one line, to be copied; the remark after it may go into the next. */
+    const char *remark = strstr(f->what, "   # ");
+    size_t typed = remark ? (size_t)(remark - f->what) : strlen(f->what);
+    fprintf(file, "%*s%.*s", WHY, "type: ", (int)typed, f->what);
+    if (remark && WHY + strlen(f->what) > (size_t)width)
+        fprintf(file, "\n%*s%s", WHY, "", remark + 3);
+    else if (remark)
+        fputs(remark, file);
+    fputc('\n', file);
 }
 
 static int show(FILE *file, const options *o, const doctor_facts *facts, const check *c,

@@ -203,6 +203,40 @@ static void find_widths(const table_row *rows, int count, int width[NCOLUMNS]) {
     }
 }
 
+static int table_width(const int width[NCOLUMNS]) {
+    int sum = width[KERNEL] + 2 + width[CHECK];
+    for (int c = ALIAS; c < CHECK; c++) sum += width[c] ? 2 + width[c] : 0;
+    return sum;
+}
+
+/* Leaves out columns, the least important first, until the table fits; then the settings, which
+ * are the longest, are cut short. What remains is needed: who, how fast, and whether it is right.
+ */
+static void fit_widths(int most, int width[NCOLUMNS], bool left_out[NCOLUMNS]) {
+    static const column least[] = {ALIAS, PADDING, MEGABYTES, GATHER, STREAM, GBPS, PREP, IQR};
+    enum { LEAST_CONFIG = 8 };
+    for (size_t k = 0; k < sizeof least / sizeof *least && table_width(width) > most; k++) {
+        left_out[least[k]] = width[least[k]] > 0;
+        width[least[k]] = 0;
+    }
+    int over = table_width(width) - most;
+    if (over <= 0 || width[CONFIG] <= LEAST_CONFIG) return;
+    width[CONFIG] -= over;
+    if (width[CONFIG] < LEAST_CONFIG) width[CONFIG] = LEAST_CONFIG;
+}
+
+/* Longer cells end with two dots. */
+static void cut(char *cell, int width) {
+    if ((int)strlen(cell) > width && width > 2) snprintf(cell + width - 2, 3, "..");
+}
+
+static void name_left_out(FILE *file, const bool left_out[NCOLUMNS]) {
+    int n = 0;
+    for (int c = 0; c < NCOLUMNS; c++)
+        if (left_out[c]) fprintf(file, "%s %s", n++ ? "," : "  not shown:", heads[c]);
+    if (n) fprintf(file, " (-v)\n");
+}
+
 static void put_row(FILE *file, char cell[NCOLUMNS][CELL], const int width[NCOLUMNS]) {
     fprintf(file, "%-*s", width[KERNEL], cell[KERNEL]);
     for (int c = ALIAS; c < CHECK; c++)
@@ -210,20 +244,38 @@ static void put_row(FILE *file, char cell[NCOLUMNS][CELL], const int width[NCOLU
     fprintf(file, "  %s", cell[CHECK]);
 }
 
-void table_write(FILE *file, const table_row *rows, int count, bool color) {
+/* The end of a row of so many columns: its reason, if it has one, below it where it would not fit.
+ */
+static void put_reason(FILE *file, const char *reason, int most, int written) {
+    enum { INDENT = 4 };
+    bool fits = !reason || written + 2 + (int)strlen(reason) <= most;
+    if (fits) {
+        fprintf(file, "%s%s\n", reason ? ": " : "", reason ? reason : "");
+        return;
+    }
+    fprintf(file, "\n%*s", INDENT, "");
+    print_wrapped(file, most, INDENT, INDENT, reason);
+}
+
+void table_write(FILE *file, const table_row *rows, int count, bool color, bool all) {
     char cell[NCOLUMNS][CELL];
-    int width[NCOLUMNS];
+    int width[NCOLUMNS], most = all ? NO_LIMIT : page_width(file, NO_LIMIT);
+    bool left_out[NCOLUMNS] = {false};
     find_widths(rows, count, width);
+    fit_widths(most, width, left_out);
     for (int c = 0; c < NCOLUMNS; c++)
         snprintf(cell[c], CELL, "%s%s", c == KERNEL ? "  " : "", heads[c]);
     put_row(file, cell, width);
     fputc('\n', file);
     for (int k = 0; k < count; k++) {
         fill(&rows[k], mixture_of(rows, count), cell);
+        cut(cell[CONFIG], width[CONFIG]);
         bool bold = color && rows[k].r->perf_best == 1;
         if (bold) fputs("\033[1m", file);
         put_row(file, cell, width);
-        const char *reason = rows[k].r->reason;
-        fprintf(file, "%s%s%s\n", reason ? ": " : "", reason ? reason : "", bold ? "\033[0m" : "");
+        if (bold) fputs("\033[0m", file);
+        put_reason(file, rows[k].r->reason, most,
+                   table_width(width) - width[CHECK] + (int)strlen(cell[CHECK]));
     }
+    name_left_out(file, left_out);
 }

@@ -81,7 +81,7 @@ static int show_results(session *run, result *results, int n) {
         table_row *rows = calloc((size_t)n, sizeof *rows);
         if (!rows) return complain(SPMV_E_NOMEM, NULL);
         for (int k = 0; k < n; k++) rows[k] = (table_row){&results[k].r, results[k].alias};
-        table_write(run->output, rows, n, run->o->color && run->output == stdout);
+        table_write(run->output, rows, n, run->o->color && run->output == stdout, run->o->verbose);
         fflush(run->output); /* what follows on stderr is about it */
         if (!run->o->quiet) explain_results(run, results, n);
         free(rows);
