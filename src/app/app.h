@@ -253,6 +253,7 @@ int log_append(record_log *log, fields table, const void *of);
 void log_close(record_log *log);
 bool jsonl_is_whole(const char *line, size_t length); /* one object, and nothing else? */
 /* Reads sweep.cell and status from a line of a log; returns false if it has none. */
-bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size);
+bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size,
+                      bool *unsettled);
 
 #endif

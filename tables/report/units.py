@@ -216,11 +216,28 @@ def spread(values):
     return low, high
 
 
+def doubt(unit):
+    """How far the interval of its median reaches, in medians; without one, further than any."""
+    ends = [unit.record.get(f"timing.median_{end}_s") for end in ("low", "high")]
+    known = unit.median_s and all(is_number(end) for end in ends)
+    return (unit.noisy, max(abs(end - unit.median_s) for end in ends) / unit.median_s if known
+            else float("inf"), str(unit.record.get("time")))
+
+
+def without_retried(units):
+    """Of the records of one cell of a sweep, which --retry measured again, the one whose median is
+    known best; passes are cells of their own, and repeats."""
+    cells = collections.defaultdict(list)
+    for place, unit in enumerate(units):
+        cells[unit.record.get("sweep.cell") or place].append(unit)
+    return [min(tries, key=doubt) for tries in cells.values()]
+
+
 def merge_repeats(units):
     """One Unit of the repeats of one configuration: the median of their medians and quartiles; these
     are never closer than the medians themselves, among which repeats may differ most."""
     status = overall_status([unit.status for unit in units])
-    same = [unit for unit in units if unit.status == status]
+    same = without_retried([unit for unit in units if unit.status == status])
     times = [None] * 3
     if status in TIMED:
         medians, low, high = zip(*((unit.median_s, unit.q1_s, unit.q3_s) for unit in same))

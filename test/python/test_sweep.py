@@ -135,6 +135,23 @@ class SweepTest(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertIn("6 reused.", said)
 
+    def test_retry_measures_what_did_not_settle_again(self):
+        timed = ("--max-time=0.01", "--max-noise=0%")
+        self.assertEqual(self.sweep(*timed)[0], 0)
+        code, said = self.sweep("--resume", *timed)
+        self.assertEqual(code, 0, said)
+        self.assertIn("6 reused.", said)
+        code, said = self.sweep("--retry", *timed)
+        self.assertEqual(code, 0, said)
+        self.assertIn("6 ok, 0 skipped, 0 wrong, 0 failed, 0 reused", said)
+        self.assertEqual(len(self.records()), 12)
+        with open(self.log, encoding="utf-8") as file:
+            text = file.read().replace('"settled":false', '"settled":true', 6)
+        with open(self.log, "w", encoding="utf-8") as file:
+            file.write(text)
+        code, said = self.sweep("--retry", *timed)
+        self.assertIn("6 reused.", said)
+
     def test_another_stop_rule_is_another_measurement(self):
         self.assertEqual(self.sweep("--verify=off")[0], 0)
         for words in ((), ("-n", "4"), ("--max-noise=2%",), ("--max-mem=1G",)):

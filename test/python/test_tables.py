@@ -222,6 +222,22 @@ class RankingTest(TablesTest):
         self.assertEqual(self.rows("times.csv")[0]["ell_rows"], "skipped")
         self.assertIn("5 records: 1 failed, 2 ok, 2 skipped.", self.text("summary.md"))
 
+    def test_of_a_cell_measured_again_the_median_known_best_counts(self):
+        def known_to(share, median, cell, settled=False):
+            found = record(median, sweep={"cell": cell, "pass": 1})
+            found["timing"].update(median_low_s=median * (1 - share), settled=settled,
+                                   median_high_s=median * (1 + share / 2))
+            return found
+        made = [known_to(0.04, 3e-6, "a"), known_to(0.02, 2e-6, "a"), known_to(0.03, 5e-6, "a"),
+                known_to(0.05, 4e-6, "b")]
+        for extra, medians, noisy in (([], [2e-6, 4e-6], True),
+                                      ([known_to(0.5, 8e-6, "a", True)], [8e-6, 4e-6], True)):
+            flat = [units.unit_of(dict(logs.flatten(r))) for r in made + extra]
+            unit, = units.merge(flat)
+            self.assertEqual(unit.runs, 2)
+            self.assertAlmostEqual(unit.median_s, sum(medians) / 2)
+            self.assertEqual(unit.noisy, noisy)
+
     def test_repeats_take_the_median_of_medians(self):
         self.make(record(1e-6), record(5e-6, run_id="2"), record(2e-6, run_id="3"))
         row, = self.rows("best.csv")

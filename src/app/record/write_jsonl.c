@@ -106,10 +106,12 @@ bool jsonl_is_whole(const char *line, size_t length) {
     return object;
 }
 
-bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size) {
+bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size,
+                      bool *unsettled) {
     const char *cell = NULL, *word = NULL;
     json_t *root = json_loads(line, 0, NULL);
     bool found = json_unpack(root, "{s:{s:s}, s:s}", "sweep", "cell", &cell, "status", &word) == 0;
+    *unsettled = json_is_false(json_object_get(json_object_get(root, "timing"), "settled"));
     if (found) snprintf(out, size, "%s", cell);
     if (found) snprintf(status, status_size, "%s", word);
     json_decref(root);
@@ -122,8 +124,10 @@ bool jsonl_is_whole(const char *line, size_t length) { /* who could not tell lea
     return true;
 }
 
-bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size) {
+bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size,
+                      bool *unsettled) {
     (void)line;
+    (void)unsettled;
     (void)out;
     (void)size;
     (void)status;

@@ -217,15 +217,17 @@ static int by_text(const void *a, const void *b) {
 
 typedef struct logged {
     char cell[20], status[STATUS_SIZE];
+    bool unsettled; /* its noise limit was not met */
 } logged;
 
 static int read_log(FILE *file, logged **out, size_t *count) {
     char *line = NULL;
     size_t room = 0, capacity = 0;
     while (getline(&line, &room, file) >= 0) {
-        logged found = {"", ""};
-        if (!strstr(line, "\"sweep\"") || !jsonl_sweep_cell(line, found.cell, sizeof found.cell,
-                                                            found.status, sizeof found.status))
+        logged found = {.cell = ""};
+        if (!strstr(line, "\"sweep\"") ||
+            !jsonl_sweep_cell(line, found.cell, sizeof found.cell, found.status,
+                              sizeof found.status, &found.unsettled))
             continue;
         if (*count == capacity) {
             logged *grown = realloc(*out, (capacity = 2 * capacity + 64) * sizeof *grown);
@@ -239,21 +241,28 @@ static int read_log(FILE *file, logged **out, size_t *count) {
     return 0;
 }
 
-static bool is_settled(const char *status) {
+static bool is_answer(const char *status) {
     return strcmp(status, "ok") == 0 || strcmp(status, "wrong") == 0 ||
            strcmp(status, "skipped") == 0;
 }
 
-/* The records of a cell; one that failed may have been tried again. */
+static bool is_better(const logged *a, const logged *b) {
+    bool a_answers = is_answer(a->status), b_answers = is_answer(b->status);
+    return a_answers != b_answers ? a_answers : a_answers && b->unsettled && !a->unsettled;
+}
+
+/* The records of a cell; one that failed, or whose noise limit was not met, may have been tried
+ * again. A run without time to measure has no noise limit. */
 static void reuse(sweep *s, bool *done, const logged *first, const logged *end) {
     const logged *best = first;
+    bool timed = s->run.o->sampling.max_time_s > 0;
     for (const logged *l = first; l < end && strcmp(l->cell, first->cell) == 0; l++)
-        if (is_settled(l->status)) best = l;
-    if (!is_settled(best->status) && s->run.o->retry) return;
+        if (is_better(l, best)) best = l;
+    if (s->run.o->retry && (!is_answer(best->status) || (timed && best->unsettled))) return;
     *done = true;
     s->reused++;
     s->reused_wrong += strcmp(best->status, "wrong") == 0;
-    s->reused_failed += !is_settled(best->status);
+    s->reused_failed += !is_answer(best->status);
 }
 
 int find_done(sweep *s) {
