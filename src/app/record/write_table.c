@@ -9,7 +9,7 @@ typedef enum column {
     CONFIG,
     PREP,
     MEDIAN,
-    IQR,
+    NOISE,
     GFLOPS,
     GBPS,
     MEGABYTES,
@@ -20,7 +20,7 @@ typedef enum column {
     NCOLUMNS
 } column;
 static const char *const heads[NCOLUMNS] = {"kernel", "alias",   "config", "prep", "median",
-                                            "IQR",    "GFLOP/s", "GB/s",   "MB",   "padding",
+                                            "+/-",    "GFLOP/s", "GB/s",   "MB",   "padding",
                                             "stream", "gather",  "check"};
 
 void time_text(double s, char *out) {
@@ -163,8 +163,11 @@ static void fill(const table_row *row, mixture mixed, char cell[NCOLUMNS][CELL])
     if (mixed.states) add_state(r, cell[CONFIG]);
     time_text(ok ? r->prep_total_s : NAN, cell[PREP]);
     time_text(ok ? r->timing_median_s : NAN, cell[MEDIAN]);
-    share_text(ok ? (r->timing_q3_s - r->timing_q1_s) / r->timing_median_s : NAN, cell[IQR]);
-    if (ok && r->timing_flags.count) strncat(cell[IQR], "!", 2);
+    estimate median = {r->timing_median_s, r->timing_median_low_s, r->timing_median_high_s};
+    share_text(ok ? estimate_noise(&median) : NAN, cell[NOISE]);
+    if (isfinite(estimate_noise(&median)) && ok && r->timing_settled == 0)
+        strncat(cell[NOISE], "~", 2);
+    if (ok && r->timing_flags.count) strncat(cell[NOISE], "!", 2);
     rate_text(ok ? r->perf_flop_per_s : NAN, cell[GFLOPS]);
     rate_text(ok ? r->perf_B_per_s : NAN, cell[GBPS]);
     double bytes = ok ? (double)r->perf_bytes_min_B : NAN;
