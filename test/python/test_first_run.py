@@ -47,13 +47,13 @@ class FirstRunTest(unittest.TestCase):
         return done.returncode, done.stdout, done.stderr
 
     def stop(self, which):
-        """Stopped once a row has had its least time and is shown; exit code, table, talk."""
+        """Stopped once all rows have been shown; exit code, table, talk."""
         log = [f"--log={self.log}"] if HAS_LOG else []
         process = self.start(*SHORT, *FOREVER, *log)
         said = ""
         for line in process.stderr:
             said += line
-            if line.endswith("so far\n"):
+            if said.count("so far\n") == 3:
                 break
         process.send_signal(which)
         said += process.stderr.read()

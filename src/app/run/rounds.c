@@ -236,12 +236,11 @@ static bool is_announced(const group *g) {
     return !o->quiet && (o->progress || is_long(g));
 }
 
-/* Of what has had its least time, and is measured on because it is not settled. */
+/* Of what is measured on: as soon as there is an interval, so that the first row comes soon. */
 static void show_so_far(const group *g, candidate *e) {
+    enum { LEAST_FOR_AN_INTERVAL = 6 };
     char median[TIME_TEXT];
-    if (e->shown || !is_announced(g) || e->t.spent_s < e->how.min_time_s ||
-        e->t.nsamples < e->how.min_samples)
-        return;
+    if (e->shown || !is_announced(g) || e->t.nsamples < LEAST_FOR_AN_INTERVAL) return;
     estimate so_far = median_of(e->t.sample_s, e->t.nsamples);
     time_text(so_far.value, median);
     const result *out = &g->results[e->cell];
