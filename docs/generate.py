@@ -200,7 +200,9 @@ def options_part(lines):
 def exit_part():
     """Exit codes: the library's statuses, and what only the program has."""
     texts = {"1": ["a result was wrong"], "2": ["spmv compare found a loss"],
-             "3": ["some configurations failed"]}
+             "3": ["some configurations failed"],
+             "130": ["stopped by SIGINT, what was measured is kept"],
+             "143": ["stopped by SIGTERM, likewise"]}
     for code, text in re.findall(r'^STATUS\(\w+, (\d+), "(.*)"\)', read("src/core/status.def"),
                                  re.M):
         texts.setdefault(code, []).append(text)

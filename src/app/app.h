@@ -68,6 +68,8 @@ extern const char *const command_names[];
 /* Of the named command, the word before the options; NULL: none, which is run. Exits by itself on a
  * usage error and --help. */
 void options_parse(int argc, char **argv, const char *command, options *out);
+/* On the command line or in the environment, by its long name. */
+bool options_given(const options *o, const char *name);
 /* Exits if it has words, options or matrices that this command cannot use. */
 void options_check(const options *o, const char *command);
 /* Says which options came from the environment, for whoever met an error and typed none of them. */
@@ -249,7 +251,7 @@ typedef struct record_log {
 void log_name(const options *o, const machine *m, record_log *log);
 /* Each returns an exit code, after printing what is wrong. */
 int log_open(const options *o, const machine *m, record_log *log);
-int log_append(record_log *log, fields table, const void *of);
+int log_append(record_log *log, fields table, const void *of); /* closes a log that fails */
 void log_close(record_log *log);
 bool jsonl_is_whole(const char *line, size_t length); /* one object, and nothing else? */
 /* Reads sweep.cell and status from a line of a log; returns false if it has none. */

@@ -47,7 +47,7 @@ static const struct argp_option table[] = {
     {NULL, 0, NULL, 0, "What to multiply:", 1},
     {"matrix", 'm', "SRC", 0,
      "Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen:NAME:ARGS; repeatable "
-     "(default: a 3-D Poisson matrix larger than the caches)",
+     "(default: a 3-D Poisson matrix larger than the caches, measured briefly)",
      1},
     {"values", KEY_VALUES, "KIND", 0,
      "values of gen: matrices: random, symmetric, few:K or pattern", 1},
@@ -389,7 +389,8 @@ static const char doc[] =
     "Every long option can be set in the environment: SPMV_MAX_MEM=4G stands for --max-mem=4G.\n"
     "Exit status: 0 success, 1 wrong result, 2 compare found a loss, 3 some failed, 64 usage, 65 "
     "bad "
-    "matrix, 66 cannot open, 69 backend or feature absent, 71 out of memory, 73 cannot write.\n";
+    "matrix, 66 cannot open, 69 backend or feature absent, 71 out of memory, 73 cannot write, 130 "
+    "and 143 interrupted.\n";
 
 /* Listed as options are. */
 static const struct argp_option commands[] = {
@@ -497,6 +498,15 @@ void options_parse(int argc, char **argv, const char *command, options *o) {
     if (!o->caches.count) take_caches(o, "warm");
     if (o->sampling.max_time_s < o->sampling.min_time_s)
         o->sampling.max_time_s = o->sampling.min_time_s;
+}
+
+bool options_given(const options *o, const char *name) {
+    size_t n = strlen(name);
+    for (int k = 0; k < o->ngiven; k++)
+        if (strcmp(o->given[k], name) == 0) return true;
+    for (int k = 0; k < o->ntwins; k++) /* --NAME=VALUE */
+        if (strncmp(o->twins[k] + 2, name, n) == 0 && o->twins[k][n + 2] == '=') return true;
+    return false;
 }
 
 sampling sampling_in(const options *o, spmv_cache cache) {

@@ -208,10 +208,21 @@ static bool is_last(timing *t, const sampling *how) {
            is_settled(t, how->max_noise);
 }
 
+/* Others had their turn since: the first product of a turn brings the caches back. */
+static spmv_status begin_turn(problem *p, const sampling *how) {
+    double seconds;
+    return how->cache == SPMV_WARM ? sample(p, &seconds) : SPMV_OK;
+}
+
+static void conclude(timing *t, const sampling *how) {
+    t->s = statistics_of(t->sample_s, t->nsamples);
+    t->converged = t->s.q3 - t->s.q1 <= how->max_noise * t->s.median;
+    t->settled = is_settled(t, how->max_noise);
+}
+
 spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slice_s) {
     double start = now(), before = start, seconds;
-    /* Others had their turn since: the first product of a turn brings the caches back. */
-    if (how->cache == SPMV_WARM) TRY(sample(p, &seconds));
+    TRY(begin_turn(p, how));
     do {
         TRY(grow(t));
         t->done = is_last(t, how);
@@ -223,9 +234,18 @@ spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slic
         t->spent_s += after - before;
         before = after;
     } while (!t->done && before - start < slice_s);
-    if (!t->done) return SPMV_OK;
-    t->s = statistics_of(t->sample_s, t->nsamples);
-    t->converged = t->s.q3 - t->s.q1 <= how->max_noise * t->s.median;
-    t->settled = is_settled(t, how->max_noise);
+    if (t->done) conclude(t, how);
+    return SPMV_OK;
+}
+
+spmv_status problem_stop(problem *p, const sampling *how, timing *t) {
+    double seconds;
+    TRY(begin_turn(p, how));
+    TRY(grow(t));
+    TRY(reset_y(p)); /* poison, as before every last sample */
+    TRY(sample(p, &seconds));
+    t->sample_s[t->nsamples++] = seconds / t->inner;
+    t->done = true;
+    conclude(t, how);
     return SPMV_OK;
 }

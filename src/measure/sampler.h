@@ -48,6 +48,8 @@ spmv_status problem_once(problem *p, void *y);
 spmv_status problem_ready(problem *p, const sampling *how, timing *t);
 /* Takes samples for about slice_s, at least one; t->done: it was the last turn. */
 spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slice_s);
+/* Ends what has samples before its time, with one more: what it leaves can be checked. */
+spmv_status problem_stop(problem *p, const sampling *how, timing *t);
 /* What the last timed sample left in the y of product k. */
 spmv_status problem_result(problem *p, int k, void *y);
 #endif

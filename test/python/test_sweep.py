@@ -123,6 +123,42 @@ class SweepTest(unittest.TestCase):
         self.assertEqual({key[1]: value for key, value in self.statuses().items()},
                          {"csr_serial": "ok", "csr_rows": "ok", "coo_segments": "out of memory"})
 
+    def test_kill_9_costs_only_what_is_not_final(self):
+        # A sample a turn: the third ends the rows, of the cells 2, 0, 1 in the first pass.
+        self.matrices = [MATRICES[0]]
+        process = self.start(plant="hang", after=3)
+        self.planted()
+        process.kill()
+        process.communicate()
+        self.assertEqual(sorted(r["config"]["kernel"] for r in self.records()),
+                         sorted(k.split(":")[1] for k in (KERNELS[0], KERNELS[2])))
+        code, said = self.sweep("--resume")
+        self.assertEqual(code, 0, said)
+        self.assertIn("1 ok, 0 skipped, 0 wrong, 0 failed, 2 reused.", said)
+
+    def child_cpu_s(self, pid):
+        """Of the process that measures; 0: there is none yet."""
+        try:
+            with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+                child = file.read().split()[0]
+            with open(f"/proc/{child}/stat", encoding="utf-8") as file:
+                return int(file.read().rsplit(")", 1)[1].split()[11]) / os.sysconf("SC_CLK_TCK")
+        except (OSError, IndexError):
+            return 0
+
+    @unittest.skipIf(ON_GPU, "waits for processor time")
+    def test_a_stopped_sweep_keeps_what_had_its_least_time(self):
+        self.matrices = [MATRICES[0]]
+        process = self.start("--min-time=0.05", "--max-time=600", "--max-noise=0.0001%", "-t", "1")
+        end = time.monotonic() + 120
+        while self.child_cpu_s(process.pid) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+        process.terminate()
+        said = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 143, said)
+        self.assertEqual([r["status"] for r in self.records()], ["ok"] * 3, said)
+        self.assertEqual({r["timing"]["settled"] for r in self.records()}, {False})
+
     def test_retry_tries_what_failed_again(self):
         self.assertEqual(self.sweep(plant="crash")[0], 3)
         code, said = self.sweep("--resume")
@@ -207,7 +243,7 @@ class SweepTest(unittest.TestCase):
             flush, copies = r["timing"]["flush_B"], r["timing"]["copies"]
             state = r["config"]["cache"]
             self.assertEqual((flush > 0, copies > 1), (state != "warm", state == "steady"), state)
-            self.assertEqual(r["perf"]["ranked"], 3)
+            self.assertIsNone(r["perf"]["ranked"])  # logged before the others have a time
 
     @unittest.skipIf(ON_GPU, "a kernel of the host")
     def test_states_share_a_preparation(self):
@@ -253,20 +289,20 @@ class SweepTest(unittest.TestCase):
         self.assertEqual(len(self.records()), 18)
         self.assertEqual(len({r["sweep"]["cell"] for r in self.records()}), 18)
 
-    def test_kill_9_among_the_rounds_costs_one_matrix(self):
-        # The kernels of a matrix are timed in turns: its records come together, or not at all.
+    def test_kill_9_among_the_rounds_costs_one_cell(self):
+        # The other two cells of the second matrix were final before the one that hangs.
         self.matrices = [MATRICES[0]]
         self.assertEqual(self.sweep()[0], 0)
         self.matrices = MATRICES
-        process = self.start("--resume", "--timeout=300", plant="hang", after=1)
+        process = self.start("--resume", "--timeout=300", plant="hang", after=3)
         child = self.planted()
         process.kill()
         process.communicate(timeout=60)
         self.assertTrue(self.is_gone(child), "the child goes on measuring")
-        self.assertEqual(len(self.records()), 3)
+        self.assertEqual(len(self.records()), 5)
         code, said = self.sweep("--resume")
         self.assertEqual(code, 0, said)
-        self.assertIn("3 reused", said)
+        self.assertIn("5 reused", said)
         self.assertEqual(len(self.statuses()), 6)
         self.assertEqual(len(self.records()), 6)
 

@@ -163,6 +163,40 @@ static void faster_than_memory_is_cached_or_suspect(void **state) {
     one_verdict("warm", NAN, 0.5e-3, "suspect", 2);
 }
 
+static void a_cache_is_believed_as_measured(void **state) {
+    (void)state;
+    spmv_rates rates = sample_rates();
+    assert_int_equal(knee_of(&rates), 100000);
+    rates.gathers[1] = 1.4e8; /* as slow as memory, nearly */
+    assert_int_equal(knee_of(&rates), 1000);
+    rates.ngathers = 0;
+    assert_int_equal(knee_of(&rates), 0);
+    static session run;
+    reads_of_x reads = {.jumps = 0};
+    static const struct {
+        int64_t bytes;
+        double median_s;
+        const char *verdict;
+    } of[] = {{400000, 2e-3, "ok"},
+              {399999, 2e-3, "in cache"},
+              {400000, 0.5e-3, "in cache"}}; /* faster than memory */
+    run.rates[0] = sample_rates();
+    run.rated[0] = true;
+    for (int k = 0; k < COUNT(of); k++) { /* said to hold twice what the product works on */
+        result out = {0};
+        record_clear(&out.r);
+        out.r.config_cache = "warm";
+        out.r.config_precision = "f64";
+        out.r.perf_bytes_min_B = 20000000; /* 1 ms */
+        out.r.store_working_set_B = of[k].bytes;
+        out.r.store_llc_ratio = 0.5;
+        out.r.timing_median_s = of[k].median_s;
+        describe_limits(&run, &out, spmv_backends[0], &reads);
+        describe_share_of_limits(&out);
+        assert_string_equal(out.r.perf_verdict, of[k].verdict);
+    }
+}
+
 static void without_rates_there_are_no_limits(void **state) {
     (void)state;
     static session run;
@@ -194,6 +228,7 @@ static result row(const char *alias, double q1, double median, double q3, double
     out.r.config_alias = alias;
     out.r.config_backend = "omp";
     out.r.config_precision = "f64";
+    out.r.config_cache = "warm";
     out.r.timing_q1_s = q1;
     out.r.timing_median_s = median;
     out.r.timing_q3_s = q3;
@@ -245,6 +280,47 @@ static void above_the_probe_is_ranked(void **state) {
     rank_results(rows, COUNT(rows));
     assert_int_equal(rows[1].r.perf_best, 1);
     assert_int_equal(rows[0].r.perf_ranked, 2);
+}
+
+static void what_nobody_checked_is_not_ranked(void **state) {
+    (void)state;
+    result rows[] = {row("csr1", 9, 10, 11, 0), row(NULL, 5, 5, 5, 0)};
+    rows[1].r.check_status = "off";
+    rank_results(rows, COUNT(rows));
+    assert_int_equal(rows[0].r.perf_best, 1);
+    assert_int_equal(rows[0].r.perf_ranked, 1);
+    assert_int_equal(rows[1].r.perf_best, 0);
+    assert_int_equal(rows[1].r.perf_tied, 0);
+}
+
+static void where_all_were_disturbed_none_is_best(void **state) {
+    (void)state;
+    static const char *const flag[] = {"other programs used 1.0 processors"};
+    result rows[] = {row("csr1", 9, 10, 11, 0), row(NULL, 5, 5, 12, 0)};
+    rows[1].r.timing_flags = (texts){flag, 1};
+    rank_results(rows, COUNT(rows));
+    assert_int_equal(rows[1].r.perf_best, 1); /* beside one that was not */
+    rows[0].r.timing_flags = (texts){flag, 1};
+    rank_results(rows, COUNT(rows));
+    for (int k = 0; k < COUNT(rows); k++) {
+        assert_int_equal(rows[k].r.perf_best, 0);
+        assert_int_equal(rows[k].r.perf_tied, 0);
+    }
+}
+
+static void what_was_not_measured_is_no_row(void **state) {
+    (void)state;
+    result rows[] = {row("csr1", 9, 10, 11, 0), {.alias = NULL}, row(NULL, 5, 5, 5, 0)};
+    rows[0].r.config_kernel = rows[2].r.config_kernel = "some";
+    static session run;
+    options o = {.caches.count = 1, .quiet = true};
+    run.o = &o;
+    run.ctx = context_of(2);
+    rank_results(rows, COUNT(rows));
+    explain_results(&run, rows, COUNT(rows));
+    assert_int_equal(rows[2].r.perf_best, 1);
+    assert_int_equal(rows[2].r.perf_ranked, 2);
+    spmv_ctx_free(run.ctx);
 }
 
 /* ---- noise ---------------------------------------------------------------------------------- */
@@ -327,9 +403,13 @@ int main(int argc, char **argv) {
         cmocka_unit_test(rates_between_sizes),
         cmocka_unit_test(stencils_read_near_and_random_matrices_far),
         cmocka_unit_test(faster_than_memory_is_cached_or_suspect),
+        cmocka_unit_test(a_cache_is_believed_as_measured),
         cmocka_unit_test(without_rates_there_are_no_limits),
         cmocka_unit_test(ties_and_break_even_by_hand),
         cmocka_unit_test(above_the_probe_is_ranked),
+        cmocka_unit_test(what_nobody_checked_is_not_ranked),
+        cmocka_unit_test(where_all_were_disturbed_none_is_best),
+        cmocka_unit_test(what_was_not_measured_is_no_row),
         cmocka_unit_test(noise_is_flagged),
         cmocka_unit_test(waiting_threads_are_seen),
         cmocka_unit_test(a_slowed_gpu_is_flagged),

@@ -121,7 +121,11 @@ int log_append(record_log *log, fields table, const void *of) {
     unlock(log);
     free(line);
     if (code) return code;
-    if (wrote != (ssize_t)n) return cannot("write", log, why);
+    if (wrote != (ssize_t)n) {
+        int failed = cannot("write", log, why);
+        log_close(log); /* said once: what follows would fail alike */
+        return failed;
+    }
     log->records++;
     return 0;
 }

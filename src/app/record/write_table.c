@@ -9,7 +9,7 @@ typedef enum column {
     CONFIG,
     PREP,
     MEDIAN,
-    IQR,
+    NOISE,
     GFLOPS,
     GBPS,
     MEGABYTES,
@@ -20,7 +20,7 @@ typedef enum column {
     NCOLUMNS
 } column;
 static const char *const heads[NCOLUMNS] = {"kernel", "alias",   "config", "prep", "median",
-                                            "IQR",    "GFLOP/s", "GB/s",   "MB",   "padding",
+                                            "+/-",    "GFLOP/s", "GB/s",   "MB",   "padding",
                                             "stream", "gather",  "check"};
 
 void time_text(double s, char *out) {
@@ -163,8 +163,11 @@ static void fill(const table_row *row, mixture mixed, char cell[NCOLUMNS][CELL])
     if (mixed.states) add_state(r, cell[CONFIG]);
     time_text(ok ? r->prep_total_s : NAN, cell[PREP]);
     time_text(ok ? r->timing_median_s : NAN, cell[MEDIAN]);
-    share_text(ok ? (r->timing_q3_s - r->timing_q1_s) / r->timing_median_s : NAN, cell[IQR]);
-    if (ok && r->timing_flags.count) strncat(cell[IQR], "!", 2);
+    estimate median = {r->timing_median_s, r->timing_median_low_s, r->timing_median_high_s};
+    share_text(ok ? estimate_noise(&median) : NAN, cell[NOISE]);
+    if (isfinite(estimate_noise(&median)) && ok && r->timing_settled == 0)
+        strncat(cell[NOISE], "~", 2);
+    if (ok && r->timing_flags.count) strncat(cell[NOISE], "!", 2);
     rate_text(ok ? r->perf_flop_per_s : NAN, cell[GFLOPS]);
     rate_text(ok ? r->perf_B_per_s : NAN, cell[GBPS]);
     double bytes = ok ? (double)r->perf_bytes_min_B : NAN;
@@ -213,7 +216,7 @@ static int table_width(const int width[NCOLUMNS]) {
  * are the longest, are cut short. What remains is needed: who, how fast, and whether it is right.
  */
 static void fit_widths(int most, int width[NCOLUMNS], bool left_out[NCOLUMNS]) {
-    static const column least[] = {ALIAS, PADDING, MEGABYTES, GATHER, STREAM, GBPS, PREP, IQR};
+    static const column least[] = {ALIAS, PADDING, MEGABYTES, GATHER, STREAM, GBPS, PREP, NOISE};
     enum { LEAST_CONFIG = 8 };
     for (size_t k = 0; k < sizeof least / sizeof *least && table_width(width) > most; k++) {
         left_out[least[k]] = width[least[k]] > 0;

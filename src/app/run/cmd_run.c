@@ -21,18 +21,36 @@ static void show_progress(void *arg, double done) {
     if (done >= 1) say("\r%60s\r", "");
 }
 
-/* A 3-D Poisson matrix whose CSR arrays are four times the last-level cache, cut down to a quarter
- * of free memory at about 60 bytes per nonzero (entries, canonical CSR, one format). */
-static void default_matrix(session *run, char *out, size_t size) {
-    static const int edges[] = {128, 160, 192, 256, 320, 384};
-    int n = edges[0];
-    double llc = (double)(run->machine.llc > 0 ? run->machine.llc : 0);
+/* Bytes of cache that the built-in matrix must exceed: a GPU's as it says, a host's as measured. */
+static double cache_to_exceed(const session *run) {
+    double llc = (double)(run->machine.llc > 0 ? run->machine.llc : 0), knee = 0;
     spmv_device_facts facts;
-    if (!run->backend->host && spmv_ctx_describe(run->ctx, run->backend, &facts) == SPMV_OK &&
-        (double)facts.l2 > llc)
-        llc = (double)facts.l2;
-    for (size_t k = 0; k < sizeof edges / sizeof *edges && 12 * 7.0 * n * n * n < 4 * llc; k++)
+    if (!run->backend->host && spmv_ctx_describe(run->ctx, run->backend, &facts) == SPMV_OK)
+        return (double)facts.l2;
+    for (int b = 0; spmv_backends[b]; b++)
+        if (spmv_backends[b] == run->backend && run->rated[b])
+            knee = (double)knee_of(&run->rates[b]);
+    if (knee == 0) knee = (double)knee_now((size_t)llc, spmv_ctx_threads(run->ctx));
+    if (!run->o->quiet && 4 * knee < llc)
+        say("  note: the caches are said to hold %.0f MB, but reads get slow beyond %.0f MB: "
+            "the matrix is larger than that\n",
+            1e-6 * llc, 1e-6 * knee);
+    return knee;
+}
+
+/* A 3-D Poisson matrix whose CSR arrays are four times the cache, cut down to what two threads go
+ * through in some tens of milliseconds and to a quarter of free memory, at about 60 bytes per
+ * nonzero (entries, canonical CSR, one format). */
+static void default_matrix(session *run, char *out, size_t size) {
+    static const int edges[] = {96, 112, 128, 160, 192, 256, 320, 384};
+    enum { LEAST = 96, NEVER_TOO_SLOW = 128, PER_THREAD = 2 << 20 /* nonzeros */ };
+    double least = 4 * cache_to_exceed(run), threads = spmv_ctx_threads(run->ctx);
+    int n = LEAST;
+    for (size_t k = 0; k < sizeof edges / sizeof *edges && 12 * 7.0 * n * n * n < least; k++) {
+        double nnz = 7.0 * edges[k] * edges[k] * edges[k];
+        if (run->backend->host && edges[k] > NEVER_TOO_SLOW && nnz > PER_THREAD * threads) break;
         n = edges[k];
+    }
     while (n > 16 && 60 * 7.0 * n * n * n > 0.25 * (double)spmv_host_free_bytes()) n /= 2;
     snprintf(out, size, "gen:poisson3d:%d", n);
 }
@@ -80,14 +98,18 @@ static int show_results(session *run, result *results, int n) {
     if (strcmp(run->o->format, "table") == 0) {
         table_row *rows = calloc((size_t)n, sizeof *rows);
         if (!rows) return complain(SPMV_E_NOMEM, NULL);
-        for (int k = 0; k < n; k++) rows[k] = (table_row){&results[k].r, results[k].alias};
-        table_write(run->output, rows, n, run->o->color && run->output == stdout, run->o->verbose);
+        int shown = 0;
+        for (int k = 0; k < n; k++)
+            if (results[k].finished) rows[shown++] = (table_row){&results[k].r, results[k].alias};
+        table_write(run->output, rows, shown, run->o->color && run->output == stdout,
+                    run->o->verbose);
         fflush(run->output); /* what follows on stderr is about it */
         if (!run->o->quiet) explain_results(run, results, n);
         free(rows);
         return 0;
     }
     for (int k = 0; k < n; k++) {
+        if (!results[k].finished) continue;
         if (strcmp(run->o->format, "csv") == 0) {
             csv_write(run->output, record_fields(), &results[k].r, !run->wrote_csv_header);
             run->wrote_csv_header = true;
@@ -96,6 +118,7 @@ static int show_results(session *run, result *results, int n) {
         int code = jsonl_print(run->output, record_fields(), &results[k].r);
         if (code) return code;
     }
+    fflush(run->output); /* a signal while the next matrix is read must not take it along */
     return 0;
 }
 
@@ -105,7 +128,7 @@ static void show_choices(const session *run, const result *results, int n) {
     if (run->o->quiet) return;
     for (int k = 0; k < n; k++) {
         const record *r = &results[k].r;
-        if (!r->config_reason || strcmp(r->status, "wrong") == 0) continue;
+        if (!results[k].finished || !r->config_reason || strcmp(r->status, "wrong") == 0) continue;
         say("  auto: %s\n", r->config_reason);
         if (r->prep_once_s >= least_s)
             say("  auto: not included in prep: %.1f ms that a process spends once\n",
@@ -115,17 +138,23 @@ static void show_choices(const session *run, const result *results, int n) {
 
 static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
                      const char *source) {
-    int done = 0;
+    int finished = 0;
     result *results = calloc((size_t)run->ncells, sizeof *results);
     if (!results) return complain(SPMV_E_NOMEM, NULL);
     int code = run_rounds(run, mat, in, name, source, results);
-    while (done < run->ncells && results[done].finished) done++;
-    if (done && !run->watch.arg) {
-        rank_results(results, done); /* of all groups */
-        int shown = show_results(run, results, done);
-        show_choices(run, results, done);
+    for (int k = 0; k < run->ncells; k++) {
+        finished += results[k].finished;
+        if (!results[k].finished) results[k].r.status = NULL;
+    }
+    if (finished && !run->watch.arg) {
+        rank_results(results, run->ncells); /* of all groups */
+        int shown = show_results(run, results, run->ncells);
+        show_choices(run, results, run->ncells);
         if (!code) code = shown;
     }
+    if (code > 128 && !run->o->quiet && !run->watch.arg)
+        say("spmv: interrupted; %d of %d rows of this matrix were measured, until then\n", finished,
+            run->ncells);
     for (int k = 0; k < run->ncells; k++) free(results[k].samples);
     free(results);
     return code;
@@ -281,13 +310,25 @@ static void conclude(const session *r) {
         say("spmv: %d WRONG result%s: see the table\n", r->nwrong, r->nwrong == 1 ? "" : "s");
 }
 
-static int run_matrices(session *run) {
-    char built_in[64];
-    int code = 0;
-    if (run->o->nmatrices == 0) {
-        default_matrix(run, built_in, sizeof built_in);
-        return run_matrix(run, built_in, true);
+/* Who names no matrix wants to see what the program does, soon. */
+static int run_built_in(session *run) {
+    char name[64];
+    const options *asked = run->o;
+    options brief = *asked;
+    if (!options_given(asked, "min-time") && !options_given(asked, "max-time")) {
+        brief.sampling.min_time_s = 0.1;
+        brief.sampling.max_time_s = 1;
     }
+    run->o = &brief;
+    default_matrix(run, name, sizeof name);
+    int code = run_matrix(run, name, true);
+    run->o = asked;
+    return code;
+}
+
+static int run_matrices(session *run) {
+    int code = 0;
+    if (run->o->nmatrices == 0) return run_built_in(run);
     for (int k = 0; k < run->o->nmatrices && !code; k++)
         code = run_matrix(run, run->o->matrices[k], false);
     return code;

@@ -4,6 +4,7 @@
 #include "session.h"
 #include <math.h>
 #include <stdlib.h>
+#include <strings.h>
 
 /* ---- where x is read ------------------------------------------------------------------------ */
 
@@ -77,11 +78,14 @@ bool find_reads_of_x(const spmv_csr_view *A, reads_of_x *out) {
  * and ranked; what is beyond it no such thing explains. */
 static const double OVER = 1.1, TOO_LOW = 1.25;
 
-/* Warm, a cache that holds a part of the working set gives that part at its own rate. */
+/* Warm, a cache that holds a part of the working set gives that part at its own rate. One that is
+ * said to hold all of it, but was measured to hold a quarter at most, is not believed unless the
+ * product is faster than memory. */
 static const char *verdict_of(const result *out) {
     const record *r = &out->r;
     bool warm = strcmp(r->config_cache, "warm") == 0;
-    if (warm && r->store_llc_ratio <= 1) return "in cache";
+    if (warm && r->store_llc_ratio <= 1 && !(out->streams && r->perf_bw_fraction <= OVER))
+        return "in cache";
     if (r->perf_bw_fraction <= OVER) return "ok";
     if (warm && out->least_s <= OVER * r->timing_median_s) return "in cache";
     return r->perf_bw_fraction <= TOO_LOW ? "above probe" : "suspect";
@@ -111,6 +115,7 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     r->perf_limit_stream_s = (double)r->perf_bytes_min_B / r->perf_bw_peak_Bps;
     if (!rates) return;
     out->least_s = least_time(r, rates);
+    out->streams = backend->host && (double)r->store_working_set_B >= 4.0 * (double)knee_of(rates);
     double jumps = reads->jumps * (double)r->matrix_nnz,
            width = r->config_precision[1] == '6' ? 8 : 4;
     r->matrix_x_jumps = reads->jumps;
@@ -135,9 +140,15 @@ static bool is_ok(const result *out) {
     return out->r.status && strcmp(out->r.status, "ok") == 0;
 }
 
-/* An impossible time is not ranked. */
+/* An impossible time is not ranked, nor is that of a result nobody looked at. */
 static bool is_ranked(const result *out) {
-    return is_ok(out) && !(out->r.perf_verdict && strcmp(out->r.perf_verdict, "suspect") == 0);
+    const record *r = &out->r;
+    return is_ok(out) && !(r->perf_verdict && strcmp(r->perf_verdict, "suspect") == 0) &&
+           !(r->check_status && strcmp(r->check_status, "off") == 0);
+}
+
+static bool is_disturbed(const result *out) {
+    return out->r.timing_flags.count > 0;
 }
 
 static bool same_conditions(const record *a, const record *b) {
@@ -149,11 +160,13 @@ static bool same_conditions(const record *a, const record *b) {
  * best of its own. */
 static const record *best_beside(const result *results, int n, const record *r) {
     const record *best = NULL;
-    for (int k = 0; k < n; k++)
-        if (is_ranked(&results[k]) && same_conditions(&results[k].r, r) &&
-            (!best || results[k].r.timing_median_s < best->timing_median_s))
-            best = &results[k].r;
-    return best;
+    bool calm = false;
+    for (int k = 0; k < n; k++) {
+        if (!is_ranked(&results[k]) || !same_conditions(&results[k].r, r)) continue;
+        calm |= !is_disturbed(&results[k]);
+        if (!best || results[k].r.timing_median_s < best->timing_median_s) best = &results[k].r;
+    }
+    return calm ? best : NULL; /* where all were disturbed, none is said to be the fastest */
 }
 
 /* The number of rows ranked with r, r included. It is less than what the log holds if a sweep was
@@ -226,6 +239,7 @@ static void say_which(const result *results, int n, const record *r) {
     int rows = 0;
     for (int k = 0; k < n; k++) {
         const record *other = &results[k].r;
+        if (!other->status) continue;
         bool beside = strcmp(other->config_backend, r->config_backend) == 0;
         mixed |= !beside;
         rows += beside && strcmp(other->config_kernel, r->config_kernel) == 0 &&
@@ -261,8 +275,9 @@ static void say_cheapest(const result *results, int n, const record *first, bool
 static void say_cheapest_ones(const result *results, int n, const char *precision, bool states) {
     for (int k = 0; k < n; k++) {
         const record *r = &results[k].r;
-        bool is_first = strcmp(r->config_precision, precision) == 0;
-        for (int j = 0; j < k && is_first; j++) is_first = !same_conditions(&results[j].r, r);
+        bool is_first = r->status && strcmp(r->config_precision, precision) == 0;
+        for (int j = 0; j < k && is_first; j++)
+            is_first = !results[j].r.status || !same_conditions(&results[j].r, r);
         if (is_first) say_cheapest(results, n, r, states);
     }
 }
@@ -273,16 +288,44 @@ static bool any(const result *results, int n, const char *which) {
     return false;
 }
 
+/* Where the threads of a team wait for each other by spinning, one that lost its core costs all. */
+static void say_waits(const session *run) {
+    const char *policy = getenv("OMP_WAIT_POLICY");
+    int threads = spmv_ctx_threads(run->ctx);
+    bool passive = policy && strcasecmp(policy, "passive") == 0;
+    if (passive && threads == 1) return;
+    say("  ! waiting for cores disturbs: type ");
+    if (passive)
+        say("-t %d, which leaves a core to others\n", threads - 1);
+    else
+        say("OMP_WAIT_POLICY=passive before the same command, or -t %d\n",
+            threads > 1 ? threads - 1 : 1);
+}
+
 /* Kernels take turns, so that the flags of the first disturbed one stand for all. */
-static void say_flags(const result *results, int n) {
-    int first = -1, count = 0;
-    for (int k = n - 1; k >= 0; k--)
+static void say_flags(const session *run, const result *results, int n) {
+    int first = -1, count = 0, rows = 0;
+    bool waits = false;
+    for (int k = n - 1; k >= 0; k--) {
+        rows += is_ok(&results[k]);
+        waits |= results[k].waits;
         if (results[k].nflags) first = k, count++;
+    }
     if (first < 0) return;
-    say("  ! disturbed, %d of %d rows:", count, n);
+    say("  ! disturbed, %d of %d rows:", count, rows);
     for (int f = 0; f < results[first].nflags; f++)
         say("%s %s", f ? ";" : "", results[first].flags[f]);
-    say("\n");
+    say("%s\n", count == rows ? "; so none is marked as the fastest (*)" : "");
+    if (waits) say_waits(run);
+}
+
+static void say_unsettled(const session *run, const result *results, int n) {
+    int count = 0;
+    for (int k = 0; k < n; k++) count += is_ok(&results[k]) && results[k].r.timing_settled == 0;
+    if (!count) return;
+    say("  ~ not settled, %d row%s: the median is not known to within %g%% yet; --max-time "
+        "measures longer, --max-noise asks for less\n",
+        count, count == 1 ? "" : "s", 100 * run->o->sampling.max_noise);
 }
 
 /* Only for cold samples on a GPU: warm ones hold many products, steady ones are a graph. */
@@ -313,7 +356,8 @@ void explain_results(const session *run, const result *results, int n) {
         say("  SUSPECT: more than a quarter faster than the probed memory bandwidth allows, and so "
             "not "
             "ranked; 'spmv probe' measures again\n");
-    say_flags(results, n);
+    say_flags(run, results, n);
+    say_unsettled(run, results, n);
     say_launch(results, n);
     say_cheapest_ones(results, n, "f64", run->o->caches.count > 1);
     say_cheapest_ones(results, n, "f32", run->o->caches.count > 1);

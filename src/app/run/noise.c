@@ -99,7 +99,8 @@ void describe_noise(result *out, const noise *n, int threads) {
     r->timing_waited_s = n->waited_s;
     r->timing_stolen_s = n->stolen_s;
     r->timing_others_s = n->busy_s > n->cpu_s ? n->busy_s - n->cpu_s : 0;
-    if (waited > 0.02) flag(out, "threads waited for a core %.0f%% of the time", 100 * waited);
+    out->waits = waited > 0.02;
+    if (out->waits) flag(out, "threads waited for a core %.0f%% of the time", 100 * waited);
     if (stolen > 0.01)
         flag(out, "%.0f%% of the processors were taken by other machines", 100 * stolen);
     if (others > 0.1 && n->wall_s > 0.1) flag(out, "other programs used %.1f processors", others);

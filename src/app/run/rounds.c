@@ -1,5 +1,6 @@
 /* rounds.c: prepares and checks every chosen kernel on one matrix, times them in turns (A B C,
- * C A B, ...) so that a drift of the machine affects all of them alike, checks again and logs. */
+ * C A B, ...) so that a drift of the machine affects all of them alike, checks again and logs. A
+ * kernel that is measured leaves the turns: its row is final, but for its rank. */
 #include "session.h"
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@ typedef struct candidate { /* a cell whose first product was right */
     problem p;
     timing t;
     noise noise; /* of its turns */
+    bool shown;  /* as it is so far */
 } candidate;
 
 typedef struct group { /* candidates whose plans are in memory together */
@@ -21,7 +23,13 @@ typedef struct group { /* candidates whose plans are in memory together */
     candidate *candidate;
     int count, done;
     void *y;
+    int code;    /* of the first row that could not be logged */
+    double load; /* the devices' state before the rounds */
+    spmv_device_state before[MOST_BACKENDS];
+    bool watched[MOST_BACKENDS];
 } group;
+
+static int keep(group *g, int k);
 
 /* ---- right or wrong ------------------------------------------------------------------------- */
 
@@ -193,6 +201,69 @@ static int admit(group *g, int k, bool *later) {
 
 /* ---- timing --------------------------------------------------------------------------------- */
 
+/* What the devices' state was before the rounds and is now that the row is final. */
+static void describe_surroundings(const group *g, result *out, const spmv_backend *backend) {
+    spmv_device_state after;
+    out->r.timing_load_before = g->load;
+    out->r.timing_load_after = load_now();
+    for (int b = 0; spmv_backends[b]; b++)
+        if (g->watched[b] && spmv_backends[b] == backend &&
+            spmv_ctx_state(g->run->ctx, backend, &after))
+            (backend->host ? describe_host_noise : describe_gpu_noise)(out, &g->before[b], &after);
+}
+
+/* Seconds that the candidates still in turn take at least and at most. */
+static void time_left(const group *g, double *least, double *most) {
+    *least = *most = 0;
+    for (int k = 0; k < g->count; k++) {
+        const candidate *e = &g->candidate[k];
+        if (!e->plan) continue;
+        *least += fmax(0, e->how.min_time_s - e->t.spent_s);
+        *most += fmax(0, e->how.max_time_s - e->t.spent_s);
+    }
+}
+
+/* A table that comes at once needs no announcement. */
+static bool is_long(const group *g) {
+    enum { LONG_S = 2 };
+    double most = 0;
+    for (int k = 0; k < g->count; k++) most += g->candidate[k].how.max_time_s;
+    return most >= LONG_S;
+}
+
+static bool is_announced(const group *g) {
+    const options *o = g->run->o;
+    return !o->quiet && (o->progress || is_long(g));
+}
+
+/* Of what is measured on: as soon as there is an interval, so that the first row comes soon. */
+static void show_so_far(const group *g, candidate *e) {
+    enum { LEAST_FOR_AN_INTERVAL = 6 };
+    char median[TIME_TEXT];
+    if (e->shown || !is_announced(g) || e->t.nsamples < LEAST_FOR_AN_INTERVAL) return;
+    estimate so_far = median_of(e->t.sample_s, e->t.nsamples);
+    time_text(so_far.value, median);
+    const result *out = &g->results[e->cell];
+    say("%s  %s  %s, check %s, +/- %.1f%% so far\n", g->run->o->progress ? "\r\033[K" : "",
+        out->kernel, median, out->r.check_status, 100 * estimate_noise(&so_far));
+    e->shown = true;
+}
+
+/* As soon as it is final. The table follows when all are, and has the ranks. */
+static void show_final(const group *g, const result *out) {
+    const options *o = g->run->o;
+    const record *r = &out->r;
+    char median[TIME_TEXT];
+    if (!is_announced(g)) return;
+    say("%s  %d of %d: %s", o->progress ? "\r\033[K" : "", g->done, g->count, out->kernel);
+    time_text(r->timing_median_s, median);
+    if (strcmp(r->status, "ok") == 0)
+        say("  %s, check %s%s\n", median, r->check_status,
+            r->timing_settled == 1 ? "" : ", not settled");
+    else
+        say("  %s\n", status_text(r->status));
+}
+
 static void finish(group *g, candidate *e, spmv_status status) {
     const cell *c = &g->run->cell[e->cell];
     result *out = &g->results[e->cell];
@@ -207,12 +278,17 @@ static void finish(group *g, candidate *e, spmv_status status) {
         int team = spmv_ctx_threads(g->run->ctx), mine = (int)out->r.config_threads;
         if (e->p.flush) mine = team; /* all of it flushes the caches */
         describe_noise(out, &e->noise, e->p.host ? mine : 1);
+        describe_surroundings(g, out, c->kernel.backend);
     } else {
         free(e->t.sample_s);
     }
     if (status != SPMV_OK) fail_row(g->run, out, status);
     release(g, e);
     g->done++;
+    show_final(g, out);
+    if (!g->run->pass) return;
+    int code = keep(g, e->cell);
+    if (!g->code) g->code = code;
 }
 
 static void shuffle(int *order, int n, uint64_t seed) {
@@ -224,8 +300,20 @@ static void shuffle(int *order, int n, uint64_t seed) {
 }
 
 static void show_round(const group *g, int round) {
-    if (g->run->o->progress && !g->run->o->quiet)
-        say("\rround %d: %d of %d timed%20s", round + 1, g->done, g->count, "");
+    double least, most;
+    if (!g->run->o->progress || g->run->o->quiet) return;
+    time_left(g, &least, &most);
+    say("\rround %d: %d of %d final, %.0f to %.0f s left\033[K", round + 1, g->done, g->count,
+        least, most);
+}
+
+/* For who sees no progress. */
+static void say_duration(const group *g) {
+    double least, most;
+    if (g->run->o->progress || g->run->o->quiet || !is_long(g)) return;
+    time_left(g, &least, &most);
+    say("timing %d kernel%s in turns: %.0f to %.0f s\n", g->count, g->count == 1 ? "" : "s", least,
+        most);
 }
 
 static void watch_step(const session *run, int k) {
@@ -246,11 +334,11 @@ static int time_rounds(group *g) {
     int *order = malloc((size_t)(g->count ? g->count : 1) * sizeof *order);
     if (!order) return complain(SPMV_E_NOMEM, NULL);
     for (int k = 0; k < g->count; k++) order[k] = k;
-    for (int round = 0; g->done < g->count; round++) {
+    for (int round = 0; g->done < g->count && !g->code && !stop_code(); round++) {
         shuffle(order, g->count,
                 spmv_mix(g->run->o->seed + (uint64_t)g->run->pass) + ((uint64_t)round << 32));
         show_round(g, round);
-        for (int k = 0; k < g->count; k++) {
+        for (int k = 0; k < g->count && !stop_code(); k++) {
             candidate *e = &g->candidate[order[k]];
             if (!e->plan) continue;
             watch_step(g->run, e->cell);
@@ -260,36 +348,46 @@ static int time_rounds(group *g) {
             noise after = noise_now();
             noise_add(&e->noise, &before, &after);
             mind_waits(e);
-            if (status != SPMV_OK || e->t.done) finish(g, e, status);
+            if (status != SPMV_OK || e->t.done)
+                finish(g, e, status);
+            else
+                show_so_far(g, e);
         }
     }
     free(order);
     return 0;
 }
 
-/* Reads the devices' state before and after, and adds it to every record of the group. */
-static int time_rounds_watched(group *g) {
-    spmv_device_state before[MOST_BACKENDS], after[MOST_BACKENDS];
-    bool watched[MOST_BACKENDS] = {false}, in_use[MOST_BACKENDS] = {false};
-    const cell *cells = g->run->cell;
-    double load = load_now();
-    for (int b = 0; spmv_backends[b]; b++) {
-        for (int k = 0; k < g->count; k++)
-            in_use[b] |= cells[g->candidate[k].cell].kernel.backend == spmv_backends[b];
-        if (in_use[b]) watched[b] = spmv_ctx_state(g->run->ctx, spmv_backends[b], &before[b]);
-    }
-    int code = time_rounds(g);
-    for (int b = 0; spmv_backends[b]; b++)
-        if (watched[b]) spmv_ctx_state(g->run->ctx, spmv_backends[b], &after[b]);
+/* Of a sweep only what has had its least time: --resume measures the rest, as the rule says. */
+static bool is_worth_keeping(const group *g, const candidate *e) {
+    return e->plan && e->t.nsamples > 0 &&
+           (!g->run->pass ||
+            (e->t.nsamples >= e->how.min_samples && e->t.spent_s >= e->how.min_time_s));
+}
+
+/* Rows that are not final when somebody stops the run: their intervals say how little is known. */
+static void finish_early(group *g) {
     for (int k = 0; k < g->count; k++) {
-        result *out = &g->results[g->candidate[k].cell];
-        out->r.timing_load_before = load;
-        out->r.timing_load_after = load_now();
-        for (int b = 0; spmv_backends[b]; b++)
-            if (watched[b] && cells[g->candidate[k].cell].kernel.backend == spmv_backends[b])
-                (spmv_backends[b]->host ? describe_host_noise : describe_gpu_noise)(out, &before[b],
-                                                                                    &after[b]);
+        candidate *e = &g->candidate[k];
+        if (is_worth_keeping(g, e))
+            finish(g, e, problem_stop(&e->p, &e->how, &e->t));
+        else if (e->plan)
+            free(e->t.sample_s);
     }
+}
+
+static int time_rounds_watched(group *g) {
+    const cell *cells = g->run->cell;
+    g->load = load_now();
+    for (int b = 0; spmv_backends[b]; b++) {
+        bool in_use = false;
+        for (int k = 0; k < g->count; k++)
+            in_use |= cells[g->candidate[k].cell].kernel.backend == spmv_backends[b];
+        g->watched[b] = in_use && spmv_ctx_state(g->run->ctx, spmv_backends[b], &g->before[b]);
+    }
+    say_duration(g);
+    int code = time_rounds(g);
+    finish_early(g);
     return code;
 }
 
@@ -327,8 +425,10 @@ static void say_result(const result *out) {
 }
 
 /* The picture of the matrix, a third of a record without samples, goes into its first one. */
-static int keep(group *g, int k, result *out) {
+static int keep(group *g, int k) {
     session *run = g->run;
+    result *out = &g->results[k];
+    out->finished = true;
     if (g->in->drawn) out->r.matrix_thumbnail = NULL;
     g->in->drawn |= out->r.matrix_thumbnail != NULL;
     describe_key(out);
@@ -356,6 +456,18 @@ static void describe_cell(group *g, int k, const spmv_stats *stats, const char *
         say("\r%3d of %d: %-24s", k + 1, run->ncells, descriptor(run->cell[k].kernel)->name);
 }
 
+/* Also what was measured before somebody stopped the run. Where one row cannot be logged, the
+ * others are kept all the same: the table shows them. */
+static int keep_group(group *g, const bool *later) {
+    int code = 0;
+    for (int k = 0; k < g->run->ncells; k++) {
+        if (g->results[k].finished || later[k] || !g->results[k].r.status) continue;
+        int failed = keep(g, k);
+        if (!code) code = failed;
+    }
+    return code;
+}
+
 /* Admits as many unfinished cells as fit in memory, times and logs them. */
 static int run_group(group *g, const char *name, const char *source) {
     spmv_stats stats;
@@ -364,22 +476,20 @@ static int run_group(group *g, const char *name, const char *source) {
     if (!later) return complain(SPMV_E_NOMEM, NULL);
     spmv_mat_stats(g->mat, &stats);
     g->count = g->done = 0;
-    for (int k = 0; k < g->run->ncells && !code; k++) {
+    for (int k = 0; k < g->run->ncells && !code && !stop_code(); k++) {
         if (g->results[k].finished) continue;
         describe_cell(g, k, &stats, name, source);
         watch_step(g->run, k);
         code = admit(g, k, &later[k]);
+        if (!code && g->run->pass && g->results[k].r.status && !later[k]) code = keep(g, k);
     }
     if (!code) code = time_rounds_watched(g);
     for (int k = 0; k < g->count; k++)
         if (g->candidate[k].plan) release(g, &g->candidate[k]);
     if (g->run->o->progress && !g->run->o->quiet) say("\r%50s\r", "");
     rank_results(g->results, g->run->ncells);
-    for (int k = 0; k < g->run->ncells && !code; k++) {
-        if (g->results[k].finished || later[k]) continue;
-        g->results[k].finished = true;
-        code = keep(g, k, &g->results[k]);
-    }
+    if (!code) code = keep_group(g, later);
+    if (!code) code = g->code ? g->code : stop_code();
     spmv_mat_drop_stores(g->mat);
     free(later);
     return code;
@@ -398,6 +508,7 @@ int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const 
     g.candidate = calloc((size_t)run->ncells, sizeof *g.candidate);
     g.y = malloc((size_t)(in->rows ? in->rows : 1) * sizeof(double));
     if (!g.candidate || !g.y) code = complain(SPMV_E_NOMEM, NULL);
+    stop_watch();
     while (left && !code) {
         code = run_group(&g, name, source);
         left = count_unfinished(&g);
@@ -405,6 +516,7 @@ int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const 
             say("  note: not all fit in memory at once: %d of %d follow in a group of their own\n",
                 left, run->ncells);
     }
+    stop_unwatch();
     free(g.candidate);
     free(g.y);
     return code;

@@ -1,6 +1,7 @@
 /* session.h: one invocation of spmv run, shared by cmd_run.c and its parts: cells.c (which kernels
  * in which configurations), inputs.c (x, y and the reference), rounds.c (checks and timing),
- * noise.c (disturbances), limits.c and rates.c (the machine's limits), describe.c (the record). */
+ * stop.c (Ctrl-C), noise.c (disturbances), limits.c, rates.c and knee.c (the machine's limits),
+ * describe.c (the record). */
 #ifndef SPMV_SESSION_H
 #define SPMV_SESSION_H
 
@@ -24,9 +25,11 @@ typedef struct result { /* a finished row and what its record points to */
     char flag[MOST_FLAGS][96];
     const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
     int nflags;
+    bool waits; /* its threads waited for cores */
     double *samples;
     double least_s; /* the least time that memory and caches together allow; NaN: unknown */
-    bool finished;  /* and logged */
+    bool streams;   /* four times the measured cache and more: it comes from memory */
+    bool finished;  /* and logged; in a run that was stopped, others have no status */
 } result;
 
 typedef struct
@@ -109,6 +112,21 @@ void inputs_free(inputs *in);
 /* Fills and logs one result per cell; returns an exit code, after printing what is wrong. */
 int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const char *source,
                result *results);
+
+/* ---- stop.c --------------------------------------------------------------------------------- */
+
+/* From here on a first SIGINT or SIGTERM is noted, so that what was measured can be kept; a second
+ * one ends the process. */
+void stop_watch(void);
+void stop_unwatch(void); /* as it was before */
+int stop_code(void);     /* 128 + the signal noted since stop_watch; 0: none */
+
+/* ---- knee.c --------------------------------------------------------------------------------- */
+
+/* The size up to which random reads are half as fast again as from memory; 0: no rates. */
+size_t knee_of(const spmv_rates *r);
+/* Measured in some tenths of a second. */
+size_t knee_now(size_t reported, int threads);
 
 /* ---- limits.c ------------------------------------------------------------------------------- */
 

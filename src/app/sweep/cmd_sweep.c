@@ -117,21 +117,24 @@ static void take_report(sweep *s, const assignment *a, const report *r, outcome 
 }
 
 /* Until the child closes its end, is silent for too long, or somebody stops the sweep. */
-static void listen_to(sweep *s, const assignment *a, int from, outcome *out) {
+static void listen_to(sweep *s, const assignment *a, pid_t child, int from, outcome *out) {
+    enum { PATIENCE_S = 5 };
     double last = now_s();
     for (;;) {
         report r;
         struct pollfd end = {.fd = from, .events = POLLIN};
         int ready = poll(&end, 1, 500);
-        if (stopped_by) {
+        if (stopped_by && out->how != INTERRUPTED) { /* it logs what it has measured */
             out->how = INTERRUPTED;
-            return;
+            kill(child, SIGTERM);
+            last = now_s();
         }
+        if (stopped_by && now_s() - last > PATIENCE_S) return;
         if (ready > 0) {
             if (read(from, &r, sizeof r) != (ssize_t)sizeof r) return; /* its end */
             take_report(s, a, &r, out);
             last = now_s();
-        } else if (s->timeout_s > 0 && now_s() - last > s->timeout_s) {
+        } else if (!stopped_by && s->timeout_s > 0 && now_s() - last > s->timeout_s) {
             out->how = TIMED_OUT;
             return;
         }
@@ -147,7 +150,7 @@ static outcome run_child(sweep *s, assignment *a, child_work work, void *arg) {
         out.code = complain(SPMV_E_NOMEM, "cannot start a process");
         return out;
     }
-    listen_to(s, a, from, &out);
+    listen_to(s, a, child, from, &out);
     close(from);
     if (out.how != ENDED) kill(child, SIGKILL);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;

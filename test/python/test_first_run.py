@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Tests of what a newcomer meets: a run that is stopped, a full disk, the run without arguments, and what
+a table says of times that are not to be trusted."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SPMV = os.environ.get("SPMV", os.path.join(ROOT, "spmv"))
+KERNELS = "omp:csr_serial,omp:csr_rows,omp:ell_rows"
+SHORT = ["-m", "gen:poisson2d:60", "-k", KERNELS, "-t", "1", "--probe=off"]
+QUICK = ["--min-time=0", "--max-time=0", "--samples=3"]
+FOREVER = ["--min-time=0.05", "--max-time=600", "--max-noise=0.0001%"]
+HAS_LOG = "jansson" in subprocess.run([SPMV, "-V", "-v"], capture_output=True, text=True,
+                                      check=True).stdout
+
+
+def interruptible():
+    """Who starts the tests in the background ignores SIGINT, and so would the program."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+class FirstRunTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.log = os.path.join(folder.name, "x.jsonl")
+
+    def start(self, *words):
+        process = subprocess.Popen([SPMV, *words], cwd=self.folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, preexec_fn=interruptible)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        return process
+
+    def run_to_end(self, *words, **environment):
+        variables = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
+        done = subprocess.run([SPMV, *words], cwd=self.folder, capture_output=True, text=True,
+                              timeout=300, env={**variables, **environment}, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def stop(self, which):
+        """Stopped once all rows have been shown; exit code, table, talk."""
+        log = [f"--log={self.log}"] if HAS_LOG else []
+        process = self.start(*SHORT, *FOREVER, *log)
+        said = ""
+        for line in process.stderr:
+            said += line
+            if said.count("so far\n") == 3:
+                break
+        process.send_signal(which)
+        said += process.stderr.read()
+        table = process.stdout.read()
+        return process.wait(timeout=60), table, said
+
+    def test_what_was_measured_outlives_a_signal(self):
+        for which, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            found, table, said = self.stop(which)
+            self.assertEqual(found, code, said)
+            self.assertIn("interrupted; 3 of 3 rows", said)
+            self.assertEqual([line.split()[-1] for line in table.splitlines()],
+                             ["check", "ok", "ok", "ok"], table)
+            if not HAS_LOG:
+                continue
+            with open(self.log, encoding="utf-8") as file:
+                records = [json.loads(line) for line in file]
+            os.remove(self.log)
+            self.assertEqual([r["status"] for r in records], ["ok"] * 3)
+            for r in records:
+                self.assertIs(r["timing"]["settled"], False)
+                self.assertEqual(r["check"]["status"], "ok")
+
+    def test_a_long_run_says_how_long_and_shows_rows_when_they_are_final(self):
+        code, table, said = self.run_to_end(*SHORT, "--min-time=0.2", "--max-time=1", "--no-log")
+        self.assertEqual(code, 0, said)
+        lines = [line.strip() for line in said.splitlines()]
+        at = lines.index("timing 3 kernels in turns: 1 to 3 s")
+        final = [line for line in lines[at:] if line[1:].startswith(" of 3: omp:")]
+        self.assertEqual([line[0] for line in final], ["1", "2", "3"])
+        self.assertEqual(len(table.splitlines()), 4)
+        said = self.run_to_end(*SHORT, *QUICK, "--no-log")[2]
+        self.assertNotIn("of 3:", said)  # the table comes at once
+
+    @unittest.skipUnless(HAS_LOG, "built without jansson: no log")
+    def test_a_full_disk_costs_no_row_of_the_table(self):
+        os.symlink("/dev/full", self.log)
+        code, table, said = self.run_to_end(*SHORT, *QUICK, f"--log={self.log}")
+        self.assertEqual(code, 73, said)
+        self.assertEqual(said.count("cannot write"), 1, said)
+        self.assertEqual(len(table.splitlines()), 4, table)
+
+    def test_without_arguments_it_is_brief(self):
+        words = ["-k", "omp:csr_rows,omp:csr_serial", "--no-log", "--probe=off"]
+        code, table, said = self.run_to_end(*words)
+        self.assertEqual(code, 0, said)
+        self.assertIn("(built in", said)
+        self.assertIn("timing 2 kernels in turns: 0 to 2 s\n", said)
+        self.assertEqual(len(table.splitlines()), 3)
+        said = self.run_to_end(*words, SPMV_MAX_TIME="1.5")[2]
+        self.assertIn("timing 2 kernels in turns: 1 to 3 s\n", said)  # as asked
+
+    def test_what_is_not_verified_is_not_ranked(self):
+        code, table, said = self.run_to_end(*SHORT, *QUICK, "--no-log", "--verify=off")
+        self.assertEqual(code, 0, said)
+        self.assertEqual([line[0] for line in table.splitlines()], [" "] * 4, table)
+        self.assertNotIn("cheapest", said)
+
+    def test_the_table_marks_what_is_not_settled(self):
+        words = [*SHORT, "--no-log", "--min-time=0.1", "--max-time=0.1"]
+        table, said = self.run_to_end(*words, "--max-noise=0.0001%")[1:]
+        self.assertEqual(table.count("%~"), 3, table)
+        self.assertIn("~ not settled, 3 rows", said)
+        table, said = self.run_to_end(*words, "--max-noise=99%", OMP_WAIT_POLICY="passive")[1:]
+        self.assertLessEqual(table.count("%~"), 2, table + said)
+
+    def test_it_says_what_to_type_where_threads_wait(self):
+        words = ["-m", "gen:poisson2d:200", "-k", "omp:csr_rows", "--no-log", "--min-time=0.3",
+                 "--max-time=0.3", "-t", str(4 * len(os.sched_getaffinity(0)))]
+        said = self.run_to_end(*words)[2]
+        self.assertIn("type OMP_WAIT_POLICY=passive before the same command, or -t ", said)
+        said = self.run_to_end(*words, OMP_WAIT_POLICY="passive")[2]
+        self.assertNotIn("type OMP_WAIT_POLICY", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
