@@ -162,8 +162,8 @@ def headline_section(layout):
         "<p>Geometric means, with the number of matrices in brackets, and the worst matrix. Every matrix counts, also where the "
         "noise limit was not met; a suspect time of another library counts for it. Half of the outside set was never used for "
         "tuning; the difference of the halves has its standard error, and is as expected within two of them and 6 %. The gain "
-        "of a matrix is the product of three factors, each with its best kernel: full 32-bit columns and values (launch and "
-        "format); values still full (index bytes); what auto takes (value bytes).</p>")
+        "of a matrix is the product of four factors, each with its best kernel: full 32-bit columns and values (launch and "
+        "format); values still full (index bytes); any of ours (value bytes); what auto takes (choice).</p>")
 
 
 def own_words(name, values):

@@ -130,15 +130,15 @@ class SplitTest(TablesTest):
     RECORDS = [timed("a", "mkl_csr", 12), timed("a", "csr_rows", 10, config__format="csr"),
                timed("a", "csell_slices", 5, config__format="csell", config__params={"codes": 0}),
                timed("a", "csell_slices", 4, config__format="csell", config__params={"codes": 1}),
-               timed("a", "csell_slices", 4, 1000, config__format="csell", config__params={"codes": 1})]
+               timed("a", "csell_slices", 4.8, 1000, config__format="csell", config__params={"codes": 1})]
 
-    def test_three_factors_make_the_gain(self):
-        # 12 / 10, 10 / 5 and 5 / 4 make 12 / 4.
+    def test_four_factors_make_the_gain(self):
+        # 12 / 10, 10 / 5, 5 / 4 and 4 / 4.8 make 12 / 4.8.
         (_, header, alignment, rows), = split.split_tables(layout_of(*self.RECORDS), PLACES)
         self.assertEqual(len(header), len(alignment))
-        self.assertEqual(rows, [["outside set", 1, "1.20", "2.00", "1.25", "3.00"], ["fem", 1, "1.20", "2.00", "1.25", "3.00"]])
+        self.assertEqual(rows, [[name, 1, "1.20", "2.00", "1.25", "0.83", "2.50"] for name in ("outside set", "fem")])
         cells = next(iter(next(iter(layout_of(*self.RECORDS).values())).values()))
-        self.assertTrue(math.isclose(math.prod(split.steps_of(cells)), 3))
+        self.assertTrue(math.isclose(math.prod(split.steps_of(cells)), 2.5))
 
     def test_without_full_values_there_is_no_split(self):
         self.assertEqual(split.split_tables(layout_of(*self.RECORDS[:2], *self.RECORDS[3:]), PLACES), [])

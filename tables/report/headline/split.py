@@ -1,13 +1,15 @@
-"""Where the gain comes from: launch and format, bytes of indices, bytes of values.
+"""Where the gain comes from: launch and format, bytes of indices, bytes of values; and what auto loses by its choice.
 
 On one matrix, of times t: t(best peer) / t(auto) is the product of
     launch and format   t(best peer) / t(our best kernel with a 32-bit column and a full value per slot)
     index bytes         that / t(our best kernel with full values, columns compressed or not)
-    value bytes         that / t(auto); it holds what auto lost by its choice, too
+    value bytes         that / t(our best kernel)
+    choice              that / t(auto): below 1 where auto took another kernel, or the same one was slower under its name
 A kernel that codes values counts in the second step where they were left as they are (--codes=off). Without such a
 record, or without one of the others, a matrix is left out. Means are geometric."""
 
 import collections
+import math
 import statistics
 
 from gains import is_peer, peers_of
@@ -18,7 +20,7 @@ from units import AUTO, auto_expecting, fastest
 FULL = frozenset("coo csr ell sell hyb hybrid cmrs csr5".split())  # formats with a 32-bit word and a full value per slot
 OTHERS = frozenset("bins hubs panels".split())  # kernels that make something else of CSR
 CODED = frozenset("csell csell_sym sell16 csb_interleaved xcache".split())  # formats that code values, unless codes=off
-STEPS = ("launch and format", "index bytes", "value bytes")
+STEPS = ("launch and format", "index bytes", "value bytes", "choice")
 
 
 def is_coded(unit):
@@ -34,13 +36,13 @@ def is_full(unit):
 
 
 def steps_of(cells):
-    """The three factors of one matrix, or None."""
+    """The four factors of one matrix, or None."""
     own = [unit for kernel, cell in cells.items() if kernel != AUTO and not is_peer(kernel) for unit in cell.timed]
     auto, peers = auto_expecting(cells), peers_of(cells)
     full, uncoded = [unit for unit in own if is_full(unit)], [unit for unit in own if not is_coded(unit)]
     if not (auto and peers and full) or all(is_full(unit) for unit in uncoded):
         return None
-    times = [fastest(units).median_s for units in (peers, full, uncoded)] + [auto.median_s]
+    times = [fastest(units).median_s for units in (peers, full, uncoded, own)] + [auto.median_s]
     return [before / after for before, after in zip(times, times[1:])]
 
 
@@ -63,13 +65,13 @@ def split_table(system, matrices, places=None):
     outside = [steps for (other, _), many in found.items() if not other for steps in many]
     rows = [line("outside set", outside)] if outside else []
     rows += [line(name, found[other, name]) for other, name in sorted(found)]
-    return ["matrices", "n", *STEPS, "all"], "lrrrrr", rows
+    return ["matrices", "n", *STEPS, "all"], "lrrrrrr", rows
 
 
 def line(name, many):
     """Means of the factors, and of their product."""
     means = [statistics.geometric_mean(column) for column in zip(*many)]
-    return [name, len(many), *(f"{mean:.2f}" for mean in means), f"{means[0] * means[1] * means[2]:.2f}"]
+    return [name, len(many), *(f"{mean:.2f}" for mean in means), f"{math.prod(means):.2f}"]
 
 
 def split_tables(layout, places=None):
