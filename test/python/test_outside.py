@@ -71,8 +71,16 @@ class List(unittest.TestCase):
             self.assertEqual(row["gather"], "yes" if bound else "no", row["name"])
         self.assertGreaterEqual(self.count("gather")["yes"] * 4, len(self.rows))
 
-    def test_at_most_one_in_four_has_few_values(self):
-        self.assertLessEqual(sum(row["distinct"] < 256 for row in self.rows) * 4, len(self.rows))
+    def test_between_one_in_eight_and_one_in_four_have_few_values(self):
+        few = sum(row["distinct"] < 256 for row in self.rows)
+        self.assertGreaterEqual(few * 8, len(self.rows))
+        self.assertLessEqual(few * 4, len(self.rows))
+
+    def test_few_values_are_of_each_size_each_half_and_bound_by_gathers_too(self):
+        few = [row for row in self.rows if row["distinct"] < 256]
+        for column, kinds in (("size", outside.SIZES), ("half", outside.HALVES), ("gather", ("yes", "no"))):
+            count = collections.Counter(row[column] for row in few)
+            self.assertGreaterEqual(min(count[kind] for kind in kinds) * 4, len(few), count)
 
     def test_halves_are_drawn_by_the_hash(self):
         self.assertEqual([(row["name"], row["half"]) for row in outside.with_halves(self.rows)],

@@ -1,7 +1,7 @@
 """Hamiltonians of quantum lattices (quimb): spins and electrons in a sector of fixed magnetisation or particle numbers.
 
 Lanczos and time evolution multiply by them millions of times. Off-diagonals are a few couplings, diagonals differ by random
-fields; columns lie at distances of powers of two, bent by the sector's numbering."""
+fields where there are any; columns lie at distances of powers of two, bent by the sector's numbering."""
 from outside import Matrix
 
 FAMILY = "quantum lattices"
@@ -40,6 +40,13 @@ def square():
     return heisenberg(grid(2, 11), 2, 1.0)
 
 
+def triangles():
+    """A frustrated magnet on a strip of 2 × 11 sites in triangles, without a field: the diagonal counts what agrees."""
+    import quimb.operator
+    edges = grid(2, 11) + [((0, j), (1, j + 1)) for j in range(10)]
+    return quimb.operator.heisenberg_from_edges(edges, sector=10, symmetry="U1").build_sparse_matrix()
+
+
 def ions():
     """Trapped ions: every pair is coupled, as the inverse of the distance to the power 1.5."""
     sites = 20
@@ -61,6 +68,7 @@ def hubbard(rows, cols, up, down, seed):
 MATRICES = [
     Matrix("heisenberg_ring", "quimb spins", chain, "small"),
     Matrix("heisenberg_ladder", "quimb spins", square, "medium"),
+    Matrix("heisenberg_triangles", "quimb spins", triangles, "medium"),
     Matrix("ions_long_range", "quimb spins", ions, "large"),
     Matrix("hubbard_3x4", "quimb electrons", lambda: hubbard(3, 4, 6, 6, 4), "large"),
     Matrix("hubbard_chain", "quimb electrons", lambda: hubbard(1, 11, 5, 5, 5), "small"),

@@ -61,7 +61,35 @@ def regression():
     return constraints(cvxpy.Problem(cvxpy.Minimize(loss)), cvxpy.CLARABEL)
 
 
+def assignment():
+    """2300 workers and as many tasks: an entry of the unknown matrix is in one row's sum and in one column's."""
+    import cvxpy
+    import numpy
+    many = 2300
+    share, cost = cvxpy.Variable((many, many)), numpy.random.default_rng(4).random((many, many))
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(cvxpy.multiply(cost, share))),
+                            [cvxpy.sum(share, axis=0) == 1, cvxpy.sum(share, axis=1) == 1, share >= 0])
+    return constraints(problem, cvxpy.CLARABEL)
+
+
+def flow():
+    """The cheapest flow through a network: networkx's incidence matrix, with bounds on every link."""
+    import cvxpy
+    import networkx
+    import numpy
+    draws = numpy.random.default_rng(5)
+    graph = networkx.gnm_random_graph(100_000, 700_000, seed=5, directed=True)
+    incidence = networkx.incidence_matrix(graph, oriented=True)
+    along = cvxpy.Variable(incidence.shape[1])
+    supply = incidence @ draws.random(incidence.shape[1])
+    problem = cvxpy.Problem(cvxpy.Minimize(draws.random(incidence.shape[1]) @ along),
+                            [incidence @ along == supply, along >= 0, along <= 1])
+    return constraints(problem, cvxpy.CLARABEL)
+
+
 MATRICES = [
+    Matrix("lp_flow", "cvxpy networks", flow, "small"),
+    Matrix("lp_assignment", "cvxpy networks", assignment, "large"),
     Matrix("lp_support_vectors", "cvxpy machine learning", machine, "small"),
     Matrix("qp_portfolio", "cvxpy portfolios", portfolio, "medium"),
     Matrix("lp_regression", "cvxpy machine learning", regression, "large"),

@@ -1,7 +1,7 @@
 """Models of networks (igraph, networkit, networkx), as the matrices that rankings, clusterings and diffusions multiply by.
 
 Web, social and citation graphs have hubs, communities, short paths: rows from one to tens of thousands of nonzeros, columns
-anywhere. Values are those of PageRank transitions, normalized Laplacians, or the generator's weights."""
+anywhere. Values are those of PageRank transitions or normalized Laplacians, or ones: links alone."""
 from outside import Matrix
 
 FAMILY = "random graphs"
@@ -104,7 +104,30 @@ def small_world():
     return laplacian(networkx.to_scipy_sparse_array(graph, dtype=float, format="csr"))
 
 
+def citations():
+    """Forest fire (Leskovec, Kleinberg, Faloutsos): each paper cites one and, by a chain of chances, what that one cites."""
+    return of_igraph(9, lambda graph: graph.Forest_Fire(500_000, 0.35, 0.32 / 0.35, directed=True), both=False)
+
+
+def expected():
+    """Links at random between degrees by a power law (Chung, Lu)."""
+    import numpy
+    degrees = numpy.random.default_rng(10).pareto(1.8, 1_000_000) * 8 + 8
+    degrees = numpy.minimum(degrees, 20_000).tolist()
+    return of_networkit(10, lambda models: models.ChungLuGenerator(degrees))
+
+
+def bipartite():
+    """Tests and members drawn at random, as in group testing or codes of low density: the rectangle above the diagonal."""
+    tests, members = 300_000, 500_000
+    square = of_igraph(11, lambda graph: graph.Random_Bipartite(tests, members, m=7_000_000), both=False)
+    return square[:tests, tests:]
+
+
 MATRICES = [
+    Matrix("forest_fire", "igraph models", citations, "small"),
+    Matrix("random_bipartite", "igraph models", bipartite, "medium"),
+    Matrix("chung_lu", "networkit models", expected, "large"),
     Matrix("stochastic_blocks", "igraph models", communities, "medium"),
     Matrix("static_power_law", "igraph models", popular, "small"),
     Matrix("barabasi_albert", "networkit models", attachment, "large"),
