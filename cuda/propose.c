@@ -144,20 +144,6 @@ static void propose_hubs(const model *m, spmv_proposals *out) {
         "hot columns hold %.0f %% of the nonzeros: their x in shared memory", 100 * hubs);
 }
 
-/* Bins write each product to memory and read it back, which pays only where reads of x cost
- * more. */
-static void propose_bins(const model *m, spmv_proposals *out) {
-    const double moved_per_s = 3e12, built_s = 1.1e-10, start_s = 3e-4, far = 3e7;
-    const spmv_features *f = m->f;
-    double entry = 3 * m->width + 4.5, rest = (double)(f->rows + f->cols) * (m->width + 2);
-    double bins_s = 2 * launch_s + ((double)f->nnz * entry + rest) / moved_per_s;
-    if (m->width * (double)f->cols > far && f->lines > 0.5)
-        spmv_propose_kernel(out, "bins", (start_s + (double)f->nnz * built_s) / m->baseline_s,
-                            m->baseline_s / bins_s,
-                            "scattered columns of an x of %.0f MB: products in bins",
-                            1e-6 * m->width * (double)f->cols);
-}
-
 /* Panels of columns whose x fits shared memory, with 16-bit columns, pay for rows with many entries
  * per panel. The segment of the longest row must be no more than a warp's share of all, or
  * short. */
@@ -289,7 +275,6 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
         else
             propose_lanes(&m, m.baseline_s / m.rows_s, out);
         propose_hubs(&m, out);
-        propose_bins(&m, out);
         propose_panels(&m, out);
         propose_peers(&m, out);
     }

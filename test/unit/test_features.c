@@ -418,13 +418,6 @@ static spmv_proposals proposals_for_gpu(spmv_features f, int64_t rows, int64_t c
 /* Of sizes that would take a test too long: features of a small matrix, scaled. */
 static void where_x_is_decides_on_a_gpu(void **state) {
     (void)state;
-    spmv_features scattered = features_of("gen:random:100000:8", NULL);
-    spmv_proposals far = proposals_for_gpu(scattered, 16000000, 16000000);
-    spmv_proposals near = proposals_for_gpu(scattered, 2000000, 2000000);
-    assert_true(predicted_speedup_of(&far, "bins") >
-                predicted_speedup_of(&far, "sell_thread_ahead"));
-    assert_true(predicted_speedup_of(&far, "bins") > 1.2);
-    assert_null(proposal_of(&near, "bins"));
     spmv_features wide = features_of("gen:random:2000:900:32768", NULL), uneven = wide;
     spmv_proposals fits = proposals_for_gpu(wide, 32768, 32768);
     spmv_proposals large = proposals_for_gpu(wide, 32768, 3276800);
