@@ -261,6 +261,4 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     }
     if (is_even) propose_lanes(&m, 0, out);
     propose_groups(&m, 0, out);
-    spmv_propose_kernel(out, "csr_merge", 0, 0,
-                        "compressed rows in equal shares of nonzeros and rows");
 }
