@@ -126,18 +126,6 @@ static inline spmv_status shared_room(spmv_device *d, int *bytes) {
     return SPMV_OK;
 }
 
-/* Columns whose x fits there, `limit` at most; --tile may not ask for more. */
-static inline spmv_status columns_that_fit(spmv_plan *p, int64_t limit, int room, int64_t *most) {
-    int64_t wanted = p->choice.value[SPMV_tile];
-    *most = room / (int64_t)sizeof(real);
-    if (*most > limit) *most = limit;
-    if (wanted > *most)
-        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
-                         "%s: shared memory has room for %lld columns, not for --tile=%lld",
-                         p->kernel->name, (long long)*most, (long long)wanted);
-    return SPMV_OK;
-}
-
 #define PARAM_BLOCK_THREAD \
     { SPMV_block, 256, 32, 1024, 32, false }
 #define PARAM_BLOCK_WARP \

@@ -144,38 +144,6 @@ static void propose_hubs(const model *m, spmv_proposals *out) {
         "hot columns hold %.0f %% of the nonzeros: their x in shared memory", 100 * hubs);
 }
 
-/* Bins write each product to memory and read it back, which pays only where reads of x cost
- * more. */
-static void propose_bins(const model *m, spmv_proposals *out) {
-    const double moved_per_s = 3e12, built_s = 1.1e-10, start_s = 3e-4, far = 3e7;
-    const spmv_features *f = m->f;
-    double entry = 3 * m->width + 4.5, rest = (double)(f->rows + f->cols) * (m->width + 2);
-    double bins_s = 2 * launch_s + ((double)f->nnz * entry + rest) / moved_per_s;
-    if (m->width * (double)f->cols > far && f->lines > 0.5)
-        spmv_propose_kernel(out, "bins", (start_s + (double)f->nnz * built_s) / m->baseline_s,
-                            m->baseline_s / bins_s,
-                            "scattered columns of an x of %.0f MB: products in bins",
-                            1e-6 * m->width * (double)f->cols);
-}
-
-/* Panels of columns whose x fits shared memory, with 16-bit columns, pay for rows with many entries
- * per panel. The segment of the longest row must be no more than a warp's share of all, or
- * short. */
-static void propose_panels(const model *m, spmv_proposals *out) {
-    const double room = 2.2e5, read_per_s = 4.4e12, segment_s = 2.2e-10, built_s = 1.5e-11;
-    const double least = 48, most = 1024; /* entries of a segment of a row */
-    const double warps = 4096, start_s = 1.5e-4;
-    const spmv_features *f = m->f;
-    double nnz = (double)f->nnz, n = ceil(m->width * (double)f->cols / room);
-    double segments = largest(n, floor(f->mean / most)), longest = (double)f->row_max / segments;
-    double panels_s =
-        2 * launch_s + nnz * (m->width + 2) / read_per_s + (double)f->rows * segments * segment_s;
-    if (f->mean > least * n && longest < largest(2 * most, nnz / warps))
-        spmv_propose_kernel(
-            out, "panels", (start_s + nnz * built_s) / m->baseline_s, m->baseline_s / panels_s,
-            "rows of %.0f nonzeros, %.0f panels of x in shared memory", f->mean, segments);
-}
-
 /* cuSPARSE's fastest kernel on graphs is not deterministic, so that it is a candidate only where
  * the caller allows that. It is within 10 % of csr_adaptive, above or below, so its prediction is
  * raised enough to be tried. The row of each nonzero is found on the device. */
@@ -289,12 +257,8 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
         else
             propose_lanes(&m, m.baseline_s / m.rows_s, out);
         propose_hubs(&m, out);
-        propose_bins(&m, out);
-        propose_panels(&m, out);
         propose_peers(&m, out);
     }
     if (is_even) propose_lanes(&m, 0, out);
     propose_groups(&m, 0, out);
-    spmv_propose_kernel(out, "csr_merge", 0, 0,
-                        "compressed rows in equal shares of nonzeros and rows");
 }

@@ -17,7 +17,6 @@ enum {
 
 typedef struct row_block_counts {
     int64_t blocks, segments, cuts;
-    int64_t entries; /* in segments */
 } row_block_counts;
 
 typedef struct chunk {
@@ -74,7 +73,6 @@ static __device__ __forceinline__ void list_segments(int64_t begin, int64_t end,
             k, (idx)row, (idx)min(end - k, step), (idx)segments, (idx)first, (idx)n->cuts, 0};
     n->segments += segments;
     n->cuts += segments > 1;
-    n->entries += end - begin;
 }
 
 /* Lists rows row..end - 1, or only counts if blocks and segments are NULL. n: how many there are in
@@ -116,7 +114,7 @@ static __global__ void __launch_bounds__(PLAN_THREADS)
     if (c + 1 < gridDim.x) end = row_at(row_ptr, rows, (c + 1) * entries_and_rows);
     fetch_rows(row_ptr, begin, end, &never);
     if (threadIdx.x) return;
-    chunk mine = {begin, end, {0, 0, 0, 0}};
+    chunk mine = {begin, end, {0, 0, 0}};
     list_rows(row_ptr, begin, end, size, NULL, NULL, &mine.count);
     list[c] = mine;
 }
@@ -155,7 +153,7 @@ static inline void add_up(row_block_plan *t) {
         row_block_counts own = t->host[c].count;
         t->host[c].count = t->all;
         t->all.blocks += own.blocks, t->all.segments += own.segments;
-        t->all.cuts += own.cuts, t->all.entries += own.entries;
+        t->all.cuts += own.cuts;
     }
 }
 

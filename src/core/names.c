@@ -51,13 +51,35 @@ static bool had_name(const char *kernel, const char *pattern) {
 #define OLD_KERNEL(before, now) {#before, #now},
 #define OLD_FORMAT(before, now)
 #define OLD_FIELD(before, now)
+#define REMOVED_KERNEL(backend, name)
 #include "old_names.def"
 #undef OLD_KERNEL
 #undef OLD_FORMAT
 #undef OLD_FIELD
+#undef REMOVED_KERNEL
     };
     for (size_t k = 0; k < sizeof old / sizeof *old; k++)
         if (strcmp(kernel, old[k][1]) == 0 && fnmatch(pattern, old[k][0], 0) == 0) return true;
+    return false;
+}
+
+/* Whether this backend, or any, had a kernel of that name, or former name, which was removed. */
+static bool was_removed(const spmv_backend *only, const char *name) {
+    static const char *const removed[][2] = {
+#define OLD_KERNEL(before, now)
+#define OLD_FORMAT(before, now)
+#define OLD_FIELD(before, now)
+#define REMOVED_KERNEL(backend, name) {#backend, #name},
+#include "old_names.def"
+#undef OLD_KERNEL
+#undef OLD_FORMAT
+#undef OLD_FIELD
+#undef REMOVED_KERNEL
+    };
+    for (size_t k = 0; k < sizeof removed / sizeof *removed; k++)
+        if ((!only || strcmp(only->name, removed[k][0]) == 0) &&
+            (strcmp(name, removed[k][1]) == 0 || had_name(removed[k][1], name)))
+            return true;
     return false;
 }
 
@@ -87,7 +109,7 @@ static void match_auto(const spmv_backend *backend, spmv_kernel_id *found, int c
 }
 
 /* Appends the backend's matches; beyond capacity they are only counted. Former names count where no
- * name of today matches: "csr_b*" must not find the kernel that is no longer called csr_bins. */
+ * name of today matches: "csr_[hr]*" must not find the kernel that is no longer called csr_hubs. */
 static void match_backend(const spmv_backend *backend, const char *pattern, spmv_kernel_id *found,
                           int capacity, int *count) {
     int before = *count;
@@ -113,6 +135,11 @@ static spmv_status no_peers(spmv_ctx *ctx) {
 
 static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const char *name) {
     enum { MOST = 256 };
+    if (was_removed(only, name))
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "no kernel '%s'%s%s: it was removed, docs/experiments.md says why "
+                         "('spmv list kernels' names them all)",
+                         name, only ? " on " : "", only ? only->name : "");
     const char *candidates[MOST + 1] = {spmv_auto_kernel.name};
     int n = 1;
     for (const spmv_backend *const *b = spmv_backends; *b; b++)

@@ -56,8 +56,8 @@ STUDIES = {
         "omp": [["-k", "hybrid_rows,csr_rows,csr_merge,csr5_tiles,ell_rows,dia_rows,sell_slices,"
                  "mkl_csr", CI_BOUNDARY, "--slice=32,64"]],
         "cuda": [["-k", "hybrid_warp", CI_BOUNDARY, "-b", "16,32,64"],
-                 ["-k", "csr_thread,csr_warp,csr_merge,csr5_tiles,ell_pitched,ell_thread,"
-                  "dia_thread,sell_thread,cusparse_csr_alg1,cusparse_csr_alg2",
+                 ["-k", "csr_thread,csr_warp,csr5_tiles,ell_pitched,ell_thread,dia_thread,"
+                  "sell_thread,cusparse_csr_alg1,cusparse_csr_alg2",
                   "-b", "32,64,128,256,512", "--slice=32,64"]],
     },
     "omp-cuda": {

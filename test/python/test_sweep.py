@@ -13,7 +13,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SPMV = os.environ.get("SPMV", os.path.join(ROOT, "spmv"))
 ON_GPU = "SPMV_REQUIRE_CUDA" in os.environ  # test/cuda.sh: the same with devices that children open
-KERNELS = ("cuda:csr_thread", "cuda:csr_warp", "cuda:coo_segments") if ON_GPU else (
+KERNELS = ("cuda:csr_thread", "cuda:csr_warp", "cuda:ell_thread") if ON_GPU else (
     "omp:csr_serial", "omp:csr_rows", "omp:coo_segments")  # cells 0, 1, 2
 SECOND = KERNELS[1].split(":")[1]
 OPTIONS = ["-k", ",".join(KERNELS), "-t", "2", "--min-time=0", "--max-time=0", "--samples=3"]

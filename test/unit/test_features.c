@@ -408,34 +408,6 @@ static void almost_equal_rows_are_worth_converting(void **state) {
     }
 }
 
-static spmv_proposals proposals_for_gpu(spmv_features f, int64_t rows, int64_t cols) {
-    spmv_proposals all = {.n = 0};
-    f.rows = rows, f.cols = cols, f.nnz = (int64_t)(f.mean * (double)rows), f.cache = 60 << 20;
-    spmv_propose_cuda(&f, &all);
-    return all;
-}
-
-/* Of sizes that would take a test too long: features of a small matrix, scaled. */
-static void where_x_is_decides_on_a_gpu(void **state) {
-    (void)state;
-    spmv_features scattered = features_of("gen:random:100000:8", NULL);
-    spmv_proposals far = proposals_for_gpu(scattered, 16000000, 16000000);
-    spmv_proposals near = proposals_for_gpu(scattered, 2000000, 2000000);
-    assert_true(predicted_speedup_of(&far, "bins") >
-                predicted_speedup_of(&far, "sell_thread_ahead"));
-    assert_true(predicted_speedup_of(&far, "bins") > 1.2);
-    assert_null(proposal_of(&near, "bins"));
-    spmv_features wide = features_of("gen:random:2000:900:32768", NULL), uneven = wide;
-    spmv_proposals fits = proposals_for_gpu(wide, 32768, 32768);
-    spmv_proposals large = proposals_for_gpu(wide, 32768, 3276800);
-    assert_true(predicted_speedup_of(&fits, "panels") >
-                predicted_speedup_of(&fits, "csr_adaptive"));
-    assert_null(proposal_of(&large, "panels"));
-    uneven.row_max = 30000;
-    spmv_proposals waits = proposals_for_gpu(uneven, 32768, 32768);
-    assert_null(proposal_of(&waits, "panels"));
-}
-
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -455,7 +427,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(uneven_rows_have_blocks_too),
         cmocka_unit_test(hot_columns_are_seen),
         cmocka_unit_test(almost_equal_rows_are_worth_converting),
-        cmocka_unit_test(where_x_is_decides_on_a_gpu),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
