@@ -45,7 +45,7 @@ while read -r matrix size; do
         missing=$((missing + 1))
     fi
 done <<FILES_OF_THE_LIST
-$(awk -F, 'NR > 1 {print $1, $(NF - 6)}' "$here/outside/outside.csv" 2>/dev/null)
+$(awk -F, 'NR > 1 {print $1, $(NF - 7)}' "$here/outside/outside.csv" 2>/dev/null)
 FILES_OF_THE_LIST
 [ -s "$list" ] && [ $missing = 0 ] || echo "sweep.sh: $(grep -c . "$list" || :) matrices of the outside set are in $outside; make outside" >&2
 

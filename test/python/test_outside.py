@@ -83,9 +83,15 @@ class List(unittest.TestCase):
             self.assertGreaterEqual(min(count[kind] for kind in kinds) * 4, len(few), count)
 
     def test_halves_are_drawn_by_the_hash(self):
-        self.assertEqual([(row["name"], row["half"]) for row in outside.with_halves(self.rows)],
+        self.assertEqual([(row["name"], row["half"]) for row in outside.with_halves([{**row, "half": None} for row in self.rows])],
                          [(row["name"], row["half"]) for row in self.rows])
         self.assertLessEqual(abs(self.count("half")["tune"] - self.count("half")["held-out"]), 1)
+
+    def test_a_row_that_was_drawn_keeps_its_half(self):
+        new = {**self.rows[0], "name": "new", "half": None, "draw": None}
+        drawn = {row["name"]: row["half"] for row in outside.with_halves([*self.rows, new])}
+        self.assertEqual({name: half for name, half in drawn.items() if name != "new"},
+                         {row["name"]: row["half"] for row in self.rows})
 
     def test_it_names_what_the_families_make_and_no_other(self):
         made = {matrix.name: (matrix.family, matrix.origin, matrix.size) for matrix in outside.families()}

@@ -155,7 +155,8 @@ def described(options, chosen):
 def describe_all(options, chosen):
     """Rows of matrices that are not in DIR are kept as they are in the list."""
     rows = {name: row for name, row in listed().items() if name in {made.name for made in outside.families()}}
-    rows.update({facts["name"]: facts for facts in described(options, chosen)})
+    for facts in described(options, chosen):
+        rows[facts["name"]] = {"draw": rows.get(facts["name"], {}).get("draw"), **facts}
     with open(outside.LIST, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, outside.COLUMNS, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()

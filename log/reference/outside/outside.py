@@ -34,7 +34,7 @@ class Matrix:
 
 
 COLUMNS = ("name", "family", "origin", "rows", "cols", "nnz", "csr_B", "size", "distinct", "x_jumps", "gather", "half",
-           "pattern_hash", "values_hash")
+           "pattern_hash", "values_hash", "draw")
 WHOLE = ("rows", "cols", "nnz", "csr_B", "distinct")
 
 
@@ -148,7 +148,12 @@ def describe(made, matrix):
 
 
 def with_halves(rows):
-    """Rows sorted by family, size and the sha256 of the name, in which every second one is held out."""
+    """Rows sorted by family, size and the sha256 of the name; of those drawn together every second one is held out. Rows
+    without a draw are drawn now, so that what is there already keeps its half."""
     def key(row):
         return (row["family"], SIZES.index(row["size"]), hashlib.sha256(row["name"].encode()).hexdigest())
-    return [{**row, "half": HALVES[place % 2]} for place, row in enumerate(sorted(rows, key=key))]
+    rows = sorted(rows, key=key)
+    draws = [int(row.get("draw") or 0) for row in rows]
+    draws = [draw or max(draws) + 1 for draw in draws]
+    places = [draws[:place].count(draw) for place, draw in enumerate(draws)]
+    return [{**row, "half": HALVES[place % 2], "draw": draw} for row, draw, place in zip(rows, draws, places)]
