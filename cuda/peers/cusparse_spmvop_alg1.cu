@@ -9,8 +9,8 @@
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
  * Weak     only where the library is the one release whose interface is known here; 32-bit offsets
- *          only; a matrix without nonzeros is not given to it; where x has an infinity it writes NaN
- *          into rows whose sum is infinite (seen on an H200), so that it needs a finite x.
+ *          only; a matrix without nonzeros is not given to it; needs a finite x: infinite sums
+ *          become NaN (seen on an H200).
  * Repeats  bitwise: not relied upon.
  * Params   cusparse: which version of the library (fetched: the toolkit's may have no SpMVOp).
  */
