@@ -108,7 +108,7 @@ static void what_is_no_cusparse_is_not_available(void **state) {
  * finds "old" where the system looks. */
 static void the_system_s_is_found_beside_the_one_that_is_named(void **state) {
     (void)state;
-    char command[1024], self[PATH_MAX] = "", line[128] = "";
+    char command[3 * PATH_MAX], self[PATH_MAX] = "", line[128] = "";
     make_library("old", 12, 6, 3, NULL);
     make_library("new", 12, 9, 4, NULL);
     assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
