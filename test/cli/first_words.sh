@@ -11,7 +11,7 @@ $SPMV run $quick a.mtx gen:diagonal:3 | columns "matrix.name status" | grep -v n
 SPMV_MATRIX=gen:diagonal:5 $SPMV $quick a.mtx | columns "matrix.name status" # the word is stronger
 $SPMV gen:diagonal:3 $quick | columns "matrix.name status" | grep -v name
 $SPMV info a.mtx | grep '^  matrix.name '
-$SPMV tune a.mtx -k omp:csr_serial -t 1 --max-time=0 --probe=off --no-log -q 2>/dev/null | grep -c csr_serial
+$SPMV tune a.mtx -k omp:csr_serial -t 1 --max-time=0 --probe=off --no-log -q 2>/dev/null | grep -q csr_serial; echo "tuned $?"
 try -m dir; try dir; try info dir; try tune -m dir -k csr1
 try thermal2.mtx -q --no-log
 
