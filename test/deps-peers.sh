@@ -16,7 +16,7 @@ fi
 if [ -f "$MKLROOT/include/mkl_spblas.h" ]; then echo "oneMKL: there, in $MKLROOT"
 else "$PYTHON" -m pip install --quiet --no-deps --ignore-installed --prefix "$MKLROOT" mkl==2026.2.0 mkl-include==2026.2.0
 fi
-if ls "$AOCLROOT"/aoclda.libs/libaoclsparse* "$AOCLROOT"/lib/libaoclsparse.so >/dev/null 2>&1; then echo "AOCL-Sparse: there, in $AOCLROOT"
+if ls "$AOCLROOT"/aoclda.libs "$AOCLROOT"/lib 2>/dev/null | grep -q '^libaoclsparse'; then echo "AOCL-Sparse: there, in $AOCLROOT"
 else "$PYTHON" -m pip install --quiet --no-deps --target "$AOCLROOT" aoclda==5.3.0.1 ||
     echo "AOCL-Sparse: PyPI has no aoclda for this Python; without it the kernel aocl_csr is absent" >&2
 fi

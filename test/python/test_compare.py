@@ -259,7 +259,7 @@ class ProgramTest(CompareTest):
             alone = shutil.copy(SPMV, os.path.join(folder, "spmv"))
             done = self.spmv("compare", "a", "b", program=alone)
             self.assertEqual((done.returncode, done.stdout), (69, ""))
-            self.assertIn("cannot find tables/report/compare.py", done.stderr)
+            self.assertIn("cannot find compare.py", done.stderr)
             done = self.spmv("compare", "a", "b", PATH=folder)
             self.assertEqual(done.returncode, 69)
             self.assertIn("needs python3", done.stderr)
