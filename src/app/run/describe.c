@@ -91,12 +91,11 @@ void describe_machine(session *run, result *out, spmv_kernel_id id) {
 static const char *const cache_names[] = {"warm", "cold", "steady"};
 static const char *const schedules[] = {"auto", "static", "dynamic", "guided"};
 
-static int64_t setting_of(const cell *c, const spmv_kernel *kernel, int threads, spmv_param_id id,
-                          const char *name) {
+static int64_t setting_of(const cell *c, const spmv_kernel *kernel, int threads, spmv_param_id id) {
     const spmv_param *p = spmv_param_of(kernel, id);
     int64_t value = p ? p->default_value : -1;
     for (int s = 0; s < c->nsettings; s++)
-        if (strcmp(c->setting[s].name, name) == 0) value = c->setting[s].value;
+        if (strcmp(c->setting[s].name, params[id].name) == 0) value = c->setting[s].value;
     return p && id == SPMV_grid_rows && value == 0 ? threads : value;
 }
 
@@ -114,13 +113,14 @@ void describe_config(session *run, result *out, const cell *c) {
     record *r = &out->r;
     pairs *all = &r->config_params;
     int64_t value[SPMV_NPARAMS];
-#define PARAM(id, option, help) \
-    value[SPMV_##id] = setting_of(c, kernel, spmv_ctx_threads(run->ctx), SPMV_##id, #id); \
-    if (value[SPMV_##id] >= 0) \
-        all->text[all->count] = param_word(#id, value[SPMV_##id]), all->name[all->count] = #id, \
-        all->number[all->count++] = value[SPMV_##id];
-#include "params.def"
-#undef PARAM
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        value[id] = setting_of(c, kernel, spmv_ctx_threads(run->ctx), (spmv_param_id)id);
+        if (!spmv_param_of(kernel, (spmv_param_id)id)) continue;
+        all->name[all->count] = params[id].name;
+        all->text[all->count] = param_word(params[id].name, value[id]);
+        all->given[all->count] = run->o->param[id].count > 0;
+        all->number[all->count++] = value[id];
+    }
     r->config_requested = kernel->name;
     r->config_backend = c->kernel.backend->name;
     r->config_kernel = kernel->name;
@@ -160,12 +160,6 @@ void describe_config(session *run, result *out, const cell *c) {
     if (value[SPMV_rowlens] >= 0) r->config_rowlens = (truth)value[SPMV_rowlens];
 }
 
-static const char *const param_names[] = {
-#define PARAM(name, option, help) #name,
-#include "params.def"
-#undef PARAM
-};
-
 void describe_choice(session *run, result *out, const cell *c, const spmv_plan *plan) {
     spmv_plan_facts f;
     cell chosen = {.kernel = c->kernel, .precision = c->precision, .cache = c->cache};
@@ -174,8 +168,8 @@ void describe_choice(session *run, result *out, const cell *c, const spmv_plan *
     if (!f.reason) return;
     while (strcmp(chosen.kernel.backend->names[++chosen.kernel.index], f.kernel) != 0) continue;
     for (int id = 0; id < SPMV_NPARAMS; id++) {
-        int64_t value = spmv_plan_setting(plan, param_names[id]);
-        if (value >= 0) chosen.setting[chosen.nsettings++] = (spmv_setting){param_names[id], value};
+        int64_t value = spmv_plan_setting(plan, params[id].name);
+        if (value >= 0) chosen.setting[chosen.nsettings++] = (spmv_setting){params[id].name, value};
     }
     r->config_params.count = 0;
     describe_config(run, out, &chosen);
