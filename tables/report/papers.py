@@ -178,6 +178,7 @@ def machine_line(runs):
 MARKS = ("†: stopped before its noise limit was met. \\*: the data fit in the last-level cache, which "
          "times it, not the memory:\nthere eta may be above 1; --cache=cold (make: CACHE=cold) measures "
          "the memory.\n\n")
+BESIDE = "[paper.md](paper.md) has the paper's numbers beside ours.\n"
 MEDIAN = "median [ms]"
 BEST_HEAD = ("matrix", "mu [nonzeros per row]", "sigma [√nonzeros]", "kernel", "tried [configurations]", "best parameters",
              MEDIAN, "2nnz/t [GFLOP/s]", "(2nnz-M)/t [GFLOP/s]", "eta+ [share of bandwidth]", "eta- [share of bandwidth]",
@@ -222,7 +223,7 @@ def best_pages(runs):
             "tried. eta: traffic of the CMRS paper over time and\nbandwidth "
             f"({', '.join(sources) or 'not known here: no eta'}). Size: format and the kernel's own "
             "structures. Conversion in products of csr_rows\nor csr_warp.\n\n"
-            + machine_line(runs) + "\n" + MARKS)
+            + machine_line(runs) + BESIDE + "\n" + MARKS)
     text += sections(BEST_HEAD, "lrrlrlrrrrrrr",
                      {system: [best_cells(*item) for item in items]
                       for system, items in best.items()})
@@ -270,7 +271,7 @@ def sell_pages(runs):
     tables = {system: rows for system, (rows, _) in made.items()}
     text = ("# SELL: the slice\n\nGFLOP/s (2 nnz / median) of the best SELL kernel and sigma for "
             "each slice S; then how many times faster the best SELL is\nthan the best kernel of "
-            "another format.\n\n" + machine_line(runs) + "\n" + MARKS
+            "another format.\n\n" + machine_line(runs) + BESIDE + "\n" + MARKS
             + sections(head, "l" + "r" * (len(head) - 1), tables)
             + why_not(of_kernels(runs, ("sell_",))))
     return ({"sell.md": text, "sell.csv": csv_of(head, tables)},
@@ -332,7 +333,7 @@ def cmrs_pages(runs):
             "configuration and how many times faster it is than the best of: scalar (a thread a "
             "row: csr_thread;\nOpenMP: csr_rows), vector (one warp per row: csr_warp, csr_lanes; OpenMP: "
             "csr_rows with SIMD), HYB, the vendor's library.\nslowest/best: what the worst choice "
-            "of parameters costs.\n\n" + machine_line(runs) + "\n" + MARKS
+            "of parameters costs.\n\n" + machine_line(runs) + BESIDE + "\n" + MARKS
             + sections(CMRS_HEAD, "l" + "r" * (len(CMRS_HEAD) - 1), tables)
             + why_not(of_kernels(runs, ("cmrs_",))))
     return ({"cmrs.md": text, "cmrs.csv": csv_of(CMRS_HEAD, tables)},
@@ -374,7 +375,7 @@ def ci_pages(runs):
     memory = {system: list(ci_memory(mine)) for system, mine in by_system(runs)}
     text = ("# Configuration interaction\n\nSize: the format's arrays and the kernel's own, in MB (10^6 bytes), 32-bit "
             "indices; of sliced ELL the least of the slices\ntried. Times: medians, the best configuration of each, and how "
-            "many times faster the best hybrid is.\n\n" + machine_line(runs) + "\n"
+            "many times faster the best hybrid is.\n\n" + machine_line(runs) + BESIDE + "\n"
             + MARKS + sections(memory_head, "l" + "r" * (len(memory_head) - 1), memory))
     pages = {"ci-memory.csv": csv_of(memory_head, memory)}
     for number, (system, mine) in enumerate(by_system(runs)):

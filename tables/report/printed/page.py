@@ -7,16 +7,16 @@ from printed import lines
 from printed.verdicts import REASONS, RULES
 from texts import csv_text, markdown_table, three_digits
 
-GPU_ONLY = "The paper measured a GPU: of OpenMP only what no machine changes is compared. "
+GPU_ONLY = " Of OpenMP only what no machine changes is compared, as the paper measured a GPU."
 PAPERS = {  # what is printed where, and what of it is not here
-    "sell": (lines.sell_lines, GPU_ONLY + "The SELL paper (IPSJ HPC-164, 2018), its V100. Its results are bars without numbers "
-             "(figures 6 to 8), and our copy has the text alone, damaged in places: only what the text says is compared. "
-             "Its cuSPARSE had no SELL."),
-    "cmrs": (lines.cmrs_lines, GPU_ONLY + "The CMRS paper (arXiv:1203.2946), double precision on a GeForce GTX 480: table 2, and the "
-             "table of all matrices in its additional material. CUSP, with which it compares too, is not built here."),
-    "ci": (lines.ci_lines, GPU_ONLY + "The configuration interaction paper (doi:10.3390/computation6030045), on a Tesla K20m. Its mean "
-           "time of the hybrid, 3.3661 ms, is that of its first matrix; its ten times have the mean 3.4959 ms. Its matrices of "
-           "1,048,576 rows, of which it prints no counts, have no twins."),
+    "sell": (lines.sell_lines, "The SELL paper (IPSJ HPC-164, 2018), on a Tesla V100. Its results are bars without numbers (figures 6 "
+             "to 8) and our copy has the text alone, damaged in places: what the text says is compared, and nothing could be read off "
+             "a plot. Its cuSPARSE had no SELL." + GPU_ONLY),
+    "cmrs": (lines.cmrs_lines, "The CMRS paper (arXiv:1203.2946), double precision on a GeForce GTX 480: table 2, and the table of all "
+             "matrices in its additional material. CUSP, with which it compares too, is not built here." + GPU_ONLY),
+    "ci": (lines.ci_lines, "The configuration interaction paper (doi:10.3390/computation6030045), on a Tesla K20m. Its mean time of "
+           "the hybrid, 3.3661 ms, is that of its first matrix; its ten times have the mean 3.4959 ms. Its matrices of 1,048,576 "
+           "rows, of which it prints no counts, have no twins." + GPU_ONLY),
     "omp-cuda": (lines.omp_cuda_lines, "The report SpMV - Implementazioni OMP e CUDA, of a processor and a GPU that it does not name: "
                  "figure 1 (OpenMP, grid 10x4, no SIMD, ROWLENS) and figure 2 (CUDA, no ROWLENS). The GFLOP/s of figure 1 are left "
                  "out: they are made of other matrices' nonzeros (thermal2: 2 · 7,353 / 5.35 ms, of west2021).")}
