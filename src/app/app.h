@@ -38,6 +38,7 @@ typedef struct options {
     const char *values;
     const char *x_file, *y_file, *write_file, *output_file;
     const char *format; /* table, csv, jsonl */
+    const char *stat;   /* median, min, max, mean */
     const char *log;    /* folder, or a .jsonl file */
     const char *probe;  /* folder, or off; NULL: in the user's cache */
     bool no_log, verify, quiet, verbose, progress, color;
@@ -92,7 +93,10 @@ int page_width(FILE *file, int otherwise);
 /* words and a newline, after `column` columns that are written already; broken at blanks before
  * `width`, and every further line begins after `indent` blanks. */
 void print_wrapped(FILE *file, int width, int column, int indent, const char *words);
-/* stdout is for results; everything else goes to stderr through here. */
+/* Writes control characters as \xNN, so that no name of a file commands a terminal; cuts what does
+ * not fit. */
+void spell(const char *words, char *out, size_t size);
+/* stdout is for results; everything else goes to stderr through here, spelt. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "spmv: TEXT" on stderr; returns the exit code of the status. */
 int complain(spmv_status status, const char *text);
@@ -193,9 +197,11 @@ typedef struct table_row { /* what a row of the terminal's table needs beyond it
     const char *alias;
 } table_row;
 void table_config(const record *r, char *out, size_t size); /* its column of that name */
-/* color: the best in bold. all: every column, however wide; else the least important are left out
- * where the terminal is too narrow. */
-void table_write(FILE *file, const table_row *rows, int count, bool color, bool all);
+/* stat: median, or min, max or mean of the samples, for a column beside the median's. color: the
+ * best in bold. all: every column, however wide; else the least important are left out where the
+ * terminal is too narrow. */
+void table_write(FILE *file, const table_row *rows, int count, const char *stat, bool color,
+                 bool all);
 
 /* ---- facts.c -------------------------------------------------------------------------------- */
 

@@ -162,8 +162,10 @@ static void print_flags(const session *run, const cell *c, const cell *compared,
         printf("nothing is clearly faster than it is\n");
         return;
     }
-    printf("spmv -m %s -k %s:%s%s", run->o->matrices[0], c->kernel.backend->name,
-           descriptor(c->kernel)->name, c->precision == SPMV_F32 ? " -p f32" : "");
+    char source[1024];
+    spell(run->o->matrices[0], source, sizeof source);
+    printf("spmv -m %s -k %s:%s%s", source, c->kernel.backend->name, descriptor(c->kernel)->name,
+           c->precision == SPMV_F32 ? " -p f32" : "");
     char flags[512];
     settings_flags(c->setting, c->nsettings, flags, sizeof flags);
     printf("%s", flags);
@@ -231,6 +233,7 @@ static int refuse_options(const options *o) {
                         : o->y_file                       ? "result"
                         : o->write_file                   ? "write"
                         : strcmp(o->format, "table") != 0 ? "format"
+                        : !o->verify                      ? "verify=off"
                                                           : NULL;
     if (given) say("spmv: tune cannot use --%s\n", given);
     return given ? EXIT_USAGE : 0;

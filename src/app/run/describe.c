@@ -18,10 +18,14 @@ static bool is_typed(const options *o, const char *name) {
 static bool add_word(char **out, int *count, const char *word) {
     const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
     const char *value = equals ? equals + 1 : word;
-    if (asprintf(&out[*count], "%.*s%s", (int)(value - word), word, base_name(value)) < 0)
-        return false;
-    ++*count;
-    return true;
+    char *typed = NULL;
+    if (asprintf(&typed, "%.*s%s", (int)(value - word), word, base_name(value)) < 0) return false;
+    size_t room = 4 * strlen(typed) + 16;
+    char *spelt = malloc(room);
+    if (spelt) spell(typed, spelt, room);
+    free(typed);
+    if (spelt) out[(*count)++] = spelt;
+    return spelt != NULL;
 }
 
 char **command_line(const options *o, int *count) {
@@ -37,8 +41,9 @@ char **command_line(const options *o, int *count) {
 
 void matrix_name(const char *source, const char *values, char *out, size_t size) {
     bool made = strncmp(source, "gen:", 4) == 0;
-    snprintf(out, size, "%s%s%s", base_name(source), made && values ? " " : "",
-             made && values ? values : "");
+    char base[512];
+    spell(base_name(source), base, sizeof base);
+    snprintf(out, size, "%s%s%s", base, made && values ? " " : "", made && values ? values : "");
     char *suffix = made ? NULL : strstr(out, ".mtx");
     if (!made && !suffix) suffix = strstr(out, ".tar");
     if (suffix) *suffix = 0;
@@ -58,7 +63,8 @@ void describe_matrix(result *out, const spmv_stats *s, const char *name, const c
     record *r = &out->r;
     snprintf(out->hash, sizeof out->hash, "%016llx", (unsigned long long)s->hash);
     r->matrix_name = name;
-    r->matrix_source = source;
+    spell(source, out->source, sizeof out->source);
+    r->matrix_source = out->source;
     r->matrix_hash = out->hash;
     r->matrix_rows = s->rows;
     r->matrix_cols = s->cols;

@@ -66,8 +66,8 @@ static bool check(group *g, const cell *c, result *out, const void *y, const cha
 static void fail_row(session *run, result *out, spmv_status status) {
     bool skipped = status == SPMV_E_TOOBIG || status == SPMV_E_UNSUITABLE;
     out->r.status = skipped ? "skipped" : status == SPMV_E_NOMEM ? "out of memory" : "failed";
-    snprintf(out->reason, sizeof out->reason, "%s",
-             *spmv_ctx_error(run->ctx) ? spmv_ctx_error(run->ctx) : spmv_strerror(status));
+    spell(*spmv_ctx_error(run->ctx) ? spmv_ctx_error(run->ctx) : spmv_strerror(status), out->reason,
+          sizeof out->reason);
     out->r.reason = out->reason;
     if (!skipped) run->last_failure = spmv_exit_code(status);
 }

@@ -30,7 +30,7 @@ static int tell_refused(const assignment *a, spmv_status status, const char *rea
     report r = {.kind = REFUSED};
     snprintf(r.status, sizeof r.status, "%s",
              status == SPMV_E_NOMEM || status == SPMV_E_TOOBIG ? "out of memory" : "failed");
-    snprintf(r.reason, sizeof r.reason, "%s", *reason ? reason : spmv_strerror(status));
+    spell(*reason ? reason : spmv_strerror(status), r.reason, sizeof r.reason);
     tell(a, &r);
     return spmv_exit_code(status);
 }
@@ -89,7 +89,8 @@ int record_failures(const assignment *a, const spmv_stats *stats, const char *st
         describe_machine(&run, &out, run.cell[k].kernel);
         describe_config(&run, &out, &run.cell[k]);
         out.r.matrix_name = from->name;
-        out.r.matrix_source = base_name(from->path);
+        spell(base_name(from->path), out.source, sizeof out.source);
+        out.r.matrix_source = out.source;
         if (stats) describe_matrix(&out, stats, from->name, base_name(from->path));
         out.r.sweep_pass = a->pass;
         out.r.sweep_cell = run.sweep_cell[k];
