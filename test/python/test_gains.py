@@ -11,7 +11,6 @@ import unittest
 
 from logfixture import ROOT, TablesTest, record, skipped
 import bars
-import gains
 import logs
 import results
 import table
@@ -94,26 +93,6 @@ class GainsTest(TablesTest):
         self.assertIn("geometric mean 2.000 (n = 2); 1 matrix left out, noise limit not met: 9.000",
                       self.text("summary.md"))
 
-    def test_answers(self):
-        # Ours over the peer: 2 on a, a draw on b, 0.5 on c, where the peer is noisy; d has no peer.
-        def on(name, own, peer, auto, **changes):
-            return [prepared(own, 0, "ell_rows", matrix__name=name),
-                    prepared(8e-3, 0, "csr_rows", matrix__name=name),
-                    prepared(auto, 0, "ell_rows", matrix__name=name, config__requested="auto"),
-                    *([] if peer is None else
-                      [record(peer, 0.001, prep={"total_s": 0}, config__kernel="mkl_csr",
-                              config__alias=None, matrix__name=name,
-                              timing__converged=changes.get("quiet", True))])]
-        records = [*on("a", 1e-3, 2e-3, 2e-3), *on("b", 1e-3, 1.0001e-3, 2e-3),
-                   *on("c", 2e-3, 1e-3, 4e-3, quiet=False), *on("d", 4e-3, None, 4e-3)]
-        flat = [dict(logs.flatten(r)) for r in records]
-        layout = units.tabulate(units.merge(units.unit_of(r) for r in flat))
-        header, alignment, (row,) = gains.answers(layout)
-        self.assertEqual(len(header), len(row))
-        self.assertEqual(len(alignment), len(row))
-        self.assertEqual(row, ["S1", 4, "4.76 (n = 4 of 4)", "1.41 (n = 2 of 3)", "1, 1, 1",
-                               "0.71 (n = 2 of 3)", "0.59 (n = 4 of 4)"])
-
     def test_results_that_documents_quote(self):
         # Over the peer: 2 on gen:a, tied on b, 0.5 on c, where it is suspect and counts all the same.
         def on(name, auto, peer, **changes):
@@ -135,15 +114,6 @@ class GainsTest(TablesTest):
         self.assertTrue(all(abs(point["offset"]) <= 0.6 for point in points))
         self.assertEqual(results.put_between(f"a\n{results.FIRST}old\n{results.LAST}b\n", "new\n"),
                          f"a\n{results.FIRST}new\n{results.LAST}b\n")
-
-    def test_suspect_times_of_peers_count_for_them(self):
-        records = [record(1e-3), *(record(seconds, config__kernel=kernel, config__alias=None,
-                                          perf={"verdict": verdict})
-                                   for kernel, seconds, verdict in (("mkl_csr", 0.5e-3, "suspect"),
-                                                                    ("librsb_tuned", 4e-3, None)))]
-        layout = units.tabulate(units.merge(units.unit_of(dict(logs.flatten(r))) for r in records))
-        _, _, (row,) = gains.answers(layout)
-        self.assertEqual(row[3:5], ["0.50 (n = 1 of 1)", "0, 0, 1"])
 
     def test_suspect_is_shown_and_not_ranked(self):
         self.make(record(2e-6), record(1e-9, config__kernel="hot", perf={"verdict": "suspect"}),
