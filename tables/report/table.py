@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
-"""One table of the logs: what to put into rows, columns and cells is yours to choose.
+"""One table of the logs: what stands in rows, columns and cells is yours.
 
-    spmv table                                  your logs: matrix by kernel, GFLOP/s
-    spmv table -k 'csr*,ell0,auto' --mean       these kernels, in this order
-    spmv table --best=4 --mean -o best.tex      for a paper; also .md, .csv
-    spmv table --transpose --as gen:twin:cant=cant --metric speedup
-    spmv table a.jsonl -r kernel -c config.block --where matrix=cant
-    spmv table --check log                      only read: exit 65 if a line is bad
+  spmv table                                your logs: matrix by kernel, GFLOP/s
+  spmv table -k 'csr*,ell0,auto' --mean     these kernels, in this order
+  spmv table --best=4 --mean -o best.tex    for a paper; also .md, .csv
+  spmv table --transpose --metric speedup --as gen:twin:cant=cant
+  spmv table a.jsonl -r kernel -c config.block --where matrix=cant
+  spmv table --check log                    only read: exit 65 if a line is bad
 
-Without LOG these are the logs in log/, but not log/reference, which must be named.
-Rows and columns are matrix, kernel, config, system, or any field of the log (such
-as matrix.nnz, build.commit; -c config.threads: how it scales). What was measured on
-another machine, in another precision or state of the caches, is a table of its own,
-apart from what stands in the rows or columns. A cell is the best of what falls into
-it. Columns of kernels stand in the order of -k, else the fastest first (geometric
-mean of the time over the shortest of the row; a row without a time counts as 10);
-without -k or --best only the 8 fastest are shown, on a terminal those that fit, but
-all in CSV. A table too wide for the terminal goes on below. --mean is over the rows
-with a value in every column.
+Without LOG these are the logs in log/, but not log/reference, which must be
+named. Rows and columns are matrix, kernel, config, system, or any field of the
+log (matrix.nnz, build.commit; -c config.threads: how it scales). Another
+machine, precision or state of the caches has a table of its own, apart from
+what stands in the rows or columns. A cell is the best of what falls into it;
+its marks are explained below the table.
+
+Columns of kernels stand in the order of -k, else the fastest first: by
+geometric mean of the time over the shortest of the row; a row without a time
+counts as the slowest, and as 10 at least. Without -k and --best these are 8 at
+most, on a terminal those that fit, and the fastest of each row is named beside
+them; CSV has all. What was asked for and is too wide for the terminal goes on
+below. --mean is over the rows that have a value in every column.
 """
 
 import argparse
@@ -91,6 +94,8 @@ def parse(arguments):
     options = parser.parse_args(arguments)
     ending = os.path.splitext(options.output or "")[1]
     options.format = options.format or FORMATS.get(ending, "table")
+    if options.cols == "matrix":  # times on one matrix are compared, wherever they stand
+        options.rows, options.cols, options.transpose = options.cols, options.rows, not options.transpose
     return options
 
 
@@ -143,9 +148,9 @@ def columns_shown(grid, options, width):
     best = ranked_columns(grid) if by_kernel or options.best else grid.columns
     if options.best:
         best = best[:options.best]
-    elif by_kernel and not options.kernel and options.format != "csv":
+    elif by_kernel and not options.kernel and options.format != "csv" and not options.transpose:
         best = best[:UNASKED]
-        if options.format == "table" and width and not options.transpose:
+        if options.format == "table" and width:
             best = best[:fitting(grid, best, width)]
     return best if by_kernel and options.format != "csv" else [column for column in grid.columns if column in best]
 
@@ -238,7 +243,8 @@ def tables_of(units, options):
 def text_of_tables(tables, options, places):
     """Every system's table in the format asked for."""
     if options.format == "csv":
-        wanted = [name for (axis, name), _ in sorted(places.items(), key=lambda item: item[1]) if axis == options.cols]
+        shown = options.rows if options.transpose else options.cols
+        wanted = [name for (axis, name), _ in sorted(places.items(), key=lambda item: item[1]) if axis == shown]
         return csv_tables(tables, [dict(options.names).get(name, name) for name in wanted])
     if options.format == "tex":
         return tex_tables(tables)

@@ -219,6 +219,27 @@ class PaperTest(TableCase):
         self.assertIn("<: fastest of its column.", out)
         self.assertEqual([row[0] for row in self.cells(log, "-m", "beta,alpha", "--as", "beta=B")], ["matrix", "B", "alpha"])
 
+    def test_times_on_one_matrix_are_compared_wherever_they_stand(self):
+        log = self.write("run.jsonl", *many(9), *(on("tiny", f"kernel{k}", (9 - k) * 1e-9) for k in range(9)))
+        for words in (("-r", "kernel", "-c", "matrix"), ("--transpose",)):
+            lines = [line.split() for line in self.table(log, *words)[1].splitlines()]
+            self.assertEqual(lines[1], ["kernel", "alpha", "beta", "tiny"])
+            self.assertEqual(lines[2][:5], ["kernel0", "2.00", "<", "2.00", "<"])
+            self.assertEqual(len(lines), 2 + 9 + 1)  # rows do not make it wider
+        self.assertEqual(self.cells(log, "-r", "kernel", "-c", "matrix", "-m", "tiny,beta")[0], ["kernel", "tiny", "beta"])
+        self.assertEqual(self.cells(log, "--transpose", "-k", "kernel2,kernel1")[1][0], "kernel2")
+
+    def test_auto_is_called_by_its_own_name(self):
+        log = self.write("run.jsonl", on("a", "csr_rows", config__alias="csr1", config__requested="auto"), on("a", "csr_blocks"))
+        self.assertEqual(self.cells(log, "-k", "csr*")[0], ["matrix", "csr_blocks"])
+        self.assertEqual(self.cells(log, "-k", "auto")[0], ["matrix", "auto"])
+
+    def test_help_fits_80_columns(self):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), mock.patch.dict(os.environ, {"COLUMNS": "80"}), self.assertRaises(SystemExit):
+            table.main(["--help"])
+        self.assertLessEqual(max(map(len, out.getvalue().splitlines())), 80)
+
     def test_nothing_is_wider_than_was_asked_for(self):
         log = self.write("run.jsonl", *many(27))
         status, out, talk = self.table(log)

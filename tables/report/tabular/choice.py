@@ -7,7 +7,7 @@ import fnmatch
 from common import EX_DATAERR, EX_USAGE, Stop
 from gains import is_peer
 from logs import old_names, with_names_of_today
-from units import order, text_of
+from units import AUTO, order, text_of
 
 SHORT = {"matrix": "matrix.name", "kernel": "config.kernel"}  # in --where
 MOST_NAMED = 8  # in a complaint
@@ -50,11 +50,12 @@ def with_values(records, conditions):
 
 
 def kernel_names(unit, former=False):
-    """What the unit's kernel is called: its name and its alias; or what it was called before."""
+    """What the unit's kernel is called: its name and its alias; or what it was called before. auto's
+    alias is that of the kernel it chose."""
     kernel = unit.identity.kernel
     if former:
         return [before for before, now in old_names()["KERNEL"].items() if now == kernel]
-    return [kernel, *filter(None, [unit.alias])]
+    return [kernel, unit.alias] if unit.alias and kernel != AUTO else [kernel]
 
 
 def is_kernel(pattern, unit, former=False):

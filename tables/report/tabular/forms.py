@@ -107,7 +107,7 @@ def blocks(columns, width):
 
 def wrapped(text, width):
     """Text in lines of the terminal's width, if it is one."""
-    return "\n".join(textwrap.wrap(text, width, break_long_words=False) or [""]) if width else text
+    return "\n".join(textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]) if width else text
 
 
 def text_table(titled, width):
@@ -163,23 +163,29 @@ def tex_cell(grid, entry):
     return text + (rf"\rlap{{\textsuperscript{{{marks}}}}}" if marks else "")
 
 
-def tex_head(name):
-    """A column's head; a long name breaks at underscores."""
+def head_lines(name):
+    """A column's head in lines: a long name breaks at underscores."""
     name = one_line(name)
-    if len(name) <= LONGEST_HEAD or "_" not in name:
-        return latex(name)
+    if len(name) <= LONGEST_HEAD:
+        return [name]
     lines = [""]
     for part in re.findall(r"[^_]*_|[^_]+$", name):
         if lines[-1] and len(lines[-1] + part) > LONGEST_HEAD:
             lines.append("")
         lines[-1] += part
-    return r"\begin{tabular}[b]{@{}r@{}}" + r"\\".join(map(latex, lines)) + r"\end{tabular}"
+    return lines
+
+
+def tex_head(name):
+    """The same for LaTeX."""
+    lines = list(map(latex, head_lines(name)))
+    return r"\begin{tabular}[b]{@{}r@{}}" + r"\\".join(lines) + r"\end{tabular}" if lines[1:] else lines[0]
 
 
 def letters_of(grid):
     """Letters in a line of it, the heads broken."""
     columns = [[line.strip() for line in column] for column in text_columns(grid)]
-    return sum(2 + max(map(len, [column[0][:LONGEST_HEAD], *column[1:]])) for column in columns) - 2
+    return sum(2 + max(map(len, [*head_lines(column[0]), *column[1:]])) for column in columns) - 2
 
 
 def panels_of(grid, widest):
