@@ -135,6 +135,9 @@ class TableTest(TableCase):
         out = self.table(log)[1]
         self.assertIn("2.00 ?    1.00 <", out)
         self.assertIn("?: result not verified, not ranked.", out)
+        log = self.write("run.jsonl", on("a", median=1e-6, check__status="off"), on("a", median=2e-6, config__grid="2x1"))
+        self.assertEqual(self.cells(log, "--metric", "time")[1], ["a", "2e-06"])  # of a cell what was verified
+        log = self.write("run.jsonl", on("a", check__status="off"), on("b", check__status="off"))
         self.assertIn("All times: result not verified, not ranked.", self.table(log, "-k", "csr_rows")[1])
 
     def test_matrices_of_one_name_are_two_rows(self):
@@ -191,6 +194,10 @@ class PaperTest(TableCase):
         self.assertEqual([line.split() for line in out.splitlines()[1:4]],
                          [["matrix", "coo", "ell"], ["a", "0.400", "1.00", "<"], ["b", "0.400", "2.00", "<"]])
         self.assertIn("GFLOP/s, the 2 fastest of 3 kernels\n", out)
+        log = self.write("run.jsonl", on("a", "csr", 1e-6), on("b", "csr", 50e-6), on("a", "ell", 2e-6), on("b", "ell", 1e-6),
+                         on("a", "coo", 3e-6), on("b", "coo", 2e-6))
+        out = self.table(log, "--best=2")[1]  # csr, the fastest on a, is not among them
+        self.assertEqual([line.split() for line in out.splitlines()[1:3]], [["matrix", "ell", "coo"], ["a", "1.00", "<", "0.667"]])
 
     def test_geometric_means_are_of_the_same_rows(self):
         log = self.write("run.jsonl", on("a", "csr", 1e-6), on("a", "ell", 2e-6), on("b", "csr", 4e-6), on("b", "ell", 2e-6),
