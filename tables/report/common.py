@@ -1,6 +1,7 @@
 """What the programs in this folder share: talk, exit codes, loading logs, writing files."""
 
 import argparse
+import io
 import os
 import sys
 
@@ -89,7 +90,11 @@ def give_up_stdout():
 
 
 def run(program, main, arguments):
-    """main(arguments) with what stopped it said and turned into the exit status."""
+    """main(arguments) with what stopped it said and turned into the exit status. What the terminal's
+    encoding lacks is written out."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = main(arguments)
         sys.stdout.flush()

@@ -7,7 +7,7 @@ import io
 import os
 import shutil
 import subprocess
-import tempfile
+import sys
 import unittest
 from unittest import mock
 
@@ -139,6 +139,13 @@ class TableTest(TableCase):
         self.assertEqual(self.cells(log, "--metric", "time")[1], ["a", "2e-06"])  # of a cell what was verified
         log = self.write("run.jsonl", on("a", check__status="off"), on("b", check__status="off"))
         self.assertIn("All times: result not verified, not ranked.", self.table(log, "-k", "csr_rows")[1])
+
+    def test_a_terminal_without_the_letters(self):
+        log = self.write("run.jsonl", on("a", timing__converged=False), on("b"))
+        done = subprocess.run([sys.executable, table.__file__, log, "--metric", "time"], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("1.00 \\xb5s \\u2020", done.stdout)
 
     def test_matrices_of_one_name_are_two_rows(self):
         log = self.write("run.jsonl", on("a", matrix__hash="abcd1"), on("a", median=2e-6, matrix__hash="abcd2"),
