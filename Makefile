@@ -169,7 +169,7 @@ study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
 	$(Q)$(PYTHON) tables/report/study.py $* --scale $(or $(SCALE),small) $(if $(FILES),--files $(FILES)) \
 	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
 tables:
-	$(Q)$(PYTHON) tables/report/make_tables.py --out tables log
+	$(Q)$(PYTHON) tables/report/make_tables.py --out tables $(or $(LOGS),log)
 # The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; its tables and report; matrices of other people's programs.
 reference: $(BUILD)
 	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))

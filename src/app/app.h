@@ -261,8 +261,20 @@ int log_open(const options *o, const machine *m, record_log *log);
 int log_append(record_log *log, fields table, const void *of); /* closes a log that fails */
 void log_close(record_log *log);
 bool jsonl_is_whole(const char *line, size_t length); /* one object, and nothing else? */
-/* Reads sweep.cell and status from a line of a log; returns false if it has none. */
-bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size,
-                      bool *unsettled);
+
+enum { STATUS_SIZE = 16 };
+typedef struct cell_time { /* of a cell of a sweep, for its summary */
+    double median_s;       /* NaN: none that is ranked */
+    double q1_s, q3_s, flop_per_s;
+    bool disturbed;
+    char kernel[48]; /* that multiplied: what auto chose */
+} cell_time;
+typedef struct logged_cell {
+    char cell[20], status[STATUS_SIZE];
+    bool unsettled; /* its noise limit was not met */
+    cell_time time;
+} logged_cell;
+/* Reads a line of a log; returns false if it is of no sweep. */
+bool jsonl_sweep_cell(const char *line, logged_cell *out);
 
 #endif

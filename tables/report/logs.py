@@ -25,18 +25,31 @@ OLD_NAMES_DEF = os.path.join(SOURCES, "core", "old_names.def")
 NAMED = {"config.kernel": "KERNEL", "config.requested": "KERNEL", "tune.baseline": "KERNEL", "config.format": "FORMAT"}
 
 
+OWN = "log"  # the folder that spmv writes to
+OTHERS = "reference"  # a folder in it: what others measured
+
+
+def logs_in(folder):
+    """The logs of a folder and of those in it, sorted; not those of the reference in it, which must be
+    named, so that a table never shows other people's machines unasked."""
+    found = []
+    for place, below, names in os.walk(folder):
+        if place == folder and OTHERS in below:
+            below.remove(OTHERS)
+        found += [os.path.join(place, name) for name in names if name.endswith((".jsonl", ".jsonl.xz", ".log"))]
+    return sorted(found)
+
+
 def find_logs(paths):
     """Files to read, each once however often it was named, in a stable order, and complaints."""
     files, complaints = {}, []
     for path in paths:
-        if os.path.isdir(path):
-            below = [os.path.join(folder, name) for folder, _, names in os.walk(path)
-                     for name in names if name.endswith((".jsonl", ".jsonl.xz", ".log"))]
-            if not below:
-                complaints.append(f"{path}: no *.jsonl or *.log in this folder")
-        else:
-            below = [path]
-        for name in sorted(below):
+        below = logs_in(path) if os.path.isdir(path) else [path]
+        if not below:
+            other = os.path.join(path, OTHERS)
+            complaints.append(f"{path}: no *.jsonl or *.log in this folder"
+                              + (f" but in {other}" if os.path.isdir(other) and logs_in(other) else ""))
+        for name in below:
             files.setdefault(os.path.realpath(name), name)
     return list(files.values()), complaints
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what tables/ says beyond the papers' tables: gains, LaTeX, the published program's log,
-`spmv table`."""
+"""Tests of what tables/ says beyond the papers' tables: gains, LaTeX, the published program's log."""
 
 import contextlib
 import csv
@@ -13,7 +12,6 @@ from logfixture import ROOT, TablesTest, record, skipped
 import bars
 import logs
 import results
-import table
 import texts
 import units
 
@@ -211,76 +209,6 @@ class PublishedLogTest(TablesTest):
         self.assertAlmostEqual(float(best["cuda", ""]["gflop_per_s"]), 58.932, 3)
         self.assertEqual(best["cuda", ""]["host"], "published log published.log")
         self.assertEqual(best["omp", "4"]["kernel"], "csr_rows")
-
-
-class TableTest(TablesTest):
-
-    def table(self, *words):
-        """(exit status, stdout, stderr)."""
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()) as talk:
-            status = table.main(list(words))
-        return status, out.getvalue(), talk.getvalue()
-
-    def test_rows_columns_and_metrics(self):
-        log = self.write("run.jsonl", record(2e-6), record(1e-6, config__grid="2x1"),
-                         record(4e-6, config__kernel="ell_rows", config__alias=None),
-                         skipped("no", config__kernel="hyb"),
-                         record(1e-6, config__kernel="bad", status="wrong", reason="r"))
-        status, out, _ = self.table(log)
-        self.assertEqual(status, 0)
-        self.assertEqual([line.split() for line in out.splitlines()[1:]],
-                         [["matrix", "bad", "csr_rows", "ell_rows", "hyb"],
-                          ["alpha", "WRONG", "2.00", "0.500", "—"]])
-        out = self.table(log, "--metric", "speedup", "--format", "md")[1]
-        self.assertIn("| alpha | WRONG | **1.00** | 0.25 | — |", out)
-        out = self.table(log, "-r", "config.grid", "-c", "config.schedule", "--metric", "time",
-                         "--format", "csv")[1]
-        self.assertEqual([row["static"] for row in csv.DictReader(io.StringIO(out))], ["1e-06"])
-        out = self.table(log, "--where", "kernel=hyb", "--format", "csv")[1]
-        self.assertEqual(list(csv.DictReader(io.StringIO(out)))[0]["hyb"], "skipped")
-
-    def test_systems_are_not_mixed(self):
-        log = self.write("run.jsonl", record(1e-6), record(9e-6, host__name="node2"))
-        out = self.table(log, "--format", "csv", "--metric", "time")[1]
-        self.assertEqual([(row["system"].split(" · ")[-1], row["csr_rows"])
-                          for row in csv.DictReader(io.StringIO(out))],
-                         [("node1", "1e-06"), ("node2", "9e-06")])
-        self.assertEqual(self.table(log)[1].count("csr_rows"), 2)
-
-    def test_what_tells_systems_apart_may_be_an_axis(self):
-        log = self.write("run.jsonl", *(record(8e-6 / threads, config__threads=threads) for threads in (1, 2, 16)),
-                         record(9e-6, config__threads=2, host__name="node2"))
-        out = self.table(log, "-c", "config.threads", "--metric", "time", "--format", "csv")[1]
-        self.assertEqual([(row["system"].split(" · ")[-1], row["1"], row["2"], row["16"])
-                          for row in csv.DictReader(io.StringIO(out))],
-                         [("node1", "8e-06", "4e-06", "5e-07"), ("node2", "", "9e-06", "")])
-
-    def test_output_by_its_ending(self):
-        log = self.write("run.jsonl", record(1e-6))
-        for ending, start in ((".md", "omp · f64"), (".tex", r"\begin{longtable}"),
-                              (".csv", "system,matrix,")):
-            path = os.path.join(self.folder, "x" + ending)
-            self.assertEqual(self.table(log, "-o", path)[:2], (0, ""))
-            with open(path, encoding="utf-8") as file:
-                self.assertTrue(file.read().startswith(start), ending)
-
-    def test_check_and_errors(self):
-        good, bad = self.write("good.jsonl", record()), self.write("bad.jsonl", record(), "{oops")
-        self.assertEqual(self.table("--check", good)[0], 0)
-        status, _, talk = self.table("--check", bad)
-        self.assertEqual(status, 65)
-        self.assertIn("bad.jsonl:2: not JSON", talk)
-        self.assertEqual(self.table(good, "--metric", "speed")[0], 64)
-        self.assertEqual(self.table(good, "--where", "kernel")[0], 64)
-        status, _, talk = self.table(good, "--where", "matrix=alpha", "--where", "kernel=none")
-        self.assertEqual(status, 65)
-        self.assertIn("--where config.kernel=none: no record has that; config.kernel is csr_rows", talk)
-        status, _, talk = self.table(good, "-c", "config.block")
-        self.assertEqual(status, 65)
-        self.assertIn("no record has config.block: a kernel has a field only if", talk)
-        self.assertEqual(self.table(os.path.join(self.folder, "absent"))[0], 66)
-        self.assertEqual(self.table(good, "-o", os.path.join(good, "x.md"))[0], 73)
 
 
 class BarsTest(TablesTest):

@@ -180,5 +180,11 @@ class Settings(Copy):
         self.assertEqual(self.info('MKLROOT'), ('remembered', '/opt/mkl'))
 
 
+class Tables(Copy):
+    def test_tables_are_of_the_own_logs_unless_others_are_named(self):
+        self.assertIn('make_tables.py --out tables log\n', self.make('-n', 'tables'))
+        self.assertIn('make_tables.py --out tables log/reference a.jsonl\n', self.make('-n', 'tables', 'LOGS=log/reference a.jsonl'))
+
+
 if __name__ == '__main__':
     unittest.main()
