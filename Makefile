@@ -75,6 +75,8 @@ lib_src  := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c omp/*.c)) cuda/p
 variant_src := $(wildcard src/formats/*/*.c omp/*/*.c)
 cuda_once := $(wildcard cuda/*.cu)
 cuda_variant_src := $(wildcard cuda/*/*.cu)
+# A kernel that reads no offsets is compiled once per precision, and has both names (cuda/device.cuh).
+cuda_any_offsets := $(wildcard cuda/peers/*.cu) $(shell grep -ls EXPORT_ANY_OFFSETS_KERNEL cuda/*/*.cu)
 unit_src := $(wildcard test/unit/test_*.c)
 
 variants := f64_o32 f64_o64 f32_o32 f32_o64
@@ -134,7 +136,7 @@ endef
 remember:
 	$(Q)sh src/app/changed.sh build/settings "$$(printf '%s\n' $(foreach s,$(settings),$(call remember,$(s))))"
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
-cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(cuda_variant_src)))
+cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(filter-out $(if $(findstring o64,$(v)),$(cuda_any_offsets)),$(cuda_variant_src))))
 link_omp  = $(CC) $(cflags)
 nvcc      = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. Install the CUDA toolkit, or \
             name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none))
