@@ -194,6 +194,12 @@ class Cuda(Copy):
         self.assertEqual(of, {'offsets': {'f64_o32', 'f64_o64', 'f32_o32', 'f32_o64'}, 'none': {'f64_o32', 'f32_o32'},
                               'other': {'f64_o32', 'f32_o32'}})
 
+    def test_for_which_gpu_is_said_where_there_is_none(self):
+        here = os.path.exists('/dev/nvidia0')
+        self.assertEqual(self.info('CUDA_ARCH'), ('default', 'native' if here else 'sm_90'))
+        self.assertEqual('all-major' in self.make('-n', 'cuda'), not here)
+        self.assertNotIn('all-major', self.make('-n', 'cuda', 'CUDA_ARCH=sm_90'))
+
 
 if __name__ == '__main__':
     unittest.main()
