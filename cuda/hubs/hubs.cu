@@ -280,10 +280,13 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     if (!ready) wait_for_hubs(arrived);
 }
 
+/* In f32 a float is the value as it is, and no store has that code: nothing is compiled for it. */
+enum { FLOATS = sizeof(real) > sizeof(float) ? VALUE_F32 : VALUE_RAW };
+
 static const void *kernel_for(int code) {
     return code == VALUE_CODEBOOK ? (const void *)multiply<VALUE_CODEBOOK>
            : code == VALUE_ONE    ? (const void *)multiply<VALUE_ONE>
-           : code == VALUE_F32    ? (const void *)multiply<VALUE_F32>
+           : code == VALUE_F32    ? (const void *)multiply<FLOATS>
                                   : (const void *)multiply<VALUE_RAW>;
 }
 
