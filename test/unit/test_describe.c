@@ -26,6 +26,7 @@ static result timed(const char *precision, int64_t height, double bandwidth) {
     const problem p = {.batch = NULL};
     const options o = {.keep_samples = 1000};
     describe_timing(&o, &out, &t, &p);
+    describe_rates(&out.r);
     return out;
 }
 
@@ -62,6 +63,7 @@ static void no_rate_below_zero(void **state) {
         out.r.perf_flop_per_s_cmrs = NAN;
         free(out.samples);
         describe_timing(&o, &out, &t, &p);
+        describe_rates(&out.r);
         assert_int_equal(!isnan(out.r.perf_flop_per_s_cmrs), of[k].has_rate);
         free(out.samples);
     }

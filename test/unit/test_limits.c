@@ -135,7 +135,6 @@ static void one_verdict(const char *cache, double llc_ratio, double median_s, co
     r->store_llc_ratio = llc_ratio;
     r->timing_median_s = median_s;
     describe_limits(&run, &out, spmv_backends[0], &reads);
-    describe_share_of_limits(&out);
     assert_true(fabs(r->perf_limit_stream_s - 1e-3) < 1e-9);
     assert_true(fabs(r->perf_limit_gather_s - 0.5e-3) < 1e-9);
     assert_string_equal(r->perf_limit_binds, "stream");
@@ -192,7 +191,6 @@ static void a_cache_is_believed_as_measured(void **state) {
         out.r.store_llc_ratio = 0.5;
         out.r.timing_median_s = of[k].median_s;
         describe_limits(&run, &out, spmv_backends[0], &reads);
-        describe_share_of_limits(&out);
         assert_string_equal(out.r.perf_verdict, of[k].verdict);
     }
 }
@@ -209,11 +207,9 @@ static void without_rates_there_are_no_limits(void **state) {
     out.r.perf_bytes_min_B = 1000;
     out.r.timing_median_s = 1;
     describe_limits(&run, &out, spmv_backends[0], &reads);
-    describe_share_of_limits(&out);
     assert_true(isnan(out.r.perf_bw_fraction) && !out.r.perf_verdict);
     out.r.gpu_bw_theory_Bps = 1e6; /* a GPU says something of itself: a share, but no verdict */
     describe_limits(&run, &out, spmv_backends[0], &reads);
-    describe_share_of_limits(&out);
     assert_true(fabs(out.r.perf_bw_fraction - 1e-3) < 1e-12);
     assert_string_equal(out.r.perf_bw_peak_source, "theory");
     assert_null(out.r.perf_verdict);

@@ -385,7 +385,7 @@ static void what_does_not_fit_beside_the_others_follows_alone(void **state) {
     cell cells[COUNT(names)] = {0};
     result results[COUNT(names)] = {0};
     session run = {.o = &o, .backend = &spmv_omp, .ctx = ctx, .log = {.file = -1}};
-    inputs in = {.rows = ROWS, .cols = COLS, .x = s.x};
+    inputs in = {.name = "crowded", .rows = ROWS, .cols = COLS, .x = s.x};
     for (int k = 0; k < COUNT(names); k++) {
         int found;
         assert_int_equal(spmv_kernel_find(ctx, names[k], &cells[k].kernel, 1, &found), SPMV_OK);
@@ -396,7 +396,7 @@ static void what_does_not_fit_beside_the_others_follows_alone(void **state) {
     spmv_mat_drop_stores(s.mat);
     crowded = s.mat;
     device->backend = &cramped;
-    assert_int_equal(run_rounds(&run, s.mat, &in, "crowded", "crowded", results), 0);
+    assert_int_equal(run_rounds(&run, s.mat, &in, results), 0);
     device->backend = real_backend;
     assert_int_equal(run.nok, COUNT(names));
     for (int k = 0; k < COUNT(names); k++) {
