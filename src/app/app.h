@@ -92,7 +92,10 @@ int page_width(FILE *file, int otherwise);
 /* words and a newline, after `column` columns that are written already; broken at blanks before
  * `width`, and every further line begins after `indent` blanks. */
 void print_wrapped(FILE *file, int width, int column, int indent, const char *words);
-/* stdout is for results; everything else goes to stderr through here. */
+/* Writes control characters as \xNN, so that no name of a file commands a terminal; cuts what does
+ * not fit. */
+void spell(const char *words, char *out, size_t size);
+/* stdout is for results; everything else goes to stderr through here, spelt. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "spmv: TEXT" on stderr; returns the exit code of the status. */
 int complain(spmv_status status, const char *text);

@@ -198,7 +198,7 @@ static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS]
     spmv_stats stats;
     spmv_csr_view A;
     matrix_facts facts;
-    char hash[20], name[256];
+    char hash[20], name[256], base[512];
     spmv_mat_stats(mat, &stats);
     spmv_mat_rows(mat, &A);
     matrix_name(source, o->values, name, sizeof name);
@@ -209,7 +209,8 @@ static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS]
         code = complain(SPMV_E_NOMEM, "out of memory: some facts remain unknown");
     find_formats(ctx, o, wanted, &A, reason, &facts);
     facts.name = name;
-    facts.source = base_name(source);
+    spell(base_name(source), base, sizeof base);
+    facts.source = base;
     facts.hash = hash;
     facts.field = field_name(stats.field);
     facts.symmetry = symmetry_name(stats.symmetry);

@@ -170,8 +170,10 @@ static void print_flags(const session *run, const cell *c, const cell *compared,
         printf("nothing is clearly faster than it is\n");
         return;
     }
-    printf("spmv -m %s -k %s:%s%s", run->o->matrices[0], c->kernel.backend->name,
-           descriptor(c->kernel)->name, c->precision == SPMV_F32 ? " -p f32" : "");
+    char source[1024];
+    spell(run->o->matrices[0], source, sizeof source);
+    printf("spmv -m %s -k %s:%s%s", source, c->kernel.backend->name, descriptor(c->kernel)->name,
+           c->precision == SPMV_F32 ? " -p f32" : "");
     char flags[512];
     settings_flags(c->setting, c->nsettings, flags, sizeof flags);
     printf("%s", flags);

@@ -16,12 +16,11 @@ void usage_blame(const char *variable) {
  * where to read on. */
 _Noreturn void usage_error(const char *format, ...) {
     va_list args;
+    char what[2048];
     va_start(args, format);
-    fputs("spmv: ", stderr);
-    if (blamed) fprintf(stderr, "%s in the environment: ", blamed);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    vsnprintf(what, sizeof what, format, args);
     va_end(args);
+    say("spmv: %s%s%s\n", blamed ? blamed : "", blamed ? " in the environment: " : "", what);
     exit(EXIT_USAGE);
 }
 

@@ -18,10 +18,14 @@ static bool is_typed(const options *o, const char *name) {
 static bool add_word(char **out, int *count, const char *word) {
     const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
     const char *value = equals ? equals + 1 : word;
-    if (asprintf(&out[*count], "%.*s%s", (int)(value - word), word, base_name(value)) < 0)
-        return false;
-    ++*count;
-    return true;
+    char *typed = NULL;
+    if (asprintf(&typed, "%.*s%s", (int)(value - word), word, base_name(value)) < 0) return false;
+    size_t room = 4 * strlen(typed) + 16;
+    char *spelt = malloc(room);
+    if (spelt) spell(typed, spelt, room);
+    free(typed);
+    if (spelt) out[(*count)++] = spelt;
+    return spelt != NULL;
 }
 
 char **command_line(const options *o, int *count) {
@@ -37,8 +41,9 @@ char **command_line(const options *o, int *count) {
 
 void matrix_name(const char *source, const char *values, char *out, size_t size) {
     bool made = strncmp(source, "gen:", 4) == 0;
-    snprintf(out, size, "%s%s%s", base_name(source), made && values ? " " : "",
-             made && values ? values : "");
+    char base[512];
+    spell(base_name(source), base, sizeof base);
+    snprintf(out, size, "%s%s%s", base, made && values ? " " : "", made && values ? values : "");
     char *suffix = made ? NULL : strstr(out, ".mtx");
     if (!made && !suffix) suffix = strstr(out, ".tar");
     if (suffix) *suffix = 0;
@@ -381,7 +386,8 @@ void describe_row(const session *run, inputs *in, candidate *e, const char *stat
     r->status = status;
     r->reason = *out->reason ? out->reason : NULL;
     r->matrix_name = in->name;
-    r->matrix_source = in->source;
+    spell(in->source, out->source, sizeof out->source);
+    r->matrix_source = out->source;
     if (run->pass) {
         r->sweep_pass = run->pass;
         r->sweep_cell = run->sweep_cell[e->cell];

@@ -20,8 +20,8 @@ enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
 typedef struct result { /* a row, and what its record points to */
     record r; /* filled by describe_row when the row is final; before, its status is NULL */
     const char *alias;
-    char kernel[64], library[64], grid[48], block[24], shape[24], reason[1024], why[1400], hash[20],
-        key[20], how[256];
+    char source[512], kernel[64], library[64], grid[48], block[24], shape[24], reason[1024],
+        why[1400], hash[20], key[20], how[256];
     char flag[MOST_FLAGS][96];
     const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
     int nflags;
@@ -158,7 +158,7 @@ void describe_gpu_noise(result *out, const spmv_device_state *before,
 /* ---- describe.c ----------------------------------------------------------------------------- */
 
 const char *base_name(const char *path); /* without its folders; gen: as it is */
-/* thermal2 of dir/thermal2.mtx.gz; gen:mesh:100 few:8 with values */
+/* thermal2 of dir/thermal2.mtx.gz; gen:mesh:100 few:8 with values; spelt */
 void matrix_name(const char *source, const char *values, char *out, size_t size);
 const char *symmetry_name(spmv_symmetry symmetry);
 const char *field_name(spmv_field field);

@@ -30,7 +30,7 @@ static int tell_refused(const assignment *a, spmv_status status, const char *rea
     report r = {.kind = REFUSED};
     snprintf(r.status, sizeof r.status, "%s",
              status == SPMV_E_NOMEM || status == SPMV_E_TOOBIG ? "out of memory" : "failed");
-    snprintf(r.reason, sizeof r.reason, "%s", *reason ? reason : spmv_strerror(status));
+    spell(*reason ? reason : spmv_strerror(status), r.reason, sizeof r.reason);
     tell(a, &r);
     return spmv_exit_code(status);
 }

@@ -50,7 +50,7 @@ static int add_source(sweep *s, const char *path) {
     else if (strncmp(path, "gen:", 4) == 0 && status == SPMV_E_ARG) /* mistyped */
         return complain(status, spmv_ctx_error(s->run.ctx));
     else
-        snprintf(new->trouble, sizeof new->trouble, "%s", spmv_ctx_error(s->run.ctx));
+        spell(spmv_ctx_error(s->run.ctx), new->trouble, sizeof new->trouble);
     return 0;
 }
 
