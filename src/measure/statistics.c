@@ -10,6 +10,10 @@ static int compare(const void *a, const void *b) {
     return (p > q) - (p < q);
 }
 
+void sort_samples(double *sample, int n) {
+    qsort(sample, (size_t)n, sizeof *sample, compare);
+}
+
 /* Linear between order statistics, as NumPy's and Python's inclusive method. */
 static double quantile(const double *sorted, int n, double q) {
     double at = q * (n - 1);
@@ -22,7 +26,7 @@ static double *sorted_copy(const double *sample, int n) {
     double *sorted = n > 0 ? malloc((size_t)n * sizeof *sorted) : NULL;
     if (!sorted) return NULL;
     memcpy(sorted, sample, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, compare);
+    sort_samples(sorted, n);
     return sorted;
 }
 

@@ -5,6 +5,7 @@
 typedef struct statistics {
     double min, q1, median, q3, max, mean, stdev;
 } statistics;
+void sort_samples(double *sample, int n);
 /* Sorts nothing in place: works on a copy. */
 statistics statistics_of(const double *sample, int n);
 

@@ -385,7 +385,7 @@ static void what_does_not_fit_beside_the_others_follows_alone(void **state) {
     cell cells[COUNT(names)] = {0};
     result results[COUNT(names)] = {0};
     session run = {.o = &o, .backend = &spmv_omp, .ctx = ctx, .log = {.file = -1}};
-    inputs in = {.name = "crowded", .rows = ROWS, .cols = COLS, .x = s.x};
+    inputs in = {.name = "crowded", .source = "crowded", .rows = ROWS, .cols = COLS, .x = s.x};
     for (int k = 0; k < COUNT(names); k++) {
         int found;
         assert_int_equal(spmv_kernel_find(ctx, names[k], &cells[k].kernel, 1, &found), SPMV_OK);
