@@ -38,6 +38,7 @@ typedef struct options {
     const char *values;
     const char *x_file, *y_file, *write_file, *output_file;
     const char *format; /* table, csv, jsonl */
+    const char *stat;   /* median, min, max, mean */
     const char *log;    /* folder, or a .jsonl file */
     const char *probe;  /* folder, or off; NULL: in the user's cache */
     bool no_log, verify, quiet, verbose, progress, color;
@@ -195,9 +196,11 @@ typedef struct table_row { /* what a row of the terminal's table needs beyond it
     const char *alias;
 } table_row;
 void table_config(const record *r, char *out, size_t size); /* its column of that name */
-/* color: the best in bold. all: every column, however wide; else the least important are left out
- * where the terminal is too narrow. */
-void table_write(FILE *file, const table_row *rows, int count, bool color, bool all);
+/* stat: median, or min, max or mean of the samples, for a column beside the median's. color: the
+ * best in bold. all: every column, however wide; else the least important are left out where the
+ * terminal is too narrow. */
+void table_write(FILE *file, const table_row *rows, int count, const char *stat, bool color,
+                 bool all);
 
 /* ---- facts.c -------------------------------------------------------------------------------- */
 

@@ -22,6 +22,7 @@ enum { /* options without a letter */
        KEY_VALUES,
        KEY_WRITE,
        KEY_FORMAT,
+       KEY_STAT,
        KEY_LOG,
        KEY_NO_LOG,
        KEY_VERIFY,
@@ -143,6 +144,8 @@ static const struct argp_option table[] = {
     {"dry-run", KEY_DRY_RUN, NULL, 0, "print the plan and stop", 4},
     {NULL, 0, NULL, 0, "What to show and keep:", 5},
     {"format", KEY_FORMAT, "KIND", 0, "format of the results: table, csv or jsonl (table)", 5},
+    {"stat", KEY_STAT, "median|min|max|mean", 0,
+     "of the samples, shown in the table beside their median; ranks and rates are the median's", 5},
     {"output", 'o', "FILE", 0, "write results to FILE instead of stdout", 5},
     {"log", KEY_LOG, "DIR|FILE.jsonl", 0,
      "append one record per row to DIR/HOST.jsonl (default: log/, if it exists)", 5},
@@ -178,7 +181,7 @@ static const struct taken {
     const char *others, *not ;
 } taken[] = {
     {"run", "1235", true, "", ""},
-    {"sweep", "12345", true, "", "output result write format"},
+    {"sweep", "12345", true, "", "output result write format stat"},
     {"tune", "1235", true, "", "output result write format"},
     {"list", "", false, "backend quiet color", ""},
     {"info", "", true,
@@ -271,6 +274,7 @@ static void take_word(options *o, const char *word) {
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const format_words[] = {"table", "csv", "jsonl", NULL};
+    static const char *const stat_words[] = {"median", "min", "max", "mean", NULL};
     static const char *const index_words[] = {"auto", "32", "64", NULL};
     static const char *const verify_words[] = {"off", "full", NULL};
     static const char *const backend_words[] = {"omp", "cuda", NULL};
@@ -308,6 +312,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_VALUES: o->values = arg; break;
     case KEY_WRITE: o->write_file = arg; break;
     case KEY_FORMAT: o->format = format_words[word_of("format", arg, format_words)]; break;
+    case KEY_STAT: o->stat = stat_words[word_of("stat", arg, stat_words)]; break;
     case KEY_LOG:
         o->log = arg;
         o->no_log = false;
@@ -479,6 +484,7 @@ void options_parse(int argc, char **argv, const char *command, options *o) {
                    .sampling.max_time_s = 5,
                    .sampling.max_noise = 0.01,
                    .format = "table",
+                   .stat = "median",
                    .progress = terminal,
                    .command = command,
                    .matrix_words = takes_matrices(command),

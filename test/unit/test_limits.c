@@ -319,6 +319,103 @@ static void what_was_not_measured_is_no_row(void **state) {
     spmv_ctx_free(run.ctx);
 }
 
+/* ---- what is said below the table ----------------------------------------------------------- */
+
+/* Of what explain_results says on stderr. */
+static void explained(const session *run, const result *rows, int n, char *out, size_t size) {
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stderr);
+    int kept = dup(STDERR_FILENO);
+    assert_true(kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    explain_results(run, rows, n);
+    fflush(stderr);
+    assert_true(dup2(kept, STDERR_FILENO) >= 0);
+    close(kept);
+    rewind(file);
+    out[fread(out, 1, size - 1, file)] = 0;
+    fclose(file);
+}
+
+static result waiting_row(double median) {
+    result out = row(NULL, median, median, median, 0);
+    out.r.config_kernel = "some";
+    out.nflags = 1;
+    out.waits = true;
+    out.flags[0] = "threads waited for a core 50% of the time";
+    out.r.timing_flags = (texts){out.flags, 1};
+    return out;
+}
+
+static void the_run_says_what_to_type_against_waits(void **state) {
+    (void)state;
+    static char *words[] = {"./spmv", "-m", "a b.mtx", "-k", "csr_*"}, *no[] = {"./spmv", "it's"};
+    char *policy = getenv("OMP_WAIT_POLICY"), before[64] = "", said[2000];
+    if (policy) snprintf(before, sizeof before, "%s", policy);
+    static session run;
+    options o = {.caches.count = 1, .argv = words, .argc = 5, .command = "run"};
+    result rows[] = {waiting_row(5)};
+    run.o = &o;
+    run.ctx = context_of(2);
+    unsetenv("OMP_WAIT_POLICY");
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(
+        strstr(said, "1 of 1 rows: threads waited for a core 50% of the time; so none"));
+    assert_non_null(
+        strstr(said, "type: OMP_WAIT_POLICY=passive ./spmv run -m 'a b.mtx' -k 'csr_*',"));
+    assert_non_null(strstr(said, "-t 1 after it\n"));
+    setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(strstr(said, " 'csr_*' -t 1\n"));
+    o.argv = no, o.argc = 2;
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(
+        strstr(said, "OMP_WAIT_POLICY=passive before the same command and after it -t 1\n"));
+    rows[0].r.gpu_name = "a GPU"; /* OpenMP's threads are not what waits */
+    explained(&run, rows, 1, said, sizeof said);
+    assert_null(strstr(said, "type"));
+    unsetenv("OMP_WAIT_POLICY");
+    if (*before) setenv("OMP_WAIT_POLICY", before, 1);
+    spmv_ctx_free(run.ctx);
+}
+
+static void unchecked_results_are_named_and_not_ranked(void **state) {
+    (void)state;
+    char said[2000];
+    static session run;
+    options o = {.caches.count = 1, .probe = "off"};
+    result rows[] = {row("csr1", 9, 10, 11, 0), row(NULL, 5, 5, 5, 0)};
+    run.o = &o;
+    run.ctx = context_of(2);
+    for (int k = 0; k < COUNT(rows); k++) rows[k].r.config_kernel = k ? "quick" : "slow";
+    rank_results(rows, COUNT(rows));
+    explained(&run, rows, COUNT(rows), said, sizeof said);
+    assert_string_equal(said,
+                        "  cheapest with its preparation (f64): 1 product quick, 100 products "
+                        "quick, 10000 products quick\n");
+    for (int k = 0; k < COUNT(rows); k++) rows[k].r.check_status = "off";
+    rank_results(rows, COUNT(rows));
+    explained(&run, rows, COUNT(rows), said, sizeof said);
+    assert_string_equal(said, "  check off: nobody compared these results with the reference, so "
+                              "they are not ranked\n");
+    spmv_ctx_free(run.ctx);
+}
+
+static void the_cheapest_of_disturbed_times_is_called_so(void **state) {
+    (void)state;
+    char said[2000];
+    static session run;
+    options o = {.caches.count = 1, .probe = "off"};
+    result rows[] = {waiting_row(5), waiting_row(6)};
+    for (int k = 0; k < COUNT(rows); k++) rows[k].waits = false;
+    run.o = &o;
+    run.ctx = context_of(2);
+    rank_results(rows, COUNT(rows));
+    explained(&run, rows, COUNT(rows), said, sizeof said);
+    assert_non_null(strstr(said, "preparation (f64, by disturbed times): 1 product some"));
+    spmv_ctx_free(run.ctx);
+}
+
 /* ---- noise ---------------------------------------------------------------------------------- */
 
 static void noise_is_flagged(void **state) {
@@ -406,6 +503,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(what_nobody_checked_is_not_ranked),
         cmocka_unit_test(where_all_were_disturbed_none_is_best),
         cmocka_unit_test(what_was_not_measured_is_no_row),
+        cmocka_unit_test(the_run_says_what_to_type_against_waits),
+        cmocka_unit_test(unchecked_results_are_named_and_not_ranked),
+        cmocka_unit_test(the_cheapest_of_disturbed_times_is_called_so),
         cmocka_unit_test(noise_is_flagged),
         cmocka_unit_test(waiting_threads_are_seen),
         cmocka_unit_test(a_slowed_gpu_is_flagged),

@@ -9,6 +9,7 @@ typedef enum column {
     CONFIG,
     PREP,
     MEDIAN,
+    STAT,
     NOISE,
     GFLOPS,
     GBPS,
@@ -19,9 +20,17 @@ typedef enum column {
     CHECK,
     NCOLUMNS
 } column;
-static const char *const heads[NCOLUMNS] = {"kernel", "alias",   "config", "prep", "median",
-                                            "+/-",    "GFLOP/s", "GB/s",   "MB",   "padding",
-                                            "stream", "gather",  "check"};
+static const char *const heads[NCOLUMNS] = {"kernel",  "alias",  "config",  "prep", "median",
+                                            "",        "+/-",    "GFLOP/s", "GB/s", "MB",
+                                            "padding", "stream", "gather",  "check"};
+
+/* Of the samples: what --stat shows beside the median, under its own name. */
+static double statistic(const record *r, const char *stat) {
+    return strcmp(stat, "min") == 0    ? r->timing_min_s
+           : strcmp(stat, "max") == 0  ? r->timing_max_s
+           : strcmp(stat, "mean") == 0 ? r->timing_mean_s
+                                       : NAN;
+}
 
 void time_text(double s, char *out) {
     if (!isfinite(s))
@@ -150,7 +159,7 @@ static void add_state(const record *r, char *out) {
     append(out, "", r->config_cache);
 }
 
-static void fill(const table_row *row, mixture mixed, char cell[NCOLUMNS][CELL]) {
+static void fill(const table_row *row, mixture mixed, const char *stat, char cell[NCOLUMNS][CELL]) {
     const record *r = row->r;
     bool ok = strcmp(r->status, "ok") == 0;
     snprintf(cell[KERNEL], CELL, "%s%s%s%s",
@@ -163,6 +172,7 @@ static void fill(const table_row *row, mixture mixed, char cell[NCOLUMNS][CELL])
     if (mixed.states) add_state(r, cell[CONFIG]);
     time_text(ok ? r->prep_total_s : NAN, cell[PREP]);
     time_text(ok ? r->timing_median_s : NAN, cell[MEDIAN]);
+    time_text(ok ? statistic(r, stat) : NAN, cell[STAT]);
     estimate median = {r->timing_median_s, r->timing_median_low_s, r->timing_median_high_s};
     share_text(ok ? estimate_noise(&median) : NAN, cell[NOISE]);
     if (isfinite(estimate_noise(&median)) && ok && r->timing_settled == 0)
@@ -190,18 +200,19 @@ static bool is_empty(const char *s) {
 }
 
 /* Of each column; 0: nobody has anything there, and it is left out. */
-static void find_widths(const table_row *rows, int count, int width[NCOLUMNS]) {
+static void find_widths(const table_row *rows, int count, const char *stat, int width[NCOLUMNS]) {
     char cell[NCOLUMNS][CELL];
     for (int c = 0; c < NCOLUMNS; c++) width[c] = 0;
     for (int k = 0; k < count; k++) {
-        fill(&rows[k], mixture_of(rows, count), cell);
+        fill(&rows[k], mixture_of(rows, count), stat, cell);
         for (int c = 0; c < NCOLUMNS; c++)
             if (!is_empty(cell[c]) && (int)strlen(cell[c]) > width[c])
                 width[c] = (int)strlen(cell[c]);
     }
     for (int c = 0; c < NCOLUMNS; c++) {
         int head = (int)strlen(heads[c]) + (c == KERNEL ? 2 : 0);
-        bool optional = c == ALIAS || c == CONFIG || c == PADDING || c == STREAM || c == GATHER;
+        bool optional =
+            c == ALIAS || c == CONFIG || c == STAT || c == PADDING || c == STREAM || c == GATHER;
         if (width[c] < head && (width[c] || !optional)) width[c] = head;
     }
 }
@@ -260,18 +271,19 @@ static void put_reason(FILE *file, const char *reason, int most, int written) {
     print_wrapped(file, most, INDENT, INDENT, reason);
 }
 
-void table_write(FILE *file, const table_row *rows, int count, bool color, bool all) {
+void table_write(FILE *file, const table_row *rows, int count, const char *stat, bool color,
+                 bool all) {
     char cell[NCOLUMNS][CELL];
     int width[NCOLUMNS], most = all ? NO_LIMIT : page_width(file, NO_LIMIT);
     bool left_out[NCOLUMNS] = {false};
-    find_widths(rows, count, width);
+    find_widths(rows, count, stat, width);
     fit_widths(most, width, left_out);
     for (int c = 0; c < NCOLUMNS; c++)
-        snprintf(cell[c], CELL, "%s%s", c == KERNEL ? "  " : "", heads[c]);
+        snprintf(cell[c], CELL, "%s%s", c == KERNEL ? "  " : "", c == STAT ? stat : heads[c]);
     put_row(file, cell, width);
     fputc('\n', file);
     for (int k = 0; k < count; k++) {
-        fill(&rows[k], mixture_of(rows, count), cell);
+        fill(&rows[k], mixture_of(rows, count), stat, cell);
         cut(cell[CONFIG], width[CONFIG]);
         bool bold = color && rows[k].r->perf_best == 1;
         if (bold) fputs("\033[1m", file);

@@ -101,7 +101,7 @@ static int show_results(session *run, result *results, int n) {
         int shown = 0;
         for (int k = 0; k < n; k++)
             if (results[k].finished) rows[shown++] = (table_row){&results[k].r, results[k].alias};
-        table_write(run->output, rows, shown, run->o->color && run->output == stdout,
+        table_write(run->output, rows, shown, run->o->stat, run->o->color && run->output == stdout,
                     run->o->verbose);
         fflush(run->output); /* what follows on stderr is about it */
         if (!run->o->quiet) explain_results(run, results, n);

@@ -3,6 +3,7 @@
  * tied with it, and what changing over from csr1 costs. */
 #include "session.h"
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -133,11 +134,15 @@ static bool is_ok(const result *out) {
     return out->r.status && strcmp(out->r.status, "ok") == 0;
 }
 
+static bool is_checked(const result *out) {
+    return !(out->r.check_status && strcmp(out->r.check_status, "off") == 0);
+}
+
 /* An impossible time is not ranked, nor is that of a result nobody looked at. */
 static bool is_ranked(const result *out) {
     const record *r = &out->r;
-    return is_ok(out) && !(r->perf_verdict && strcmp(r->perf_verdict, "suspect") == 0) &&
-           !(r->check_status && strcmp(r->check_status, "off") == 0);
+    return is_ok(out) && is_checked(out) &&
+           !(r->perf_verdict && strcmp(r->perf_verdict, "suspect") == 0);
 }
 
 static bool is_disturbed(const result *out) {
@@ -248,8 +253,9 @@ static void say_which(const result *results, int n, const record *r) {
 static void say_cheapest(const result *results, int n, const record *first, bool states) {
     static const int products[] = {1, 100, 10000};
     if (ranked_with(results, n, first) < 2) return;
-    say("  cheapest with its preparation (%s%s%s):", first->config_precision, states ? ", " : "",
-        states ? first->config_cache : "");
+    say("  cheapest with its preparation (%s%s%s%s):", first->config_precision, states ? ", " : "",
+        states ? first->config_cache : "",
+        best_beside(results, n, first) ? "" : ", by disturbed times");
     for (size_t p = 0; p < sizeof products / sizeof *products; p++) {
         const record *best = NULL;
         for (int k = 0; k < n; k++) {
@@ -281,18 +287,51 @@ static bool any(const result *results, int n, const char *which) {
     return false;
 }
 
+static bool any_unchecked(const result *results, int n) {
+    for (int k = 0; k < n; k++)
+        if (is_ok(&results[k]) && !is_checked(&results[k])) return true;
+    return false;
+}
+
+/* As it can be typed again: what a shell would read otherwise stands in quotes. */
+static void append_word(char *out, size_t size, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_=+,.:/%@";
+    bool quoted = !*word || word[strspn(word, plain)];
+    size_t n = strlen(out);
+    snprintf(out + n, size - n, "%s%s%s%s", n ? " " : "", quoted ? "'" : "", word,
+             quoted ? "'" : "");
+}
+
+/* False: it is too long to be read, or cannot be quoted so simply. */
+static bool typed_again(const options *o, char *out, size_t size) {
+    enum { READABLE = 200 };
+    *out = 0;
+    for (int k = 0; k < o->argc; k++) {
+        if (strchr(o->argv[k], '\'')) return false;
+        append_word(out, size, o->argv[k]);
+        if (k == 0 && o->command) append_word(out, size, o->command);
+    }
+    return o->argc > 0 && strlen(out) < READABLE;
+}
+
 /* Where the threads of a team wait for each other by spinning, one that lost its core costs all. */
 static void say_waits(const session *run) {
     const char *policy = getenv("OMP_WAIT_POLICY");
-    int threads = spmv_ctx_threads(run->ctx);
+    int threads = spmv_ctx_threads(run->ctx), cores = omp_get_num_procs();
+    int fewer = threads > cores ? cores : threads - 1;
     bool passive = policy && strcasecmp(policy, "passive") == 0;
-    if (passive && threads == 1) return;
-    say("  ! waiting for cores disturbs: type ");
-    if (passive)
-        say("-t %d, which leaves a core to others\n", threads - 1);
+    char command[512], flag[16] = "";
+    if (passive && fewer < 1) return;
+    if (passive) snprintf(flag, sizeof flag, " -t %d", fewer);
+    if (typed_again(run->o, command, sizeof command))
+        say("  ! waiting for cores disturbs; type: OMP_WAIT_POLICY=passive %s%s", command, flag);
     else
-        say("OMP_WAIT_POLICY=passive before the same command, or -t %d\n",
-            threads > 1 ? threads - 1 : 1);
+        say("  ! waiting for cores disturbs; type OMP_WAIT_POLICY=passive before the same "
+            "command%s%s",
+            passive ? " and after it" : "", flag);
+    if (!passive && fewer >= 1) say(", and if that does not help -t %d after it", fewer);
+    say("\n");
 }
 
 /* Kernels take turns, so that the flags of the first disturbed one stand for all. */
@@ -301,7 +340,7 @@ static void say_flags(const session *run, const result *results, int n) {
     bool waits = false;
     for (int k = n - 1; k >= 0; k--) {
         rows += is_ok(&results[k]);
-        waits |= results[k].waits;
+        waits |= results[k].waits && !results[k].r.gpu_name; /* whose host does not compute */
         if (results[k].nflags) first = k, count++;
     }
     if (first < 0) return;
@@ -349,6 +388,9 @@ void explain_results(const session *run, const result *results, int n) {
         say("  SUSPECT: more than a quarter faster than the probed memory bandwidth allows, and so "
             "not "
             "ranked; 'spmv probe' measures again\n");
+    if (any_unchecked(results, n))
+        say("  check off: nobody compared these results with the reference, so they are not "
+            "ranked\n");
     say_flags(run, results, n);
     say_unsettled(run, results, n);
     say_launch(results, n);

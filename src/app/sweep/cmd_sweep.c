@@ -274,6 +274,7 @@ static int refuse_options(const options *o) {
                         : o->y_file                       ? "result"
                         : o->write_file                   ? "write"
                         : strcmp(o->format, "table") != 0 ? "format"
+                        : options_given(o, "stat")        ? "stat"
                         : o->resume && o->no_log          ? "resume and --no-log"
                                                           : NULL;
     if (!given) return 0;
