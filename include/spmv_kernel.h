@@ -34,7 +34,7 @@ enum { SPMV_F64_O32, SPMV_F64_O64, SPMV_F32_O32, SPMV_F32_O64, SPMV_NVARIANTS };
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
-#define PARAM(name, option, help) SPMV_##name,
+#define PARAM(name, ...) SPMV_##name,
 typedef enum spmv_param_id {
 #include "params.def"
     SPMV_NPARAMS

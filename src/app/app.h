@@ -150,6 +150,7 @@ typedef struct pairs { /* an object of numbers or texts */
     const char *name[MOST_PAIRS];
     int64_t number[MOST_PAIRS];
     const char *text[MOST_PAIRS]; /* NULL: the number */
+    bool given[MOST_PAIRS];       /* of config.params: on the command line */
     int count;
 } pairs;
 

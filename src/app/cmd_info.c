@@ -1,6 +1,7 @@
 /* cmd_info.c: spmv info: facts about matrices, and what every format would take, at its default
  * parameters or those given. */
 #include "app/run/session.h"
+#include "option_values.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,13 +10,6 @@ int cmd_info(const options *o, const spmv_backend *backend);
 
 enum { HELP = 46 };                        /* the column where what a fact means begins */
 enum { REASON = 256, WIDEST_STEP = 4096 }; /* the step: as of plan.c, where 64-bit offsets begin */
-
-/* The program's name of a parameter's option. */
-static const char *const option_of[] = {
-#define PARAM(name, option, help) option,
-#include "params.def"
-#undef PARAM
-};
 
 static const spmv_param *find_param(const spmv_format *format, spmv_param_id id) {
     for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
@@ -31,7 +25,7 @@ static bool choose(const options *o, const spmv_format *format, spmv_choice *out
         const list *given = &o->param[p->id];
         out->value[p->id] = given->count ? given->value[0] : p->default_value;
         if (given->count && !spmv_param_takes(p, given->value[0])) {
-            snprintf(reason, REASON, "not with --%s=%lld", option_of[p->id],
+            snprintf(reason, REASON, "not with --%s=%lld", params[p->id].option,
                      (long long)given->value[0]);
             return false;
         }
@@ -48,11 +42,11 @@ static int check_params(const options *o) {
             used = p && spmv_param_takes(p, o->param[id].value[0]);
         }
         if (!used) {
-            say("spmv: info: --%s applies to no format\n", option_of[id]);
+            say("spmv: info: --%s applies to no format\n", params[id].option);
             return EXIT_USAGE;
         }
         if (o->param[id].count > 1) {
-            say("spmv: info: --%s takes one value here\n", option_of[id]);
+            say("spmv: info: --%s takes one value here\n", params[id].option);
             return EXIT_USAGE;
         }
     }

@@ -87,12 +87,9 @@ static void add_values(choice *c, const spmv_param *p) {
 static bool choices_of(const session *run, const cell *c, spmv_param_id id, choice *out) {
     const spmv_kernel *kernel = descriptor(c->kernel);
     const spmv_param *p = spmv_param_of(kernel, id);
-    bool pair = id == SPMV_grid_rows || id == SPMV_shape_rows;
-    if (!p || run->o->param[id].count || id == SPMV_grid_cols || id == SPMV_shape_cols ||
-        id == SPMV_chunk)
-        return false;
+    if (!p || run->o->param[id].count || params[id].values.second) return false;
     *out = (choice){.id = id, .width = 1};
-    if (pair && spmv_param_of(kernel, (spmv_param_id)(id + 1))) out->width = 2;
+    if (params[id].values.pair && spmv_param_of(kernel, (spmv_param_id)(id + 1))) out->width = 2;
     if (id == SPMV_grid_rows)
         add_grids(out, p, spmv_ctx_threads(run->ctx));
     else
@@ -103,12 +100,7 @@ static bool choices_of(const session *run, const cell *c, spmv_param_id id, choi
 /* ---- trials --------------------------------------------------------------------------------- */
 
 static void set(cell *c, spmv_param_id id, int64_t value) {
-    static const char *const names[] = {
-#define PARAM(name, option, help) #name,
-#include "params.def"
-#undef PARAM
-    };
-    c->setting[c->nsettings++] = (spmv_setting){names[id], value};
+    c->setting[c->nsettings++] = (spmv_setting){params[id].name, value};
 }
 
 /* Times the cell as it is and with every value; *best becomes the fastest. */
@@ -150,7 +142,7 @@ static int tune_cell(session *run, spmv_mat *mat, cell *c) {
         choice choices;
         if (!choices_of(run, c, (spmv_param_id)id, &choices)) continue;
         if (run->o->progress && !run->o->quiet)
-            say("\r%s: %s\033[K", descriptor(c->kernel)->name, option_of(choices.id));
+            say("\r%s: %s\033[K", descriptor(c->kernel)->name, params[choices.id].option);
         code = try_values(run, mat, &choices, c);
     }
     if (run->o->progress && !run->o->quiet) say("\r\033[K");

@@ -6,7 +6,7 @@
 /* ---- parameters ----------------------------------------------------------------------------- */
 
 static const char *const param_names[] = {
-#define PARAM(name, option, help) #name,
+#define PARAM(name, ...) #name,
 #include "params.def"
 #undef PARAM
     NULL};

@@ -1,17 +1,16 @@
 /* sampler.h: the one way in which products are timed, for records (src/app/run, also those of spmv
  * tune and sweep) and for the kernel name "auto" (src/tune).
  *
- * A problem is one product: a plan, and vectors for it. A sample is the time per product of
- * `inner` of them under one clock, through copies of plan and vectors in turn, after the caches were
+ * A problem is one product: a plan, and vectors for it. A sample is the time per product of `inner`
+ * of them under one clock, through copies of plan and vectors in turn, after the caches were
  * emptied if `flush` says so. A timing is a list of samples and what they say.
  *
- * Every measurement opens a problem, decides what a sample is (problem_ready by the state of the
- * caches, or problem_copies and problem_batch one by one), takes samples and closes the problem.
- * For a record samples end when the median is known well enough, by problem_turn; "auto" takes one
- * after the other with problem_sample, as long as its budget lasts.
+ * Who measures opens a problem, decides what a sample is (problem_ready does by the state of the
+ * caches; else problem_copies, problem_batch), takes samples and closes the problem. For a record
+ * samples end by problem_turn's rule; "auto" takes them one by one while its budget lasts.
  *
- * The problem owns copies, batch and vectors, but for vectors that it was lent; who calls owns the
- * plan, the data on the host, and the timing's samples (free). */
+ * The problem owns copies, batch, and vectors unless they were lent; the caller owns the plan, the
+ * data on the host, and the timing's samples (free). */
 #ifndef SPMV_SAMPLER_H
 #define SPMV_SAMPLER_H
 

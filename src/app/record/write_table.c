@@ -73,41 +73,69 @@ static void append(char *out, const char *prefix, const char *word) {
     snprintf(out + n, CELL - n, "%s%s%s", n ? " " : "", prefix, word);
 }
 
-/* Parameters that shape the store; what has a field of its own in the record is shown by that. */
-static bool is_shown(const char *name) {
-    static const char *const shown[] = {"lanes",    "slice", "sigma", "height", "sorted",  "tile",
-                                        "boundary", "warps", "isa",   "gather", "cusparse"};
-    for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
-        if (strcmp(name, shown[k]) == 0) return true;
+static bool is_given(const record *r, const param *p) {
+    for (int k = 0; k < r->config_params.count; k++)
+        if (strcmp(r->config_params.name[k], p->name) == 0) return r->config_params.given[k];
     return false;
 }
 
-/* As it is typed. */
-static void append_param(char *out, const char *name, int64_t value) {
-    const char *word = param_typed(name, value);
+/* As it is typed; a switch with a usual state by its name alone. */
+static void append_value(const record *r, const param *p, int64_t value, char *out) {
+    const char *word = param_typed(p->name, value);
     char digits[24], prefix[24];
-    if (!is_shown(name)) return;
-    snprintf(prefix, sizeof prefix, "%s=", name);
+    if (value == p->usual && !is_given(r, p)) return;
+    snprintf(prefix, sizeof prefix, "%s=", p->option);
     snprintf(digits, sizeof digits, "%lld", (long long)value);
-    append(out, prefix, word ? word : digits);
+    if (param_is_switch(p) && p->usual != INT64_MIN)
+        append(out, value ? "" : "no-", p->option);
+    else
+        append(out, prefix, word ? word : digits);
+}
+
+/* What the record says in words needs no name: 10x4, 32x8, dynamic. */
+static void append_text(const record *r, const param *p, const char *words, char *out) {
+    const char *usual = p->usual == INT64_MIN ? NULL : param_typed(p->name, p->usual);
+    if (!words || (usual && strcmp(words, usual) == 0 && !is_given(r, p))) return;
+    append(out, "", words);
+}
+
+/* The parameter that a field of its own in the record holds, a pair's first; NULL: none. */
+static const param *param_in(const field *f) {
+    static const char group[] = "config.";
+    if (strncmp(f->key, group, strlen(group)) != 0) return NULL;
+    for (int id = 0; id < SPMV_NPARAMS; id++)
+        if (strcmp(f->key + strlen(group), params[id].option) == 0) return &params[id];
+    return NULL;
+}
+
+static bool has_own_field(const param *p) {
+    fields all = record_fields();
+    for (const field *f = all.field; f < all.field + all.count; f++) {
+        const param *held = param_in(f);
+        if (held && strcmp(held->option, p->option) == 0) return true;
+    }
+    return false;
+}
+
+static void append_field(const record *r, const field *f, char *out) {
+    const void *at = (const char *)r + f->offset;
+    const param *p = param_in(f);
+    if (!p) return;
+    if (f->type == TYPE_text) append_text(r, p, *(const text *)at, out);
+    if (f->type == TYPE_whole && *(const whole *)at != INT64_MIN)
+        append_value(r, p, *(const whole *)at, out);
+    if (f->type == TYPE_truth && *(const truth *)at >= 0)
+        append_value(r, p, *(const truth *)at, out);
 }
 
 static void config_text(const record *r, char *out) {
+    fields all = record_fields();
     out[0] = 0;
-    if (r->config_grid) append(out, "", r->config_grid);
-    if (r->config_block) append(out, "", r->config_block);
-    if (r->config_shape) append(out, "", r->config_shape);
-    if (r->config_schedule && strcmp(r->config_schedule, "static") != 0)
-        append(out, "", r->config_schedule);
-    if (r->config_chunk > 0) {
-        char chunk[24];
-        snprintf(chunk, sizeof chunk, "%lld", (long long)r->config_chunk);
-        append(out, "chunk=", chunk);
+    for (const field *f = all.field; f < all.field + all.count; f++) append_field(r, f, out);
+    for (int k = 0; k < r->config_params.count; k++) {
+        const param *p = &params[param_named(r->config_params.name[k])];
+        if (!has_own_field(p)) append_value(r, p, r->config_params.number[k], out);
     }
-    if (r->config_simd == 1) append(out, "", "simd");
-    if (r->config_rowlens == 0) append(out, "", "no-rowlens");
-    for (int k = 0; k < r->config_params.count; k++)
-        append_param(out, r->config_params.name[k], r->config_params.number[k]);
     if (r->config_precision && strcmp(r->config_precision, "f64") != 0)
         append(out, "", r->config_precision);
     if (r->config_index_bits == 64) append(out, "", "ofs64");

@@ -95,17 +95,11 @@ static void describe_machine(const session *run, const spmv_backend *backend, re
 
 static const char *const cache_names[] = {"warm", "cold", "steady"};
 static const char *const schedules[] = {"auto", "static", "dynamic", "guided"};
-static const char *const param_names[] = {
-#define PARAM(name, option, help) #name,
-#include "params.def"
-#undef PARAM
-};
-
 int64_t setting_of(const session *run, const cell *c, spmv_param_id id) {
     const spmv_param *p = spmv_param_of(descriptor(c->kernel), id);
     int64_t value = p ? p->default_value : -1;
     for (int s = 0; s < c->nsettings; s++)
-        if (strcmp(c->setting[s].name, param_names[id]) == 0) value = c->setting[s].value;
+        if (strcmp(c->setting[s].name, params[id].name) == 0) value = c->setting[s].value;
     return p && id == SPMV_grid_rows && value == 0 ? spmv_ctx_threads(run->ctx) : value;
 }
 
@@ -114,20 +108,22 @@ static cell chosen_cell(const cell *asked, const spmv_plan *plan, const char *ke
     cell c = {.kernel = asked->kernel, .precision = asked->precision, .cache = asked->cache};
     while (strcmp(c.kernel.backend->names[++c.kernel.index], kernel) != 0) continue;
     for (int id = 0; id < SPMV_NPARAMS; id++) {
-        int64_t value = spmv_plan_setting(plan, param_names[id]);
-        if (value >= 0) c.setting[c.nsettings++] = (spmv_setting){param_names[id], value};
+        int64_t value = spmv_plan_setting(plan, params[id].name);
+        if (value >= 0) c.setting[c.nsettings++] = (spmv_setting){params[id].name, value};
     }
     return c;
 }
 
 /* As the plan uses them: 0 may ask the kernel to choose. */
-static void describe_params(const int64_t *value, const spmv_plan *plan, pairs *all) {
+static void describe_params(const options *o, const spmv_kernel *kernel, const int64_t *value,
+                            const spmv_plan *plan, pairs *all) {
     for (int id = 0; id < SPMV_NPARAMS; id++) {
-        int64_t used = plan ? spmv_plan_setting(plan, param_names[id]) : -1;
-        if (value[id] < 0) continue;
+        int64_t used = plan ? spmv_plan_setting(plan, params[id].name) : -1;
+        if (!spmv_param_of(kernel, (spmv_param_id)id)) continue;
         if (used < 0) used = value[id];
-        all->name[all->count] = param_names[id];
-        all->text[all->count] = param_word(param_names[id], used);
+        all->name[all->count] = params[id].name;
+        all->text[all->count] = param_word(params[id].name, used);
+        all->given[all->count] = o->param[id].count > 0;
         all->number[all->count++] = used;
     }
 }
@@ -178,7 +174,7 @@ static void describe_config(const session *run, const cell *asked, const spmv_pl
     record *r = &out->r;
     int64_t value[SPMV_NPARAMS];
     for (int id = 0; id < SPMV_NPARAMS; id++) value[id] = setting_of(run, &c, (spmv_param_id)id);
-    describe_params(value, plan, &r->config_params);
+    describe_params(run->o, kernel, value, plan, &r->config_params);
     describe_library(out, kernel, value);
     describe_options(out, kernel, value);
     r->config_requested = descriptor(asked->kernel)->name;
