@@ -262,8 +262,8 @@ spmv_status problem_ready(problem *p, const sampling *how, timing *t) {
 
 /* Looked at rarely, since it sorts. */
 static bool is_settled(timing *t, double max_noise) {
-    t->median = median_of(t->sample_s, t->nsamples);
-    return !t->waiting && estimate_noise(&t->median) <= max_noise;
+    t->s = statistics_of(t->sample_s, t->nsamples);
+    return !t->waiting && median_noise(&t->s) <= max_noise;
 }
 
 /* Whether the next sample is to be the last. */
@@ -282,17 +282,11 @@ static spmv_status begin_turn(problem *p, const sampling *how) {
     return how->cache == SPMV_WARM ? sample(p, &seconds) : SPMV_OK;
 }
 
-static void conclude(timing *t, const sampling *how) {
-    t->s = statistics_of(t->sample_s, t->nsamples);
-    t->converged = t->s.q3 - t->s.q1 <= how->max_noise * t->s.median;
-    t->settled = is_settled(t, how->max_noise);
-}
-
 spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slice_s) {
     double start = spmv_now(), before = start;
     TRY(begin_turn(p, how));
     do {
-        t->done = is_last(t, how);
+        t->done = t->last || is_last(t, how);
         /* Poison: a product that stopped writing must not pass on an older y. */
         if (t->done) TRY(reset_y(p));
         TRY(problem_sample(p, t));
@@ -300,15 +294,8 @@ spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slic
         t->spent_s += after - before;
         before = after;
     } while (!t->done && before - start < slice_s);
-    if (t->done) conclude(t, how);
-    return SPMV_OK;
-}
-
-spmv_status problem_stop(problem *p, const sampling *how, timing *t) {
-    TRY(begin_turn(p, how));
-    TRY(reset_y(p)); /* poison, as before every last sample */
-    TRY(problem_sample(p, t));
-    t->done = true;
-    conclude(t, how);
+    if (!t->done) return SPMV_OK;
+    t->settled = is_settled(t, how->max_noise);
+    t->converged = t->s.q3 - t->s.q1 <= how->max_noise * t->s.median;
     return SPMV_OK;
 }

@@ -30,9 +30,9 @@ typedef struct timing {
     double spent_s, next_look_s;           /* wall time of samples with what comes before each */
     bool waiting; /* so far threads waited for cores so long that medians may be their waits: the
                      caller's word, before a turn */
+    bool last; /* the caller's word, too: the next sample is the last, so that it can be checked */
     bool done;
     statistics s;
-    estimate median;
     bool converged; /* IQR / median <= max_noise */
     bool settled;   /* the median is known to within max_noise, and is not made of waits */
 } timing;
@@ -74,8 +74,6 @@ spmv_status problem_single(const problem *p, double *seconds);
 spmv_status problem_ready(problem *p, const sampling *how, timing *t);
 /* Takes samples for about slice_s, at least one; t->done: it was the last turn. */
 spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slice_s);
-/* Ends what has samples before its time, with one more: what it leaves can be checked. */
-spmv_status problem_stop(problem *p, const sampling *how, timing *t);
 /* Makes copies until there are count products. */
 spmv_status problem_copies(problem *p, int count);
 /* From here on a sample is so many products. */

@@ -355,7 +355,7 @@ static void samples_end_when_the_median_is_known_and_no_wait(void **state) {
     (void)state;
     timing quiet = measured(false), waits = measured(true);
     assert_true(quiet.settled && quiet.nsamples >= 6 && quiet.spent_s < 0.5);
-    assert_true(quiet.median.value == quiet.s.median && quiet.median.low <= quiet.s.median);
+    assert_true(quiet.s.low <= quiet.s.median && quiet.s.median <= quiet.s.high);
     assert_false(waits.settled);
     assert_true(waits.spent_s >= 0.5 || waits.nsamples >= 20000);
 }

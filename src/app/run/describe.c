@@ -299,8 +299,8 @@ void describe_timing(const options *o, result *out, timing *t, const problem *p)
     r->timing_mean_s = t->s.mean;
     r->timing_stdev_s = t->s.stdev;
     r->timing_converged = t->converged;
-    r->timing_median_low_s = t->median.low;
-    r->timing_median_high_s = t->median.high;
+    r->timing_median_low_s = t->s.low;
+    r->timing_median_high_s = t->s.high;
     r->timing_settled = t->settled;
     int kept = t->nsamples < o->keep_samples ? t->nsamples : o->keep_samples;
     r->timing_thinned = kept < t->nsamples;

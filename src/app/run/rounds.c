@@ -229,11 +229,11 @@ static void show_so_far(const group *g, candidate *e) {
     enum { LEAST_FOR_AN_INTERVAL = 6 };
     char median[TIME_TEXT];
     if (e->shown || !is_announced(g) || e->t.nsamples < LEAST_FOR_AN_INTERVAL) return;
-    estimate so_far = median_of(e->t.sample_s, e->t.nsamples);
-    time_text(so_far.value, median);
+    statistics so_far = statistics_of(e->t.sample_s, e->t.nsamples);
+    time_text(so_far.median, median);
     const result *out = &g->results[e->cell];
     say("%s  %s  %s, check %s, +/- %.1f%% so far\n", g->run->o->progress ? "\r\033[K" : "",
-        out->kernel, median, check_word(g->run->o, e), 100 * estimate_noise(&so_far));
+        out->kernel, median, check_word(g->run->o, e), 100 * median_noise(&so_far));
     e->shown = true;
 }
 
@@ -294,7 +294,7 @@ static void say_duration(const group *g) {
 }
 
 static void watch_step(const session *run, int k) {
-    if (run->watch.arg) run->watch.step(run->watch.arg, k);
+    if (run->watch.step) run->watch.step(run->watch.arg, k);
 }
 
 /* A host's kernel is measured on, up to its time, while its samples may be waits. */
@@ -346,7 +346,8 @@ static bool is_worth_keeping(const group *g, const candidate *e) {
 static void finish_early(group *g) {
     for (int k = 0; k < g->count; k++) {
         candidate *e = &g->candidate[k];
-        if (is_worth_keeping(g, e)) finish(g, e, problem_stop(&e->p, &e->how, &e->t));
+        e->t.last = true;
+        if (is_worth_keeping(g, e)) finish(g, e, problem_turn(&e->p, &e->how, &e->t, 0));
     }
 }
 
