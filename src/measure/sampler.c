@@ -9,20 +9,13 @@ static size_t bytes_of(const problem *p, int64_t n) {
     return (size_t)n * (p->precision == SPMV_F64 ? sizeof(double) : sizeof(float));
 }
 
-/* ---- vectors, and copies of them ------------------------------------------------------------ */
-
 size_t problem_vector_bytes(spmv_precision precision, int64_t n) {
     const size_t line = 256;
-    size_t width = precision == SPMV_F64 ? sizeof(double) : sizeof(float);
-    return ((size_t)n * width + line - 1) / line * line;
+    const problem p = {.precision = precision};
+    return (bytes_of(&p, n) + line - 1) / line * line;
 }
 
-static void release_vectors(problem *p, spmv_product *product) {
-    if (p->lent_x) return;
-    if (product->x) spmv_plan_release(p->plan, (void *)(uintptr_t)product->x);
-    if (product->y) spmv_plan_release(p->plan, product->y);
-    product->x = product->y = NULL;
-}
+/* ---- vectors, and copies of them ------------------------------------------------------------ */
 
 static spmv_status make_vectors(problem *p, int k) {
     spmv_product *product = &p->product[k];
@@ -40,13 +33,24 @@ static spmv_status make_vectors(problem *p, int k) {
     return spmv_plan_put(p->plan, y, p->y0, bytes_of(p, p->rows));
 }
 
+spmv_status problem_copies(problem *p, int count) {
+    spmv_product *grown = realloc(p->product, (size_t)count * sizeof *grown);
+    if (!grown) return SPMV_E_NOMEM;
+    p->product = grown;
+    while (p->nproducts < count) {
+        int k = p->nproducts;
+        spmv_plan *copy = NULL;
+        if (k > 0) TRY(spmv_plan_copy(p->plan, &copy));
+        p->product[k] = (spmv_product){.plan = copy ? copy : p->plan};
+        p->nproducts++; /* problem_close frees what it got to */
+        TRY(make_vectors(p, k));
+    }
+    return SPMV_OK;
+}
+
 spmv_status problem_open(problem *p) {
     double start = spmv_now();
-    p->product = calloc(1, sizeof *p->product);
-    if (!p->product) return SPMV_E_NOMEM;
-    p->nproducts = 1;
-    p->product->plan = p->plan;
-    spmv_status status = make_vectors(p, 0);
+    spmv_status status = problem_copies(p, 1);
     p->vectors_s = spmv_now() - start;
     return status;
 }
@@ -54,8 +58,10 @@ spmv_status problem_open(problem *p) {
 void problem_close(problem *p) {
     spmv_batch_free(p->batch);
     for (int k = 0; k < p->nproducts; k++) {
-        release_vectors(p, &p->product[k]);
-        if (k > 0) spmv_plan_free((spmv_plan *)(uintptr_t)p->product[k].plan);
+        spmv_product *product = &p->product[k];
+        if (!p->lent_x) spmv_plan_release(p->plan, (void *)(uintptr_t)product->x);
+        if (!p->lent_x) spmv_plan_release(p->plan, product->y);
+        if (k > 0) spmv_plan_free((spmv_plan *)(uintptr_t)product->plan);
     }
     free(p->product);
     p->product = NULL;
@@ -181,21 +187,6 @@ static size_t flush_bytes(const problem *p) {
     spmv_plan_info(p->plan, &facts);
     if (bytes > facts.free_bytes / 4) bytes = facts.free_bytes / 4;
     return bytes / line * line;
-}
-
-spmv_status problem_copies(problem *p, int count) {
-    spmv_product *grown = realloc(p->product, (size_t)count * sizeof *grown);
-    if (!grown) return SPMV_E_NOMEM;
-    p->product = grown;
-    while (p->nproducts < count) {
-        spmv_plan *copy = NULL;
-        int k = p->nproducts;
-        TRY(spmv_plan_copy(p->plan, &copy));
-        p->product[k] = (spmv_product){.plan = copy};
-        p->nproducts++; /* problem_close frees what it got to */
-        TRY(make_vectors(p, k));
-    }
-    return SPMV_OK;
 }
 
 spmv_status problem_batch(problem *p, timing *t, int inner) {

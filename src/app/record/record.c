@@ -31,15 +31,9 @@ void record_clear(record *r) {
 }
 
 statistics record_times(const record *r) {
-    return (statistics){.min = r->timing_min_s,
-                        .q1 = r->timing_q1_s,
-                        .median = r->timing_median_s,
-                        .q3 = r->timing_q3_s,
-                        .max = r->timing_max_s,
-                        .mean = r->timing_mean_s,
-                        .stdev = r->timing_stdev_s,
-                        .low = r->timing_median_low_s,
-                        .high = r->timing_median_high_s};
+    return (statistics){r->timing_min_s,   r->timing_q1_s,         r->timing_median_s,
+                        r->timing_q3_s,    r->timing_max_s,        r->timing_mean_s,
+                        r->timing_stdev_s, r->timing_median_low_s, r->timing_median_high_s};
 }
 
 /* The words of the build's list. */

@@ -95,6 +95,7 @@ static void describe_machine(const session *run, const spmv_backend *backend, re
 
 static const char *const cache_names[] = {"warm", "cold", "steady"};
 static const char *const schedules[] = {"auto", "static", "dynamic", "guided"};
+
 int64_t setting_of(const session *run, const cell *c, spmv_param_id id) {
     const spmv_param *p = spmv_param_of(descriptor(c->kernel), id);
     int64_t value = p ? p->default_value : -1;
@@ -140,21 +141,16 @@ static void describe_library(result *out, const spmv_kernel *kernel, const int64
 /* The options of the papers' programs, in fields of their own. */
 static void describe_options(result *out, const spmv_kernel *kernel, const int64_t *value) {
     record *r = &out->r;
-    if (value[SPMV_grid_cols] >= 0)
-        snprintf(out->grid, sizeof out->grid, "%lldx%lld", (long long)value[SPMV_grid_rows],
-                 (long long)value[SPMV_grid_cols]);
-    else if (value[SPMV_grid_rows] >= 0)
-        snprintf(out->grid, sizeof out->grid, "%lldx1", (long long)value[SPMV_grid_rows]);
-    if (value[SPMV_block] >= 0 && kernel->traits & SPMV_WARP_ROW)
-        snprintf(out->block, sizeof out->block, "32x%lld", (long long)value[SPMV_block] / 32);
-    else if (value[SPMV_block] >= 0)
-        snprintf(out->block, sizeof out->block, "%lld", (long long)value[SPMV_block]);
-    if (value[SPMV_shape_rows] >= 0)
-        snprintf(out->shape, sizeof out->shape, "%lldx%lld", (long long)value[SPMV_shape_rows],
-                 (long long)value[SPMV_shape_cols]);
-    r->config_shape = *out->shape ? out->shape : NULL;
-    r->config_grid = *out->grid ? out->grid : NULL;
-    r->config_block = *out->block ? out->block : NULL;
+    long long rows = value[SPMV_grid_rows], cols = value[SPMV_grid_cols], block = value[SPMV_block];
+    bool warps = kernel->traits & SPMV_WARP_ROW;
+    snprintf(out->grid, sizeof out->grid, "%lldx%lld", rows, cols < 0 ? 1 : cols);
+    snprintf(out->block, sizeof out->block, "%s%lld", warps ? "32x" : "",
+             warps ? block / 32 : block);
+    snprintf(out->shape, sizeof out->shape, "%lldx%lld", (long long)value[SPMV_shape_rows],
+             (long long)value[SPMV_shape_cols]);
+    r->config_grid = rows >= 0 ? out->grid : NULL;
+    r->config_block = block >= 0 ? out->block : NULL;
+    r->config_shape = value[SPMV_shape_rows] >= 0 ? out->shape : NULL;
     if (value[SPMV_schedule] >= 0) {
         bool environment = value[SPMV_schedule] == 0 && getenv("OMP_SCHEDULE");
         r->config_schedule = environment
@@ -194,24 +190,25 @@ static void describe_config(const session *run, const cell *asked, const spmv_pl
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
-/* right: the choice is; if not, its time in the trials counts for nothing. */
-static void describe_choice(const options *o, const spmv_plan_facts *f, bool right, result *out) {
+/* The picture of the matrix, a third of a record without samples, goes into one record. Where the
+ * choice of auto was wrong, its time in the trials counts for nothing. */
+static void describe_plan(const options *o, const spmv_plan_facts *f, const problem *p, inputs *in,
+                          result *out) {
     record *r = &out->r;
-    snprintf(out->why, sizeof out->why, "%s", f->reason);
-    r->config_reason = out->why;
-    if (o->iters) r->config_iters = o->iters;
-    r->prep_tune_s = f->tune_s;
-    r->tune_baseline = f->baseline;
-    if (!f->baseline) return;
-    r->tune_baseline_s = f->baseline_product_s;
-    if (right) r->tune_chosen_s = f->chosen_product_s;
-    r->tune_flush_B = (whole)f->flush_bytes;
-}
-
-/* The picture of the matrix, a third of a record without samples, goes into one record. */
-static void describe_plan(const spmv_plan_facts *f, const problem *p, inputs *in, record *r) {
     if (!in->drawn && *in->thumbnail) r->matrix_thumbnail = in->thumbnail;
     in->drawn = true;
+    if (f->reason) {
+        snprintf(out->why, sizeof out->why, "%s", f->reason);
+        r->config_reason = out->why;
+        if (o->iters) r->config_iters = o->iters;
+        r->prep_tune_s = f->tune_s;
+    }
+    if (f->baseline) {
+        r->tune_baseline = f->baseline;
+        r->tune_baseline_s = f->baseline_product_s;
+        if (strcmp(r->status, "wrong") != 0) r->tune_chosen_s = f->chosen_product_s;
+        r->tune_flush_B = (whole)f->flush_bytes;
+    }
     r->config_index_bits = f->offset_bits;
     r->store_matrix_B = (whole)f->store_bytes;
     r->store_padding =
@@ -234,13 +231,9 @@ static void describe_plan(const spmv_plan_facts *f, const problem *p, inputs *in
 
 /* ---- checks --------------------------------------------------------------------------------- */
 
-const char *check_word(const options *o, const candidate *e) {
-    return !e->stage ? NULL : !o->verify ? "off" : e->check.bad_rows ? "wrong" : "ok";
-}
-
 static void describe_check(const options *o, const candidate *e, record *r) {
-    r->check_status = check_word(o, e);
-    if (!e->stage || !o->verify) return;
+    r->check_status = !o->verify ? "off" : e->check.bad_rows ? "wrong" : "ok";
+    if (!o->verify) return;
     r->check_reference = "coo-extended";
     r->check_bound =
         "2 (n_i + 2) u (|alpha| |A| |x| + |beta| |y|)_i, or the statistical one if that is less";
@@ -308,18 +301,6 @@ void describe_timing(const options *o, result *out, timing *t, const problem *p)
     out->samples = t->sample_s;
     t->sample_s = NULL;
     r->timing_samples_s = (numbers){out->samples, kept};
-}
-
-/* What else the machine did meanwhile. The kernel's own threads may have waited for a core; if
- * caches are flushed, which the whole team does, any of them. */
-static void describe_disturbances(const candidate *e, int team, result *out) {
-    bool host = e->p.host;
-    out->r.timing_load_before = e->before.load;
-    out->r.timing_load_after = e->after.load;
-    if (!e->p.flush) team = (int)out->r.config_threads;
-    describe_noise(out, &e->noise, host ? team : 1);
-    if (e->before.known && e->after.known)
-        (host ? describe_host_noise : describe_gpu_noise)(out, &e->before.device, &e->after.device);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -391,12 +372,11 @@ void describe_row(const session *run, inputs *in, candidate *e, const char *stat
     if (in->stats) describe_matrix(out, in->stats);
     describe_machine(run, backend, r);
     describe_config(run, asked, e->plan, &f, out);
-    if (f.reason) describe_choice(run->o, &f, strcmp(status, "wrong") != 0, out);
-    if (e->plan) describe_plan(&f, &e->p, in, r);
-    describe_check(run->o, e, r);
+    if (e->plan) describe_plan(run->o, &f, &e->p, in, out);
+    if (e->stage) describe_check(run->o, e, r);
     if (timed) describe_timing(run->o, out, &e->t, &e->p);
     if (e->plan) describe_limits(run, out, backend, &in->reads);
     if (timed) describe_rates(r);
-    if (timed) describe_disturbances(e, spmv_ctx_threads(run->ctx), out);
+    if (timed) describe_noise(e, spmv_ctx_threads(run->ctx), out);
     describe_key(out);
 }

@@ -209,11 +209,6 @@ static int64_t ahead_until(const record *r, const record *csr1) {
     return products >= 1 && products < 1e18 ? (int64_t)products : INT64_MIN;
 }
 
-static bool is_faster_than(const record *a, const record *b) {
-    const statistics mine = record_times(a), other = record_times(b);
-    return is_faster(&mine, &other, 0);
-}
-
 void rank_results(result *results, int n) {
     for (int k = 0; k < n; k++) {
         record *r = &results[k].r;
@@ -221,7 +216,8 @@ void rank_results(result *results, int n) {
         const record *best = best_beside(results, n, r), *csr1 = csr1_beside(results, n, r);
         r->perf_best = r == best;
         r->perf_ranked = ranked_with(results, n, r);
-        r->perf_tied = best && r != best && is_ranked(&results[k]) && !is_faster_than(best, r);
+        const statistics mine = record_times(r), least = record_times(best ? best : r);
+        r->perf_tied = best && r != best && is_ranked(&results[k]) && !is_faster(&least, &mine, 0);
         if (!csr1) continue;
         r->perf_speedup_csr1 = csr1->timing_median_s / r->timing_median_s;
         r->perf_breakeven = breakeven(r, csr1);

@@ -147,13 +147,8 @@ noise noise_now(void);
 void noise_add(noise *sum, const noise *before, const noise *after);
 double load_now(void); /* NaN: unknown */
 bool noise_is_waits(const noise *n);
-void describe_noise(result *out, const noise *n, int threads);
 /* Names of NVML's reasons why clocks are low, at most MOST_REASONS; how many. */
 int slow_reasons(unsigned long long slowed, const char **out);
-void describe_host_noise(result *out, const spmv_device_state *before,
-                         const spmv_device_state *after);
-void describe_gpu_noise(result *out, const spmv_device_state *before,
-                        const spmv_device_state *after);
 
 /* ---- describe.c ----------------------------------------------------------------------------- */
 
@@ -187,12 +182,12 @@ typedef struct candidate { /* a cell, and what came of it: all that its record i
 
 /* A parameter as the cell sets it or by default; -1: its kernel takes none. */
 int64_t setting_of(const session *run, const cell *c, spmv_param_id id);
-const char *check_word(const options *o, const candidate *e); /* ok, wrong, off; NULL: unchecked */
 /* Makes the record of a final row, all but its ranks (rank_results). status: a word of the log; a
  * row that is not "ok" has no times. e's plan may be freed afterwards; its samples are taken over
  * by out, to be freed with it. */
 void describe_row(const session *run, inputs *in, candidate *e, const char *status, result *out);
-/* Parts of it. */
+/* Parts of it: describe_limits above, and these. */
+void describe_noise(const candidate *e, int team, result *out); /* team: threads of the context */
 void describe_timing(const options *o, result *out, timing *t, const problem *p);
 void describe_rates(record *r); /* what follows from its times */
 
