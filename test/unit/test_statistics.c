@@ -135,6 +135,16 @@ static void who_stops_when_it_is_narrow_is_right_too(void **state) {
     assert_true(held >= 0.95 * RUNS);
 }
 
+/* Quartiles that overlap are a tie, however far apart the medians are. */
+static void who_is_faster_is_so_by_quartiles_too(void **state) {
+    (void)state;
+    const statistics a = {.q1 = 9, .median = 10, .q3 = 11}, b = {.q1 = 12, .median = 12, .q3 = 13},
+                     wide = {.q1 = 11, .median = 20, .q3 = 30};
+    assert_true(is_faster(&a, &b, 0) && is_faster(&a, &b, 0.1));
+    assert_false(is_faster(&a, &b, 0.2) || is_faster(&b, &a, 0) || is_faster(&a, &a, 0));
+    assert_false(is_faster(&a, &wide, 0));
+}
+
 /* Both threads of a team of two, or one of sixteen: the product waits for either. */
 static void waits_are_of_all_threads_together(void **state) {
     (void)state;
@@ -151,6 +161,7 @@ int main(void) {
         cmocka_unit_test(a_drift_makes_it_wider),
         cmocka_unit_test(few_samples_know_no_interval),
         cmocka_unit_test(who_stops_when_it_is_narrow_is_right_too),
+        cmocka_unit_test(who_is_faster_is_so_by_quartiles_too),
         cmocka_unit_test(waits_are_of_all_threads_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,13 +115,11 @@ static spmv_status make_plan(group *g, const cell *c, result *out, candidate *e)
                            .expected_calls = run->o->iters,
                            .nondeterministic = run->o->nondeterministic,
                            .cache = c->cache};
-    spmv_plan *shared = find_plan(g, c);
-    if (shared)
-        e->plan = shared;
-    else
-        TRY(spmv_plan_create(g->mat, &opts, &e->plan));
+    e->plan = find_plan(g, c);
+    bool is_new = !e->plan;
+    if (is_new) TRY(spmv_plan_create(g->mat, &opts, &e->plan));
     spmv_plan_info(e->plan, &facts);
-    if (facts.note && !shared && !run->o->quiet) say("  note: %s: %s\n", facts.kernel, facts.note);
+    if (facts.note && is_new && !run->o->quiet) say("  note: %s: %s\n", facts.kernel, facts.note);
     size_t width = c->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     e->p = (problem){.plan = e->plan,
                      .precision = c->precision,
