@@ -72,7 +72,8 @@ static void close_host(spmv_device *d) {
 
 static spmv_status alloc_host(spmv_device *d, size_t bytes, void **out) {
     *out = spmv_host_alloc(bytes);
-    return *out ? SPMV_OK : spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %zu bytes", bytes);
+    if (*out) return SPMV_OK;
+    return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %.1f MB", 1e-6 * (double)bytes);
 }
 
 static void release_host(spmv_device *d, void *memory) {
@@ -145,8 +146,8 @@ static spmv_status flush_host(spmv_device *d, size_t bytes) {
         s->nflushed = 0;
         s->flushed = spmv_host_alloc(bytes);
         if (!s->flushed)
-            return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %zu bytes to flush caches with",
-                             bytes);
+            return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %.1f MB to flush caches with",
+                             1e-6 * (double)bytes);
         TRY(fill(d, s->flushed, 1, bytes));
         s->nflushed = bytes;
     }

@@ -18,10 +18,10 @@
  * Weak     Where all columns have about equally many nonzeros, the hot ones serve few of them;
  *          small matrices do not repay the filling of shared memory; sorting separates neighbouring
  *          rows that share columns. An H200 gathers 145 e9 numbers per second from an x of 8 MB in
- *          its cache, 125 e9 from 32 MB, but half as many with less than 60 KiB of first-level
+ *          its cache, 125 e9 from 32 MB, but half as many with less than 60 kB of first-level
  *          cache: so that much is left to it.
  * Repeats  bitwise: yes.
- * Params   hubs: hot columns, at most (auto: as many as leave 60 KiB of the first-level cache and
+ * Params   hubs: hot columns, at most (auto: as many as leave 60 kB of the first-level cache and
  *          have a nonzero for every eight multiprocessors); block: threads per block (1024); codes:
  *          encode values in fewer bytes where that loses nothing (1).
  */

@@ -224,6 +224,7 @@ static int refuse_options(const options *o) {
                         : o->y_file                       ? "result"
                         : o->write_file                   ? "write"
                         : strcmp(o->format, "table") != 0 ? "format"
+                        : !o->verify                      ? "verify=off"
                                                           : NULL;
     if (given) say("spmv: tune cannot use --%s\n", given);
     return given ? EXIT_USAGE : 0;

@@ -167,7 +167,7 @@ static const struct taken {
 } taken[] = {
     {"run", "1235", true, "", ""},
     {"sweep", "12345", true, "", "output result write format stat"},
-    {"tune", "1235", true, "", "output result write format"},
+    {"tune", "1235", true, "", "output result write format verify"},
     {"list", "", false, "backend quiet color", ""},
     {"info", "", true,
      "matrix values seed kernel backend threads precision index max-mem format quiet", ""},

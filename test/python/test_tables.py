@@ -360,6 +360,7 @@ class StudyTest(TablesTest):
                   record(2e-6, config__simd=False, config__params={"C": 8}),
                   record(2e-6, config__simd=False, build__commit="other"),
                   record(2e-6, config__simd=False, matrix__name="beta"),
+                  record(2e-6, config__simd=False, check__status="off"),
                   record(2e-6, config__simd=False, status="wrong", reason="r"))
         self.assertEqual(self.text("simd.md"),
                          "# simd\n\nNo two configurations in the logs differ in this alone.\n")
