@@ -33,7 +33,7 @@ typedef struct result { /* a row, and what its record points to */
 typedef struct
     watcher {  /* spmv sweep, which must know which cell was running when the process died */
     void *arg; /* NULL: nobody watches */
-    void (*step)(void *arg, int cell);                        /* a long step of the cell begins */
+    void (*step)(void *arg, int cell); /* a long step of the cell begins; or NULL */
     void (*finished)(void *arg, int cell, const result *out); /* and logged */
 } watcher;
 
