@@ -301,8 +301,9 @@ static void introduce(const session *r) {
  */
 static void warn_of_noise(const session *r) {
     if (spmv_ctx_threads(r->ctx) > omp_get_num_procs())
-        say("  note: %d threads share %d processors and wait for each other: expect noise\n",
-            spmv_ctx_threads(r->ctx), omp_get_num_procs());
+        say("  note: %d threads share %d processors and wait for each other: expect noise; -t %d "
+            "gives each its own\n",
+            spmv_ctx_threads(r->ctx), omp_get_num_procs(), omp_get_num_procs());
 }
 
 static void conclude(const session *r) {

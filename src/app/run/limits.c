@@ -315,22 +315,21 @@ static bool typed_again(const options *o, char *out, size_t size) {
     return o->argc > 0 && strlen(out) < READABLE;
 }
 
-/* Where the threads of a team wait for each other by spinning, one that lost its core costs all. */
+/* Where the threads of a team wait for each other by spinning, one that lost its core costs all:
+ * no more threads than cores, else waiting that leaves the core to others, else fewer threads. */
 static void say_waits(const session *run) {
     const char *policy = getenv("OMP_WAIT_POLICY");
     int threads = spmv_ctx_threads(run->ctx), cores = omp_get_num_procs();
-    int fewer = threads > cores ? cores : threads - 1;
-    bool passive = policy && strcasecmp(policy, "passive") == 0;
+    bool shared = threads > cores, passive = policy && strcasecmp(policy, "passive") == 0;
+    int fewer = shared ? cores : threads - 1;
+    const char *variable = shared && !passive ? "" : "OMP_WAIT_POLICY=passive ";
     char command[512], flag[16] = "";
     if (passive && fewer < 1) return;
-    if (passive) snprintf(flag, sizeof flag, " -t %d", fewer);
-    if (typed_again(run->o, command, sizeof command))
-        say("  ! waiting for cores disturbs; type: OMP_WAIT_POLICY=passive %s%s", command, flag);
-    else
-        say("  ! waiting for cores disturbs; type OMP_WAIT_POLICY=passive before the same "
-            "command%s%s",
-            passive ? " and after it" : "", flag);
-    if (!passive && fewer >= 1) say(", and if that does not help -t %d after it", fewer);
+    if (passive || shared) snprintf(flag, sizeof flag, " -t %d", fewer);
+    if (!typed_again(run->o, command, sizeof command))
+        snprintf(command, sizeof command, "(the same command)");
+    say("  ! waiting for cores disturbs; type: %s%s%s", variable, command, flag);
+    if (!*flag && fewer >= 1) say(", and if that does not help -t %d after it", fewer);
     say("\n");
 }
 
