@@ -10,6 +10,8 @@ GFLOP/s is always 2 nnz / median_s of the run's own nnz; a log's own figure is o
 """
 
 import collections
+import functools
+import os
 import re
 import shlex
 import statistics
@@ -27,19 +29,23 @@ BASELINE_KERNEL = {"omp": "csr_rows", "cuda": "csr_warp"}
 # seed changes the numbers in x, not the work done.
 NOT_SETTINGS = frozenset(
     "backend kernel alias format precision threads alpha beta cache seed requested reason iters".split())
-SWITCHES = ("rowlens", "simd", "sorted", "codes")  # logged as false/true or 0/1
-WORDS = {  # logged as numbers, typed as words
-    "isa": {0: "auto", 1: "portable", 2: "avx2", 3: "avx512"},
-    "gather": {0: "auto", 1: "loads", 2: "instruction"},
-    "cusparse": {0: "toolkit", 1: "fetched"},
-    "sigma": {0: "all"}, "boundary": {-1: "auto"},
-    **dict.fromkeys(("lanes", "height", "tile", "cut", "warps", "hubs"), {0: "auto"})}
 BUILD_KEYS = ("build.version", "build.commit", "build.dirty", "build.cc", "build.cflags", "build.nvcc",
               "build.nvccflags")
 
 
+PARAMS_DEF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "include", "params.def")
+PARAM = re.compile(r'^PARAM\((\w+), "(\w+)", [^,]+, (?:NULL|"[^"]*"), (\w+)(?:\((.*?)\))?, (\w+), ', re.MULTILINE)
+
 AUTO = "auto"  # what runs that it was left to choose for are called
 TIMED = ("ok", "suspect")  # statuses with a time; only the first is ranked
+
+
+class Param(NamedTuple):
+    """A line of include/params.def, as far as it says what a logged value means."""
+    option: str
+    kind: str    # NUMBER, WORDS, PAIR, SECOND, ...
+    words: dict  # {number as logged: word as typed}
+    usual: Optional[int]
 
 
 class System(NamedTuple):
@@ -115,6 +121,31 @@ def order(value):
     return (2, [int(part) if i % 2 else part for i, part in enumerate(parts)], value)
 
 
+@functools.lru_cache(maxsize=None)
+def params():
+    """{name: Param} of every parameter of today's kernels; none where the file is not, and values read as logged."""
+    try:
+        with open(PARAMS_DEF, encoding="utf-8") as source:
+            lines = PARAM.findall(source.read())
+    except OSError:
+        return {}
+    found = {}
+    for name, option, kind, arguments, usual in lines:
+        words = dict(enumerate(re.findall(r'"([^"]*)"', arguments))) if kind == "WORDS" else {}
+        if kind.endswith("_OR"):
+            word, number = arguments.split(", ")[:2]
+            words[int(number)] = word.strip('"')
+        found[name] = Param(option, kind, words, None if usual == "NONE" else int(usual))
+    return found
+
+
+def meaning_of(param, value):
+    """A logged value as people type it, on and off as a bool."""
+    if param.words.get(0) == "off" and value in (0, 1):
+        return bool(value)
+    return param.words.get(value, value)
+
+
 def settings_of(record):
     """Everything that was chosen for the kernel and could make two runs differ, sorted.
 
@@ -129,17 +160,16 @@ def settings_of(record):
     for name in ("bind", "places"):
         if record.get(f"omp.{name}") is not None:
             found[name] = record[f"omp.{name}"]
-    rows, cols = found.pop("grid_rows", None), found.pop("grid_cols", None)
-    if rows is not None:
-        found.setdefault("grid", str(rows) if cols is None else f"{rows}x{cols}")
-    if not found.get("chunk"):
-        found.pop("chunk", None)
-    for name, words in WORDS.items():
-        if name in found:
-            found[name] = words.get(found[name], found[name])
-    for name in SWITCHES:
-        if found.get(name) in (0, 1):
-            found[name] = bool(found[name])
+    of_option = collections.defaultdict(list)
+    for name, param in params().items():
+        if param.option != name and name in found:
+            of_option[param.option].append(str(found.pop(name)))
+        elif param.kind == "NUMBER" and param.usual is not None and found.get(name) == param.usual:
+            del found[name]
+        elif name in found:
+            found[name] = meaning_of(param, found[name])
+    for option, pair in of_option.items():
+        found.setdefault(option, "x".join(pair))
     return tuple(sorted(found.items()))
 
 
@@ -431,13 +461,12 @@ def marked_times(units, best):
 
 # Settings that say nothing to a reader of a table: their usual value, or implied by another one.
 USUAL = {"bind": "false", "block": "0", "index_bits": 32, "deterministic": True, "simd": False}
-TOLD_TWICE = ("shape_rows", "shape_cols")
 
 
 def short_label(settings):
     """Settings as one cell of a crowded table: without the usual ones."""
     return label((name, value) for name, value in settings
-                 if name not in TOLD_TWICE and USUAL.get(name) != value)
+                 if USUAL.get(name) != value)
 
 
 def describe(system):

@@ -73,19 +73,29 @@ static void append(char *out, const char *prefix, const char *word) {
     snprintf(out + n, CELL - n, "%s%s%s", n ? " " : "", prefix, word);
 }
 
+/* Of the record's parameters, which one it is; -1: the kernel does not take it. */
+static int place_of(const record *r, const param *p) {
+    int k = r->config_params.count - 1;
+    while (k >= 0 && strcmp(r->config_params.name[k], p->name) != 0) k--;
+    return k;
+}
+
 static bool is_given(const record *r, const param *p) {
-    for (int k = 0; k < r->config_params.count; k++)
-        if (strcmp(r->config_params.name[k], p->name) == 0) return r->config_params.given[k];
-    return false;
+    int k = place_of(r, p);
+    return k >= 0 && r->config_params.given[k];
 }
 
 /* As it is typed; a switch with a usual state by its name alone. */
 static void append_value(const record *r, const param *p, int64_t value, char *out) {
     const char *word = param_typed(p->name, value);
-    char digits[24], prefix[24];
+    char digits[48], prefix[24];
+    int second = p->values.pair ? place_of(r, p + 1) : -1;
     if (value == p->usual && !is_given(r, p)) return;
     snprintf(prefix, sizeof prefix, "%s=", p->option);
-    snprintf(digits, sizeof digits, "%lld", (long long)value);
+    int n = snprintf(digits, sizeof digits, "%lld", (long long)value);
+    if (second >= 0)
+        snprintf(digits + n, sizeof digits - (size_t)n, "x%lld",
+                 (long long)r->config_params.number[second]);
     if (param_is_switch(p) && p->usual != INT64_MIN)
         append(out, value ? "" : "no-", p->option);
     else
@@ -134,7 +144,8 @@ static void config_text(const record *r, char *out) {
     for (const field *f = all.field; f < all.field + all.count; f++) append_field(r, f, out);
     for (int k = 0; k < r->config_params.count; k++) {
         const param *p = &params[param_named(r->config_params.name[k])];
-        if (!has_own_field(p)) append_value(r, p, r->config_params.number[k], out);
+        if (!has_own_field(p) && !p->values.second)
+            append_value(r, p, r->config_params.number[k], out);
     }
     if (r->config_precision && strcmp(r->config_precision, "f64") != 0)
         append(out, "", r->config_precision);
