@@ -165,8 +165,7 @@ static spmv_status warm_up(problem *p, const sampling *how, timing *t, double *o
     double end = spmv_now() + fmin(0.02, how->max_time_s), seconds;
     *once = INFINITY;
     do {
-        if (p->beta != 0) TRY(reset_y(p));
-        TRY(problem_single(p, &seconds));
+        TRY(sample(p, &seconds));
         *once = fmin(*once, seconds);
         t->warmup++;
     } while (t->warmup < 2 || (spmv_now() < end && t->warmup < 1000));
@@ -267,15 +266,10 @@ static bool is_last(timing *t, const sampling *how) {
            is_settled(t, how->max_noise);
 }
 
-/* Others had their turn since: the first product of a turn brings the caches back. */
-static spmv_status begin_turn(problem *p, const sampling *how) {
-    double seconds;
-    return how->cache == SPMV_WARM ? sample(p, &seconds) : SPMV_OK;
-}
-
 spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slice_s) {
-    double start = spmv_now(), before = start;
-    TRY(begin_turn(p, how));
+    double start = spmv_now(), before = start, lost;
+    /* Others had their turn since: the first product of a turn brings the caches back. */
+    if (how->cache == SPMV_WARM) TRY(sample(p, &lost));
     do {
         t->done = t->last || is_last(t, how);
         /* Poison: a product that stopped writing must not pass on an older y. */

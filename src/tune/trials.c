@@ -118,14 +118,6 @@ static bool is_flushing_expensive(const trials *c) {
     return c->backend->host && c->flush && !is_large_budget(c->budget);
 }
 
-/* Times a first product that finds the caches empty. It is a sample, unless it is so short that
- * waking threads and vector units disturbed it. */
-static spmv_status time_cold(candidate *e) {
-    TRY(time_once(e));
-    if (is_sensitive(e->product_s)) e->t.nsamples = 0, e->product_s = 0;
-    return SPMV_OK;
-}
-
 static spmv_status open_problem(trials *c, candidate *e) {
     e->t.inner = 1;
     e->p = (problem){.plan = e->plan,
@@ -144,13 +136,15 @@ static spmv_status open_problem(trials *c, candidate *e) {
  * so a second one is timed where that takes little of the budget, or for a short baseline product,
  * which is the unit of the budget. On a GPU the first may take half as long again even after the
  * warm-up: so a slow candidate gets a second product, and with a large budget everyone does. The
- * lesser time counts as a sample where a sample is one product and caches are not emptied. */
+ * lesser time counts as a sample where a sample is one product and caches are not emptied. Where
+ * flushing is expensive, the first product finds empty caches and is the sample. */
 static spmv_status time_first_products(trials *c, candidate *e, double baseline_s) {
     enum { PRODUCTS = 2 };
     TRY(open_problem(c, e));
     if (is_flushing_expensive(c)) {
-        TRY(time_cold(e));
-        if (e->t.nsamples) return SPMV_OK;
+        TRY(time_once(e));
+        if (!is_sensitive(e->product_s)) return SPMV_OK;
+        e->t.nsamples = 0, e->product_s = 0; /* waking threads and vector units disturbed it */
     }
     const double fair = 1.5;
     double least = INFINITY, seconds = 0;

@@ -246,13 +246,6 @@ static void describe_check(const options *o, const candidate *e, record *r) {
 
 /* ---- times ---------------------------------------------------------------------------------- */
 
-/* The bandwidth eta is of: what spmv probe read, else a GPU's own figure. */
-static void choose_bandwidth(record *r) {
-    if (!(r->perf_bw_peak_Bps > 0)) return;
-    r->perf_eta_bw_Bps = r->perf_bw_peak_Bps;
-    r->perf_eta_bw_source = r->perf_bw_peak_source;
-}
-
 /* Our own, and the CMRS paper's, so that its tables can be made of any kernel. Its formulas count
  * 8-byte values and 4-byte columns: there are none of f32. */
 void describe_rates(record *r) {
@@ -267,8 +260,9 @@ void describe_rates(record *r) {
     r->perf_strips = (r->matrix_rows + height - 1) / height;
     r->perf_beta_plus_B = spmv_cmrs_beta_plus(r->matrix_nnz, r->matrix_rows, r->perf_strips);
     r->perf_beta_minus_B = spmv_cmrs_beta_minus(r->matrix_nnz, r->matrix_rows, r->perf_strips);
-    choose_bandwidth(r);
-    if (!(r->perf_eta_bw_Bps > 0)) return;
+    if (!(r->perf_bw_peak_Bps > 0)) return;
+    r->perf_eta_bw_Bps = r->perf_bw_peak_Bps;
+    r->perf_eta_bw_source = r->perf_bw_peak_source;
     double moved = r->timing_median_s * r->perf_eta_bw_Bps;
     r->perf_eta_plus = (double)r->perf_beta_plus_B / moved;
     r->perf_eta_minus = (double)r->perf_beta_minus_B / moved;
