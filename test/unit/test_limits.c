@@ -350,7 +350,8 @@ static result waiting_row(double median) {
 
 static void the_run_says_what_to_type_against_waits(void **state) {
     (void)state;
-    static char *words[] = {"./spmv", "-m", "a b.mtx", "-k", "csr_*"}, *no[] = {"./spmv", "it's"};
+    static char *words[] = {"./spmv", "-m", "a b.mtx", "-k", "csr_*"}, *no[] = {"./spmv", "it's"},
+                *many[] = {"./spmv", "-t", "9", "-q", "--threads=9", "-t9", "--threads", "9"};
     char *policy = getenv("OMP_WAIT_POLICY"), before[64] = "", said[2000], flag[40];
     if (omp_get_num_procs() < 2) skip();
     if (policy) snprintf(before, sizeof before, "%s", policy);
@@ -375,8 +376,8 @@ static void the_run_says_what_to_type_against_waits(void **state) {
     unsetenv("OMP_WAIT_POLICY");
     spmv_ctx_free(run.ctx);
     run.ctx = context_of(omp_get_num_procs() + 1);
-    o.argv = words, o.argc = 1;
-    snprintf(flag, sizeof flag, "type: ./spmv run -t %d\n", omp_get_num_procs());
+    o.argv = many, o.argc = COUNT(many);
+    snprintf(flag, sizeof flag, "type: ./spmv run -q -t %d\n", omp_get_num_procs());
     explained(&run, rows, 1, said, sizeof said);
     assert_non_null(strstr(said, flag));
     rows[0].r.gpu_name = "a GPU"; /* OpenMP's threads are not what waits */

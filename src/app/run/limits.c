@@ -303,16 +303,28 @@ static void append_word(char *out, size_t size, const char *word) {
              quoted ? "'" : "");
 }
 
-/* False: it is too long to be read, or cannot be quoted so simply. */
-static bool typed_again(const options *o, char *out, size_t size) {
+/* Words from here on that give the number of threads: -t 8, -t8, --threads 8, --threads=8. */
+static int threads_words(const char *word) {
+    bool alone = strcmp(word, "-t") == 0 || strcmp(word, "--threads") == 0;
+    return alone ? 2 : strncmp(word, "-t", 2) == 0 || strncmp(word, "--threads=", 10) == 0;
+}
+
+/* With flag at the end if that is not empty, which then gives the number of threads. False: it is
+ * too long to be read, or cannot be quoted so simply. */
+static bool typed_again(const options *o, const char *flag, char *out, size_t size) {
     enum { READABLE = 200 };
     *out = 0;
     for (int k = 0; k < o->argc; k++) {
         if (strchr(o->argv[k], '\'')) return false;
+        int skipped = k && *flag ? threads_words(o->argv[k]) : 0;
+        k += skipped ? skipped - 1 : 0;
+        if (skipped) continue;
         append_word(out, size, o->argv[k]);
         if (k == 0 && o->command) append_word(out, size, o->command);
     }
-    return o->argc > 0 && strlen(out) < READABLE;
+    size_t n = strlen(out);
+    snprintf(out + n, size - n, "%s", flag);
+    return n && n < READABLE;
 }
 
 /* Where the threads of a team wait for each other by spinning, one that lost its core costs all:
@@ -326,9 +338,9 @@ static void say_waits(const session *run) {
     char command[512], flag[16] = "";
     if (passive && fewer < 1) return;
     if (passive || shared) snprintf(flag, sizeof flag, " -t %d", fewer);
-    if (!typed_again(run->o, command, sizeof command))
-        snprintf(command, sizeof command, "(the same command)");
-    say("  ! waiting for cores disturbs; type: %s%s%s", variable, command, flag);
+    if (!typed_again(run->o, flag, command, sizeof command))
+        snprintf(command, sizeof command, "(the same command)%s", flag);
+    say("  ! waiting for cores disturbs; type: %s%s", variable, command);
     if (!*flag && fewer >= 1) say(", and if that does not help -t %d after it", fewer);
     say("\n");
 }
