@@ -25,8 +25,11 @@ static bool choose(const options *o, const spmv_format *format, spmv_choice *out
         const list *given = &o->param[p->id];
         out->value[p->id] = given->count ? given->value[0] : p->default_value;
         if (given->count && !spmv_param_takes(p, given->value[0])) {
-            snprintf(reason, REASON, "not with --%s=%lld", params[p->id].option,
-                     (long long)given->value[0]);
+            const char *word = param_typed(params[p->id].name, given->value[0]);
+            char digits[24];
+            snprintf(digits, sizeof digits, "%lld", (long long)given->value[0]);
+            snprintf(reason, REASON, "not with --%s=%s", params[p->id].option,
+                     word ? word : digits);
             return false;
         }
     }
