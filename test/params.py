@@ -17,6 +17,7 @@ NAMED = {
     "src/app/cmd_list.c": "sigma",  # a twin's
     "src/app/record/write_table.c": "gather",  # the limit, as in limits.c
     "src/app/run/limits.c": "gather",
+    "src/app/run/rounds.c": "rowlens",  # without it padding meets an infinite x
     "tables/report/units.py": "block simd",  # usual in a label
 }
 

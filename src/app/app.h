@@ -182,6 +182,7 @@ fields record_fields(void);
 void fields_clear(fields table, void *of); /* every field null */
 void record_clear(record *r);              /* every field null */
 void record_build(record *r);              /* what was compiled */
+statistics record_times(const record *r);
 
 /* One line of JSON with its newline; the caller frees. */
 spmv_status jsonl_format(fields table, const void *of, char **out);

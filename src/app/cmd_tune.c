@@ -15,17 +15,12 @@ typedef struct choice { /* of a parameter, or of a pair that one option gives */
     int64_t value[MOST_VALUES][2];
 } choice;
 
-typedef struct trial_times { /* the times of the cells of one trial */
-    double median_s[MOST_VALUES + 1], q1_s[MOST_VALUES + 1], q3_s[MOST_VALUES + 1]; /* 0: no time */
-    int disturbed;
+typedef struct trial_times {        /* the times of the cells of one trial */
+    statistics of[MOST_VALUES + 1]; /* median 0: no time */
     session *run;      /* the session that the trial is for: its log gets only wrong results */
     const cell *cells; /* of the trial */
     int code;          /* exit code of writing the log */
 } trial_times;
-
-static void note_step(void *arg, int k) {
-    (void)arg, (void)k;
-}
 
 static void note_wrong(trial_times *c, const cell *tried, const result *out) {
     char flags[512];
@@ -41,10 +36,8 @@ static void note_finished(void *arg, int k, const result *out) {
     trial_times *c = arg;
     if (strcmp(out->r.status, "wrong") == 0) note_wrong(c, &c->cells[k], out);
     if (strcmp(out->r.status, "ok") != 0) return;
-    c->disturbed += out->nflags > 0;
-    c->median_s[k] = out->r.timing_median_s;
-    c->q1_s[k] = out->r.timing_q1_s;
-    c->q3_s[k] = out->r.timing_q3_s;
+    c->run->ndisturbed += out->nflags > 0;
+    c->of[k] = record_times(&out->r);
 }
 
 /* ---- what a parameter can be ---------------------------------------------------------------- */
@@ -118,7 +111,7 @@ static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *
     trial.log.file = -1;
     trial.cell = cells;
     trial.ncells = choices->count + 1;
-    trial.watch = (watcher){&times, note_step, note_finished};
+    trial.watch = (watcher){.arg = &times, .finished = note_finished};
     memset(trial.rated, 0, sizeof trial.rated);
     for (int k = 0; k < choices->count; k++) {
         cells[k + 1] = *best;
@@ -127,11 +120,9 @@ static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *
     }
     int code = run_on(&trial, mat, run->o->matrices[0]);
     for (int k = 1; k < trial.ncells && !code; k++)
-        if (times.median_s[k] > 0 &&
-            (!(times.median_s[winner] > 0) || (times.q3_s[k] < times.q1_s[winner] &&
-                                               times.median_s[k] < 0.98 * times.median_s[winner])))
+        if (times.of[k].median > 0 &&
+            (!(times.of[winner].median > 0) || is_faster(&times.of[k], &times.of[winner], 0.02)))
             winner = k;
-    run->ndisturbed += times.disturbed;
     *best = cells[winner];
     return code ? code : times.code;
 }

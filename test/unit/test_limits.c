@@ -136,7 +136,6 @@ static void one_verdict(const char *cache, double llc_ratio, double median_s, co
     r->store_llc_ratio = llc_ratio;
     r->timing_median_s = median_s;
     describe_limits(&run, &out, spmv_backends[0], &reads);
-    describe_share_of_limits(&out);
     assert_true(fabs(r->perf_limit_stream_s - 1e-3) < 1e-9);
     assert_true(fabs(r->perf_limit_gather_s - 0.5e-3) < 1e-9);
     assert_string_equal(r->perf_limit_binds, "stream");
@@ -193,7 +192,6 @@ static void a_cache_is_believed_as_measured(void **state) {
         out.r.store_llc_ratio = 0.5;
         out.r.timing_median_s = of[k].median_s;
         describe_limits(&run, &out, spmv_backends[0], &reads);
-        describe_share_of_limits(&out);
         assert_string_equal(out.r.perf_verdict, of[k].verdict);
     }
 }
@@ -210,11 +208,9 @@ static void without_rates_there_are_no_limits(void **state) {
     out.r.perf_bytes_min_B = 1000;
     out.r.timing_median_s = 1;
     describe_limits(&run, &out, spmv_backends[0], &reads);
-    describe_share_of_limits(&out);
     assert_true(isnan(out.r.perf_bw_fraction) && !out.r.perf_verdict);
     out.r.gpu_bw_theory_Bps = 1e6; /* a GPU says something of itself: a share, but no verdict */
     describe_limits(&run, &out, spmv_backends[0], &reads);
-    describe_share_of_limits(&out);
     assert_true(fabs(out.r.perf_bw_fraction - 1e-3) < 1e-12);
     assert_string_equal(out.r.perf_bw_peak_source, "theory");
     assert_null(out.r.perf_verdict);
@@ -435,11 +431,13 @@ static void noise_is_flagged(void **state) {
     (void)state;
     static result out;
     record_clear(&out.r);
-    const noise calm = {.wall_s = 1, .cpu_s = 2, .waited_s = 0.001, .busy_s = 2.01};
-    describe_noise(&out, &calm, 2);
+    const candidate calm = {.noise = {.wall_s = 1, .cpu_s = 2, .waited_s = 0.001, .busy_s = 2.01},
+                            .p = {.host = true, .flush = 1}};
+    describe_noise(&calm, 2, &out);
     assert_int_equal(out.r.timing_flags.count, 0);
-    const noise rough = {.wall_s = 1, .cpu_s = 1, .waited_s = 1, .busy_s = 2.5, .stolen_s = 0.5};
-    describe_noise(&out, &rough, 2);
+    candidate rough = calm;
+    rough.noise = (noise){.wall_s = 1, .cpu_s = 1, .waited_s = 1, .busy_s = 2.5, .stolen_s = 0.5};
+    describe_noise(&rough, 2, &out);
     assert_int_equal(out.r.timing_flags.count, 3);
     assert_string_equal(out.r.timing_flags.value[0], "threads waited for a core 50% of the time");
     assert_string_equal(out.r.timing_flags.value[2], "other programs used 1.5 processors");
@@ -470,15 +468,17 @@ static void a_slowed_gpu_is_flagged(void **state) {
     (void)state;
     static result out;
     record_clear(&out.r);
-    const spmv_device_state before = {.clock_Hz = 1.98e9, .temperature_C = 40, .mig = 0};
-    spmv_device_state after = {.clock_Hz = 1.97e9, .temperature_C = 60, .slowed = 1};
-    describe_gpu_noise(&out, &before, &after); /* 1: idle, no reason to worry */
+    candidate e = {
+        .noise.wall_s = 1,
+        .before = {.known = true, .device = {.clock_Hz = 1.98e9, .temperature_C = 40}},
+        .after = {.known = true, .device = {.clock_Hz = 1.97e9, .temperature_C = 60, .slowed = 1}}};
+    describe_noise(&e, 2, &out); /* 1: idle, no reason to worry */
     assert_int_equal(out.r.timing_flags.count, 0);
     assert_true(out.r.timing_temperature_after_C == 60 && out.r.gpu_mig == 0);
     assert_true(isnan(out.r.gpu_power_limit_W));
-    after.clock_Hz = 1.2e9;
-    after.slowed = 0x24;
-    describe_gpu_noise(&out, &before, &after);
+    e.after.device.clock_Hz = 1.2e9;
+    e.after.device.slowed = 0x24;
+    describe_noise(&e, 2, &out);
     assert_int_equal(out.r.timing_flags.count, 2);
     assert_string_equal(out.r.timing_flags.value[0], "the GPU was slowed down: software power cap");
     assert_int_equal(out.r.gpu_throttle.count, 2);
@@ -488,14 +488,15 @@ static void heat_that_slows_processors_is_flagged(void **state) {
     (void)state;
     static result out;
     record_clear(&out.r);
-    const spmv_device_state before = {.clock_Hz = 3e9, .temperature_C = 60, .throttled = 7};
-    spmv_device_state after = before;
-    describe_host_noise(&out, &before,
-                        &after); /* what was before the rounds is no fault of theirs */
+    const surroundings before = {.known = true,
+                                 .device = {.clock_Hz = 3e9, .temperature_C = 60, .throttled = 7}};
+    candidate e = {
+        .noise.wall_s = 1, .p = {.host = true, .flush = 1}, .before = before, .after = before};
+    describe_noise(&e, 2, &out); /* what was before the rounds is no fault of theirs */
     assert_int_equal(out.r.timing_flags.count, 0);
     assert_true(out.r.timing_clk_cpu_before_Hz == 3e9 && out.r.timing_temperature_after_C == 60);
-    after.throttled = 9;
-    describe_host_noise(&out, &before, &after);
+    e.after.device.throttled = 9;
+    describe_noise(&e, 2, &out);
     assert_int_equal(out.r.timing_flags.count, 1);
     assert_string_equal(out.r.timing_flags.value[0], "heat slowed processors down");
 }

@@ -212,10 +212,9 @@ static void fill(const table_row *row, mixture mixed, const char *stat, char cel
     time_text(ok ? r->prep_total_s : NAN, cell[PREP]);
     time_text(ok ? r->timing_median_s : NAN, cell[MEDIAN]);
     time_text(ok ? statistic(r, stat) : NAN, cell[STAT]);
-    estimate median = {r->timing_median_s, r->timing_median_low_s, r->timing_median_high_s};
-    share_text(ok ? estimate_noise(&median) : NAN, cell[NOISE]);
-    if (isfinite(estimate_noise(&median)) && ok && r->timing_settled == 0)
-        strncat(cell[NOISE], "~", 2);
+    const statistics s = record_times(r);
+    share_text(ok ? median_noise(&s) : NAN, cell[NOISE]);
+    if (isfinite(median_noise(&s)) && ok && r->timing_settled == 0) strncat(cell[NOISE], "~", 2);
     if (ok && r->timing_flags.count) strncat(cell[NOISE], "!", 2);
     rate_text(ok ? r->perf_flop_per_s : NAN, cell[GFLOPS]);
     rate_text(ok ? r->perf_B_per_s : NAN, cell[GBPS]);

@@ -82,21 +82,22 @@ static const double OVER = 1.1, TOO_LOW = 1.25;
 /* Warm, a cache that holds a part of the working set gives that part at its own rate. One that is
  * said to hold all of it, but was measured to hold a quarter at most, is not believed unless the
  * product is faster than memory. */
-static const char *verdict_of(const result *out) {
-    const record *r = &out->r;
-    bool warm = strcmp(r->config_cache, "warm") == 0;
-    if (warm && r->store_llc_ratio <= 1 && !(out->streams && r->perf_bw_fraction <= OVER))
-        return "in cache";
-    if (r->perf_bw_fraction <= OVER) return "ok";
-    if (warm && out->least_s <= OVER * r->timing_median_s) return "in cache";
-    return r->perf_bw_fraction <= TOO_LOW ? "above probe" : "suspect";
-}
-
-/* NaN: nothing is known of the cache, or it is too small to help. */
+/* The least time that memory and caches together allow. NaN: nothing is known of the cache, or it
+ * is too small to help. */
 static double least_time(const record *r, const spmv_rates *rates) {
     double held = 1 / r->store_llc_ratio, bytes = (double)r->perf_bytes_min_B;
     if (!(rates->cache_read > rates->read) || !(held > 0.25)) return NAN;
     return bytes * (held / rates->cache_read + (1 - held) / rates->read);
+}
+
+static const char *verdict_of(const record *r, const spmv_rates *rates, bool host) {
+    bool warm = strcmp(r->config_cache, "warm") == 0;
+    bool streams = host && (double)r->store_working_set_B >= 4.0 * (double)knee_of(rates);
+    if (warm && r->store_llc_ratio <= 1 && !(streams && r->perf_bw_fraction <= OVER))
+        return "in cache";
+    if (r->perf_bw_fraction <= OVER) return "ok";
+    if (warm && least_time(r, rates) <= OVER * r->timing_median_s) return "in cache";
+    return r->perf_bw_fraction <= TOO_LOW ? "above probe" : "suspect";
 }
 
 void describe_limits(const session *run, result *out, const spmv_backend *backend,
@@ -114,9 +115,8 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     }
     if (!(r->perf_bw_peak_Bps > 0)) return;
     r->perf_limit_stream_s = (double)r->perf_bytes_min_B / r->perf_bw_peak_Bps;
+    r->perf_bw_fraction = r->perf_limit_stream_s / r->timing_median_s;
     if (!rates) return;
-    out->least_s = least_time(r, rates);
-    out->streams = backend->host && (double)r->store_working_set_B >= 4.0 * (double)knee_of(rates);
     double jumps = reads->jumps * (double)r->matrix_nnz,
            width = r->config_precision[1] == '6' ? 8 : 4;
     r->matrix_x_jumps = reads->jumps;
@@ -124,15 +124,8 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     r->perf_limit_gather_s =
         jumps > 0 ? jumps / gather_rate(rates, reads->lines * LINE * width) : 0;
     r->perf_limit_binds = r->perf_limit_gather_s > r->perf_limit_stream_s ? "gather" : "stream";
-}
-
-void describe_share_of_limits(result *out) {
-    record *r = &out->r;
-    if (!(r->perf_limit_stream_s >= 0)) return;
-    r->perf_bw_fraction = r->perf_limit_stream_s / r->timing_median_s;
-    if (!(r->perf_limit_gather_s >= 0)) return;
     r->perf_gather_fraction = r->perf_limit_gather_s / r->timing_median_s;
-    r->perf_verdict = verdict_of(out);
+    if (r->timing_median_s >= 0) r->perf_verdict = verdict_of(r, rates, backend->host);
 }
 
 /* ---- who is fastest ------------------------------------------------------------------------- */
@@ -223,8 +216,8 @@ void rank_results(result *results, int n) {
         const record *best = best_beside(results, n, r), *csr1 = csr1_beside(results, n, r);
         r->perf_best = r == best;
         r->perf_ranked = ranked_with(results, n, r);
-        r->perf_tied =
-            best && r != best && is_ranked(&results[k]) && r->timing_q1_s <= best->timing_q3_s;
+        const statistics mine = record_times(r), least = record_times(best ? best : r);
+        r->perf_tied = best && r != best && is_ranked(&results[k]) && !is_faster(&least, &mine, 0);
         if (!csr1) continue;
         r->perf_speedup_csr1 = csr1->timing_median_s / r->timing_median_s;
         r->perf_breakeven = breakeven(r, csr1);

@@ -97,19 +97,11 @@ int record_failures(const assignment *a, const spmv_stats *stats, const char *st
     if (!code) code = open_devices(&run);
     for (int k = 0; k < run.ncells && !code; k++) {
         static result out; /* large */
+        inputs in = {.name = from->name, .source = base_name(from->path), .stats = stats};
+        candidate none = {.cell = k};
         out = (result){.alias = NULL};
-        record_clear(&out.r);
-        describe_machine(&run, &out, run.cell[k].kernel);
-        describe_config(&run, &out, &run.cell[k]);
-        out.r.matrix_name = from->name;
-        spell(base_name(from->path), out.source, sizeof out.source);
-        out.r.matrix_source = out.source;
-        if (stats) describe_matrix(&out, stats, from->name, base_name(from->path));
-        out.r.sweep_pass = a->pass;
-        out.r.sweep_cell = run.sweep_cell[k];
-        out.r.status = status;
-        out.r.reason = reason;
-        describe_key(&out);
+        snprintf(out.reason, sizeof out.reason, "%s", reason);
+        describe_row(&run, &in, &none, status, &out);
         code = log_append(&run.log, record_fields(), &out.r);
         if (!code) {
             report r = {.kind = FINISHED, .cell = a->cells[k], .time = {.median_s = NAN}};
