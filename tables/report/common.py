@@ -5,7 +5,7 @@ import io
 import os
 import sys
 
-from logs import OTHERS, OWN, find_logs, read_logs
+from logs import OTHERS, OWN, find_logs, read_logs, spelt_out
 from texts import plural
 
 EX_ABOVE, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_CANTCREAT = 2, 64, 65, 66, 69, 73
@@ -27,8 +27,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def say(text):
-    """Talk goes to stderr."""
-    print(text, file=sys.stderr)
+    """Talk goes to stderr. Control characters, as a file's name may hold, do not reach the terminal."""
+    print(spelt_out(text), file=sys.stderr)
 
 
 MOST_COMPLAINTS = 12  # said; spmv table --check says all

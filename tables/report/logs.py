@@ -75,13 +75,16 @@ def is_number(value):
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
+def spelt_out(text):
+    """What some output cannot hold is written out: control characters, and halves of characters, as
+    JSON's \\ud800 is one."""
+    return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def printable(flat):
-    """(the record, complaints): what some output cannot hold is written out: control characters,
-    and halves of characters, as JSON's \\ud800 is one."""
+    """(the record, complaints), with its texts spelt out."""
     def spelt(value):
-        if not isinstance(value, str) or value.isprintable():
-            return value
-        return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], value)
+        return value if not isinstance(value, str) or value.isprintable() else spelt_out(value)
     clean = {spelt(name): spelt(value) for name, value in flat.items()}
     strange = [name for name, old in zip(clean, flat) if (name, clean[name]) != (old, flat[old])]
     return clean, [f"{name} holds what cannot be printed, written out" for name in strange]

@@ -18,7 +18,7 @@ import shlex
 import statistics
 from typing import NamedTuple, Optional
 
-from logs import is_number, missed_noise_limit, quartiles_of
+from logs import SCHEMA, is_number, missed_noise_limit, quartiles_of
 from texts import plural, si_time
 
 
@@ -452,14 +452,23 @@ def named_apart(groups):
             for who, units in groups.items()}
 
 
+def is_verified(unit):
+    """Whether its result was compared with the reference; the published program's logs do not say."""
+    return unit.record.get("check.status") != "off" or unit.record.get("schema") != SCHEMA
+
+
 def cell_of(units):
-    """What a table says about one kernel on one matrix, over all its configurations."""
-    timed = [unit for unit in units if unit.status == "ok"]
+    """What a table says about one kernel on one matrix, over all its configurations; a time whose
+    result nobody looked at (--verify=off) has no rank."""
+    right = [unit for unit in units if unit.status == "ok"]
+    timed = [unit for unit in right if is_verified(unit)]
     wrong = [unit for unit in units if unit.status == "wrong"]
     suspect = [unit for unit in units if unit.status == "suspect"]
     if timed:
         note = f"wrong result in {len(wrong)} of {len(units)} configurations" if wrong else ""
         return Cell(fastest(timed), "", note, timed, suspect)
+    if right:
+        return Cell(None, "unchecked", "unchecked: measured with --verify=off", [], suspect)
     status = overall_status([unit.status for unit in units])
     reason = min(unit.reason for unit in units if unit.status == status)
     if status == "wrong":

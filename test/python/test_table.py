@@ -53,6 +53,11 @@ class TableCase(TablesTest):
 
 class TableTest(TableCase):
 
+    def test_control_characters_of_a_name_do_not_reach_the_terminal(self):
+        talk = self.refused(66, "\033[31mx")
+        self.assertNotIn("\033", talk)
+        self.assertIn(r"\x1b[31mx: No such file", talk)
+
     def test_rows_columns_and_metrics(self):
         log = self.write("run.jsonl", record(2e-6), record(1e-6, config__grid="2x1"),
                          record(4e-6, config__kernel="ell_rows", config__alias=None),

@@ -249,9 +249,25 @@ static void say_which(const result *results, int n, const record *r) {
     if (rows > 1) say(" (%s)", config);
 }
 
+void say_against_csr1(const record *r) {
+    long long products = r->perf_breakeven, ahead = r->perf_ahead_until;
+    if (r->config_alias && strcmp(r->config_alias, "csr1") == 0 && r->perf_speedup_csr1 == 1)
+        return;
+    say(", %.2f x csr1", r->perf_speedup_csr1);
+    if (products > 0)
+        say(", pays off after %lld product%s", products, products == 1 ? "" : "s");
+    else if (products == 0)
+        say(", pays off at once");
+    else if (ahead > 0)
+        say(", cheaper with its preparation up to %lld product%s", ahead, ahead == 1 ? "" : "s");
+    else
+        say(", never pays off");
+}
+
 /* first: of those under its conditions. */
 static void say_cheapest(const result *results, int n, const record *first, bool states) {
     static const int products[] = {1, 100, 10000};
+    const record *last = NULL;
     if (ranked_with(results, n, first) < 2) return;
     say("  cheapest with its preparation (%s%s%s%s):", first->config_precision, states ? ", " : "",
         states ? first->config_cache : "",
@@ -266,7 +282,13 @@ static void say_cheapest(const result *results, int n, const record *first, bool
         }
         say("%s %d product%s", p ? "," : "", products[p], products[p] == 1 ? "" : "s");
         say_which(results, n, best);
+        last = best;
     }
+    say("\n");
+    if (!(last->perf_speedup_csr1 > 1)) return;
+    say("  for many products:");
+    say_which(results, n, last);
+    say_against_csr1(last);
     say("\n");
 }
 

@@ -373,21 +373,6 @@ static void count_status(session *run, const record *r) {
     run->ndisturbed += r->timing_flags.count > 0;
 }
 
-static void say_against_csr1(const record *r) {
-    long long products = r->perf_breakeven, ahead = r->perf_ahead_until;
-    if (r->config_alias && strcmp(r->config_alias, "csr1") == 0 && r->perf_speedup_csr1 == 1)
-        return;
-    say(", %.2f x csr1", r->perf_speedup_csr1);
-    if (products > 0)
-        say(", pays off after %lld product%s", products, products == 1 ? "" : "s");
-    else if (products == 0)
-        say(", pays off at once");
-    else if (ahead > 0)
-        say(", cheaper with its preparation up to %lld product%s", ahead, ahead == 1 ? "" : "s");
-    else
-        say(", never pays off");
-}
-
 static void say_result(const result *out) {
     const record *r = &out->r;
     say("  %s: %s", out->kernel, r->reason ? r->reason : r->status);

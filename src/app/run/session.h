@@ -134,6 +134,9 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
                      const reads_of_x *reads);
 /* Who is fastest, tied with it, and what changing over from csr1 costs. */
 void rank_results(result *results, int n);
+/* Of a ranked row: how much faster than csr1 it is, and after how many products it has paid for its
+ * preparation, as the rest of a line. */
+void say_against_csr1(const record *r);
 void explain_results(const session *run, const result *results, int n);
 
 /* ---- noise.c -------------------------------------------------------------------------------- */

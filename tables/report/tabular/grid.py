@@ -7,7 +7,7 @@ from typing import NamedTuple, Optional
 
 from logs import is_number
 from texts import si_time, three_digits
-from units import (BASELINE_ALIAS, baseline_of, best_of, describe, gflop_per_s, order, overlap, short_label,
+from units import (BASELINE_ALIAS, baseline_of, best_of, describe, gflop_per_s, is_verified, order, overlap, short_label,
                    tabulate, text_of, timed_cells)
 
 MARKS = {  # name: (as it is printed, what it says of a time), in the order of printing
@@ -71,11 +71,6 @@ def value_of(name, unit):
     if value is None or not name.startswith("config."):
         value = unit.record.get(name)
     return None if value is None else text_of(value)
-
-
-def is_verified(unit):
-    """Whether somebody looked at its result."""
-    return unit.record.get("check.status") != "off"
 
 
 def best_verified(units):
