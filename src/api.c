@@ -37,6 +37,13 @@ static void suggest_file(spmv_ctx *ctx, const char *path) {
     free(folder);
 }
 
+static spmv_status generate(spmv_mat *mat, const char *name, const spmv_load_opts *opts) {
+    spmv_stats about;
+    TRY(spmv_generate_peek(mat->ctx, name, &about));
+    return spmv_generate(mat->ctx, name, opts->seed ? opts->seed : 1, opts->values,
+                         spmv_threads_for(mat->ctx, about.nnz + about.rows), &mat->coo);
+}
+
 spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
                           spmv_mat **out) {
     spmv_load_opts known = SPMV_OPTS(spmv_load_opts);
@@ -51,8 +58,7 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
     double start = spmv_now();
     spmv_status status;
     if (strncmp(path, "gen:", 4) == 0)
-        status = spmv_generate(ctx, path + 4, opts->seed ? opts->seed : 1, opts->values,
-                               ctx->threads, &mat->coo);
+        status = generate(mat, path + 4, opts);
     else if (opts->values)
         status = spmv_fail(ctx, SPMV_E_ARG, "%s: values are chosen for gen: matrices only", path);
     else

@@ -109,6 +109,13 @@ void spmv_host_allow_fork(void);
 
 /* ---- matrix.c ------------------------------------------------------------------------------- */
 
+/* Few rows and entries are made and sorted before a team is awake; where cores are shared, each
+ * parallel region may wait for them: 2 ms became 400. */
+static inline int spmv_threads_for(const spmv_ctx *ctx, int64_t items) {
+    enum { FEW = 1 << 17 };
+    return items < FEW ? 1 : ctx->threads;
+}
+
 /* Allocates a matrix without entries. */
 spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out);
 /* Finishes a matrix after mat->coo was filled with this status: *out gets the matrix with its

@@ -28,15 +28,8 @@ static spmv_status check_csr_fits(spmv_ctx *ctx, const spmv_coo *coo) {
         (long long)coo->rows, (long long)coo->cols, (long long)coo->nnz, 1e-9 * need, 1e-9 * limit);
 }
 
-/* Few entries are sorted before a team is awake; where cores are shared each parallel region may
- * wait for them, which made 20 ms of 2. */
-static int threads_for(const spmv_mat *mat) {
-    enum { FEW = 1 << 17 };
-    return mat->coo.nnz + mat->coo.rows < FEW ? 1 : mat->ctx->threads;
-}
-
 static spmv_status finish_matrix(spmv_mat *mat) {
-    const int threads = threads_for(mat);
+    const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz + mat->coo.rows);
     double start = spmv_now();
     TRY(check_csr_fits(mat->ctx, &mat->coo));
     TRY(spmv_csr_build(mat->ctx, &mat->coo, threads, &mat->csr, &mat->stats));
