@@ -96,7 +96,7 @@ typedef struct spmv_csr_view {
 } spmv_csr_view;
 
 /* COPY: the caller may free the arrays at once. BORROW: they outlive the matrix. SORTED: columns
- * ascend in every row, without duplicates. VALIDATE: every promise and every value is checked. */
+ * ascend in every row, without duplicates. VALIDATE: the order and every value are checked. */
 enum { SPMV_COPY = 0, SPMV_BORROW = 1, SPMV_SORTED = 2, SPMV_VALIDATE = 4 };
 
 /* Compressed rows as a caller has them, in host memory: unsorted and with duplicates (they are

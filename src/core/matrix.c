@@ -129,10 +129,13 @@ spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flag
 
 /* ---- from compressed rows or columns --------------------------------------------------------- */
 
-/* Whatever the number is, subtracting the base is defined. */
+static int64_t given_ptr(const spmv_arrays *a, int64_t i) {
+    return a->ptr_bits == 32 ? ((const int32_t *)a->ptr)[i] : ((const int64_t *)a->ptr)[i];
+}
+
+/* Counted from 0; whatever the number is, subtracting the base is defined. */
 static int64_t ptr_at(const spmv_arrays *a, int64_t i) {
-    int64_t at = a->ptr_bits == 32 ? ((const int32_t *)a->ptr)[i] : ((const int64_t *)a->ptr)[i];
-    return (int64_t)((uint64_t)at - (uint64_t)a->base);
+    return (int64_t)((uint64_t)given_ptr(a, i) - (uint64_t)a->base);
 }
 
 static double value_at(const spmv_arrays *a, int64_t k) {
@@ -174,15 +177,15 @@ static spmv_status check_arrays(spmv_ctx *ctx, const spmv_arrays *a) {
 static spmv_status check_ptr(spmv_ctx *ctx, const spmv_arrays *a) {
     const int64_t lines = lines_of(a);
     if (ptr_at(a, 0) != 0 || ptr_at(a, lines) != a->nnz)
-        return spmv_fail(
-            ctx, SPMV_E_ARG, "ptr runs from %lld to %lld, must run from %d, the base, to %lld",
-            (long long)(ptr_at(a, 0) + a->base), (long long)(ptr_at(a, lines) + a->base), a->base,
-            (long long)(a->nnz + a->base));
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "ptr runs from %lld to %lld, must run from %d, the base, over nnz = %lld",
+                         (long long)given_ptr(a, 0), (long long)given_ptr(a, lines), a->base,
+                         (long long)a->nnz);
     for (int64_t i = 0; i < lines; i++)
         if (ptr_at(a, i) > ptr_at(a, i + 1))
             return spmv_fail(ctx, SPMV_E_ARG, "ptr decreases after %s %lld: ptr[%lld] is %lld",
                              line_name(a), (long long)i, (long long)i + 1,
-                             (long long)(ptr_at(a, i + 1) + a->base));
+                             (long long)given_ptr(a, i + 1));
     return SPMV_OK;
 }
 
@@ -223,7 +226,7 @@ static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a) {
                          (long long)k, a->idx[k], a->base, (long long)(places_of(a) - 1 + a->base));
     if (is_unsorted(a, ptr_at(a, i), k))
         return spmv_fail(ctx, SPMV_E_ARG,
-                         "%s: idx[%lld] is %d after %d, but SPMV_SORTED promises ascending ones",
+                         "%s: idx[%lld] is %d after %d, but SPMV_SORTED says that they ascend",
                          where, (long long)k, a->idx[k], a->idx[k - 1]);
     return spmv_fail(ctx, SPMV_E_ARG, "%s: values[%lld] is %g", where, (long long)k,
                      value_at(a, k));

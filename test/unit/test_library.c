@@ -307,9 +307,11 @@ static void wrong_arrays_are_named(void **state) {
         bool only_validated;
         const char *text;
     } wrong[] = {
-        {late, index_0, values, 0, false, "ptr runs from 1 to 5, must run from 0, the base, to 5"},
+        {late, index_0, values, 0, false,
+         "ptr runs from 1 to 5, must run from 0, the base, over nnz = 5"},
         {early, index_0, values, 0, false, "from 0 to 4"},
-        {ptr64, index_1, values, 1, false, "ptr runs from 0 to 5, must run from 1, the base, to 6"},
+        {ptr64, index_1, values, 1, false,
+         "ptr runs from 0 to 5, must run from 1, the base, over nnz = 5"},
         {least, index_1, values, 1, false, "ptr runs from"},
         {falls, index_0, values, 0, false, "ptr decreases after row 1: ptr[2] is 2"},
         {far, index_0, values, 0, false, "ptr decreases after row 1"},
