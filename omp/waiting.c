@@ -19,19 +19,20 @@
 #include <time.h>
 #include <unistd.h>
 
-static const int64_t ms = 1000000;
+static const int64_t ms = 1000000, period = 30 * 1000000; /* between two looks */
 
 /* ---- when ------------------------------------------------------------------------------------ */
 
 /* Threads that spin use all their cores' time and lose a core only to others: against its will each
  * does so every 6 to 20 ms where it has a competitor, less often where it has many, and now and
  * then where it has none. With one competitor each the cores are theirs for half of the time; where
- * they have them for more, spinning is still the faster way. */
+ * they have them for more, spinning is still the faster way. A long time since the last look is the
+ * caller's own work, in which a team has nothing to do. */
 static bool is_crowded(const spmv_waiting *w, const spmv_usage *now, int threads) {
     const double most_used = 0.6; /* of the cores' time */
-    const int64_t per_thread = 200 * ms, least = 2;
+    const int64_t per_thread = 200 * ms, longest = 250 * ms, least = 2;
     const int64_t since = now->now - w->looked.now, switches = now->switches - w->looked.switches;
-    return switches >= least && switches * per_thread >= since * threads &&
+    return since <= longest && switches >= least && switches * per_thread >= since * threads &&
            (double)(now->cpu - w->looked.cpu) < most_used * (double)since * threads;
 }
 
@@ -44,14 +45,15 @@ static int64_t next_hold(const spmv_waiting *w, int64_t now) {
 }
 
 bool spmv_waiting_decide(spmv_waiting *w, spmv_usage now, int threads) {
-    bool crowded = is_crowded(w, &now, threads);
+    bool before = w->crowded, crowded = is_crowded(w, &now, threads);
     w->looked = now;
+    w->crowded = crowded;
     if (w->asleep) {
         if (now.now < w->until) return true;
         w->left = now.now;
         return false;
     }
-    if (!crowded) return false;
+    if (!crowded || !before) return false; /* once may be chance */
     w->hold = next_hold(w, now.now);
     w->until = now.now + w->hold;
     return true;
@@ -131,7 +133,8 @@ static spmv_usage usage_at(int64_t now) {
 /* A user who chose how threads wait has the last word. */
 void spmv_waiting_open(spmv_waiting *w) {
     bool chosen = getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT");
-    *w = (spmv_waiting){.looked = usage_at(coarse_now()), .look_at = chosen ? INT64_MAX : 0};
+    int64_t now = coarse_now();
+    *w = (spmv_waiting){.looked = usage_at(now), .look_at = chosen ? INT64_MAX : now + period};
 }
 
 void spmv_waiting_close(spmv_waiting *w) {
@@ -140,7 +143,6 @@ void spmv_waiting_close(spmv_waiting *w) {
 }
 
 static void look(spmv_waiting *w, int64_t now, int threads) {
-    const int64_t period = 30 * ms;
     int64_t next = now + period;
     quiet *q = w->quiet;
     if (q && q->pid != getpid()) spmv_waiting_close(w); /* forked */

@@ -18,6 +18,7 @@ typedef struct spmv_waiting {
     int looking;        /* a thread looks at this moment */
     int asleep;         /* the threads sleep while they wait */
     spmv_usage looked;  /* what the last look saw */
+    bool crowded;       /* the threads had too little of their cores before it */
     int64_t until;      /* when threads that sleep are to try without it */
     int64_t hold, left; /* how long they slept the last time, and when that ended; 0: never */
     void *quiet;        /* what makes them sleep: waiting.c */

@@ -324,6 +324,7 @@ static const int64_t ms = 1000000;
  * that often. */
 static bool decide(spmv_waiting *w, int threads, int64_t after, double share, int switches) {
     spmv_usage now = w->looked;
+    w->crowded = true;
     now.now += after * ms;
     now.cpu += (int64_t)(share * (double)(after * ms * threads));
     now.switches += switches;
@@ -340,6 +341,7 @@ static void threads_sleep_where_cores_are_shared(void **state) {
     assert_false(decide(&w, 4, 30, 0.1, 1));      /* they wait for the caller's own work */
     assert_false(decide(&w, 64, 30, 0.5, 9));     /* few of many */
     assert_false(decide(&w, 4, 60000, 0.01, 50)); /* long ago */
+    assert_false(decide(&w, 4, 300, 0.5, 60));    /* most of it was the caller's work */
     assert_true(decide(&w, 4, 30, 0.5, 6));
     for (int k = 0; k < 16; k++) assert_true(decide(&w, 4, 30, 0.01, 0));
     assert_false(decide(&w, 4, 30, 0.01, 0)); /* half a second is over: they try */
@@ -350,6 +352,12 @@ static void threads_sleep_where_cores_are_shared(void **state) {
     assert_true(decide(&w, 4, 30, 0.5, 6)); /* after a while without: for half a second */
     assert_true(decide(&w, 4, 480, 0.5, 6));
     assert_false(decide(&w, 4, 30, 0.5, 6));
+    w.crowded = false;
+    spmv_usage once = {w.looked.now + 30 * ms, w.looked.cpu, w.looked.switches + 6};
+    assert_false(spmv_waiting_decide(&w, once, 4)); /* once may be chance */
+    once.now += 30 * ms, once.switches += 6;
+    assert_true(w.asleep = spmv_waiting_decide(&w, once, 4));
+    assert_false(decide(&w, 4, 8001, 0.5, 6));
     int64_t longest = 0;
     for (int k = 0; k < 20; k++) {
         assert_true(decide(&w, 4, 30, 0.5, 6));
@@ -387,6 +395,7 @@ static double time_to_rest(const spmv_plan *plan) {
 
 /* As if the last look had been long ago, and the cores others' since. */
 static void pretend_it_is_crowded(spmv_waiting *w) {
+    w->crowded = true;
     w->looked.now -= 10;
     w->looked.cpu += 1000000 * ms;
     w->looked.switches -= 1000000;
@@ -402,7 +411,7 @@ static void waiting_threads_do_sleep(void **state) {
     double spinning = time_to_rest(plan);
     int before = count_threads();
     spmv_waiting_open(&w);
-    assert_true(w.look_at == 0);
+    assert_in_range(w.look_at - w.looked.now, 10 * ms, 100 * ms);
     pretend_it_is_crowded(&w);
     spmv_waiting_look(&w, 1); /* one thread waits for nobody */
     assert_int_equal(w.asleep, 0);
