@@ -63,7 +63,8 @@ enum {
     SPMV_AUTO = -1,        /* index of "auto" in a spmv_kernel_id: it is in no backend's table */
     SPMV_LONG_ROW = 1024,  /* entries: longer rows count towards long_share */
     SPMV_FEW_VALUES = 256, /* more distinct values than that are not counted */
-    SPMV_MOST_PROPOSED = 16
+    SPMV_MOST_PROPOSED = 16,
+    SPMV_MOST_THREADS = 1024 /* of a context: kernels divide a product among no more */
 };
 
 /* The features of a matrix, from row_ptr and a sample of slices of 32 rows. Shares are of the
@@ -168,6 +169,7 @@ struct spmv_backend {
     /* cache: bytes of the last-level cache, 0: unknown. Takes seconds. */
     spmv_status (*probe)(spmv_device *d, size_t cache, spmv_rates *out);
     void (*state)(spmv_device *d, spmv_device_state *out); /* NULL: nothing to read */
+    bool (*waits_asleep)(spmv_device *d);                  /* as in spmv_plan_facts; NULL: never */
     /* Puts only this memory out of the caches, in a time by its size, not by theirs. Returns false,
      * or is NULL, if the device cannot. */
     bool (*evict)(spmv_device *d, const void *memory, size_t bytes);
@@ -206,6 +208,8 @@ SPMV_LINKAGE bool spmv_ctx_state(spmv_ctx *ctx, const spmv_backend *backend,
 SPMV_LINKAGE spmv_status spmv_probe_host(spmv_device *d, size_t cache, spmv_rates *out);
 SPMV_LINKAGE spmv_status spmv_probe_gpu(spmv_device *d, size_t cache, spmv_rates *out);
 SPMV_LINKAGE void spmv_gpu_state(spmv_device *d, spmv_device_state *out);
+/* Returns how many of that many threads this process can have at once, itself included. */
+SPMV_LINKAGE int spmv_host_try_threads(int threads);
 SPMV_LINKAGE size_t spmv_host_cache(void); /* the last-level cache's bytes; 0: unknown */
 /* Memory to be had without swapping, within what the container may still take. */
 SPMV_LINKAGE size_t spmv_host_free_bytes(void);
