@@ -63,6 +63,7 @@ enum {
     SPMV_AUTO = -1,        /* index of "auto" in a spmv_kernel_id: it is in no backend's table */
     SPMV_LONG_ROW = 1024,  /* entries: longer rows count towards long_share */
     SPMV_FEW_VALUES = 256, /* more distinct values than that are not counted */
+    SPMV_COST_TERMS = 4,   /* of a model that a script fits */
     SPMV_MOST_PROPOSED = 16
 };
 
@@ -106,6 +107,8 @@ typedef struct spmv_proposal {
     double predicted_speedup; /* over the baseline kernel; 0: this is a baseline kernel, never far
                                  from the best on any matrix: the first that can be built serves */
     char why[96];             /* for the user: the property of the matrix that speaks for it */
+    double term[SPMV_COST_TERMS]; /* of which the model made the predicted speed-up, for the script
+                                     that fits its factors; 0: it has none */
 } spmv_proposal;
 
 typedef struct spmv_proposals {

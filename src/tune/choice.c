@@ -10,13 +10,12 @@
 /* Budgets are in baseline product times. On a GPU the baseline kernel takes 0.5 to 0.95 of the time
  * of cuSPARSE's CSR kernel; 12 of its products are about ten of cuSPARSE's. */
 static const double budget_unknown = 10, budget_unknown_gpu = 12; /* unknown number of products */
-static const double budget_most = 100;       /* up to where a third of the products may be spent */
-static const double budget_to_convert = 10;  /* with less, nothing is converted or timed */
-static const double worth_a_trial = 1.1;     /* predicted speed-up, at least, without conversion */
-static const double worth_converting = 1.05; /* predicted speed-up, at least, with conversion */
-static const double cheap_setup = 0.1;       /* share of the budget that is always affordable */
-static const double least_of_best = 0.4;     /* of the best predicted speed-up of all candidates */
-static const double least_of_first = 0.9; /* of the predicted speed-up of the first one admitted */
+static const double budget_most = 100;      /* up to where a third of the products may be spent */
+static const double budget_to_convert = 10; /* with less, nothing is converted or timed */
+/* The predicted speed-up that a candidate must have over the baseline kernel (on a GPU the model is
+ * within a fifth for most kernels), and over that of the best candidate one can afford. */
+static const double worth_a_trial = 1.05, worth_a_trial_gpu = 0.8, least_of_best = 0.75;
+static const double cheap_setup = 0.1; /* share of the budget that is always affordable */
 
 /* ---- candidates ----------------------------------------------------------------------------- */
 
@@ -103,18 +102,18 @@ static double budget_of(int64_t calls, const spmv_backend *backend) {
     return third > budget_most ? budget_most : third < 1 ? 1 : third;
 }
 
-/* Whether there is time for one more candidate. With a small budget there is time for one that
- * needs a conversion, and for one that needs none, if its prediction is not far behind the best. */
+/* Whether there is time for one more candidate. On a CPU, where most of the time of short products
+ * is noise, a small budget has time for one that needs a conversion, and for one that needs none; a
+ * large one for a few of these. best: the greatest predicted speed-up, on a CPU of all that one can
+ * afford, on a GPU of those admitted. */
 static bool has_time_for(const trials *c, const spmv_proposal *p, double best) {
     enum { MOST_PLAIN = 3 };
     int plain = 0;
-    double first = c->n > 1 ? c->entry[1].proposal->predicted_speedup : 0;
+    bool large = is_large_budget(c->budget), converted = p->predicted_setup > 0;
     for (int k = 1; k < c->n; k++) plain += c->entry[k].proposal->predicted_setup == 0;
-    if (is_large_budget(c->budget)) return p->predicted_setup > 0 || plain < MOST_PLAIN;
-    if (p->predicted_setup > 0)
-        return c->n - 1 == plain && p->predicted_speedup >= least_of_first * first;
-    return plain == 0 && p->predicted_speedup >= worth_a_trial &&
-           p->predicted_speedup >= least_of_best * best;
+    if (c->backend->host && !converted && large) return plain < MOST_PLAIN;
+    if (p->predicted_speedup < least_of_best * best) return false;
+    return !c->backend->host || large || (converted ? c->n - 1 == plain : plain == 0);
 }
 
 /* Whether the rest of the budget pays for the set-up of the candidate and for one product of it and
@@ -140,8 +139,9 @@ static spmv_status admit_if_affordable(trials *c, const spmv_proposal *p, double
 }
 
 static bool is_predicted_to_pay(const trials *c, const spmv_proposal *p) {
-    return p != c->entry[0].proposal && is_allowed(c, p) &&
-           p->predicted_speedup > (p->predicted_setup > 0 ? worth_converting : 1);
+    double least = c->backend->host ? worth_a_trial : worth_a_trial_gpu;
+    if (c->backend->host && p->predicted_setup == 0 && is_large_budget(c->budget)) least = 1;
+    return p != c->entry[0].proposal && is_allowed(c, p) && p->predicted_speedup > least;
 }
 
 /* Admits candidates for which there is time, best prediction first: those that need no conversion
@@ -149,14 +149,15 @@ static bool is_predicted_to_pay(const trials *c, const spmv_proposal *p) {
 static spmv_status admit_by_setup(trials *c, const spmv_proposal *p, int n, double baseline_s,
                                   bool plain, bool converted) {
     double best = 0;
-    for (int k = 0; k < n; k++)
-        if (is_allowed(c, &p[k]) && p[k].predicted_speedup > best &&
-            is_affordable(c, &p[k], baseline_s))
-            best = p[k].predicted_speedup;
-    for (int k = 0; k < n && c->n < MOST_CANDIDATES; k++)
+    for (int k = 0; c->backend->host && k < n; k++)
+        if (is_allowed(c, &p[k]) && is_affordable(c, &p[k], baseline_s))
+            best = fmax(best, p[k].predicted_speedup);
+    for (int k = 0; k < n && c->n < MOST_CANDIDATES; k++) {
+        if (c->n > 1) best = fmax(best, c->entry[1].proposal->predicted_speedup);
         if ((p[k].predicted_setup > 0 ? converted : plain) && is_predicted_to_pay(c, &p[k]) &&
             has_time_for(c, &p[k], best))
             TRY(admit_if_affordable(c, &p[k], baseline_s));
+    }
     return SPMV_OK;
 }
 
@@ -358,6 +359,7 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
     double budget = budget_of(opts->expected_calls, backend);
     spmv_sampling_depth depth = is_large_budget(budget) ? SPMV_SAMPLE_STANDARD : SPMV_SAMPLE_QUICK;
+    if (budget > budget_most) depth = SPMV_SAMPLE_ALL;
     if (backend->host) depth = budget < budget_to_convert ? SPMV_SAMPLE_NONE : SPMV_SAMPLE_THOROUGH;
     double start = spmv_now();
     TRY(spmv_features_of(mat, opts->precision, depth, &features));

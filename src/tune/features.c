@@ -16,25 +16,24 @@ enum {
     VALUE_SLOTS = 1 << 10,                 /* slots of a set of values */
     MIRRORED = 8,                          /* entries per slice whose mirror image is looked up */
     MOST_RUN = 8,                          /* columns of a run in csell */
-    MANY_ROWS = 1 << 14, /* a matrix of fewer rows has too few blocks of rows for xcache */
-    FEW = 2,             /* rows of so few entries share too few columns for xcache */
-    HEAD_BYTES = 8       /* bytes per step of csell besides its entries */
+    HEAD_BYTES = 8                         /* bytes per step of csell besides its entries */
 };
 
-/* Without a sample only the statistics of the matrix are known. A quick sample is taken by one
- * thread: where products are short, waking the others takes longer. */
+/* Without a sample only the statistics of the matrix are known. Threads that sleep are not woken
+ * for what one does in half a millisecond: waking 16 took over 10 ms on an H200's host. */
 static const struct extent {
     int slices;  /* slices whose row lengths are read, at most */
     int sampled; /* slices whose entries are read, at most */
     int fewest;  /* slices whose entries are read, at least */
     int entries; /* entries that are read, at most */
     bool by_all; /* all threads of the context sample */
-    bool blocks, lists, repeats;
+    bool blocks, formats, repeats;
 } depths[] = {
     [SPMV_SAMPLE_NONE] = {0, 0, 0, 0, false, false, false, false},
     [SPMV_SAMPLE_QUICK] = {1 << 7, 12, 4, 3 << 10, false, false, true, false},
-    [SPMV_SAMPLE_STANDARD] = {1 << 11, 64, 8, 1 << 15, true, false, true, true},
+    [SPMV_SAMPLE_STANDARD] = {1 << 11, 64, 8, 1 << 15, false, false, true, true},
     [SPMV_SAMPLE_THOROUGH] = {1 << 11, 64, 8, 1 << 15, true, true, false, false},
+    [SPMV_SAMPLE_ALL] = {1 << 11, 64, 8, 1 << 15, true, true, true, true},
 };
 
 typedef struct window { /* the sampled part of a slice */
@@ -455,7 +454,6 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampl
     add_up(t, (int)n, f);
     free(t);
     if (extent->repeats) f->repeats = sample_repeats(&A);
-    if (extent->lists && A.rows >= MANY_ROWS && f->mean > FEW && f->diagonal < 0.5)
-        add_format_features(&A, f);
+    if (extent->formats) add_format_features(&A, f);
     return SPMV_OK;
 }
