@@ -225,7 +225,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     m.lines = m.nnz * f->lines;
     const prediction by_rows = lanes(&m), by_groups = groups(&m), by_warps = warp(&m);
     bool is_even = by_rows.product_s < even * by_groups.product_s;
-    m.baseline_s = is_even ? by_rows.product_s : by_groups.product_s;
+    m.baseline_s = out->baseline_s = is_even ? by_rows.product_s : by_groups.product_s;
     if (f->nnz) {
         if (f->sampled) propose_lists(&m, out), propose_csell(&m, out);
         propose_xcache(&m, out);

@@ -114,6 +114,8 @@ typedef struct spmv_proposal {
 typedef struct spmv_proposals {
     spmv_proposal list[SPMV_MOST_PROPOSED];
     int n;
+    double baseline_s; /* a product of the baseline kernel, as predicted; 0: set-up costs were not
+                          made of seconds */
 } spmv_proposals;
 /* Stands for "auto" in lists; it has no functions of its own. */
 SPMV_LINKAGE const spmv_kernel spmv_auto_kernel;

@@ -102,8 +102,8 @@ static bool read_word(const char *word, spmv_features *f) {
 static void write_proposals(int line, const spmv_proposals *all) {
     for (int k = 0; k < all->n; k++) {
         const spmv_proposal *p = &all->list[k];
-        printf("line=%d kernel=%s setup=%.6g speedup=%.6g", line, p->kernel, p->predicted_setup,
-               p->predicted_speedup);
+        printf("line=%d baseline_s=%.6g kernel=%s setup=%.6g speedup=%.6g", line, all->baseline_s,
+               p->kernel, p->predicted_setup, p->predicted_speedup);
         for (int s = 0; s < p->nsettings; s++)
             printf(" %s=%lld", p->setting[s].name, (long long)p->setting[s].value);
         for (int t = 0; t < SPMV_COST_TERMS; t++) printf(" term%d=%.6g", t, p->term[t]);

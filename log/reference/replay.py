@@ -199,7 +199,7 @@ class Policy:
         def is_affordable(p):
             if p["speedup"] == 0:
                 return False
-            products = p["setup"] + 1 / p["speedup"]
+            products = p["setup"] * (p.get("baseline_s") or product_s) / product_s + 1 / p["speedup"]
             if not admitted and products <= self.cheap_setup * budget_s / product_s:
                 return True
             return products + sum(1 / other["speedup"] for other in admitted) <= (budget_s - spent_s) / product_s

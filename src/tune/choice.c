@@ -121,7 +121,8 @@ static bool has_time_for(const trials *c, const spmv_proposal *p, double best) {
  * a tenth of the budget is always affordable: what was spent before it, as on waking threads, says
  * nothing about it. */
 static bool is_affordable(const trials *c, const spmv_proposal *p, double baseline_s) {
-    double products = p->predicted_setup + 1 / p->predicted_speedup;
+    double unit = c->predicted_s > 0 ? c->predicted_s / baseline_s : 1;
+    double products = unit * p->predicted_setup + 1 / p->predicted_speedup;
     if (c->n == 1 && products <= cheap_setup * c->budget) return true;
     for (int k = 1; k < c->n; k++) products += 1 / c->entry[k].proposal->predicted_speedup;
     return products <= (c->budget_s - spmv_trials_spent_s(c)) / baseline_s;
@@ -319,6 +320,7 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
                 .opts = opts,
                 .backend = backend,
                 .start = start,
+                .predicted_s = all->baseline_s,
                 .budget = budget_of(opts->expected_calls, backend)};
     const spmv_stored *before = mat->stores;
     spmv_tuning *tuning = calloc(1, sizeof *tuning);
