@@ -373,6 +373,8 @@ def main(arguments):
     say(talk)
     halves = {name: place.half for name, place in outside_list().items()}
     features, cases = read_features(options.features), cases_of(records, halves)
+    if not any(where[0] in halves and where[:2] + ("standard",) in features for where in cases):
+        raise Stop(EX_DATAERR, "these logs hold no GPU's kernel on a matrix of the outside set whose features are known")
     if options.fit:
         for line in fit(options.program, cases, features, halves):
             print(line)

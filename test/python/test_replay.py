@@ -87,6 +87,11 @@ class ReplayTest(TablesTest):
         self.assertEqual(line[9:13], ["2.000", "0", "%", "2.00"])
         self.assertEqual(line[13:17], ["0", "%", "0", "%"])
 
+    def test_a_log_without_matrices_of_the_set(self):
+        path = self.write("log.jsonl", timed("c", "csr_lanes", 1e-4))
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaisesRegex(replay.Stop, "no GPU's kernel"):
+            replay.main([path])
+
     def test_constants_are_the_library_s(self):
         known = replay.constants()
         self.assertEqual((known["budget_most"], known["budget_unknown_gpu"]), (100, 12))
