@@ -207,7 +207,7 @@ class Policy:
         for p in known:
             best = max([other["speedup"] for other in admitted], default=0)
             if (len(admitted) + 1 < 8 and p["kernel"] != baseline["kernel"] and p["speedup"] > self.worth_a_trial_gpu
-                    and p["speedup"] >= self.least_of_best * best and is_affordable(p)):
+                    and p["speedup"] >= self.least_of_best_gpu * best and is_affordable(p)):
                 spent_s += PLAN_S
                 if p["kernel"] in case.kernels:  # otherwise it could not be built there
                     spent_s += case.kernels[p["kernel"]][1]

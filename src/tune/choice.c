@@ -12,9 +12,11 @@
 static const double budget_unknown = 10, budget_unknown_gpu = 12; /* unknown number of products */
 static const double budget_most = 100;      /* up to where a third of the products may be spent */
 static const double budget_to_convert = 10; /* with less, nothing is converted or timed */
-/* The predicted speed-up that a candidate must have over the baseline kernel (on a GPU the model is
- * within a fifth for most kernels), and over that of the best candidate one can afford. */
-static const double worth_a_trial = 1.05, worth_a_trial_gpu = 0.8, least_of_best = 0.75;
+/* Predicted speed-ups over the baseline kernel that a candidate must have on a CPU: with a small
+ * budget and no conversion; with conversion; of the best of all candidates; of the first admitted.
+ * And on a GPU, whose model is within a fifth for most kernels: over the baseline, of the best. */
+static const double worth_a_trial = 1.1, worth_converting = 1.05, least_of_best = 0.4,
+                    least_of_first = 0.9, worth_a_trial_gpu = 0.8, least_of_best_gpu = 0.75;
 static const double cheap_setup = 0.1; /* share of the budget that is always affordable */
 
 /* ---- candidates ----------------------------------------------------------------------------- */
@@ -102,18 +104,21 @@ static double budget_of(int64_t calls, const spmv_backend *backend) {
     return third > budget_most ? budget_most : third < 1 ? 1 : third;
 }
 
-/* Whether there is time for one more candidate. On a CPU, where most of the time of short products
- * is noise, a small budget has time for one that needs a conversion, and for one that needs none; a
- * large one for a few of these. best: the greatest predicted speed-up, on a CPU of all that one can
- * afford, on a GPU of those admitted. */
+/* Whether there is time for one more candidate. On a CPU, with a small budget, there is time for
+ * one that needs a conversion, and for one that needs none, if its prediction is not far behind the
+ * best. best: the greatest predicted speed-up, on a CPU of all that one can afford, on a GPU of
+ * those admitted. */
 static bool has_time_for(const trials *c, const spmv_proposal *p, double best) {
     enum { MOST_PLAIN = 3 };
     int plain = 0;
-    bool large = is_large_budget(c->budget), converted = p->predicted_setup > 0;
+    double first = c->n > 1 ? c->entry[1].proposal->predicted_speedup : 0;
+    if (!c->backend->host) return p->predicted_speedup >= least_of_best_gpu * best;
     for (int k = 1; k < c->n; k++) plain += c->entry[k].proposal->predicted_setup == 0;
-    if (c->backend->host && !converted && large) return plain < MOST_PLAIN;
-    if (p->predicted_speedup < least_of_best * best) return false;
-    return !c->backend->host || large || (converted ? c->n - 1 == plain : plain == 0);
+    if (is_large_budget(c->budget)) return p->predicted_setup > 0 || plain < MOST_PLAIN;
+    if (p->predicted_setup > 0)
+        return c->n - 1 == plain && p->predicted_speedup >= least_of_first * first;
+    return plain == 0 && p->predicted_speedup >= worth_a_trial &&
+           p->predicted_speedup >= least_of_best * best;
 }
 
 /* Whether the rest of the budget pays for the set-up of the candidate and for one product of it and
@@ -140,8 +145,9 @@ static spmv_status admit_if_affordable(trials *c, const spmv_proposal *p, double
 }
 
 static bool is_predicted_to_pay(const trials *c, const spmv_proposal *p) {
-    double least = c->backend->host ? worth_a_trial : worth_a_trial_gpu;
-    if (c->backend->host && p->predicted_setup == 0 && is_large_budget(c->budget)) least = 1;
+    double least = !c->backend->host        ? worth_a_trial_gpu
+                   : p->predicted_setup > 0 ? worth_converting
+                                            : 1;
     return p != c->entry[0].proposal && is_allowed(c, p) && p->predicted_speedup > least;
 }
 

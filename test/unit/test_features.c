@@ -41,8 +41,7 @@ static void a_tridiagonal_matrix_is_all_diagonals(void **state) {
     ASSERT_NEAR(f.mean, 3, 0.01);
     ASSERT_NEAR(f.cv, 0, 0.02);
     ASSERT_NEAR(f.diagonal, 1, 0);
-    ASSERT_NEAR(f.near_8, 1, 0);
-    ASSERT_NEAR(f.contiguous, 2. / 3, 0.01);
+    ASSERT_NEAR(f.near_16, 1, 0);
     ASSERT_NEAR(f.index_bytes, 8. / 32, 0.01); /* a step for 32 entries */
     ASSERT_NEAR(f.value_bytes, 8. / 32, 0.01); /* and one value for it */
     ASSERT_NEAR(f.symmetric, 1, 0);
@@ -69,7 +68,6 @@ static void dense_blocks_are_seen(void **state) {
     ASSERT_NEAR(f.fill_3, 1, 0);
     assert_true(f.fill_2 < 0.8);
     assert_true(f.per_block[0] >= 3 && f.per_block[0] < 3.3);
-    ASSERT_NEAR(f.contiguous, 2. / 3, 0.02);
     ASSERT_NEAR(f.index_bytes, 1.25 / 3, 0.01);
     assert_true(f.distinct > SPMV_FEW_VALUES);
     ASSERT_NEAR(f.value_bytes, 8, 0);
@@ -81,7 +79,7 @@ static void order_and_disorder_of_columns_are_told_apart(void **state) {
     (void)state;
     spmv_features f = features_of("gen:random:300000:8", NULL);
     assert_true(f.lines > 0.9);
-    assert_true(f.diagonal < 0.01 && f.contiguous < 0.01);
+    assert_true(f.diagonal < 0.01);
     assert_true(f.near_16 > 0.2 && f.near_16 < 0.8);
     assert_true(f.index_bytes > 2);
     spmv_features g = features_of("gen:poisson2d:500", NULL);
@@ -105,7 +103,6 @@ static void uneven_rows_are_seen(void **state) {
     for (int64_t i = 0; i < N; i++) add_row(&e, i, i == 7 ? N : i % 2);
     spmv_features f = features_of_entries(&e, SPMV_F64);
     ASSERT_NEAR(f.empty_share, 0.5, 0.001);
-    ASSERT_NEAR(f.long_share, 2. / 3, 0.001);
     ASSERT_NEAR(f.padding_32, (double)(31 * N + N / 2 - 15) / (4500. - 1), 0.7);
     assert_int_equal(f.row_max, N);
     assert_true(f.cv > 10);
@@ -155,10 +152,10 @@ static void features_are_finite_and_repeat(void **state) {
         }
         if (memcmp(&f[0], &f[1], sizeof f[0]) != 0)
             fail_msg("%s: other features with 4 threads", fixtures[n].name);
-        const double share[] = {f->mean,       f->cv,          f->empty_share, f->long_share,
-                                f->padding_32, f->near_8,      f->near_16,     f->diagonal,
-                                f->contiguous, f->fill_2,      f->fill_3,      f->exact_f32,
-                                f->symmetric,  f->index_bytes, f->value_bytes, f->lines};
+        const double share[] = {f->mean,      f->cv,        f->empty_share, f->padding_32,
+                                f->near_16,   f->diagonal,  f->fill_2,      f->fill_3,
+                                f->exact_f32, f->symmetric, f->index_bytes, f->value_bytes,
+                                f->lines};
         for (int k = 0; k < COUNT(share); k++)
             if (!(isfinite(share[k]) && share[k] >= 0))
                 fail_msg("%s: feature %d is %g", fixtures[n].name, k, share[k]);
