@@ -20,7 +20,7 @@ enum {
 };
 
 /* Without a sample only the statistics of the matrix are known. Threads that sleep are not woken
- * for what one does in half a millisecond: waking 16 took over 10 ms on an H200's host. */
+ * for what one does in half a millisecond: by the logs, waking 16 took 10 ms on an H200's host. */
 static const struct extent {
     int slices;  /* slices whose row lengths are read, at most */
     int sampled; /* slices whose entries are read, at most */
