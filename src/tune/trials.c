@@ -12,8 +12,8 @@ static const double sample_s = 5e-5; /* seconds that a sample takes at least */
 /* Where the products of a budget are short it is raised to some milliseconds: nobody notices so
  * little time, and a wrong choice costs more. It never exceeds the time of all expected
  * products. */
-static const double short_s = 9.6e-4;            /* seconds: on a GPU a shorter budget is raised */
-static const double least_budget_s = 2e-3;       /* seconds of a raised budget on a GPU */
+static const double least_budget_s = 2e-3; /* seconds of a raised budget on a GPU */
+static const double short_s = 9.6e-4; /* on a GPU, where the number is unknown: up to which it is */
 static const double least_of_host_s = 3e-3;      /* seconds of any budget on a CPU, at least */
 static const double least_for_rounds_s = 6.5e-4; /* seconds: rounds of such a budget on a GPU */
 /* Shares of the budget: what is for rounds, since the last one overruns; what a round may always
@@ -98,19 +98,15 @@ static spmv_status make_batch(trials *c, candidate *e, double product_s) {
 /* Sets the budgets from the time of one baseline product. */
 static void set_budget(trials *c, double baseline_s) {
     bool host = c->backend->host;
-    double expected_s = c->expected_budget * baseline_s, least_s = 0, rounds_s = 0;
+    double expected_s = c->expected_budget * baseline_s;
     double all_s =
         c->opts->expected_calls ? (double)c->opts->expected_calls * baseline_s : INFINITY;
-    if (host || expected_s < short_s) {
-        least_s = fmin(host ? least_of_host_s : least_budget_s, all_s);
-        rounds_s = fmin(host ? least_of_host_s : least_for_rounds_s, all_s);
-    }
-    c->budget_s = expected_s > least_s ? expected_s : least_s;
-    c->rounds_s = for_rounds * (expected_s > rounds_s ? expected_s : rounds_s);
+    bool is_raised = host || c->opts->expected_calls || expected_s < short_s;
+    double least_s = is_raised ? fmin(host ? least_of_host_s : least_budget_s, all_s) : 0;
+    double rounds_s = fmin(host ? least_of_host_s : least_for_rounds_s, all_s);
+    c->budget_s = fmax(expected_s, least_s);
+    c->rounds_s = for_rounds * fmax(expected_s, rounds_s);
     c->budget = c->budget_s / baseline_s;
-    /* The raised budget pays for one conversion, but is not large unless products are that
-     * short. */
-    if (!host && expected_s > short_s / 2 && expected_s < least_s) c->budget = c->expected_budget;
 }
 
 /* Whether a first product and a sample after it would take much of the budget. */

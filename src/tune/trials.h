@@ -32,6 +32,7 @@ typedef struct trials {
     double budget;          /* in baseline product times */
     double expected_budget; /* the same, from the expected number of products alone */
     double budget_s;        /* the budget in seconds */
+    double predicted_s;     /* a product of the baseline kernel, as proposals count; 0: as timed */
     double rounds_s;        /* no round that ends later than this is begun */
     double assured_s;       /* the same, where conversions spent most of the budget */
     /* Seconds that do not count towards the budget: emptying caches, sending the rows, allocating
