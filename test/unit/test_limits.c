@@ -401,7 +401,8 @@ static void unchecked_results_are_named_and_not_ranked(void **state) {
     explained(&run, rows, COUNT(rows), said, sizeof said);
     assert_string_equal(said,
                         "  cheapest with its preparation (f64): 1 product quick, 100 products "
-                        "quick, 10000 products quick\n");
+                        "quick, 10000 products quick\n"
+                        "  for many products: quick, 2.00 x csr1, pays off at once\n");
     for (int k = 0; k < COUNT(rows); k++) rows[k].r.check_status = "off";
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
