@@ -28,8 +28,8 @@ remember  = $(if $(filter-out default,$(from_$(1))),'define was_$(1)' $(call quo
 $(if $(filter default,$(from_CC)),$(eval CC := gcc))
 OPT       ?= $(if $(SAN),-O1,-O3)
 MARCH     ?= native
-CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,all-major)
-$(if $(and $(filter cuda,$(goals)),$(filter all-major,$(CUDA_ARCH))),$(info   no GPU here: for every kind of it, which takes long; CUDA_ARCH=sm_90 or another: for one))
+CUDA_ARCH ?= $(if $(wildcard /dev/nvidia0),native,sm_90)
+$(if $(and $(filter cuda,$(goals)),$(filter default,$(from_CUDA_ARCH)),$(filter sm_90,$(CUDA_ARCH))),$(info   no GPU here: for an H200 or newer; CUDA_ARCH=sm_80: for an A100, all-major: for every one))
 NVCC      ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 LIBS_WANTED ?= libarchive zlib jansson hwloc librsb mkl aocl cusparse
 MKLROOT   ?= .peers
@@ -65,7 +65,7 @@ cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -Isrc -I. -D_GNU
 # write them out. Only names that this compiler knows: none with clang and on other architectures.
 loads    := $(foreach n,_2parts _4parts _8parts :,$(call known,-mtune-ctrl=^use_gather$(n::=)))
 loads    := $(subst $(space)-mtune-ctrl=,$(comma),$(strip $(loads)))
-nvflags  := -std=c++17 $(OPT) -lineinfo -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude -Isrc -I.
+nvflags  := -std=c++14 $(OPT) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude -Isrc -I.
 ldlibs   := $(feature_libs) -lm -ldl
 
 # ---- sources -------------------------------------------------------------------------------------------------------
@@ -75,6 +75,8 @@ lib_src  := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c omp/*.c)) cuda/p
 variant_src := $(wildcard src/formats/*/*.c omp/*/*.c)
 cuda_once := $(wildcard cuda/*.cu)
 cuda_variant_src := $(wildcard cuda/*/*.cu)
+# A kernel that reads no offsets is compiled once per precision, and has both names (cuda/device.cuh).
+cuda_any_offsets := $(wildcard cuda/peers/*.cu) $(shell grep -ls EXPORT_ANY_OFFSETS_KERNEL cuda/*/*.cu)
 unit_src := $(wildcard test/unit/test_*.c)
 
 variants := f64_o32 f64_o64 f32_o32 f32_o64
@@ -134,7 +136,7 @@ endef
 remember:
 	$(Q)sh src/app/changed.sh build/settings "$$(printf '%s\n' $(foreach s,$(settings),$(call remember,$(s))))"
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
-cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(cuda_variant_src)))
+cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(filter-out $(if $(findstring o64,$(v)),$(cuda_any_offsets)),$(cuda_variant_src))))
 link_omp  = $(CC) $(cflags)
 nvcc      = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. Install the CUDA toolkit, or \
             name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none))
@@ -147,6 +149,7 @@ build/cuda$(san)/src/app/main.o: src/app/main.c build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -x cu -MMD -MP -c $< -o $@
 build/omp$(san)/cuda/cusparse_library.o: features = -DFETCHED_CUSPARSE='"$(CURDIR)/.peers/cusparse/nvidia/cu13/lib/libcusparse.so.12"'
+build/cuda$(san)/cuda/scan.o: nvflags := $(subst c++14,c++17,$(nvflags))# CUB wants it; headers of C++14 take a third less time
 build/cuda$(san)/test/test_kernels_in_turn: build/cuda$(san)/test/unit/hasty.o
 $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/unit/hasty.cu): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
@@ -169,7 +172,7 @@ study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
 	$(Q)$(PYTHON) tables/report/study.py $* --scale $(or $(SCALE),small) $(if $(FILES),--files $(FILES)) \
 	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
 tables:
-	$(Q)$(PYTHON) tables/report/make_tables.py --out tables log
+	$(Q)$(PYTHON) tables/report/make_tables.py --out tables $(or $(LOGS),log)
 # The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; its tables and report; matrices of other people's programs.
 reference: $(BUILD)
 	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))

@@ -39,6 +39,22 @@ static inline spmv_status cuda_fail(spmv_ctx *ctx, cudaError_t error, const char
         if (cuda_error_ != cudaSuccess) return cuda_fail(ctx, cuda_error_, #call); \
     } while (0)
 
+/* SPMV_EXPORT_KERNEL of a kernel that reads no offsets, or can do with narrow ones. It is compiled
+ * for 32-bit offsets alone (Makefile), and plans of 64-bit offsets have it, too: under their name
+ * stands the same kernel. */
+#define WIDE_f64_o32 f64_o64
+#define WIDE_f32_o32 f32_o64
+#define SYMBOL_IN(name, suffix) SPMV_JOIN(cuda_##name, suffix)
+#define QUOTED2(symbol) #symbol
+#define QUOTED(symbol) QUOTED2(symbol)
+#define EXPORT_ANY_OFFSETS_KERNEL(name) \
+    extern "C" const spmv_kernel SYMBOL_IN(name, SPMV_JOIN(WIDE, SPMV_SUFFIX)) \
+        __attribute__((alias(QUOTED(SPMV_KERNEL_SYMBOL(name))))); \
+    SPMV_EXPORT_KERNEL(name)
+static inline bool has_wide_offsets(const spmv_plan *p) {
+    return p->variant == SPMV_F64_O64 || p->variant == SPMV_F32_O64;
+}
+
 static inline cudaStream_t stream_of(const spmv_plan *p) {
     return ((const cuda_state *)p->device->state)->stream;
 }

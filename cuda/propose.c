@@ -1,22 +1,46 @@
 /* propose.c: which CUDA kernels should be fast on a matrix; plain C, so that it is tested without a
- * GPU. It models the seconds of a product on the H200 whose logs are in log/reference. Only ratios
- * of these times are used, and only to order the candidates: what is proposed is timed. The formats
- * named here are built on the GPU. */
+ * GPU. It counts what each kernel moves and waits for, cost.def says what that costs on the H200
+ * whose logs are in log/reference. Only ratios of these times are used, and only to order the
+ * candidates: what is proposed is timed. The formats named here are built on the GPU, but for
+ * bsr. */
 #include "spmv_kernel.h"
 #include <math.h>
+#include <stdio.h>
+
+typedef struct cost {
+    const char *kernel;
+    double per[SPMV_COST_TERMS], start_s, entry_s;
+} cost;
+
+static const cost costs[] = {
+#define COST(name, launches, moved, longest, idle, start_s, entry_s) \
+    {#name, {launches, moved, longest, idle}, start_s, entry_s},
+#include "cost.def"
+#undef COST
+};
 
 typedef struct model {
     const spmv_features *f;
     double width;      /* bytes of a value */
-    double rows_s;     /* a product by csr_lanes, seconds */
-    double groups_s;   /* a product by csr_adaptive, seconds */
-    double baseline_s; /* a product by the one of them that is the baseline kernel, seconds */
+    double nnz;        /* nonzeros */
+    double vectors;    /* bytes of y, written and read, and of the ends of rows */
+    double csr;        /* bytes of compressed rows and of these */
+    double lines;      /* reads of x that meet another cache line than those of the rows near by */
+    double baseline_s; /* a product of the baseline kernel, seconds */
 } model;
 
-static const double launch_s = 2.5e-6, bytes_per_s = 4e12;
+/* What a kernel does in a product. */
+typedef struct work {
+    double bytes;   /* of the matrix and of y */
+    double reads;   /* scattered reads of x */
+    double longest; /* steps that wait for each other */
+    double idle;    /* bytes that could be read while lanes wait or decode */
+} work;
+
+static const double launch_s = 2.5e-6, bytes_per_s = 4e12, step_s = 1e-7;
 
 /* Scattered reads of x per second, by the size of x: measured with random columns. */
-static double gathers_per_s(const model *m) {
+static double reads_per_s(const model *m) {
     static const struct {
         double bytes, per_s; /* for x up to that size; the first fits a multiprocessor's cache */
     } rate[] = {{2e5, 570e9}, {16e6, 148e9}, {33e6, 127e9}, {67e6, 76e9}, {INFINITY, 56e9}};
@@ -26,93 +50,71 @@ static double gathers_per_s(const model *m) {
     return rate[k].per_s;
 }
 
-static double gather_s(const model *m) {
-    return (double)m->f->nnz * m->f->lines / gathers_per_s(m);
+typedef struct prediction {
+    const cost *cost;
+    double term[SPMV_COST_TERMS], product_s, setup_s;
+} prediction;
+
+static prediction predict(const model *m, const char *kernel, work w) {
+    prediction p = {.cost = costs,
+                    .term = {launch_s, hypot(w.bytes / bytes_per_s, w.reads / reads_per_s(m)),
+                             w.longest * step_s, w.idle / bytes_per_s}};
+    while (strcmp(p.cost->kernel, kernel) != 0) p.cost++;
+    for (int k = 0; k < SPMV_COST_TERMS; k++) p.product_s += p.cost->per[k] * p.term[k];
+    p.setup_s = p.cost->start_s + m->nnz * p.cost->entry_s;
+    return p;
 }
 
-/* The seconds of those reads of x that hit a multiprocessor's own cache, each in another line. */
-static double looked_up_s(const model *m) {
-    const double per_s = 2.6e11;
+/* The caller says why. */
+static spmv_proposal *propose(const model *m, const prediction *p, spmv_proposals *out) {
+    spmv_proposal *proposal = spmv_propose_kernel(
+        out, p->cost->kernel, p->setup_s / m->baseline_s, m->baseline_s / p->product_s,
+        "rows of %.1f nonzeros, %lld at most", m->f->mean, (long long)m->f->row_max);
+    memcpy(proposal->term, p->term, sizeof p->term);
+    return proposal;
+}
+
+#define WHY(proposal, ...) snprintf((proposal)->why, sizeof(proposal)->why, __VA_ARGS__)
+
+/* ---- compressed rows ------------------------------------------------------------------------- */
+
+static double clamp(double value, double least, double most) {
+    return value < least ? least : value > most ? most : value;
+}
+
+static double over_mean(const model *m) {
+    return (double)m->f->row_max - m->f->mean;
+}
+
+/* As many lanes take a row as have two entries each; where lengths differ they wait for the longest
+ * row of their warp. */
+static prediction lanes(const model *m) {
+    return predict(
+        m, "csr_lanes",
+        (work){m->csr, m->lines, over_mean(m) / clamp(m->f->mean / 2, 1, 32), m->f->cv * m->csr});
+}
+
+/* Blocks take groups of rows with about the same number of entries: lengths do not matter. */
+static prediction groups(const model *m) {
+    return predict(m, "csr_adaptive", (work){m->csr, m->lines, 0, m->csr});
+}
+
+/* A warp takes a row at a time: the lanes beyond its end wait. */
+static prediction warp(const model *m) {
+    double lanes = 32, steps = lanes + 3 * fmax(m->f->mean, lanes) / lanes;
+    return predict(m, "csr_warp",
+                   (work){m->csr, m->lines, over_mean(m) / lanes, (double)m->f->rows * steps});
+}
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+static void propose_slices(const model *m, spmv_proposals *out) {
     const spmv_features *f = m->f;
-    return (double)f->nnz * (1 - f->contiguous) * (1 - f->diagonal) / per_s;
-}
-
-static double largest(double a, double b) {
-    return a > b ? a : b;
-}
-
-/* A warp takes a row at a time: the longest row ends last. */
-static double warp_s(const model *m) {
-    const double step_s = 1e-7, row_s = 5.5e-12, lanes = 32;
-    const spmv_features *f = m->f;
-    double idle = f->mean < lanes ? lanes : f->mean;            /* lanes without an entry wait */
-    double few = 1.2 + 0.2 * (f->mean > 30 ? 30 / f->mean : 1); /* short rows load little at once */
-    double read = largest((double)f->nnz * (m->width + 4) / bytes_per_s * few,
-                          (f->mean < 4 ? 1.1 : 1.4) * gather_s(m));
-    double issue = (double)f->rows * row_s * (lanes + 3 * idle / lanes);
-    return launch_s + largest(read, issue) + ((double)f->row_max - f->mean) / lanes * step_s;
-}
-
-/* The time of csr_lanes, whose lanes take several entries at a time, and whose warps take long
- * rows. Where lengths differ much a warp waits for its longest row. Scattered reads of x do not
- * overlap with the stream of the matrix (permutation:8000000 takes 163 us, where the stream alone
- * takes 69 and reading x 126), even if their lines are near (twin:filter3D: 19.4 us, 9 and 10). */
-static double lanes_s(const model *m) {
-    const double step_s = 1.2e-8, entry_s = 3.6e-12, row_s = 4e-12, longest = 128, by_warp = 192;
-    const spmv_features *f = m->f;
-    double rest = (double)f->rows * (2 * m->width + 4);
-    double read = ((double)f->nnz * (m->width + 4) + rest) / bytes_per_s;
-    double issue = (double)f->nnz * entry_s + (double)f->rows * row_s;
-    if (f->mean > by_warp)
-        read *= 1.04, issue = 0;
-    else
-        read *= 1.08;
-    double gather = 1.2 * gather_s(m), look = by_warp < f->mean ? 0 : looked_up_s(m);
-    double all = largest(read, issue);
-    all = f->lines > 0.5 ? hypot(all, gather) : largest(hypot(all, look), gather);
-    all *= largest(f->cv, 1);
-    double tail = (double)f->row_max > longest ? ((double)f->row_max - f->mean) * step_s : 0;
-    return launch_s + all + tail;
-}
-
-static void propose_lanes(const model *m, double speedup, spmv_proposals *out) {
-    spmv_propose_kernel(out, "csr_lanes", 0, speedup,
-                        "lanes for rows of %.1f nonzeros, %lld at most", m->f->mean,
-                        (long long)m->f->row_max);
-}
-
-/* A product that takes hardly longer than its launch may be fastest by any kernel: this one is then
- * proposed whatever the model says. */
-static void propose_warp(const model *m, spmv_proposals *out) {
-    const double tiny_s = 3e-7, least = 1.06;
-    double speedup = m->baseline_s / warp_s(m);
-    if (warp_s(m) < launch_s + tiny_s) speedup = largest(speedup, least);
-    spmv_propose_kernel(out, "csr_warp", 0, speedup,
-                        "a warp for rows of %.1f nonzeros, %lld at most", m->f->mean,
-                        (long long)m->f->row_max);
-}
-
-/* The time of csr_adaptive, whose blocks take groups of rows with about the same number of entries,
- * so that the lengths of rows do not matter; gather: the seconds of its reads of x. */
-static double groups_with(const model *m, double gather) {
-    const spmv_features *f = m->f;
-    return launch_s + 2e-6 + largest(1.2 * (double)f->nnz * (m->width + 4) / bytes_per_s, gather) +
-           (double)f->rows * 1.5e-11;
-}
-
-static double groups_s(const model *m) {
-    return groups_with(m, gather_s(m));
-}
-
-/* The set-up of csr_adaptive, in baseline products: the GPU reads row_ptr twice to form groups. */
-static double planned(const model *m) {
-    return (1.5e-4 + ((double)m->f->nnz + (double)m->f->rows) * 1e-12) / m->baseline_s;
-}
-
-static void propose_groups(const model *m, double speedup, spmv_proposals *out) {
-    spmv_propose_kernel(out, "csr_adaptive", planned(m), speedup,
-                        "equal shares of nonzeros for rows of %.1f, %lld at most", m->f->mean,
-                        (long long)m->f->row_max);
+    if (f->padding_32 >= 1 || f->row_max >= SPMV_LONG_ROW) return;
+    const prediction p = predict(m, "sell_thread_ahead",
+                                 (work){m->csr, m->lines, (double)f->row_max,
+                                        f->padding_32 * m->csr}); /* padding is read only */
+    WHY(propose(m, &p, out), "slices of 32 rows pad %.0f %%", 100 * f->padding_32);
 }
 
 /* Bytes of a value in the cheapest dictionary that is common to the whole matrix. */
@@ -123,142 +125,119 @@ static double code_bytes(const model *m) {
                                                : m->width;
 }
 
-/* How many nonzeros the hot columns hold follows from how often columns repeat in a sample: in nine
- * graphs 1.4 to 1.8 times as many. The other reads of x are all scattered, since rows are sorted by
- * length. csr_adaptive, which it is compared with, also reads a graph's columns scattered: those
- * near each other at the beginning of a row are the hot ones. */
-static void propose_hubs(const model *m, spmv_proposals *out) {
-    const double held = 1.6, most = 0.85, slower = 1.25, read_per_s = 8.2e12, padded = 1.1;
-    const double start_s = 1e-5, built_s = 1e-3, entry_s = 2e-10, least = 0.1;
-    const spmv_features *f = m->f;
-    double hubs = held * f->repeats < most ? held * f->repeats : most, nnz = (double)f->nnz;
-    if (f->repeats < least || f->lines < 0.2) return;
-    /* Writes of y are scattered, too. */
-    double gathers = nnz * (1 - hubs) + (double)f->rows * (1 - f->empty_share);
-    double bytes = padded * nnz * (2 * hubs + 4 * (1 - hubs) + code_bytes(m)) + 4 * (double)f->rows;
-    double hubs_s = launch_s + start_s + slower * gathers / gathers_per_s(m) + bytes / read_per_s;
-    /* How much longer csr_adaptive takes than modelled. */
-    double groups = groups_with(m, nnz / gathers_per_s(m)) / m->groups_s;
-    spmv_propose_kernel(
-        out, "hubs", (built_s + nnz * entry_s) / m->baseline_s, groups * m->baseline_s / hubs_s,
-        "hot columns hold %.0f %% of the nonzeros: their x in shared memory", 100 * hubs);
-}
-
-/* cuSPARSE's fastest kernel on graphs is not deterministic, so that it is a candidate only where
- * the caller allows that. It is within 10 % of csr_adaptive, above or below, so its prediction is
- * raised enough to be tried. The row of each nonzero is found on the device. */
-static void propose_peers(const model *m, spmv_proposals *out) {
-    const double found_s = 1e-11, start_s = 3e-4, raised = 1.1;
-    const spmv_features *f = m->f;
-    double read = 1.05 * (double)f->nnz * (m->width + 8) / bytes_per_s;
-    double coo_s = 2 * launch_s + largest(read, gather_s(m)) + (double)f->rows * 4e-12;
-    spmv_propose_kernel(out, "cusparse_coo_alg1",
-                        (start_s + (double)f->nnz * found_s) / m->baseline_s,
-                        raised * m->baseline_s / coo_s, "cuSPARSE: nonzeros added by atomics");
-}
-
-/* Building csell takes the steps of a slice one after the other, and reads the matrix a few
- * times. */
-static double packing_s(const model *m) {
-    double steps_s = m->f->mean * (m->f->diagonal < 0.5 ? 1.3e-6 : 2e-6);
-    return 2e-4 + largest((double)m->f->nnz * 2.2e-11, steps_s);
-}
-
-/* Bytes of a value, dictionary-coded slice by slice where that is cheaper. */
-static double value_bytes(const model *m) {
-    return m->f->value_bytes < m->width ? m->f->value_bytes : m->width;
-}
-
+/* Entries that lie on no diagonal of their slice are gathered one by one, or run by run where a run
+ * shares its column index; full steps of 32 entries on a diagonal take a quarter of a byte each. */
 static void propose_csell(const model *m, spmv_proposals *out) {
-    const double step_bytes = 8, step_s = 3.4e-11, slice_s = 1.6e-10; /* of 32 rows each */
-    const double most_of_runs = 1.2; /* bytes of column index per entry, shared by a run */
     const spmv_features *f = m->f;
-    double bytes = f->index_bytes + value_bytes(m);
+    double values = fmin(f->value_bytes, m->width), bytes = f->index_bytes + values;
     if (bytes >= m->width + 4) return; /* nothing would be compressed */
-    double y = 2 * m->width * (double)f->rows / bytes_per_s;
-    double stream_s = 1.15 * (double)f->nnz * bytes / bytes_per_s + y;
-    double issue_s = (double)f->nnz * f->diagonal * f->index_bytes / step_bytes * step_s +
-                     (double)f->rows / 32 * slice_s;
-    if (f->cv > 2 && f->lines > 0.5) stream_s *= 2; /* lanes wait for the longest row */
-    if (f->diagonal < 0.5) /* steps that are gathered entry by entry or run by run */
-        stream_s *=
-            f->index_bytes < most_of_runs ? 0.95 + 0.5 * f->padding_32 : 1.25 + 0.5 * f->padding_32;
-    double csell_s = launch_s + largest(hypot(stream_s, issue_s), 1.1 * gather_s(m));
-    spmv_propose_kernel(
-        out, "csell_warp", packing_s(m) / m->baseline_s, m->baseline_s / csell_s,
+    const double index = 2;            /* bytes of a column index, mostly */
+    double gathered = 1 - f->diagonal, runs = gathered * fmin(f->index_bytes / index, 1);
+    const prediction p = predict(m, "csell_warp",
+                                 (work){m->nnz * bytes + m->vectors, m->lines, f->mean * gathered,
+                                        m->nnz * (runs + f->diagonal * f->index_bytes)});
+    WHY(propose(m, &p, out),
         "%.0f %% of the nonzeros on diagonals of their slice, %.1f of %g bytes per nonzero",
         100 * f->diagonal, bytes, m->width + 4);
 }
 
 /* Slices on diagonals mostly come from a grid and share their lists of steps. Whether they do is
- * seen once the store is built, which csell_warp uses, too. */
+ * seen once the store is built, which csell_warp uses, too. Steps that are not full say no. */
 static void propose_lists(const model *m, spmv_proposals *out) {
-    const double step_bytes = 8, step_s = 3e-11, head = 16;
-    const double together = 8, batch_s = 1.2e-6; /* steps that a warp requests at once */
-    const double least = 0.98, floats = 1.3, found_s = 5e-5, found_slice_s = 4.5e-10;
+    const double least = 0.98, steps_per_s = 3.3e10, full_step = 0.25, head = 16;
     const spmv_features *f = m->f;
-    double slices = (double)f->rows / 32, steps = (double)f->nnz * f->index_bytes / step_bytes;
-    double values = value_bytes(m) < 1 ? 0 : value_bytes(m); /* 0: they are in the lists */
-    double bytes = (double)f->nnz * values + slices * head + 2 * m->width * (double)f->rows;
-    double all_s = hypot(1.03 * bytes / bytes_per_s, steps * step_s);
-    if (m->width < 8 && values > 1) all_s *= floats;
-    double lists_s = launch_s + largest(all_s, ceil(steps / slices / together) * batch_s);
-    if (f->diagonal >= least)
-        spmv_propose_kernel(out, "csell_lists",
-                            (packing_s(m) + found_s + slices * found_slice_s) / m->baseline_s,
-                            m->baseline_s / lists_s,
-                            "slices on diagonals, as of a grid: %.1f steps each", steps / slices);
+    double slices = (double)f->rows / 32, steps = m->nnz * f->index_bytes / 8;
+    double values = fmin(f->value_bytes, m->width);
+    if (f->diagonal < least) return;
+    prediction p = predict(m, "csell_lists",
+                           (work){m->nnz * (values < 1 ? 0 : values) + slices * head + m->vectors,
+                                  steps / steps_per_s * reads_per_s(m), 0,
+                                  m->nnz * fmax(f->index_bytes - full_step, 0)});
+    WHY(propose(m, &p, out), "slices on diagonals, as of a grid: %.1f steps each", steps / slices);
 }
 
-static void propose_slices(const model *m, spmv_proposals *out) {
-    const spmv_features *f = m->f;
-    double slots = (double)f->nnz * (1 + 0.4 * f->padding_32); /* padding is read only */
-    double rest = (double)f->rows * (2 * m->width + 4);
-    double sell_s = launch_s + largest((slots * (m->width + 4) + rest) / bytes_per_s, gather_s(m));
-    if (f->padding_32 < 1 && f->row_max < SPMV_LONG_ROW)
-        spmv_propose_kernel(out, "sell_thread_ahead", (1e-4 + slots * 1e-11) / m->baseline_s,
-                            m->baseline_s / sell_s, "slices of 32 rows pad %.0f %%",
-                            100 * f->padding_32);
-}
-
-/* A block of rows fetches its x once, and a column index takes 16 bits. */
+/* A block of rows fetches its x once, and a column index takes 16 bits. Where too little was seen
+ * to count a block's columns it needs each at most once. */
 static void propose_xcache(const model *m, spmv_proposals *out) {
-    const double read_per_s = 3.6e12, fetched_per_s = 1.48e11, start_s = 1e-6;
-    const double built_s = 3.3e-4, entry_s = 3.5e-11;
-    const double most = 0.7, room = 26500; /* columns of a block, over its entries; and at most */
+    const double room = 27000; /* columns of a block */
     const spmv_features *f = m->f;
-    if (f->xcache_height == 0 || f->xcache_columns > most * f->mean) return;
-    if (f->xcache_columns * (double)f->xcache_height + 2 * (double)f->row_max > room) return;
-    double fetched = f->xcache_columns * (double)f->rows, nnz = (double)f->nnz;
-    double bytes = nnz * (2 + code_bytes(m)) + (double)f->rows * (4 + 2 * m->width) + 2 * fetched;
-    double xcache_s = launch_s + start_s + hypot(bytes / read_per_s, fetched / fetched_per_s);
-    spmv_proposal *p = spmv_propose_kernel(
-        out, "xcache_block", (built_s + nnz * entry_s) / m->baseline_s, m->baseline_s / xcache_s,
-        "%lld rows need %.1f columns each", (long long)f->xcache_height, f->xcache_columns);
-    p->setting[p->nsettings++] = (spmv_setting){"height", f->xcache_height};
+    if (f->xcache_height == 0) return;
+    double height = (double)f->xcache_height;
+    double columns = fmin(fmin(f->xcache_columns, f->mean), (double)f->cols / height);
+    double fetched = columns * (double)f->rows;
+    if (columns * height + (double)f->row_max > room) return;
+    double bytes = m->nnz * (2 + code_bytes(m)) + m->vectors + 2 * fetched;
+    const prediction p = predict(m, "xcache_block", (work){bytes, fetched, 0, 0});
+    spmv_proposal *proposal = propose(m, &p, out);
+    WHY(proposal, "%lld rows need %.1f columns each", (long long)f->xcache_height, columns);
+    proposal->setting[proposal->nsettings++] = (spmv_setting){"height", f->xcache_height};
+}
+
+/* How many nonzeros the hot columns hold follows from how often columns repeat in a sample: in nine
+ * graphs 1.4 to 1.8 times as many. The other reads of x are more scattered than those of the rows
+ * as they are, since rows are sorted by length. */
+static void propose_hubs(const model *m, spmv_proposals *out) {
+    const double held = 1.6, most = 0.85, least = 0.03, scattered = 2;
+    const spmv_features *f = m->f;
+    double hubs = fmin(held * f->repeats, most), rest = 1 - hubs;
+    if (f->repeats < least) return;
+    const prediction p = predict(m, "hubs",
+                                 (work){m->nnz * (2 * hubs + 4 * rest + code_bytes(m)),
+                                        m->nnz * rest * fmin(scattered * f->lines, 1), 0, 0});
+    WHY(propose(m, &p, out), "hot columns hold %.0f %% of the nonzeros: their x in shared memory",
+        100 * hubs);
+}
+
+/* A block has one column index. The host makes them, which takes hundreds of products. */
+static void propose_blocks(const model *m, spmv_proposals *out) {
+    const double full = 0.8;
+    const spmv_features *f = m->f;
+    const int64_t side = f->fill_3 >= f->fill_2 ? 3 : 2, cells = side * side;
+    double fill = side == 3 ? f->fill_3 : f->fill_2;
+    if (fill < full) return;
+    const prediction p = predict(
+        m, "bsr_warp",
+        (work){m->nnz / fill * (m->width + 4 / (double)cells) + m->vectors, m->lines, 0, 0});
+    spmv_proposal *proposal = propose(m, &p, out);
+    WHY(proposal, "blocks of %lld x %lld, %.0f %% full", (long long)side, (long long)side,
+        100 * fill);
+    proposal->setting[0] = (spmv_setting){"shape_rows", side};
+    proposal->setting[1] = (spmv_setting){"shape_cols", side};
+    proposal->nsettings = 2;
+}
+
+/* cuSPARSE's fastest kernel on graphs is not deterministic, so that it is a candidate only where
+ * the caller allows that. The row of each nonzero is found on the device. */
+static void propose_peers(const model *m, spmv_proposals *out) {
+    const prediction p = predict(m, "cusparse_coo_alg1",
+                                 (work){m->nnz * (m->width + 8) + m->vectors, m->lines, 0, 0});
+    WHY(propose(m, &p, out), "cuSPARSE: nonzeros added by atomics");
 }
 
 /* The baseline kernel is one of ours: on 60 matrices csr_adaptive was never slower than 0.98 of
  * cusparse_csr_alg2, mostly far faster, and starting cuSPARSE takes a process 57 ms. Where no row
  * is much longer than the others the baseline is csr_lanes, which needs no set-up. */
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
-    const double even = 1.8, least = 1.06;
-    model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4};
-    m.rows_s = lanes_s(&m), m.groups_s = groups_s(&m);
-    bool is_even = m.rows_s < even * m.groups_s;
-    m.baseline_s = is_even ? m.rows_s : m.groups_s;
+    const double even = 1.3;
+    model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4, .nnz = (double)f->nnz};
+    m.vectors = (double)f->rows * (2 * m.width + 4);
+    m.csr = m.nnz * (m.width + 4) + m.vectors;
+    m.lines = m.nnz * f->lines;
+    const prediction by_rows = lanes(&m), by_groups = groups(&m), by_warps = warp(&m);
+    bool is_even = by_rows.product_s < even * by_groups.product_s;
+    m.baseline_s = out->baseline_s = is_even ? by_rows.product_s : by_groups.product_s;
     if (f->nnz) {
         if (f->sampled) propose_lists(&m, out), propose_csell(&m, out);
         propose_xcache(&m, out);
-        propose_slices(&m, out); /* before others of the same prediction: it gathers best */
-        propose_warp(&m, out);
-        if (is_even) /* always tried: it is never far from the best */
-            propose_groups(&m, largest(m.baseline_s / m.groups_s, least), out);
-        else
-            propose_lanes(&m, m.baseline_s / m.rows_s, out);
+        propose_slices(&m, out);
         propose_hubs(&m, out);
+        propose_blocks(&m, out);
         propose_peers(&m, out);
+        propose(&m, &by_warps, out);
+        propose(&m, is_even ? &by_groups : &by_rows, out);
     }
-    if (is_even) propose_lanes(&m, 0, out);
-    propose_groups(&m, 0, out);
+    /* Those that serve if nothing else does, the baseline first. */
+    if (is_even) propose(&m, &by_rows, out)->predicted_speedup = 0;
+    spmv_proposal *last = propose(&m, &by_groups, out);
+    last->predicted_speedup = 0, last->predicted_setup = 0;
 }

@@ -10,14 +10,18 @@
  *     if (spmv_mat_load(ctx, "thermal2.mtx", NULL, &A) != SPMV_OK) puts(spmv_ctx_error(ctx));
  *     spmv_plan_create(A, NULL, &plan);
  *     spmv_exec(plan, 1.0, x, 0.0, y);
- *     spmv_plan_free(plan);  spmv_mat_free(A);  spmv_ctx_free(ctx);       in this order
+ *     spmv_plan_free(plan);  spmv_mat_free(A);  spmv_ctx_free(ctx);
  *
  * Conventions: every function that can fail returns a status and leaves its result in the last
  * pointer, NULL on failure; the text of the failure is spmv_ctx_error(ctx). Nothing prints, exits
  * or aborts. Option structs start with their size (use SPMV_OPTS or set it by hand); zero in every
- * other member means "default". Rows, columns and positions are int64_t and start at 0; bytes are
- * size_t; times are seconds. One plan must not execute in two threads at once; different plans may.
- * Otherwise one thread at a time may use a context and the handles made from it. */
+ * other member means "default", also in members that this library does not know yet: set, they are
+ * refused. Rows, columns and positions are int64_t and start at 0; bytes are
+ * size_t; times are seconds. A missing or impossible argument is SPMV_E_ARG and named in the text,
+ * as far as one can see without going through arrays. Different plans may execute in several
+ * threads at once, also inside a parallel region of the caller's; one plan in two only if its facts
+ * say that it is concurrent, else the second gets SPMV_E_ARG. Otherwise one thread at a time may
+ * use a context and the handles made from it. After fork() a child may use what its parent made. */
 #ifndef SPMV_H
 #define SPMV_H
 
@@ -60,14 +64,16 @@ typedef struct spmv_ctx_opts {
     const char
         *backend; /* "omp" or "cuda": where unprefixed kernel names are looked up; NULL: "omp" */
     int device;   /* GPU number */
-    int threads;  /* OpenMP team size; 0: OMP_NUM_THREADS, else the cores this process may use */
+    int threads;  /* OpenMP team size; 0: OMP_NUM_THREADS, else the cores this process may use. At
+                     most 1024, and what the process gets: spmv_ctx_threads; spmv_plan_facts.note */
 } spmv_ctx_opts;
 
 spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out);
-void spmv_ctx_free(spmv_ctx *ctx);
-const char *
-spmv_ctx_error(const spmv_ctx *ctx); /* text of the last failure, "" when there was none */
-int spmv_ctx_threads(const spmv_ctx *ctx);
+void spmv_ctx_free(spmv_ctx *ctx); /* before its matrices: its memory goes with the last of them */
+/* Text of the last failure, "" when there was none. NULL: of this thread's calls without a context,
+ * as those that could not make one. */
+const char *spmv_ctx_error(const spmv_ctx *ctx);
+int spmv_ctx_threads(const spmv_ctx *ctx); /* the team's size */
 
 /* ---- matrix --------------------------------------------------------------------------------- */
 
@@ -89,7 +95,24 @@ typedef struct spmv_csr_view {
     const double *values;   /* [nnz] */
 } spmv_csr_view;
 
-enum { SPMV_COPY = 0, SPMV_BORROW = 1 }; /* BORROW: the arrays must outlive the matrix */
+/* COPY: the caller may free the arrays at once. BORROW: they outlive the matrix. SORTED: columns
+ * ascend in every row, without duplicates. VALIDATE: the order and every value are checked. */
+enum { SPMV_COPY = 0, SPMV_BORROW = 1, SPMV_SORTED = 2, SPMV_VALIDATE = 4 };
+
+/* Compressed rows as a caller has them, in host memory: unsorted and with duplicates (they are
+ * added) unless the flags say otherwise. */
+typedef struct spmv_arrays {
+    size_t size;
+    int64_t rows, cols, nnz;
+    const void *ptr;    /* [rows + 1], of columns with by_columns; ptr_bits 32 or 64 */
+    const int32_t *idx; /* [nnz] */
+    const void *values; /* [nnz] in precision; NULL: every entry is 1 */
+    int ptr_bits, base; /* base 0 or 1: what ptr and idx count from */
+    spmv_precision precision;
+    spmv_symmetry symmetry; /* not general: one triangle is given */
+    int by_columns;         /* 1: compressed columns (CSC) */
+    unsigned flags;         /* of those above */
+} spmv_arrays;
 
 typedef struct spmv_load_opts {
     size_t size;
@@ -108,8 +131,13 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
 spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flags, spmv_mat **out);
 spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
                          spmv_mat **out); /* always copied */
+/* What would make the library read outside the arrays is always refused; the text names row (or
+ * column) and position, counted from 0. SPMV_VALIDATE also refuses infinite values, NaN and what
+ * breaks SPMV_SORTED. The arrays may be freed afterwards unless SPMV_BORROW is among the flags. */
+spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
 spmv_status spmv_mat_save(const spmv_mat *mat,
                           const char *path); /* Matrix Market, general, full precision */
+/* While plans of it are alive the memory stays, and their products are refused with SPMV_E_ARG. */
 void spmv_mat_free(spmv_mat *mat);
 /* The entries the matrix was made from and its compressed rows, borrowed. */
 void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view);
@@ -161,9 +189,10 @@ typedef struct spmv_plan_opts {
     int nondeterministic;   /* 1: also kernels whose results may differ in bits every time */
     spmv_cache cache;       /* how it will be used; for SPMV_COLD and SPMV_STEADY trials of a matrix
                                that the caches could hold empty them before each sample */
+    int threads; /* that a product has, 1 to the context's; 0: as many. Not of a GPU's plan */
 } spmv_plan_opts;
 
-/* Builds the format if the matrix does not own it yet. The plan must be freed before the matrix.
+/* Builds the format if the matrix does not own it yet.
  * Errors: SPMV_E_ARG, SPMV_E_NOMEM, SPMV_E_TOOBIG, SPMV_E_UNSUITABLE, SPMV_E_BACKEND,
  * SPMV_E_FEATURE, SPMV_E_DEVICE. */
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out);
@@ -195,6 +224,10 @@ typedef struct spmv_plan_facts {
     size_t flush_bytes;
     size_t free_bytes; /* on the device, now */
     const char *note;  /* what was done otherwise than usual; NULL: nothing */
+    int threads;       /* of a product; 0: it runs on a GPU */
+    int concurrent;    /* 1: several threads may multiply with this plan at once */
+    int waits_asleep;  /* 1: just now the threads of a product sleep while they wait for each other,
+                          because other processes use the same cores */
 } spmv_plan_facts;
 /* Strings in *out belong to the plan or the library. */
 void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
@@ -202,7 +235,7 @@ int64_t spmv_plan_setting(const spmv_plan *plan,
                           const char *name); /* the value in use; -1: not taken */
 
 /* y <- alpha A x + beta y. x[cols] and y[rows] are in the plan's precision, in memory of its
- * device, and do not overlap. beta = 0 never reads y. Returns when y is complete. */
+ * device, and do not overlap (SPMV_E_ARG). beta = 0 never reads y. Returns when y is complete. */
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y);
 
 /* Memory where the plan runs; on the CPU plain host memory. */

@@ -61,9 +61,11 @@ typedef struct spmv_rates {   /* the measured best rates of a device */
  * the baseline kernel (src/tune). */
 enum {
     SPMV_AUTO = -1,        /* index of "auto" in a spmv_kernel_id: it is in no backend's table */
-    SPMV_LONG_ROW = 1024,  /* entries: longer rows count towards long_share */
+    SPMV_LONG_ROW = 1024,  /* entries of a row that slices are not for */
     SPMV_FEW_VALUES = 256, /* more distinct values than that are not counted */
-    SPMV_MOST_PROPOSED = 16
+    SPMV_COST_TERMS = 4,   /* of a model that a script fits */
+    SPMV_MOST_PROPOSED = 16,
+    SPMV_MOST_THREADS = 1024 /* of a context: kernels divide a product among no more */
 };
 
 /* The features of a matrix, from row_ptr and a sample of slices of 32 rows. Shares are of the
@@ -72,13 +74,10 @@ typedef struct spmv_features {
     int64_t rows, cols, nnz, row_max;
     double mean, cv;    /* of the row lengths; cv: standard deviation / mean */
     double empty_share; /* rows without entries, over all rows */
-    double long_share;  /* entries in rows longer than SPMV_LONG_ROW */
     double padding_32;  /* padding over entries, if slices of 32 rows are padded to the longest */
     int64_t sampled;    /* entries in the sample */
-    double near_8;      /* entries within 2^8 columns of their step (the k-th entries of 32 rows) */
-    double near_16;     /* entries within 2^16 columns of their step */
+    double near_16;     /* entries within 2^16 columns of their step (k-th entries of 32 rows) */
     double diagonal;    /* entries in slices where 32 rows share their diagonals */
-    double contiguous;  /* entries whose left neighbour is stored too */
     double index_bytes; /* columns in the slice's cheapest code: diagonals, 8, 16 or 32 bits */
     double value_bytes; /* values in the slice's cheapest code: one per step, a dictionary of 1-byte
                            codes, f32, or f64 */
@@ -106,11 +105,15 @@ typedef struct spmv_proposal {
     double predicted_speedup; /* over the baseline kernel; 0: this is a baseline kernel, never far
                                  from the best on any matrix: the first that can be built serves */
     char why[96];             /* for the user: the property of the matrix that speaks for it */
+    double term[SPMV_COST_TERMS]; /* of which the model made the predicted speed-up, for the script
+                                     that fits its factors; 0: it has none */
 } spmv_proposal;
 
 typedef struct spmv_proposals {
     spmv_proposal list[SPMV_MOST_PROPOSED];
     int n;
+    double baseline_s; /* a product of the baseline kernel, as predicted; 0: set-up costs were not
+                          made of seconds */
 } spmv_proposals;
 /* Stands for "auto" in lists; it has no functions of its own. */
 SPMV_LINKAGE const spmv_kernel spmv_auto_kernel;
@@ -168,6 +171,7 @@ struct spmv_backend {
     /* cache: bytes of the last-level cache, 0: unknown. Takes seconds. */
     spmv_status (*probe)(spmv_device *d, size_t cache, spmv_rates *out);
     void (*state)(spmv_device *d, spmv_device_state *out); /* NULL: nothing to read */
+    bool (*waits_asleep)(spmv_device *d);                  /* as in spmv_plan_facts; NULL: never */
     /* Puts only this memory out of the caches, in a time by its size, not by theirs. Returns false,
      * or is NULL, if the device cannot. */
     bool (*evict)(spmv_device *d, const void *memory, size_t bytes);
@@ -206,6 +210,8 @@ SPMV_LINKAGE bool spmv_ctx_state(spmv_ctx *ctx, const spmv_backend *backend,
 SPMV_LINKAGE spmv_status spmv_probe_host(spmv_device *d, size_t cache, spmv_rates *out);
 SPMV_LINKAGE spmv_status spmv_probe_gpu(spmv_device *d, size_t cache, spmv_rates *out);
 SPMV_LINKAGE void spmv_gpu_state(spmv_device *d, spmv_device_state *out);
+/* Returns how many of that many threads this process can have at once, itself included. */
+SPMV_LINKAGE int spmv_host_try_threads(int threads);
 SPMV_LINKAGE size_t spmv_host_cache(void); /* the last-level cache's bytes; 0: unknown */
 /* Memory to be had without swapping, within what the container may still take. */
 SPMV_LINKAGE size_t spmv_host_free_bytes(void);

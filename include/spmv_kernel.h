@@ -34,7 +34,7 @@ enum { SPMV_F64_O32, SPMV_F64_O64, SPMV_F32_O32, SPMV_F32_O64, SPMV_NVARIANTS };
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
-#define PARAM(name, option, help) SPMV_##name,
+#define PARAM(name, ...) SPMV_##name,
 typedef enum spmv_param_id {
 #include "params.def"
     SPMV_NPARAMS
@@ -163,6 +163,8 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     const char *note;       /* what was done otherwise than usual; NULL: nothing */
     struct spmv_tuning *tuning; /* how "auto" chose this plan; NULL: its kernel was named */
     spmv_store *own;            /* a copied plan's store, which it owns; NULL: the matrix owns it */
+    spmv_device narrowed;       /* device, if the plan has fewer threads than the context */
+    int concurrent, busy;       /* as in spmv_plan_facts; a product of it runs */
 };
 
 /* ---- shared helpers ------------------------------------------------------------------------- */

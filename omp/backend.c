@@ -1,5 +1,6 @@
 /* backend.c: the host as a device: its memory, its clock, its kernels. */
 #include "spmv_kernel.h"
+#include "waiting.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -55,24 +56,30 @@ typedef struct host_state {
     char *flushed; /* [nflushed] */
     size_t nflushed;
     bool puts_out; /* the processor can put single lines out of its caches */
+    spmv_waiting waiting;
 } host_state;
 
 static spmv_status open_host(spmv_device *d) {
     host_state *s = d->state = calloc(1, sizeof *s);
     if (!s) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
     s->puts_out = can_put_out();
+    spmv_waiting_open(&s->waiting);
     return SPMV_OK;
 }
 
 static void close_host(spmv_device *d) {
-    if (d->state) spmv_host_free(((host_state *)d->state)->flushed);
-    free(d->state);
+    host_state *s = d->state;
+    if (!s) return;
+    spmv_waiting_close(&s->waiting);
+    spmv_host_free(s->flushed);
+    free(s);
     d->state = NULL;
 }
 
 static spmv_status alloc_host(spmv_device *d, size_t bytes, void **out) {
     *out = spmv_host_alloc(bytes);
-    return *out ? SPMV_OK : spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %zu bytes", bytes);
+    if (*out) return SPMV_OK;
+    return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %.1f MB", 1e-6 * (double)bytes);
 }
 
 static void release_host(spmv_device *d, void *memory) {
@@ -98,9 +105,14 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
     return SPMV_OK;
 }
 
+/* There is nothing to wait for: a parallel region ends with a barrier. */
 static spmv_status sync_host(spmv_device *d) {
-    (void)d; /* a parallel region ends with a barrier */
+    spmv_waiting_look(&((host_state *)d->state)->waiting, d->threads);
     return SPMV_OK;
+}
+
+static bool waits_asleep(spmv_device *d) {
+    return __atomic_load_n(&((host_state *)d->state)->waiting.asleep, __ATOMIC_RELAXED);
 }
 
 static spmv_status tick(spmv_device *d) {
@@ -112,7 +124,7 @@ static spmv_status tock(spmv_device *d, double *seconds) {
     struct timespec end, *start = &((host_state *)d->state)->start;
     clock_gettime(CLOCK_MONOTONIC, &end);
     *seconds = (double)(end.tv_sec - start->tv_sec) + 1e-9 * (double)(end.tv_nsec - start->tv_nsec);
-    return SPMV_OK;
+    return sync_host(d);
 }
 
 static size_t free_bytes(spmv_device *d) {
@@ -145,8 +157,8 @@ static spmv_status flush_host(spmv_device *d, size_t bytes) {
         s->nflushed = 0;
         s->flushed = spmv_host_alloc(bytes);
         if (!s->flushed)
-            return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %zu bytes to flush caches with",
-                             bytes);
+            return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %.1f MB to flush caches with",
+                             1e-6 * (double)bytes);
         TRY(fill(d, s->flushed, 1, bytes));
         s->nflushed = bytes;
     }
@@ -202,4 +214,5 @@ const spmv_backend spmv_omp = {
     .probe = spmv_probe_host,
     .state = spmv_host_state,
     .evict = evict_host,
+    .waits_asleep = waits_asleep,
 };

@@ -217,8 +217,8 @@ spmv_status spmv_probe_host(spmv_device *d, size_t cache, spmv_rates *out) {
     s.c = spmv_host_alloc(bytes);
     spmv_status status = SPMV_OK;
     if (!at || !s.a || !s.b || !s.c)
-        status =
-            spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: three times %zu bytes to probe", bytes);
+        status = spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: three times %.1f MB to probe",
+                           1e-6 * (double)bytes);
     if (status == SPMV_OK) {
         fill(&s);
         status = measure_streams(d, &s, out);

@@ -37,20 +37,28 @@ static void suggest_file(spmv_ctx *ctx, const char *path) {
     free(folder);
 }
 
+static spmv_status generate(spmv_mat *mat, const char *name, const spmv_load_opts *opts) {
+    spmv_stats about;
+    TRY(spmv_generate_peek(mat->ctx, name, &about));
+    return spmv_generate(mat->ctx, name, opts->seed ? opts->seed : 1, opts->values,
+                         spmv_threads_for(mat->ctx, about.nnz + about.rows), &mat->coo);
+}
+
 spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts *opts,
                           spmv_mat **out) {
     spmv_load_opts known = SPMV_OPTS(spmv_load_opts);
     spmv_mat *mat = NULL;
+    GIVEN(ctx, out);
     *out = NULL;
-    if (!spmv_read_opts(&known, sizeof known, opts))
-        return spmv_fail(ctx, SPMV_E_ARG, "spmv_load_opts.size is not set (SPMV_OPTS does)");
+    GIVEN(ctx, ctx);
+    GIVEN(ctx, path);
+    TRY(spmv_read_opts(ctx, "spmv_load_opts", &known, sizeof known, opts));
     opts = &known;
     TRY(spmv_mat_new(ctx, &mat));
     double start = spmv_now();
     spmv_status status;
     if (strncmp(path, "gen:", 4) == 0)
-        status = spmv_generate(ctx, path + 4, opts->seed ? opts->seed : 1, opts->values,
-                               ctx->threads, &mat->coo);
+        status = generate(mat, path + 4, opts);
     else if (opts->values)
         status = spmv_fail(ctx, SPMV_E_ARG, "%s: values are chosen for gen: matrices only", path);
     else
@@ -62,22 +70,36 @@ spmv_status spmv_mat_load(spmv_ctx *ctx, const char *path, const spmv_load_opts 
 }
 
 spmv_status spmv_mat_peek(spmv_ctx *ctx, const char *path, spmv_stats *out) {
+    GIVEN(ctx, out);
     *out = (spmv_stats){0};
+    GIVEN(ctx, ctx);
+    GIVEN(ctx, path);
     return strncmp(path, "gen:", 4) == 0 ? spmv_generate_peek(ctx, path + 4, out)
                                          : spmv_read_header(ctx, path, out);
 }
 
 spmv_status spmv_mat_save(const spmv_mat *mat, const char *path) {
     spmv_csr_view view;
+    GIVEN(NULL, mat);
+    GIVEN(mat->ctx, path);
     spmv_mat_rows(mat, &view);
     return spmv_write_matrix_market(mat->ctx, path, &view, mat->coo.field);
 }
 
 spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double **out) {
+    GIVEN(ctx, out);
+    *out = NULL;
+    GIVEN(ctx, ctx);
+    GIVEN(ctx, path);
+    GIVEN(ctx, n);
     return spmv_read_vector(ctx, path, n, out);
 }
 
 spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const double *x) {
+    GIVEN(ctx, ctx);
+    GIVEN(ctx, path);
+    if (n < 0) return spmv_fail(ctx, SPMV_E_ARG, "%s: n is %lld", __func__, (long long)n);
+    if (n > 0) GIVEN(ctx, x);
     return spmv_write_vector(ctx, path, n, x);
 }
 
@@ -86,9 +108,14 @@ spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const d
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
     spmv_plan_opts known = SPMV_OPTS(spmv_plan_opts);
     spmv_kernel_id id;
+    GIVEN(mat ? mat->ctx : NULL, out);
     *out = NULL;
-    if (!spmv_read_opts(&known, sizeof known, opts))
-        return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts.size is not set (SPMV_OPTS does)");
+    GIVEN(NULL, mat);
+    if (mat->freed) return spmv_fail(mat->ctx, SPMV_E_ARG, "%s: mat was freed", __func__);
+    TRY(spmv_read_opts(mat->ctx, "spmv_plan_opts", &known, sizeof known, opts));
+    if (known.nsettings < 0 || (known.nsettings > 0 && !known.settings))
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts: %d settings at %p", known.nsettings,
+                         (const void *)known.settings);
     TRY(spmv_plan_kernel(mat->ctx, known.kernel, &id));
     return id.index == SPMV_AUTO ? spmv_auto_plan(mat, &known, id.backend, out)
                                  : spmv_plan_make(mat, &known, false, out);

@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Beside its own folder and include/: a layer's files may include and call these.
-INCLUDES = {"app": "measure", "api": "core read generate tune", "tune": "core measure", "measure": "",
+INCLUDES = {"app": "measure", "api": "core read generate tune", "tune": "core measure", "measure": "core",
             "read": "core", "generate": "core", "core": "", "formats": "", "omp": "formats", "cuda": "formats"}
 CALLS = {"app": "api core generate measure", "api": "core read generate tune", "tune": "core measure",
          "measure": "core", "read": "core", "generate": "core", "core": "", "formats": "core",

@@ -59,7 +59,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
 
 static const spmv_param params[] = {PARAM_BLOCK_CUT, SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(hyb_thread) = {
+EXPORT_ANY_OFFSETS_KERNEL(hyb_thread) = {
     /* name, alias  */ "hyb_thread",
     NULL,
     /* format       */ "hyb",

@@ -240,6 +240,9 @@ static __global__ void __launch_bounds__(MOST_THREADS, LARGE_BLOCKS)
 
 typedef void (*multiplier)(const csell, const lists_scratch, const real *, real, real, real *);
 
+/* In f32 a float is the value as it is, and no slice has that code: nothing is compiled for it. */
+enum { FLOATS = sizeof(real) > sizeof(float) ? CSELL_VALUE_F32 : CSELL_VALUE_RAW };
+
 template <int VALUE> static multiplier even_multiplier(int steps) {
     switch (steps) {
     case 1: return multiply_even<VALUE, 1>;
@@ -256,7 +259,7 @@ template <int VALUE> static multiplier even_multiplier(int steps) {
 static multiplier choose_multiplier(const lists_scratch *S) {
     if (S->even) switch (S->code) {
         case CSELL_VALUE_RAW: return even_multiplier<CSELL_VALUE_RAW>(S->even);
-        case CSELL_VALUE_F32: return even_multiplier<CSELL_VALUE_F32>(S->even);
+        case CSELL_VALUE_F32: return even_multiplier<FLOATS>(S->even);
         case CSELL_VALUE_CODEBOOK: return even_multiplier<CSELL_VALUE_CODEBOOK>(S->even);
         default: return even_multiplier<CSELL_VALUE_STEP>(S->even);
         }
@@ -409,7 +412,7 @@ static void release(spmv_plan *p) {
 static const spmv_param params[] = {{SPMV_block, 256, 32, MOST_THREADS, WARP, true},
                                     SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(csell_lists) = {
+EXPORT_ANY_OFFSETS_KERNEL(csell_lists) = {
     /* name, alias  */ "csell_lists",
     NULL,
     /* format       */ "csell",

@@ -23,10 +23,12 @@
  *          registers). With few values the L1 cache is the limit: its pipe is 70 percent busy,
  *          memory 15. What was tried and lost: docs/experiments.md.
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
- *          outside the cache; columns that have no locality: 32 cache lines per load.
+ *          outside the cache; columns that have no locality: 32 cache lines per load. A long part
+ *          of 2^31 entries is refused.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the encodings.
  * Params   block: threads per block, a power of two (256); warps: warps per slice, a power of two
- *          (0: 1 where there are slices enough to fill the GPU, else more).
+ *          (0: 1 where there are slices enough to fill the GPU, else more; 1 alone in f32 and where
+ *          slices hold runs, since other kernels are faster there).
  */
 #include "cuda/device.cuh"
 #include "csell_runs.cuh"
@@ -42,6 +44,10 @@ enum {
     MOST_SEGMENT = 4096 /* entries of the long part a warp takes */
 };
 
+/* Slices are cut among warps in f64 alone, and where none hold runs. More is not compiled: on 22
+ * outside matrices, H200, other kernels were 1.3 to 3.7 times as fast. */
+static const bool CUTS = sizeof(real) > sizeof(float);
+
 typedef struct csell_scratch {
     int sms, warps, group;       /* warps per slice; slices per warp */
     bool has_codebook, has_runs; /* has_runs: more than a quarter of the slices */
@@ -53,6 +59,11 @@ typedef struct csell_scratch {
     real *sums;     /* [2 * nsegments] what it has of that row, and of the row that it ends in */
     int *done;      /* [long_rows] segments that finished their part of the row; 0 between runs */
 } csell_scratch;
+
+typedef struct csell_work { /* a plan's scratch */
+    csell_scratch shared;   /* with the GPU */
+    ofs *long_ptr;          /* of a store of 64-bit offsets; NULL: the store's are used */
+} csell_work;
 
 typedef struct operand { /* what every lane multiplies by */
     const real *x;
@@ -311,18 +322,26 @@ static __global__ void __launch_bounds__(MOST_WARPS *WARP,
         multiply_whole<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, {alpha, beta, y});
 }
 
+/* The store as the GPU reads it. */
+static csell store_of(const spmv_plan *p) {
+    csell A = *(const csell *)p->store;
+    const csell_work *work = (const csell_work *)p->scratch;
+    if (work->long_ptr) A.long_ptr = work->long_ptr;
+    return A;
+}
+
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    const csell *A = (const csell *)p->store;
-    const csell_scratch *S = (const csell_scratch *)p->scratch;
+    const csell A = store_of(p);
+    const csell_scratch *S = &((const csell_work *)p->scratch)->shared;
     int block = (int)p->choice.value[SPMV_block], warps = block / WARP;
-    int64_t blocks = blocks_for(A->nslices * S->warps, (int64_t)warps * S->group) +
+    int64_t blocks = blocks_for(A.nslices * S->warps, (int64_t)warps * S->group) +
                      blocks_for(S->nsegments, warps);
     if (blocks == 0) return SPMV_OK;
-    auto kernel = S->has_runs    ? S->warps > 1 ? multiply<true, true> : multiply<false, true>
-                     : S->warps > 1 ? multiply<true, false>
+    auto kernel = S->has_runs    ? multiply<false, true>
+                  : S->warps > 1 ? multiply<CUTS, false>
                                  : multiply<false, false>;
     kernel<<<(unsigned)blocks, (unsigned)block, 0, stream_of(p)>>>(
-        *A, *S, (const real *)x, (real)alpha, (real)beta, (real *)y);
+        A, *S, (const real *)x, (real)alpha, (real)beta, (real *)y);
     return launched(p);
 }
 
@@ -338,6 +357,28 @@ static __global__ void find_codes(csell A, codes_used *out) {
     if (there && A.slice[s].value_code == CSELL_VALUE_CODEBOOK) out->codebook = 1;
     int runs = __syncthreads_count(there && A.slice[s].run > 1);
     if (threadIdx.x == 0 && runs) atomicAdd(&out->runs, runs);
+}
+
+static __global__ void narrow_offsets(int64_t n, const int64_t *from, ofs *to) {
+    int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (k < n) to[k] = (ofs)from[k];
+}
+
+/* Only the long part has offsets. Of 2^31 nonzeros and more it seldom has as many. */
+static spmv_status narrow_long(spmv_plan *p, csell_work *work) {
+    enum { THREADS = 256 };
+    const csell *A = (const csell *)p->store;
+    const int64_t n = A->long_rows + 1;
+    if (!has_wide_offsets(p) || A->long_rows == 0) return SPMV_OK;
+    if (A->long_nnz > INT32_MAX - MOST_SEGMENT)
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "csell_warp: rows of more than %lld entries have %lld, and here 32-bit "
+                         "offsets: -k csr_adaptive, or a larger --cut",
+                         (long long)A->cut, (long long)A->long_nnz);
+    TRY(take_scratch(p, (size_t)n * sizeof *work->long_ptr, (void **)&work->long_ptr));
+    narrow_offsets<<<(unsigned)blocks_for(n, THREADS), THREADS, 0, stream_of(p)>>>(
+        n, (const int64_t *)A->long_ptr, work->long_ptr);
+    return launched(p);
 }
 
 static __global__ void mark_long_rows(csell A, csell_scratch S) {
@@ -401,15 +442,19 @@ static int best_group(const csell *A, int64_t resident) {
 }
 
 /* Slices of many steps are cut until there are WARPS_AN_SM warps per multiprocessor, about what it
- * holds at once: cutting further cost 16 % on fem3d:50 (H200). Slices of runs, until there are 8:
- * 11.8 us for mesh:20000:3 with a warp each, 14.9 with two. */
-static void choose_warps(spmv_plan *p, const csell *A, csell_scratch *S) {
-    enum { WARPS_AN_SM = 30, RUNS_AN_SM = 8, LEAST_STEPS = 8 };
+ * holds at once: cutting further cost 16 % on fem3d:50 (H200). */
+static spmv_status choose_warps(spmv_plan *p, const csell *A, csell_scratch *S) {
+    enum { WARPS_AN_SM = 30, LEAST_STEPS = 8 };
+    const bool cuts = CUTS && !S->has_runs;
     int64_t *warps = &p->choice.value[SPMV_warps], room = p->choice.value[SPMV_block] / WARP;
-    int64_t enough = (int64_t)S->sms * (S->has_runs ? RUNS_AN_SM : WARPS_AN_SM);
+    int64_t enough = (int64_t)S->sms * WARPS_AN_SM;
     int64_t resident = (int64_t)S->sms * (S->has_runs ? RUNS_RESIDENT : RESIDENT);
+    if (*warps > 1 && !cuts)
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "csell_warp: slices %s have one warp each, not %lld: --warps=1",
+                         CUTS ? "of runs of adjacent columns" : "in f32", (long long)*warps);
     if (*warps == 0)
-        for (*warps = 1; 2 * *warps <= room && *warps * A->nslices < enough &&
+        for (*warps = 1; cuts && 2 * *warps <= room && *warps * A->nslices < enough &&
                          A->nsteps >= 2 * *warps * A->nslices * LEAST_STEPS;)
             *warps *= 2;
     while (*warps > room || room % *warps) *warps /= 2;
@@ -417,14 +462,16 @@ static void choose_warps(spmv_plan *p, const csell *A, csell_scratch *S) {
     S->group = S->warps == 1 && A->nslices ? best_group(A, resident) : 1;
     S->later = resident * S->group;
     S->later_steps = A->nslices ? A->nsteps / A->nslices * S->later : 0;
+    return SPMV_OK;
 }
 
 static spmv_status prepare(spmv_plan *p) {
     enum { THREADS = 256 };
     const csell *A = (const csell *)p->store;
-    csell_scratch *S = (csell_scratch *)calloc(1, sizeof *S);
-    if (!S) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    p->scratch = S;
+    csell_work *work = (csell_work *)calloc(1, sizeof *work);
+    if (!work) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    csell_scratch *S = &work->shared;
+    p->scratch = work;
     CU(p->device->ctx,
        cudaDeviceGetAttribute(&S->sms, cudaDevAttrMultiProcessorCount, p->device->number));
     codes_used used = {0, 0}, *found = NULL;
@@ -439,8 +486,10 @@ static spmv_status prepare(spmv_plan *p) {
     p->device->backend->release(p->device, found);
     S->has_codebook = used.codebook != 0;
     S->has_runs = 4 * (int64_t)used.runs > A->nslices;
-    choose_warps(p, A, S);
-    return status == SPMV_OK ? prepare_long(p, A, S) : status;
+    if (status == SPMV_OK) status = choose_warps(p, A, S);
+    if (status == SPMV_OK) status = narrow_long(p, work);
+    const csell read = store_of(p);
+    return status == SPMV_OK ? prepare_long(p, &read, S) : status;
 }
 
 /* At most: all rows that the format may cut out, of as many entries as it may leave them. */
@@ -451,27 +500,31 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     size_t segments = (size_t)blocks_for(A->nnz, LEAST_SEGMENT);
     if (long_rows == 0) return 0;
     return (size_t)blocks_for(A->rows, CSELL_ROWS) * sizeof(uint32_t) +
-           segments * (sizeof(idx) + 2 * sizeof(real)) + (size_t)long_rows * sizeof(int);
+           segments * (sizeof(idx) + 2 * sizeof(real)) +
+           (size_t)long_rows * (sizeof(int) + sizeof(ofs)) + sizeof(ofs);
 }
 
 static void release(spmv_plan *p) {
-    csell_scratch *S = (csell_scratch *)p->scratch;
+    csell_work *work = (csell_work *)p->scratch;
+    csell_scratch *S = &work->shared;
+    p->device->backend->release(p->device, work->long_ptr);
     p->device->backend->release(p->device, S->skip);
     p->device->backend->release(p->device, S->first);
     p->device->backend->release(p->device, S->sums);
     p->device->backend->release(p->device, S->done);
-    free(S);
+    free(work);
 }
 
 static const spmv_param params[] = {{SPMV_block, 256, 32, MOST_WARPS *WARP, WARP, true},
                                     {SPMV_warps, 0, 0, MOST_WARPS, 1, true},
                                     SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(csell_warp) = {
+EXPORT_ANY_OFFSETS_KERNEL(csell_warp) = {
     /* name, alias  */ "csell_warp",
     NULL,
     /* format       */ "csell",
-    /* summary      */ "one warp per slice of csell columns and values",
+    /* summary      */
+    "one warp per slice of csell; in f64 several where slices are few and hold no runs",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC,
     /* estimate     */ estimate,

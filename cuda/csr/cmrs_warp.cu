@@ -32,10 +32,10 @@ template <int HALF> static __device__ __forceinline__ void share(real *sum, int 
 /* From a sum for each row in every lane to the whole sum of row r in lane r; every lane of the warp
  * must call. */
 template <int HEIGHT> static __device__ __forceinline__ real sum_of_row(real *sum, int lane) {
-    if constexpr (HEIGHT >= 16) share<8>(sum, lane);
-    if constexpr (HEIGHT >= 8) share<4>(sum, lane);
-    if constexpr (HEIGHT >= 4) share<2>(sum, lane);
-    if constexpr (HEIGHT >= 2) share<1>(sum, lane);
+    if (HEIGHT >= 16) share<8>(sum, lane);
+    if (HEIGHT >= 8) share<4>(sum, lane);
+    if (HEIGHT >= 4) share<2>(sum, lane);
+    if (HEIGHT >= 2) share<1>(sum, lane);
     real total = sum[0];
 #pragma unroll
     for (int step = WARP / 2; step >= HEIGHT; step /= 2)

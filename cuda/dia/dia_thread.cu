@@ -80,7 +80,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(dia_thread) = {
+EXPORT_ANY_OFFSETS_KERNEL(dia_thread) = {
     /* name, alias  */ "dia_thread",
     "dia",
     /* format       */ "dia",

@@ -38,7 +38,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(ell_thread) = {
+EXPORT_ANY_OFFSETS_KERNEL(ell_thread) = {
     /* name, alias  */ "ell_thread",
     "ell1",
     /* format       */ "ell",

@@ -40,7 +40,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
 
 static const spmv_param params[] = {PARAM_BLOCK_WARP, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(ell_warp) = {
+EXPORT_ANY_OFFSETS_KERNEL(ell_warp) = {
     /* name, alias  */ "ell_warp",
     "ell2",
     /* format       */ "ell",

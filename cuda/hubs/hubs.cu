@@ -18,10 +18,10 @@
  * Weak     Where all columns have about equally many nonzeros, the hot ones serve few of them;
  *          small matrices do not repay the filling of shared memory; sorting separates neighbouring
  *          rows that share columns. An H200 gathers 145 e9 numbers per second from an x of 8 MB in
- *          its cache, 125 e9 from 32 MB, but half as many with less than 60 KiB of first-level
+ *          its cache, 125 e9 from 32 MB, but half as many with less than 60 kB of first-level
  *          cache: so that much is left to it.
  * Repeats  bitwise: yes.
- * Params   hubs: hot columns, at most (auto: as many as leave 60 KiB of the first-level cache and
+ * Params   hubs: hot columns, at most (auto: as many as leave 60 kB of the first-level cache and
  *          have a nonzero for every eight multiprocessors); block: threads per block (1024); codes:
  *          encode values in fewer bytes where that loses nothing (1).
  */
@@ -280,10 +280,13 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     if (!ready) wait_for_hubs(arrived);
 }
 
+/* In f32 a float is the value as it is, and no store has that code: nothing is compiled for it. */
+enum { FLOATS = sizeof(real) > sizeof(float) ? VALUE_F32 : VALUE_RAW };
+
 static const void *kernel_for(int code) {
     return code == VALUE_CODEBOOK ? (const void *)multiply<VALUE_CODEBOOK>
            : code == VALUE_ONE    ? (const void *)multiply<VALUE_ONE>
-           : code == VALUE_F32    ? (const void *)multiply<VALUE_F32>
+           : code == VALUE_F32    ? (const void *)multiply<FLOATS>
                                   : (const void *)multiply<VALUE_RAW>;
 }
 

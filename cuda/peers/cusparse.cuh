@@ -228,7 +228,7 @@ static inline spmv_status run_spmvop(const spmv_plan *p, double alpha, const voi
 
 /* cuSPARSE wants offsets and columns of one width, and our columns are 32-bit. */
 static inline spmv_status check_offsets(const spmv_plan *p) {
-    if (sizeof(ofs) == sizeof(int32_t)) return SPMV_OK;
+    if (!has_wide_offsets(p)) return SPMV_OK;
     return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
                      "%s: cuSPARSE has no 64-bit offsets beside 32-bit columns: --index=32",
                      p->kernel->name);
@@ -273,7 +273,7 @@ static inline spmv_status check_padding(const spmv_plan *p, int64_t slots) {
                            its_estimate, __VA_ARGS__)
 #define CUSPARSE_PARAMS_KERNEL(symbol, its_format, its_summary, its_traits, its_params, \
                                its_estimate, ...) \
-    SPMV_EXPORT_KERNEL(symbol) = { \
+    EXPORT_ANY_OFFSETS_KERNEL(symbol) = { \
         /* name, alias  */ #symbol, \
         NULL, \
         /* format       */ its_format, \

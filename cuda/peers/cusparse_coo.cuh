@@ -12,7 +12,8 @@ static size_t estimate_coo(const spmv_csr_view *A, const spmv_choice *c) {
 
 #ifdef HAVE_CUSPARSE
 /* The row of entry k, which is in first..end - 1: the last that does not begin behind it. */
-static __device__ int64_t row_of(const ofs *__restrict__ row_ptr, int64_t first, int64_t end,
+template <typename OFFSET>
+static __device__ int64_t row_of(const OFFSET *__restrict__ row_ptr, int64_t first, int64_t end,
                                  int64_t k) {
     while (end - first > 1) {
         int64_t middle = first + (end - first) / 2;
@@ -25,8 +26,9 @@ static __device__ int64_t row_of(const ofs *__restrict__ row_ptr, int64_t first,
 }
 
 /* Each block finds the rows of its first and of its last entry, between which the others are. */
+template <typename OFFSET>
 static __global__ void find_rows(int64_t rows, int64_t nnz, int64_t entries,
-                                 const ofs *__restrict__ row_ptr, idx *row_idx) {
+                                 const OFFSET *__restrict__ row_ptr, idx *row_idx) {
     __shared__ int64_t bound[2];
     int64_t first = (int64_t)blockIdx.x * entries, end = min(first + entries, nnz);
     if (threadIdx.x < 2)
@@ -36,14 +38,19 @@ static __global__ void find_rows(int64_t rows, int64_t nnz, int64_t entries,
         row_idx[k] = (idx)row_of(row_ptr, bound[0], bound[1] + 1, k);
 }
 
+template <typename OFFSET> static spmv_status put_rows(spmv_plan *p, const csr *A, idx *row_idx) {
+    enum { ROW_THREADS = 256, ENTRIES = 1024 }; /* a block */
+    find_rows<<<(unsigned)blocks_for(A->s.nnz, ENTRIES), ROW_THREADS, 0, stream_of(p)>>>(
+        A->s.rows, A->s.nnz, ENTRIES, (const OFFSET *)A->row_ptr, row_idx);
+    return launched(p);
+}
+
 /* Coordinates have no offsets: the number of entries is 64-bit in the API. */
 static spmv_status describe_coo(spmv_plan *p, peer *t) {
-    enum { ROW_THREADS = 256, ENTRIES = 1024 }; /* a block */
     const csr *A = (const csr *)p->store;
     TRY(take_scratch(p, (size_t)A->s.nnz * sizeof(idx), (void **)&t->row_idx));
-    find_rows<<<(unsigned)blocks_for(A->s.nnz, ENTRIES), ROW_THREADS, 0, stream_of(p)>>>(
-        A->s.rows, A->s.nnz, ENTRIES, A->row_ptr, t->row_idx);
-    TRY(launched(p));
+    TRY(has_wide_offsets(p) ? put_rows<int64_t>(p, A, t->row_idx)
+                            : put_rows<int32_t>(p, A, t->row_idx));
     p->traffic_bytes = (size_t)A->s.nnz * (2 * sizeof(idx) + sizeof(real));
     CUSPARSE(p, t->library, CreateConstCoo, &t->matrix, A->s.rows, A->s.cols, A->s.nnz, t->row_idx,
              A->col_idx, A->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, real_type);

@@ -199,10 +199,13 @@ template <int CODE> static const void *of_values(int64_t threads) {
     return (const void *)multiply<CODE, MANY, 1>;
 }
 
+/* In f32 a float is the value as it is, and no store has that code: nothing is compiled for it. */
+enum { FLOATS = sizeof(real) > sizeof(float) ? VALUE_F32 : VALUE_RAW };
+
 static const void *kernel_for(const xcache_rows *A, int64_t threads) {
     switch (A->value_code) {
     case VALUE_RAW: return of_values<VALUE_RAW>(threads);
-    case VALUE_F32: return of_values<VALUE_F32>(threads);
+    case VALUE_F32: return of_values<FLOATS>(threads);
     case VALUE_CODEBOOK: return (const void *)multiply<VALUE_CODEBOOK, MANY, 2>;
     default: return (const void *)multiply<VALUE_ONE, MANY, 2>;
     }
@@ -272,7 +275,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
 
 static const spmv_param params[] = {{SPMV_block, 0, 0, 1024, WARP, false}, SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(xcache_block) = {
+EXPORT_ANY_OFFSETS_KERNEL(xcache_block) = {
     /* name, alias  */ "xcache_block",
     NULL,
     /* format       */ "xcache",

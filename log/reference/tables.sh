@@ -1,5 +1,6 @@
 #!/bin/sh
-# tables.sh: makes from the logs beside this file tables/reference/, the results in docs/ and README, and the ablation table.
+# tables.sh: makes from the logs beside this file tables/reference/, the results in docs/ and README, the ablation table and
+# the papers' studies.
 # Run at the root of the repository. The logs *-every hold every kernel, for the ablation alone. PYTHON: 3.11 or later.
 set -eu
 python=${PYTHON:-python3} report=tables/report out=tables/reference
@@ -15,3 +16,12 @@ done
 "$python" $report/results.py $main --into docs/results.md --readme README.md --chart docs/results.svg
 $ablation $report/ablation.py $every --out $out/ablation.md
 PYTHON=$python sh log/reference/scaling.sh >$out/scaling.md
+studies=$(mktemp -d)
+trap 'rm -rf "$studies"' EXIT
+tar -xJf log/reference/h200-studies.tar.xz -C "$studies"
+for study in sell cmrs ci omp-cuda; do
+    "$python" $report/study.py $study --no-run --log "$studies/study-$study.jsonl" --out $out/study-$study
+    for file in '*.pdf' '*.tex' runs.csv columns.csv optimal.json; do # the reference has less
+        rm -f $out/study-$study/$file
+    done
+done

@@ -8,8 +8,8 @@
  * Work     that of the library; it is told to expect 1000 products, and given the plan's threads,
  *          of which it takes at most as many as there are processors.
  * Cost     2 nnz flop; the bytes of CSR: what optimize copies is the library's secret.
- * Weak     32-bit offsets only; a matrix without nonzeros is not taken; AMD's package brings an
- *          OpenMP of its own, whose threads wait beside ours after a product.
+ * Weak     32-bit offsets only; a matrix without nonzeros is not taken; x must be finite; AMD's
+ *          package brings an OpenMP of its own, whose threads wait beside ours after a product.
  * Repeats  bitwise: not guaranteed.
  * Params   none.
  */
@@ -205,6 +205,6 @@ SPMV_EXPORT_KERNEL(aocl_csr) = {
     .format = "csr",
     .summary = "peer: AMD's AOCL-Sparse, optimized for 1000 products",
     .params = params,
-    .traits = SPMV_PEER,
+    .traits = SPMV_PEER | SPMV_PADS,
     HOOKS,
 };

@@ -38,6 +38,7 @@ typedef struct options {
     const char *values;
     const char *x_file, *y_file, *write_file, *output_file;
     const char *format; /* table, csv, jsonl */
+    const char *stat;   /* median, min, max, mean */
     const char *log;    /* folder, or a .jsonl file */
     const char *probe;  /* folder, or off; NULL: in the user's cache */
     bool no_log, verify, quiet, verbose, progress, color;
@@ -92,7 +93,10 @@ int page_width(FILE *file, int otherwise);
 /* words and a newline, after `column` columns that are written already; broken at blanks before
  * `width`, and every further line begins after `indent` blanks. */
 void print_wrapped(FILE *file, int width, int column, int indent, const char *words);
-/* stdout is for results; everything else goes to stderr through here. */
+/* Writes control characters as \xNN, so that no name of a file commands a terminal; cuts what does
+ * not fit. */
+void spell(const char *words, char *out, size_t size);
+/* stdout is for results; everything else goes to stderr through here, spelt. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "spmv: TEXT" on stderr; returns the exit code of the status. */
 int complain(spmv_status status, const char *text);
@@ -146,6 +150,7 @@ typedef struct pairs { /* an object of numbers or texts */
     const char *name[MOST_PAIRS];
     int64_t number[MOST_PAIRS];
     const char *text[MOST_PAIRS]; /* NULL: the number */
+    bool given[MOST_PAIRS];       /* of config.params: on the command line */
     int count;
 } pairs;
 
@@ -177,6 +182,7 @@ fields record_fields(void);
 void fields_clear(fields table, void *of); /* every field null */
 void record_clear(record *r);              /* every field null */
 void record_build(record *r);              /* what was compiled */
+statistics record_times(const record *r);
 
 /* One line of JSON with its newline; the caller frees. */
 spmv_status jsonl_format(fields table, const void *of, char **out);
@@ -192,9 +198,11 @@ typedef struct table_row { /* what a row of the terminal's table needs beyond it
     const char *alias;
 } table_row;
 void table_config(const record *r, char *out, size_t size); /* its column of that name */
-/* color: the best in bold. all: every column, however wide; else the least important are left out
- * where the terminal is too narrow. */
-void table_write(FILE *file, const table_row *rows, int count, bool color, bool all);
+/* stat: median, or min, max or mean of the samples, for a column beside the median's. color: the
+ * best in bold. all: every column, however wide; else the least important are left out where the
+ * terminal is too narrow. */
+void table_write(FILE *file, const table_row *rows, int count, const char *stat, bool color,
+                 bool all);
 
 /* ---- facts.c -------------------------------------------------------------------------------- */
 
@@ -254,8 +262,20 @@ int log_open(const options *o, const machine *m, record_log *log);
 int log_append(record_log *log, fields table, const void *of); /* closes a log that fails */
 void log_close(record_log *log);
 bool jsonl_is_whole(const char *line, size_t length); /* one object, and nothing else? */
-/* Reads sweep.cell and status from a line of a log; returns false if it has none. */
-bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size,
-                      bool *unsettled);
+
+enum { STATUS_SIZE = 16 };
+typedef struct cell_time { /* of a cell of a sweep, for its summary */
+    double median_s;       /* NaN: none that is ranked */
+    double q1_s, q3_s, flop_per_s;
+    bool disturbed;
+    char kernel[48]; /* that multiplied: what auto chose */
+} cell_time;
+typedef struct logged_cell {
+    char cell[20], status[STATUS_SIZE];
+    bool unsettled; /* its noise limit was not met */
+    cell_time time;
+} logged_cell;
+/* Reads a line of a log; returns false if it is of no sweep. */
+bool jsonl_sweep_cell(const char *line, logged_cell *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* cmd_info.c: spmv info: facts about matrices, and what every format would take, at its default
  * parameters or those given. */
 #include "app/run/session.h"
+#include "option_values.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,13 +10,6 @@ int cmd_info(const options *o, const spmv_backend *backend);
 
 enum { HELP = 46 };                        /* the column where what a fact means begins */
 enum { REASON = 256, WIDEST_STEP = 4096 }; /* the step: as of plan.c, where 64-bit offsets begin */
-
-/* The program's name of a parameter's option. */
-static const char *const option_of[] = {
-#define PARAM(name, option, help) option,
-#include "params.def"
-#undef PARAM
-};
 
 static const spmv_param *find_param(const spmv_format *format, spmv_param_id id) {
     for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++)
@@ -31,8 +25,11 @@ static bool choose(const options *o, const spmv_format *format, spmv_choice *out
         const list *given = &o->param[p->id];
         out->value[p->id] = given->count ? given->value[0] : p->default_value;
         if (given->count && !spmv_param_takes(p, given->value[0])) {
-            snprintf(reason, REASON, "not with --%s=%lld", option_of[p->id],
-                     (long long)given->value[0]);
+            const char *word = param_typed(params[p->id].name, given->value[0]);
+            char digits[24];
+            snprintf(digits, sizeof digits, "%lld", (long long)given->value[0]);
+            snprintf(reason, REASON, "not with --%s=%s", params[p->id].option,
+                     word ? word : digits);
             return false;
         }
     }
@@ -48,11 +45,11 @@ static int check_params(const options *o) {
             used = p && spmv_param_takes(p, o->param[id].value[0]);
         }
         if (!used) {
-            say("spmv: info: --%s applies to no format\n", option_of[id]);
+            say("spmv: info: --%s applies to no format\n", params[id].option);
             return EXIT_USAGE;
         }
         if (o->param[id].count > 1) {
-            say("spmv: info: --%s takes one value here\n", option_of[id]);
+            say("spmv: info: --%s takes one value here\n", params[id].option);
             return EXIT_USAGE;
         }
     }
@@ -198,7 +195,7 @@ static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS]
     spmv_stats stats;
     spmv_csr_view A;
     matrix_facts facts;
-    char hash[20], name[256];
+    char hash[20], name[256], base[512];
     spmv_mat_stats(mat, &stats);
     spmv_mat_rows(mat, &A);
     matrix_name(source, o->values, name, sizeof name);
@@ -209,7 +206,8 @@ static int inform(spmv_ctx *ctx, const options *o, const bool wanted[MOST_PAIRS]
         code = complain(SPMV_E_NOMEM, "out of memory: some facts remain unknown");
     find_formats(ctx, o, wanted, &A, reason, &facts);
     facts.name = name;
-    facts.source = base_name(source);
+    spell(base_name(source), base, sizeof base);
+    facts.source = base;
     facts.hash = hash;
     facts.field = field_name(stats.field);
     facts.symmetry = symmetry_name(stats.symmetry);

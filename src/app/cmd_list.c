@@ -4,17 +4,6 @@
 
 int cmd_list(const options *o, const spmv_backend *backend);
 
-static const char *const param_name[] = {
-#define PARAM(name, option, help) #name,
-#include "params.def"
-#undef PARAM
-};
-static const char *const param_help[] = {
-#define PARAM(name, option, help) help,
-#include "params.def"
-#undef PARAM
-};
-
 /* words in the columns from indent on, of which `column` are written. */
 static void put(int column, int indent, const char *words) {
     print_wrapped(stdout, page_width(stdout, PAGE_WIDTH), column, indent, words);
@@ -39,32 +28,26 @@ static void list_values(FILE *out, const char *name, const spmv_param *p) {
     list_value(out, name, p->default_value);
 }
 
-/* Two parameters of one option are typed AxB. */
-static bool is_second(int id) {
-    return id > 0 && strcmp(option_of((spmv_param_id)id), option_of((spmv_param_id)(id - 1))) == 0;
-}
-
 static void list_param(const spmv_param *p, int id, bool pair) {
     enum { HEAD = 20 }; /* columns before the text */
     char line[512] = "";
     FILE *out = fmemopen(line, sizeof line, "w");
     if (!out) return;
     if (pair) fprintf(out, "AxB: ");
-    list_values(out, param_name[id], p);
-    fprintf(out, ": %s", param_help[id]);
+    list_values(out, params[id].name, p);
+    fprintf(out, ": %s", params[id].meaning);
     fclose(out);
-    if (is_second(id))
+    if (params[id].values.second)
         printf("%*s", HEAD, "x ");
     else
-        printf("        --%-9s ", option_of((spmv_param_id)id));
+        printf("        --%-9s ", params[id].option);
     put(HEAD, HEAD + 2, line);
 }
 
 static void list_params(const spmv_kernel *kernel) {
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
-        bool pair = id + 1 < SPMV_NPARAMS && is_second(id + 1) &&
-                    spmv_param_of(kernel, (spmv_param_id)(id + 1));
+        bool pair = params[id].values.pair && spmv_param_of(kernel, (spmv_param_id)(id + 1));
         if (p) list_param(p, id, pair);
     }
 }

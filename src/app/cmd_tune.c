@@ -15,17 +15,12 @@ typedef struct choice { /* of a parameter, or of a pair that one option gives */
     int64_t value[MOST_VALUES][2];
 } choice;
 
-typedef struct trial_times { /* the times of the cells of one trial */
-    double median_s[MOST_VALUES + 1], q1_s[MOST_VALUES + 1], q3_s[MOST_VALUES + 1]; /* 0: no time */
-    int disturbed;
+typedef struct trial_times {        /* the times of the cells of one trial */
+    statistics of[MOST_VALUES + 1]; /* median 0: no time */
     session *run;      /* the session that the trial is for: its log gets only wrong results */
     const cell *cells; /* of the trial */
     int code;          /* exit code of writing the log */
 } trial_times;
-
-static void note_step(void *arg, int k) {
-    (void)arg, (void)k;
-}
 
 static void note_wrong(trial_times *c, const cell *tried, const result *out) {
     char flags[512];
@@ -41,10 +36,8 @@ static void note_finished(void *arg, int k, const result *out) {
     trial_times *c = arg;
     if (strcmp(out->r.status, "wrong") == 0) note_wrong(c, &c->cells[k], out);
     if (strcmp(out->r.status, "ok") != 0) return;
-    c->disturbed += out->nflags > 0;
-    c->median_s[k] = out->r.timing_median_s;
-    c->q1_s[k] = out->r.timing_q1_s;
-    c->q3_s[k] = out->r.timing_q3_s;
+    c->run->ndisturbed += out->nflags > 0;
+    c->of[k] = record_times(&out->r);
 }
 
 /* ---- what a parameter can be ---------------------------------------------------------------- */
@@ -87,12 +80,9 @@ static void add_values(choice *c, const spmv_param *p) {
 static bool choices_of(const session *run, const cell *c, spmv_param_id id, choice *out) {
     const spmv_kernel *kernel = descriptor(c->kernel);
     const spmv_param *p = spmv_param_of(kernel, id);
-    bool pair = id == SPMV_grid_rows || id == SPMV_shape_rows;
-    if (!p || run->o->param[id].count || id == SPMV_grid_cols || id == SPMV_shape_cols ||
-        id == SPMV_chunk)
-        return false;
+    if (!p || run->o->param[id].count || params[id].values.second) return false;
     *out = (choice){.id = id, .width = 1};
-    if (pair && spmv_param_of(kernel, (spmv_param_id)(id + 1))) out->width = 2;
+    if (params[id].values.pair && spmv_param_of(kernel, (spmv_param_id)(id + 1))) out->width = 2;
     if (id == SPMV_grid_rows)
         add_grids(out, p, spmv_ctx_threads(run->ctx));
     else
@@ -103,12 +93,7 @@ static bool choices_of(const session *run, const cell *c, spmv_param_id id, choi
 /* ---- trials --------------------------------------------------------------------------------- */
 
 static void set(cell *c, spmv_param_id id, int64_t value) {
-    static const char *const names[] = {
-#define PARAM(name, option, help) #name,
-#include "params.def"
-#undef PARAM
-    };
-    c->setting[c->nsettings++] = (spmv_setting){names[id], value};
+    c->setting[c->nsettings++] = (spmv_setting){params[id].name, value};
 }
 
 /* Times the cell as it is and with every value; *best becomes the fastest. */
@@ -126,7 +111,7 @@ static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *
     trial.log.file = -1;
     trial.cell = cells;
     trial.ncells = choices->count + 1;
-    trial.watch = (watcher){&times, note_step, note_finished};
+    trial.watch = (watcher){.arg = &times, .finished = note_finished};
     memset(trial.rated, 0, sizeof trial.rated);
     for (int k = 0; k < choices->count; k++) {
         cells[k + 1] = *best;
@@ -135,11 +120,9 @@ static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *
     }
     int code = run_on(&trial, mat, run->o->matrices[0]);
     for (int k = 1; k < trial.ncells && !code; k++)
-        if (times.median_s[k] > 0 &&
-            (!(times.median_s[winner] > 0) || (times.q3_s[k] < times.q1_s[winner] &&
-                                               times.median_s[k] < 0.98 * times.median_s[winner])))
+        if (times.of[k].median > 0 &&
+            (!(times.of[winner].median > 0) || is_faster(&times.of[k], &times.of[winner], 0.02)))
             winner = k;
-    run->ndisturbed += times.disturbed;
     *best = cells[winner];
     return code ? code : times.code;
 }
@@ -150,7 +133,7 @@ static int tune_cell(session *run, spmv_mat *mat, cell *c) {
         choice choices;
         if (!choices_of(run, c, (spmv_param_id)id, &choices)) continue;
         if (run->o->progress && !run->o->quiet)
-            say("\r%s: %s\033[K", descriptor(c->kernel)->name, option_of(choices.id));
+            say("\r%s: %s\033[K", descriptor(c->kernel)->name, params[choices.id].option);
         code = try_values(run, mat, &choices, c);
     }
     if (run->o->progress && !run->o->quiet) say("\r\033[K");
@@ -170,8 +153,10 @@ static void print_flags(const session *run, const cell *c, const cell *compared,
         printf("nothing is clearly faster than it is\n");
         return;
     }
-    printf("spmv -m %s -k %s:%s%s", run->o->matrices[0], c->kernel.backend->name,
-           descriptor(c->kernel)->name, c->precision == SPMV_F32 ? " -p f32" : "");
+    char source[1024];
+    spell(run->o->matrices[0], source, sizeof source);
+    printf("spmv -m %s -k %s:%s%s", source, c->kernel.backend->name, descriptor(c->kernel)->name,
+           c->precision == SPMV_F32 ? " -p f32" : "");
     char flags[512];
     settings_flags(c->setting, c->nsettings, flags, sizeof flags);
     printf("%s", flags);
@@ -239,6 +224,7 @@ static int refuse_options(const options *o) {
                         : o->y_file                       ? "result"
                         : o->write_file                   ? "write"
                         : strcmp(o->format, "table") != 0 ? "format"
+                        : !o->verify                      ? "verify=off"
                                                           : NULL;
     if (given) say("spmv: tune cannot use --%s\n", given);
     return given ? EXIT_USAGE : 0;

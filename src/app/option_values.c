@@ -1,5 +1,5 @@
-/* option_values.c: numbers, sizes, words and lists of them, as they are typed; the syntax of every
- * kernel parameter in one table. */
+/* option_values.c: numbers, sizes, words and lists of them, as they are typed; the parameters of
+ * kernels, from params.def. */
 #include "option_values.h"
 #include <ctype.h>
 #include <errno.h>
@@ -16,12 +16,11 @@ void usage_blame(const char *variable) {
  * where to read on. */
 _Noreturn void usage_error(const char *format, ...) {
     va_list args;
+    char what[2048];
     va_start(args, format);
-    fputs("spmv: ", stderr);
-    if (blamed) fprintf(stderr, "%s in the environment: ", blamed);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    vsnprintf(what, sizeof what, format, args);
     va_end(args);
+    say("spmv: %s%s%s\n", blamed ? blamed : "", blamed ? " in the environment: " : "", what);
     exit(EXIT_USAGE);
 }
 
@@ -39,11 +38,17 @@ double real_of(const char *option, const char *arg, double least) {
     return value;
 }
 
-int64_t whole_of(const char *option, const char *arg, int64_t least, int64_t most) {
+static bool is_whole(const char *arg, int64_t least, int64_t most, int64_t *out) {
     char *end;
     errno = 0;
     long long value = strtoll(arg, &end, 10);
-    if (end == arg || *end || errno || value < least || value > most)
+    *out = value;
+    return end != arg && !*end && !errno && value >= least && value <= most;
+}
+
+int64_t whole_of(const char *option, const char *arg, int64_t least, int64_t most) {
+    int64_t value;
+    if (!is_whole(arg, least, most, &value))
         usage_error("--%s: '%s' is not a whole number from %lld to %lld", option, arg,
                     (long long)least, (long long)most);
     return value;
@@ -79,8 +84,6 @@ int64_t word_of(const char *option, const char *arg, const char *const *words) {
     }
     usage_error("--%s: '%s' is not one of %s", option, arg, legal);
 }
-
-static const char *const off_on[] = {"off", "on", NULL};
 
 bool is_on(const char *option, const char *arg, bool automatic) {
     static const char *const words[] = {"off", "on", "auto", NULL};
@@ -167,148 +170,134 @@ void take_caches(options *o, const char *arg) {
 
 /* ---- parameters of kernels ------------------------------------------------------------------ */
 
-static const char *const schedules[] = {"auto", "static", "dynamic", "guided", NULL};
-static const char *const isas[] = {"auto", "portable", "avx2", "avx512", NULL};
-static const char *const gathers[] = {"auto", "loads", "instruction", NULL};
-static const char *const cusparses[] = {"toolkit", "fetched", NULL};
-
-/* A value is a word, its place the number; AxB, for a parameter and the next; or N and
- * FROM:TO:STEP, where a word may stand for a number, which then is none to type. */
-static const struct syntax {
-    const char *const *words;
-    const char *pair; /* what AxB is, for the error */
-    const char *word;
-    int64_t number;          /* what the word stands for: below all that may be typed */
-    int64_t most, most_next; /* of A and B */
-} syntaxes[SPMV_NPARAMS] = {
-    [SPMV_grid_rows] = {.pair = "ROWSxCOLS, such as 10x4, or auto",
-                        .word = "auto",
-                        .most = 1 << 20,
-                        .most_next = 4096},
-    [SPMV_schedule] = {.words = schedules},
-    [SPMV_simd] = {.words = off_on},
-    [SPMV_rowlens] = {.words = off_on},
-    [SPMV_isa] = {.words = isas},
-    [SPMV_gather] = {.words = gathers},
-    [SPMV_block] = {.word = "auto"},
-    [SPMV_lanes] = {.word = "auto"},
-    [SPMV_sigma] = {.word = "all"},
-    [SPMV_height] = {.word = "auto"},
-    [SPMV_sorted] = {.words = off_on},
-    [SPMV_boundary] = {.word = "auto", .number = -1},
-    [SPMV_tile] = {.word = "auto"},
-    [SPMV_cut] = {.word = "auto"},
-    [SPMV_codes] = {.words = off_on},
-    [SPMV_shape_rows] = {.pair = "ROWSxCOLUMNS of a block, such as 3x3",
-                         .most = 64,
-                         .most_next = 64},
-    [SPMV_warps] = {.word = "auto"},
-    [SPMV_hubs] = {.word = "auto"},
-    [SPMV_cusparse] = {.words = cusparses},
-};
-
-static const char *const options_of[] = {
-#define PARAM(name, option, help) option,
+#define NUMBER \
+    { .words = NULL }
+#define NUMBER_OR(typed, value) \
+    { .word = (typed), .number = (value) }
+#define WARPS_OR(typed, value) \
+    { .word = (typed), .number = (value), .warps = true }
+#define WORDS(...) \
+    { \
+        .words = (const char *const[]) { \
+            __VA_ARGS__, NULL \
+        } \
+    }
+#define PAIR_OR(typed, value, example, a, b) \
+    { \
+        .word = (typed), .number = (value), .pair = (example), .most = {(a), (b) } \
+    }
+#define PAIR(...) PAIR_OR(NULL, 0, __VA_ARGS__)
+#define SECOND \
+    { .second = true }
+#define NONE INT64_MIN
+#define PARAM(name, ...) {#name, __VA_ARGS__},
+const param params[SPMV_NPARAMS] = {
 #include "params.def"
-#undef PARAM
 };
+#undef PARAM
 
-static void take_pair(options *o, spmv_param_id id, const struct syntax *s, const char *item) {
-    int64_t first = 0, second = 1;
-    if (!s->word || strcmp(item, s->word) != 0) {
+static void take_pair(options *o, spmv_param_id id, const char *item) {
+    const param *p = &params[id];
+    int64_t first = p->values.number, second = 1;
+    if (!p->values.word || strcmp(item, p->values.word) != 0) {
         char copy[64], *rest = copy;
         snprintf(copy, sizeof copy, "%s", item);
         char *start = strsep(&rest, "x");
-        if (!rest) usage_error("--%s: '%s' is not %s", options_of[id], item, s->pair);
-        first = whole_of(options_of[id], start, 1, s->most);
-        second = whole_of(options_of[id], rest, 1, s->most_next);
+        if (!rest)
+            usage_error("--%s: '%s' is not %s%s%s", p->option, item, p->values.pair,
+                        p->values.word ? ", or " : "", p->values.word ? p->values.word : "");
+        first = whole_of(p->option, start, 1, p->values.most[0]);
+        second = whole_of(p->option, rest, 1, p->values.most[1]);
     }
     append(&o->param[id], first);
     append(&o->param[id + 1], second);
 }
 
-static void take_block(options *o, const char *item) {
+/* N or FROM:TO:STEP; the error names the word that might have been meant. */
+static void take_numbers(options *o, spmv_param_id id, const char *item) {
+    const param *p = &params[id];
+    int64_t value, least = p->values.word ? p->values.number + 1 : 0,
+                   most = p->values.warps ? 1024 : INT32_MAX;
+    if (p->values.word && !strchr(item, ':') && !is_whole(item, least, most, &value))
+        usage_error("--%s: '%s' is not a whole number from %lld to %lld%s or %s", p->option, item,
+                    (long long)least, (long long)most, p->values.warps ? ", 32xR" : "",
+                    p->values.word);
+    append_range(p->option, item, least, most, &o->param[id]);
+}
+
+static void take_warps(options *o, spmv_param_id id, const char *item) {
+    const char *option = params[id].option;
     if (strncmp(item, "32x", 3) == 0)
-        append(&o->param[SPMV_block], BLOCK_WARP_ROWS + 32 * whole_of("block", item + 3, 1, 32));
-    else if (strcmp(item, syntaxes[SPMV_block].word) == 0)
-        append(&o->param[SPMV_block], 0);
+        append(&o->param[id], BLOCK_WARP_ROWS + 32 * whole_of(option, item + 3, 1, 32));
     else if (strchr(item, 'x'))
-        usage_error("--block: '%s': two-dimensional blocks are 32xR, a warp for each of R rows",
-                    item);
+        usage_error("--%s: '%s': two-dimensional blocks are 32xR, a warp for each of R rows",
+                    option, item);
     else
-        append_range("block", item, 1, 1024, &o->param[SPMV_block]);
+        take_numbers(o, id, item);
 }
 
 static void take_item(options *o, spmv_param_id id, const char *item) {
-    const struct syntax *s = &syntaxes[id];
-    if (id == SPMV_block)
-        take_block(o, item);
-    else if (s->pair)
-        take_pair(o, id, s, item);
-    else if (s->words)
-        append(&o->param[id], word_of(options_of[id], item, s->words));
-    else if (s->word && strcmp(item, s->word) == 0)
-        append(&o->param[id], s->number);
+    const struct values *v = &params[id].values;
+    if (v->pair)
+        take_pair(o, id, item);
+    else if (v->words)
+        append(&o->param[id], word_of(params[id].option, item, v->words));
+    else if (v->word && strcmp(item, v->word) == 0)
+        append(&o->param[id], v->number);
+    else if (v->warps)
+        take_warps(o, id, item);
     else
-        append_range(options_of[id], item, s->word ? s->number + 1 : 0, INT32_MAX, &o->param[id]);
+        take_numbers(o, id, item);
 }
 
 /* Of a copy, since the record keeps the line as typed. */
 void take_param(options *o, spmv_param_id id, const char *arg) {
     char *rest = keep_copy(o, arg);
     o->param[id].count = 0;
-    if (syntaxes[id].pair) o->param[id + 1].count = 0;
+    if (params[id].values.pair) o->param[id + 1].count = 0;
     for (char *item; (item = strsep(&rest, ","));) take_item(o, id, item);
 }
 
-const char *option_of(spmv_param_id id) {
-    return options_of[id];
-}
-
-static int id_of(const char *param) {
-    static const char *const names[] = {
-#define PARAM(name, option, help) #name,
-#include "params.def"
-#undef PARAM
-    };
+spmv_param_id param_named(const char *name) {
     int id = 0;
-    while (strcmp(names[id], param) != 0) id++;
-    return id;
+    while (id < SPMV_NPARAMS && strcmp(params[id].name, name) != 0) id++;
+    return (spmv_param_id)id;
 }
 
-const char *param_typed(const char *param, int64_t value) {
-    const struct syntax *s = &syntaxes[id_of(param)];
-    if (s->words) return s->words[value];
-    return s->word && value == s->number ? s->word : NULL;
+bool param_is_switch(const param *p) {
+    return p->values.words && strcmp(p->values.words[0], "off") == 0;
 }
 
-const char *param_word(const char *param, int64_t value) {
-    const char *const *words = syntaxes[id_of(param)].words;
-    return words && words != off_on ? words[value] : NULL;
+const char *param_typed(const char *name, int64_t value) {
+    const struct values *v = &params[param_named(name)].values;
+    if (v->words) return v->words[value];
+    return v->word && value == v->number ? v->word : NULL;
+}
+
+const char *param_word(const char *name, int64_t value) {
+    const param *p = &params[param_named(name)];
+    return p->values.words && !param_is_switch(p) ? p->values.words[value] : NULL;
 }
 
 /* What sets the parameter to value, and the one that goes with it, if one does, to next. */
-static void param_flag(const char *param, int64_t value, int64_t next, char *out, size_t size) {
-    int id = id_of(param);
-    const struct syntax *s = &syntaxes[id];
-    if (s->words)
-        snprintf(out, size, "--%s=%s", options_of[id], s->words[value]);
-    else if (s->word && value == s->number)
-        snprintf(out, size, "--%s=%s", options_of[id], s->word);
-    else if (s->pair)
-        snprintf(out, size, "--%s=%lldx%lld", options_of[id], (long long)value, (long long)next);
+static void param_flag(const param *p, int64_t value, int64_t next, char *out, size_t size) {
+    const char *typed = param_typed(p->name, value);
+    if (typed)
+        snprintf(out, size, "--%s=%s", p->option, typed);
+    else if (p->values.pair)
+        snprintf(out, size, "--%s=%lldx%lld", p->option, (long long)value, (long long)next);
     else
-        snprintf(out, size, "--%s=%lld", options_of[id], (long long)value);
+        snprintf(out, size, "--%s=%lld", p->option, (long long)value);
 }
 
 void settings_flags(const spmv_setting *setting, int count, char *out, size_t size) {
     *out = 0;
     for (int k = 0; k < count; k++) {
         char flag[80];
-        bool pair = k + 1 < count && strstr(setting[k + 1].name, "_cols");
+        bool pair = k + 1 < count && params[param_named(setting[k + 1].name)].values.second;
         size_t n = strlen(out);
-        param_flag(setting[k].name, setting[k].value, pair ? setting[k + 1].value : 1, flag,
-                   sizeof flag);
+        param_flag(&params[param_named(setting[k].name)], setting[k].value,
+                   pair ? setting[k + 1].value : 1, flag, sizeof flag);
         snprintf(out + n, size - n, " %s", flag);
         k += pair;
     }

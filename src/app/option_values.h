@@ -1,5 +1,5 @@
 /* option_values.h: from the text of an option to what it means. Each exits with a usage error that
- * says what would be right. */
+ * says what would be right. The parameters of kernels, as data. */
 #ifndef SPMV_OPTION_VALUES_H
 #define SPMV_OPTION_VALUES_H
 
@@ -24,14 +24,35 @@ void add_tag(options *o, const char *arg);
 /* Lists replace what was there: the command line overrides the environment. */
 void take_precisions(options *o, const char *arg);
 void take_caches(options *o, const char *arg);
-/* What a kernel's parameter is to be; id: the first of those that the option gives. */
-void take_param(options *o, spmv_param_id id, const char *arg);
 
-const char *option_of(spmv_param_id id); /* without the dashes */
+/* ---- parameters of kernels ------------------------------------------------------------------ */
+
+typedef struct param { /* a line of params.def, which says what each member is */
+    const char *name, *option;
+    int letter;
+    const char *argument;
+    struct values {
+        const char *const *words; /* NULL: numbers; ends with NULL */
+        const char *word;         /* typed for the number; NULL: none */
+        int64_t number;
+        const char *pair; /* AxB: an example, for the error; NULL: no pair */
+        int64_t most[2];  /* of A and B */
+        bool warps, second;
+    } values;
+    int64_t usual; /* INT64_MIN: none */
+    const char *help, *meaning;
+} param;
+extern const param params[SPMV_NPARAMS];
+
+/* What a parameter is to be; id: the first of those that the option gives. Replaces what was there:
+ * the command line overrides the environment. */
+void take_param(options *o, spmv_param_id id, const char *arg);
+spmv_param_id param_named(const char *name); /* SPMV_NPARAMS: none */
+bool param_is_switch(const param *p);        /* on or off */
 /* What a value that is neither number nor switch is called, or NULL. */
-const char *param_word(const char *param, int64_t value);
+const char *param_word(const char *name, int64_t value);
 /* What the option takes for it where that is no number, on and off too; or NULL. */
-const char *param_typed(const char *param, int64_t value);
+const char *param_typed(const char *name, int64_t value);
 /* What to type for them, a blank before each. */
 void settings_flags(const spmv_setting *setting, int count, char *out, size_t size);
 

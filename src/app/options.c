@@ -1,5 +1,6 @@
-/* options.c: the command line. One argp table makes parser, --help and --usage. The environment
- * variable SPMV_<OPTION> sets any long option; the command line overrides it. */
+/* options.c: the command line. One argp table makes parser, --help and --usage; the parameters of
+ * kernels come into it from params.def. The environment variable SPMV_<OPTION> sets any long
+ * option; the command line overrides it. */
 #include "option_values.h"
 #include <argp.h>
 #include <ctype.h>
@@ -22,6 +23,7 @@ enum { /* options without a letter */
        KEY_VALUES,
        KEY_WRITE,
        KEY_FORMAT,
+       KEY_STAT,
        KEY_LOG,
        KEY_NO_LOG,
        KEY_VERIFY,
@@ -40,10 +42,10 @@ enum { /* options without a letter */
        KEY_RETRY,
        KEY_DRY_RUN,
        KEY_USAGE,
-       KEY_PARAM /* and the first parameter that an option gives: the last of all */
+       KEY_PARAM /* and the parameter that the option gives: the last of all */
 };
 
-static const struct argp_option table[] = {
+static const struct argp_option fixed[] = {
     {NULL, 0, NULL, 0, "What to multiply:", 1},
     {"matrix", 'm', "SRC", 0,
      "Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen:NAME:ARGS; repeatable "
@@ -69,48 +71,8 @@ static const struct argp_option table[] = {
     {"nondeterministic", KEY_NONDETERMINISTIC, NULL, 0,
      "auto: consider also kernels whose results differ in the last bits from run to run", 2},
     {"backend", KEY_BACKEND, "omp|cuda", 0, "backend of kernel names without a prefix", 2},
-    {"grid", 'g', "RxC,...", 0,
-     "row x column blocks of kernels that partition; auto: one row block per thread", 2},
-    {"block", 'b', "N|32xR,...", 0,
-     "threads per CUDA block; 32xR for kernels with one warp per row", 2},
     {"threads", 't', "N", 0,
      "OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)", 2},
-    {"schedule", KEY_PARAM + SPMV_schedule, "KIND,...", 0,
-     "static, dynamic, guided or auto (auto: OMP_SCHEDULE, else static)", 2},
-    {"chunk", KEY_PARAM + SPMV_chunk, "N,...", 0,
-     "chunk size of the schedule; 0: its default, for dynamic iterations / (4 threads)", 2},
-    {"simd", KEY_PARAM + SPMV_simd, "on|off,...", 0, "SIMD reduction in the dot product (off)", 2},
-    {"isa", KEY_PARAM + SPMV_isa, "SET,...", 0,
-     "vector instructions: portable, avx2, avx512 (auto: the best)", 2},
-    {"gather", KEY_PARAM + SPMV_gather, "HOW,...", 0,
-     "read x by loads or by gather instructions (auto: what is faster here)", 2},
-    {"rowlens", KEY_PARAM + SPMV_rowlens, "on|off,...", 0,
-     "stop at the end of each ELL row instead of multiplying its padding (on)", 2},
-    {"lanes", KEY_PARAM + SPMV_lanes, "N|auto,...", 0,
-     "lanes that share a row (auto: by the mean row length), or that a csr5 tile has", 2},
-    {"warps", KEY_PARAM + SPMV_warps, "N|auto,...", 0,
-     "warps that share a csell slice (auto: by the number of slices)", 2},
-    {"hubs", KEY_PARAM + SPMV_hubs, "N|auto,...", 0,
-     "columns whose x a GPU keeps in shared memory (auto: as many as fit)", 2},
-    {"cusparse", KEY_PARAM + SPMV_cusparse, "WHICH,...", 0,
-     "which version of cuSPARSE: toolkit, or fetched by make deps-peers (toolkit)", 2},
-    {"slice", KEY_PARAM + SPMV_slice, "S,...", 0, "rows per slice of SELL (32)", 2},
-    {"sigma", KEY_PARAM + SPMV_sigma, "N|all,...", 0,
-     "rows that SELL sorts by length at a time (1: none)", 2},
-    {"height", KEY_PARAM + SPMV_height, "N|auto,...", 0,
-     "rows per CMRS strip (1, 2, 4, 8, 16), spc5 block (1, 2, 4) or xcache block; steps per "
-     "csr5 tile",
-     2},
-    {"sorted", KEY_PARAM + SPMV_sorted, "on|off,...", 0,
-     "sort the nonzeros of a CMRS strip by column (off)", 2},
-    {"boundary", KEY_PARAM + SPMV_boundary, "N|auto,...", 0,
-     "nonzeros per row in the ELL part of a hybrid (auto: fewest bytes)", 2},
-    {"cut", KEY_PARAM + SPMV_cut, "N|auto,...", 0,
-     "longest row of a csell slice, longest segment of a row of xcache (auto: from the mean)", 2},
-    {"codes", KEY_PARAM + SPMV_codes, "on|off,...", 0,
-     "store values as short indices into a dictionary (on)", 2},
-    {"tile", KEY_PARAM + SPMV_tile, "Z|auto,...", 0, "columns per block; for csb rows, too", 2},
-    {"shape", KEY_PARAM + SPMV_shape_rows, "RxC,...", 0, "size of BSR blocks", 2},
     {"precision", 'p', "f64|f32,...", 0, "precision of values, x and y (f64)", 2},
     {"index", KEY_INDEX, "32|64|auto", 0, "bits of offsets into the nonzeros (auto: by nnz)", 2},
     {"device", KEY_DEVICE, "N", 0, "GPU number (0)", 2},
@@ -143,6 +105,8 @@ static const struct argp_option table[] = {
     {"dry-run", KEY_DRY_RUN, NULL, 0, "print the plan and stop", 4},
     {NULL, 0, NULL, 0, "What to show and keep:", 5},
     {"format", KEY_FORMAT, "KIND", 0, "format of the results: table, csv or jsonl (table)", 5},
+    {"stat", KEY_STAT, "median|min|max|mean", 0,
+     "of the samples, shown in the table beside their median; ranks and rates are the median's", 5},
     {"output", 'o', "FILE", 0, "write results to FILE instead of stdout", 5},
     {"log", KEY_LOG, "DIR|FILE.jsonl", 0,
      "append one record per row to DIR/HOST.jsonl (default: log/, if it exists)", 5},
@@ -161,6 +125,30 @@ static const struct argp_option table[] = {
     {0},
 };
 
+/* Those and the parameters of kernels. argp sorts what it prints. */
+static struct argp_option table[sizeof fixed / sizeof *fixed + SPMV_NPARAMS];
+
+static int key_of(int id) {
+    return params[id].letter ? params[id].letter : KEY_PARAM + id;
+}
+
+/* SPMV_NPARAMS: the option gives none. */
+static spmv_param_id param_of(int key) {
+    int id = 0;
+    while (id < SPMV_NPARAMS && (params[id].values.second || key_of(id) != key)) id++;
+    return (spmv_param_id)id;
+}
+
+static void fill_table(void) {
+    enum { MULTIPLY = 2 }; /* the group */
+    struct argp_option *row = table + sizeof fixed / sizeof *fixed - 1;
+    memcpy(table, fixed, sizeof fixed);
+    for (int id = 0; id < SPMV_NPARAMS; id++)
+        if (!params[id].values.second)
+            *row++ = (struct argp_option){params[id].option, key_of(id), params[id].argument, 0,
+                                          params[id].help,   MULTIPLY};
+}
+
 static const char *option_name(int key) {
     for (const struct argp_option *option = table; option->name || option->key || option->doc;
          option++)
@@ -178,8 +166,8 @@ static const struct taken {
     const char *others, *not ;
 } taken[] = {
     {"run", "1235", true, "", ""},
-    {"sweep", "12345", true, "", "output result write format"},
-    {"tune", "1235", true, "", "output result write format"},
+    {"sweep", "12345", true, "", "output result write format stat"},
+    {"tune", "1235", true, "", "output result write format verify"},
     {"list", "", false, "backend quiet color", ""},
     {"info", "", true,
      "matrix values seed kernel backend threads precision index max-mem format quiet", ""},
@@ -203,9 +191,9 @@ static const struct taken *taken_by(const char *command) {
 static bool is_taken(const char *command, const struct argp_option *option) {
     const struct taken *t = taken_by(command);
     if (!t || is_among(option->name, "verbose version help usage")) return true;
-    bool param = option->key >= KEY_PARAM || option->key == 'g' || option->key == 'b';
     return (strchr(t->groups, '0' + option->group) && !is_among(option->name, t->not )) ||
-           (param && t->params) || is_among(option->name, t->others);
+           (t->params && param_of(option->key) != SPMV_NPARAMS) ||
+           is_among(option->name, t->others);
 }
 
 static bool is_heading(const struct argp_option *option) {
@@ -271,6 +259,7 @@ static void take_word(options *o, const char *word) {
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const format_words[] = {"table", "csv", "jsonl", NULL};
+    static const char *const stat_words[] = {"median", "min", "max", "mean", NULL};
     static const char *const index_words[] = {"auto", "32", "64", NULL};
     static const char *const verify_words[] = {"off", "full", NULL};
     static const char *const backend_words[] = {"omp", "cuda", NULL};
@@ -283,8 +272,6 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     switch (key) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
     case 'k': o->kernels = arg; break;
-    case 'g': take_param(o, SPMV_grid_rows, arg); break;
-    case 'b': take_param(o, SPMV_block, arg); break;
     case 't': o->threads = (int)whole_of("threads", arg, 1, 4096); break;
     case 'p': take_precisions(o, arg); break;
     case 'x': o->x_file = arg; break;
@@ -308,6 +295,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_VALUES: o->values = arg; break;
     case KEY_WRITE: o->write_file = arg; break;
     case KEY_FORMAT: o->format = format_words[word_of("format", arg, format_words)]; break;
+    case KEY_STAT: o->stat = stat_words[word_of("stat", arg, stat_words)]; break;
     case KEY_LOG:
         o->log = arg;
         o->no_log = false;
@@ -330,8 +318,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_RESUME: o->resume = true; break;
     case KEY_DRY_RUN: o->dry_run = true; break;
     default:
-        if (key < KEY_PARAM || key >= KEY_PARAM + SPMV_NPARAMS) return ARGP_ERR_UNKNOWN;
-        take_param(o, (spmv_param_id)(key - KEY_PARAM), arg);
+        if (param_of(key) == SPMV_NPARAMS) return ARGP_ERR_UNKNOWN;
+        take_param(o, param_of(key), arg);
     }
     return 0;
 }
@@ -469,6 +457,7 @@ void options_parse(int argc, char **argv, const char *command, options *o) {
     struct argp_state environment = {
         .root_argp = &argp, .name = "spmv", .input = o, .err_stream = stderr, .out_stream = stdout};
     bool terminal = isatty(STDERR_FILENO);
+    fill_table();
     *o = (options){.alpha = 1,
                    .timeout_s = -1,
                    .seed = 1,
@@ -479,6 +468,7 @@ void options_parse(int argc, char **argv, const char *command, options *o) {
                    .sampling.max_time_s = 5,
                    .sampling.max_noise = 0.01,
                    .format = "table",
+                   .stat = "median",
                    .progress = terminal,
                    .command = command,
                    .matrix_words = takes_matrices(command),

@@ -5,11 +5,56 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* Bytes of the control character that s begins with, which a terminal could obey: ASCII's, and in
+ * UTF-8 those from U+0080; 0: none. */
+static int control_bytes(const char *s) {
+    unsigned char c = (unsigned char)s[0], next = (unsigned char)(c ? s[1] : 0);
+    if (c == 0xc2 && next >= 0x80 && next < 0xa0) return 2;
+    return (c && c < 0x20) || c == 0x7f;
+}
+
+void spell(const char *words, char *out, size_t size) {
+    enum { MOST = 8 }; /* columns of \xC2\x9B */
+    size_t n = 0;
+    while (*words && n + MOST < size) {
+        int bytes = control_bytes(words);
+        if (!bytes) out[n++] = *words++;
+        for (; bytes; bytes--)
+            n += (size_t)snprintf(out + n, size - n, "\\x%02X", (unsigned char)*words++);
+    }
+    out[n] = 0;
+}
+
+/* Before and after what is said: the program's own, which move the cursor and clear the line. */
+static size_t cursor_bytes(const char *s) {
+    size_t n = *s == '\r';
+    return n + (strncmp(s + n, "\033[K", 3) == 0 ? 3 : 0);
+}
+
+static size_t cursor_bytes_at_end(const char *s, size_t length) {
+    if (length >= 3 && strcmp(s + length - 3, "\033[K") == 0) return 3;
+    return length && (s[length - 1] == '\r' || s[length - 1] == '\n');
+}
+
+/* What is said may hold names of files and what stands in them. */
 void say(const char *format, ...) {
     va_list args;
+    char *words = NULL;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    int length = vasprintf(&words, format, args);
     va_end(args);
+    if (length < 0) return;
+    size_t before = cursor_bytes(words), room = 4 * (size_t)length + 16;
+    size_t after = cursor_bytes_at_end(words + before, (size_t)length - before);
+    char *end = words + length - after, *spelt = malloc(room), kept = *end;
+    if (spelt) {
+        *end = 0;
+        spell(words + before, spelt, room);
+        *end = kept;
+        fprintf(stderr, "%.*s%s%s", (int)before, words, spelt, end);
+    }
+    free(spelt);
+    free(words);
 }
 
 int complain(spmv_status status, const char *what) {

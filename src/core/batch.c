@@ -48,9 +48,15 @@ static void record(spmv_batch *b) {
 
 spmv_status spmv_batch_create(const spmv_product *products, int nproducts, int launches,
                               double alpha, double beta, spmv_batch **out) {
-    spmv_device *device = products->plan->device;
-    spmv_batch *b = calloc(1, sizeof *b);
+    GIVEN(NULL, out);
     *out = NULL;
+    GIVEN(NULL, products);
+    GIVEN(NULL, products->plan);
+    spmv_device *device = products->plan->device;
+    if (nproducts < 1 || launches < 0)
+        return spmv_fail(device->ctx, SPMV_E_ARG, "spmv_batch_create: %d launches of %d products",
+                         launches, nproducts);
+    spmv_batch *b = calloc(1, sizeof *b);
     if (!b) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
     *b = (spmv_batch){.device = device,
                       .product = malloc((size_t)nproducts * sizeof *b->product),
@@ -69,8 +75,10 @@ spmv_status spmv_batch_create(const spmv_product *products, int nproducts, int l
 }
 
 spmv_status spmv_batch_time(const spmv_batch *b, double *seconds) {
-    const spmv_backend *backend = b->device->backend;
+    GIVEN(b ? b->device->ctx : NULL, seconds);
     *seconds = 0;
+    GIVEN(NULL, b);
+    const spmv_backend *backend = b->device->backend;
     TRY(backend->tick(b->device));
     if (b->recording)
         TRY(backend->replay(b->device, b->recording));
@@ -91,8 +99,10 @@ void spmv_batch_free(spmv_batch *b) {
 }
 
 spmv_status spmv_plan_time_nothing(const spmv_plan *plan, double *seconds) {
-    spmv_device *device = plan->device;
+    GIVEN(plan ? plan->device->ctx : NULL, seconds);
     *seconds = 0;
+    GIVEN(NULL, plan);
+    spmv_device *device = plan->device;
     TRY(device->backend->tick(device));
     TRY(device->backend->nothing(device));
     return device->backend->tock(device, seconds);

@@ -1,18 +1,42 @@
 /* context.c: a context: its backends' devices, opened when first needed. */
 #include "internal.h"
+#include <stdio.h>
 #include <stdlib.h>
+
+static spmv_status check_options(const spmv_ctx_opts *opts) {
+    if (opts->backend && !spmv_backend_named(opts->backend))
+        return spmv_fail(NULL, SPMV_E_ARG, "spmv_ctx_opts.backend: there is no '%s'",
+                         opts->backend);
+    if (opts->threads < 0)
+        return spmv_fail(NULL, SPMV_E_ARG, "spmv_ctx_opts.threads is %d", opts->threads);
+    if (opts->device < 0)
+        return spmv_fail(NULL, SPMV_E_ARG, "spmv_ctx_opts.device is %d", opts->device);
+    return SPMV_OK;
+}
+
+/* As many threads as can be had, and a sentence if they are fewer. */
+static void get_threads(spmv_ctx *ctx, int wanted) {
+    int most = wanted < SPMV_MOST_THREADS ? wanted : SPMV_MOST_THREADS;
+    ctx->threads = spmv_host_try_threads(most);
+    if (ctx->threads == wanted) return;
+    snprintf(ctx->fewer_threads, sizeof ctx->fewer_threads, "%d threads instead of %d: %s",
+             ctx->threads, wanted,
+             ctx->threads < most ? "this process gets no more (ulimit -u, -v, pids.max)"
+                                 : "the most that a product is divided among");
+}
 
 spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out) {
     spmv_ctx_opts known = SPMV_OPTS(spmv_ctx_opts);
+    GIVEN(NULL, out);
     *out = NULL;
-    if (!spmv_read_opts(&known, sizeof known, opts)) return SPMV_E_ARG;
+    TRY(spmv_read_opts(NULL, "spmv_ctx_opts", &known, sizeof known, opts));
     opts = &known;
-    const spmv_backend *chosen = spmv_backend_named(opts->backend ? opts->backend : "omp");
-    if (!chosen || opts->threads < 0 || opts->device < 0) return SPMV_E_ARG;
+    TRY(check_options(opts));
     spmv_ctx *ctx = calloc(1, sizeof *ctx);
-    if (!ctx) return SPMV_E_NOMEM;
-    ctx->default_backend = chosen;
-    ctx->threads = opts->threads ? opts->threads : spmv_default_threads();
+    if (!ctx) return spmv_fail(NULL, SPMV_E_NOMEM, "out of memory");
+    spmv_host_allow_fork();
+    ctx->default_backend = spmv_backend_named(opts->backend ? opts->backend : "omp");
+    get_threads(ctx, opts->threads ? opts->threads : spmv_default_threads());
     for (int b = 0; spmv_backends[b]; b++)
         ctx->device[b] = (spmv_device){.backend = spmv_backends[b],
                                        .ctx = ctx,
@@ -60,11 +84,13 @@ bool spmv_ctx_state(spmv_ctx *ctx, const spmv_backend *backend, spmv_device_stat
 
 void spmv_ctx_free(spmv_ctx *ctx) {
     if (!ctx) return;
+    ctx->freed = true;
+    if (ctx->matrices > 0) return; /* the last one frees it */
     for (int b = 0; spmv_backends[b]; b++)
         if (ctx->opened[b]) spmv_backends[b]->close(&ctx->device[b]);
     free(ctx);
 }
 
 int spmv_ctx_threads(const spmv_ctx *ctx) {
-    return ctx->threads;
+    return ctx ? ctx->threads : 0;
 }

@@ -2,10 +2,13 @@
 #include "internal.h"
 #include <math.h>
 #include <omp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* ---- threads by default ---------------------------------------------------------------------- */
 
 /* The CPUs that threads may run on. With OMP_PROC_BIND this thread is already bound to its own
  * place, so that its affinity is that place only: then the CPUs are those of all places. */
@@ -65,6 +68,60 @@ int spmv_default_threads(void) {
     if (cores < threads) threads = cores;
     return threads > 0 ? threads : 1;
 }
+
+/* ---- teams that can be had ------------------------------------------------------------------- */
+
+static void *wait_for_release(void *mutex) {
+    pthread_mutex_lock(mutex);
+    pthread_mutex_unlock(mutex);
+    return NULL;
+}
+
+/* Creates the other threads of a team of that many, which stay until all are there; returns how
+ * many the team has. */
+static int gather_team(int threads, pthread_t *other) {
+    pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+    int n = 1;
+    pthread_mutex_lock(&held);
+    while (n < threads && pthread_create(&other[n - 1], NULL, wait_for_release, &held) == 0) n++;
+    pthread_mutex_unlock(&held);
+    for (int k = 0; k < n - 1; k++) pthread_join(other[k], NULL);
+    return n;
+}
+
+/* libgomp ends the process when it gets no thread. A team that could be had once is not tried
+ * again: the process then has these threads, or the memory of their stacks. A small one is not
+ * tried at all: each thread takes 20 us, and ms where the cores are not free. */
+int spmv_host_try_threads(int threads) {
+    static int had = 16;
+    if (threads <= __atomic_load_n(&had, __ATOMIC_RELAXED)) return threads;
+    pthread_t *other = malloc((size_t)threads * sizeof *other);
+    int n = other ? gather_team(threads, other) : 1;
+    free(other);
+    if (n == threads)
+        __atomic_store_n(&had, n, __ATOMIC_RELAXED);
+    else
+        n -= n / 4; /* the caller needs some too */
+    return n;
+}
+
+/* A child has none of its parent's threads, but libgomp's list of them, and would wait for them for
+ * ever. Threads that are dismissed before are made again by the next product, on both sides. Inside
+ * a parallel region nothing is dismissed: there products have one thread. */
+static void dismiss_team(void) {
+    omp_pause_resource(omp_pause_soft, omp_get_initial_device());
+}
+
+static void watch_forks(void) {
+    pthread_atfork(dismiss_team, NULL, NULL);
+}
+
+void spmv_host_allow_fork(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 size_t spmv_host_cache(void) {
     long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);

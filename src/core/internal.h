@@ -30,10 +30,11 @@ struct spmv_ctx {
     size_t cache[SPMV_MAX_BACKENDS]; /* last-level, of an opened device; 0: unknown */
     uint64_t warmed_up[SPMV_MAX_BACKENDS][SPMV_NVARIANTS]; /* a bit per kernel: warm_up.c */
     int threads;
+    char fewer_threads[160]; /* why threads are fewer than were asked for; "": they are not */
+    int matrices;            /* alive, and in need of this context */
+    bool freed;              /* by its owner: the last matrix frees the memory */
     char error[1024];
 };
-/* host.c: OMP_NUM_THREADS, else the least of affinity, cgroup quota and physical cores. */
-int spmv_default_threads(void);
 /* Returns the device of a backend, which is opened if needed. */
 spmv_status spmv_ctx_device(spmv_ctx *ctx, const spmv_backend *backend, spmv_device **out);
 
@@ -62,18 +63,35 @@ struct spmv_mat {
     spmv_coo coo;
     spmv_csr csr;
     bool borrowed; /* the caller owns the arrays the matrix was made from */
+    bool freed;    /* by its owner: the last plan frees the memory */
+    int plans;     /* alive, and in need of this matrix */
     spmv_stats stats;
     spmv_stored *stores;
 };
 
+/* Refuses a call whose argument is missing, and names it. ctx NULL: see spmv_ctx_error. */
+#define GIVEN(ctx, argument) \
+    do { \
+        if (!(argument)) return spmv_fail(ctx, SPMV_E_ARG, "%s: " #argument " is NULL", __func__); \
+    } while (0)
+
 /* Copies options to *known, which holds the defaults: members that a caller of an older header does
- * not have keep them. from NULL: all defaults. Returns false if the size was not set. */
-static inline bool spmv_read_opts(void *known, size_t size, const void *from) {
+ * not have keep them; those that only a newer header has must be zero. from NULL: all defaults. */
+static inline spmv_status spmv_read_opts(spmv_ctx *ctx, const char *name, void *known, size_t size,
+                                         const void *from) {
+    enum { LARGEST = 1 << 12 }; /* no struct is that large: the size is not one */
     size_t given = size;
     if (from) memcpy(&given, from, sizeof given);
-    if (given < sizeof given) return false;
+    if (given < sizeof given || given > LARGEST)
+        return spmv_fail(ctx, SPMV_E_ARG, "%s.size is %zu: not set (SPMV_OPTS does)", name, given);
+    for (size_t k = size; k < given; k++)
+        if (((const char *)from)[k])
+            return spmv_fail(ctx, SPMV_E_ARG,
+                             "%s has %zu bytes, of which this library knows %zu, and byte %zu "
+                             "is set: it is of a newer header",
+                             name, given, size, k);
     if (from) memcpy(known, from, given < size ? given : size);
-    return true;
+    return SPMV_OK;
 }
 
 static inline double spmv_now(void) {
@@ -82,14 +100,29 @@ static inline double spmv_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* ---- host.c ---------------------------------------------------------------------------------- */
+
+/* OMP_NUM_THREADS, else the least of affinity, cgroup quota and physical cores. */
+int spmv_default_threads(void);
+/* After it fork() leaves parent and child with an OpenMP that works; once for a process. */
+void spmv_host_allow_fork(void);
+
 /* ---- matrix.c ------------------------------------------------------------------------------- */
+
+/* Few rows and entries are made and sorted before a team is awake; where cores are shared, each
+ * parallel region may wait for them: 2 ms became 400. */
+static inline int spmv_threads_for(const spmv_ctx *ctx, int64_t items) {
+    enum { FEW = 1 << 17 };
+    return items < FEW ? 1 : ctx->threads;
+}
 
 /* Allocates a matrix without entries. */
 spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out);
 /* Finishes a matrix after mat->coo was filled with this status: *out gets the matrix with its
  * canonical CSR, or it is freed. */
 spmv_status spmv_mat_finish(spmv_mat *mat, spmv_status status, spmv_mat **out);
-/* As spmv_mat_free, but devices keep the released memory for later allocations. */
+/* As spmv_mat_free, but devices keep the released memory for later allocations, and no plan may be
+ * alive. */
 void spmv_mat_put_away(spmv_mat *mat);
 
 /* ---- csr.c: the canonical CSR --------------------------------------------------------------- */

@@ -1,5 +1,7 @@
 /* matrix.c: makes a matrix from entries or compressed rows in memory, and frees it. */
 #include "internal.h"
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out) {
@@ -7,6 +9,7 @@ spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out) {
     *out = mat;
     if (!mat) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
     mat->ctx = ctx;
+    ctx->matrices++;
     return SPMV_OK;
 }
 
@@ -26,13 +29,14 @@ static spmv_status check_csr_fits(spmv_ctx *ctx, const spmv_coo *coo) {
 }
 
 static spmv_status finish_matrix(spmv_mat *mat) {
+    const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz + mat->coo.rows);
     double start = spmv_now();
     TRY(check_csr_fits(mat->ctx, &mat->coo));
-    TRY(spmv_csr_build(mat->ctx, &mat->coo, mat->ctx->threads, &mat->csr, &mat->stats));
+    TRY(spmv_csr_build(mat->ctx, &mat->coo, threads, &mat->csr, &mat->stats));
     mat->stats.build_s = spmv_now() - start;
     mat->stats.field = mat->coo.field;
     mat->stats.symmetry = mat->coo.symmetry;
-    spmv_csr_stats(&mat->csr, mat->ctx->threads, &mat->stats);
+    spmv_csr_stats(&mat->csr, threads, &mat->stats);
     return SPMV_OK;
 }
 
@@ -53,17 +57,24 @@ static spmv_status check_dimensions(spmv_ctx *ctx, int64_t rows, int64_t cols, i
                      (long long)rows, (long long)cols, (long long)nnz);
 }
 
+static spmv_status check_symmetry(spmv_ctx *ctx, spmv_symmetry symmetry, int64_t rows,
+                                  int64_t cols) {
+    if (symmetry != SPMV_GENERAL && symmetry != SPMV_SYMMETRIC && symmetry != SPMV_SKEW_SYMMETRIC)
+        return spmv_fail(ctx, SPMV_E_ARG, "symmetry %d is unknown", symmetry);
+    if (symmetry != SPMV_GENERAL && rows != cols)
+        return spmv_fail(ctx, SPMV_E_ARG, "a symmetric matrix is square, not %lld x %lld",
+                         (long long)rows, (long long)cols);
+    return SPMV_OK;
+}
+
+/* ---- from entries ---------------------------------------------------------------------------- */
+
 static spmv_status check_entries(spmv_ctx *ctx, const spmv_coo_view *view, int threads) {
     int64_t outside = 0;
     if (view->nnz > 0 && (!view->row || !view->col))
-        return spmv_fail(ctx, SPMV_E_ARG, "%lld entries without rows or columns",
-                         (long long)view->nnz);
-    if (view->symmetry != SPMV_GENERAL && view->symmetry != SPMV_SYMMETRIC &&
-        view->symmetry != SPMV_SKEW_SYMMETRIC)
-        return spmv_fail(ctx, SPMV_E_ARG, "symmetry %d is unknown", view->symmetry);
-    if (view->symmetry != SPMV_GENERAL && view->rows != view->cols)
-        return spmv_fail(ctx, SPMV_E_ARG, "a symmetric matrix is square, not %lld x %lld",
-                         (long long)view->rows, (long long)view->cols);
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_coo_view.%s is NULL, of %lld entries",
+                         view->row ? "col" : "row", (long long)view->nnz);
+    TRY(check_symmetry(ctx, view->symmetry, view->rows, view->cols));
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : outside)
     for (int64_t k = 0; k < view->nnz; k++)
         outside += view->row[k] < 0 || view->row[k] >= view->rows || view->col[k] < 0 ||
@@ -103,67 +114,203 @@ static spmv_status take_entries(spmv_mat *mat, const spmv_coo_view *view, unsign
 
 spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flags, spmv_mat **out) {
     spmv_mat *mat = NULL;
+    GIVEN(ctx, out);
     *out = NULL;
+    GIVEN(ctx, ctx);
+    GIVEN(ctx, view);
+    if (flags & ~(unsigned)SPMV_BORROW)
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "spmv_mat_coo: flags %#x are neither SPMV_COPY nor SPMV_BORROW", flags);
     TRY(check_dimensions(ctx, view->rows, view->cols, view->nnz));
     TRY(check_entries(ctx, view, ctx->threads));
     TRY(spmv_mat_new(ctx, &mat));
     return spmv_mat_finish(mat, take_entries(mat, view, flags), out);
 }
 
-static spmv_status check_rows(spmv_ctx *ctx, const spmv_csr_view *A) {
-    if (!A->row_ptr || (A->nnz > 0 && !A->col_idx))
-        return spmv_fail(ctx, SPMV_E_ARG, "compressed rows without row_ptr or col_idx");
-    if (A->row_ptr[0] != 0 || A->row_ptr[A->rows] != A->nnz)
-        return spmv_fail(
-            ctx, SPMV_E_ARG, "row_ptr runs from %lld to %lld, must run from 0 to nnz = %lld",
-            (long long)A->row_ptr[0], (long long)A->row_ptr[A->rows], (long long)A->nnz);
-    for (int64_t i = 0; i < A->rows; i++)
-        if (A->row_ptr[i] > A->row_ptr[i + 1])
-            return spmv_fail(ctx, SPMV_E_ARG, "row_ptr decreases at row %lld", (long long)i);
+/* ---- from compressed rows or columns --------------------------------------------------------- */
+
+static int64_t given_ptr(const spmv_arrays *a, int64_t i) {
+    return a->ptr_bits == 32 ? ((const int32_t *)a->ptr)[i] : ((const int64_t *)a->ptr)[i];
+}
+
+/* Counted from 0; whatever the number is, subtracting the base is defined. */
+static int64_t ptr_at(const spmv_arrays *a, int64_t i) {
+    return (int64_t)((uint64_t)given_ptr(a, i) - (uint64_t)a->base);
+}
+
+static double value_at(const spmv_arrays *a, int64_t k) {
+    return a->precision == SPMV_F32 ? ((const float *)a->values)[k]
+                                    : ((const double *)a->values)[k];
+}
+
+/* Lines are the rows, or with by_columns the columns; places are where their entries lie. */
+static int64_t lines_of(const spmv_arrays *a) {
+    return a->by_columns ? a->cols : a->rows;
+}
+
+static int64_t places_of(const spmv_arrays *a) {
+    return a->by_columns ? a->rows : a->cols;
+}
+
+static const char *line_name(const spmv_arrays *a) {
+    return a->by_columns ? "column" : "row";
+}
+
+static spmv_status check_arrays(spmv_ctx *ctx, const spmv_arrays *a) {
+    const unsigned known = SPMV_BORROW | SPMV_SORTED | SPMV_VALIDATE;
+    TRY(check_dimensions(ctx, a->rows, a->cols, a->nnz));
+    if (!a->ptr || (a->nnz > 0 && !a->idx))
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.%s is NULL", a->ptr ? "idx" : "ptr");
+    if (a->ptr_bits != 32 && a->ptr_bits != 64)
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.ptr_bits is %d, must be 32 or 64",
+                         a->ptr_bits);
+    if (a->base != 0 && a->base != 1)
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.base is %d, must be 0 or 1", a->base);
+    if (a->precision != SPMV_F64 && a->precision != SPMV_F32)
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.precision %d is neither f64 nor f32",
+                         a->precision);
+    if (a->flags & ~known)
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.flags: %#x is unknown", a->flags & ~known);
     return SPMV_OK;
 }
 
-/* Converts compressed rows to entries first: they may be unsorted, and this way sorting and
- * checking are written once. */
-spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **out) {
-    *out = NULL;
-    TRY(check_dimensions(ctx, view->rows, view->cols, view->nnz));
-    TRY(check_rows(ctx, view));
-    int32_t *row = spmv_host_alloc((size_t)view->nnz * sizeof *row);
-    if (!row)
-        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %lld entries", (long long)view->nnz);
-    for (int64_t i = 0; i < view->rows; i++)
-        for (int64_t k = view->row_ptr[i]; k < view->row_ptr[i + 1]; k++) row[k] = (int32_t)i;
-    spmv_coo_view entries = {.rows = view->rows,
-                             .cols = view->cols,
-                             .nnz = view->nnz,
-                             .row = row,
-                             .col = view->col_idx,
-                             .values = view->values,
-                             .field = SPMV_REAL_FIELD};
-    spmv_status status = spmv_mat_coo(ctx, &entries, SPMV_COPY, out);
-    spmv_host_free(row);
-    return status;
+static spmv_status check_ptr(spmv_ctx *ctx, const spmv_arrays *a) {
+    const int64_t lines = lines_of(a);
+    if (ptr_at(a, 0) != 0 || ptr_at(a, lines) != a->nnz)
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "ptr runs from %lld to %lld, must run from %d, the base, over nnz = %lld",
+                         (long long)given_ptr(a, 0), (long long)given_ptr(a, lines), a->base,
+                         (long long)a->nnz);
+    for (int64_t i = 0; i < lines; i++)
+        if (ptr_at(a, i) > ptr_at(a, i + 1))
+            return spmv_fail(ctx, SPMV_E_ARG, "ptr decreases after %s %lld: ptr[%lld] is %lld",
+                             line_name(a), (long long)i, (long long)i + 1,
+                             (long long)given_ptr(a, i + 1));
+    return SPMV_OK;
 }
+
+static bool is_outside(const spmv_arrays *a, int64_t k) {
+    return a->idx[k] < a->base || a->idx[k] - a->base >= places_of(a);
+}
+
+static bool is_unsorted(const spmv_arrays *a, int64_t first, int64_t k) {
+    return a->flags & SPMV_SORTED && k > first && a->idx[k] <= a->idx[k - 1];
+}
+
+static bool is_no_number(const spmv_arrays *a, int64_t k) {
+    return a->values && !isfinite(value_at(a, k));
+}
+
+/* The first entry that is wrong; nnz: none is. ptr is right. */
+static int64_t first_wrong(const spmv_arrays *a, int threads) {
+    const bool all = a->flags & SPMV_VALIDATE;
+    int64_t first = a->nnz;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : first)
+    for (int64_t i = 0; i < lines_of(a); i++)
+        for (int64_t begin = ptr_at(a, i), k = begin; k < ptr_at(a, i + 1); k++)
+            if (k < first &&
+                (is_outside(a, k) || (all && (is_unsorted(a, begin, k) || is_no_number(a, k)))))
+                first = k;
+    return first;
+}
+
+static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a) {
+    const int64_t k = first_wrong(a, ctx->threads);
+    int64_t i = 0;
+    char where[80];
+    if (k == a->nnz) return SPMV_OK;
+    while (ptr_at(a, i + 1) <= k) i++;
+    snprintf(where, sizeof where, "%s %lld, entry %lld", line_name(a), (long long)i, (long long)k);
+    if (is_outside(a, k))
+        return spmv_fail(ctx, SPMV_E_ARG, "%s: idx[%lld] is %d, must be %d to %lld", where,
+                         (long long)k, a->idx[k], a->base, (long long)(places_of(a) - 1 + a->base));
+    if (is_unsorted(a, ptr_at(a, i), k))
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "%s: idx[%lld] is %d after %d, but SPMV_SORTED says that they ascend",
+                         where, (long long)k, a->idx[k], a->idx[k - 1]);
+    return spmv_fail(ctx, SPMV_E_ARG, "%s: values[%lld] is %g", where, (long long)k,
+                     value_at(a, k));
+}
+
+/* The lines' entries as a file would hold them: they may be unsorted, and this way sorting is
+ * written once. */
+static spmv_status take_arrays(spmv_mat *mat, const spmv_arrays *a) {
+    spmv_coo *coo = &mat->coo;
+    *coo = (spmv_coo){.rows = a->rows,
+                      .cols = a->cols,
+                      .nnz = a->nnz,
+                      .symmetry = a->symmetry,
+                      .field = a->values ? SPMV_REAL_FIELD : SPMV_PATTERN_FIELD};
+    TRY(spmv_coo_alloc(mat->ctx, coo, a->values));
+    int32_t *line = a->by_columns ? coo->col : coo->row,
+            *place = a->by_columns ? coo->row : coo->col;
+#pragma omp parallel for schedule(static) num_threads(mat->ctx->threads)
+    for (int64_t i = 0; i < lines_of(a); i++)
+        for (int64_t k = ptr_at(a, i); k < ptr_at(a, i + 1); k++) {
+            line[k] = (int32_t)i;
+            place[k] = a->idx[k] - a->base;
+            if (a->values) coo->values[k] = value_at(a, k);
+        }
+    return SPMV_OK;
+}
+
+spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out) {
+    spmv_arrays a = SPMV_OPTS(spmv_arrays);
+    spmv_mat *mat = NULL;
+    GIVEN(ctx, out);
+    *out = NULL;
+    GIVEN(ctx, ctx);
+    GIVEN(ctx, arrays);
+    TRY(spmv_read_opts(ctx, "spmv_arrays", &a, sizeof a, arrays));
+    TRY(check_arrays(ctx, &a));
+    TRY(check_symmetry(ctx, a.symmetry, a.rows, a.cols));
+    TRY(check_ptr(ctx, &a));
+    TRY(check_idx(ctx, &a));
+    TRY(spmv_mat_new(ctx, &mat));
+    return spmv_mat_finish(mat, take_arrays(mat, &a), out);
+}
+
+spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **out) {
+    GIVEN(ctx, out);
+    *out = NULL;
+    GIVEN(ctx, ctx);
+    GIVEN(ctx, view);
+    const spmv_arrays arrays = {.size = sizeof arrays,
+                                .rows = view->rows,
+                                .cols = view->cols,
+                                .nnz = view->nnz,
+                                .ptr = view->row_ptr,
+                                .idx = view->col_idx,
+                                .values = view->values,
+                                .ptr_bits = 64};
+    return spmv_mat_create(ctx, &arrays, out);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void spmv_mat_put_away(spmv_mat *mat) {
     if (!mat) return;
     spmv_mat_drop_stores(mat);
     if (!mat->borrowed) spmv_coo_free(&mat->coo);
     spmv_csr_free(&mat->csr);
+    mat->ctx->matrices--;
     free(mat);
 }
 
 void spmv_mat_free(spmv_mat *mat) {
     if (!mat) return;
     spmv_ctx *ctx = mat->ctx;
+    mat->freed = true;
+    if (mat->plans > 0) return; /* the last one frees it */
     spmv_mat_put_away(mat);
     for (int b = 0; spmv_backends[b]; b++)
         if (ctx->opened[b] && ctx->device[b].backend->trim)
             ctx->device[b].backend->trim(&ctx->device[b]);
+    if (ctx->freed) spmv_ctx_free(ctx);
 }
 
 void spmv_mat_drop_stores(spmv_mat *mat) {
+    if (!mat || mat->plans > 0) return;
     spmv_stored_free(mat->ctx, mat->stores);
     mat->stores = NULL;
 }

@@ -6,7 +6,7 @@
 /* ---- parameters ----------------------------------------------------------------------------- */
 
 static const char *const param_names[] = {
-#define PARAM(name, option, help) #name,
+#define PARAM(name, ...) #name,
 #include "params.def"
 #undef PARAM
     NULL};
@@ -87,7 +87,12 @@ spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *ou
     return SPMV_OK;
 }
 
-static spmv_status prepare(spmv_plan *plan) {
+/* A kernel of ours that made nothing for itself only reads what the plan points to. */
+static bool is_concurrent(const spmv_plan *plan) {
+    return plan->device->backend->host && !plan->scratch && !(plan->kernel->traits & SPMV_PEER);
+}
+
+static spmv_status prepare_kernel(spmv_plan *plan) {
     if (!plan->kernel->prepare) return SPMV_OK;
     plan->once_s = 0; /* a copied plan begins with that of its original */
     double start = spmv_now();
@@ -97,13 +102,34 @@ static spmv_status prepare(spmv_plan *plan) {
     return SPMV_OK;
 }
 
+static spmv_status prepare(spmv_plan *plan) {
+    TRY(prepare_kernel(plan));
+    plan->concurrent = is_concurrent(plan);
+    return SPMV_OK;
+}
+
+/* Kernels ask the device how many threads they have; a GPU's are for the host's share alone. */
+static spmv_status narrow(spmv_plan *plan, int threads) {
+    spmv_ctx *ctx = plan->matrix->ctx;
+    if (threads < 0 || threads > ctx->threads)
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "spmv_plan_opts.threads is %d, must be 1 to %d, the context's, or 0",
+                         threads, ctx->threads);
+    if (threads == 0 || threads == ctx->threads || !plan->device->backend->host) return SPMV_OK;
+    plan->narrowed = *plan->device;
+    plan->narrowed.threads = threads;
+    plan->device = &plan->narrowed;
+    return SPMV_OK;
+}
+
 static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_kernel_id id,
                              bool only_quick) {
     spmv_ctx *ctx = plan->matrix->ctx;
     TRY(spmv_plan_variant(plan->matrix, opts, &plan->variant));
     TRY(spmv_ctx_device(ctx, id.backend, &plan->device));
     plan->kernel = id.backend->kernels[id.index][plan->variant];
-    TRY(choose(ctx, plan->kernel, opts, ctx->threads, &plan->choice));
+    TRY(narrow(plan, opts->threads));
+    TRY(choose(ctx, plan->kernel, opts, plan->device->threads, &plan->choice));
     const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
     TRY(spmv_plan_attach(plan, format, opts->max_bytes, only_quick));
     return prepare(plan);
@@ -118,6 +144,7 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_
     spmv_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     plan->matrix = mat;
+    mat->plans++;
     spmv_status status = plan_init(plan, opts, id, only_quick);
     if (status == SPMV_OK)
         *out = plan;
@@ -128,10 +155,13 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_
 
 void spmv_plan_free(spmv_plan *plan) {
     if (!plan) return;
+    spmv_mat *mat = plan->matrix;
     if (plan->kernel && plan->kernel->release && plan->scratch) plan->kernel->release(plan);
     free(plan->tuning);
     spmv_store_free_on(plan->device, plan->own);
     free(plan);
+    mat->plans--;
+    if (mat->freed) spmv_mat_free(mat);
 }
 
 static spmv_status copy_into(spmv_plan *copy, const spmv_plan *plan) {
@@ -143,10 +173,15 @@ static spmv_status copy_into(spmv_plan *copy, const spmv_plan *plan) {
 }
 
 spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
-    spmv_plan *copy = malloc(sizeof *copy);
+    GIVEN(plan ? plan->device->ctx : NULL, out);
     *out = NULL;
+    GIVEN(NULL, plan);
+    spmv_plan *copy = malloc(sizeof *copy);
     if (!copy) return spmv_fail(plan->device->ctx, SPMV_E_NOMEM, "out of memory");
     *copy = *plan;
+    copy->matrix->plans++;
+    if (plan->device == &plan->narrowed) copy->device = &copy->narrowed;
+    copy->busy = 0;
     copy->own = NULL;
     copy->tuning = NULL;
     copy->scratch = NULL;
@@ -161,12 +196,18 @@ spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
 }
 
 spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes) {
+    GIVEN(NULL, plan);
     return plan->device->backend->flush(plan->device, bytes);
 }
 
 void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
+    if (!out) return;
+    *out = (spmv_plan_facts){0};
+    if (!plan) return;
+    spmv_device *device = plan->device;
+    const char *fewer = device->ctx->fewer_threads;
     *out = (spmv_plan_facts){
-        .backend = plan->device->backend->name,
+        .backend = device->backend->name,
         .kernel = plan->kernel->name,
         .format = plan->kernel->format,
         .offset_bits = plan->variant == SPMV_F64_O64 || plan->variant == SPMV_F32_O64 ? 64 : 32,
@@ -179,8 +220,13 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .prepare_s = plan->prepare_s,
         .from_rows_s = plan->rows_to_store_s < 0 ? -1 : plan->rows_to_store_s + plan->prepare_s,
         .once_s = plan->once_s,
-        .free_bytes = plan->device->backend->free_bytes(plan->device),
-        .note = plan->note,
+        .free_bytes = device->backend->free_bytes(device),
+        .note = plan->note ? plan->note
+                : *fewer   ? fewer
+                           : NULL,
+        .threads = device->backend->host ? device->threads : 0,
+        .concurrent = plan->concurrent,
+        .waits_asleep = device->backend->waits_asleep && device->backend->waits_asleep(device),
     };
     const spmv_tuning *t = plan->tuning;
     if (!t) return;
@@ -194,37 +240,109 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
 }
 
 int64_t spmv_plan_setting(const spmv_plan *plan, const char *name) {
-    const spmv_param *p = find_param(plan->kernel, name);
+    const spmv_param *p = plan && name ? find_param(plan->kernel, name) : NULL;
     return p ? plan->choice.value[p->id] : -1;
 }
 
-spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y) {
-    TRY(plan->kernel->run(plan, alpha, x, beta, y));
-    return plan->device->backend->sync(plan->device);
+/* ---- products ------------------------------------------------------------------------------- */
+
+/* What is wrong with the vectors: off the path of a product. An empty vector may lie anywhere. */
+static spmv_status refuse(const spmv_plan *plan, const void *x, const void *y) {
+    const spmv_csr *A = &plan->matrix->csr;
+    spmv_ctx *ctx = plan->device->ctx;
+    if (plan->matrix->freed)
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_exec: the plan's matrix was freed");
+    if (A->cols > 0) GIVEN(ctx, x);
+    if (A->rows > 0) GIVEN(ctx, y);
+    if (A->cols == 0 || A->rows == 0) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_ARG, "spmv_exec: y, %lld numbers at %p, overlaps x, %lld at %p",
+                     (long long)A->rows, y, (long long)A->cols, x);
 }
 
-spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
-                            double beta, void *y, double *seconds) {
+static inline spmv_status check_vectors(const spmv_plan *plan, const void *x, const void *y) {
+    const spmv_mat *mat = plan->matrix;
+    const size_t width = plan->variant < SPMV_F32_O32 ? sizeof(double) : sizeof(float);
+    const uintptr_t x_begin = (uintptr_t)x, x_end = x_begin + (size_t)mat->csr.cols * width;
+    const uintptr_t y_begin = (uintptr_t)y, y_end = y_begin + (size_t)mat->csr.rows * width;
+    bool overlap = x_begin < y_end && y_begin < x_end;
+    return mat->freed || !x || !y || overlap ? refuse(plan, x, y) : SPMV_OK;
+}
+
+/* Says that a product of the plan runs; a plan is const to who multiplies with it, but never was
+ * where it was allocated. */
+static inline spmv_status claim(const spmv_plan *plan) {
+    if (plan->concurrent ||
+        !__atomic_exchange_n(&((spmv_plan *)(uintptr_t)plan)->busy, 1, __ATOMIC_ACQUIRE))
+        return SPMV_OK;
+    return spmv_fail(plan->device->ctx, SPMV_E_ARG,
+                     "spmv_exec: the plan multiplies in another thread, and %s keeps structures "
+                     "in it: make a plan for each thread",
+                     plan->kernel->name);
+}
+
+static inline void unclaim(const spmv_plan *plan) {
+    if (!plan->concurrent)
+        __atomic_store_n(&((spmv_plan *)(uintptr_t)plan)->busy, 0, __ATOMIC_RELEASE);
+}
+
+spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y) {
+    GIVEN(NULL, plan);
+    TRY(check_vectors(plan, x, y));
+    TRY(claim(plan));
+    spmv_status status = plan->kernel->run(plan, alpha, x, beta, y);
+    if (status == SPMV_OK) status = plan->device->backend->sync(plan->device);
+    unclaim(plan);
+    return status;
+}
+
+static spmv_status run_timed(const spmv_plan *plan, int count, double alpha, const void *x,
+                             double beta, void *y, double *seconds) {
     spmv_device *device = plan->device;
-    *seconds = 0;
     TRY(device->backend->tick(device));
     for (int n = 0; n < count; n++) TRY(plan->kernel->run(plan, alpha, x, beta, y));
     return device->backend->tock(device, seconds);
 }
 
+spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
+                            double beta, void *y, double *seconds) {
+    GIVEN(plan ? plan->device->ctx : NULL, seconds);
+    *seconds = 0;
+    GIVEN(NULL, plan);
+    TRY(check_vectors(plan, x, y));
+    TRY(claim(plan));
+    spmv_status status = run_timed(plan, count, alpha, x, beta, y, seconds);
+    unclaim(plan);
+    return status;
+}
+
+/* ---- memory where the plan runs ------------------------------------------------------------- */
+
 spmv_status spmv_plan_alloc(const spmv_plan *plan, size_t bytes, void **out) {
+    GIVEN(plan ? plan->device->ctx : NULL, out);
+    *out = NULL;
+    GIVEN(NULL, plan);
     TRY(plan->device->backend->alloc(plan->device, bytes, out));
     return plan->device->backend->sync(plan->device);
 }
 
 void spmv_plan_release(const spmv_plan *plan, void *memory) {
-    plan->device->backend->release(plan->device, memory);
+    if (plan) plan->device->backend->release(plan->device, memory);
+}
+
+static spmv_status check_copy(const spmv_plan *plan, const void *device, const void *host,
+                              size_t bytes) {
+    GIVEN(NULL, plan);
+    if (bytes > 0) GIVEN(plan->device->ctx, device);
+    if (bytes > 0) GIVEN(plan->device->ctx, host);
+    return SPMV_OK;
 }
 
 spmv_status spmv_plan_put(const spmv_plan *plan, void *device, const void *host, size_t bytes) {
+    TRY(check_copy(plan, device, host, bytes));
     return plan->device->backend->put(plan->device, device, host, bytes);
 }
 
 spmv_status spmv_plan_get(const spmv_plan *plan, void *host, const void *device, size_t bytes) {
+    TRY(check_copy(plan, device, host, bytes));
     return plan->device->backend->get(plan->device, host, device, bytes);
 }

@@ -1,5 +1,6 @@
 /* status.c: what a status means, and the text of the last failure. */
 #include "internal.h"
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -26,16 +27,26 @@ int spmv_exit_code(spmv_status status) {
     return 3;
 }
 
+/* Of calls that had no context. */
+static _Thread_local char error_without_context[256];
+
+/* Plans of one context may run in several threads, and so fail at once: one text, not a mixture. */
 spmv_status spmv_fail(spmv_ctx *ctx, spmv_status code, const char *format, ...) {
+    static pthread_mutex_t one_writer = PTHREAD_MUTEX_INITIALIZER;
     va_list args;
     va_start(args, format);
-    vsnprintf(ctx->error, sizeof ctx->error, format, args);
+    pthread_mutex_lock(&one_writer);
+    if (ctx)
+        vsnprintf(ctx->error, sizeof ctx->error, format, args);
+    else
+        vsnprintf(error_without_context, sizeof error_without_context, format, args);
+    pthread_mutex_unlock(&one_writer);
     va_end(args);
     return code;
 }
 
 const char *spmv_ctx_error(const spmv_ctx *ctx) {
-    return ctx ? ctx->error : "";
+    return ctx ? ctx->error : error_without_context;
 }
 
 const char *spmv_version(void) {

@@ -1,30 +1,30 @@
 /* sampler.c: one product, once for the check and many times for the clock. Conversions and
  * transfers are outside. */
 #include "sampler.h"
+#include "core/internal.h"
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static size_t bytes_of(const problem *p, int64_t n) {
     return (size_t)n * (p->precision == SPMV_F64 ? sizeof(double) : sizeof(float));
 }
 
-/* ---- vectors, and copies of them ------------------------------------------------------------ */
-
-static void release_vectors(problem *p, spmv_product *product) {
-    if (product->x) spmv_plan_release(p->plan, (void *)(uintptr_t)product->x);
-    if (product->y) spmv_plan_release(p->plan, product->y);
-    product->x = product->y = NULL;
+size_t problem_vector_bytes(spmv_precision precision, int64_t n) {
+    const size_t line = 256;
+    const problem p = {.precision = precision};
+    return (bytes_of(&p, n) + line - 1) / line * line;
 }
 
-static spmv_status make_vectors(problem *p, spmv_product *product) {
+/* ---- vectors, and copies of them ------------------------------------------------------------ */
+
+static spmv_status make_vectors(problem *p, int k) {
+    spmv_product *product = &p->product[k];
     void *x = NULL, *y = NULL;
+    if (p->lent_x) {
+        product->x = p->lent_x + (size_t)k * problem_vector_bytes(p->precision, p->cols);
+        product->y = p->lent_y + (size_t)k * problem_vector_bytes(p->precision, p->rows);
+        return SPMV_OK;
+    }
     TRY(spmv_plan_alloc(p->plan, bytes_of(p, p->cols), &x));
     product->x = x;
     TRY(spmv_plan_alloc(p->plan, bytes_of(p, p->rows), &y));
@@ -33,22 +33,35 @@ static spmv_status make_vectors(problem *p, spmv_product *product) {
     return spmv_plan_put(p->plan, y, p->y0, bytes_of(p, p->rows));
 }
 
+spmv_status problem_copies(problem *p, int count) {
+    spmv_product *grown = realloc(p->product, (size_t)count * sizeof *grown);
+    if (!grown) return SPMV_E_NOMEM;
+    p->product = grown;
+    while (p->nproducts < count) {
+        int k = p->nproducts;
+        spmv_plan *copy = NULL;
+        if (k > 0) TRY(spmv_plan_copy(p->plan, &copy));
+        p->product[k] = (spmv_product){.plan = copy ? copy : p->plan};
+        p->nproducts++; /* problem_close frees what it got to */
+        TRY(make_vectors(p, k));
+    }
+    return SPMV_OK;
+}
+
 spmv_status problem_open(problem *p) {
-    double start = now();
-    p->product = calloc(1, sizeof *p->product);
-    if (!p->product) return SPMV_E_NOMEM;
-    p->nproducts = 1;
-    p->product->plan = p->plan;
-    spmv_status status = make_vectors(p, p->product);
-    p->vectors_s = now() - start;
+    double start = spmv_now();
+    spmv_status status = problem_copies(p, 1);
+    p->vectors_s = spmv_now() - start;
     return status;
 }
 
 void problem_close(problem *p) {
     spmv_batch_free(p->batch);
     for (int k = 0; k < p->nproducts; k++) {
-        release_vectors(p, &p->product[k]);
-        if (k > 0) spmv_plan_free((spmv_plan *)(uintptr_t)p->product[k].plan);
+        spmv_product *product = &p->product[k];
+        if (!p->lent_x) spmv_plan_release(p->plan, (void *)(uintptr_t)product->x);
+        if (!p->lent_x) spmv_plan_release(p->plan, product->y);
+        if (k > 0) spmv_plan_free((spmv_plan *)(uintptr_t)product->plan);
     }
     free(p->product);
     p->product = NULL;
@@ -74,25 +87,88 @@ spmv_status problem_once(problem *p, void *y) {
 
 /* ---- what a sample is ----------------------------------------------------------------------- */
 
+/* Puts what a product reads out of the caches; returns false where that cannot be done. Only the
+ * kernel knows where its scratch memory is, so scratch stays in the caches if it is small: mostly
+ * it is sized for more threads than there are. */
+static bool evict(const problem *p) {
+    enum { LITTLE = 32, TABLES = 1 << 16 };
+    const spmv_plan *plan = p->plan;
+    const spmv_backend *backend = plan->device->backend;
+    size_t x = problem_vector_bytes(p->precision, p->cols),
+           y = problem_vector_bytes(p->precision, p->rows),
+           all = spmv_store_bytes(plan->store) + x + y;
+    if (!backend->evict || p->nproducts > 1 || all > p->flush) return false;
+    if (plan->scratch_bytes > TABLES && plan->scratch_bytes > all / LITTLE) return false;
+    return spmv_store_evict(backend, plan->device, plan->store) &&
+           backend->evict(plan->device, p->product->x, x) &&
+           backend->evict(plan->device, p->product->y, y);
+}
+
+/* Before a short product, code and page tables must leave the near caches, too, and the vector
+ * units must go to sleep as they do after 0.7 ms without use; they take 20 us to wake. */
+static spmv_status forget_near(const problem *p) {
+    const double asleep_s = 1e-3;
+    const size_t near = (size_t)p->plan->device->threads << 22;
+    double start = spmv_now();
+    do {
+        TRY(spmv_plan_flush(p->plan, near < p->flush ? near : p->flush));
+    } while (spmv_now() - start < asleep_s);
+    return SPMV_OK;
+}
+
+static spmv_status empty_caches(const problem *p) {
+    spmv_device *device = p->plan->device;
+    double start = spmv_now();
+    if (!p->emptying_s) return spmv_plan_flush(p->plan, p->flush);
+    if (!evict(p))
+        TRY(spmv_plan_flush(p->plan, p->flush));
+    else if (p->product_s > 0 && is_sensitive(p->product_s))
+        TRY(forget_near(p));
+    TRY(device->backend->sync(device));
+    *p->emptying_s += spmv_now() - start;
+    return SPMV_OK;
+}
+
+spmv_status problem_single(const problem *p, double *seconds) {
+    return spmv_exec_timed(p->plan, 1, p->alpha, p->product->x, p->beta, p->product->y, seconds);
+}
+
 /* With beta != 0 each product changes y: every y is multiplied into once, from y0. */
 static spmv_status sample(problem *p, double *seconds) {
     if (p->beta != 0) TRY(reset_y(p));
-    if (p->flush) TRY(spmv_plan_flush(p->plan, p->flush));
-    return spmv_batch_time(p->batch, seconds);
+    if (p->flush) TRY(empty_caches(p));
+    return p->batch ? spmv_batch_time(p->batch, seconds) : problem_single(p, seconds);
+}
+
+spmv_status timing_add(timing *t, double seconds) {
+    if (t->nsamples == t->capacity) {
+        int more = t->capacity ? 2 * t->capacity : 256;
+        double *grown = realloc(t->sample_s, (size_t)more * sizeof *grown);
+        if (!grown) return SPMV_E_NOMEM;
+        t->sample_s = grown;
+        t->capacity = more;
+    }
+    t->sample_s[t->nsamples++] = seconds;
+    return SPMV_OK;
+}
+
+spmv_status problem_sample(problem *p, timing *t) {
+    double seconds;
+    TRY(sample(p, &seconds));
+    return timing_add(t, seconds / t->inner);
 }
 
 /* Two products, and 20 ms of them, warm page tables and clocks; *once: the time of the quickest,
  * which others on the machine disturbed least. Who gives no time to measure wants none spent on
  * warming up. */
 static spmv_status warm_up(problem *p, const sampling *how, timing *t, double *once) {
-    double end = now() + fmin(0.02, how->max_time_s), seconds;
+    double end = spmv_now() + fmin(0.02, how->max_time_s), seconds;
     *once = INFINITY;
     do {
-        if (p->beta != 0) TRY(reset_y(p));
-        TRY(spmv_exec_timed(p->plan, 1, p->alpha, p->product->x, p->beta, p->product->y, &seconds));
+        TRY(sample(p, &seconds));
         *once = fmin(*once, seconds);
         t->warmup++;
-    } while (t->warmup < 2 || (now() < end && t->warmup < 1000));
+    } while (t->warmup < 2 || (spmv_now() < end && t->warmup < 1000));
     return SPMV_OK;
 }
 
@@ -112,6 +188,11 @@ static size_t flush_bytes(const problem *p) {
     return bytes / line * line;
 }
 
+spmv_status problem_batch(problem *p, timing *t, int inner) {
+    t->inner = inner;
+    return spmv_batch_create(p->product, p->nproducts, inner, p->alpha, p->beta, &p->batch);
+}
+
 /* Copies of the plan, x and y until they exceed the caches four times, or until a sample touches
  * each once and caches are flushed before it. */
 static spmv_status make_copies(problem *p, int most, double *covered) {
@@ -125,21 +206,7 @@ static spmv_status make_copies(problem *p, int most, double *covered) {
     if (each * count > 0.5 * (double)facts.free_bytes)
         count = ratio(0.5 * (double)facts.free_bytes, each, 2, count) - 1;
     *covered = (double)p->bytes * count / target;
-    spmv_product *grown = realloc(p->product, (size_t)count * sizeof *grown);
-    if (!grown) return SPMV_E_NOMEM;
-    p->product = grown;
-    for (; p->nproducts < count; p->nproducts++) {
-        spmv_plan *copy = NULL;
-        spmv_product *next = &p->product[p->nproducts];
-        *next = (spmv_product){NULL, NULL, NULL};
-        TRY(spmv_plan_copy(p->plan, &copy));
-        next->plan = copy;
-        spmv_status status = make_vectors(p, next);
-        if (status == SPMV_OK) continue;
-        p->nproducts++; /* problem_close frees what it got to */
-        return status;
-    }
-    return SPMV_OK;
+    return problem_copies(p, count);
 }
 
 /* Enough products that the clock, and on a GPU the start of a graph, do not show. */
@@ -171,31 +238,22 @@ static spmv_status time_nothing(problem *p) {
 
 spmv_status problem_ready(problem *p, const sampling *how, timing *t) {
     double once;
+    int inner = 1;
     *t = (timing){.next_look_s = how->min_time_s};
     TRY(warm_up(p, how, t, &once));
-    t->inner = 1;
-    if (how->cache == SPMV_WARM) t->inner = warm_products(p, how, once);
+    if (how->cache == SPMV_WARM) inner = warm_products(p, how, once);
     if (how->cache == SPMV_COLD) p->flush = flush_bytes(p);
-    if (how->cache == SPMV_STEADY) TRY(steady_products(p, once, &t->inner));
+    if (how->cache == SPMV_STEADY) TRY(steady_products(p, once, &inner));
     TRY(time_nothing(p));
-    return spmv_batch_create(p->product, p->nproducts, t->inner, p->alpha, p->beta, &p->batch);
+    return problem_batch(p, t, inner);
 }
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
 /* Looked at rarely, since it sorts. */
 static bool is_settled(timing *t, double max_noise) {
-    t->median = median_of(t->sample_s, t->nsamples);
-    return !t->waiting && estimate_noise(&t->median) <= max_noise;
-}
-
-static spmv_status grow(timing *t) {
-    if (t->nsamples < t->capacity) return SPMV_OK;
-    t->capacity = t->capacity ? 2 * t->capacity : 256;
-    double *grown = realloc(t->sample_s, (size_t)t->capacity * sizeof *grown);
-    if (!grown) return SPMV_E_NOMEM;
-    t->sample_s = grown;
-    return SPMV_OK;
+    t->s = statistics_of(t->sample_s, t->nsamples);
+    return !t->waiting && median_noise(&t->s) <= max_noise;
 }
 
 /* Whether the next sample is to be the last. */
@@ -208,44 +266,21 @@ static bool is_last(timing *t, const sampling *how) {
            is_settled(t, how->max_noise);
 }
 
-/* Others had their turn since: the first product of a turn brings the caches back. */
-static spmv_status begin_turn(problem *p, const sampling *how) {
-    double seconds;
-    return how->cache == SPMV_WARM ? sample(p, &seconds) : SPMV_OK;
-}
-
-static void conclude(timing *t, const sampling *how) {
-    t->s = statistics_of(t->sample_s, t->nsamples);
-    t->converged = t->s.q3 - t->s.q1 <= how->max_noise * t->s.median;
-    t->settled = is_settled(t, how->max_noise);
-}
-
 spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slice_s) {
-    double start = now(), before = start, seconds;
-    TRY(begin_turn(p, how));
+    double start = spmv_now(), before = start, lost;
+    /* Others had their turn since: the first product of a turn brings the caches back. */
+    if (how->cache == SPMV_WARM) TRY(sample(p, &lost));
     do {
-        TRY(grow(t));
-        t->done = is_last(t, how);
+        t->done = t->last || is_last(t, how);
         /* Poison: a product that stopped writing must not pass on an older y. */
         if (t->done) TRY(reset_y(p));
-        TRY(sample(p, &seconds));
-        t->sample_s[t->nsamples++] = seconds / t->inner;
-        double after = now();
+        TRY(problem_sample(p, t));
+        double after = spmv_now();
         t->spent_s += after - before;
         before = after;
     } while (!t->done && before - start < slice_s);
-    if (t->done) conclude(t, how);
-    return SPMV_OK;
-}
-
-spmv_status problem_stop(problem *p, const sampling *how, timing *t) {
-    double seconds;
-    TRY(begin_turn(p, how));
-    TRY(grow(t));
-    TRY(reset_y(p)); /* poison, as before every last sample */
-    TRY(sample(p, &seconds));
-    t->sample_s[t->nsamples++] = seconds / t->inner;
-    t->done = true;
-    conclude(t, how);
+    if (!t->done) return SPMV_OK;
+    t->settled = is_settled(t, how->max_noise);
+    t->converged = t->s.q3 - t->s.q1 <= how->max_noise * t->s.median;
     return SPMV_OK;
 }

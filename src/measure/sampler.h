@@ -1,4 +1,16 @@
-/* sampler.h: one product, once for the check and many times for the clock. */
+/* sampler.h: the one way in which products are timed, for records (src/app/run, also those of spmv
+ * tune and sweep) and for the kernel name "auto" (src/tune).
+ *
+ * A problem is one product: a plan, and vectors for it. A sample is the time per product of `inner`
+ * of them under one clock, through copies of plan and vectors in turn, after the caches were
+ * emptied if `flush` says so. A timing is a list of samples and what they say.
+ *
+ * Who measures opens a problem, decides what a sample is (problem_ready does by the state of the
+ * caches; else problem_copies, problem_batch), takes samples and closes the problem. For a record
+ * samples end by problem_turn's rule; "auto" takes them one by one while its budget lasts.
+ *
+ * The problem owns copies, batch, and vectors unless they were lent; the caller owns the plan, the
+ * data on the host, and the timing's samples (free). */
 #ifndef SPMV_SAMPLER_H
 #define SPMV_SAMPLER_H
 
@@ -14,13 +26,13 @@ typedef struct sampling { /* what is measured of a product, and until when */
 
 typedef struct timing {
     int warmup, inner, nsamples, capacity; /* inner: products per sample */
-    double *sample_s;                      /* [nsamples] seconds per product; owned */
+    double *sample_s;                      /* [nsamples] seconds per product, as taken; owned */
     double spent_s, next_look_s;           /* wall time of samples with what comes before each */
     bool waiting; /* so far threads waited for cores so long that medians may be their waits: the
                      caller's word, before a turn */
+    bool last; /* the caller's word, too: the next sample is the last, so that it can be checked */
     bool done;
     statistics s;
-    estimate median;
     bool converged; /* IQR / median <= max_noise */
     bool settled;   /* the median is known to within max_noise, and is not made of waits */
 } timing;
@@ -31,25 +43,44 @@ typedef struct problem { /* one product to verify and time: host data in the pla
     int64_t rows, cols;
     double alpha, beta;
     const void *x, *y0;    /* y0: what y holds before, NaN when beta = 0 */
+    char *lent_x, *lent_y; /* on the device, of problem_vector_bytes for each product, to be used as
+                              they are; NULL: it makes vectors of its own, from x and y0 */
     bool host;             /* it runs on the host, where a launch costs nothing */
     size_t cache, bytes;   /* of the device's caches; moved by a product */
     double vectors_s;      /* host to device for x and y0 */
     spmv_product *product; /* [nproducts]; all but the first of copies of the plan */
     int nproducts;         /* that a sample goes through in turn */
-    spmv_batch *batch;     /* a sample */
-    size_t flush;          /* bytes read before a sample; 0: none */
-    double launch_s;       /* the clock on an empty launch */
+    spmv_batch *batch;     /* a sample; NULL: it is a single product */
+    size_t flush;          /* bytes read before a sample to empty the caches; 0: none */
+    double *emptying_s; /* of who must save time: the caches are emptied of the product's data alone
+                           if the device can do that, and the seconds are added here; NULL: by
+                           reading `flush` bytes */
+    double product_s;   /* for emptying_s: of a product, about; 0: unknown */
+    double launch_s;    /* the clock on an empty launch */
 } problem;
+/* Whether sleeping threads and vector units disturb a product that takes so long. */
+static inline bool is_sensitive(double seconds) {
+    return seconds < 5e-4;
+}
+/* Of a lent vector of n elements: each begins at a cache line. */
+size_t problem_vector_bytes(spmv_precision precision, int64_t n);
 spmv_status problem_open(problem *p);
 void problem_close(problem *p);
 /* Fills y on the device with y0, multiplies once and fetches the result. */
 spmv_status problem_once(problem *p, void *y);
-/* Readies samples for that state of the caches. */
+/* Times one product that is no sample. */
+spmv_status problem_single(const problem *p, double *seconds);
+/* Warms up and readies samples for that state of the caches. */
 spmv_status problem_ready(problem *p, const sampling *how, timing *t);
 /* Takes samples for about slice_s, at least one; t->done: it was the last turn. */
 spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slice_s);
-/* Ends what has samples before its time, with one more: what it leaves can be checked. */
-spmv_status problem_stop(problem *p, const sampling *how, timing *t);
+/* Makes copies until there are count products. */
+spmv_status problem_copies(problem *p, int count);
+/* From here on a sample is so many products. */
+spmv_status problem_batch(problem *p, timing *t, int inner);
+/* Takes one sample. */
+spmv_status problem_sample(problem *p, timing *t);
+spmv_status timing_add(timing *t, double seconds); /* a sample that was taken otherwise */
 /* What the last timed sample left in the y of product k. */
 spmv_status problem_result(problem *p, int k, void *y);
 #endif

@@ -10,6 +10,10 @@ static int compare(const void *a, const void *b) {
     return (p > q) - (p < q);
 }
 
+void sort_samples(double *sample, int n) {
+    qsort(sample, (size_t)n, sizeof *sample, compare);
+}
+
 /* Linear between order statistics, as NumPy's and Python's inclusive method. */
 static double quantile(const double *sorted, int n, double q) {
     double at = q * (n - 1);
@@ -22,25 +26,8 @@ static double *sorted_copy(const double *sample, int n) {
     double *sorted = n > 0 ? malloc((size_t)n * sizeof *sorted) : NULL;
     if (!sorted) return NULL;
     memcpy(sorted, sample, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, compare);
+    sort_samples(sorted, n);
     return sorted;
-}
-
-statistics statistics_of(const double *sample, int n) {
-    statistics s = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    double *sorted = sorted_copy(sample, n), sum = 0, squares = 0;
-    if (!sorted) return s;
-    for (int k = 0; k < n; k++) sum += sorted[k];
-    s.mean = sum / n;
-    for (int k = 0; k < n; k++) squares += (sorted[k] - s.mean) * (sorted[k] - s.mean);
-    s.stdev = n > 1 ? sqrt(squares / (n - 1)) : 0;
-    s.min = sorted[0];
-    s.q1 = quantile(sorted, n, 0.25);
-    s.median = quantile(sorted, n, 0.5);
-    s.q3 = quantile(sorted, n, 0.75);
-    s.max = sorted[n - 1];
-    free(sorted);
-    return s;
 }
 
 /* ---- the median and its interval ------------------------------------------------------------ */
@@ -82,24 +69,38 @@ static double ranks_around(const double *sample, int n, double median) {
 
 /* Between the samples whose ranks bound the share of a half. Of fewer than six, not even the least
  * and the greatest enclose the median in 95 of 100 cases. */
-static void find_ends(estimate *e, const double *sample, const double *sorted, int n) {
+static void find_ends(statistics *s, const double *sample, const double *sorted, int n) {
     if (n < 6) return;
-    double ranks = ranks_around(sample, n, e->value);
+    double ranks = ranks_around(sample, n, s->median);
     int low = (int)floor(0.5 * n - ranks), high = (int)ceil(0.5 * n + ranks) - 1;
-    e->low = sorted[low > 0 ? low : 0];
-    e->high = sorted[high < n - 1 ? high : n - 1];
+    s->low = sorted[low > 0 ? low : 0];
+    s->high = sorted[high < n - 1 ? high : n - 1];
 }
 
-estimate median_of(const double *sample, int n) {
-    estimate e = {NAN, NAN, NAN};
-    double *sorted = sorted_copy(sample, n);
-    if (!sorted) return e;
-    e.value = quantile(sorted, n, 0.5);
-    find_ends(&e, sample, sorted, n);
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+statistics statistics_of(const double *sample, int n) {
+    statistics s = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    double *sorted = sorted_copy(sample, n), sum = 0, squares = 0;
+    if (!sorted) return s;
+    for (int k = 0; k < n; k++) sum += sorted[k];
+    s.mean = sum / n;
+    for (int k = 0; k < n; k++) squares += (sorted[k] - s.mean) * (sorted[k] - s.mean);
+    s.stdev = n > 1 ? sqrt(squares / (n - 1)) : 0;
+    s.min = sorted[0];
+    s.q1 = quantile(sorted, n, 0.25);
+    s.median = quantile(sorted, n, 0.5);
+    s.q3 = quantile(sorted, n, 0.75);
+    s.max = sorted[n - 1];
+    find_ends(&s, sample, sorted, n);
     free(sorted);
-    return e;
+    return s;
 }
 
-double estimate_noise(const estimate *e) {
-    return fmax(e->high - e->value, e->value - e->low) / e->value;
+double median_noise(const statistics *s) {
+    return fmax(s->high - s->median, s->median - s->low) / s->median;
+}
+
+bool is_faster(const statistics *a, const statistics *b, double share) {
+    return a->median < (1 - share) * b->median && a->q3 < b->q1;
 }

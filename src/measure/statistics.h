@@ -2,19 +2,20 @@
 #ifndef SPMV_STATISTICS_H
 #define SPMV_STATISTICS_H
 
+#include <stdbool.h>
+
 typedef struct statistics {
     double min, q1, median, q3, max, mean, stdev;
+    double low, high; /* the median's 95 % confidence interval; NaN: of fewer than six samples */
 } statistics;
-/* Sorts nothing in place: works on a copy. */
+void sort_samples(double *sample, int n);
+/* Of samples in the order in which they were taken. More of them make the interval narrower; those
+ * that resemble those beside them, as in a drift, count for fewer. NaN if there are none. */
 statistics statistics_of(const double *sample, int n);
-
-typedef struct estimate { /* a value, and the 95 % confidence interval about it */
-    double value, low, high;
-} estimate;
-/* The median of samples in the order in which they were taken. More samples make its interval
- * narrower; samples that resemble those beside them, as in a drift, count for fewer. Of fewer than
- * six samples it is not known: NaN. */
-estimate median_of(const double *sample, int n);
-/* The distance from the value to the farther end, as a share of the value; NaN: not known. */
-double estimate_noise(const estimate *e);
+/* The distance from the median to the farther end of its interval, as a share of the median; NaN:
+ * not known. */
+double median_noise(const statistics *s);
+/* Whether a is faster than b by more than that share. If not, and neither is b, they are tied: that
+ * is where their quartiles overlap. */
+bool is_faster(const statistics *a, const statistics *b, double share);
 #endif

@@ -326,7 +326,8 @@ static spmv_status read_raw(spmv_ctx *ctx, const char *path, int64_t *n, double 
     }
     x = malloc(bytes ? bytes : 1);
     if (!x) {
-        status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: %s has %zu bytes", path, bytes);
+        status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: %s has %.1f MB", path,
+                           1e-6 * (double)bytes);
         goto done;
     }
     while (done < bytes) {

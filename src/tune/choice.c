@@ -10,13 +10,14 @@
 /* Budgets are in baseline product times. On a GPU the baseline kernel takes 0.5 to 0.95 of the time
  * of cuSPARSE's CSR kernel; 12 of its products are about ten of cuSPARSE's. */
 static const double budget_unknown = 10, budget_unknown_gpu = 12; /* unknown number of products */
-static const double budget_most = 100;       /* up to where a third of the products may be spent */
-static const double budget_to_convert = 10;  /* with less, nothing is converted or timed */
-static const double worth_a_trial = 1.1;     /* predicted speed-up, at least, without conversion */
-static const double worth_converting = 1.05; /* predicted speed-up, at least, with conversion */
-static const double cheap_setup = 0.1;       /* share of the budget that is always affordable */
-static const double least_of_best = 0.4;     /* of the best predicted speed-up of all candidates */
-static const double least_of_first = 0.9; /* of the predicted speed-up of the first one admitted */
+static const double budget_most = 100;      /* up to where a third of the products may be spent */
+static const double budget_to_convert = 10; /* with less, nothing is converted or timed */
+/* Predicted speed-ups over the baseline kernel that a candidate must have on a CPU: with a small
+ * budget and no conversion; with conversion; of the best of all candidates; of the first admitted.
+ * And on a GPU, whose model is within a fifth for most kernels: over the baseline, of the best. */
+static const double worth_a_trial = 1.1, worth_converting = 1.05, least_of_best = 0.4,
+                    least_of_first = 0.9, worth_a_trial_gpu = 0.8, least_of_best_gpu = 0.75;
+static const double cheap_setup = 0.1; /* share of the budget that is always affordable */
 
 /* ---- candidates ----------------------------------------------------------------------------- */
 
@@ -103,12 +104,15 @@ static double budget_of(int64_t calls, const spmv_backend *backend) {
     return third > budget_most ? budget_most : third < 1 ? 1 : third;
 }
 
-/* Whether there is time for one more candidate. With a small budget there is time for one that
- * needs a conversion, and for one that needs none, if its prediction is not far behind the best. */
+/* Whether there is time for one more candidate. On a CPU, with a small budget, there is time for
+ * one that needs a conversion, and for one that needs none, if its prediction is not far behind the
+ * best. best: the greatest predicted speed-up, on a CPU of all that one can afford, on a GPU of
+ * those admitted. */
 static bool has_time_for(const trials *c, const spmv_proposal *p, double best) {
     enum { MOST_PLAIN = 3 };
     int plain = 0;
     double first = c->n > 1 ? c->entry[1].proposal->predicted_speedup : 0;
+    if (!c->backend->host) return p->predicted_speedup >= least_of_best_gpu * best;
     for (int k = 1; k < c->n; k++) plain += c->entry[k].proposal->predicted_setup == 0;
     if (is_large_budget(c->budget)) return p->predicted_setup > 0 || plain < MOST_PLAIN;
     if (p->predicted_setup > 0)
@@ -122,7 +126,8 @@ static bool has_time_for(const trials *c, const spmv_proposal *p, double best) {
  * a tenth of the budget is always affordable: what was spent before it, as on waking threads, says
  * nothing about it. */
 static bool is_affordable(const trials *c, const spmv_proposal *p, double baseline_s) {
-    double products = p->predicted_setup + 1 / p->predicted_speedup;
+    double unit = c->predicted_s > 0 ? c->predicted_s / baseline_s : 1;
+    double products = unit * p->predicted_setup + 1 / p->predicted_speedup;
     if (c->n == 1 && products <= cheap_setup * c->budget) return true;
     for (int k = 1; k < c->n; k++) products += 1 / c->entry[k].proposal->predicted_speedup;
     return products <= (c->budget_s - spmv_trials_spent_s(c)) / baseline_s;
@@ -140,8 +145,10 @@ static spmv_status admit_if_affordable(trials *c, const spmv_proposal *p, double
 }
 
 static bool is_predicted_to_pay(const trials *c, const spmv_proposal *p) {
-    return p != c->entry[0].proposal && is_allowed(c, p) &&
-           p->predicted_speedup > (p->predicted_setup > 0 ? worth_converting : 1);
+    double least = !c->backend->host        ? worth_a_trial_gpu
+                   : p->predicted_setup > 0 ? worth_converting
+                                            : 1;
+    return p != c->entry[0].proposal && is_allowed(c, p) && p->predicted_speedup > least;
 }
 
 /* Admits candidates for which there is time, best prediction first: those that need no conversion
@@ -149,14 +156,15 @@ static bool is_predicted_to_pay(const trials *c, const spmv_proposal *p) {
 static spmv_status admit_by_setup(trials *c, const spmv_proposal *p, int n, double baseline_s,
                                   bool plain, bool converted) {
     double best = 0;
-    for (int k = 0; k < n; k++)
-        if (is_allowed(c, &p[k]) && p[k].predicted_speedup > best &&
-            is_affordable(c, &p[k], baseline_s))
-            best = p[k].predicted_speedup;
-    for (int k = 0; k < n && c->n < MOST_CANDIDATES; k++)
+    for (int k = 0; c->backend->host && k < n; k++)
+        if (is_allowed(c, &p[k]) && is_affordable(c, &p[k], baseline_s))
+            best = fmax(best, p[k].predicted_speedup);
+    for (int k = 0; k < n && c->n < MOST_CANDIDATES; k++) {
+        if (c->n > 1) best = fmax(best, c->entry[1].proposal->predicted_speedup);
         if ((p[k].predicted_setup > 0 ? converted : plain) && is_predicted_to_pay(c, &p[k]) &&
             has_time_for(c, &p[k], best))
             TRY(admit_if_affordable(c, &p[k], baseline_s));
+    }
     return SPMV_OK;
 }
 
@@ -318,6 +326,7 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
                 .opts = opts,
                 .backend = backend,
                 .start = start,
+                .predicted_s = all->baseline_s,
                 .budget = budget_of(opts->expected_calls, backend)};
     const spmv_stored *before = mat->stores;
     spmv_tuning *tuning = calloc(1, sizeof *tuning);
@@ -358,6 +367,7 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
     double budget = budget_of(opts->expected_calls, backend);
     spmv_sampling_depth depth = is_large_budget(budget) ? SPMV_SAMPLE_STANDARD : SPMV_SAMPLE_QUICK;
+    if (budget > budget_most) depth = SPMV_SAMPLE_ALL;
     if (backend->host) depth = budget < budget_to_convert ? SPMV_SAMPLE_NONE : SPMV_SAMPLE_THOROUGH;
     double start = spmv_now();
     TRY(spmv_features_of(mat, opts->precision, depth, &features));

@@ -16,25 +16,24 @@ enum {
     VALUE_SLOTS = 1 << 10,                 /* slots of a set of values */
     MIRRORED = 8,                          /* entries per slice whose mirror image is looked up */
     MOST_RUN = 8,                          /* columns of a run in csell */
-    MANY_ROWS = 1 << 14, /* a matrix of fewer rows has too few blocks of rows for xcache */
-    FEW = 2,             /* rows of so few entries share too few columns for xcache */
-    HEAD_BYTES = 8       /* bytes per step of csell besides its entries */
+    HEAD_BYTES = 8                         /* bytes per step of csell besides its entries */
 };
 
-/* Without a sample only the statistics of the matrix are known. A quick sample is taken by one
- * thread: where products are short, waking the others takes longer. */
+/* Without a sample only the statistics of the matrix are known. Threads that sleep are not woken
+ * for what one does in half a millisecond: by the logs, waking 16 took 10 ms on an H200's host. */
 static const struct extent {
     int slices;  /* slices whose row lengths are read, at most */
     int sampled; /* slices whose entries are read, at most */
     int fewest;  /* slices whose entries are read, at least */
     int entries; /* entries that are read, at most */
     bool by_all; /* all threads of the context sample */
-    bool blocks, lists, repeats;
+    bool blocks, formats, repeats;
 } depths[] = {
     [SPMV_SAMPLE_NONE] = {0, 0, 0, 0, false, false, false, false},
     [SPMV_SAMPLE_QUICK] = {1 << 7, 12, 4, 3 << 10, false, false, true, false},
-    [SPMV_SAMPLE_STANDARD] = {1 << 11, 64, 8, 1 << 15, true, false, true, true},
+    [SPMV_SAMPLE_STANDARD] = {1 << 11, 64, 8, 1 << 15, false, false, true, true},
     [SPMV_SAMPLE_THOROUGH] = {1 << 11, 64, 8, 1 << 15, true, true, false, false},
+    [SPMV_SAMPLE_ALL] = {1 << 11, 64, 8, 1 << 15, true, true, true, true},
 };
 
 typedef struct window { /* the sampled part of a slice */
@@ -47,7 +46,7 @@ typedef struct window { /* the sampled part of a slice */
 
 /* What a slice adds to the sums. */
 typedef struct tally {
-    int64_t entries, near_8, near_16, diagonal, contiguous, exact, lines, pairs, mirrored;
+    int64_t entries, near_16, diagonal, exact, lines, pairs, mirrored;
     int64_t blocks[3], blocks_2, blocks_3;
     int64_t entries_3;  /* entries in whole block rows of 3 */
     double index_bytes; /* bytes of columns in their cheapest code */
@@ -124,7 +123,6 @@ static double sample_steps(const window *w, tally *t) {
         for (int r = 0; r < w->rows; r++) {
             if (k >= w->len[r]) continue;
             idx distance = column(w, r, k) - least;
-            t->near_8 += distance < 1 << 8;
             t->near_16 += distance < 1 << 16;
         }
         if (most - least > widest) widest = most - least;
@@ -178,9 +176,6 @@ static void sample_columns(const window *w, tally *t) {
         t->diagonal = w->entries;
     else
         t->step_values = false;
-    for (int r = 0; r < w->rows; r++)
-        for (int k = 1; k < w->len[r]; k++)
-            t->contiguous += column(w, r, k) == column(w, r, k - 1) + 1;
 }
 
 /* The number of blocks of height x width that cover all entries of rows top..end_row - 1. A block
@@ -347,9 +342,9 @@ static double share(double part, double of) {
 
 static void sample_rows(const spmv_csr_view *A, int threads, int most, spmv_features *f) {
     int64_t slices = (A->rows + ROWS - 1) / ROWS, seen = slices < most ? slices : most;
-    int64_t entries = 0, in_long = 0, slots = 0;
+    int64_t entries = 0, slots = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) \
-    reduction(+ : entries, in_long, slots) if (seen > 256)
+    reduction(+ : entries, slots) if (seen > 256)
     for (int64_t n = 0; n < seen; n++) {
         enum { AHEAD = 8 };
         int64_t first = spmv_split(slices, seen, n) * ROWS, longest = 0;
@@ -359,11 +354,9 @@ static void sample_rows(const spmv_csr_view *A, int threads, int most, spmv_feat
             int64_t len = A->row_ptr[i + 1] - A->row_ptr[i];
             longest = len > longest ? len : longest;
             entries += len;
-            in_long += len > SPMV_LONG_ROW ? len : 0;
         }
         slots += longest * (end - first);
     }
-    f->long_share = share((double)in_long, (double)entries);
     f->padding_32 = entries ? (double)slots / (double)entries - 1 : 0;
 }
 
@@ -380,8 +373,8 @@ static void add_up(const tally *t, int n, spmv_features *f) {
     bool has_dictionary = set.count <= SPMV_FEW_VALUES;
     for (int s = 0; s < n; s++) {
         const tally *one = &t[s];
-        sum.entries += one->entries, sum.near_8 += one->near_8, sum.near_16 += one->near_16;
-        sum.diagonal += one->diagonal, sum.contiguous += one->contiguous, sum.exact += one->exact;
+        sum.entries += one->entries, sum.near_16 += one->near_16;
+        sum.diagonal += one->diagonal, sum.exact += one->exact;
         sum.lines += one->lines, sum.pairs += one->pairs, sum.mirrored += one->mirrored;
         sum.blocks_2 += one->blocks_2, sum.blocks_3 += one->blocks_3;
         sum.entries_3 += one->entries_3;
@@ -393,10 +386,8 @@ static void add_up(const tally *t, int n, spmv_features *f) {
     }
     all = (double)sum.entries, pairs = (double)sum.pairs;
     f->sampled = sum.entries;
-    f->near_8 = share((double)sum.near_8, all);
     f->near_16 = share((double)sum.near_16, all);
     f->diagonal = share((double)sum.diagonal, all);
-    f->contiguous = share((double)sum.contiguous, all);
     f->index_bytes = share(sum.index_bytes, all);
     f->value_bytes = share(by_dictionary, all);
     for (int k = 0; k < 3; k++) f->per_block[k] = share(all, (double)sum.blocks[k]);
@@ -455,7 +446,6 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampl
     add_up(t, (int)n, f);
     free(t);
     if (extent->repeats) f->repeats = sample_repeats(&A);
-    if (extent->lists && A.rows >= MANY_ROWS && f->mean > FEW && f->diagonal < 0.5)
-        add_format_features(&A, f);
+    if (extent->formats) add_format_features(&A, f);
     return SPMV_OK;
 }

@@ -12,8 +12,8 @@ static const double sample_s = 5e-5; /* seconds that a sample takes at least */
 /* Where the products of a budget are short it is raised to some milliseconds: nobody notices so
  * little time, and a wrong choice costs more. It never exceeds the time of all expected
  * products. */
-static const double short_s = 9.6e-4;            /* seconds: on a GPU a shorter budget is raised */
-static const double least_budget_s = 2e-3;       /* seconds of a raised budget on a GPU */
+static const double least_budget_s = 2e-3; /* seconds of a raised budget on a GPU */
+static const double short_s = 9.6e-4; /* on a GPU, where the number is unknown: up to which it is */
 static const double least_of_host_s = 3e-3;      /* seconds of any budget on a CPU, at least */
 static const double least_for_rounds_s = 6.5e-4; /* seconds: rounds of such a budget on a GPU */
 /* Shares of the budget: what is for rounds, since the last one overruns; what a round may always
@@ -22,8 +22,6 @@ static const double for_rounds = 0.8, cheap_round = 0.1, negligible_share = 0.02
 /* Seconds of a baseline product up to which it is timed twice: waking threads takes up to 4 ms in a
  * virtual machine. */
 static const double short_baseline_s = 5e-3;
-/* Seconds of a product below which sleeping threads and vector units disturb it. */
-static const double sensitive_s = 5e-4;
 static const double most_flushing_s = 0.05; /* seconds of flushing that are not paid for */
 static const double tie = 0.01;             /* excess over the best time that does not matter */
 static const double hopeless = 0.15;        /* excess beyond the scatter that disqualifies */
@@ -46,21 +44,14 @@ double spmv_trials_spent_s(const trials *c) {
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
-/* Bytes of a vector of n elements, rounded up so that each copy begins at a cache line. */
-static size_t vector_bytes(const trials *c, int64_t n) {
-    const size_t line = 256;
-    size_t width = c->opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
-    return ((size_t)n * width + line - 1) / line * line;
-}
-
 /* The values of x do not change the time as long as they are ordinary numbers: with all bytes 0x3f
  * a double is 4.8e-4 and a float 0.75. On a CPU, where results are checked, they are set
  * properly. */
 static spmv_status make_vectors(trials *c) {
     enum { ORDINARY = 0x3f };
     size_t copies = c->copies > 1 ? (size_t)c->copies : 1;
-    size_t x = copies * vector_bytes(c, c->mat->csr.cols);
-    size_t y = copies * vector_bytes(c, c->mat->csr.rows);
+    size_t x = copies * problem_vector_bytes(c->opts->precision, c->mat->csr.cols);
+    size_t y = copies * problem_vector_bytes(c->opts->precision, c->mat->csr.rows);
     double start = spmv_now();
     TRY(c->backend->alloc(c->device, x, &c->x));
     TRY(c->backend->alloc(c->device, y, &c->y));
@@ -71,114 +62,51 @@ static spmv_status make_vectors(trials *c) {
     return SPMV_OK;
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+/* Disturbances only add time: on a CPU, where most samples may be disturbed, the least sample tells
+ * more than the lower quartile. */
+static void judge(candidate *e) {
+    sort_samples(e->t.sample_s, e->t.nsamples);
+    e->product_s = e->t.sample_s[e->plan->device->backend->host ? 0 : e->t.nsamples / 4];
 }
 
-/* Keeps the samples in order. Disturbances only add time: on a CPU, where most samples may be
- * disturbed, the least sample tells more than the lower quartile. */
-static void add_sample(candidate *e, double seconds) {
-    bool host = e->plan->device->backend->host;
-    e->sample[e->nsamples++] = seconds;
-    qsort(e->sample, (size_t)e->nsamples, sizeof *e->sample, by_size);
-    e->product_s = e->sample[host ? 0 : e->nsamples / 4];
-}
-
-/* Puts what a product reads out of the caches; returns false where that cannot be done. Only the
- * kernel knows where its scratch memory is, so scratch stays in the caches if it is small: mostly
- * it is sized for more threads than there are. */
-static bool evict(trials *c, const candidate *e) {
-    enum { LITTLE = 32, TABLES = 1 << 16 };
-    const spmv_plan *p = e->plan;
-    size_t x = vector_bytes(c, c->mat->csr.cols), y = vector_bytes(c, c->mat->csr.rows);
-    size_t all = spmv_store_bytes(p->store) + x + y;
-    if (!c->backend->evict || c->copies > 1 || all > c->flush) return false;
-    if (p->scratch_bytes > TABLES && p->scratch_bytes > all / LITTLE) return false;
-    return spmv_store_evict(c->backend, c->device, p->store) &&
-           c->backend->evict(c->device, c->x, x) && c->backend->evict(c->device, c->y, y);
-}
-
-/* Before a short product, code and page tables must leave the near caches, too, and the vector
- * units must go to sleep as they do after 0.7 ms without use; they take 20 us to wake. */
-static spmv_status forget_near(trials *c) {
-    const double asleep_s = 1e-3;
-    const size_t near = (size_t)c->device->threads << 22;
-    double start = spmv_now();
-    do {
-        TRY(c->backend->flush(c->device, near < c->flush ? near : c->flush));
-    } while (spmv_now() - start < asleep_s);
+static spmv_status time_once(candidate *e) {
+    e->p.product_s = e->product_s;
+    TRY(problem_sample(&e->p, &e->t));
+    judge(e);
     return SPMV_OK;
 }
 
-static spmv_status flush(trials *c, const candidate *e) {
-    double start = spmv_now();
-    if (!evict(c, e))
-        TRY(c->backend->flush(c->device, c->flush));
-    else if (e->product_s > 0 && e->product_s < sensitive_s)
-        TRY(forget_near(c));
-    TRY(c->backend->sync(c->device));
-    c->flushing_s += spmv_now() - start;
-    return SPMV_OK;
-}
-
-static spmv_status time_once(trials *c, candidate *e) {
-    double seconds = 0;
-    if (c->flush) TRY(flush(c, e));
-    if (e->batch)
-        TRY(spmv_batch_time(e->batch, &seconds));
-    else
-        TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
-    add_sample(e, seconds / e->inner);
-    return SPMV_OK;
-}
-
-/* Makes the batch of a steady sample: consecutive products over different data. What a kernel saves
- * by starting while the previous one ends is part of its time. */
-static spmv_status make_steady_batch(trials *c, candidate *e) {
-    spmv_product product[MOST_COPIES];
-    double start = spmv_now();
-    for (int k = 0; k < c->copies; k++) {
-        if (k > 0) TRY(spmv_plan_copy(e->plan, &e->copy[k]));
-        product[k] = (spmv_product){k > 0 ? e->copy[k] : e->plan,
-                                    (char *)c->x + (size_t)k * vector_bytes(c, c->mat->csr.cols),
-                                    (char *)c->y + (size_t)k * vector_bytes(c, c->mat->csr.rows)};
-    }
-    e->inner = c->copies;
-    TRY(spmv_batch_create(product, c->copies, e->inner, 1, 0, &e->batch));
-    c->flushing_s += spmv_now() - start;
-    return SPMV_OK;
-}
-
-/* Puts as many products into a sample as the clock needs, or one if each must find empty caches. */
+/* Puts as many products into a sample as the clock needs, or one if each must find empty caches, or
+ * one of each copy: what a kernel saves by starting while the previous product ends is part of its
+ * time. Of such a sample getting ready is not paid for. */
 static spmv_status make_batch(trials *c, candidate *e, double product_s) {
     int most = c->backend->record_start ? 20 : 100; /* recording takes longer than running */
     /* Recording a short product takes as long as three of them. */
     bool little = !c->backend->host && !is_large_budget(c->budget);
     double inner = product_s > 0 ? ceil((little ? sample_s / 2 : sample_s) / product_s) : most;
-    spmv_product product = {e->plan, c->x, c->y};
-    if (c->copies > 1) return make_steady_batch(c, e);
-    e->inner = c->flush ? 1 : inner > most ? most : inner < 1 ? 1 : (int)inner;
-    if (e->inner == 1) return SPMV_OK;
-    return spmv_batch_create(&product, 1, e->inner, 1, 0, &e->batch);
+    double start = spmv_now();
+    if (c->copies > 1) {
+        TRY(problem_copies(&e->p, c->copies));
+        TRY(problem_batch(&e->p, &e->t, c->copies));
+        c->flushing_s += spmv_now() - start;
+        return SPMV_OK;
+    }
+    if (c->flush || inner <= 1) return SPMV_OK;
+    return problem_batch(&e->p, &e->t, inner > most ? most : (int)inner);
 }
 
 /* Sets the budgets from the time of one baseline product. */
 static void set_budget(trials *c, double baseline_s) {
     bool host = c->backend->host;
-    double expected_s = c->expected_budget * baseline_s, least_s = 0, rounds_s = 0;
+    double expected_s = c->expected_budget * baseline_s;
     double all_s =
         c->opts->expected_calls ? (double)c->opts->expected_calls * baseline_s : INFINITY;
-    if (host || expected_s < short_s) {
-        least_s = fmin(host ? least_of_host_s : least_budget_s, all_s);
-        rounds_s = fmin(host ? least_of_host_s : least_for_rounds_s, all_s);
-    }
-    c->budget_s = expected_s > least_s ? expected_s : least_s;
-    c->rounds_s = for_rounds * (expected_s > rounds_s ? expected_s : rounds_s);
+    bool is_raised = host || c->opts->expected_calls || expected_s < short_s;
+    double least_s = is_raised ? fmin(host ? least_of_host_s : least_budget_s, all_s) : 0;
+    double rounds_s = fmin(host ? least_of_host_s : least_for_rounds_s, all_s);
+    c->budget_s = fmax(expected_s, least_s);
+    c->rounds_s = for_rounds * fmax(expected_s, rounds_s);
     c->budget = c->budget_s / baseline_s;
-    /* The raised budget pays for one conversion, but is not large unless products are that
-     * short. */
-    if (!host && expected_s > short_s / 2 && expected_s < least_s) c->budget = c->expected_budget;
 }
 
 /* Whether a first product and a sample after it would take much of the budget. */
@@ -186,34 +114,40 @@ static bool is_flushing_expensive(const trials *c) {
     return c->backend->host && c->flush && !is_large_budget(c->budget);
 }
 
-/* Times a first product that finds the caches empty. It is a sample, unless it is so short that
- * waking threads and vector units disturbed it. */
-static spmv_status time_cold(trials *c, candidate *e) {
-    double seconds;
-    TRY(flush(c, e));
-    TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
-    if (seconds >= sensitive_s) add_sample(e, seconds);
-    e->inner = 1;
-    return SPMV_OK;
+static spmv_status open_problem(trials *c, candidate *e) {
+    e->t.inner = 1;
+    e->p = (problem){.plan = e->plan,
+                     .precision = c->opts->precision,
+                     .rows = c->mat->csr.rows,
+                     .cols = c->mat->csr.cols,
+                     .alpha = 1,
+                     .lent_x = c->x,
+                     .lent_y = c->y,
+                     .flush = c->flush,
+                     .emptying_s = &c->flushing_s};
+    return problem_open(&e->p);
 }
 
 /* Times the first product of a candidate, or two. The first meets cold pages and sleeping threads,
  * so a second one is timed where that takes little of the budget, or for a short baseline product,
  * which is the unit of the budget. On a GPU the first may take half as long again even after the
  * warm-up: so a slow candidate gets a second product, and with a large budget everyone does. The
- * lesser time counts as a sample where a sample is one product and caches are not emptied. */
+ * lesser time counts as a sample where a sample is one product and caches are not emptied. Where
+ * flushing is expensive, the first product finds empty caches and is the sample. */
 static spmv_status time_first_products(trials *c, candidate *e, double baseline_s) {
     enum { PRODUCTS = 2 };
+    TRY(open_problem(c, e));
     if (is_flushing_expensive(c)) {
-        TRY(time_cold(c, e));
-        if (e->nsamples) return SPMV_OK;
+        TRY(time_once(e));
+        if (!is_sensitive(e->product_s)) return SPMV_OK;
+        e->t.nsamples = 0, e->product_s = 0; /* waking threads and vector units disturbed it */
     }
     const double fair = 1.5;
     double least = INFINITY, seconds = 0;
     bool gpu = !c->backend->host, large = gpu && is_large_budget(c->budget);
     for (int products = 0; products < PRODUCTS && (large || !(least <= fair * baseline_s));
          products++) {
-        TRY(spmv_exec_timed(e->plan, 1, 1, c->x, 0, c->y, &seconds));
+        TRY(problem_single(&e->p, &seconds));
         least = seconds < least ? seconds : least;
         double budget_s = c->budget_s > 0 ? c->budget_s : c->budget * least;
         bool may_load = large || (gpu && baseline_s > 0);
@@ -224,7 +158,10 @@ static spmv_status time_first_products(trials *c, candidate *e, double baseline_
     }
     TRY(make_batch(c, e, least));
     e->product_s = least;
-    if (e->inner == 1 && !c->flush) add_sample(e, least);
+    if (e->t.inner == 1 && !c->flush) {
+        TRY(timing_add(&e->t, least));
+        judge(e);
+    }
     e->disqualified = baseline_s > 0 && least > slow * baseline_s && !c->flush;
     return SPMV_OK;
 }
@@ -242,27 +179,18 @@ static void drop_vectors(trials *c) {
     c->x = c->y = NULL;
 }
 
-static void drop_copies(candidate *e) {
-    spmv_batch_free(e->batch);
-    e->batch = NULL;
-    for (int n = 0; n < MOST_COPIES; n++) {
-        spmv_plan_free(e->copy[n]);
-        e->copy[n] = NULL;
-    }
-}
-
 /* If there is no room for copies after all, samples are single products after a flush. */
 spmv_status spmv_trials_baseline(trials *c, double *baseline_s) {
     candidate *baseline = &c->entry[0];
     spmv_status status = ready(c);
     if (status == SPMV_E_NOMEM && c->copies > 1) {
-        drop_copies(baseline);
+        problem_close(&baseline->p);
         drop_vectors(c);
         c->copies = 1;
         status = ready(c);
     }
     TRY(status);
-    if (c->flush && baseline->nsamples == 0) TRY(time_once(c, baseline));
+    if (c->flush && baseline->t.nsamples == 0) TRY(time_once(baseline));
     *baseline_s = baseline->product_s > 0 ? baseline->product_s : 1e-9;
     c->expected_budget = c->budget;
     set_budget(c, *baseline_s);
@@ -279,7 +207,8 @@ candidate *spmv_trials_fastest(trials *c) {
 
 /* The excess of the median sample over the least. */
 static double scatter_of(const candidate *e) {
-    return e->nsamples < 2 ? unseen : e->sample[e->nsamples / 2] / e->sample[0] - 1;
+    const timing *t = &e->t;
+    return t->nsamples < 2 ? unseen : t->sample_s[t->nsamples / 2] / t->sample_s[0] - 1;
 }
 
 /* Whether more samples could not change which candidate is fastest, since all others are behind by
@@ -294,10 +223,10 @@ static bool is_decided(trials *c) {
         if (e == best || e->disqualified) continue;
         double behind = e->product_s / best->product_s - 1;
         double scatter = scatter_of(e) + scatter_of(best);
-        bool once = lenient && e->nsamples < 2;
+        bool once = lenient && e->t.nsamples < 2;
         e->disqualified = behind > (once ? far_behind : hopeless) + scatter;
         bool settled = behind > 2 * tie + scatter || scatter < tie;
-        decided &= e->disqualified || (e->nsamples > 2 && best->nsamples > 2 && settled);
+        decided &= e->disqualified || (e->t.nsamples > 2 && best->t.nsamples > 2 && settled);
     }
     return decided;
 }
@@ -342,7 +271,7 @@ static bool is_spent(const trials *c, int round) {
     double free_s = is_flushing_expensive(c) ? 0 : most_flushing_s;
     double round_s = 0, flushing_s = c->flushing_s > free_s ? c->flushing_s : 0;
     for (int k = 0; k < c->n; k++)
-        if (!c->entry[k].disqualified) round_s += c->entry[k].inner * c->entry[k].product_s;
+        if (!c->entry[k].disqualified) round_s += c->entry[k].t.inner * c->entry[k].product_s;
     if (round < FEWEST_ROUNDS && !is_flushing_expensive(c) && round_s < cheap_round * c->budget_s)
         return false;
     return spmv_trials_spent_s(c) + flushing_s + round_s > fmax(c->rounds_s, c->assured_s);
@@ -366,7 +295,7 @@ static bool needs_second_sample(const trials *c) {
     bool far_ahead = false;
     for (int k = 1; k < c->n; k++)
         far_ahead |= baseline->product_s > (1 + far_behind) * c->entry[k].product_s;
-    return !c->backend->host && c->n > 1 && baseline->nsamples == 1 && !far_ahead;
+    return !c->backend->host && c->n > 1 && baseline->t.nsamples == 1 && !far_ahead;
 }
 
 spmv_status spmv_trials_run(trials *c) {
@@ -379,15 +308,15 @@ spmv_status spmv_trials_run(trials *c) {
         spmv_status status = time_first_products(c, e, baseline_s);
         TRY(disqualify_failed(c, e, status == SPMV_OK ? spmv_trials_check(c) : status));
     }
-    if (needs_second_sample(c)) TRY(time_once(c, baseline));
+    if (needs_second_sample(c)) TRY(time_once(baseline));
     assure_rounds(c);
     for (int round = 0; round < MOST_ROUNDS; round++) {
         lower_budget(c);
         if (round > 0 && (is_decided(c) || is_spent(c, round))) break;
         for (int k = 0; k < c->n; k++) {
             candidate *e = &c->entry[(k + round) % c->n];
-            if (!e->disqualified && e->nsamples <= round)
-                TRY(disqualify_failed(c, e, time_once(c, e)));
+            if (!e->disqualified && e->t.nsamples <= round)
+                TRY(disqualify_failed(c, e, time_once(e)));
         }
     }
     return SPMV_OK;
@@ -395,7 +324,8 @@ spmv_status spmv_trials_run(trials *c) {
 
 void spmv_trials_free(trials *c) {
     for (int k = 0; k < c->n; k++) {
-        drop_copies(&c->entry[k]);
+        problem_close(&c->entry[k].p);
+        free(c->entry[k].t.sample_s);
         spmv_plan_free(c->entry[k].plan);
     }
     drop_vectors(c);

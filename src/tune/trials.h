@@ -3,6 +3,7 @@
 #ifndef SPMV_TRIALS_H
 #define SPMV_TRIALS_H
 
+#include "measure/sampler.h"
 #include "tune.h"
 
 enum { MOST_CANDIDATES = 8, MOST_ROUNDS = 64, MOST_COPIES = 16 };
@@ -16,12 +17,10 @@ static inline bool is_large_budget(double budget) {
 typedef struct candidate {
     const spmv_proposal *proposal;
     spmv_plan *plan;
-    spmv_plan *copy[MOST_COPIES]; /* copies of the plan, from [1] on; NULL: there is none */
-    spmv_batch *batch;            /* the products of a sample; NULL: a sample is one product */
-    double sample[MOST_ROUNDS];   /* seconds per product, ascending */
-    int inner, nsamples;          /* products in a sample; samples */
-    double product_s;             /* on a CPU the least sample, on a GPU the lower quartile */
-    bool disqualified;            /* far behind, failed or wrong: it is not timed any more */
+    problem p;         /* all are lent the same vectors */
+    timing t;          /* its samples are ascending */
+    double product_s;  /* on a CPU the least sample, on a GPU the lower quartile */
+    bool disqualified; /* far behind, failed or wrong: it is not timed any more */
 } candidate;
 
 typedef struct trials {
@@ -33,6 +32,7 @@ typedef struct trials {
     double budget;          /* in baseline product times */
     double expected_budget; /* the same, from the expected number of products alone */
     double budget_s;        /* the budget in seconds */
+    double predicted_s;     /* a product of the baseline kernel, as proposals count; 0: as timed */
     double rounds_s;        /* no round that ends later than this is begun */
     double assured_s;       /* the same, where conversions spent most of the budget */
     /* Seconds that do not count towards the budget: emptying caches, sending the rows, allocating

@@ -13,9 +13,10 @@ double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backen
 /* How much of a matrix is sampled for its features. */
 typedef enum spmv_sampling_depth {
     SPMV_SAMPLE_NONE,
-    SPMV_SAMPLE_QUICK, /* a small sample, by one thread */
-    SPMV_SAMPLE_STANDARD,
-    SPMV_SAMPLE_THOROUGH /* with blocks and symmetry, which take half of the time */
+    SPMV_SAMPLE_QUICK,    /* a small sample, by one thread */
+    SPMV_SAMPLE_STANDARD, /* by one thread, with the columns that repeat */
+    SPMV_SAMPLE_THOROUGH, /* for a CPU: by all threads, with blocks and symmetry */
+    SPMV_SAMPLE_ALL       /* for a GPU, where many products follow */
 } spmv_sampling_depth;
 /* Fills in all features except cache and evicted, which belong to the device. */
 spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampling_depth depth,

@@ -3,6 +3,7 @@
  * matrix. So "auto" runs each candidate beforehand, building its format, on a matrix of a few rows
  * of the same mean length, and on one of short rows: a kernel may cut few long rows, but not many.
  * The time goes into once_s. */
+#include "measure/sampler.h"
 #include "tune.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,22 +35,18 @@ static spmv_status make_small(spmv_ctx *ctx, double mean, spmv_mat **out) {
 }
 
 static spmv_status use(const spmv_plan *plan) {
-    const spmv_backend *backend = plan->device->backend;
     enum { LAUNCHES = 2 };
-    void *x = NULL, *y = NULL;
+    static const double zeros[ROWS + LONGEST];
+    problem p = {
+        .plan = plan, .rows = ROWS, .cols = ROWS + LONGEST, .alpha = 1, .x = zeros, .y0 = zeros};
+    timing t = {.nsamples = 0};
     double seconds;
-    size_t bytes = (ROWS + LONGEST) * sizeof(double);
-    spmv_status status = backend->alloc(plan->device, bytes, &x);
-    if (status == SPMV_OK) status = backend->alloc(plan->device, bytes, &y);
-    if (status == SPMV_OK) status = backend->fill(plan->device, x, 0, bytes);
-    spmv_product product = {plan, x, y};
-    spmv_batch *batch = NULL; /* a first recording is slow, too */
-    if (status == SPMV_OK) status = spmv_exec(plan, 1, x, 0, y);
-    if (status == SPMV_OK) status = spmv_batch_create(&product, 1, LAUNCHES, 1, 0, &batch);
-    if (status == SPMV_OK) status = spmv_batch_time(batch, &seconds);
-    spmv_batch_free(batch);
-    backend->release(plan->device, x);
-    backend->release(plan->device, y);
+    spmv_status status = problem_open(&p);
+    if (status == SPMV_OK) status = problem_single(&p, &seconds);
+    if (status == SPMV_OK) status = problem_batch(&p, &t, LAUNCHES); /* first recordings are slow */
+    if (status == SPMV_OK) status = problem_sample(&p, &t);
+    problem_close(&p);
+    free(t.sample_s);
     return status;
 }
 

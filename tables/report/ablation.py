@@ -15,8 +15,6 @@ import argparse
 import collections
 import fnmatch
 import math
-import os
-import re
 import shlex
 import statistics
 import sys
@@ -26,7 +24,7 @@ from gains import is_peer
 from headline.classes import HALVES, listed_name, outside_list
 from headline.figures import machine_of
 from texts import markdown_table
-from units import AUTO, merge, text_of, unit_of
+from units import AUTO, merge, params, text_of, unit_of
 
 LEAST_MEAN, LEAST_MATRIX, LEAST_MATRICES = 0.01, 0.10, 2
 
@@ -41,7 +39,6 @@ PAPER_FORMATS = frozenset("csr ell sell bsr cmrs hyb hybrid csb dia csr5".split(
 # The papers sweep these parameters of their kernels.
 PAPER_PARAMS = frozenset("grid_rows grid_cols schedule chunk simd rowlens block slice sigma height sorted boundary shape_rows "
                          "shape_cols tile".split())
-PARAMS_DEF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "include", "params.def")
 
 
 def is_paper(backend, kernel):
@@ -57,23 +54,17 @@ def is_sound(unit):
     return unit.status == "ok" and unit.record.get("check.status") == "ok" and unit.identity.kernel != AUTO
 
 
-def options_of_params():
-    """{parameter: the option that gives it}."""
-    with open(PARAMS_DEF, encoding="utf-8") as source:
-        return dict(re.findall(r'^PARAM\((\w+), "([^"]+)"', source.read(), re.MULTILINE))
-
-
 def params_of(unit):
     """{parameter: its value as used}."""
     return {name.removeprefix("config.params."): value for name, value in unit.record.items()
             if name.startswith("config.params.") and value is not None}
 
 
-def typed_params(unit, options):
+def typed_params(unit):
     """Parameters that the command line of the record gave."""
     words = {word.partition("=")[0].lstrip("-") for word in shlex.split(str(unit.record.get("argv") or ""))
              if word.startswith("--")}
-    return {name for name in params_of(unit) if options.get(name) in words}
+    return {name for name in params_of(unit) if name in params() and params()[name].option in words}
 
 
 class Column:
@@ -129,13 +120,13 @@ def formats_of(unit):
     return () if name in PAPER_FORMATS else (name,)
 
 
-def defaults_of(columns, options):
+def defaults_of(columns):
     """{(system, matrix, kernel, parameter): values where the command line did not give it}."""
     found = collections.defaultdict(set)
     for column in columns:
         for matrix, units in column.ours.items():
             for unit in units:
-                typed = typed_params(unit, options)
+                typed = typed_params(unit)
                 for name, value in params_of(unit).items():
                     if name not in typed:
                         found[column.system, matrix, unit.identity.kernel, name].add(value)
@@ -145,8 +136,7 @@ def defaults_of(columns, options):
 def params_needed(columns):
     """A function of a unit: "kernel parameter" of those that it has with another value than the default. A parameter whose
     default is not in the log, or that a paper sweeps on a kernel of its own, cannot be removed."""
-    options = options_of_params()
-    defaults = defaults_of(columns, options)
+    defaults = defaults_of(columns)
 
     def needed(unit):
         who = unit.identity

@@ -1,10 +1,11 @@
 """What the programs in this folder share: talk, exit codes, loading logs, writing files."""
 
 import argparse
+import io
 import os
 import sys
 
-from logs import find_logs, read_logs
+from logs import OTHERS, OWN, find_logs, read_logs, spelt_out
 from texts import plural
 
 EX_ABOVE, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_CANTCREAT = 2, 64, 65, 66, 69, 73
@@ -26,21 +27,45 @@ class Parser(argparse.ArgumentParser):
 
 
 def say(text):
-    """Talk goes to stderr."""
-    print(text, file=sys.stderr)
+    """Talk goes to stderr. Control characters, as a file's name may hold, do not reach the terminal."""
+    print(spelt_out(text), file=sys.stderr)
+
+
+MOST_COMPLAINTS = 12  # said; spmv table --check says all
+LOGS_HELP = ("files, or folders of *.jsonl and *.log and what is below them (default: log, without the "
+             "reference in it: log/reference)")
+
+
+def say_some(complaints):
+    """The first complaints, and how many more there are: a log that is damaged all through must not
+    bury what was asked for."""
+    for complaint in complaints[:MOST_COMPLAINTS]:
+        say(complaint)
+    if complaints[MOST_COMPLAINTS:]:
+        say(f"{len(complaints) - MOST_COMPLAINTS} more problems: 'spmv table --check LOG' says all")
+
+
+def no_own_logs():
+    """What to type for whoever has measured nothing yet."""
+    reference = os.path.join(OWN, OTHERS)
+    return Stop(EX_NOINPUT, f"no logs in {OWN}/ yet: 'spmv sweep FOLDER' measures and logs there, 'spmv FILE.mtx "
+                f"--log={OWN}' too" + (f". Name {reference} to see what others measured" if os.path.isdir(reference) else ""))
 
 
 def load(paths):
-    """(records, how many files and complaints in words) of the logs, having said every complaint."""
+    """(records, how many files and complaints in words) of the logs, having said what is wrong with
+    them."""
     files, complaints = find_logs(paths)
+    if [os.path.normpath(path) for path in paths] == [OWN] and (not files or not os.path.exists(OWN)):
+        raise no_own_logs()
     records, more, opened = read_logs(files)
     complaints += more
-    for complaint in complaints:
-        say(complaint)
+    say_some(complaints)
     if not opened:
         raise Stop(EX_NOINPUT, f"{', '.join(paths)}: no log could be opened")
     if not records:
-        raise Stop(EX_DATAERR, f"{', '.join(paths)}: no usable record in {plural(opened, 'log')}")
+        raise Stop(EX_DATAERR, f"{', '.join(paths)}: no usable record in {plural(opened, 'log')}"
+                   + ("" if complaints else ": empty, or no runs"))
     return records, (f"{plural(len(records), 'record')} from {plural(opened, 'log')}, "
                      f"{plural(len(complaints), 'problem')}")
 
@@ -65,7 +90,11 @@ def give_up_stdout():
 
 
 def run(program, main, arguments):
-    """main(arguments) with what stopped it said and turned into the exit status."""
+    """main(arguments) with what stopped it said and turned into the exit status. What the terminal's
+    encoding lacks is written out."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = main(arguments)
         sys.stdout.flush()

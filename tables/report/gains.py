@@ -118,50 +118,6 @@ def best_table(system, matrices):
              if timed_cells(cells)])
 
 
-ANSWERS_HEADER = ("system", "matrices", f"our fastest over {BASELINE_ALIAS}",
-                  "our fastest over the fastest peer", "wins, draws, losses", "auto over the fastest peer",
-                  "auto over our fastest other")
-
-
-def comparison(ours, theirs):
-    """(their time over ours, whether both were quiet, whether they are tied); None without both."""
-    if not (ours and theirs):
-        return None
-    a, b = fastest(ours), fastest(theirs)
-    return (b.median_s / a.median_s, not (a.noisy or b.noisy), overlap(a, b))
-
-
-def comparison_cells(comparisons):
-    """(geometric mean with its n, wins, draws and losses) of those that exist."""
-    made = [found for found in comparisons if found]
-    if not made:
-        return "—", "—"
-    draws = sum(tied for _, _, tied in made)
-    wins = sum(ratio > 1 and not tied for ratio, _, tied in made)
-    return (geomean_cell([(None, ratio, quiet) for ratio, quiet, _ in made]),
-            f"{wins}, {draws}, {len(made) - wins - draws}")
-
-
-def answers(layout):
-    """(header, alignment, rows): what a reader wants to know of each system first."""
-    rows = []
-    for number, (system, matrices) in enumerate(layout.items(), 1):
-        base, peer, auto, choice = [], [], [], []
-        for cells in matrices.values():
-            units = timed_cells(cells)
-            own = [unit for kernel, unit in candidates_by_kernel(units).items() if not is_peer(kernel)]
-            peers = peers_of(cells)
-            picked = [units[AUTO]] if AUTO in units else []
-            slow = baseline_of(system, units)
-            base.append(comparison(own, [slow] if slow else []))
-            peer.append(comparison(own, peers))
-            auto.append(comparison(picked, peers))
-            choice.append(comparison(picked, [unit for unit in own if unit not in picked]))
-        rows.append([f"S{number}", len(matrices), comparison_cells(base)[0], *comparison_cells(peer),
-                     comparison_cells(auto)[0], comparison_cells(choice)[0]])
-    return ANSWERS_HEADER, "lrrrrrr", rows
-
-
 def speedups(system, matrices):
     """{kernel: [(matrix, speed-up, quiet)]} over the baseline on every matrix that has both."""
     found = {}

@@ -25,18 +25,31 @@ OLD_NAMES_DEF = os.path.join(SOURCES, "core", "old_names.def")
 NAMED = {"config.kernel": "KERNEL", "config.requested": "KERNEL", "tune.baseline": "KERNEL", "config.format": "FORMAT"}
 
 
+OWN = "log"  # the folder that spmv writes to
+OTHERS = "reference"  # a folder in it: what others measured
+
+
+def logs_in(folder):
+    """The logs of a folder and of those in it, sorted; not those of the reference in it, which must be
+    named, so that a table never shows other people's machines unasked."""
+    found = []
+    for place, below, names in os.walk(folder):
+        if place == folder and OTHERS in below:
+            below.remove(OTHERS)
+        found += [os.path.join(place, name) for name in names if name.endswith((".jsonl", ".jsonl.xz", ".log"))]
+    return sorted(found)
+
+
 def find_logs(paths):
     """Files to read, each once however often it was named, in a stable order, and complaints."""
     files, complaints = {}, []
     for path in paths:
-        if os.path.isdir(path):
-            below = [os.path.join(folder, name) for folder, _, names in os.walk(path)
-                     for name in names if name.endswith((".jsonl", ".jsonl.xz", ".log"))]
-            if not below:
-                complaints.append(f"{path}: no *.jsonl or *.log in this folder")
-        else:
-            below = [path]
-        for name in sorted(below):
+        below = logs_in(path) if os.path.isdir(path) else [path]
+        if not below:
+            other = os.path.join(path, OTHERS)
+            complaints.append(f"{path}: no *.jsonl or *.log in this folder"
+                              + (f" but in {other}" if os.path.isdir(other) and logs_in(other) else ""))
+        for name in below:
             files.setdefault(os.path.realpath(name), name)
     return list(files.values()), complaints
 
@@ -62,13 +75,16 @@ def is_number(value):
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
+def spelt_out(text):
+    """What some output cannot hold is written out: control characters, and halves of characters, as
+    JSON's \\ud800 is one."""
+    return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def printable(flat):
-    """(the record, complaints): what some output cannot hold is written out: control characters,
-    and halves of characters, as JSON's \\ud800 is one."""
+    """(the record, complaints), with its texts spelt out."""
     def spelt(value):
-        if not isinstance(value, str) or value.isprintable():
-            return value
-        return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], value)
+        return value if not isinstance(value, str) or value.isprintable() else spelt_out(value)
     clean = {spelt(name): spelt(value) for name, value in flat.items()}
     strange = [name for name, old in zip(clean, flat) if (name, clean[name]) != (old, flat[old])]
     return clean, [f"{name} holds what cannot be printed, written out" for name in strange]

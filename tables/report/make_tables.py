@@ -3,14 +3,16 @@
 
     python3 tables/report/make_tables.py [--out tables] [LOG...]
 
-LOG is a file, or a folder of *.jsonl and *.log; default log. The path of a record: a line is read
-and checked (logs.py), becomes a unit (units.py), and the units become pages (pages.py, studies.py,
-gains.py), each a pure function that returns text. Only write_files touches the disk.
+LOG is a file, or a folder of *.jsonl and *.log; default log, without the reference in it. The path of
+a record: a line is read and checked (logs.py), becomes a unit (units.py), and the units become pages
+(pages.py, studies.py, gains.py), each a pure function that returns text. Only write_files touches the
+disk.
 """
 
+import os
 import sys
 
-from common import Parser, load, run, say, write_files
+from common import LOGS_HELP, Parser, load, run, say, write_files
 from logs import RECORD_DEF, read_fields
 from pages import make_pages
 
@@ -22,12 +24,13 @@ def make_tables(arguments):
     parser.add_argument("--out", default="tables", metavar="FOLDER",
                         help="where the tables go (default: %(default)s)")
     parser.add_argument("logs", nargs="*", default=["log"], metavar="LOG",
-                        help="files, or folders of *.jsonl and *.log (default: log)")
+                        help=LOGS_HELP)
     options = parser.parse_args(arguments)
     records, said = load(options.logs)
     pages = make_pages(records, read_fields(RECORD_DEF))
     write_files(options.out, pages)
-    say(f"make_tables: {said}; {len(pages)} files in {options.out}")
+    say(f"make_tables: {said}; {len(pages)} files in {options.out}, the first to read is "
+        f"{os.path.join(options.out, 'summary.md')}")
     return 0
 
 

@@ -9,7 +9,6 @@ from logs import missed_noise_limit
 from texts import csv_text, markdown_table, three_digits
 from units import label, order, settings_of, short_label
 
-MIB = 2.0**20
 EQUAL_ROWS = ("shyy41", "cz5108", "piston", "ML_Geer")  # the SELL paper prints no sigma
 # What a paper's column is called, and the kernels of ours that stand for it, on either backend.
 SCALAR = ("csr_thread", "csr_rows")
@@ -28,7 +27,8 @@ class Run:
         self.kernel = record["config.kernel"]
         self.backend = record["config.backend"]
         self.settings = dict(settings_of(record))
-        self.ok = record["status"] == "ok" and record.get("perf.verdict") != "suspect"
+        self.checked = record.get("check.status") != "off"  # else never ranked
+        self.ok = record["status"] == "ok" and record.get("perf.verdict") != "suspect" and self.checked
         self.time_s = record["timing.median_s"] if self.ok else math.inf
 
     @property
@@ -53,9 +53,9 @@ class Run:
         return 2 * self.record["matrix.nnz"] / self.time_s / 1e9
 
     @property
-    def mib(self):
-        """Memory of the format and of the kernel's own structures, in MiB."""
-        return (self.get("store.matrix_B", 0) + self.get("store.meta_B", 0)) / MIB
+    def mb(self):
+        """Memory of the format and of the kernel's own structures, in MB."""
+        return (self.get("store.matrix_B", 0) + self.get("store.meta_B", 0)) / 1e6
 
     @property
     def mark(self):
@@ -147,7 +147,9 @@ def why_not(runs):
         if not run.ok:
             settings = short_label(sorted(run.settings.items()))
             word, reason = run.record["status"], run.get("reason", "")
-            if word == "ok":
+            if word == "ok" and not run.checked:
+                word, reason = "not ranked", "nobody checked the result (--verify=off)"
+            elif word == "ok":
                 word, reason = "suspect", "faster than the memory, and no cache can hold it"
             lines.append(f"- {run.matrix}, {run.backend}:{run.kernel} {settings}: "
                          f"{word}: {' '.join(str(reason).split())}")
@@ -176,8 +178,11 @@ def machine_line(runs):
 MARKS = ("†: stopped before its noise limit was met. \\*: the data fit in the last-level cache, which "
          "times it, not the memory:\nthere eta may be above 1; --cache=cold (make: CACHE=cold) measures "
          "the memory.\n\n")
-BEST_HEAD = ("matrix", "mu", "sigma", "kernel", "tried", "best parameters", "median ms",
-             "2nnz/t GFLOP/s", "(2nnz-M)/t GFLOP/s", "eta+", "eta-", "MiB", "convert, csr products")
+BESIDE = "[paper.md](paper.md) has the paper's numbers beside ours.\n"
+MEDIAN = "median [ms]"
+BEST_HEAD = ("matrix", "mu [nonzeros per row]", "sigma [√nonzeros]", "kernel", "tried [configurations]", "best parameters",
+             MEDIAN, "2nnz/t [GFLOP/s]", "(2nnz-M)/t [GFLOP/s]", "eta+ [share of bandwidth]", "eta- [share of bandwidth]",
+             "size [MB]", "convert [csr products]")
 
 
 def best_rows(runs):
@@ -195,7 +200,7 @@ def best_rows(runs):
                 kernel, len(tried), short_label(sorted(best.settings.items())),
                 best.time_s * 1e3, best.gflop_per_s,
                 best.get("perf.flop_per_s_cmrs", math.nan) / 1e9, best.get("perf.eta_plus"),
-                best.get("perf.eta_minus"), best.mib, prep / unit.time_s if unit else None)
+                best.get("perf.eta_minus"), best.mb, prep / unit.time_s if unit else None)
 
 
 BEST_FORM = ("{}", "{:.1f}", "{:.2f}", "{}", "{}", "{}", "{:.4g}", "{:.3g}", "{:.3g}", "{:.2f}",
@@ -205,7 +210,7 @@ BEST_FORM = ("{}", "{:.1f}", "{:.2f}", "{}", "{}", "{}", "{:.4g}", "{:.3g}", "{:
 def best_cells(run, row):
     """A row as text."""
     return [(form.format(value) if isinstance(value, str) else shown(value, form))
-            + (run.mark if name == "median ms" else "")
+            + (run.mark if name == MEDIAN else "")
             for value, form, name in zip(row, BEST_FORM, BEST_HEAD)]
 
 
@@ -216,9 +221,9 @@ def best_pages(runs):
                       if run.get("perf.eta_bw_source")})
     text = ("# Best parameters\n\nPer matrix and kernel the configuration of least median, of those "
             "tried. eta: traffic of the CMRS paper over time and\nbandwidth "
-            f"({', '.join(sources) or 'not known here: no eta'}). MiB: format and the kernel's own "
+            f"({', '.join(sources) or 'not known here: no eta'}). Size: format and the kernel's own "
             "structures. Conversion in products of csr_rows\nor csr_warp.\n\n"
-            + machine_line(runs) + "\n" + MARKS)
+            + machine_line(runs) + BESIDE + "\n" + MARKS)
     text += sections(BEST_HEAD, "lrrlrlrrrrrrr",
                      {system: [best_cells(*item) for item in items]
                       for system, items in best.items()})
@@ -251,7 +256,7 @@ def sell_rows(runs, slices):
                        millis(best)]
                     + [shown(ratio(fastest(of_kernels(mine, names)), best))
                        for _, names in SELL_BASELINES]
-                    + [shown(best.mib), shown(csr.mib if csr else None)])
+                    + [shown(best.mb), shown(csr.mb if csr else None)])
         points += [{"matrix": matrix, "slice": s, "gflops": run.gflop_per_s}
                    for s, run in zip(slices, by_slice) if run]
     return rows, points
@@ -260,13 +265,13 @@ def sell_rows(runs, slices):
 def sell_pages(runs):
     """GFLOP/s by slice, and the best slice against the other formats; and what to draw."""
     slices = sorted({run.settings["slice"] for run in runs if "slice" in run.settings})
-    head = (["matrix"] + [f"S={s}" for s in slices] + ["best S", "sigma", "SELL ms"]
-            + [f"over {name}" for name, _ in SELL_BASELINES] + ["MiB", "CSR MiB"])
+    head = (["matrix"] + [f"S={s} [GFLOP/s]" for s in slices] + ["best S [rows]", "sorted at a time [rows]", "SELL [ms]"]
+            + [f"over {name} [×]" for name, _ in SELL_BASELINES] + ["SELL [MB]", "CSR [MB]"])
     made = {system: sell_rows(mine, slices) for system, mine in by_system(runs)}
     tables = {system: rows for system, (rows, _) in made.items()}
     text = ("# SELL: the slice\n\nGFLOP/s (2 nnz / median) of the best SELL kernel and sigma for "
             "each slice S; then how many times faster the best SELL is\nthan the best kernel of "
-            "another format.\n\n" + machine_line(runs) + "\n" + MARKS
+            "another format.\n\n" + machine_line(runs) + BESIDE + "\n" + MARKS
             + sections(head, "l" + "r" * (len(head) - 1), tables)
             + why_not(of_kernels(runs, ("sell_",))))
     return ({"sell.md": text, "sell.csv": csv_of(head, tables)},
@@ -289,9 +294,10 @@ def reference_runs(mine):
             "HYB": fastest(of_kernels(mine, HYB)), "vendor": fastest(of_kernels(mine, VENDOR))}
 
 
-CMRS_HEAD = ("matrix", "mu", "sigma", "nnz 10^6", "rows 10^3", "best", "ms", "over scalar",
-             "over vector", "over HYB", "over vendor", "GFLOP/s (2nnz-M)/t", "GB/s beta-", "eta-",
-             "eta+", "slowest/best")
+CMRS_HEAD = ("matrix", "mu [nonzeros per row]", "sigma [√nonzeros]", "nonzeros [10^6]", "rows [10^3]", "best parameters",
+             "median [ms]", "over scalar [×]", "over vector [×]", "over HYB [×]", "over vendor [×]",
+             "(2nnz-M)/t [GFLOP/s]", "beta-/t [GB/s]", "eta- [share of bandwidth]", "eta+ [share of bandwidth]",
+             "slowest/best [×]")
 
 
 def cmrs_rows(runs):
@@ -327,7 +333,7 @@ def cmrs_pages(runs):
             "configuration and how many times faster it is than the best of: scalar (a thread a "
             "row: csr_thread;\nOpenMP: csr_rows), vector (one warp per row: csr_warp, csr_lanes; OpenMP: "
             "csr_rows with SIMD), HYB, the vendor's library.\nslowest/best: what the worst choice "
-            "of parameters costs.\n\n" + machine_line(runs) + "\n" + MARKS
+            "of parameters costs.\n\n" + machine_line(runs) + BESIDE + "\n" + MARKS
             + sections(CMRS_HEAD, "l" + "r" * (len(CMRS_HEAD) - 1), tables)
             + why_not(of_kernels(runs, ("cmrs_",))))
     return ({"cmrs.md": text, "cmrs.csv": csv_of(CMRS_HEAD, tables)},
@@ -340,21 +346,12 @@ def cmrs_pages(runs):
 CI_FORMATS = ("csr", "csr5", "ell", "sell", "dia", "hybrid")
 CI_BASELINES = (("CSR", ("csr_",)), ("CSR5", ("csr5_",)), ("ELL", ("ell_",)),
                 ("sliced ELL", ("sell_",)), ("DIA", ("dia_",)), ("vendor library", VENDOR))
-# ms that the paper prints of its matrices of 32,768 rows: cuSPARSE, CSR5, hybrid.
-CI_PAPER_MS = (
-    (12.6567, 7.3672, 3.3661), (12.8334, 8.1694, 3.3573), (12.1227, 7.8954, 3.4127),
-    (13.1043, 8.2654, 3.5434), (13.4352, 8.1489, 3.8167), (12.3672, 8.2336, 3.1884),
-    (13.2559, 8.3962, 3.3655), (13.1655, 7.3672, 3.3784), (12.8985, 8.5934, 4.1836),
-    (13.3568, 7.8349, 3.3471))
-CI_PAPER = {f"gen:twin:ci-{number}": (csr5 / hybrid, cusparse / hybrid)
-            for number, (cusparse, csr5, hybrid) in enumerate(CI_PAPER_MS, 1)}
-CI_PAPER_HEAD = ["the paper's hybrid over CSR5", "the paper's hybrid over cuSPARSE"]
 
 
 def ci_memory(runs):
-    """MiB of each format, one row per matrix of one system."""
+    """MB of each format, one row per matrix of one system."""
     for matrix, mine in by_matrix(runs).items():
-        least = [min((run.mib for run in mine if run.ok and run.get("config.format") == name),
+        least = [min((run.mb for run in mine if run.ok and run.get("config.format") == name),
                      default=None) for name in CI_FORMATS]
         yield ([matrix, mine[0].get("matrix.nnz"), mine[0].get("matrix.row_max")]
                + [shown(value) for value in least])
@@ -369,28 +366,25 @@ def ci_times(runs, blocks):
         yield ([matrix, best.settings.get("boundary", "—") if best else "—"]
                + [millis(fastest([run for run in hybrid if run.settings.get("block") == block]))
                   for block in blocks]
-               + [millis(run) for run in baselines] + [shown(ratio(run, best)) for run in baselines]
-               + [shown(value) for value in CI_PAPER.get(matrix, (None, None))])
+               + [millis(run) for run in baselines] + [shown(ratio(run, best)) for run in baselines])
 
 
 def ci_pages(runs):
     """Memory of each format, and times at each block."""
-    memory_head = ["matrix", "nnz", "longest row"] + [f"{name} MiB" for name in CI_FORMATS]
+    memory_head = ["matrix", "nonzeros", "longest row [nonzeros]"] + [f"{name} [MB]" for name in CI_FORMATS]
     memory = {system: list(ci_memory(mine)) for system, mine in by_system(runs)}
-    text = ("# Configuration interaction\n\nMemory: the format's arrays and the kernel's own, in MiB "
-            "(2^20 bytes), 32-bit indices. Sliced ELL: the least of the slices\ntried. Times: medians, "
-            "the best configuration of each, and how many times faster the best hybrid is; in the "
-            "last columns\nhow many times faster the paper found its own, on its GPU and its matrix. "
-            "Its ten matrices of 1,048,576 rows, of which\nit prints no counts, have no twins.\n\n" + machine_line(runs) + "\n"
+    text = ("# Configuration interaction\n\nSize: the format's arrays and the kernel's own, in MB (10^6 bytes), 32-bit "
+            "indices; of sliced ELL the least of the slices\ntried. Times: medians, the best configuration of each, and how "
+            "many times faster the best hybrid is.\n\n" + machine_line(runs) + BESIDE + "\n"
             + MARKS + sections(memory_head, "l" + "r" * (len(memory_head) - 1), memory))
     pages = {"ci-memory.csv": csv_of(memory_head, memory)}
     for number, (system, mine) in enumerate(by_system(runs)):
         blocks = sorted({run.settings.get("block") for run in of_kernels(mine, ("hybrid_",))},
                         key=lambda block: (block is not None, order(block)))
-        head = (["matrix", "boundary"]
-                + ["hybrid" + (f", block {block}" if block else "") + " ms" for block in blocks]
-                + [name + " ms" for name, _ in CI_BASELINES]
-                + ["hybrid over " + name for name, _ in CI_BASELINES] + CI_PAPER_HEAD)
+        head = (["matrix", "boundary [nonzeros per row]"]
+                + ["hybrid" + (f", block {block}" if block else "") + " [ms]" for block in blocks]
+                + [name + " [ms]" for name, _ in CI_BASELINES]
+                + [f"hybrid over {name} [×]" for name, _ in CI_BASELINES])
         times = {system: list(ci_times(mine, blocks))}
         text += sections(head, "l" + "r" * (len(head) - 1), times)
         pages[f"ci-times{numbered(number)}.csv"] = csv_of(head, times)

@@ -11,15 +11,15 @@ import os
 import statistics
 import sys
 
-from charts import charts, figures, library
+from charts import figures, library
 from common import Parser, load, run, say, write_files
 from gains import is_peer, peers_of
 from logs import RECORD_DEF, is_number, read_fields
-from page import page
+from page import formats_of, page
 from pages import make_pages
 from texts import si_time
 from units import (BASELINE_ALIAS, baseline_of, candidates, describe, fastest, gflop_per_s,
-                   kernels_in, limit_of, merge, candidates_by_kernel, short_label, tabulate, timed_cells, unit_of)
+                   kernels_in, limit_of, merge, candidates_by_kernel, ran_by, short_label, tabulate, timed_cells, unit_of)
 
 STEPS = 200  # of the performance profile's horizontal axis
 WIDEST = 10  # its right edge
@@ -49,7 +49,7 @@ def cell_data(matrix, unit, base, best):
         "limit": short(rate / limit[0]) if rate and limit else None,
         "intensity": short(2 * matrix.nnz / moved) if rate and matrix.nnz else None,
         "speedup": short(base.median_s / unit.median_s) if base else None,
-        "best": unit is best, "note": note_of(unit)}
+        "best": unit is best, "ran": ran_by(unit), "note": note_of(unit)}
 
 
 def short(value):
@@ -135,7 +135,7 @@ def limit_lines(cells, units):
             for limit, meaning in known[-1:] if met for edge in (min(met), max(met))]
 
 
-def system_data(system, matrices):
+def system_data(number, system, matrices):
     """All data sets of one system."""
     cells, units = [], []
     for matrix, row in matrices.items():
@@ -147,8 +147,8 @@ def system_data(system, matrices):
     profile, leaders = profile_data(matrices)
     points, peer = gains_data(system, matrices)
     meanings = sorted({limit_of(unit.record)[1] for unit in units if limit_of(unit.record)})
-    return {"name": describe(system), "matrices": len(matrices), "cells": cells, "profile": profile, "leaders": leaders,
-            "gains": points, "peer": peer, "baseline": BASELINE_ALIAS,
+    return {"number": number, "name": describe(system), "matrices": len(matrices), "cells": cells, "profile": profile,
+            "leaders": leaders, "gains": points, "peer": peer,
             "limits": limit_lines(cells, units),
             "limit_note": f"The limit is {' or '.join(meanings)}. Beyond it the data come from a "
                           "cache." if meanings else ""}
@@ -161,13 +161,19 @@ def file_name(text):
 
 def figure_files(systems):
     """{name: content} of every chart of every system."""
-    files = {}
-    for number, data in enumerate(systems, 1):
-        wanted = [name for name, *_ in charts(data)] if data["cells"] else []
-        for name, svg, pdf in figures(data, wanted):
-            stem = f"fig/{number}-{file_name(data['name'])[:60]}-{name}"
+    files, formats = {}, formats_of(systems)
+    for data in systems:
+        for name, svg, pdf in figures(data, formats) if data["cells"] else ():
+            stem = f"fig/{data['number']}-{file_name(data['name'])[:60]}-{name}"
             files[f"{stem}.svg"], files[f"{stem}.pdf"] = svg, pdf
     return files
+
+
+def spelt(value):
+    """A text in which what cannot be seen, such as a control character, is spelt out; anything else as it is."""
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in " ".join(value.split()))
 
 
 def parse(arguments):
@@ -190,9 +196,10 @@ def report(arguments):
     options = parse(arguments)
     draw = None if options.no_charts else library()
     records, said = load(options.logs)
+    records = [{name: spelt(value) for name, value in record.items()} for record in records]
     units = merge(unit_of(record) for record in records)
     layout = tabulate(units)
-    systems = [system_data(system, matrices) for system, matrices in layout.items()]
+    systems = [system_data(number, system, matrices) for number, (system, matrices) in enumerate(layout.items(), 1)]
     text = page(options.title, records, units, layout, systems, draw)
     folder, name = os.path.split(options.output)
     files = {name: text}

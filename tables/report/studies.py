@@ -4,7 +4,7 @@ import statistics
 from typing import NamedTuple
 
 from texts import csv_text, markdown_table, percent
-from units import (Matrix, System, describe, fastest, label, marked_times, order, text_of,
+from units import (Matrix, System, describe, fastest, is_verified, label, marked_times, order, text_of,
                    tied_with, winners)
 
 
@@ -42,13 +42,18 @@ STUDIES = (
 )
 
 
+def may_win(unit):
+    """Whether it has a time, of a result that was checked."""
+    return unit.status == "ok" and is_verified(unit)
+
+
 def comparisons(study, units):
     """Every set of two or more timed units that differ in the studied parameter alone."""
     groups = {}
     for unit in units:
         who = unit.identity
         chosen = dict(who.settings)
-        if unit.status != "ok" or study.parameters[0] not in chosen:
+        if not may_win(unit) or study.parameters[0] not in chosen:
             continue
         value = ",".join(text_of(chosen[name]) for name in study.parameters if name in chosen)
         rest = tuple(item for item in who.settings if item[0] not in study.parameters)

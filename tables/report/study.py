@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Repeat a study of one of the papers: run ./spmv on its matrices with its lists of parameters, log to
-log/study-NAME.jsonl, and make its tables and figures in tables/study-NAME/.
+log/study-NAME.jsonl, and make its tables and figures in tables/study-NAME/; paper.md there has the
+paper's numbers beside ours.
 
     python3 tables/report/study.py sell|cmrs|ci|omp-cuda [--files FILE...] [--scale small|medium|full] ...
 
@@ -23,6 +24,7 @@ from common import Parser, Stop, load, run, say, write_files
 from common import EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE
 from logs import RECORD_DEF, read_fields
 from pages import make_pages
+from printed.page import pages as printed_pages
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SCALES = {"small": 5e6, "medium": 30e6, "full": float("inf")}  # most nonzeros of a twin
@@ -259,10 +261,12 @@ def make_study(arguments):
     more, figures = (PAGES[study](runs) if study in PAGES
                      else (make_pages(records, read_fields(RECORD_DEF)), {}))
     drawings, lacking = study_charts.drawn(figures)
-    pages = {**papers.best_pages(runs), **more, **drawings}
+    beside, agreement = printed_pages(study, papers.by_system(runs), papers.machine_line(runs))
+    pages = {**papers.best_pages(runs), **more, **beside, **drawings}
     write_files(out, pages)
     if figures and lacking:
         say(f"study: no figures: {lacking}")
+    say(f"study {study}: {agreement} paper.md has them.")
     say(f"study {study}: {said}; {len(pages)} files in {out}")
     return worst
 

@@ -1,10 +1,9 @@
 """The figures of the papers' studies as SVG and PDF, drawn like the report's charts (charts.py)."""
 
-from charts import dressed, library, scheme
+from charts import ONE, dressed, library, looks
 from common import Stop
 
-ONE = {"data": {"values": [{"one": 1}]}, "mark": {"type": "rule", "strokeDash": [5, 4]},
-       "encoding": {"y": {"datum": 1, "type": "quantitative"}}}
+LEVEL = {**ONE, "encoding": {"y": {"datum": 1, "type": "quantitative"}}}
 
 
 def axis(field, title, kind="log", **more):
@@ -14,11 +13,8 @@ def axis(field, title, kind="log", **more):
 
 
 def marks(field, names, title):
-    """Colour and shape of a name."""
-    colour, shape = scheme(names)
-    legend = {"title": title, "labelLimit": 220, "symbolLimit": 0}
-    return {"color": {"field": field, "type": "nominal", "scale": colour, "legend": legend},
-            "shape": {"field": field, "type": "nominal", "scale": shape, "legend": legend}}
+    """Looks of a name."""
+    return looks(field, sorted(names), {"title": title, "labelLimit": 220, "symbolLimit": 0})
 
 
 def by_slice(system, points):
@@ -26,22 +22,22 @@ def by_slice(system, points):
     slices = sorted({point["slice"] for point in points})
     x = {"field": "slice", "type": "ordinal", "title": "slice S", "sort": slices,
          "axis": {"labelAngle": 0}}
+    of_matrix = marks("matrix", {point["matrix"] for point in points}, "matrix")
     return dressed({
         "title": system, "data": {"values": points}, "width": 420, "height": 320,
-        "mark": {"type": "line", "point": {"filled": True, "size": 55}},
-        "encoding": {"x": x, "y": axis("gflops", "GFLOP/s, 2 nnz / t (log)"),
-                     **marks("matrix", {point["matrix"] for point in points}, "matrix")}})
+        "encoding": {"x": x, "y": axis("gflops", "GFLOP/s, 2 nnz / t (log)")},
+        "layer": [{"mark": "line", "encoding": {"stroke": of_matrix["stroke"]}},
+                  {"mark": {"type": "point", "size": 55}, "encoding": of_matrix}]})
 
 
 def by_row(system, points):
     """Speed-up against mu and against sigma; points: [{over, mu, sigma, ratio}]."""
-    looks = marks("over", {point["over"] for point in points}, "over the best")
+    of_peer = marks("over", {point["over"] for point in points}, "over the best")
     y = axis("ratio", "speed-up of CMRS (log)")
 
     def panel(x):
         return {"width": 340, "height": 320,
-                "layer": [{"mark": {"type": "point", "filled": True, "size": 60},
-                           "encoding": {"x": x, "y": y, **looks}}, ONE]}
+                "layer": [{"mark": {"type": "point", "size": 60}, "encoding": {"x": x, "y": y, **of_peer}}, LEVEL]}
     spec = dressed({"title": system, "data": {"values": points},
                     "hconcat": [panel(axis("mu", "μ: nonzeros per row (log)", tickCount=6)),
                                 panel(axis("sigma", "σ: deviation / √μ (log beyond 1)", "symlog",

@@ -1,16 +1,26 @@
 #!/usr/bin/env python3
-"""One table of the logs: what to put into rows, columns and cells is yours to choose.
+"""One table of the logs: what stands in rows, columns and cells is yours.
 
-    spmv table log/                                     matrix by kernel, GFLOP/s, best configuration
-    spmv table log/ -r kernel -c config.block --metric time --where matrix=cant
-    spmv table log/ --metric speedup -o speedup.tex     format by the ending: .md .csv .tex
-    spmv table --check log/                             only read them: exit 65 if a line is bad
+  spmv table                                your logs: matrix by kernel, GFLOP/s
+  spmv table -k 'csr*,ell0,auto' --mean     these kernels, in this order
+  spmv table --best=4 --mean -o best.tex    for a paper; also .md, .csv
+  spmv table --transpose --metric speedup --as gen:twin:cant=cant
+  spmv table a.jsonl -r kernel -c config.block --where matrix=cant
+  spmv table --check log                    only read: exit 65 if a line is bad
 
-Rows and columns are matrix, kernel, config, system, or any field of the log (config.block,
-matrix.nnz, build.commit; -c config.threads: how it scales). Systems have a table each, apart from
-what stands in the rows or columns. A cell is the best of what falls into it: bold the best of its
-row, = tied with it, † noise limit not met, ! disturbed while timed (timing.flags), * the
-data fit in the last-level cache. A cell without a time says why: —: skipped, WRONG, failed.
+Without LOG these are the logs in log/, but not log/reference, which must be
+named. Rows and columns are matrix, kernel, config, system, or any field of the
+log (matrix.nnz, build.commit; -c config.threads: how it scales). Another
+machine, precision or state of the caches has a table of its own, apart from
+what stands in the rows or columns. A cell is the best of what falls into it;
+its marks are explained below the table.
+
+Columns of kernels stand in the order of -k, else the fastest first: by
+geometric mean of the time over the shortest of the row; a row without a time
+counts as the slowest, and as 10 at least. Without -k and --best these are 8 at
+most, on a terminal those that fit, and the fastest of each row is named beside
+them; CSV has all. What was asked for and is too wide for the terminal goes on
+below. --mean is over the rows that have a value in every column.
 """
 
 import argparse
@@ -18,90 +28,22 @@ import collections
 import os
 import sys
 
-from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
-from logs import find_logs, is_number, read_logs, with_names_of_today
-from texts import csv_text, latex_table, markdown_table, si_time, text_table, three_digits
-from units import (BASELINE_ALIAS, baseline_of, best_of, describe, doubts, gflop_per_s, merge, order,
-                   overlap, short_label, tabulate, text_of, timed_cells, unit_of)
+from common import EX_DATAERR, LOGS_HELP, Parser, Stop, load, run, say, write_files
+from logs import find_logs, read_logs
+from tabular.choice import chosen, hint, is_kernel, is_matrix, kernel_names, matrix_names, where, with_values
+from tabular.forms import Titled, csv_tables, fitting, md_table, tex_hint, tex_tables, text_table
+from tabular.grid import (METRICS, NAMED, baselines, fastest_head, fastest_of_rows, grid_of, ranked_columns, transposed,
+                          value_of, with_column, with_mean)
+from texts import plural
+from units import describe, merge, order, unit_of
 
 FORMATS = {".md": "md", ".csv": "csv", ".tex": "tex"}
-
-
-def rate_B(unit):
-    """Bytes per second from the unit's own time."""
-    moved = unit.record.get("perf.bytes_min_B")
-    return moved / unit.median_s if is_number(moved) else None
-
-
-METRICS = {  # name: (value of a timed unit and its baseline or None, as text, meaning)
-    "gflops": (lambda unit, base: gflop_per_s(unit), three_digits, "GFLOP/s"),
-    "time": (lambda unit, base: unit.median_s, si_time, "median time"),
-    "gbs": (lambda unit, base: rate_B(unit) and rate_B(unit) / 1e9, three_digits, "GB/s"),
-    "speedup": (lambda unit, base: base and base.median_s / unit.median_s,
-                lambda value: f"{value:.2f}", f"speed-up over {BASELINE_ALIAS}"),
-    "prep": (lambda unit, base: unit.prep_s, si_time, "preparation"),
-}
-NAMED = {
-    "matrix": lambda unit: unit.identity.matrix.name,
-    "kernel": lambda unit: unit.identity.kernel,
-    "config": lambda unit: short_label(unit.identity.settings) or "-",
-    "system": lambda unit: describe(unit.identity.system),
-}
+UNASKED = 8  # columns of kernels, unless the user says which or how many
+LEAST_WIDTH = 40
 PARTS = {  # fields of the log that tell systems apart
     "host.name": "host", "cpu.model": "cpu", "gpu.name": "gpu", "config.backend": "backend",
     "config.precision": "precision", "config.threads": "threads", "omp.threads": "threads",
     "config.alpha": "alpha", "config.beta": "beta", "config.cache": "cache"}
-SHORT = {"matrix": "matrix.name", "kernel": "config.kernel"}  # in --where
-
-
-def value_of(name, unit):
-    """What a row or column is called for this unit; None: it has no such field."""
-    if name in NAMED:
-        return NAMED[name](unit)
-    value = dict(unit.identity.settings).get(name.removeprefix("config."))
-    if value is None or not name.startswith("config."):
-        value = unit.record.get(name)
-    return None if value is None else text_of(value)
-
-
-def cell_text(units, baseline, options, first):
-    """One cell; first: the best unit of the row. For CSV the bare number or status."""
-    best, bare = best_of(units), options.format == "csv"
-    if best.status != "ok":
-        words = {} if bare else {"skipped": "—", "wrong": "WRONG"}
-        return words.get(best.status, best.status)
-    value, text, _ = METRICS[options.metric]
-    found = value(best, baseline.get((best.identity.system, best.identity.matrix)))
-    if bare:
-        return found
-    if found is None:
-        return "?"
-    shown = f"**{text(found)}**" if best is first else text(found)
-    tied = first and best is not first and overlap(best, first)
-    return (shown + (" =" if tied else "") + doubts(best)
-            + (" \\*" if best.cached else ""))
-
-
-def pivot(units, options):
-    """(header, alignment, rows)."""
-    baseline = {(system, matrix): baseline_of(system, timed_cells(cells))
-                for system, matrices in tabulate(units).items()
-                for matrix, cells in matrices.items()}
-    cells, columns = collections.defaultdict(lambda: collections.defaultdict(list)), set()
-    for unit in units:
-        row, column = value_of(options.rows, unit), value_of(options.cols, unit)
-        if row is not None and column is not None:
-            cells[row][column].append(unit)
-            columns.add(column)
-    columns = sorted(columns, key=order)
-    rows = []
-    for row in sorted(cells, key=order):
-        mine = cells[row]
-        timed = [unit for group in mine.values() for unit in group if unit.status == "ok"]
-        first = best_of(timed) if timed else None
-        rows.append([row, *(cell_text(mine[column], baseline, options, first)
-                            if column in mine else "" for column in columns)])
-    return [options.rows, *columns], "l" + "r" * len(columns), rows
 
 
 def table_of(unit, axes):
@@ -111,45 +53,50 @@ def table_of(unit, axes):
     return unit.identity.system._replace(**{PARTS[name]: None for name in axes if name in PARTS})
 
 
-def where(text):
-    """NAME=VALUE"""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise argparse.ArgumentTypeError(f"'{text}' is not FIELD=VALUE")
-    return next(iter(with_names_of_today({SHORT.get(name, name): value}).items()))
+def from_one(text):
+    """A whole number from 1."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from 1")
+    return int(text)
 
 
-def chosen(records, conditions):
-    """Records in which every named field has the value asked for."""
-    def keeps(record, name, value):
-        found = record.get(name)
-        return found is not None and text_of(found) == value
-    for name, value in conditions:
-        kept = [record for record in records if keeps(record, name, value)]
-        if records and not kept:
-            known = sorted({text_of(record[name]) for record in records
-                            if record.get(name) is not None}, key=order)
-            raise Stop(EX_DATAERR, f"--where {name}={value}: no record has that; {name} is "
-                       + (", ".join(known[:8]) + (f" and {len(known) - 8} more" if known[8:] else "")
-                          if known else "in none of them"))
-        records = kept
-    return records
+def renaming(text):
+    """OLD=NEW"""
+    old, equals, new = text.partition("=")
+    if not (old and equals and new.strip()):
+        raise argparse.ArgumentTypeError(f"'{text}' is not OLD=NEW")
+    return old, new
 
 
 def parse(arguments):
     """The command line."""
-    parser = Parser(prog="spmv table", description=__doc__,
+    parser = Parser(prog="spmv table", description=__doc__, usage="spmv table [OPTIONS] [LOG ...]",
                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("logs", nargs="*", default=["log"], metavar="LOG")
-    parser.add_argument("-r", "--rows", default="matrix", metavar="FIELD")
-    parser.add_argument("-c", "--cols", default="kernel", metavar="FIELD")
-    parser.add_argument("--metric", choices=sorted(METRICS), default="gflops")
+    parser.add_argument("logs", nargs="*", default=["log"], metavar="LOG", help=LOGS_HELP)
+    parser.add_argument("-k", "--kernel", action="append", metavar="NAME,...",
+                        help="only these kernels, in this order: names, short or former names, globs, peers, all; "
+                             "omp: or cuda: before one picks the backend")
+    parser.add_argument("-m", "--matrix", action="append", metavar="NAME,...",
+                        help="only these matrices, in this order: names or globs")
+    parser.add_argument("--best", type=from_one, metavar="N", help="only the N fastest columns")
+    parser.add_argument("--mean", action="store_true", help="add a row of geometric means")
+    parser.add_argument("--transpose", action="store_true", help="turn rows into columns, at the end")
+    parser.add_argument("--as", type=renaming, action="append", default=[], dest="names", metavar="OLD=NEW",
+                        help="what a matrix or kernel is called in the table; repeatable")
+    parser.add_argument("-r", "--rows", default="matrix", metavar="FIELD", help="(matrix)")
+    parser.add_argument("-c", "--cols", default="kernel", metavar="FIELD", help="(kernel)")
+    parser.add_argument("--metric", choices=sorted(METRICS), default="gflops", help="(gflops)")
     parser.add_argument("--where", type=where, action="append", default=[], metavar="FIELD=VALUE",
                         help="only such records; repeatable")
-    parser.add_argument("--format", choices=("table", "md", "csv", "tex"))
+    parser.add_argument("--format", choices=("table", "md", "csv", "tex"), help="(by the ending of -o, else table)")
     parser.add_argument("-o", "--output", metavar="FILE", help="instead of stdout")
     parser.add_argument("--check", action="store_true", help="read the logs and do no more")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    ending = os.path.splitext(options.output or "")[1]
+    options.format = options.format or FORMATS.get(ending, "table")
+    if options.cols == "matrix":  # times on one matrix are compared, wherever they stand
+        options.rows, options.cols, options.transpose = options.cols, options.rows, not options.transpose
+    return options
 
 
 def check(paths):
@@ -158,37 +105,152 @@ def check(paths):
     records, more, _ = read_logs(files)
     for complaint in complaints + more:
         say(complaint)
-    say(f"{len(records)} usable records, {len(complaints + more)} problems")
+    say(f"{plural(len(records), 'usable record')}, {plural(len(complaints + more), 'problem')}")
     return EX_DATAERR if complaints + more else 0
 
 
-def csv_of_tables(tables):
-    """All systems' tables as one, with the union of their columns."""
-    columns = sorted({column for _, (header, _, _) in tables for column in header[1:]}, key=order)
-    rows = []
-    for name, (header, _, lines) in tables:
-        for line in lines:
-            cells = dict(zip(header[1:], line[1:]))
-            rows.append([name, line[0], *(cells.get(column) for column in columns)])
-    return csv_text(["system", tables[0][1][0][0], *columns], rows)
+def edge(options):
+    """Columns of the terminal that is printed to, or of COLUMNS; None: there is no edge."""
+    if options.output:
+        return None
+    try:
+        width = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        width = 0
+    columns = os.environ.get("COLUMNS", "")
+    width = width or (int(columns) if columns.isdecimal() else 0)
+    return max(width, LEAST_WIDTH) if width else None
 
 
-def text_of_tables(tables, form, metric):
+def choose(units, options):
+    """(the units that the table is of, {name of a row or column: its place} as -k and -m ask)."""
+    places = {}
+    for option, words, means, names_of, axis in (("-k", options.kernel, is_kernel, kernel_names, "kernel"),
+                                                 ("-m", options.matrix, is_matrix, matrix_names, "matrix")):
+        if words is None:
+            continue
+        found = chosen(units, option, words, means, names_of)
+        for place, unit in found:
+            name = NAMED[axis](unit)
+            places[axis, name] = min(place, places.get((axis, name), place))
+        units = [unit for _, unit in found]
+    return units, places
+
+
+def in_order(names, axis, places):
+    """Names of rows or columns in the order asked for, others as they come."""
+    return sorted(names, key=lambda name: places.get((axis, name), len(places)))
+
+
+def columns_shown(grid, options, width):
+    """The columns worth showing, the fastest first where they are kernels."""
+    by_kernel = options.cols == "kernel"
+    best = ranked_columns(grid) if by_kernel or options.best else grid.columns
+    if options.best:
+        best = best[:options.best]
+    elif by_kernel and not options.kernel and options.format != "csv" and not options.transpose:
+        best = best[:UNASKED]
+        if options.format == "table" and width:
+            best = best[:fitting(grid, best, width)]
+    return best if by_kernel and options.format != "csv" else [column for column in grid.columns if column in best]
+
+
+def one_table(units, baseline, options, places, width):
+    """The table of a system, without its name, and how many columns are left out; None where nothing
+    has both fields."""
+    axes = options.rows, options.cols, options.metric
+    full = grid = grid_of(units, baseline, *axes)
+    if not full.rows:
+        return None
+    kept = in_order(columns_shown(full, options, width), options.cols, places)
+    left_out = len(full.columns) - len(kept)
+    if left_out and options.best:  # what was asked for is compared with each other alone
+        grid = grid_of([unit for unit in units if value_of(options.cols, unit) in kept], baseline, *axes)
+    grid = grid._replace(columns=kept, rows={row: grid.rows[row] for row in in_order(grid.rows, options.rows, places)})
+    if options.mean:
+        grid = with_mean(grid, options.metric)
+        if not grid.means:
+            say("--mean: no row has a value in every column; -k or --best=N leaves columns out")
+    if left_out and not options.best:
+        grid = with_column(grid, fastest_head(full), fastest_of_rows(full))
+    extent = f", the {len(kept)} fastest of {plural(len(full.columns), options.cols)}" if left_out else ""
+    grid = transposed(grid, options.cols) if options.transpose else grid
+    return Titled("", grid, METRICS[options.metric][2], extent), left_out
+
+
+def renamed(titled, names):
+    """The table with the names wanted."""
+    grid = titled.grid
+    columns = [names.get(column, column) for column in grid.columns]
+    for old in (grid.columns, list(grid.rows)):
+        new = [names.get(name, name) for name in old]
+        twice = next((name for name, count in collections.Counter(new).items() if count > 1), None)
+        if twice is not None:
+            raise Stop(EX_DATAERR, f"--as: two would be called {twice}")
+    rows = {names.get(row, row): {names.get(column, column): entry for column, entry in cells.items()}
+            for row, cells in grid.rows.items()}
+    return titled._replace(grid=grid._replace(columns=columns, rows=rows))
+
+
+def check_names(units, options):
+    """Stops at a name that nothing has."""
+    known = {value_of(axis, unit) for unit in units for axis in (options.rows, options.cols)} - {None}
+    for old, _ in options.names:
+        if old not in known:
+            raise Stop(EX_DATAERR, f"--as {old}: no row or column is called that.{hint(old, known)}")
+
+
+def nothing(units, options):
+    """Why there is no table."""
+    fields = {name for unit in units for name in unit.record} | set(NAMED)
+    lacking = [name for name in (options.rows, options.cols) if all(value_of(name, unit) is None for unit in units)]
+    near = next((name for wanted in lacking for name in sorted(fields) if name.endswith(f".{wanted}")), None)
+    return Stop(EX_DATAERR, f"no record has {' or '.join(lacking) or 'both of these'}"
+                + (" under these conditions" if options.where else "")
+                + ": a kernel has a field only if it takes that parameter."
+                + (f" Did you mean {near}?" if near else "".join(hint(name, fields) for name in lacking[:1])))
+
+
+def system_names(systems, short):
+    """{system: its description}; short: without the host, where that does not tell two apart."""
+    names = {system: describe(system._replace(host=None) if short else system) for system in systems if system}
+    if len(set(names.values())) < len(names):
+        names = {system: describe(system) for system in names}
+    return {None: "all systems", **names}
+
+
+def tables_of(units, options):
+    """(every system's table, {(axis, name): place} of -k and -m), having said what is left out."""
+    baseline, width = baselines(units), edge(options)
+    units, places = choose(units, options)
+    check_names(units, options)
+    made_for = collections.defaultdict(list)
+    for unit in units:
+        made_for[table_of(unit, (options.rows, options.cols))].append(unit)
+    made = {system: one_table(made_for[system], baseline, options, places, width)
+            for system in sorted(made_for, key=order)}
+    made = {system: found for system, found in made.items() if found}
+    if not made:
+        raise nothing(units, options)
+    left_out = max(count for _, count in made.values())
+    if left_out and not options.best:
+        say(f"{plural(left_out, 'slower kernel')} left out: --best=N shows N, -k all shows all, -k NAME,... those")
+    names = system_names(made, options.format != "csv")
+    return [renamed(titled._replace(system=names[system]), dict(options.names))
+            for system, (titled, _) in made.items()], places
+
+
+def text_of_tables(tables, options, places):
     """Every system's table in the format asked for."""
-    if form == "csv":
-        return csv_of_tables(tables)
-    parts = []
-    for name, (header, alignment, rows) in tables:
-        title = f"{name}: {metric}"
-        if form == "md":
-            parts.append(f"{title}\n\n{markdown_table(header, alignment, rows)}")
-        elif form == "tex":
-            parts.append(latex_table(header, alignment, rows, title))
-        else:
-            plain = [[str(cell).replace("**", "").replace("\\*", "*") for cell in row]
-                     for row in rows]
-            parts.append(f"{title}\n{text_table(header, alignment, plain)}")
-    return "\n".join(parts)
+    if options.format == "csv":
+        shown = options.rows if options.transpose else options.cols
+        wanted = [name for (axis, name), _ in sorted(places.items(), key=lambda item: item[1]) if axis == shown]
+        return csv_tables(tables, [dict(options.names).get(name, name) for name in wanted])
+    if options.format == "tex":
+        return tex_tables(tables)
+    if options.format == "md":
+        return "\n".join(map(md_table, tables))
+    return "\n".join(text_table(titled, edge(options)) for titled in tables)
 
 
 def table(arguments):
@@ -196,24 +258,13 @@ def table(arguments):
     options = parse(arguments)
     if options.check:
         return check(options.logs)
-    units = merge(unit_of(record) for record in chosen(load(options.logs)[0], options.where))
-    ending = os.path.splitext(options.output or "")[1]
-    options.format = options.format or FORMATS.get(ending, "table")
-    made_for = collections.defaultdict(list)
-    for unit in units:
-        made_for[table_of(unit, (options.rows, options.cols))].append(unit)
-    tables = [("all systems" if system is None else describe(system), pivot(found, options))
-              for system, found in sorted(made_for.items(), key=lambda item: order(item[0]))]
-    tables = [(name, found) for name, found in tables if found[2]]
-    if not tables:
-        lacking = [name for name in (options.rows, options.cols)
-                   if all(value_of(name, unit) is None for unit in units)]
-        raise Stop(EX_DATAERR, f"no record has {' or '.join(lacking) or 'both of these'}"
-                   + (" under these conditions" if options.where else "")
-                   + ": a kernel has a field only if it takes that parameter")
-    text = text_of_tables(tables, options.format, METRICS[options.metric][2])
+    units = merge(unit_of(record) for record in with_values(load(options.logs)[0], options.where))
+    tables, places = tables_of(units, options)
+    text = text_of_tables(tables, options, places)
     if options.output:
         write_files(".", {options.output: text})
+        if options.format == "tex":
+            say(tex_hint(options.output, text))
     else:
         sys.stdout.write(text)
     return 0

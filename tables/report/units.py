@@ -4,18 +4,21 @@ A record becomes a Unit (unit_of); repeated runs of one configuration are merged
 (merge); units are laid out by system, matrix and kernel (tabulate).
 
 What may be compared: units of one System, that is the same host, processor, GPU, backend,
-precision, threads and product (alpha, beta, cache state). Nothing here ever mixes two systems.
+precision, threads and product (alpha, beta, cache state). Nothing here ever mixes two systems. Two
+machines of one name ("vm") are two hosts (machines_apart).
 
 GFLOP/s is always 2 nnz / median_s of the run's own nnz; a log's own figure is only checked.
 """
 
 import collections
+import functools
+import os
 import re
 import shlex
 import statistics
 from typing import NamedTuple, Optional
 
-from logs import is_number, missed_noise_limit, quartiles_of
+from logs import SCHEMA, is_number, missed_noise_limit, quartiles_of
 from texts import plural, si_time
 
 
@@ -27,19 +30,23 @@ BASELINE_KERNEL = {"omp": "csr_rows", "cuda": "csr_warp"}
 # seed changes the numbers in x, not the work done.
 NOT_SETTINGS = frozenset(
     "backend kernel alias format precision threads alpha beta cache seed requested reason iters".split())
-SWITCHES = ("rowlens", "simd", "sorted", "codes")  # logged as false/true or 0/1
-WORDS = {  # logged as numbers, typed as words
-    "isa": {0: "auto", 1: "portable", 2: "avx2", 3: "avx512"},
-    "gather": {0: "auto", 1: "loads", 2: "instruction"},
-    "cusparse": {0: "toolkit", 1: "fetched"},
-    "sigma": {0: "all"}, "boundary": {-1: "auto"},
-    **dict.fromkeys(("lanes", "height", "tile", "cut", "warps", "hubs"), {0: "auto"})}
 BUILD_KEYS = ("build.version", "build.commit", "build.dirty", "build.cc", "build.cflags", "build.nvcc",
               "build.nvccflags")
 
 
+PARAMS_DEF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "include", "params.def")
+PARAM = re.compile(r'^PARAM\((\w+), "(\w+)", [^,]+, (?:NULL|"[^"]*"), (\w+)(?:\((.*?)\))?, (\w+), ', re.MULTILINE)
+
 AUTO = "auto"  # what runs that it was left to choose for are called
 TIMED = ("ok", "suspect")  # statuses with a time; only the first is ranked
+
+
+class Param(NamedTuple):
+    """A line of include/params.def, as far as it says what a logged value means."""
+    option: str
+    kind: str    # NUMBER, WORDS, PAIR, SECOND, ...
+    words: dict  # {number as logged: word as typed}
+    usual: Optional[int]
 
 
 class System(NamedTuple):
@@ -115,6 +122,31 @@ def order(value):
     return (2, [int(part) if i % 2 else part for i, part in enumerate(parts)], value)
 
 
+@functools.lru_cache(maxsize=None)
+def params():
+    """{name: Param} of every parameter of today's kernels; none where the file is not, and values read as logged."""
+    try:
+        with open(PARAMS_DEF, encoding="utf-8") as source:
+            lines = PARAM.findall(source.read())
+    except OSError:
+        return {}
+    found = {}
+    for name, option, kind, arguments, usual in lines:
+        words = dict(enumerate(re.findall(r'"([^"]*)"', arguments))) if kind == "WORDS" else {}
+        if kind.endswith("_OR"):
+            word, number = arguments.split(", ")[:2]
+            words[int(number)] = word.strip('"')
+        found[name] = Param(option, kind, words, None if usual == "NONE" else int(usual))
+    return found
+
+
+def meaning_of(param, value):
+    """A logged value as people type it, on and off as a bool."""
+    if param.words.get(0) == "off" and value in (0, 1):
+        return bool(value)
+    return param.words.get(value, value)
+
+
 def settings_of(record):
     """Everything that was chosen for the kernel and could make two runs differ, sorted.
 
@@ -129,17 +161,16 @@ def settings_of(record):
     for name in ("bind", "places"):
         if record.get(f"omp.{name}") is not None:
             found[name] = record[f"omp.{name}"]
-    rows, cols = found.pop("grid_rows", None), found.pop("grid_cols", None)
-    if rows is not None:
-        found.setdefault("grid", str(rows) if cols is None else f"{rows}x{cols}")
-    if not found.get("chunk"):
-        found.pop("chunk", None)
-    for name, words in WORDS.items():
-        if name in found:
-            found[name] = words.get(found[name], found[name])
-    for name in SWITCHES:
-        if found.get(name) in (0, 1):
-            found[name] = bool(found[name])
+    of_option = collections.defaultdict(list)
+    for name, param in params().items():
+        if param.option != name and name in found:
+            of_option[param.option].append(str(found.pop(name)))
+        elif param.kind == "NUMBER" and param.usual is not None and found.get(name) == param.usual:
+            del found[name]
+        elif name in found:
+            found[name] = meaning_of(param, found[name])
+    for option, pair in of_option.items():
+        found.setdefault(option, "x".join(pair))
     return tuple(sorted(found.items()))
 
 
@@ -253,10 +284,78 @@ def merge_repeats(units):
                 min((unit.record for unit in same), key=lambda r: str(r.get("time"))))
 
 
+# What tells machines of one name, processor and GPU apart, the plainest first: as a label says it.
+MACHINE = {
+    "cpu.cores": lambda cores: plural(cores, "core"),
+    "cpu.sockets": lambda sockets: plural(sockets, "socket"),
+    "cpu.mem_B": lambda size: f"{size / 1e9:.0f} GB",
+    "cpu.llc_B": lambda size: f"{size / 1e6:.0f} MB of cache",
+    "gpu.mem_B": lambda size: f"GPU of {size / 1e9:.0f} GB",
+    "gpu.sms": lambda count: f"{count} SMs",
+    "gpu.driver": lambda version: f"driver {int(version) // 1000}.{int(version) % 1000 // 10}"}
+SAME_SIZE = 0.02  # a kernel keeps a part of a machine's memory for itself, another kernel another part
+
+
+def same_fact(one, other):
+    """Whether two values of a fact of a machine may be those of one machine; None: not logged."""
+    if one is None or other is None or one == other:
+        return True
+    is_size = min(one, other) > 1e6  # in bytes
+    return is_size and abs(one - other) <= SAME_SIZE * max(one, other)
+
+
+def machines_of(found):
+    """{facts: those of its machine} of facts met under one name. What a log does not say may be
+    anything, unless it could be several machines."""
+    machines = []  # [facts known so far, [facts met]]
+    for facts in sorted(found, key=lambda facts: (facts.count(None), order(facts))):
+        fits = [machine for machine in machines if all(map(same_fact, machine[0], facts))]
+        if len(fits) == 1:
+            fits[0][0] = tuple(a if a is not None else b for a, b in zip(fits[0][0], facts))
+            fits[0][1].append(facts)
+        else:
+            machines.append([facts, [facts]])
+    return {met: known for known, those in machines for met in those}
+
+
+def machine_labels(machines):
+    """{facts: what distinguishes a machine from the others}: one fact where one is enough."""
+    texts = [[f"unknown {name.split('.')[1].removesuffix('_B')}" if value is None else MACHINE[name](value)
+              for name, value in zip(MACHINE, facts)] for facts in machines]
+    differ = [k for k in range(len(MACHINE)) if len({text[k] for text in texts}) > 1]
+    enough = [[k] for k in differ if len({text[k] for text in texts}) == len(texts)]
+    shown = (enough or [differ])[0]
+    return {facts: ", ".join(text[k] for k in shown) for facts, text in zip(machines, texts)}
+
+
+def facts_of(unit):
+    """What the log says of the unit's machine."""
+    return tuple(value if is_number(value) else None for value in map(unit.record.get, MACHINE))
+
+
+def machines_apart(units):
+    """The units, the hosts of machines that only their facts tell apart with a label: vm (16 cores)."""
+    met = collections.defaultdict(set)
+    for unit in units:
+        met[unit.identity.system[:3]].add(facts_of(unit))
+    machines = {name: machines_of(found) for name, found in met.items()}
+    labels = {name: machine_labels(sorted(set(found.values()), key=order))
+              for name, found in machines.items() if len(set(found.values())) > 1}
+
+    def apart(unit):
+        who, name = unit.identity, unit.identity.system[:3]
+        if name not in labels:
+            return unit
+        label_of = labels[name][machines[name][facts_of(unit)]]
+        host = f"{who.system.host} ({label_of})" if who.system.host else label_of
+        return unit._replace(identity=who._replace(system=who.system._replace(host=host)))
+    return list(map(apart, units))
+
+
 def merge(units):
     """Every configuration's Unit, sorted, so that the order of logs never shows."""
     groups = collections.defaultdict(list)
-    for unit in units:
+    for unit in machines_apart(list(units)):
         groups[unit.identity].append(unit)
     groups = named_apart(groups)
     return [merge_repeats(groups[identity]) for identity in sorted(groups, key=order)]
@@ -323,33 +422,53 @@ def winners(units):
     return [name for name, unit in units.items() if unit.median_s == least]
 
 
+def short_ends(hashes):
+    """{hash: so much of its beginning that no two are alike}."""
+    length = 4
+    while len({text[:length] for text in hashes}) < len(hashes):
+        length += 1
+    return {text: f"#{text[:length]}" for text in hashes}
+
+
 def named_apart(groups):
-    """{identity: units} with matrices of one name told apart by their hashes, which differ when
-    only values do."""
-    hashes = collections.defaultdict(set)
+    """{identity: units} with matrices of one name told apart: by their hashes, which differ when only
+    values do, and in logs without hashes by their nonzeros."""
+    hashes, sizes = collections.defaultdict(set), collections.defaultdict(set)
     for who in groups:
         if who.matrix.hash is not None:
             hashes[who.matrix.name].add(who.matrix.hash)
-    if all(len(found) < 2 for found in hashes.values()):
-        return groups
+        elif who.matrix.nnz is not None:
+            sizes[who.matrix.name].add(who.matrix.nnz)
+    ends = {name: short_ends(found) for name, found in hashes.items() if len(found) > 1}
 
     def apart(who):
         matrix = who.matrix
-        if len(hashes[matrix.name]) < 2 or matrix.hash is None:
-            return who
-        return who._replace(matrix=matrix._replace(name=f"{matrix.name} #{matrix.hash[:4]}"))
+        if matrix.hash is not None:
+            end = ends.get(matrix.name, {}).get(matrix.hash)
+        else:
+            end = f"{matrix.nnz} nnz" if matrix.nnz is not None and len(sizes[matrix.name]) > 1 else None
+        return who._replace(matrix=matrix._replace(name=f"{matrix.name} {end}")) if end else who
     return {apart(who): [unit._replace(identity=apart(who)) for unit in units]
             for who, units in groups.items()}
 
 
+def is_verified(unit):
+    """Whether its result was compared with the reference; the published program's logs do not say."""
+    return unit.record.get("check.status") != "off" or unit.record.get("schema") != SCHEMA
+
+
 def cell_of(units):
-    """What a table says about one kernel on one matrix, over all its configurations."""
-    timed = [unit for unit in units if unit.status == "ok"]
+    """What a table says about one kernel on one matrix, over all its configurations; a time whose
+    result nobody looked at (--verify=off) has no rank."""
+    right = [unit for unit in units if unit.status == "ok"]
+    timed = [unit for unit in right if is_verified(unit)]
     wrong = [unit for unit in units if unit.status == "wrong"]
     suspect = [unit for unit in units if unit.status == "suspect"]
     if timed:
         note = f"wrong result in {len(wrong)} of {len(units)} configurations" if wrong else ""
         return Cell(fastest(timed), "", note, timed, suspect)
+    if right:
+        return Cell(None, "unchecked", "unchecked: measured with --verify=off", [], suspect)
     status = overall_status([unit.status for unit in units])
     reason = min(unit.reason for unit in units if unit.status == status)
     if status == "wrong":
@@ -431,13 +550,12 @@ def marked_times(units, best):
 
 # Settings that say nothing to a reader of a table: their usual value, or implied by another one.
 USUAL = {"bind": "false", "block": "0", "index_bits": 32, "deterministic": True, "simd": False}
-TOLD_TWICE = ("shape_rows", "shape_cols")
 
 
 def short_label(settings):
     """Settings as one cell of a crowded table: without the usual ones."""
     return label((name, value) for name, value in settings
-                 if name not in TOLD_TWICE and USUAL.get(name) != value)
+                 if USUAL.get(name) != value)
 
 
 def describe(system):

@@ -12,27 +12,29 @@ $SPMV sweep here/list gen:giantrow:2000:1000 $options --passes=2 --dry-run --max
 echo "exit $?, log: $(ls -d log 2>/dev/null)"
 log=--log=x.jsonl
 if ! $SPMV -V -v | grep -q '^features.*jansson'; then log=--no-log; fi # the bare build has no log to resume from
-$SPMV sweep here/list $options --passes=2 $quick $log 2>err
+$SPMV sweep here/list $options --passes=2 $quick $log 2>err >summary
 echo "exit $?"
+# Who was fastest is chance.
+sed -E -e 's/^ *[0-9.]+(e-[0-9]+)? .*/RATE/' -e 's/ +[0-9.]+ [a-z]+[! ] .*/ T/' summary
 grep '^\[' err | mask
 if [ $log = --no-log ]; then
     sed -n '/^odd files/,$p' "$CLI/sweep.out"
     exit 0
 fi
-tail -n 1 err
-$SPMV sweep here/list $options --passes=3 $quick $log --resume 2>err
+sed -n '/ reused/,$p' err
+$SPMV sweep here/list $options --passes=3 $quick $log --resume 2>err >summary
 echo "exit $?"
-tail -n 1 err
-$SPMV sweep here/list $options --passes=3 $quick $log --resume 2>err
+grep ' reused' err
+$SPMV sweep here/list $options --passes=3 $quick $log --resume 2>err >summary
 echo "exit $?"
-tail -n 1 err
+grep ' reused' err
 $SPMV sweep here/list $options --passes=4 $quick --log y.jsonl --resume --dry-run | head -n 1
 cp x.jsonl y.jsonl
 $SPMV sweep here/list $options --passes=4 $quick --log y.jsonl --resume --dry-run | head -n 1
 cmp x.jsonl y.jsonl
 echo odd files
 mkdir odd odd/folder.mtx && ln -s nowhere odd/link.mtx && cp "$DATA/coordinate_real_symmetric.mtx" odd/good.mtx
-$SPMV sweep odd -k omp:csr1 $quick --no-log 2>&1 | mask
+$SPMV sweep odd -k omp:csr1 $quick --no-log 2>&1 >summary | mask
 echo wrong runs
 $SPMV sweep here/gone $options; echo "exit $?"
 $SPMV sweep; echo "exit $?"
@@ -42,4 +44,4 @@ $SPMV sweep gen:poisson2d:9 --resume --no-log; echo "exit $?"
 $SPMV run -m gen:poisson2d:9 --passes=2; echo "exit $?"
 $SPMV sweep gen:poisson2d:9,gen:mesh:9; echo "exit $?"
 $SPMV sweep here/folder/b.mtx,x; echo "exit $?"
-$SPMV sweep here/folder/b.mtx here/folder/b.mtx -k omp:csr1 $quick --no-log 2>&1 | mask
+$SPMV sweep here/folder/b.mtx here/folder/b.mtx -k omp:csr1 $quick --no-log 2>&1 >summary | mask

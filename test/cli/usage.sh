@@ -11,6 +11,9 @@ try -b 33x8 2>&1 | head -n 1
 try -k omp:csr1 -b 128
 try -k omp:csr1 -g 4x4
 try --rowlens=maybe 2>&1 | head -n 1
+try --sigma=some 2>&1 | head -n 1
+try --block=2000 2>&1 | head -n 1
+try --boundary=-1 2>&1 | head -n 1
 try -p f16 2>&1 | head -n 1
 try --max-mem=lots 2>&1 | head -n 1
 try frobnicate

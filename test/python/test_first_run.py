@@ -122,12 +122,11 @@ class FirstRunTest(unittest.TestCase):
         self.assertEqual(f"~ not settled, {left} row" in said, left > 0, table + said)
 
     def test_it_says_what_to_type_where_threads_wait(self):
-        words = ["-m", "gen:poisson2d:200", "-k", "omp:csr_rows", "--no-log", "--min-time=0.3",
-                 "--max-time=0.3", "-t", str(4 * len(os.sched_getaffinity(0)))]
-        said = self.run_to_end(*words)[2]
-        self.assertIn("type OMP_WAIT_POLICY=passive before the same command, or -t ", said)
-        said = self.run_to_end(*words, OMP_WAIT_POLICY="passive")[2]
-        self.assertNotIn("type OMP_WAIT_POLICY", said)
+        cores = len(os.sched_getaffinity(0))
+        words = ["-m", "gen:poisson2d:200", "-k", "omp:csr_rows", "--no-log", "--min-time=0.3", "--max-time=0.3"]
+        said = self.run_to_end(*words, "-t", str(4 * cores))[2]
+        self.assertIn(f"wait for each other: expect noise; -t {cores} gives each its own\n", said)
+        self.assertRegex(said, rf"disturbs; type: \S*spmv {' '.join(words)} -t {cores}\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what tables/ says beyond the papers' tables: gains, LaTeX, the published program's log,
-`spmv table`."""
+"""Tests of what tables/ says beyond the papers' tables: gains, LaTeX, the published program's log."""
 
 import contextlib
 import csv
@@ -11,10 +10,8 @@ import unittest
 
 from logfixture import ROOT, TablesTest, record, skipped
 import bars
-import gains
 import logs
 import results
-import table
 import texts
 import units
 
@@ -94,26 +91,6 @@ class GainsTest(TablesTest):
         self.assertIn("geometric mean 2.000 (n = 2); 1 matrix left out, noise limit not met: 9.000",
                       self.text("summary.md"))
 
-    def test_answers(self):
-        # Ours over the peer: 2 on a, a draw on b, 0.5 on c, where the peer is noisy; d has no peer.
-        def on(name, own, peer, auto, **changes):
-            return [prepared(own, 0, "ell_rows", matrix__name=name),
-                    prepared(8e-3, 0, "csr_rows", matrix__name=name),
-                    prepared(auto, 0, "ell_rows", matrix__name=name, config__requested="auto"),
-                    *([] if peer is None else
-                      [record(peer, 0.001, prep={"total_s": 0}, config__kernel="mkl_csr",
-                              config__alias=None, matrix__name=name,
-                              timing__converged=changes.get("quiet", True))])]
-        records = [*on("a", 1e-3, 2e-3, 2e-3), *on("b", 1e-3, 1.0001e-3, 2e-3),
-                   *on("c", 2e-3, 1e-3, 4e-3, quiet=False), *on("d", 4e-3, None, 4e-3)]
-        flat = [dict(logs.flatten(r)) for r in records]
-        layout = units.tabulate(units.merge(units.unit_of(r) for r in flat))
-        header, alignment, (row,) = gains.answers(layout)
-        self.assertEqual(len(header), len(row))
-        self.assertEqual(len(alignment), len(row))
-        self.assertEqual(row, ["S1", 4, "4.76 (n = 4 of 4)", "1.41 (n = 2 of 3)", "1, 1, 1",
-                               "0.71 (n = 2 of 3)", "0.59 (n = 4 of 4)"])
-
     def test_results_that_documents_quote(self):
         # Over the peer: 2 on gen:a, tied on b, 0.5 on c, where it is suspect and counts all the same.
         def on(name, auto, peer, **changes):
@@ -135,15 +112,6 @@ class GainsTest(TablesTest):
         self.assertTrue(all(abs(point["offset"]) <= 0.6 for point in points))
         self.assertEqual(results.put_between(f"a\n{results.FIRST}old\n{results.LAST}b\n", "new\n"),
                          f"a\n{results.FIRST}new\n{results.LAST}b\n")
-
-    def test_suspect_times_of_peers_count_for_them(self):
-        records = [record(1e-3), *(record(seconds, config__kernel=kernel, config__alias=None,
-                                          perf={"verdict": verdict})
-                                   for kernel, seconds, verdict in (("mkl_csr", 0.5e-3, "suspect"),
-                                                                    ("librsb_tuned", 4e-3, None)))]
-        layout = units.tabulate(units.merge(units.unit_of(dict(logs.flatten(r))) for r in records))
-        _, _, (row,) = gains.answers(layout)
-        self.assertEqual(row[3:5], ["0.50 (n = 1 of 1)", "0, 0, 1"])
 
     def test_suspect_is_shown_and_not_ranked(self):
         self.make(record(2e-6), record(1e-9, config__kernel="hot", perf={"verdict": "suspect"}),
@@ -241,76 +209,6 @@ class PublishedLogTest(TablesTest):
         self.assertAlmostEqual(float(best["cuda", ""]["gflop_per_s"]), 58.932, 3)
         self.assertEqual(best["cuda", ""]["host"], "published log published.log")
         self.assertEqual(best["omp", "4"]["kernel"], "csr_rows")
-
-
-class TableTest(TablesTest):
-
-    def table(self, *words):
-        """(exit status, stdout, stderr)."""
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()) as talk:
-            status = table.main(list(words))
-        return status, out.getvalue(), talk.getvalue()
-
-    def test_rows_columns_and_metrics(self):
-        log = self.write("run.jsonl", record(2e-6), record(1e-6, config__grid="2x1"),
-                         record(4e-6, config__kernel="ell_rows", config__alias=None),
-                         skipped("no", config__kernel="hyb"),
-                         record(1e-6, config__kernel="bad", status="wrong", reason="r"))
-        status, out, _ = self.table(log)
-        self.assertEqual(status, 0)
-        self.assertEqual([line.split() for line in out.splitlines()[1:]],
-                         [["matrix", "bad", "csr_rows", "ell_rows", "hyb"],
-                          ["alpha", "WRONG", "2.00", "0.500", "—"]])
-        out = self.table(log, "--metric", "speedup", "--format", "md")[1]
-        self.assertIn("| alpha | WRONG | **1.00** | 0.25 | — |", out)
-        out = self.table(log, "-r", "config.grid", "-c", "config.schedule", "--metric", "time",
-                         "--format", "csv")[1]
-        self.assertEqual([row["static"] for row in csv.DictReader(io.StringIO(out))], ["1e-06"])
-        out = self.table(log, "--where", "kernel=hyb", "--format", "csv")[1]
-        self.assertEqual(list(csv.DictReader(io.StringIO(out)))[0]["hyb"], "skipped")
-
-    def test_systems_are_not_mixed(self):
-        log = self.write("run.jsonl", record(1e-6), record(9e-6, host__name="node2"))
-        out = self.table(log, "--format", "csv", "--metric", "time")[1]
-        self.assertEqual([(row["system"].split(" · ")[-1], row["csr_rows"])
-                          for row in csv.DictReader(io.StringIO(out))],
-                         [("node1", "1e-06"), ("node2", "9e-06")])
-        self.assertEqual(self.table(log)[1].count("csr_rows"), 2)
-
-    def test_what_tells_systems_apart_may_be_an_axis(self):
-        log = self.write("run.jsonl", *(record(8e-6 / threads, config__threads=threads) for threads in (1, 2, 16)),
-                         record(9e-6, config__threads=2, host__name="node2"))
-        out = self.table(log, "-c", "config.threads", "--metric", "time", "--format", "csv")[1]
-        self.assertEqual([(row["system"].split(" · ")[-1], row["1"], row["2"], row["16"])
-                          for row in csv.DictReader(io.StringIO(out))],
-                         [("node1", "8e-06", "4e-06", "5e-07"), ("node2", "", "9e-06", "")])
-
-    def test_output_by_its_ending(self):
-        log = self.write("run.jsonl", record(1e-6))
-        for ending, start in ((".md", "omp · f64"), (".tex", r"\begin{longtable}"),
-                              (".csv", "system,matrix,")):
-            path = os.path.join(self.folder, "x" + ending)
-            self.assertEqual(self.table(log, "-o", path)[:2], (0, ""))
-            with open(path, encoding="utf-8") as file:
-                self.assertTrue(file.read().startswith(start), ending)
-
-    def test_check_and_errors(self):
-        good, bad = self.write("good.jsonl", record()), self.write("bad.jsonl", record(), "{oops")
-        self.assertEqual(self.table("--check", good)[0], 0)
-        status, _, talk = self.table("--check", bad)
-        self.assertEqual(status, 65)
-        self.assertIn("bad.jsonl:2: not JSON", talk)
-        self.assertEqual(self.table(good, "--metric", "speed")[0], 64)
-        self.assertEqual(self.table(good, "--where", "kernel")[0], 64)
-        status, _, talk = self.table(good, "--where", "matrix=alpha", "--where", "kernel=none")
-        self.assertEqual(status, 65)
-        self.assertIn("--where config.kernel=none: no record has that; config.kernel is csr_rows", talk)
-        status, _, talk = self.table(good, "-c", "config.block")
-        self.assertEqual(status, 65)
-        self.assertIn("no record has config.block: a kernel has a field only if", talk)
-        self.assertEqual(self.table(os.path.join(self.folder, "absent"))[0], 66)
-        self.assertEqual(self.table(good, "-o", os.path.join(good, "x.md"))[0], 73)
 
 
 class BarsTest(TablesTest):

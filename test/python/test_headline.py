@@ -12,7 +12,7 @@ import logs
 import page
 import results
 import units
-from headline import classes, figures, split
+from headline import classes, conclusion, dots, figures, split
 
 PLACES = {name: classes.Place(family, size, half, False) for name, family, size, half in (
     ("a", "fem", "small", "tune"), ("b", "fem", "large", "tune"), ("c", "graph", "small", "held-out"),
@@ -123,6 +123,92 @@ class HeadlineTest(TablesTest):
                 file.write("name,family,origin,size,gather,half\nm,fem,by them,small,yes,held-out\n")
             self.assertEqual(classes.outside_list(path), {"m": classes.Place("fem", "small", "held-out", True)})
         self.assertEqual(classes.outside_list(path + ".absent"), {})
+
+
+def said(*records, places=None):
+    """{(class): its sentence} of the machine that speaks."""
+    return {f.words: conclusion.sentence(f) for f in conclusion.leading(conclusion.findings(layout_of(*records), places or PLACES))}
+
+
+class ConclusionTest(TablesTest):
+
+    def test_kernels_are_named_and_auto_is_a_column(self):
+        found = conclusion.findings(layout_of(*RECORDS), PLACES)
+        self.assertEqual(said(*RECORDS)["outside set"],
+                         "Of 4 matrices, the fastest kernel is `csell_slices` on 3 (1 unsettled); our fastest is **1.30** "
+                         "times as fast as the fastest kernel of other libraries (geometric mean of 4, 1 of them "
+                         "unsettled; worst 0.75 on d).")
+        header, alignment, rows = conclusion.states_table(found)
+        self.assertEqual(len(header), len(alignment))
+        self.assertEqual(rows[0][2:], ["outside set", 4, "other libraries", "1.30 (4)", "0.75 d", "1.30 (4)", "0.75 d",
+                                       "0.50 (1)", "0.50 a"])
+
+    def test_the_numbers_are_those_of_readme(self):
+        found = conclusion.findings(layout_of(*RECORDS), PLACES)
+        auto = rows_of(figures.outside_table(layout_of(*RECORDS), PLACES))
+        self.assertEqual(conclusion.states_table(found)[2][0][7:9], auto[KNOWN][:2])
+        rows = {name.split("  ")[0]: name.split("  ")[1] for name in dots.dots_of(found[0])["rows"]}
+        self.assertEqual((rows["our fastest"], rows["auto, known"], rows["auto, unknown"]), ("1.30", "1.30", "0.50"))
+
+    def test_nothing_is_claimed_of_times_in_doubt(self):
+        for words, doubt in (("unsettled", {"timing__converged": False}), ("disturbed", {"timing__flags": ["heat slowed it"]}),
+                             ("unchecked", {"check__status": "off"}),
+                             ("unsettled or unchecked", {"timing__converged": False, "check__status": "off"})):
+            found = said(timed("a", "mkl_csr", 3, **doubt), timed("a", "csr_rows", 2, **doubt), timed("a", "ell_rows", 1, **doubt))
+            self.assertEqual(found["outside set"],
+                             f"No kernel is beyond doubt the fastest (1 {words}); the least "
+                             "median has `ell_rows`; how our fastest compares with the fastest kernel of other libraries "
+                             f"is open (1 of 1 {words}).")
+
+    def test_ties_are_no_wins(self):
+        found = said(timed("a", "csr_rows", 1), timed("a", "ell_rows", 1.0001), timed("a", "coo_rows", 2))["outside set"]
+        self.assertEqual(found, "No kernel is beyond doubt the fastest (1 tied); the least median has `csr_rows`.")
+
+    def test_a_suspect_time_of_a_peer_takes_the_win(self):
+        found = said(timed("a", "ell_rows", 1), timed("a", "csr_rows", 2), timed("a", "mkl_csr", 0.5, perf={"verdict": "suspect"}))
+        self.assertTrue(found["outside set"].startswith("The fastest kernel is `mkl_csr`; our fastest is **0.50**"))
+
+    def test_without_peers_it_is_over_the_baseline(self):
+        records = [timed(name, kernel, median) for name, scale in (("x", 1), ("y", 4))
+                   for kernel, median in (("csr_rows", 4 * scale), ("ell_rows", 2))]
+        self.assertEqual(said(*records), {"matrices from files": (
+            "Of 2 matrices, the fastest kernel is `ell_rows` on 2; our fastest is **4.00** times as fast as `csr_rows` "
+            "(geometric mean of 2; worst 2.00 on x).")})
+
+    def test_one_kernel_has_nothing_to_compare(self):
+        self.assertEqual(said(timed("gen:x", "csr_rows", 1), timed("gen:y", "csr_rows", 1))["generated matrices"],
+                         "`csr_rows` alone was timed on 2 matrices, one kernel on each: there is nothing to compare.")
+        finding, = conclusion.findings(layout_of(timed("gen:x", "csr_rows", 1e-6)), PLACES)
+        self.assertEqual([point["value"] for point in dots.dots_of(finding)["points"]], [2.0])  # GFLOP/s
+        self.assertEqual(conclusion.states_table([finding])[2], [])
+
+    def test_only_failures(self):
+        found = [record(None, status=status, reason="x", matrix__name="x", config__kernel=kernel)
+                 for status, kernel in (("failed", "a"), ("skipped", "b"), ("wrong", "c"))]
+        self.assertEqual(said(*found), {"matrices from files": "Nothing was timed on 1 matrix: 1 WRONG, 1 failed, 1 skipped."})
+        self.assertIsNone(dots.dots_of(*conclusion.findings(layout_of(*found), PLACES)))
+
+    def test_double_precision_in_cold_caches_speaks_for_a_machine(self):
+        states = [("f32", "cold"), ("f64", "warm"), ("f64", "cold"), ("f64", "steady")]
+        records = [timed("x", kernel, median, config__precision=precision, config__cache=cache)
+                   for precision, cache in states for kernel, median in (("csr_rows", 2), ("ell_rows", 1))]
+        chosen, = conclusion.leading(conclusion.findings(layout_of(*records), PLACES))
+        self.assertEqual(conclusion.state_of(chosen.system), "f64, cold")
+        chosen, = conclusion.leading(conclusion.findings(layout_of(*records[:4]), PLACES))
+        self.assertEqual(conclusion.state_of(chosen.system), "f64, warm")
+
+    def test_machines_of_one_name_are_told_apart(self):
+        systems = [next(iter(layout_of(timed("x", "csr_rows", 1, host__name=host)))) for host in ("n1", "n2")]
+        names = conclusion.machine_names(systems)
+        self.assertEqual(sorted(names.values()), ["CPU A, 4 threads, n1", "CPU A, 4 threads, n2"])
+        self.assertEqual(list(conclusion.machine_names([systems[0], systems[0]._replace(cache="warm")]).values()),
+                         ["CPU A, 4 threads"])
+        unnamed = [system._replace(host=None, threads=4) for system in systems]
+        self.assertEqual(len(conclusion.machine_names([unnamed[0], unnamed[1]._replace(backend="cuda")])), 2)
+
+    def test_a_matrix_without_a_time_is_counted(self):
+        failed = record(None, status="failed", reason="x", matrix__name="y", config__kernel="ell_rows", config__cache="cold")
+        self.assertIn("1 matrix has no time.", said(timed("x", "csr_rows", 2), timed("x", "ell_rows", 1), failed)["matrices from files"])
 
 
 class SplitTest(TablesTest):

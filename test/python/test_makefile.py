@@ -35,6 +35,11 @@ class Copy(unittest.TestCase):
                              capture_output=True, text=True)
         return run.stdout
 
+    def info(self, name, *words, **more):
+        """(origin, value) of one setting"""
+        line = next(line for line in self.make('info', *words, **more).splitlines() if line.startswith(name + ' '))
+        return line[13:26].strip(), line[27:]
+
 
 class Goals(Copy):
     def steps(self):
@@ -91,11 +96,6 @@ class Settings(Copy):
 
     def build(self, *words, **more):
         return self.make(self.OBJECT, *words, **more)
-
-    def info(self, name, *words, **more):
-        """(origin, value) of one setting"""
-        line = next(line for line in self.make('info', *words, **more).splitlines() if line.startswith(name + ' '))
-        return line[13:26].strip(), line[27:]
 
     def test_where_a_value_comes_from(self):
         self.assertEqual(self.info('MARCH'), ('default', 'native'))
@@ -178,6 +178,33 @@ class Settings(Copy):
     def test_a_place_of_onemkl_is_remembered_when_it_is_installed_there(self):
         self.make('deps-peers', 'MKLROOT=/opt/mkl')
         self.assertEqual(self.info('MKLROOT'), ('remembered', '/opt/mkl'))
+
+
+class Tables(Copy):
+    def test_tables_are_of_the_own_logs_unless_others_are_named(self):
+        self.assertIn('make_tables.py --out tables log\n', self.make('-n', 'tables'))
+        self.assertIn('make_tables.py --out tables log/reference a.jsonl\n', self.make('-n', 'tables', 'LOGS=log/reference a.jsonl'))
+
+
+class Cuda(Copy):
+    def setUp(self):
+        super().setUp()
+        for kernel, macro in ('csr/offsets', 'SPMV_EXPORT_KERNEL'), ('ell/none', 'EXPORT_ANY_OFFSETS_KERNEL'), ('peers/other', ''):
+            file = self.folder / 'cuda' / (kernel + '.cu')
+            file.parent.mkdir(parents=True)
+            file.write_text(f'{macro}({file.stem}) = {{}};\n')
+
+    def test_a_kernel_without_offsets_is_compiled_once_per_precision(self):
+        objects = next(line for line in self.make('-pn', 'cuda').splitlines() if line.startswith('cuda_objects_cuda'))
+        of = {name: {path.split('.')[1] for path in objects.split() if f'/{name}.' in path} for name in ('offsets', 'none', 'other')}
+        self.assertEqual(of, {'offsets': {'f64_o32', 'f64_o64', 'f32_o32', 'f32_o64'}, 'none': {'f64_o32', 'f32_o32'},
+                              'other': {'f64_o32', 'f32_o32'}})
+
+    def test_for_which_gpu_is_said_where_there_is_none(self):
+        here = os.path.exists('/dev/nvidia0')
+        self.assertEqual(self.info('CUDA_ARCH'), ('default', 'native' if here else 'sm_90'))
+        self.assertEqual('all-major' in self.make('-n', 'cuda'), not here)
+        self.assertNotIn('all-major', self.make('-n', 'cuda', 'CUDA_ARCH=sm_90'))
 
 
 if __name__ == '__main__':

@@ -71,7 +71,7 @@ class Pages(unittest.TestCase):
         runs = papers.runs_of([cmrs(2.0, 4, 128), cmrs(1.0, 8, 256), record("csr_warp", 0.5)])
         row = row_of(papers.best_pages(runs)["parameters.md"], "gen:twin:a | 20.0 | 1.50 | cmrs_warp")
         self.assertEqual(row[4:], ["2", "block=256 height=8", "1", "2", "1.95", "0.60", "1.20",
-                                   "1.50", "10.0"])
+                                   "1.57", "10.0"])
 
     def test_a_later_run_of_a_configuration_replaces_the_earlier(self):
         runs = papers.runs_of([cmrs(1.0, 8, 256), cmrs(2.0, 8, 256)])
@@ -91,7 +91,7 @@ class Pages(unittest.TestCase):
             record("csr_warp", 1.5), record("cusparse_csr_alg1", 3.0)])
         row = row_of(papers.sell_pages(runs)[0]["sell.md"], "gen:twin:a")
         self.assertEqual(row, ["gen:twin:a", "1.00", "2.00", "1024", "all", "1.00", "1.50", "—", "—",
-                               "—", "3.00", "1.50", "1.50"])
+                               "—", "3.00", "1.57", "1.57"])
 
     def test_ci_table_by_hand(self):
         runs = papers.runs_of(
@@ -105,20 +105,31 @@ class Pages(unittest.TestCase):
         page = papers.ci_pages(runs)[0]["ci.md"]
         times = page.split("## ")[2]
         self.assertEqual(row_of(page, "gen:twin:a"),
-                         ["gen:twin:a", "1000000", "44", "2.50", "1.50", "—", "—", "—", "1.50"])
+                         ["gen:twin:a", "1000000", "44", "2.62", "1.57", "—", "—", "—", "1.57"])
         self.assertEqual(row_of(times, "gen:twin:a"),
                          ["gen:twin:a", "655", "5.00", "3.00", "4.00", "6.00", "4.50", "—", "—", "—", "—",
-                          "2.00", "1.50", "—", "—", "—", "—", "—", "—"])
+                          "2.00", "1.50", "—", "—", "—", "—"])
         self.assertIn("cuda:dia_thread : skipped: 17 GB", page)
 
-    def test_ci_ratios_of_the_paper_stand_beside_its_twins(self):
-        runs = papers.runs_of([
-            record("hybrid_warp", 3.0, matrix__name="gen:twin:ci-2", config__params__boundary=655),
-            record("csr5_tiles", 4.5, matrix__name="gen:twin:ci-2", config__format="csr5")])
-        times = papers.ci_pages(runs)[0]["ci.md"].split("## ")[2]
-        row = row_of(times, "gen:twin:ci-2")
-        self.assertEqual(row[-2:], ["2.43", "3.82"])  # 8.1694 / 3.3573, 12.8334 / 3.3573
-        self.assertEqual(row[10], "1.50")
+    def test_every_column_of_a_number_has_its_unit(self):
+        runs = papers.runs_of([cmrs(1.0, 8, 256), record("sell_thread", 2.0, config__params__slice=32),
+                               record("hybrid_warp", 3.0, config__params__block=32)])
+        pages = {**papers.cmrs_pages(runs)[0], **papers.sell_pages(runs)[0], **papers.ci_pages(runs)[0],
+                 **papers.best_pages(runs)}
+        without = {"matrix", "kernel", "best parameters", "nonzeros"}
+        heads = [line for name, page in pages.items() if name.endswith(".md")
+                 for line in page.splitlines() if line.startswith("| matrix |")]
+        self.assertEqual(len(heads), 5)
+        for head in heads:
+            for name in head.strip("| ").split(" | "):
+                self.assertTrue(name in without or name.endswith("]"), name)
+        self.assertNotIn("MiB", "".join(page for page in pages.values()))
+
+    def test_what_nobody_checked_is_not_ranked(self):
+        runs = papers.runs_of([cmrs(1.0, 8, 256, check__status="off"), cmrs(2.0, 4, 128, check__status="ok")])
+        page = papers.cmrs_pages(runs)[0]["cmrs.md"]
+        self.assertEqual(row_of(page, "gen:twin:a")[5], "height=4 block=128")
+        self.assertIn("block=256 height=8: not ranked: nobody checked the result (--verify=off)", page)
 
     def test_times_of_the_cache_are_marked(self):
         inside = {"config__cache": "warm", "store__llc_ratio": 0.5}
@@ -209,6 +220,8 @@ class Studies(unittest.TestCase):
                 self.assertEqual(code, 0, said)
                 self.assertIn("twins", self.page("parameters.md"))
                 self.assertIn("gen:twin:shyy41", self.page("parameters.md"))
+                self.assertIn("# The numbers of the paper, beside ours", self.page("paper.md"))
+                self.assertRegex(said, r"\d+ numbers of the paper: \d+ agree, \d+ differ, \d+ not measured here")
         self.assertIn("gen:twin:shyy41", self.page("times.md"))  # omp-cuda's are the first paper's
 
     def test_files_are_not_called_twins(self):

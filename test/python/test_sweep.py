@@ -3,8 +3,10 @@
 end by kill -9 or Ctrl-C, and a log that ends in half a line."""
 
 import json
+import math
 import os
 import signal
+import statistics
 import subprocess
 import tempfile
 import time
@@ -49,12 +51,12 @@ class SweepTest(unittest.TestCase):
             environment.update(LD_PRELOAD=self.plant, PLANT=plant, PLANT_CELL=str(cell),
                                PLANT_AFTER=str(after), PLANT_PID=self.pid)
         return subprocess.Popen([SPMV, "sweep", *self.matrices, *OPTIONS, "--log", self.log, *words],
-                                env=environment, stderr=subprocess.PIPE, text=True)
+                                env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def sweep(self, *words, plant=None, cell=1):
-        """Exit code and what it said."""
+        """Exit code and what it said; self.summary: what it printed."""
         process = self.start(*words, plant=plant, cell=cell)
-        said = process.communicate(timeout=120)[1]
+        self.summary, said = process.communicate(timeout=120)
         return process.returncode, said
 
     def records(self):
@@ -362,6 +364,90 @@ class SweepTest(unittest.TestCase):
         self.assertEqual(process.returncode, 3, said)
         self.assertIn("10 bytes were removed", said)
         self.assertEqual(len(self.records()), 3)
+
+    # ---- the end: who was fastest ---------------------------------------------------------------
+
+    def medians(self):
+        """{matrix: {kernel: median}} of what is logged, of the best state of a cell."""
+        found = {}
+        for r in self.records():
+            if r["status"] == "ok":
+                found.setdefault(r["matrix"]["name"], {})[r["config"]["kernel"]] = r["timing"]["median_s"]
+        return found
+
+    def standings(self):
+        """{kernel: (rate, time over the fastest, fastest on, timed)} of the summary."""
+        lines = [line.split() for line in self.summary.splitlines()]
+        start = next(k for k, line in enumerate(lines) if line[:2] == ["GFLOP/s", "time"])
+        return {line[4]: (line[0], float(line[1].rstrip("x")), int(line[2]), int(line[3])) for line in lines[start + 1:]}
+
+    def check_summary(self):
+        """The summary says what the log says."""
+        names = [kernel.split(":")[1] for kernel in KERNELS]
+        medians, lines = self.medians(), {line.split()[0]: line.split() for line in self.summary.splitlines() if line}
+        for matrix, times in medians.items():
+            first, *others = sorted(times, key=times.get)
+            self.assertEqual(lines[matrix][4], first, self.summary)
+            if others:
+                ratio, second = lines[matrix][5:]
+                self.assertEqual(second, others[0])
+                if ratio != "=":
+                    self.assertAlmostEqual(float(ratio.rstrip("x")), times[second] / times[first], delta=0.006)
+        standings = self.standings()
+        for name in names:
+            slower = [times.get(name, max(10 * min(times.values()), *times.values())) / min(times.values())
+                      for times in medians.values()]
+            rate, over, wins, timed = standings[name]
+            self.assertAlmostEqual(over, math.prod(slower) ** (1 / len(slower)), delta=0.006 * over)
+            self.assertEqual(wins, sum(min(times, key=times.get) == name for times in medians.values()))
+            self.assertEqual(timed, sum(name in times for times in medians.values()))
+            self.assertEqual(rate == "-", timed < len(medians))
+        self.assertEqual(list(standings), sorted(standings, key=lambda name: standings[name][1]))
+
+    def test_it_ends_with_who_was_fastest(self):
+        code, said = self.sweep()
+        self.assertEqual(code, 0, said)
+        self.check_summary()
+        self.assertIn(f"next: spmv table {self.log} --mean ", said)
+        fresh = self.summary
+        self.assertIn("6 reused", self.sweep("--resume")[1])
+        self.assertEqual(self.summary, fresh)  # of times that are in the log
+
+    def test_a_matrix_without_a_time_counts_as_slow(self):
+        self.assertEqual(self.sweep(plant="crash")[0], 3)
+        self.check_summary()
+        self.assertEqual(self.standings()[SECOND][3], 0)
+
+    def test_passes_and_states_are_summed_up(self):
+        self.assertEqual(self.sweep("--passes=2", "--cache=cold,warm", "-p", "f64,f32", "-q")[0], 0)
+        heads = [line for line in self.summary.splitlines() if line.endswith("caches")]
+        self.assertEqual(sorted(heads), ["f32, cold caches", "f32, warm caches", "f64, cold caches", "f64, warm caches"])
+        found = {}
+        for r in self.records():
+            if (r["config"]["precision"], r["config"]["cache"], r["matrix"]["name"]) == ("f64", "warm", MATRICES[0]):
+                found.setdefault(r["config"]["kernel"], []).append(r["timing"]["median_s"])
+        medians = {kernel: statistics.median(times) for kernel, times in found.items()}
+        block = self.summary.partition("f64, warm caches\n")[2].splitlines()
+        _, median, unit, _, first, *_ = next(line.split() for line in block if line.startswith(MATRICES[0]))
+        self.assertEqual(first, min(medians, key=medians.get))
+        scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[unit.rstrip("!")]
+        self.assertAlmostEqual(float(median) * scale / medians[first], 1, delta=0.01)
+        self.assertEqual(self.summary.count("GFLOP/s     time"), 4)
+
+    def test_what_was_not_verified_has_no_summary(self):
+        code, said = self.sweep("--verify=off")
+        self.assertEqual((code, self.summary), (0, ""))
+        self.assertIn("--verify=off: what is not verified is not ranked\n", said)
+        self.assertNotIn("next:", said)
+
+    @unittest.skipIf(ON_GPU, "a kernel of the host")
+    def test_auto_is_no_winner_over_what_it_runs(self):
+        self.matrices = [MATRICES[0]]
+        self.assertEqual(self.sweep("-k", "omp:auto,omp:*")[0], 0)
+        self.assertNotIn(" auto", self.summary.splitlines()[1])
+        self.assertEqual(self.sweep("-k", "omp:auto")[0], 0)
+        chosen = self.records()[-1]["config"]["kernel"]
+        self.assertEqual(self.summary.splitlines()[1].split()[4:], ["auto", f"({chosen})"])
 
 
 if __name__ == "__main__":

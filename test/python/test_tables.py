@@ -202,6 +202,13 @@ class RankingTest(TablesTest):
         self.assertEqual(self.line_of("summary.md", "csr_fast")[1:7],
                          ["0", "0.0 %", "0.0 %", "0", "0", "1"])
 
+    def test_unchecked_is_never_ranked(self):
+        self.make(record(2e-6), record(1e-9, check__status="off", config__kernel="csr_fast"))
+        row, = self.rows("times.csv")
+        self.assertEqual((row["csr_fast"], row["best_kernel"]), ("unchecked", "csr_rows"))
+        self.assertIn("unchecked: measured with --verify=off\n", self.text("times.md"))
+        self.assertEqual(self.line_of("summary.md", "csr_fast")[1:4], ["0", "0.0 %", "0.0 %"])
+
     def test_once_wrong_is_wrong(self):
         self.make(record(1e-6), record(1e-6, status="wrong", reason="r", run_id="second"),
                   record(3e-6, config__simd=True))
@@ -360,6 +367,7 @@ class StudyTest(TablesTest):
                   record(2e-6, config__simd=False, config__params={"C": 8}),
                   record(2e-6, config__simd=False, build__commit="other"),
                   record(2e-6, config__simd=False, matrix__name="beta"),
+                  record(2e-6, config__simd=False, check__status="off"),
                   record(2e-6, config__simd=False, status="wrong", reason="r"))
         self.assertEqual(self.text("simd.md"),
                          "# simd\n\nNo two configurations in the logs differ in this alone.\n")

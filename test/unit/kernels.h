@@ -16,7 +16,7 @@ typedef struct scaling {
 static const scaling scalings[] = {{1, 0}, {2, -1}, {0, 1}, {1, 1}, {-0.5, 0}};
 
 static const char *const param_names[] = {
-#define PARAM(name, option, help) #name,
+#define PARAM(name, ...) #name,
 #include "params.def"
 #undef PARAM
 };

@@ -41,8 +41,7 @@ static void a_tridiagonal_matrix_is_all_diagonals(void **state) {
     ASSERT_NEAR(f.mean, 3, 0.01);
     ASSERT_NEAR(f.cv, 0, 0.02);
     ASSERT_NEAR(f.diagonal, 1, 0);
-    ASSERT_NEAR(f.near_8, 1, 0);
-    ASSERT_NEAR(f.contiguous, 2. / 3, 0.01);
+    ASSERT_NEAR(f.near_16, 1, 0);
     ASSERT_NEAR(f.index_bytes, 8. / 32, 0.01); /* a step for 32 entries */
     ASSERT_NEAR(f.value_bytes, 8. / 32, 0.01); /* and one value for it */
     ASSERT_NEAR(f.symmetric, 1, 0);
@@ -69,7 +68,6 @@ static void dense_blocks_are_seen(void **state) {
     ASSERT_NEAR(f.fill_3, 1, 0);
     assert_true(f.fill_2 < 0.8);
     assert_true(f.per_block[0] >= 3 && f.per_block[0] < 3.3);
-    ASSERT_NEAR(f.contiguous, 2. / 3, 0.02);
     ASSERT_NEAR(f.index_bytes, 1.25 / 3, 0.01);
     assert_true(f.distinct > SPMV_FEW_VALUES);
     ASSERT_NEAR(f.value_bytes, 8, 0);
@@ -81,7 +79,7 @@ static void order_and_disorder_of_columns_are_told_apart(void **state) {
     (void)state;
     spmv_features f = features_of("gen:random:300000:8", NULL);
     assert_true(f.lines > 0.9);
-    assert_true(f.diagonal < 0.01 && f.contiguous < 0.01);
+    assert_true(f.diagonal < 0.01);
     assert_true(f.near_16 > 0.2 && f.near_16 < 0.8);
     assert_true(f.index_bytes > 2);
     spmv_features g = features_of("gen:poisson2d:500", NULL);
@@ -105,7 +103,6 @@ static void uneven_rows_are_seen(void **state) {
     for (int64_t i = 0; i < N; i++) add_row(&e, i, i == 7 ? N : i % 2);
     spmv_features f = features_of_entries(&e, SPMV_F64);
     ASSERT_NEAR(f.empty_share, 0.5, 0.001);
-    ASSERT_NEAR(f.long_share, 2. / 3, 0.001);
     ASSERT_NEAR(f.padding_32, (double)(31 * N + N / 2 - 15) / (4500. - 1), 0.7);
     assert_int_equal(f.row_max, N);
     assert_true(f.cv > 10);
@@ -155,10 +152,10 @@ static void features_are_finite_and_repeat(void **state) {
         }
         if (memcmp(&f[0], &f[1], sizeof f[0]) != 0)
             fail_msg("%s: other features with 4 threads", fixtures[n].name);
-        const double share[] = {f->mean,       f->cv,          f->empty_share, f->long_share,
-                                f->padding_32, f->near_8,      f->near_16,     f->diagonal,
-                                f->contiguous, f->fill_2,      f->fill_3,      f->exact_f32,
-                                f->symmetric,  f->index_bytes, f->value_bytes, f->lines};
+        const double share[] = {f->mean,      f->cv,        f->empty_share, f->padding_32,
+                                f->near_16,   f->diagonal,  f->fill_2,      f->fill_3,
+                                f->exact_f32, f->symmetric, f->index_bytes, f->value_bytes,
+                                f->lines};
         for (int k = 0; k < COUNT(share); k++)
             if (!(isfinite(share[k]) && share[k] >= 0))
                 fail_msg("%s: feature %d is %g", fixtures[n].name, k, share[k]);
@@ -273,11 +270,10 @@ static void the_models_order_as_measured(void **state) {
                  {"gen:poisson2d:700", NULL, "csell_lists", "csell_warp", true, false},
                  {"gen:poisson3d:64", "random", "csell_lists", "csell_warp", true, false},
                  {"gen:box27:64", "few:8", "csell_lists", "csell_warp", true, false},
-                 {"gen:fem3d:16", NULL, "csell_warp", "csell_lists", true, false},
                  {"gen:fem3d:20", NULL, "csell_warp", "sell_thread_ahead", true, false},
                  {"gen:road:1000000", NULL, "csr_lanes", "sell_thread_ahead", true, false},
                  {"gen:mesh:100000:3", NULL, "csell_warp", "sell_thread_ahead", true, false},
-                 {"gen:dense:1500", NULL, "csr_lanes", "csr_warp", true, false},
+                 {"gen:mesh:100000", NULL, "csr_lanes", "csr_warp", true, false},
                  {"gen:rmat:16", NULL, "csr_adaptive", "csr_lanes", true, false},
                  {"gen:poisson3d:32", NULL, "csell_slices", "sell_lanes", false, true},
                  {"gen:fem3d:12", NULL, "spc5_rows", "sell_lanes", false, true},
@@ -297,7 +293,7 @@ static void the_models_order_as_measured(void **state) {
         (cases[k].gpu ? spmv_propose_cuda : spmv_propose_omp)(&f, &all);
         double first = predicted_speedup_of(&all, cases[k].first),
                second = predicted_speedup_of(&all, cases[k].second);
-        if (!(first > second && first >= 1))
+        if (!(first > second && first >= (cases[k].gpu ? 0.8 : 1))) /* is tried */
             fail_msg("%s %s: %s %g, %s %g", cases[k].source, cases[k].values ? cases[k].values : "",
                      cases[k].first, first, cases[k].second, second);
     }
@@ -314,31 +310,30 @@ static void sample_and_propose(const char *source, spmv_sampling_depth depth, sp
     spmv_mat_free(mat);
 }
 
-/* Where the rows of a block share columns they are counted, in a quick sample too; not where
- * diagonals speak for another format. */
+/* Where the rows of a block share columns that is seen, in a quick sample too. */
 static void columns_that_blocks_share_are_seen(void **state) {
     static const struct {
         const char *source;
-        bool is_looked_at, is_offered;
-    } cases[] = {{"gen:mesh:1000000", true, true},
-                 {"gen:random:200000:8", true, false},
-                 {"gen:powerlaw:100000:8", true, false},
-                 {"gen:poisson2d:400", false, false}};
+        bool is_good;
+    } cases[] = {{"gen:mesh:1000000", true},
+                 {"gen:random:200000:8", false},
+                 {"gen:powerlaw:100000:8", false},
+                 {"gen:twin:Ga3As3H12", true}, /* lengths differ, but long rows are cut */
+                 {"gen:twin:Chebyshev4", false}};
     (void)state;
     for (int k = 0; k < COUNT(cases); k++)
         for (int depth = SPMV_SAMPLE_QUICK; depth <= SPMV_SAMPLE_STANDARD; depth++) {
             spmv_features f;
             spmv_proposals all;
             sample_and_propose(cases[k].source, (spmv_sampling_depth)depth, &f, &all);
-            assert_int_equal(f.xcache_height > 0, cases[k].is_looked_at);
+            assert_true(f.xcache_height > 0);
             const spmv_proposal *local = proposal_of(&all, "xcache_block");
-            assert_int_equal(local != NULL, cases[k].is_offered);
-            if (local) {
-                assert_true(local->predicted_speedup >
-                            predicted_speedup_of(&all, "sell_thread_ahead"));
-                assert_int_equal(local->setting[0].value, f.xcache_height);
-                assert_true(f.xcache_columns > 1 && f.xcache_columns < 5);
-            }
+            double others = fmax(predicted_speedup_of(&all, "sell_thread_ahead"),
+                                 predicted_speedup_of(&all, "csr_adaptive"));
+            if ((local && local->predicted_speedup > others) != cases[k].is_good)
+                fail_msg("%s: %g, others %g", cases[k].source, local ? local->predicted_speedup : 0,
+                         others);
+            if (local) assert_int_equal(local->setting[0].value, f.xcache_height);
         }
 }
 
@@ -347,7 +342,7 @@ static void hot_columns_are_seen(void **state) {
     static const struct {
         const char *source;
         double least, most;
-        bool is_offered;
+        bool is_good;
     } cases[] = {{"gen:rmat:18", 0.45, 0.65, true},
                  {"gen:powerlaw:500000:8", 0.25, 0.4, true},
                  {"gen:random:200000:8", 0.03, 0.09, false},
@@ -360,30 +355,10 @@ static void hot_columns_are_seen(void **state) {
         sample_and_propose(cases[k].source, SPMV_SAMPLE_STANDARD, &f, &all);
         if (f.repeats < cases[k].least || f.repeats > cases[k].most)
             fail_msg("%s: repeats %g", cases[k].source, f.repeats);
-        const spmv_proposal *hubs = proposal_of(&all, "hubs");
-        assert_int_equal(hubs != NULL, cases[k].is_offered);
-        if (hubs && hubs->predicted_speedup <= predicted_speedup_of(&all, "csr_adaptive"))
-            fail_msg("%s: hubs %g, csr_adaptive %g", cases[k].source, hubs->predicted_speedup,
-                     predicted_speedup_of(&all, "csr_adaptive"));
-    }
-}
-
-/* Lengths that differ are no reason against blocks of rows, whose long rows are cut; a row that has
- * most of the columns there is room for is. */
-static void uneven_rows_have_blocks_too(void **state) {
-    static const struct {
-        const char *source;
-        bool is_offered;
-    } cases[] = {{"gen:twin:Ga3As3H12", true}, {"gen:twin:Chebyshev4", false}};
-    (void)state;
-    for (int k = 0; k < COUNT(cases); k++) {
-        spmv_features f;
-        spmv_proposals all;
-        sample_and_propose(cases[k].source, SPMV_SAMPLE_STANDARD, &f, &all);
-        assert_true(f.cv > 1 && f.row_max > SPMV_LONG_ROW && f.xcache_height > 0);
-        const spmv_proposal *local = proposal_of(&all, "xcache_block");
-        assert_int_equal(local != NULL, cases[k].is_offered);
-        if (local) assert_true(local->predicted_speedup > 1.1);
+        double hubs = predicted_speedup_of(&all, "hubs"),
+               adaptive = predicted_speedup_of(&all, "csr_adaptive");
+        if ((hubs > adaptive) != cases[k].is_good)
+            fail_msg("%s: hubs %g, csr_adaptive %g", cases[k].source, hubs, adaptive);
     }
 }
 
@@ -424,7 +399,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(far_reads_of_x_are_blocked),
         cmocka_unit_test(the_models_order_as_measured),
         cmocka_unit_test(columns_that_blocks_share_are_seen),
-        cmocka_unit_test(uneven_rows_have_blocks_too),
         cmocka_unit_test(hot_columns_are_seen),
         cmocka_unit_test(almost_equal_rows_are_worth_converting),
     };

@@ -3,6 +3,7 @@
 #include "testing.h"
 #include "app/run/session.h"
 #include <dirent.h>
+#include <omp.h>
 
 /* A folder of files alone, with them. */
 static void remove_files(const char *folder) {
@@ -135,7 +136,6 @@ static void one_verdict(const char *cache, double llc_ratio, double median_s, co
     r->store_llc_ratio = llc_ratio;
     r->timing_median_s = median_s;
     describe_limits(&run, &out, spmv_backends[0], &reads);
-    describe_share_of_limits(&out);
     assert_true(fabs(r->perf_limit_stream_s - 1e-3) < 1e-9);
     assert_true(fabs(r->perf_limit_gather_s - 0.5e-3) < 1e-9);
     assert_string_equal(r->perf_limit_binds, "stream");
@@ -192,7 +192,6 @@ static void a_cache_is_believed_as_measured(void **state) {
         out.r.store_llc_ratio = 0.5;
         out.r.timing_median_s = of[k].median_s;
         describe_limits(&run, &out, spmv_backends[0], &reads);
-        describe_share_of_limits(&out);
         assert_string_equal(out.r.perf_verdict, of[k].verdict);
     }
 }
@@ -209,11 +208,9 @@ static void without_rates_there_are_no_limits(void **state) {
     out.r.perf_bytes_min_B = 1000;
     out.r.timing_median_s = 1;
     describe_limits(&run, &out, spmv_backends[0], &reads);
-    describe_share_of_limits(&out);
     assert_true(isnan(out.r.perf_bw_fraction) && !out.r.perf_verdict);
     out.r.gpu_bw_theory_Bps = 1e6; /* a GPU says something of itself: a share, but no verdict */
     describe_limits(&run, &out, spmv_backends[0], &reads);
-    describe_share_of_limits(&out);
     assert_true(fabs(out.r.perf_bw_fraction - 1e-3) < 1e-12);
     assert_string_equal(out.r.perf_bw_peak_source, "theory");
     assert_null(out.r.perf_verdict);
@@ -323,17 +320,125 @@ static void what_was_not_measured_is_no_row(void **state) {
     spmv_ctx_free(run.ctx);
 }
 
+/* ---- what is said below the table ----------------------------------------------------------- */
+
+/* Of what explain_results says on stderr. */
+static void explained(const session *run, const result *rows, int n, char *out, size_t size) {
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stderr);
+    int kept = dup(STDERR_FILENO);
+    assert_true(kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    explain_results(run, rows, n);
+    fflush(stderr);
+    assert_true(dup2(kept, STDERR_FILENO) >= 0);
+    close(kept);
+    rewind(file);
+    out[fread(out, 1, size - 1, file)] = 0;
+    fclose(file);
+}
+
+static result waiting_row(double median) {
+    result out = row(NULL, median, median, median, 0);
+    out.r.config_kernel = "some";
+    out.nflags = 1;
+    out.waits = true;
+    out.flags[0] = "threads waited for a core 50% of the time";
+    out.r.timing_flags = (texts){out.flags, 1};
+    return out;
+}
+
+static void the_run_says_what_to_type_against_waits(void **state) {
+    (void)state;
+    static char *words[] = {"./spmv", "-m", "a b.mtx", "-k", "csr_*"}, *no[] = {"./spmv", "it's"},
+                *many[] = {"./spmv", "-t", "9", "-q", "--threads=9", "-t9", "--threads", "9"};
+    char *policy = getenv("OMP_WAIT_POLICY"), before[64] = "", said[2000], flag[40];
+    if (omp_get_num_procs() < 2) skip();
+    if (policy) snprintf(before, sizeof before, "%s", policy);
+    static session run;
+    options o = {.caches.count = 1, .argv = words, .argc = 5, .command = "run"};
+    result rows[] = {waiting_row(5)};
+    run.o = &o;
+    run.ctx = context_of(2);
+    unsetenv("OMP_WAIT_POLICY");
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(
+        strstr(said, "1 of 1 rows: threads waited for a core 50% of the time; so none"));
+    assert_non_null(
+        strstr(said, "type: OMP_WAIT_POLICY=passive ./spmv run -m 'a b.mtx' -k 'csr_*',"));
+    assert_non_null(strstr(said, "-t 1 after it\n"));
+    setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(strstr(said, " 'csr_*' -t 1\n"));
+    o.argv = no, o.argc = 2;
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(strstr(said, "type: OMP_WAIT_POLICY=passive (the same command) -t 1\n"));
+    unsetenv("OMP_WAIT_POLICY");
+    spmv_ctx_free(run.ctx);
+    run.ctx = context_of(omp_get_num_procs() + 1);
+    o.argv = many, o.argc = COUNT(many);
+    snprintf(flag, sizeof flag, "type: ./spmv run -q -t %d\n", omp_get_num_procs());
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(strstr(said, flag));
+    rows[0].r.gpu_name = "a GPU"; /* OpenMP's threads are not what waits */
+    explained(&run, rows, 1, said, sizeof said);
+    assert_null(strstr(said, "type"));
+    unsetenv("OMP_WAIT_POLICY");
+    if (*before) setenv("OMP_WAIT_POLICY", before, 1);
+    spmv_ctx_free(run.ctx);
+}
+
+static void unchecked_results_are_named_and_not_ranked(void **state) {
+    (void)state;
+    char said[2000];
+    static session run;
+    options o = {.caches.count = 1, .probe = "off"};
+    result rows[] = {row("csr1", 9, 10, 11, 0), row(NULL, 5, 5, 5, 0)};
+    run.o = &o;
+    run.ctx = context_of(2);
+    for (int k = 0; k < COUNT(rows); k++) rows[k].r.config_kernel = k ? "quick" : "slow";
+    rank_results(rows, COUNT(rows));
+    explained(&run, rows, COUNT(rows), said, sizeof said);
+    assert_string_equal(said,
+                        "  cheapest with its preparation (f64): 1 product quick, 100 products "
+                        "quick, 10000 products quick\n"
+                        "  for many products: quick, 2.00 x csr1, pays off at once\n");
+    for (int k = 0; k < COUNT(rows); k++) rows[k].r.check_status = "off";
+    rank_results(rows, COUNT(rows));
+    explained(&run, rows, COUNT(rows), said, sizeof said);
+    assert_string_equal(said, "  check off: nobody compared these results with the reference, so "
+                              "they are not ranked\n");
+    spmv_ctx_free(run.ctx);
+}
+
+static void the_cheapest_of_disturbed_times_is_called_so(void **state) {
+    (void)state;
+    char said[2000];
+    static session run;
+    options o = {.caches.count = 1, .probe = "off"};
+    result rows[] = {waiting_row(5), waiting_row(6)};
+    for (int k = 0; k < COUNT(rows); k++) rows[k].waits = false;
+    run.o = &o;
+    run.ctx = context_of(2);
+    rank_results(rows, COUNT(rows));
+    explained(&run, rows, COUNT(rows), said, sizeof said);
+    assert_non_null(strstr(said, "preparation (f64, by disturbed times): 1 product some"));
+    spmv_ctx_free(run.ctx);
+}
+
 /* ---- noise ---------------------------------------------------------------------------------- */
 
 static void noise_is_flagged(void **state) {
     (void)state;
     static result out;
     record_clear(&out.r);
-    const noise calm = {.wall_s = 1, .cpu_s = 2, .waited_s = 0.001, .busy_s = 2.01};
-    describe_noise(&out, &calm, 2);
+    const candidate calm = {.noise = {.wall_s = 1, .cpu_s = 2, .waited_s = 0.001, .busy_s = 2.01},
+                            .p = {.host = true, .flush = 1}};
+    describe_noise(&calm, 2, &out);
     assert_int_equal(out.r.timing_flags.count, 0);
-    const noise rough = {.wall_s = 1, .cpu_s = 1, .waited_s = 1, .busy_s = 2.5, .stolen_s = 0.5};
-    describe_noise(&out, &rough, 2);
+    candidate rough = calm;
+    rough.noise = (noise){.wall_s = 1, .cpu_s = 1, .waited_s = 1, .busy_s = 2.5, .stolen_s = 0.5};
+    describe_noise(&rough, 2, &out);
     assert_int_equal(out.r.timing_flags.count, 3);
     assert_string_equal(out.r.timing_flags.value[0], "threads waited for a core 50% of the time");
     assert_string_equal(out.r.timing_flags.value[2], "other programs used 1.5 processors");
@@ -364,15 +469,17 @@ static void a_slowed_gpu_is_flagged(void **state) {
     (void)state;
     static result out;
     record_clear(&out.r);
-    const spmv_device_state before = {.clock_Hz = 1.98e9, .temperature_C = 40, .mig = 0};
-    spmv_device_state after = {.clock_Hz = 1.97e9, .temperature_C = 60, .slowed = 1};
-    describe_gpu_noise(&out, &before, &after); /* 1: idle, no reason to worry */
+    candidate e = {
+        .noise.wall_s = 1,
+        .before = {.known = true, .device = {.clock_Hz = 1.98e9, .temperature_C = 40}},
+        .after = {.known = true, .device = {.clock_Hz = 1.97e9, .temperature_C = 60, .slowed = 1}}};
+    describe_noise(&e, 2, &out); /* 1: idle, no reason to worry */
     assert_int_equal(out.r.timing_flags.count, 0);
     assert_true(out.r.timing_temperature_after_C == 60 && out.r.gpu_mig == 0);
     assert_true(isnan(out.r.gpu_power_limit_W));
-    after.clock_Hz = 1.2e9;
-    after.slowed = 0x24;
-    describe_gpu_noise(&out, &before, &after);
+    e.after.device.clock_Hz = 1.2e9;
+    e.after.device.slowed = 0x24;
+    describe_noise(&e, 2, &out);
     assert_int_equal(out.r.timing_flags.count, 2);
     assert_string_equal(out.r.timing_flags.value[0], "the GPU was slowed down: software power cap");
     assert_int_equal(out.r.gpu_throttle.count, 2);
@@ -382,14 +489,15 @@ static void heat_that_slows_processors_is_flagged(void **state) {
     (void)state;
     static result out;
     record_clear(&out.r);
-    const spmv_device_state before = {.clock_Hz = 3e9, .temperature_C = 60, .throttled = 7};
-    spmv_device_state after = before;
-    describe_host_noise(&out, &before,
-                        &after); /* what was before the rounds is no fault of theirs */
+    const surroundings before = {.known = true,
+                                 .device = {.clock_Hz = 3e9, .temperature_C = 60, .throttled = 7}};
+    candidate e = {
+        .noise.wall_s = 1, .p = {.host = true, .flush = 1}, .before = before, .after = before};
+    describe_noise(&e, 2, &out); /* what was before the rounds is no fault of theirs */
     assert_int_equal(out.r.timing_flags.count, 0);
     assert_true(out.r.timing_clk_cpu_before_Hz == 3e9 && out.r.timing_temperature_after_C == 60);
-    after.throttled = 9;
-    describe_host_noise(&out, &before, &after);
+    e.after.device.throttled = 9;
+    describe_noise(&e, 2, &out);
     assert_int_equal(out.r.timing_flags.count, 1);
     assert_string_equal(out.r.timing_flags.value[0], "heat slowed processors down");
 }
@@ -410,6 +518,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(what_nobody_checked_is_not_ranked),
         cmocka_unit_test(where_all_were_disturbed_none_is_best),
         cmocka_unit_test(what_was_not_measured_is_no_row),
+        cmocka_unit_test(the_run_says_what_to_type_against_waits),
+        cmocka_unit_test(unchecked_results_are_named_and_not_ranked),
+        cmocka_unit_test(the_cheapest_of_disturbed_times_is_called_so),
         cmocka_unit_test(noise_is_flagged),
         cmocka_unit_test(waiting_threads_are_seen),
         cmocka_unit_test(a_slowed_gpu_is_flagged),

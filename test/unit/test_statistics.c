@@ -66,10 +66,10 @@ static void the_interval_holds_the_true_median(void **state) {
         for (int run = 0; run < RUNS; run++) {
             double now = normal();
             for (int i = 0; i < s->n; i++) sample[i] = s->draw(&now);
-            estimate e = median_of(sample, s->n);
-            assert_true(e.low <= e.value && e.value <= e.high);
+            statistics e = statistics_of(sample, s->n);
+            assert_true(e.low <= e.median && e.median <= e.high);
             held += e.low <= 1 && 1 <= e.high;
-            mean += e.value / RUNS;
+            mean += e.median / RUNS;
         }
         if (held < 0.95 * RUNS || fabs(mean - 1) >= 0.01)
             fail_msg("%s: %d of %d intervals hold 1, mean %g", s->name, held, RUNS, mean);
@@ -84,9 +84,9 @@ static void more_samples_make_it_narrower(void **state) {
     drawn = 0;
     for (int run = 0; run < 100; run++) {
         for (int i = 0; i < COUNT(sample); i++) sample[i] = quiet(NULL);
-        estimate first = median_of(sample, 40), all = median_of(sample, COUNT(sample));
-        few += estimate_noise(&first);
-        many += estimate_noise(&all);
+        statistics first = statistics_of(sample, 40), all = statistics_of(sample, COUNT(sample));
+        few += median_noise(&first);
+        many += median_noise(&all);
     }
     assert_true(few / many > 8 && few / many < 14);
 }
@@ -99,19 +99,20 @@ static void a_drift_makes_it_wider(void **state) {
         rising[i] = 1 + 0.001 * i;
         shuffled[i] = 1 + 0.001 * (i * 37 % 100);
     }
-    estimate a = median_of(shuffled, 100), b = median_of(rising, 100);
-    assert_true(a.value == b.value);
-    assert_true(estimate_noise(&b) > 2 * estimate_noise(&a));
+    statistics a = statistics_of(shuffled, 100), b = statistics_of(rising, 100);
+    assert_true(a.median == b.median);
+    assert_true(median_noise(&b) > 2 * median_noise(&a));
 }
 
 static void few_samples_know_no_interval(void **state) {
     (void)state;
     const double same[] = {2, 2, 2, 2, 2, 2};
-    estimate none = median_of(same, 0), five = median_of(same, 5), six = median_of(same, 6);
-    assert_true(isnan(none.value) && isnan(none.low));
-    assert_true(five.value == 2 && isnan(five.low) && isnan(five.high));
-    assert_false(estimate_noise(&five) <= 1);
-    assert_true(six.low == 2 && six.high == 2 && estimate_noise(&six) == 0);
+    statistics none = statistics_of(same, 0), five = statistics_of(same, 5),
+               six = statistics_of(same, 6);
+    assert_true(isnan(none.median) && isnan(none.low));
+    assert_true(five.median == 2 && isnan(five.low) && isnan(five.high));
+    assert_false(median_noise(&five) <= 1);
+    assert_true(six.low == 2 && six.high == 2 && median_noise(&six) == 0);
 }
 
 /* Looking again and again, and stopping when it pleases, finds the truth as often. */
@@ -122,16 +123,26 @@ static void who_stops_when_it_is_narrow_is_right_too(void **state) {
     drawn = 0;
     for (int run = 0; run < RUNS; run++) {
         int n = 0, look = 10;
-        estimate e;
+        statistics e;
         for (bool narrow = false; !narrow; look = look * 11 / 10) {
             assert_true(look <= MOST);
             while (n < look) sample[n++] = quiet(NULL);
-            e = median_of(sample, n);
-            narrow = estimate_noise(&e) <= 0.01;
+            e = statistics_of(sample, n);
+            narrow = median_noise(&e) <= 0.01;
         }
         held += e.low <= 1 && 1 <= e.high;
     }
     assert_true(held >= 0.95 * RUNS);
+}
+
+/* Quartiles that overlap are a tie, however far apart the medians are. */
+static void who_is_faster_is_so_by_quartiles_too(void **state) {
+    (void)state;
+    const statistics a = {.q1 = 9, .median = 10, .q3 = 11}, b = {.q1 = 12, .median = 12, .q3 = 13},
+                     wide = {.q1 = 11, .median = 20, .q3 = 30};
+    assert_true(is_faster(&a, &b, 0) && is_faster(&a, &b, 0.1));
+    assert_false(is_faster(&a, &b, 0.2) || is_faster(&b, &a, 0) || is_faster(&a, &a, 0));
+    assert_false(is_faster(&a, &wide, 0));
 }
 
 /* Both threads of a team of two, or one of sixteen: the product waits for either. */
@@ -150,6 +161,7 @@ int main(void) {
         cmocka_unit_test(a_drift_makes_it_wider),
         cmocka_unit_test(few_samples_know_no_interval),
         cmocka_unit_test(who_stops_when_it_is_narrow_is_right_too),
+        cmocka_unit_test(who_is_faster_is_so_by_quartiles_too),
         cmocka_unit_test(waits_are_of_all_threads_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

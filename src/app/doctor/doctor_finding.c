@@ -4,10 +4,12 @@
 
 void tell(finding *out, level how, const char *format, ...) {
     va_list args;
+    char found[sizeof out->found];
     va_start(args, format);
     out->level = how;
-    vsnprintf(out->found, sizeof out->found, format, args);
+    vsnprintf(found, sizeof found, format, args);
     va_end(args);
+    spell(found, out->found, sizeof out->found); /* values of the environment among them */
 }
 
 void advise(finding *out, const char *why, const char *format, ...) {

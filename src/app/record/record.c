@@ -30,6 +30,12 @@ void record_clear(record *r) {
     r->schema = "spmv-run/1";
 }
 
+statistics record_times(const record *r) {
+    return (statistics){r->timing_min_s,   r->timing_q1_s,         r->timing_median_s,
+                        r->timing_q3_s,    r->timing_max_s,        r->timing_mean_s,
+                        r->timing_stdev_s, r->timing_median_low_s, r->timing_median_high_s};
+}
+
 /* The words of the build's list. */
 static texts features(void) {
     enum { MOST = 16 };

@@ -106,14 +106,35 @@ bool jsonl_is_whole(const char *line, size_t length) {
     return object;
 }
 
-bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size,
-                      bool *unsettled) {
+static double number_in(const json_t *root, const char *group, const char *name) {
+    const json_t *found = json_object_get(json_object_get(root, group), name);
+    return json_is_number(found) ? json_number_value(found) : NAN;
+}
+
+static bool says(const json_t *root, const char *group, const char *name, const char *word) {
+    const char *found = json_string_value(json_object_get(json_object_get(root, group), name));
+    return found && strcmp(found, word) == 0;
+}
+
+bool jsonl_sweep_cell(const char *line, logged_cell *out) {
     const char *cell = NULL, *word = NULL;
     json_t *root = json_loads(line, 0, NULL);
     bool found = json_unpack(root, "{s:{s:s}, s:s}", "sweep", "cell", &cell, "status", &word) == 0;
-    *unsettled = json_is_false(json_object_get(json_object_get(root, "timing"), "settled"));
-    if (found) snprintf(out, size, "%s", cell);
-    if (found) snprintf(status, status_size, "%s", word);
+    const json_t *times = json_object_get(root, "timing"),
+                 *config = json_object_get(root, "config");
+    const char *kernel = json_string_value(json_object_get(config, "kernel"));
+    out->unsettled = json_is_false(json_object_get(times, "settled"));
+    out->time = (cell_time){.median_s = number_in(root, "timing", "median_s"),
+                            .q1_s = number_in(root, "timing", "q1_s"),
+                            .q3_s = number_in(root, "timing", "q3_s"),
+                            .flop_per_s = number_in(root, "perf", "flop_per_s"),
+                            .disturbed = json_array_size(json_object_get(times, "flags")) > 0};
+    if (!found || strcmp(word, "ok") != 0 || !says(root, "check", "status", "ok") ||
+        says(root, "perf", "verdict", "suspect"))
+        out->time.median_s = NAN;
+    snprintf(out->time.kernel, sizeof out->time.kernel, "%s", kernel ? kernel : "");
+    if (found) snprintf(out->cell, sizeof out->cell, "%s", cell);
+    if (found) snprintf(out->status, sizeof out->status, "%s", word);
     json_decref(root);
     return found;
 }
@@ -124,14 +145,9 @@ bool jsonl_is_whole(const char *line, size_t length) { /* who could not tell lea
     return true;
 }
 
-bool jsonl_sweep_cell(const char *line, char *out, size_t size, char *status, size_t status_size,
-                      bool *unsettled) {
+bool jsonl_sweep_cell(const char *line, logged_cell *out) {
     (void)line;
-    (void)unsettled;
     (void)out;
-    (void)size;
-    (void)status;
-    (void)status_size;
     return false;
 }
 

@@ -9,6 +9,7 @@ typedef enum column {
     CONFIG,
     PREP,
     MEDIAN,
+    STAT,
     NOISE,
     GFLOPS,
     GBPS,
@@ -19,9 +20,17 @@ typedef enum column {
     CHECK,
     NCOLUMNS
 } column;
-static const char *const heads[NCOLUMNS] = {"kernel", "alias",   "config", "prep", "median",
-                                            "+/-",    "GFLOP/s", "GB/s",   "MB",   "padding",
-                                            "stream", "gather",  "check"};
+static const char *const heads[NCOLUMNS] = {"kernel",  "alias",  "config",  "prep", "median",
+                                            "",        "+/-",    "GFLOP/s", "GB/s", "MB",
+                                            "padding", "stream", "gather",  "check"};
+
+/* Of the samples: what --stat shows beside the median, under its own name. */
+static double statistic(const record *r, const char *stat) {
+    return strcmp(stat, "min") == 0    ? r->timing_min_s
+           : strcmp(stat, "max") == 0  ? r->timing_max_s
+           : strcmp(stat, "mean") == 0 ? r->timing_mean_s
+                                       : NAN;
+}
 
 void time_text(double s, char *out) {
     if (!isfinite(s))
@@ -64,41 +73,80 @@ static void append(char *out, const char *prefix, const char *word) {
     snprintf(out + n, CELL - n, "%s%s%s", n ? " " : "", prefix, word);
 }
 
-/* Parameters that shape the store; what has a field of its own in the record is shown by that. */
-static bool is_shown(const char *name) {
-    static const char *const shown[] = {"lanes",    "slice", "sigma", "height", "sorted",  "tile",
-                                        "boundary", "warps", "isa",   "gather", "cusparse"};
-    for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
-        if (strcmp(name, shown[k]) == 0) return true;
+/* Of the record's parameters, which one it is; -1: the kernel does not take it. */
+static int place_of(const record *r, const param *p) {
+    int k = r->config_params.count - 1;
+    while (k >= 0 && strcmp(r->config_params.name[k], p->name) != 0) k--;
+    return k;
+}
+
+static bool is_given(const record *r, const param *p) {
+    int k = place_of(r, p);
+    return k >= 0 && r->config_params.given[k];
+}
+
+/* As it is typed; a switch with a usual state by its name alone. */
+static void append_value(const record *r, const param *p, int64_t value, char *out) {
+    const char *word = param_typed(p->name, value);
+    char digits[48], prefix[24];
+    int second = p->values.pair ? place_of(r, p + 1) : -1;
+    if (value == p->usual && !is_given(r, p)) return;
+    snprintf(prefix, sizeof prefix, "%s=", p->option);
+    int n = snprintf(digits, sizeof digits, "%lld", (long long)value);
+    if (second >= 0)
+        snprintf(digits + n, sizeof digits - (size_t)n, "x%lld",
+                 (long long)r->config_params.number[second]);
+    if (param_is_switch(p) && p->usual != INT64_MIN)
+        append(out, value ? "" : "no-", p->option);
+    else
+        append(out, prefix, word ? word : digits);
+}
+
+/* What the record says in words needs no name: 10x4, 32x8, dynamic. */
+static void append_text(const record *r, const param *p, const char *words, char *out) {
+    const char *usual = p->usual == INT64_MIN ? NULL : param_typed(p->name, p->usual);
+    if (!words || (usual && strcmp(words, usual) == 0 && !is_given(r, p))) return;
+    append(out, "", words);
+}
+
+/* The parameter that a field of its own in the record holds, a pair's first; NULL: none. */
+static const param *param_in(const field *f) {
+    static const char group[] = "config.";
+    if (strncmp(f->key, group, strlen(group)) != 0) return NULL;
+    for (int id = 0; id < SPMV_NPARAMS; id++)
+        if (strcmp(f->key + strlen(group), params[id].option) == 0) return &params[id];
+    return NULL;
+}
+
+static bool has_own_field(const param *p) {
+    fields all = record_fields();
+    for (const field *f = all.field; f < all.field + all.count; f++) {
+        const param *held = param_in(f);
+        if (held && strcmp(held->option, p->option) == 0) return true;
+    }
     return false;
 }
 
-/* As it is typed. */
-static void append_param(char *out, const char *name, int64_t value) {
-    const char *word = param_typed(name, value);
-    char digits[24], prefix[24];
-    if (!is_shown(name)) return;
-    snprintf(prefix, sizeof prefix, "%s=", name);
-    snprintf(digits, sizeof digits, "%lld", (long long)value);
-    append(out, prefix, word ? word : digits);
+static void append_field(const record *r, const field *f, char *out) {
+    const void *at = (const char *)r + f->offset;
+    const param *p = param_in(f);
+    if (!p) return;
+    if (f->type == TYPE_text) append_text(r, p, *(const text *)at, out);
+    if (f->type == TYPE_whole && *(const whole *)at != INT64_MIN)
+        append_value(r, p, *(const whole *)at, out);
+    if (f->type == TYPE_truth && *(const truth *)at >= 0)
+        append_value(r, p, *(const truth *)at, out);
 }
 
 static void config_text(const record *r, char *out) {
+    fields all = record_fields();
     out[0] = 0;
-    if (r->config_grid) append(out, "", r->config_grid);
-    if (r->config_block) append(out, "", r->config_block);
-    if (r->config_shape) append(out, "", r->config_shape);
-    if (r->config_schedule && strcmp(r->config_schedule, "static") != 0)
-        append(out, "", r->config_schedule);
-    if (r->config_chunk > 0) {
-        char chunk[24];
-        snprintf(chunk, sizeof chunk, "%lld", (long long)r->config_chunk);
-        append(out, "chunk=", chunk);
+    for (const field *f = all.field; f < all.field + all.count; f++) append_field(r, f, out);
+    for (int k = 0; k < r->config_params.count; k++) {
+        const param *p = &params[param_named(r->config_params.name[k])];
+        if (!has_own_field(p) && !p->values.second)
+            append_value(r, p, r->config_params.number[k], out);
     }
-    if (r->config_simd == 1) append(out, "", "simd");
-    if (r->config_rowlens == 0) append(out, "", "no-rowlens");
-    for (int k = 0; k < r->config_params.count; k++)
-        append_param(out, r->config_params.name[k], r->config_params.number[k]);
     if (r->config_precision && strcmp(r->config_precision, "f64") != 0)
         append(out, "", r->config_precision);
     if (r->config_index_bits == 64) append(out, "", "ofs64");
@@ -150,7 +198,7 @@ static void add_state(const record *r, char *out) {
     append(out, "", r->config_cache);
 }
 
-static void fill(const table_row *row, mixture mixed, char cell[NCOLUMNS][CELL]) {
+static void fill(const table_row *row, mixture mixed, const char *stat, char cell[NCOLUMNS][CELL]) {
     const record *r = row->r;
     bool ok = strcmp(r->status, "ok") == 0;
     snprintf(cell[KERNEL], CELL, "%s%s%s%s",
@@ -163,10 +211,10 @@ static void fill(const table_row *row, mixture mixed, char cell[NCOLUMNS][CELL])
     if (mixed.states) add_state(r, cell[CONFIG]);
     time_text(ok ? r->prep_total_s : NAN, cell[PREP]);
     time_text(ok ? r->timing_median_s : NAN, cell[MEDIAN]);
-    estimate median = {r->timing_median_s, r->timing_median_low_s, r->timing_median_high_s};
-    share_text(ok ? estimate_noise(&median) : NAN, cell[NOISE]);
-    if (isfinite(estimate_noise(&median)) && ok && r->timing_settled == 0)
-        strncat(cell[NOISE], "~", 2);
+    time_text(ok ? statistic(r, stat) : NAN, cell[STAT]);
+    const statistics s = record_times(r);
+    share_text(ok ? median_noise(&s) : NAN, cell[NOISE]);
+    if (isfinite(median_noise(&s)) && ok && r->timing_settled == 0) strncat(cell[NOISE], "~", 2);
     if (ok && r->timing_flags.count) strncat(cell[NOISE], "!", 2);
     rate_text(ok ? r->perf_flop_per_s : NAN, cell[GFLOPS]);
     rate_text(ok ? r->perf_B_per_s : NAN, cell[GBPS]);
@@ -190,18 +238,19 @@ static bool is_empty(const char *s) {
 }
 
 /* Of each column; 0: nobody has anything there, and it is left out. */
-static void find_widths(const table_row *rows, int count, int width[NCOLUMNS]) {
+static void find_widths(const table_row *rows, int count, const char *stat, int width[NCOLUMNS]) {
     char cell[NCOLUMNS][CELL];
     for (int c = 0; c < NCOLUMNS; c++) width[c] = 0;
     for (int k = 0; k < count; k++) {
-        fill(&rows[k], mixture_of(rows, count), cell);
+        fill(&rows[k], mixture_of(rows, count), stat, cell);
         for (int c = 0; c < NCOLUMNS; c++)
             if (!is_empty(cell[c]) && (int)strlen(cell[c]) > width[c])
                 width[c] = (int)strlen(cell[c]);
     }
     for (int c = 0; c < NCOLUMNS; c++) {
         int head = (int)strlen(heads[c]) + (c == KERNEL ? 2 : 0);
-        bool optional = c == ALIAS || c == CONFIG || c == PADDING || c == STREAM || c == GATHER;
+        bool optional =
+            c == ALIAS || c == CONFIG || c == STAT || c == PADDING || c == STREAM || c == GATHER;
         if (width[c] < head && (width[c] || !optional)) width[c] = head;
     }
 }
@@ -260,18 +309,19 @@ static void put_reason(FILE *file, const char *reason, int most, int written) {
     print_wrapped(file, most, INDENT, INDENT, reason);
 }
 
-void table_write(FILE *file, const table_row *rows, int count, bool color, bool all) {
+void table_write(FILE *file, const table_row *rows, int count, const char *stat, bool color,
+                 bool all) {
     char cell[NCOLUMNS][CELL];
     int width[NCOLUMNS], most = all ? NO_LIMIT : page_width(file, NO_LIMIT);
     bool left_out[NCOLUMNS] = {false};
-    find_widths(rows, count, width);
+    find_widths(rows, count, stat, width);
     fit_widths(most, width, left_out);
     for (int c = 0; c < NCOLUMNS; c++)
-        snprintf(cell[c], CELL, "%s%s", c == KERNEL ? "  " : "", heads[c]);
+        snprintf(cell[c], CELL, "%s%s", c == KERNEL ? "  " : "", c == STAT ? stat : heads[c]);
     put_row(file, cell, width);
     fputc('\n', file);
     for (int k = 0; k < count; k++) {
-        fill(&rows[k], mixture_of(rows, count), cell);
+        fill(&rows[k], mixture_of(rows, count), stat, cell);
         cut(cell[CONFIG], width[CONFIG]);
         bool bold = color && rows[k].r->perf_best == 1;
         if (bold) fputs("\033[1m", file);

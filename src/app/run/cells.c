@@ -7,22 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const char *const param_name[] = {
-#define PARAM(name, option, help) #name,
-#include "params.def"
-#undef PARAM
-};
-
 /* The parameter whose values go with those of id (RxC is two), or SPMV_NPARAMS. */
 static spmv_param_id partner_of(spmv_param_id id) {
-    return id == SPMV_grid_rows    ? SPMV_grid_cols
-           : id == SPMV_shape_rows ? SPMV_shape_cols
-                                   : SPMV_NPARAMS;
+    return params[id].values.pair ? (spmv_param_id)(id + 1) : SPMV_NPARAMS;
 }
 
 /* Whether the value was given as 32xR. */
 static bool is_warp_rows(spmv_param_id id, int64_t value) {
-    return id == SPMV_block && value >= BLOCK_WARP_ROWS;
+    return params[id].values.warps && value >= BLOCK_WARP_ROWS;
 }
 
 /* Whether a value of an option is for this kernel: 32xR is for kernels with one warp per row, other
@@ -80,10 +72,10 @@ static spmv_status expand(session *r, spmv_param_id id, const cell *c) {
         cell next = *c;
         int64_t value =
             values->value[v] - (is_warp_rows(id, values->value[v]) ? BLOCK_WARP_ROWS : 0);
-        next.setting[next.nsettings++] = (spmv_setting){param_name[id], value};
+        next.setting[next.nsettings++] = (spmv_setting){params[id].name, value};
         if (partner != SPMV_NPARAMS && spmv_param_of(kernel, partner))
             next.setting[next.nsettings++] =
-                (spmv_setting){param_name[partner], r->o->param[partner].value[v]};
+                (spmv_setting){params[partner].name, r->o->param[partner].value[v]};
         TRY(expand(r, next_id, &next));
     }
     return p && values->count ? SPMV_OK
@@ -104,7 +96,7 @@ static bool is_used(const session *r, spmv_param_id id, int64_t value) {
         const cell *c = &r->cell[k];
         if (warp_rows && !(descriptor(c->kernel)->traits & SPMV_WARP_ROW)) continue;
         for (int s = 0; s < c->nsettings; s++)
-            if (c->setting[s].value == value && strcmp(c->setting[s].name, param_name[id]) == 0)
+            if (c->setting[s].value == value && strcmp(c->setting[s].name, params[id].name) == 0)
                 return true;
     }
     return false;
@@ -120,29 +112,29 @@ static int refuse_value(const spmv_kernel_id *kernels, int n, spmv_param_id id, 
         p = spmv_param_of(kernel, id);
         if (p && accepts(kernel, p, value)) p = NULL;
     }
-    if (!p || param_typed(param_name[id], p->max) || is_warp_rows(id, value))
+    if (!p || param_typed(params[id].name, p->max) || is_warp_rows(id, value))
         return refuse("--%s applies to none of the chosen kernels; 'spmv list kernels -v' "
                       "shows what each takes%s",
-                      option_of(id), "");
-    const char *word = param_typed(param_name[id], p->min); /* which stands for the least number */
+                      params[id].option, "");
+    const char *word = param_typed(params[id].name, p->min); /* which stands for the least number */
     if (p->power_of_two)
         snprintf(step, sizeof step, ", a power of 2");
     else if (p->multiple > 1)
         snprintf(step, sizeof step, ", a multiple of %lld", (long long)p->multiple);
-    const char *typed = param_typed(param_name[id], value);
+    const char *typed = param_typed(params[id].name, value);
     char digits[24];
     snprintf(digits, sizeof digits, "%lld", (long long)value);
     snprintf(range, sizeof range, "'%s' is invalid; %s takes %s%s%lld to %lld%s",
              typed ? typed : digits, kernel->name, word ? word : "", word ? " or " : "",
              (long long)p->min + (word != NULL), (long long)p->max, step);
-    return refuse("--%s: %s", option_of(id), range);
+    return refuse("--%s: %s", params[id].option, range);
 }
 
 /* Refuses a value that no chosen kernel takes. */
 static int check_uses(const session *r, const spmv_kernel_id *kernels, int n) {
     for (int id = 0; id < SPMV_NPARAMS; id++) {
         const list *values = &r->o->param[id];
-        if (id > 0 && partner_of((spmv_param_id)(id - 1)) == (spmv_param_id)id) continue;
+        if (params[id].values.second) continue;
         for (int v = 0; v < values->count; v++)
             if (!is_used(r, (spmv_param_id)id, values->value[v]))
                 return refuse_value(kernels, n, (spmv_param_id)id, values->value[v]);

@@ -101,7 +101,7 @@ static int show_results(session *run, result *results, int n) {
         int shown = 0;
         for (int k = 0; k < n; k++)
             if (results[k].finished) rows[shown++] = (table_row){&results[k].r, results[k].alias};
-        table_write(run->output, rows, shown, run->o->color && run->output == stdout,
+        table_write(run->output, rows, shown, run->o->stat, run->o->color && run->output == stdout,
                     run->o->verbose);
         fflush(run->output); /* what follows on stderr is about it */
         if (!run->o->quiet) explain_results(run, results, n);
@@ -136,12 +136,11 @@ static void show_choices(const session *run, const result *results, int n) {
     }
 }
 
-static int run_cells(session *run, spmv_mat *mat, inputs *in, const char *name,
-                     const char *source) {
+static int run_cells(session *run, spmv_mat *mat, inputs *in) {
     int finished = 0;
     result *results = calloc((size_t)run->ncells, sizeof *results);
     if (!results) return complain(SPMV_E_NOMEM, NULL);
-    int code = run_rounds(run, mat, in, name, source, results);
+    int code = run_rounds(run, mat, in, results);
     for (int k = 0; k < run->ncells; k++) {
         finished += results[k].finished;
         if (!results[k].finished) results[k].r.status = NULL;
@@ -182,12 +181,16 @@ int run_on(session *run, spmv_mat *mat, const char *source) {
     char name[256];
     matrix_name(source, run->o->values, name, sizeof name);
     spmv_mat_stats(mat, &stats);
-    inputs in = {.rows = stats.rows, .cols = stats.cols};
+    inputs in = {.name = name,
+                 .source = base_name(source),
+                 .stats = &stats,
+                 .rows = stats.rows,
+                 .cols = stats.cols};
     int code = check_room(&in);
     if (!code) code = load_x(run, &in);
     if (!code) draw_thumbnail(run, mat, &in);
     if (!code) code = look_at_x(run, mat, &in);
-    if (!code) code = run_cells(run, mat, &in, name, base_name(source));
+    if (!code) code = run_cells(run, mat, &in);
     inputs_free(&in);
     return code;
 }
@@ -298,8 +301,9 @@ static void introduce(const session *r) {
  */
 static void warn_of_noise(const session *r) {
     if (spmv_ctx_threads(r->ctx) > omp_get_num_procs())
-        say("  note: %d threads share %d processors and wait for each other: expect noise\n",
-            spmv_ctx_threads(r->ctx), omp_get_num_procs());
+        say("  note: %d threads share %d processors and wait for each other: expect noise; -t %d "
+            "gives each its own\n",
+            spmv_ctx_threads(r->ctx), omp_get_num_procs(), omp_get_num_procs());
 }
 
 static void conclude(const session *r) {

@@ -1,4 +1,4 @@
-/* describe.c: what a record says of matrix, machine, configuration, plan and timing. */
+/* describe.c: the record of a row, made at once when all is known that it says. */
 #include "app/option_values.h"
 #include "session.h"
 #include <math.h>
@@ -18,10 +18,14 @@ static bool is_typed(const options *o, const char *name) {
 static bool add_word(char **out, int *count, const char *word) {
     const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
     const char *value = equals ? equals + 1 : word;
-    if (asprintf(&out[*count], "%.*s%s", (int)(value - word), word, base_name(value)) < 0)
-        return false;
-    ++*count;
-    return true;
+    char *typed = NULL;
+    if (asprintf(&typed, "%.*s%s", (int)(value - word), word, base_name(value)) < 0) return false;
+    size_t room = 4 * strlen(typed) + 16;
+    char *spelt = malloc(room);
+    if (spelt) spell(typed, spelt, room);
+    free(typed);
+    if (spelt) out[(*count)++] = spelt;
+    return spelt != NULL;
 }
 
 char **command_line(const options *o, int *count) {
@@ -37,8 +41,9 @@ char **command_line(const options *o, int *count) {
 
 void matrix_name(const char *source, const char *values, char *out, size_t size) {
     bool made = strncmp(source, "gen:", 4) == 0;
-    snprintf(out, size, "%s%s%s", base_name(source), made && values ? " " : "",
-             made && values ? values : "");
+    char base[512];
+    spell(base_name(source), base, sizeof base);
+    snprintf(out, size, "%s%s%s", base, made && values ? " " : "", made && values ? values : "");
     char *suffix = made ? NULL : strstr(out, ".mtx");
     if (!made && !suffix) suffix = strstr(out, ".tar");
     if (suffix) *suffix = 0;
@@ -54,11 +59,9 @@ const char *field_name(spmv_field f) {
     return f == SPMV_PATTERN_FIELD ? "pattern" : f == SPMV_INTEGER_FIELD ? "integer" : "real";
 }
 
-void describe_matrix(result *out, const spmv_stats *s, const char *name, const char *source) {
+static void describe_matrix(result *out, const spmv_stats *s) {
     record *r = &out->r;
     snprintf(out->hash, sizeof out->hash, "%016llx", (unsigned long long)s->hash);
-    r->matrix_name = name;
-    r->matrix_source = source;
     r->matrix_hash = out->hash;
     r->matrix_rows = s->rows;
     r->matrix_cols = s->cols;
@@ -79,25 +82,51 @@ void describe_matrix(result *out, const spmv_stats *s, const char *name, const c
     r->matrix_build_s = s->build_s;
 }
 
-void describe_machine(session *run, result *out, spmv_kernel_id id) {
-    static spmv_device_facts facts; /* its name lives in the device, until the context goes */
-    machine_describe(&run->machine, run->o, spmv_ctx_threads(run->ctx), &out->r);
-    record_build(&out->r);
-    out->r.argv = (texts){(const char *const *)run->argv, run->argc};
-    if (id.backend->host || spmv_ctx_describe(run->ctx, id.backend, &facts) != SPMV_OK) return;
-    gpu_describe(&facts, run->o->device, &out->r);
+static void describe_machine(const session *run, const spmv_backend *backend, record *r) {
+    spmv_device_facts facts;
+    machine_describe(&run->machine, run->o, spmv_ctx_threads(run->ctx), r);
+    record_build(r);
+    r->argv = (texts){(const char *const *)run->argv, run->argc};
+    if (backend->host || spmv_ctx_describe(run->ctx, backend, &facts) != SPMV_OK) return;
+    gpu_describe(&facts, run->o->device, r);
 }
+
+/* ---- the configuration ---------------------------------------------------------------------- */
 
 static const char *const cache_names[] = {"warm", "cold", "steady"};
 static const char *const schedules[] = {"auto", "static", "dynamic", "guided"};
 
-static int64_t setting_of(const cell *c, const spmv_kernel *kernel, int threads, spmv_param_id id,
-                          const char *name) {
-    const spmv_param *p = spmv_param_of(kernel, id);
+int64_t setting_of(const session *run, const cell *c, spmv_param_id id) {
+    const spmv_param *p = spmv_param_of(descriptor(c->kernel), id);
     int64_t value = p ? p->default_value : -1;
     for (int s = 0; s < c->nsettings; s++)
-        if (strcmp(c->setting[s].name, name) == 0) value = c->setting[s].value;
-    return p && id == SPMV_grid_rows && value == 0 ? threads : value;
+        if (strcmp(c->setting[s].name, params[id].name) == 0) value = c->setting[s].value;
+    return p && id == SPMV_grid_rows && value == 0 ? spmv_ctx_threads(run->ctx) : value;
+}
+
+/* The cell that auto made of one. */
+static cell chosen_cell(const cell *asked, const spmv_plan *plan, const char *kernel) {
+    cell c = {.kernel = asked->kernel, .precision = asked->precision, .cache = asked->cache};
+    while (strcmp(c.kernel.backend->names[++c.kernel.index], kernel) != 0) continue;
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        int64_t value = spmv_plan_setting(plan, params[id].name);
+        if (value >= 0) c.setting[c.nsettings++] = (spmv_setting){params[id].name, value};
+    }
+    return c;
+}
+
+/* As the plan uses them: 0 may ask the kernel to choose. */
+static void describe_params(const options *o, const spmv_kernel *kernel, const int64_t *value,
+                            const spmv_plan *plan, pairs *all) {
+    for (int id = 0; id < SPMV_NPARAMS; id++) {
+        int64_t used = plan ? spmv_plan_setting(plan, params[id].name) : -1;
+        if (!spmv_param_of(kernel, (spmv_param_id)id)) continue;
+        if (used < 0) used = value[id];
+        all->name[all->count] = params[id].name;
+        all->text[all->count] = param_word(params[id].name, used);
+        all->given[all->count] = o->param[id].count > 0;
+        all->number[all->count++] = used;
+    }
 }
 
 /* value: by parameter, negative where the kernel takes none. */
@@ -109,46 +138,19 @@ static void describe_library(result *out, const spmv_kernel *kernel, const int64
     out->r.kernel_library = *out->library ? out->library : NULL;
 }
 
-void describe_config(session *run, result *out, const cell *c) {
-    const spmv_kernel *kernel = descriptor(c->kernel);
+/* The options of the papers' programs, in fields of their own. */
+static void describe_options(result *out, const spmv_kernel *kernel, const int64_t *value) {
     record *r = &out->r;
-    pairs *all = &r->config_params;
-    int64_t value[SPMV_NPARAMS];
-#define PARAM(id, option, help) \
-    value[SPMV_##id] = setting_of(c, kernel, spmv_ctx_threads(run->ctx), SPMV_##id, #id); \
-    if (value[SPMV_##id] >= 0) \
-        all->text[all->count] = param_word(#id, value[SPMV_##id]), all->name[all->count] = #id, \
-        all->number[all->count++] = value[SPMV_##id];
-#include "params.def"
-#undef PARAM
-    r->config_requested = kernel->name;
-    r->config_backend = c->kernel.backend->name;
-    r->config_kernel = kernel->name;
-    r->config_alias = out->alias = kernel->alias;
-    describe_library(out, kernel, value);
-    r->config_format = c->kernel.index == SPMV_AUTO ? NULL : kernel->format;
-    r->config_threads = kernel->traits & SPMV_SERIAL ? 1 : spmv_ctx_threads(run->ctx);
-    r->config_precision = c->precision == SPMV_F64 ? "f64" : "f32";
-    r->config_alpha = run->o->alpha;
-    r->config_beta = run->o->beta;
-    r->config_cache = cache_names[c->cache];
-    r->config_seed = (whole)run->o->seed;
-    r->config_deterministic = (kernel->traits & SPMV_DETERMINISTIC) != 0;
-    if (value[SPMV_grid_cols] >= 0)
-        snprintf(out->grid, sizeof out->grid, "%lldx%lld", (long long)value[SPMV_grid_rows],
-                 (long long)value[SPMV_grid_cols]);
-    else if (value[SPMV_grid_rows] >= 0)
-        snprintf(out->grid, sizeof out->grid, "%lldx1", (long long)value[SPMV_grid_rows]);
-    if (value[SPMV_block] >= 0 && kernel->traits & SPMV_WARP_ROW)
-        snprintf(out->block, sizeof out->block, "32x%lld", (long long)value[SPMV_block] / 32);
-    else if (value[SPMV_block] >= 0)
-        snprintf(out->block, sizeof out->block, "%lld", (long long)value[SPMV_block]);
-    if (value[SPMV_shape_rows] >= 0)
-        snprintf(out->shape, sizeof out->shape, "%lldx%lld", (long long)value[SPMV_shape_rows],
-                 (long long)value[SPMV_shape_cols]);
-    r->config_shape = *out->shape ? out->shape : NULL;
-    r->config_grid = *out->grid ? out->grid : NULL;
-    r->config_block = *out->block ? out->block : NULL;
+    long long rows = value[SPMV_grid_rows], cols = value[SPMV_grid_cols], block = value[SPMV_block];
+    bool warps = kernel->traits & SPMV_WARP_ROW;
+    snprintf(out->grid, sizeof out->grid, "%lldx%lld", rows, cols < 0 ? 1 : cols);
+    snprintf(out->block, sizeof out->block, "%s%lld", warps ? "32x" : "",
+             warps ? block / 32 : block);
+    snprintf(out->shape, sizeof out->shape, "%lldx%lld", (long long)value[SPMV_shape_rows],
+             (long long)value[SPMV_shape_cols]);
+    r->config_grid = rows >= 0 ? out->grid : NULL;
+    r->config_block = block >= 0 ? out->block : NULL;
+    r->config_shape = value[SPMV_shape_rows] >= 0 ? out->shape : NULL;
     if (value[SPMV_schedule] >= 0) {
         bool environment = value[SPMV_schedule] == 0 && getenv("OMP_SCHEDULE");
         r->config_schedule = environment
@@ -160,82 +162,96 @@ void describe_config(session *run, result *out, const cell *c) {
     if (value[SPMV_rowlens] >= 0) r->config_rowlens = (truth)value[SPMV_rowlens];
 }
 
-static const char *const param_names[] = {
-#define PARAM(name, option, help) #name,
-#include "params.def"
-#undef PARAM
-};
-
-void describe_choice(session *run, result *out, const cell *c, const spmv_plan *plan) {
-    spmv_plan_facts f;
-    cell chosen = {.kernel = c->kernel, .precision = c->precision, .cache = c->cache};
+/* Without a plan as asked, with defaults. f: of the plan. */
+static void describe_config(const session *run, const cell *asked, const spmv_plan *plan,
+                            const spmv_plan_facts *f, result *out) {
+    const cell c = f->reason ? chosen_cell(asked, plan, f->kernel) : *asked;
+    const spmv_kernel *kernel = descriptor(c.kernel);
     record *r = &out->r;
-    spmv_plan_info(plan, &f);
-    if (!f.reason) return;
-    while (strcmp(chosen.kernel.backend->names[++chosen.kernel.index], f.kernel) != 0) continue;
-    for (int id = 0; id < SPMV_NPARAMS; id++) {
-        int64_t value = spmv_plan_setting(plan, param_names[id]);
-        if (value >= 0) chosen.setting[chosen.nsettings++] = (spmv_setting){param_names[id], value};
-    }
-    r->config_params.count = 0;
-    describe_config(run, out, &chosen);
-    r->config_requested = out->alias = spmv_auto_kernel.name;
-    snprintf(out->why, sizeof out->why, "%s", f.reason);
-    r->config_reason = out->why;
-    if (run->o->iters) r->config_iters = run->o->iters;
-    r->prep_tune_s = f.tune_s;
-    r->tune_baseline = f.baseline;
-    if (!f.baseline) return;
-    r->tune_baseline_s = f.baseline_product_s;
-    r->tune_chosen_s = f.chosen_product_s;
-    r->tune_flush_B = (whole)f.flush_bytes;
+    int64_t value[SPMV_NPARAMS];
+    for (int id = 0; id < SPMV_NPARAMS; id++) value[id] = setting_of(run, &c, (spmv_param_id)id);
+    describe_params(run->o, kernel, value, plan, &r->config_params);
+    describe_library(out, kernel, value);
+    describe_options(out, kernel, value);
+    r->config_requested = descriptor(asked->kernel)->name;
+    r->config_backend = c.kernel.backend->name;
+    r->config_kernel = kernel->name;
+    r->config_alias = kernel->alias;
+    out->alias = f->reason ? r->config_requested : kernel->alias;
+    r->config_format = c.kernel.index == SPMV_AUTO ? NULL : kernel->format;
+    r->config_threads = kernel->traits & SPMV_SERIAL ? 1 : spmv_ctx_threads(run->ctx);
+    r->config_precision = c.precision == SPMV_F64 ? "f64" : "f32";
+    r->config_alpha = run->o->alpha;
+    r->config_beta = run->o->beta;
+    r->config_cache = cache_names[c.cache];
+    r->config_seed = (whole)run->o->seed;
+    r->config_deterministic = (kernel->traits & SPMV_DETERMINISTIC) != 0;
 }
 
-void describe_plan(session *run, record *r, const spmv_plan *plan, const inputs *in,
-                   spmv_precision precision) {
-    spmv_plan_facts f;
-    double width = precision == SPMV_F64 ? 8 : 4;
-    spmv_plan_info(plan, &f);
-    r->matrix_thumbnail = *in->thumbnail ? in->thumbnail : NULL;
-    for (int k = 0; k < r->config_params.count; k++) { /* what 0 asked the kernel to choose */
-        int64_t used = spmv_plan_setting(plan, r->config_params.name[k]);
-        if (used < 0) continue;
-        r->config_params.number[k] = used;
-        r->config_params.text[k] = param_word(r->config_params.name[k], used);
+/* ---- the plan ------------------------------------------------------------------------------- */
+
+/* The picture of the matrix, a third of a record without samples, goes into one record. Where the
+ * choice of auto was wrong, its time in the trials counts for nothing. */
+static void describe_plan(const options *o, const spmv_plan_facts *f, const problem *p, inputs *in,
+                          result *out) {
+    record *r = &out->r;
+    if (!in->drawn && *in->thumbnail) r->matrix_thumbnail = in->thumbnail;
+    in->drawn = true;
+    if (f->reason) {
+        snprintf(out->why, sizeof out->why, "%s", f->reason);
+        r->config_reason = out->why;
+        if (o->iters) r->config_iters = o->iters;
+        r->prep_tune_s = f->tune_s;
     }
-    r->config_index_bits = f.offset_bits;
-    r->store_matrix_B = (whole)f.store_bytes;
+    if (f->baseline) {
+        r->tune_baseline = f->baseline;
+        r->tune_baseline_s = f->baseline_product_s;
+        if (strcmp(r->status, "wrong") != 0) r->tune_chosen_s = f->chosen_product_s;
+        r->tune_flush_B = (whole)f->flush_bytes;
+    }
+    r->config_index_bits = f->offset_bits;
+    r->store_matrix_B = (whole)f->store_bytes;
     r->store_padding =
-        r->matrix_nnz ? (double)(f.slots - r->matrix_nnz) / (double)r->matrix_nnz : 0;
-    r->store_meta_B = (whole)f.scratch_bytes;
-    r->prep_convert_s = f.convert_s;
-    r->prep_prepare_s = f.prepare_s;
-    r->prep_h2d_s = f.upload_s;
-    if (f.from_rows_s >= 0) r->prep_from_rows_s = f.from_rows_s;
-    r->prep_once_s = f.once_s;
-    r->prep_total_s = f.convert_s + f.prepare_s + f.upload_s + f.tune_s;
+        r->matrix_nnz ? (double)(f->slots - r->matrix_nnz) / (double)r->matrix_nnz : 0;
+    r->store_meta_B = (whole)f->scratch_bytes;
+    r->store_working_set_B = (whole)p->bytes;
+    if (p->cache) r->store_llc_ratio = (double)p->bytes / (double)p->cache;
+    r->prep_convert_s = f->convert_s;
+    r->prep_prepare_s = f->prepare_s;
+    r->prep_h2d_s = f->upload_s;
+    if (f->from_rows_s >= 0) r->prep_from_rows_s = f->from_rows_s;
+    r->prep_once_s = f->once_s;
+    r->prep_total_s = f->convert_s + f->prepare_s + f->upload_s + f->tune_s;
+    r->prep_vectors_s = p->vectors_s;
     r->perf_flop = spmv_flop(r->matrix_nnz);
-    r->perf_bytes_min_B =
-        (whole)f.traffic_bytes +
-        (whole)(width * (double)(in->cols + in->rows * (run->o->beta == 0 ? 1 : 2)));
-    r->store_working_set_B =
-        (whole)f.traffic_bytes + (whole)(width * (double)(in->cols + in->rows));
-    whole llc = r->gpu_l2_B != INT64_MIN ? r->gpu_l2_B : r->cpu_llc_B;
-    if (llc > 0) r->store_llc_ratio = (double)r->store_working_set_B / (double)llc;
-    r->timing_clock = strcmp(f.backend, "cuda") == 0 ? "cuda_event" : "monotonic";
+    r->perf_bytes_min_B = (whole)p->bytes;
+    if (p->beta != 0) r->perf_bytes_min_B += p->rows * (p->precision == SPMV_F64 ? 8 : 4);
+    r->timing_clock = strcmp(f->backend, "cuda") == 0 ? "cuda_event" : "monotonic";
 }
 
-/* The bandwidth eta is of: what spmv probe read, else a GPU's own figure. */
-static void choose_bandwidth(record *r) {
-    if (!(r->perf_bw_peak_Bps > 0)) return;
-    r->perf_eta_bw_Bps = r->perf_bw_peak_Bps;
-    r->perf_eta_bw_source = r->perf_bw_peak_source;
+/* ---- checks --------------------------------------------------------------------------------- */
+
+static void describe_check(const options *o, const candidate *e, record *r) {
+    r->check_status = !o->verify ? "off" : e->check.bad_rows ? "wrong" : "ok";
+    if (!o->verify) return;
+    r->check_reference = "coo-extended";
+    r->check_bound =
+        "2 (n_i + 2) u (|alpha| |A| |x| + |beta| |y|)_i, or the statistical one if that is less";
+    r->check_max_ratio = e->check.max_ratio;
+    r->check_bad_rows = e->check.bad_rows;
+    if (!e->check.bad_rows) return;
+    r->check_first_bad_row = e->check.first_bad_row;
+    r->check_stage = e->stage;
 }
 
-/* The CMRS paper's metrics, so that its tables can be made of any kernel. Its formulas count 8-byte
- * values and 4-byte columns: there are none of f32. */
-static void describe_cmrs(record *r) {
+/* ---- times ---------------------------------------------------------------------------------- */
+
+/* Our own, and the CMRS paper's, so that its tables can be made of any kernel. Its formulas count
+ * 8-byte values and 4-byte columns: there are none of f32. */
+void describe_rates(record *r) {
     int64_t height = 1;
+    r->perf_flop_per_s = (double)r->perf_flop / r->timing_median_s;
+    r->perf_B_per_s = (double)r->perf_bytes_min_B / r->timing_median_s;
     for (int k = 0; k < r->config_params.count; k++)
         if (strcmp(r->config_params.name[k], "height") == 0) height = r->config_params.number[k];
     int64_t flop = spmv_cmrs_flop(r->matrix_nnz, r->matrix_rows);
@@ -244,8 +260,9 @@ static void describe_cmrs(record *r) {
     r->perf_strips = (r->matrix_rows + height - 1) / height;
     r->perf_beta_plus_B = spmv_cmrs_beta_plus(r->matrix_nnz, r->matrix_rows, r->perf_strips);
     r->perf_beta_minus_B = spmv_cmrs_beta_minus(r->matrix_nnz, r->matrix_rows, r->perf_strips);
-    choose_bandwidth(r);
-    if (!(r->perf_eta_bw_Bps > 0)) return;
+    if (!(r->perf_bw_peak_Bps > 0)) return;
+    r->perf_eta_bw_Bps = r->perf_bw_peak_Bps;
+    r->perf_eta_bw_source = r->perf_bw_peak_source;
     double moved = r->timing_median_s * r->perf_eta_bw_Bps;
     r->perf_eta_plus = (double)r->perf_beta_plus_B / moved;
     r->perf_eta_minus = (double)r->perf_beta_minus_B / moved;
@@ -269,19 +286,18 @@ void describe_timing(const options *o, result *out, timing *t, const problem *p)
     r->timing_mean_s = t->s.mean;
     r->timing_stdev_s = t->s.stdev;
     r->timing_converged = t->converged;
-    r->timing_median_low_s = t->median.low;
-    r->timing_median_high_s = t->median.high;
+    r->timing_median_low_s = t->s.low;
+    r->timing_median_high_s = t->s.high;
     r->timing_settled = t->settled;
     int kept = t->nsamples < o->keep_samples ? t->nsamples : o->keep_samples;
     r->timing_thinned = kept < t->nsamples;
     for (int k = 0; k < kept; k++) t->sample_s[k] = t->sample_s[(int64_t)k * t->nsamples / kept];
     out->samples = t->sample_s;
+    t->sample_s = NULL;
     r->timing_samples_s = (numbers){out->samples, kept};
-    r->perf_flop_per_s = (double)r->perf_flop / t->s.median;
-    r->perf_B_per_s = (double)r->perf_bytes_min_B / t->s.median;
-    describe_share_of_limits(out);
-    describe_cmrs(r);
 }
+
+/* ---- the whole ------------------------------------------------------------------------------ */
 
 static uint64_t hash_text(uint64_t h, const char *s) {
     for (; s && *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
@@ -289,7 +305,7 @@ static uint64_t hash_text(uint64_t h, const char *s) {
 }
 
 /* What makes two records the same measurement: matrix, configuration, machine and build. */
-void describe_key(result *out) {
+static void describe_key(result *out) {
     const record *r = &out->r;
     /* What auto chose may differ from run to run: what was asked counts. */
     bool chosen = strcmp(r->config_requested, spmv_auto_kernel.name) == 0;
@@ -328,4 +344,33 @@ void describe_key(result *out) {
     h = (h ^ bits) * 0x100000001b3u;
     snprintf(out->key, sizeof out->key, "%016llx", (unsigned long long)h);
     out->r.key = out->key;
+}
+
+void describe_row(const session *run, inputs *in, candidate *e, const char *status, result *out) {
+    const cell *asked = &run->cell[e->cell];
+    const spmv_backend *backend = asked->kernel.backend;
+    bool timed = strcmp(status, "ok") == 0;
+    spmv_plan_facts f = {.reason = NULL};
+    record *r = &out->r;
+    if (e->plan) spmv_plan_info(e->plan, &f);
+    record_clear(r);
+    r->status = status;
+    r->reason = *out->reason ? out->reason : NULL;
+    r->matrix_name = in->name;
+    spell(in->source, out->source, sizeof out->source);
+    r->matrix_source = out->source;
+    if (run->pass) {
+        r->sweep_pass = run->pass;
+        r->sweep_cell = run->sweep_cell[e->cell];
+    }
+    if (in->stats) describe_matrix(out, in->stats);
+    describe_machine(run, backend, r);
+    describe_config(run, asked, e->plan, &f, out);
+    if (e->plan) describe_plan(run->o, &f, &e->p, in, out);
+    if (e->stage) describe_check(run->o, e, r);
+    if (timed) describe_timing(run->o, out, &e->t, &e->p);
+    if (e->plan) describe_limits(run, out, backend, &in->reads);
+    if (timed) describe_rates(r);
+    if (timed) describe_noise(e, spmv_ctx_threads(run->ctx), out);
+    describe_key(out);
 }

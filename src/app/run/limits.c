@@ -3,6 +3,7 @@
  * tied with it, and what changing over from csr1 costs. */
 #include "session.h"
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -81,21 +82,22 @@ static const double OVER = 1.1, TOO_LOW = 1.25;
 /* Warm, a cache that holds a part of the working set gives that part at its own rate. One that is
  * said to hold all of it, but was measured to hold a quarter at most, is not believed unless the
  * product is faster than memory. */
-static const char *verdict_of(const result *out) {
-    const record *r = &out->r;
-    bool warm = strcmp(r->config_cache, "warm") == 0;
-    if (warm && r->store_llc_ratio <= 1 && !(out->streams && r->perf_bw_fraction <= OVER))
-        return "in cache";
-    if (r->perf_bw_fraction <= OVER) return "ok";
-    if (warm && out->least_s <= OVER * r->timing_median_s) return "in cache";
-    return r->perf_bw_fraction <= TOO_LOW ? "above probe" : "suspect";
-}
-
-/* NaN: nothing is known of the cache, or it is too small to help. */
+/* The least time that memory and caches together allow. NaN: nothing is known of the cache, or it
+ * is too small to help. */
 static double least_time(const record *r, const spmv_rates *rates) {
     double held = 1 / r->store_llc_ratio, bytes = (double)r->perf_bytes_min_B;
     if (!(rates->cache_read > rates->read) || !(held > 0.25)) return NAN;
     return bytes * (held / rates->cache_read + (1 - held) / rates->read);
+}
+
+static const char *verdict_of(const record *r, const spmv_rates *rates, bool host) {
+    bool warm = strcmp(r->config_cache, "warm") == 0;
+    bool streams = host && (double)r->store_working_set_B >= 4.0 * (double)knee_of(rates);
+    if (warm && r->store_llc_ratio <= 1 && !(streams && r->perf_bw_fraction <= OVER))
+        return "in cache";
+    if (r->perf_bw_fraction <= OVER) return "ok";
+    if (warm && least_time(r, rates) <= OVER * r->timing_median_s) return "in cache";
+    return r->perf_bw_fraction <= TOO_LOW ? "above probe" : "suspect";
 }
 
 void describe_limits(const session *run, result *out, const spmv_backend *backend,
@@ -113,9 +115,8 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     }
     if (!(r->perf_bw_peak_Bps > 0)) return;
     r->perf_limit_stream_s = (double)r->perf_bytes_min_B / r->perf_bw_peak_Bps;
+    r->perf_bw_fraction = r->perf_limit_stream_s / r->timing_median_s;
     if (!rates) return;
-    out->least_s = least_time(r, rates);
-    out->streams = backend->host && (double)r->store_working_set_B >= 4.0 * (double)knee_of(rates);
     double jumps = reads->jumps * (double)r->matrix_nnz,
            width = r->config_precision[1] == '6' ? 8 : 4;
     r->matrix_x_jumps = reads->jumps;
@@ -123,15 +124,8 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
     r->perf_limit_gather_s =
         jumps > 0 ? jumps / gather_rate(rates, reads->lines * LINE * width) : 0;
     r->perf_limit_binds = r->perf_limit_gather_s > r->perf_limit_stream_s ? "gather" : "stream";
-}
-
-void describe_share_of_limits(result *out) {
-    record *r = &out->r;
-    if (!(r->perf_limit_stream_s >= 0)) return;
-    r->perf_bw_fraction = r->perf_limit_stream_s / r->timing_median_s;
-    if (!(r->perf_limit_gather_s >= 0)) return;
     r->perf_gather_fraction = r->perf_limit_gather_s / r->timing_median_s;
-    r->perf_verdict = verdict_of(out);
+    if (r->timing_median_s >= 0) r->perf_verdict = verdict_of(r, rates, backend->host);
 }
 
 /* ---- who is fastest ------------------------------------------------------------------------- */
@@ -140,11 +134,15 @@ static bool is_ok(const result *out) {
     return out->r.status && strcmp(out->r.status, "ok") == 0;
 }
 
+static bool is_checked(const result *out) {
+    return !(out->r.check_status && strcmp(out->r.check_status, "off") == 0);
+}
+
 /* An impossible time is not ranked, nor is that of a result nobody looked at. */
 static bool is_ranked(const result *out) {
     const record *r = &out->r;
-    return is_ok(out) && !(r->perf_verdict && strcmp(r->perf_verdict, "suspect") == 0) &&
-           !(r->check_status && strcmp(r->check_status, "off") == 0);
+    return is_ok(out) && is_checked(out) &&
+           !(r->perf_verdict && strcmp(r->perf_verdict, "suspect") == 0);
 }
 
 static bool is_disturbed(const result *out) {
@@ -218,8 +216,8 @@ void rank_results(result *results, int n) {
         const record *best = best_beside(results, n, r), *csr1 = csr1_beside(results, n, r);
         r->perf_best = r == best;
         r->perf_ranked = ranked_with(results, n, r);
-        r->perf_tied =
-            best && r != best && is_ranked(&results[k]) && r->timing_q1_s <= best->timing_q3_s;
+        const statistics mine = record_times(r), least = record_times(best ? best : r);
+        r->perf_tied = best && r != best && is_ranked(&results[k]) && !is_faster(&least, &mine, 0);
         if (!csr1) continue;
         r->perf_speedup_csr1 = csr1->timing_median_s / r->timing_median_s;
         r->perf_breakeven = breakeven(r, csr1);
@@ -251,12 +249,29 @@ static void say_which(const result *results, int n, const record *r) {
     if (rows > 1) say(" (%s)", config);
 }
 
+void say_against_csr1(const record *r) {
+    long long products = r->perf_breakeven, ahead = r->perf_ahead_until;
+    if (r->config_alias && strcmp(r->config_alias, "csr1") == 0 && r->perf_speedup_csr1 == 1)
+        return;
+    say(", %.2f x csr1", r->perf_speedup_csr1);
+    if (products > 0)
+        say(", pays off after %lld product%s", products, products == 1 ? "" : "s");
+    else if (products == 0)
+        say(", pays off at once");
+    else if (ahead > 0)
+        say(", cheaper with its preparation up to %lld product%s", ahead, ahead == 1 ? "" : "s");
+    else
+        say(", never pays off");
+}
+
 /* first: of those under its conditions. */
 static void say_cheapest(const result *results, int n, const record *first, bool states) {
     static const int products[] = {1, 100, 10000};
+    const record *last = NULL;
     if (ranked_with(results, n, first) < 2) return;
-    say("  cheapest with its preparation (%s%s%s):", first->config_precision, states ? ", " : "",
-        states ? first->config_cache : "");
+    say("  cheapest with its preparation (%s%s%s%s):", first->config_precision, states ? ", " : "",
+        states ? first->config_cache : "",
+        best_beside(results, n, first) ? "" : ", by disturbed times");
     for (size_t p = 0; p < sizeof products / sizeof *products; p++) {
         const record *best = NULL;
         for (int k = 0; k < n; k++) {
@@ -267,7 +282,13 @@ static void say_cheapest(const result *results, int n, const record *first, bool
         }
         say("%s %d product%s", p ? "," : "", products[p], products[p] == 1 ? "" : "s");
         say_which(results, n, best);
+        last = best;
     }
+    say("\n");
+    if (!(last->perf_speedup_csr1 > 1)) return;
+    say("  for many products:");
+    say_which(results, n, last);
+    say_against_csr1(last);
     say("\n");
 }
 
@@ -288,18 +309,62 @@ static bool any(const result *results, int n, const char *which) {
     return false;
 }
 
-/* Where the threads of a team wait for each other by spinning, one that lost its core costs all. */
+static bool any_unchecked(const result *results, int n) {
+    for (int k = 0; k < n; k++)
+        if (is_ok(&results[k]) && !is_checked(&results[k])) return true;
+    return false;
+}
+
+/* As it can be typed again: what a shell would read otherwise stands in quotes. */
+static void append_word(char *out, size_t size, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_=+,.:/%@";
+    bool quoted = !*word || word[strspn(word, plain)];
+    size_t n = strlen(out);
+    snprintf(out + n, size - n, "%s%s%s%s", n ? " " : "", quoted ? "'" : "", word,
+             quoted ? "'" : "");
+}
+
+/* Words from here on that give the number of threads: -t 8, -t8, --threads 8, --threads=8. */
+static int threads_words(const char *word) {
+    bool alone = strcmp(word, "-t") == 0 || strcmp(word, "--threads") == 0;
+    return alone ? 2 : strncmp(word, "-t", 2) == 0 || strncmp(word, "--threads=", 10) == 0;
+}
+
+/* With flag at the end if that is not empty, which then gives the number of threads. False: it is
+ * too long to be read, or cannot be quoted so simply. */
+static bool typed_again(const options *o, const char *flag, char *out, size_t size) {
+    enum { READABLE = 200 };
+    *out = 0;
+    for (int k = 0; k < o->argc; k++) {
+        if (strchr(o->argv[k], '\'')) return false;
+        int skipped = k && *flag ? threads_words(o->argv[k]) : 0;
+        k += skipped ? skipped - 1 : 0;
+        if (skipped) continue;
+        append_word(out, size, o->argv[k]);
+        if (k == 0 && o->command) append_word(out, size, o->command);
+    }
+    size_t n = strlen(out);
+    snprintf(out + n, size - n, "%s", flag);
+    return n && n < READABLE;
+}
+
+/* Where the threads of a team wait for each other by spinning, one that lost its core costs all:
+ * no more threads than cores, else waiting that leaves the core to others, else fewer threads. */
 static void say_waits(const session *run) {
     const char *policy = getenv("OMP_WAIT_POLICY");
-    int threads = spmv_ctx_threads(run->ctx);
-    bool passive = policy && strcasecmp(policy, "passive") == 0;
-    if (passive && threads == 1) return;
-    say("  ! waiting for cores disturbs: type ");
-    if (passive)
-        say("-t %d, which leaves a core to others\n", threads - 1);
-    else
-        say("OMP_WAIT_POLICY=passive before the same command, or -t %d\n",
-            threads > 1 ? threads - 1 : 1);
+    int threads = spmv_ctx_threads(run->ctx), cores = omp_get_num_procs();
+    bool shared = threads > cores, passive = policy && strcasecmp(policy, "passive") == 0;
+    int fewer = shared ? cores : threads - 1;
+    const char *variable = shared && !passive ? "" : "OMP_WAIT_POLICY=passive ";
+    char command[512], flag[16] = "";
+    if (passive && fewer < 1) return;
+    if (passive || shared) snprintf(flag, sizeof flag, " -t %d", fewer);
+    if (!typed_again(run->o, flag, command, sizeof command))
+        snprintf(command, sizeof command, "(the same command)%s", flag);
+    say("  ! waiting for cores disturbs; type: %s%s", variable, command);
+    if (!*flag && fewer >= 1) say(", and if that does not help -t %d after it", fewer);
+    say("\n");
 }
 
 /* Kernels take turns, so that the flags of the first disturbed one stand for all. */
@@ -308,7 +373,7 @@ static void say_flags(const session *run, const result *results, int n) {
     bool waits = false;
     for (int k = n - 1; k >= 0; k--) {
         rows += is_ok(&results[k]);
-        waits |= results[k].waits;
+        waits |= results[k].waits && !results[k].r.gpu_name; /* whose host does not compute */
         if (results[k].nflags) first = k, count++;
     }
     if (first < 0) return;
@@ -356,6 +421,9 @@ void explain_results(const session *run, const result *results, int n) {
         say("  SUSPECT: more than a quarter faster than the probed memory bandwidth allows, and so "
             "not "
             "ranked; 'spmv probe' measures again\n");
+    if (any_unchecked(results, n))
+        say("  check off: nobody compared these results with the reference, so they are not "
+            "ranked\n");
     say_flags(run, results, n);
     say_unsettled(run, results, n);
     say_launch(results, n);

@@ -87,25 +87,6 @@ bool noise_is_waits(const noise *n) {
     return n->waited_s >= 0.25 * n->wall_s && n->wall_s > 0;
 }
 
-/* A thread that waits makes the others of its team spin: a few percent are much. */
-void describe_noise(result *out, const noise *n, int threads) {
-    record *r = &out->r;
-    double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    double waited = fmin(1, n->waited_s / (n->wall_s * threads)),
-           stolen = n->stolen_s / (n->wall_s * processors);
-    double others = (n->busy_s - n->cpu_s) / n->wall_s;
-    r->timing_wall_s = n->wall_s;
-    r->timing_cpu_s = n->cpu_s;
-    r->timing_waited_s = n->waited_s;
-    r->timing_stolen_s = n->stolen_s;
-    r->timing_others_s = n->busy_s > n->cpu_s ? n->busy_s - n->cpu_s : 0;
-    out->waits = waited > 0.02;
-    if (out->waits) flag(out, "threads waited for a core %.0f%% of the time", 100 * waited);
-    if (stolen > 0.01)
-        flag(out, "%.0f%% of the processors were taken by other machines", 100 * stolen);
-    if (others > 0.1 && n->wall_s > 0.1) flag(out, "other programs used %.1f processors", others);
-}
-
 /* NVML's reasons, but for an idle GPU and for clocks that somebody set. */
 static const struct reason {
     unsigned long long bit;
@@ -128,32 +109,51 @@ static double known(double value) {
     return value > 0 ? value : NAN;
 }
 
-static void describe_temperature(record *r, const spmv_device_state *before,
-                                 const spmv_device_state *after) {
-    r->timing_temperature_before_C = known(before->temperature_C);
-    r->timing_temperature_after_C = known(after->temperature_C);
-}
-
-void describe_host_noise(result *out, const spmv_device_state *before,
+static void describe_gpu(result *out, const spmv_device_state *before,
                          const spmv_device_state *after) {
     record *r = &out->r;
-    r->timing_clk_cpu_before_Hz = known(before->clock_Hz);
-    r->timing_clk_cpu_after_Hz = known(after->clock_Hz);
-    describe_temperature(r, before, after);
-    if (after->throttled > before->throttled) flag(out, "heat slowed processors down");
-}
-
-void describe_gpu_noise(result *out, const spmv_device_state *before,
-                        const spmv_device_state *after) {
-    record *r = &out->r;
+    int n = slow_reasons(before->slowed | after->slowed, out->slowed);
     r->gpu_mig = after->mig;
     r->gpu_power_limit_W = known(after->power_limit_W);
+    r->gpu_throttle = (texts){out->slowed, n};
     r->timing_clk_sm_before_Hz = known(before->clock_Hz);
     r->timing_clk_sm_after_Hz = known(after->clock_Hz);
-    describe_temperature(r, before, after);
-    int n = slow_reasons(before->slowed | after->slowed, out->slowed);
-    r->gpu_throttle = (texts){out->slowed, n};
     if (n) flag(out, "the GPU was slowed down: %s", out->slowed[0]);
     if (before->clock_Hz > 0 && after->clock_Hz < 0.95 * before->clock_Hz)
         flag(out, "GPU clock fell to %.0f MHz", 1e-6 * after->clock_Hz);
+}
+
+static void describe_host(result *out, const spmv_device_state *before,
+                          const spmv_device_state *after) {
+    out->r.timing_clk_cpu_before_Hz = known(before->clock_Hz);
+    out->r.timing_clk_cpu_after_Hz = known(after->clock_Hz);
+    if (after->throttled > before->throttled) flag(out, "heat slowed processors down");
+}
+
+/* A thread that waits makes the others of its team spin: a few percent are much. All of the
+ * team flushes caches, and may wait then. */
+void describe_noise(const candidate *e, int team, result *out) {
+    record *r = &out->r;
+    const noise *n = &e->noise;
+    int threads = !e->p.host ? 1 : e->p.flush ? team : (int)r->config_threads;
+    double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    double waited = fmin(1, n->waited_s / (n->wall_s * threads)),
+           stolen = n->stolen_s / (n->wall_s * processors);
+    double others = (n->busy_s - n->cpu_s) / n->wall_s;
+    r->timing_wall_s = n->wall_s;
+    r->timing_cpu_s = n->cpu_s;
+    r->timing_waited_s = n->waited_s;
+    r->timing_stolen_s = n->stolen_s;
+    r->timing_others_s = n->busy_s > n->cpu_s ? n->busy_s - n->cpu_s : 0;
+    out->waits = waited > 0.02;
+    if (out->waits) flag(out, "threads waited for a core %.0f%% of the time", 100 * waited);
+    if (stolen > 0.01)
+        flag(out, "%.0f%% of the processors were taken by other machines", 100 * stolen);
+    if (others > 0.1 && n->wall_s > 0.1) flag(out, "other programs used %.1f processors", others);
+    r->timing_load_before = e->before.load;
+    r->timing_load_after = e->after.load;
+    if (!e->before.known || !e->after.known) return;
+    r->timing_temperature_before_C = known(e->before.device.temperature_C);
+    r->timing_temperature_after_C = known(e->after.device.temperature_C);
+    (e->p.host ? describe_host : describe_gpu)(out, &e->before.device, &e->after.device);
 }

@@ -5,28 +5,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct candidate { /* a cell whose first product was right */
-    int cell;
-    sampling how;
-    spmv_plan *plan; /* shared with its cells in other states of the caches */
-    problem p;
-    timing t;
-    noise noise; /* of its turns */
-    bool shown;  /* as it is so far */
-} candidate;
-
 typedef struct group { /* candidates whose plans are in memory together */
     session *run;
     spmv_mat *mat;
     inputs *in;
-    result *results; /* [run->ncells] */
-    candidate *candidate;
+    result *results;      /* [run->ncells] */
+    candidate *candidate; /* those whose first product was right */
     int count, done;
     void *y;
-    int code;    /* of the first row that could not be logged */
-    double load; /* the devices' state before the rounds */
-    spmv_device_state before[MOST_BACKENDS];
-    bool watched[MOST_BACKENDS];
+    int code; /* of the first row that could not be logged */
 } group;
 
 static int keep(group *g, int k);
@@ -34,42 +21,41 @@ static int keep(group *g, int k);
 /* ---- right or wrong ------------------------------------------------------------------------- */
 
 /* True: the result is right. */
-static bool check(group *g, const cell *c, result *out, const void *y, const char *stage) {
-    record *r = &out->r;
+static bool check(group *g, candidate *e, const void *y, const char *stage) {
     const options *o = g->run->o;
-    if (!o->verify) {
-        r->check_status = "off";
-        return true;
-    }
-    verdict v = oracle_check(&g->in->oracle_of[c->precision], c->precision, o->alpha, o->beta,
-                             g->in->y0_of[c->precision], y);
-    r->check_status = v.bad_rows ? "wrong" : "ok";
-    r->check_reference = "coo-extended";
-    r->check_bound =
-        "2 (n_i + 2) u (|alpha| |A| |x| + |beta| |y|)_i, or the statistical one if that is less";
-    if (!(r->check_max_ratio > v.max_ratio)) r->check_max_ratio = v.max_ratio;
-    r->check_bad_rows = v.bad_rows;
+    result *out = &g->results[e->cell];
+    spmv_precision precision = e->p.precision;
+    double worst = e->stage ? e->check.max_ratio : NAN;
+    e->stage = stage;
+    if (!o->verify) return true;
+    verdict v = oracle_check(&g->in->oracle_of[precision], precision, o->alpha, o->beta,
+                             g->in->y0_of[precision], y);
+    e->check = v;
+    if (worst > v.max_ratio) e->check.max_ratio = worst;
     if (!v.bad_rows) return true;
-    r->check_first_bad_row = v.first_bad_row;
-    r->check_stage = stage;
-    r->status = "wrong";
-    r->tune_chosen_s = NAN; /* its time in auto's trials counts for nothing either */
     snprintf(out->reason, sizeof out->reason,
              "%lld of %lld rows differ in the %s product, first row %lld (from 0): got %.17g, "
              "expected %.17g",
              (long long)v.bad_rows, (long long)g->in->rows, stage, (long long)v.first_bad_row,
              v.got, v.expected);
-    r->reason = out->reason;
     return false;
 }
 
-static void fail_row(session *run, result *out, spmv_status status) {
+/* Returns the word of a log for it. */
+static const char *fail_row(session *run, result *out, spmv_status status) {
     bool skipped = status == SPMV_E_TOOBIG || status == SPMV_E_UNSUITABLE;
-    out->r.status = skipped ? "skipped" : status == SPMV_E_NOMEM ? "out of memory" : "failed";
-    snprintf(out->reason, sizeof out->reason, "%s",
-             *spmv_ctx_error(run->ctx) ? spmv_ctx_error(run->ctx) : spmv_strerror(status));
-    out->r.reason = out->reason;
+    if (!*out->reason)
+        spell(*spmv_ctx_error(run->ctx) ? spmv_ctx_error(run->ctx) : spmv_strerror(status),
+              out->reason, sizeof out->reason);
     if (!skipped) run->last_failure = spmv_exit_code(status);
+    return skipped ? "skipped" : status == SPMV_E_NOMEM ? "out of memory" : "failed";
+}
+
+/* Makes a row final but for its rank. right: as far as it was checked. */
+static void settle(group *g, candidate *e, spmv_status status, bool right) {
+    result *out = &g->results[e->cell];
+    const char *word = status != SPMV_OK ? fail_row(g->run, out, status) : right ? "ok" : "wrong";
+    describe_row(g->run, g->in, e, word, out);
 }
 
 static spmv_status save_y(group *g, spmv_precision precision) {
@@ -92,6 +78,7 @@ static void release(const group *g, candidate *e) {
     for (int k = 0; k < g->count; k++)
         last &= &g->candidate[k] == e || g->candidate[k].plan != e->plan;
     problem_close(&e->p);
+    free(e->t.sample_s);
     if (last) spmv_plan_free(e->plan);
     e->plan = NULL;
 }
@@ -104,14 +91,18 @@ static spmv_plan *find_plan(const group *g, const cell *c) {
     return NULL;
 }
 
-static void say_note(const session *run, const spmv_plan *plan) {
-    spmv_plan_facts facts;
-    spmv_plan_info(plan, &facts);
-    if (facts.note && !run->o->quiet) say("  note: %s: %s\n", facts.kernel, facts.note);
+/* Of the last-level cache of a backend's device; 0: unknown. */
+static size_t cache_of(const session *run, const spmv_backend *backend) {
+    spmv_device_facts facts = {0};
+    if (backend->host) return run->machine.llc > 0 ? (size_t)run->machine.llc : 0;
+    spmv_ctx_describe(run->ctx, backend, &facts);
+    return facts.l2;
 }
 
 static spmv_status make_plan(group *g, const cell *c, result *out, candidate *e) {
-    session *run = g->run;
+    const session *run = g->run;
+    const inputs *in = g->in;
+    spmv_plan_facts facts;
     snprintf(out->kernel, sizeof out->kernel, "%s:%s", c->kernel.backend->name,
              descriptor(c->kernel)->name);
     spmv_plan_opts opts = {.size = sizeof opts,
@@ -125,49 +116,43 @@ static spmv_status make_plan(group *g, const cell *c, result *out, candidate *e)
                            .nondeterministic = run->o->nondeterministic,
                            .cache = c->cache};
     e->plan = find_plan(g, c);
-    if (!e->plan) {
-        TRY(spmv_plan_create(g->mat, &opts, &e->plan));
-        say_note(run, e->plan);
-    }
-    describe_choice(run, out, c, e->plan);
-    describe_plan(run, &out->r, e->plan, g->in, c->precision);
-    describe_limits(run, out, c->kernel.backend, &g->in->reads);
-    const record *r = &out->r;
-    whole cache = c->kernel.backend->host ? r->cpu_llc_B : r->gpu_l2_B;
+    bool is_new = !e->plan;
+    if (is_new) TRY(spmv_plan_create(g->mat, &opts, &e->plan));
+    spmv_plan_info(e->plan, &facts);
+    if (facts.note && is_new && !run->o->quiet) say("  note: %s: %s\n", facts.kernel, facts.note);
+    size_t width = c->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     e->p = (problem){.plan = e->plan,
                      .precision = c->precision,
-                     .rows = g->in->rows,
-                     .cols = g->in->cols,
+                     .rows = in->rows,
+                     .cols = in->cols,
                      .alpha = run->o->alpha,
                      .beta = run->o->beta,
-                     .x = g->in->x_of[c->precision],
-                     .y0 = g->in->y0_of[c->precision],
+                     .x = in->x_of[c->precision],
+                     .y0 = in->y0_of[c->precision],
                      .host = c->kernel.backend->host,
-                     .cache = cache > 0 ? (size_t)cache : 0,
-                     .bytes = (size_t)r->store_working_set_B};
+                     .cache = cache_of(run, c->kernel.backend),
+                     .bytes = facts.traffic_bytes + width * (size_t)(in->cols + in->rows)};
     return SPMV_OK;
 }
 
 /* Makes the first product. Sets *right if it was, so that samples can be taken. */
-static spmv_status try_once(group *g, const cell *c, result *out, candidate *e, bool *right) {
-    spmv_status status = problem_open(&e->p);
-    out->r.prep_vectors_s = e->p.vectors_s;
-    if (status == SPMV_OK) status = problem_once(&e->p, g->y);
-    if (status != SPMV_OK || !check(g, c, out, g->y, "first")) return status;
-    *right = true;
-    if (g->run->o->y_file && !g->run->wrote_y) TRY(save_y(g, c->precision));
+static spmv_status try_once(group *g, candidate *e, bool *right) {
+    TRY(problem_open(&e->p));
+    TRY(problem_once(&e->p, g->y));
+    *right = check(g, e, g->y, "first");
+    if (!*right) return SPMV_OK;
+    if (g->run->o->y_file && !g->run->wrote_y) TRY(save_y(g, e->p.precision));
     return problem_ready(&e->p, &e->how, &e->t);
 }
 
 static bool multiplies_padding(const group *g, const cell *c, result *out) {
+    int64_t rowlens = setting_of(g->run, c, SPMV_rowlens);
     if (!g->in->infinite[c->precision] || !(descriptor(c->kernel)->traits & SPMV_PADS) ||
-        out->r.config_rowlens == 1)
+        rowlens == 1)
         return false;
     snprintf(out->reason, sizeof out->reason,
              "x holds infinity or NaN, and padding multiplies 0 by it%s",
-             out->r.config_rowlens == 0 ? ": use --rowlens=on" : "");
-    out->r.status = "skipped";
-    out->r.reason = out->reason;
+             rowlens == 0 ? ": use --rowlens=on" : "");
     return true;
 }
 
@@ -180,36 +165,37 @@ static int admit(group *g, int k, bool *later) {
     candidate *e = &g->candidate[g->count];
     bool right = false;
     int code = make_precision(run, g->mat, g->in, c->precision);
-    if (code || multiplies_padding(g, c, out)) return code;
+    if (code) return code;
     *e = (candidate){.cell = k, .how = sampling_in(run->o, c->cache)};
-    spmv_status status = make_plan(g, c, out, e);
+    spmv_status status =
+        multiplies_padding(g, c, out) ? SPMV_E_UNSUITABLE : make_plan(g, c, out, e);
     if (status == SPMV_E_ARG || status == SPMV_E_BACKEND)
         return complain(status, spmv_ctx_error(run->ctx));
-    if (status == SPMV_OK) status = try_once(g, c, out, e, &right);
+    if (status == SPMV_OK) status = try_once(g, e, &right);
     if (status == SPMV_OK && right) {
         g->count++;
         return 0;
     }
-    if (e->plan) release(g, e);
-    free(e->t.sample_s);
-    if (status == SPMV_E_WRITE) return complain(status, spmv_ctx_error(run->ctx));
     *later = g->count > 0 &&
              (status == SPMV_E_NOMEM || (status == SPMV_E_TOOBIG && run->o->max_mem == 0));
-    if (status != SPMV_OK && !*later) fail_row(run, out, status);
-    return 0;
+    if (status == SPMV_E_WRITE)
+        code = complain(status, spmv_ctx_error(run->ctx));
+    else if (!*later)
+        settle(g, e, status, right);
+    if (e->plan) release(g, e);
+    return code;
 }
 
 /* ---- timing --------------------------------------------------------------------------------- */
 
-/* What the devices' state was before the rounds and is now that the row is final. */
-static void describe_surroundings(const group *g, result *out, const spmv_backend *backend) {
-    spmv_device_state after;
-    out->r.timing_load_before = g->load;
-    out->r.timing_load_after = load_now();
-    for (int b = 0; spmv_backends[b]; b++)
-        if (g->watched[b] && spmv_backends[b] == backend &&
-            spmv_ctx_state(g->run->ctx, backend, &after))
-            (backend->host ? describe_host_noise : describe_gpu_noise)(out, &g->before[b], &after);
+static const spmv_backend *backend_of(const group *g, const candidate *e) {
+    return g->run->cell[e->cell].kernel.backend;
+}
+
+static surroundings look_around(const group *g, const spmv_backend *backend) {
+    surroundings now = {.load = load_now()};
+    now.known = spmv_ctx_state(g->run->ctx, backend, &now.device);
+    return now;
 }
 
 /* Seconds that the candidates still in turn take at least and at most. */
@@ -241,11 +227,11 @@ static void show_so_far(const group *g, candidate *e) {
     enum { LEAST_FOR_AN_INTERVAL = 6 };
     char median[TIME_TEXT];
     if (e->shown || !is_announced(g) || e->t.nsamples < LEAST_FOR_AN_INTERVAL) return;
-    estimate so_far = median_of(e->t.sample_s, e->t.nsamples);
-    time_text(so_far.value, median);
+    statistics so_far = statistics_of(e->t.sample_s, e->t.nsamples);
+    time_text(so_far.median, median);
     const result *out = &g->results[e->cell];
     say("%s  %s  %s, check %s, +/- %.1f%% so far\n", g->run->o->progress ? "\r\033[K" : "",
-        out->kernel, median, out->r.check_status, 100 * estimate_noise(&so_far));
+        out->kernel, median, g->run->o->verify ? "ok" : "off", 100 * median_noise(&so_far));
     e->shown = true;
 }
 
@@ -265,27 +251,16 @@ static void show_final(const group *g, const result *out) {
 }
 
 static void finish(group *g, candidate *e, spmv_status status) {
-    const cell *c = &g->run->cell[e->cell];
-    result *out = &g->results[e->cell];
     bool right = status == SPMV_OK;
     for (int k = 0; right && k < e->p.nproducts; k++) {
         status = problem_result(&e->p, k, g->y);
-        right = status == SPMV_OK && check(g, c, out, g->y, "last");
+        right = status == SPMV_OK && check(g, e, g->y, "last");
     }
-    if (right) {
-        out->r.status = "ok";
-        describe_timing(g->run->o, out, &e->t, &e->p);
-        int team = spmv_ctx_threads(g->run->ctx), mine = (int)out->r.config_threads;
-        if (e->p.flush) mine = team; /* all of it flushes the caches */
-        describe_noise(out, &e->noise, e->p.host ? mine : 1);
-        describe_surroundings(g, out, c->kernel.backend);
-    } else {
-        free(e->t.sample_s);
-    }
-    if (status != SPMV_OK) fail_row(g->run, out, status);
+    if (right) e->after = look_around(g, backend_of(g, e));
+    settle(g, e, status, right);
     release(g, e);
     g->done++;
-    show_final(g, out);
+    show_final(g, &g->results[e->cell]);
     if (!g->run->pass) return;
     int code = keep(g, e->cell);
     if (!g->code) g->code = code;
@@ -317,7 +292,7 @@ static void say_duration(const group *g) {
 }
 
 static void watch_step(const session *run, int k) {
-    if (run->watch.arg) run->watch.step(run->watch.arg, k);
+    if (run->watch.step) run->watch.step(run->watch.arg, k);
 }
 
 /* A host's kernel is measured on, up to its time, while its samples may be waits. */
@@ -369,21 +344,17 @@ static bool is_worth_keeping(const group *g, const candidate *e) {
 static void finish_early(group *g) {
     for (int k = 0; k < g->count; k++) {
         candidate *e = &g->candidate[k];
-        if (is_worth_keeping(g, e))
-            finish(g, e, problem_stop(&e->p, &e->how, &e->t));
-        else if (e->plan)
-            free(e->t.sample_s);
+        e->t.last = true;
+        if (is_worth_keeping(g, e)) finish(g, e, problem_turn(&e->p, &e->how, &e->t, 0));
     }
 }
 
 static int time_rounds_watched(group *g) {
-    const cell *cells = g->run->cell;
-    g->load = load_now();
-    for (int b = 0; spmv_backends[b]; b++) {
-        bool in_use = false;
-        for (int k = 0; k < g->count; k++)
-            in_use |= cells[g->candidate[k].cell].kernel.backend == spmv_backends[b];
-        g->watched[b] = in_use && spmv_ctx_state(g->run->ctx, spmv_backends[b], &g->before[b]);
+    for (int k = 0; k < g->count; k++) { /* each device is looked at once */
+        candidate *e = &g->candidate[k];
+        int same = 0;
+        while (backend_of(g, &g->candidate[same]) != backend_of(g, e)) same++;
+        e->before = same < k ? g->candidate[same].before : look_around(g, backend_of(g, e));
     }
     say_duration(g);
     int code = time_rounds(g);
@@ -402,21 +373,6 @@ static void count_status(session *run, const record *r) {
     run->ndisturbed += r->timing_flags.count > 0;
 }
 
-static void say_against_csr1(const record *r) {
-    long long products = r->perf_breakeven, ahead = r->perf_ahead_until;
-    if (r->config_alias && strcmp(r->config_alias, "csr1") == 0 && r->perf_speedup_csr1 == 1)
-        return;
-    say(", %.2f x csr1", r->perf_speedup_csr1);
-    if (products > 0)
-        say(", pays off after %lld product%s", products, products == 1 ? "" : "s");
-    else if (products == 0)
-        say(", pays off at once");
-    else if (ahead > 0)
-        say(", cheaper with its preparation up to %lld product%s", ahead, ahead == 1 ? "" : "s");
-    else
-        say(", never pays off");
-}
-
 static void say_result(const result *out) {
     const record *r = &out->r;
     say("  %s: %s", out->kernel, r->reason ? r->reason : r->status);
@@ -424,36 +380,16 @@ static void say_result(const result *out) {
     say("\n");
 }
 
-/* The picture of the matrix, a third of a record without samples, goes into its first one. */
 static int keep(group *g, int k) {
     session *run = g->run;
     result *out = &g->results[k];
     out->finished = true;
-    if (g->in->drawn) out->r.matrix_thumbnail = NULL;
-    g->in->drawn |= out->r.matrix_thumbnail != NULL;
-    describe_key(out);
     run->cell[k].ok = strcmp(out->r.status, "ok") == 0;
     count_status(run, &out->r);
     if (!run->o->quiet && run->o->verbose) say_result(out);
     int code = log_append(&run->log, record_fields(), &out->r);
     if (!code && run->watch.arg) run->watch.finished(run->watch.arg, k, out);
     return code;
-}
-
-static void describe_cell(group *g, int k, const spmv_stats *stats, const char *name,
-                          const char *source) {
-    session *run = g->run;
-    result *out = &g->results[k];
-    record_clear(&out->r);
-    describe_matrix(out, stats, name, source);
-    describe_machine(run, out, run->cell[k].kernel);
-    describe_config(run, out, &run->cell[k]);
-    if (run->pass) {
-        out->r.sweep_pass = run->pass;
-        out->r.sweep_cell = run->sweep_cell[k];
-    }
-    if (run->o->progress && !run->o->quiet)
-        say("\r%3d of %d: %-24s", k + 1, run->ncells, descriptor(run->cell[k].kernel)->name);
 }
 
 /* Also what was measured before somebody stopped the run. Where one row cannot be logged, the
@@ -469,16 +405,16 @@ static int keep_group(group *g, const bool *later) {
 }
 
 /* Admits as many unfinished cells as fit in memory, times and logs them. */
-static int run_group(group *g, const char *name, const char *source) {
-    spmv_stats stats;
+static int run_group(group *g) {
+    const session *run = g->run;
     int code = 0;
     bool *later = calloc((size_t)g->run->ncells, sizeof *later);
     if (!later) return complain(SPMV_E_NOMEM, NULL);
-    spmv_mat_stats(g->mat, &stats);
     g->count = g->done = 0;
     for (int k = 0; k < g->run->ncells && !code && !stop_code(); k++) {
         if (g->results[k].finished) continue;
-        describe_cell(g, k, &stats, name, source);
+        if (run->o->progress && !run->o->quiet)
+            say("\r%3d of %d: %-24s", k + 1, run->ncells, descriptor(run->cell[k].kernel)->name);
         watch_step(g->run, k);
         code = admit(g, k, &later[k]);
         if (!code && g->run->pass && g->results[k].r.status && !later[k]) code = keep(g, k);
@@ -501,8 +437,7 @@ static int count_unfinished(const group *g) {
     return n;
 }
 
-int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const char *source,
-               result *results) {
+int run_rounds(session *run, spmv_mat *mat, inputs *in, result *results) {
     group g = {.run = run, .mat = mat, .in = in, .results = results};
     int code = 0, left = run->ncells;
     g.candidate = calloc((size_t)run->ncells, sizeof *g.candidate);
@@ -510,7 +445,7 @@ int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const 
     if (!g.candidate || !g.y) code = complain(SPMV_E_NOMEM, NULL);
     stop_watch();
     while (left && !code) {
-        code = run_group(&g, name, source);
+        code = run_group(&g);
         left = count_unfinished(&g);
         if (left && !code && !run->o->quiet)
             say("  note: not all fit in memory at once: %d of %d follow in a group of their own\n",

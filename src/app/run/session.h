@@ -17,25 +17,23 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
 } cell;
 
 enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
-typedef struct result { /* a finished row and what its record points to */
-    record r;
+typedef struct result { /* a row, and what its record points to */
+    record r; /* filled by describe_row when the row is final; before, its status is NULL */
     const char *alias;
-    char kernel[64], library[64], grid[48], block[24], shape[24], reason[1024], why[1400], hash[20],
-        key[20], how[256];
+    char source[512], kernel[64], library[64], grid[48], block[24], shape[24], reason[1024],
+        why[1400], hash[20], key[20], how[256];
     char flag[MOST_FLAGS][96];
     const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
     int nflags;
     bool waits; /* its threads waited for cores */
     double *samples;
-    double least_s; /* the least time that memory and caches together allow; NaN: unknown */
-    bool streams;   /* four times the measured cache and more: it comes from memory */
-    bool finished;  /* and logged; in a run that was stopped, others have no status */
+    bool finished; /* and logged; in a run that was stopped, others have no status */
 } result;
 
 typedef struct
     watcher {  /* spmv sweep, which must know which cell was running when the process died */
     void *arg; /* NULL: nobody watches */
-    void (*step)(void *arg, int cell);                        /* a long step of the cell begins */
+    void (*step)(void *arg, int cell); /* a long step of the cell begins; or NULL */
     void (*finished)(void *arg, int cell, const result *out); /* and logged */
 } watcher;
 
@@ -66,7 +64,9 @@ typedef struct reads_of_x { /* sampled */
     double lines; /* number of lines that those are spread over */
 } reads_of_x;
 
-typedef struct inputs { /* x and y0 of one matrix, in both precisions as needed */
+typedef struct inputs {        /* a matrix; x and y0 for it, in both precisions as needed */
+    const char *name, *source; /* of the matrix, as in its records */
+    const spmv_stats *stats;   /* NULL: it could not be read */
     int64_t rows, cols;
     double *x;
     void *x_of[2], *y0_of[2];
@@ -110,8 +110,7 @@ void inputs_free(inputs *in);
 /* ---- rounds.c ------------------------------------------------------------------------------- */
 
 /* Fills and logs one result per cell; returns an exit code, after printing what is wrong. */
-int run_rounds(session *run, spmv_mat *mat, inputs *in, const char *name, const char *source,
-               result *results);
+int run_rounds(session *run, spmv_mat *mat, inputs *in, result *results);
 
 /* ---- stop.c --------------------------------------------------------------------------------- */
 
@@ -131,12 +130,13 @@ size_t knee_now(size_t reported, int threads);
 /* ---- limits.c ------------------------------------------------------------------------------- */
 
 bool find_reads_of_x(const spmv_csr_view *A, reads_of_x *out); /* false: out of memory */
-/* After describe_plan. */
 void describe_limits(const session *run, result *out, const spmv_backend *backend,
                      const reads_of_x *reads);
-void describe_share_of_limits(result *out); /* once it has a time */
 /* Who is fastest, tied with it, and what changing over from csr1 costs. */
 void rank_results(result *results, int n);
+/* Of a ranked row: how much faster than csr1 it is, and after how many products it has paid for its
+ * preparation, as the rest of a line. */
+void say_against_csr1(const record *r);
 void explain_results(const session *run, const result *results, int n);
 
 /* ---- noise.c -------------------------------------------------------------------------------- */
@@ -150,34 +150,48 @@ noise noise_now(void);
 void noise_add(noise *sum, const noise *before, const noise *after);
 double load_now(void); /* NaN: unknown */
 bool noise_is_waits(const noise *n);
-void describe_noise(result *out, const noise *n, int threads);
 /* Names of NVML's reasons why clocks are low, at most MOST_REASONS; how many. */
 int slow_reasons(unsigned long long slowed, const char **out);
-void describe_host_noise(result *out, const spmv_device_state *before,
-                         const spmv_device_state *after);
-void describe_gpu_noise(result *out, const spmv_device_state *before,
-                        const spmv_device_state *after);
 
 /* ---- describe.c ----------------------------------------------------------------------------- */
 
 const char *base_name(const char *path); /* without its folders; gen: as it is */
-/* thermal2 of dir/thermal2.mtx.gz; gen:mesh:100 few:8 with values */
+/* thermal2 of dir/thermal2.mtx.gz; gen:mesh:100 few:8 with values; spelt */
 void matrix_name(const char *source, const char *values, char *out, size_t size);
 const char *symmetry_name(spmv_symmetry symmetry);
 const char *field_name(spmv_field field);
 /* As typed, what the environment said first, paths cut to their last part. NULL: out of memory;
  * free each of *count, and all. */
 char **command_line(const options *o, int *count);
-void describe_matrix(result *out, const spmv_stats *stats, const char *name, const char *source);
-void describe_machine(session *s, result *out, spmv_kernel_id id);
-/* The configuration as asked, defaults filled in: also for rows that never get a plan. */
-void describe_config(session *s, result *out, const cell *c);
-/* Of a cell that asked for auto: the configuration that was chosen, and why. */
-void describe_choice(session *s, result *out, const cell *c, const spmv_plan *plan);
-void describe_plan(session *s, record *r, const spmv_plan *plan, const inputs *in,
-                   spmv_precision precision);
-/* Takes t's samples. */
+
+typedef struct surroundings { /* of a measurement, before or after it */
+    double load;              /* average of a minute; NaN: unknown */
+    bool known;               /* device is */
+    spmv_device_state device;
+} surroundings;
+
+typedef struct candidate { /* a cell, and what came of it: all that its record is made of */
+    int cell;
+    sampling how;
+    spmv_plan *plan; /* shared with its cells in other states of the caches; NULL: none was made */
+    problem p;
+    timing t;
+    noise noise;       /* of its turns */
+    const char *stage; /* of the last check: first or last; NULL: there was no product yet */
+    verdict check;     /* its rows; the largest ratio of all checks */
+    surroundings before, after; /* of its rounds */
+    bool shown;                 /* as it is so far */
+} candidate;
+
+/* A parameter as the cell sets it or by default; -1: its kernel takes none. */
+int64_t setting_of(const session *run, const cell *c, spmv_param_id id);
+/* Makes the record of a final row, all but its ranks (rank_results). status: a word of the log; a
+ * row that is not "ok" has no times. e's plan may be freed afterwards; its samples are taken over
+ * by out, to be freed with it. */
+void describe_row(const session *run, inputs *in, candidate *e, const char *status, result *out);
+/* Parts of it: describe_limits above, and these. */
+void describe_noise(const candidate *e, int team, result *out); /* team: threads of the context */
 void describe_timing(const options *o, result *out, timing *t, const problem *p);
-void describe_key(result *out);
+void describe_rates(record *r); /* what follows from its times */
 
 #endif

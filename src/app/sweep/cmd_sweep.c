@@ -110,6 +110,7 @@ static void take_report(sweep *s, const assignment *a, const report *r, outcome 
                                                            : &s->failed;
         ++*counter;
         *sweep_done(s, a->pass, a->m, r->cell) = true;
+        s->time[sweep_place(s, a->pass, a->m, r->cell)] = r->time;
         if (s->run.log.file >= 0) s->run.log.records++;
         say_finished(s, a->m, r);
     }
@@ -274,6 +275,7 @@ static int refuse_options(const options *o) {
                         : o->y_file                       ? "result"
                         : o->write_file                   ? "write"
                         : strcmp(o->format, "table") != 0 ? "format"
+                        : options_given(o, "stat")        ? "stat"
                         : o->resume && o->no_log          ? "resume and --no-log"
                                                           : NULL;
     if (!given) return 0;
@@ -353,6 +355,7 @@ int cmd_sweep(const options *o, const spmv_backend *backend) {
         if (!o->quiet) print_plan(&s, stderr, o->verbose);
         code = go(&s);
         conclude(&s);
+        print_summary(&s, stdout);
         if (!code) code = exit_code(&s);
     }
     sweep_free(&s);

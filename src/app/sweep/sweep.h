@@ -1,6 +1,6 @@
-/* sweep.h: spmv sweep in three files: sweep_plan.c (which matrices, what they will take, what the
- * log has already), sweep_child.c (the process that measures), cmd_sweep.c (the one that watches).
- */
+/* sweep.h: spmv sweep in four files: sweep_plan.c (which matrices, what they will take, what the
+ * log has already), sweep_child.c (the process that measures), cmd_sweep.c (the one that watches),
+ * sweep_summary.c (who was fastest). */
 #ifndef SPMV_SWEEP_H
 #define SPMV_SWEEP_H
 
@@ -13,21 +13,25 @@ typedef struct source {
     char trouble[512]; /* why it says nothing */
 } source;
 
-enum { STATUS_SIZE = 16, REASON_SIZE = 1024 };
+enum { REASON_SIZE = 1024 };
 typedef struct sweep {
     session run; /* its cells are all configurations; it touches no device */
     source *source;
     int nsources, passes;
     bool *done;                     /* [passes][nsources][run.ncells] */
+    cell_time *time;                /* the same */
     int total, reused;              /* of done's places */
     int ok, skipped, wrong, failed; /* now */
     int reused_wrong, reused_failed;
     double start_s, timeout_s;
 } sweep;
 
+static inline int sweep_place(const sweep *s, int pass, int m, int k) {
+    return ((pass - 1) * s->nsources + m) * s->run.ncells + k;
+}
+
 static inline bool *sweep_done(const sweep *s, int pass, int m, int k) {
-    return &s->done[((size_t)(pass - 1) * (size_t)s->nsources + (size_t)m) * (size_t)s->run.ncells +
-                    (size_t)k];
+    return &s->done[sweep_place(s, pass, m, k)];
 }
 
 /* ---- sweep_plan.c: exit codes, having said what is wrong ------------------------------------ */
@@ -50,6 +54,7 @@ typedef struct report { /* what a child reports, in one write to the pipe, which
         struct {          /* FINISHED; REFUSED: the matrix */
             char status[STATUS_SIZE], reason[REASON_SIZE];
             double median_s;
+            cell_time time;
         };
     };
 } report;
@@ -66,5 +71,10 @@ int measure_cells(const assignment *a);
 /* Records of cells that could not say it themselves. stats NULL: nor is the matrix known. */
 int record_failures(const assignment *a, const spmv_stats *stats, const char *status,
                     const char *reason);
+
+/* ---- sweep_summary.c ------------------------------------------------------------------------ */
+
+/* The fastest on each matrix and the geometric means of the whole sweep, and what to type next. */
+void print_summary(const sweep *s, FILE *file);
 
 #endif

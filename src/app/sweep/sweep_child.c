@@ -1,6 +1,7 @@
 /* sweep_child.c: the process that measures cells of one matrix for spmv sweep. It may crash or
  * hang: what is logged is whole, and the pipe says where it was. */
 #include "sweep.h"
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,7 +17,19 @@ static void tell_step(void *arg, int k) {
 
 static void tell_finished(void *arg, int k, const result *out) {
     const assignment *a = arg;
-    report r = {.kind = FINISHED, .cell = a->cells[k], .median_s = out->r.timing_median_s};
+    const record *of = &out->r;
+    bool verified = of->check_status && strcmp(of->check_status, "ok") == 0;
+    bool suspect = of->perf_verdict && strcmp(of->perf_verdict, "suspect") == 0;
+    bool ranked = strcmp(of->status, "ok") == 0 && verified && !suspect;
+    report r = {.kind = FINISHED,
+                .cell = a->cells[k],
+                .median_s = of->timing_median_s,
+                .time = {.median_s = ranked ? of->timing_median_s : NAN,
+                         .q1_s = of->timing_q1_s,
+                         .q3_s = of->timing_q3_s,
+                         .flop_per_s = of->perf_flop_per_s,
+                         .disturbed = of->timing_flags.count > 0}};
+    snprintf(r.time.kernel, sizeof r.time.kernel, "%s", of->config_kernel);
     snprintf(r.status, sizeof r.status, "%s", out->r.status);
     snprintf(r.reason, sizeof r.reason, "%s", out->r.reason ? out->r.reason : "");
     tell(a, &r);
@@ -30,7 +43,7 @@ static int tell_refused(const assignment *a, spmv_status status, const char *rea
     report r = {.kind = REFUSED};
     snprintf(r.status, sizeof r.status, "%s",
              status == SPMV_E_NOMEM || status == SPMV_E_TOOBIG ? "out of memory" : "failed");
-    snprintf(r.reason, sizeof r.reason, "%s", *reason ? reason : spmv_strerror(status));
+    spell(*reason ? reason : spmv_strerror(status), r.reason, sizeof r.reason);
     tell(a, &r);
     return spmv_exit_code(status);
 }
@@ -84,21 +97,14 @@ int record_failures(const assignment *a, const spmv_stats *stats, const char *st
     if (!code) code = open_devices(&run);
     for (int k = 0; k < run.ncells && !code; k++) {
         static result out; /* large */
+        inputs in = {.name = from->name, .source = base_name(from->path), .stats = stats};
+        candidate none = {.cell = k};
         out = (result){.alias = NULL};
-        record_clear(&out.r);
-        describe_machine(&run, &out, run.cell[k].kernel);
-        describe_config(&run, &out, &run.cell[k]);
-        out.r.matrix_name = from->name;
-        out.r.matrix_source = base_name(from->path);
-        if (stats) describe_matrix(&out, stats, from->name, base_name(from->path));
-        out.r.sweep_pass = a->pass;
-        out.r.sweep_cell = run.sweep_cell[k];
-        out.r.status = status;
-        out.r.reason = reason;
-        describe_key(&out);
+        snprintf(out.reason, sizeof out.reason, "%s", reason);
+        describe_row(&run, &in, &none, status, &out);
         code = log_append(&run.log, record_fields(), &out.r);
         if (!code) {
-            report r = {.kind = FINISHED, .cell = a->cells[k]};
+            report r = {.kind = FINISHED, .cell = a->cells[k], .time = {.median_s = NAN}};
             snprintf(r.status, sizeof r.status, "%s", status);
             snprintf(r.reason, sizeof r.reason, "%s", reason);
             tell(a, &r);

@@ -4,6 +4,7 @@
 #include "sweep.h"
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,7 +51,7 @@ static int add_source(sweep *s, const char *path) {
     else if (strncmp(path, "gen:", 4) == 0 && status == SPMV_E_ARG) /* mistyped */
         return complain(status, spmv_ctx_error(s->run.ctx));
     else
-        snprintf(new->trouble, sizeof new->trouble, "%s", spmv_ctx_error(s->run.ctx));
+        spell(spmv_ctx_error(s->run.ctx), new->trouble, sizeof new->trouble);
     return 0;
 }
 
@@ -142,6 +143,7 @@ void sweep_free(sweep *s) {
     for (int m = 0; m < s->nsources; m++) free(s->source[m].path);
     free(s->source);
     free(s->done);
+    free(s->time);
 }
 
 /* ---- what is done --------------------------------------------------------------------------- */
@@ -215,22 +217,14 @@ static int by_text(const void *a, const void *b) {
     return strcmp(a, b);
 }
 
-typedef struct logged {
-    char cell[20], status[STATUS_SIZE];
-    bool unsettled; /* its noise limit was not met */
-} logged;
-
-static int read_log(FILE *file, logged **out, size_t *count) {
+static int read_log(FILE *file, logged_cell **out, size_t *count) {
     char *line = NULL;
     size_t room = 0, capacity = 0;
     while (getline(&line, &room, file) >= 0) {
-        logged found = {.cell = ""};
-        if (!strstr(line, "\"sweep\"") ||
-            !jsonl_sweep_cell(line, found.cell, sizeof found.cell, found.status,
-                              sizeof found.status, &found.unsettled))
-            continue;
+        logged_cell found = {.cell = ""};
+        if (!strstr(line, "\"sweep\"") || !jsonl_sweep_cell(line, &found)) continue;
         if (*count == capacity) {
-            logged *grown = realloc(*out, (capacity = 2 * capacity + 64) * sizeof *grown);
+            logged_cell *grown = realloc(*out, (capacity = 2 * capacity + 64) * sizeof *grown);
             if (!grown) return complain(SPMV_E_NOMEM, NULL);
             *out = grown;
         }
@@ -246,30 +240,33 @@ static bool is_answer(const char *status) {
            strcmp(status, "skipped") == 0;
 }
 
-static bool is_better(const logged *a, const logged *b) {
+static bool is_better(const logged_cell *a, const logged_cell *b) {
     bool a_answers = is_answer(a->status), b_answers = is_answer(b->status);
     return a_answers != b_answers ? a_answers : a_answers && b->unsettled && !a->unsettled;
 }
 
 /* The records of a cell; one that failed, or whose noise limit was not met, may have been tried
  * again. A run without time to measure has no noise limit. */
-static void reuse(sweep *s, bool *done, const logged *first, const logged *end) {
-    const logged *best = first;
+static void reuse(sweep *s, int place, const logged_cell *first, const logged_cell *end) {
+    const logged_cell *best = first;
     bool timed = s->run.o->sampling.max_time_s > 0;
-    for (const logged *l = first; l < end && strcmp(l->cell, first->cell) == 0; l++)
+    for (const logged_cell *l = first; l < end && strcmp(l->cell, first->cell) == 0; l++)
         if (is_better(l, best)) best = l;
     if (s->run.o->retry && (!is_answer(best->status) || (timed && best->unsettled))) return;
-    *done = true;
+    s->done[place] = true;
+    s->time[place] = best->time;
     s->reused++;
     s->reused_wrong += strcmp(best->status, "wrong") == 0;
     s->reused_failed += !is_answer(best->status);
 }
 
 int find_done(sweep *s) {
-    logged *have = NULL;
+    logged_cell *have = NULL;
     size_t count = 0;
     s->done = calloc((size_t)s->total, sizeof *s->done);
-    if (!s->done) return complain(SPMV_E_NOMEM, NULL);
+    s->time = calloc((size_t)s->total, sizeof *s->time);
+    if (!s->done || !s->time) return complain(SPMV_E_NOMEM, NULL);
+    for (int k = 0; k < s->total; k++) s->time[k].median_s = NAN;
     if (!s->run.o->resume) return 0;
     FILE *file = fopen(s->run.log.path, "r");
     int code = file ? read_log(file, &have, &count) : 0;
@@ -279,9 +276,9 @@ int find_done(sweep *s) {
             for (int k = 0; k < s->run.ncells; k++) {
                 char want[20];
                 cell_identity(s, pass, m, k, want);
-                const logged *found = bsearch(want, have, count, sizeof *have, by_text);
+                const logged_cell *found = bsearch(want, have, count, sizeof *have, by_text);
                 while (found && found > have && by_text(found - 1, want) == 0) found--;
-                if (found) reuse(s, sweep_done(s, pass, m, k), found, have + count);
+                if (found) reuse(s, sweep_place(s, pass, m, k), found, have + count);
             }
     free(have);
     return code;

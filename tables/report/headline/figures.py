@@ -22,7 +22,7 @@ class Ratio(NamedTuple):
     value: float
     tied: bool
     quiet: tuple
-    auto: object
+    ours: object
     baseline: object
 
 
@@ -45,18 +45,21 @@ def ratio_of(cells, is_baseline, known, matrix):
         return None
     others = [unit for kernel, cell in cells.items() if is_baseline(kernel)
               for unit in (*cell.timed, *cell.suspect)]
-    if not others:
-        return None
+    return ratio_over(matrix, auto, others) if others else None
+
+
+def ratio_over(matrix, ours, others):
+    """The Ratio of one time over the fastest of some, of which there are any."""
     best = fastest(others)
-    return Ratio(listed_name(matrix.name), best.median_s / auto.median_s, overlap(auto, best),
-                 (not auto.noisy, not best.noisy), auto, best)
+    return Ratio(listed_name(matrix.name), best.median_s / ours.median_s, overlap(ours, best),
+                 (not ours.noisy, not best.noisy), ours, best)
 
 
 def groups_of(layout, takes):
     """{Group: [Ratio]} of the matrices whose names are taken; groups without any are left out."""
     found = {}
     for system, matrices in layout.items():
-        for words, is_baseline in BASELINES[system.backend]:
+        for words, is_baseline in BASELINES.get(system.backend, ()):
             for known in (True, False):
                 ratios = [ratio_of(cells, is_baseline, known, matrix)
                           for matrix, cells in matrices.items() if takes(listed_name(matrix.name))]
@@ -238,7 +241,7 @@ def quiet_table(layout, places=None):
     met = collections.defaultdict(dict)
     for group, ratios in outside_groups(layout, places).items():
         for ratio in ratios:
-            for unit, quiet in zip((ratio.auto, ratio.baseline), ratio.quiet):
+            for unit, quiet in zip((ratio.ours, ratio.baseline), ratio.quiet):
                 met[machine_of(group.system)][unit.identity] = quiet
     rows = [[machine, len(quiet), len(quiet) - sum(quiet.values()), f"{100 * sum(quiet.values()) / len(quiet):.0f} %",
              "yes" if sum(quiet.values()) >= ENOUGH_QUIET * len(quiet) else "no"] for machine, quiet in met.items()]

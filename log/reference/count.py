@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""How large the tuner is: lines and numbers.
+
+    python3 log/reference/count.py
+
+Lines are those of src/tune, of both propose.c and of cost.def, with comments. A fitted number is a numeric literal in a cost
+model (propose.c, cost.def) outside comments and texts, but for 0, 1, 2, subscripts, and what a comparison with a name written
+in capitals gives. A number of the policy is a constant of src/tune that is named (`static const double` or an enum).
+"""
+
+import glob
+import os
+import re
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+NUMBER = r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+)(?:e[+-]?\d+)?(?![\w.])"
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def bare(text):
+    """Without comments, texts, includes and subscripts."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    text = re.sub(r'"(?:[^"\\]|\\.)*"', '""', text)
+    return re.sub(r"\[[^]]*\]|^#include.*$", "", text, flags=re.MULTILINE)
+
+
+def fitted(path):
+    return [number for number in re.findall(NUMBER, bare(read(path))) if float(number) not in (0, 1, 2)]
+
+
+def named(path):
+    text = bare(read(path))
+    constants = re.findall(r"static const double([^;]*);", text) + re.findall(r"\benum (?:\w+ )?{([^}]*)}", text)
+    return [name for block in constants for name in re.findall(r"(\w+) = [-\d(.]", block)]
+
+
+def main():
+    tune = sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, "src", "tune", "*.[ch]")))
+    models = ["cuda/propose.c", "cuda/cost.def", "omp/propose.c"]
+    lines = {path: read(path).count("\n") for path in tune + models}
+    for path in models:
+        print(f"{lines[path]:5} lines {len(fitted(path)):4} fitted numbers  {path}")
+    for path in tune:
+        print(f"{lines[path]:5} lines {len(named(path)):4} of the policy   {path}")
+    print(f"{sum(lines.values()):5} lines, {sum(len(fitted(path)) for path in models)} fitted numbers, "
+          f"{sum(len(named(path)) for path in tune)} of the policy")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+/* waiting.c: makes the threads of a team sleep while they wait where other processes use the same
+ * cores. libgomp's threads spin: after a product for the next one, and at its end for the slowest
+ * of the team. On a core that is shared, a thread spins through the time it was given, loses the
+ * core, and all others spin until it is back: products of 20 us took 4 to 30 ms. Threads that sleep
+ * are woken as soon as there is work, which takes some microseconds: too much where nobody is in
+ * the way.
+ *
+ * OMP_WAIT_POLICY and GOMP_SPINCOUNT are read when the process begins. What can be changed later is
+ * whether libgomp has more threads than processors: then its threads spin 100 times, about 3 us,
+ * and sleep (libgomp's manual, GOMP_SPINCOUNT). So a helper thread gets a team of its own, large
+ * enough for that, which sleeps as long as the helper does. */
+#include "waiting.h"
+#include "spmv_kernel.h"
+#include <omp.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int64_t ms = 1000000, period = 30 * 1000000; /* between two looks */
+
+/* ---- when ------------------------------------------------------------------------------------ */
+
+/* Threads that spin use all their cores' time and lose a core only to others: against its will each
+ * does so every 6 to 20 ms where it has a competitor, less often where it has many, and now and
+ * then where it has none. With one competitor each the cores are theirs for half of the time; where
+ * they have them for more, spinning is still the faster way. A long time since the last look is the
+ * caller's own work, in which a team has nothing to do. */
+static bool is_crowded(const spmv_waiting *w, const spmv_usage *now, int threads) {
+    const double most_used = 0.6; /* of the cores' time */
+    const int64_t per_thread = 200 * ms, longest = 250 * ms, least = 2;
+    const int64_t since = now->now - w->looked.now, switches = now->switches - w->looked.switches;
+    return since <= longest && switches >= least && switches * per_thread >= since * threads &&
+           (double)(now->cpu - w->looked.cpu) < most_used * (double)since * threads;
+}
+
+/* How long threads sleep before they try without: twice as long as before, if the others were still
+ * there. */
+static int64_t next_hold(const spmv_waiting *w, int64_t now) {
+    const int64_t shortest = 500 * ms, longest = 8000 * ms, soon = 250 * ms;
+    if (w->left == 0 || now - w->left > soon) return shortest;
+    return 2 * w->hold < longest ? 2 * w->hold : longest;
+}
+
+bool spmv_waiting_decide(spmv_waiting *w, spmv_usage now, int threads) {
+    bool before = w->crowded, crowded = is_crowded(w, &now, threads);
+    w->looked = now;
+    w->crowded = crowded;
+    if (w->asleep) {
+        if (now.now < w->until) return true;
+        w->left = now.now;
+        return false;
+    }
+    if (!crowded || !before) return false; /* once may be chance */
+    w->hold = next_hold(w, now.now);
+    w->until = now.now + w->hold;
+    return true;
+}
+
+/* ---- how ------------------------------------------------------------------------------------- */
+
+typedef struct quiet { /* the helper, and what wakes it */
+    pthread_t helper;
+    sem_t team_is_there, end;
+    int threads; /* of its team */
+    pid_t pid;   /* whose thread it is: a child after fork() does not have it */
+} quiet;
+
+static void *keep_team(void *arg) {
+    quiet *q = arg;
+#pragma omp parallel num_threads(q->threads)
+    { __asm__ volatile(""); }
+    sem_post(&q->team_is_there);
+    while (sem_wait(&q->end) != 0) {
+    }            /* a signal came */
+    return NULL; /* its team ends with it */
+}
+
+/* The helper is not counted, but its team is, and the caller's. */
+static int team_to_exceed(int processors, int threads) {
+    return processors > threads ? processors - threads + 2 : 2;
+}
+
+static void end_quiet(quiet *q) {
+    if (!q) return;
+    if (q->pid == getpid()) {
+        sem_post(&q->end);
+        pthread_join(q->helper, NULL);
+    }
+    sem_destroy(&q->team_is_there);
+    sem_destroy(&q->end);
+    free(q);
+}
+
+static quiet *begin_quiet(int threads) {
+    int team = team_to_exceed(omp_get_num_procs(), threads);
+    if (spmv_host_try_threads(team + threads) < team + threads) return NULL;
+    quiet *q = calloc(1, sizeof *q);
+    if (!q) return NULL;
+    *q = (quiet){.threads = team, .pid = getpid()};
+    sem_init(&q->team_is_there, 0, 0);
+    sem_init(&q->end, 0, 0);
+    if (pthread_create(&q->helper, NULL, keep_team, q) != 0) {
+        q->pid = 0;
+        end_quiet(q);
+        return NULL;
+    }
+    while (sem_wait(&q->team_is_there) != 0) {
+    }
+    return q;
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+static int64_t coarse_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t); /* 5 ns, to a few ms */
+    return t.tv_sec * 1000 * ms + t.tv_nsec;
+}
+
+static int64_t ns_of(struct timeval t) {
+    return t.tv_sec * 1000 * ms + t.tv_usec * 1000;
+}
+
+static spmv_usage usage_at(int64_t now) {
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return (spmv_usage){now, ns_of(used.ru_utime) + ns_of(used.ru_stime), used.ru_nivcsw};
+}
+
+/* A user who chose how threads wait has the last word. */
+void spmv_waiting_open(spmv_waiting *w) {
+    bool chosen = getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT");
+    int64_t now = coarse_now();
+    *w = (spmv_waiting){.looked = usage_at(now), .look_at = chosen ? INT64_MAX : now + period};
+}
+
+void spmv_waiting_close(spmv_waiting *w) {
+    end_quiet(w->quiet);
+    w->quiet = NULL;
+}
+
+static void look(spmv_waiting *w, int64_t now, int threads) {
+    int64_t next = now + period;
+    quiet *q = w->quiet;
+    if (q && q->pid != getpid()) spmv_waiting_close(w); /* forked */
+    bool sleep = spmv_waiting_decide(w, usage_at(now), threads);
+    if (sleep && !w->quiet && !(w->quiet = begin_quiet(threads))) next = INT64_MAX;
+    if (!sleep) spmv_waiting_close(w);
+    __atomic_store_n(&w->asleep, w->quiet != NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&w->look_at, next, __ATOMIC_RELAXED);
+}
+
+void spmv_waiting_look(spmv_waiting *w, int threads) {
+    if (threads < 2) return;
+    int64_t now = coarse_now();
+    if (now < __atomic_load_n(&w->look_at, __ATOMIC_RELAXED)) return;
+    if (__atomic_exchange_n(&w->looking, 1, __ATOMIC_ACQUIRE)) return;
+    if (now >= __atomic_load_n(&w->look_at, __ATOMIC_RELAXED)) look(w, now, threads);
+    __atomic_store_n(&w->looking, 0, __ATOMIC_RELEASE);
+}

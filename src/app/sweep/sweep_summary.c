@@ -1,0 +1,304 @@
+/* sweep_summary.c: how a sweep ends: who was fastest on each matrix, who is over all of them, and
+ * what to type next. Each precision and state of the caches has an end of its own. */
+#include "sweep.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { LABEL = 256, MOST_LISTED = 5, LONGEST_NAME = 32 };
+
+typedef struct ending { /* of cells of one precision and state */
+    const sweep *s;
+    cell_time *time; /* [nsources][ncells] of all cells: all passes together */
+    spmv_precision precision;
+    spmv_cache cache;
+    bool backends; /* names stand for kernels of several */
+} ending;
+
+/* ---- times ---------------------------------------------------------------------------------- */
+
+static int by_median(const void *a, const void *b) {
+    double x = ((const cell_time *)a)->median_s, y = ((const cell_time *)b)->median_s;
+    return (x > y) - (x < y);
+}
+
+/* Sorts n times of one cell: their median, with the furthest quartiles. */
+static cell_time together(cell_time *of, int n) {
+    qsort(of, (size_t)n, sizeof *of, by_median);
+    cell_time all = of[n / 2];
+    if (n % 2 == 0) {
+        all.median_s = (of[n / 2 - 1].median_s + of[n / 2].median_s) / 2;
+        all.flop_per_s *= of[n / 2].median_s / all.median_s;
+    }
+    for (int k = 0; k < n; k++) {
+        all.q1_s = fmin(all.q1_s, of[k].q1_s);
+        all.q3_s = fmax(all.q3_s, of[k].q3_s);
+        all.disturbed |= of[k].disturbed;
+    }
+    return all;
+}
+
+static cell_time *all_times(const sweep *s) {
+    int cells = s->nsources * s->run.ncells;
+    cell_time *all = calloc((size_t)cells, sizeof *all);
+    cell_time *passes = calloc((size_t)s->passes, sizeof *passes);
+    for (int place = 0; all && passes && place < cells; place++) {
+        int n = 0;
+        for (int pass = 0; pass < s->passes; pass++) {
+            const cell_time *t = &s->time[pass * cells + place];
+            if (isfinite(t->median_s)) passes[n++] = *t;
+        }
+        all[place] = n ? together(passes, n) : (cell_time){.median_s = NAN};
+    }
+    if (!passes) {
+        free(all);
+        all = NULL;
+    }
+    free(passes);
+    return all;
+}
+
+static const cell_time *time_of(const ending *e, int m, int k) {
+    return &e->time[m * e->s->run.ncells + k];
+}
+
+static bool is_here(const ending *e, int k) {
+    const cell *c = &e->s->run.cell[k];
+    return c->precision == e->precision && c->cache == e->cache;
+}
+
+static bool is_timed(const ending *e, int m, int k) {
+    return is_here(e, k) && isfinite(time_of(e, m, k)->median_s);
+}
+
+/* auto runs one of the others: where that was timed under its own name too, which of the two is
+ * ahead is noise. */
+static bool is_candidate(const ending *e, int m, int k) {
+    const session *run = &e->s->run;
+    if (!is_timed(e, m, k)) return false;
+    if (run->cell[k].kernel.index != SPMV_AUTO) return true;
+    for (int other = 0; other < run->ncells; other++)
+        if (other != k && is_timed(e, m, other) &&
+            run->cell[other].kernel.backend == run->cell[k].kernel.backend &&
+            strcmp(descriptor(run->cell[other].kernel)->name, time_of(e, m, k)->kernel) == 0)
+            return false;
+    return true;
+}
+
+/* The candidate of least time, but for one; -1: none. */
+static int fastest(const ending *e, int m, int but) {
+    int best = -1;
+    for (int k = 0; k < e->s->run.ncells; k++)
+        if (k != but && is_candidate(e, m, k) &&
+            (best < 0 || time_of(e, m, k)->median_s < time_of(e, m, best)->median_s))
+            best = k;
+    return best;
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+/* The configuration as it is typed, without what its heading says. */
+static void put_label(const ending *e, int m, int k, char *out) {
+    cell plain = e->s->run.cell[k];
+    char all[LABEL];
+    plain.precision = SPMV_F64, plain.cache = SPMV_WARM;
+    cell_label(&plain, all, sizeof all);
+    const char *name = e->backends ? all : strchr(all, ':') + 1;
+    if (m >= 0 && plain.kernel.index == SPMV_AUTO)
+        snprintf(out, LABEL, "%.100s (%s)", name, time_of(e, m, k)->kernel);
+    else
+        snprintf(out, LABEL, "%s", name);
+}
+
+static void rate_text(double flop_per_s, char out[TIME_TEXT]) {
+    double rate = 1e-9 * flop_per_s;
+    snprintf(out, TIME_TEXT, rate >= 100 ? "%.0f" : "%.3g", rate);
+}
+
+/* Names come from files, and may be long and hold anything. */
+static void put_name(const char *name, char out[LONGEST_NAME + 1]) {
+    snprintf(out, LONGEST_NAME + 1, "%.*s", LONGEST_NAME, name);
+    if (strlen(name) > LONGEST_NAME) snprintf(out + LONGEST_NAME - 2, 3, "..");
+    for (char *c = out; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+}
+
+static int name_width(const sweep *s) {
+    int width = (int)strlen("matrix");
+    for (int m = 0; m < s->nsources; m++) {
+        char name[LONGEST_NAME + 1];
+        put_name(s->source[m].name, name);
+        if ((int)strlen(name) > width) width = (int)strlen(name);
+    }
+    return width;
+}
+
+/* ---- the fastest on each matrix ------------------------------------------------------------- */
+
+/* Who comes after the best, and how many times as long it takes. */
+static void print_next(const ending *e, int m, int best, int next, FILE *file) {
+    char label[LABEL];
+    const cell_time *first = time_of(e, m, best), *second = time_of(e, m, next);
+    put_label(e, m, next, label);
+    if (second->q1_s <= first->q3_s)
+        fprintf(file, "= %s", label);
+    else
+        fprintf(file, "%.2fx %s", second->median_s / first->median_s, label);
+}
+
+static bool all_disturbed(const ending *e, int m) {
+    for (int k = 0; k < e->s->run.ncells; k++)
+        if (is_timed(e, m, k) && !time_of(e, m, k)->disturbed) return false;
+    return true;
+}
+
+static void print_winner(const ending *e, int m, int best, FILE *file) {
+    char label[LABEL], median[TIME_TEXT], rate[TIME_TEXT];
+    int next = fastest(e, m, best);
+    put_label(e, m, best, label);
+    time_text(time_of(e, m, best)->median_s, median);
+    rate_text(time_of(e, m, best)->flop_per_s, rate);
+    fprintf(file, "%9s%s %7s  ", median, all_disturbed(e, m) ? "!" : " ", rate);
+    if (next < 0) {
+        fprintf(file, "%s\n", label);
+        return;
+    }
+    fprintf(file, "%-20s  ", label);
+    print_next(e, m, best, next, file);
+    fputc('\n', file);
+}
+
+/* How many have a time. */
+static int print_winners(const ending *e, FILE *file) {
+    int timed = 0, wide = name_width(e->s);
+    fprintf(file, "%-*s  %9s  %7s  %-20s  %s\n", wide, "matrix", "median", "GFLOP/s", "fastest",
+            "second");
+    for (int m = 0; m < e->s->nsources; m++) {
+        char name[LONGEST_NAME + 1];
+        int best = fastest(e, m, -1);
+        put_name(e->s->source[m].name, name);
+        fprintf(file, "%-*s  ", wide, name);
+        if (best < 0)
+            fprintf(file, "%9s  %7s  none\n", "-", "-");
+        else
+            print_winner(e, m, best, file);
+        timed += best >= 0;
+    }
+    return timed;
+}
+
+/* ---- over all matrices ---------------------------------------------------------------------- */
+
+typedef struct standing { /* of a configuration */
+    int cell, timed, wins;
+    double slower;     /* geometric mean of its time over the fastest */
+    double flop_per_s; /* geometric mean; NaN: it has not all times */
+} standing;
+
+/* A time that is missing counts as ten times the fastest, or as the slowest. */
+static double missing_s(const ending *e, int m, double least_s) {
+    double most = 10 * least_s;
+    for (int k = 0; k < e->s->run.ncells; k++)
+        if (is_timed(e, m, k)) most = fmax(most, time_of(e, m, k)->median_s);
+    return most;
+}
+
+static standing standing_of(const ending *e, int k) {
+    standing of = {.cell = k};
+    double slower = 0, rate = 0;
+    int n = 0;
+    for (int m = 0; m < e->s->nsources; m++) {
+        int best = fastest(e, m, -1);
+        if (best < 0) continue;
+        double least = time_of(e, m, best)->median_s;
+        bool timed = is_timed(e, m, k);
+        slower += log((timed ? time_of(e, m, k)->median_s : missing_s(e, m, least)) / least);
+        if (timed) rate += log(time_of(e, m, k)->flop_per_s);
+        of.timed += timed;
+        of.wins += best == k;
+        n++;
+    }
+    of.slower = exp(slower / n);
+    of.flop_per_s = of.timed == n ? exp(rate / n) : NAN;
+    return of;
+}
+
+static int by_standing(const void *a, const void *b) {
+    const standing *x = a, *y = b;
+    return x->slower != y->slower ? (x->slower > y->slower) - (x->slower < y->slower)
+                                  : x->cell - y->cell;
+}
+
+static void print_standing(const ending *e, const standing *of, FILE *file) {
+    char label[LABEL], rate[TIME_TEXT] = "-";
+    put_label(e, -1, of->cell, label);
+    if (isfinite(of->flop_per_s)) rate_text(of->flop_per_s, rate);
+    fprintf(file, "%7s  %6.2fx  %10d  %5d  %s\n", rate, of->slower, of->wins, of->timed, label);
+}
+
+static void print_means(const ending *e, int timed, FILE *file) {
+    standing *all = calloc((size_t)e->s->run.ncells, sizeof *all);
+    int n = 0;
+    for (int k = 0; all && k < e->s->run.ncells; k++)
+        if (is_here(e, k)) all[n++] = standing_of(e, k);
+    if (n) qsort(all, (size_t)n, sizeof *all, by_standing);
+    if (n)
+        fprintf(file,
+                "over %d matrices, geometric means of the rate and of the time over the fastest\n"
+                "%7s  %7s  %10s  %5s\n",
+                timed, "GFLOP/s", "time", "fastest on", "timed");
+    for (int k = 0; k < n && k < MOST_LISTED; k++) print_standing(e, &all[k], file);
+    if (n > MOST_LISTED) fprintf(file, "and %d slower configurations\n", n - MOST_LISTED);
+    free(all);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static const char *state_name(spmv_cache cache) {
+    return cache == SPMV_COLD ? "cold" : cache == SPMV_STEADY ? "steady" : "warm";
+}
+
+static bool is_first(const sweep *s, int k) { /* of its precision and state */
+    for (int j = 0; j < k; j++)
+        if (s->run.cell[j].precision == s->run.cell[k].precision &&
+            s->run.cell[j].cache == s->run.cell[k].cache)
+            return false;
+    return true;
+}
+
+static void print_ending(const ending *e, bool several, FILE *file) {
+    if (several)
+        fprintf(file, "\n%s, %s caches\n", e->precision == SPMV_F32 ? "f32" : "f64",
+                state_name(e->cache));
+    int timed = print_winners(e, file);
+    if (timed > 1) print_means(e, timed, file);
+}
+
+/* The marks of what stands above, and the commands to type. */
+static void say_next(const sweep *s) {
+    if (s->run.o->quiet) return;
+    say("second: how many times as long it takes; =: tied with the fastest; !: disturbed\n");
+    if (s->run.log.file < 0) return;
+    say("next: spmv table %s --mean            (-o table.tex: for a paper)\n"
+        "      spmv report %s -o report.html    (charts)\n",
+        s->run.log.path, s->run.log.path);
+}
+
+void print_summary(const sweep *s, FILE *file) {
+    ending e = {.s = s, .time = all_times(s)};
+    int groups = 0, timed = 0;
+    if (!e.time) return; /* all is in the log */
+    for (int k = 0; k < s->run.ncells; k++) {
+        groups += is_first(s, k);
+        e.backends |= s->run.cell[k].kernel.backend != s->run.cell[0].kernel.backend;
+    }
+    for (int k = 0; k < s->nsources * s->run.ncells; k++) timed += isfinite(e.time[k].median_s);
+    for (int k = 0; k < s->run.ncells && timed; k++) {
+        if (!is_first(s, k)) continue;
+        e.precision = s->run.cell[k].precision, e.cache = s->run.cell[k].cache;
+        print_ending(&e, groups > 1, file);
+    }
+    fflush(file);
+    if (!timed && !s->run.o->verify) say("--verify=off: what is not verified is not ranked\n");
+    if (timed) say_next(s);
+    free(e.time);
+}

@@ -1,0 +1,274 @@
+"""What the report opens with: of each machine and class of matrices the fastest kernels, and by how much, in a sentence.
+
+A kernel counts as the fastest on a matrix where its quartile range lies below every other kernel's and neither its time
+nor the next one's is in doubt: stopped before the noise limit, disturbed, or of a result that nobody checked. What auto ran counts under the kernel's own
+name. Means are those of figures.py: every matrix counts; but a mean most of which is in doubt is not said."""
+
+import collections
+from typing import NamedTuple
+
+from gains import is_peer, peers_of
+from headline.classes import LIBRARIES, is_generated, listed_name, outside_list
+from headline.figures import machine_of, mean_of, ratio_of, ratio_over, worst_cell
+from texts import plural
+from units import (BASELINE_ALIAS, baseline_of, candidates, fastest, libraries_in, overlap, ran_by, timed_cells)
+
+CLASSES = OUTSIDE, GENERATED, FILES = "outside set", "generated matrices", "matrices from files"
+PRECISIONS, CACHES = ("f64", "f32"), ("cold", "steady", "warm")  # which of them speaks for a machine: the first that it has
+NAMED = 3  # kernels, before the others are only counted
+DOUBTS = {  # why a time is not to be relied on
+    "unsettled": lambda unit: unit.noisy, "disturbed": lambda unit: unit.disturbed,
+    "unchecked": lambda unit: unit.record.get("check.status") != "ok"}
+
+
+class Finding(NamedTuple):
+    """Of one class of matrices on one system."""
+    system: object
+    words: str  # the class
+    rows: dict  # {matrix: {kernel: Cell}}
+    over: str  # what the ratios are over; "" if there is nothing
+    ours: list  # Ratios of our fastest kernel
+    known: list  # of auto, which was given the number of products that follow
+    unknown: list  # of auto, which was not
+
+
+class Ranks(NamedTuple):
+    """How often each kernel is the fastest."""
+    first: collections.Counter  # beyond doubt
+    least: collections.Counter  # by its median alone
+    tied: int  # matrices on which the first two are not told apart
+    doubtful: list  # of the matrices on which their times are in doubt, those times
+    alone: int  # matrices with a time of one kernel only
+
+
+def class_words(name, places):
+    """The class of a matrix."""
+    return OUTSIDE if name in places else GENERATED if is_generated(name) else FILES
+
+
+def is_doubtful(*units):
+    """Whether one of the times is not to be relied on."""
+    return any(doubt(unit) for unit in units for doubt in DOUBTS.values())
+
+
+def doubtful_in(ratios):
+    """The pairs of times of those ratios that rest on one which is not to be relied on."""
+    return [(ratio.ours, ratio.baseline) for ratio in ratios if is_doubtful(ratio.ours, ratio.baseline)]
+
+
+def doubt_words(pairs):
+    """What is wrong with any of them: unsettled or disturbed."""
+    return " or ".join(word for word, doubt in DOUBTS.items() if any(doubt(unit) for pair in pairs for unit in pair))
+
+
+def fastest_by_kernel(cells):
+    """Times by the kernels that multiplied, the least first. Suspect times of other libraries count for them."""
+    found = {}
+    for unit in (*candidates(timed_cells(cells).values()), *peers_of(cells)):
+        found.setdefault(ran_by(unit), []).append(unit)
+    return sorted(map(fastest, found.values()), key=lambda unit: unit.median_s)
+
+
+def ranks_of(rows):
+    """The Ranks on some matrices."""
+    first, least, tied, doubtful, alone = collections.Counter(), collections.Counter(), 0, [], 0
+    for cells in rows.values():
+        best, *others = fastest_by_kernel(cells) or [None]
+        if not others:
+            alone += best is not None
+            continue
+        least[ran_by(best)] += 1
+        if is_doubtful(best, others[0]):
+            doubtful.append((best, others[0]))
+        elif any(overlap(best, unit) for unit in others):
+            tied += 1
+        else:
+            first[ran_by(best)] += 1
+    return Ranks(first, least, tied, doubtful, alone)
+
+
+def own_of(cells):
+    """Our kernels' times, the least of each."""
+    return [unit for unit in candidates(timed_cells(cells).values()) if not is_peer(ran_by(unit))]
+
+
+def others_of(system, rows):
+    """(what ours is measured against, {matrix: its times}): other libraries, or where there are none the baseline."""
+    peers = {matrix: peers_of(cells) for matrix, cells in rows.items()}
+    if any(peers.values()):
+        return LIBRARIES, peers
+    base = {matrix: baseline_of(system, timed_cells(cells)) for matrix, cells in rows.items()}
+    names = sorted({ran_by(unit) for unit in base.values() if unit})
+    return (f"{names[0]} ({BASELINE_ALIAS})" if names else "",
+            {matrix: [unit] if unit else [] for matrix, unit in base.items()})
+
+
+def is_other(over):
+    """Whether a kernel is one that the ratios are over."""
+    return is_peer if over == LIBRARIES else lambda kernel: over.startswith(f"{kernel} (")
+
+
+def finding_of(system, words, rows):
+    """The Finding of one class."""
+    over, others = others_of(system, rows)
+    ours = [ratio_over(matrix, fastest(own_of(cells)), others[matrix]) for matrix, cells in rows.items()
+            if own_of(cells) and others[matrix]]
+    auto = [[ratio for ratio in (ratio_of(cells, is_other(over), known, matrix) for matrix, cells in rows.items())
+             if ratio] for known in (True, False)]
+    return Finding(system, words, rows, over, ours if any(not is_other(over)(ran_by(r.ours)) for r in ours) else [], *auto)
+
+
+def findings(layout, places=None):
+    """[Finding] of every system and class, in the layout's order."""
+    places = outside_list() if places is None else places
+    found = []
+    for system, matrices in layout.items():
+        parts = collections.defaultdict(dict)
+        for matrix, cells in matrices.items():
+            parts[class_words(listed_name(matrix.name), places)][matrix] = cells
+        found += [finding_of(system, words, parts[words]) for words in CLASSES if words in parts]
+    return found
+
+
+# ---- words ---------------------------------------------------------------------------------------
+
+
+def machine_key(system):
+    """What is left of a system without what one machine can have several of."""
+    return system._replace(precision=None, alpha=None, beta=None, cache=None)
+
+
+def machine_names(systems):
+    """{machine: its name}, with its host, and a number, where several would be called the same."""
+    machines = list(dict.fromkeys(map(machine_key, systems)))
+    plain = [machine_of(machine) if machine.cpu or machine.gpu else "unknown processor" for machine in machines]
+    hosted = [f"{name}, {machine.host}" if plain.count(name) > 1 and machine.host else name
+              for name, machine in zip(plain, machines)]
+    return {machine: name if hosted.count(name) == 1 else f"{name} ({hosted[:place].count(name) + 1})"
+            for place, (name, machine) in enumerate(zip(hosted, machines))}
+
+
+def place_in(value, order):
+    """Where a value stands in an order, unknown ones last."""
+    return order.index(value) if value in order else len(order)
+
+
+def leading(found):
+    """Of every machine and class the Finding that speaks for it: one that has times, in double precision, from memory."""
+    groups = collections.defaultdict(list)
+    for finding in found:
+        groups[machine_key(finding.system), finding.words].append(finding)
+    return [min(group, key=lambda f: (not any(map(timed_cells, f.rows.values())), place_in(f.system.precision, PRECISIONS),
+                                      place_in(f.system.cache, CACHES))) for group in groups.values()]
+
+
+def ordered(found):
+    """The machine with most timed matrices first, its systems and classes as they are."""
+    machines = [machine_key(finding.system) for finding in found]
+    timed = collections.Counter()
+    for machine, finding in zip(machines, found):
+        timed[machine] += sum(map(bool, map(timed_cells, finding.rows.values())))
+    first = {machine: (-timed[machine], machines.index(machine)) for machine in machines}
+    return sorted(found, key=lambda finding: first[machine_key(finding.system)])
+
+
+def state_of(system):
+    """Precision, caches and, where they are not the usual ones, alpha and beta."""
+    return ", ".join(filter(None, (
+        system.precision, system.cache,
+        None if system.alpha in (None, 1) else f"alpha {system.alpha}",
+        None if system.beta in (None, 0) else f"beta {system.beta}")))
+
+
+def kernels_clause(counts, n):
+    """`a` on 3 matrices, `b` on 2 and 4 others on 5; of one matrix the kernel alone."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    rest = ordered[NAMED:] if len(ordered) > NAMED + 1 else []
+    shown = [f"`{kernel}` on {count}" if n > 1 else f"`{kernel}`" for kernel, count in ordered[:len(ordered) - len(rest)]]
+    return ", ".join(shown) + (f" and {len(rest)} others on {sum(count for _, count in rest)}" if rest else "")
+
+
+def fastest_clause(ranks):
+    """Which kernels are the fastest, and on how many matrices nobody can say."""
+    n = sum(ranks.least.values())
+    open_ones = ", ".join(f"{count} {words}" for count, words in (
+        (ranks.tied, "tied"), (len(ranks.doubtful), doubt_words(ranks.doubtful))) if count)
+    if ranks.first:
+        return ((f"Of {n} matrices, the fastest kernel is " if n > 1 else "The fastest kernel is ")
+                + kernels_clause(ranks.first, n) + (f" ({open_ones})" if open_ones else ""))
+    return ("No kernel is beyond doubt the fastest" + (f" on any of {n} matrices" if n > 1 else "")
+            + f" ({open_ones}); the least median has {kernels_clause(ranks.least, n)}")
+
+
+def over_words(finding):
+    """What ours is compared with, by the libraries' names where these are few."""
+    names = libraries_in(finding.rows)
+    if finding.over != LIBRARIES:
+        return f"`{finding.over.partition(' ')[0]}`"
+    return f"the fastest kernel of {' and '.join(names) if 0 < len(names) < 3 else LIBRARIES}"
+
+
+def ratio_clause(finding):
+    """By how much; a mean most of which is in doubt is not said."""
+    ratios, doubtful = finding.ours, doubtful_in(finding.ours)
+    if doubt_mark(ratios):
+        return f"how our fastest compares with {over_words(finding)} is open ({len(doubtful)} of {len(ratios)} {doubt_words(doubtful)})"
+    worst = min(ratios, key=lambda ratio: ratio.value)
+    name, note = worst.matrix.removeprefix("gen:"), f", {len(doubtful)} of them {doubt_words(doubtful)}" if doubtful else ""
+    return (f"our fastest is **{mean_of(ratios):.2f}** times as fast as {over_words(finding)} "
+            + (f"(geometric mean of {len(ratios)}{note}; worst {worst.value:.2f} on {name})" if len(ratios) > 1
+               else f"on {name}{note}"))
+
+
+def nothing_timed(finding):
+    """The sentence where there is no time."""
+    words = collections.Counter(cell.word for cells in finding.rows.values() for cell in cells.values())
+    return (f"Nothing was timed on {plural(len(finding.rows), 'matrix', 'matrices')}: "
+            + ", ".join(f"{count} {word}" for word, count in sorted(words.items())) + ".")
+
+
+def sentence(finding):
+    """The conclusion of one machine and class; kernels stand in `these`."""
+    ranks = ranks_of(finding.rows)
+    timed = sum(ranks.least.values()) + ranks.alone
+    if not timed:
+        return nothing_timed(finding)
+    if not ranks.least:
+        names = sorted({ran_by(unit) for cells in finding.rows.values() for unit in fastest_by_kernel(cells)})
+        return (f"{', '.join(f'`{name}`' for name in names)} alone {'was' if len(names) == 1 else 'were'} timed on "
+                f"{plural(timed, 'matrix', 'matrices')}, one kernel on each: there is nothing to compare.")
+    clauses = [fastest_clause(ranks), *([ratio_clause(finding)] if finding.ours else [])]
+    missing = len(finding.rows) - timed
+    clauses += [f"{plural(ranks.alone, 'matrix has', 'matrices have')} a time of one kernel only"] if ranks.alone else []
+    clauses += [f"{plural(missing, 'matrix has', 'matrices have')} no time"] if missing else []
+    return "; ".join(clauses) + "."
+
+
+# ---- table ---------------------------------------------------------------------------------------
+
+
+def doubt_mark(ratios):
+    """After a mean most of which is in doubt."""
+    return " †" if 2 * len(doubtful_in(ratios)) > len(ratios) else ""
+
+
+def mean_and_worst(ratios):
+    """Two cells: README.md's figures."""
+    return [f"{mean_of(ratios):.2f} ({len(ratios)}){doubt_mark(ratios)}", worst_cell(ratios)] if ratios else ["", ""]
+
+
+def states_table(found):
+    """(header, alignment, rows): a line for every system and class, auto a column; only columns that hold something."""
+    names = machine_names([finding.system for finding in found])
+    rows = [[names[machine_key(f.system)], state_of(f.system), f.words, len(f.rows), f.over, *mean_and_worst(f.ours),
+             *mean_and_worst(f.known), *mean_and_worst(f.unknown)] for f in found if f.ours or f.known or f.unknown]
+    header = ["machine", "state", "matrices", "n", "over the fastest of", "our fastest", "worst",
+              "auto, products known", "worst", "auto, products unknown", "worst"]
+    held = [column for column in range(len(header)) if any(row[column] != "" for row in rows)]
+    return ([header[column] for column in held], "".join("lllrlrlrlrl"[column] for column in held),
+            [[row[column] for column in held] for row in rows])
+
+
+def is_open(finding):
+    """Whether its sentence leaves something open that better times would tell."""
+    return 2 * len(ranks_of(finding.rows).doubtful) > len(finding.rows) or doubt_mark(finding.ours) != ""

@@ -1,0 +1,103 @@
+"""What a table shows: records by the values of fields, kernels and matrices by name or glob."""
+
+import argparse
+import difflib
+import fnmatch
+
+from common import EX_DATAERR, EX_USAGE, Stop
+from gains import is_peer
+from logs import old_names, with_names_of_today
+from units import AUTO, order, text_of
+
+SHORT = {"matrix": "matrix.name", "kernel": "config.kernel"}  # in --where
+MOST_NAMED = 8  # in a complaint
+
+
+def some_of(names):
+    """The first names of many, and how many more there are."""
+    found = sorted(names, key=order)
+    return ", ".join(found[:MOST_NAMED]) + (f" and {len(found) - MOST_NAMED} more" if found[MOST_NAMED:] else "")
+
+
+def hint(word, known):
+    """What a mistyped word may have been meant to be, as a sentence after another."""
+    close = difflib.get_close_matches(word, sorted(known), 1)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+def where(text):
+    """FIELD=VALUE"""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"'{text}' is not FIELD=VALUE")
+    return next(iter(with_names_of_today({SHORT.get(name, name): value}).items()))
+
+
+def with_values(records, conditions):
+    """Records in which every named field has the value asked for."""
+    def keeps(record, name, value):
+        found = record.get(name)
+        return found is not None and text_of(found) == value
+    for name, value in conditions:
+        kept = [record for record in records if keeps(record, name, value)]
+        if not kept:
+            known = {text_of(record[name]) for record in records if record.get(name) is not None}
+            raise Stop(EX_DATAERR, f"--where {name}={value}: no record has that; {name} is "
+                       + (some_of(known) if known else
+                          f"in none of them.{hint(name, {field for record in records for field in record})}"))
+        records = kept
+    return records
+
+
+def kernel_names(unit, former=False):
+    """What the unit's kernel is called: its name and its alias; or what it was called before. auto's
+    alias is that of the kernel it chose."""
+    kernel = unit.identity.kernel
+    if former:
+        return [before for before, now in old_names()["KERNEL"].items() if now == kernel]
+    return [kernel, unit.alias] if unit.alias and kernel != AUTO else [kernel]
+
+
+def is_kernel(pattern, unit, former=False):
+    """Whether -k means the unit's kernel by this word, as spmv run would: all, peers, a glob; after a
+    backend, that one's."""
+    backend, colon, name = pattern.rpartition(":")
+    if colon and backend != unit.identity.system.backend:
+        return False
+    if name in ("all", "peers"):
+        return name == "all" or is_peer(unit.identity.kernel)
+    return any(fnmatch.fnmatchcase(known, name) for known in kernel_names(unit, former))
+
+
+def matrix_names(unit, former=False):
+    """What the unit's matrix is called; or in the log, where two may have one name."""
+    return [unit.record["matrix.name"] if former else unit.identity.matrix.name]
+
+
+def is_matrix(pattern, unit, former=False):
+    """Whether -m means the unit's matrix by this word."""
+    return any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in matrix_names(unit, former))
+
+
+def meant(pattern, units, means):
+    """Which units a word means: former names count where no name of today does."""
+    today = [means(pattern, unit) for unit in units]
+    return today if any(today) else [means(pattern, unit, True) for unit in units]
+
+
+def chosen(units, option, words, means, names_of):
+    """[(place, unit)] of the units that a word means, place being the first such word's; of words, each
+    a list of patterns apart by commas, every one of which must mean something."""
+    patterns = [pattern for word in words for pattern in word.split(",") if pattern]
+    if not patterns:
+        raise Stop(EX_USAGE, f"{option} names nothing")
+    places = {}
+    for place, pattern in enumerate(patterns):
+        found = [k for k, is_meant in enumerate(meant(pattern, units, means)) if is_meant]
+        if not found:
+            raise Stop(EX_DATAERR, f"{option} {pattern}: no such record in the logs."
+                       f"{hint(pattern, {name for unit in units for name in names_of(unit)})} There are "
+                       + some_of({names_of(unit)[0] for unit in units}))
+        for k in found:
+            places.setdefault(k, place)
+    return [(places[k], units[k]) for k in sorted(places)]

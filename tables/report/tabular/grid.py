@@ -1,0 +1,195 @@
+"""What stands in a table: cells with their marks, the columns worth showing, geometric means."""
+
+import collections
+import math
+import statistics
+from typing import NamedTuple, Optional
+
+from logs import is_number
+from texts import si_time, three_digits
+from units import (BASELINE_ALIAS, baseline_of, best_of, describe, gflop_per_s, is_verified, order, overlap, short_label,
+                   tabulate, text_of, timed_cells)
+
+MARKS = {  # name: (as it is printed, what it says of a time), in the order of printing
+    "tied": ("=", "tied with it (quartiles overlap)"),
+    "noisy": ("†", "noise limit not met"),
+    "disturbed": ("!", "disturbed while timed"),
+    "cached": ("*", "the data fit in the last-level cache"),
+    "unverified": ("?", "result not verified, not ranked")}
+WORDS = {"skipped": ("—", "skipped"), "wrong": ("WRONG", "wrong result, never ranked")}  # other statuses stand for themselves
+MISSING = 10  # times the fastest, or as the slowest: a cell without a time when columns are ranked
+
+
+def rate_B(unit):
+    """Bytes per second from the unit's own time."""
+    moved = unit.record.get("perf.bytes_min_B")
+    return moved / unit.median_s if is_number(moved) else None
+
+
+METRICS = {  # name: (value of a timed unit and its baseline or None, as text, meaning)
+    "gflops": (lambda unit, base: gflop_per_s(unit), three_digits, "GFLOP/s"),
+    "time": (lambda unit, base: unit.median_s, si_time, "median time"),
+    "gbs": (lambda unit, base: rate_B(unit) and rate_B(unit) / 1e9, three_digits, "GB/s"),
+    "speedup": (lambda unit, base: base and base.median_s / unit.median_s,
+                lambda value: f"{value:.2f}", f"speed-up over {BASELINE_ALIAS}"),
+    "prep": (lambda unit, base: unit.prep_s, si_time, "preparation"),
+}
+NAMED = {
+    "matrix": lambda unit: unit.identity.matrix.name,
+    "kernel": lambda unit: unit.identity.kernel,
+    "config": lambda unit: short_label(unit.identity.settings) or "-",
+    "system": lambda unit: describe(unit.identity.system),
+    "host.name": lambda unit: unit.identity.system.host,
+}
+
+
+class Entry(NamedTuple):
+    """A cell: a value with its text, or a word that says why there is none. time_s: of its unit."""
+    value: Optional[float]
+    text: str
+    marks: tuple = ()
+    best: bool = False
+    time_s: Optional[float] = None
+    status: str = "ok"
+
+
+class Grid(NamedTuple):
+    """A table: {row: {column: Entry}}. means: names of rows, or of columns after transposing, that are
+    none of the data. fastest_of: along what the best is the best."""
+    corner: str
+    columns: list
+    rows: dict
+    means: tuple = ()
+    fastest_of: str = "row"
+
+
+def value_of(name, unit):
+    """What a row or column is called for this unit; None: it has no such field."""
+    if name in NAMED:
+        return NAMED[name](unit)
+    value = dict(unit.identity.settings).get(name.removeprefix("config."))
+    if value is None or not name.startswith("config."):
+        value = unit.record.get(name)
+    return None if value is None else text_of(value)
+
+
+def best_verified(units):
+    """The fastest whose result was looked at, or else the fastest."""
+    return best_of([unit for unit in units if is_verified(unit)] or units)
+
+
+def marks_of(unit, first):
+    """Its marks; first: the fastest unit of the row, None where none is ranked."""
+    tied = first is not None and unit is not first and is_verified(unit) and overlap(unit, first)
+    has = {"tied": tied, "noisy": unit.noisy, "disturbed": unit.disturbed, "cached": unit.cached,
+           "unverified": not is_verified(unit)}
+    return tuple(mark for mark in MARKS if has[mark])
+
+
+def entry_of(units, baseline, metric, first):
+    """The cell of the best of these units; first: the best of the row."""
+    best = best_verified(units)
+    if best.status != "ok":
+        return Entry(None, WORDS.get(best.status, [best.status])[0], status=best.status)
+    value, text, _ = METRICS[metric]
+    found = value(best, baseline.get((best.identity.system, best.identity.matrix)))
+    return Entry(found, "?" if found is None else text(found), marks_of(best, first), best is first, best.median_s)
+
+
+def baselines(units):
+    """{(system, matrix): what speed-ups are measured against}."""
+    return {(system, matrix): baseline_of(system, timed_cells(cells))
+            for system, matrices in tabulate(units).items()
+            for matrix, cells in matrices.items()}
+
+
+def grid_of(units, baseline, rows, cols, metric):
+    """The table of all these units; rows and cols: what stands there."""
+    cells, columns = collections.defaultdict(lambda: collections.defaultdict(list)), set()
+    for unit in units:
+        row, column = value_of(rows, unit), value_of(cols, unit)
+        if row is not None and column is not None:
+            cells[row][column].append(unit)
+            columns.add(column)
+    found = {}
+    for row in sorted(cells, key=order):
+        ranked = [unit for group in cells[row].values() for unit in group if unit.status == "ok" and is_verified(unit)]
+        first = best_of(ranked) if ranked else None
+        found[row] = {column: entry_of(group, baseline, metric, first) for column, group in cells[row].items()}
+    return Grid(rows, sorted(columns, key=order), found)
+
+
+def ranked_columns(grid):
+    """Its columns, those of the shortest times first: by the geometric mean of their time over the
+    shortest of the row."""
+    slower = {column: [1] for column in grid.columns}
+    for cells in grid.rows.values():
+        times = {column: entry.time_s for column, entry in cells.items() if entry.time_s}
+        for column in grid.columns if times else ():
+            shortest, longest = min(times.values()), max(times.values())
+            slower[column].append(times.get(column, max(longest, MISSING * shortest)) / shortest)
+    return sorted(grid.columns, key=lambda column: (statistics.fmean(map(math.log, slower[column])), order(column)))
+
+
+def fastest_head(grid):
+    """The head of a column that names the fastest."""
+    return f"fastest of {len(grid.columns)}"
+
+
+def fastest_of_rows(grid):
+    """{row: Entry that names its fastest column, and the value there}."""
+    found = {}
+    for row, cells in grid.rows.items():
+        best = next((column for column, entry in cells.items() if entry.best), "")
+        value = f" {cells[best].text}" if best and cells[best].value is not None else ""
+        found[row] = Entry(None, best + value, status="name")
+    return found
+
+
+def with_column(grid, head, entries):
+    """The table with another column; rows that have nothing there are empty."""
+    rows = {row: {**cells, head: entries.get(row, Entry(None, "", status="name"))} for row, cells in grid.rows.items()}
+    return grid._replace(columns=[*grid.columns, head], rows=rows)
+
+
+def mean_entry(entries, metric):
+    """The geometric mean of cells that have all a value; whatever mark one of them has, it has."""
+    mean = statistics.geometric_mean([entry.value for entry in entries])
+    marks = tuple(mark for mark in MARKS if mark != "tied" and any(mark in entry.marks for entry in entries))
+    return Entry(mean, METRICS[metric][1](mean), marks,
+                 time_s=statistics.geometric_mean([entry.time_s for entry in entries]))
+
+
+def with_mean(grid, metric):
+    """The table with a row of geometric means: over the rows with a value in every column, so that
+    the means are of the same rows; the row's name says how many they are if it is not all. Without
+    such a row the table as it is."""
+    whole = [cells for cells in grid.rows.values()
+             if all(column in cells and (cells[column].value or 0) > 0 for column in grid.columns)]
+    if not whole:
+        return grid
+    name = "geometric mean" + ("" if len(whole) == len(grid.rows) else f" ({len(whole)} of {len(grid.rows)})")
+    means = {column: mean_entry([cells[column] for cells in whole], metric) for column in grid.columns}
+    ranked = [entry.time_s for entry in means.values() if "unverified" not in entry.marks]
+    means = {column: entry._replace(best=bool(ranked) and entry.time_s == min(ranked)) for column, entry in means.items()}
+    return grid._replace(rows={**grid.rows, name: means}, means=(name,))
+
+
+def transposed(grid, corner):
+    """Columns become rows; corner: what these are called."""
+    rows = {column: {row: cells[column] for row, cells in grid.rows.items() if column in cells}
+            for column in grid.columns}
+    return grid._replace(corner=corner, columns=list(grid.rows), rows=rows, fastest_of="column")
+
+
+def entries_of(grid):
+    """Its cells that are there."""
+    return [cells[column] for cells in grid.rows.values() for column in grid.columns if column in cells]
+
+
+def shared_marks(grid):
+    """(marks that some cells have, those that every time has): the latter say nothing about a cell."""
+    timed = [entry.marks for entry in entries_of(grid) if entry.time_s]
+    seen = [mark for mark in MARKS if any(mark in marks for marks in timed)]
+    shared = [mark for mark in seen if all(mark in marks for marks in timed)]
+    return [mark for mark in seen if mark not in shared], shared

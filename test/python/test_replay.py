@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Tests of log/reference/replay.py: choices worked out by hand from a tiny log, features and proposals of a made-up model."""
+
+import contextlib
+import io
+import os
+import stat
+import sys
+import unittest
+import unittest.mock
+
+from logfixture import ROOT, TablesTest, record
+from headline.classes import Place
+sys.path.insert(0, os.path.join(ROOT, "log", "reference"))
+import replay  # noqa: E402  (found only after the path is set)
+
+PLACES = {name: Place("family", "small", half, False) for name, half in (("a", "tune"), ("b", "held-out"))}
+# A model that proposes the same for every matrix: hubs first, then xcache_block, against csr_lanes.
+MODEL = """#!/bin/sh
+n=0
+while read -r line; do
+    echo "line=$n kernel=hubs setup={hubs} speedup=3 term0=2e-6 term1=1e-6"
+    echo "line=$n kernel=xcache_block setup=5 speedup=2.5 term0=2e-6 term1=1e-6"
+    echo "line=$n kernel=csr_warp setup=0 speedup=1.5 term0=2e-6 term1=1e-6"
+    echo "line=$n kernel=csr_lanes setup=0 speedup=0 term0=2e-6 term1=1e-6"
+    n=$((n + 1))
+done
+"""
+
+
+def timed(name, kernel, median, setup=0.0, **changes):
+    fields = {"config__backend": "cuda", "config__kernel": kernel, "config__requested": kernel, "config__cache": "cold",
+              "config__iters": None, "config__deterministic": True, "config__alias": None, "config__format": "own",
+              "gpu__name": "GPU", "matrix__name": name, "matrix__hash": name,
+              "prep": {"from_rows_s": setup, "convert_s": 0, "prepare_s": setup, "h2d_s": 0}, **changes}
+    return record(median, 0.001, **fields)
+
+
+class ReplayTest(TablesTest):
+
+    def lines(self, *records, hubs=5):
+        """The lines of the table, as lists of words."""
+        model = os.path.join(self.folder, "model")
+        with open(model, "w", encoding="utf-8") as file:
+            file.write(MODEL.format(hubs=hubs))
+        os.chmod(model, os.stat(model).st_mode | stat.S_IXUSR)
+        features = os.path.join(self.folder, "features.txt")
+        with open(features, "w", encoding="utf-8") as file:
+            for name in PLACES:
+                for depth in replay.SAMPLING_S:
+                    file.write(f"matrix={name}.mtx precision=f64 depth={depth} rows=10 cols=10 nnz=1000\n")
+        path = self.write("log.jsonl", *records)
+        with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.redirect_stderr(io.StringIO()), \
+                unittest.mock.patch.object(replay, "outside_list", lambda: PLACES):
+            self.assertEqual(replay.main([path, "--features", features, "--program", model, "-v"]), 0)
+        return [line.split() for line in text.getvalue().splitlines()]
+
+    def of(self, lines, calls):
+        return next(line for line in lines if line[0] == calls)
+
+    def test_the_fastest_that_the_budget_pays(self):
+        # 1,000 products: the budget is 100 of 100 us. hubs takes 1 ms: both are tried, csr_warp is behind the best by more
+        # than a quarter. xcache_block is the fastest and the best in the log but for csr_adaptive.
+        log = [timed("a", "csr_lanes", 1e-4), timed("a", "csr_warp", 0.7e-4), timed("a", "hubs", 0.6e-4, 1e-3),
+               timed("a", "xcache_block", 0.5e-4, 1e-3), timed("a", "csr_adaptive", 0.4e-4)]
+        line = self.of(self.lines(*log), "1000")
+        self.assertEqual(line[1:9], ["f64", "cold", "tune", "1", "1.250", "0", "%", "1.25"])
+        self.assertEqual(line[-1], "3.0")  # trials, the baseline's among them
+        # 10 products: nothing is converted or timed.
+        self.assertEqual(self.of(self.lines(*log), "10")[5], "1.750")
+
+    def test_what_does_not_pay_is_passed_over(self):
+        log = [timed("a", "csr_lanes", 1e-4), timed("a", "hubs", 0.4e-4, 1e-3), timed("a", "xcache_block", 0.5e-4, 1e-3)]
+        self.assertEqual(self.of(self.lines(*log), "1000")[5], "1.000")
+        self.assertEqual(self.of(self.lines(*log, hubs=99), "1000")[5], "1.250")
+
+    def test_what_cannot_be_built_hides_nothing(self):
+        # hubs is not in the log. With xcache_block in it that is the choice.
+        log = [timed("a", "csr_lanes", 1e-4), timed("a", "csr_warp", 0.7e-4)]
+        self.assertEqual(self.of(self.lines(*log), "1000")[5], "1.000")
+
+    def test_agreement_with_the_log(self):
+        log = [timed("b", "csr_lanes", 1e-4), timed("b", "hubs", 0.5e-4, 1e-3),
+               timed("b", "csr_lanes", 1e-4, config__requested="auto", config__iters=1000)]
+        line = self.of(self.lines(*log), "1000")
+        self.assertEqual(line[3:9], ["held-out", "1", "1.000", "100", "%", "1.00"])
+        self.assertEqual(line[9:13], ["2.000", "0", "%", "2.00"])
+        self.assertEqual(line[13:17], ["0", "%", "0", "%"])
+
+    def test_a_log_without_matrices_of_the_set(self):
+        path = self.write("log.jsonl", timed("c", "csr_lanes", 1e-4))
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaisesRegex(replay.Stop, "no GPU's kernel"):
+            replay.main([path])
+
+    def test_constants_are_the_library_s(self):
+        known = replay.constants()
+        self.assertEqual((known["budget_most"], known["budget_unknown_gpu"]), (100, 12))
+        self.assertEqual(replay.Policy().budget(1000), 100)
+        self.assertEqual(replay.Policy().budget(100000), 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()
