@@ -59,7 +59,7 @@ static spmv_status take_half(const spmv_plan *p, const spmv_csr_view *view, half
 
 static spmv_status prepare(spmv_plan *p) {
     spmv_csr_view view;
-    half h = {NULL};
+    half h = {.row_ptr = NULL};
     int sign = 0;
     TRY(check_librsb(p));
     spmv_mat_rows(p->matrix, &view);

@@ -434,7 +434,7 @@ static void a_record_says_as_much_as_is_known(void **state) {
                             : !r->check_status);
         assert_int_equal(r->check_first_bad_row, planned && !timed ? 2 : INT64_MIN);
         assert_true(timed ? r->tune_chosen_s > 0 : isnan(r->tune_chosen_s));
-        assert_true(timed ? r->timing_median_s == 2 && r->perf_flop_per_s == stats.nnz
+        assert_true(timed ? r->timing_median_s == 2 && r->perf_flop_per_s == (double)stats.nnz
                           : isnan(r->timing_median_s) && isnan(r->perf_flop_per_s));
         assert_int_equal(r->timing_samples_s.count, timed ? 2 : 0);
         assert_true((e.t.sample_s == NULL) == timed); /* the result has them */
