@@ -67,7 +67,9 @@ static const struct argp_option fixed[] = {
      "finds); omp: or cuda: before a name picks the backend (default: the first paper's)",
      2},
     {"iters", KEY_ITERS, "N", 0,
-     "auto: expected number of products; many of them pay for more preparation (unknown)", 2},
+     "expected number of products: auto spends no more on preparation than they pay back; the "
+     "kernel cheapest for so many is named under the table (unknown)",
+     2},
     {"nondeterministic", KEY_NONDETERMINISTIC, NULL, 0,
      "auto: consider also kernels whose results differ in the last bits from run to run", 2},
     {"backend", KEY_BACKEND, "omp|cuda", 0, "backend of kernel names without a prefix", 2},

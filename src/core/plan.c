@@ -252,8 +252,8 @@ static spmv_status refuse(const spmv_plan *plan, const void *x, const void *y) {
     spmv_ctx *ctx = plan->device->ctx;
     if (plan->matrix->freed)
         return spmv_fail(ctx, SPMV_E_ARG, "spmv_exec: the plan's matrix was freed");
-    if (A->cols > 0) GIVEN(ctx, x);
-    if (A->rows > 0) GIVEN(ctx, y);
+    if ((!x && A->cols > 0) || (!y && A->rows > 0))
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_exec: %s is NULL", x ? "y" : "x");
     if (A->cols == 0 || A->rows == 0) return SPMV_OK;
     return spmv_fail(ctx, SPMV_E_ARG, "spmv_exec: y, %lld numbers at %p, overlaps x, %lld at %p",
                      (long long)A->rows, y, (long long)A->cols, x);

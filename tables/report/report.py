@@ -191,11 +191,20 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
+def drawing():
+    """What draws charts, or None: the page has its tables all the same."""
+    try:
+        return library()
+    except Stop as missing:
+        say(f"spmv report: {missing}; the page has tables only")
+        return None
+
+
 def report(arguments):
     """Exit status 0, or by Stop."""
     options = parse(arguments)
-    draw = None if options.no_charts else library()
     records, said = load(options.logs)
+    draw = None if options.no_charts else drawing()
     records = [{name: spelt(value) for name, value in record.items()} for record in records]
     units = merge(unit_of(record) for record in records)
     layout = tabulate(units)
@@ -209,7 +218,8 @@ def report(arguments):
             files.update(figure_files(systems))
     write_files(folder or ".", files)
     size = len(text.encode("utf-8", errors="backslashreplace")) / 1e6
-    say(f"spmv report: {said}; {options.output} ({size:.1f} MB, one file, no network)"
+    shown = f"{size:.1f} MB" if size >= 1 else f"{1000 * size:.0f} kB"
+    say(f"spmv report: {said}; {options.output} ({shown}, one file, no network)"
         + (f" and {len(files) - 1} files beside it" if len(files) > 1
            else "; --files writes tables and charts beside it"))
     return 0

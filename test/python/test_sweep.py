@@ -408,7 +408,7 @@ class SweepTest(unittest.TestCase):
         code, said = self.sweep()
         self.assertEqual(code, 0, said)
         self.check_summary()
-        self.assertIn(f"next: spmv table {self.log} --mean ", said)
+        self.assertRegex(said, rf"\nnext: spmv table {self.log} --mean .*\n      spmv report {self.log} -o ")
         fresh = self.summary
         self.assertIn("6 reused", self.sweep("--resume")[1])
         self.assertEqual(self.summary, fresh)  # of times that are in the log

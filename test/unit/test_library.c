@@ -68,8 +68,8 @@ static void missing_arguments_are_named(void **state) {
     assert_names(spmv_plan_copy(NULL, &other), NULL, "plan is NULL");
     assert_names(spmv_plan_copy(plan, NULL), ctx, "out is NULL");
     assert_names(spmv_exec(NULL, 1, x, 0, y), NULL, "plan is NULL");
-    assert_names(spmv_exec(plan, 1, NULL, 0, y), ctx, "x is NULL");
-    assert_names(spmv_exec(plan, 1, x, 0, NULL), ctx, "y is NULL");
+    assert_names(spmv_exec(plan, 1, NULL, 0, y), ctx, "spmv_exec: x is NULL");
+    assert_names(spmv_exec(plan, 1, x, 0, NULL), ctx, "spmv_exec: y is NULL");
     assert_names(spmv_exec_timed(NULL, 1, 1, x, 0, y, &seconds), NULL, "plan is NULL");
     assert_names(spmv_exec_timed(plan, 1, 1, NULL, 0, y, &seconds), ctx, "x is NULL");
     assert_names(spmv_exec_timed(plan, 1, 1, x, 0, y, NULL), ctx, "seconds is NULL");

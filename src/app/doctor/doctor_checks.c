@@ -280,7 +280,7 @@ static void check_peers(const doctor_facts *f, finding *out) {
         return;
     }
     tell(out, LEVEL_NOTE, "not built in: %s", f->peers);
-    advise(out, "without other libraries' kernels there is nothing to compare ours with",
+    advise(out, "their kernels are missing among those that ours can be compared with",
            "make deps-peers && make %s", makes(f));
 }
 

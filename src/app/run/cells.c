@@ -198,8 +198,7 @@ int choose_cells(session *r) {
     if (code) return code;
     bool automatic = false;
     for (int k = 0; k < r->ncells; k++) automatic |= r->cell[k].kernel.index == SPMV_AUTO;
-    if (!automatic && (r->o->iters || r->o->nondeterministic))
-        return refuse("--%s applies to -k auto only%s", r->o->iters ? "iters" : "nondeterministic",
-                      "");
+    if (!automatic && r->o->nondeterministic)
+        return refuse("--nondeterministic applies to -k auto only%s%s", "", "");
     return r->ncells ? 0 : refuse("no chosen kernel can run in this configuration%s%s", "", "");
 }

@@ -264,23 +264,39 @@ void say_against_csr1(const record *r) {
         say(", never pays off");
 }
 
-/* first: of those under its conditions. */
-static void say_cheapest(const result *results, int n, const record *first, bool states) {
-    static const int products[] = {1, 100, 10000};
+/* For 1, 100 and 10,000 products, and for as many as are expected. Returns how many of these. */
+static int products_to_name(int64_t expected, int64_t *products) {
+    static const int64_t usual[] = {1, 100, 10000};
+    int count = 0;
+    for (int k = 0; k < 3; k++) {
+        if (expected > 0 && expected < usual[k]) products[count++] = expected;
+        if (expected <= usual[k]) expected = 0;
+        products[count++] = usual[k];
+    }
+    if (expected > 0) products[count++] = expected;
+    return count;
+}
+
+/* first: of those under its conditions; expected: number of products, 0: unknown. */
+static void say_cheapest(const result *results, int n, const record *first, bool states,
+                         int64_t expected) {
+    int64_t products[4];
+    const int count = products_to_name(expected, products);
     const record *last = NULL;
     if (ranked_with(results, n, first) < 2) return;
     say("  cheapest with its preparation (%s%s%s%s):", first->config_precision, states ? ", " : "",
         states ? first->config_cache : "",
         best_beside(results, n, first) ? "" : ", by disturbed times");
-    for (size_t p = 0; p < sizeof products / sizeof *products; p++) {
+    for (int p = 0; p < count; p++) {
         const record *best = NULL;
         for (int k = 0; k < n; k++) {
             const record *r = &results[k].r;
             if (is_ranked(&results[k]) && same_conditions(r, first) &&
-                (!best || cost(r, products[p]) < cost(best, products[p])))
+                (!best || cost(r, (double)products[p]) < cost(best, (double)products[p])))
                 best = r;
         }
-        say("%s %d product%s", p ? "," : "", products[p], products[p] == 1 ? "" : "s");
+        say("%s %lld product%s", p ? "," : "", (long long)products[p],
+            products[p] == 1 ? "" : "s");
         say_which(results, n, best);
         last = best;
     }
@@ -293,13 +309,14 @@ static void say_cheapest(const result *results, int n, const record *first, bool
 }
 
 /* In every state of the caches. */
-static void say_cheapest_ones(const result *results, int n, const char *precision, bool states) {
+static void say_cheapest_ones(const session *run, const result *results, int n,
+                              const char *precision) {
     for (int k = 0; k < n; k++) {
         const record *r = &results[k].r;
         bool is_first = r->status && strcmp(r->config_precision, precision) == 0;
         for (int j = 0; j < k && is_first; j++)
             is_first = !results[j].r.status || !same_conditions(&results[j].r, r);
-        if (is_first) say_cheapest(results, n, r, states);
+        if (is_first) say_cheapest(results, n, r, run->o->caches.count > 1, run->o->iters);
     }
 }
 
@@ -427,8 +444,9 @@ void explain_results(const session *run, const result *results, int n) {
     say_flags(run, results, n);
     say_unsettled(run, results, n);
     say_launch(results, n);
-    say_cheapest_ones(results, n, "f64", run->o->caches.count > 1);
-    say_cheapest_ones(results, n, "f32", run->o->caches.count > 1);
+    say_cheapest_ones(run, results, n, "f64");
+    say_cheapest_ones(run, results, n, "f32");
     if (!rated && !(run->o->probe && strcmp(run->o->probe, "off") == 0))
-        say("  this machine's limits are not known: 'spmv probe' measures them, once\n");
+        say("  this machine's limits are not known for %d thread%s: 'spmv probe' measures them, once\n",
+            spmv_ctx_threads(run->ctx), spmv_ctx_threads(run->ctx) == 1 ? "" : "s");
 }

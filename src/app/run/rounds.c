@@ -448,7 +448,7 @@ int run_rounds(session *run, spmv_mat *mat, inputs *in, result *results) {
         code = run_group(&g);
         left = count_unfinished(&g);
         if (left && !code && !run->o->quiet)
-            say("  note: not all fit in memory at once: %d of %d follow in a group of their own\n",
+            say("  note: %d of %d do not fit beside the others and are tried by themselves\n",
                 left, run->ncells);
     }
     stop_unwatch();

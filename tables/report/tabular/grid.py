@@ -92,6 +92,9 @@ def entry_of(units, baseline, metric, first):
     if best.status != "ok":
         return Entry(None, WORDS.get(best.status, [best.status])[0], status=best.status)
     value, text, _ = METRICS[metric]
+    if metric == "prep":  # marks are of times
+        found = value(best, None)
+        return Entry(found, "?" if found is None else text(found), (), False, best.median_s)
     found = value(best, baseline.get((best.identity.system, best.identity.matrix)))
     return Entry(found, "?" if found is None else text(found), marks_of(best, first), best is first, best.median_s)
 
