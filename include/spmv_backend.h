@@ -212,6 +212,8 @@ SPMV_LINKAGE spmv_status spmv_probe_gpu(spmv_device *d, size_t cache, spmv_rates
 SPMV_LINKAGE void spmv_gpu_state(spmv_device *d, spmv_device_state *out);
 /* Returns how many of that many threads this process can have at once, itself included. */
 SPMV_LINKAGE int spmv_host_try_threads(int threads);
+/* Whether this process can have that many threads just now, besides those that it has. */
+SPMV_LINKAGE bool spmv_host_has_room_for(int threads);
 SPMV_LINKAGE size_t spmv_host_cache(void); /* the last-level cache's bytes; 0: unknown */
 /* Memory to be had without swapping, within what the container may still take. */
 SPMV_LINKAGE size_t spmv_host_free_bytes(void);

@@ -105,6 +105,13 @@ int spmv_host_try_threads(int threads) {
     return n;
 }
 
+bool spmv_host_has_room_for(int threads) {
+    pthread_t *other = malloc((size_t)threads * sizeof *other);
+    int n = other ? gather_team(threads + 1, other) - 1 : 0;
+    free(other);
+    return n == threads;
+}
+
 /* A child has none of its parent's threads, but libgomp's list of them, and would wait for them for
  * ever. Threads that are dismissed before are made again by the next product, on both sides. Inside
  * a parallel region nothing is dismissed: there products have one thread. */

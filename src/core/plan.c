@@ -37,6 +37,8 @@ static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_p
     }
     for (int s = 0; s < opts->nsettings; s++) {
         const spmv_setting *setting = &opts->settings[s];
+        if (!setting->name)
+            return spmv_fail(ctx, SPMV_E_ARG, "spmv_plan_opts.settings[%d].name is NULL", s);
         const spmv_param *p = find_param(kernel, setting->name);
         if (!p)
             return spmv_fail(ctx, SPMV_E_ARG, "%s takes no parameter '%s'", kernel->name,

@@ -65,6 +65,11 @@ static void missing_arguments_are_named(void **state) {
     assert_names(spmv_plan_create(mat, NULL, NULL), ctx, "out is NULL");
     spmv_plan_opts no_settings = {.size = sizeof no_settings, .nsettings = 2};
     assert_names(spmv_plan_create(mat, &no_settings, &other), ctx, "2 settings at");
+    spmv_plan_opts no_name = {.size = sizeof no_name,
+                              .kernel = "csr_rows",
+                              .settings = (spmv_setting[]){{NULL, 1}},
+                              .nsettings = 1};
+    assert_names(spmv_plan_create(mat, &no_name, &other), ctx, "settings[0].name is NULL");
     assert_names(spmv_plan_copy(NULL, &other), NULL, "plan is NULL");
     assert_names(spmv_plan_copy(plan, NULL), ctx, "out is NULL");
     assert_names(spmv_exec(NULL, 1, x, 0, y), NULL, "plan is NULL");
@@ -438,6 +443,35 @@ static void a_plan_may_have_fewer_threads(void **state) {
     spmv_ctx_free(five);
 }
 
+/* What auto does for a state of the caches does not depend on the number of threads. */
+static void auto_with_fewer_threads_knows_the_caches(void **state) {
+    (void)state;
+    spmv_ctx_opts opts = {.size = sizeof opts, .threads = 5};
+    spmv_ctx *five = NULL;
+    spmv_mat *mat = NULL;
+    double flushed[6];
+    assert_int_equal(spmv_ctx_create(&opts, &five), SPMV_OK);
+    assert_int_equal(spmv_mat_load(five, "gen:poisson2d:100", NULL, &mat), SPMV_OK);
+    for (int threads = 0; threads <= 5; threads++) {
+        spmv_plan_opts of = {.size = sizeof of,
+                             .kernel = "auto",
+                             .cache = SPMV_COLD,
+                             .expected_calls = 1000,
+                             .threads = threads};
+        spmv_plan *plan = NULL;
+        spmv_plan_facts facts;
+        assert_int_equal(spmv_plan_create(mat, &of, &plan), SPMV_OK);
+        spmv_plan_info(plan, &facts);
+        assert_int_equal(facts.threads, threads ? threads : 5);
+        flushed[threads] = (double)facts.flush_bytes; /* a share of what is free, at most */
+        if (fabs(flushed[threads] - flushed[0]) > 0.2 * flushed[0])
+            fail_msg("%d threads: %g bytes, not %g", threads, flushed[threads], flushed[0]);
+        spmv_plan_free(plan);
+    }
+    spmv_mat_free(mat);
+    spmv_ctx_free(five);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(missing_arguments_are_named),
@@ -452,6 +486,7 @@ int main(void) {
         cmocka_unit_test(members_of_arrays_are_checked),
         cmocka_unit_test(a_plan_may_be_freed_after_its_matrix),
         cmocka_unit_test(a_plan_may_have_fewer_threads),
+        cmocka_unit_test(auto_with_fewer_threads_knows_the_caches),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -446,6 +446,30 @@ static int sleep_in_child(void *w) {
     return has_helper ? 0 : 1;
 }
 
+#ifndef __SANITIZE_ADDRESS__
+/* There is memory for the helper, but not for its team. */
+static int sleep_without_memory(void *unused) {
+    (void)unused;
+    const size_t stack = (size_t)256 << 20; /* none that is kept is as large */
+    pthread_attr_t large;
+    spmv_waiting w;
+    pthread_attr_init(&large);
+    pthread_attr_setstacksize(&large, stack);
+    if (pthread_setattr_default_np(&large) != 0) return 2;
+    struct rlimit limit = {virtual_bytes() + stack * 3 / 2, virtual_bytes() + stack * 3 / 2};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) return 3;
+    spmv_waiting_open(&w);
+    pretend_it_is_crowded(&w);
+    spmv_waiting_look(&w, 2);
+    return w.asleep == 0 && w.look_at == INT64_MAX ? 0 : 4;
+}
+
+static void a_process_without_room_for_a_helper_goes_on(void **state) {
+    (void)state;
+    assert_int_equal(in_child(sleep_without_memory, NULL), 0);
+}
+#endif
+
 static void a_child_has_a_helper_of_its_own(void **state) {
     (void)state;
     spmv_waiting w;
@@ -529,6 +553,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
 #ifndef __SANITIZE_ADDRESS__ /* which needs all addresses */
         cmocka_unit_test(a_process_may_get_fewer_threads),
+        cmocka_unit_test(a_process_without_room_for_a_helper_goes_on),
 #endif
         cmocka_unit_test(products_inside_the_callers_threads),
         cmocka_unit_test(one_plan_in_two_threads),
