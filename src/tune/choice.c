@@ -298,8 +298,10 @@ static spmv_status run_trials(trials *c, const spmv_proposal *p, int n) {
     make_room(c, p, n);
     TRY(admit_baseline(c, p, n));
     c->sent_s += c->room_s;
-    c->cache = c->mat->ctx->cache[c->device - c->mat->ctx->device];
-    c->device = c->entry[0].plan->device; /* maybe a plan's own, with fewer threads */
+    spmv_device *whole = NULL; /* a plan with fewer threads has a device of its own */
+    c->device = c->entry[0].plan->device;
+    TRY(spmv_ctx_device(c->mat->ctx, c->device->backend, &whole));
+    c->cache = c->mat->ctx->cache[whole - c->mat->ctx->device];
     if (n == 1 || c->mat->csr.nnz == 0) return SPMV_OK;
     c->flush = bytes_to_flush(c);
     c->copies = count_copies(c);

@@ -12,7 +12,7 @@ import statistics
 import sys
 
 from charts import figures, library
-from common import Parser, load, run, say, write_files
+from common import Parser, Stop, load, run, say, write_files
 from gains import is_peer, peers_of
 from logs import RECORD_DEF, is_number, read_fields
 from page import formats_of, page

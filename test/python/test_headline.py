@@ -152,13 +152,16 @@ class ConclusionTest(TablesTest):
 
     def test_nothing_is_claimed_of_times_in_doubt(self):
         for words, doubt in (("unsettled", {"timing__converged": False}), ("disturbed", {"timing__flags": ["heat slowed it"]}),
-                             ("unchecked", {"check__status": "off"}),
-                             ("unsettled or unchecked", {"timing__converged": False, "check__status": "off"})):
+                             ("unsettled or disturbed", {"timing__converged": False, "timing__flags": ["heat slowed it"]})):
             found = said(timed("a", "mkl_csr", 3, **doubt), timed("a", "csr_rows", 2, **doubt), timed("a", "ell_rows", 1, **doubt))
             self.assertEqual(found["outside set"],
                              f"No kernel is beyond doubt the fastest (1 {words}); the least "
                              "median has `ell_rows`; how our fastest compares with the fastest kernel of other libraries "
                              f"is open (1 of 1 {words}).")
+
+    def test_unchecked_times_have_no_rank(self):
+        found = said(*(timed("a", kernel, 1, check__status="off") for kernel in ("mkl_csr", "csr_rows", "ell_rows")))
+        self.assertEqual(found["outside set"], "No result can be ranked on 1 matrix: 3 unchecked.")
 
     def test_ties_are_no_wins(self):
         found = said(timed("a", "csr_rows", 1), timed("a", "ell_rows", 1.0001), timed("a", "coo_rows", 2))["outside set"]
@@ -185,7 +188,7 @@ class ConclusionTest(TablesTest):
     def test_only_failures(self):
         found = [record(None, status=status, reason="x", matrix__name="x", config__kernel=kernel)
                  for status, kernel in (("failed", "a"), ("skipped", "b"), ("wrong", "c"))]
-        self.assertEqual(said(*found), {"matrices from files": "Nothing was timed on 1 matrix: 1 WRONG, 1 failed, 1 skipped."})
+        self.assertEqual(said(*found), {"matrices from files": "No result can be ranked on 1 matrix: 1 WRONG, 1 failed, 1 skipped."})
         self.assertIsNone(dots.dots_of(*conclusion.findings(layout_of(*found), PLACES)))
 
     def test_double_precision_in_cold_caches_speaks_for_a_machine(self):

@@ -221,9 +221,9 @@ def ratio_clause(finding):
 
 
 def nothing_timed(finding):
-    """The sentence where there is no time."""
+    """The sentence where no kernel has a rank."""
     words = collections.Counter(cell.word for cells in finding.rows.values() for cell in cells.values())
-    return (f"Nothing was timed on {plural(len(finding.rows), 'matrix', 'matrices')}: "
+    return (f"No result can be ranked on {plural(len(finding.rows), 'matrix', 'matrices')}: "
             + ", ".join(f"{count} {word}" for word, count in sorted(words.items())) + ".")
 
 
