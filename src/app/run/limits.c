@@ -295,8 +295,7 @@ static void say_cheapest(const result *results, int n, const record *first, bool
                 (!best || cost(r, (double)products[p]) < cost(best, (double)products[p])))
                 best = r;
         }
-        say("%s %lld product%s", p ? "," : "", (long long)products[p],
-            products[p] == 1 ? "" : "s");
+        say("%s %lld product%s", p ? "," : "", (long long)products[p], products[p] == 1 ? "" : "s");
         say_which(results, n, best);
         last = best;
     }
@@ -447,6 +446,7 @@ void explain_results(const session *run, const result *results, int n) {
     say_cheapest_ones(run, results, n, "f64");
     say_cheapest_ones(run, results, n, "f32");
     if (!rated && !(run->o->probe && strcmp(run->o->probe, "off") == 0))
-        say("  this machine's limits are not known for %d thread%s: 'spmv probe' measures them, once\n",
+        say("  this machine's limits are not known for %d thread%s: 'spmv probe' measures them, "
+            "once\n",
             spmv_ctx_threads(run->ctx), spmv_ctx_threads(run->ctx) == 1 ? "" : "s");
 }

@@ -448,8 +448,8 @@ int run_rounds(session *run, spmv_mat *mat, inputs *in, result *results) {
         code = run_group(&g);
         left = count_unfinished(&g);
         if (left && !code && !run->o->quiet)
-            say("  note: %d of %d do not fit beside the others and are tried by themselves\n",
-                left, run->ncells);
+            say("  note: %d of %d do not fit beside the others and are tried by themselves\n", left,
+                run->ncells);
     }
     stop_unwatch();
     free(g.candidate);
