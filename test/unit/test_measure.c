@@ -469,7 +469,14 @@ static void what_does_not_fit_beside_the_others_follows_alone(void **state) {
     cell cells[COUNT(names)] = {0};
     result results[COUNT(names)] = {0};
     session run = {.o = &o, .backend = &spmv_omp, .ctx = ctx, .log = {.file = -1}};
-    inputs in = {.name = "crowded", .source = "crowded", .rows = ROWS, .cols = COLS, .x = s.x};
+    spmv_stats stats;
+    inputs in = {.name = "crowded",
+                 .source = "crowded",
+                 .rows = ROWS,
+                 .cols = COLS,
+                 .x = s.x,
+                 .stats = &stats};
+    spmv_mat_stats(s.mat, &stats);
     for (int k = 0; k < COUNT(names); k++) {
         int found;
         assert_int_equal(spmv_kernel_find(ctx, names[k], &cells[k].kernel, 1, &found), SPMV_OK);

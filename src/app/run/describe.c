@@ -212,7 +212,7 @@ static void describe_plan(const options *o, const spmv_plan_facts *f, const prob
     r->config_index_bits = f->offset_bits;
     r->store_matrix_B = (whole)f->store_bytes;
     r->store_padding =
-        r->matrix_nnz > 0 ? (double)(f->slots - r->matrix_nnz) / (double)r->matrix_nnz : 0;
+        r->matrix_nnz ? (double)(f->slots - r->matrix_nnz) / (double)r->matrix_nnz : 0;
     r->store_meta_B = (whole)f->scratch_bytes;
     r->store_working_set_B = (whole)p->bytes;
     if (p->cache) r->store_llc_ratio = (double)p->bytes / (double)p->cache;
