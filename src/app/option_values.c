@@ -163,9 +163,11 @@ void take_precisions(options *o, const char *arg) {
     take_words(o, "precision", arg, words, &o->precision);
 }
 
+const char *const cache_names[] = {
+    [SPMV_WARM] = "warm", [SPMV_COLD] = "cold", [SPMV_STEADY] = "steady", NULL};
+
 void take_caches(options *o, const char *arg) {
-    static const char *const words[] = {"warm", "cold", "steady", NULL};
-    take_words(o, "cache", arg, words, &o->caches);
+    take_words(o, "cache", arg, cache_names, &o->caches);
 }
 
 /* ---- parameters of kernels ------------------------------------------------------------------ */

@@ -21,6 +21,7 @@ bool is_on(const char *option, const char *arg, bool automatic); /* on, off, aut
 char *keep_copy(options *o, const char *arg);
 void add_text(const char ***list_of, int *n, const char *arg);
 void add_tag(options *o, const char *arg);
+extern const char *const cache_names[]; /* by spmv_cache; NULL at the end */
 /* Lists replace what was there: the command line overrides the environment. */
 void take_precisions(options *o, const char *arg);
 void take_caches(options *o, const char *arg);

@@ -93,7 +93,6 @@ static void describe_machine(const session *run, const spmv_backend *backend, re
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 
-static const char *const cache_names[] = {"warm", "cold", "steady"};
 static const char *const schedules[] = {"auto", "static", "dynamic", "guided"};
 
 int64_t setting_of(const session *run, const cell *c, spmv_param_id id) {

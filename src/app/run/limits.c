@@ -138,8 +138,7 @@ static bool is_checked(const result *out) {
     return !(out->r.check_status && strcmp(out->r.check_status, "off") == 0);
 }
 
-/* An impossible time is not ranked, nor is that of a result nobody looked at. */
-static bool is_ranked(const result *out) {
+bool is_ranked(const result *out) {
     const record *r = &out->r;
     return is_ok(out) && is_checked(out) &&
            !(r->perf_verdict && strcmp(r->perf_verdict, "suspect") == 0);

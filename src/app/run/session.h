@@ -132,6 +132,8 @@ size_t knee_now(size_t reported, int threads);
 bool find_reads_of_x(const spmv_csr_view *A, reads_of_x *out); /* false: out of memory */
 void describe_limits(const session *run, result *out, const spmv_backend *backend,
                      const reads_of_x *reads);
+/* An impossible time is not ranked, nor is that of a result nobody looked at. */
+bool is_ranked(const result *out);
 /* Who is fastest, tied with it, and what changing over from csr1 costs. */
 void rank_results(result *results, int n);
 /* Of a ranked row: how much faster than csr1 it is, and after how many products it has paid for its

@@ -18,13 +18,10 @@ static void tell_step(void *arg, int k) {
 static void tell_finished(void *arg, int k, const result *out) {
     const assignment *a = arg;
     const record *of = &out->r;
-    bool verified = of->check_status && strcmp(of->check_status, "ok") == 0;
-    bool suspect = of->perf_verdict && strcmp(of->perf_verdict, "suspect") == 0;
-    bool ranked = strcmp(of->status, "ok") == 0 && verified && !suspect;
     report r = {.kind = FINISHED,
                 .cell = a->cells[k],
                 .median_s = of->timing_median_s,
-                .time = {.median_s = ranked ? of->timing_median_s : NAN,
+                .time = {.median_s = is_ranked(out) ? of->timing_median_s : NAN,
                          .q1_s = of->timing_q1_s,
                          .q3_s = of->timing_q3_s,
                          .flop_per_s = of->perf_flop_per_s,

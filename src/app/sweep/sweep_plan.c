@@ -287,9 +287,10 @@ int find_done(sweep *s) {
 /* ---- the plan ------------------------------------------------------------------------------- */
 
 void cell_label(const cell *c, char *out, size_t size) {
-    static const char *const states[] = {"", " cold", " steady"}; /* warm is the default */
-    int n = snprintf(out, size, "%s:%s%s%s", c->kernel.backend->name, descriptor(c->kernel)->name,
-                     c->precision == SPMV_F32 ? " f32" : "", states[c->cache]);
+    bool usual = c->cache == SPMV_WARM;
+    int n = snprintf(out, size, "%s:%s%s%s%s", c->kernel.backend->name, descriptor(c->kernel)->name,
+                     c->precision == SPMV_F32 ? " f32" : "", usual ? "" : " ",
+                     usual ? "" : cache_names[c->cache]);
     if (n > 0 && (size_t)n < size)
         settings_flags(c->setting, c->nsettings, out + n, size - (size_t)n);
 }

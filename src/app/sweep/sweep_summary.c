@@ -1,6 +1,7 @@
 /* sweep_summary.c: how a sweep ends: who was fastest on each matrix, who is over all of them, and
  * what to type next. Each precision and state of the caches has an end of its own. */
 #include "sweep.h"
+#include "app/option_values.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -114,12 +115,10 @@ static void rate_text(double flop_per_s, char out[TIME_TEXT]) {
     snprintf(out, TIME_TEXT, rate >= 100 ? "%.0f" : "%.3g", rate);
 }
 
-/* Names come from files, and may be long and hold anything. */
+/* Names come from files, and may be long. */
 static void put_name(const char *name, char out[LONGEST_NAME + 1]) {
     snprintf(out, LONGEST_NAME + 1, "%.*s", LONGEST_NAME, name);
     if (strlen(name) > LONGEST_NAME) snprintf(out + LONGEST_NAME - 2, 3, "..");
-    for (char *c = out; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
 }
 
 static int name_width(const sweep *s) {
@@ -253,10 +252,6 @@ static void print_means(const ending *e, int timed, FILE *file) {
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static const char *state_name(spmv_cache cache) {
-    return cache == SPMV_COLD ? "cold" : cache == SPMV_STEADY ? "steady" : "warm";
-}
-
 static bool is_first(const sweep *s, int k) { /* of its precision and state */
     for (int j = 0; j < k; j++)
         if (s->run.cell[j].precision == s->run.cell[k].precision &&
@@ -268,7 +263,7 @@ static bool is_first(const sweep *s, int k) { /* of its precision and state */
 static void print_ending(const ending *e, bool several, FILE *file) {
     if (several)
         fprintf(file, "\n%s, %s caches\n", e->precision == SPMV_F32 ? "f32" : "f64",
-                state_name(e->cache));
+                cache_names[e->cache]);
     int timed = print_winners(e, file);
     if (timed > 1) print_means(e, timed, file);
 }
