@@ -154,6 +154,12 @@ static spmv_status sync_gpu(spmv_device *d) {
     return SPMV_OK;
 }
 
+static spmv_status await_stream(spmv_device *d, void *stream) {
+    CU(d->ctx, cudaSetDevice(d->number));
+    CU(d->ctx, cudaStreamSynchronize((cudaStream_t)stream));
+    return SPMV_OK;
+}
+
 /* Keeps the stream busy while the host launches what is timed next, or the clock would run while
  * the GPU waits for the host: 40,000 cycles are about 20 us. */
 static __global__ void hold() {
@@ -375,6 +381,7 @@ extern "C" const spmv_backend spmv_cuda = {
     get,
     /* fill       */ fill,
     /* sync       */ sync_gpu,
+    /* await      */ await_stream,
     /* tick, tock */ tick,
     tock,
     /* free_bytes */ free_gpu_bytes,

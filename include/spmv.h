@@ -53,6 +53,8 @@ typedef enum spmv_precision { SPMV_F64 = 0, SPMV_F32 = 1 } spmv_precision;
 typedef enum spmv_symmetry { SPMV_GENERAL, SPMV_SYMMETRIC, SPMV_SKEW_SYMMETRIC } spmv_symmetry;
 typedef enum spmv_field { SPMV_REAL_FIELD, SPMV_INTEGER_FIELD, SPMV_PATTERN_FIELD } spmv_field;
 
+typedef enum spmv_place { SPMV_HOST = 0, SPMV_DEVICE } spmv_place; /* where an array lies */
+
 typedef struct spmv_ctx spmv_ctx;
 typedef struct spmv_mat spmv_mat;
 typedef struct spmv_plan spmv_plan;
@@ -135,6 +137,13 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
  * column) and position, counted from 0. SPMV_VALIDATE also refuses infinite values, NaN and what
  * breaks SPMV_SORTED. The arrays may be freed afterwards unless SPMV_BORROW is among the flags. */
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
+/* Other values for the same entries: as many as were given, in that order and precision (of files
+ * and coo: f64), symmetric halves and duplicates as they were. Every plan of the matrix multiplies
+ * with them from its next product on; if one cannot, for which the text says why, the status is
+ * SPMV_E_UNSUITABLE and matrix and plans are as they were. place: where they lie, SPMV_DEVICE for
+ * memory of the context's device. On a GPU the products put on the stream before have the old ones;
+ * the values may be overwritten when the call returns. */
+spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream);
 spmv_status spmv_mat_save(const spmv_mat *mat,
                           const char *path); /* Matrix Market, general, full precision */
 /* While plans of it are alive the memory stays, and their products are refused with SPMV_E_ARG. */
@@ -190,6 +199,8 @@ typedef struct spmv_plan_opts {
     spmv_cache cache;       /* how it will be used; for SPMV_COLD and SPMV_STEADY trials of a matrix
                                that the caches could hold empty them before each sample */
     int threads; /* that a product has, 1 to the context's; 0: as many. Not of a GPU's plan */
+    int refill;  /* 1: the values will change (spmv_mat_set_values): a kernel that cannot take
+                    others is SPMV_E_UNSUITABLE, and values are stored as they are (codes off) */
 } spmv_plan_opts;
 
 /* Builds the format if the matrix does not own it yet.
@@ -226,6 +237,7 @@ typedef struct spmv_plan_facts {
     const char *note;  /* what was done otherwise than usual; NULL: nothing */
     int threads;       /* of a product; 0: it runs on a GPU */
     int concurrent;    /* 1: several threads may multiply with this plan at once */
+    int refills;       /* 1: spmv_mat_set_values writes new values into what the plan made */
     int waits_asleep;  /* 1: just now the threads of a product sleep while they wait for each other,
                           because other processes use the same cores */
 } spmv_plan_facts;

@@ -152,6 +152,8 @@ struct spmv_backend {
     /* Sets every byte; may return before it is done; the device's next operation waits. */
     spmv_status (*fill)(spmv_device *d, void *memory, int byte, size_t bytes);
     spmv_status (*sync)(spmv_device *d);
+    /* Waits for what was put on a caller's stream; NULL: there are no streams. */
+    spmv_status (*await)(spmv_device *d, void *stream);
     spmv_status (*tick)(spmv_device *d);
     spmv_status (*tock)(spmv_device *d, double *seconds);
     size_t (*free_bytes)(spmv_device *d);

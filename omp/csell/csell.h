@@ -9,8 +9,7 @@
 
 typedef struct work { /* the plan's scratch: what each thread does, and what it found */
     chunks slices;
-    bool small_codebook; /* the codebook's values in use fit two registers of AVX-512 */
-    bool past;           /* the caches cannot keep y: it is written past them where it may be */
+    bool past; /* the caches cannot keep y: it is written past them where it may be */
     int64_t first_long[MOST_SHARES + 1];
     carry carries[MOST_SHARES];
     real long_sum[]; /* [long_rows] */
@@ -21,7 +20,7 @@ struct product { /* what a slice needs besides its place */
     const real *x;
     real *y, alpha, beta;
     const real *long_sum; /* [long_rows] */
-    bool small_codebook;  /* as in work */
+    bool small_codebook;  /* the codebook's values in use fit two registers of AVX-512 */
     bool past;            /* y is written past the caches: beta = 0, and y begins a line */
 };
 

@@ -70,7 +70,6 @@ static spmv_status prepare(spmv_plan *p) {
     TRY(make_chunks(p, sizeof(work) + (size_t)A->long_rows * sizeof(real),
                     choose_way(p->choice.value[SPMV_isa]), bytes_before, A->nslices));
     work *t = p->scratch;
-    t->small_codebook = is_small(A);
     t->past = exceeds_caches(A);
     for (int64_t s = 0; s <= nshares; s++)
         t->first_long[s] = long_row_of(A, spmv_split(A->long_nnz, nshares, s));
@@ -101,7 +100,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     const csell *A = (const csell *)p->store;
     work *t = p->scratch;
     bool past = t->past && beta == 0 && (uintptr_t)y % LINE == 0;
-    const product m = {A, x, y, (real)alpha, (real)beta, t->long_sum, t->small_codebook, past};
+    const product m = {A, x, y, (real)alpha, (real)beta, t->long_sum, is_small(A), past};
     int64_t nshares = shares_of(p);
     begin_chunks(&t->slices, nshares);
 #pragma omp parallel num_threads((int)nshares)

@@ -205,6 +205,6 @@ SPMV_EXPORT_KERNEL(aocl_csr) = {
     .format = "csr",
     .summary = "peer: AMD's AOCL-Sparse, optimized for 1000 products",
     .params = params,
-    .traits = SPMV_PEER | SPMV_PADS,
+    .traits = SPMV_PEER | SPMV_PADS | SPMV_KEEPS_VALUES,
     HOOKS,
 };

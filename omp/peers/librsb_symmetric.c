@@ -85,6 +85,6 @@ SPMV_EXPORT_KERNEL(librsb_symmetric) = {
     .format = "csr",
     .summary = "peer: librsb's recursive sparse blocks of the lower half, autotuned once",
     .params = params,
-    .traits = SPMV_PEER | SPMV_NEEDS_SYMMETRY,
+    .traits = SPMV_PEER | SPMV_NEEDS_SYMMETRY | SPMV_KEEPS_VALUES,
     HOOKS,
 };

@@ -32,6 +32,6 @@ SPMV_EXPORT_KERNEL(librsb_tuned) = {
     .format = "csr",
     .summary = "peer: librsb's recursive sparse blocks, autotuned once",
     .params = params,
-    .traits = SPMV_PEER,
+    .traits = SPMV_PEER | SPMV_KEEPS_VALUES,
     HOOKS,
 };

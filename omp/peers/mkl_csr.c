@@ -40,6 +40,6 @@ SPMV_EXPORT_KERNEL(mkl_csr) = {
     .format = "csr",
     .summary = "peer: oneMKL's inspector-executor, told to expect 1000 products",
     .params = params,
-    .traits = SPMV_PEER,
+    .traits = SPMV_PEER | SPMV_KEEPS_VALUES,
     HOOKS,
 };

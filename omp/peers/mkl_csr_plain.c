@@ -27,6 +27,6 @@ SPMV_EXPORT_KERNEL(mkl_csr_plain) = {
     .format = "csr",
     .summary = "peer: oneMKL on CSR as it is, without its inspector",
     .params = params,
-    .traits = SPMV_PEER,
+    .traits = SPMV_PEER | SPMV_KEEPS_VALUES,
     HOOKS,
 };

@@ -1,9 +1,27 @@
-/* csr.c: the canonical CSR of a matrix. The entries of a file become compressed rows, from which
- * every format is built: N formats need N converters, not N squared. */
+/* csr.c: entries as a file holds them, and the canonical CSR of a matrix. The entries become
+ * compressed rows, from which every format is built: N formats need N converters, not N squared. */
 #include "internal.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
+
+spmv_status spmv_coo_alloc(spmv_ctx *ctx, spmv_coo *coo, bool with_values) {
+    size_t n = (size_t)coo->nnz;
+    coo->row = spmv_host_alloc(n * sizeof *coo->row);
+    coo->col = spmv_host_alloc(n * sizeof *coo->col);
+    coo->values = with_values ? spmv_host_alloc(n * sizeof *coo->values) : NULL;
+    if (coo->row && coo->col && (coo->values || !with_values)) return SPMV_OK;
+    spmv_coo_free(coo);
+    return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %zu matrix entries (%.1f GB)", n,
+                     1e-9 * (double)n * (with_values ? 16 : 8));
+}
+
+void spmv_coo_free(spmv_coo *coo) {
+    spmv_host_free(coo->row);
+    spmv_host_free(coo->col);
+    spmv_host_free(coo->values);
+    *coo = (spmv_coo){0};
+}
 
 void spmv_csr_free(spmv_csr *A) {
     spmv_host_free(A->row_ptr);
@@ -235,7 +253,7 @@ spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv
     if (!out->row_ptr || !out->col_idx || !out->values)
         status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for compressed rows: %.1f GB",
                            1e-9 * (12.0 * (double)out->nnz + 8.0 * (double)out->rows));
-    else if (is_in_row_order(coo, threads))
+    else if ((out->as_given = is_in_row_order(coo, threads)))
         copy_in_order(coo, threads, out);
     else
         status = build_from_disorder(ctx, coo, threads, out, stats);

@@ -6,7 +6,7 @@
 #include "spmv_kernel.h"
 #include <time.h>
 
-/* ---- coo.c: entries as a file holds them ---------------------------------------------------- */
+/* ---- csr.c: entries as a file holds them ---------------------------------------------------- */
 
 typedef struct spmv_coo {
     int64_t rows, cols, nnz;
@@ -43,6 +43,7 @@ typedef struct spmv_csr { /* the canonical CSR: as spmv_csr_view, but owned */
     int64_t *row_ptr;
     int32_t *col_idx;
     double *values;
+    bool as_given; /* the entries that it was made of are its own, in its order */
 } spmv_csr;
 
 typedef struct spmv_stored { /* a store made of a matrix, and its copy on a device */
@@ -51,6 +52,7 @@ typedef struct spmv_stored { /* a store made of a matrix, and its copy on a devi
     const spmv_device *device;  /* of copy; NULL: none yet */
     spmv_store *host, *copy;    /* copy: on a device with memory of its own; else NULL */
     bool only_on_device;        /* host describes the store, without arrays */
+    struct spmv_stored *staged; /* of such a one, the same of other values; NULL: there are none */
     const char *note;           /* as in spmv_plan_facts */
     double convert_s, upload_s; /* as if built alone, including rows_s */
     double rows_s;              /* seconds of the rows on the device that it was built from */
@@ -62,9 +64,13 @@ struct spmv_mat {
     spmv_ctx *ctx;
     spmv_coo coo;
     spmv_csr csr;
-    bool borrowed; /* the caller owns the arrays the matrix was made from */
-    bool freed;    /* by its owner: the last plan frees the memory */
-    int plans;     /* alive, and in need of this matrix */
+    bool borrowed, borrowed_values; /* the caller owns the entries' places; their values */
+    bool freed;                     /* by its owner: the last plan frees the memory */
+    bool new_values;                /* stats are of those before, as far as they depend on them */
+    int nplans;                     /* alive, and in need of this matrix */
+    spmv_plan *plans;               /* they */
+    spmv_precision precision;       /* of the values that were given */
+    struct spmv_origin *origin;     /* of the values of csr in those given; NULL: not needed yet */
     spmv_stats stats;
     spmv_stored *stores;
 };
@@ -135,6 +141,13 @@ void spmv_csr_free(spmv_csr *A); /* frees the arrays and zeroes the struct */
 /* Fills in the row lengths, the bandwidth and the hash of the finished CSR. */
 void spmv_csr_stats(const spmv_csr *A, int threads, spmv_stats *stats);
 
+/* ---- values.c: other values in the same places ---------------------------------------------- */
+
+/* Whether other values can be written into what the plan made; SPMV_E_UNSUITABLE: they cannot. */
+bool spmv_plan_refills(const spmv_plan *plan);
+spmv_status spmv_plan_takes_values(const spmv_plan *plan);
+void spmv_origin_free(struct spmv_origin *origin);
+
 /* ---- plan.c, store_cache.c ------------------------------------------------------------------- */
 
 typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_facts */
@@ -162,6 +175,12 @@ spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t 
  * nevertheless. */
 bool spmv_is_padding(const spmv_csr_view *view, int variant, size_t store);
 void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);
+/* Frees the stores that no plan uses. */
+void spmv_stored_drop_unused(spmv_mat *mat);
+/* Builds a device's store, which a plan uses, once more, of other values; SPMV_E_UNSUITABLE: the
+ * arrays would have other sizes. unstage frees all of those. */
+spmv_status spmv_stored_stage(const spmv_mat *mat, spmv_stored *stored, const spmv_csr_view *A);
+void spmv_stored_unstage(spmv_mat *mat);
 /* The part after start of the seconds that the plan reports for its store; of these, sending it. */
 double spmv_plan_stored_since(const spmv_plan *plan, double start);
 double spmv_plan_sent_since(const spmv_plan *plan, double start);
@@ -170,6 +189,8 @@ double spmv_plan_sent_since(const spmv_plan *plan, double start);
 
 /* Puts all arrays of the store out of the caches; returns false if the backend cannot. */
 bool spmv_store_evict(const spmv_backend *backend, spmv_device *device, const spmv_store *store);
+/* Writes the arrays of a store, in host memory or the device's own, over those of its copy. */
+spmv_status spmv_store_rewrite(spmv_device *device, const spmv_store *from, spmv_store *copy);
 /* Copies a store, in host memory or the device's own, to the device. */
 spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_store **out);
 void spmv_store_free_on(spmv_device *device, spmv_store *copy);

@@ -28,11 +28,22 @@ static spmv_status check_csr_fits(spmv_ctx *ctx, const spmv_coo *coo) {
         (long long)coo->rows, (long long)coo->cols, (long long)coo->nnz, 1e-9 * need, 1e-9 * limit);
 }
 
+/* Entries in the order of the compressed rows are not kept twice. */
+static void share_rows(spmv_mat *mat) {
+    spmv_coo *coo = &mat->coo;
+    if (!mat->borrowed) spmv_host_free(coo->col);
+    if (!mat->borrowed_values) spmv_host_free(coo->values);
+    coo->col = mat->csr.col_idx;
+    if (coo->values) coo->values = mat->csr.values;
+    mat->borrowed_values = false;
+}
+
 static spmv_status finish_matrix(spmv_mat *mat) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz + mat->coo.rows);
     double start = spmv_now();
     TRY(check_csr_fits(mat->ctx, &mat->coo));
     TRY(spmv_csr_build(mat->ctx, &mat->coo, threads, &mat->csr, &mat->stats));
+    if (mat->csr.as_given) share_rows(mat);
     mat->stats.build_s = spmv_now() - start;
     mat->stats.field = mat->coo.field;
     mat->stats.symmetry = mat->coo.symmetry;
@@ -93,7 +104,7 @@ static void *copy_of(const void *from, size_t bytes) {
 
 static spmv_status take_entries(spmv_mat *mat, const spmv_coo_view *view, unsigned flags) {
     size_t n = (size_t)view->nnz;
-    mat->borrowed = flags & SPMV_BORROW;
+    mat->borrowed = mat->borrowed_values = flags & SPMV_BORROW;
     mat->coo = (spmv_coo){.rows = view->rows,
                           .cols = view->cols,
                           .nnz = view->nnz,
@@ -236,6 +247,7 @@ static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a) {
  * written once. */
 static spmv_status take_arrays(spmv_mat *mat, const spmv_arrays *a) {
     spmv_coo *coo = &mat->coo;
+    mat->precision = a->precision;
     *coo = (spmv_coo){.rows = a->rows,
                       .cols = a->cols,
                       .nnz = a->nnz,
@@ -288,10 +300,20 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **ou
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
+/* But what the caller owns, or the compressed rows. */
+static void free_entries(spmv_mat *mat) {
+    spmv_coo *coo = &mat->coo;
+    if (mat->borrowed) coo->row = NULL;
+    if (mat->borrowed || coo->col == mat->csr.col_idx) coo->col = NULL;
+    if (mat->borrowed_values || coo->values == mat->csr.values) coo->values = NULL;
+    spmv_coo_free(coo);
+}
+
 void spmv_mat_put_away(spmv_mat *mat) {
     if (!mat) return;
     spmv_mat_drop_stores(mat);
-    if (!mat->borrowed) spmv_coo_free(&mat->coo);
+    spmv_origin_free(mat->origin);
+    free_entries(mat);
     spmv_csr_free(&mat->csr);
     mat->ctx->matrices--;
     free(mat);
@@ -301,7 +323,7 @@ void spmv_mat_free(spmv_mat *mat) {
     if (!mat) return;
     spmv_ctx *ctx = mat->ctx;
     mat->freed = true;
-    if (mat->plans > 0) return; /* the last one frees it */
+    if (mat->nplans > 0) return; /* the last one frees it */
     spmv_mat_put_away(mat);
     for (int b = 0; spmv_backends[b]; b++)
         if (ctx->opened[b] && ctx->device[b].backend->trim)
@@ -310,7 +332,7 @@ void spmv_mat_free(spmv_mat *mat) {
 }
 
 void spmv_mat_drop_stores(spmv_mat *mat) {
-    if (!mat || mat->plans > 0) return;
+    if (!mat || mat->nplans > 0) return;
     spmv_stored_free(mat->ctx, mat->stores);
     mat->stores = NULL;
 }

@@ -35,6 +35,7 @@ static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_p
         const spmv_param *p = spmv_param_of(kernel, (spmv_param_id)id);
         if (p) out->value[id] = p->default_value;
     }
+    if (opts->refill) out->value[SPMV_codes] = 0;
     for (int s = 0; s < opts->nsettings; s++) {
         const spmv_setting *setting = &opts->settings[s];
         if (!setting->name)
@@ -124,6 +125,19 @@ static spmv_status narrow(spmv_plan *plan, int threads) {
     return SPMV_OK;
 }
 
+static void enlist(spmv_plan *plan) {
+    plan->next = plan->matrix->plans;
+    plan->matrix->plans = plan;
+    plan->matrix->nplans++;
+}
+
+static void strike_out(const spmv_plan *plan) {
+    spmv_plan **at = &plan->matrix->plans;
+    while (*at != plan) at = &(*at)->next;
+    *at = plan->next;
+    plan->matrix->nplans--;
+}
+
 static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_kernel_id id,
                              bool only_quick) {
     spmv_ctx *ctx = plan->matrix->ctx;
@@ -132,6 +146,7 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_k
     plan->kernel = id.backend->kernels[id.index][plan->variant];
     TRY(narrow(plan, opts->threads));
     TRY(choose(ctx, plan->kernel, opts, plan->device->threads, &plan->choice));
+    if (opts->refill) TRY(spmv_plan_takes_values(plan));
     const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
     TRY(spmv_plan_attach(plan, format, opts->max_bytes, only_quick));
     return prepare(plan);
@@ -146,7 +161,7 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_
     spmv_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     plan->matrix = mat;
-    mat->plans++;
+    enlist(plan);
     spmv_status status = plan_init(plan, opts, id, only_quick);
     if (status == SPMV_OK)
         *out = plan;
@@ -161,8 +176,8 @@ void spmv_plan_free(spmv_plan *plan) {
     if (plan->kernel && plan->kernel->release && plan->scratch) plan->kernel->release(plan);
     free(plan->tuning);
     spmv_store_free_on(plan->device, plan->own);
+    strike_out(plan);
     free(plan);
-    mat->plans--;
     if (mat->freed) spmv_mat_free(mat);
 }
 
@@ -181,7 +196,7 @@ spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
     spmv_plan *copy = malloc(sizeof *copy);
     if (!copy) return spmv_fail(plan->device->ctx, SPMV_E_NOMEM, "out of memory");
     *copy = *plan;
-    copy->matrix->plans++;
+    enlist(copy);
     if (plan->device == &plan->narrowed) copy->device = &copy->narrowed;
     copy->busy = 0;
     copy->own = NULL;
@@ -228,6 +243,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
                            : NULL,
         .threads = device->backend->host ? device->threads : 0,
         .concurrent = plan->concurrent,
+        .refills = spmv_plan_refills(plan),
         .waits_asleep = device->backend->waits_asleep && device->backend->waits_asleep(device),
     };
     const spmv_tuning *t = plan->tuning;

@@ -69,6 +69,13 @@ void spmv_store_free(spmv_store *store) {
     free(store);
 }
 
+spmv_status spmv_store_rewrite(spmv_device *device, const spmv_store *from, spmv_store *copy) {
+    for (int k = 0; k < from->narrays; k++)
+        TRY(device->backend->put(device, array_of(copy, k), array_of(from, k),
+                                 from->array[k].bytes));
+    return SPMV_OK;
+}
+
 spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_store **out) {
     spmv_status status = SPMV_OK;
     spmv_store *copy = malloc(from->size);

@@ -57,6 +57,25 @@ void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list) {
     }
 }
 
+static bool is_used(const spmv_mat *mat, const spmv_stored *stored) {
+    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
+        if (plan->host == stored->host) return true;
+    return false;
+}
+
+void spmv_stored_drop_unused(spmv_mat *mat) {
+    for (spmv_stored **at = &mat->stores; *at;) {
+        spmv_stored *stored = *at;
+        if (is_used(mat, stored)) {
+            at = &stored->next;
+            continue;
+        }
+        *at = stored->next;
+        stored->next = NULL;
+        spmv_stored_free(mat->ctx, stored);
+    }
+}
+
 /* ---- whether it fits ------------------------------------------------------------------------- */
 
 static size_t sum_or_max(size_t a, size_t b) {
@@ -172,14 +191,14 @@ static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored) 
 
 /* ---- building it ----------------------------------------------------------------------------- */
 
-/* Builds the store in the device's memory from compressed rows there, which are sent for it if they
- * are not there, and then freed. Their cost is reported either way: a store costs the same, whoever
- * sent the rows. On failure *out holds what was allocated. */
+/* Builds the store in the device's memory from compressed rows there; NULL: they are sent for it,
+ * and then freed. Their cost is reported either way: a store costs the same, whoever sent the rows.
+ * On failure *out holds what was allocated. */
 static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
-                               const spmv_device_format *own, spmv_stored *out) {
+                               const spmv_device_format *own, const spmv_stored *there,
+                               spmv_stored *out) {
     spmv_device *device = plan->device;
     const spmv_device_format *first = builder_of(plan, "csr");
-    const spmv_stored *there = own == first ? NULL : find_stored(plan, rows_format(plan), device);
     spmv_stored sent = {.host = NULL};
     const spmv_store *rows = there ? there->copy : NULL;
     spmv_status status = SPMV_OK;
@@ -205,6 +224,13 @@ static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
     return status;
 }
 
+static spmv_status build_from_rows(const spmv_plan *plan, const spmv_csr_view *view,
+                                   const spmv_device_format *own, spmv_stored *out) {
+    bool is_rows = own == builder_of(plan, "csr");
+    return build_there(plan, view, own,
+                       is_rows ? NULL : find_stored(plan, rows_format(plan), plan->device), out);
+}
+
 /* The device builds the store if own says how, otherwise the host does. */
 static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
                                const spmv_device_format *own, spmv_stored **out) {
@@ -215,7 +241,7 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     if (!stored) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     spmv_mat_rows(mat, &view);
     spmv_status status =
-        own ? build_there(plan, &view, own, stored)
+        own ? build_from_rows(plan, &view, own, stored)
             : format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
     if (status != SPMV_OK) { /* *stored holds what was allocated */
         spmv_stored_free(mat->ctx, stored);
@@ -228,6 +254,24 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     stored->next = mat->stores;
     *out = mat->stores = stored;
     return SPMV_OK;
+}
+
+spmv_status spmv_stored_stage(const spmv_mat *mat, spmv_stored *stored, const spmv_csr_view *A) {
+    const spmv_plan *plan = mat->plans;
+    while (plan->host != stored->host) plan = plan->next;
+    stored->staged = calloc(1, sizeof *stored->staged);
+    if (!stored->staged) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    TRY(build_there(plan, A, builder_of(plan, stored->format->name), NULL, stored->staged));
+    if (memcmp(stored->host, stored->staged->host, stored->host->size) == 0) return SPMV_OK;
+    return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
+                     "%s: the store of these values would have another shape", plan->kernel->name);
+}
+
+void spmv_stored_unstage(spmv_mat *mat) {
+    for (spmv_stored *s = mat->stores; s; s = s->next) {
+        spmv_stored_free(mat->ctx, s->staged);
+        s->staged = NULL;
+    }
 }
 
 /* Makes the copy that the device works on; for a host backend that is the store itself. */

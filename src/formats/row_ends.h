@@ -27,4 +27,17 @@ static inline int64_t spmv_longest_row(const spmv_csr_view *A) {
             longest = A->row_ptr[i + 1] - A->row_ptr[i];
     return longest;
 }
+
+/* The first of row i's entries in column at least col. */
+static inline int64_t first_from(const spmv_csr_view *A, int64_t i, int64_t col) {
+    int64_t low = A->row_ptr[i], high = A->row_ptr[i + 1];
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (A->col_idx[middle] < col)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
 #endif

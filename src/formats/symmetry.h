@@ -3,25 +3,12 @@
 #ifndef SPMV_SYMMETRY_H
 #define SPMV_SYMMETRY_H
 
-#include "spmv_kernel.h"
+#include "row_ends.h"
 
 static inline uint64_t mirror_bits(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
-}
-
-/* The first of row i's entries, from begin on, in column at least col. */
-static inline int64_t first_from(const spmv_csr_view *A, int64_t i, int64_t col) {
-    int64_t low = A->row_ptr[i], high = A->row_ptr[i + 1];
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (A->col_idx[middle] < col)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 typedef struct part { /* rows first..end - 1, with entries below the diagonal from column low on */
@@ -103,5 +90,15 @@ static inline spmv_status check_symmetry(spmv_ctx *ctx, const spmv_csr_view *A, 
     return spmv_fail(ctx, SPMV_E_UNSUITABLE,
                      "the matrix is neither symmetric nor skew-symmetric: an entry below the "
                      "diagonal has no mirror of equal or opposite value, or one above has none");
+}
+
+/* Refuses values of another sign than those of which half is stored. */
+static inline spmv_status check_same_symmetry(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
+                                              int sign) {
+    int now = 0;
+    TRY(check_symmetry(ctx, A, threads, &now));
+    if (now == sign) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_UNSUITABLE, "the values are %s, those before were not",
+                     now > 0 ? "symmetric" : "skew-symmetric");
 }
 #endif

@@ -10,6 +10,8 @@
 
 enum { VALUE_CODEBOOK_SIZE = 256 }; /* values in a dictionary, at most; csell has one, too */
 
+#define SPMV_SAY_REFILL "a plan made with spmv_plan_opts.refill stores them as they are"
+
 /* What is stored: reals; floats; uint8_t, places in the codebook; nothing, as all values are
  * codebook[0]. */
 enum value_code { VALUE_RAW, VALUE_F32, VALUE_CODEBOOK, VALUE_ONE };

@@ -62,6 +62,12 @@ static inline void add_values(value_set *set, const double *values, int64_t n) {
     }
 }
 
+static inline void merge_values(const value_set *from, value_set *all) {
+    for (int at = 0; at < SET_SIZE; at++)
+        if (from->used[at]) add_value(all, from->bits[at]);
+    if (from->count > VALUE_CODEBOOK_SIZE) all->count = from->count;
+}
+
 /* Every value of the rows of at most cut entries; rows at a time if that is all. Where values are
  * arbitrary the first rows tell. */
 static inline void collect_values(const spmv_csr_view *A, int64_t cut, int threads,
@@ -77,22 +83,16 @@ static inline void collect_values(const spmv_csr_view *A, int64_t cut, int threa
             if (end - first <= cut) add_values(&mine, A->values + first, end - first);
         }
 #pragma omp critical(value_set)
-        for (int at = 0; at < SET_SIZE; at++)
-            if (mine.used[at]) add_value(all, mine.bits[at]);
-#pragma omp critical(value_set)
-        if (mine.count > VALUE_CODEBOOK_SIZE) all->count = mine.count;
+        merge_values(&mine, all);
     }
 }
 
-/* The codebook: the values by their bit patterns, as unsigned numbers in ascending order, then
- * zeros; an empty set and all zeros if they are too many, or no dictionary is wanted. */
-static inline void make_codebook(const spmv_csr_view *A, int64_t cut, bool codes, int threads,
-                                 real *codebook, value_set *set) {
+/* The codebook of a set: the values by their bit patterns, as unsigned numbers in ascending order,
+ * then zeros; an empty set and all zeros if they are too many. */
+static inline void list_values(value_set *set, real *codebook) {
     uint64_t sorted[VALUE_CODEBOOK_SIZE] = {0};
     int n = 0;
     memset(codebook, 0, VALUE_CODEBOOK_SIZE * sizeof *codebook);
-    *set = (value_set){.count = 0};
-    if (codes) collect_values(A, cut, threads, set);
     if (set->count > VALUE_CODEBOOK_SIZE) *set = (value_set){.count = 0};
     for (int at = 0; at < SET_SIZE; at++)
         if (set->used[at]) sorted[n++] = set->bits[at];
@@ -101,6 +101,14 @@ static inline void make_codebook(const spmv_csr_view *A, int64_t cut, bool codes
         memcpy(codebook + k, sorted + k, sizeof *codebook);
         set->place[slot_of(set, sorted[k])] = (uint8_t)k;
     }
+}
+
+/* That of a matrix; empty if no dictionary is wanted. */
+static inline void make_codebook(const spmv_csr_view *A, int64_t cut, bool codes, int threads,
+                                 real *codebook, value_set *set) {
+    *set = (value_set){.count = 0};
+    if (codes) collect_values(A, cut, threads, set);
+    list_values(set, codebook);
 }
 
 /* ---- one encoding for all values of a matrix ------------------------------------------------- */
@@ -125,6 +133,31 @@ static inline int choose_code(const spmv_csr_view *A, bool codes, int threads, r
            : set->count == 1                ? VALUE_ONE
            : codes && fit_float(A, threads) ? VALUE_F32
                                             : VALUE_RAW;
+}
+
+/* Whether an encoding, of a dictionary of at most that many values, holds every value; their
+ * codebook and set. */
+static inline bool code_holds(const spmv_csr_view *A, int code, int most, int threads,
+                              real *codebook, value_set *set) {
+    bool is_listed = code == VALUE_CODEBOOK || code == VALUE_ONE;
+    make_codebook(A, INT64_MAX, is_listed, threads, codebook, set);
+    if (code == VALUE_ONE) most = 1;
+    if (is_listed) return A->nnz == 0 || (set->count > 0 && set->count <= most);
+    return code == VALUE_RAW || fit_float(A, threads);
+}
+
+static inline spmv_status check_code(spmv_ctx *ctx, const spmv_csr_view *A, int code, int most,
+                                     int threads) {
+    real codebook[VALUE_CODEBOOK_SIZE];
+    value_set set;
+    if (code_holds(A, code, most, threads, codebook, &set)) return SPMV_OK;
+    if (code == VALUE_F32)
+        return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                         "values are stored as floats, which cannot be "
+                         "these; " SPMV_SAY_REFILL);
+    return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                     "values are places in a dictionary of %d, too few for these; " SPMV_SAY_REFILL,
+                     code == VALUE_ONE ? 1 : most);
 }
 
 /* 1: f32 cannot hold it. */

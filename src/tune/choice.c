@@ -353,6 +353,14 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
     return SPMV_OK;
 }
 
+/* Of values that will change nothing is known but that they are symmetric if they are given so. */
+static void forget_values(const spmv_mat *mat, spmv_features *f) {
+    f->value_bytes = f->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
+    f->distinct = SPMV_FEW_VALUES + 1;
+    f->exact_f32 = 0;
+    if (mat->coo.symmetry == SPMV_GENERAL) f->symmetric = 0;
+}
+
 spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                            spmv_plan **out) {
     char before[sizeof mat->ctx->error];
@@ -373,6 +381,7 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     if (backend->host) depth = budget < budget_to_convert ? SPMV_SAMPLE_NONE : SPMV_SAMPLE_THOROUGH;
     double start = spmv_now();
     TRY(spmv_features_of(mat, opts->precision, depth, &features));
+    if (opts->refill) forget_values(mat, &features);
     features.cache = mat->ctx->cache[device - mat->ctx->device];
     features.evicted = is_evicted(mat, opts, features.cache);
     backend->propose(&features, &proposals);

@@ -123,6 +123,21 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, fill_blocks(A, threads, B));
 }
 
+/* Blocks of a block row, and entries of a row, ascend. */
+static void refill_row(const spmv_csr_view *A, int64_t i, bsr *B) {
+    int64_t k = B->block_ptr[i / B->shape_rows], row = i % B->shape_rows;
+    for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; e++) {
+        while (A->col_idx[e] >= B->first_col[k] + B->shape_cols) k++;
+        int64_t first = (k * B->shape_rows + row) * B->shape_cols;
+        put_value(A->values[e], B->values + first + A->col_idx[e] - B->first_col[k]);
+    }
+}
+
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < A->rows; i++) refill_row(A, i, (bsr *)store);
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const bsr *A = (const bsr *)store;
     int64_t n = 0;
@@ -148,4 +163,5 @@ SPMV_EXPORT_FORMAT(bsr_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .refill = refill,
 };

@@ -32,6 +32,12 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, copy_entries(A, threads, B));
 }
 
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    sorted_coo *B = (sorted_coo *)store;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < A->nnz; k++) B->values[k] = (real)A->values[k];
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const sorted_coo *A = (const sorted_coo *)store;
     for (int64_t k = 0; k < store->nnz; k++) {
@@ -50,4 +56,5 @@ SPMV_EXPORT_FORMAT(coo_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .refill = refill,
 };

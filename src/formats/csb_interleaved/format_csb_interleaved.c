@@ -4,6 +4,7 @@
 #include "formats/value_set.h"
 #include "formats/blocks.h"
 #include "formats/csb/csb.h"
+#include "formats/row_ends.h"
 #include "csb_interleaved.h"
 #include <omp.h>
 
@@ -135,6 +136,42 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return fill(ctx, A, &set, threads, B);
 }
 
+/* The values of a few neighbouring blocks of a row of blocks: at once, nearly always, all of it. */
+enum { TOGETHER_BLOCKS = 1024 };
+static void refill_blocks(const spmv_csr_view *A, int64_t b, int64_t first, int64_t end,
+                          const value_set *set, csb_interleaved *B) {
+    weft wefts[TOGETHER_BLOCKS];
+    const int shift = __builtin_ctzll((unsigned long long)B->tile);
+    const ofs *ptr = B->block_ptr + b * B->block_cols;
+    for (int64_t c = first; c < end; c++) wefts[c - first] = begin_block(ptr[c], ptr[c + 1]);
+    for (int64_t i = B->first_row[b]; i < B->first_row[b + 1]; i++)
+        for (int64_t k = first ? first_from(A, i, first << shift) : A->row_ptr[i];
+             k < A->row_ptr[i + 1] && A->col_idx[k] >> shift < end; k++) {
+            ofs to = take_place(wefts + (A->col_idx[k] >> shift) - first);
+            put_coded(B->values + (int64_t)to * B->value_bytes, set, A->values[k], B->value_code);
+        }
+}
+
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    csb_interleaved *B = (csb_interleaved *)store;
+    real codebook[VALUE_CODEBOOK_SIZE];
+    value_set set;
+    code_holds(A, B->value_code, VALUE_CODEBOOK_SIZE, threads, codebook, &set);
+    if (B->codebook) memcpy(B->codebook, codebook, sizeof codebook);
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int64_t b = 0; b < B->block_rows; b++)
+        for (int64_t c = 0; c < B->block_cols; c += TOGETHER_BLOCKS)
+            refill_blocks(A, b, c,
+                          c + TOGETHER_BLOCKS < B->block_cols ? c + TOGETHER_BLOCKS : B->block_cols,
+                          &set, B);
+}
+
+static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
+                         const spmv_store *store) {
+    const csb_interleaved *B = (const csb_interleaved *)store;
+    return check_code(ctx, A, B->value_code, VALUE_CODEBOOK_SIZE, threads);
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const csb_interleaved *A = (const csb_interleaved *)store;
     for (int64_t block = 0; block < A->block_rows * A->block_cols; block++)
@@ -157,4 +194,6 @@ SPMV_EXPORT_FORMAT(csb_interleaved_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .refill = refill,
+    .holds = holds,
 };

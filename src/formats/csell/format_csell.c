@@ -354,6 +354,81 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return status;
 }
 
+/* ---- other values ---------------------------------------------------------------------------- */
+
+/* Whether n values, which are those of a step, can be written in the slice's encoding; those for
+ * the codebook are listed. */
+static bool can_hold(const csell_slice *slice, const real *values, int n, value_set *set) {
+    bool fits = true;
+    for (int k = 0; k < n; k++) {
+        real narrow = (real)(float)values[k];
+        if (slice->value_code == CSELL_VALUE_CODEBOOK) add_value(set, bits_of(values[k]));
+        if (slice->value_code == CSELL_VALUE_F32) fits &= bits_of(narrow) == bits_of(values[k]);
+        if (slice->value_code == CSELL_VALUE_STEP) fits &= bits_of(values[0]) == bits_of(values[k]);
+    }
+    return fits;
+}
+
+static bool look_at_values(const spmv_csr_view *A, int64_t k, const csell *B, value_set *set) {
+    const csell_slice *slice = B->slice + k;
+    slice_rows s;
+    sources from;
+    output none = {NULL, NULL, 0};
+    real values[CSELL_ROWS];
+    int row[CSELL_ROWS];
+    bool fits = true;
+    if (slice->value_code == CSELL_VALUE_RAW) return true;
+    look_at_rows(A, k, B->cut, &s);
+    for (int r = 0; r < s.nrows; r++) from.col[r] = s.col[r], from.value[r] = s.value[r];
+    for (const csell_step *t = B->step + slice->step, *end = t + slice->nsteps; t < end; t++) {
+        int n = list_rows(t->mask, row);
+        for (int e = 0; e < slice->run && fits; e++) {
+            take_values(&from, row, n, values, &none);
+            fits = can_hold(slice, values, n, set);
+        }
+    }
+    return fits;
+}
+
+/* Whether all values can be written as they are encoded now, and the values for the codebook. */
+static bool collect_values_of(const spmv_csr_view *A, int threads, const csell *B, value_set *all) {
+    bool fits = true;
+    *all = (value_set){.count = 0};
+#pragma omp parallel num_threads(threads) reduction(&& : fits)
+    {
+        value_set mine = {.count = 0};
+#pragma omp for schedule(static) nowait
+        for (int64_t k = 0; k < B->nslices; k++) fits = fits && look_at_values(A, k, B, &mine);
+#pragma omp critical(value_set)
+        merge_values(&mine, all);
+    }
+    return fits && all->count <= VALUE_CODEBOOK_SIZE;
+}
+
+static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
+                         const spmv_store *store) {
+    value_set set;
+    if (collect_values_of(A, threads, (const csell *)store, &set)) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                     "values are in codes of fewer bytes, which cannot be these; " SPMV_SAY_REFILL);
+}
+
+/* The slices say where values go: which row's next one. */
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    csell *B = (csell *)store;
+    value_set set;
+    collect_values_of(A, threads, B, &set);
+    list_values(&set, B->codebook);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < B->nslices; k++) {
+        slice_rows s;
+        output out = {NULL, B->values + B->slice[k].value, 0};
+        look_at_rows(A, k, B->cut, &s);
+        fill_values(&s, B->slice + k, B->step + B->slice[k].step, &set, &out);
+    }
+    fill_long(A, threads, B);
+}
+
 static int32_t column_at(const csell_slice *slice, const csell_step *step, const uint8_t *columns,
                          int64_t row, int64_t run) {
     uint16_t two;
@@ -425,4 +500,6 @@ SPMV_EXPORT_FORMAT(csell_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
+    .refill = refill,
+    .holds = holds,
 };

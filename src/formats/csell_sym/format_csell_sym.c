@@ -75,6 +75,17 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return SPMV_OK;
 }
 
+/* Of a row the diagonal and below come first, as in csell. */
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    V(csell_format).refill(A, threads, store);
+}
+
+static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
+                         const spmv_store *store) {
+    TRY(check_same_symmetry(ctx, A, threads, ((const csell *)store)->sign));
+    return V(csell_format).holds(ctx, A, threads, store);
+}
+
 static int64_t stored_of(const csell *A) {
     int64_t stored = A->long_nnz;
     for (int64_t k = 0; k < A->nslices; k++)
@@ -105,4 +116,6 @@ SPMV_EXPORT_FORMAT(csell_sym_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
+    .refill = refill,
+    .holds = holds,
 };

@@ -48,6 +48,12 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, narrow_values(A, threads, B->values));
 }
 
+/* Values that are the matrix's own are there already. */
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    csr *B = (csr *)store;
+    if ((const void *)B->values != (const void *)A->values) narrow_values(A, threads, B->values);
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const csr *A = (const csr *)store;
     for (int64_t i = 0; i < store->rows; i++)
@@ -67,4 +73,5 @@ SPMV_EXPORT_FORMAT(csr_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .refill = refill,
 };

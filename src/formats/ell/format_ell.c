@@ -44,6 +44,14 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, fill_rows(A, threads, B));
 }
 
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    ell *B = (ell *)store;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t k = A->row_ptr[i], at = i * B->width; k < A->row_ptr[i + 1]; k++, at++)
+            B->values[at] = (real)A->values[k];
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const ell *A = (const ell *)store;
     for (int64_t i = 0, n = 0; i < store->rows; i++)
@@ -63,4 +71,5 @@ SPMV_EXPORT_FORMAT(ell_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .refill = refill,
 };

@@ -86,11 +86,13 @@ static spmv_status place_slices(spmv_ctx *ctx, const spmv_csr_view *A, int threa
     return SPMV_OK;
 }
 
+#define INLINE static inline __attribute__((always_inline))
+
 /* n rows from stored row i on, whose first slots begin at `at`, side by side: whole cache lines are
  * written. Padding points at the row's last column: no new cache line, and no NaN or infinity of a
- * foreign x_j. An empty row has only column 0 to point at. */
-static int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, int64_t end,
-                         int64_t height, sell *B) {
+ * foreign x_j. An empty row has only column 0 to point at. pattern: columns and lengths too. */
+INLINE int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, int64_t end,
+                         int64_t height, bool pattern, sell *B) {
     const idx *cols[TOGETHER];
     const double *values[TOGETHER];
     idx length[TOGETHER], padding[TOGETHER];
@@ -99,8 +101,9 @@ static int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, i
         int64_t row = B->perm ? B->perm[i + r] : i + r;
         cols[r] = A->col_idx + A->row_ptr[row];
         values[r] = A->values + A->row_ptr[row];
-        B->row_len[i + r] = length[r] = (idx)row_length(A, row);
-        padding[r] = length[r] ? cols[r][length[r] - 1] : 0;
+        length[r] = (idx)row_length(A, row);
+        if (pattern) B->row_len[i + r] = length[r];
+        padding[r] = pattern && length[r] ? cols[r][length[r] - 1] : 0;
     }
     for (idx k = 0; at < end; k++, at += height)
         for (int r = 0; r < n; r++) {
@@ -108,21 +111,21 @@ static int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, i
             real value = is_entry ? (real)values[r][k] : 0;
             overflows += isinf(value) && !isinf(values[r][k]);
             B->values[at + r] = value;
-            B->col_idx[at + r] = is_entry ? cols[r][k] : padding[r];
+            if (pattern) B->col_idx[at + r] = is_entry ? cols[r][k] : padding[r];
         }
     return overflows;
 }
 
 /* By the static partition that sell_slices multiplies with: first touch places the pages. */
-static int64_t fill_slices(const spmv_csr_view *A, int threads, sell *B) {
+INLINE int64_t fill_slices(const spmv_csr_view *A, int threads, bool pattern, sell *B) {
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
     for (int64_t s = 0; s < B->nslices; s++) {
         int64_t first = s * B->slice, height = slice_end(A, B->slice, s) - first;
         for (int64_t r = 0; r < height; r += TOGETHER) {
             int n = (int)(height - r < TOGETHER ? height - r : TOGETHER);
-            overflows +=
-                fill_rows(A, first + r, n, B->slice_ptr[s] + r, B->slice_ptr[s + 1], height, B);
+            overflows += fill_rows(A, first + r, n, B->slice_ptr[s] + r, B->slice_ptr[s + 1],
+                                   height, pattern, B);
         }
     }
     return overflows;
@@ -146,7 +149,11 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(place_slices(ctx, A, threads, B));
     TRY(STORE_ARRAY(ctx, B, col_idx, B->s.slots));
     TRY(STORE_ARRAY(ctx, B, values, B->s.slots));
-    return spmv_fits(ctx, fill_slices(A, threads, B));
+    return spmv_fits(ctx, fill_slices(A, threads, true, B));
+}
+
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    fill_slices(A, threads, false, (sell *)store);
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
@@ -176,4 +183,5 @@ SPMV_EXPORT_FORMAT(sell_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
+    .refill = refill,
 };

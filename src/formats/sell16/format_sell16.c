@@ -16,10 +16,13 @@ typedef struct slice_rows { /* of a slice, longest first */
     int32_t length[SELL16_ROWS];
 } slice_rows;
 
-static slice_rows rows_of(const spmv_csr_view *A, const idx *order, int64_t slice) {
+/* order: which row is stored where; NULL: as B has it. */
+static slice_rows rows_of(const spmv_csr_view *A, const idx *order, const sell16_slices *B,
+                          int64_t slice) {
     slice_rows s = {.length = {0}};
     for (int r = 0; r < SELL16_ROWS && slice * SELL16_ROWS + r < A->rows; r++) {
-        int64_t i = order[slice * SELL16_ROWS + r];
+        int64_t at = slice * SELL16_ROWS + r;
+        int64_t i = order ? order[at] : B->perm ? at / B->sigma * B->sigma + B->perm[at] : at;
         s.col[r] = A->col_idx + A->row_ptr[i];
         s.value[r] = A->values + A->row_ptr[i];
         s.length[r] = (int32_t)row_length(A, i);
@@ -56,7 +59,7 @@ static void look_at_slices(const spmv_csr_view *A, const idx *order, int threads
                            sell16_slices *B) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < B->nslices; k++) {
-        slice_rows s = rows_of(A, order, k);
+        slice_rows s = rows_of(A, order, B, k);
         B->slice[k] = look_at(&s);
     }
 }
@@ -105,13 +108,14 @@ static spmv_status choose_values(spmv_ctx *ctx, const spmv_csr_view *A, bool cod
 
 #define INLINE static inline __attribute__((always_inline))
 
-typedef struct target { /* what is left to fill of a slice */
+typedef struct target { /* what is left to fill of a slice; columns NULL: values alone */
     uint16_t *columns;
     uint8_t *values;
     int32_t base;
 } target;
 
 INLINE void put_column(target *t, int32_t col, bool wide) {
+    if (!t->columns) return;
     const uint32_t distance = (uint32_t)(col - t->base);
     const uint16_t low = (uint16_t)distance;
     memcpy(t->columns, wide ? (const void *)&distance : &low, wide ? 4 : 2);
@@ -158,16 +162,20 @@ INLINE int64_t fill_slice(target t, const slice_rows *rows, const value_set *set
  * written takes longer than writing it. */
 INLINE int64_t fill_coded(target t, const slice_rows *s, const value_set *set,
                           const sell16_slice *slice, int code) {
+    if (!t.columns) {
+        t.columns = NULL; /* the compiler knows, then */
+        return fill_slice(t, s, set, slice->width, code, false);
+    }
     return slice->wide ? fill_slice(t, s, set, slice->width, code, true)
                        : fill_slice(t, s, set, slice->width, code, false);
 }
 
 static int64_t fill_one(const sell16_slices *B, int64_t k, const slice_rows *s,
-                        const value_set *set) {
+                        const value_set *set, bool pattern) {
     const sell16_slice *slice = B->slice + k;
-    const target t = {B->columns + slice->column, B->values + slice->slot * B->value_bytes,
-                      slice->base};
-    if (slice->uneven >= 0)
+    const target t = {pattern ? B->columns + slice->column : NULL,
+                      B->values + slice->slot * B->value_bytes, slice->base};
+    if (pattern && slice->uneven >= 0)
         memcpy(B->length + slice->uneven * SELL16_ROWS, s->length, sizeof s->length);
     switch (B->value_code) {
     case VALUE_RAW: return fill_coded(t, s, set, slice, VALUE_RAW);
@@ -185,10 +193,30 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const idx *order,
     TRY(STORE_ARRAY(ctx, B, values, B->s.slots * B->value_bytes));
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
     for (int64_t k = 0; k < B->nslices; k++) {
-        const slice_rows s = rows_of(A, order, k);
-        overflows += fill_one(B, k, &s, set);
+        const slice_rows s = rows_of(A, order, B, k);
+        overflows += fill_one(B, k, &s, set, true);
     }
     return spmv_fits(ctx, overflows);
+}
+
+/* A codebook longer than the one before might not fit the registers that the kernel keeps it in. */
+static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
+                         const spmv_store *store) {
+    const sell16_slices *B = (const sell16_slices *)store;
+    return check_code(ctx, A, B->value_code, B->nvalues, threads);
+}
+
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    sell16_slices *B = (sell16_slices *)store;
+    real codebook[VALUE_CODEBOOK_SIZE];
+    value_set set;
+    code_holds(A, B->value_code, B->nvalues, threads, codebook, &set);
+    if (B->codebook) memcpy(B->codebook, codebook, sizeof codebook);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < B->nslices; k++) {
+        const slice_rows s = rows_of(A, NULL, B, k);
+        fill_one(B, k, &s, &set, false);
+    }
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
@@ -276,4 +304,6 @@ SPMV_EXPORT_FORMAT(sell16_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
+    .refill = refill,
+    .holds = holds,
 };

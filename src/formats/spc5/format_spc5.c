@@ -154,6 +154,26 @@ static void fill_strip(const spmv_csr_view *A, int64_t strip, spc5 *B) {
     }
 }
 
+/* The values of blocks that are there. */
+static void refill_strip(const spmv_csr_view *A, int64_t strip, spc5 *B) {
+    front at = front_of(A, B->height, strip);
+    const uint8_t *mask = B->mask + B->block_ptr[strip] * B->height;
+    real *value = B->values + B->value_ptr[strip], *end = B->values + B->value_ptr[strip + 1];
+    for (int64_t b = B->block_ptr[strip]; b < B->block_ptr[strip + 1]; b++, mask += B->height)
+        for (int r = 0; r < at.height; r++) {
+            int n = __builtin_popcount(mask[r]);
+            copy_values(A, at.next[r], n, value, end);
+            at.next[r] += n;
+            value += n;
+        }
+}
+
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    spc5 *B = (spc5 *)store;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t s = 0; s < B->strips; s++) refill_strip(A, s, B);
+}
+
 static int64_t count_overflows(const spmv_csr_view *A, int threads) {
     int64_t overflows = 0;
     if (sizeof(real) == sizeof(double)) return 0;
@@ -209,4 +229,5 @@ SPMV_EXPORT_FORMAT(spc5_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
+    .refill = refill,
 };

@@ -72,6 +72,19 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return fill(ctx, A, threads, B);
 }
 
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    sss *B = (sss *)store;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t to = B->row_ptr[i], k = A->row_ptr[i]; to < B->row_ptr[i + 1]; to++, k++)
+            B->values[to] = (real)A->values[k];
+}
+
+static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
+                         const spmv_store *store) {
+    return check_same_symmetry(ctx, A, threads, ((const sss *)store)->sign);
+}
+
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const sss *A = (const sss *)store;
     int64_t n = 0;
@@ -94,4 +107,6 @@ SPMV_EXPORT_FORMAT(sss_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
+    .refill = refill,
+    .holds = holds,
 };

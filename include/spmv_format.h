@@ -1,0 +1,64 @@
+/* spmv_format.h: what a format is, which makes stores of a matrix. Part of spmv_kernel.h, which
+ * includes it after its types. */
+#ifndef SPMV_FORMAT_H
+#define SPMV_FORMAT_H
+
+/* ---- stores: a matrix in one format and precision ------------------------------------------- */
+
+typedef struct spmv_array { /* offset of the pointer in its struct; bytes that it points to */
+    size_t offset, bytes;
+    bool borrowed; /* owned by the matrix, which outlives the store */
+} spmv_array;
+typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays */
+    const char *format;
+    int64_t rows, cols, nnz, slots; /* slots: stored entries, padding included */
+    size_t size;                    /* of the whole struct */
+    int narrays;
+    spmv_array array[16];
+} spmv_store;
+
+SPMV_LINKAGE spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size,
+                                        const spmv_csr_view *A, spmv_store **out);
+spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
+void spmv_store_free(spmv_store *store);
+SPMV_LINKAGE size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
+/* Allocates (aligned, not cleared) and lists in the store what member `field` points to. */
+#define STORE_ARRAY(ctx, A, field, count) \
+    spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), \
+                     (size_t)(count) * sizeof *(A)->field)
+/* Lists an array of the matrix that the store uses as it is; member: the store's pointer to it. */
+void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_t bytes);
+/* Refuses (SPMV_E_UNSUITABLE) if any values, `overflows` of them, are too large for f32. */
+spmv_status spmv_fits(spmv_ctx *ctx, int64_t overflows);
+
+struct spmv_features; /* spmv_backend.h */
+typedef struct spmv_format {
+    const char *name, *summary;
+    const spmv_param *params; /* of the store; its kernels take these besides their own */
+    bool at_most; /* the estimate is an upper bound: the exact size is known when it is built */
+    /* Exact bytes of what build allocates; SIZE_MAX: overflow. */
+    size_t (*estimate)(const spmv_csr_view *A, const spmv_choice *c);
+    /* An upper bound of that, from the length of the longest row alone; NULL: none. */
+    size_t (*bound)(const spmv_csr_view *A, const spmv_choice *c, int64_t longest);
+    /* On failure *out holds what was allocated; may return SPMV_E_UNSUITABLE. */
+    spmv_status (*build)(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
+                         spmv_store **out);
+    /* The way back, for tests and conversions: the store's nnz entries, in any order, padding left
+     * out. */
+    void (*entries)(const spmv_store *store, int32_t *row, int32_t *col, double *values);
+    /* Writes other values into a store that was built of the same pattern. NULL: it cannot be done
+     * in place. */
+    void (*refill)(const spmv_csr_view *A, int threads, spmv_store *store);
+    /* Whether they can be written as the store's are encoded; SPMV_E_UNSUITABLE: no. NULL: all can.
+     */
+    spmv_status (*holds)(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
+                         const spmv_store *store);
+    /* Adds features for "auto" that only this format computes; NULL: nothing. */
+    void (*features)(const spmv_csr_view *A, struct spmv_features *f);
+} spmv_format;
+
+int spmv_format_count(void);
+const spmv_format *spmv_format_at(int k, int variant);
+const spmv_format *spmv_format_named(const char *name, int variant); /* NULL: none */
+
+#endif

@@ -1,0 +1,363 @@
+/* values.c: other values for a matrix: from the order in which its entries were given to that of
+ * the canonical CSR, and into the store of every plan. Whatever may refuse them is asked before
+ * anything is written. */
+#include "internal.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- where the values of the canonical CSR come from ----------------------------------------- */
+
+struct spmv_origin {
+    uint32_t *entry; /* those given, mirrored ones too, in the order of the canonical CSR */
+    uint32_t
+        *first; /* [nnz + 1] into entry: of duplicates there are several; NULL: there are none */
+};
+
+void spmv_origin_free(struct spmv_origin *origin) {
+    if (!origin) return;
+    spmv_host_free(origin->entry);
+    spmv_host_free(origin->first);
+    free(origin);
+}
+
+static int64_t place_of(const spmv_csr *A, int32_t row, int32_t col) {
+    int64_t low = A->row_ptr[row], high = A->row_ptr[row + 1] - 1;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (A->col_idx[middle] < col)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The places of entry k and, in a symmetric matrix, of its mirror; returns how many. */
+static int places_of(const spmv_mat *mat, int64_t k, int64_t *place) {
+    const spmv_coo *coo = &mat->coo;
+    place[0] = place_of(&mat->csr, coo->row[k], coo->col[k]);
+    if (coo->symmetry == SPMV_GENERAL || coo->row[k] == coo->col[k]) return 1;
+    place[1] = place_of(&mat->csr, coo->col[k], coo->row[k]);
+    return 2;
+}
+
+/* Counts the entries of each place, makes that where they begin; returns how many there are. */
+static int64_t count_entries(const spmv_mat *mat, int threads, uint32_t *first) {
+    const int64_t nnz = mat->csr.nnz;
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t at = 0; at <= nnz; at++) first[at] = 0;
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < mat->coo.nnz; k++) {
+            int64_t place[2];
+            for (int n = places_of(mat, k, place); n > 0; n--) {
+#pragma omp atomic
+                first[place[n - 1] + 1]++;
+            }
+        }
+    }
+    for (int64_t at = 0; at < nnz; at++) first[at + 1] += first[at];
+    return first[nnz];
+}
+
+static int compare_entries(const void *a, const void *b) {
+    const uint32_t *p = a, *q = b;
+    return (*p > *q) - (*p < *q);
+}
+
+/* first[at] ends as where the entries of place at end: those of the next begin there. Duplicates
+ * are summed as they were given, whatever thread was here first. */
+static void list_entries(const spmv_mat *mat, int threads, uint32_t *first, uint32_t *entry) {
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < mat->coo.nnz; k++) {
+            int64_t place[2];
+            for (int n = places_of(mat, k, place); n > 0; n--) {
+                uint32_t at;
+#pragma omp atomic capture
+                at = first[place[n - 1]]++;
+                entry[at] = (uint32_t)k;
+            }
+        }
+#pragma omp for schedule(static)
+        for (int64_t at = 0; at < mat->csr.nnz; at++) {
+            uint32_t begin = at ? first[at - 1] : 0, n = first[at] - begin;
+            if (n > 1) qsort(entry + begin, n, sizeof *entry, compare_entries);
+        }
+    }
+}
+
+static spmv_status fill_origin(spmv_mat *mat, int threads, struct spmv_origin *out) {
+    const int64_t nnz = mat->csr.nnz;
+    out->first = spmv_host_alloc((size_t)(nnz + 1) * sizeof *out->first);
+    if (!out->first) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    const int64_t n = count_entries(mat, threads, out->first);
+    out->entry = spmv_host_alloc((size_t)n * sizeof *out->entry);
+    if (!out->entry) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    list_entries(mat, threads, out->first, out->entry);
+    if (n > nnz) {
+        memmove(out->first + 1, out->first, (size_t)nnz * sizeof *out->first);
+        out->first[0] = 0;
+        return SPMV_OK;
+    }
+    spmv_host_free(out->first);
+    out->first = NULL;
+    return SPMV_OK;
+}
+
+/* When first needed, of entries that were not given in the order of the canonical CSR. */
+static spmv_status find_origin(spmv_mat *mat, int threads) {
+    if (mat->csr.as_given || mat->origin) return SPMV_OK;
+    if (mat->coo.nnz > UINT32_MAX / 2)
+        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
+                         "%lld entries, not in the order of compressed rows, are too many for new "
+                         "values",
+                         (long long)mat->coo.nnz);
+    mat->origin = calloc(1, sizeof *mat->origin);
+    if (!mat->origin) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    spmv_status status = fill_origin(mat, threads, mat->origin);
+    if (status == SPMV_OK) return SPMV_OK;
+    spmv_origin_free(mat->origin);
+    mat->origin = NULL;
+    return status;
+}
+
+/* ---- the order of the canonical CSR ---------------------------------------------------------- */
+
+typedef struct given { /* values in the order of the entries */
+    const void *values;
+    spmv_precision precision;
+} given;
+
+static inline double given_value(const given *g, int64_t k) {
+    return g->precision == SPMV_F32 ? ((const float *)g->values)[k]
+                                    : ((const double *)g->values)[k];
+}
+
+/* Of row i, the entries in places begin..end - 1 of the list: in extended precision, so that it
+ * rounds once. */
+static double sum_entries(const spmv_mat *mat, const given *g, int64_t i, int64_t begin,
+                          int64_t end, int64_t *overflows) {
+    const bool is_skew = mat->coo.symmetry == SPMV_SKEW_SYMMETRIC;
+    long double sum = 0;
+    bool finite = true;
+    for (int64_t at = begin; at < end; at++) {
+        int64_t k = mat->origin->entry[at];
+        double value = given_value(g, k);
+        finite &= isfinite(value) != 0;
+        sum += is_skew && mat->coo.row[k] != i ? -value : value;
+    }
+    *overflows += finite && !isfinite((double)sum);
+    return (double)sum;
+}
+
+/* Returns how many sums of duplicates no double can hold. By the static partition that kernels
+ * multiply with. */
+static int64_t arrange(const spmv_mat *mat, const given *g, int threads, double *out) {
+    const spmv_csr *A = &mat->csr;
+    const uint32_t *first = mat->origin ? mat->origin->first : NULL;
+    int64_t overflows = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
+            out[k] = A->as_given ? given_value(g, k)
+                                 : sum_entries(mat, g, i, first ? first[k] : k,
+                                               first ? first[k + 1] : k + 1, &overflows);
+    return overflows;
+}
+
+/* ---- who may refuse -------------------------------------------------------------------------- */
+
+bool spmv_plan_refills(const spmv_plan *plan) {
+    const unsigned own = SPMV_KEEPS_VALUES | SPMV_OWN_COPY;
+    return spmv_format_named(plan->kernel->format, plan->variant)->refill &&
+           !(plan->kernel->traits & own);
+}
+
+spmv_status spmv_plan_takes_values(const spmv_plan *plan) {
+    if (spmv_plan_refills(plan)) return SPMV_OK;
+    return spmv_fail(plan->device->ctx, SPMV_E_UNSUITABLE,
+                     "%s: new values cannot be written into what it made of the old ones: free "
+                     "the plan before, and make it again",
+                     plan->kernel->name);
+}
+
+static bool is_narrow(const spmv_plan *plan) {
+    return plan->variant == SPMV_F32_O32 || plan->variant == SPMV_F32_O64;
+}
+
+static bool may_refuse(const spmv_mat *mat) {
+    bool may = mat->origin && mat->origin->first;
+    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next) may |= is_narrow(plan);
+    for (const spmv_stored *s = mat->stores; s; s = s->next)
+        may |= s->format->holds || s->only_on_device;
+    return may;
+}
+
+static spmv_status check_range(const spmv_mat *mat, const spmv_csr_view *A, int threads) {
+    const spmv_plan *plan = mat->plans;
+    int64_t overflows = 0;
+    while (plan && !is_narrow(plan)) plan = plan->next;
+    if (!plan) return SPMV_OK;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
+    for (int64_t k = 0; k < A->nnz; k++)
+        overflows += isinf((float)A->values[k]) && !isinf(A->values[k]);
+    return spmv_fits(mat->ctx, overflows);
+}
+
+/* Also builds again what lies on a device alone. */
+static spmv_status check_stores(const spmv_mat *mat, const spmv_csr_view *A, int threads) {
+    TRY(check_range(mat, A, threads));
+    for (spmv_stored *s = mat->stores; s; s = s->next)
+        if (s->only_on_device)
+            TRY(spmv_stored_stage(mat, s, A));
+        else if (s->format->holds)
+            TRY(s->format->holds(mat->ctx, A, threads, s->host));
+    return SPMV_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static spmv_status write_store(const spmv_mat *mat, spmv_stored *s, const spmv_csr_view *A,
+                               int threads) {
+    spmv_device *device = NULL;
+    if (!s->only_on_device) s->format->refill(A, threads, s->host);
+    if (!s->device || s->copy == s->host) return SPMV_OK;
+    TRY(spmv_ctx_device(mat->ctx, s->device->backend, &device));
+    return spmv_store_rewrite(device, s->only_on_device ? s->staged->copy : s->host, s->copy);
+}
+
+static spmv_status write_stores(const spmv_mat *mat, const spmv_csr_view *A, int threads) {
+    for (spmv_stored *s = mat->stores; s; s = s->next) TRY(write_store(mat, s, A, threads));
+    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
+        if (plan->own) {
+            const spmv_stored *s = mat->stores;
+            while (s->host != plan->host) s = s->next;
+            TRY(spmv_store_rewrite(plan->device, s->copy ? s->copy : s->host, plan->own));
+        }
+    return SPMV_OK;
+}
+
+/* ---- the matrix itself ----------------------------------------------------------------------- */
+
+/* Room for the entries' own values, where they are not those of the rows; NULL: they are. */
+static spmv_status make_room(const spmv_mat *mat, double **out) {
+    *out = NULL;
+    if (mat->csr.as_given) return SPMV_OK;
+    *out = mat->coo.values && !mat->borrowed_values
+               ? mat->coo.values
+               : spmv_host_alloc((size_t)mat->coo.nnz * sizeof **out);
+    if (*out) return SPMV_OK;
+    return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for %lld values",
+                     (long long)mat->coo.nnz);
+}
+
+static void keep_entries(spmv_mat *mat, const given *g, int threads, double *room) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < (room ? mat->coo.nnz : 0); k++) room[k] = given_value(g, k);
+    mat->coo.values = room ? room : mat->csr.values;
+    mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
+    mat->borrowed_values = false;
+    mat->new_values = true;
+}
+
+static void copy_values(const double *from, int64_t n, int threads, double *to) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int t = 0; t < threads; t++) {
+        int64_t first = spmv_split(n, threads, t), end = spmv_split(n, threads, t + 1);
+        memmove(to + first, from + first, (size_t)(end - first) * sizeof *to);
+    }
+}
+
+/* beside: the values in the order of the canonical CSR; NULL: they are not there yet. */
+static spmv_status write_all(spmv_mat *mat, const given *g, const double *beside, int threads) {
+    spmv_csr_view A;
+    double *room;
+    spmv_mat_rows(mat, &A);
+    TRY(make_room(mat, &room));
+    if (beside)
+        copy_values(beside, A.nnz, threads, mat->csr.values);
+    else
+        arrange(mat, g, threads, mat->csr.values);
+    keep_entries(mat, g, threads, room);
+    return write_stores(mat, &A, threads);
+}
+
+static bool is_plain(const spmv_mat *mat) {
+    return mat->csr.as_given && mat->precision == SPMV_F64;
+}
+
+static spmv_status check_and_write(spmv_mat *mat, const given *g, int threads) {
+    spmv_csr_view A;
+    double *beside = NULL;
+    spmv_status status = SPMV_OK;
+    int64_t overflows = 0;
+    spmv_mat_rows(mat, &A);
+    A.values = g->values;
+    if (!is_plain(mat)) {
+        A.values = beside = spmv_host_alloc((size_t)A.nnz * sizeof *beside);
+        if (!beside) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+        overflows = arrange(mat, g, threads, beside);
+    }
+    if (overflows)
+        status = spmv_fail(mat->ctx, SPMV_E_FORMAT,
+                           "duplicates in %lld places have a sum that no double can hold",
+                           (long long)overflows);
+    if (status == SPMV_OK) status = check_stores(mat, &A, threads);
+    if (status == SPMV_OK) status = write_all(mat, g, A.values, threads);
+    spmv_host_free(beside);
+    return status;
+}
+
+static spmv_status set_from_host(spmv_mat *mat, const void *values) {
+    const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
+    const given g = {values, mat->precision};
+    TRY(find_origin(mat, threads));
+    spmv_status status = may_refuse(mat)
+                             ? check_and_write(mat, &g, threads)
+                             : write_all(mat, &g, is_plain(mat) ? values : NULL, threads);
+    spmv_stored_unstage(mat);
+    return status;
+}
+
+/* Those of the context's device, which is opened if it was not. */
+static spmv_status set_from_device(spmv_mat *mat, const void *values, void *stream) {
+    const spmv_backend *backend = mat->ctx->default_backend;
+    const size_t width = mat->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
+    const size_t bytes = (size_t)mat->coo.nnz * width;
+    spmv_device *device = NULL;
+    if (backend->host) return set_from_host(mat, values);
+    TRY(spmv_ctx_device(mat->ctx, backend, &device));
+    if (backend->await) TRY(backend->await(device, stream));
+    void *here = spmv_host_alloc(bytes);
+    if (!here)
+        return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for %lld values",
+                         (long long)mat->coo.nnz);
+    spmv_status status = backend->get(device, here, values, bytes);
+    if (status == SPMV_OK) status = set_from_host(mat, here);
+    spmv_host_free(here);
+    return status;
+}
+
+/* Products that were put on the stream before have the old values. */
+static spmv_status await_products(const spmv_mat *mat, void *stream) {
+    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
+        if (plan->device->backend->await) TRY(plan->device->backend->await(plan->device, stream));
+    return SPMV_OK;
+}
+
+spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
+    GIVEN(NULL, mat);
+    if (mat->coo.nnz > 0) GIVEN(mat->ctx, values);
+    if (place != SPMV_HOST && place != SPMV_DEVICE)
+        return spmv_fail(mat->ctx, SPMV_E_ARG,
+                         "spmv_mat_set_values: place is %d, must be SPMV_HOST or SPMV_DEVICE",
+                         place);
+    spmv_stored_drop_unused(mat);
+    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
+        TRY(spmv_plan_takes_values(plan));
+    TRY(await_products(mat, stream));
+    return place == SPMV_HOST ? set_from_host(mat, values) : set_from_device(mat, values, stream);
+}

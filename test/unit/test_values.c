@@ -1,0 +1,388 @@
+/* test_values.c: spmv_mat_set_values: every kernel multiplies with the new values, or, when they
+ * are refused, with the old ones. */
+#include "kernels.h"
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+static double random_value(int64_t k) {
+    return random_entry(991, (uint64_t)k);
+}
+
+static double few_values(int64_t k) {
+    static const double few[] = {0.3, -7, 1e-3};
+    return few[k * k % 5 % 3];
+}
+
+static double *values_for(const entries *e, double (*value)(int64_t k)) {
+    double *v = malloc((size_t)(e->nnz ? e->nnz : 1) * sizeof *v);
+    assert_non_null(v);
+    for (int64_t k = 0; k < e->nnz; k++) v[k] = value(k);
+    return v;
+}
+
+/* The same entries with other values, in another matrix. */
+static subject subject_with(spmv_ctx *ctx, const entries *e, double *fresh, const char *name) {
+    entries other = *e;
+    other.values = fresh;
+    other.pattern = false;
+    return random_subject(matrix_of(ctx, &other), name);
+}
+
+/* ---- every kernel --------------------------------------------------------------------------- */
+
+static const scaling plain = {1, 0};
+
+static void check_product(const setup *c, const workplace *w, const subject *s,
+                          const subject *now) {
+    tally.products++;
+    if (multiply(w, s, c->precision, plain) == SPMV_OK)
+        check_result(c, now, w, plain);
+    else
+        complain_about(c, s, spmv_ctx_error(s->mat->ctx));
+}
+
+/* Sets the values of s, whose plan this is: its product is then that of after, or, if they are
+ * refused, still that of before. Returns whether they were taken. */
+static bool try_values(const setup *c, const workplace *w, const subject *s, const subject *before,
+                       const subject *after, const double *fresh) {
+    spmv_plan_facts facts;
+    spmv_plan_info(w->plan, &facts);
+    spmv_status status = spmv_mat_set_values(s->mat, fresh, SPMV_HOST, NULL);
+    if (status == SPMV_OK && !facts.refills) complain_about(c, s, "refills what it says it cannot");
+    if (status != SPMV_OK && status != SPMV_E_UNSUITABLE)
+        complain_about(c, s, spmv_ctx_error(s->mat->ctx));
+    check_product(c, w, s, status == SPMV_OK ? after : before);
+    return status == SPMV_OK;
+}
+
+/* Whether these values cannot be refused: they are stored as they are, and all of them. */
+static bool must_take(const spmv_plan *plan, const setup *c) {
+    const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
+    spmv_plan_facts facts;
+    spmv_plan_info(plan, &facts);
+    if (!facts.refills || !format->holds) return facts.refills;
+    return c->nsettings && !(plan->kernel->traits & SPMV_NEEDS_SYMMETRY);
+}
+
+static void try_kernel_on(const setup *c, const entries *e, subject *s, const subject *before,
+                          const subject *after, const double *fresh) {
+    spmv_plan *plan = plan_of(c, s);
+    if (!plan) return;
+    workplace w = workplace_of(plan, s, c->precision);
+    check_product(c, &w, s, before);
+    bool taken = try_values(c, &w, s, before, after, fresh);
+    if (!taken && must_take(plan, c)) complain_about(c, s, spmv_ctx_error(s->mat->ctx));
+    if (taken && !try_values(c, &w, s, after, before, e->values))
+        complain_about(c, s, "takes new values, but not the old ones again");
+    workplace_free(&w);
+    spmv_plan_free(plan);
+}
+
+static void try_fixture(spmv_ctx *ctx, const fixture *f, double (*value)(int64_t k)) {
+    entries e = entries_of(f);
+    double *fresh = values_for(&e, value);
+    if (e.pattern)
+        for (int64_t k = 0; k < e.nnz; k++) e.values[k] = 1;
+    subject s = random_subject(matrix_of(ctx, &e), f->name);
+    subject before = random_subject(matrix_of(ctx, &e), f->name);
+    subject after = subject_with(ctx, &e, fresh, f->name);
+    for (const spmv_backend *const *b = spmv_backends; *b; b++)
+        for (int k = 0; is_tested(ctx, *b) && k < (*b)->nkernels; k++)
+            for (int variant = 0; is_here(*b, k) && variant < SPMV_NVARIANTS; variant++) {
+                setup c = setup_of(*b, k, variant);
+                try_kernel_on(&c, &e, &s, &before, &after, fresh);
+                const spmv_param *codes = spmv_param_of((*b)->kernels[k][variant], SPMV_codes);
+                if (!codes) continue;
+                set(&c, codes, 0);
+                try_kernel_on(&c, &e, &s, &before, &after, fresh);
+            }
+    subject_free(&after);
+    subject_free(&before);
+    subject_free(&s);
+    free(fresh);
+    entries_free(&e);
+}
+
+static void every_kernel_takes_new_values_or_keeps_the_old(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(3);
+    tally = (struct tally){0};
+    for (int f = 0; f < COUNT(fixtures); f++) {
+        if (fixtures[f].rows > 1 << 16) continue;
+        try_fixture(ctx, &fixtures[f], random_value);
+        try_fixture(ctx, &fixtures[f], few_values);
+    }
+    print_message("%lld products, %lld wrong\n", (long long)tally.products, (long long)tally.wrong);
+    assert_int_equal(tally.wrong, 0);
+    spmv_ctx_free(ctx);
+}
+
+/* ---- one matrix, several plans -------------------------------------------------------------- */
+
+static spmv_plan *plan_with(spmv_mat *mat, const char *kernel, spmv_precision precision,
+                            int refill) {
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    spmv_plan *plan = NULL;
+    opts.kernel = kernel;
+    opts.precision = precision;
+    opts.refill = refill;
+    if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK)
+        print_error("%s\n", spmv_ctx_error(mat->ctx));
+    return plan;
+}
+
+static spmv_status set_values(spmv_mat *mat, const void *fresh) {
+    return spmv_mat_set_values(mat, fresh, SPMV_HOST, NULL);
+}
+
+/* The plan's product is that of the matrix. */
+static void assert_multiplies(const spmv_plan *plan, const subject *s) {
+    tally = (struct tally){0};
+    setup c = {.precision = plan->variant < SPMV_F32_O32 ? SPMV_F64 : SPMV_F32};
+    snprintf(c.kernel, sizeof c.kernel, "%s", plan->kernel->name);
+    workplace w = workplace_of(plan, s, c.precision);
+    check_product(&c, &w, s, s);
+    workplace_free(&w);
+    assert_int_equal(tally.wrong, 0);
+}
+
+typedef struct pair { /* a matrix, and others of its entries with the fresh before and after */
+    spmv_ctx *ctx;
+    entries e;
+    double *fresh;
+    spmv_mat *mat;
+    subject before, after;
+} pair;
+
+static pair pair_of(const char *name, double (*old)(int64_t k), double (*new)(int64_t k)) {
+    pair p = {.ctx = context_of(2), .e = entries_of(fixture_named(name))};
+    double *fresh = values_for(&p.e, old);
+    memcpy(p.e.values, fresh, (size_t)p.e.nnz * sizeof *fresh);
+    free(fresh);
+    p.fresh = values_for(&p.e, new);
+    p.mat = matrix_of(p.ctx, &p.e);
+    p.before = subject_with(p.ctx, &p.e, p.e.values, name);
+    p.after = subject_with(p.ctx, &p.e, p.fresh, name);
+    return p;
+}
+
+static void pair_free(pair *p) {
+    spmv_mat_free(p->mat);
+    subject_free(&p->before);
+    subject_free(&p->after);
+    free(p->fresh);
+    entries_free(&p->e);
+    spmv_ctx_free(p->ctx);
+}
+
+static uint64_t hash_of(const spmv_mat *mat) {
+    spmv_stats stats;
+    assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
+    return stats.hash;
+}
+
+static void a_refusal_changes_nothing(void **state) {
+    (void)state;
+    pair p = pair_of("runs", few_values, random_value);
+    const uint64_t hash = hash_of(p.mat);
+    spmv_plan *rows = plan_with(p.mat, "csr_rows", SPMV_F64, 0);
+    spmv_plan *coded = plan_with(p.mat, "csell_slices", SPMV_F64, 0);
+    spmv_plan *last = plan_with(p.mat, "sell_slices", SPMV_F64, 0);
+    assert_int_equal(set_values(p.mat, p.fresh), SPMV_E_UNSUITABLE);
+    assert_non_null(strstr(spmv_ctx_error(p.ctx), "spmv_plan_opts.refill"));
+    assert_multiplies(rows, &p.before);
+    assert_multiplies(coded, &p.before);
+    assert_multiplies(last, &p.before);
+    assert_true(hash_of(p.mat) == hash);
+    spmv_plan_free(coded);
+    coded = plan_with(p.mat, "csell_slices", SPMV_F64, 1);
+    assert_int_equal(set_values(p.mat, p.fresh), SPMV_OK);
+    assert_multiplies(rows, &p.after);
+    assert_multiplies(coded, &p.after);
+    assert_multiplies(last, &p.after);
+    assert_true(hash_of(p.mat) == hash_of(p.after.mat));
+    spmv_plan_free(rows);
+    spmv_plan_free(coded);
+    spmv_plan_free(last);
+    pair_free(&p);
+}
+
+static double huge_value(int64_t k) {
+    return k == 7 ? 1e300 : 1;
+}
+
+static void what_f32_cannot_hold_is_refused(void **state) {
+    (void)state;
+    pair p = pair_of("dense row", random_value, huge_value);
+    spmv_plan *wide = plan_with(p.mat, "csr_rows", SPMV_F64, 1);
+    spmv_plan *narrow = plan_with(p.mat, "csr_rows", SPMV_F32, 1);
+    assert_int_equal(set_values(p.mat, p.fresh), SPMV_E_UNSUITABLE);
+    assert_multiplies(wide, &p.before);
+    assert_multiplies(narrow, &p.before);
+    spmv_plan_free(narrow);
+    assert_int_equal(set_values(p.mat, p.fresh), SPMV_OK);
+    assert_multiplies(wide, &p.after);
+    spmv_plan_free(wide);
+    pair_free(&p);
+}
+
+/* Stores are kept for later plans. */
+static void later_plans_have_the_new_values(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"csr_rows", "sell_slices", "csell_slices",
+                                          "csr_tiles_copied"};
+    pair p = pair_of("long tail", few_values, random_value);
+    for (int k = 0; k < COUNT(kernels); k++) {
+        spmv_plan *plan = plan_with(p.mat, kernels[k], SPMV_F32, 0);
+        spmv_plan_free(plan);
+        assert_int_equal(set_values(p.mat, p.fresh), SPMV_OK);
+        plan = plan_with(p.mat, kernels[k], SPMV_F32, 0);
+        assert_multiplies(plan, &p.after);
+        spmv_plan_free(plan);
+        assert_int_equal(set_values(p.mat, p.e.values), SPMV_OK);
+    }
+    pair_free(&p);
+}
+
+static void copies_of_a_plan_have_the_new_values(void **state) {
+    (void)state;
+    pair p = pair_of("every length", random_value, few_values);
+    spmv_plan *plan = plan_with(p.mat, "csr_rows", SPMV_F64, 0), *copy = NULL;
+    assert_int_equal(spmv_plan_copy(plan, &copy), SPMV_OK);
+    assert_int_equal(set_values(p.mat, p.fresh), SPMV_OK);
+    assert_multiplies(plan, &p.after);
+    assert_multiplies(copy, &p.after);
+    spmv_plan_free(copy);
+    spmv_plan_free(plan);
+    pair_free(&p);
+}
+
+/* Few values, which "auto" would store as a dictionary. */
+static void auto_chooses_what_can_be_refilled(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    spmv_mat *mat = NULL;
+    spmv_coo_view view;
+    spmv_plan_facts facts;
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:200", NULL, &mat), SPMV_OK);
+    opts.kernel = "auto";
+    opts.expected_calls = 100000;
+    opts.refill = 1;
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    spmv_plan_info(plan, &facts);
+    assert_int_equal(facts.refills, 1);
+    spmv_mat_entries(mat, &view);
+    double *fresh = random_vector(5, view.nnz);
+    assert_int_equal(set_values(mat, fresh), SPMV_OK);
+    subject s = random_subject(mat, "poisson2d");
+    assert_multiplies(plan, &s);
+    spmv_plan_free(plan);
+    free(fresh);
+    subject_free(&s);
+    spmv_ctx_free(ctx);
+}
+
+static void what_cannot_be_refilled_is_refused_beforehand(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(1);
+    entries e = entries_of(fixture_named("dense"));
+    spmv_mat *mat = matrix_of(ctx, &e);
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    spmv_plan *plan = NULL;
+    opts.kernel = "csr_tiles_copied";
+    opts.refill = 1;
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_UNSUITABLE);
+    assert_null(plan);
+    spmv_mat_free(mat);
+    entries_free(&e);
+    spmv_ctx_free(ctx);
+}
+
+/* ---- the order in which values were given --------------------------------------------------- */
+
+/* 3 x 3, compressed columns from 1, unsorted, one place twice:  . 5 . / 3 1+2 . / . 4 6 */
+static void columns_keep_their_order(void **state) {
+    (void)state;
+    static const int64_t ptr[] = {1, 2, 6, 7};
+    static const int32_t row[] = {2, 3, 2, 1, 2, 3};
+    static const float old[] = {1, 1, 1, 1, 1, 1}, new[] = {3, 4, 1, 5, 2, 6};
+    static const double x[] = {1, 10, 100}, expected[] = {50, 33, 640};
+    spmv_arrays arrays = {.size = sizeof arrays,
+                          .rows = 3,
+                          .cols = 3,
+                          .nnz = 6,
+                          .ptr = ptr,
+                          .idx = row,
+                          .values = old,
+                          .ptr_bits = 64,
+                          .base = 1,
+                          .precision = SPMV_F32,
+                          .by_columns = 1};
+    spmv_ctx *ctx = context_of(2);
+    spmv_mat *mat = NULL;
+    spmv_coo_view back;
+    double y[3];
+    assert_int_equal(spmv_mat_create(ctx, &arrays, &mat), SPMV_OK);
+    spmv_plan *plan = plan_with(mat, "csr_rows", SPMV_F64, 0);
+    assert_int_equal(set_values(mat, new), SPMV_OK);
+    assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
+    assert_memory_equal(y, expected, sizeof y);
+    spmv_mat_entries(mat, &back);
+    for (int k = 0; k < 6; k++) assert_true(back.values[k] == new[k]);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
+static void borrowed_arrays_are_only_read(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    for (int sorted = 0; sorted <= 1; sorted++) {
+        entries e = entries_of(fixture_named(sorted ? "dense" : "duplicates"));
+        double *fresh = values_for(&e, few_values), *old = values_for(&e, random_value);
+        memcpy(e.values, old, (size_t)e.nnz * sizeof *old);
+        spmv_coo_view view = view_of(&e), back;
+        spmv_mat *mat = NULL;
+        assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_BORROW, &mat), SPMV_OK);
+        assert_int_equal(set_values(mat, fresh), SPMV_OK);
+        assert_memory_equal(e.values, old, (size_t)e.nnz * sizeof *old);
+        spmv_mat_entries(mat, &back);
+        assert_memory_equal(back.values, fresh, (size_t)e.nnz * sizeof *fresh);
+        spmv_mat_free(mat);
+        free(fresh);
+        free(old);
+        entries_free(&e);
+    }
+    spmv_ctx_free(ctx);
+}
+
+static void wrong_arguments_are_refused(void **state) {
+    (void)state;
+    pair p = pair_of("dense", random_value, few_values);
+    assert_int_equal(set_values(NULL, p.fresh), SPMV_E_ARG);
+    assert_int_equal(set_values(p.mat, NULL), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(p.ctx), "values is NULL"));
+    assert_int_equal(spmv_mat_set_values(p.mat, p.fresh, (spmv_place)7, NULL), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(p.ctx), "place is 7"));
+    pair_free(&p);
+}
+
+int main(int argc, char **argv) {
+    take_backend(argc, argv);
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kernel_takes_new_values_or_keeps_the_old),
+        cmocka_unit_test(a_refusal_changes_nothing),
+        cmocka_unit_test(what_f32_cannot_hold_is_refused),
+        cmocka_unit_test(later_plans_have_the_new_values),
+        cmocka_unit_test(copies_of_a_plan_have_the_new_values),
+        cmocka_unit_test(auto_chooses_what_can_be_refilled),
+        cmocka_unit_test(what_cannot_be_refilled_is_refused_beforehand),
+        cmocka_unit_test(columns_keep_their_order),
+        cmocka_unit_test(borrowed_arrays_are_only_read),
+        cmocka_unit_test(wrong_arguments_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
