@@ -101,7 +101,7 @@ typedef struct spmv_csr_view {
  * ascend in every row, without duplicates. VALIDATE: the order and every value are checked. */
 enum { SPMV_COPY = 0, SPMV_BORROW = 1, SPMV_SORTED = 2, SPMV_VALIDATE = 4 };
 
-/* Compressed rows as a caller has them, in host memory: unsorted and with duplicates (they are
+/* Compressed rows as a caller has them: unsorted and with duplicates (they are
  * added) unless the flags say otherwise. */
 typedef struct spmv_arrays {
     size_t size;
@@ -114,6 +114,7 @@ typedef struct spmv_arrays {
     spmv_symmetry symmetry; /* not general: one triangle is given */
     int by_columns;         /* 1: compressed columns (CSC) */
     unsigned flags;         /* of those above */
+    spmv_place place;       /* where all three lie: SPMV_DEVICE, on the context's */
 } spmv_arrays;
 
 typedef struct spmv_load_opts {
@@ -135,20 +136,25 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
                          spmv_mat **out); /* always copied */
 /* What would make the library read outside the arrays is always refused; the text names row (or
  * column) and position, counted from 0. SPMV_VALIDATE also refuses infinite values, NaN and what
- * breaks SPMV_SORTED. The arrays may be freed afterwards unless SPMV_BORROW is among the flags. */
+ * breaks SPMV_SORTED. The arrays may be freed afterwards unless SPMV_BORROW is among the flags:
+ * then those in host memory are used as they are where they can be (ascending rows, base 0, ptr of
+ * 64 bits, values f64), and must not change but by spmv_mat_set_values. Those on a device are
+ * copied; they are complete when the call is made. */
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
 /* Other values for the same entries: as many as were given, in that order and precision (of files
  * and coo: f64), symmetric halves and duplicates as they were. Every plan of the matrix multiplies
  * with them from its next product on; if one cannot, for which the text says why, the status is
  * SPMV_E_UNSUITABLE and matrix and plans are as they were. place: where they lie, SPMV_DEVICE for
- * memory of the context's device. On a GPU the products put on the stream before have the old ones;
- * the values may be overwritten when the call returns. */
+ * memory of the context's device. On a GPU the products put on the stream before have the old ones.
+ * The values may be overwritten when the call returns, unless SPMV_BORROW was given for them: those
+ * in host memory are borrowed in turn. */
 spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream);
 spmv_status spmv_mat_save(const spmv_mat *mat,
                           const char *path); /* Matrix Market, general, full precision */
 /* While plans of it are alive the memory stays, and their products are refused with SPMV_E_ARG. */
 void spmv_mat_free(spmv_mat *mat);
-/* The entries the matrix was made from and its compressed rows, borrowed. */
+/* The entries the matrix was made from and its compressed rows, borrowed; all zero if there is no
+ * memory for them, or the device that has the values failed. */
 void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view);
 void spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view);
 typedef struct spmv_stats {
@@ -212,16 +218,18 @@ void spmv_plan_free(spmv_plan *plan);
 typedef struct spmv_plan_facts {
     const char *backend, *kernel, *format;
     int offset_bits;
-    int64_t slots;        /* stored entries, padding included */
-    size_t store_bytes;   /* the format */
-    size_t scratch_bytes; /* the kernel's own structures */
-    size_t traffic_bytes; /* matrix bytes one product must read, without x and y */
-    double convert_s;     /* compressed rows to format, and finding its size */
-    double upload_s;      /* matrix or format to device */
-    double prepare_s;     /* the kernel's own structures (tiles, pitch) */
-    double from_rows_s;   /* from compressed rows in the device's memory until ready: conversion and
+    int64_t slots;                   /* stored entries, padding included */
+    size_t store_bytes;              /* the format */
+    size_t host_bytes, device_bytes; /* that the matrix, its store and the plan keep in memory,
+                                        without arrays that the caller owns and other plans' */
+    size_t scratch_bytes;            /* the kernel's own structures */
+    size_t traffic_bytes;            /* matrix bytes one product must read, without x and y */
+    double convert_s;                /* compressed rows to format, and finding its size */
+    double upload_s;                 /* matrix or format to device */
+    double prepare_s;                /* the kernel's own structures (tiles, pitch) */
+    double from_rows_s; /* from compressed rows in the device's memory until ready: conversion and
                              prepare_s; negative: the host converts, and the result is uploaded */
-    double once_s; /* what a process does once, in none of the others: starting a library, the
+    double once_s;      /* what a process does once, in none of the others: starting a library, the
                       first-use warm-up of "auto" */
     /* of a plan that "auto" chose; NULL and 0 otherwise */
     const char *reason;        /* one sentence: why this kernel */

@@ -133,6 +133,7 @@ SPMV_LINKAGE spmv_status spmv_fail(spmv_ctx *ctx, spmv_status code, const char *
         spmv_status try_status_ = (call); \
         if (try_status_ != SPMV_OK) return try_status_; \
     } while (0)
+SPMV_LINKAGE int64_t spmv_longest(const spmv_mat *mat); /* entries of the longest row */
 /* Host memory: 64-byte aligned, huge pages when large, not cleared; NULL when there is none. */
 SPMV_LINKAGE void *spmv_host_alloc(size_t bytes);
 SPMV_LINKAGE void spmv_host_free(void *memory);

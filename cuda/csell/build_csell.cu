@@ -321,7 +321,8 @@ static __global__ void fill_slices(rows A, csell B, const sizes *place, const si
     if (threadIdx.x % WARP == 0) B.slice[s] = slice;
 }
 
-static __global__ void fill_long(rows A, csell B) {
+/* PATTERN: columns, too. */
+template <bool PATTERN> static __global__ void fill_long(rows A, csell B) {
     int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (k == 0) B.long_ptr[B.long_rows] = (ofs)B.long_nnz;
     if (k >= B.long_nnz) return;
@@ -334,7 +335,7 @@ static __global__ void fill_long(rows A, csell B) {
             high = middle;
     }
     int64_t from = A.row_ptr[B.long_row[low]] + k - B.long_ptr[low];
-    B.long_col[k] = A.col[from];
+    if (PATTERN) B.long_col[k] = A.col[from];
     B.long_values[k] = A.value[from];
 }
 
@@ -410,8 +411,8 @@ static spmv_status fill(job *j, cudaStream_t stream, csell *head, csell *copy) {
         CU(d->ctx, cudaMemsetAsync(copy->columns, 0, CSELL_SPARE, stream));
         CU(d->ctx, cudaMemsetAsync(copy->values, 0, CSELL_SPARE, stream));
     }
-    fill_long<<<(unsigned)blocks_for(copy->long_nnz + 1, THREADS), THREADS, 0, stream>>>(j->A,
-                                                                                         *copy);
+    fill_long<true>
+        <<<(unsigned)blocks_for(copy->long_nnz + 1, THREADS), THREADS, 0, stream>>>(j->A, *copy);
     CU(d->ctx, cudaGetLastError());
     return SPMV_OK;
 }
@@ -422,7 +423,7 @@ static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     return sizeof(value_set) + (slices + slices / SCAN_THREADS + 2) * sizeof(sizes);
 }
 
-/* The store's bytes without its memory, and its copy on the device. */
+/* The store without its memory, and its copy on the device. */
 static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *from,
                             const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
                             double *upload_s) {
@@ -445,6 +446,7 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     csell *head = (csell *)*head_out, *copy = (csell *)*copy_out;
     head->s.slots = copy->s.slots = A->nnz;
     head->cut = copy->cut = j.A.cut;
+    head->codes = copy->codes = j.codes;
     head->nslices = copy->nslices = blocks_for(A->rows, CSELL_ROWS);
     j.nblocks = blocks_for(copy->nslices, SCAN_THREADS);
     TRY(BUILD_ARRAY(d, head, copy, slice, copy->nslices));
@@ -458,5 +460,41 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     return status;
 }
 
+/* ---- other values ---------------------------------------------------------------------------- */
+
+/* A warp a slice, a lane a row: steps say which rows' next entries are written. */
+static __global__ void refill_slices(rows A, csell B) {
+    int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    const int lane = threadIdx.x % WARP;
+    if (s >= B.nslices) return; /* the whole warp */
+    const csell_slice slice = B.slice[s];
+    const csell_step *step = B.step + slice.step;
+    const real *from = A.value + row_of(A, s).begin;
+    real *to = (real *)(B.values + slice.value);
+    for (int n = 0; n < slice.nsteps; n++) {
+        const uint32_t mask = step[n].mask, before = mask & ((1u << lane) - 1);
+        const int many = __popc(mask), rank = __popc(before);
+        if (mask >> lane & 1)
+            for (int e = 0; e < slice.run; e++) to[e * many + rank] = *from++;
+        to += slice.run * many;
+    }
+}
+
+static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
+                             spmv_store *copy) {
+    cudaStream_t stream = ((const cuda_state *)d->state)->stream;
+    const csell *B = (const csell *)copy;
+    rows A = {B->s.rows, B->s.nnz, B->cut, (const ofs *)row_ptr, NULL, (const real *)values};
+    unsigned blocks = (unsigned)blocks_for(B->long_nnz + 1, THREADS);
+    if (B->nslices) refill_slices<<<warps_blocks(B->nslices), THREADS, 0, stream>>>(A, *B);
+    if (B->long_rows) fill_long<false><<<blocks, THREADS, 0, stream>>>(A, *B);
+    CU(d->ctx, cudaGetLastError());
+    return SPMV_OK;
+}
+
+static bool takes_any(const spmv_store *head) {
+    return !((const csell *)head)->codes;
+}
 extern "C" const spmv_device_format V(cuda_build_csell);
-extern "C" const spmv_device_format V(cuda_build_csell) = {"csell", working, build_on};
+extern "C" const spmv_device_format V(cuda_build_csell) = {"csell", working, build_on, refill_on,
+                                                           takes_any};

@@ -112,5 +112,11 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     return SPMV_OK;
 }
 
+static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
+                             spmv_store *copy) {
+    (void)row_ptr; /* the store has it */
+    return d->backend->put(d, ((csr *)copy)->values, values, (size_t)copy->nnz * sizeof(real));
+}
+
 extern "C" const spmv_device_format V(cuda_build_csr);
-extern "C" const spmv_device_format V(cuda_build_csr) = {"csr", working, build_on};
+extern "C" const spmv_device_format V(cuda_build_csr) = {"csr", working, build_on, refill_on};

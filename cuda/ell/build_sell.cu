@@ -101,5 +101,18 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     return status;
 }
 
+/* As many warps a slice as its mean width asks for. */
+static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
+                             spmv_store *copy) {
+    const sell *B = (const sell *)copy;
+    if (B->nslices == 0) return SPMV_OK;
+    int64_t warps = B->s.slots / B->s.rows / STEPS_A_WARP + 1, most = most_warps(B->nslices);
+    warps = warps < most ? warps : most;
+    copy_slices<false><<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_on(d)>>>(
+        *B, false, (const ofs *)row_ptr, NULL, (const real *)values, (int)warps);
+    CU(d->ctx, cudaGetLastError());
+    return SPMV_OK;
+}
+
 extern "C" const spmv_device_format V(cuda_build_sell);
-extern "C" const spmv_device_format V(cuda_build_sell) = {"sell", working, build_on};
+extern "C" const spmv_device_format V(cuda_build_sell) = {"sell", working, build_on, refill_on};

@@ -165,19 +165,16 @@ static const void *kernel_for(const sell *A, int64_t longest) {
 }
 
 static spmv_status prepare(spmv_plan *p) {
-    spmv_stats stats;
-    spmv_mat_stats(p->matrix, &stats);
     TRY(sell_prepare(p));
-    return load_kernel(p, kernel_for((const sell *)p->host, stats.row_max));
+    return load_kernel(p, kernel_for((const sell *)p->host, spmv_longest(p->matrix)));
 }
 
 static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
     sell A = *(const sell *)p->store;
-    spmv_stats stats;
-    spmv_mat_stats(p->matrix, &stats);
     unsigned block = (unsigned)p->choice.value[SPMV_block];
     unsigned grid = (unsigned)blocks_for(A.s.rows, are_short(&A) ? ROWS_A_THREAD * block : block);
-    unsigned rows = (unsigned)A.s.rows, slice = (unsigned)A.slice, steps = (unsigned)stats.row_max;
+    const int64_t longest = spmv_longest(p->matrix);
+    unsigned rows = (unsigned)A.s.rows, slice = (unsigned)A.slice, steps = (unsigned)longest;
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A.row_len : NULL;
     real a = (real)alpha, b = (real)beta;
     if (rows == 0) return SPMV_OK;
@@ -185,7 +182,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
                          A.values, A.s.slots, (const real *)x, A.s.cols, grid);
     void *arguments[] = {&all,       &rows,     &slice, &steps, &A.slice_ptr, &row_len, &A.perm,
                          &A.col_idx, &A.values, &x,     &a,     &b,           &y};
-    return launch_overlapping(p, kernel_for(&A, stats.row_max), grid, dim3(block), 0, arguments);
+    return launch_overlapping(p, kernel_for(&A, longest), grid, dim3(block), 0, arguments);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};

@@ -383,7 +383,7 @@ SPMV_EXPORT_KERNEL(hubs) = {
     /* summary      */
     "hot-column caching: x of the columns used most in shared memory, rows in equal slices",
     /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
+    /* traits       */ SPMV_DETERMINISTIC | SPMV_KEEPS_VALUES,
     /* estimate     */ estimate,
     /* prepare      */ prepare,
     /* run, release */ run,

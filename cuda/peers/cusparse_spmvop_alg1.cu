@@ -17,5 +17,5 @@
 #include "cusparse.cuh"
 
 CUSPARSE_KERNEL(cusparse_spmvop_alg1, "csr", "peer: cuSPARSE, SpMVOp ALG1, planned for the matrix",
-                SPMV_PADS, CUSPARSE_FETCHED, NULL, describe_csr, plan_spmvop<SPMVOP_ALG1>,
-                run_spmvop);
+                SPMV_PADS | SPMV_KEEPS_VALUES, CUSPARSE_FETCHED, NULL, describe_csr,
+                plan_spmvop<SPMVOP_ALG1>, run_spmvop);

@@ -17,5 +17,5 @@
 #include "cusparse.cuh"
 
 CUSPARSE_KERNEL(cusparse_spmvop_alg2, "csr", "peer: cuSPARSE, SpMVOp ALG2, planned for the matrix",
-                SPMV_PADS, CUSPARSE_FETCHED, NULL, describe_csr, plan_spmvop<SPMVOP_ALG2>,
-                run_spmvop);
+                SPMV_PADS | SPMV_KEEPS_VALUES, CUSPARSE_FETCHED, NULL, describe_csr,
+                plan_spmvop<SPMVOP_ALG2>, run_spmvop);

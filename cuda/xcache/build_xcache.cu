@@ -336,5 +336,43 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     return status;
 }
 
+/* ---- other values ---------------------------------------------------------------------------- */
+
+/* As fill_blocks, without the columns. */
+static __global__ void __launch_bounds__(XCACHE_THREADS) refill_blocks(rows A, xcache_rows B) {
+    const int64_t b = blockIdx.x;
+    const xcache_block block = B.block[b];
+    const int lane = threadIdx.x % WARP;
+    real *values = (real *)B.values;
+    for (int s = (int)threadIdx.x / WARP; s * XCACHE_SLICE < block.segments; s += XCACHE_WARPS) {
+        int i = s * XCACHE_SLICE + lane, length = 0;
+        segment_entries segment = {0, 0, 1};
+        if (i < block.segments) {
+            segment = entries_of(&block, B.cuts + block.cut, B.order[block.segment + i]);
+            length = B.length[block.segment + i];
+        }
+        const int width = __shfl_sync(ALL_LANES, length, 0);
+        const real *from = A.value + A.row_ptr[block.row + segment.row] + segment.first;
+        int64_t at = block.slot + B.slice[block.segment / XCACHE_SLICE + b + s] + lane;
+#pragma unroll 4
+        for (int k = 0; k < width; k++, at += XCACHE_SLICE, from += segment.step)
+            values[at] = k < length ? *from : 0;
+    }
+}
+
+static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
+                             spmv_store *copy) {
+    const xcache_rows *B = (const xcache_rows *)copy;
+    rows A = {B->s.rows, B->s.nnz, INT64_MAX, (const ofs *)row_ptr, NULL, (const real *)values};
+    if (B->nblocks) refill_blocks<<<(unsigned)B->nblocks, XCACHE_THREADS, 0, stream_on(d)>>>(A, *B);
+    CU(d->ctx, cudaGetLastError());
+    return SPMV_OK;
+}
+
+static bool takes_any(const spmv_store *head) {
+    return ((const xcache_rows *)head)->value_code == VALUE_RAW;
+}
+
 extern "C" const spmv_device_format V(cuda_build_xcache);
-extern "C" const spmv_device_format V(cuda_build_xcache) = {"xcache", working, build_on};
+extern "C" const spmv_device_format V(cuda_build_xcache) = {"xcache", working, build_on, refill_on,
+                                                            takes_any};

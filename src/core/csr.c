@@ -24,9 +24,9 @@ void spmv_coo_free(spmv_coo *coo) {
 }
 
 void spmv_csr_free(spmv_csr *A) {
-    spmv_host_free(A->row_ptr);
-    spmv_host_free(A->col_idx);
-    spmv_host_free(A->values);
+    if (!A->lent.row_ptr) spmv_host_free(A->row_ptr);
+    if (!A->lent.col_idx) spmv_host_free(A->col_idx);
+    if (!A->lent.values) spmv_host_free(A->values);
     *A = (spmv_csr){0};
 }
 
@@ -236,14 +236,9 @@ static spmv_status build_from_disorder(spmv_ctx *ctx, const spmv_coo *coo, int t
 
 spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_csr *out,
                            spmv_stats *stats) {
-    int64_t mirrored = 0, zeros = 0;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : mirrored, zeros)
-    for (int64_t k = 0; k < coo->nnz; k++) {
-        mirrored += is_mirrored(coo, k);
-        zeros += value_of(coo, k) == 0;
-    }
-    stats->nnz_file = coo->nnz;
-    stats->explicit_zeros = zeros;
+    int64_t mirrored = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : mirrored)
+    for (int64_t k = 0; k < coo->nnz; k++) mirrored += is_mirrored(coo, k);
     stats->duplicates = 0;
     *out = (spmv_csr){.rows = coo->rows, .cols = coo->cols, .nnz = coo->nnz + mirrored};
     out->row_ptr = spmv_host_alloc((size_t)(out->rows + 1) * sizeof *out->row_ptr);
@@ -261,35 +256,23 @@ spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv
     return status;
 }
 
-void spmv_csr_stats(const spmv_csr *A, int threads, spmv_stats *stats) {
-    int64_t row_min = A->rows ? INT64_MAX : 0, row_max = 0, empty = 0, bandwidth = 0;
+void spmv_csr_lengths(const spmv_csr *A, int threads, spmv_stats *stats) {
+    int64_t row_min = A->rows ? INT64_MAX : 0, row_max = 0, empty = 0;
     double squares = 0; /* summed block after block, to be the same for any number of threads */
-    uint64_t hash = spmv_mix((uint64_t)A->rows) + spmv_mix((uint64_t)A->cols + 1);
     enum { BLOCK = 4096 };
     int64_t nblocks = (A->rows + BLOCK - 1) / BLOCK;
     double mean = A->rows ? (double)A->nnz / (double)A->rows : 0;
 #pragma omp parallel for ordered schedule(static, 1) num_threads(threads) reduction(min : row_min) \
-    reduction(max : row_max, bandwidth) reduction(+ : empty, hash)
+    reduction(max : row_max) reduction(+ : empty)
     for (int64_t b = 0; b < nblocks; b++) {
         double block_squares = 0;
         int64_t end = (b + 1) * BLOCK < A->rows ? (b + 1) * BLOCK : A->rows;
         for (int64_t i = b * BLOCK; i < end; i++) {
             int64_t n = A->row_ptr[i + 1] - A->row_ptr[i];
-            uint64_t h = spmv_mix((uint64_t)i + 2);
             if (n < row_min) row_min = n;
             if (n > row_max) row_max = n;
             empty += n == 0;
             block_squares += ((double)n - mean) * ((double)n - mean);
-            for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
-                uint64_t bits;
-                memcpy(&bits, A->values + k, sizeof bits);
-                h = (h ^ (uint64_t)(uint32_t)A->col_idx[k]) * 0x9e3779b97f4a7c15u;
-                h = (h ^ (h >> 29) ^ bits) * 0xd6e8feb86659fd93u;
-                h ^= h >> 32;
-                int64_t distance = i > A->col_idx[k] ? i - A->col_idx[k] : A->col_idx[k] - i;
-                if (distance > bandwidth) bandwidth = distance;
-            }
-            hash += spmv_mix(h);
         }
 #pragma omp ordered
         squares += block_squares;
@@ -302,6 +285,26 @@ void spmv_csr_stats(const spmv_csr *A, int threads, spmv_stats *stats) {
     stats->row_mean = mean;
     stats->row_std = A->rows ? sqrt(squares / (double)A->rows) : 0;
     stats->empty_rows = empty;
+}
+
+void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats) {
+    int64_t bandwidth = 0;
+    uint64_t hash = spmv_mix((uint64_t)A->rows) + spmv_mix((uint64_t)A->cols + 1);
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : bandwidth) \
+    reduction(+ : hash)
+    for (int64_t i = 0; i < A->rows; i++) {
+        uint64_t h = spmv_mix((uint64_t)i + 2);
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
+            uint64_t bits;
+            memcpy(&bits, A->values + k, sizeof bits);
+            h = (h ^ (uint64_t)(uint32_t)A->col_idx[k]) * 0x9e3779b97f4a7c15u;
+            h = (h ^ (h >> 29) ^ bits) * 0xd6e8feb86659fd93u;
+            h ^= h >> 32;
+            int64_t distance = i > A->col_idx[k] ? i - A->col_idx[k] : A->col_idx[k] - i;
+            if (distance > bandwidth) bandwidth = distance;
+        }
+        hash += spmv_mix(h);
+    }
     stats->bandwidth = bandwidth;
     stats->hash = hash;
 }

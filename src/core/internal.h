@@ -44,6 +44,9 @@ typedef struct spmv_csr { /* the canonical CSR: as spmv_csr_view, but owned */
     int32_t *col_idx;
     double *values;
     bool as_given; /* the entries that it was made of are its own, in its order */
+    struct {
+        bool row_ptr, col_idx, values;
+    } lent; /* by the caller, who owns them */
 } spmv_csr;
 
 typedef struct spmv_stored { /* a store made of a matrix, and its copy on a device */
@@ -52,7 +55,7 @@ typedef struct spmv_stored { /* a store made of a matrix, and its copy on a devi
     const spmv_device *device;  /* of copy; NULL: none yet */
     spmv_store *host, *copy;    /* copy: on a device with memory of its own; else NULL */
     bool only_on_device;        /* host describes the store, without arrays */
-    struct spmv_stored *staged; /* of such a one, the same of other values; NULL: there are none */
+    void *row_ptr;              /* on the device, for new values; NULL: not needed yet */
     const char *note;           /* as in spmv_plan_facts */
     double convert_s, upload_s; /* as if built alone, including rows_s */
     double rows_s;              /* seconds of the rows on the device that it was built from */
@@ -66,11 +69,13 @@ struct spmv_mat {
     spmv_csr csr;
     bool borrowed, borrowed_values; /* the caller owns the entries' places; their values */
     bool freed;                     /* by its owner: the last plan frees the memory */
-    bool new_values;                /* stats are of those before, as far as they depend on them */
+    bool to_count;                  /* stats that all entries are read for are not there yet */
     int nplans;                     /* alive, and in need of this matrix */
     spmv_plan *plans;               /* they */
     spmv_precision precision;       /* of the values that were given */
-    struct spmv_origin *origin;     /* of the values of csr in those given; NULL: not needed yet */
+    /* Brings the values of csr from the device, which alone has them; NULL: they are here. */
+    spmv_status (*fetch)(spmv_mat *mat);
+    struct spmv_origin *origin; /* of the values of csr in those given; NULL: not needed yet */
     spmv_stats stats;
     spmv_stored *stores;
 };
@@ -137,9 +142,10 @@ void spmv_mat_put_away(spmv_mat *mat);
  * that come from this. On failure *out holds nothing. */
 spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_csr *out,
                            spmv_stats *stats);
-void spmv_csr_free(spmv_csr *A); /* frees the arrays and zeroes the struct */
-/* Fills in the row lengths, the bandwidth and the hash of the finished CSR. */
-void spmv_csr_stats(const spmv_csr *A, int threads, spmv_stats *stats);
+void spmv_csr_free(spmv_csr *A); /* frees the arrays that are its own and zeroes the struct */
+/* Fills in what row_ptr says of the finished CSR; the bandwidth and the hash. */
+void spmv_csr_lengths(const spmv_csr *A, int threads, spmv_stats *stats);
+void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats);
 
 /* ---- values.c: other values in the same places ---------------------------------------------- */
 
@@ -147,6 +153,7 @@ void spmv_csr_stats(const spmv_csr *A, int threads, spmv_stats *stats);
 bool spmv_plan_refills(const spmv_plan *plan);
 spmv_status spmv_plan_takes_values(const spmv_plan *plan);
 void spmv_origin_free(struct spmv_origin *origin);
+size_t spmv_mat_own_bytes(const spmv_mat *mat); /* in host memory, without what the caller lent */
 
 /* ---- plan.c, store_cache.c ------------------------------------------------------------------- */
 
@@ -177,20 +184,30 @@ bool spmv_is_padding(const spmv_csr_view *view, int variant, size_t store);
 void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);
 /* Frees the stores that no plan uses. */
 void spmv_stored_drop_unused(spmv_mat *mat);
-/* Builds a device's store, which a plan uses, once more, of other values; SPMV_E_UNSUITABLE: the
- * arrays would have other sizes. unstage frees all of those. */
-spmv_status spmv_stored_stage(const spmv_mat *mat, spmv_stored *stored, const spmv_csr_view *A);
-void spmv_stored_unstage(spmv_mat *mat);
+/* SPMV_E_UNSUITABLE if a device cannot write other values into the store, which a plan uses. */
+spmv_status spmv_stored_takes_any(const spmv_mat *mat, const spmv_stored *stored);
+/* Writes values into all stores, and into the copies that plans own: A's, or those there, on the
+ * device of all the stores, in the order of A and the precision of all the plans. */
+spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, const void *there,
+                                   int threads);
+/* A copy in host memory of a store that lies on a device alone. */
+spmv_status spmv_stored_fetch(const spmv_mat *mat, const spmv_stored *stored, spmv_store **out);
+bool spmv_plan_is_narrow(const spmv_plan *plan); /* f32 */
+/* Adds the bytes that the plan and its store keep, without what they borrow. */
+void spmv_plan_add_resident(const spmv_plan *plan, size_t *host, size_t *device);
 /* The part after start of the seconds that the plan reports for its store; of these, sending it. */
 double spmv_plan_stored_since(const spmv_plan *plan, double start);
 double spmv_plan_sent_since(const spmv_plan *plan, double start);
 
 /* ---- store.c -------------------------------------------------------------------------------- */
 
+size_t spmv_store_own_bytes(const spmv_store *store); /* without those it borrows */
 /* Puts all arrays of the store out of the caches; returns false if the backend cannot. */
 bool spmv_store_evict(const spmv_backend *backend, spmv_device *device, const spmv_store *store);
 /* Writes the arrays of a store, in host memory or the device's own, over those of its copy. */
 spmv_status spmv_store_rewrite(spmv_device *device, const spmv_store *from, spmv_store *copy);
+/* Copies a store from the device to host memory. */
+spmv_status spmv_store_download(spmv_device *device, const spmv_store *copy, spmv_store **out);
 /* Copies a store, in host memory or the device's own, to the device. */
 spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_store **out);
 void spmv_store_free_on(spmv_device *device, spmv_store *copy);

@@ -38,16 +38,23 @@ static void share_rows(spmv_mat *mat) {
     mat->borrowed_values = false;
 }
 
-static spmv_status finish_matrix(spmv_mat *mat) {
-    const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz + mat->coo.rows);
-    double start = spmv_now();
+static spmv_status build_rows(spmv_mat *mat, int threads) {
     TRY(check_csr_fits(mat->ctx, &mat->coo));
     TRY(spmv_csr_build(mat->ctx, &mat->coo, threads, &mat->csr, &mat->stats));
     if (mat->csr.as_given) share_rows(mat);
+    return SPMV_OK;
+}
+
+static spmv_status finish_matrix(spmv_mat *mat) {
+    const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz + mat->coo.rows);
+    double start = spmv_now();
+    if (!mat->csr.row_ptr) TRY(build_rows(mat, threads));
     mat->stats.build_s = spmv_now() - start;
+    mat->stats.nnz_file = mat->coo.nnz;
     mat->stats.field = mat->coo.field;
     mat->stats.symmetry = mat->coo.symmetry;
-    spmv_csr_stats(&mat->csr, threads, &mat->stats);
+    mat->to_count = true;
+    spmv_csr_lengths(&mat->csr, threads, &mat->stats);
     return SPMV_OK;
 }
 
@@ -180,6 +187,9 @@ static spmv_status check_arrays(spmv_ctx *ctx, const spmv_arrays *a) {
     if (a->precision != SPMV_F64 && a->precision != SPMV_F32)
         return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.precision %d is neither f64 nor f32",
                          a->precision);
+    if (a->place != SPMV_HOST && a->place != SPMV_DEVICE)
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "spmv_arrays.place is %d, must be SPMV_HOST or SPMV_DEVICE", a->place);
     if (a->flags & ~known)
         return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.flags: %#x is unknown", a->flags & ~known);
     return SPMV_OK;
@@ -212,21 +222,26 @@ static bool is_no_number(const spmv_arrays *a, int64_t k) {
     return a->values && !isfinite(value_at(a, k));
 }
 
-/* The first entry that is wrong; nnz: none is. ptr is right. */
-static int64_t first_wrong(const spmv_arrays *a, int threads) {
+/* The first entry that is wrong; nnz: none is. ptr is right. *ascend: whether indices do in all
+ * lines, without duplicates. */
+static int64_t first_wrong(const spmv_arrays *a, int threads, bool *ascend) {
     const bool all = a->flags & SPMV_VALIDATE;
-    int64_t first = a->nnz;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : first)
+    int64_t first = a->nnz, disorder = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : first) \
+    reduction(+ : disorder)
     for (int64_t i = 0; i < lines_of(a); i++)
-        for (int64_t begin = ptr_at(a, i), k = begin; k < ptr_at(a, i + 1); k++)
+        for (int64_t begin = ptr_at(a, i), k = begin; k < ptr_at(a, i + 1); k++) {
+            disorder += k > begin && a->idx[k] <= a->idx[k - 1];
             if (k < first &&
                 (is_outside(a, k) || (all && (is_unsorted(a, begin, k) || is_no_number(a, k)))))
                 first = k;
+        }
+    *ascend = disorder == 0;
     return first;
 }
 
-static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a) {
-    const int64_t k = first_wrong(a, ctx->threads);
+static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a, bool *ascend) {
+    const int64_t k = first_wrong(a, ctx->threads, ascend);
     int64_t i = 0;
     char where[80];
     if (k == a->nnz) return SPMV_OK;
@@ -266,9 +281,135 @@ static spmv_status take_arrays(spmv_mat *mat, const spmv_arrays *a) {
     return SPMV_OK;
 }
 
+/* ---- from compressed rows that are canonical ------------------------------------------------- */
+
+/* A borrowed array is only read. */
+static void *writable(const void *array) {
+    return (void *)(uintptr_t)array;
+}
+
+static bool take_ptr(const spmv_arrays *a, int threads, spmv_csr *A) {
+    A->lent.row_ptr = a->flags & SPMV_BORROW && a->ptr_bits == 64 && a->base == 0;
+    if (A->lent.row_ptr) {
+        A->row_ptr = writable(a->ptr);
+        return true;
+    }
+    A->row_ptr = spmv_host_alloc((size_t)(A->rows + 1) * sizeof *A->row_ptr);
+    if (!A->row_ptr) return false;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i <= A->rows; i++) A->row_ptr[i] = ptr_at(a, i);
+    return true;
+}
+
+static bool take_idx(const spmv_arrays *a, int threads, spmv_csr *A) {
+    A->lent.col_idx = a->flags & SPMV_BORROW && a->base == 0 && a->nnz > 0;
+    if (A->lent.col_idx) {
+        A->col_idx = writable(a->idx);
+        return true;
+    }
+    A->col_idx = spmv_host_alloc((size_t)A->nnz * sizeof *A->col_idx);
+    if (!A->col_idx) return false;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
+            A->col_idx[k] = a->idx[k] - a->base;
+    return true;
+}
+
+static bool take_values(const spmv_arrays *a, int threads, spmv_csr *A) {
+    A->lent.values = a->flags & SPMV_BORROW && a->values && a->precision == SPMV_F64;
+    if (A->lent.values) {
+        A->values = writable(a->values);
+        return true;
+    }
+    A->values = spmv_host_alloc((size_t)A->nnz * sizeof *A->values);
+    if (!A->values) return false;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
+            A->values[k] = a->values ? value_at(a, k) : 1;
+    return true;
+}
+
+/* As they are, or in the types of the canonical CSR. By the static partition that kernels multiply
+ * with: first touch places the pages. */
+static spmv_status take_rows(spmv_mat *mat, const spmv_arrays *a) {
+    const int threads = spmv_threads_for(mat->ctx, a->nnz + a->rows);
+    spmv_csr *A = &mat->csr;
+    mat->precision = a->precision;
+    mat->coo = (spmv_coo){.rows = a->rows,
+                          .cols = a->cols,
+                          .nnz = a->nnz,
+                          .field = a->values ? SPMV_REAL_FIELD : SPMV_PATTERN_FIELD};
+    if (!(a->flags & SPMV_BORROW)) TRY(check_csr_fits(mat->ctx, &mat->coo));
+    *A = (spmv_csr){.rows = a->rows, .cols = a->cols, .nnz = a->nnz, .as_given = true};
+    bool taken = take_ptr(a, threads, A) && take_idx(a, threads, A) && take_values(a, threads, A);
+    mat->coo.col = A->col_idx;
+    mat->coo.values = a->values ? A->values : NULL;
+    if (taken) return SPMV_OK;
+    return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for compressed rows: %.1f GB",
+                     1e-9 * (12.0 * (double)a->nnz + 8.0 * (double)a->rows));
+}
+
+static spmv_status create(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
+    bool ascend = false;
+    spmv_mat *mat = NULL;
+    TRY(check_ptr(ctx, a));
+    TRY(check_idx(ctx, a, &ascend));
+    TRY(spmv_mat_new(ctx, &mat));
+    const bool canonical = ascend && a->symmetry == SPMV_GENERAL && !a->by_columns;
+    return spmv_mat_finish(mat, canonical ? take_rows(mat, a) : take_arrays(mat, a), out);
+}
+
+/* ---- from a device's memory ------------------------------------------------------------------ */
+
+static spmv_status fetch(spmv_device *device, const void *from, size_t bytes, void **out) {
+    *out = NULL;
+    if (!from) return SPMV_OK;
+    *out = spmv_host_alloc(bytes);
+    if (!*out)
+        return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory: an array takes %.1f MB",
+                         1e-6 * (double)bytes);
+    return device->backend->get(device, *out, from, bytes);
+}
+
+/* What the matrix would have borrowed is its own. */
+static void hand_over(spmv_csr *A, void **ptr, void **index, void **values) {
+    if (A->lent.row_ptr) *ptr = NULL;
+    if (A->lent.col_idx) *index = NULL;
+    if (A->lent.values) *values = NULL;
+    A->lent.row_ptr = A->lent.col_idx = A->lent.values = false;
+}
+
+static spmv_status create_from_device(spmv_ctx *ctx, const spmv_arrays *there, spmv_mat **out) {
+    const spmv_backend *backend = ctx->default_backend;
+    const size_t n = (size_t)there->nnz, lines = (size_t)lines_of(there);
+    spmv_device *device = NULL;
+    void *ptr = NULL, *index = NULL, *values = NULL;
+    spmv_arrays a = *there;
+    if (backend->host)
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "spmv_arrays.place is SPMV_DEVICE, and the context's backend, %s, has no "
+                         "device",
+                         backend->name);
+    TRY(spmv_ctx_device(ctx, backend, &device));
+    if (backend->await) TRY(backend->await(device, NULL));
+    spmv_status status = fetch(device, a.ptr, (lines + 1) * (size_t)a.ptr_bits / 8, &ptr);
+    if (status == SPMV_OK) status = fetch(device, a.idx, n * sizeof *a.idx, &index);
+    if (status == SPMV_OK)
+        status = fetch(device, a.values, n * (a.precision == SPMV_F32 ? 4 : 8), &values);
+    a.ptr = ptr, a.idx = index, a.values = values;
+    a.flags |= SPMV_BORROW;
+    if (status == SPMV_OK) status = create(ctx, &a, out);
+    if (status == SPMV_OK) hand_over(&(*out)->csr, &ptr, &index, &values);
+    spmv_host_free(ptr);
+    spmv_host_free(index);
+    spmv_host_free(values);
+    return status;
+}
+
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out) {
     spmv_arrays a = SPMV_OPTS(spmv_arrays);
-    spmv_mat *mat = NULL;
     GIVEN(ctx, out);
     *out = NULL;
     GIVEN(ctx, ctx);
@@ -276,10 +417,7 @@ spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat *
     TRY(spmv_read_opts(ctx, "spmv_arrays", &a, sizeof a, arrays));
     TRY(check_arrays(ctx, &a));
     TRY(check_symmetry(ctx, a.symmetry, a.rows, a.cols));
-    TRY(check_ptr(ctx, &a));
-    TRY(check_idx(ctx, &a));
-    TRY(spmv_mat_new(ctx, &mat));
-    return spmv_mat_finish(mat, take_arrays(mat, &a), out);
+    return a.place == SPMV_DEVICE ? create_from_device(ctx, &a, out) : create(ctx, &a, out);
 }
 
 spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **out) {
@@ -300,7 +438,7 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **ou
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* But what the caller owns, or the compressed rows. */
+/* But what the caller or the compressed rows own. */
 static void free_entries(spmv_mat *mat) {
     spmv_coo *coo = &mat->coo;
     if (mat->borrowed) coo->row = NULL;
@@ -311,6 +449,7 @@ static void free_entries(spmv_mat *mat) {
 
 void spmv_mat_put_away(spmv_mat *mat) {
     if (!mat) return;
+    mat->fetch = NULL;
     spmv_mat_drop_stores(mat);
     spmv_origin_free(mat->origin);
     free_entries(mat);
@@ -333,6 +472,7 @@ void spmv_mat_free(spmv_mat *mat) {
 
 void spmv_mat_drop_stores(spmv_mat *mat) {
     if (!mat || mat->nplans > 0) return;
+    if (mat->fetch) mat->fetch(mat); /* a store has the values that is freed now */
     spmv_stored_free(mat->ctx, mat->stores);
     mat->stores = NULL;
 }

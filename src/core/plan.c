@@ -246,6 +246,8 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .refills = spmv_plan_refills(plan),
         .waits_asleep = device->backend->waits_asleep && device->backend->waits_asleep(device),
     };
+    out->host_bytes = spmv_mat_own_bytes(plan->matrix);
+    spmv_plan_add_resident(plan, &out->host_bytes, &out->device_bytes);
     const spmv_tuning *t = plan->tuning;
     if (!t) return;
     out->reason = t->reason;

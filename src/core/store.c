@@ -55,6 +55,13 @@ size_t spmv_store_bytes(const spmv_store *store) {
     return bytes;
 }
 
+size_t spmv_store_own_bytes(const spmv_store *store) {
+    size_t bytes = 0;
+    for (int k = 0; k < store->narrays; k++)
+        if (!store->array[k].borrowed) bytes += store->array[k].bytes;
+    return bytes;
+}
+
 bool spmv_store_evict(const spmv_backend *backend, spmv_device *device, const spmv_store *store) {
     for (int k = 0; k < store->narrays; k++)
         if (!backend->evict || !backend->evict(device, array_of(store, k), store->array[k].bytes))
@@ -105,4 +112,21 @@ void spmv_store_free_on(spmv_device *device, spmv_store *copy) {
     if (!copy) return;
     for (int k = 0; k < copy->narrays; k++) device->backend->release(device, array_of(copy, k));
     free(copy);
+}
+
+spmv_status spmv_store_download(spmv_device *device, const spmv_store *copy, spmv_store **out) {
+    spmv_status status = SPMV_OK;
+    spmv_store *here = malloc(copy->size);
+    *out = here;
+    if (!here) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
+    memcpy(here, copy, copy->size);
+    for (int k = 0; k < copy->narrays; k++) set_array(here, k, NULL);
+    for (int k = 0; k < copy->narrays && status == SPMV_OK; k++) {
+        void *memory = spmv_host_alloc(copy->array[k].bytes);
+        set_array(here, k, memory);
+        status = memory
+                     ? device->backend->get(device, memory, array_of(copy, k), copy->array[k].bytes)
+                     : spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
+    }
+    return status;
 }

@@ -48,31 +48,14 @@ void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list) {
         spmv_stored *next = list->next;
         if (list->copy && list->copy != list->host) {
             spmv_device *device = NULL; /* open: the copy was made on it */
-            if (spmv_ctx_device(ctx, list->device->backend, &device) == SPMV_OK)
+            if (spmv_ctx_device(ctx, list->device->backend, &device) == SPMV_OK) {
                 spmv_store_free_on(device, list->copy);
+                device->backend->release(device, list->row_ptr);
+            }
         }
         spmv_store_free(list->host);
         free(list);
         list = next;
-    }
-}
-
-static bool is_used(const spmv_mat *mat, const spmv_stored *stored) {
-    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
-        if (plan->host == stored->host) return true;
-    return false;
-}
-
-void spmv_stored_drop_unused(spmv_mat *mat) {
-    for (spmv_stored **at = &mat->stores; *at;) {
-        spmv_stored *stored = *at;
-        if (is_used(mat, stored)) {
-            at = &stored->next;
-            continue;
-        }
-        *at = stored->next;
-        stored->next = NULL;
-        spmv_stored_free(mat->ctx, stored);
     }
 }
 
@@ -191,14 +174,14 @@ static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored) 
 
 /* ---- building it ----------------------------------------------------------------------------- */
 
-/* Builds the store in the device's memory from compressed rows there; NULL: they are sent for it,
- * and then freed. Their cost is reported either way: a store costs the same, whoever sent the rows.
- * On failure *out holds what was allocated. */
+/* Builds the store in the device's memory from compressed rows there, which are sent for it if they
+ * are not there, and then freed. Their cost is reported either way: a store costs the same, whoever
+ * sent the rows. On failure *out holds what was allocated. */
 static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
-                               const spmv_device_format *own, const spmv_stored *there,
-                               spmv_stored *out) {
+                               const spmv_device_format *own, spmv_stored *out) {
     spmv_device *device = plan->device;
     const spmv_device_format *first = builder_of(plan, "csr");
+    const spmv_stored *there = own == first ? NULL : find_stored(plan, rows_format(plan), device);
     spmv_stored sent = {.host = NULL};
     const spmv_store *rows = there ? there->copy : NULL;
     spmv_status status = SPMV_OK;
@@ -224,13 +207,6 @@ static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
     return status;
 }
 
-static spmv_status build_from_rows(const spmv_plan *plan, const spmv_csr_view *view,
-                                   const spmv_device_format *own, spmv_stored *out) {
-    bool is_rows = own == builder_of(plan, "csr");
-    return build_there(plan, view, own,
-                       is_rows ? NULL : find_stored(plan, rows_format(plan), plan->device), out);
-}
-
 /* The device builds the store if own says how, otherwise the host does. */
 static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
                                const spmv_device_format *own, spmv_stored **out) {
@@ -241,7 +217,7 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     if (!stored) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     spmv_mat_rows(mat, &view);
     spmv_status status =
-        own ? build_from_rows(plan, &view, own, stored)
+        own ? build_there(plan, &view, own, stored)
             : format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
     if (status != SPMV_OK) { /* *stored holds what was allocated */
         spmv_stored_free(mat->ctx, stored);
@@ -256,23 +232,148 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     return SPMV_OK;
 }
 
-spmv_status spmv_stored_stage(const spmv_mat *mat, spmv_stored *stored, const spmv_csr_view *A) {
+/* ---- other values ---------------------------------------------------------------------------- */
+
+/* One that uses the store. */
+static const spmv_plan *plan_of(const spmv_mat *mat, const spmv_stored *stored) {
     const spmv_plan *plan = mat->plans;
-    while (plan->host != stored->host) plan = plan->next;
-    stored->staged = calloc(1, sizeof *stored->staged);
-    if (!stored->staged) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
-    TRY(build_there(plan, A, builder_of(plan, stored->format->name), NULL, stored->staged));
-    if (memcmp(stored->host, stored->staged->host, stored->host->size) == 0) return SPMV_OK;
-    return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
-                     "%s: the store of these values would have another shape", plan->kernel->name);
+    while (plan && plan->host != stored->host) plan = plan->next;
+    return plan;
 }
 
-void spmv_stored_unstage(spmv_mat *mat) {
-    for (spmv_stored *s = mat->stores; s; s = s->next) {
-        spmv_stored_free(mat->ctx, s->staged);
-        s->staged = NULL;
+void spmv_stored_drop_unused(spmv_mat *mat) {
+    for (spmv_stored **at = &mat->stores; *at;) {
+        spmv_stored *stored = *at;
+        if (plan_of(mat, stored)) {
+            at = &stored->next;
+            continue;
+        }
+        *at = stored->next;
+        stored->next = NULL;
+        spmv_stored_free(mat->ctx, stored);
     }
 }
+
+spmv_status spmv_stored_takes_any(const spmv_mat *mat, const spmv_stored *stored) {
+    const spmv_plan *plan = plan_of(mat, stored);
+    if (!stored->only_on_device) return SPMV_OK;
+    const spmv_device_format *own = builder_of(plan, stored->format->name);
+    if (!own->takes_any || own->takes_any(stored->host)) return SPMV_OK;
+    return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
+                     "%s: values are stored in fewer bytes on the device, which cannot write "
+                     "others so: a plan made with spmv_plan_opts.refill stores them as they are",
+                     plan->kernel->name);
+}
+
+bool spmv_plan_is_narrow(const spmv_plan *plan) {
+    return plan->variant == SPMV_F32_O32 || plan->variant == SPMV_F32_O64;
+}
+
+static bool is_wide(const spmv_plan *plan) {
+    return plan->variant == SPMV_F64_O64 || plan->variant == SPMV_F32_O64;
+}
+
+static size_t row_ptr_bytes(const spmv_plan *plan) {
+    return (size_t)(plan->matrix->csr.rows + 1) *
+           (is_wide(plan) ? sizeof(int64_t) : sizeof(int32_t));
+}
+
+/* Once for a store: where rows begin, which its builder had from compressed rows. */
+static spmv_status send_row_ptr(const spmv_plan *plan, const spmv_csr_view *A,
+                                spmv_stored *stored) {
+    spmv_device *device = plan->device;
+    const bool wide = is_wide(plan);
+    const size_t n = (size_t)A->rows + 1, bytes = row_ptr_bytes(plan);
+    if (stored->row_ptr) return SPMV_OK;
+    int32_t *narrow = wide ? NULL : spmv_host_alloc(bytes);
+    if (!wide && !narrow) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < n && narrow; i++) narrow[i] = (int32_t)A->row_ptr[i];
+    spmv_status status = device->backend->alloc(device, bytes, &stored->row_ptr);
+    if (status == SPMV_OK)
+        status = device->backend->put(device, stored->row_ptr,
+                                      wide ? (const void *)A->row_ptr : narrow, bytes);
+    spmv_host_free(narrow);
+    return status;
+}
+
+/* In the plan's precision; *narrow is to be freed. */
+static spmv_status narrow_values(const spmv_plan *plan, const spmv_csr_view *A, int threads,
+                                 float **narrow) {
+    *narrow = NULL;
+    if (!spmv_plan_is_narrow(plan)) return SPMV_OK;
+    *narrow = spmv_host_alloc((size_t)A->nnz * sizeof **narrow);
+    if (!*narrow) return spmv_fail(plan->device->ctx, SPMV_E_NOMEM, "out of memory");
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < A->nnz; k++) (*narrow)[k] = (float)A->values[k];
+    return SPMV_OK;
+}
+
+/* The device places values from its own memory. */
+static spmv_status refill_there(const spmv_plan *plan, const spmv_csr_view *A, const void *there,
+                                int threads, spmv_stored *stored) {
+    const spmv_device_format *own = builder_of(plan, stored->format->name);
+    spmv_device *device = plan->device;
+    const bool is_rows = own == builder_of(plan, "csr");
+    const size_t width = spmv_plan_is_narrow(plan) ? sizeof(float) : sizeof(double);
+    const void *values = there;
+    float *narrow = NULL;
+    void *sent = NULL;
+    spmv_status status = is_rows ? SPMV_OK : send_row_ptr(plan, A, stored);
+    if (status == SPMV_OK && !there) {
+        status = narrow_values(plan, A, threads, &narrow);
+        values = narrow ? (const void *)narrow : A->values;
+    }
+    if (status == SPMV_OK && !there && !is_rows) {
+        status = device->backend->alloc(device, (size_t)A->nnz * width, &sent);
+        if (status == SPMV_OK)
+            status = device->backend->put(device, sent, values, (size_t)A->nnz * width);
+        values = sent;
+    }
+    if (status == SPMV_OK) status = own->refill(device, stored->row_ptr, values, stored->copy);
+    device->backend->release(device, sent);
+    spmv_host_free(narrow);
+    return status;
+}
+
+static spmv_status refill(const spmv_mat *mat, const spmv_csr_view *A, const void *there,
+                          int threads, spmv_stored *stored) {
+    const spmv_plan *plan = plan_of(mat, stored);
+    spmv_device *device = NULL;
+    if (stored->only_on_device) return refill_there(plan, A, there, threads, stored);
+    stored->format->refill(A, threads, stored->host);
+    if (!stored->copy) return SPMV_OK;
+    TRY(spmv_ctx_device(mat->ctx, stored->device->backend, &device));
+    return spmv_store_rewrite(device, stored->host, stored->copy);
+}
+
+static const spmv_stored *stored_of(const spmv_plan *plan) {
+    const spmv_stored *s = plan->matrix->stores;
+    while (s && s->host != plan->host) s = s->next;
+    return s;
+}
+
+static spmv_status refill_own(const spmv_plan *plan) {
+    const spmv_stored *s = stored_of(plan);
+    return spmv_store_rewrite(plan->device, s->copy ? s->copy : s->host, plan->own);
+}
+
+spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, const void *there,
+                                   int threads) {
+    for (spmv_stored *s = mat->stores; s; s = s->next) TRY(refill(mat, A, there, threads, s));
+    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
+        if (plan->own) TRY(refill_own(plan));
+    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
+        TRY(plan->device->backend->sync(plan->device));
+    return SPMV_OK;
+}
+
+spmv_status spmv_stored_fetch(const spmv_mat *mat, const spmv_stored *stored, spmv_store **out) {
+    spmv_device *device = NULL;
+    TRY(spmv_ctx_device(mat->ctx, stored->device->backend, &device));
+    return spmv_store_download(device, stored->copy, out);
+}
+
+/* ---- a plan's store -------------------------------------------------------------------------- */
 
 /* Makes the copy that the device works on; for a host backend that is the store itself. */
 static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
@@ -319,12 +420,6 @@ static spmv_status find_or_build(const spmv_plan *plan, const spmv_format *forma
     return SPMV_OK;
 }
 
-static const spmv_stored *stored_of(const spmv_plan *plan) {
-    const spmv_stored *s = plan->matrix->stores;
-    while (s && s->host != plan->host) s = s->next;
-    return s;
-}
-
 double spmv_plan_sent_since(const spmv_plan *plan, double start) {
     const spmv_stored *s = stored_of(plan);
     return s && s->placed >= start ? plan->upload_s : 0;
@@ -362,4 +457,14 @@ spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t 
     plan->store = stored->copy;
     plan->upload_s = stored->upload_s;
     return SPMV_OK;
+}
+
+void spmv_plan_add_resident(const spmv_plan *plan, size_t *host, size_t *device) {
+    const spmv_stored *s = stored_of(plan);
+    size_t *here = plan->device->backend->host ? host : device;
+    if (!s->only_on_device) *host += spmv_store_own_bytes(s->host);
+    if (s->copy) *device += spmv_store_bytes(s->copy);
+    if (s->row_ptr) *device += row_ptr_bytes(plan);
+    if (plan->own) *here += spmv_store_bytes(plan->own);
+    *here += plan->scratch_bytes;
 }

@@ -20,6 +20,28 @@ void spmv_origin_free(struct spmv_origin *origin) {
     free(origin);
 }
 
+static size_t origin_bytes(const spmv_mat *mat) {
+    const struct spmv_origin *origin = mat->origin;
+    if (!origin) return 0;
+    const size_t nnz = (size_t)mat->csr.nnz, n = origin->first ? origin->first[nnz] : nnz;
+    return (n + (origin->first ? nnz + 1 : 0)) * sizeof *origin->entry;
+}
+
+size_t spmv_mat_own_bytes(const spmv_mat *mat) {
+    const spmv_coo *coo = &mat->coo;
+    const spmv_csr *A = &mat->csr;
+    const size_t nnz = (size_t)A->nnz, n = (size_t)coo->nnz;
+    size_t bytes = origin_bytes(mat);
+    if (!A->lent.row_ptr) bytes += (size_t)(A->rows + 1) * sizeof *A->row_ptr;
+    if (!A->lent.col_idx) bytes += nnz * sizeof *A->col_idx;
+    if (!A->lent.values) bytes += nnz * sizeof *A->values;
+    if (coo->row && !mat->borrowed) bytes += n * sizeof *coo->row;
+    if (coo->col != A->col_idx && !mat->borrowed) bytes += n * sizeof *coo->col;
+    if (coo->values && coo->values != A->values && !mat->borrowed_values)
+        bytes += n * sizeof *coo->values;
+    return bytes;
+}
+
 static int64_t place_of(const spmv_csr *A, int32_t row, int32_t col) {
     int64_t low = A->row_ptr[row], high = A->row_ptr[row + 1] - 1;
     while (low < high) {
@@ -129,6 +151,7 @@ static spmv_status find_origin(spmv_mat *mat, int threads) {
 typedef struct given { /* values in the order of the entries */
     const void *values;
     spmv_precision precision;
+    bool stay; /* in host memory, if the matrix borrows its values: it borrows these, then */
 } given;
 
 static inline double given_value(const given *g, int64_t k) {
@@ -184,22 +207,19 @@ spmv_status spmv_plan_takes_values(const spmv_plan *plan) {
                      plan->kernel->name);
 }
 
-static bool is_narrow(const spmv_plan *plan) {
-    return plan->variant == SPMV_F32_O32 || plan->variant == SPMV_F32_O64;
-}
-
 static bool may_refuse(const spmv_mat *mat) {
     bool may = mat->origin && mat->origin->first;
-    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next) may |= is_narrow(plan);
+    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
+        may |= spmv_plan_is_narrow(plan);
     for (const spmv_stored *s = mat->stores; s; s = s->next)
-        may |= s->format->holds || s->only_on_device;
+        may |= s->format->holds && !s->only_on_device;
     return may;
 }
 
 static spmv_status check_range(const spmv_mat *mat, const spmv_csr_view *A, int threads) {
     const spmv_plan *plan = mat->plans;
     int64_t overflows = 0;
-    while (plan && !is_narrow(plan)) plan = plan->next;
+    while (plan && !spmv_plan_is_narrow(plan)) plan = plan->next;
     if (!plan) return SPMV_OK;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
     for (int64_t k = 0; k < A->nnz; k++)
@@ -207,40 +227,15 @@ static spmv_status check_range(const spmv_mat *mat, const spmv_csr_view *A, int 
     return spmv_fits(mat->ctx, overflows);
 }
 
-/* Also builds again what lies on a device alone. */
 static spmv_status check_stores(const spmv_mat *mat, const spmv_csr_view *A, int threads) {
     TRY(check_range(mat, A, threads));
     for (spmv_stored *s = mat->stores; s; s = s->next)
-        if (s->only_on_device)
-            TRY(spmv_stored_stage(mat, s, A));
-        else if (s->format->holds)
+        if (s->format->holds && !s->only_on_device)
             TRY(s->format->holds(mat->ctx, A, threads, s->host));
     return SPMV_OK;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
-
-static spmv_status write_store(const spmv_mat *mat, spmv_stored *s, const spmv_csr_view *A,
-                               int threads) {
-    spmv_device *device = NULL;
-    if (!s->only_on_device) s->format->refill(A, threads, s->host);
-    if (!s->device || s->copy == s->host) return SPMV_OK;
-    TRY(spmv_ctx_device(mat->ctx, s->device->backend, &device));
-    return spmv_store_rewrite(device, s->only_on_device ? s->staged->copy : s->host, s->copy);
-}
-
-static spmv_status write_stores(const spmv_mat *mat, const spmv_csr_view *A, int threads) {
-    for (spmv_stored *s = mat->stores; s; s = s->next) TRY(write_store(mat, s, A, threads));
-    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
-        if (plan->own) {
-            const spmv_stored *s = mat->stores;
-            while (s->host != plan->host) s = s->next;
-            TRY(spmv_store_rewrite(plan->device, s->copy ? s->copy : s->host, plan->own));
-        }
-    return SPMV_OK;
-}
-
-/* ---- the matrix itself ----------------------------------------------------------------------- */
 
 /* Room for the entries' own values, where they are not those of the rows; NULL: they are. */
 static spmv_status make_room(const spmv_mat *mat, double **out) {
@@ -255,15 +250,29 @@ static spmv_status make_room(const spmv_mat *mat, double **out) {
 }
 
 static void keep_entries(spmv_mat *mat, const given *g, int threads, double *room) {
+    mat->fetch = NULL;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < (room ? mat->coo.nnz : 0); k++) room[k] = given_value(g, k);
     mat->coo.values = room ? room : mat->csr.values;
     mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
     mat->borrowed_values = false;
-    mat->new_values = true;
+    mat->to_count = true;
+}
+
+/* Where those of the compressed rows go: over the old ones, unless these are the caller's. */
+static spmv_status place_values(spmv_mat *mat, const given *g) {
+    spmv_csr *A = &mat->csr;
+    if (!A->lent.values) return SPMV_OK;
+    double *values = g->stay ? (double *)(uintptr_t)g->values /* only read */
+                             : spmv_host_alloc((size_t)A->nnz * sizeof *values);
+    if (!values) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    A->values = values;
+    A->lent.values = g->stay;
+    return SPMV_OK;
 }
 
 static void copy_values(const double *from, int64_t n, int threads, double *to) {
+    if (from == to) return;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int t = 0; t < threads; t++) {
         int64_t first = spmv_split(n, threads, t), end = spmv_split(n, threads, t + 1);
@@ -277,12 +286,14 @@ static spmv_status write_all(spmv_mat *mat, const given *g, const double *beside
     double *room;
     spmv_mat_rows(mat, &A);
     TRY(make_room(mat, &room));
+    TRY(place_values(mat, g));
     if (beside)
         copy_values(beside, A.nnz, threads, mat->csr.values);
     else
         arrange(mat, g, threads, mat->csr.values);
     keep_entries(mat, g, threads, room);
-    return write_stores(mat, &A, threads);
+    spmv_mat_rows(mat, &A);
+    return spmv_stored_refill_all(mat, &A, NULL, threads);
 }
 
 static bool is_plain(const spmv_mat *mat) {
@@ -311,32 +322,83 @@ static spmv_status check_and_write(spmv_mat *mat, const given *g, int threads) {
     return status;
 }
 
-static spmv_status set_from_host(spmv_mat *mat, const void *values) {
+static spmv_status set_from_host(spmv_mat *mat, const void *values, bool stay) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
-    const given g = {values, mat->precision};
+    const given g = {values, mat->precision, stay};
     TRY(find_origin(mat, threads));
-    spmv_status status = may_refuse(mat)
-                             ? check_and_write(mat, &g, threads)
-                             : write_all(mat, &g, is_plain(mat) ? values : NULL, threads);
-    spmv_stored_unstage(mat);
+    return may_refuse(mat) ? check_and_write(mat, &g, threads)
+                           : write_all(mat, &g, is_plain(mat) ? values : NULL, threads);
+}
+
+/* ---- from a device's memory ------------------------------------------------------------------ */
+
+/* Whether the host has no need of the values: all stores and plans are the device's, which holds
+ * them in the precision in which they were given. */
+static bool can_stay(const spmv_mat *mat, const spmv_device *device) {
+    bool can = mat->csr.as_given && mat->plans;
+    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
+        can = can && plan->device == device &&
+              spmv_plan_is_narrow(plan) == (mat->precision == SPMV_F32);
+    for (const spmv_stored *s = mat->stores; s; s = s->next) can = can && s->only_on_device;
+    return can;
+}
+
+static spmv_status read_back(spmv_mat *mat, const spmv_stored *stored, const spmv_store *here) {
+    const size_t n = (size_t)mat->csr.nnz;
+    int32_t *row = spmv_host_alloc(n * sizeof *row), *col = spmv_host_alloc(n * sizeof *col);
+    double *values = spmv_host_alloc(n * sizeof *values);
+    bool has_room = row && col && values;
+    if (has_room) stored->format->entries(here, row, col, values);
+    for (size_t k = 0; has_room && k < n; k++)
+        mat->csr.values[place_of(&mat->csr, row[k], col[k])] = values[k];
+    spmv_host_free(row);
+    spmv_host_free(col);
+    spmv_host_free(values);
+    return has_room ? SPMV_OK : spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+}
+
+/* From any of the stores: they hold the values as they were given. */
+static spmv_status fetch(spmv_mat *mat) {
+    const given own = {.stay = false};
+    spmv_store *here = NULL;
+    TRY(place_values(mat, &own));
+    mat->coo.values = mat->csr.values;
+    spmv_status status = spmv_stored_fetch(mat, mat->stores, &here);
+    if (status == SPMV_OK) status = read_back(mat, mat->stores, here);
+    spmv_store_free(here);
+    if (status == SPMV_OK) mat->fetch = NULL;
     return status;
 }
 
-/* Those of the context's device, which is opened if it was not. */
+static spmv_status stay(spmv_mat *mat, const void *values) {
+    const spmv_csr_view A = {.rows = mat->csr.rows,
+                             .cols = mat->csr.cols,
+                             .nnz = mat->csr.nnz,
+                             .row_ptr = mat->csr.row_ptr,
+                             .col_idx = mat->csr.col_idx};
+    TRY(spmv_stored_refill_all(mat, &A, values, 1));
+    mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
+    mat->to_count = true;
+    mat->fetch = fetch;
+    return SPMV_OK;
+}
+
+/* The context's device is opened if it was not. */
 static spmv_status set_from_device(spmv_mat *mat, const void *values, void *stream) {
     const spmv_backend *backend = mat->ctx->default_backend;
     const size_t width = mat->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
     const size_t bytes = (size_t)mat->coo.nnz * width;
     spmv_device *device = NULL;
-    if (backend->host) return set_from_host(mat, values);
+    if (backend->host) return set_from_host(mat, values, true);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
     if (backend->await) TRY(backend->await(device, stream));
+    if (can_stay(mat, device)) return stay(mat, values);
     void *here = spmv_host_alloc(bytes);
     if (!here)
         return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for %lld values",
                          (long long)mat->coo.nnz);
     spmv_status status = backend->get(device, here, values, bytes);
-    if (status == SPMV_OK) status = set_from_host(mat, here);
+    if (status == SPMV_OK) status = set_from_host(mat, here, false);
     spmv_host_free(here);
     return status;
 }
@@ -355,9 +417,12 @@ spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place pl
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "spmv_mat_set_values: place is %d, must be SPMV_HOST or SPMV_DEVICE",
                          place);
+    if (mat->fetch && !mat->plans) TRY(mat->fetch(mat)); /* a store has them that is freed now */
     spmv_stored_drop_unused(mat);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         TRY(spmv_plan_takes_values(plan));
+    for (const spmv_stored *s = mat->stores; s; s = s->next) TRY(spmv_stored_takes_any(mat, s));
     TRY(await_products(mat, stream));
-    return place == SPMV_HOST ? set_from_host(mat, values) : set_from_device(mat, values, stream);
+    return place == SPMV_HOST ? set_from_host(mat, values, true)
+                              : set_from_device(mat, values, stream);
 }

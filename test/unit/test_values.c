@@ -358,6 +358,42 @@ static void borrowed_arrays_are_only_read(void **state) {
     spmv_ctx_free(ctx);
 }
 
+static void values_may_lie_on_the_device(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"csr_lanes",  "csr_adaptive", "sell_thread_ahead",
+                                          "csell_warp", "xcache_block", "bsr_warp"};
+    static const char *const fixtures_of_both[] = {"dense row", "duplicates"}; /* orders */
+    spmv_ctx_opts opts = {.size = sizeof opts, .backend = "cuda", .threads = 2};
+    spmv_ctx *ctx = NULL;
+    if (spmv_ctx_create(&opts, &ctx) != SPMV_OK || !is_usable(ctx, &spmv_cuda)) {
+        spmv_ctx_free(ctx);
+        skip();
+    }
+    for (int f = 0; f < COUNT(fixtures_of_both); f++) {
+        entries e = entries_of(fixture_named(fixtures_of_both[f]));
+        double *fresh = values_for(&e, few_values);
+        const size_t bytes = (size_t)e.nnz * sizeof *fresh;
+        spmv_mat *mat = matrix_of(ctx, &e);
+        subject after = subject_with(ctx, &e, fresh, fixtures_of_both[f]);
+        for (int k = 0; k < COUNT(kernels); k++) {
+            spmv_plan *plan = plan_with(mat, kernels[k], SPMV_F64, 1);
+            void *there = NULL;
+            assert_int_equal(spmv_plan_alloc(plan, bytes, &there), SPMV_OK);
+            assert_int_equal(spmv_plan_put(plan, there, fresh, bytes), SPMV_OK);
+            assert_int_equal(spmv_mat_set_values(mat, there, SPMV_DEVICE, NULL), SPMV_OK);
+            assert_multiplies(plan, &after);
+            assert_int_equal(set_values(mat, e.values), SPMV_OK);
+            spmv_plan_release(plan, there);
+            spmv_plan_free(plan);
+        }
+        subject_free(&after);
+        spmv_mat_free(mat);
+        free(fresh);
+        entries_free(&e);
+    }
+    spmv_ctx_free(ctx);
+}
+
 static void wrong_arguments_are_refused(void **state) {
     (void)state;
     pair p = pair_of("dense", random_value, few_values);
@@ -382,6 +418,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(what_cannot_be_refilled_is_refused_beforehand),
         cmocka_unit_test(columns_keep_their_order),
         cmocka_unit_test(borrowed_arrays_are_only_read),
+        cmocka_unit_test(values_may_lie_on_the_device),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

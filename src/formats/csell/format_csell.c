@@ -339,6 +339,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(spmv_store_new(ctx, "csell", sizeof(csell), A, out));
     csell *B = (csell *)*out;
     B->s.slots = A->nnz;
+    B->codes = codes;
     B->nslices = slices_of(A->rows);
     B->cut = cut_of(A, c);
     count_long(A, threads, B);

@@ -48,10 +48,13 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, narrow_values(A, threads, B->values));
 }
 
-/* Values that are the matrix's own are there already. */
 static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    enum { VALUES = 2 }; /* the last array */
     csr *B = (csr *)store;
-    if ((const void *)B->values != (const void *)A->values) narrow_values(A, threads, B->values);
+    if (store->array[VALUES].borrowed)
+        B->values = (real *)(uintptr_t)A->values; /* the matrix may have others now */
+    else
+        narrow_values(A, threads, B->values);
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

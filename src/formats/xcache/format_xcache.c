@@ -220,8 +220,8 @@ static void list_columns(const marks *m, const xcache_block *block, uint16_t *ne
     if (n % 2 && !block->wide) need[n] = 0;
 }
 
-/* Fills the slice whose first segment is the block's i-th and whose slots begin at `at`; returns
- * how many values f32 cannot hold. */
+/* Fills the slice whose first segment is the block's i-th and whose slots begin at `at`; m NULL:
+ * with values alone. Returns how many values f32 cannot hold. */
 static int64_t fill_slice(const spmv_csr_view *A, const marks *m, const value_set *set,
                           const xcache_block *block, int i, int64_t at, xcache_rows *B) {
     const int64_t first = block->segment + i, n = block->segments - i;
@@ -236,7 +236,7 @@ static int64_t fill_slice(const spmv_csr_view *A, const marks *m, const value_se
             int64_t from =
                 is_entry ? A->row_ptr[block->row + segment.row] + segment.first + k * segment.step
                          : 0;
-            B->place[to] = is_entry ? place_of(m, A->col_idx[from]) : 0;
+            if (m) B->place[to] = is_entry ? place_of(m, A->col_idx[from]) : 0;
             if (is_entry)
                 overflows += put_coded(value, set, A->values[from], B->value_code);
             else
@@ -257,6 +257,27 @@ static int64_t fill_block(const spmv_csr_view *A, const value_set *set, int64_t 
     for (int i = 0; i < block->segments; i += XCACHE_SLICE)
         overflows += fill_slice(A, m, set, block, i, block->slot + slice[i / XCACHE_SLICE], B);
     return overflows;
+}
+
+static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    xcache_rows *B = (xcache_rows *)store;
+    real codebook[VALUE_CODEBOOK_SIZE];
+    value_set set;
+    code_holds(A, B->value_code, VALUE_CODEBOOK_SIZE, threads, codebook, &set);
+    memcpy(B->codebook, codebook, sizeof codebook);
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int64_t b = 0; b < B->nblocks; b++) {
+        const xcache_block *block = B->block + b;
+        const uint32_t *slice = B->slice + block->segment / XCACHE_SLICE + b;
+        for (int i = 0; i < block->segments; i += XCACHE_SLICE)
+            fill_slice(A, NULL, &set, block, i, block->slot + slice[i / XCACHE_SLICE], B);
+    }
+}
+
+static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
+                         const spmv_store *store) {
+    return check_code(ctx, A, ((const xcache_rows *)store)->value_code, VALUE_CODEBOOK_SIZE,
+                      threads);
 }
 
 static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *set, int threads,
@@ -362,5 +383,7 @@ SPMV_EXPORT_FORMAT(xcache_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
+    .refill = refill,
+    .holds = holds,
     .features = features,
 };

@@ -1,0 +1,254 @@
+/* test_arrays.c: spmv_mat_create: arrays that are used where they lie, on the host or a device, and
+ * what plans keep in memory beside them. */
+#include "kernels.h"
+
+typedef struct rows { /* of a matrix, ascending; as a caller may have them */
+    int64_t rows, cols, nnz, *ptr;
+    int32_t *ptr_32, *idx;
+    double *values;
+} rows;
+
+static rows rows_of(const spmv_mat *mat) {
+    spmv_csr_view A;
+    spmv_mat_rows(mat, &A);
+    rows r = {A.rows, A.cols, A.nnz, NULL, NULL, NULL, NULL};
+    r.ptr = malloc((size_t)(A.rows + 1) * sizeof *r.ptr);
+    r.ptr_32 = malloc((size_t)(A.rows + 1) * sizeof *r.ptr_32);
+    r.idx = malloc((size_t)A.nnz * sizeof *r.idx);
+    r.values = malloc((size_t)A.nnz * sizeof *r.values);
+    assert_true(r.ptr && r.ptr_32 && r.idx && r.values);
+    memcpy(r.ptr, A.row_ptr, (size_t)(A.rows + 1) * sizeof *r.ptr);
+    memcpy(r.idx, A.col_idx, (size_t)A.nnz * sizeof *r.idx);
+    memcpy(r.values, A.values, (size_t)A.nnz * sizeof *r.values);
+    for (int64_t i = 0; i <= A.rows; i++) r.ptr_32[i] = (int32_t)r.ptr[i];
+    return r;
+}
+
+static void rows_free(rows *r) {
+    free(r->ptr);
+    free(r->ptr_32);
+    free(r->idx);
+    free(r->values);
+}
+
+static spmv_arrays arrays_of(const rows *r, unsigned flags) {
+    return (spmv_arrays){.size = sizeof(spmv_arrays),
+                         .rows = r->rows,
+                         .cols = r->cols,
+                         .nnz = r->nnz,
+                         .ptr = r->ptr,
+                         .idx = r->idx,
+                         .values = r->values,
+                         .ptr_bits = 64,
+                         .flags = flags};
+}
+
+static spmv_mat *create(spmv_ctx *ctx, const spmv_arrays *arrays) {
+    spmv_mat *mat = NULL;
+    if (spmv_mat_create(ctx, arrays, &mat) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+    return mat;
+}
+
+static spmv_plan *plan_with(spmv_mat *mat, const char *kernel) {
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    spmv_plan *plan = NULL;
+    opts.kernel = kernel;
+    if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) fail_msg("%s", spmv_ctx_error(mat->ctx));
+    return plan;
+}
+
+/* The plan's product is that of the subject's matrix. */
+static void assert_multiplies(const spmv_plan *plan, const subject *s) {
+    setup c = {.precision = SPMV_F64};
+    snprintf(c.kernel, sizeof c.kernel, "%s", plan->kernel->name);
+    tally = (struct tally){0};
+    workplace w = workplace_of(plan, s, SPMV_F64);
+    try_product(&c, s, &w, (scaling){1, 0});
+    workplace_free(&w);
+    assert_int_equal(tally.wrong, 0);
+}
+
+/* ---- host memory ---------------------------------------------------------------------------- */
+
+static void borrowed_rows_are_used_as_they_are(void **state) {
+    (void)state;
+    subject s = fixture_subject("long tail", 2);
+    rows r = rows_of(s.mat);
+    spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
+    spmv_mat *mat = create(s.mat->ctx, &arrays);
+    spmv_csr_view A;
+    spmv_coo_view entries_there, entries_here;
+    spmv_mat_rows(mat, &A);
+    assert_ptr_equal(A.row_ptr, r.ptr);
+    assert_ptr_equal(A.col_idx, r.idx);
+    assert_ptr_equal(A.values, r.values);
+    static const char *const kernels[] = {"csr_rows", "sell_slices", "csell_slices"};
+    for (int k = 0; k < COUNT(kernels); k++) {
+        spmv_plan *plan = plan_with(mat, kernels[k]);
+        assert_multiplies(plan, &s);
+        spmv_plan_free(plan);
+    }
+    arrays.ptr = r.ptr_32, arrays.ptr_bits = 32, arrays.flags = SPMV_COPY;
+    spmv_mat *copied = create(s.mat->ctx, &arrays);
+    spmv_mat_entries(mat, &entries_here);
+    spmv_mat_entries(copied, &entries_there);
+    assert_int_equal(entries_here.nnz, r.nnz);
+    assert_memory_equal(entries_here.row, entries_there.row, (size_t)r.nnz * sizeof(int32_t));
+    assert_memory_equal(entries_here.col, r.idx, (size_t)r.nnz * sizeof(int32_t));
+    assert_memory_equal(entries_here.values, r.values, (size_t)r.nnz * sizeof(double));
+    spmv_mat_free(copied);
+    spmv_mat_free(mat);
+    rows_free(&r);
+    fixture_subject_free(&s);
+}
+
+/* Other values in another array, then in the same one. */
+static void borrowed_values_are_borrowed_again(void **state) {
+    (void)state;
+    subject s = fixture_subject("every length", 2);
+    rows r = rows_of(s.mat);
+    spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
+    double *fresh = random_vector(17, r.nnz);
+    spmv_mat *mat = create(s.mat->ctx, &arrays);
+    spmv_plan *plans[] = {plan_with(mat, "csr_rows"), plan_with(mat, "csr_merge"),
+                          plan_with(mat, "sell_slices")};
+    for (int turn = 0; turn < 3; turn++) {
+        for (int64_t k = 0; turn == 2 && k < r.nnz; k++) fresh[k] *= -3;
+        const double *set_last = turn == 1 ? r.values : fresh;
+        arrays.values = set_last;
+        subject now = random_subject(create(s.mat->ctx, &arrays), s.name);
+        assert_int_equal(spmv_mat_set_values(mat, fresh, SPMV_HOST, NULL), SPMV_OK);
+        if (turn == 1)
+            assert_int_equal(spmv_mat_set_values(mat, set_last, SPMV_HOST, NULL), SPMV_OK);
+        spmv_csr_view A;
+        spmv_mat_rows(mat, &A);
+        assert_ptr_equal(A.values, set_last);
+        for (int p = 0; p < COUNT(plans); p++) assert_multiplies(plans[p], &now);
+        subject_free(&now);
+    }
+    for (int p = 0; p < COUNT(plans); p++) spmv_plan_free(plans[p]);
+    spmv_mat_free(mat);
+    free(fresh);
+    rows_free(&r);
+    fixture_subject_free(&s);
+}
+
+static size_t host_bytes(spmv_ctx *ctx, const spmv_arrays *arrays, const char *kernel) {
+    spmv_mat *mat = create(ctx, arrays);
+    spmv_plan *plan = plan_with(mat, kernel);
+    spmv_plan_facts facts;
+    spmv_plan_info(plan, &facts);
+    assert_int_equal(facts.device_bytes, 0);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    return facts.host_bytes;
+}
+
+static void facts_say_what_is_kept(void **state) {
+    (void)state;
+    subject s = fixture_subject("dense row", 2);
+    rows r = rows_of(s.mat);
+    const size_t narrow = (size_t)(r.rows + 1) * 4, wide = 2 * narrow, nnz = (size_t)r.nnz;
+    spmv_arrays lent = arrays_of(&r, SPMV_BORROW), copied = arrays_of(&r, SPMV_COPY);
+    assert_int_equal(host_bytes(s.mat->ctx, &lent, "csr_rows"), narrow); /* of 32-bit offsets */
+    assert_int_equal(host_bytes(s.mat->ctx, &copied, "csr_rows"), narrow + wide + 12 * nnz);
+    assert_int_equal(host_bytes(s.mat->ctx, &copied, "coo_segments"),
+                     host_bytes(s.mat->ctx, &lent, "coo_segments") + wide + 12 * nnz);
+    rows_free(&r);
+    fixture_subject_free(&s);
+}
+
+static void a_place_must_be_one(void **state) {
+    (void)state;
+    subject s = fixture_subject("dense", 1);
+    rows r = rows_of(s.mat);
+    spmv_arrays arrays = arrays_of(&r, SPMV_COPY);
+    spmv_mat *mat = NULL;
+    arrays.place = (spmv_place)5;
+    assert_int_equal(spmv_mat_create(s.mat->ctx, &arrays, &mat), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(s.mat->ctx), "place is 5"));
+    arrays.place = SPMV_DEVICE;
+    assert_int_equal(spmv_mat_create(s.mat->ctx, &arrays, &mat), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(s.mat->ctx), "has no device"));
+    assert_null(mat);
+    rows_free(&r);
+    fixture_subject_free(&s);
+}
+
+/* ---- a device's memory ---------------------------------------------------------------------- */
+
+typedef struct there { /* arrays on a plan's device */
+    const spmv_plan *plan;
+    void *array[3];
+} there;
+
+static const void *sent(there *t, int k, const void *from, size_t bytes) {
+    assert_int_equal(spmv_plan_alloc(t->plan, bytes, &t->array[k]), SPMV_OK);
+    assert_int_equal(spmv_plan_put(t->plan, t->array[k], from, bytes), SPMV_OK);
+    return t->array[k];
+}
+
+/* The same arrays on the device. */
+static spmv_arrays send(there *t, const spmv_arrays *here) {
+    const size_t lines = (size_t)(here->by_columns ? here->cols : here->rows);
+    const size_t nnz = (size_t)here->nnz;
+    spmv_arrays a = *here;
+    a.ptr = sent(t, 0, here->ptr, (lines + 1) * (size_t)here->ptr_bits / 8);
+    a.idx = sent(t, 1, here->idx, nnz * sizeof *here->idx);
+    a.values = sent(t, 2, here->values, nnz * width_of(here->precision));
+    a.place = SPMV_DEVICE;
+    return a;
+}
+
+/* 3 x 4:  . 5 . 2 / . . . . / 7 . -1 3, in several ways. */
+static void arrays_may_lie_on_the_device(void **state) {
+    (void)state;
+    static const int64_t rows_64[] = {1, 3, 3, 6}, columns_64[] = {0, 1, 2, 3, 5};
+    static const int32_t rows_32[] = {0, 2, 2, 5}, unsorted[] = {4, 2, 4, 1, 3};
+    static const int32_t sorted[] = {1, 3, 0, 2, 3}, of_columns[] = {2, 0, 2, 0, 2};
+    static const double in_order[] = {5, 2, 7, -1, 3}, mixed[] = {2, 5, 3, 7, -1};
+    static const float narrow[] = {7, 5, -1, 2, 3};
+    const spmv_arrays all = {.size = sizeof all, .rows = 3, .cols = 4, .nnz = 5};
+    spmv_arrays ways[3] = {all, all, all};
+    ways[0].ptr = rows_32, ways[0].ptr_bits = 32, ways[0].idx = sorted, ways[0].values = in_order;
+    ways[1].ptr = rows_64, ways[1].ptr_bits = 64, ways[1].idx = unsorted, ways[1].values = mixed;
+    ways[1].base = 1;
+    ways[2].ptr = columns_64, ways[2].ptr_bits = 64, ways[2].idx = of_columns;
+    ways[2].values = narrow, ways[2].precision = SPMV_F32, ways[2].by_columns = 1;
+    spmv_ctx_opts opts = {.size = sizeof opts, .backend = "cuda", .threads = 2};
+    spmv_ctx *ctx = NULL;
+    if (spmv_ctx_create(&opts, &ctx) != SPMV_OK || !is_usable(ctx, &spmv_cuda)) {
+        spmv_ctx_free(ctx);
+        skip();
+    }
+    subject s = random_subject(create(ctx, &ways[0]), "3 x 4");
+    spmv_plan *first = plan_with(s.mat, "csr_lanes");
+    for (int w = 0; w < COUNT(ways); w++)
+        for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
+            there t = {.plan = first};
+            spmv_arrays arrays = send(&t, &ways[w]);
+            arrays.flags = flags | SPMV_VALIDATE;
+            spmv_mat *mat = create(ctx, &arrays);
+            spmv_plan *plan = plan_with(mat, "csr_lanes");
+            assert_multiplies(plan, &s);
+            spmv_plan_free(plan);
+            spmv_mat_free(mat);
+            for (int k = 0; k < 3; k++) spmv_plan_release(first, t.array[k]);
+        }
+    spmv_plan_free(first);
+    subject_free(&s);
+    spmv_ctx_free(ctx);
+}
+
+int main(int argc, char **argv) {
+    take_backend(argc, argv);
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(borrowed_rows_are_used_as_they_are),
+        cmocka_unit_test(borrowed_values_are_borrowed_again),
+        cmocka_unit_test(facts_say_what_is_kept),
+        cmocka_unit_test(a_place_must_be_one),
+        cmocka_unit_test(arrays_may_lie_on_the_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
