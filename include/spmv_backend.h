@@ -25,13 +25,13 @@ typedef struct spmv_device_format {
     spmv_status (*build)(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
                          const spmv_choice *c, spmv_store **head, spmv_store **copy,
                          double *upload_s);
-    /* Writes other values into a store of the same pattern; the device may still be working.
+    /* Writes other values, as they are, into a store of the same pattern, which can hold any; the
+     * device may still be working.
      * values: [nnz] in the order of the rows and the variant's precision, in its memory, as
      * row_ptr: [rows + 1] in the variant's width. "csr" takes values in host memory too, and no
      * row_ptr. */
     spmv_status (*refill)(spmv_device *d, const void *row_ptr, const void *values,
                           spmv_store *copy);
-    bool (*takes_any)(const spmv_store *head); /* values, as they are; NULL: it does */
 } spmv_device_format;
 
 typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */

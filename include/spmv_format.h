@@ -53,6 +53,8 @@ typedef struct spmv_format {
      */
     spmv_status (*holds)(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                          const spmv_store *store);
+    /* Whether all can, seen from the store's numbers alone; NULL: only holds knows. */
+    bool (*holds_any)(const spmv_store *store);
     /* Adds features for "auto" that only this format computes; NULL: nothing. */
     void (*features)(const spmv_csr_view *A, struct spmv_features *f);
 } spmv_format;

@@ -492,9 +492,5 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     return SPMV_OK;
 }
 
-static bool takes_any(const spmv_store *head) {
-    return !((const csell *)head)->codes;
-}
 extern "C" const spmv_device_format V(cuda_build_csell);
-extern "C" const spmv_device_format V(cuda_build_csell) = {"csell", working, build_on, refill_on,
-                                                           takes_any};
+extern "C" const spmv_device_format V(cuda_build_csell) = {"csell", working, build_on, refill_on};

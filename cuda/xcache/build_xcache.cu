@@ -369,10 +369,5 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     return SPMV_OK;
 }
 
-static bool takes_any(const spmv_store *head) {
-    return ((const xcache_rows *)head)->value_code == VALUE_RAW;
-}
-
 extern "C" const spmv_device_format V(cuda_build_xcache);
-extern "C" const spmv_device_format V(cuda_build_xcache) = {"xcache", working, build_on, refill_on,
-                                                            takes_any};
+extern "C" const spmv_device_format V(cuda_build_xcache) = {"xcache", working, build_on, refill_on};

@@ -184,8 +184,10 @@ bool spmv_is_padding(const spmv_csr_view *view, int variant, size_t store);
 void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);
 /* Frees the stores that no plan uses. */
 void spmv_stored_drop_unused(spmv_mat *mat);
+/* Whether the store, of its matrix's pattern, holds any values, f32's range apart. */
+bool spmv_stored_holds_any(const spmv_stored *stored);
 /* SPMV_E_UNSUITABLE if a device cannot write other values into the store, which a plan uses. */
-spmv_status spmv_stored_takes_any(const spmv_mat *mat, const spmv_stored *stored);
+spmv_status spmv_stored_takes_values(const spmv_mat *mat, const spmv_stored *stored);
 /* Writes values into all stores, and into the copies that plans own: A's, or those there, on the
  * device of all the stores, in the order of A and the precision of all the plans. */
 spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, const void *there,

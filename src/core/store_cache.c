@@ -254,11 +254,14 @@ void spmv_stored_drop_unused(spmv_mat *mat) {
     }
 }
 
-spmv_status spmv_stored_takes_any(const spmv_mat *mat, const spmv_stored *stored) {
+bool spmv_stored_holds_any(const spmv_stored *stored) {
+    const spmv_format *format = stored->format;
+    return !format->holds || (format->holds_any && format->holds_any(stored->host));
+}
+
+spmv_status spmv_stored_takes_values(const spmv_mat *mat, const spmv_stored *stored) {
     const spmv_plan *plan = plan_of(mat, stored);
-    if (!stored->only_on_device) return SPMV_OK;
-    const spmv_device_format *own = builder_of(plan, stored->format->name);
-    if (!own->takes_any || own->takes_any(stored->host)) return SPMV_OK;
+    if (!stored->only_on_device || spmv_stored_holds_any(stored)) return SPMV_OK;
     return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
                      "%s: values are stored in fewer bytes on the device, which cannot write "
                      "others so: a plan made with spmv_plan_opts.refill stores them as they are",

@@ -176,19 +176,42 @@ static double sum_entries(const spmv_mat *mat, const given *g, int64_t i, int64_
     return (double)sum;
 }
 
-/* Returns how many sums of duplicates no double can hold. By the static partition that kernels
- * multiply with. */
+/* In the order in which they were given. */
+static void widen(const given *g, int64_t n, int threads, double *out) {
+    const float *narrow = g->values;
+    const double *wide = g->values;
+    if (g->precision == SPMV_F32)
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (int64_t k = 0; k < n; k++) out[k] = narrow[k];
+    else if (wide != out)
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (int t = 0; t < threads; t++) {
+            int64_t first = spmv_split(n, threads, t), end = spmv_split(n, threads, t + 1);
+            memmove(out + first, wide + first, (size_t)(end - first) * sizeof *out);
+        }
+}
+
+/* Returns how many sums of duplicates no double can hold. */
 static int64_t arrange(const spmv_mat *mat, const given *g, int threads, double *out) {
     const spmv_csr *A = &mat->csr;
     const uint32_t *first = mat->origin ? mat->origin->first : NULL;
     int64_t overflows = 0;
+    if (A->as_given) {
+        widen(g, A->nnz, threads, out);
+        return 0;
+    }
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
     for (int64_t i = 0; i < A->rows; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
-            out[k] = A->as_given ? given_value(g, k)
-                                 : sum_entries(mat, g, i, first ? first[k] : k,
-                                               first ? first[k + 1] : k + 1, &overflows);
+            out[k] = sum_entries(mat, g, i, first ? first[k] : k, first ? first[k + 1] : k + 1,
+                                 &overflows);
     return overflows;
+}
+
+/* The canonical CSR with values in its order. */
+static spmv_csr_view rows_with(const spmv_mat *mat, const double *values) {
+    const spmv_csr *A = &mat->csr;
+    return (spmv_csr_view){A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, values};
 }
 
 /* ---- who may refuse -------------------------------------------------------------------------- */
@@ -207,20 +230,23 @@ spmv_status spmv_plan_takes_values(const spmv_plan *plan) {
                      plan->kernel->name);
 }
 
-static bool may_refuse(const spmv_mat *mat) {
-    bool may = mat->origin && mat->origin->first;
+/* Sums of f32 may exceed it. */
+static bool may_exceed_f32(const spmv_mat *mat) {
+    bool may = false, fits = mat->precision == SPMV_F32 && !(mat->origin && mat->origin->first);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
-        may |= spmv_plan_is_narrow(plan);
-    for (const spmv_stored *s = mat->stores; s; s = s->next)
-        may |= s->format->holds && !s->only_on_device;
+        may |= spmv_plan_is_narrow(plan) && !fits;
+    return may;
+}
+
+static bool may_refuse(const spmv_mat *mat) {
+    bool may = may_exceed_f32(mat) || (mat->origin && mat->origin->first);
+    for (const spmv_stored *s = mat->stores; s; s = s->next) may |= !spmv_stored_holds_any(s);
     return may;
 }
 
 static spmv_status check_range(const spmv_mat *mat, const spmv_csr_view *A, int threads) {
-    const spmv_plan *plan = mat->plans;
     int64_t overflows = 0;
-    while (plan && !spmv_plan_is_narrow(plan)) plan = plan->next;
-    if (!plan) return SPMV_OK;
+    if (!may_exceed_f32(mat)) return SPMV_OK;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
     for (int64_t k = 0; k < A->nnz; k++)
         overflows += isinf((float)A->values[k]) && !isinf(A->values[k]);
@@ -230,8 +256,7 @@ static spmv_status check_range(const spmv_mat *mat, const spmv_csr_view *A, int 
 static spmv_status check_stores(const spmv_mat *mat, const spmv_csr_view *A, int threads) {
     TRY(check_range(mat, A, threads));
     for (spmv_stored *s = mat->stores; s; s = s->next)
-        if (s->format->holds && !s->only_on_device)
-            TRY(s->format->holds(mat->ctx, A, threads, s->host));
+        if (!spmv_stored_holds_any(s)) TRY(s->format->holds(mat->ctx, A, threads, s->host));
     return SPMV_OK;
 }
 
@@ -251,8 +276,7 @@ static spmv_status make_room(const spmv_mat *mat, double **out) {
 
 static void keep_entries(spmv_mat *mat, const given *g, int threads, double *room) {
     mat->fetch = NULL;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t k = 0; k < (room ? mat->coo.nnz : 0); k++) room[k] = given_value(g, k);
+    if (room) widen(g, mat->coo.nnz, threads, room);
     mat->coo.values = room ? room : mat->csr.values;
     mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
     mat->borrowed_values = false;
@@ -271,28 +295,18 @@ static spmv_status place_values(spmv_mat *mat, const given *g) {
     return SPMV_OK;
 }
 
-static void copy_values(const double *from, int64_t n, int threads, double *to) {
-    if (from == to) return;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int t = 0; t < threads; t++) {
-        int64_t first = spmv_split(n, threads, t), end = spmv_split(n, threads, t + 1);
-        memmove(to + first, from + first, (size_t)(end - first) * sizeof *to);
-    }
-}
-
-/* beside: the values in the order of the canonical CSR; NULL: they are not there yet. */
+/* beside: in the order of the canonical CSR; NULL: they are not there yet. */
 static spmv_status write_all(spmv_mat *mat, const given *g, const double *beside, int threads) {
-    spmv_csr_view A;
+    const given sorted = {.values = beside, .precision = SPMV_F64};
     double *room;
-    spmv_mat_rows(mat, &A);
     TRY(make_room(mat, &room));
     TRY(place_values(mat, g));
     if (beside)
-        copy_values(beside, A.nnz, threads, mat->csr.values);
+        widen(&sorted, mat->csr.nnz, threads, mat->csr.values);
     else
         arrange(mat, g, threads, mat->csr.values);
     keep_entries(mat, g, threads, room);
-    spmv_mat_rows(mat, &A);
+    const spmv_csr_view A = rows_with(mat, mat->csr.values);
     return spmv_stored_refill_all(mat, &A, NULL, threads);
 }
 
@@ -301,12 +315,10 @@ static bool is_plain(const spmv_mat *mat) {
 }
 
 static spmv_status check_and_write(spmv_mat *mat, const given *g, int threads) {
-    spmv_csr_view A;
+    spmv_csr_view A = rows_with(mat, g->values);
     double *beside = NULL;
     spmv_status status = SPMV_OK;
     int64_t overflows = 0;
-    spmv_mat_rows(mat, &A);
-    A.values = g->values;
     if (!is_plain(mat)) {
         A.values = beside = spmv_host_alloc((size_t)A.nnz * sizeof *beside);
         if (!beside) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
@@ -326,8 +338,7 @@ static spmv_status set_from_host(spmv_mat *mat, const void *values, bool stay) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
     const given g = {values, mat->precision, stay};
     TRY(find_origin(mat, threads));
-    return may_refuse(mat) ? check_and_write(mat, &g, threads)
-                           : write_all(mat, &g, is_plain(mat) ? values : NULL, threads);
+    return may_refuse(mat) ? check_and_write(mat, &g, threads) : write_all(mat, &g, NULL, threads);
 }
 
 /* ---- from a device's memory ------------------------------------------------------------------ */
@@ -371,11 +382,7 @@ static spmv_status fetch(spmv_mat *mat) {
 }
 
 static spmv_status stay(spmv_mat *mat, const void *values) {
-    const spmv_csr_view A = {.rows = mat->csr.rows,
-                             .cols = mat->csr.cols,
-                             .nnz = mat->csr.nnz,
-                             .row_ptr = mat->csr.row_ptr,
-                             .col_idx = mat->csr.col_idx};
+    const spmv_csr_view A = rows_with(mat, NULL);
     TRY(spmv_stored_refill_all(mat, &A, values, 1));
     mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
     mat->to_count = true;
@@ -421,7 +428,7 @@ spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place pl
     spmv_stored_drop_unused(mat);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         TRY(spmv_plan_takes_values(plan));
-    for (const spmv_stored *s = mat->stores; s; s = s->next) TRY(spmv_stored_takes_any(mat, s));
+    for (const spmv_stored *s = mat->stores; s; s = s->next) TRY(spmv_stored_takes_values(mat, s));
     TRY(await_products(mat, stream));
     return place == SPMV_HOST ? set_from_host(mat, values, true)
                               : set_from_device(mat, values, stream);

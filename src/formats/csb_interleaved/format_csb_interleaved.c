@@ -166,6 +166,10 @@ static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
                           &set, B);
 }
 
+static bool holds_any(const spmv_store *store) {
+    return ((const csb_interleaved *)store)->value_code == VALUE_RAW;
+}
+
 static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                          const spmv_store *store) {
     const csb_interleaved *B = (const csb_interleaved *)store;
@@ -196,4 +200,5 @@ SPMV_EXPORT_FORMAT(csb_interleaved_format) = {
     .entries = entries,
     .refill = refill,
     .holds = holds,
+    .holds_any = holds_any,
 };

@@ -406,6 +406,10 @@ static bool collect_values_of(const spmv_csr_view *A, int threads, const csell *
     return fits && all->count <= VALUE_CODEBOOK_SIZE;
 }
 
+static bool holds_any(const spmv_store *store) {
+    return !((const csell *)store)->codes;
+}
+
 static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                          const spmv_store *store) {
     value_set set;
@@ -503,4 +507,5 @@ SPMV_EXPORT_FORMAT(csell_format) = {
     .entries = entries,
     .refill = refill,
     .holds = holds,
+    .holds_any = holds_any,
 };

@@ -54,7 +54,8 @@ static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
     if (store->array[VALUES].borrowed)
         B->values = (real *)(uintptr_t)A->values; /* the matrix may have others now */
     else
-        narrow_values(A, threads, B->values);
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (int64_t k = 0; k < A->nnz; k++) B->values[k] = (real)A->values[k];
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

@@ -199,6 +199,10 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const idx *order,
     return spmv_fits(ctx, overflows);
 }
 
+static bool holds_any(const spmv_store *store) {
+    return ((const sell16_slices *)store)->value_code == VALUE_RAW;
+}
+
 /* A codebook longer than the one before might not fit the registers that the kernel keeps it in. */
 static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                          const spmv_store *store) {
@@ -306,4 +310,5 @@ SPMV_EXPORT_FORMAT(sell16_format) = {
     .entries = entries,
     .refill = refill,
     .holds = holds,
+    .holds_any = holds_any,
 };

@@ -274,6 +274,10 @@ static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
     }
 }
 
+static bool holds_any(const spmv_store *store) {
+    return ((const xcache_rows *)store)->value_code == VALUE_RAW;
+}
+
 static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                          const spmv_store *store) {
     return check_code(ctx, A, ((const xcache_rows *)store)->value_code, VALUE_CODEBOOK_SIZE,
@@ -385,5 +389,6 @@ SPMV_EXPORT_FORMAT(xcache_format) = {
     .entries = entries,
     .refill = refill,
     .holds = holds,
+    .holds_any = holds_any,
     .features = features,
 };
