@@ -79,8 +79,9 @@ static inline bool code_waits(int capability) {
 }
 
 /* Of a kernel that calls begin_product. arguments: the address of each. */
-static inline spmv_status launch_overlapping(const spmv_plan *p, const void *kernel, unsigned grid,
-                                             dim3 block, size_t shared, void **arguments) {
+static inline spmv_status launch_overlapping(const spmv_plan *p, cudaStream_t stream,
+                                             const void *kernel, unsigned grid, dim3 block,
+                                             size_t shared, void **arguments) {
     int major = 0, minor = 0, number = p->device->number;
     cudaLaunchAttribute overlap = {};
     cudaLaunchConfig_t config = {};
@@ -91,7 +92,7 @@ static inline spmv_status launch_overlapping(const spmv_plan *p, const void *ker
     config.gridDim = dim3(grid);
     config.blockDim = block;
     config.dynamicSmemBytes = shared;
-    config.stream = stream_of(p);
+    config.stream = stream;
     config.attrs = &overlap;
     config.numAttrs = code_waits(100 * major + 10 * minor);
     CU(p->device->ctx, cudaLaunchKernelExC(&config, kernel, arguments));

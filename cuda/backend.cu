@@ -347,6 +347,7 @@ static spmv_status open_gpu(spmv_device *d) {
     if (made == cudaSuccess) made = cudaEventCreate(&s->start);
     if (made == cudaSuccess) made = cudaEventCreate(&s->stop);
     d->state = s;
+    d->stream = s->stream;
     if (made == cudaSuccess) made = open_pool(d);
     if (made != cudaSuccess) {
         close_gpu(d);

@@ -10,6 +10,7 @@ typedef struct spmv_device { /* one opened device */
     spmv_ctx *ctx; /* its error text gets the messages */
     int number;    /* as the backend numbers its devices */
     int threads;   /* OpenMP team size; on a GPU that of the host's share of the work */
+    void *stream;  /* of a GPU, what its own operations are ordered on: a cudaStream_t */
     void *state;   /* owned by the backend */
 } spmv_device;
 

@@ -120,6 +120,17 @@ enum spmv_trait {
     SPMV_NEEDS_SYMMETRY = 64 /* any other matrix is SPMV_E_UNSUITABLE */
 };
 
+/* Of one product, z <- alpha A x + beta y, in memory of the plan's device. */
+typedef struct spmv_operands {
+    double alpha, beta;
+    /* On a GPU a scalar in the plan's precision may lie in its memory: it is read when the product
+     * runs. NULL: the one above holds. A host's kernels and peers get none. */
+    const void *alpha_at, *beta_at;
+    const void *x, *y; /* y is z or apart from it; for a host's kernels and peers it is z */
+    void *z;
+    void *stream; /* that the product is ordered on, a cudaStream_t; a host has none */
+} spmv_operands;
+
 typedef struct spmv_kernel {
     const char *name, *alias, *format, *summary;
     const spmv_param *params;
@@ -127,7 +138,7 @@ typedef struct spmv_kernel {
     size_t (*estimate)(const spmv_csr_view *A,
                        const spmv_choice *c); /* scratch bytes; NULL: none */
     spmv_status (*prepare)(spmv_plan *p); /* NULL: nothing to do; may return SPMV_E_UNSUITABLE */
-    spmv_status (*run)(const spmv_plan *p, double alpha, const void *x, double beta, void *y);
+    spmv_status (*run)(const spmv_plan *p, const spmv_operands *v);
     void (*release)(spmv_plan *p); /* frees what prepare made; NULL: nothing */
     const char *absent;            /* a peer's library: how to get it; NULL: built in */
     /* Writes name and version of the library that multiplies with these values ("oneMKL 2026.2"),

@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(1024, 1)
     multiply(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
              const ofs *__restrict__ slice_ptr, const idx *__restrict__ row_len,
              const idx *__restrict__ perm, const idx *__restrict__ col_idx,
-             const real *__restrict__ values, const real *x, real alpha, real beta, real *y) {
+             const real *__restrict__ values, const real *x, result out) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* rows + a block fit 32 bits */
     if (all.blocks || gridDim.x >= MANY_BLOCKS) let_next_start();
     ask_ahead(all, threadIdx.x);
@@ -85,7 +85,7 @@ static __global__ void __launch_bounds__(1024, 1)
             if (u < left) sum += a[u] * xj[u];
     }
     if (!begun) begin_product();
-    put_row(y + (perm ? perm[i] : i), alpha, sum, beta);
+    put_row(out, perm ? perm[i] : i, sum);
 }
 
 /* Rows of a few entries, where there are many: one of each of ROWS_A_THREAD rows at a time, a
@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(1024, 1)
     multiply_short(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
                    const ofs *__restrict__ slice_ptr, const idx *__restrict__ row_len,
                    const idx *__restrict__ perm, const idx *__restrict__ col_idx,
-                   const real *__restrict__ values, const real *x, real alpha, real beta, real *y) {
+                   const real *__restrict__ values, const real *x, result out) {
     unsigned i0 = blockIdx.x * blockDim.x * ROWS_A_THREAD + threadIdx.x, most = 0;
     sell_row row[ROWS_A_THREAD];
     real sum[ROWS_A_THREAD];
@@ -131,7 +131,7 @@ static __global__ void __launch_bounds__(1024, 1)
 #pragma unroll
     for (int r = 0; r < ROWS_A_THREAD; r++) {
         unsigned i = i0 + (unsigned)r * blockDim.x;
-        if (i < rows) put_row(y + (perm ? perm[i] : i), alpha, sum[r], beta);
+        if (i < rows) put_row(out, perm ? perm[i] : i, sum[r]);
     }
 }
 
@@ -171,7 +171,7 @@ static spmv_status prepare(spmv_plan *p) {
     return load_kernel(p, kernel_for((const sell *)p->host, stats.row_max));
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     sell A = *(const sell *)p->store;
     spmv_stats stats;
     spmv_mat_stats(p->matrix, &stats);
@@ -179,13 +179,14 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     unsigned grid = (unsigned)blocks_for(A.s.rows, are_short(&A) ? ROWS_A_THREAD * block : block);
     unsigned rows = (unsigned)A.s.rows, slice = (unsigned)A.slice, steps = (unsigned)stats.row_max;
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A.row_len : NULL;
-    real a = (real)alpha, b = (real)beta;
+    result out = result_of(v);
     if (rows == 0) return SPMV_OK;
     ahead all = ahead_of(A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr, A.col_idx,
-                         A.values, A.s.slots, (const real *)x, A.s.cols, grid);
-    void *arguments[] = {&all,       &rows,     &slice, &steps, &A.slice_ptr, &row_len, &A.perm,
-                         &A.col_idx, &A.values, &x,     &a,     &b,           &y};
-    return launch_overlapping(p, kernel_for(&A, stats.row_max), grid, dim3(block), 0, arguments);
+                         A.values, A.s.slots, (const real *)v->x, A.s.cols, grid);
+    void *arguments[] = {&all,    &rows,      &slice,    &steps,        &A.slice_ptr, &row_len,
+                         &A.perm, &A.col_idx, &A.values, (void *)&v->x, &out};
+    return launch_overlapping(p, stream_of(v), kernel_for(&A, stats.row_max), grid, dim3(block), 0,
+                              arguments);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};

@@ -179,17 +179,17 @@ template <cusparseSpMVAlg_t algorithm> static spmv_status preprocess(spmv_plan *
     return SPMV_OK;
 }
 
-static inline spmv_status point_vectors(const spmv_plan *p, const peer *t, const void *x, void *y) {
-    CUSPARSE(p, t->library, DnVecSetValues, t->x, (void *)x); /* read only: x is not modified */
-    CUSPARSE(p, t->library, DnVecSetValues, t->y, y);
+static inline spmv_status point_vectors(const spmv_plan *p, const peer *t, const spmv_operands *v) {
+    CUSPARSE(p, t->library, DnVecSetValues, t->x, (void *)v->x); /* read only: x is not modified */
+    CUSPARSE(p, t->library, DnVecSetValues, t->y, v->z);
     return SPMV_OK;
 }
 
 template <cusparseSpMVAlg_t algorithm>
-static spmv_status run_peer(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run_peer(const spmv_plan *p, const spmv_operands *v) {
     const peer *t = (const peer *)p->scratch;
-    const real a = (real)alpha, b = (real)beta;
-    TRY(point_vectors(p, t, x, y));
+    const real a = (real)v->alpha, b = (real)v->beta;
+    TRY(point_vectors(p, t, v));
     CUSPARSE(p, t->library, SpMV, t->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &a, t->matrix, t->x,
              &b, t->y, real_type, algorithm, t->buffer);
     return SPMV_OK;
@@ -215,11 +215,10 @@ template <int algorithm> static spmv_status plan_spmvop(spmv_plan *p, peer *t) {
     return SPMV_OK;
 }
 
-static inline spmv_status run_spmvop(const spmv_plan *p, double alpha, const void *x, double beta,
-                                     void *y) {
+static inline spmv_status run_spmvop(const spmv_plan *p, const spmv_operands *v) {
     const peer *t = (const peer *)p->scratch;
-    const real a = (real)alpha, b = (real)beta;
-    TRY(point_vectors(p, t, x, y));
+    const real a = (real)v->alpha, b = (real)v->beta;
+    TRY(point_vectors(p, t, v));
     CUSPARSE(p, t->library, SpMVOp, t->handle, t->plan, &a, &b, t->x, t->y, t->y);
     return SPMV_OK;
 }

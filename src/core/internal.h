@@ -135,6 +135,13 @@ void spmv_csr_free(spmv_csr *A); /* frees the arrays and zeroes the struct */
 /* Fills in the row lengths, the bandwidth and the hash of the finished CSR. */
 void spmv_csr_stats(const spmv_csr *A, int threads, spmv_stats *stats);
 
+/* Of y <- alpha A x + beta y where the plan's device orders its own operations. */
+static inline spmv_operands spmv_in_place(const spmv_plan *plan, double alpha, const void *x,
+                                          double beta, void *y) {
+    return (spmv_operands){
+        .alpha = alpha, .beta = beta, .x = x, .y = y, .z = y, .stream = plan->device->stream};
+}
+
 /* ---- plan.c, store_cache.c ------------------------------------------------------------------- */
 
 typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_facts */

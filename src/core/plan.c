@@ -291,7 +291,8 @@ spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double
     GIVEN(NULL, plan);
     TRY(check_vectors(plan, x, y));
     TRY(claim(plan));
-    spmv_status status = plan->kernel->run(plan, alpha, x, beta, y);
+    const spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
+    spmv_status status = plan->kernel->run(plan, &v);
     if (status == SPMV_OK) status = plan->device->backend->sync(plan->device);
     unclaim(plan);
     return status;
@@ -300,8 +301,9 @@ spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double
 static spmv_status run_timed(const spmv_plan *plan, int count, double alpha, const void *x,
                              double beta, void *y, double *seconds) {
     spmv_device *device = plan->device;
+    const spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
     TRY(device->backend->tick(device));
-    for (int n = 0; n < count; n++) TRY(plan->kernel->run(plan, alpha, x, beta, y));
+    for (int n = 0; n < count; n++) TRY(plan->kernel->run(plan, &v));
     return device->backend->tock(device, seconds);
 }
 
