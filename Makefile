@@ -151,7 +151,9 @@ build/cuda$(san)/src/app/main.o: src/app/main.c build/cuda$(san)/.flags
 build/omp$(san)/cuda/cusparse_library.o: features = -DFETCHED_CUSPARSE='"$(CURDIR)/.peers/cusparse/nvidia/cu13/lib/libcusparse.so.12"'
 build/cuda$(san)/cuda/scan.o: nvflags := $(subst c++14,c++17,$(nvflags))# CUB wants it; headers of C++14 take a third less time
 build/cuda$(san)/test/test_kernels_in_turn: build/cuda$(san)/test/unit/hasty.o
-$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/unit/hasty.cu): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
+$(addprefix build/cuda$(san)/test/test_,apply streams): build/cuda$(san)/test/unit/streams.o
+build/cuda$(san)/test/test_streams: build/cuda$(san)/test/solver.o
+$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/solver.cu $(wildcard test/unit/*.cu)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
 
@@ -161,8 +163,7 @@ BUILD  ?= omp
 PYTHON ?= python3
 check test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
 	$(Q)PYTHON=$(PYTHON) CC=$(call quoted,$(CC)) sh test/run.sh build/$(BUILD)$(san) $(PART)
-check-update: $(BUILD)
-	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
+check-update: $(BUILD) ; $(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
 test-cuda: cuda $(tests_cuda)
 	$(Q)sh test/cuda.sh build/cuda
 bench-read bench-convert: bench-%: build/omp/bench_%
@@ -185,8 +186,7 @@ docs: $(BUILD) force # the generated parts; test/python/test_docs.py says when t
 # What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local DESTDIR= BUILD=omp.
 install:
 	$(Q)sh src/app/install.sh build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
-lint format:
-	$(Q)sh test/lint.sh $(filter format,$@)
+lint format: ; $(Q)sh test/lint.sh $(filter format,$@)
 help: ; @cat docs/make.txt
 info:
 	@$(foreach v,$(settings) CFLAGS NVCC WERROR SAN BUILD PYTHON found cflags loads nvflags ldlibs, \

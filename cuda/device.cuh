@@ -5,6 +5,7 @@
 
 #include "spmv_kernel.h"
 #include <cuda_runtime.h>
+#include <pthread.h>
 #include <time.h>
 
 enum { WARP = 32, MOST_LIBRARIES = 2 };
@@ -12,13 +13,15 @@ static const unsigned ALL_LANES = 0xffffffffu; /* of a warp, in a shuffle */
 
 typedef struct cuda_state { /* a device's state */
     cudaStream_t stream;
+    int capability; /* 900: sm_90 */
     cudaEvent_t start, stop;
     cudaMemPool_t pool; /* keeps what is freed for what is allocated next; NULL: the GPU has none */
     struct {            /* peers' libraries: a handle, made when first needed, */
         void *handle;
         void (*close)(void *handle);
     } library[MOST_LIBRARIES];
-    char *flushed; /* [nflushed] */
+    pthread_mutex_t turn; /* of products with their handles */
+    char *flushed;        /* [nflushed] */
     unsigned *sink;
     size_t nflushed;
     char name[256];

@@ -153,6 +153,8 @@ struct spmv_backend {
     /* Sets every byte; may return before it is done; the device's next operation waits. */
     spmv_status (*fill)(spmv_device *d, void *memory, int byte, size_t bytes);
     spmv_status (*sync)(spmv_device *d);
+    /* Makes it the calling thread's device, on which kernels are launched; NULL: nothing to do. */
+    spmv_status (*enter)(spmv_device *d);
     spmv_status (*tick)(spmv_device *d);
     spmv_status (*tock)(spmv_device *d, double *seconds);
     size_t (*free_bytes)(spmv_device *d);

@@ -126,7 +126,7 @@ typedef struct spmv_operands {
     /* On a GPU a scalar in the plan's precision may lie in its memory: it is read when the product
      * runs. NULL: the one above holds. A host's kernels and peers get none. */
     const void *alpha_at, *beta_at;
-    const void *x, *y; /* y is z or apart from it; for a host's kernels and peers it is z */
+    const void *x, *y; /* y is z or apart from it; for a host's kernels it is z */
     void *z;
     void *stream; /* that the product is ordered on, a cudaStream_t; a host has none */
 } spmv_operands;
@@ -176,7 +176,12 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     spmv_store *own;            /* a copied plan's store, which it owns; NULL: the matrix owns it */
     spmv_device narrowed;       /* device, if the plan has fewer threads than the context */
     int concurrent, busy;       /* as in spmv_plan_facts; a product of it runs */
+    spmv_place scalars;         /* as in spmv_plan_opts */
 };
+
+/* Whether kernels in a stream may write the matrix's values, so that they change between products:
+ * one that reads them before the kernel in front is done would mix old and new (ahead.cuh). */
+SPMV_LINKAGE bool spmv_values_change(const spmv_mat *mat);
 
 /* ---- shared helpers ------------------------------------------------------------------------- */
 

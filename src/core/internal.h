@@ -62,9 +62,10 @@ struct spmv_mat {
     spmv_ctx *ctx;
     spmv_coo coo;
     spmv_csr csr;
-    bool borrowed; /* the caller owns the arrays the matrix was made from */
-    bool freed;    /* by its owner: the last plan frees the memory */
-    int plans;     /* alive, and in need of this matrix */
+    bool borrowed;      /* the caller owns the arrays the matrix was made from */
+    bool freed;         /* by its owner: the last plan frees the memory */
+    bool values_change; /* as spmv_values_change: set before the first new values are written */
+    int plans;          /* alive, and in need of this matrix */
     spmv_stats stats;
     spmv_stored *stores;
 };
