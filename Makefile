@@ -86,7 +86,7 @@ objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst
 named := src/app/main.c src/app/record/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install lint format info $(firsts) force remember
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert bench-solver study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install lint format info $(firsts) force remember
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -131,7 +131,7 @@ $$(asking_$(1)): features = $$(feature_flags)
 build/$(2)/build_info.h: force
 	$$(Q)mkdir -p $$(@D) && sh src/app/record/build_info.sh $$(call quoted,$$(CC)) $$(call quoted,$$(cflags) $$(loads)) '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
--include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)) $$(call objects,omp$$(san),,test/wrong.c)) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
+-include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)) $$(call objects,omp$$(san),,test/wrong.c)) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c test/bench_solver.c)
 endef
 remember:
 	$(Q)sh src/app/changed.sh build/settings "$$(printf '%s\n' $(foreach s,$(settings),$(call remember,$(s))))"
@@ -151,7 +151,9 @@ build/cuda$(san)/src/app/main.o: src/app/main.c build/cuda$(san)/.flags
 build/omp$(san)/cuda/cusparse_library.o: features = -DFETCHED_CUSPARSE='"$(CURDIR)/.peers/cusparse/nvidia/cu13/lib/libcusparse.so.12"'
 build/cuda$(san)/cuda/scan.o: nvflags := $(subst c++14,c++17,$(nvflags))# CUB wants it; headers of C++14 take a third less time
 build/cuda$(san)/test/test_kernels_in_turn: build/cuda$(san)/test/unit/hasty.o
-$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/unit/hasty.cu): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
+$(addprefix build/cuda$(san)/test/test_,apply streams): build/cuda$(san)/test/unit/streams.o
+build/cuda$(san)/test/test_streams build/cuda/bench_solver: build/cuda$(san)/test/solver.o
+$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/solver.cu $(wildcard test/unit/*.cu)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
 
@@ -161,12 +163,12 @@ BUILD  ?= omp
 PYTHON ?= python3
 check test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
 	$(Q)PYTHON=$(PYTHON) CC=$(call quoted,$(CC)) sh test/run.sh build/$(BUILD)$(san) $(PART)
-check-update: $(BUILD)
-	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
+check-update: $(BUILD) ; $(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
 test-cuda: cuda $(tests_cuda)
 	$(Q)sh test/cuda.sh build/cuda
 bench-read bench-convert: bench-%: build/omp/bench_%
 	$(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
+bench-solver: build/cuda/bench_solver ; $(Q)$< $(FILES)
 # A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
 	$(Q)$(PYTHON) tables/report/study.py $* --scale $(or $(SCALE),small) $(if $(FILES),--files $(FILES)) \
@@ -185,8 +187,7 @@ docs: $(BUILD) force # the generated parts; test/python/test_docs.py says when t
 # What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local DESTDIR= BUILD=omp.
 install:
 	$(Q)sh src/app/install.sh build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
-lint format:
-	$(Q)sh test/lint.sh $(filter format,$@)
+lint format: ; $(Q)sh test/lint.sh $(filter format,$@)
 help: ; @cat docs/make.txt
 info:
 	@$(foreach v,$(settings) CFLAGS NVCC WERROR SAN BUILD PYTHON found cflags loads nvflags ldlibs, \

@@ -123,6 +123,7 @@ static void close_gpu(spmv_device *d) {
     release_gpu(d, s->sink);
     if (s->stream) cudaStreamDestroy(s->stream);
     if (s->pool) cudaMemPoolDestroy(s->pool);
+    pthread_mutex_destroy(&s->turn);
     free(s);
     d->state = NULL;
 }
@@ -151,6 +152,14 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
 
 static spmv_status sync_gpu(spmv_device *d) {
     CU(d->ctx, cudaStreamSynchronize(state_of(d)->stream));
+    return SPMV_OK;
+}
+
+/* Changes nothing, as a rule; a stream that is captured allows it. */
+static spmv_status enter_gpu(spmv_device *d) {
+    int current = -1;
+    CU(d->ctx, cudaGetDevice(&current));
+    if (current != d->number) CU(d->ctx, cudaSetDevice(d->number));
     return SPMV_OK;
 }
 
@@ -346,7 +355,11 @@ static spmv_status open_gpu(spmv_device *d) {
     cudaError_t made = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
     if (made == cudaSuccess) made = cudaEventCreate(&s->start);
     if (made == cudaSuccess) made = cudaEventCreate(&s->stop);
+    pthread_mutex_init(&s->turn, NULL);
     d->state = s;
+    d->stream = s->stream;
+    s->capability = 100 * attribute(d, cudaDevAttrComputeCapabilityMajor) +
+                    10 * attribute(d, cudaDevAttrComputeCapabilityMinor);
     if (made == cudaSuccess) made = open_pool(d);
     if (made != cudaSuccess) {
         close_gpu(d);
@@ -375,6 +388,7 @@ extern "C" const spmv_backend spmv_cuda = {
     get,
     /* fill       */ fill,
     /* sync       */ sync_gpu,
+    /* enter      */ enter_gpu,
     /* tick, tock */ tick,
     tock,
     /* free_bytes */ free_gpu_bytes,

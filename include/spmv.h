@@ -51,6 +51,7 @@ typedef enum spmv_status {
 
 typedef enum spmv_precision { SPMV_F64 = 0, SPMV_F32 = 1 } spmv_precision;
 typedef enum spmv_symmetry { SPMV_GENERAL, SPMV_SYMMETRIC, SPMV_SKEW_SYMMETRIC } spmv_symmetry;
+typedef enum spmv_place { SPMV_HOST = 0, SPMV_DEVICE } spmv_place; /* of a number's memory */
 typedef enum spmv_field { SPMV_REAL_FIELD, SPMV_INTEGER_FIELD, SPMV_PATTERN_FIELD } spmv_field;
 
 typedef struct spmv_ctx spmv_ctx;
@@ -190,6 +191,8 @@ typedef struct spmv_plan_opts {
     spmv_cache cache;       /* how it will be used; for SPMV_COLD and SPMV_STEADY trials of a matrix
                                that the caches could hold empty them before each sample */
     int threads; /* that a product has, 1 to the context's; 0: as many. Not of a GPU's plan */
+    spmv_place scalars; /* of spmv_call: SPMV_DEVICE: in the plan's memory, read when the product
+                           runs. cuSPARSE's kernels refuse that (SPMV_E_UNSUITABLE) */
 } spmv_plan_opts;
 
 /* Builds the format if the matrix does not own it yet.
@@ -237,6 +240,28 @@ int64_t spmv_plan_setting(const spmv_plan *plan,
 /* y <- alpha A x + beta y. x[cols] and y[rows] are in the plan's precision, in memory of its
  * device, and do not overlap (SPMV_E_ARG). beta = 0 never reads y. Returns when y is complete. */
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y);
+
+/* As spmv_exec, but ordered on a stream: a cudaStream_t of the plan's GPU, which becomes the
+ * calling thread's device; NULL: CUDA's default stream. It launches kernels and does nothing else:
+ * no allocation, no wait; so it may be captured in a CUDA graph. A fault while it runs is a status
+ * of a later call, as in CUDA. A plan is in one stream at a time, different plans in several at
+ * once; plan, x and y stay until the product is complete. On a CPU it is spmv_exec. */
+spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, double beta,
+                            void *y, void *stream);
+
+/* z <- alpha A x + beta y */
+typedef struct spmv_call {
+    size_t size;
+    const void *alpha, *beta; /* one number each in the plan's precision, where its option `scalars`
+                                 says; NULL: 1 and 0. beta = 0 never reads y */
+    const void *x;            /* [cols] */
+    const void *y;            /* [rows]: z itself, or apart from it; not read if beta is NULL */
+    void *z;                  /* [rows], apart from x */
+    int64_t k;                /* vectors at a time: 0 and 1 are one; more: SPMV_E_UNSUITABLE */
+} spmv_call;
+/* Ordered on the stream, as spmv_exec_async; scalars in host memory are read before it returns. On
+ * a CPU a y apart from z is copied to z first. The struct is not needed afterwards. */
+spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *stream);
 
 /* Memory where the plan runs; on the CPU plain host memory. */
 spmv_status spmv_plan_alloc(const spmv_plan *plan, size_t bytes, void **out);

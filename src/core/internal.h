@@ -62,9 +62,10 @@ struct spmv_mat {
     spmv_ctx *ctx;
     spmv_coo coo;
     spmv_csr csr;
-    bool borrowed; /* the caller owns the arrays the matrix was made from */
-    bool freed;    /* by its owner: the last plan frees the memory */
-    int plans;     /* alive, and in need of this matrix */
+    bool borrowed;      /* the caller owns the arrays the matrix was made from */
+    bool freed;         /* by its owner: the last plan frees the memory */
+    bool values_change; /* as spmv_values_change: set before the first new values are written */
+    int plans;          /* alive, and in need of this matrix */
     spmv_stats stats;
     spmv_stored *stores;
 };
@@ -134,6 +135,13 @@ spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv
 void spmv_csr_free(spmv_csr *A); /* frees the arrays and zeroes the struct */
 /* Fills in the row lengths, the bandwidth and the hash of the finished CSR. */
 void spmv_csr_stats(const spmv_csr *A, int threads, spmv_stats *stats);
+
+/* Of y <- alpha A x + beta y where the plan's device orders its own operations. */
+static inline spmv_operands spmv_in_place(const spmv_plan *plan, double alpha, const void *x,
+                                          double beta, void *y) {
+    return (spmv_operands){
+        .alpha = alpha, .beta = beta, .x = x, .y = y, .z = y, .stream = plan->device->stream};
+}
 
 /* ---- plan.c, store_cache.c ------------------------------------------------------------------- */
 

@@ -17,6 +17,10 @@ void spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view) {
                             mat->csr.row_ptr, mat->csr.col_idx, mat->csr.values};
 }
 
+bool spmv_values_change(const spmv_mat *mat) {
+    return mat->values_change;
+}
+
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out) {
     GIVEN(mat ? mat->ctx : NULL, out);
     *out = (spmv_stats){0};
