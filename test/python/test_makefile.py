@@ -180,6 +180,21 @@ class Settings(Copy):
         self.assertEqual(self.info('MKLROOT'), ('remembered', '/opt/mkl'))
 
 
+class Library(Copy):
+    def test_a_source_that_is_gone_leaves_the_library(self):
+        sources = [self.folder / name for name in ('src/core/kept.c', 'src/core/gone.c', 'cuda/absent.c', 'cuda/propose.c', 'cuda/cusparse_library.c')]
+        for source in sources:
+            source.parent.mkdir(exist_ok=True)
+            source.write_text(f'extern int {source.stem};\n')
+        library = self.folder / 'build/omp/libspmv.a'
+        for gone in False, True:
+            self.make('build/omp/libspmv.a')
+            objects = subprocess.run(['ar', 't', library], capture_output=True, text=True).stdout.split()
+            self.assertIn('kept.o', objects)
+            self.assertEqual('gone.o' in objects, not gone)
+            sources[1].unlink(missing_ok=True)
+
+
 class Tables(Copy):
     def test_tables_are_of_the_own_logs_unless_others_are_named(self):
         self.assertIn('make_tables.py --out tables log\n', self.make('-n', 'tables'))
