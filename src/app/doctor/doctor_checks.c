@@ -234,7 +234,7 @@ static void check_build(const doctor_facts *f, finding *out) {
     } else if (f->build.build_dirty == 1) {
         tell(out, LEVEL_NOTE, "built from sources that differ from commit %s",
              f->build.build_commit ? f->build.build_commit : "(unknown)");
-        advise(out, "the log names a commit that is not what ran", "git commit -a && make %s",
+        advise(out, "the log names a commit that is not what ran", "git add -A && git commit && make %s",
                makes(f));
     } else {
         tell(out, LEVEL_OK, "commit %s, %.*s",
