@@ -155,8 +155,8 @@ static void print_flags(const session *run, const cell *c, const cell *compared,
     }
     char source[1024];
     spell(run->o->matrices[0], source, sizeof source);
-    printf("spmv -m %s -k %s:%s%s", source, c->kernel.backend->name, descriptor(c->kernel)->name,
-           c->precision == SPMV_F32 ? " -p f32" : "");
+    printf("%s -m %s -k %s:%s%s", program_typed(), source, c->kernel.backend->name,
+           descriptor(c->kernel)->name, c->precision == SPMV_F32 ? " -p f32" : "");
     char flags[512];
     settings_flags(c->setting, c->nsettings, flags, sizeof flags);
     printf("%s", flags);

@@ -60,6 +60,13 @@ class FirstRunTest(unittest.TestCase):
         table = process.stdout.read()
         return process.wait(timeout=60), table, said
 
+    def test_progress_names_what_tells_rows_apart(self):
+        said = self.run_to_end("-m", "gen:poisson2d:60", "-k", "omp:csr_blocks", "-g", "2x1,4x1", "-p", "f64,f32", "-t", "1",
+                               "--probe=off", "--no-log", "--progress=on", *QUICK)[2]
+        for cell in ("--grid=2x1 -p f64", "--grid=4x1 -p f32"):
+            self.assertRegex(said, rf"of 4: omp:csr_blocks {cell}\x1b")
+            self.assertRegex(said, rf"of 4: omp:csr_blocks {cell}  \d")
+
     def test_what_was_measured_outlives_a_signal(self):
         for which, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             found, table, said = self.stop(which)

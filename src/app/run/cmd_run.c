@@ -18,7 +18,7 @@ static void show_progress(void *arg, double done) {
     int full = (int)(done * WIDTH);
     say("\rreading [%.*s%*s] %3.0f %%", full, "##############################", WIDTH - full, "",
         100 * done);
-    if (done >= 1) say("\r%60s\r", "");
+    if (done >= 1) say("\r\033[K");
 }
 
 /* Bytes of cache that the built-in matrix must exceed: a GPU's as it says, a host's as measured. */
@@ -104,7 +104,7 @@ static int show_results(session *run, result *results, int n) {
         table_write(run->output, rows, shown, run->o->stat, run->o->color && run->output == stdout,
                     run->o->verbose);
         fflush(run->output); /* what follows on stderr is about it */
-        if (!run->o->quiet) explain_results(run, results, n);
+        if (!run->o->quiet) explain_results(run, results, n, table_is_blurred(rows, shown));
         free(rows);
         return 0;
     }

@@ -229,19 +229,21 @@ static void show_so_far(const group *g, candidate *e) {
     if (e->shown || !is_announced(g) || e->t.nsamples < LEAST_FOR_AN_INTERVAL) return;
     statistics so_far = statistics_of(e->t.sample_s, e->t.nsamples);
     time_text(so_far.median, median);
-    const result *out = &g->results[e->cell];
-    say("%s  %s  %s, check %s, +/- %.1f%% so far\n", g->run->o->progress ? "\r\033[K" : "",
-        out->kernel, median, g->run->o->verify ? "ok" : "off", 100 * median_noise(&so_far));
+    char name[CELL_NAME];
+    cell_name(g->run, &g->run->cell[e->cell], name, sizeof name);
+    say("%s  %s  %s, check %s, +/- %.1f%% so far\n", g->run->o->progress ? "\r\033[K" : "", name,
+        median, g->run->o->verify ? "ok" : "off", 100 * median_noise(&so_far));
     e->shown = true;
 }
 
 /* As soon as it is final. The table follows when all are, and has the ranks. */
-static void show_final(const group *g, const result *out) {
+static void show_final(const group *g, int k) {
     const options *o = g->run->o;
-    const record *r = &out->r;
-    char median[TIME_TEXT];
+    const record *r = &g->results[k].r;
+    char median[TIME_TEXT], name[CELL_NAME];
     if (!is_announced(g)) return;
-    say("%s  %d of %d: %s", o->progress ? "\r\033[K" : "", g->done, g->count, out->kernel);
+    cell_name(g->run, &g->run->cell[k], name, sizeof name);
+    say("%s  %d of %d: %s", o->progress ? "\r\033[K" : "", g->done, g->count, name);
     time_text(r->timing_median_s, median);
     if (strcmp(r->status, "ok") == 0)
         say("  %s, check %s%s\n", median, r->check_status,
@@ -260,7 +262,7 @@ static void finish(group *g, candidate *e, spmv_status status) {
     settle(g, e, status, right);
     release(g, e);
     g->done++;
-    show_final(g, &g->results[e->cell]);
+    show_final(g, e->cell);
     if (!g->run->pass) return;
     int code = keep(g, e->cell);
     if (!g->code) g->code = code;
@@ -404,6 +406,13 @@ static int keep_group(group *g, const bool *later) {
     return code;
 }
 
+static void show_admission(const session *run, int k) {
+    char name[CELL_NAME];
+    if (!run->o->progress || run->o->quiet) return;
+    cell_name(run, &run->cell[k], name, sizeof name);
+    say("\r%3d of %d: %s\033[K", k + 1, run->ncells, name);
+}
+
 /* Admits as many unfinished cells as fit in memory, times and logs them. */
 static int run_group(group *g) {
     const session *run = g->run;
@@ -413,8 +422,7 @@ static int run_group(group *g) {
     g->count = g->done = 0;
     for (int k = 0; k < g->run->ncells && !code && !stop_code(); k++) {
         if (g->results[k].finished) continue;
-        if (run->o->progress && !run->o->quiet)
-            say("\r%3d of %d: %-24s", k + 1, run->ncells, descriptor(run->cell[k].kernel)->name);
+        show_admission(run, k);
         watch_step(g->run, k);
         code = admit(g, k, &later[k]);
         if (!code && g->run->pass && g->results[k].r.status && !later[k]) code = keep(g, k);
@@ -422,7 +430,7 @@ static int run_group(group *g) {
     if (!code) code = time_rounds_watched(g);
     for (int k = 0; k < g->count; k++)
         if (g->candidate[k].plan) release(g, &g->candidate[k]);
-    if (g->run->o->progress && !g->run->o->quiet) say("\r%50s\r", "");
+    if (g->run->o->progress && !g->run->o->quiet) say("\r\033[K");
     rank_results(g->results, g->run->ncells);
     if (!code) code = keep_group(g, later);
     if (!code) code = g->code ? g->code : stop_code();

@@ -289,7 +289,7 @@ def tex_hint(path, text):
     """How to use a file of LaTeX, and how to look at it alone."""
     packages, stem = re.search(r"\\usepackage\{(.*?)\}", text)[1], path.removesuffix(".tex")
     return (f"{path} is for a paper: \\usepackage{{{packages}}} and \\input{{{stem}}}. To look at it:\n"
-            f"pdflatex -jobname={stem.rpartition('/')[2]} '\\documentclass{{article}}\\usepackage{{{packages}}}"
+            f"    pdflatex -jobname={stem.rpartition('/')[2]} '\\documentclass{{article}}\\usepackage{{{packages}}}"
             f"\\begin{{document}}\\input{{{stem}}}\\end{{document}}'")
 
 
