@@ -133,7 +133,7 @@ class FirstRunTest(unittest.TestCase):
         words = ["-m", "gen:poisson2d:200", "-k", "omp:csr_rows", "--no-log", "--min-time=0.3", "--max-time=0.3"]
         said = self.run_to_end(*words, "-t", str(4 * cores))[2]
         self.assertIn(f"wait for each other: expect noise; -t {cores} gives each its own\n", said)
-        self.assertRegex(said, rf"disturbs; type: \S*spmv {' '.join(words)} -t {cores}\n")
+        self.assertRegex(said, rf"disturbs; type:\n    \S*spmv {' '.join(words)} -t {cores}\n")
 
 
 if __name__ == "__main__":
