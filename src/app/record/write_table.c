@@ -150,6 +150,7 @@ static void config_text(const record *r, char *out) {
     if (r->config_precision && strcmp(r->config_precision, "f64") != 0)
         append(out, "", r->config_precision);
     if (r->config_index_bits == 64) append(out, "", "ofs64");
+    if (r->store_values) append(out, "", r->store_values);
     if (!*out) snprintf(out, CELL, "-");
 }
 
@@ -187,14 +188,14 @@ typedef struct mixture { /* what a row must say because it is not the same in al
 
 bool table_is_blurred(const table_row *rows, int count) {
     enum { LEAST = 4 }; /* rows; fewer are marked even if all are tied */
-    int rivals = 0, tied = 0;
+    int others = 0, tied = 0;
     for (int k = 0; k < count; k++) {
         const record *r = rows[k].r;
         if (strcmp(r->status, "ok") != 0 || r->perf_best == 1) continue;
-        rivals++;
+        others++;
         tied += r->perf_tied == 1;
     }
-    return rivals >= LEAST && tied >= 0.9 * rivals;
+    return others >= LEAST && tied >= 0.9 * others;
 }
 
 static mixture mixture_of(const table_row *rows, int count) {
@@ -285,8 +286,8 @@ static int config_to_cut(const int width[NCOLUMNS]) {
  * the median, the preparation from nothing, and is kept at the cost of settings. What remains is
  * needed: who, how fast, and whether it is right. */
 static void fit_widths(int most, int width[NCOLUMNS], bool left_out[NCOLUMNS]) {
-    static const column least[] = {ALIAS,  PADDING, MEGABYTES, GATHER, STREAM,
-                                   GBPS,   GFLOPS,  PREP,      NOISE};
+    static const column least[] = {ALIAS, PADDING, MEGABYTES, GATHER, STREAM,
+                                   GBPS,  GFLOPS,  PREP,      NOISE};
     for (size_t k = 0; k < sizeof least / sizeof *least; k++) {
         int cut = least[k] == PREP || least[k] == NOISE ? config_to_cut(width) : 0;
         if (table_width(width) - cut <= most) break;
