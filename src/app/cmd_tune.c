@@ -216,8 +216,8 @@ static int refuse_options(const options *o) {
         return EXIT_USAGE;
     }
     if (o->nmatrices != 1 || !o->kernels) {
-        say("spmv: tune: name one matrix and the kernels, such as spmv tune -m FILE.mtx -k "
-            "sell_slices\n");
+        say("spmv: tune: name one matrix and the kernels, such as 'spmv tune FILE.mtx -k "
+            "sell_slices'\n");
         return EXIT_USAGE;
     }
     const char *given = o->output_file                    ? "output"

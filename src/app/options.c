@@ -92,7 +92,7 @@ static const struct argp_option fixed[] = {
     {"min-time", KEY_MIN_TIME, "S", 0,
      "measure at least S seconds per kernel, cache flushes included (0.5)", 3},
     {"max-time", KEY_MAX_TIME, "S", 0,
-     "then continue until the noise is low or S seconds are over (5)", 3},
+     "then continue until the noise is low or S seconds are over (5; without -k 1)", 3},
     {"max-noise", KEY_MAX_NOISE, "P", 0,
      "noise is low if the 95% confidence interval of the median is within P of it (1%)", 3},
     {"verify", KEY_VERIFY, "full|off", 0, "check every row against extended-precision sums (full)",
@@ -254,7 +254,7 @@ static void take_word(options *o, const char *word) {
     }
     for (const char *const *name = command_names; *name && !o->command; name++)
         if (strcmp(word, *name) == 0)
-            usage_error("'%s' comes first: spmv %s, then the options", word, word);
+            usage_error("'%s' comes first: 'spmv %s', then the options", word, word);
     add_text(&o->matrices, &o->nmatrices, word);
     add_text(&o->given, &o->ngiven, "matrix");
 }

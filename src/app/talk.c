@@ -72,16 +72,20 @@ static size_t cursor_bytes_at_end(const char *s, size_t length) {
 }
 
 /* One line, broken at blanks where the terminal ends; but a command to type, which four blanks
- * begin, stays in one piece. */
+ * begin, stays in one piece. Written at once: other processes may write there, too. */
 static void print_line(const char *words) {
     enum { COMMAND = 4 };
-    size_t room = 4 * strlen(words) + 16, lead = strspn(words, " ");
-    char *spelt = malloc(room);
-    if (!spelt) return;
-    spell(words + lead, spelt, room);
-    fprintf(stderr, "%*s", (int)lead, "");
-    print_wrapped(stderr, lead < COMMAND ? page_width(stderr, NO_LIMIT) : NO_LIMIT, (int)lead,
-                  (int)lead + 2, spelt);
+    size_t room = 4 * strlen(words) + 16, lead = strspn(words, " "), size;
+    char *spelt = malloc(room), *out = NULL;
+    FILE *file = spelt ? open_memstream(&out, &size) : NULL;
+    if (file) {
+        spell(words + lead, spelt, room);
+        fprintf(file, "%*s", (int)lead, "");
+        print_wrapped(file, lead < COMMAND ? page_width(stderr, NO_LIMIT) : NO_LIMIT, (int)lead,
+                      (int)lead + 2, spelt);
+        if (fclose(file) == 0) fputs(out, stderr);
+    }
+    free(out);
     free(spelt);
 }
 
@@ -98,19 +102,18 @@ static void print_progress(char *words) {
     free(spelt);
 }
 
-/* A line may be said in pieces: it is printed when it is whole. */
-static void print_pieces(const char *words) {
+/* A line may be said in pieces: it is printed when it is whole, at a newline that ends a piece. */
+static void print_piece(const char *words) {
     static char *line; /* what has been said of it */
     char *longer = NULL;
-    if (asprintf(&longer, "%s%s", line ? line : "", words) < 0) return;
-    char *rest = longer;
-    for (char *end; (end = strchr(rest, '\n')); rest = end + 1) {
-        *end = 0;
-        print_line(rest);
-    }
+    size_t length = strlen(words), ended = length && words[length - 1] == '\n';
+    if (asprintf(&longer, "%s%.*s", line ? line : "", (int)(length - ended), words) < 0) return;
     free(line);
-    line = *rest ? strdup(rest) : NULL;
-    free(longer);
+    line = longer;
+    if (!ended) return;
+    print_line(line);
+    free(line);
+    line = NULL;
 }
 
 /* What is said may hold names of files and what stands in them. */
@@ -124,10 +127,10 @@ void say(const char *format, ...) {
     if (length < 0 || !words) return;
     size_t before = cursor_bytes(words);
     fprintf(stderr, "%.*s", (int)before, words);
-    if (before && !strchr(words, '\n'))
+    if (before && words[strlen(words) - 1] != '\n')
         print_progress(words + before);
     else
-        print_pieces(words + before);
+        print_piece(words + before);
     free(words);
 }
 

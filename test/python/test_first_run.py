@@ -104,14 +104,20 @@ class FirstRunTest(unittest.TestCase):
         self.assertEqual(len(table.splitlines()), 4, table)
 
     def test_without_arguments_it_is_brief(self):
-        words = ["-k", "omp:csr_rows,omp:csr_serial", "--no-log", "--probe=off"]
+        words = ["-k", "omp:csr_rows,omp:csr_serial,omp:csr_blocks,omp:ell_rows", "--no-log", "--probe=off"]
         code, table, said = self.run_to_end(*words)
         self.assertEqual(code, 0, said)
         self.assertIn("(built in", said)
-        self.assertIn("timing 2 kernels in turns: 0 to 2 s\n", said)
-        self.assertEqual(len(table.splitlines()), 3)
+        lines = said.splitlines()
+        at = lines.index("timing 4 kernels in turns: 0 to 2 s")
+        self.assertRegex(lines[at - 1], "omp:csr_rows .*check ok.* so far$")  # before the others are prepared
+        self.assertEqual(len(table.splitlines()), 5)
         said = self.run_to_end(*words, SPMV_MAX_TIME="1.5")[2]
-        self.assertIn("timing 2 kernels in turns: 1 to 3 s\n", said)  # as asked
+        self.assertIn("timing 4 kernels in turns: 2 to 6 s\n", said)  # as asked
+
+    def test_without_kernels_a_table_comes_soon(self):
+        said = self.run_to_end("-m", "gen:poisson2d:60", "--backend=omp", "--no-log", "--probe=off")[2]
+        self.assertIn("timing 8 kernels in turns: 4 to 8 s\n", said)
 
     def test_what_is_not_verified_is_not_ranked(self):
         code, table, said = self.run_to_end(*SHORT, *QUICK, "--no-log", "--verify=off")

@@ -371,9 +371,9 @@ static void the_run_says_what_to_type_against_waits(void **state) {
     explained(&run, rows, 1, said, sizeof said);
     assert_non_null(
         strstr(said, "1 of 1 rows: threads waited for a core 50% of the time; so none"));
-    assert_non_null(
-        strstr(said, "type, if need be with -t 1 behind it:\n"
-                     "    OMP_WAIT_POLICY=passive ./spmv run -m 'a b.mtx' -k 'csr_*'\n"));
+    assert_non_null(strstr(said,
+                           "type, if need be with -t 1 behind it:\n"
+                           "    OMP_WAIT_POLICY=passive ./spmv run -m 'a b.mtx' -k 'csr_*'\n"));
     setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
     explained(&run, rows, 1, said, sizeof said);
     assert_non_null(strstr(said, " 'csr_*' -t 1\n"));
@@ -406,9 +406,8 @@ static void unchecked_results_are_named_and_not_ranked(void **state) {
     for (int k = 0; k < COUNT(rows); k++) rows[k].r.config_kernel = k ? "quick" : "slow";
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
-    assert_string_equal(said,
-                        "  cheapest with its preparation (f64): 1 to 10000 products quick\n"
-                        "  for many products: quick, 2.00 x csr1, pays off at once\n");
+    assert_string_equal(said, "  cheapest with its preparation (f64): 1 to 10000 products quick\n"
+                              "  for many products: quick, 2.00 x csr1, pays off at once\n");
     for (int k = 0; k < COUNT(rows); k++) rows[k].r.check_status = "off";
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
@@ -428,7 +427,8 @@ static void the_cheapest_of_disturbed_times_is_called_so(void **state) {
     run.ctx = context_of(2);
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
-    assert_non_null(strstr(said, "preparation (f64, by disturbed times): 1 to 10000 products some"));
+    assert_non_null(
+        strstr(said, "preparation (f64, by disturbed times): 1 to 10000 products some"));
     spmv_ctx_free(run.ctx);
 }
 
@@ -437,12 +437,9 @@ static void pays_off_is_said_to_one_digit(void **state) {
     static const struct {
         double prep;
         const char *words;
-    } cases[] = {{25, "about 5 products"},
-                 {45, "about 9 products"},
-                 {46, "about 10 products"},
-                 {315, "about 60 products"},
-                 {745, "about 100 products"},
-                 {750, "about 200 products"}};
+    } cases[] = {{25, "about 5 products"},    {45, "about 9 products"},
+                 {46, "about 10 products"},   {315, "about 60 products"},
+                 {745, "about 100 products"}, {750, "about 200 products"}};
     static session run;
     options o = {.caches.count = 1, .probe = "off"};
     run.o = &o;

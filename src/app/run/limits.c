@@ -397,7 +397,8 @@ static void say_waits(const session *run) {
         snprintf(command, sizeof command, "(the same command)%s", flag);
     say("  ! waiting for cores disturbs; type");
     if (!*flag && fewer >= 1) say(", if need be with -t %d behind it", fewer);
-    say(":\n    %s%s\n", variable, command);
+    say(":\n");
+    say("    %s%s\n", variable, command);
 }
 
 /* Kernels take turns, so that the flags of the first disturbed one stand for all. */
@@ -442,7 +443,8 @@ void explain_results(const session *run, const result *results, int n, bool blur
     for (int k = 0; k < n; k++) tied |= results[k].r.perf_tied == 1;
     for (int b = 0; spmv_backends[b]; b++) rated |= run->rated[b];
     if (blurred)
-        say("  nearly all are tied with the fastest (*), their quartiles overlap: the noise is larger "
+        say("  nearly all are tied with the fastest (*), their quartiles overlap: the noise is "
+            "larger "
             "than the differences; 'spmv doctor' says what disturbs\n");
     else if (tied)
         say("  = tied with the fastest (*): their quartiles overlap\n");

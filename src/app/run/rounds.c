@@ -212,9 +212,7 @@ static void time_left(const group *g, double *least, double *most) {
 /* A table that comes at once needs no announcement. */
 static bool is_long(const group *g) {
     enum { LONG_S = 2 };
-    double most = 0;
-    for (int k = 0; k < g->count; k++) most += g->candidate[k].how.max_time_s;
-    return most >= LONG_S;
+    return g->run->ncells * g->run->o->sampling.max_time_s >= LONG_S;
 }
 
 static bool is_announced(const group *g) {
@@ -222,17 +220,18 @@ static bool is_announced(const group *g) {
     return !o->quiet && (o->progress || is_long(g));
 }
 
-/* Of what is measured on: as soon as there is an interval, so that the first row comes soon. */
-static void show_so_far(const group *g, candidate *e) {
-    enum { LEAST_FOR_AN_INTERVAL = 6 };
-    char median[TIME_TEXT];
-    if (e->shown || !is_announced(g) || e->t.nsamples < LEAST_FOR_AN_INTERVAL) return;
+/* Of what is measured on, once: from so many samples on. */
+static void show_so_far(const group *g, candidate *e, int least) {
+    char median[TIME_TEXT], interval[32] = "";
+    if (e->shown || !is_announced(g) || e->t.nsamples < least) return;
     statistics so_far = statistics_of(e->t.sample_s, e->t.nsamples);
     time_text(so_far.median, median);
     char name[CELL_NAME];
     cell_name(g->run, &g->run->cell[e->cell], name, sizeof name);
-    say("%s  %s  %s, check %s, +/- %.1f%% so far\n", g->run->o->progress ? "\r\033[K" : "", name,
-        median, g->run->o->verify ? "ok" : "off", 100 * median_noise(&so_far));
+    if (isfinite(median_noise(&so_far)))
+        snprintf(interval, sizeof interval, ", +/- %.1f%%", 100 * median_noise(&so_far));
+    say("%s  %s  %s, check %s%s so far\n", g->run->o->progress ? "\r\033[K" : "", name, median,
+        g->run->o->verify ? "ok" : "off", interval);
     e->shown = true;
 }
 
@@ -303,11 +302,25 @@ static void mind_waits(candidate *e) {
     if (e->t.waiting) e->t.settled = false;
 }
 
-/* Ten rounds make up the minimum time; a noisy kernel gets more of them. */
-static int time_rounds(group *g) {
-    enum { ROUNDS = 10 };
+/* Ten of them make up the minimum time; a noisy kernel gets more. */
+static void take_turn(group *g, candidate *e) {
+    enum { TURNS = 10, LEAST_FOR_AN_INTERVAL = 6 };
     double timeout = g->run->o->timeout_s;
     double patience = timeout > 0 ? timeout / 4 : 60; /* seconds between two signs of life */
+    watch_step(g->run, e->cell);
+    noise before = noise_now();
+    spmv_status status =
+        problem_turn(&e->p, &e->how, &e->t, fmin(e->how.min_time_s / TURNS, patience));
+    noise after = noise_now();
+    noise_add(&e->noise, &before, &after);
+    mind_waits(e);
+    if (status != SPMV_OK || e->t.done)
+        finish(g, e, status);
+    else
+        show_so_far(g, e, LEAST_FOR_AN_INTERVAL);
+}
+
+static int time_rounds(group *g) {
     int *order = malloc((size_t)(g->count ? g->count : 1) * sizeof *order);
     if (!order) return complain(SPMV_E_NOMEM, NULL);
     for (int k = 0; k < g->count; k++) order[k] = k;
@@ -315,24 +328,20 @@ static int time_rounds(group *g) {
         shuffle(order, g->count,
                 spmv_mix(g->run->o->seed + (uint64_t)g->run->pass) + ((uint64_t)round << 32));
         show_round(g, round);
-        for (int k = 0; k < g->count && !stop_code(); k++) {
-            candidate *e = &g->candidate[order[k]];
-            if (!e->plan) continue;
-            watch_step(g->run, e->cell);
-            noise before = noise_now();
-            spmv_status status =
-                problem_turn(&e->p, &e->how, &e->t, fmin(e->how.min_time_s / ROUNDS, patience));
-            noise after = noise_now();
-            noise_add(&e->noise, &before, &after);
-            mind_waits(e);
-            if (status != SPMV_OK || e->t.done)
-                finish(g, e, status);
-            else
-                show_so_far(g, e);
-        }
+        for (int k = 0; k < g->count && !stop_code(); k++)
+            if (g->candidate[order[k]].plan) take_turn(g, &g->candidate[order[k]]);
     }
     free(order);
     return 0;
+}
+
+/* Who waits sees soon that something is right: the first kernel has a turn before the others are
+ * prepared. It is not its last, as it takes a tenth of the least time. */
+static void take_first_turn(group *g) {
+    candidate *e = &g->candidate[0];
+    if (g->run->pass || !is_announced(g) || e->how.min_time_s == 0) return;
+    take_turn(g, e);
+    if (e->plan) show_so_far(g, e, 1);
 }
 
 /* Of a sweep only what has had its least time: --resume measures the rest, as the rule says. */
@@ -424,7 +433,9 @@ static int run_group(group *g) {
         if (g->results[k].finished) continue;
         show_admission(run, k);
         watch_step(g->run, k);
+        int admitted = g->count;
         code = admit(g, k, &later[k]);
+        if (admitted == 0 && g->count == 1) take_first_turn(g);
         if (!code && g->run->pass && g->results[k].r.status && !later[k]) code = keep(g, k);
     }
     if (!code) code = time_rounds_watched(g);

@@ -135,7 +135,7 @@ int find_sources(sweep *s) {
     for (int k = 0; k < o->nwords && !code; k++) code = add_word(s, o->words[k]);
     for (int k = 0; k < o->nmatrices && !code; k++) code = add_word(s, o->matrices[k]);
     if (code || s->nsources) return code;
-    say("spmv: sweep: name a folder, a list of matrices or gen:, such as spmv sweep matrices/\n");
+    say("spmv: sweep: name a folder, a list of matrices or gen:, such as 'spmv sweep matrices/'\n");
     return EXIT_USAGE;
 }
 

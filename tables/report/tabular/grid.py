@@ -197,9 +197,9 @@ def entries_of(grid):
 
 def is_blurred(grid):
     """Whether nearly all times are tied with the fastest of their row: a mark on each would tell nothing."""
-    rivals = [cells[column] for row, cells in grid.rows.items() for column in grid.columns
+    others = [cells[column] for row, cells in grid.rows.items() for column in grid.columns
               if column in cells and row not in grid.means and column not in grid.means]
-    tied = ["tied" in entry.marks for entry in rivals
+    tied = ["tied" in entry.marks for entry in others
             if entry.time_s and not entry.best and "unverified" not in entry.marks]
     return len(tied) >= LEAST_BLURRED and sum(tied) >= BLURRED * len(tied)
 
