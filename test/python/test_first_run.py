@@ -63,9 +63,9 @@ class FirstRunTest(unittest.TestCase):
     def test_progress_names_what_tells_rows_apart(self):
         said = self.run_to_end("-m", "gen:poisson2d:60", "-k", "omp:csr_blocks", "-g", "2x1,4x1", "-p", "f64,f32", "-t", "1",
                                "--probe=off", "--no-log", "--progress=on", *QUICK)[2]
-        for cell in ("--grid=2x1 -p f64", "--grid=4x1 -p f32"):
-            self.assertRegex(said, rf"of 4: omp:csr_blocks {cell}\x1b")
-            self.assertRegex(said, rf"of 4: omp:csr_blocks {cell}  \d")
+        for cell in (" --grid=2x1", " f32 --grid=4x1"):
+            self.assertRegex(said, rf"of 4: omp:csr_blocks{cell}\x1b")
+            self.assertRegex(said, rf"of 4: omp:csr_blocks{cell}  \d")
 
     def test_what_was_measured_outlives_a_signal(self):
         for which, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
@@ -83,6 +83,21 @@ class FirstRunTest(unittest.TestCase):
             for r in records:
                 self.assertIs(r["timing"]["settled"], False)
                 self.assertEqual(r["check"]["status"], "ok")
+
+    def test_tune_says_what_it_had_found_when_it_is_stopped(self):
+        process = self.start("tune", "-m", "gen:poisson2d:60", "-k", "omp:sell_slices,omp:csr_tiles", "-t", "1", "--probe=off",
+                             "--no-log", "--progress=on")
+        said = ""
+        while "csr_tiles: " not in said:  # the first kernel is done
+            piece = process.stderr.read(1)
+            self.assertTrue(piece, said)
+            said += piece
+        process.send_signal(signal.SIGINT)
+        said += process.stderr.read()
+        self.assertEqual(process.wait(timeout=60), 130, said)
+        self.assertIn("spmv: tune: interrupted", said)
+        for line in said.partition("until then:\n")[2].splitlines():  # which it finds is chance
+            self.assertRegex(line, "^    spmv -m gen:poisson2d:60 -k omp:\\w+ --")
 
     def test_a_long_run_says_how_long_and_shows_rows_when_they_are_final(self):
         code, table, said = self.run_to_end(*SHORT, "--min-time=0.2", "--max-time=1", "--no-log")

@@ -38,14 +38,13 @@ bool same_configuration(const cell *a, const cell *b) {
     return true;
 }
 
-void cell_name(const session *run, const cell *c, char *out, size_t size) {
-    char flags[256];
-    settings_flags(c->setting, c->nsettings, flags, sizeof flags);
-    snprintf(out, size, "%s:%s%s%s%s%s%s", c->kernel.backend->name, descriptor(c->kernel)->name,
-             flags, run->o->precision.count > 1 ? " -p " : "",
-             run->o->precision.count > 1 ? (c->precision == SPMV_F32 ? "f32" : "f64") : "",
-             run->o->caches.count > 1 ? " --cache=" : "",
-             run->o->caches.count > 1 ? cache_names[c->cache] : "");
+void cell_label(const cell *c, char *out, size_t size) {
+    bool usual = c->cache == SPMV_WARM;
+    int n = snprintf(out, size, "%s:%s%s%s%s", c->kernel.backend->name, descriptor(c->kernel)->name,
+                     c->precision == SPMV_F32 ? " f32" : "", usual ? "" : " ",
+                     usual ? "" : cache_names[c->cache]);
+    if (n > 0 && (size_t)n < size)
+        settings_flags(c->setting, c->nsettings, out + n, size - (size_t)n);
 }
 
 /* Two options can mean one configuration: 256 and 32x8, or grids that differ only in columns a

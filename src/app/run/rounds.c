@@ -226,8 +226,8 @@ static void show_so_far(const group *g, candidate *e, int least) {
     if (e->shown || !is_announced(g) || e->t.nsamples < least) return;
     statistics so_far = statistics_of(e->t.sample_s, e->t.nsamples);
     time_text(so_far.median, median);
-    char name[CELL_NAME];
-    cell_name(g->run, &g->run->cell[e->cell], name, sizeof name);
+    char name[CELL_LABEL];
+    cell_label(&g->run->cell[e->cell], name, sizeof name);
     if (isfinite(median_noise(&so_far)))
         snprintf(interval, sizeof interval, ", +/- %.1f%%", 100 * median_noise(&so_far));
     say("%s  %s  %s, check %s%s so far\n", g->run->o->progress ? "\r\033[K" : "", name, median,
@@ -239,9 +239,9 @@ static void show_so_far(const group *g, candidate *e, int least) {
 static void show_final(const group *g, int k) {
     const options *o = g->run->o;
     const record *r = &g->results[k].r;
-    char median[TIME_TEXT], name[CELL_NAME];
+    char median[TIME_TEXT], name[CELL_LABEL];
     if (!is_announced(g)) return;
-    cell_name(g->run, &g->run->cell[k], name, sizeof name);
+    cell_label(&g->run->cell[k], name, sizeof name);
     say("%s  %d of %d: %s", o->progress ? "\r\033[K" : "", g->done, g->count, name);
     time_text(r->timing_median_s, median);
     if (strcmp(r->status, "ok") == 0)
@@ -399,7 +399,8 @@ static int keep(group *g, int k) {
     count_status(run, &out->r);
     if (!run->o->quiet && run->o->verbose) say_result(out);
     int code = log_append(&run->log, record_fields(), &out->r);
-    if (!code && run->watch.arg) run->watch.finished(run->watch.arg, k, out);
+    out->logged = !code && run->log.file >= 0;
+    if (run->watch.arg) run->watch.finished(run->watch.arg, k, out);
     return code;
 }
 
@@ -416,9 +417,9 @@ static int keep_group(group *g, const bool *later) {
 }
 
 static void show_admission(const session *run, int k) {
-    char name[CELL_NAME];
+    char name[CELL_LABEL];
     if (!run->o->progress || run->o->quiet) return;
-    cell_name(run, &run->cell[k], name, sizeof name);
+    cell_label(&run->cell[k], name, sizeof name);
     say("\r%3d of %d: %s\033[K", k + 1, run->ncells, name);
 }
 

@@ -16,7 +16,7 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     bool ok;          /* its last result was right, and has a time */
 } cell;
 
-enum { CELL_NAME = 320 }; /* bytes that cell_name may fill */
+enum { CELL_LABEL = 320 }; /* bytes that cell_label may fill */
 enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
 typedef struct result { /* a row, and what its record points to */
     record r; /* filled by describe_row when the row is final; before, its status is NULL */
@@ -26,16 +26,17 @@ typedef struct result { /* a row, and what its record points to */
     char flag[MOST_FLAGS][96];
     const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
     int nflags;
-    bool waits; /* its threads waited for cores */
+    bool waits;  /* its threads waited for cores */
+    bool logged; /* with a log, and successfully */
     double *samples;
-    bool finished; /* and logged; in a run that was stopped, others have no status */
+    bool finished; /* in a run that was stopped, others have no status */
 } result;
 
 typedef struct
     watcher {  /* spmv sweep, which must know which cell was running when the process died */
     void *arg; /* NULL: nobody watches */
     void (*step)(void *arg, int cell); /* a long step of the cell begins; or NULL */
-    void (*finished)(void *arg, int cell, const result *out); /* and logged */
+    void (*finished)(void *arg, int cell, const result *out); /* and logged, if it could be */
 } watcher;
 
 enum { MOST_BACKENDS = 4 };
@@ -96,8 +97,8 @@ void close_session(session *run);
 
 /* Fills s->cell from the options; returns an exit code, after printing what is wrong. */
 int choose_cells(session *s);
-/* Kernel and options as they are typed, as far as the cells of the run differ in them. */
-void cell_name(const session *run, const cell *c, char *out, size_t size);
+/* Kernel and options, as far as they are not the usual ones. */
+void cell_label(const cell *c, char *out, size_t size);
 /* Equal but for the state of the caches. */
 bool same_configuration(const cell *a, const cell *b);
 
