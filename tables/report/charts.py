@@ -318,6 +318,7 @@ def dressed(spec):
 def figure(title, spec, datasets):
     """(SVG text, PDF bytes) of a chart, for papers."""
     draw, paper = library(), json.loads(json.dumps(spec).replace(" (click)", ""))
-    paper.update(width=640, title=title, background="white", datasets=datasets)
+    room = {"left": 30, "right": 15, "top": 5, "bottom": 5}  # who shows it may have a wider font than it was measured with
+    paper.update(width=640, title=title, background="white", padding=room, datasets=datasets)
     paper["config"].update(axisY={"labelLimit": 220}, legend={"columns": 4, "symbolLimit": 0})
     return draw.vegalite_to_svg(paper), draw.vegalite_to_pdf(paper)
