@@ -235,7 +235,7 @@ static void check_build(const doctor_facts *f, finding *out) {
         tell(out, LEVEL_NOTE, "built from sources that differ from commit %s",
              f->build.build_commit ? f->build.build_commit : "(unknown)");
         advise(out, "the log names a commit that is not what ran",
-               "git add -A && git commit && make %s", makes(f));
+               "git add src omp cuda include && git commit && make %s", makes(f));
     } else {
         tell(out, LEVEL_OK, "commit %s, %.*s",
              f->build.build_commit ? f->build.build_commit : "unknown", (int)strcspn(opt, " "),
