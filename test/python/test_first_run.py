@@ -107,6 +107,8 @@ class FirstRunTest(unittest.TestCase):
         final = [line for line in lines[at:] if line[1:].startswith(" of 3: omp:")]
         self.assertEqual([line[0] for line in final], ["1", "2", "3"])
         self.assertEqual(len(table.splitlines()), 4)
+        said = self.run_to_end(*SHORT, "--min-time=0.9", "--max-time=1", "--no-log")[2]
+        self.assertIn("timing 3 kernels in turns: about 3 s\n", said)
         said = self.run_to_end(*SHORT, *QUICK, "--no-log")[2]
         self.assertNotIn("of 3:", said)  # the table comes at once
 

@@ -428,7 +428,7 @@ static void the_cheapest_of_disturbed_times_is_called_so(void **state) {
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
     assert_non_null(
-        strstr(said, "preparation (f64, by disturbed times): 1 to 10000 products some"));
+        strstr(said, "preparation (f64, by disturbed times): 1 to 10000 products some\n"));
     spmv_ctx_free(run.ctx);
 }
 

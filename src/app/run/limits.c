@@ -245,7 +245,7 @@ static void say_which(const result *results, int n, const record *r) {
     char config[96];
     table_config(r, config, sizeof config);
     say(" %s%s%s", mixed ? r->config_backend : "", mixed ? ":" : "", r->config_kernel);
-    if (rows > 1) say(" (%s)", config);
+    if (rows > 1 && strcmp(config, "-") != 0) say(" (%s)", config);
 }
 
 /* To one digit: the preparation, measured once, is not known better. */

@@ -288,8 +288,11 @@ static void say_duration(const group *g) {
     double least, most;
     if (g->run->o->progress || g->run->o->quiet || !is_long(g)) return;
     time_left(g, &least, &most);
-    say("timing %d kernel%s in turns: %.0f to %.0f s\n", g->count, g->count == 1 ? "" : "s", least,
-        most);
+    say("timing %d kernel%s in turns: ", g->count, g->count == 1 ? "" : "s");
+    if (round(least) == round(most))
+        say("about %.0f s\n", most);
+    else
+        say("%.0f to %.0f s\n", least, most);
 }
 
 static void watch_step(const session *run, int k) {
