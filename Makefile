@@ -103,8 +103,8 @@ build/$(2)/spmv build/$(2)/spmv-wrong: $$(app_$(1)) build/$(2)/libspmv.a build/$
 	$$(Q)$$(link_$(1)) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(ldlibs)
 	$$(Q)echo '$$(ldlibs)' >$$(@D)/.libs
 build/$(2)/spmv-wrong: $$(call objects,omp$$(san),,test/wrong.c)# in front of the library: they replace kernels of it
-build/$(2)/libspmv.a: $$(lib_$(1))
-	$$(Q)rm -f $$@ && ar rcs $$@ $$^
+build/$(2)/libspmv.a: $$(lib_$(1)) build/$(2)/.objects# a source that is gone leaves the library
+	$$(Q)rm -f $$@ && ar rcs $$@ $$(filter %.o,$$^)
 build/$(2)/test/%: build/omp$(san)/test/unit/%.o $$(filter-out build/$(2)/src/app/main.o,$$(app_$(1))) build/$(2)/libspmv.a build/$(2)/.features
 	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) -lcmocka
 build/$(2)/bench_%: build/omp$(san)/test/bench_%.o build/$(2)/libspmv.a
@@ -125,6 +125,7 @@ build/$(2)/.flags: remember
 	$$(Q)sh src/app/changed.sh $$@ $$(call quoted,$$(CC) $$(cflags) $$(loads) $$(flags_$(1))) build/$(2)
 build/$(2)/.features: remember
 	$$(Q)sh src/app/changed.sh $$@ $$(call quoted,$$(feature_flags) $$(ldlibs)) 'what asks for libraries in build/$(2)'
+build/$(2)/.objects: remember; $$(Q)sh src/app/changed.sh $$@ '$$(lib_$(1)) $$(app_$(1))'
 asking_$(1) := $$(call objects,$(2),$$(filter-out $$(variant_src),$$(featured)),$$(filter $$(variant_src),$$(featured)))
 $$(asking_$(1)): build/$(2)/.features
 $$(asking_$(1)): features = $$(feature_flags)

@@ -203,6 +203,8 @@ void spmv_plan_free(spmv_plan *plan);
 
 typedef struct spmv_plan_facts {
     const char *backend, *kernel, *format;
+    const char *values; /* stored in fewer bytes than the precision's: "constant", "dictionary" or
+                           "floats"; NULL: as they are, or the kernel's own affair */
     int offset_bits;
     int64_t slots;        /* stored entries, padding included */
     size_t store_bytes;   /* the format */

@@ -37,6 +37,7 @@ int run_tool(const char *name, int argc, char **argv) {
     words[0] = interpreter;
     words[1] = script;
     for (int k = 1; k < argc; k++) words[k + 1] = argv[k];
+    setenv("SPMV_PROGRAM", program_typed(), 1); /* what its hints call this program */
     execvp(interpreter, words);
     int error = errno;
     free(words);

@@ -92,7 +92,7 @@ static const struct argp_option fixed[] = {
     {"min-time", KEY_MIN_TIME, "S", 0,
      "measure at least S seconds per kernel, cache flushes included (0.5)", 3},
     {"max-time", KEY_MAX_TIME, "S", 0,
-     "then continue until the noise is low or S seconds are over (5)", 3},
+     "then continue until the noise is low or S seconds are over (5; without -k 1)", 3},
     {"max-noise", KEY_MAX_NOISE, "P", 0,
      "noise is low if the 95% confidence interval of the median is within P of it (1%)", 3},
     {"verify", KEY_VERIFY, "full|off", 0, "check every row against extended-precision sums (full)",
@@ -254,9 +254,23 @@ static void take_word(options *o, const char *word) {
     }
     for (const char *const *name = command_names; *name && !o->command; name++)
         if (strcmp(word, *name) == 0)
-            usage_error("'%s' comes first: spmv %s, then the options", word, word);
+            usage_error("'%s' comes first: 'spmv %s', then the options", word, word);
     add_text(&o->matrices, &o->nmatrices, word);
     add_text(&o->given, &o->ngiven, "matrix");
+}
+
+/* What is typed again adds to what was typed before, and replaces what the environment says. */
+static void take_kernels(options *o, const char *arg) {
+    char *both = NULL;
+    int typed = 0;
+    for (int k = 0; k < o->ngiven; k++) typed += strcmp(o->given[k], "kernel") == 0;
+    if (typed < 2) {
+        o->kernels = arg;
+        return;
+    }
+    if (asprintf(&both, "%s,%s", o->kernels, arg) < 0) exit(complain(SPMV_E_NOMEM, NULL));
+    o->kernels = keep_copy(o, both);
+    free(both);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
@@ -273,7 +287,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     if (state->argv && name) add_text(&o->given, &o->ngiven, name);
     switch (key) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
-    case 'k': o->kernels = arg; break;
+    case 'k': take_kernels(o, arg); break;
     case 't': o->threads = (int)whole_of("threads", arg, 1, 4096); break;
     case 'p': take_precisions(o, arg); break;
     case 'x': o->x_file = arg; break;

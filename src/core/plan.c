@@ -227,6 +227,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .backend = device->backend->name,
         .kernel = plan->kernel->name,
         .format = plan->kernel->format,
+        .values = plan->host->values,
         .offset_bits = plan->variant == SPMV_F64_O64 || plan->variant == SPMV_F32_O64 ? 64 : 32,
         .slots = plan->host->slots,
         .store_bytes = spmv_store_bytes(plan->host),

@@ -145,8 +145,8 @@ static la_ssize_t feed_inner(struct archive *inner, void *self, const void **byt
     return (la_ssize_t)n;
 }
 
-/* Decompresses what follows the text: checksums are compared on the way. */
-static bool is_sound(spmv_archive *a) {
+/* Checksums are compared on the way. */
+bool spmv_archive_is_sound(spmv_archive *a) {
     const void *bytes;
     la_ssize_t got;
     do got = feed_inner(a->inner, a, &bytes);
@@ -291,7 +291,7 @@ ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {
     la_ssize_t got = a->empty ? 0 : archive_read_data(a->inner, text, capacity);
     if (got == 0) {
         a->ended = true;
-        if (!is_sound(a)) return -1;
+        if (!spmv_archive_is_sound(a)) return -1;
     }
     return got < 0 ? -1 : (ptrdiff_t)got;
 }
@@ -326,6 +326,11 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
 ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {
     (void)a, (void)text, (void)capacity;
     return -1;
+}
+
+bool spmv_archive_is_sound(spmv_archive *a) {
+    (void)a;
+    return false;
 }
 
 const char *spmv_archive_error(spmv_archive *a) {

@@ -209,6 +209,7 @@ static void describe_plan(const options *o, const spmv_plan_facts *f, const prob
         r->tune_flush_B = (whole)f->flush_bytes;
     }
     r->config_index_bits = f->offset_bits;
+    r->store_values = f->values;
     r->store_matrix_B = (whole)f->store_bytes;
     r->store_padding =
         r->matrix_nnz ? (double)(f->slots - r->matrix_nnz) / (double)r->matrix_nnz : 0;
