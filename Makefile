@@ -151,7 +151,8 @@ build/cuda$(san)/src/app/main.o: src/app/main.c build/cuda$(san)/.flags
 build/omp$(san)/cuda/cusparse_library.o: features = -DFETCHED_CUSPARSE='"$(CURDIR)/.peers/cusparse/nvidia/cu13/lib/libcusparse.so.12"'
 build/cuda$(san)/cuda/scan.o: nvflags := $(subst c++14,c++17,$(nvflags))# CUB wants it; headers of C++14 take a third less time
 build/cuda$(san)/test/test_kernels_in_turn: build/cuda$(san)/test/unit/hasty.o
-$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/unit/hasty.cu): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
+build/cuda$(san)/test/test_upload: build/cuda$(san)/test/unit/sources.o
+$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) $(wildcard test/unit/*.cu)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
 
