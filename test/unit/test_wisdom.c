@@ -2,7 +2,9 @@
  * what they depend on, and what becomes of files that are damaged, foreign, locked out or full. */
 #include "testing.h"
 #include "tune/wisdom.h"
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -318,32 +320,81 @@ static void the_latest_choice_counts(void **state) {
     assert_false(has("another question", ""));
 }
 
+static const char *question(int k, int writer) {
+    static char request[64];
+    snprintf(request, sizeof request, "question %d of %d", k, writer);
+    return request;
+}
+
+enum { WRITERS = 4, LINES = 100 };
+
+/* Never returns. */
+static void write_lines(int writer, int start) {
+    char note[SPMV_WISDOM_NOTE], byte;
+    if (read(start, &byte, 1) != 1) _exit(1); /* until all are there */
+    for (int k = 0; k < LINES; k++) {
+        wisdom_key key = key_named(question(k, writer));
+        spmv_wisdom_add(path, &key, &blocks, key.request, note);
+        if (*note) _exit(2);
+    }
+    _exit(0);
+}
+
+/* Also while one of them finds the file full and drops the older half. */
 static void writers_at_once_lose_nothing(void **state) {
     (void)state;
-    enum { WRITERS = 4, LINES = 100 };
-    char request[64];
-    for (int w = 0; w < WRITERS; w++) {
-        pid_t child = fork();
-        assert_true(child >= 0);
-        if (child > 0) continue;
-        char note[SPMV_WISDOM_NOTE];
-        for (int k = 0; k < LINES; k++) {
-            snprintf(request, sizeof request, "question %d of %d", k, w);
-            wisdom_key key = key_named(request);
-            spmv_wisdom_add(path, &key, &blocks, request, note);
-            if (*note) _exit(1);
+    enum { ROUNDS = 4 };
+    for (int round = 0; round < ROUNDS; round++) {
+        struct stat about = {.st_size = 0};
+        int start[2], code;
+        for (int k = 0; round % 2 && about.st_size < FILE_BYTES - 20000; k++) {
+            add(question(k, WRITERS), "");
+            assert_int_equal(stat(path, &about), 0);
         }
-        _exit(0);
-    }
-    for (int w = 0, code; w < WRITERS; w++) {
-        assert_true(wait(&code) > 0);
-        assert_int_equal(code, 0);
-    }
-    for (int w = 0; w < WRITERS; w++)
-        for (int k = 0; k < LINES; k++) {
-            snprintf(request, sizeof request, "question %d of %d", k, w);
-            assert_true(has(request, ""));
+        assert_int_equal(pipe(start), 0);
+        for (int w = 0; w < WRITERS; w++) {
+            pid_t child = fork();
+            assert_true(child >= 0);
+            if (child == 0) write_lines(w, start[0]);
         }
+        assert_int_equal(write(start[1], "gogo", WRITERS), WRITERS);
+        for (int w = 0; w < WRITERS; w++) {
+            assert_true(wait(&code) > 0);
+            assert_int_equal(code, 0);
+        }
+        close(start[0]);
+        close(start[1]);
+        for (int w = 0; w < WRITERS; w++)
+            for (int k = 0; k < LINES; k++) assert_true(has(question(k, w), ""));
+        remove(path);
+    }
+}
+
+static void add_second(void) {
+    char note[SPMV_WISDOM_NOTE];
+    wisdom_key key = key_named("second");
+    spmv_wisdom_add(path, &key, &blocks, "second", note);
+    _exit(*note != 0);
+}
+
+static void a_writer_waits_for_another(void **state) {
+    (void)state;
+    struct stat before, after;
+    int code;
+    add("first", "");
+    int file = open(path, O_RDONLY);
+    assert_true(file >= 0 && flock(file, LOCK_EX) == 0 && fstat(file, &before) == 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) add_second();
+    usleep(100000);
+    assert_int_equal(waitpid(child, &code, WNOHANG), 0);
+    assert_true(fstat(file, &after) == 0 && after.st_size == before.st_size);
+    flock(file, LOCK_UN);
+    close(file);
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+    assert_true(has("first", "") && has("second", ""));
 }
 
 static void damaged_lines_are_reported_and_ignored(void **state) {
@@ -503,11 +554,11 @@ static void a_full_disk_leaves_whole_lines(void **state) {
 
 static void the_file_has_a_limit_and_the_oldest_go_first(void **state) {
     (void)state;
-    enum { LINES = 4000, KEPT = 500 };
+    enum { MANY = 4000, KEPT = 500 };
     char request[64];
     struct stat about;
     off_t most = 0;
-    for (int k = 0; k < LINES; k++) {
+    for (int k = 0; k < MANY; k++) {
         snprintf(request, sizeof request, "question %d", k);
         add(request, "");
         assert_int_equal(stat(path, &about), 0);
@@ -516,7 +567,7 @@ static void the_file_has_a_limit_and_the_oldest_go_first(void **state) {
     }
     assert_true(most > FILE_BYTES - 1000);
     assert_false(has("question 0", ""));
-    for (int k = LINES - KEPT; k < LINES; k++) {
+    for (int k = MANY - KEPT; k < MANY; k++) {
         snprintf(request, sizeof request, "question %d", k);
         assert_true(has(request, ""));
     }
@@ -534,6 +585,7 @@ int main(void) {
         WITHOUT_FILE(patterns_and_kinds_of_values_tell_matrices_apart),
         WITHOUT_FILE(the_latest_choice_counts),
         WITHOUT_FILE(writers_at_once_lose_nothing),
+        WITHOUT_FILE(a_writer_waits_for_another),
         WITHOUT_FILE(damaged_lines_are_reported_and_ignored),
         WITHOUT_FILE(half_a_line_is_removed_by_the_next_writer),
         WITHOUT_FILE(other_machines_and_builds_do_not_count),
