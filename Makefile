@@ -112,7 +112,7 @@ build/$(2)/bench_%: build/omp$(san)/test/bench_%.o build/$(2)/libspmv.a
 build/$(2)/%.o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
 	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) -Ibuild/$(2) -MMD -MP -c $$< -o $$@
-build/$(2)/src/app/record/record.o: build/$(2)/build_info.h
+$(addprefix build/$(2)/src/,app/record/record.o tune/wisdom_key.o): build/$(2)/build_info.h
 $(foreach v,$(variants),
 build/$(2)/%.$(v).o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
@@ -154,6 +154,7 @@ build/cuda$(san)/cuda/scan.o: nvflags := $(subst c++14,c++17,$(nvflags))# CUB wa
 build/cuda$(san)/test/test_kernels_in_turn: build/cuda$(san)/test/unit/hasty.o
 $(addprefix build/cuda$(san)/test/test_,apply streams): build/cuda$(san)/test/unit/streams.o
 build/cuda$(san)/test/test_streams build/cuda/bench_solver: build/cuda$(san)/test/solver.o
+build/cuda$(san)/test/test_upload: build/cuda$(san)/test/unit/sources.o
 $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/solver.cu $(wildcard test/unit/*.cu)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@

@@ -1,5 +1,5 @@
 /* backend.cu: an NVIDIA GPU as a device: its memory, its events, its kernels. */
-#include "device.cuh"
+#include "upload.cuh"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,6 +38,7 @@ typedef struct gpu {   /* what d->state points to */
     cuda_state shared; /* with the other CUDA files: first */
     size_t available;  /* outside the pool and in it, when the driver was asked last, */
     double asked;      /* by the clock; 0: never */
+    upload_ring *ring; /* NULL: nothing large was copied yet */
 } gpu;
 
 static cuda_state *state_of(spmv_device *d) {
@@ -121,6 +122,7 @@ static void close_gpu(spmv_device *d) {
     if (s->stop) cudaEventDestroy(s->stop);
     release_gpu(d, s->flushed);
     release_gpu(d, s->sink);
+    upload_close(((gpu *)s)->ring);
     if (s->stream) cudaStreamDestroy(s->stream);
     if (s->pool) cudaMemPoolDestroy(s->pool);
     pthread_mutex_destroy(&s->turn);
@@ -137,7 +139,9 @@ static spmv_status copy(spmv_device *d, void *to, const void *from, size_t bytes
 }
 
 static spmv_status put(spmv_device *d, void *device, const void *from, size_t bytes) {
-    return copy(d, device, from, bytes, cudaMemcpyDefault);
+    bool done;
+    TRY(upload(d, &((gpu *)d->state)->ring, device, from, bytes, &done));
+    return done ? SPMV_OK : copy(d, device, from, bytes, cudaMemcpyDefault);
 }
 
 static spmv_status get(spmv_device *d, void *host, const void *device, size_t bytes) {

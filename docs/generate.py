@@ -223,6 +223,7 @@ FILES = (
     ("log/HOST.jsonl", "Records of this machine, appended if the folder log exists or --log names "
      "one."),
     ("~/.cache/spmv", "Limits of this machine, written by spmv probe."),
+    ("~/.cache/spmv/wisdom", "Choices of -k auto, with --wisdom."),
     ("~/.cache/spmv/matrices", "What spmv get downloaded."))
 EXAMPLES = (
     ("spmv -m thermal2.mtx", "the default kernels on a Matrix Market file"),

@@ -67,6 +67,10 @@ typedef struct spmv_ctx_opts {
     int device;   /* GPU number */
     int threads;  /* OpenMP team size; 0: OMP_NUM_THREADS, else the cores this process may use. At
                      most 1024, and what the process gets: spmv_ctx_threads; spmv_plan_facts.note */
+    /* A file in which the choices of "auto" are remembered, for this process and later ones: a plan
+     * of a remembered choice is made without sampling and trials. NULL: none. The path is copied.
+     * Trouble with the file fails no call; spmv_plan_facts.note says what it is, once. */
+    const char *wisdom;
 } spmv_ctx_opts;
 
 spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out);
@@ -227,11 +231,12 @@ typedef struct spmv_plan_facts {
     /* Bytes read before each sample of the trials to empty the caches, where the device cannot put
      * out of them only what a product touches; 0: caches were left as they were. */
     size_t flush_bytes;
-    size_t free_bytes; /* on the device, now */
-    const char *note;  /* what was done otherwise than usual; NULL: nothing */
-    int threads;       /* of a product; 0: it runs on a GPU */
-    int concurrent;    /* 1: several threads may multiply with this plan at once */
-    int waits_asleep;  /* 1: just now the threads of a product sleep while they wait for each other,
+    const char *wisdom; /* when the choice was made (RFC 3339), if the wisdom file remembered it */
+    size_t free_bytes;  /* on the device, now */
+    const char *note;   /* what was done otherwise than usual; NULL: nothing */
+    int threads;        /* of a product; 0: it runs on a GPU */
+    int concurrent;     /* 1: several threads may multiply with this plan at once */
+    int waits_asleep; /* 1: just now the threads of a product sleep while they wait for each other,
                           because other processes use the same cores */
 } spmv_plan_facts;
 /* Strings in *out belong to the plan or the library. */

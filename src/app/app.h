@@ -27,6 +27,7 @@ typedef struct options {
     int device, threads;
     int64_t iters;            /* expected number of products; 0: unknown */
     bool nondeterministic;    /* auto may choose kernels that give other bits every time */
+    const char *wisdom;       /* file of the choices of auto; "": the user's; NULL: none */
     list param[SPMV_NPARAMS]; /* values to try; those of one option go together; BLOCK_WARP_ROWS is
                                  added to a block given as 32xR */
     list precision;
@@ -246,6 +247,9 @@ void gpu_describe(const spmv_device_facts *f, int index, record *r);
 
 /* ---- rates.c -------------------------------------------------------------------------------- */
 
+/* Writes the path of a file in the user's folder for what is measured once; makes the folder.
+ * Returns false if there is no home for it. */
+bool saved_path(const char *name, char *out, size_t size);
 /* The key of a device's saved rates. gpu: its name, for a backend other than the host's. */
 void rates_key(const machine *m, const spmv_backend *backend, const char *gpu, int threads,
                char *out, size_t size);

@@ -249,6 +249,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
     const spmv_tuning *t = plan->tuning;
     if (!t) return;
     out->reason = t->reason;
+    out->wisdom = *t->date ? t->date : NULL;
     out->tune_s = t->tune_s;
     out->timed = t->timed;
     out->baseline = t->baseline;

@@ -10,3 +10,5 @@ line BUILD_NVCC "$(test -z "$3" || "$3" --version | sed -n 's/.*\(release .*\)/\
 line BUILD_NVCCFLAGS "$4"
 line BUILD_CUDA_ARCH "$5"
 line BUILD_FEATURES "$6"
+# Of what decides on the speed of kernels: choices that were remembered by a library of other sources are stale.
+line BUILD_SOURCES "$(find include src omp cuda -path src/app -prune -o -type f -print | sort | xargs cat | cksum)"

@@ -253,13 +253,23 @@ int open_devices(session *run) {
     return 0;
 }
 
+/* The file of the choices of auto; NULL: none. */
+static const char *wisdom_file(const options *o, char *path, size_t size) {
+    if (!o->wisdom || *o->wisdom) return o->wisdom;
+    if (saved_path("wisdom", path, size)) return path;
+    if (!o->quiet) say("  note: --wisdom: there is no home folder; --wisdom=FILE names a file\n");
+    return NULL;
+}
+
 int choose_session(session *r) {
+    char wisdom[1024];
     for (const spmv_backend *const *b = spmv_backends; *b && r->o->backend; b++)
         if (strcmp((*b)->name, r->o->backend) == 0) r->backend = *b;
     spmv_ctx_opts opts = {.size = sizeof opts,
                           .backend = r->backend->name,
                           .device = r->o->device,
-                          .threads = r->o->threads};
+                          .threads = r->o->threads,
+                          .wisdom = wisdom_file(r->o, wisdom, sizeof wisdom)};
     if (spmv_ctx_create(&opts, &r->ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
     if (r->backend->kernels == NULL) {
         char what[128];

@@ -202,6 +202,10 @@ static void describe_plan(const options *o, const spmv_plan_facts *f, const prob
         if (o->iters) r->config_iters = o->iters;
         r->prep_tune_s = f->tune_s;
     }
+    if (f->wisdom) {
+        snprintf(out->wisdom, sizeof out->wisdom, "%s", f->wisdom);
+        r->tune_wisdom = out->wisdom;
+    }
     if (f->baseline) {
         r->tune_baseline = f->baseline;
         r->tune_baseline_s = f->baseline_product_s;

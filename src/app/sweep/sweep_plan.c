@@ -208,6 +208,7 @@ void cell_identity(const sweep *s, int pass, int m, int k, char *out) {
     uint64_t h = mix_source(0xcbf29ce484222325u, &s->source[m], o);
     if (build.build_dirty != 0) h = mix_program(h); /* the commit does not identify it */
     h = mix_cell(h, &run->cell[k]);
+    if (o->wisdom) h = mix_text(h, o->wisdom);
     for (size_t t = 0; t < sizeof part / sizeof *part; t++) h = mix_text(h, part[t]);
     h = mix_bytes(mix_bytes(h, reals, sizeof reals), wholes, sizeof wholes);
     snprintf(out, 20, "%016llx", (unsigned long long)h);
