@@ -59,13 +59,14 @@ cusparse = $(eval cusparse := $(if $(filter cusparse,$(LIBS_WANTED)),$(shell \
 known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo '$(1)')# the flag, where the compiler has it
 warnings := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes $(call known,-Wjump-misses-init) $(if $(WERROR),-Werror)
 CFLAGS   ?= $(OPT) -march=$(MARCH) -g
-cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -Isrc -I. -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-var-tracking)
+hidden   := -fPIC -fvisibility=hidden# for libspmv.so; the program's are the same objects
+cflags   := -std=gnu11 $(CFLAGS) $(hidden) -fno-semantic-interposition -fopenmp $(warnings) -Iinclude -Isrc -I. -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-var-tracking)
 # gcc 12 makes gather instructions of loops over x[col[k]], which take two to four times as long as loads since
 # Intel's microcode against Downfall (csr_rows in f32: 24 ms instead of 11). Kernels where they may pay ask gather.c and
 # write them out. Only names that this compiler knows: none with clang and on other architectures.
 loads    := $(foreach n,_2parts _4parts _8parts :,$(call known,-mtune-ctrl=^use_gather$(n::=)))
 loads    := $(subst $(space)-mtune-ctrl=,$(comma),$(strip $(loads)))
-nvflags  := -std=c++14 $(OPT) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude -Isrc -I.
+nvflags  := -std=c++14 $(OPT) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall,$(subst $(space),$(comma),$(hidden)) $(if $(WERROR),-Werror all-warnings) -Iinclude -Isrc -I.
 ldlibs   := $(feature_libs) -lm -ldl
 
 # ---- sources -------------------------------------------------------------------------------------------------------
@@ -95,20 +96,26 @@ lib_$(1) := $$(call objects,omp$(san),$$(lib_src),$$(variant_src)) $$(cuda_objec
 app_$(1) := $$(call objects,$(2),$$(named)) $$(call objects,omp$(san),$$(filter-out $$(named),$$(app_src)))
 tests_$(1) := $$(patsubst test/unit/%.c,build/$(2)/test/%,$$(unit_src))
 
-$(1): build/$(2)/spmv
+$(1): build/$(2)/spmv build/$(2)/libspmv.a build/$(2)/libspmv.so
 	$$(Q)ln -sf build/$(2)/spmv spmv
 	@echo "  ready  ./spmv  [$(1)]   optional libraries: $$(or $$(found),none) (all optional)"
-build/$(2)/spmv build/$(2)/spmv-wrong: $$(app_$(1)) build/$(2)/libspmv.a build/$(2)/.features
+build/$(2)/spmv build/$(2)/spmv-wrong: $$(app_$(1)) build/$(2)/parts.a build/$(2)/.features
 	@echo "  LINK   $$@"
 	$$(Q)$$(link_$(1)) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(ldlibs)
 	$$(Q)echo '$$(ldlibs)' >$$(@D)/.libs
 build/$(2)/spmv-wrong: $$(call objects,omp$$(san),,test/wrong.c)# in front of the library: they replace kernels of it
+build/$(2)/parts.a: $$(lib_$(1)) ; $$(Q)rm -f $$@ && ar rcs $$@ $$^
+# Both hold for others what include/spmv.h and spmv_bench.h declare: the rest is hidden in the one, local in the other.
+build/$(2)/libspmv.so: $$(lib_$(1)) build/$(2)/.features src/install/exports.map
+	@echo "  LINK   $$@"
+	$$(Q)$$(link_$(1)) -shared $$(addprefix -Xlinker ,-soname=libspmv.so.0 --version-script=src/install/exports.map -Bsymbolic-functions --as-needed) -o $$@ $$(filter %.o,$$^) $$(ldlibs)
+	$$(Q)ln -sf libspmv.so $$(@D)/libspmv.so.0
 build/$(2)/libspmv.a: $$(lib_$(1))
-	$$(Q)rm -f $$@ && ar rcs $$@ $$^
-build/$(2)/test/%: build/omp$(san)/test/unit/%.o $$(filter-out build/$(2)/src/app/main.o,$$(app_$(1))) build/$(2)/libspmv.a build/$(2)/.features
+	$$(Q)$$(CC) -r -nostdlib -Xlinker --force-group-allocation -Xlinker -d -o $$(@D)/libspmv.o $$^
+	$$(Q)objcopy -w --localize-hidden --keep-global-symbol='spmv_*' $$(@D)/libspmv.o && rm -f $$@ && ar rcs $$@ $$(@D)/libspmv.o
+build/$(2)/test/%: build/omp$(san)/test/unit/%.o $$(filter-out build/$(2)/src/app/main.o,$$(app_$(1))) build/$(2)/parts.a build/$(2)/.features
 	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) -lcmocka
-build/$(2)/bench_%: build/omp$(san)/test/bench_%.o build/$(2)/libspmv.a
-	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs)
+build/$(2)/bench_%: build/omp$(san)/test/bench_%.o build/$(2)/parts.a ; $$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs)
 build/$(2)/%.o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
 	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) -Ibuild/$(2) -MMD -MP -c $$< -o $$@
@@ -133,8 +140,7 @@ build/$(2)/build_info.h: force
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
 -include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)) $$(call objects,omp$$(san),,test/wrong.c)) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
 endef
-remember:
-	$(Q)sh src/app/changed.sh build/settings "$$(printf '%s\n' $(foreach s,$(settings),$(call remember,$(s))))"
+remember: ; $(Q)sh src/app/changed.sh build/settings "$$(printf '%s\n' $(foreach s,$(settings),$(call remember,$(s))))"
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
 cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(filter-out $(if $(findstring o64,$(v)),$(cuda_any_offsets)),$(cuda_variant_src))))
 link_omp  = $(CC) $(cflags)
@@ -161,21 +167,17 @@ BUILD  ?= omp
 PYTHON ?= python3
 check test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
 	$(Q)PYTHON=$(PYTHON) CC=$(call quoted,$(CC)) sh test/run.sh build/$(BUILD)$(san) $(PART)
-check-update: $(BUILD)
-	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
-test-cuda: cuda $(tests_cuda)
-	$(Q)sh test/cuda.sh build/cuda
+check-update: $(BUILD) ; $(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
+test-cuda: cuda $(tests_cuda) ; $(Q)sh test/cuda.sh build/cuda
 bench-read bench-convert: bench-%: build/omp/bench_%
 	$(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
 # A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
 	$(Q)$(PYTHON) tables/report/study.py $* --scale $(or $(SCALE),small) $(if $(FILES),--files $(FILES)) \
 	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
-tables:
-	$(Q)$(PYTHON) tables/report/make_tables.py --out tables $(or $(LOGS),log)
+tables: ; $(Q)$(PYTHON) tables/report/make_tables.py --out tables $(or $(LOGS),log)
 # The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; its tables and report; matrices of other people's programs.
-reference: $(BUILD)
-	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
+reference: $(BUILD) ; $(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
 outside: ; $(Q)PYTHON=$(PYTHON) sh log/reference/outside/make.sh $(if $(JOBS),--jobs $(JOBS)) $(if $(MATRICES),--only '$(MATRICES)')
 reference-tables: ; $(Q)PYTHON=$(PYTHON) sh log/reference/tables.sh
 docs: $(BUILD) force # the generated parts; test/python/test_docs.py says when they are out of date
@@ -185,8 +187,7 @@ docs: $(BUILD) force # the generated parts; test/python/test_docs.py says when t
 # What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local DESTDIR= BUILD=omp.
 install:
 	$(Q)sh src/app/install.sh build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
-lint format:
-	$(Q)sh test/lint.sh $(filter format,$@)
+lint format: ; $(Q)sh test/lint.sh $(filter format,$@)
 help: ; @cat docs/make.txt
 info:
 	@$(foreach v,$(settings) CFLAGS NVCC WERROR SAN BUILD PYTHON found cflags loads nvflags ldlibs, \

@@ -1,6 +1,7 @@
 """The program of docs/library.md, built with the command there in a folder of its own, says what it must."""
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -17,6 +18,33 @@ OUTER = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k !
 
 def run(command, folder, **env):
     return subprocess.run(["sh", "-c", command], cwd=folder, env=OUTER | env, capture_output=True, text=True, check=False)
+
+
+class Names(unittest.TestCase):
+    """Both libraries define what the installed headers declare, and nothing else that a program could collide with."""
+
+    def setUp(self):
+        done = run("printf '#include <spmv.h>\n#include <spmv_bench.h>\n' | " + COMPILER + " -E -P -Iinclude -x c -", ROOT)
+        self.declared = set(re.findall(r"\b(spmv_\w+)\(", done.stdout))
+        self.assertIn("spmv_exec", self.declared)
+
+    def defined(self, command):
+        done = run(command, PROGRAM.parent)
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+        return {line.split()[2].split("@")[0] for line in done.stdout.splitlines() if len(line.split()) == 3 and " A " not in line}
+
+    def test_of_the_shared_library(self):
+        self.assertEqual(self.defined("nm -D --defined-only libspmv.so"), self.declared)
+        self.assertIn("SONAME               libspmv.so.0\n", run("objdump -p libspmv.so", PROGRAM.parent).stdout)
+
+    def test_of_the_archive(self):
+        self.assertEqual(self.defined("nm -g --defined-only libspmv.a"), self.declared)
+
+    @unittest.skipIf("-san" in PROGRAM.parent.name, "sanitizers print and abort")
+    def test_none_that_prints_or_ends_the_process_is_called(self):
+        used = set(run("nm -u libspmv.a", PROGRAM.parent).stdout.split())
+        self.assertIn("malloc", used)
+        self.assertEqual(used & {"__assert_fail", "abort", "exit", "printf", "puts", "perror", "stdout", "stderr"}, set())
 
 
 @unittest.skipUnless(PROGRAM.parent.name == "omp", "the commands are of the OpenMP build")
