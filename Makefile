@@ -1,4 +1,4 @@
-# spmv: make help | omp | cuda | install | test | tables | lint | format | info | deps | docs | deps-peers | clean        (docs/, CONTRIBUTING.md)
+# spmv: make help | omp | cuda | install | test | tables | lint | format | info | deps | docs | deb | clean       (docs/, CONTRIBUTING.md)
 # One file. Objects live in build/<backend>[-san]/: switching back and forth recompiles nothing. gcc's are for both, in omp's.
 
 # ---- goals: those that remove or install run first, and make reads this file again: it looks for what is installed -----
@@ -43,7 +43,8 @@ found := $(foreach l,$(filter-out mkl aocl cusparse,$(LIBS_WANTED)),$(if $(shell
 # Only the files that ask for a library know of it: another library, or none, recompiles those alone.
 featured      := $(shell grep -ls 'HAVE_' $$(find src omp test/unit -name '*.c'))
 feature_flags := $(foreach l,$(found),-DHAVE_$(shell echo $(l) | tr a-z A-Z) $(shell pkg-config --cflags $(l)))
-feature_libs  := $(foreach l,$(found),$(shell pkg-config --libs $(l)))
+# The program alone links jansson and hwloc; libarchive is opened at run time, and the tests write archives with it.
+package_libs = $(foreach l,$(filter $(1),$(found)),$(shell pkg-config --libs $(l)))
 # oneMKL is files under MKLROOT, not a pkg-config package; of cuSPARSE the CUDA toolkit's header, the library is opened at run time.
 mkl_lib = $(firstword $(wildcard $(abspath $(MKLROOT))/lib/$(1).so*))
 mkl := $(if $(filter mkl,$(LIBS_WANTED)),$(and $(wildcard $(MKLROOT)/include/mkl_spblas.h),\
@@ -52,10 +53,11 @@ mkl := $(if $(filter mkl,$(LIBS_WANTED)),$(and $(wildcard $(MKLROOT)/include/mkl
 aocl := $(if $(filter aocl,$(LIBS_WANTED)),$(firstword $(wildcard $(addprefix $(abspath $(or $(AOCLROOT),$(MKLROOT)/aocl))/,lib/libaoclsparse.so aoclda.libs/libaoclsparse*.so*))))
 found := $(strip $(found) $(if $(mkl),mkl) $(if $(aocl),aocl))
 feature_flags += $(if $(mkl),-DHAVE_MKL -isystem $(MKLROOT)/include) $(if $(aocl),-DHAVE_AOCL '-DAOCL_LIBRARY="$(aocl)"')
-feature_libs  += $(if $(mkl),$(addprefix -Xlinker ,--no-as-needed $(mkl) -rpath=$(abspath $(MKLROOT))/lib) -lgomp) $(if $(aocl),-ldl)
+lib_libs := $(call package_libs,zlib librsb) $(if $(mkl),$(addprefix -Xlinker ,--no-as-needed $(mkl) -rpath=$(abspath $(MKLROOT))/lib) -lgomp) -lm -ldl
 cusparse = $(eval cusparse := $(if $(filter cusparse,$(LIBS_WANTED)),$(shell \
            echo '\#include <cusparse.h>' | $(NVCC) -E -x cu - >/dev/null 2>&1 && echo y)))$(cusparse)
 
+soname   := libspmv.so.$(shell sed -n 's/^SPMV_\([0-9]*\) {/\1/p' src/install/exports.map)
 known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo '$(1)')# the flag, where the compiler has it
 warnings := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes $(call known,-Wjump-misses-init) $(if $(WERROR),-Werror)
 CFLAGS   ?= $(OPT) -march=$(MARCH) -g
@@ -67,7 +69,7 @@ cflags   := -std=gnu11 $(CFLAGS) $(hidden) -fno-semantic-interposition -fopenmp 
 loads    := $(foreach n,_2parts _4parts _8parts :,$(call known,-mtune-ctrl=^use_gather$(n::=)))
 loads    := $(subst $(space)-mtune-ctrl=,$(comma),$(strip $(loads)))
 nvflags  := -std=c++14 $(OPT) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall,$(subst $(space),$(comma),$(hidden)) $(if $(WERROR),-Werror all-warnings) -Iinclude -Isrc -I.
-ldlibs   := $(feature_libs) -lm -ldl
+ldlibs   := $(call package_libs,jansson hwloc) $(lib_libs)
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 # A folder says how its files are compiled: once, or once per variant of precision and offset width.
@@ -87,7 +89,7 @@ objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst
 named := src/app/main.c src/app/record/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install lint format info $(firsts) force remember
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install uninstall deb test-deb lint format info $(firsts) force remember
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -102,19 +104,18 @@ $(1): build/$(2)/spmv build/$(2)/libspmv.a build/$(2)/libspmv.so
 build/$(2)/spmv build/$(2)/spmv-wrong: $$(app_$(1)) build/$(2)/parts.a build/$(2)/.features
 	@echo "  LINK   $$@"
 	$$(Q)$$(link_$(1)) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(ldlibs)
-	$$(Q)echo '$$(ldlibs)' >$$(@D)/.libs
 build/$(2)/spmv-wrong: $$(call objects,omp$$(san),,test/wrong.c)# in front of the library: they replace kernels of it
 build/$(2)/parts.a: $$(lib_$(1)) ; $$(Q)rm -f $$@ && ar rcs $$@ $$^
 # Both hold for others what include/spmv.h and spmv_bench.h declare: the rest is hidden in the one, local in the other.
 build/$(2)/libspmv.so: $$(lib_$(1)) build/$(2)/.features src/install/exports.map
 	@echo "  LINK   $$@"
-	$$(Q)$$(link_$(1)) -shared $$(addprefix -Xlinker ,-soname=libspmv.so.0 --version-script=src/install/exports.map -Bsymbolic-functions --as-needed) -o $$@ $$(filter %.o,$$^) $$(ldlibs)
-	$$(Q)ln -sf libspmv.so $$(@D)/libspmv.so.0
+	$$(Q)$$(link_$(1)) -shared $$(addprefix -Xlinker ,-soname=$$(soname) --version-script=src/install/exports.map -Bsymbolic-functions --as-needed) -o $$@ $$(filter %.o,$$^) $$(lib_libs)
+	$$(Q)ln -sf libspmv.so $$(@D)/$$(soname) && echo '$$(lib_libs)' >$$(@D)/.libs
 build/$(2)/libspmv.a: $$(lib_$(1))
 	$$(Q)$$(CC) -r -nostdlib -Xlinker --force-group-allocation -Xlinker -d -o $$(@D)/libspmv.o $$^
 	$$(Q)objcopy -w --localize-hidden --keep-global-symbol='spmv_*' $$(@D)/libspmv.o && rm -f $$@ && ar rcs $$@ $$(@D)/libspmv.o
 build/$(2)/test/%: build/omp$(san)/test/unit/%.o $$(filter-out build/$(2)/src/app/main.o,$$(app_$(1))) build/$(2)/parts.a build/$(2)/.features
-	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) -lcmocka
+	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) $$(call package_libs,libarchive) -lcmocka
 build/$(2)/bench_%: build/omp$(san)/test/bench_%.o build/$(2)/parts.a ; $$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs)
 build/$(2)/%.o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
@@ -184,17 +185,16 @@ docs: $(BUILD) force # the generated parts; test/python/test_docs.py says when t
 	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
-# What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local DESTDIR= BUILD=omp.
-install:
-	$(Q)sh src/app/install.sh build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
+# What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local LIBDIR=lib DESTDIR= BUILD=omp.
+install uninstall:
+	$(Q)sh src/install/install.sh $@ build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' '$(or $(LIBDIR),lib)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
+deb: ; $(Q)sh src/install/deb.sh
+test-deb: ; $(Q)sh test/deb.sh
 lint format: ; $(Q)sh test/lint.sh $(filter format,$@)
 help: ; @cat docs/make.txt
 info:
 	@$(foreach v,$(settings) CFLAGS NVCC WERROR SAN BUILD PYTHON found cflags loads nvflags ldlibs, \
 	    printf '%-12s %-13s %s\n' $(v) '$(from_$(v))' $(call quoted,$($(v)));)
-deps:
-	$(or $(done_first),$(Q)sh test/deps.sh)
-deps-peers: remember
-	$(or $(done_first),$(Q)MKLROOT='$(MKLROOT)' AOCLROOT='$(AOCLROOT)' PYTHON='$(PYTHON)' sh test/deps-peers.sh)
-clean:
-	$(or $(done_first),rm -rf build spmv)
+deps: ; $(or $(done_first),$(Q)sh test/deps.sh)
+deps-peers: remember ; $(or $(done_first),$(Q)MKLROOT='$(MKLROOT)' AOCLROOT='$(AOCLROOT)' PYTHON='$(PYTHON)' sh test/deps-peers.sh)
+clean: ; $(or $(done_first),rm -rf build spmv)
