@@ -181,8 +181,8 @@ tables: ; $(Q)$(PYTHON) tables/report/make_tables.py --out tables $(or $(LOGS),l
 reference: $(BUILD) ; $(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
 outside: ; $(Q)PYTHON=$(PYTHON) sh log/reference/outside/make.sh $(if $(JOBS),--jobs $(JOBS)) $(if $(MATRICES),--only '$(MATRICES)')
 reference-tables: ; $(Q)PYTHON=$(PYTHON) sh log/reference/tables.sh
-docs: $(BUILD) force # the generated parts; test/python/test_docs.py says when they are out of date
-	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv
+docs: $(BUILD) force # the generated parts; tests say when they are out of date
+	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv && $(PYTHON) src/bindings/fortran/generate.py
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
 # What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local LIBDIR=lib DESTDIR= BUILD=omp.

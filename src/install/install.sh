@@ -12,6 +12,10 @@ case $prefix$libdir in *[[:space:]]*)
     echo "make install: PREFIX=$prefix: pkg-config takes no space in a path" >&2
     exit 2 ;;
 esac
+case $libdir in /*)
+    echo "make install: LIBDIR=$libdir: must be below PREFIX, as lib64" >&2
+    exit 2 ;;
+esac
 case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
 into=$destdir$prefix
 version=$(sed -n 's/.*SPMV_VERSION "\(.*\)"/\1/p' include/spmv.h)
@@ -25,7 +29,10 @@ put() {
 filled() {
     libs=
     if [ "$action" = install ]; then libs="-fopenmp $(sed 's/-Xlinker /-Wl,/g' "$built/.libs")"; fi
-    if [ "$nvcc" ]; then libs="$libs -L$(dirname "$(dirname "$nvcc")")/lib64 -lcudart_static -lrt -lpthread -lstdc++"; fi
+    if [ "$nvcc" ]; then # its first word: options may follow
+        cuda=$(dirname "$(dirname "$(readlink -f "$(command -v "${nvcc%% *}")")")")
+        libs="$libs -L$cuda/lib64 -lcudart_static -lrt -lpthread -lstdc++"
+    fi
     up=$(echo "$libdir/cmake/spmv" | sed 's/[^/][^/]*/../g')
     sed -e "s|@PREFIX@|$prefix|; s|@LIBDIR@|$libdir|; s|@VERSION@|$version|; s|@SONAME@|$soname|; s|@UP@|$up|" \
         -e "s|@LIBS@|$libs|; s|@LIBS_LIST@|$(echo $libs | tr ' ' ';')|" "$1" >"$made"
@@ -45,6 +52,7 @@ linked "$soname" "$libdir/libspmv.so"
 put 644 "$built/libspmv.a" "$libdir/libspmv.a"
 put 644 include/spmv.h include/spmv.h
 put 644 include/spmv_bench.h include/spmv_bench.h
+put 644 src/bindings/fortran/spmv.f90 include/spmv.f90
 filled src/install/spmv.pc.in "$libdir/pkgconfig/spmv.pc"
 filled src/install/spmv-config.cmake.in "$libdir/cmake/spmv/spmv-config.cmake"
 filled src/install/spmv-config-version.cmake.in "$libdir/cmake/spmv/spmv-config-version.cmake"
