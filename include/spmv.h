@@ -31,6 +31,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define SPMV_VERSION "0.1.0"
 
@@ -283,6 +284,7 @@ const char *spmv_version(void);
 #define SPMV_OPTS(type) \
     { .size = sizeof(type) }
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

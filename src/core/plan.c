@@ -1,6 +1,5 @@
 /* plan.c: a plan: a kernel, a store and parameters, ready to multiply. */
 #include "internal.h"
-#include <assert.h>
 #include <stdlib.h>
 
 /* ---- parameters ----------------------------------------------------------------------------- */
@@ -157,7 +156,6 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_
     spmv_kernel_id id;
     *out = NULL;
     TRY(spmv_plan_kernel(mat->ctx, opts->kernel, &id));
-    assert(id.index != SPMV_AUTO);
     spmv_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     plan->matrix = mat;
