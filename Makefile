@@ -1,4 +1,4 @@
-# spmv: make help | omp | cuda | install | test | tables | lint | format | info | deps | docs | deps-peers | clean        (docs/, CONTRIBUTING.md)
+# spmv: make help | omp | cuda | install | test | tables | lint | format | info | deps | docs | deb | clean       (docs/, CONTRIBUTING.md)
 # One file. Objects live in build/<backend>[-san]/: switching back and forth recompiles nothing. gcc's are for both, in omp's.
 
 # ---- goals: those that remove or install run first, and make reads this file again: it looks for what is installed -----
@@ -43,7 +43,8 @@ found := $(foreach l,$(filter-out mkl aocl cusparse,$(LIBS_WANTED)),$(if $(shell
 # Only the files that ask for a library know of it: another library, or none, recompiles those alone.
 featured      := $(shell grep -ls 'HAVE_' $$(find src omp test/unit -name '*.c'))
 feature_flags := $(foreach l,$(found),-DHAVE_$(shell echo $(l) | tr a-z A-Z) $(shell pkg-config --cflags $(l)))
-feature_libs  := $(foreach l,$(found),$(shell pkg-config --libs $(l)))
+# The program alone links jansson and hwloc; libarchive is opened at run time, and the tests write archives with it.
+package_libs = $(foreach l,$(filter $(1),$(found)),$(shell pkg-config --libs $(l)))
 # oneMKL is files under MKLROOT, not a pkg-config package; of cuSPARSE the CUDA toolkit's header, the library is opened at run time.
 mkl_lib = $(firstword $(wildcard $(abspath $(MKLROOT))/lib/$(1).so*))
 mkl := $(if $(filter mkl,$(LIBS_WANTED)),$(and $(wildcard $(MKLROOT)/include/mkl_spblas.h),\
@@ -52,21 +53,23 @@ mkl := $(if $(filter mkl,$(LIBS_WANTED)),$(and $(wildcard $(MKLROOT)/include/mkl
 aocl := $(if $(filter aocl,$(LIBS_WANTED)),$(firstword $(wildcard $(addprefix $(abspath $(or $(AOCLROOT),$(MKLROOT)/aocl))/,lib/libaoclsparse.so aoclda.libs/libaoclsparse*.so*))))
 found := $(strip $(found) $(if $(mkl),mkl) $(if $(aocl),aocl))
 feature_flags += $(if $(mkl),-DHAVE_MKL -isystem $(MKLROOT)/include) $(if $(aocl),-DHAVE_AOCL '-DAOCL_LIBRARY="$(aocl)"')
-feature_libs  += $(if $(mkl),$(addprefix -Xlinker ,--no-as-needed $(mkl) -rpath=$(abspath $(MKLROOT))/lib) -lgomp) $(if $(aocl),-ldl)
+lib_libs := $(call package_libs,zlib librsb) $(if $(mkl),$(addprefix -Xlinker ,--no-as-needed $(mkl) -rpath=$(abspath $(MKLROOT))/lib) -lgomp) -lm -ldl
 cusparse = $(eval cusparse := $(if $(filter cusparse,$(LIBS_WANTED)),$(shell \
            echo '\#include <cusparse.h>' | $(NVCC) -E -x cu - >/dev/null 2>&1 && echo y)))$(cusparse)
 
+soname   := libspmv.so.$(shell sed -n 's/^SPMV_\([0-9]*\) {/\1/p' src/install/exports.map)
 known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo '$(1)')# the flag, where the compiler has it
 warnings := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes $(call known,-Wjump-misses-init) $(if $(WERROR),-Werror)
 CFLAGS   ?= $(OPT) -march=$(MARCH) -g
-cflags   := -std=gnu11 $(CFLAGS) -fopenmp $(warnings) -Iinclude -Isrc -I. -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-var-tracking)
+hidden   := -fPIC -fvisibility=hidden# for libspmv.so; the program's are the same objects
+cflags   := -std=gnu11 $(CFLAGS) $(hidden) -fno-semantic-interposition -fopenmp $(warnings) -Iinclude -Isrc -I. -D_GNU_SOURCE $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-var-tracking)
 # gcc 12 makes gather instructions of loops over x[col[k]], which take two to four times as long as loads since
 # Intel's microcode against Downfall (csr_rows in f32: 24 ms instead of 11). Kernels where they may pay ask gather.c and
 # write them out. Only names that this compiler knows: none with clang and on other architectures.
 loads    := $(foreach n,_2parts _4parts _8parts :,$(call known,-mtune-ctrl=^use_gather$(n::=)))
 loads    := $(subst $(space)-mtune-ctrl=,$(comma),$(strip $(loads)))
-nvflags  := -std=c++14 $(OPT) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall $(if $(WERROR),-Werror all-warnings) -Iinclude -Isrc -I.
-ldlibs   := $(feature_libs) -lm -ldl
+nvflags  := -std=c++14 $(OPT) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall,$(subst $(space),$(comma),$(hidden)) $(if $(WERROR),-Werror all-warnings) -Iinclude -Isrc -I.
+ldlibs   := $(call package_libs,jansson hwloc) $(lib_libs)
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 # A folder says how its files are compiled: once, or once per variant of precision and offset width.
@@ -86,7 +89,7 @@ objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst
 named := src/app/main.c src/app/record/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install lint format info $(firsts) force remember
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert bench-solver study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install uninstall deb test-deb lint format info $(firsts) force remember
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -95,24 +98,30 @@ lib_$(1) := $$(call objects,omp$(san),$$(lib_src),$$(variant_src)) $$(cuda_objec
 app_$(1) := $$(call objects,$(2),$$(named)) $$(call objects,omp$(san),$$(filter-out $$(named),$$(app_src)))
 tests_$(1) := $$(patsubst test/unit/%.c,build/$(2)/test/%,$$(unit_src))
 
-$(1): build/$(2)/spmv
+$(1): build/$(2)/spmv build/$(2)/libspmv.a build/$(2)/libspmv.so
 	$$(Q)ln -sf build/$(2)/spmv spmv
 	@echo "  ready  ./spmv  [$(1)]   optional libraries: $$(or $$(found),none) (all optional)"
-build/$(2)/spmv build/$(2)/spmv-wrong: $$(app_$(1)) build/$(2)/libspmv.a build/$(2)/.features
+build/$(2)/spmv build/$(2)/spmv-wrong: $$(app_$(1)) build/$(2)/parts.a build/$(2)/.features
 	@echo "  LINK   $$@"
 	$$(Q)$$(link_$(1)) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(ldlibs)
-	$$(Q)echo '$$(ldlibs)' >$$(@D)/.libs
 build/$(2)/spmv-wrong: $$(call objects,omp$$(san),,test/wrong.c)# in front of the library: they replace kernels of it
-build/$(2)/libspmv.a: $$(lib_$(1))
-	$$(Q)rm -f $$@ && ar rcs $$@ $$^
-build/$(2)/test/%: build/omp$(san)/test/unit/%.o $$(filter-out build/$(2)/src/app/main.o,$$(app_$(1))) build/$(2)/libspmv.a build/$(2)/.features
-	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) -lcmocka
-build/$(2)/bench_%: build/omp$(san)/test/bench_%.o build/$(2)/libspmv.a
-	$$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs)
+build/$(2)/parts.a: $$(lib_$(1)) build/$(2)/.objects# a source that is gone leaves the library
+	$$(Q)rm -f $$@ && ar rcs $$@ $$(filter %.o,$$^)
+# Both hold for others what include/spmv.h and spmv_bench.h declare: the rest is hidden in the one, local in the other.
+build/$(2)/libspmv.so: $$(lib_$(1)) build/$(2)/.objects build/$(2)/.features src/install/exports.map
+	@echo "  LINK   $$@"
+	$$(Q)$$(link_$(1)) -shared $$(addprefix -Xlinker ,-soname=$$(soname) --version-script=src/install/exports.map -Bsymbolic-functions --as-needed) -o $$@ $$(filter %.o,$$^) $$(lib_libs)
+	$$(Q)ln -sf libspmv.so $$(@D)/$$(soname) && echo '$$(lib_libs)' >$$(@D)/.libs
+build/$(2)/libspmv.a: $$(lib_$(1)) build/$(2)/.objects
+	$$(Q)$$(CC) -r -nostdlib -Xlinker --force-group-allocation -Xlinker -d -o $$(@D)/libspmv.o $$(filter %.o,$$^)
+	$$(Q)objcopy -w --localize-hidden --keep-global-symbol='spmv_*' $$(@D)/libspmv.o && rm -f $$@ && ar rcs $$@ $$(@D)/libspmv.o
+build/$(2)/test/%: build/omp$(san)/test/unit/%.o $$(filter-out build/$(2)/src/app/main.o,$$(app_$(1))) build/$(2)/parts.a build/$(2)/.features
+	$$(Q)mkdir -p $$(@D) && $$(link_$(1)) -o $$@ $$(filter-out %/.features,$$^) $$(ldlibs) $$(call package_libs,libarchive) -lcmocka
+build/$(2)/bench_%: build/omp$(san)/test/bench_%.o build/$(2)/parts.a ; $$(Q)$$(link_$(1)) -o $$@ $$^ $$(ldlibs)
 build/$(2)/%.o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
 	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) -Ibuild/$(2) -MMD -MP -c $$< -o $$@
-build/$(2)/src/app/record/record.o: build/$(2)/build_info.h
+$(addprefix build/$(2)/src/,app/record/record.o tune/wisdom_key.o): build/$(2)/build_info.h
 $(foreach v,$(variants),
 build/$(2)/%.$(v).o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
@@ -125,16 +134,16 @@ build/$(2)/.flags: remember
 	$$(Q)sh src/app/changed.sh $$@ $$(call quoted,$$(CC) $$(cflags) $$(loads) $$(flags_$(1))) build/$(2)
 build/$(2)/.features: remember
 	$$(Q)sh src/app/changed.sh $$@ $$(call quoted,$$(feature_flags) $$(ldlibs)) 'what asks for libraries in build/$(2)'
+build/$(2)/.objects: remember; $$(Q)sh src/app/changed.sh $$@ '$$(lib_$(1)) $$(app_$(1))'
 asking_$(1) := $$(call objects,$(2),$$(filter-out $$(variant_src),$$(featured)),$$(filter $$(variant_src),$$(featured)))
 $$(asking_$(1)): build/$(2)/.features
 $$(asking_$(1)): features = $$(feature_flags)
 build/$(2)/build_info.h: force
 	$$(Q)mkdir -p $$(@D) && sh src/app/record/build_info.sh $$(call quoted,$$(CC)) $$(call quoted,$$(cflags) $$(loads)) '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
--include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)) $$(call objects,omp$$(san),,test/wrong.c)) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c)
+-include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)) $$(call objects,omp$$(san),,test/wrong.c)) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c test/bench_solver.c)
 endef
-remember:
-	$(Q)sh src/app/changed.sh build/settings "$$(printf '%s\n' $(foreach s,$(settings),$(call remember,$(s))))"
+remember: ; $(Q)sh src/app/changed.sh build/settings "$$(printf '%s\n' $(foreach s,$(settings),$(call remember,$(s))))"
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
 cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(filter-out $(if $(findstring o64,$(v)),$(cuda_any_offsets)),$(cuda_variant_src))))
 link_omp  = $(CC) $(cflags)
@@ -151,7 +160,10 @@ build/cuda$(san)/src/app/main.o: src/app/main.c build/cuda$(san)/.flags
 build/omp$(san)/cuda/cusparse_library.o: features = -DFETCHED_CUSPARSE='"$(CURDIR)/.peers/cusparse/nvidia/cu13/lib/libcusparse.so.12"'
 build/cuda$(san)/cuda/scan.o: nvflags := $(subst c++14,c++17,$(nvflags))# CUB wants it; headers of C++14 take a third less time
 build/cuda$(san)/test/test_kernels_in_turn: build/cuda$(san)/test/unit/hasty.o
-$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/unit/hasty.cu): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
+$(addprefix build/cuda$(san)/test/test_,apply streams): build/cuda$(san)/test/unit/streams.o
+build/cuda$(san)/test/test_streams build/cuda/bench_solver: build/cuda$(san)/test/solver.o
+build/cuda$(san)/test/test_upload: build/cuda$(san)/test/unit/sources.o
+$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/solver.cu $(wildcard test/unit/*.cu)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
 
@@ -161,39 +173,34 @@ BUILD  ?= omp
 PYTHON ?= python3
 check test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
 	$(Q)PYTHON=$(PYTHON) CC=$(call quoted,$(CC)) sh test/run.sh build/$(BUILD)$(san) $(PART)
-check-update: $(BUILD)
-	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
-test-cuda: cuda $(tests_cuda)
-	$(Q)sh test/cuda.sh build/cuda
+check-update: $(BUILD) ; $(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
+test-cuda: cuda $(tests_cuda) ; $(Q)sh test/cuda.sh build/cuda
 bench-read bench-convert: bench-%: build/omp/bench_%
 	$(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
+bench-solver: build/cuda/bench_solver ; $(Q)$< $(FILES)
 # A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
 	$(Q)$(PYTHON) tables/report/study.py $* --scale $(or $(SCALE),small) $(if $(FILES),--files $(FILES)) \
 	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
-tables:
-	$(Q)$(PYTHON) tables/report/make_tables.py --out tables $(or $(LOGS),log)
+tables: ; $(Q)$(PYTHON) tables/report/make_tables.py --out tables $(or $(LOGS),log)
 # The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; its tables and report; matrices of other people's programs.
-reference: $(BUILD)
-	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
+reference: $(BUILD) ; $(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
 outside: ; $(Q)PYTHON=$(PYTHON) sh log/reference/outside/make.sh $(if $(JOBS),--jobs $(JOBS)) $(if $(MATRICES),--only '$(MATRICES)')
 reference-tables: ; $(Q)PYTHON=$(PYTHON) sh log/reference/tables.sh
-docs: $(BUILD) force # the generated parts; test/python/test_docs.py says when they are out of date
-	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv
+docs: $(BUILD) force # the generated parts; tests say when they are out of date
+	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv && $(PYTHON) src/bindings/fortran/generate.py
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
-# What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local DESTDIR= BUILD=omp.
-install:
-	$(Q)sh src/app/install.sh build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
-lint format:
-	$(Q)sh test/lint.sh $(filter format,$@)
+# What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local LIBDIR=lib DESTDIR= BUILD=omp.
+install uninstall:
+	$(Q)sh src/install/install.sh $@ build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' '$(or $(LIBDIR),lib)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
+deb: ; $(Q)sh src/install/deb.sh
+test-deb: ; $(Q)sh test/deb.sh
+lint format: ; $(Q)sh test/lint.sh $(filter format,$@)
 help: ; @cat docs/make.txt
 info:
 	@$(foreach v,$(settings) CFLAGS NVCC WERROR SAN BUILD PYTHON found cflags loads nvflags ldlibs, \
 	    printf '%-12s %-13s %s\n' $(v) '$(from_$(v))' $(call quoted,$($(v)));)
-deps:
-	$(or $(done_first),$(Q)sh test/deps.sh)
-deps-peers: remember
-	$(or $(done_first),$(Q)MKLROOT='$(MKLROOT)' AOCLROOT='$(AOCLROOT)' PYTHON='$(PYTHON)' sh test/deps-peers.sh)
-clean:
-	$(or $(done_first),rm -rf build spmv)
+deps: ; $(or $(done_first),$(Q)sh test/deps.sh)
+deps-peers: remember ; $(or $(done_first),$(Q)MKLROOT='$(MKLROOT)' AOCLROOT='$(AOCLROOT)' PYTHON='$(PYTHON)' sh test/deps-peers.sh)
+clean: ; $(or $(done_first),rm -rf build spmv)

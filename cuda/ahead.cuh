@@ -7,13 +7,15 @@
  * from 7 MB on it is in the way of what is needed first.
  *
  * Overlapping: of kernels that follow each other in a stream the next starts before the last has
- * ended. Until begin_product it reads nothing but the matrix, which no kernel writes; there it
- * waits until all that was launched before is done and can be seen. Every thread that writes y
- * waits, also for rows without entries. x is not read by way of __ldg or __restrict__: those
- * promise that no one wrote it since the kernel's start. Products queued one behind the other
- * (--cache=steady) took 0.9 to 3.4 us each instead of 2 to 5 below 6 MB. A product on its own takes
- * as long as without. In a solver other kernels stand between products: behind one that does not
- * let the next start, little is gained. */
+ * ended. Until begin_product it reads nothing but the matrix, which no kernel writes: one whose
+ * values change (spmv_values_change) is launched without overlap, since what refreshed them may be
+ * the kernel in front, of the library or of the user, which may let the next start at any time. At
+ * begin_product it waits until all that was launched before is done and can be seen. Every thread
+ * that writes z waits, also for rows without entries. x is not read by way of __ldg or
+ * __restrict__: those promise that no one wrote it since the kernel's start. Products queued one
+ * behind the other (--cache=steady) took 0.9 to 3.4 us each instead of 2 to 5 below 6 MB. A product
+ * on its own takes as long as without. In a solver other kernels stand between products: behind one
+ * that does not let the next start, little is gained. */
 #ifndef SPMV_CUDA_AHEAD_CUH
 #define SPMV_CUDA_AHEAD_CUH
 
@@ -79,21 +81,20 @@ static inline bool code_waits(int capability) {
 }
 
 /* Of a kernel that calls begin_product. arguments: the address of each. */
-static inline spmv_status launch_overlapping(const spmv_plan *p, const void *kernel, unsigned grid,
-                                             dim3 block, size_t shared, void **arguments) {
-    int major = 0, minor = 0, number = p->device->number;
+static inline spmv_status launch_overlapping(const spmv_plan *p, cudaStream_t stream,
+                                             const void *kernel, unsigned grid, dim3 block,
+                                             size_t shared, void **arguments) {
     cudaLaunchAttribute overlap = {};
     cudaLaunchConfig_t config = {};
-    CU(p->device->ctx, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number));
-    CU(p->device->ctx, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number));
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
     config.gridDim = dim3(grid);
     config.blockDim = block;
     config.dynamicSmemBytes = shared;
-    config.stream = stream_of(p);
+    config.stream = stream;
     config.attrs = &overlap;
-    config.numAttrs = code_waits(100 * major + 10 * minor);
+    config.numAttrs = code_waits(((const cuda_state *)p->device->state)->capability) &&
+                      !spmv_values_change(p->matrix);
     CU(p->device->ctx, cudaLaunchKernelExC(&config, kernel, arguments));
     return SPMV_OK;
 }

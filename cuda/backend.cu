@@ -1,5 +1,5 @@
 /* backend.cu: an NVIDIA GPU as a device: its memory, its events, its kernels. */
-#include "device.cuh"
+#include "upload.cuh"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,6 +38,7 @@ typedef struct gpu {   /* what d->state points to */
     cuda_state shared; /* with the other CUDA files: first */
     size_t available;  /* outside the pool and in it, when the driver was asked last, */
     double asked;      /* by the clock; 0: never */
+    upload_ring *ring; /* NULL: nothing large was copied yet */
 } gpu;
 
 static cuda_state *state_of(spmv_device *d) {
@@ -121,8 +122,10 @@ static void close_gpu(spmv_device *d) {
     if (s->stop) cudaEventDestroy(s->stop);
     release_gpu(d, s->flushed);
     release_gpu(d, s->sink);
+    upload_close(((gpu *)s)->ring);
     if (s->stream) cudaStreamDestroy(s->stream);
     if (s->pool) cudaMemPoolDestroy(s->pool);
+    pthread_mutex_destroy(&s->turn);
     free(s);
     d->state = NULL;
 }
@@ -136,7 +139,9 @@ static spmv_status copy(spmv_device *d, void *to, const void *from, size_t bytes
 }
 
 static spmv_status put(spmv_device *d, void *device, const void *from, size_t bytes) {
-    return copy(d, device, from, bytes, cudaMemcpyDefault);
+    bool done;
+    TRY(upload(d, &((gpu *)d->state)->ring, device, from, bytes, &done));
+    return done ? SPMV_OK : copy(d, device, from, bytes, cudaMemcpyDefault);
 }
 
 static spmv_status get(spmv_device *d, void *host, const void *device, size_t bytes) {
@@ -151,6 +156,14 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
 
 static spmv_status sync_gpu(spmv_device *d) {
     CU(d->ctx, cudaStreamSynchronize(state_of(d)->stream));
+    return SPMV_OK;
+}
+
+/* Changes nothing, as a rule; a stream that is captured allows it. */
+static spmv_status enter_gpu(spmv_device *d) {
+    int current = -1;
+    CU(d->ctx, cudaGetDevice(&current));
+    if (current != d->number) CU(d->ctx, cudaSetDevice(d->number));
     return SPMV_OK;
 }
 
@@ -352,7 +365,11 @@ static spmv_status open_gpu(spmv_device *d) {
     cudaError_t made = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
     if (made == cudaSuccess) made = cudaEventCreate(&s->start);
     if (made == cudaSuccess) made = cudaEventCreate(&s->stop);
+    pthread_mutex_init(&s->turn, NULL);
     d->state = s;
+    d->stream = s->stream;
+    s->capability = 100 * attribute(d, cudaDevAttrComputeCapabilityMajor) +
+                    10 * attribute(d, cudaDevAttrComputeCapabilityMinor);
     if (made == cudaSuccess) made = open_pool(d);
     if (made != cudaSuccess) {
         close_gpu(d);
@@ -381,6 +398,7 @@ extern "C" const spmv_backend spmv_cuda = {
     get,
     /* fill       */ fill,
     /* sync       */ sync_gpu,
+    /* enter      */ enter_gpu,
     /* await      */ await_stream,
     /* tick, tock */ tick,
     tock,

@@ -5,6 +5,7 @@
 
 #include "spmv_kernel.h"
 #include <cuda_runtime.h>
+#include <pthread.h>
 #include <time.h>
 
 enum { WARP = 32, MOST_LIBRARIES = 2 };
@@ -12,13 +13,15 @@ static const unsigned ALL_LANES = 0xffffffffu; /* of a warp, in a shuffle */
 
 typedef struct cuda_state { /* a device's state */
     cudaStream_t stream;
+    int capability; /* 900: sm_90 */
     cudaEvent_t start, stop;
     cudaMemPool_t pool; /* keeps what is freed for what is allocated next; NULL: the GPU has none */
     struct {            /* peers' libraries: a handle, made when first needed, */
         void *handle;
         void (*close)(void *handle);
     } library[MOST_LIBRARIES];
-    char *flushed; /* [nflushed] */
+    pthread_mutex_t turn; /* of products with their handles */
+    char *flushed;        /* [nflushed] */
     unsigned *sink;
     size_t nflushed;
     char name[256];
@@ -55,8 +58,14 @@ static inline bool has_wide_offsets(const spmv_plan *p) {
     return p->variant == SPMV_F64_O64 || p->variant == SPMV_F32_O64;
 }
 
+/* Where a plan is prepared. */
 static inline cudaStream_t stream_of(const spmv_plan *p) {
-    return ((const cuda_state *)p->device->state)->stream;
+    return (cudaStream_t)p->device->stream;
+}
+
+/* Where a product runs. */
+static inline cudaStream_t stream_of(const spmv_operands *v) {
+    return (cudaStream_t)v->stream;
 }
 
 /* Before the first product, which would be timed with it. A process loads a kernel's code once: it
@@ -103,9 +112,33 @@ static inline spmv_status put_scratch(spmv_plan *p, const void *host, size_t byt
     return p->device->backend->put(p->device, *out, host, bytes);
 }
 
-/* *y <- alpha sum + beta *y; beta = 0 never reads *y, which may hold anything. */
-static __device__ __forceinline__ void put_row(real *y, real alpha, real sum, real beta) {
-    *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
+/* Where the sums of rows go: z <- alpha (A x) + beta y; y may be z. Scalars in device memory are
+ * read when the product runs: alpha_at, beta_at; where these are NULL, alpha and beta hold. */
+typedef struct result {
+    real *z;
+    const real *y, *alpha_at, *beta_at;
+    real alpha, beta;
+} result;
+
+static inline result result_of(const spmv_operands *v) {
+    return {(real *)v->z,   (const real *)v->y, (const real *)v->alpha_at, (const real *)v->beta_at,
+            (real)v->alpha, (real)v->beta};
+}
+
+static __device__ __forceinline__ real alpha_of(const result &out) {
+    return out.alpha_at ? *out.alpha_at : out.alpha;
+}
+
+/* beta = 0 never reads y, which may hold anything. Rounded in one way wherever it is inlined: a
+ * row has the same bits, whichever way it is multiplied. */
+static __device__ __forceinline__ void put_row(const result &out, int64_t row, real sum) {
+    const real beta = out.beta_at ? *out.beta_at : out.beta, scaled = alpha_of(out) * sum;
+    out.z[row] = beta == 0 ? scaled : fma(beta, out.y[row], scaled);
+}
+
+/* To a row that was put before. */
+static __device__ __forceinline__ void add_to_row(const result &out, int64_t row, real sum) {
+    out.z[row] += alpha_of(out) * sum;
 }
 
 /* The sum over the 32 lanes, in lane 0; every lane of the warp must call. */

@@ -92,21 +92,21 @@ static inline void split_rows_free(spmv_device *d, split_rows *s) {
 }
 
 /* One warp per row: lane l takes blocks begin + l, + 32, ... */
-static __global__ void add_carries(split_rows s, real alpha, real *y) {
+static __global__ void add_carries(split_rows s, result out) {
     int64_t r = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (r >= s.count) return; /* the whole warp */
     real sum = 0;
     for (int64_t b = s.begin[r] + threadIdx.x % WARP; b < s.end[r]; b += WARP) sum += s.carry[b];
     sum = warp_sum(sum);
-    if (threadIdx.x % WARP == 0) y[s.row[r]] += alpha * sum;
+    if (threadIdx.x % WARP == 0) add_to_row(out, s.row[r], sum);
 }
 
-/* The second kernel, behind the one that wrote y and s->carry. */
-static inline spmv_status split_rows_add(const spmv_plan *p, const split_rows *s, real alpha,
-                                         real *y) {
+/* The second kernel, behind the one that wrote z and s->carry. */
+static inline spmv_status split_rows_add(const spmv_plan *p, const split_rows *s,
+                                         const spmv_operands *v) {
     if (s->count == 0) return SPMV_OK;
     add_carries<<<(unsigned)blocks_for(s->count, ADDING_THREADS / WARP), ADDING_THREADS, 0,
-                  stream_of(p)>>>(*s, alpha, y);
+                  stream_of(v)>>>(*s, result_of(v));
     return launched(p);
 }
 #endif

@@ -31,6 +31,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define SPMV_VERSION "0.1.0"
 
@@ -51,9 +52,8 @@ typedef enum spmv_status {
 
 typedef enum spmv_precision { SPMV_F64 = 0, SPMV_F32 = 1 } spmv_precision;
 typedef enum spmv_symmetry { SPMV_GENERAL, SPMV_SYMMETRIC, SPMV_SKEW_SYMMETRIC } spmv_symmetry;
+typedef enum spmv_place { SPMV_HOST = 0, SPMV_DEVICE } spmv_place; /* where numbers lie */
 typedef enum spmv_field { SPMV_REAL_FIELD, SPMV_INTEGER_FIELD, SPMV_PATTERN_FIELD } spmv_field;
-
-typedef enum spmv_place { SPMV_HOST = 0, SPMV_DEVICE } spmv_place; /* where an array lies */
 
 typedef struct spmv_ctx spmv_ctx;
 typedef struct spmv_mat spmv_mat;
@@ -68,6 +68,10 @@ typedef struct spmv_ctx_opts {
     int device;   /* GPU number */
     int threads;  /* OpenMP team size; 0: OMP_NUM_THREADS, else the cores this process may use. At
                      most 1024, and what the process gets: spmv_ctx_threads; spmv_plan_facts.note */
+    /* A file in which the choices of "auto" are remembered, for this process and later ones: a plan
+     * of a remembered choice is made without sampling and trials. NULL: none. The path is copied.
+     * Trouble with the file fails no call; spmv_plan_facts.note says what it is, once. */
+    const char *wisdom;
 } spmv_ctx_opts;
 
 spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out);
@@ -205,7 +209,9 @@ typedef struct spmv_plan_opts {
     spmv_cache cache;       /* how it will be used; for SPMV_COLD and SPMV_STEADY trials of a matrix
                                that the caches could hold empty them before each sample */
     int threads; /* that a product has, 1 to the context's; 0: as many. Not of a GPU's plan */
-    int refill;  /* 1: the values will change (spmv_mat_set_values): a kernel that cannot take
+    spmv_place scalars; /* of spmv_call: SPMV_DEVICE: in the plan's memory, read when the product
+                           runs. cuSPARSE's kernels refuse that (SPMV_E_UNSUITABLE) */
+    int refill; /* 1: the values will change (spmv_mat_set_values): a kernel that cannot take
                     others is SPMV_E_UNSUITABLE, and values are stored as they are (codes off) */
 } spmv_plan_opts;
 
@@ -217,6 +223,8 @@ void spmv_plan_free(spmv_plan *plan);
 
 typedef struct spmv_plan_facts {
     const char *backend, *kernel, *format;
+    const char *values; /* stored in fewer bytes than the precision's: "constant", "dictionary" or
+                           "floats"; NULL: as they are, or the kernel's own affair */
     int offset_bits;
     int64_t slots;                   /* stored entries, padding included */
     size_t store_bytes;              /* the format */
@@ -241,12 +249,13 @@ typedef struct spmv_plan_facts {
     /* Bytes read before each sample of the trials to empty the caches, where the device cannot put
      * out of them only what a product touches; 0: caches were left as they were. */
     size_t flush_bytes;
-    size_t free_bytes; /* on the device, now */
-    const char *note;  /* what was done otherwise than usual; NULL: nothing */
-    int threads;       /* of a product; 0: it runs on a GPU */
-    int concurrent;    /* 1: several threads may multiply with this plan at once */
-    int refills;       /* 1: spmv_mat_set_values writes new values into what the plan made */
-    int waits_asleep;  /* 1: just now the threads of a product sleep while they wait for each other,
+    const char *wisdom; /* when the choice was made (RFC 3339), if the wisdom file remembered it */
+    size_t free_bytes;  /* on the device, now */
+    const char *note;   /* what was done otherwise than usual; NULL: nothing */
+    int threads;        /* of a product; 0: it runs on a GPU */
+    int concurrent;     /* 1: several threads may multiply with this plan at once */
+    int refills;        /* 1: spmv_mat_set_values writes new values into what the plan made */
+    int waits_asleep; /* 1: just now the threads of a product sleep while they wait for each other,
                           because other processes use the same cores */
 } spmv_plan_facts;
 /* Strings in *out belong to the plan or the library. */
@@ -257,6 +266,28 @@ int64_t spmv_plan_setting(const spmv_plan *plan,
 /* y <- alpha A x + beta y. x[cols] and y[rows] are in the plan's precision, in memory of its
  * device, and do not overlap (SPMV_E_ARG). beta = 0 never reads y. Returns when y is complete. */
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y);
+
+/* As spmv_exec, but ordered on a stream: a cudaStream_t of the plan's GPU, which becomes the
+ * calling thread's device; NULL: CUDA's default stream. It launches kernels and does nothing else:
+ * no allocation, no wait; so it may be captured in a CUDA graph. A fault while it runs is a status
+ * of a later call, as in CUDA. A plan is in one stream at a time, different plans in several at
+ * once; plan, x and y stay until the product is complete. On a CPU it is spmv_exec. */
+spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, double beta,
+                            void *y, void *stream);
+
+/* z <- alpha A x + beta y */
+typedef struct spmv_call {
+    size_t size;
+    const void *alpha, *beta; /* one number each in the plan's precision, where its option `scalars`
+                                 says; NULL: 1 and 0. beta = 0 never reads y */
+    const void *x;            /* [cols] */
+    const void *y;            /* [rows]: z itself, or apart from it; not read if beta is NULL */
+    void *z;                  /* [rows], apart from x */
+    int64_t k;                /* vectors at a time: 0 and 1 are one; more: SPMV_E_UNSUITABLE */
+} spmv_call;
+/* Ordered on the stream, as spmv_exec_async; scalars in host memory are read before it returns. On
+ * a CPU a y apart from z is copied to z first. The struct is not needed afterwards. */
+spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *stream);
 
 /* Memory where the plan runs; on the CPU plain host memory. */
 spmv_status spmv_plan_alloc(const spmv_plan *plan, size_t bytes, void **out);
@@ -271,6 +302,7 @@ const char *spmv_version(void);
 #define SPMV_OPTS(type) \
     { .size = sizeof(type) }
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

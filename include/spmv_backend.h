@@ -10,6 +10,7 @@ typedef struct spmv_device { /* one opened device */
     spmv_ctx *ctx; /* its error text gets the messages */
     int number;    /* as the backend numbers its devices */
     int threads;   /* OpenMP team size; on a GPU that of the host's share of the work */
+    void *stream;  /* of a GPU, what its own operations are ordered on: a cudaStream_t */
     void *state;   /* owned by the backend */
 } spmv_device;
 
@@ -159,6 +160,8 @@ struct spmv_backend {
     /* Sets every byte; may return before it is done; the device's next operation waits. */
     spmv_status (*fill)(spmv_device *d, void *memory, int byte, size_t bytes);
     spmv_status (*sync)(spmv_device *d);
+    /* Makes it the calling thread's device, on which kernels are launched; NULL: nothing to do. */
+    spmv_status (*enter)(spmv_device *d);
     /* Waits for what was put on a caller's stream; NULL: there are no streams. */
     spmv_status (*await)(spmv_device *d, void *stream);
     spmv_status (*tick)(spmv_device *d);

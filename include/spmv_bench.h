@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
@@ -78,6 +79,7 @@ int64_t spmv_cmrs_beta_plus(int64_t nnz, int64_t rows, int64_t strips);
 int64_t spmv_cmrs_flop(int64_t nnz, int64_t rows); /* a row's first product is not an addition */
 int64_t spmv_flop(int64_t nnz);                    /* 2 nnz, as this program counts */
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

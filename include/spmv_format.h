@@ -9,8 +9,8 @@ typedef struct spmv_array { /* offset of the pointer in its struct; bytes that i
     size_t offset, bytes;
     bool borrowed; /* owned by the matrix, which outlives the store */
 } spmv_array;
-typedef struct spmv_store { /* head of every format struct: scalars and a list of arrays */
-    const char *format;
+typedef struct spmv_store {         /* head of every format struct: scalars and a list of arrays */
+    const char *format, *values;    /* values: NULL, or in which code (formats/value_codes.h) */
     int64_t rows, cols, nnz, slots; /* slots: stored entries, padding included */
     size_t size;                    /* of the whole struct */
     int narrays;

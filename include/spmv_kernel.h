@@ -72,6 +72,17 @@ enum spmv_trait {
     SPMV_KEEPS_VALUES = 128 /* prepare makes something of the values: other ones need a new plan */
 };
 
+/* Of one product, z <- alpha A x + beta y, in memory of the plan's device. */
+typedef struct spmv_operands {
+    double alpha, beta;
+    /* On a GPU a scalar in the plan's precision may lie in its memory: it is read when the product
+     * runs. NULL: the one above holds. A host's kernels and peers get none. */
+    const void *alpha_at, *beta_at;
+    const void *x, *y; /* y is z or apart from it; for a host's kernels it is z */
+    void *z;
+    void *stream; /* that the product is ordered on, a cudaStream_t; a host has none */
+} spmv_operands;
+
 typedef struct spmv_kernel {
     const char *name, *alias, *format, *summary;
     const spmv_param *params;
@@ -79,7 +90,7 @@ typedef struct spmv_kernel {
     size_t (*estimate)(const spmv_csr_view *A,
                        const spmv_choice *c); /* scratch bytes; NULL: none */
     spmv_status (*prepare)(spmv_plan *p); /* NULL: nothing to do; may return SPMV_E_UNSUITABLE */
-    spmv_status (*run)(const spmv_plan *p, double alpha, const void *x, double beta, void *y);
+    spmv_status (*run)(const spmv_plan *p, const spmv_operands *v);
     void (*release)(spmv_plan *p); /* frees what prepare made; NULL: nothing */
     const char *absent;            /* a peer's library: how to get it; NULL: built in */
     /* Writes name and version of the library that multiplies with these values ("oneMKL 2026.2"),
@@ -117,8 +128,13 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     spmv_store *own;            /* a copied plan's store, which it owns; NULL: the matrix owns it */
     spmv_device narrowed;       /* device, if the plan has fewer threads than the context */
     int concurrent, busy;       /* as in spmv_plan_facts; a product of it runs */
+    spmv_place scalars;         /* as in spmv_plan_opts */
     spmv_plan *next;            /* of the matrix */
 };
+
+/* Whether kernels in a stream may write the matrix's values, so that they change between products:
+ * one that reads them before the kernel in front is done would mix old and new (ahead.cuh). */
+SPMV_LINKAGE bool spmv_values_change(const spmv_mat *mat);
 
 /* ---- shared helpers ------------------------------------------------------------------------- */
 

@@ -22,7 +22,7 @@ classes=${CLASSES:-'powerlaw:20000:8 rmat:13 ci:2048 poisson2d:300 poisson3d:40 
     mesh:20000:3 mesh:8000:6 twin:shyy41 dense:1x1 dense:1x5000 dense:5000x1'}
 sanitized='giantrow:900:700 mesh:5000 random:400:33:5000'
 quickly='poisson2d:60 box27:9 ci:500 rmat:10 powerlaw:3000:8 diagonal:4000 banded:500:41 dense:70x90 mesh:1500:3 road:3000'
-tests='test_kernels test_kernel_rules test_kernels_in_turn test_formats test_device_formats test_coo_csb'
+tests='test_kernels test_kernel_rules test_kernels_in_turn test_apply test_streams test_formats test_device_formats test_coo_csb test_upload'
 
 # ---- one job, in its own process: cuda.sh BUILD WORK NUMBER JOB... -------------------------------------------------------
 if [ $# -gt 1 ]; then
@@ -111,7 +111,7 @@ in_lines() { # of so many lines read each, with words in front and behind; a bla
 generated() { for g in "$@"; do echo "-m gen:$g"; done; }
 list() {
     for t in $tests; do
-        case $t in test_kernel*) echo "unit $t cuda" ;; *) echo "unit $t" ;; esac
+        case $t in test_kernel* | test_apply | test_streams) echo "unit $t cuda" ;; *) echo "unit $t" ;; esac
     done
     n=0 some=
     for g in $classes; do

@@ -12,6 +12,10 @@ reads .gz                    | zlib1g-dev    | zlib-devel
 writes logs (JSON)           | libjansson-dev | jansson-devel
 reads caches and cores       | libhwloc-dev  | hwloc-devel
 unit tests                   | libcmocka-dev | libcmocka-devel
+tests of what is installed   | g++           | gcc-c++
+tests of what is installed   | cmake         | cmake
+Fortran module: its tests    | gfortran      | gcc-gfortran
+Fortran module: make docs    | python3-pycparser | python3-pycparser
 tables, tests                | python3       | python3
 report: fetches its charts   | python3-pip   | python3-pip
 report: its tests            | chromium      | chromium

@@ -8,15 +8,15 @@
 
 enum { RIGHT_AT_FIRST = 2 }; /* products: fewer than the warm-up and the samples that follow it */
 
-static void multiply(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static void multiply(const spmv_plan *p, const spmv_operands *v) {
     const csr *A = (const csr *)p->store;
-    const real *in = x;
-    real *out = y;
+    const real *x = v->x;
+    real *y = v->z;
     for (int64_t i = 0; i < A->s.rows; i++) {
         real sum = 0;
         for (ofs k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
-            sum += A->values[k] * in[A->col_idx[k]];
-        out[i] = (real)alpha * sum + (beta == 0 ? 0 : (real)beta * out[i]);
+            sum += A->values[k] * x[A->col_idx[k]];
+        y[i] = (real)v->alpha * sum + (v->beta == 0 ? 0 : (real)v->beta * y[i]);
     }
 }
 
@@ -39,30 +39,27 @@ static bool is_early(const spmv_plan *p) {
 
 /* ---- faults --------------------------------------------------------------------------------- */
 
-static spmv_status skip_a_row(const spmv_plan *p, double alpha, const void *x, double beta,
-                              void *y) {
-    real *skipped = (real *)y + p->store->rows / 2, before = *skipped;
-    multiply(p, alpha, x, beta, y);
+static spmv_status skip_a_row(const spmv_plan *p, const spmv_operands *v) {
+    real *skipped = (real *)v->z + p->store->rows / 2, before = *skipped;
+    multiply(p, v);
     *skipped = before;
     return SPMV_OK;
 }
 
-static spmv_status write_nothing(const spmv_plan *p, double alpha, const void *x, double beta,
-                                 void *y) {
-    (void)p, (void)alpha, (void)x, (void)beta, (void)y;
+static spmv_status write_nothing(const spmv_plan *p, const spmv_operands *v) {
+    (void)p, (void)v;
     return SPMV_OK;
 }
 
 /* Whoever looks at y without having wiped it sees the right one of before. */
-static spmv_status stop_writing(const spmv_plan *p, double alpha, const void *x, double beta,
-                                void *y) {
-    if (is_early(p)) multiply(p, alpha, x, beta, y);
+static spmv_status stop_writing(const spmv_plan *p, const spmv_operands *v) {
+    if (is_early(p)) multiply(p, v);
     return SPMV_OK;
 }
 
-static spmv_status go_wrong(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    multiply(p, alpha, x, beta, y);
-    if (!is_early(p)) ((real *)y)[p->store->rows / 2] += 1;
+static spmv_status go_wrong(const spmv_plan *p, const spmv_operands *v) {
+    multiply(p, v);
+    if (!is_early(p)) ((real *)v->z)[p->store->rows / 2] += 1;
     return SPMV_OK;
 }
 
@@ -75,15 +72,13 @@ static spmv_status prepare_a_copy(spmv_plan *p) {
     return SPMV_OK;
 }
 
-static spmv_status be_wrong_in_copies(const spmv_plan *p, double alpha, const void *x, double beta,
-                                      void *y) {
-    if (*(int *)p->scratch == 0) multiply(p, alpha, x, beta, y);
+static spmv_status be_wrong_in_copies(const spmv_plan *p, const spmv_operands *v) {
+    if (*(int *)p->scratch == 0) multiply(p, v);
     return SPMV_OK;
 }
 
-static spmv_status be_wrong_with_simd(const spmv_plan *p, double alpha, const void *x, double beta,
-                                      void *y) {
-    if (!p->choice.value[SPMV_simd]) multiply(p, alpha, x, beta, y);
+static spmv_status be_wrong_with_simd(const spmv_plan *p, const spmv_operands *v) {
+    if (!p->choice.value[SPMV_simd]) multiply(p, v);
     return SPMV_OK;
 }
 

@@ -22,7 +22,7 @@ template <int COLS>
 static __global__ void multiply(unsigned rows, unsigned block_rows, unsigned shape_rows,
                                 const ofs *__restrict__ block_ptr,
                                 const idx *__restrict__ first_col, const real *__restrict__ values,
-                                const real *__restrict__ x, real alpha, real beta, real *y) {
+                                const real *__restrict__ x, result out) {
     unsigned lane = threadIdx.x, b = blockIdx.x * blockDim.y + threadIdx.y;
     if (b >= block_rows) return; /* the whole warp: it shares threadIdx.y */
     unsigned groups = WARP / shape_rows, group = lane / shape_rows, r = lane - group * shape_rows;
@@ -40,10 +40,10 @@ static __global__ void multiply(unsigned rows, unsigned block_rows, unsigned sha
         if (from < WARP) sum += other;
     }
     unsigned row = b * shape_rows + lane;
-    if (lane < shape_rows && row < rows) put_row(y + row, alpha, sum, beta);
+    if (lane < shape_rows && row < rows) put_row(out, row, sum);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     static decltype(&multiply<1>)
         const by_cols[] = {multiply<1>, multiply<2>, multiply<3>, multiply<4>,
                            multiply<5>, multiply<6>, multiply<7>, multiply<8>};
@@ -52,9 +52,9 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     if (A->s.rows == 0) return SPMV_OK;
     auto kernel = by_cols[A->shape_cols - 1];
     unsigned grid = (unsigned)blocks_for(A->block_rows, warps);
-    kernel<<<grid, dim3(WARP, warps), 0, stream_of(p)>>>(
+    kernel<<<grid, dim3(WARP, warps), 0, stream_of(v)>>>(
         (unsigned)A->s.rows, (unsigned)A->block_rows, (unsigned)A->shape_rows, A->block_ptr,
-        A->first_col, A->values, (const real *)x, (real)alpha, (real)beta, (real *)y);
+        A->first_col, A->values, (const real *)v->x, result_of(v));
     return launched(p);
 }
 

@@ -134,7 +134,7 @@ static __device__ __forceinline__ ofs find_block(const ofs *begin, ofs first, of
 static __global__ void multiply(idx rows, idx tile, idx height, const ofs *__restrict__ first,
                                 const ofs *__restrict__ begin, const idx *__restrict__ column,
                                 const uint32_t *__restrict__ local, const real *__restrict__ values,
-                                const real *__restrict__ x, real alpha, real beta, real *y) {
+                                const real *__restrict__ x, result out) {
     extern __shared__ real shared[]; /* [warps x height] */
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, nwarps = blockDim.x / WARP;
     real *sums = shared + (int64_t)warp * height;
@@ -174,7 +174,7 @@ static __global__ void multiply(idx rows, idx tile, idx height, const ofs *__res
     for (int i = threadIdx.x; i < tile && row0 + i < rows; i += blockDim.x) {
         real sum = 0;
         for (int w = 0; w < nwarps; w++) sum += shared[w * height + i];
-        put_row(y + row0 + i, alpha, sum, beta);
+        put_row(out, row0 + i, sum);
     }
 }
 
@@ -206,14 +206,14 @@ static spmv_status prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const csb *A = (const csb *)p->store;
     const block_list *t = (const block_list *)p->scratch;
     if (A->s.rows == 0) return SPMV_OK;
     idx height = (idx)(sums_bytes(A) / sizeof(real));
-    multiply<<<(unsigned)A->block_rows, t->warps * WARP, t->warps * sums_bytes(A), stream_of(p)>>>(
+    multiply<<<(unsigned)A->block_rows, t->warps * WARP, t->warps * sums_bytes(A), stream_of(v)>>>(
         (idx)A->s.rows, (idx)A->tile, height, t->first, t->begin, t->column, A->local, A->values,
-        (const real *)x, (real)alpha, (real)beta, (real *)y);
+        (const real *)v->x, result_of(v));
     return launched(p);
 }
 

@@ -43,7 +43,7 @@ static inline void parts_release(spmv_plan *p) {
 static __global__ void add_segments(int64_t n, const idx *__restrict__ row_idx,
                                     const idx *__restrict__ col_idx,
                                     const real *__restrict__ values, const real *__restrict__ x,
-                                    real alpha, real *carry, real *y) {
+                                    real *carry, result out) {
     extern __shared__ real shared[];
     int part = blockDim.x * ITEMS;
     int64_t begin = (int64_t)blockIdx.x * part;
@@ -68,24 +68,24 @@ static __global__ void add_segments(int64_t n, const idx *__restrict__ row_idx,
         if (first < 0)
             first = rows[k], first_sum = sum;
         else
-            y[rows[k]] += alpha * sum;
+            add_to_row(out, rows[k], sum);
         sum = 0;
     }
     real before = carry_in(sum, first >= 0, &open);
-    if (first >= 0) y[first] += alpha * (before + first_sum);
+    if (first >= 0) add_to_row(out, first, before + first_sum);
     if (threadIdx.x == 0) carry[blockIdx.x] = open;
 }
 
-/* y += alpha A x for the entries in device memory, in two kernels. */
+/* z += alpha A x for the entries in device memory, in two kernels. */
 static inline spmv_status parts_add(const spmv_plan *p, const idx *row, const idx *col,
-                                    const real *values, const real *x, real alpha, real *y) {
+                                    const real *values, const spmv_operands *v) {
     const parts *t = (const parts *)p->scratch;
     int block = (int)p->choice.value[SPMV_block];
     size_t shared_bytes = (size_t)block * ITEMS * (sizeof(real) + sizeof(idx)) + sizeof(idx);
     if (t->nblocks == 0) return SPMV_OK;
-    add_segments<<<(unsigned)t->nblocks, block, shared_bytes, stream_of(p)>>>(
-        t->n, row, col, values, x, alpha, t->split.carry, y);
+    add_segments<<<(unsigned)t->nblocks, block, shared_bytes, stream_of(v)>>>(
+        t->n, row, col, values, (const real *)v->x, t->split.carry, result_of(v));
     TRY(launched(p));
-    return split_rows_add(p, &t->split, alpha, y);
+    return split_rows_add(p, &t->split, v);
 }
 #endif

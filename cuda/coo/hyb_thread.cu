@@ -33,7 +33,7 @@ static spmv_status prepare(spmv_plan *p) {
 static __global__ void multiply_ell(idx rows, idx width, int64_t pitch,
                                     const idx *__restrict__ ell_col,
                                     const real *__restrict__ ell_values, const real *__restrict__ x,
-                                    real alpha, real beta, real *y) {
+                                    result out) {
     int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
     real sum = 0;
@@ -42,19 +42,18 @@ static __global__ void multiply_ell(idx rows, idx width, int64_t pitch,
         idx j = ell_col[k * pitch + row];
         if (j >= 0) sum += ell_values[k * pitch + row] * x[j];
     }
-    put_row(y + row, alpha, sum, beta);
+    put_row(out, row, sum);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const hyb *A = (const hyb *)p->store;
     int block = (int)p->choice.value[SPMV_block];
     if (A->s.rows == 0) return SPMV_OK;
-    multiply_ell<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(p)>>>(
-        (idx)A->s.rows, (idx)A->width, A->pitch, A->ell_col, A->ell_values, (const real *)x,
-        (real)alpha, (real)beta, (real *)y);
+    multiply_ell<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(v)>>>(
+        (idx)A->s.rows, (idx)A->width, A->pitch, A->ell_col, A->ell_values, (const real *)v->x,
+        result_of(v));
     TRY(launched(p));
-    return parts_add(p, A->tail_row, A->tail_col, A->tail_values, (const real *)x, (real)alpha,
-                     (real *)y);
+    return parts_add(p, A->tail_row, A->tail_col, A->tail_values, v);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_CUT, SPMV_NO_MORE_PARAMS};

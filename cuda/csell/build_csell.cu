@@ -370,6 +370,7 @@ static spmv_status choose(job *j, cudaStream_t stream, csell *head, csell *copy)
     if (j->codes) {
         TRY(collect_codebook(d, j->A, j->set, copy->codebook));
         TRY(d->backend->get(d, &distinct, &j->set->count, sizeof distinct));
+        if (distinct) head->s.values = copy->s.values = code_word(VALUE_CODEBOOK);
     } else {
         CU(d->ctx, cudaMemsetAsync(copy->codebook, 0, VALUE_CODEBOOK_SIZE * sizeof(real), stream));
     }

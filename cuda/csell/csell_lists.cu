@@ -83,7 +83,7 @@ static __device__ __forceinline__ real multiply_slice(const csell &A, const list
 template <bool FEW, int BLOCKS>
 static __global__ void __launch_bounds__(MOST_THREADS, BLOCKS)
     multiply(const __grid_constant__ csell A, const __grid_constant__ lists_scratch S,
-             const real *__restrict__ x, real alpha, real beta, real *y) {
+             const real *__restrict__ x, result out) {
     __shared__ real codebook[VALUE_CODEBOOK_SIZE];
     const unsigned at = take_codebook(A, S.has_codebook, codebook);
     const int warp = (int)((blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / WARP);
@@ -98,7 +98,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, BLOCKS)
         const idx i = s * CSELL_ROWS + (idx)(threadIdx.x % WARP);
         const operand o = operand_of(x, i, at);
         real sum = multiply_slice<FEW>(A, S.L, s, h, o);
-        if (i < A.s.rows) put_sum(y + i, alpha, sum, beta);
+        if (i < A.s.rows) put_row(out, i, sum);
     }
 }
 
@@ -124,16 +124,15 @@ template <int VALUE, int N> struct short_list { /* in registers */
 
 typedef struct whole_run { /* slices that are whole and have one list; of a lane */
     const real *x;         /* of its row of the first, on the main diagonal */
-    real *y;
+    idx i;                 /* that row */
     const uint8_t *value;
     int slices;
 } whole_run;
 
 /* MANY of them at once. */
 template <int VALUE, int N, int MANY>
-static __device__ __forceinline__ void put_slices(const short_list<VALUE, N> &list,
-                                                  unsigned codebook, real alpha, real beta,
-                                                  whole_run *r) {
+static __device__ __forceinline__ void
+put_slices(const short_list<VALUE, N> &list, unsigned codebook, const result &out, whole_run *r) {
     const int lane = threadIdx.x % WARP;
     unsigned code[MANY][N];
     csell_raw<VALUE> raw[MANY][N];
@@ -160,9 +159,9 @@ static __device__ __forceinline__ void put_slices(const short_list<VALUE, N> &li
                                                      : raw[m][u].value(codebook);
             sum += a * xj[m][u];
         }
-        put_sum(r->y + m * WARP, alpha, sum, beta);
+        put_row(out, r->i + m * WARP, sum);
     }
-    r->x += MANY * WARP, r->y += MANY * WARP, r->value += MANY * whole_bytes<VALUE, N>();
+    r->x += MANY * WARP, r->i += MANY * WARP, r->value += MANY * whole_bytes<VALUE, N>();
     r->slices -= MANY;
 }
 
@@ -200,7 +199,7 @@ static __device__ __forceinline__ listed_slice head_of(const listed_slice &mine,
 template <int VALUE, int N>
 static __global__ void __launch_bounds__(MOST_THREADS, LARGE_BLOCKS)
     multiply_even(const __grid_constant__ csell A, const __grid_constant__ lists_scratch S,
-                  const real *__restrict__ x, real alpha, real beta, real *y) {
+                  const real *__restrict__ x, result out) {
     enum { WHOLE = N << 3 | VALUE, TOGETHER = N < SHORT_LIST ? 2 : 1 /* or registers spill */ };
     __shared__ real codebook[VALUE_CODEBOOK_SIZE];
     const unsigned at = take_codebook(A, S.has_codebook, codebook);
@@ -220,25 +219,25 @@ static __global__ void __launch_bounds__(MOST_THREADS, LARGE_BLOCKS)
                            (VALUE == CSELL_VALUE_STEP ||
                             mine.value == h.value + (lane - k) * whole_bytes<VALUE, N>());
             unsigned ends = ~(__ballot_sync(ALL_LANES, goes_on) >> k);
-            whole_run r = {o.x, y + i, h.value, ends ? __ffs((int)ends) - 1 : WARP};
+            whole_run r = {o.x, i, h.value, ends ? __ffs((int)ends) - 1 : WARP};
             const short_list<VALUE, N> list(S.L, h.list);
             k += r.slices;
 #pragma unroll 1
-            while (r.slices >= TOGETHER) put_slices<VALUE, N, TOGETHER>(list, at, alpha, beta, &r);
+            while (r.slices >= TOGETHER) put_slices<VALUE, N, TOGETHER>(list, at, out, &r);
 #pragma unroll 1
-            while (r.slices > 0) put_slices<VALUE, N, 1>(list, at, alpha, beta, &r);
+            while (r.slices > 0) put_slices<VALUE, N, 1>(list, at, out, &r);
             continue;
         }
         real sum = h.what == (WHOLE | 4) ? add_batch<VALUE, false, N>(S.L, o, h.list, 0, h.value, 0)
                                          : add_other<VALUE>(A, S.L, first + k, h, o);
-        if (i < (idx)A.s.rows) put_sum(y + i, alpha, sum, beta);
+        if (i < (idx)A.s.rows) put_row(out, i, sum);
         k++;
     }
 }
 
 /* ---- launch ---------------------------------------------------------------------------------- */
 
-typedef void (*multiplier)(const csell, const lists_scratch, const real *, real, real, real *);
+typedef void (*multiplier)(const csell, const lists_scratch, const real *, const result);
 
 /* In f32 a float is the value as it is, and no slice has that code: nothing is compiled for it. */
 enum { FLOATS = sizeof(real) > sizeof(float) ? CSELL_VALUE_F32 : CSELL_VALUE_RAW };
@@ -267,14 +266,14 @@ static multiplier choose_multiplier(const lists_scratch *S) {
     return S->few ? multiply<true, LARGE_BLOCKS> : multiply<false, LARGE_BLOCKS>;
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const csell *A = (const csell *)p->store;
     const lists_scratch *S = (const lists_scratch *)p->scratch;
     int block = (int)p->choice.value[SPMV_block];
     int64_t blocks = blocks_for(A->nslices, (int64_t)(block / WARP) * S->group);
     if (blocks == 0) return SPMV_OK;
-    choose_multiplier(S)<<<(unsigned)blocks, (unsigned)block, 0, stream_of(p)>>>(
-        *A, *S, (const real *)x, (real)alpha, (real)beta, (real *)y);
+    choose_multiplier(S)<<<(unsigned)blocks, (unsigned)block, 0, stream_of(v)>>>(
+        *A, *S, (const real *)v->x, result_of(v));
     return launched(p);
 }
 

@@ -70,17 +70,12 @@ typedef struct operand { /* what every lane multiplies by */
     unsigned codebook; /* in shared memory */
 } operand;
 
-typedef struct result { /* of a product: y <- alpha A x + beta y */
-    real alpha, beta;
-    real *y;
-} result;
-
 /* ---- slices ---------------------------------------------------------------------------------- */
 
 static __device__ __forceinline__ void put_sum(const csell &A, const csell_scratch &S, idx i,
-                                               real sum, result r) {
+                                               real sum, const result &r) {
     if (i < A.s.rows && !(S.skip && S.skip[i / CSELL_ROWS] >> (i % CSELL_ROWS) & 1))
-        put_row(r.y + i, r.alpha, sum, r.beta);
+        put_row(r, i, sum);
 }
 
 /* What a warp works on: as csell_slice, but counted from the staged steps. */
@@ -120,7 +115,7 @@ static __device__ __forceinline__ staged_slice staged_slice_of(const csell &A, c
 template <bool CUT, bool RUNS>
 static __device__ __forceinline__ real multiply_slices(const csell &A, const csell_scratch &S,
                                                        int count, room *m, idx i, operand o,
-                                                       result r) {
+                                                       const result &r) {
     const int lane = threadIdx.x % WARP;
     const int64_t first = m->head[0].step;
     const int mine = min(lane, count - 1);
@@ -176,7 +171,8 @@ static __device__ __forceinline__ int64_t entries_before(const csell_step *step,
 
 template <bool RUNS>
 static __device__ __forceinline__ void multiply_cut(const csell &A, const csell_scratch &S,
-                                                    int64_t block, room *m, operand o, result r) {
+                                                    int64_t block, room *m, operand o,
+                                                    const result &r) {
     __shared__ int counts[MOST_WARPS];
     __shared__ real sums[MOST_WARPS][WARP];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, w = warp % S.warps;
@@ -218,7 +214,8 @@ static __device__ __forceinline__ void prefetch_later(const csell &A, const csel
 
 template <bool RUNS>
 static __device__ __forceinline__ void multiply_whole(const csell &A, const csell_scratch &S,
-                                                      int64_t block, room *m, operand o, result r) {
+                                                      int64_t block, room *m, operand o,
+                                                      const result &r) {
     enum { WORDS = sizeof(csell_slice) / sizeof(int4) };
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     int64_t s = (block * (blockDim.x / WARP) + warp) * S.group;
@@ -258,7 +255,7 @@ static __device__ __forceinline__ real sum_entries(const csell &A, ofs begin, of
 /* A row that several segments hold: each leaves its part, the last to come adds them in order. */
 static __device__ __forceinline__ void add_part(const csell &A, const csell_scratch &S, idx row,
                                                 ofs begin, ofs end, int64_t place, real sum,
-                                                result r) {
+                                                const result &r) {
     int lane = threadIdx.x % WARP, before = 0;
     int64_t first = begin / S.segment, last = (end - 1) / S.segment;
     if (lane == 0) {
@@ -275,11 +272,11 @@ static __device__ __forceinline__ void add_part(const csell &A, const csell_scra
     all = warp_sum(all);
     if (lane != 0) return;
     S.done[row] = 0;
-    put_row(r.y + A.long_row[row], r.alpha, all, r.beta);
+    put_row(r, A.long_row[row], all);
 }
 
 static __device__ __forceinline__ void multiply_segment(const csell &A, const csell_scratch &S,
-                                                        int64_t g, const real *x, result r) {
+                                                        int64_t g, const real *x, const result &r) {
     if (g >= S.nsegments) return;
     ofs begin = (ofs)g * S.segment;
     ofs end = (ofs)min((int64_t)begin + S.segment, A.long_nnz);
@@ -290,7 +287,7 @@ static __device__ __forceinline__ void multiply_segment(const csell &A, const cs
         if (row_begin < begin || row_end > end)
             add_part(A, S, row, row_begin, row_end, 2 * g + (row_begin >= begin), sum, r);
         else if (threadIdx.x % WARP == 0)
-            put_row(r.y + A.long_row[row], r.alpha, sum, r.beta);
+            put_row(r, A.long_row[row], sum);
     }
 }
 
@@ -300,13 +297,13 @@ static __device__ __forceinline__ void multiply_segment(const csell &A, const cs
 template <bool CUT, bool RUNS>
 static __global__ void __launch_bounds__(MOST_WARPS *WARP,
                                          (RUNS ? RUNS_RESIDENT : RESIDENT) / MOST_WARPS)
-    multiply(csell A, csell_scratch S, const real *__restrict__ x, real alpha, real beta, real *y) {
+    multiply(csell A, csell_scratch S, const real *__restrict__ x, result out) {
     __shared__ real codebook[VALUE_CODEBOOK_SIZE];
     __shared__ room rooms[MOST_WARPS];
     int warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
     int64_t long_blocks = (S.nsegments + warps - 1) / warps, block = blockIdx.x;
     if (block < long_blocks) {
-        multiply_segment(A, S, block * warps + warp, x, {alpha, beta, y});
+        multiply_segment(A, S, block * warps + warp, x, out);
         return;
     }
     if (S.has_codebook) {
@@ -317,9 +314,9 @@ static __global__ void __launch_bounds__(MOST_WARPS *WARP,
     unsigned at = (unsigned)__cvta_generic_to_shared(codebook);
     asm("" : "+r"(at));
     if (CUT)
-        multiply_cut<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, {alpha, beta, y});
+        multiply_cut<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, out);
     else
-        multiply_whole<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, {alpha, beta, y});
+        multiply_whole<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, out);
 }
 
 /* The store as the GPU reads it. */
@@ -330,7 +327,7 @@ static csell store_of(const spmv_plan *p) {
     return A;
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const csell A = store_of(p);
     const csell_scratch *S = &((const csell_work *)p->scratch)->shared;
     int block = (int)p->choice.value[SPMV_block], warps = block / WARP;
@@ -340,8 +337,8 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     auto kernel = S->has_runs    ? multiply<false, true>
                   : S->warps > 1 ? multiply<CUTS, false>
                                  : multiply<false, false>;
-    kernel<<<(unsigned)blocks, (unsigned)block, 0, stream_of(p)>>>(
-        A, *S, (const real *)x, (real)alpha, (real)beta, (real *)y);
+    kernel<<<(unsigned)blocks, (unsigned)block, 0, stream_of(v)>>>(A, *S, (const real *)v->x,
+                                                                   result_of(v));
     return launched(p);
 }
 

@@ -112,13 +112,6 @@ static __device__ __forceinline__ real add_alone(const csell &A, int64_t slice, 
     return sum;
 }
 
-/* As put_row, but rounded in one way wherever it is inlined: rows that are multiplied together, and
- * those of csell_warp, get the same bits. */
-static __device__ __forceinline__ void put_sum(real *y, real alpha, real sum, real beta) {
-    real scaled = alpha * sum;
-    *y = beta == 0 ? scaled : fma(beta, *y, scaled);
-}
-
 static __device__ __forceinline__ listed_slice head_at(const lists &L, int64_t s) {
     union {
         int4 loaded;

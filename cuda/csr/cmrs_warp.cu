@@ -49,7 +49,7 @@ template <int HEIGHT>
 static __global__ void __launch_bounds__(1024, HEIGHT < 16 ? 0 : 1)
     multiply(unsigned rows, unsigned strips, const ofs *__restrict__ strip_ptr,
              const uint32_t *__restrict__ packed, const real *__restrict__ values,
-             const real *__restrict__ x, real alpha, real beta, real *y) {
+             const real *__restrict__ x, result out) {
     int lane = threadIdx.x;
     unsigned strip = blockIdx.x * blockDim.y + threadIdx.y;
     if (strip >= strips) return; /* the whole warp: it shares threadIdx.y */
@@ -66,27 +66,26 @@ static __global__ void __launch_bounds__(1024, HEIGHT < 16 ? 0 : 1)
     }
     real total = sum_of_row<HEIGHT>(sum, lane);
     unsigned row = strip * HEIGHT + lane;
-    if (lane < HEIGHT && row < rows) put_row(y + row, alpha, total, beta);
+    if (lane < HEIGHT && row < rows) put_row(out, row, total);
 }
 
-template <int HEIGHT>
-static void launch(const spmv_plan *p, real alpha, const real *x, real beta, real *y) {
+template <int HEIGHT> static void launch(const spmv_plan *p, const spmv_operands *v) {
     const cmrs *A = (const cmrs *)p->store;
     int strips_a_block = (int)p->choice.value[SPMV_block] / WARP;
     unsigned nblocks = (unsigned)blocks_for(A->strips, strips_a_block);
-    multiply<HEIGHT><<<nblocks, dim3(WARP, strips_a_block), 0, stream_of(p)>>>(
-        (unsigned)A->s.rows, (unsigned)A->strips, A->strip_ptr, A->packed, A->values, x, alpha,
-        beta, y);
+    multiply<HEIGHT><<<nblocks, dim3(WARP, strips_a_block), 0, stream_of(v)>>>(
+        (unsigned)A->s.rows, (unsigned)A->strips, A->strip_ptr, A->packed, A->values,
+        (const real *)v->x, result_of(v));
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    static void (*const launches[])(const spmv_plan *, real, const real *, real, real *) = {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    static void (*const launches[])(const spmv_plan *, const spmv_operands *) = {
         launch<1>, launch<2>, launch<4>, launch<8>, launch<16>};
     const cmrs *A = (const cmrs *)p->store;
     int log2_height = 0;
     while (1 << log2_height < A->height) log2_height++;
     if (A->strips == 0) return SPMV_OK;
-    launches[log2_height](p, (real)alpha, (const real *)x, (real)beta, (real *)y);
+    launches[log2_height](p, v);
     return launched(p);
 }
 

@@ -93,19 +93,18 @@ static void release(spmv_plan *p) {
     free(p->scratch);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const csr *A = (const csr *)p->store;
     row_blocks t = *(const row_blocks *)p->scratch;
     int64_t block = p->choice.value[SPMV_block], warps = block / WARP;
     int segment_blocks = (int)blocks_for(t.nsegments, warps / t.team);
     unsigned grid = (unsigned)(segment_blocks + blocks_for(t.nrow_blocks, warps));
-    operands o = {A->row_ptr,  A->col_idx, A->values, (const real *)x,
-                  (real)alpha, (real)beta, (real *)y};
+    operands o = {A->row_ptr, A->col_idx, A->values, (const real *)v->x, result_of(v)};
     if (grid == 0) return SPMV_OK;
     ahead read = ahead_of(A->row_ptr, (size_t)(A->s.rows + 1) * sizeof *A->row_ptr, A->col_idx,
                           A->values, A->s.nnz, o.x, A->s.cols, grid);
     void *arguments[] = {&read, &t, &o, &segment_blocks};
-    return launch_overlapping(p, (const void *)multiply, grid, dim3((unsigned)block),
+    return launch_overlapping(p, stream_of(v), (const void *)multiply, grid, dim3((unsigned)block),
                               (size_t)warps * sizeof(warp_room), arguments);
 }
 

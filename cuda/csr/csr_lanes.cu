@@ -68,8 +68,7 @@ static __device__ __forceinline__ real sum_entries(const operands &A, int64_t k,
 template <int T, int DEPTH>
 static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
                                 const ofs *__restrict__ row_ptr, const idx *__restrict__ col_idx,
-                                const real *__restrict__ values, const real *x, real alpha,
-                                real beta, real *y) {
+                                const real *__restrict__ values, const real *x, result out) {
     unsigned row = blockIdx.x * (blockDim.x / T) + threadIdx.x / T; /* rows + a block fit */
     int lane = threadIdx.x % WARP, first = lane % T;
     let_next_start();
@@ -94,7 +93,7 @@ static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
         whole = __shfl_sync(ALL_LANES, whole, 0);
         if (lane == owner) sum = whole;
     }
-    if (is_row && first == 0) put_row(y + row, alpha, sum, beta);
+    if (is_row && first == 0) put_row(out, row, sum);
 }
 
 /* ---- how many lanes -------------------------------------------------------------------------- */
@@ -138,18 +137,18 @@ static spmv_status prepare(spmv_plan *p) {
     return load_kernel(p, kernel_for(p->host, *lanes));
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     csr A = *(const csr *)p->store;
     int64_t block = p->choice.value[SPMV_block], lanes = p->choice.value[SPMV_lanes];
     unsigned grid = (unsigned)blocks_for(A.s.rows, block / lanes);
     idx rows = (idx)A.s.rows;
-    real a = (real)alpha, b = (real)beta;
+    result out = result_of(v);
     if (rows == 0) return SPMV_OK;
     ahead all = ahead_of(A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx, A.values,
-                         A.s.nnz, (const real *)x, A.s.cols, grid);
-    void *arguments[] = {&all, &rows, &A.row_ptr, &A.col_idx, &A.values, &x, &a, &b, &y};
-    return launch_overlapping(p, kernel_for(p->host, lanes), grid, dim3((unsigned)block), 0,
-                              arguments);
+                         A.s.nnz, (const real *)v->x, A.s.cols, grid);
+    void *arguments[] = {&all, &rows, &A.row_ptr, &A.col_idx, &A.values, (void *)&v->x, &out};
+    return launch_overlapping(p, stream_of(v), kernel_for(p->host, lanes), grid,
+                              dim3((unsigned)block), 0, arguments);
 }
 
 static const spmv_param params[] = {

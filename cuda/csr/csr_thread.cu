@@ -16,21 +16,20 @@
 
 static __global__ void multiply(idx rows, const ofs *__restrict__ row_ptr,
                                 const idx *__restrict__ col_idx, const real *__restrict__ values,
-                                const real *__restrict__ x, real alpha, real beta, real *y) {
+                                const real *__restrict__ x, result out) {
     int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
     real sum = 0;
     for (ofs k = row_ptr[row]; k < row_ptr[row + 1]; k++) sum += values[k] * x[col_idx[k]];
-    put_row(y + row, alpha, sum, beta);
+    put_row(out, row, sum);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const csr *A = (const csr *)p->store;
     int block = (int)p->choice.value[SPMV_block];
     if (A->s.rows == 0) return SPMV_OK;
-    multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(p)>>>(
-        (idx)A->s.rows, A->row_ptr, A->col_idx, A->values, (const real *)x, (real)alpha, (real)beta,
-        (real *)y);
+    multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(v)>>>(
+        (idx)A->s.rows, A->row_ptr, A->col_idx, A->values, (const real *)v->x, result_of(v));
     return launched(p);
 }
 

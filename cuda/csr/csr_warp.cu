@@ -18,8 +18,7 @@
 
 static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
                                 const ofs *__restrict__ row_ptr, const idx *__restrict__ col_idx,
-                                const real *__restrict__ values, const real *x, real alpha,
-                                real beta, real *y) {
+                                const real *__restrict__ values, const real *x, result out) {
     int lane = threadIdx.x;
     int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
     let_next_start();
@@ -32,21 +31,21 @@ static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
     if (k < end) sum = a * x[j];
     for (k += WARP; k < end; k += WARP) sum += values[k] * x[col_idx[k]];
     sum = warp_sum(sum);
-    if (lane == 0) put_row(y + row, alpha, sum, beta);
+    if (lane == 0) put_row(out, row, sum);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     csr A = *(const csr *)p->store;
     unsigned rows_a_block = (unsigned)p->choice.value[SPMV_block] / WARP;
     unsigned grid = (unsigned)blocks_for(A.s.rows, rows_a_block);
     idx rows = (idx)A.s.rows;
-    real a = (real)alpha, b = (real)beta;
+    result out = result_of(v);
     if (rows == 0) return SPMV_OK;
     ahead all = ahead_of(A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx, A.values,
-                         A.s.nnz, (const real *)x, A.s.cols, grid);
-    void *arguments[] = {&all, &rows, &A.row_ptr, &A.col_idx, &A.values, &x, &a, &b, &y};
-    return launch_overlapping(p, (const void *)multiply, grid, dim3(WARP, rows_a_block), 0,
-                              arguments);
+                         A.s.nnz, (const real *)v->x, A.s.cols, grid);
+    void *arguments[] = {&all, &rows, &A.row_ptr, &A.col_idx, &A.values, (void *)&v->x, &out};
+    return launch_overlapping(p, stream_of(v), (const void *)multiply, grid,
+                              dim3(WARP, rows_a_block), 0, arguments);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_WARP, SPMV_NO_MORE_PARAMS};

@@ -76,7 +76,7 @@ typedef struct operands {
     const ofs *row_ptr;
     const idx *col;
     const real *value, *x;
-    real alpha, beta, *y;
+    result out;
 } operands;
 
 /* Keeps an address in a register; the compiler would work it out again for every load. */
@@ -162,7 +162,7 @@ static __device__ __forceinline__ bool mark_rows(const operands &o, int *ended, 
         if (lane == 0) begin = f->begun;
         bool here = row < behind && mine <= end;
         if (here && mine > begin) ended[mine - 1 - first] = (int)(row - row0 + 1);
-        if (here && mine == begin) put_row(o.y + row, o.alpha, (real)0, o.beta);
+        if (here && mine == begin) put_row(o.out, row, 0);
         n = __popc(__ballot_sync(ALL_LANES, here));
         if (n) f->begun = __shfl_sync(ALL_LANES, mine, n - 1);
         f->row += n;
@@ -185,7 +185,7 @@ static __device__ __forceinline__ void add_rows(const operands &o, warp_room *w,
         if (first == 0)
             first = row, first_sum = sum;
         else
-            put_row(o.y + (row0 + row - 1), o.alpha, sum, o.beta);
+            put_row(o.out, row0 + row - 1, sum);
         sum = 0;
     }
     unsigned ends = __ballot_sync(ALL_LANES, first != 0);
@@ -199,7 +199,7 @@ static __device__ __forceinline__ void add_rows(const operands &o, warp_room *w,
     real in_front = __shfl_up_sync(ALL_LANES, sum, 1), all = __shfl_sync(ALL_LANES, sum, WARP - 1);
     if (lane == 0) in_front = 0;
     if (before == 0) in_front += *carry;
-    if (first) put_row(o.y + (row0 + first - 1), o.alpha, in_front + first_sum, o.beta);
+    if (first) put_row(o.out, row0 + first - 1, in_front + first_sum);
     *carry = ends ? all : *carry + all;
 }
 
@@ -308,6 +308,6 @@ multiply_block_or_segment(const operands &o, const row_blocks &all, int at, warp
     }
     real sum = sum_entries(o, first, end, (int64_t)(is_segment ? all.team : 1) * WARP_ENTRIES);
     if (is_segment && !join_segments(all, at, u.t, &sum)) return;
-    if (threadIdx.x % WARP == 0) put_row(o.y + row, o.alpha, sum, o.beta);
+    if (threadIdx.x % WARP == 0) put_row(o.out, row, sum);
 }
 #endif

@@ -100,14 +100,15 @@ typedef struct operands { /* of a product, in device memory */
     const int32_t *tile_ptr, *empty_offset;
     const uint32_t *tile_desc;
     const idx *tail_row;
-    real alpha, beta, *carry, *y;
+    real *carry;
+    result out;
 } operands;
 
 /* Of a row's entries from k on, all that tile t (or the tail, which is the last) has. */
 static __device__ __forceinline__ void put_first(const operands *o, int64_t t, int64_t k, idx row,
                                                  real sum) {
     if (o->row_ptr[row] == k)
-        put_row(o->y + row, o->alpha, sum, o->beta);
+        put_row(o->out, row, sum);
     else
         o->carry[t] = sum;
 }
@@ -118,8 +119,8 @@ static __device__ __forceinline__ void put_segment(const operands *o, int64_t t,
     if (segment == 0)
         put_first(o, t, k, row, sum);
     else
-        put_row(o->y + row + (tile_ptr < 0 ? o->empty_offset[o->empty_ptr[t] + segment] : segment),
-                o->alpha, sum, o->beta);
+        put_row(o->out, row + (tile_ptr < 0 ? o->empty_offset[o->empty_ptr[t] + segment] : segment),
+                sum);
 }
 
 /* Lane l gets the sum of what lanes l .. l + following have; following: as seg_offset says, one
@@ -220,28 +221,27 @@ static __global__ void multiply(const __grid_constant__ operands o, const idx *_
         multiply_segments(&o, col_idx + at, values + at, x, t, k);
 }
 
-static __global__ void scale_empty_rows(idx rows, const ofs *__restrict__ row_ptr, real beta,
-                                        real *y) {
+static __global__ void scale_empty_rows(idx rows, const ofs *__restrict__ row_ptr, result out) {
     const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (row < rows && row_ptr[row] == row_ptr[row + 1]) y[row] = beta == 0 ? 0 : beta * y[row];
+    if (row < rows && row_ptr[row] == row_ptr[row + 1]) put_row(out, row, 0);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const csr5 *A = (const csr5 *)p->store;
     const parts *t = (const parts *)p->scratch;
     const int block = (int)p->choice.value[SPMV_block];
-    const operands o = {A->shape,    A->tiles,        t->ntail,     A->row_ptr,  A->empty_ptr,
-                        A->tile_ptr, A->empty_offset, A->tile_desc, t->tail_row, (real)alpha,
-                        (real)beta,  t->split.carry,  (real *)y};
+    const operands o = {A->shape,     A->tiles,       t->ntail,        A->row_ptr,
+                        A->empty_ptr, A->tile_ptr,    A->empty_offset, A->tile_desc,
+                        t->tail_row,  t->split.carry, result_of(v)};
     if (A->s.nnz) {
         multiply<<<(unsigned)blocks_for((A->tiles + t->ntail) * WARP, block), block, 0,
-                   stream_of(p)>>>(o, A->col_idx, A->values, (const real *)x);
+                   stream_of(v)>>>(o, A->col_idx, A->values, (const real *)v->x);
         TRY(launched(p));
-        TRY(split_rows_add(p, &t->split, (real)alpha, (real *)y));
+        TRY(split_rows_add(p, &t->split, v));
     }
     if (A->empty_rows == 0) return SPMV_OK;
     scale_empty_rows<<<(unsigned)blocks_for(A->s.rows, EMPTY_THREADS), EMPTY_THREADS, 0,
-                       stream_of(p)>>>((idx)A->s.rows, A->row_ptr, (real)beta, (real *)y);
+                       stream_of(v)>>>((idx)A->s.rows, A->row_ptr, result_of(v));
     return launched(p);
 }
 

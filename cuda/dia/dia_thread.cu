@@ -47,7 +47,7 @@ static __device__ __forceinline__ real add_diagonals(real sum, int64_t row, int6
 /* Threads behind the last row stay for the barriers: no column of theirs is inside. */
 static __global__ void multiply(int64_t rows, int64_t cols, int64_t diagonals, int64_t pitch,
                                 const idx *__restrict__ offsets, const real *__restrict__ values,
-                                const real *__restrict__ x, real alpha, real beta, real *y) {
+                                const real *__restrict__ x, result out) {
     __shared__ idx kept[KEPT];
     int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     real sum = 0;
@@ -59,7 +59,7 @@ static __global__ void multiply(int64_t rows, int64_t cols, int64_t diagonals, i
         if (row < rows)
             sum = add_diagonals(sum, row, cols, n, pitch, kept, values + first * pitch + row, x);
     }
-    if (row < rows) put_row(y + row, alpha, sum, beta);
+    if (row < rows) put_row(out, row, sum);
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -68,13 +68,13 @@ static spmv_status prepare(spmv_plan *p) {
     return load_kernel(p, (const void *)multiply);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const dia *A = (const dia *)p->store;
     int block = (int)p->choice.value[SPMV_block];
     if (A->s.rows == 0) return SPMV_OK;
-    multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(p)>>>(
-        A->s.rows, A->s.cols, A->diagonals, A->pitch, A->offsets, A->values, (const real *)x,
-        (real)alpha, (real)beta, (real *)y);
+    multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(v)>>>(
+        A->s.rows, A->s.cols, A->diagonals, A->pitch, A->offsets, A->values, (const real *)v->x,
+        result_of(v));
     return launched(p);
 }
 

@@ -102,25 +102,25 @@ static spmv_status prepare(spmv_plan *p) {
 static __global__ void multiply(idx rows, idx width, const idx *__restrict__ row_len,
                                 const idx *__restrict__ col_idx, int64_t col_pitch,
                                 const real *__restrict__ values, int64_t value_pitch,
-                                const real *__restrict__ x, real alpha, real beta, real *y) {
+                                const real *__restrict__ x, result out) {
     int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
     idx len = row_len ? row_len[row] : width;
     real sum = 0;
     for (idx k = 0; k < len; k++)
         sum += values[k * value_pitch + row] * x[col_idx[k * col_pitch + row]];
-    put_row(y + row, alpha, sum, beta);
+    put_row(out, row, sum);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const ell *A = (const ell *)p->host; /* for its sizes */
     const pitched *t = (const pitched *)p->scratch;
     int block = (int)p->choice.value[SPMV_block];
     const idx *row_len = p->choice.value[SPMV_rowlens] ? t->row_len : NULL;
     if (A->s.rows == 0) return SPMV_OK;
-    multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(p)>>>(
+    multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(v)>>>(
         (idx)A->s.rows, (idx)A->width, row_len, t->col_idx, t->col_pitch, t->values, t->value_pitch,
-        (const real *)x, (real)alpha, (real)beta, (real *)y);
+        (const real *)v->x, result_of(v));
     return launched(p);
 }
 

@@ -16,7 +16,7 @@
 
 static __global__ void multiply(idx rows, int64_t width, const idx *__restrict__ row_len,
                                 const idx *__restrict__ col_idx, const real *__restrict__ values,
-                                const real *__restrict__ x, real alpha, real beta, real *y) {
+                                const real *__restrict__ x, result out) {
     int lane = threadIdx.x;
     int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
     if (row >= rows) return; /* the whole warp: it shares threadIdx.y */
@@ -24,17 +24,17 @@ static __global__ void multiply(idx rows, int64_t width, const idx *__restrict__
     real sum = 0;
     for (int64_t k = row * width + lane; k < end; k += WARP) sum += values[k] * x[col_idx[k]];
     sum = warp_sum(sum);
-    if (lane == 0) put_row(y + row, alpha, sum, beta);
+    if (lane == 0) put_row(out, row, sum);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const ell *A = (const ell *)p->store;
     int rows_a_block = (int)p->choice.value[SPMV_block] / WARP;
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A->row_len : NULL;
     if (A->s.rows == 0) return SPMV_OK;
     multiply<<<(unsigned)blocks_for(A->s.rows, rows_a_block), dim3(WARP, rows_a_block), 0,
-               stream_of(p)>>>((idx)A->s.rows, A->width, row_len, A->col_idx, A->values,
-                               (const real *)x, (real)alpha, (real)beta, (real *)y);
+               stream_of(v)>>>((idx)A->s.rows, A->width, row_len, A->col_idx, A->values,
+                               (const real *)v->x, result_of(v));
     return launched(p);
 }
 

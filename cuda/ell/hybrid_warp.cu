@@ -34,7 +34,7 @@ static __global__ void multiply(idx rows, int64_t boundary, const idx *__restric
                                 const real *__restrict__ ell_values, const ofs *__restrict__ start,
                                 const ofs *__restrict__ end, const idx *__restrict__ rest_col,
                                 const real *__restrict__ rest_values, const real *__restrict__ x,
-                                real alpha, real beta, real *y) {
+                                result out) {
     int lane = threadIdx.x % LANES;
     int64_t row = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / LANES;
     if (row >= rows) return; /* all lanes of the row */
@@ -50,25 +50,24 @@ static __global__ void multiply(idx rows, int64_t boundary, const idx *__restric
             rest += rest_values[k] * x[rest_col[k]];
         sum += group_sum<LANES>(rest);
     }
-    if (lane == 0) put_row(y + row, alpha, sum, beta);
+    if (lane == 0) put_row(out, row, sum);
 }
 
-template <int LANES>
-static void launch(const spmv_plan *p, real alpha, const real *x, real beta, real *y) {
+template <int LANES> static void launch(const spmv_plan *p, const spmv_operands *v) {
     const hybrid *A = (const hybrid *)p->store;
     int block = (int)p->choice.value[SPMV_block];
-    multiply<LANES><<<(unsigned)blocks_for(A->s.rows, block / LANES), block, 0, stream_of(p)>>>(
+    multiply<LANES><<<(unsigned)blocks_for(A->s.rows, block / LANES), block, 0, stream_of(v)>>>(
         (idx)A->s.rows, A->boundary, A->row_len, A->ell_col, A->ell_values, A->start, A->end,
-        A->rest_col, A->rest_values, x, alpha, beta, y);
+        A->rest_col, A->rest_values, (const real *)v->x, result_of(v));
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     bool is_half_warp = p->choice.value[SPMV_block] < WARP;
     if (p->store->rows == 0) return SPMV_OK;
     if (is_half_warp)
-        launch<WARP / 2>(p, (real)alpha, (const real *)x, (real)beta, (real *)y);
+        launch<WARP / 2>(p, v);
     else
-        launch<WARP>(p, (real)alpha, (const real *)x, (real)beta, (real *)y);
+        launch<WARP>(p, v);
     return launched(p);
 }
 

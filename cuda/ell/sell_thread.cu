@@ -20,24 +20,24 @@
 static __global__ void multiply(unsigned rows, unsigned slice, const ofs *__restrict__ slice_ptr,
                                 const idx *__restrict__ row_len, const idx *__restrict__ perm,
                                 const idx *__restrict__ col_idx, const real *__restrict__ values,
-                                const real *__restrict__ x, real alpha, real beta, real *y) {
+                                const real *__restrict__ x, result out) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* rows + a block fit 32 bits */
     if (i >= rows) return;
     sell_row row = sell_row_of(i, rows, slice, slice_ptr, row_len);
     int64_t at = row.first;
     real sum = 0;
     for (unsigned k = 0; k < row.count; k++, at += row.height) sum += values[at] * x[col_idx[at]];
-    put_row(y + (perm ? perm[i] : i), alpha, sum, beta);
+    put_row(out, perm ? perm[i] : i, sum);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const sell *A = (const sell *)p->store;
     int block = (int)p->choice.value[SPMV_block];
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A->row_len : NULL;
     if (A->s.rows == 0) return SPMV_OK;
-    multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(p)>>>(
+    multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(v)>>>(
         (unsigned)A->s.rows, (unsigned)A->slice, A->slice_ptr, row_len, A->perm, A->col_idx,
-        A->values, (const real *)x, (real)alpha, (real)beta, (real *)y);
+        A->values, (const real *)v->x, result_of(v));
     return launched(p);
 }
 

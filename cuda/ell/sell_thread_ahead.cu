@@ -26,6 +26,7 @@
  */
 #include "cuda/ahead.cuh"
 #include "sell.cuh"
+#include <stdlib.h>
 
 enum { MANY_ROWS = 1 << 21, ROWS_A_THREAD = 2, MANY_BLOCKS = 512 };
 
@@ -45,7 +46,7 @@ static __global__ void __launch_bounds__(1024, 1)
     multiply(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
              const ofs *__restrict__ slice_ptr, const idx *__restrict__ row_len,
              const idx *__restrict__ perm, const idx *__restrict__ col_idx,
-             const real *__restrict__ values, const real *x, real alpha, real beta, real *y) {
+             const real *__restrict__ values, const real *x, result out) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* rows + a block fit 32 bits */
     if (all.blocks || gridDim.x >= MANY_BLOCKS) let_next_start();
     ask_ahead(all, threadIdx.x);
@@ -85,7 +86,7 @@ static __global__ void __launch_bounds__(1024, 1)
             if (u < left) sum += a[u] * xj[u];
     }
     if (!begun) begin_product();
-    put_row(y + (perm ? perm[i] : i), alpha, sum, beta);
+    put_row(out, perm ? perm[i] : i, sum);
 }
 
 /* Rows of a few entries, where there are many: one of each of ROWS_A_THREAD rows at a time, a
@@ -95,7 +96,7 @@ static __global__ void __launch_bounds__(1024, 1)
     multiply_short(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
                    const ofs *__restrict__ slice_ptr, const idx *__restrict__ row_len,
                    const idx *__restrict__ perm, const idx *__restrict__ col_idx,
-                   const real *__restrict__ values, const real *x, real alpha, real beta, real *y) {
+                   const real *__restrict__ values, const real *x, result out) {
     unsigned i0 = blockIdx.x * blockDim.x * ROWS_A_THREAD + threadIdx.x, most = 0;
     sell_row row[ROWS_A_THREAD];
     real sum[ROWS_A_THREAD];
@@ -131,7 +132,7 @@ static __global__ void __launch_bounds__(1024, 1)
 #pragma unroll
     for (int r = 0; r < ROWS_A_THREAD; r++) {
         unsigned i = i0 + (unsigned)r * blockDim.x;
-        if (i < rows) put_row(y + (perm ? perm[i] : i), alpha, sum[r], beta);
+        if (i < rows) put_row(out, perm ? perm[i] : i, sum[r]);
     }
 }
 
@@ -164,25 +165,45 @@ static const void *kernel_for(const sell *A, int64_t longest) {
     return A->s.slots == A->s.rows * longest ? kernels.of_equal : kernels.of_any;
 }
 
-static spmv_status prepare(spmv_plan *p) {
-    TRY(sell_prepare(p));
-    return load_kernel(p, kernel_for((const sell *)p->host, spmv_longest(p->matrix)));
+typedef struct prepared { /* a plan's scratch */
+    const void *kernel;
+    unsigned steps; /* of every slice, if all have as many */
+} prepared;
+
+static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
+    (void)A, (void)c;
+    return sizeof(prepared);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status prepare(spmv_plan *p) {
+    prepared *t = (prepared *)calloc(1, sizeof *t);
+    p->scratch = t;
+    if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    TRY(sell_prepare(p));
+    t->kernel = kernel_for((const sell *)p->host, spmv_longest(p->matrix));
+    t->steps = (unsigned)spmv_longest(p->matrix);
+    p->scratch_bytes = sizeof *t;
+    return load_kernel(p, t->kernel);
+}
+
+static void release(spmv_plan *p) {
+    free(p->scratch);
+}
+
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     sell A = *(const sell *)p->store;
+    prepared t = *(const prepared *)p->scratch;
     unsigned block = (unsigned)p->choice.value[SPMV_block];
     unsigned grid = (unsigned)blocks_for(A.s.rows, are_short(&A) ? ROWS_A_THREAD * block : block);
-    const int64_t longest = spmv_longest(p->matrix);
-    unsigned rows = (unsigned)A.s.rows, slice = (unsigned)A.slice, steps = (unsigned)longest;
+    unsigned rows = (unsigned)A.s.rows, slice = (unsigned)A.slice;
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A.row_len : NULL;
-    real a = (real)alpha, b = (real)beta;
+    result out = result_of(v);
     if (rows == 0) return SPMV_OK;
     ahead all = ahead_of(A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr, A.col_idx,
-                         A.values, A.s.slots, (const real *)x, A.s.cols, grid);
-    void *arguments[] = {&all,       &rows,     &slice, &steps, &A.slice_ptr, &row_len, &A.perm,
-                         &A.col_idx, &A.values, &x,     &a,     &b,           &y};
-    return launch_overlapping(p, kernel_for(&A, longest), grid, dim3(block), 0, arguments);
+                         A.values, A.s.slots, (const real *)v->x, A.s.cols, grid);
+    void *arguments[] = {&all,    &rows,      &slice,    &t.steps,      &A.slice_ptr, &row_len,
+                         &A.perm, &A.col_idx, &A.values, (void *)&v->x, &out};
+    return launch_overlapping(p, stream_of(v), t.kernel, grid, dim3(block), 0, arguments);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
@@ -194,8 +215,8 @@ SPMV_EXPORT_KERNEL(sell_thread_ahead) = {
     /* summary      */ "one thread per row of a slice, 4 or 8 slots loaded ahead",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS,
-    /* estimate     */ NULL,
+    /* estimate     */ estimate,
     /* prepare      */ prepare,
     /* run, release */ run,
-    NULL,
+    release,
 };

@@ -38,7 +38,7 @@ enum {
 
 typedef struct factors {
     const real *x;
-    real alpha, beta, *y;
+    result out;
 } factors;
 
 /* ---- the product ----------------------------------------------------------------------------- */
@@ -274,7 +274,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
         for (int step = (t.lanes ? t.lanes : WARP) / 2; step > 0; step /= 2)
             sum += __shfl_down_sync(ALL_LANES, sum, step);
         if (t.lanes == 0 && !join_segments(H, H.segment[t.row], t.row, &sum)) row = -1;
-        if (row >= 0) put_row(o.y + row, o.alpha, sum, o.beta);
+        if (row >= 0) put_row(o.out, row, sum);
         t = after;
     }
     if (!ready) wait_for_hubs(arrived);
@@ -290,17 +290,17 @@ static const void *kernel_for(int code) {
                                   : (const void *)multiply<VALUE_RAW>;
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const hubs *H = (const hubs *)p->scratch;
-    factors o = {(const real *)x, (real)alpha, (real)beta, (real *)y};
-    void *collected[] = {(void *)H, (void *)&x}, *multiplied[] = {(void *)H, (void *)&o};
+    factors o = {(const real *)v->x, result_of(v)};
+    void *collected[] = {(void *)H, (void *)&v->x}, *multiplied[] = {(void *)H, (void *)&o};
     const unsigned threads = (unsigned)p->choice.value[SPMV_block];
     const int64_t copied = (int64_t)(hubs_bytes(H->nhubs) / sizeof(real));
     if (p->store->rows == 0) return SPMV_OK;
-    TRY(launch_overlapping(p, (const void *)collect_hubs, (unsigned)blocks_for(copied, 256),
-                           dim3(256), 0, collected));
-    return launch_overlapping(p, kernel_for(H->code), (unsigned)H->blocks, dim3(threads),
-                              hubs_bytes(H->nhubs), multiplied);
+    TRY(launch_overlapping(p, stream_of(v), (const void *)collect_hubs,
+                           (unsigned)blocks_for(copied, 256), dim3(256), 0, collected));
+    return launch_overlapping(p, stream_of(v), kernel_for(H->code), (unsigned)H->blocks,
+                              dim3(threads), hubs_bytes(H->nhubs), multiplied);
 }
 
 /* ---- preparation ----------------------------------------------------------------------------- */

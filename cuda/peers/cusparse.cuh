@@ -179,20 +179,40 @@ template <cusparseSpMVAlg_t algorithm> static spmv_status preprocess(spmv_plan *
     return SPMV_OK;
 }
 
-static inline spmv_status point_vectors(const spmv_plan *p, const peer *t, const void *x, void *y) {
-    CUSPARSE(p, t->library, DnVecSetValues, t->x, (void *)x); /* read only: x is not modified */
-    CUSPARSE(p, t->library, DnVecSetValues, t->y, y);
+/* The libraries add to y in place. x is read only: it is not modified. */
+static inline spmv_status point_vectors(const spmv_plan *p, const peer *t, const spmv_operands *v) {
+    CUSPARSE(p, t->library, DnVecSetValues, t->x, (void *)v->x);
+    CUSPARSE(p, t->library, DnVecSetValues, t->y, v->z);
+    if (v->y != v->z)
+        CU(p->device->ctx, cudaMemcpyAsync(v->z, v->y, (size_t)p->host->rows * sizeof(real),
+                                           cudaMemcpyDeviceToDevice, stream_of(v)));
     return SPMV_OK;
 }
 
-template <cusparseSpMVAlg_t algorithm>
-static spmv_status run_peer(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+/* The device's handle has one stream at a time: products take turns, and leave it as it was. */
+template <class product>
+static spmv_status multiply_on_stream(const spmv_plan *p, const spmv_operands *v,
+                                      const product &multiply) {
     const peer *t = (const peer *)p->scratch;
-    const real a = (real)alpha, b = (real)beta;
-    TRY(point_vectors(p, t, x, y));
-    CUSPARSE(p, t->library, SpMV, t->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &a, t->matrix, t->x,
-             &b, t->y, real_type, algorithm, t->buffer);
-    return SPMV_OK;
+    cuda_state *s = (cuda_state *)p->device->state;
+    const bool is_own = stream_of(v) == s->stream;
+    cusparseStatus_t status = CUSPARSE_STATUS_SUCCESS;
+    TRY(point_vectors(p, t, v));
+    pthread_mutex_lock(&s->turn);
+    if (!is_own) status = OF(t->library, SetStream)(t->handle, stream_of(v));
+    if (status == CUSPARSE_STATUS_SUCCESS) status = multiply(t, (real)v->alpha, (real)v->beta);
+    if (!is_own) OF(t->library, SetStream)(t->handle, s->stream);
+    pthread_mutex_unlock(&s->turn);
+    if (status == CUSPARSE_STATUS_SUCCESS) return SPMV_OK;
+    return cusparse_fail(p, t->library, status, "the product");
+}
+
+template <cusparseSpMVAlg_t algorithm>
+static spmv_status run_peer(const spmv_plan *p, const spmv_operands *v) {
+    return multiply_on_stream(p, v, [](const peer *t, real alpha, real beta) {
+        return OF(t->library, SpMV)(t->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, t->matrix,
+                                    t->x, &beta, t->y, real_type, algorithm, t->buffer);
+    });
 }
 
 /* ---- cusparseSpMVOp -------------------------------------------------------------------------- */
@@ -215,13 +235,10 @@ template <int algorithm> static spmv_status plan_spmvop(spmv_plan *p, peer *t) {
     return SPMV_OK;
 }
 
-static inline spmv_status run_spmvop(const spmv_plan *p, double alpha, const void *x, double beta,
-                                     void *y) {
-    const peer *t = (const peer *)p->scratch;
-    const real a = (real)alpha, b = (real)beta;
-    TRY(point_vectors(p, t, x, y));
-    CUSPARSE(p, t->library, SpMVOp, t->handle, t->plan, &a, &b, t->x, t->y, t->y);
-    return SPMV_OK;
+static inline spmv_status run_spmvop(const spmv_plan *p, const spmv_operands *v) {
+    return multiply_on_stream(p, v, [](const peer *t, real alpha, real beta) {
+        return OF(t->library, SpMVOp)(t->handle, t->plan, &alpha, &beta, t->x, t->y, t->y);
+    });
 }
 
 /* ---- the matrix ------------------------------------------------------------------------------ */

@@ -242,6 +242,7 @@ static spmv_status fill(job *j, const facts *found, xcache_rows *head, xcache_ro
     size_t shared = (size_t)words * (sizeof(unsigned) + sizeof(uint16_t));
     head->value_code = copy->value_code = code_for(&found->of);
     head->value_bytes = copy->value_bytes = coded_bytes(copy->value_code);
+    head->s.values = copy->s.values = code_word(copy->value_code);
     head->most = copy->most = found->kept;
     head->segments = copy->segments = found->segments;
     TRY(BUILD_ARRAY(d, head, copy, need, copy->units));

@@ -39,8 +39,7 @@ typedef struct operands {
     const uint16_t *need, *place;
     const uint8_t *values;
     const real *codebook, *x;
-    real alpha, beta;
-    real *y;
+    result out;
 } operands;
 
 typedef struct stored_segment {
@@ -125,7 +124,7 @@ static __device__ __forceinline__ void add_segments(const operands &A, const xca
         for (int q = (int)(mine >> 16) + member; q < end; q += TEAM) sum += sums[q];
         for (int step = TEAM / 2; step > 0; step /= 2)
             sum += __shfl_down_sync(ALL_LANES, sum, step, TEAM);
-        if (member == 0 && c < b.cuts) put_row(A.y + b.row + (mine & 0xffff), A.alpha, sum, A.beta);
+        if (member == 0 && c < b.cuts) put_row(A.out, b.row + (mine & 0xffff), sum);
     }
 }
 
@@ -148,7 +147,7 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
     const uint8_t *values = A.values + b.slot * (CODE == VALUE_RAW   ? (int)sizeof(real)
                                                  : CODE == VALUE_F32 ? 4
                                                                      : 1);
-    real *sums = near + b.count, *y = A.y + b.row;
+    real *sums = near + b.count;
     int slice = (int)threadIdx.x / WARP;
     stored_segment segment = segment_at(A, b, slice);
     if (threadIdx.x == 0) taken = (int)blockDim.x / WARP;
@@ -180,7 +179,7 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
                            near[s.place[u]];
         }
         if (order < b.rows)
-            put_row(y + order, A.alpha, sum, A.beta);
+            put_row(A.out, b.row + order, sum);
         else if (order != NO_SEGMENT)
             sums[order - b.rows] = sum;
     }
@@ -259,17 +258,16 @@ static spmv_status prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const xcache_rows *A = (const xcache_rows *)p->store;
     const int64_t threads = p->choice.value[SPMV_block];
-    operands all = {A->block,    A->slice,   A->cuts,   A->order,    A->length,
-                    A->need,     A->place,   A->values, A->codebook, (const real *)x,
-                    (real)alpha, (real)beta, (real *)y};
+    operands all = {A->block, A->slice,  A->cuts,     A->order,           A->length,   A->need,
+                    A->place, A->values, A->codebook, (const real *)v->x, result_of(v)};
     void *arguments[] = {&all};
     if (A->nblocks == 0) return SPMV_OK;
     CU(p->device->ctx,
        cudaLaunchKernel(kernel_for(A, threads), dim3((unsigned)A->nblocks), dim3((unsigned)threads),
-                        arguments, shared_bytes(A), stream_of(p)));
+                        arguments, shared_bytes(A), stream_of(v)));
     return SPMV_OK;
 }
 

@@ -230,8 +230,10 @@ static spmv_status prepare(spmv_plan *p) {
                        A->block_rows);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    const product m = {(const bsr *)p->store, x, y, (real)alpha, (real)beta};
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
+    const product m = {(const bsr *)p->store, x, y, alpha, beta};
     return multiply_chunks(p, p->scratch, &m);
 }
 

@@ -65,9 +65,11 @@ static void multiply_block_row(const product *m, int64_t b) {
     }
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const bsr *A = (const bsr *)p->store;
-    const product m = {A, x, y, (real)alpha, (real)beta};
+    const product m = {A, x, y, alpha, beta};
     schedule before = set_schedule(p, A->block_rows);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t b = 0; b < A->block_rows; b++) multiply_block_row(&m, b);

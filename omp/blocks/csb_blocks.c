@@ -54,7 +54,9 @@ static void add_block(const csb *A, int64_t k, int64_t end, const real *x, real 
     }
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const csb *A = (const csb *)p->store;
     schedule before = set_schedule(p, A->block_rows);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
@@ -62,10 +64,9 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
         int64_t first = b * A->tile;
         int64_t end = first + A->tile < A->s.rows ? first + A->tile : A->s.rows;
         const ofs *ptr = A->block_ptr + b * A->block_cols;
-        for (int64_t i = first; i < end; i++) scale_row((real *)y + i, (real)beta);
+        for (int64_t i = first; i < end; i++) scale_row(y + i, beta);
         for (int64_t c = 0; c < A->block_cols; c++)
-            add_block(A, ptr[c], ptr[c + 1], (const real *)x + c * A->tile, (real)alpha,
-                      (real *)y + first);
+            add_block(A, ptr[c], ptr[c + 1], x + c * A->tile, alpha, y + first);
     }
     restore_schedule(before);
     return SPMV_OK;

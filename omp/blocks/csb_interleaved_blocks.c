@@ -56,19 +56,20 @@ INLINE void add_blocks(const csb_interleaved *matrix, int64_t b, int code, const
         add_block(&A, ptr[c], ptr[c + 1], code, x + c * A.tile, alpha, y);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *out) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *out = v->z;
     const csb_interleaved *A = (const csb_interleaved *)p->store;
     schedule before = set_schedule(p, A->block_rows);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t b = 0; b < A->block_rows; b++) {
-        real *y = (real *)out + A->first_row[b];
-        for (int64_t i = A->first_row[b]; i < A->first_row[b + 1]; i++)
-            scale_row((real *)out + i, (real)beta);
+        real *y = out + A->first_row[b];
+        for (int64_t i = A->first_row[b]; i < A->first_row[b + 1]; i++) scale_row(out + i, beta);
         switch (A->value_code) {
-        case VALUE_ONE: add_blocks(A, b, VALUE_ONE, x, (real)alpha, y); break;
-        case VALUE_CODEBOOK: add_blocks(A, b, VALUE_CODEBOOK, x, (real)alpha, y); break;
-        case VALUE_F32: add_blocks(A, b, VALUE_F32, x, (real)alpha, y); break;
-        default: add_blocks(A, b, VALUE_RAW, x, (real)alpha, y);
+        case VALUE_ONE: add_blocks(A, b, VALUE_ONE, x, alpha, y); break;
+        case VALUE_CODEBOOK: add_blocks(A, b, VALUE_CODEBOOK, x, alpha, y); break;
+        case VALUE_F32: add_blocks(A, b, VALUE_F32, x, alpha, y); break;
+        default: add_blocks(A, b, VALUE_RAW, x, alpha, y);
         }
     }
     restore_schedule(before);

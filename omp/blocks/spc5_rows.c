@@ -125,8 +125,10 @@ static spmv_status prepare(spmv_plan *p) {
                        A->strips);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    const product all = {(const spc5 *)p->store, x, (real)alpha, (real)beta, y};
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
+    const product all = {(const spc5 *)p->store, x, alpha, beta, y};
     return multiply_chunks(p, p->scratch, &all);
 }
 

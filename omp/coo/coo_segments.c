@@ -18,11 +18,13 @@ static spmv_status prepare(spmv_plan *p) {
     return carries_prepare(p);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const sorted_coo *A = (const sorted_coo *)p->store;
 #pragma omp parallel for schedule(static) num_threads(p->device->threads)
-    for (int64_t i = 0; i < A->s.rows; i++) scale_row((real *)y + i, (real)beta);
-    add_entries(p, A->s.nnz, A->row_idx, A->col_idx, A->values, x, (real)alpha, p->scratch, y);
+    for (int64_t i = 0; i < A->s.rows; i++) scale_row(y + i, beta);
+    add_entries(p, A->s.nnz, A->row_idx, A->col_idx, A->values, x, alpha, p->scratch, y);
     return SPMV_OK;
 }
 

@@ -24,7 +24,9 @@ static spmv_status prepare(spmv_plan *p) {
     return carries_prepare(p);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const hyb *A = (const hyb *)p->store;
     const real *from = x;
 #pragma omp parallel for schedule(static) num_threads(p->device->threads)
@@ -37,11 +39,9 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
             for (int64_t i = 0; i < n; i++)
                 if (col[i] >= 0) sum[i] += values[i] * from[col[i]];
         }
-        for (int64_t i = 0; i < n; i++)
-            put_row((real *)y + first + i, (real)alpha, sum[i], (real)beta);
+        for (int64_t i = 0; i < n; i++) put_row(y + first + i, alpha, sum[i], beta);
     }
-    add_entries(p, A->tail, A->tail_row, A->tail_col, A->tail_values, x, (real)alpha, p->scratch,
-                y);
+    add_entries(p, A->tail, A->tail_row, A->tail_col, A->tail_values, x, alpha, p->scratch, y);
     return SPMV_OK;
 }
 

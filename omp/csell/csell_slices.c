@@ -96,11 +96,13 @@ static void multiply_long(const csell *A, const real *x, int64_t nshares, int64_
     t->carries[s] = (carry){k < end ? row : -1, sum_long(A, x, k, end)};
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const csell *A = (const csell *)p->store;
     work *t = p->scratch;
     bool past = t->past && beta == 0 && (uintptr_t)y % LINE == 0;
-    const product m = {A, x, y, (real)alpha, (real)beta, t->long_sum, is_small(A), past};
+    const product m = {A, x, y, alpha, beta, t->long_sum, is_small(A), past};
     int64_t nshares = shares_of(p);
     begin_chunks(&t->slices, nshares);
 #pragma omp parallel num_threads((int)nshares)

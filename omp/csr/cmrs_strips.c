@@ -38,12 +38,13 @@ static void multiply_strip(const cmrs *A, int64_t strip, const real *x, real alp
         put_row(y + first + r, alpha, (sum[r][0] + sum[r][1]) + (sum[r][2] + sum[r][3]), beta);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const cmrs *A = (const cmrs *)p->store;
     schedule before = set_schedule(p, A->strips);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
-    for (int64_t strip = 0; strip < A->strips; strip++)
-        multiply_strip(A, strip, x, (real)alpha, (real)beta, y);
+    for (int64_t strip = 0; strip < A->strips; strip++) multiply_strip(A, strip, x, alpha, beta, y);
     restore_schedule(before);
     return SPMV_OK;
 }

@@ -239,14 +239,16 @@ static spmv_status prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    const product all = {(const csr *)p->store, x, (real)alpha, (real)beta, y};
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
+    const product all = {(const csr *)p->store, x, alpha, beta, y};
     shares *t = p->scratch;
     int64_t nshares = shares_of(p);
 #pragma omp parallel for schedule(static, 1) num_threads((int)nshares)
     for (int64_t s = 0; s < nshares; s++)
         t->carries[s] = (carry){t->share[s].begun, t->run(&all, &t->share[s])};
-    add_carries(t->carries, nshares, (real)alpha, y);
+    add_carries(t->carries, nshares, alpha, y);
     return SPMV_OK;
 }
 

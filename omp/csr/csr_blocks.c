@@ -15,7 +15,9 @@
 #include "omp/kernel.h"
 #include "formats/csr/csr.h"
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const csr *A = (const csr *)p->store;
     int64_t nblocks = p->choice.value[SPMV_grid_rows];
     bool simd = p->choice.value[SPMV_simd];
@@ -24,9 +26,8 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     for (int64_t b = 0; b < nblocks; b++) {
         int64_t end = spmv_split(A->s.rows, nblocks, b + 1);
         for (int64_t i = spmv_split(A->s.rows, nblocks, b); i < end; i++)
-            put_row((real *)y + i, (real)alpha,
-                    dot(A->values, A->col_idx, x, A->row_ptr[i], A->row_ptr[i + 1], simd),
-                    (real)beta);
+            put_row(y + i, alpha,
+                    dot(A->values, A->col_idx, x, A->row_ptr[i], A->row_ptr[i + 1], simd), beta);
     }
     restore_schedule(before);
     return SPMV_OK;

@@ -38,7 +38,9 @@ static spmv_status prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const csr *A = (const csr *)p->store;
     shares *t = p->scratch;
     int64_t nshares = shares_of(p), items = A->s.rows + A->s.nnz;
@@ -48,11 +50,10 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
         int64_t i = t->first_row[s], k = spmv_split(items, nshares, s) - i;
         int64_t last = t->first_row[s + 1], end = spmv_split(items, nshares, s + 1) - last;
         for (; i < last; k = A->row_ptr[++i])
-            put_row((real *)y + i, (real)alpha,
-                    dot(A->values, A->col_idx, x, k, A->row_ptr[i + 1], simd), (real)beta);
+            put_row(y + i, alpha, dot(A->values, A->col_idx, x, k, A->row_ptr[i + 1], simd), beta);
         t->carries[s] = (carry){k < end ? last : -1, dot(A->values, A->col_idx, x, k, end, simd)};
     }
-    add_carries(t->carries, nshares, (real)alpha, y);
+    add_carries(t->carries, nshares, alpha, y);
     return SPMV_OK;
 }
 

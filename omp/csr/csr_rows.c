@@ -15,14 +15,16 @@
 #include "omp/kernel.h"
 #include "formats/csr/csr.h"
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const csr *A = (const csr *)p->store;
     bool simd = p->choice.value[SPMV_simd];
     schedule before = set_schedule(p, A->s.rows);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t i = 0; i < A->s.rows; i++)
-        put_row((real *)y + i, (real)alpha,
-                dot(A->values, A->col_idx, x, A->row_ptr[i], A->row_ptr[i + 1], simd), (real)beta);
+        put_row(y + i, alpha, dot(A->values, A->col_idx, x, A->row_ptr[i], A->row_ptr[i + 1], simd),
+                beta);
     restore_schedule(before);
     return SPMV_OK;
 }

@@ -63,7 +63,9 @@ static spmv_status prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const csr *A = (const csr *)p->store;
     const tiles *t = p->scratch;
     int64_t nrows = p->choice.value[SPMV_grid_rows], ncols = p->choice.value[SPMV_grid_cols];
@@ -79,7 +81,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
         }
     }
     restore_schedule(before);
-    reduce_partials(p, t->partial, ncols, (real)alpha, (real)beta, y);
+    reduce_partials(p, t->partial, ncols, alpha, beta, y);
     return SPMV_OK;
 }
 

@@ -97,7 +97,9 @@ static spmv_status prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const tiles *t = p->scratch;
     int64_t rows = p->store->rows;
     int64_t nrows = p->choice.value[SPMV_grid_rows], ncols = p->choice.value[SPMV_grid_cols];
@@ -112,7 +114,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
                 dot(t->values, t->col_idx, x, row_ptr[i], row_ptr[i + 1], simd);
     }
     restore_schedule(before);
-    reduce_partials(p, t->partial, ncols, (real)alpha, (real)beta, y);
+    reduce_partials(p, t->partial, ncols, alpha, beta, y);
     return SPMV_OK;
 }
 

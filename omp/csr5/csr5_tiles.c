@@ -92,21 +92,23 @@ static void multiply_share(const product *m, multiply_tiles *multiply, int64_t f
     if (is_last) multiply_tail(m);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const csr5 *A = (const csr5 *)p->store;
     shares *t = p->scratch;
     const int64_t nshares = shares_of(p);
 #pragma omp parallel num_threads((int)nshares)
     {
-        if (A->empty_rows) scale_empty_rows(A, (real)beta, y);
+        if (A->empty_rows) scale_empty_rows(A, beta, y);
 #pragma omp for schedule(static, 1)
         for (int64_t s = 0; s < nshares; s++) {
-            const product m = {A, x, y, (real)alpha, (real)beta, t->carries + s};
+            const product m = {A, x, y, alpha, beta, t->carries + s};
             multiply_share(&m, t->multiply, spmv_split(A->tiles, nshares, s),
                            spmv_split(A->tiles, nshares, s + 1), s == nshares - 1);
         }
     }
-    add_carries(t->carries, nshares, (real)alpha, y);
+    add_carries(t->carries, nshares, alpha, y);
     return SPMV_OK;
 }
 

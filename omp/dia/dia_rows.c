@@ -45,14 +45,16 @@ static void multiply_block(const dia *A, int64_t first, int64_t end, real alpha,
     for (int64_t i = first; i < end; i++) put_row(y + i, alpha, sum[i - first], beta);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const dia *A = (const dia *)p->store;
     const int64_t nblocks = (A->s.rows + BLOCK - 1) / BLOCK;
     schedule before = set_schedule(p, nblocks);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t b = 0; b < nblocks; b++) {
         int64_t end = (b + 1) * BLOCK < A->s.rows ? (b + 1) * BLOCK : A->s.rows;
-        multiply_block(A, b * BLOCK, end, (real)alpha, x, (real)beta, y);
+        multiply_block(A, b * BLOCK, end, alpha, x, beta, y);
     }
     restore_schedule(before);
     return SPMV_OK;

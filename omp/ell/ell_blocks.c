@@ -16,7 +16,9 @@
  */
 #include "ell.h"
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const ell *A = (const ell *)p->store;
     int64_t nblocks = p->choice.value[SPMV_grid_rows];
     bool simd = p->choice.value[SPMV_simd], rowlens = p->choice.value[SPMV_rowlens];
@@ -25,8 +27,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
     for (int64_t b = 0; b < nblocks; b++) {
         int64_t end = spmv_split(A->s.rows, nblocks, b + 1);
         for (int64_t i = spmv_split(A->s.rows, nblocks, b); i < end; i++)
-            put_row((real *)y + i, (real)alpha, ell_dot(A, x, i, 0, A->width, rowlens, simd),
-                    (real)beta);
+            put_row(y + i, alpha, ell_dot(A, x, i, 0, A->width, rowlens, simd), beta);
     }
     restore_schedule(before);
     return SPMV_OK;

@@ -14,14 +14,15 @@
  */
 #include "ell.h"
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const ell *A = (const ell *)p->store;
     bool simd = p->choice.value[SPMV_simd], rowlens = p->choice.value[SPMV_rowlens];
     schedule before = set_schedule(p, A->s.rows);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t i = 0; i < A->s.rows; i++)
-        put_row((real *)y + i, (real)alpha, ell_dot(A, x, i, 0, A->width, rowlens, simd),
-                (real)beta);
+        put_row(y + i, alpha, ell_dot(A, x, i, 0, A->width, rowlens, simd), beta);
     restore_schedule(before);
     return SPMV_OK;
 }

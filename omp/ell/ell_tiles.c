@@ -37,7 +37,9 @@ static spmv_status prepare(spmv_plan *p) {
                : spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for the partial sums");
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const ell *A = (const ell *)p->store;
     real *partial = p->scratch;
     int64_t nrows = p->choice.value[SPMV_grid_rows], ncols = p->choice.value[SPMV_grid_cols];
@@ -51,7 +53,7 @@ static spmv_status run(const spmv_plan *p, double alpha, const void *x, double b
             partial[i * ncols + j] = ell_dot(A, x, i, first, last, rowlens, simd);
     }
     restore_schedule(before);
-    reduce_partials(p, partial, ncols, (real)alpha, (real)beta, y);
+    reduce_partials(p, partial, ncols, alpha, beta, y);
     return SPMV_OK;
 }
 

@@ -22,13 +22,15 @@ static real multiply_row(const hybrid *A, const real *x, int64_t i, bool simd) {
            dot(A->rest_values, A->rest_col, x, A->start[i], A->end[i], simd);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const hybrid *A = (const hybrid *)p->store;
     bool simd = p->choice.value[SPMV_simd];
     schedule before = set_schedule(p, A->s.rows);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t i = 0; i < A->s.rows; i++)
-        put_row((real *)y + i, (real)alpha, multiply_row(A, x, i, simd), (real)beta);
+        put_row(y + i, alpha, multiply_row(A, x, i, simd), beta);
     restore_schedule(before);
     return SPMV_OK;
 }

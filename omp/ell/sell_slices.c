@@ -99,9 +99,11 @@ static multiply_one *best_way(void) {
 }
 #endif
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const sell *A = (const sell *)p->store;
-    const product m = {A, x, y, (real)alpha, (real)beta, p->choice.value[SPMV_rowlens]};
+    const product m = {A, x, y, alpha, beta, p->choice.value[SPMV_rowlens]};
     multiply_one *multiply = best_way();
     schedule before = set_schedule(p, A->nslices);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)

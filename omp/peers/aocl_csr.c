@@ -175,11 +175,11 @@ static spmv_status prepare(spmv_plan *p) {
     return aocl_status(p, status, "creating and optimizing the matrix");
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const peer *t = p->scratch;
-    const real a = (real)alpha, b = (real)beta;
+    const real alpha = (real)v->alpha, beta = (real)v->beta;
     int before = take_threads(p);
-    int status = lib.multiply(OPERATION_NONE, &a, t->matrix, t->descr, x, &b, y);
+    int status = lib.multiply(OPERATION_NONE, &alpha, t->matrix, t->descr, v->x, &beta, v->z);
     lib.set_threads(before);
     return aocl_status(p, status, "aoclsparse_mv");
 }

@@ -90,11 +90,11 @@ static inline spmv_status make_matrix(spmv_plan *p, const ofs *row_ptr, const id
     return SPMV_OK;
 }
 
-static inline spmv_status multiply(const spmv_plan *p, double alpha, const void *x, double beta,
-                                   void *y) {
-    real a = (real)alpha, b = (real)beta;
+static inline spmv_status multiply(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta;
     TRY(set_threads(p));
-    return rsb_status(p, rsb_spmv(RSB_TRANSPOSITION_N, &a, p->scratch, x, 1, &b, y, 1), "rsb_spmv");
+    return rsb_status(p, rsb_spmv(RSB_TRANSPOSITION_N, &alpha, p->scratch, v->x, 1, &beta, v->z, 1),
+                      "rsb_spmv");
 }
 
 /* The library has no call that tells its version: this is its header's, "librsb version 1.3.0.2 -

@@ -93,11 +93,10 @@ static inline spmv_status create_matrix(spmv_plan *p) {
     return SPMV_OK;
 }
 
-static inline spmv_status multiply(const spmv_plan *p, double alpha, const void *x, double beta,
-                                   void *y) {
+static inline spmv_status multiply(const spmv_plan *p, const spmv_operands *v) {
     team before = take_team(p);
-    sparse_status_t status = MULTIPLY(SPARSE_OPERATION_NON_TRANSPOSE, (real)alpha, p->scratch,
-                                      general, x, (real)beta, y);
+    sparse_status_t status = MULTIPLY(SPARSE_OPERATION_NON_TRANSPOSE, (real)v->alpha, p->scratch,
+                                      general, v->x, (real)v->beta, v->z);
     restore_team(before);
     return mkl_status(p, status, "mkl_sparse_mv");
 }

@@ -121,9 +121,11 @@ static spmv_status prepare(spmv_plan *p) {
     return SPMV_OK;
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     lanes *t = p->scratch;
-    const product m = {(const sell16_slices *)p->store, x, y, (real)alpha, (real)beta, t->ahead};
+    const product m = {(const sell16_slices *)p->store, x, y, alpha, beta, t->ahead};
     return multiply_chunks(p, &t->all, &m);
 }
 

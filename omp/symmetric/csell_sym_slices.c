@@ -77,9 +77,11 @@ static spmv_status prepare(spmv_plan *p) {
     return prepare_ranges(p, cut);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
     const csell *A = (const csell *)p->store;
-    const product m = {A, x, y, (real)alpha, (real)beta, NULL, is_small(A), false};
+    const product m = {A, x, y, alpha, beta, NULL, is_small(A), false};
     return multiply_ranges(p->scratch, &m, p->device->threads,
                            choose_way(p->choice.value[SPMV_isa]), y);
 }

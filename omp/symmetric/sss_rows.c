@@ -127,8 +127,10 @@ static void put_far(const product *p, const range *s) {
     put_range(p, s, false);
 }
 
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    const product all = {(const sss *)p->store, x, (real)alpha, (real)beta, y};
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
+    real *y = v->z;
+    const product all = {(const sss *)p->store, x, alpha, beta, y};
     return multiply_ranges(p->scratch, &all, p->device->threads, all.A->near ? put_near : put_far,
                            y);
 }

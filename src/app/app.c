@@ -92,6 +92,7 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     char *first = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL, *of_help[3];
     options o;
     replace_closed_streams();
+    talk_as(argv[0]);
     if (first && strcmp(first, "help") == 0) { /* help CMD is CMD --help */
         first = argc > 2 ? argv[2] : NULL;
         if (first && !find_command(first)) return refuse(first);

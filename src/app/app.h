@@ -27,6 +27,7 @@ typedef struct options {
     int device, threads;
     int64_t iters;            /* expected number of products; 0: unknown */
     bool nondeterministic;    /* auto may choose kernels that give other bits every time */
+    const char *wisdom;       /* file of the choices of auto; "": the user's; NULL: none */
     list param[SPMV_NPARAMS]; /* values to try; those of one option go together; BLOCK_WARP_ROWS is
                                  added to a block given as 32xR */
     list precision;
@@ -96,7 +97,12 @@ void print_wrapped(FILE *file, int width, int column, int indent, const char *wo
 /* Writes control characters as \xNN, so that no name of a file commands a terminal; cuts what does
  * not fit. */
 void spell(const char *words, char *out, size_t size);
-/* stdout is for results; everything else goes to stderr through here, spelt. */
+/* How this program was called, argv[0]: hints name it so where that is ./spmv. */
+void talk_as(const char *typed);
+const char *program_typed(void); /* spmv or ./spmv */
+/* stdout is for results; everything else goes to stderr through here, spelt. A line is broken at
+ * blanks where the terminal ends, unless it begins with four of them, as a command to type does.
+ * What begins with a carriage return and ends no line is progress: shown at once, and cut. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "spmv: TEXT" on stderr; returns the exit code of the status. */
 int complain(spmv_status status, const char *text);
@@ -198,6 +204,8 @@ typedef struct table_row { /* what a row of the terminal's table needs beyond it
     const char *alias;
 } table_row;
 void table_config(const record *r, char *out, size_t size); /* its column of that name */
+/* Nearly all rows are tied with the fastest: a mark on each would tell nothing, and none has it. */
+bool table_is_blurred(const table_row *rows, int count);
 /* stat: median, or min, max or mean of the samples, for a column beside the median's. color: the
  * best in bold. all: every column, however wide; else the least important are left out where the
  * terminal is too narrow. */
@@ -239,6 +247,9 @@ void gpu_describe(const spmv_device_facts *f, int index, record *r);
 
 /* ---- rates.c -------------------------------------------------------------------------------- */
 
+/* Writes the path of a file in the user's folder for what is measured once; makes the folder.
+ * Returns false if there is no home for it. */
+bool saved_path(const char *name, char *out, size_t size);
 /* The key of a device's saved rates. gpu: its name, for a backend other than the host's. */
 void rates_key(const machine *m, const spmv_backend *backend, const char *gpu, int threads,
                char *out, size_t size);

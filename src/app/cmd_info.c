@@ -225,7 +225,7 @@ int cmd_info(const options *o, const spmv_backend *backend) {
     spmv_ctx *ctx = NULL;
     bool wanted[MOST_PAIRS] = {false};
     if (o->topic || o->nmatrices == 0) {
-        say("spmv: info: name matrices, such as spmv info thermal2.mtx gen:mesh:100000\n");
+        say("spmv: info: name matrices, such as 'spmv info thermal2.mtx gen:mesh:100000'\n");
         return EXIT_USAGE;
     }
     if (check_params(o)) return EXIT_USAGE;

@@ -1,14 +1,16 @@
 /* cmd_tools.c: the commands that read logs or download matrices are Python: tables/report/NAME.py
- * or tables/matrices/NAME.py, beside the executable or where it was built. This process becomes the
- * interpreter, so that arguments, output and exit code are the script's own. */
+ * or tables/matrices/NAME.py, beside the executable, where it was built, or where make install put
+ * them. This process becomes the interpreter, so that arguments, output and exit code are the
+ * script's own. */
 #include "app.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static const char *const places[] = {"tables/report", "../../tables/report", "tables/matrices",
-                                     "../../tables/matrices", "../share/spmv/report"};
+static const char *const places[] = {
+    "tables/report",   "../../tables/report",   "../share/spmv/tables/report",
+    "tables/matrices", "../../tables/matrices", "../share/spmv/tables/matrices"};
 
 /* The script's path, or false: in none of the places. */
 static bool find_script(const char *folder, const char *name, char *out, size_t size) {
@@ -26,9 +28,8 @@ int run_tool(const char *name, int argc, char **argv) {
     char *slash = strrchr(folder, '/');
     if (slash) *slash = 0;
     if (!slash || !find_script(folder, name, script, sizeof script)) {
-        say("spmv: %s: cannot find %s.py of the folder tables beside this executable or where it "
-            "was "
-            "built; run spmv from a source tree\n",
+        say("spmv: %s: cannot find %s.py in ../share/spmv/tables or tables beside this executable: "
+            "run spmv from where make install put it, or from its source tree\n",
             name, name);
         return spmv_exit_code(SPMV_E_BACKEND);
     }
@@ -37,6 +38,7 @@ int run_tool(const char *name, int argc, char **argv) {
     words[0] = interpreter;
     words[1] = script;
     for (int k = 1; k < argc; k++) words[k + 1] = argv[k];
+    setenv("SPMV_PROGRAM", program_typed(), 1); /* what its hints call this program */
     execvp(interpreter, words);
     int error = errno;
     free(words);

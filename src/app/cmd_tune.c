@@ -142,25 +142,37 @@ static int tune_cell(session *run, spmv_mat *mat, cell *c) {
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
+enum { COMMAND_SIZE = 2048 };
+/* What multiplies with that cell, as it is typed. */
+static void command_of(const session *run, const cell *c, char out[COMMAND_SIZE]) {
+    char source[1024], flags[512];
+    spell(run->o->matrices[0], source, sizeof source);
+    settings_flags(c->setting, c->nsettings, flags, sizeof flags);
+    snprintf(out, COMMAND_SIZE, "%s -m %s -k %s:%s%s%s", program_typed(), source,
+             c->kernel.backend->name, descriptor(c->kernel)->name,
+             c->precision == SPMV_F32 ? " -p f32" : "", flags);
+}
+
 /* compared: the cell c with its result in the final comparison. */
 static void print_flags(const session *run, const cell *c, const cell *compared, int found_from) {
-    printf("%s: ", descriptor(c->kernel)->name);
-    if (!compared->ok) {
-        printf("no right result, nothing to type\n");
-        return;
+    char command[COMMAND_SIZE];
+    command_of(run, c, command);
+    printf("%s: %s\n", descriptor(c->kernel)->name,
+           !compared->ok                ? "no right result, nothing to type"
+           : c->nsettings == found_from ? "nothing is clearly faster than it is"
+                                        : command);
+}
+
+/* What the trials had found when somebody stopped them. */
+static void say_found(const session *run, const cell *found, int n) {
+    char command[COMMAND_SIZE];
+    say("spmv: tune: interrupted before kernels were timed as found against as they were; found "
+        "until then:\n");
+    for (int k = 0; k < n; k++) {
+        if (found[k].nsettings == run->cell[k].nsettings) continue;
+        command_of(run, &found[k], command);
+        say("    %s\n", command);
     }
-    if (c->nsettings == found_from) {
-        printf("nothing is clearly faster than it is\n");
-        return;
-    }
-    char source[1024];
-    spell(run->o->matrices[0], source, sizeof source);
-    printf("spmv -m %s -k %s:%s%s", source, c->kernel.backend->name, descriptor(c->kernel)->name,
-           c->precision == SPMV_F32 ? " -p f32" : "");
-    char flags[512];
-    settings_flags(c->setting, c->nsettings, flags, sizeof flags);
-    printf("%s", flags);
-    printf("\n");
 }
 
 /* Times the cells as before, and as found where that differs, against each other. */
@@ -199,12 +211,13 @@ static int tune(session *run) {
     cell *found = malloc((size_t)run->ncells * sizeof *found);
     if (!found) return complain(SPMV_E_NOMEM, NULL);
     spmv_status status = spmv_mat_load(run->ctx, o->matrices[0], &opts, &mat);
-    int code = status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(run->ctx));
-    for (int k = 0; k < run->ncells && !code; k++) {
-        found[k] = run->cell[k];
-        code = tune_cell(run, mat, &found[k]);
+    int code = status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(run->ctx)), tuned = 0;
+    for (; tuned < run->ncells && !code; tuned++) {
+        found[tuned] = run->cell[tuned];
+        code = tune_cell(run, mat, &found[tuned]);
     }
     if (!code) code = compare(run, mat, run->cell, found, (size_t)run->ncells);
+    if (code > 128 && !o->quiet) say_found(run, found, tuned);
     spmv_mat_free(mat);
     free(found);
     return code;
@@ -216,8 +229,8 @@ static int refuse_options(const options *o) {
         return EXIT_USAGE;
     }
     if (o->nmatrices != 1 || !o->kernels) {
-        say("spmv: tune: name one matrix and the kernels, such as spmv tune -m FILE.mtx -k "
-            "sell_slices\n");
+        say("spmv: tune: name one matrix and the kernels, such as 'spmv tune FILE.mtx -k "
+            "sell_slices'\n");
         return EXIT_USAGE;
     }
     const char *given = o->output_file                    ? "output"

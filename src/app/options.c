@@ -19,6 +19,7 @@ enum { /* options without a letter */
        KEY_MAX_MEM,
        KEY_ITERS,
        KEY_NONDETERMINISTIC,
+       KEY_WISDOM,
        KEY_SEED,
        KEY_VALUES,
        KEY_WRITE,
@@ -72,6 +73,10 @@ static const struct argp_option fixed[] = {
      2},
     {"nondeterministic", KEY_NONDETERMINISTIC, NULL, 0,
      "auto: consider also kernels whose results differ in the last bits from run to run", 2},
+    {"wisdom", KEY_WISDOM, "FILE", OPTION_ARG_OPTIONAL,
+     "auto: remember choices in FILE (~/.cache/spmv/wisdom), and make those that it has without "
+     "trials",
+     2},
     {"backend", KEY_BACKEND, "omp|cuda", 0, "backend of kernel names without a prefix", 2},
     {"threads", 't', "N", 0,
      "OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)", 2},
@@ -92,7 +97,7 @@ static const struct argp_option fixed[] = {
     {"min-time", KEY_MIN_TIME, "S", 0,
      "measure at least S seconds per kernel, cache flushes included (0.5)", 3},
     {"max-time", KEY_MAX_TIME, "S", 0,
-     "then continue until the noise is low or S seconds are over (5)", 3},
+     "then continue until the noise is low or S seconds are over (5; without -k 1)", 3},
     {"max-noise", KEY_MAX_NOISE, "P", 0,
      "noise is low if the 95% confidence interval of the median is within P of it (1%)", 3},
     {"verify", KEY_VERIFY, "full|off", 0, "check every row against extended-precision sums (full)",
@@ -254,9 +259,23 @@ static void take_word(options *o, const char *word) {
     }
     for (const char *const *name = command_names; *name && !o->command; name++)
         if (strcmp(word, *name) == 0)
-            usage_error("'%s' comes first: spmv %s, then the options", word, word);
+            usage_error("'%s' comes first: 'spmv %s', then the options", word, word);
     add_text(&o->matrices, &o->nmatrices, word);
     add_text(&o->given, &o->ngiven, "matrix");
+}
+
+/* What is typed again adds to what was typed before, and replaces what the environment says. */
+static void take_kernels(options *o, const char *arg) {
+    char *both = NULL;
+    int typed = 0;
+    for (int k = 0; k < o->ngiven; k++) typed += strcmp(o->given[k], "kernel") == 0;
+    if (typed < 2) {
+        o->kernels = arg;
+        return;
+    }
+    if (asprintf(&both, "%s,%s", o->kernels, arg) < 0) exit(complain(SPMV_E_NOMEM, NULL));
+    o->kernels = keep_copy(o, both);
+    free(both);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
@@ -273,7 +292,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     if (state->argv && name) add_text(&o->given, &o->ngiven, name);
     switch (key) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
-    case 'k': o->kernels = arg; break;
+    case 'k': take_kernels(o, arg); break;
     case 't': o->threads = (int)whole_of("threads", arg, 1, 4096); break;
     case 'p': take_precisions(o, arg); break;
     case 'x': o->x_file = arg; break;
@@ -292,6 +311,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_BETA: o->beta = real_of("beta", arg, -1e300); break;
     case KEY_ITERS: o->iters = whole_of("iters", arg, 1, INT64_MAX / 4); break;
     case KEY_NONDETERMINISTIC: o->nondeterministic = true; break;
+    case KEY_WISDOM: o->wisdom = arg ? arg : ""; break;
     case KEY_MAX_MEM: o->max_mem = size_of("max-mem", arg); break;
     case KEY_SEED: o->seed = (uint64_t)whole_of("seed", arg, 1, INT64_MAX); break;
     case KEY_VALUES: o->values = arg; break;
@@ -337,10 +357,20 @@ static void name_variable(const char *option, char *out, size_t size) {
 /* Keeps the option as it could have been typed, for the record. */
 static void add_twin(options *o, const struct argp_option *option, const char *value) {
     char *typed = NULL;
-    int n = asprintf(&typed, "--%s%s%s", option->name, option->arg ? "=" : "",
-                     option->arg ? value : "");
+    bool has_value = option->arg && value;
+    int n =
+        asprintf(&typed, "--%s%s%s", option->name, has_value ? "=" : "", has_value ? value : "");
     if (n >= 0) add_text(&o->twins, &o->ntwins, keep_copy(o, typed));
     free(typed);
+}
+
+/* Whether the environment's option counts. A sweep measures choices: it reads none from a file,
+ * unless that is typed. */
+static bool is_meant(const options *o, const struct argp_option *option, const char *value) {
+    bool needs_value = option->arg && !(option->flags & OPTION_ARG_OPTIONAL);
+    if (option->key == 'V' || option->key == 'h' || option->key == KEY_USAGE) return false;
+    if (option->key == KEY_WISDOM && o->command && strcmp(o->command, "sweep") == 0) return false;
+    return needs_value || strcmp(value, "0") != 0;
 }
 
 /* SPMV_MAX_MEM=4G stands for --max-mem=4G: the names are made from the table. */
@@ -351,10 +381,10 @@ static void parse_environment(options *o, struct argp_state *state) {
         if (!option->name) continue;
         name_variable(option->name, name, sizeof name);
         const char *value = getenv(name);
-        if (!value || option->key == 'V' || option->key == 'h' || option->key == KEY_USAGE)
-            continue;
-        char *copy = keep_copy(o, value); /* the parser cuts lists up, and options point into it */
-        if (!option->arg && strcmp(value, "0") == 0) continue;
+        if (!value || !is_meant(o, option, value)) continue;
+        if (option->flags & OPTION_ARG_OPTIONAL && strcmp(value, "1") == 0) value = NULL;
+        /* The parser cuts lists up, and options point into what it gets. */
+        char *copy = value ? keep_copy(o, value) : NULL;
         usage_blame(name);
         parse(option->key, copy, state);
         usage_blame(NULL);

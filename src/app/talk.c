@@ -25,7 +25,42 @@ void spell(const char *words, char *out, size_t size) {
     out[n] = 0;
 }
 
-/* Before and after what is said: the program's own, which move the cursor and clear the line. */
+/* ---- names of this program ------------------------------------------------------------------ */
+
+static bool here; /* it was typed as ./spmv */
+
+void talk_as(const char *typed) {
+    here = strcmp(typed, "./spmv") == 0;
+}
+
+const char *program_typed(void) {
+    return here ? "./spmv" : "spmv";
+}
+
+/* Commands in what is said, 'spmv list', as they can be typed. Frees words; NULL: out of memory. */
+static char *as_typed(char *words) {
+    static const char name[] = "'spmv ";
+    char *out = NULL;
+    size_t size;
+    FILE *file = here ? open_memstream(&out, &size) : NULL;
+    if (!file) return words;
+    for (const char *rest = words, *at; *rest; rest = at + strlen(name)) {
+        at = strstr(rest, name);
+        if (!at) {
+            fputs(rest, file);
+            break;
+        }
+        fprintf(file, "%.*s'./spmv ", (int)(at - rest), rest);
+    }
+    bool written = fclose(file) == 0;
+    free(words);
+    if (!written) free(out);
+    return written ? out : NULL;
+}
+
+/* ---- talk ----------------------------------------------------------------------------------- */
+
+/* Those that move the cursor and clear its line, as a progress line begins and ends. */
 static size_t cursor_bytes(const char *s) {
     size_t n = *s == '\r';
     return n + (strncmp(s + n, "\033[K", 3) == 0 ? 3 : 0);
@@ -33,7 +68,52 @@ static size_t cursor_bytes(const char *s) {
 
 static size_t cursor_bytes_at_end(const char *s, size_t length) {
     if (length >= 3 && strcmp(s + length - 3, "\033[K") == 0) return 3;
-    return length && (s[length - 1] == '\r' || s[length - 1] == '\n');
+    return length && s[length - 1] == '\r';
+}
+
+/* One line, broken at blanks where the terminal ends; but a command to type, which four blanks
+ * begin, stays in one piece. Written at once: other processes may write there, too. */
+static void print_line(const char *words) {
+    enum { COMMAND = 4 };
+    size_t room = 4 * strlen(words) + 16, lead = strspn(words, " "), size;
+    char *spelt = malloc(room), *out = NULL;
+    FILE *file = spelt ? open_memstream(&out, &size) : NULL;
+    if (file) {
+        spell(words + lead, spelt, room);
+        fprintf(file, "%*s", (int)lead, "");
+        print_wrapped(file, lead < COMMAND ? page_width(stderr, NO_LIMIT) : NO_LIMIT, (int)lead,
+                      (int)lead + 2, spelt);
+        if (fclose(file) == 0) fputs(out, stderr);
+    }
+    free(out);
+    free(spelt);
+}
+
+/* What the next piece of progress overwrites, as far as it fits into one line. */
+static void print_progress(char *words) {
+    size_t length = strlen(words), after = cursor_bytes_at_end(words, length),
+           room = 4 * length + 16;
+    char *spelt = malloc(room), *end = words + length - after, kept = *end;
+    if (!spelt) return;
+    *end = 0;
+    spell(words, spelt, room);
+    *end = kept;
+    fprintf(stderr, "%.*s%s", page_width(stderr, NO_LIMIT) - 1, spelt, end);
+    free(spelt);
+}
+
+/* A line may be said in pieces: it is printed when it is whole, at a newline that ends a piece. */
+static void print_piece(const char *words) {
+    static char *line; /* what has been said of it */
+    char *longer = NULL;
+    size_t length = strlen(words), ended = length && words[length - 1] == '\n';
+    if (asprintf(&longer, "%s%.*s", line ? line : "", (int)(length - ended), words) < 0) return;
+    free(line);
+    line = longer;
+    if (!ended) return;
+    print_line(line);
+    free(line);
+    line = NULL;
 }
 
 /* What is said may hold names of files and what stands in them. */
@@ -43,17 +123,14 @@ void say(const char *format, ...) {
     va_start(args, format);
     int length = vasprintf(&words, format, args);
     va_end(args);
-    if (length < 0) return;
-    size_t before = cursor_bytes(words), room = 4 * (size_t)length + 16;
-    size_t after = cursor_bytes_at_end(words + before, (size_t)length - before);
-    char *end = words + length - after, *spelt = malloc(room), kept = *end;
-    if (spelt) {
-        *end = 0;
-        spell(words + before, spelt, room);
-        *end = kept;
-        fprintf(stderr, "%.*s%s%s", (int)before, words, spelt, end);
-    }
-    free(spelt);
+    if (length >= 0) words = as_typed(words);
+    if (length < 0 || !words) return;
+    size_t before = cursor_bytes(words);
+    fprintf(stderr, "%.*s", (int)before, words);
+    if (before && words[strlen(words) - 1] != '\n')
+        print_progress(words + before);
+    else
+        print_piece(words + before);
     free(words);
 }
 

@@ -16,7 +16,8 @@ struct spmv_batch {
 static spmv_status launch_all(const spmv_batch *b) {
     for (int k = 0; k < b->launches; k++) {
         const spmv_product *p = &b->product[k % b->nproducts];
-        TRY(p->plan->kernel->run(p->plan, b->alpha, p->x, b->beta, p->y));
+        const spmv_operands v = spmv_in_place(p->plan, b->alpha, p->x, b->beta, p->y);
+        TRY(p->plan->kernel->run(p->plan, &v));
     }
     return SPMV_OK;
 }

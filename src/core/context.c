@@ -35,6 +35,11 @@ spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out) {
     spmv_ctx *ctx = calloc(1, sizeof *ctx);
     if (!ctx) return spmv_fail(NULL, SPMV_E_NOMEM, "out of memory");
     spmv_host_allow_fork();
+    ctx->wisdom = opts->wisdom ? strdup(opts->wisdom) : NULL;
+    if (opts->wisdom && !ctx->wisdom) {
+        free(ctx);
+        return spmv_fail(NULL, SPMV_E_NOMEM, "out of memory");
+    }
     ctx->default_backend = spmv_backend_named(opts->backend ? opts->backend : "omp");
     get_threads(ctx, opts->threads ? opts->threads : spmv_default_threads());
     for (int b = 0; spmv_backends[b]; b++)
@@ -88,6 +93,7 @@ void spmv_ctx_free(spmv_ctx *ctx) {
     if (ctx->matrices > 0) return; /* the last one frees it */
     for (int b = 0; spmv_backends[b]; b++)
         if (ctx->opened[b]) spmv_backends[b]->close(&ctx->device[b]);
+    free(ctx->wisdom);
     free(ctx);
 }
 

@@ -21,7 +21,7 @@ void spmv_coo_free(spmv_coo *coo); /* frees the arrays and zeroes the struct */
 
 /* ---- the handles ---------------------------------------------------------------------------- */
 
-enum { SPMV_MAX_BACKENDS = 4 };
+enum { SPMV_MAX_BACKENDS = 4, SPMV_WISDOM_NOTE = 400 /* bytes of a note about the wisdom file */ };
 struct spmv_ctx {
     const spmv_backend *default_backend; /* whose kernels unprefixed names mean */
     spmv_device
@@ -31,6 +31,8 @@ struct spmv_ctx {
     uint64_t warmed_up[SPMV_MAX_BACKENDS][SPMV_NVARIANTS]; /* a bit per kernel: warm_up.c */
     int threads;
     char fewer_threads[160]; /* why threads are fewer than were asked for; "": they are not */
+    char *wisdom;            /* file, as in spmv_ctx_opts; owned */
+    char wisdom_notes[800];  /* what was noted about it */
     int matrices;            /* alive, and in need of this context */
     bool freed;              /* by its owner: the last matrix frees the memory */
     char error[1024];
@@ -69,6 +71,7 @@ struct spmv_mat {
     spmv_csr csr;
     bool borrowed, borrowed_values; /* the caller owns the entries' places; their values */
     bool freed;                     /* by its owner: the last plan frees the memory */
+    bool values_change;             /* as spmv_values_change: before new ones are first written */
     bool to_count;                  /* stats that all entries are read for are not there yet */
     int nplans;                     /* alive, and in need of this matrix */
     spmv_plan *plans;               /* they */
@@ -155,6 +158,13 @@ spmv_status spmv_plan_takes_values(const spmv_plan *plan);
 void spmv_origin_free(struct spmv_origin *origin);
 size_t spmv_mat_own_bytes(const spmv_mat *mat); /* in host memory, without what the caller lent */
 
+/* Of y <- alpha A x + beta y where the plan's device orders its own operations. */
+static inline spmv_operands spmv_in_place(const spmv_plan *plan, double alpha, const void *x,
+                                          double beta, void *y) {
+    return (spmv_operands){
+        .alpha = alpha, .beta = beta, .x = x, .y = y, .z = y, .stream = plan->device->stream};
+}
+
 /* ---- plan.c, store_cache.c ------------------------------------------------------------------- */
 
 typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_facts */
@@ -163,6 +173,8 @@ typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_fa
     int timed;
     double tune_s, chosen_product_s, baseline_product_s;
     size_t flush_bytes;
+    char date[24];                   /* when the choice was made, if it was remembered; else "" */
+    char note[2 * SPMV_WISDOM_NOTE]; /* what the plan's note points to, if that is about wisdom */
 } spmv_tuning;
 
 /* Finds the one kernel that the name means; NULL: the default of the context's backend. */

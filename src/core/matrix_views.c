@@ -33,6 +33,10 @@ void spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view) {
                             mat->csr.row_ptr, mat->csr.col_idx, mat->csr.values};
 }
 
+bool spmv_values_change(const spmv_mat *mat) {
+    return mat->values_change;
+}
+
 /* Those that all entries are read for: when they are asked for. */
 static void count(spmv_mat *mat) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);

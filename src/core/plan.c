@@ -1,6 +1,5 @@
 /* plan.c: a plan: a kernel, a store and parameters, ready to multiply. */
 #include "internal.h"
-#include <assert.h>
 #include <stdlib.h>
 
 /* ---- parameters ----------------------------------------------------------------------------- */
@@ -69,6 +68,10 @@ spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *ou
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "cache is %d, must be warm (%d), cold (%d) or steady (%d)", opts->cache,
                          SPMV_WARM, SPMV_COLD, SPMV_STEADY);
+    if (opts->scalars != SPMV_HOST && opts->scalars != SPMV_DEVICE)
+        return spmv_fail(mat->ctx, SPMV_E_ARG,
+                         "scalars is %d, must be SPMV_HOST (%d) or SPMV_DEVICE (%d)", opts->scalars,
+                         SPMV_HOST, SPMV_DEVICE);
     bool wide = mat->csr.nnz > INT32_MAX - WIDEST_STEP || opts->offset_bits == 64;
     if (opts->offset_bits != 0 && opts->offset_bits != 32 && opts->offset_bits != 64)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "offsets have 32 or 64 bits, not %d",
@@ -93,6 +96,16 @@ spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *ou
 /* A kernel of ours that made nothing for itself only reads what the plan points to. */
 static bool is_concurrent(const spmv_plan *plan) {
     return plan->device->backend->host && !plan->scratch && !(plan->kernel->traits & SPMV_PEER);
+}
+
+/* Where cuSPARSE reads scalars is a setting of its handle, which all plans of the device share. */
+static spmv_status place_scalars(spmv_plan *plan, spmv_place where) {
+    plan->scalars = where;
+    if (where == SPMV_HOST || plan->device->backend->host || !(plan->kernel->traits & SPMV_PEER))
+        return SPMV_OK;
+    return spmv_fail(plan->matrix->ctx, SPMV_E_UNSUITABLE,
+                     "%s is another library's kernel, and takes scalars from the host alone",
+                     plan->kernel->name);
 }
 
 static spmv_status prepare_kernel(spmv_plan *plan) {
@@ -145,6 +158,7 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_k
     TRY(spmv_ctx_device(ctx, id.backend, &plan->device));
     plan->kernel = id.backend->kernels[id.index][plan->variant];
     TRY(narrow(plan, opts->threads));
+    TRY(place_scalars(plan, opts->scalars));
     TRY(choose(ctx, plan->kernel, opts, plan->device->threads, &plan->choice));
     if (opts->refill) TRY(spmv_plan_takes_values(plan));
     const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
@@ -157,7 +171,6 @@ spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_
     spmv_kernel_id id;
     *out = NULL;
     TRY(spmv_plan_kernel(mat->ctx, opts->kernel, &id));
-    assert(id.index != SPMV_AUTO);
     spmv_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     plan->matrix = mat;
@@ -227,6 +240,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .backend = device->backend->name,
         .kernel = plan->kernel->name,
         .format = plan->kernel->format,
+        .values = plan->host->values,
         .offset_bits = plan->variant == SPMV_F64_O64 || plan->variant == SPMV_F32_O64 ? 64 : 32,
         .slots = plan->host->slots,
         .store_bytes = spmv_store_bytes(plan->host),
@@ -251,6 +265,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
     const spmv_tuning *t = plan->tuning;
     if (!t) return;
     out->reason = t->reason;
+    out->wisdom = *t->date ? t->date : NULL;
     out->tune_s = t->tune_s;
     out->timed = t->timed;
     out->baseline = t->baseline;
@@ -266,38 +281,49 @@ int64_t spmv_plan_setting(const spmv_plan *plan, const char *name) {
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* What is wrong with the vectors: off the path of a product. An empty vector may lie anywhere. */
-static spmv_status refuse(const spmv_plan *plan, const void *x, const void *y) {
+static size_t width_of(const spmv_plan *plan) {
+    return plan->variant < SPMV_F32_O32 ? sizeof(double) : sizeof(float);
+}
+
+static inline bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
+    return (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
+}
+
+/* What is wrong with x and the vector that is written, which the call names: off the path of a
+ * product. An empty vector may lie anywhere. */
+static spmv_status refuse(const spmv_plan *plan, const char *call, const char *written,
+                          const spmv_operands *v) {
     const spmv_csr *A = &plan->matrix->csr;
     spmv_ctx *ctx = plan->device->ctx;
     if (plan->matrix->freed)
-        return spmv_fail(ctx, SPMV_E_ARG, "spmv_exec: the plan's matrix was freed");
-    if ((!x && A->cols > 0) || (!y && A->rows > 0))
-        return spmv_fail(ctx, SPMV_E_ARG, "spmv_exec: %s is NULL", x ? "y" : "x");
+        return spmv_fail(ctx, SPMV_E_ARG, "%s: the plan's matrix was freed", call);
+    if ((!v->x && A->cols > 0) || (!v->z && A->rows > 0))
+        return spmv_fail(ctx, SPMV_E_ARG, "%s: %s is NULL", call, v->x ? written : "x");
     if (A->cols == 0 || A->rows == 0) return SPMV_OK;
-    return spmv_fail(ctx, SPMV_E_ARG, "spmv_exec: y, %lld numbers at %p, overlaps x, %lld at %p",
-                     (long long)A->rows, y, (long long)A->cols, x);
+    return spmv_fail(ctx, SPMV_E_ARG, "%s: %s, %lld numbers at %p, overlaps x, %lld at %p", call,
+                     written, (long long)A->rows, v->z, (long long)A->cols, v->x);
 }
 
-static inline spmv_status check_vectors(const spmv_plan *plan, const void *x, const void *y) {
+static inline spmv_status check_vectors(const spmv_plan *plan, const char *call,
+                                        const char *written, const spmv_operands *v) {
     const spmv_mat *mat = plan->matrix;
-    const size_t width = plan->variant < SPMV_F32_O32 ? sizeof(double) : sizeof(float);
-    const uintptr_t x_begin = (uintptr_t)x, x_end = x_begin + (size_t)mat->csr.cols * width;
-    const uintptr_t y_begin = (uintptr_t)y, y_end = y_begin + (size_t)mat->csr.rows * width;
-    bool overlap = x_begin < y_end && y_begin < x_end;
-    return mat->freed || !x || !y || overlap ? refuse(plan, x, y) : SPMV_OK;
+    const size_t width = width_of(plan);
+    bool meet = overlap(v->x, (size_t)mat->csr.cols * width, v->z, (size_t)mat->csr.rows * width);
+    return mat->freed || !v->x || !v->z || meet ? refuse(plan, call, written, v) : SPMV_OK;
 }
 
 /* Says that a product of the plan runs; a plan is const to who multiplies with it, but never was
  * where it was allocated. */
-static inline spmv_status claim(const spmv_plan *plan) {
+static inline spmv_status claim(const spmv_plan *plan, const char *call) {
+    spmv_device *device = plan->device;
+    if (device->backend->enter) TRY(device->backend->enter(device));
     if (plan->concurrent ||
         !__atomic_exchange_n(&((spmv_plan *)(uintptr_t)plan)->busy, 1, __ATOMIC_ACQUIRE))
         return SPMV_OK;
-    return spmv_fail(plan->device->ctx, SPMV_E_ARG,
-                     "spmv_exec: the plan multiplies in another thread, and %s keeps structures "
-                     "in it: make a plan for each thread",
-                     plan->kernel->name);
+    return spmv_fail(device->ctx, SPMV_E_ARG,
+                     "%s: the plan multiplies in another thread, and %s keeps structures in it: "
+                     "make a plan for each thread",
+                     call, plan->kernel->name);
 }
 
 static inline void unclaim(const spmv_plan *plan) {
@@ -307,19 +333,20 @@ static inline void unclaim(const spmv_plan *plan) {
 
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y) {
     GIVEN(NULL, plan);
-    TRY(check_vectors(plan, x, y));
-    TRY(claim(plan));
-    spmv_status status = plan->kernel->run(plan, alpha, x, beta, y);
+    const spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
+    TRY(check_vectors(plan, __func__, "y", &v));
+    TRY(claim(plan, __func__));
+    spmv_status status = plan->kernel->run(plan, &v);
     if (status == SPMV_OK) status = plan->device->backend->sync(plan->device);
     unclaim(plan);
     return status;
 }
 
-static spmv_status run_timed(const spmv_plan *plan, int count, double alpha, const void *x,
-                             double beta, void *y, double *seconds) {
+static spmv_status run_timed(const spmv_plan *plan, int count, const spmv_operands *v,
+                             double *seconds) {
     spmv_device *device = plan->device;
     TRY(device->backend->tick(device));
-    for (int n = 0; n < count; n++) TRY(plan->kernel->run(plan, alpha, x, beta, y));
+    for (int n = 0; n < count; n++) TRY(plan->kernel->run(plan, v));
     return device->backend->tock(device, seconds);
 }
 
@@ -328,11 +355,94 @@ spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, cons
     GIVEN(plan ? plan->device->ctx : NULL, seconds);
     *seconds = 0;
     GIVEN(NULL, plan);
-    TRY(check_vectors(plan, x, y));
-    TRY(claim(plan));
-    spmv_status status = run_timed(plan, count, alpha, x, beta, y, seconds);
+    const spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
+    TRY(check_vectors(plan, __func__, "y", &v));
+    TRY(claim(plan, __func__));
+    spmv_status status = run_timed(plan, count, &v, seconds);
     unclaim(plan);
     return status;
+}
+
+/* ---- products on the caller's stream --------------------------------------------------------- */
+
+/* A host's kernels add to what lies where they write: so y is copied there. */
+static void bring_y(const spmv_plan *plan, spmv_operands *v) {
+    const size_t bytes = (size_t)plan->matrix->csr.rows * width_of(plan);
+    const int threads = plan->device->threads;
+    if (v->y == v->z || !plan->device->backend->host) return;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int t = 0; t < threads; t++) {
+        size_t begin = (size_t)spmv_split((int64_t)bytes, threads, t);
+        size_t end = (size_t)spmv_split((int64_t)bytes, threads, t + 1);
+        memcpy((char *)v->z + begin, (const char *)v->y + begin, end - begin);
+    }
+    v->y = v->z;
+}
+
+/* A host's product is complete afterwards, a GPU's launched. */
+static spmv_status launch(const spmv_plan *plan, const char *call, spmv_operands *v) {
+    TRY(claim(plan, call));
+    bring_y(plan, v);
+    spmv_status status = plan->kernel->run(plan, v);
+    unclaim(plan);
+    return status;
+}
+
+spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, double beta,
+                            void *y, void *stream) {
+    GIVEN(NULL, plan);
+    spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
+    v.stream = stream;
+    TRY(check_vectors(plan, __func__, "y", &v));
+    return launch(plan, __func__, &v);
+}
+
+/* A scalar in host memory; NULL: what it is then. */
+static double number_at(const spmv_plan *plan, const void *at, double otherwise) {
+    if (!at) return otherwise;
+    return width_of(plan) == sizeof(double) ? *(const double *)at : *(const float *)at;
+}
+
+/* On a GPU scalars of the device stay there. Where beta is known to be 0 there is no y. */
+static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, void *stream) {
+    bool stay = plan->scalars == SPMV_DEVICE && !plan->device->backend->host;
+    spmv_operands v = {.alpha = number_at(plan, stay ? NULL : call->alpha, 1),
+                       .beta = number_at(plan, stay ? NULL : call->beta, 0),
+                       .alpha_at = stay ? call->alpha : NULL,
+                       .beta_at = stay ? call->beta : NULL,
+                       .x = call->x,
+                       .z = call->z,
+                       .stream = stream};
+    v.y = v.beta_at || v.beta != 0 ? call->y : v.z;
+    return v;
+}
+
+static spmv_status check_call(const spmv_plan *plan, const spmv_call *call) {
+    spmv_ctx *ctx = plan->device->ctx;
+    const int64_t rows = plan->matrix->csr.rows;
+    const size_t bytes = (size_t)rows * width_of(plan);
+    if (call->k < 0 || call->k > 1)
+        return spmv_fail(ctx, call->k < 0 ? SPMV_E_ARG : SPMV_E_UNSUITABLE,
+                         "spmv_apply: k is %lld: this library multiplies one vector at a time",
+                         (long long)call->k);
+    if (!call->beta || rows == 0) return SPMV_OK;
+    if (!call->y) return spmv_fail(ctx, SPMV_E_ARG, "spmv_apply: y is NULL, and beta is not");
+    if (call->y != call->z && overlap(call->y, bytes, call->z, bytes))
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "spmv_apply: y and z, %lld numbers at %p and %p, overlap in part",
+                         (long long)rows, call->y, call->z);
+    return SPMV_OK;
+}
+
+spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *stream) {
+    spmv_call known = SPMV_OPTS(spmv_call);
+    GIVEN(NULL, plan);
+    GIVEN(plan->device->ctx, call);
+    TRY(spmv_read_opts(plan->device->ctx, "spmv_call", &known, sizeof known, call));
+    TRY(check_call(plan, &known));
+    spmv_operands v = operands_of(plan, &known, stream);
+    TRY(check_vectors(plan, __func__, "z", &v));
+    return launch(plan, __func__, &v);
 }
 
 /* ---- memory where the plan runs ------------------------------------------------------------- */

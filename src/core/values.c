@@ -430,6 +430,7 @@ spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place pl
         TRY(spmv_plan_takes_values(plan));
     for (const spmv_stored *s = mat->stores; s; s = s->next) TRY(spmv_stored_takes_values(mat, s));
     TRY(await_products(mat, stream));
+    mat->values_change = true;
     return place == SPMV_HOST ? set_from_host(mat, values, true)
                               : set_from_device(mat, values, stream);
 }

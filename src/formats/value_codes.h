@@ -15,6 +15,13 @@ enum { VALUE_CODEBOOK_SIZE = 256 }; /* values in a dictionary, at most; csell ha
 /* What is stored: reals; floats; uint8_t, places in the codebook; nothing, as all values are
  * codebook[0]. */
 enum value_code { VALUE_RAW, VALUE_F32, VALUE_CODEBOOK, VALUE_ONE };
+/* The same in words, as plans tell their users; NULL: as they are. */
+static inline const char *code_word(int code) {
+    return code == VALUE_ONE        ? "constant"
+           : code == VALUE_CODEBOOK ? "dictionary"
+           : code == VALUE_F32      ? "floats"
+                                    : NULL;
+}
 /* Bytes of a value. */
 static inline __attribute__((always_inline)) int coded_bytes(int code) {
     return code == VALUE_RAW   ? (int)sizeof(real)

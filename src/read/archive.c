@@ -3,12 +3,12 @@
  *
  * Everything is decompressed while the caller reads; nothing is stored. zlib decompresses .gz and
  * compares the checksum of every member: libarchive (3.6) does not, and a flipped bit can be just
- * another digit. libarchive does the rest. It is used twice, one reader feeding the other: the
- * outer one decompresses what is not .gz, the inner one takes tar archives apart; what follows the
- * inner one's end is still decompressed, and so checked. A tar archive is chosen from by its
- * entries' names alone: when the entry that bears the archive's name has not come first, the
- * others have been skipped, and when there is none the archive is read a second time up to its
- * only .mtx. */
+ * another digit. libarchive, opened when it is first asked for, does the rest. It is used twice,
+ * one reader feeding the other: the outer one decompresses what is not .gz, the inner one takes tar
+ * archives apart; what follows the inner one's end is still decompressed, and so checked. A tar
+ * archive is chosen from by its entries' names alone: when the entry that bears the archive's name
+ * has not come first, the others have been skipped, and when there is none the archive is read a
+ * second time up to its only .mtx. */
 #include "read.h"
 #include <errno.h>
 #include <stdio.h>
@@ -32,8 +32,7 @@ bool spmv_is_archive(const unsigned char *head, size_t nhead) {
 }
 
 #if defined HAVE_LIBARCHIVE && defined HAVE_ZLIB
-#include <archive.h>
-#include <archive_entry.h>
+#include "archive_library.h"
 #include <zlib.h>
 
 /* inflateInit2: the largest window, and no format but .gz; a member's first byte. */
@@ -41,6 +40,7 @@ enum { GZIP_ONLY = 15 + 16, GZIP_FIRST = 0x1f };
 
 struct spmv_archive {
     spmv_ctx *ctx;
+    const archive_library *lib;
     const char *path;
     int fd;
     struct archive *outer, *inner;
@@ -135,18 +135,20 @@ static la_ssize_t feed_inner(struct archive *inner, void *self, const void **byt
     spmv_archive *a = self;
     size_t n = 0;
     la_int64_t offset;
-    int code = a->empty ? ARCHIVE_EOF : archive_read_data_block(a->outer, bytes, &n, &offset);
+    int code =
+        a->empty ? ARCHIVE_EOF : a->lib->archive_read_data_block(a->outer, bytes, &n, &offset);
     if (code == ARCHIVE_EOF) return 0;
     if (code < ARCHIVE_WARN) {
-        const char *why = archive_error_string(a->outer);
-        archive_set_error(inner, archive_errno(a->outer), "%s", why ? why : "unknown error");
+        const char *why = a->lib->archive_error_string(a->outer);
+        a->lib->archive_set_error(inner, a->lib->archive_errno(a->outer), "%s",
+                                  why ? why : "unknown error");
         return -1;
     }
     return (la_ssize_t)n;
 }
 
-/* Decompresses what follows the text: checksums are compared on the way. */
-static bool is_sound(spmv_archive *a) {
+/* Checksums are compared on the way. */
+bool spmv_archive_is_sound(spmv_archive *a) {
     const void *bytes;
     la_ssize_t got;
     do got = feed_inner(a->inner, a, &bytes);
@@ -158,36 +160,36 @@ static bool is_sound(spmv_archive *a) {
  * start programs. */
 static spmv_status start(spmv_archive *a) {
     struct archive_entry *entry;
-    archive_read_free(a->inner);
-    archive_read_free(a->outer);
+    a->lib->archive_read_free(a->inner);
+    a->lib->archive_read_free(a->outer);
     inflateEnd(&a->zlib);
     a->zlib = (z_stream){0};
     a->member_over = false;
-    a->inner = archive_read_new();
-    a->outer = archive_read_new();
+    a->inner = a->lib->archive_read_new();
+    a->outer = a->lib->archive_read_new();
     if (!a->inner || !a->outer || inflateInit2(&a->zlib, GZIP_ONLY) != Z_OK)
         return spmv_fail(a->ctx, SPMV_E_NOMEM, "out of memory while opening %s", a->path);
-    archive_read_support_filter_xz(a->outer);
-    archive_read_support_filter_zstd(a->outer);
-    archive_read_support_filter_bzip2(a->outer);
-    archive_read_support_format_empty(a->outer);
-    archive_read_support_format_raw(a->outer);
-    archive_read_support_format_tar(a->inner);
-    archive_read_support_format_empty(a->inner);
-    archive_read_support_format_raw(a->inner);
-    int code = archive_read_open(a->outer, a, NULL, feed_outer, NULL);
-    if (code == ARCHIVE_OK) code = archive_read_next_header(a->outer, &entry);
+    a->lib->archive_read_support_filter_xz(a->outer);
+    a->lib->archive_read_support_filter_zstd(a->outer);
+    a->lib->archive_read_support_filter_bzip2(a->outer);
+    a->lib->archive_read_support_format_empty(a->outer);
+    a->lib->archive_read_support_format_raw(a->outer);
+    a->lib->archive_read_support_format_tar(a->inner);
+    a->lib->archive_read_support_format_empty(a->inner);
+    a->lib->archive_read_support_format_raw(a->inner);
+    int code = a->lib->archive_read_open(a->outer, a, NULL, feed_outer, NULL);
+    if (code == ARCHIVE_OK) code = a->lib->archive_read_next_header(a->outer, &entry);
     a->empty = code == ARCHIVE_EOF;
-    if (code < ARCHIVE_WARN && !a->why) a->why = archive_error_string(a->outer);
+    if (code < ARCHIVE_WARN && !a->why) a->why = a->lib->archive_error_string(a->outer);
     if (code >= ARCHIVE_WARN && !a->why &&
-        archive_read_open(a->inner, a, NULL, feed_inner, NULL) == ARCHIVE_OK)
+        a->lib->archive_read_open(a->inner, a, NULL, feed_inner, NULL) == ARCHIVE_OK)
         return SPMV_OK;
     return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: %s", a->path, spmv_archive_error(a));
 }
 
 /* The next entry's header; *found is false at the end. */
 static spmv_status next_entry(spmv_archive *a, struct archive_entry **entry, bool *found) {
-    int code = archive_read_next_header(a->inner, entry);
+    int code = a->lib->archive_read_next_header(a->inner, entry);
     *found = code == ARCHIVE_OK || code == ARCHIVE_WARN;
     if (!a->why && (*found || code == ARCHIVE_EOF)) return SPMV_OK;
     return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: %s", a->path, spmv_archive_error(a));
@@ -214,9 +216,9 @@ static size_t stem_length(const char *name) {
 }
 
 /* The base name of a regular entry, if that is a .mtx file, else NULL. */
-static const char *matrix_name(struct archive_entry *entry) {
-    const char *path = archive_entry_pathname(entry);
-    if (!path || archive_entry_filetype(entry) != AE_IFREG) return NULL;
+static const char *matrix_name(const spmv_archive *a, struct archive_entry *entry) {
+    const char *path = a->lib->archive_entry_pathname(entry);
+    if (!path || a->lib->archive_entry_filetype(entry) != AE_IFREG) return NULL;
     const char *name = base_name(path);
     return ends_with(name, strlen(name), ".mtx") ? name : NULL;
 }
@@ -238,7 +240,7 @@ static spmv_status choose_entry(spmv_archive *a, struct archive_entry *entry) {
     int matrices = 0;
     bool found = true;
     while (found) {
-        const char *name = matrix_name(entry);
+        const char *name = matrix_name(a, entry);
         if (name && strlen(name) == stem + 4 && memcmp(name, own, stem) == 0) return SPMV_OK;
         if (name && matrices++ < 8) append_name(list, sizeof list, name);
         TRY(next_entry(a, &entry, &found));
@@ -255,7 +257,7 @@ static spmv_status choose_entry(spmv_archive *a, struct archive_entry *entry) {
                          a->path, list, (int)stem, own);
     TRY(start(a));
     do TRY(next_entry(a, &entry, &found));
-    while (found && !matrix_name(entry));
+    while (found && !matrix_name(a, entry));
     if (found) return SPMV_OK;
     return spmv_fail(a->ctx, SPMV_E_FORMAT, "%s: the archive changed while it was read", a->path);
 }
@@ -264,10 +266,18 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
                               size_t nhead, spmv_archive **out) {
     struct archive_entry *entry = NULL;
     bool found = false;
-    spmv_archive *a = calloc(1, sizeof *a);
+    const char *why;
+    const archive_library *lib = spmv_archive_library(&why);
     *out = NULL;
+    if (!lib)
+        return spmv_fail(ctx, SPMV_E_FEATURE,
+                         "%s: compressed input needs libarchive (Debian: libarchive13, Fedora: "
+                         "libarchive): %s",
+                         path, why);
+    spmv_archive *a = calloc(1, sizeof *a);
     if (!a) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory while opening %s", path);
     a->ctx = ctx;
+    a->lib = lib;
     a->path = path;
     a->fd = fd;
     a->head = head;
@@ -276,7 +286,7 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
     spmv_status status = start(a);
     if (status == SPMV_OK) status = next_entry(a, &entry, &found);
     a->empty = !found;
-    if (status == SPMV_OK && found && archive_format(a->inner) != ARCHIVE_FORMAT_RAW)
+    if (status == SPMV_OK && found && a->lib->archive_format(a->inner) != ARCHIVE_FORMAT_RAW)
         status = choose_entry(a, entry);
     if (status != SPMV_OK) {
         spmv_archive_close(a);
@@ -288,16 +298,16 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
 
 ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {
     if (a->ended) return 0;
-    la_ssize_t got = a->empty ? 0 : archive_read_data(a->inner, text, capacity);
+    la_ssize_t got = a->empty ? 0 : a->lib->archive_read_data(a->inner, text, capacity);
     if (got == 0) {
         a->ended = true;
-        if (!is_sound(a)) return -1;
+        if (!spmv_archive_is_sound(a)) return -1;
     }
     return got < 0 ? -1 : (ptrdiff_t)got;
 }
 
 const char *spmv_archive_error(spmv_archive *a) {
-    const char *why = a->why ? a->why : archive_error_string(a->inner);
+    const char *why = a->why ? a->why : a->lib->archive_error_string(a->inner);
     snprintf(a->error, sizeof a->error, "found damaged or cut compressed data (%s)",
              why ? why : "unknown error");
     return a->error;
@@ -305,8 +315,8 @@ const char *spmv_archive_error(spmv_archive *a) {
 
 void spmv_archive_close(spmv_archive *a) {
     if (!a) return;
-    archive_read_free(a->inner);
-    archive_read_free(a->outer);
+    a->lib->archive_read_free(a->inner);
+    a->lib->archive_read_free(a->outer);
     inflateEnd(&a->zlib);
     free(a);
 }
@@ -326,6 +336,11 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
 ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {
     (void)a, (void)text, (void)capacity;
     return -1;
+}
+
+bool spmv_archive_is_sound(spmv_archive *a) {
+    (void)a;
+    return false;
 }
 
 const char *spmv_archive_error(spmv_archive *a) {

@@ -240,6 +240,9 @@ static spmv_status read_file(reader *r, int threads,
     if (r->status == SPMV_OK && progress) progress(arg, 1);
 
 done:
+    if (r->archive && !r->header_only && r->status == SPMV_E_FORMAT &&
+        !spmv_archive_is_sound(r->archive))
+        spmv_fail(r->ctx, r->status, "%s: %s", r->path, spmv_archive_error(r->archive));
     for (int t = 0; workers && t < threads; t++) {
         free(workers[t].text);
         free(workers[t].row);

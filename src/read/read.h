@@ -36,6 +36,9 @@ spmv_status spmv_archive_open(spmv_ctx *ctx, const char *path, int fd, const uns
 /* The next bytes of the text, at most capacity; 0 at its end, -1 when it is damaged:
  * spmv_archive_error says how. */
 ptrdiff_t spmv_archive_read(spmv_archive *archive, char *text, size_t capacity);
+/* Decompresses what is left: false if that shows damage, which spmv_archive_error then says. What
+ * was wrong with the text before it was read to its end may be due to that. */
+bool spmv_archive_is_sound(spmv_archive *archive);
 const char *spmv_archive_error(spmv_archive *archive);
 void spmv_archive_close(spmv_archive *archive);
 

@@ -3,6 +3,7 @@
  * predicts, the chosen kernel was timed on the device itself against the baseline kernel, unless so
  * few products follow that nothing may be converted, or no other kernel could be built or paid. */
 #include "trials.h"
+#include "wisdom.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -322,6 +323,73 @@ static void sort_by_speedup(spmv_proposals *all) {
     }
 }
 
+/* ---- remembered choices ---------------------------------------------------------------------- */
+
+/* Adds to the plan's note what was not noted before. */
+static void note_wisdom(spmv_plan *plan, const char *what) {
+    spmv_ctx *ctx = plan->matrix->ctx;
+    char *note = plan->tuning->note, *said = ctx->wisdom_notes;
+    const char *before = plan->note ? plan->note : ctx->fewer_threads;
+    if (!*what || strstr(said, what)) return;
+    snprintf(said + strlen(said), sizeof ctx->wisdom_notes - strlen(said), "%s", what);
+    if (before != note) snprintf(note, sizeof plan->tuning->note, "%s", before);
+    snprintf(note + strlen(note), sizeof plan->tuning->note - strlen(note), "%s%s",
+             *note ? "; " : "", what);
+    plan->note = note;
+}
+
+/* Only what was timed is worth remembering. What was passed over is left out of the reason. */
+static void remember(const trials *c, const spmv_proposal *choice, spmv_plan *plan) {
+    const spmv_tuning *t = plan->tuning;
+    const char *path = c->mat->ctx->wisdom;
+    char reason[sizeof t->reason], note[SPMV_WISDOM_NOTE];
+    wisdom_key key;
+    if (!path || !t->baseline) return;
+    snprintf(reason, sizeof reason, "%.*s", (int)(strlen(t->reason) - strlen(c->passed)),
+             t->reason);
+    spmv_wisdom_key(c->mat, c->opts, c->backend, &key);
+    spmv_wisdom_add(path, &key, choice, reason, note);
+    note_wisdom(plan, note);
+}
+
+/* Makes the plan of a remembered choice, as for its trials. NULL: it cannot be made now, and the
+ * note says why. */
+static spmv_plan *remake(trials *c, const wisdom *w, char *note) {
+    const spmv_stored *before = c->mat->stores;
+    spmv_status status;
+    spmv_tuning *t = calloc(1, sizeof *t);
+    if (!t || !is_allowed(c, &w->choice) || !admit(c, &w->choice, &status)) {
+        snprintf(note, SPMV_WISDOM_NOTE, "wisdom %.200s: its choice is not used%s",
+                 c->mat->ctx->wisdom, *c->passed ? c->passed : "; there is no such kernel");
+        drop_unchosen(c->mat, before, NULL);
+        free(t);
+        return NULL;
+    }
+    spmv_plan *plan = c->entry[0].plan;
+    snprintf(t->date, sizeof t->date, "%s", w->date);
+    snprintf(t->reason, sizeof t->reason, "%.1200s (remembered from %.10s)", w->reason, w->date);
+    t->tune_s = spmv_now() - c->start - charged_apart(c, plan, c->start);
+    plan->tuning = t;
+    return plan;
+}
+
+/* Makes the plan of the choice that the wisdom file has for it; NULL: there is none. */
+static spmv_plan *recall(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                         char *note) {
+    trials c = {.mat = mat, .opts = opts, .backend = backend, .start = spmv_now()};
+    wisdom_key key;
+    wisdom w;
+    *note = 0;
+    if (!mat->ctx->wisdom) return NULL;
+    spmv_wisdom_key(mat, opts, backend, &key);
+    bool found = spmv_wisdom_find(mat->ctx->wisdom, &key, &w, note);
+    spmv_plan *plan = found ? remake(&c, &w, note) : NULL;
+    free(w.text);
+    return plan;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
 spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                              spmv_proposals *all, double start, spmv_plan **out) {
     trials c = {.mat = mat,
@@ -349,6 +417,7 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
     }
     tuning->tune_s = spmv_now() - start - charged_s;
     plan->tuning = tuning;
+    remember(&c, chosen->proposal, plan);
     *out = plan;
     return SPMV_OK;
 }
@@ -361,20 +430,10 @@ static void forget_values(const spmv_mat *mat, spmv_features *f) {
     if (mat->coo.symmetry == SPMV_GENERAL) f->symmetric = 0;
 }
 
-spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
-                           spmv_plan **out) {
-    char before[sizeof mat->ctx->error];
+static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                          const spmv_device *device, spmv_plan **out) {
     spmv_proposals proposals = {.n = 0};
     spmv_features features;
-    spmv_device *device = NULL;
-    if (opts->nsettings)
-        return spmv_fail(mat->ctx, SPMV_E_ARG, "auto takes no parameter '%s'; name a kernel for it",
-                         opts->settings[0].name);
-    if (opts->expected_calls < 0)
-        return spmv_fail(mat->ctx, SPMV_E_ARG, "expected_calls is %lld, must be 0 or more",
-                         (long long)opts->expected_calls);
-    snprintf(before, sizeof before, "%s", mat->ctx->error);
-    TRY(spmv_ctx_device(mat->ctx, backend, &device));
     double budget = budget_of(opts->expected_calls, backend);
     spmv_sampling_depth depth = is_large_budget(budget) ? SPMV_SAMPLE_STANDARD : SPMV_SAMPLE_QUICK;
     if (budget > budget_most) depth = SPMV_SAMPLE_ALL;
@@ -385,7 +444,26 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     features.cache = mat->ctx->cache[device - mat->ctx->device];
     features.evicted = is_evicted(mat, opts, features.cache);
     backend->propose(&features, &proposals);
-    TRY(spmv_auto_select(mat, opts, backend, &proposals, start, out));
+    return spmv_auto_select(mat, opts, backend, &proposals, start, out);
+}
+
+spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                           spmv_plan **out) {
+    char before[sizeof mat->ctx->error], note[SPMV_WISDOM_NOTE];
+    spmv_device *device = NULL;
+    int variant;
+    if (opts->nsettings)
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "auto takes no parameter '%s'; name a kernel for it",
+                         opts->settings[0].name);
+    if (opts->expected_calls < 0)
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "expected_calls is %lld, must be 0 or more",
+                         (long long)opts->expected_calls);
+    TRY(spmv_plan_variant(mat, opts, &variant)); /* precision and cache are among those there are */
+    snprintf(before, sizeof before, "%s", mat->ctx->error);
+    TRY(spmv_ctx_device(mat->ctx, backend, &device));
+    *out = recall(mat, opts, backend, note);
+    if (!*out) TRY(choose(mat, opts, backend, device, out));
+    note_wisdom(*out, note);
     /* Drops the messages of kernels that were passed over. */
     snprintf(mat->ctx->error, sizeof mat->ctx->error, "%s", before);
     return SPMV_OK;

@@ -48,8 +48,9 @@ def address_of(path):
 def unreachable(url, error):
     """What to say when nothing came."""
     reason = getattr(error, "reason", None) or error
-    return Stop(EX_UNAVAILABLE, f"{url}: {reason}. Is there a network here? Download the file "
-                "elsewhere, copy it here, and type: spmv FILE.tar.gz")
+    words = getattr(reason, "strerror", None) or reason
+    return Stop(EX_UNAVAILABLE, f"{url}: {words}. Is there a network here? Download the matrix elsewhere (from {ADDRESS}, "
+                "as Matrix Market), copy it here, and 'spmv FILE.tar.gz' runs it")
 
 
 # ---- one file --------------------------------------------------------------------------------

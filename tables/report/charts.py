@@ -2,7 +2,7 @@
 same Vega, in a Python package) as SVG and PDF. Each is a specification over the named data sets "cells",
 "profile", "gains" and "limits" (report.py); the first chart's are "points" and "means" (headline/dots.py)."""
 
-import copy
+import json
 import os
 import sys
 
@@ -29,7 +29,7 @@ def library():
     try:
         import vl_convert  # pylint: disable=import-outside-toplevel
     except ImportError:
-        raise Stop(EX_UNAVAILABLE, "charts need the Python package vl-convert-python: 'make deps' installs it") from None
+        raise Stop(EX_UNAVAILABLE, "charts need the Python package vl-convert-python: 'make deps', or pip, installs it") from None
     return vl_convert
 
 
@@ -263,6 +263,9 @@ def comparisons(points, means):
              "encoding": {"x": {**x, "field": "mean"}, "text": {"field": "label"}}}]})
 
 
+DATA = ("cells", "profile", "gains", "limits")  # of a system, that its charts are drawn of
+
+
 def charts(data, formats):
     """[(name, title, what to read, specification)] for one system's data sets; only those that the data can fill.
     formats: of all systems, so that each looks the same in every chart."""
@@ -312,12 +315,10 @@ def dressed(spec):
             "config": {"view": {"stroke": None}, "axis": {"gridOpacity": 0.35}, "legend": {"symbolLimit": 0}}}
 
 
-def figures(data, formats):
-    """(name, SVG text, PDF bytes) of one system's charts, for papers."""
-    draw = library()
-    for name, title, _, spec in charts(data, formats):
-        paper = copy.deepcopy(spec)
-        paper.update(width=640, title=title, background="white",
-                     datasets={key: data[key] for key in ("cells", "profile", "gains", "limits")})
-        paper["config"].update(axisY={"labelLimit": 220}, legend={"columns": 4, "symbolLimit": 0})
-        yield name, draw.vegalite_to_svg(paper), draw.vegalite_to_pdf(paper)
+def figure(title, spec, datasets):
+    """(SVG text, PDF bytes) of a chart, for papers."""
+    draw, paper = library(), json.loads(json.dumps(spec).replace(" (click)", ""))
+    room = {"left": 30, "right": 15, "top": 5, "bottom": 5}  # who shows it may have a wider font than it was measured with
+    paper.update(width=640, title=title, background="white", padding=room, datasets=datasets)
+    paper["config"].update(axisY={"labelLimit": 220}, legend={"columns": 4, "symbolLimit": 0})
+    return draw.vegalite_to_svg(paper), draw.vegalite_to_pdf(paper)

@@ -4,6 +4,7 @@ import argparse
 import io
 import os
 import sys
+import textwrap
 
 from logs import OTHERS, OWN, find_logs, read_logs, spelt_out
 from texts import plural
@@ -26,11 +27,30 @@ class Parser(argparse.ArgumentParser):
         raise Stop(EX_USAGE, f"{message}; --help says more")
 
 
+def say_width():
+    """Columns of the terminal that stderr is, else COLUMNS; None: it has no edge."""
+    if sys.stderr.isatty():
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() else None
+
+
+def broken(line, width):
+    """A line of talk in lines of that width; a command to type, which four blanks begin, as it is."""
+    if not width or len(line) <= width or line.startswith("    "):
+        return line
+    indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
+    return textwrap.fill(line, max(width, LEAST_WIDTH), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
 def say(text):
-    """Talk goes to stderr. Control characters, as a file's name may hold, do not reach the terminal."""
-    print(spelt_out(text), file=sys.stderr)
+    """Talk goes to stderr, broken where the terminal ends; commands in it name the program as it was typed. Control
+    characters, as a file's name may hold, do not reach the terminal."""
+    typed = spelt_out(text).replace("'spmv ", f"'{os.environ.get('SPMV_PROGRAM', 'spmv')} ")
+    print("\n".join(broken(line, say_width()) for line in typed.split("\n")), file=sys.stderr)
 
 
+LEAST_WIDTH = 40  # of a terminal: where it is narrower, lines go on in the next
 MOST_COMPLAINTS = 12  # said; spmv table --check says all
 LOGS_HELP = ("files, or folders of *.jsonl and *.log and what is below them (default: log, without the "
              "reference in it: log/reference)")

@@ -4,7 +4,7 @@ sort and filter, and the charts are drawn."""
 
 import collections
 
-from charts import charts
+from charts import DATA, charts
 from gains import BEST_HEAD, best_table, speedup_table
 from headline.conclusion import findings, ordered
 from headline.figures import (families_table, generated_table, libraries_table, losses_table, outside_table, quiet_table,
@@ -73,7 +73,7 @@ def charts_section(systems, formats):
     """Places for the charts of every system, and their data, which the page reads when they are opened."""
     shown = [data for data in systems if data["cells"]]
     payload = [{"name": f"S{data['number']}: {data['name']}",
-                "data": {key: columns(data[key]) for key in ("cells", "profile", "gains", "limits")},
+                "data": {key: columns(data[key]) for key in DATA},
                 "charts": [{"name": name, "title": title, "text": text, "spec": spec}
                            for name, title, text, spec in charts(data, formats)]}
                for data in sorted(shown, key=lambda data: -len(data["cells"]))]  # what has most to show is shown first

@@ -11,12 +11,14 @@ import os
 import statistics
 import sys
 
-from charts import figures, library
+from charts import DATA, charts, figure, library
 from common import Parser, Stop, load, run, say, write_files
 from gains import is_peer, peers_of
+from headline.conclusion import findings, ordered
 from logs import RECORD_DEF, is_number, read_fields
 from page import formats_of, page
 from pages import make_pages
+from sections.answer import chart_of, first_charts
 from texts import si_time
 from units import (BASELINE_ALIAS, baseline_of, candidates, describe, fastest, gflop_per_s,
                    kernels_in, limit_of, merge, candidates_by_kernel, ran_by, short_label, tabulate, timed_cells, unit_of)
@@ -159,13 +161,25 @@ def file_name(text):
     return "-".join("".join(letter if letter.isalnum() else " " for letter in text).split())
 
 
-def figure_files(systems):
-    """{name: content} of every chart of every system."""
-    files, formats = {}, formats_of(systems)
+def file_charts(layout, systems):
+    """(name of its file, title, specification, data) of every chart: those of the page's first chart, then every
+    system's."""
+    formats = formats_of(systems)
+    for number, (name, dots) in enumerate(first_charts(ordered(findings(layout))), 1):
+        first = chart_of(dots, formats)
+        yield (f"first-{number}-{file_name(name)[:60]}", {"text": first["title"], "subtitle": name}, first["spec"],
+               {"points": dots["points"], "means": dots["means"]})
     for data in systems:
-        for name, svg, pdf in figures(data, formats) if data["cells"] else ():
-            stem = f"fig/{data['number']}-{file_name(data['name'])[:60]}-{name}"
-            files[f"{stem}.svg"], files[f"{stem}.pdf"] = svg, pdf
+        for name, title, _, spec in charts(data, formats) if data["cells"] else ():
+            yield (f"{data['number']}-{file_name(data['name'])[:60]}-{name}", title, spec,
+                   {key: data[key] for key in DATA})
+
+
+def figure_files(layout, systems):
+    """{name: content} of every chart."""
+    files = {}
+    for name, *chart in file_charts(layout, systems):
+        files[f"fig/{name}.svg"], files[f"fig/{name}.pdf"] = figure(*chart)
     return files
 
 
@@ -215,7 +229,7 @@ def report(arguments):
     if options.files:
         files.update(make_pages(records, read_fields(RECORD_DEF)))
         if draw:
-            files.update(figure_files(systems))
+            files.update(figure_files(layout, systems))
     write_files(folder or ".", files)
     size = len(text.encode("utf-8", errors="backslashreplace")) / 1e6
     shown = f"{size:.1f} MB" if size >= 1 else f"{1000 * size:.0f} kB"

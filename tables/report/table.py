@@ -28,7 +28,7 @@ import collections
 import os
 import sys
 
-from common import EX_DATAERR, LOGS_HELP, Parser, Stop, load, run, say, write_files
+from common import EX_DATAERR, LEAST_WIDTH, LOGS_HELP, Parser, Stop, load, run, say, write_files
 from logs import find_logs, read_logs
 from tabular.choice import chosen, hint, is_kernel, is_matrix, kernel_names, matrix_names, where, with_values
 from tabular.forms import Titled, csv_tables, fitting, md_table, tex_hint, tex_tables, text_table
@@ -39,7 +39,6 @@ from units import describe, merge, order, unit_of
 
 FORMATS = {".md": "md", ".csv": "csv", ".tex": "tex"}
 UNASKED = 8  # columns of kernels, unless the user says which or how many
-LEAST_WIDTH = 40
 PARTS = {  # fields of the log that tell systems apart
     "host.name": "host", "cpu.model": "cpu", "gpu.name": "gpu", "config.backend": "backend",
     "config.precision": "precision", "config.threads": "threads", "omp.threads": "threads",

@@ -8,3 +8,8 @@ $SPMV -m gen:poisson2d:20 -k csr1 --index=64 -p f32 --alpha 2 --beta=-1 --format
 env -u OMP_WAIT_POLICY OMP_PLACES='{0},{1}' $SPMV -m gen:poisson2d:20 -k csr1 --format=csv $quick -q --tag 'note=a, "b"' | columns "tags status omp.env"
 $SPMV -m gen:poisson2d:20 -k cmrs_strips --sorted=off,on $quick -q | grep -o 'sorted=[^ ]*' | sort # as typed
 for name in dia omp:dia 'di*'; do $SPMV -m gen:poisson2d:20 -k "$name" --format=csv $quick -q | columns "config.backend config.kernel status"; done # a format's short name
+# That values are stored in fewer bytes is said, in words that no option takes.
+for values in random few:8 pattern; do
+    $SPMV -m gen:poisson2d:20 --values=$values -k 'omp:csell_slices,omp:sell16_lanes' --codes=on,off $quick -q | grep -oE '(no-)?codes( dictionary| constant| floats)?' | paste -sd,
+done
+$SPMV -m gen:poisson2d:20 --values=few:8 -k 'omp:csb_*' --format=csv $quick -q | columns "config.kernel store.values"

@@ -20,3 +20,15 @@ run >file; heads <file; grep -c 'not shown' file
 COLUMNS=80 run >file; wide "run" <file; grep -c 'not shown: alias, ' file; sed -n '/skipped/,/ if it fits/p' file | sed 's/ell_rows[ -]*skipped/ell_rows skipped/'
 COLUMNS=40 run >file; heads <file; tail -n 1 file
 COLUMNS=40 run -v >file; heads <file
+
+# What is said breaks at blanks where the terminal ends, but no command to type does; on a pipe nothing does.
+say() { $SPMV -m no_such_matrix.mtx $quick 2>&1; $SPMV -m gen:poisson2d:40 -k omp:csr1,omp:csr_serial $quick 2>&1 >/dev/null; }
+COLUMNS=60 say | awk 'length > 60 && !/^    /'
+say | grep -c 'if the SuiteSparse Matrix Collection has it'
+COLUMNS=60 $SPMV table no_such_log_with_a_long_name no_such_log_with_another_long_name; echo "exit $?"
+
+# Hints name the program as it was typed.
+ln -s $SPMV spmv
+./spmv nonsense 2>&1 | grep -o "'[./]*spmv --help'"
+mkdir log; ./spmv table 2>&1 | grep -o "'[./]*spmv sweep"; rmdir log
+cd /; $SPMV nonsense 2>&1 | grep -o "'[./]*spmv --help'"

@@ -52,7 +52,7 @@ class Generated(unittest.TestCase):
                                   capture_output=True, text=True, check=False)
             self.assertEqual((done.stderr, done.returncode), ("", 0))
             names = sorted(os.listdir(folder))
-            self.assertEqual(names, ["formats.md", "kernels.md", "log.md", "spmv.1"])
+            self.assertEqual(names, ["formats.md", "kernels.md", "log.md", "spmv.1", "spmv.bash", "spmv.zsh"])
             for name in names:
                 new = pathlib.Path(folder, name).read_text(encoding="utf-8")
                 self.assertTrue(new == text_of(ROOT / "docs" / name), f"docs/{name} is out of date: make docs")

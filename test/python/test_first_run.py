@@ -60,6 +60,13 @@ class FirstRunTest(unittest.TestCase):
         table = process.stdout.read()
         return process.wait(timeout=60), table, said
 
+    def test_progress_names_what_tells_rows_apart(self):
+        said = self.run_to_end("-m", "gen:poisson2d:60", "-k", "omp:csr_blocks", "-g", "2x1,4x1", "-p", "f64,f32", "-t", "1",
+                               "--probe=off", "--no-log", "--progress=on", *QUICK)[2]
+        for cell in (" --grid=2x1", " f32 --grid=4x1"):
+            self.assertRegex(said, rf"of 4: omp:csr_blocks{cell}\x1b")
+            self.assertRegex(said, rf"of 4: omp:csr_blocks{cell}  \d")
+
     def test_what_was_measured_outlives_a_signal(self):
         for which, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             found, table, said = self.stop(which)
@@ -77,6 +84,21 @@ class FirstRunTest(unittest.TestCase):
                 self.assertIs(r["timing"]["settled"], False)
                 self.assertEqual(r["check"]["status"], "ok")
 
+    def test_tune_says_what_it_had_found_when_it_is_stopped(self):
+        process = self.start("tune", "-m", "gen:poisson2d:60", "-k", "omp:sell_slices,omp:csr_tiles", "-t", "1", "--probe=off",
+                             "--no-log", "--progress=on")
+        said = ""
+        while "csr_tiles: " not in said:  # the first kernel is done
+            piece = process.stderr.read(1)
+            self.assertTrue(piece, said)
+            said += piece
+        process.send_signal(signal.SIGINT)
+        said += process.stderr.read()
+        self.assertEqual(process.wait(timeout=60), 130, said)
+        self.assertIn("spmv: tune: interrupted", said)
+        for line in said.partition("until then:\n")[2].splitlines():  # which it finds is chance
+            self.assertRegex(line, "^    spmv -m gen:poisson2d:60 -k omp:\\w+ --")
+
     def test_a_long_run_says_how_long_and_shows_rows_when_they_are_final(self):
         code, table, said = self.run_to_end(*SHORT, "--min-time=0.2", "--max-time=1", "--no-log")
         self.assertEqual(code, 0, said)
@@ -85,6 +107,8 @@ class FirstRunTest(unittest.TestCase):
         final = [line for line in lines[at:] if line[1:].startswith(" of 3: omp:")]
         self.assertEqual([line[0] for line in final], ["1", "2", "3"])
         self.assertEqual(len(table.splitlines()), 4)
+        said = self.run_to_end(*SHORT, "--min-time=0.9", "--max-time=1", "--no-log")[2]
+        self.assertIn("timing 3 kernels in turns: about 3 s\n", said)
         said = self.run_to_end(*SHORT, *QUICK, "--no-log")[2]
         self.assertNotIn("of 3:", said)  # the table comes at once
 
@@ -97,14 +121,20 @@ class FirstRunTest(unittest.TestCase):
         self.assertEqual(len(table.splitlines()), 4, table)
 
     def test_without_arguments_it_is_brief(self):
-        words = ["-k", "omp:csr_rows,omp:csr_serial", "--no-log", "--probe=off"]
+        words = ["-k", "omp:csr_rows,omp:csr_serial,omp:csr_blocks,omp:ell_rows", "--no-log", "--probe=off"]
         code, table, said = self.run_to_end(*words)
         self.assertEqual(code, 0, said)
         self.assertIn("(built in", said)
-        self.assertIn("timing 2 kernels in turns: 0 to 2 s\n", said)
-        self.assertEqual(len(table.splitlines()), 3)
+        lines = said.splitlines()
+        at = lines.index("timing 4 kernels in turns: 0 to 2 s")
+        self.assertRegex(lines[at - 1], "omp:csr_rows .*check ok.* so far$")  # before the others are prepared
+        self.assertEqual(len(table.splitlines()), 5)
         said = self.run_to_end(*words, SPMV_MAX_TIME="1.5")[2]
-        self.assertIn("timing 2 kernels in turns: 1 to 3 s\n", said)  # as asked
+        self.assertIn("timing 4 kernels in turns: 2 to 6 s\n", said)  # as asked
+
+    def test_without_kernels_a_table_comes_soon(self):
+        said = self.run_to_end("-m", "gen:poisson2d:60", "--backend=omp", "--no-log", "--probe=off")[2]
+        self.assertIn("timing 8 kernels in turns: 4 to 8 s\n", said)
 
     def test_what_is_not_verified_is_not_ranked(self):
         code, table, said = self.run_to_end(*SHORT, *QUICK, "--no-log", "--verify=off")
@@ -126,7 +156,7 @@ class FirstRunTest(unittest.TestCase):
         words = ["-m", "gen:poisson2d:200", "-k", "omp:csr_rows", "--no-log", "--min-time=0.3", "--max-time=0.3"]
         said = self.run_to_end(*words, "-t", str(4 * cores))[2]
         self.assertIn(f"wait for each other: expect noise; -t {cores} gives each its own\n", said)
-        self.assertRegex(said, rf"disturbs; type: \S*spmv {' '.join(words)} -t {cores}\n")
+        self.assertRegex(said, rf"disturbs; type:\n    \S*spmv {' '.join(words)} -t {cores}\n")
 
 
 if __name__ == "__main__":

@@ -180,6 +180,42 @@ class Settings(Copy):
         self.assertEqual(self.info('MKLROOT'), ('remembered', '/opt/mkl'))
 
 
+class Library(Copy):
+    def test_a_source_that_is_gone_leaves_the_library(self):
+        sources = [self.folder / name for name in ('src/core/kept.c', 'src/core/gone.c', 'cuda/absent.c', 'cuda/propose.c', 'cuda/cusparse_library.c')]
+        for source in sources:
+            source.parent.mkdir(exist_ok=True)
+            source.write_text(f'extern int {source.stem};\n')
+        library = self.folder / 'build/omp/libspmv.a'
+        for gone in False, True:
+            self.make('build/omp/libspmv.a')
+            objects = subprocess.run(['ar', 't', library], capture_output=True, text=True).stdout.split()
+            self.assertIn('kept.o', objects)
+            self.assertEqual('gone.o' in objects, not gone)
+            sources[1].unlink(missing_ok=True)
+
+
+class BuildInfo(unittest.TestCase):
+    def test_what_lies_beside_the_sources_does_not_make_the_build_another(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def run(*words):
+                return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout
+            def dirty():
+                return '#define BUILD_DIRTY 1' in run('sh', ROOT / 'src/app/record/build_info.sh', 'cc', '', '', '', '', '').splitlines()
+            for name in 'Makefile', 'include/a.h', 'src/a.c', 'omp/a.c', 'cuda/a.cu':
+                file = pathlib.Path(folder, name)
+                file.parent.mkdir(exist_ok=True)
+                file.touch()
+            run('git', 'init', '-q')
+            run('git', 'add', '.')
+            run('git', '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-qm', 'one')
+            self.assertFalse(dirty())
+            pathlib.Path(folder, 'mine.mtx').touch()
+            self.assertFalse(dirty())
+            pathlib.Path(folder, 'src/new.c').touch()
+            self.assertTrue(dirty())
+
+
 class Tables(Copy):
     def test_tables_are_of_the_own_logs_unless_others_are_named(self):
         self.assertIn('make_tables.py --out tables log\n', self.make('-n', 'tables'))

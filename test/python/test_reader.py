@@ -1,6 +1,7 @@
 """SciPy's mmread as a second opinion on the Matrix Market reader: what `spmv --write` makes of a file must be, entry for entry and
 bit for bit, what SciPy reads from it. Run by test/run.sh; SPMV names the program."""
 import glob
+import gzip
 import os
 import random
 import subprocess
@@ -89,6 +90,21 @@ class Reader(unittest.TestCase):
                 continue
             with self.subTest(os.path.basename(path)):
                 self.compare(path)
+
+    def test_libarchive_is_opened_when_a_compressed_file_comes(self):
+        features = subprocess.run([SPMV, "-V", "-v"], check=True, capture_output=True, text=True).stdout
+        if "libarchive" not in features:
+            self.skipTest("built without libarchive: install libarchive-dev")
+        with tempfile.TemporaryDirectory() as folder:
+            plain, packed, broken = (os.path.join(folder, name) for name in ("a.mtx", "a.mtx.gz", "libarchive.so.13"))
+            with open(plain, "w") as file, gzip.open(packed, "wt") as other, open(broken, "w"):
+                for to in file, other:
+                    to.write("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n")
+            env = {**os.environ, "LD_LIBRARY_PATH": folder}
+            subprocess.run([SPMV, "info", plain], check=True, capture_output=True, env=env)
+            done = subprocess.run([SPMV, "info", packed], check=False, capture_output=True, text=True, env=env)
+            self.assertIn(f"{packed}: compressed input needs libarchive (Debian: libarchive13", done.stderr)
+            self.assertEqual(done.returncode, 69)
 
 
 if __name__ == "__main__":

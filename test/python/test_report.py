@@ -491,11 +491,15 @@ class FigureTest(ReportTest):
         self.assertTrue({"best.csv", "times.md", "best.tex", "optimal.json", "fig"}
                         <= set(os.listdir(self.out)))
         figures = os.listdir(os.path.join(self.out, "fig"))
-        self.assertEqual(len(figures), 12)  # 6 charts, 2 kinds
+        self.assertEqual(len(figures), 14)  # 7 charts, 2 kinds
+        self.assertEqual(len([name for name in figures if name.startswith("first-1-")]), 2)
         for name in figures:
             with open(os.path.join(self.out, "fig", name), "rb") as file:
                 start = file.read(5)
             self.assertEqual(start, b"%PDF-" if name.endswith("pdf") else b"<svg ", name)
+        first = self.text(os.path.join("fig", next(name for name in figures if name.startswith("first-") and name.endswith("svg"))))
+        self.assertIn("Speed-up over other libraries", first)
+        self.assertNotIn("(click)", first)  # paper has no mouse
 
 
 if __name__ == "__main__":

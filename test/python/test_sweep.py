@@ -5,6 +5,7 @@ end by kill -9 or Ctrl-C, and a log that ends in half a line."""
 import json
 import math
 import os
+import resource
 import signal
 import statistics
 import subprocess
@@ -103,6 +104,20 @@ class SweepTest(unittest.TestCase):
                 self.assertIn(reason, r["reason"])
                 self.assertIsNotNone(r["matrix"]["hash"])
                 self.assertIsNotNone(r["key"])
+
+    def test_what_a_full_disk_kept_is_counted(self):
+        def small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write past the limit fails, as on a full disk
+            resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))
+        done = subprocess.run([SPMV, "sweep", *self.matrices, *OPTIONS, "--log", self.log], preexec_fn=small_files,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 73, done.stderr)
+        with open(self.log, encoding="utf-8") as file:
+            kept = file.read().count("\n")
+        self.assertIn(f"(+{kept})", done.stderr)
+        shown = done.stderr.count("  ok ")
+        self.assertTrue(0 < kept < shown, done.stderr)
+        self.assertIn(f"{shown} ok, ", done.stderr)
 
     def test_a_crash_costs_its_cell(self):
         self.assertEqual(self.sweep(plant="crash")[0], 3)
@@ -408,7 +423,7 @@ class SweepTest(unittest.TestCase):
         code, said = self.sweep()
         self.assertEqual(code, 0, said)
         self.check_summary()
-        self.assertRegex(said, rf"\nnext: spmv table {self.log} --mean .*\n      spmv report {self.log} -o ")
+        self.assertRegex(said, rf"\nnext:\n    spmv table {self.log} --mean .*\n    spmv report {self.log} -o ")
         fresh = self.summary
         self.assertIn("6 reused", self.sweep("--resume")[1])
         self.assertEqual(self.summary, fresh)  # of times that are in the log

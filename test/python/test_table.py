@@ -69,7 +69,8 @@ class TableTest(TableCase):
                          [["matrix", "csr_rows", "ell_rows", "bad", "hyb"],
                           ["alpha", "2.00", "<", "0.500", "WRONG", "—"]])
         self.assertEqual(out.splitlines()[3:],
-                         ["<: fastest of its row; —: skipped; WRONG: wrong result, never ranked."])
+                         ["<: fastest of its row; —: skipped; WRONG: wrong result, never ranked.",
+                          "A cell is the fastest of its configurations."])
         out = self.table(log, "--metric", "speedup", "--format", "md")[1]
         self.assertIn("| alpha | **1.00** | 0.25 | WRONG | — |", out)
         self.assertEqual(self.cells(log, "-r", "config.grid", "-c", "config.schedule", "--metric", "time"),
@@ -134,6 +135,27 @@ class TableTest(TableCase):
         alone = self.table(log, "-k", "csr_rows")[1]  # every time is the fastest of its row
         self.assertNotIn("<", alone)
         self.assertNotIn("fastest", alone)
+
+    def test_what_a_cell_comes_of_is_said(self):
+        def said(*records):
+            return [line for line in self.table(self.write("run.jsonl", *records))[1].splitlines() if line.startswith("A cell")]
+        self.assertEqual(said(on("a"), on("b")), [])
+        self.assertEqual(said(on("a"), on("a", median=2e-6)), ["A cell is the median of its repeats."])
+        self.assertEqual(said(on("a"), on("a", config__grid="2x1")), ["A cell is the fastest of its configurations."])
+        self.assertEqual(said(on("a"), on("a", config__grid="2x1"), on("a", median=2e-6, config__grid="2x1")),
+                         ["A cell is the fastest of its configurations, each the median of its repeats."])
+
+    def test_ties_are_not_marked_one_by_one_where_nearly_all_are_tied(self):
+        def wide(kernel, median, low=0.5):
+            return on("a", kernel, median * 1e-6, timing__q1_s=low * 1e-6, timing__q3_s=9e-6)
+        tied = [wide(f"kernel{k}", k + 1) for k in range(5)]
+        out = self.table(self.write("run.jsonl", *tied))[1]
+        self.assertNotIn("=", out)
+        self.assertIn("Nearly all are tied with the fastest (quartiles overlap): noise hides the differences.\n", out)
+        for records in ((*tied, wide("slower", 10, 9.5)), tied[:4]):
+            out = self.table(self.write("run.jsonl", *records))[1]
+            self.assertEqual(out.count("="), len(records) if len(records) == 4 else 5)
+            self.assertNotIn("Nearly", out)
 
     def test_what_nobody_verified_is_not_ranked(self):
         log = self.write("run.jsonl", on("a", median=1e-6, check__status="off"), on("a", "ell_rows", 2e-6))
@@ -293,7 +315,7 @@ class PaperTest(TableCase):
         with open(path, encoding="utf-8") as file:
             text = file.read()
         self.assertEqual([text.count(word) for word in (r"\toprule", r"\bottomrule", r"\caption", r"\begin{table}")], [1] * 4)
-        self.assertIn(r"\resizebox{\ifdim\width>\textwidth\textwidth", text)
+        self.assertIn(r"\resizebox{\ifdim\width>\linewidth\linewidth", text)
         self.assertIn(r"Bold: fastest of its row", text)
         self.assertIn(r"\textbf{2.00} & 1.00 & ", text)
         self.assertIn(f"pdflatex -jobname=t '\\documentclass{{article}}\\usepackage{{booktabs,graphicx}}\\begin{{document}}"
@@ -301,6 +323,13 @@ class PaperTest(TableCase):
         all_of_it = self.table(log, "--format", "tex", "-k", "all")[1]
         self.assertIn(r"\begin{tabular}[b]{@{}r@{}}kernel\_\\of\_a\_\\long\_name\end{tabular}", all_of_it)
         self.assertIn(r"a\_b\&c\%d\#e\textasciitilde{}f\textasciicircum{}g", all_of_it)
+
+    def test_latex_of_a_paper_with_two_columns(self):
+        log = self.write("run.jsonl", *many(10))
+        for count, name in ((2, "table"), (9, "table*")):
+            text = self.table(log, f"--best={count}", "--format", "tex")[1]
+            self.assertIn(f"\\begin{{{name}}}\n", text)
+            self.assertIn(f"\\end{{{name}}}\n", text)
 
     @unittest.skipUnless(PDFLATEX, "no pdflatex")
     def test_latex_fits_its_page(self):
@@ -312,14 +341,15 @@ class PaperTest(TableCase):
                 self.assertEqual(self.table(log, "-o", path, *words)[0], 0)
                 with open(path, encoding="utf-8") as file:
                     packages = file.readline().partition("{")[2].partition("}")[0]
-                done = subprocess.run([PDFLATEX, "-interaction=nonstopmode", "-halt-on-error", f"-jobname={name}",
-                                       f"\\documentclass{{article}}\\usepackage{{{packages}}}\\begin{{document}}"
-                                       f"\\input{{{name}}}\\end{{document}}"], cwd=self.folder, capture_output=True, check=False)
-                said = done.stdout.decode(errors="replace")
-                self.assertEqual(done.returncode, 0, said)
-                self.assertNotIn("Overfull \\hbox", said, (name, words))
-                if pages:
-                    self.assertIn(f"{name}.pdf (1 page", said)
+                for options in ("", "[twocolumn]") if pages else ("",):  # longtable wants one column
+                    done = subprocess.run([PDFLATEX, "-interaction=nonstopmode", "-halt-on-error", f"-jobname={name}",
+                                           f"\\documentclass{options}{{article}}\\usepackage{{{packages}}}\\begin{{document}}"
+                                           f"\\input{{{name}}}\\end{{document}}"], cwd=self.folder, capture_output=True, check=False)
+                    said = done.stdout.decode(errors="replace")
+                    self.assertEqual(done.returncode, 0, said)
+                    self.assertNotIn("Overfull \\hbox", said, (name, words, options))
+                    if pages:
+                        self.assertIn(f"{name}.pdf (1 page", said)
 
 
 class MachinesTest(TableCase):

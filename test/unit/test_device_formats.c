@@ -225,7 +225,7 @@ static void devices_build_what_the_host_builds(void **state) {
     if (all == 0) skip();
 }
 
-/* y of the kernel so set, poisoned before unless beta wants it. */
+/* y of the kernel so set, poisoned before unless beta wants it; NULL: these settings are refused. */
 static double *scaled_product(spmv_mat *mat, const char *kernel, const spmv_setting *settings,
                               int nsettings, spmv_precision precision, double alpha, double beta) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
@@ -247,7 +247,13 @@ static double *scaled_product(spmv_mat *mat, const char *kernel, const spmv_sett
             x[j] = value;
     }
     memset(y, beta == 0 ? 0xff : 0x40, ys); /* 3 or 32 */
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    spmv_status status = spmv_plan_create(mat, &opts, &plan);
+    if (status == SPMV_E_UNSUITABLE) {
+        free(x);
+        free(y);
+        return NULL;
+    }
+    assert_int_equal(status, SPMV_OK);
     assert_int_equal(spmv_plan_alloc(plan, xs, &dx), SPMV_OK);
     assert_int_equal(spmv_plan_alloc(plan, ys, &dy), SPMV_OK);
     assert_int_equal(spmv_plan_put(plan, dx, x, xs), SPMV_OK);
@@ -268,6 +274,7 @@ static double *product(spmv_mat *mat, const char *kernel, const spmv_setting *se
 }
 
 static void codes_do_not_change_y(void **state) {
+    int shared = 0; /* products of several warps a slice */
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int k = 0; k < COUNT(specs); k++)
@@ -281,13 +288,17 @@ static void codes_do_not_change_y(void **state) {
                 double *coded = product(mat, "cuda:csell_warp", on, COUNT(on), precision);
                 double *plain = product(mat, "cuda:csell_warp", off, COUNT(off), precision);
                 spmv_mat_rows(mat, &A);
-                if (memcmp(coded, plain, (size_t)A.rows * sizeof *coded) != 0)
+                /* Several warps share slices of doubles alone, and none of runs. */
+                assert_true((coded && plain) || warps > 1);
+                shared += coded && plain && warps > 1;
+                if (coded && plain && memcmp(coded, plain, (size_t)A.rows * sizeof *coded) != 0)
                     fail_msg("%s, %lld warps, f%d: y differs with codes", specs[k][0],
                              (long long)warps, f32 ? 32 : 64);
                 free(coded);
                 free(plain);
                 spmv_mat_free(mat);
             }
+    assert_true(shared > 0);
 }
 
 /* hubs' y of two plans made one after the other, and of one without codes: the same bits. */

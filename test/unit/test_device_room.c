@@ -158,8 +158,8 @@ static const spmv_device_format *const formats[][SPMV_NVARIANTS] = {
 };
 
 /* The baseline kernel takes a second, the others half of that. */
-static spmv_status run(const spmv_plan *p, double alpha, const void *x, double beta, void *y) {
-    (void)alpha, (void)x, (void)beta, (void)y;
+static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
+    (void)v;
     uint64_t bit = (uint64_t)1 << p->kernel->name[0] % 64;
     double first_s = device.used & bit ? 0 : device.first_s;
     for (double end = spmv_now() + first_s; spmv_now() < end;) continue;

@@ -10,21 +10,20 @@
 static product planted;
 
 /* Of an f32 plan the vectors are widened for the product and y is rounded behind it. */
-static spmv_status run_planted(const spmv_plan *plan, double alpha, const void *x, double beta,
-                               void *y) {
+static spmv_status run_planted(const spmv_plan *plan, const spmv_operands *v) {
     spmv_csr_view A = rows_of(plan->matrix);
     run_count++;
     if (plan->variant == SPMV_F64_O32 || plan->variant == SPMV_F64_O64) {
-        planted(plan->matrix, alpha, x, beta, y);
+        planted(plan->matrix, v->alpha, v->x, v->beta, v->z);
         return SPMV_OK;
     }
     double *wide_x = malloc((size_t)(A.cols + 1) * sizeof *wide_x),
            *wide_y = malloc((size_t)(A.rows + 1) * sizeof *wide_y);
     assert_true(wide_x && wide_y);
-    for (int64_t j = 0; j < A.cols; j++) wide_x[j] = number_at(x, SPMV_F32, j);
-    for (int64_t i = 0; i < A.rows; i++) wide_y[i] = number_at(y, SPMV_F32, i);
-    planted(plan->matrix, alpha, wide_x, beta, wide_y);
-    for (int64_t i = 0; i < A.rows; i++) set_number(y, SPMV_F32, i, wide_y[i]);
+    for (int64_t j = 0; j < A.cols; j++) wide_x[j] = number_at(v->x, SPMV_F32, j);
+    for (int64_t i = 0; i < A.rows; i++) wide_y[i] = number_at(v->z, SPMV_F32, i);
+    planted(plan->matrix, v->alpha, wide_x, v->beta, wide_y);
+    for (int64_t i = 0; i < A.rows; i++) set_number(v->z, SPMV_F32, i, wide_y[i]);
     free(wide_x);
     free(wide_y);
     return SPMV_OK;

@@ -124,6 +124,26 @@ static void test_what_is_wrong_is_said(void **state) {
                               "real general' or the like");
 }
 
+/* What the damage made of the text is read long before the checksum is. */
+static void test_damaged_text(void **state) {
+    (void)state;
+    enum { ENTRIES = 60000 };
+    static char text[ROOM / 2];
+    int n = append(text, "%%%%MatrixMarket matrix coordinate real general\n9 9 %d\n", ENTRIES);
+    for (int k = 0; k < ENTRIES; k++) n += append(text + n, "1 1 %d\n", k % 10);
+    size = 0;
+    add_member(text, (size_t)n, STORED, NULL);
+    find("9 9 60000")[0] = 'x';
+    check_damaged("size.gz", DAMAGED("wrong checksum"));
+    find("x 9 60000")[0] = '9';
+    memcpy(file + size / 2, "x", 1);
+    check_damaged("entry.gz", DAMAGED("wrong checksum"));
+    memcpy(text + n - 6, "x", 1); /* a bad line of the author's */
+    size = 0;
+    add_member(text, (size_t)n, STORED, NULL);
+    check_damaged("author.gz", ":60002: found 'x' as the row, expected an integer from 1 to 9");
+}
+
 static void test_beginning_of_a_member_inside(void **state) {
     (void)state;
     size = 0;
@@ -250,6 +270,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_flip_and_cut),
         cmocka_unit_test(test_what_is_wrong_is_said),
+        cmocka_unit_test(test_damaged_text),
         cmocka_unit_test(test_beginning_of_a_member_inside),
         cmocka_unit_test(test_long_header),
         cmocka_unit_test(test_what_follows),

@@ -55,7 +55,8 @@ static spmv_status follow(const spmv_product *product, double alpha, mode how) {
     if (how == QUEUED) TRY(d->backend->tick(d));
     for (int l = 0; l < LINKS; l++) {
         const spmv_product *p = &product[l % 2];
-        TRY(p->plan->kernel->run(p->plan, alpha, p->x, 0.5, p->y));
+        const spmv_operands v = spmv_in_place(p->plan, alpha, p->x, 0.5, p->y);
+        TRY(p->plan->kernel->run(p->plan, &v));
         if (how == ALONE) TRY(d->backend->sync(d));
     }
     return how == QUEUED ? d->backend->tock(d, &seconds) : SPMV_OK;
@@ -166,8 +167,7 @@ static void products_wait_for_each_other(void **state) {
 }
 
 /* Planted: hasty.cu, which is linked where there is nvcc. */
-__attribute__((weak)) spmv_status hasty_run(const spmv_plan *p, double alpha, const void *x,
-                                            double beta, void *y);
+__attribute__((weak)) spmv_status hasty_run(const spmv_plan *p, const spmv_operands *v);
 __attribute__((weak)) bool hasty_overlaps(int capability);
 
 static void a_product_that_does_not_wait_is_caught(void **state) {

@@ -314,13 +314,20 @@ static void what_was_not_measured_is_no_row(void **state) {
     run.o = &o;
     run.ctx = context_of(2);
     rank_results(rows, COUNT(rows));
-    explain_results(&run, rows, COUNT(rows));
+    explain_results(&run, rows, COUNT(rows), false);
     assert_int_equal(rows[2].r.perf_best, 1);
     assert_int_equal(rows[2].r.perf_ranked, 2);
     spmv_ctx_free(run.ctx);
 }
 
 /* ---- what is said below the table ----------------------------------------------------------- */
+
+/* Whether the table of these rows has no mark on those that are tied. */
+static bool is_blurred(const result *rows, int n) {
+    table_row shown[16];
+    for (int k = 0; k < n; k++) shown[k] = (table_row){&rows[k].r, NULL};
+    return table_is_blurred(shown, n);
+}
 
 /* Of what explain_results says on stderr. */
 static void explained(const session *run, const result *rows, int n, char *out, size_t size) {
@@ -329,7 +336,7 @@ static void explained(const session *run, const result *rows, int n, char *out, 
     fflush(stderr);
     int kept = dup(STDERR_FILENO);
     assert_true(kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
-    explain_results(run, rows, n);
+    explain_results(run, rows, n, is_blurred(rows, n));
     fflush(stderr);
     assert_true(dup2(kept, STDERR_FILENO) >= 0);
     close(kept);
@@ -364,20 +371,20 @@ static void the_run_says_what_to_type_against_waits(void **state) {
     explained(&run, rows, 1, said, sizeof said);
     assert_non_null(
         strstr(said, "1 of 1 rows: threads waited for a core 50% of the time; so none"));
-    assert_non_null(
-        strstr(said, "type: OMP_WAIT_POLICY=passive ./spmv run -m 'a b.mtx' -k 'csr_*',"));
-    assert_non_null(strstr(said, "-t 1 after it\n"));
+    assert_non_null(strstr(said,
+                           "type, if need be with -t 1 behind it:\n"
+                           "    OMP_WAIT_POLICY=passive ./spmv run -m 'a b.mtx' -k 'csr_*'\n"));
     setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
     explained(&run, rows, 1, said, sizeof said);
     assert_non_null(strstr(said, " 'csr_*' -t 1\n"));
     o.argv = no, o.argc = 2;
     explained(&run, rows, 1, said, sizeof said);
-    assert_non_null(strstr(said, "type: OMP_WAIT_POLICY=passive (the same command) -t 1\n"));
+    assert_non_null(strstr(said, "type:\n    OMP_WAIT_POLICY=passive (the same command) -t 1\n"));
     unsetenv("OMP_WAIT_POLICY");
     spmv_ctx_free(run.ctx);
     run.ctx = context_of(omp_get_num_procs() + 1);
     o.argv = many, o.argc = COUNT(many);
-    snprintf(flag, sizeof flag, "type: ./spmv run -q -t %d\n", omp_get_num_procs());
+    snprintf(flag, sizeof flag, "type:\n    ./spmv run -q -t %d\n", omp_get_num_procs());
     explained(&run, rows, 1, said, sizeof said);
     assert_non_null(strstr(said, flag));
     rows[0].r.gpu_name = "a GPU"; /* OpenMP's threads are not what waits */
@@ -399,10 +406,8 @@ static void unchecked_results_are_named_and_not_ranked(void **state) {
     for (int k = 0; k < COUNT(rows); k++) rows[k].r.config_kernel = k ? "quick" : "slow";
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
-    assert_string_equal(said,
-                        "  cheapest with its preparation (f64): 1 product quick, 100 products "
-                        "quick, 10000 products quick\n"
-                        "  for many products: quick, 2.00 x csr1, pays off at once\n");
+    assert_string_equal(said, "  cheapest with its preparation (f64): 1 to 10000 products quick\n"
+                              "  for many products: quick, 2.00 x csr1, pays off at once\n");
     for (int k = 0; k < COUNT(rows); k++) rows[k].r.check_status = "off";
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
@@ -422,7 +427,87 @@ static void the_cheapest_of_disturbed_times_is_called_so(void **state) {
     run.ctx = context_of(2);
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
-    assert_non_null(strstr(said, "preparation (f64, by disturbed times): 1 product some"));
+    assert_non_null(
+        strstr(said, "preparation (f64, by disturbed times): 1 to 10000 products some\n"));
+    spmv_ctx_free(run.ctx);
+}
+
+static void pays_off_is_said_to_one_digit(void **state) {
+    (void)state;
+    static const struct {
+        double prep;
+        const char *words;
+    } cases[] = {{25, "about 5 products"},    {45, "about 9 products"},
+                 {46, "about 10 products"},   {315, "about 60 products"},
+                 {745, "about 100 products"}, {750, "about 200 products"}};
+    static session run;
+    options o = {.caches.count = 1, .probe = "off"};
+    run.o = &o;
+    run.ctx = context_of(2);
+    for (int k = 0; k < COUNT(cases); k++) {
+        char said[2000];
+        result rows[] = {row("csr1", 10, 10, 10, 0), row(NULL, 5, 5, 5, cases[k].prep)};
+        for (int j = 0; j < COUNT(rows); j++) rows[j].r.config_kernel = j ? "quick" : "slow";
+        rank_results(rows, COUNT(rows));
+        explained(&run, rows, COUNT(rows), said, sizeof said);
+        assert_non_null(strstr(said, cases[k].words));
+    }
+    spmv_ctx_free(run.ctx);
+}
+
+static void the_cheapest_is_named_for_as_many_as_are_expected(void **state) {
+    (void)state;
+    static const struct {
+        int64_t expected;
+        const char *words;
+    } cases[] = {{0, ": 1 product slow, 100 to 10000 products quick\n"},
+                 {5, ": 1 to 5 products slow, 100 to 10000 products quick\n"},
+                 {7, ": 1 product slow, 7 to 10000 products quick\n"},
+                 {20000, ": 1 product slow, 100 to 20000 products quick\n"}};
+    static session run;
+    result rows[] = {row("csr1", 10, 10, 10, 0), row(NULL, 5, 5, 5, 31)};
+    run.ctx = context_of(2);
+    for (int j = 0; j < COUNT(rows); j++) rows[j].r.config_kernel = j ? "quick" : "slow";
+    rank_results(rows, COUNT(rows));
+    for (int k = 0; k < COUNT(cases); k++) {
+        char said[2000];
+        options o = {.caches.count = 1, .probe = "off", .iters = cases[k].expected};
+        run.o = &o;
+        explained(&run, rows, COUNT(rows), said, sizeof said);
+        assert_non_null(strstr(said, cases[k].words));
+    }
+    spmv_ctx_free(run.ctx);
+}
+
+static void ties_are_said_once_where_nearly_all_are_tied(void **state) {
+    (void)state;
+    enum { ROWS = 5 };
+    char said[2000], table[2000];
+    static session run;
+    options o = {.caches.count = 1, .probe = "off"};
+    result rows[ROWS];
+    table_row shown[ROWS];
+    run.o = &o;
+    run.ctx = context_of(2);
+    for (int slower = 0; slower <= 1; slower++) {
+        FILE *file = tmpfile();
+        for (int k = 0; k < ROWS; k++) {
+            rows[k] = row(NULL, 5, 6 + k, 20, 0);
+            rows[k].r.config_kernel = "some";
+            shown[k] = (table_row){&rows[k].r, NULL};
+        }
+        if (slower) rows[4] = row(NULL, 30, 30, 30, 0), rows[4].r.config_kernel = "some";
+        rank_results(rows, ROWS);
+        assert_int_equal(rows[3].r.perf_tied, 1); /* in the log */
+        explained(&run, rows, ROWS, said, sizeof said);
+        assert_int_equal(strstr(said, "  nearly all are tied") != NULL, !slower);
+        assert_int_equal(strstr(said, "  = tied") != NULL, slower);
+        table_write(file, shown, ROWS, "median", false, true);
+        rewind(file);
+        table[fread(table, 1, sizeof table - 1, file)] = 0;
+        fclose(file);
+        assert_int_equal(strstr(table, "\n= some") != NULL, slower);
+    }
     spmv_ctx_free(run.ctx);
 }
 
@@ -521,6 +606,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(the_run_says_what_to_type_against_waits),
         cmocka_unit_test(unchecked_results_are_named_and_not_ranked),
         cmocka_unit_test(the_cheapest_of_disturbed_times_is_called_so),
+        cmocka_unit_test(pays_off_is_said_to_one_digit),
+        cmocka_unit_test(the_cheapest_is_named_for_as_many_as_are_expected),
+        cmocka_unit_test(ties_are_said_once_where_nearly_all_are_tied),
         cmocka_unit_test(noise_is_flagged),
         cmocka_unit_test(waiting_threads_are_seen),
         cmocka_unit_test(a_slowed_gpu_is_flagged),

@@ -142,7 +142,7 @@ static void a_batch_is_recorded_once_or_says_why_not(void **state) {
 
 /* ---- cache states --------------------------------------------------------------------------- */
 
-typedef spmv_status (*run_function)(const spmv_plan *, double, const void *, double, void *);
+typedef spmv_status (*run_function)(const spmv_plan *, const spmv_operands *);
 static run_function shipped_run;
 static const spmv_plan *first_plan;
 static int flushes, products;
@@ -154,17 +154,15 @@ static spmv_status counted_flush(spmv_device *d, size_t bytes) {
     return SPMV_OK;
 }
 
-static spmv_status counted_run(const spmv_plan *p, double alpha, const void *x, double beta,
-                               void *y) {
+static spmv_status counted_run(const spmv_plan *p, const spmv_operands *v) {
     products++;
-    return shipped_run(p, alpha, x, beta, y);
+    return shipped_run(p, v);
 }
 
 /* Right on the plan the user made, silent on its copies. */
-static spmv_status run_on_first_only(const spmv_plan *p, double alpha, const void *x, double beta,
-                                     void *y) {
+static spmv_status run_on_first_only(const spmv_plan *p, const spmv_operands *v) {
     products++;
-    return p == first_plan ? shipped_run(p, alpha, x, beta, y) : SPMV_OK;
+    return p == first_plan ? shipped_run(p, v) : SPMV_OK;
 }
 
 static problem problem_on(const scene *s, const double *y0, double beta) {

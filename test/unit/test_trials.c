@@ -31,16 +31,14 @@ static void multiply(const planted *k, const spmv_csr *A, const double *x, doubl
     }
 }
 
-static spmv_status planted_run(const spmv_plan *p, double alpha, const void *x, double beta,
-                               void *y) {
-    (void)alpha, (void)beta;
+static spmv_status planted_run(const spmv_plan *p, const spmv_operands *v) {
     planted *k = (planted *)(uintptr_t)((const char *)p->kernel - offsetof(planted, kernel));
     double times = disturb ? disturb(k) : 1;
     double seconds = (k->runs++ ? k->price_s : k->first_s) * times;
     planted_now += seconds;
     if (spending) spending->start -= seconds;
     if (k->runs > 1 && k->answer != SPMV_OK) return spmv_fail(p->device->ctx, k->answer, "planted");
-    multiply(k, &p->matrix->csr, x, y);
+    multiply(k, &p->matrix->csr, v->x, v->z);
     return SPMV_OK;
 }
 

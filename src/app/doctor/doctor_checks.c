@@ -234,8 +234,8 @@ static void check_build(const doctor_facts *f, finding *out) {
     } else if (f->build.build_dirty == 1) {
         tell(out, LEVEL_NOTE, "built from sources that differ from commit %s",
              f->build.build_commit ? f->build.build_commit : "(unknown)");
-        advise(out, "the log names a commit that is not what ran", "git commit -a && make %s",
-               makes(f));
+        advise(out, "the log names a commit that is not what ran",
+               "git add src omp cuda include && git commit && make %s", makes(f));
     } else {
         tell(out, LEVEL_OK, "commit %s, %.*s",
              f->build.build_commit ? f->build.build_commit : "unknown", (int)strcspn(opt, " "),
@@ -292,7 +292,8 @@ static void check_probe(const doctor_facts *f, finding *out) {
     }
     tell(out, LEVEL_NOTE, "not measured for %s%s%s", f->probed ? "" : "the CPU with these threads",
          !f->probed && gpu_missing ? " and " : "", gpu_missing ? "the GPU" : "");
-    advise(out, "runs cannot report how close they come to the machine's limits", "spmv probe");
+    advise(out, "runs cannot report how close they come to the machine's limits", "%s probe",
+           program_typed());
 }
 
 const check doctor_checks[] = {

@@ -9,7 +9,8 @@ void check_cuda(const doctor_facts *f, finding *out) {
     } else if (f->cuda) {
         tell(out, f->gpu_files ? LEVEL_WARNING : LEVEL_NOTE, "built in, but no GPU opens: %s",
              f->gpu_error);
-        advise(out, why, f->gpu_files ? "nvidia-smi" : "spmv --backend=omp");
+        advise(out, why, "%s%s", f->gpu_files ? "nvidia-smi" : program_typed(),
+               f->gpu_files ? "" : " --backend=omp");
     } else if (!f->gpu_files) {
         tell(out, LEVEL_OK, "not built in, and this machine shows no GPU (%s)",
              *f->nvcc ? f->nvcc : "no nvcc either");

@@ -150,6 +150,7 @@ static void config_text(const record *r, char *out) {
     if (r->config_precision && strcmp(r->config_precision, "f64") != 0)
         append(out, "", r->config_precision);
     if (r->config_index_bits == 64) append(out, "", "ofs64");
+    if (r->store_values) append(out, "", r->store_values);
     if (!*out) snprintf(out, CELL, "-");
 }
 
@@ -182,10 +183,23 @@ static void check_text(const record *r, char *out) {
 typedef struct mixture { /* what a row must say because it is not the same in all of them */
     bool backends;       /* names stand for kernels of both */
     bool states;         /* of the caches */
+    bool ties;           /* some are tied, and not nearly all */
 } mixture;
 
+bool table_is_blurred(const table_row *rows, int count) {
+    enum { LEAST = 4 }; /* rows; fewer are marked even if all are tied */
+    int others = 0, tied = 0;
+    for (int k = 0; k < count; k++) {
+        const record *r = rows[k].r;
+        if (strcmp(r->status, "ok") != 0 || r->perf_best == 1) continue;
+        others++;
+        tied += r->perf_tied == 1;
+    }
+    return others >= LEAST && tied >= 0.9 * others;
+}
+
 static mixture mixture_of(const table_row *rows, int count) {
-    mixture found = {false, false};
+    mixture found = {.ties = !table_is_blurred(rows, count)};
     for (int k = 1; k < count; k++) {
         found.backends |= strcmp(rows[k].r->config_backend, rows[0].r->config_backend) != 0;
         found.states |= strcmp(rows[k].r->config_cache, rows[0].r->config_cache) != 0;
@@ -202,9 +216,9 @@ static void fill(const table_row *row, mixture mixed, const char *stat, char cel
     const record *r = row->r;
     bool ok = strcmp(r->status, "ok") == 0;
     snprintf(cell[KERNEL], CELL, "%s%s%s%s",
-             r->perf_best == 1   ? "* "
-             : r->perf_tied == 1 ? "= "
-                                 : "  ",
+             r->perf_best == 1                 ? "* "
+             : mixed.ties && r->perf_tied == 1 ? "= "
+                                               : "  ",
              mixed.backends ? r->config_backend : "", mixed.backends ? ":" : "", r->config_kernel);
     snprintf(cell[ALIAS], CELL, "%s", row->alias ? row->alias : "");
     config_text(r, cell[CONFIG]);
@@ -261,20 +275,27 @@ static int table_width(const int width[NCOLUMNS]) {
     return sum;
 }
 
-/* Leaves out columns, the least important first, until the table fits; then the settings, which
- * are the longest, are cut short. What remains is needed: who, how fast, and whether it is right.
- */
+enum { LEAST_CONFIG = 12 };
+
+/* Columns by which the settings, which are the longest, can be cut short. */
+static int config_to_cut(const int width[NCOLUMNS]) {
+    return width[CONFIG] > LEAST_CONFIG ? width[CONFIG] - LEAST_CONFIG : 0;
+}
+
+/* Leaves out columns until the table fits, those first that follow from others: the rate does from
+ * the median, the preparation from nothing, and is kept at the cost of settings. What remains is
+ * needed: who, how fast, and whether it is right. */
 static void fit_widths(int most, int width[NCOLUMNS], bool left_out[NCOLUMNS]) {
-    static const column least[] = {ALIAS, PADDING, MEGABYTES, GATHER, STREAM, GBPS, PREP, NOISE};
-    enum { LEAST_CONFIG = 8 };
-    for (size_t k = 0; k < sizeof least / sizeof *least && table_width(width) > most; k++) {
+    static const column least[] = {ALIAS, PADDING, MEGABYTES, GATHER, STREAM,
+                                   GBPS,  GFLOPS,  PREP,      NOISE};
+    for (size_t k = 0; k < sizeof least / sizeof *least; k++) {
+        int cut = least[k] == PREP || least[k] == NOISE ? config_to_cut(width) : 0;
+        if (table_width(width) - cut <= most) break;
         left_out[least[k]] = width[least[k]] > 0;
         width[least[k]] = 0;
     }
-    int over = table_width(width) - most;
-    if (over <= 0 || width[CONFIG] <= LEAST_CONFIG) return;
-    width[CONFIG] -= over;
-    if (width[CONFIG] < LEAST_CONFIG) width[CONFIG] = LEAST_CONFIG;
+    int over = table_width(width) - most, cut = config_to_cut(width);
+    if (over > 0) width[CONFIG] -= over < cut ? over : cut;
 }
 
 /* Longer cells end with two dots. */

@@ -38,6 +38,15 @@ bool same_configuration(const cell *a, const cell *b) {
     return true;
 }
 
+void cell_label(const cell *c, char *out, size_t size) {
+    bool usual = c->cache == SPMV_WARM;
+    int n = snprintf(out, size, "%s:%s%s%s%s", c->kernel.backend->name, descriptor(c->kernel)->name,
+                     c->precision == SPMV_F32 ? " f32" : "", usual ? "" : " ",
+                     usual ? "" : cache_names[c->cache]);
+    if (n > 0 && (size_t)n < size)
+        settings_flags(c->setting, c->nsettings, out + n, size - (size_t)n);
+}
+
 /* Two options can mean one configuration: 256 and 32x8, or grids that differ only in columns a
  * kernel has none of. */
 static spmv_status add_cell(session *r, const cell *c) {
@@ -112,6 +121,10 @@ static int refuse_value(const spmv_kernel_id *kernels, int n, spmv_param_id id, 
         p = spmv_param_of(kernel, id);
         if (p && accepts(kernel, p, value)) p = NULL;
     }
+    if (n == 1 && kernels[0].index == SPMV_AUTO)
+        return refuse("--%s: auto chooses the kernel and its parameters; -k with the kernel's name "
+                      "sets one of them%s",
+                      params[id].option, "");
     if (!p || param_typed(params[id].name, p->max) || is_warp_rows(id, value))
         return refuse("--%s applies to none of the chosen kernels; 'spmv list kernels -v' "
                       "shows what each takes%s",

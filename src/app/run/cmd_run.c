@@ -18,7 +18,7 @@ static void show_progress(void *arg, double done) {
     int full = (int)(done * WIDTH);
     say("\rreading [%.*s%*s] %3.0f %%", full, "##############################", WIDTH - full, "",
         100 * done);
-    if (done >= 1) say("\r%60s\r", "");
+    if (done >= 1) say("\r\033[K");
 }
 
 /* Bytes of cache that the built-in matrix must exceed: a GPU's as it says, a host's as measured. */
@@ -104,7 +104,7 @@ static int show_results(session *run, result *results, int n) {
         table_write(run->output, rows, shown, run->o->stat, run->o->color && run->output == stdout,
                     run->o->verbose);
         fflush(run->output); /* what follows on stderr is about it */
-        if (!run->o->quiet) explain_results(run, results, n);
+        if (!run->o->quiet) explain_results(run, results, n, table_is_blurred(rows, shown));
         free(rows);
         return 0;
     }
@@ -253,13 +253,23 @@ int open_devices(session *run) {
     return 0;
 }
 
+/* The file of the choices of auto; NULL: none. */
+static const char *wisdom_file(const options *o, char *path, size_t size) {
+    if (!o->wisdom || *o->wisdom) return o->wisdom;
+    if (saved_path("wisdom", path, size)) return path;
+    if (!o->quiet) say("  note: --wisdom: there is no home folder; --wisdom=FILE names a file\n");
+    return NULL;
+}
+
 int choose_session(session *r) {
+    char wisdom[1024];
     for (const spmv_backend *const *b = spmv_backends; *b && r->o->backend; b++)
         if (strcmp((*b)->name, r->o->backend) == 0) r->backend = *b;
     spmv_ctx_opts opts = {.size = sizeof opts,
                           .backend = r->backend->name,
                           .device = r->o->device,
-                          .threads = r->o->threads};
+                          .threads = r->o->threads,
+                          .wisdom = wisdom_file(r->o, wisdom, sizeof wisdom)};
     if (spmv_ctx_create(&opts, &r->ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
     if (r->backend->kernels == NULL) {
         char what[128];
@@ -314,27 +324,32 @@ static void conclude(const session *r) {
         say("spmv: %d WRONG result%s: see the table\n", r->nwrong, r->nwrong == 1 ? "" : "s");
 }
 
-/* Who names no matrix wants to see what the program does, soon. */
 static int run_built_in(session *run) {
     char name[64];
-    const options *asked = run->o;
-    options brief = *asked;
-    if (!options_given(asked, "min-time") && !options_given(asked, "max-time")) {
-        brief.sampling.min_time_s = 0.1;
-        brief.sampling.max_time_s = 1;
-    }
-    run->o = &brief;
     default_matrix(run, name, sizeof name);
-    int code = run_matrix(run, name, true);
-    run->o = asked;
-    return code;
+    return run_matrix(run, name, true);
+}
+
+/* Who names no kernel wants to see a table soon, who names no matrix wants to see what the program
+ * does at all. */
+static options in_haste(const options *asked) {
+    options o = *asked;
+    if (options_given(asked, "min-time") || options_given(asked, "max-time")) return o;
+    if (o.nmatrices == 0)
+        o.sampling.min_time_s = 0.1, o.sampling.max_time_s = 0.5;
+    else if (!o.kernels)
+        o.sampling.max_time_s = 1;
+    return o;
 }
 
 static int run_matrices(session *run) {
+    const options *asked = run->o, hasty = in_haste(asked);
     int code = 0;
-    if (run->o->nmatrices == 0) return run_built_in(run);
-    for (int k = 0; k < run->o->nmatrices && !code; k++)
-        code = run_matrix(run, run->o->matrices[k], false);
+    run->o = &hasty;
+    if (hasty.nmatrices == 0) code = run_built_in(run);
+    for (int k = 0; k < hasty.nmatrices && !code; k++)
+        code = run_matrix(run, hasty.matrices[k], false);
+    run->o = asked;
     return code;
 }
 

@@ -202,6 +202,10 @@ static void describe_plan(const options *o, const spmv_plan_facts *f, const prob
         if (o->iters) r->config_iters = o->iters;
         r->prep_tune_s = f->tune_s;
     }
+    if (f->wisdom) {
+        snprintf(out->wisdom, sizeof out->wisdom, "%s", f->wisdom);
+        r->tune_wisdom = out->wisdom;
+    }
     if (f->baseline) {
         r->tune_baseline = f->baseline;
         r->tune_baseline_s = f->baseline_product_s;
@@ -209,6 +213,7 @@ static void describe_plan(const options *o, const spmv_plan_facts *f, const prob
         r->tune_flush_B = (whole)f->flush_bytes;
     }
     r->config_index_bits = f->offset_bits;
+    r->store_values = f->values;
     r->store_matrix_B = (whole)f->store_bytes;
     r->store_padding =
         r->matrix_nnz ? (double)(f->slots - r->matrix_nnz) / (double)r->matrix_nnz : 0;

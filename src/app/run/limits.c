@@ -245,7 +245,14 @@ static void say_which(const result *results, int n, const record *r) {
     char config[96];
     table_config(r, config, sizeof config);
     say(" %s%s%s", mixed ? r->config_backend : "", mixed ? ":" : "", r->config_kernel);
-    if (rows > 1) say(" (%s)", config);
+    if (rows > 1 && strcmp(config, "-") != 0) say(" (%s)", config);
+}
+
+/* To one digit: the preparation, measured once, is not known better. */
+static long long rounded(long long products) {
+    long long unit = 1;
+    while (products / unit >= 10) unit *= 10;
+    return (products / unit + (products % unit >= (unit + 1) / 2)) * unit;
 }
 
 void say_against_csr1(const record *r) {
@@ -254,11 +261,12 @@ void say_against_csr1(const record *r) {
         return;
     say(", %.2f x csr1", r->perf_speedup_csr1);
     if (products > 0)
-        say(", pays off after %lld product%s", products, products == 1 ? "" : "s");
+        say(", pays off after about %lld product%s", rounded(products), products == 1 ? "" : "s");
     else if (products == 0)
         say(", pays off at once");
     else if (ahead > 0)
-        say(", cheaper with its preparation up to %lld product%s", ahead, ahead == 1 ? "" : "s");
+        say(", cheaper with its preparation up to about %lld product%s", rounded(ahead),
+            ahead == 1 ? "" : "s");
     else
         say(", never pays off");
 }
@@ -276,6 +284,18 @@ static int products_to_name(int64_t expected, int64_t *products) {
     return count;
 }
 
+/* For so many products, of those ranked under the conditions of first, which there is. */
+static const record *cheapest(const result *results, int n, const record *first, int64_t products) {
+    const record *best = NULL;
+    for (int k = 0; k < n; k++) {
+        const record *r = &results[k].r;
+        if (is_ranked(&results[k]) && same_conditions(r, first) &&
+            (!best || cost(r, (double)products) < cost(best, (double)products)))
+            best = r;
+    }
+    return best;
+}
+
 /* first: of those under its conditions; expected: number of products, 0: unknown. */
 static void say_cheapest(const result *results, int n, const record *first, bool states,
                          int64_t expected) {
@@ -287,14 +307,12 @@ static void say_cheapest(const result *results, int n, const record *first, bool
         states ? first->config_cache : "",
         best_beside(results, n, first) ? "" : ", by disturbed times");
     for (int p = 0; p < count; p++) {
-        const record *best = NULL;
-        for (int k = 0; k < n; k++) {
-            const record *r = &results[k].r;
-            if (is_ranked(&results[k]) && same_conditions(r, first) &&
-                (!best || cost(r, (double)products[p]) < cost(best, (double)products[p])))
-                best = r;
-        }
-        say("%s %lld product%s", p ? "," : "", (long long)products[p], products[p] == 1 ? "" : "s");
+        const record *best = cheapest(results, n, first, products[p]);
+        int64_t from = products[p];
+        while (p + 1 < count && cheapest(results, n, first, products[p + 1]) == best) p++;
+        say("%s ", last ? "," : "");
+        if (from < products[p]) say("%lld to ", (long long)from);
+        say("%lld product%s", (long long)products[p], products[p] == 1 ? "" : "s");
         say_which(results, n, best);
         last = best;
     }
@@ -377,9 +395,10 @@ static void say_waits(const session *run) {
     if (passive || shared) snprintf(flag, sizeof flag, " -t %d", fewer);
     if (!typed_again(run->o, flag, command, sizeof command))
         snprintf(command, sizeof command, "(the same command)%s", flag);
-    say("  ! waiting for cores disturbs; type: %s%s", variable, command);
-    if (!*flag && fewer >= 1) say(", and if that does not help -t %d after it", fewer);
-    say("\n");
+    say("  ! waiting for cores disturbs; type");
+    if (!*flag && fewer >= 1) say(", if need be with -t %d behind it", fewer);
+    say(":\n");
+    say("    %s%s\n", variable, command);
 }
 
 /* Kernels take turns, so that the flags of the first disturbed one stand for all. */
@@ -419,11 +438,16 @@ static void say_launch(const result *results, int n) {
     }
 }
 
-void explain_results(const session *run, const result *results, int n) {
+void explain_results(const session *run, const result *results, int n, bool blurred) {
     bool tied = false, rated = false;
     for (int k = 0; k < n; k++) tied |= results[k].r.perf_tied == 1;
     for (int b = 0; spmv_backends[b]; b++) rated |= run->rated[b];
-    if (tied) say("  = tied with the fastest (*): their quartiles overlap\n");
+    if (blurred)
+        say("  nearly all are tied with the fastest (*), their quartiles overlap: the noise is "
+            "larger "
+            "than the differences; 'spmv doctor' says what disturbs\n");
+    else if (tied)
+        say("  = tied with the fastest (*): their quartiles overlap\n");
     if (any(results, n, "in cache"))
         say("  in cache: the last-level cache holds all or part of the working set; use "
             "--cache=cold "

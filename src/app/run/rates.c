@@ -12,18 +12,23 @@ static bool is_off(const options *o) {
     return o->probe && strcmp(o->probe, "off") == 0;
 }
 
-/* Returns false if there is no folder for the file. */
-static bool folder_of(const options *o, char *out) {
+/* Returns false if there is none. */
+static bool users_folder(char *out) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (is_off(o)) return false;
-    if (o->probe)
-        snprintf(out, PATH, "%s", o->probe);
-    else if (cache && *cache)
+    if (cache && *cache)
         snprintf(out, PATH, "%s/spmv", cache);
     else if (home && *home)
         snprintf(out, PATH, "%s/.cache/spmv", home);
     else
         return false;
+    return true;
+}
+
+/* Returns false if there is no folder for the file. */
+static bool folder_of(const options *o, char *out) {
+    if (is_off(o)) return false;
+    if (!o->probe) return users_folder(out);
+    snprintf(out, PATH, "%s", o->probe);
     return true;
 }
 
@@ -52,6 +57,15 @@ static void make_folder(const char *path) {
         snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
         mkdir(part, 0777); /* fopen says what is wrong */
     }
+}
+
+bool saved_path(const char *name, char *out, size_t size) {
+    char folder[PATH];
+    if (!users_folder(folder)) return false;
+    int n = snprintf(out, size, "%s/%s", folder, name);
+    if (n < 0 || (size_t)n >= size) return false;
+    make_folder(out);
+    return true;
 }
 
 int rates_save(const options *o, const char *key, const spmv_rates *r) {

@@ -212,9 +212,7 @@ static void time_left(const group *g, double *least, double *most) {
 /* A table that comes at once needs no announcement. */
 static bool is_long(const group *g) {
     enum { LONG_S = 2 };
-    double most = 0;
-    for (int k = 0; k < g->count; k++) most += g->candidate[k].how.max_time_s;
-    return most >= LONG_S;
+    return g->run->ncells * g->run->o->sampling.max_time_s >= LONG_S;
 }
 
 static bool is_announced(const group *g) {
@@ -222,26 +220,29 @@ static bool is_announced(const group *g) {
     return !o->quiet && (o->progress || is_long(g));
 }
 
-/* Of what is measured on: as soon as there is an interval, so that the first row comes soon. */
-static void show_so_far(const group *g, candidate *e) {
-    enum { LEAST_FOR_AN_INTERVAL = 6 };
-    char median[TIME_TEXT];
-    if (e->shown || !is_announced(g) || e->t.nsamples < LEAST_FOR_AN_INTERVAL) return;
+/* Of what is measured on, once: from so many samples on. */
+static void show_so_far(const group *g, candidate *e, int least) {
+    char median[TIME_TEXT], interval[32] = "";
+    if (e->shown || !is_announced(g) || e->t.nsamples < least) return;
     statistics so_far = statistics_of(e->t.sample_s, e->t.nsamples);
     time_text(so_far.median, median);
-    const result *out = &g->results[e->cell];
-    say("%s  %s  %s, check %s, +/- %.1f%% so far\n", g->run->o->progress ? "\r\033[K" : "",
-        out->kernel, median, g->run->o->verify ? "ok" : "off", 100 * median_noise(&so_far));
+    char name[CELL_LABEL];
+    cell_label(&g->run->cell[e->cell], name, sizeof name);
+    if (isfinite(median_noise(&so_far)))
+        snprintf(interval, sizeof interval, ", +/- %.1f%%", 100 * median_noise(&so_far));
+    say("%s  %s  %s, check %s%s so far\n", g->run->o->progress ? "\r\033[K" : "", name, median,
+        g->run->o->verify ? "ok" : "off", interval);
     e->shown = true;
 }
 
 /* As soon as it is final. The table follows when all are, and has the ranks. */
-static void show_final(const group *g, const result *out) {
+static void show_final(const group *g, int k) {
     const options *o = g->run->o;
-    const record *r = &out->r;
-    char median[TIME_TEXT];
+    const record *r = &g->results[k].r;
+    char median[TIME_TEXT], name[CELL_LABEL];
     if (!is_announced(g)) return;
-    say("%s  %d of %d: %s", o->progress ? "\r\033[K" : "", g->done, g->count, out->kernel);
+    cell_label(&g->run->cell[k], name, sizeof name);
+    say("%s  %d of %d: %s", o->progress ? "\r\033[K" : "", g->done, g->count, name);
     time_text(r->timing_median_s, median);
     if (strcmp(r->status, "ok") == 0)
         say("  %s, check %s%s\n", median, r->check_status,
@@ -260,7 +261,7 @@ static void finish(group *g, candidate *e, spmv_status status) {
     settle(g, e, status, right);
     release(g, e);
     g->done++;
-    show_final(g, &g->results[e->cell]);
+    show_final(g, e->cell);
     if (!g->run->pass) return;
     int code = keep(g, e->cell);
     if (!g->code) g->code = code;
@@ -287,8 +288,11 @@ static void say_duration(const group *g) {
     double least, most;
     if (g->run->o->progress || g->run->o->quiet || !is_long(g)) return;
     time_left(g, &least, &most);
-    say("timing %d kernel%s in turns: %.0f to %.0f s\n", g->count, g->count == 1 ? "" : "s", least,
-        most);
+    say("timing %d kernel%s in turns: ", g->count, g->count == 1 ? "" : "s");
+    if (round(least) == round(most))
+        say("about %.0f s\n", most);
+    else
+        say("%.0f to %.0f s\n", least, most);
 }
 
 static void watch_step(const session *run, int k) {
@@ -301,11 +305,25 @@ static void mind_waits(candidate *e) {
     if (e->t.waiting) e->t.settled = false;
 }
 
-/* Ten rounds make up the minimum time; a noisy kernel gets more of them. */
-static int time_rounds(group *g) {
-    enum { ROUNDS = 10 };
+/* Ten of them make up the minimum time; a noisy kernel gets more. */
+static void take_turn(group *g, candidate *e) {
+    enum { TURNS = 10, LEAST_FOR_AN_INTERVAL = 6 };
     double timeout = g->run->o->timeout_s;
     double patience = timeout > 0 ? timeout / 4 : 60; /* seconds between two signs of life */
+    watch_step(g->run, e->cell);
+    noise before = noise_now();
+    spmv_status status =
+        problem_turn(&e->p, &e->how, &e->t, fmin(e->how.min_time_s / TURNS, patience));
+    noise after = noise_now();
+    noise_add(&e->noise, &before, &after);
+    mind_waits(e);
+    if (status != SPMV_OK || e->t.done)
+        finish(g, e, status);
+    else
+        show_so_far(g, e, LEAST_FOR_AN_INTERVAL);
+}
+
+static int time_rounds(group *g) {
     int *order = malloc((size_t)(g->count ? g->count : 1) * sizeof *order);
     if (!order) return complain(SPMV_E_NOMEM, NULL);
     for (int k = 0; k < g->count; k++) order[k] = k;
@@ -313,24 +331,20 @@ static int time_rounds(group *g) {
         shuffle(order, g->count,
                 spmv_mix(g->run->o->seed + (uint64_t)g->run->pass) + ((uint64_t)round << 32));
         show_round(g, round);
-        for (int k = 0; k < g->count && !stop_code(); k++) {
-            candidate *e = &g->candidate[order[k]];
-            if (!e->plan) continue;
-            watch_step(g->run, e->cell);
-            noise before = noise_now();
-            spmv_status status =
-                problem_turn(&e->p, &e->how, &e->t, fmin(e->how.min_time_s / ROUNDS, patience));
-            noise after = noise_now();
-            noise_add(&e->noise, &before, &after);
-            mind_waits(e);
-            if (status != SPMV_OK || e->t.done)
-                finish(g, e, status);
-            else
-                show_so_far(g, e);
-        }
+        for (int k = 0; k < g->count && !stop_code(); k++)
+            if (g->candidate[order[k]].plan) take_turn(g, &g->candidate[order[k]]);
     }
     free(order);
     return 0;
+}
+
+/* Who waits sees soon that something is right: the first kernel has a turn before the others are
+ * prepared. It is not its last, as it takes a tenth of the least time. */
+static void take_first_turn(group *g) {
+    candidate *e = &g->candidate[0];
+    if (g->run->pass || !is_announced(g) || e->how.min_time_s == 0) return;
+    take_turn(g, e);
+    if (e->plan) show_so_far(g, e, 1);
 }
 
 /* Of a sweep only what has had its least time: --resume measures the rest, as the rule says. */
@@ -388,7 +402,8 @@ static int keep(group *g, int k) {
     count_status(run, &out->r);
     if (!run->o->quiet && run->o->verbose) say_result(out);
     int code = log_append(&run->log, record_fields(), &out->r);
-    if (!code && run->watch.arg) run->watch.finished(run->watch.arg, k, out);
+    out->logged = !code && run->log.file >= 0;
+    if (run->watch.arg) run->watch.finished(run->watch.arg, k, out);
     return code;
 }
 
@@ -404,6 +419,13 @@ static int keep_group(group *g, const bool *later) {
     return code;
 }
 
+static void show_admission(const session *run, int k) {
+    char name[CELL_LABEL];
+    if (!run->o->progress || run->o->quiet) return;
+    cell_label(&run->cell[k], name, sizeof name);
+    say("\r%3d of %d: %s\033[K", k + 1, run->ncells, name);
+}
+
 /* Admits as many unfinished cells as fit in memory, times and logs them. */
 static int run_group(group *g) {
     const session *run = g->run;
@@ -413,16 +435,17 @@ static int run_group(group *g) {
     g->count = g->done = 0;
     for (int k = 0; k < g->run->ncells && !code && !stop_code(); k++) {
         if (g->results[k].finished) continue;
-        if (run->o->progress && !run->o->quiet)
-            say("\r%3d of %d: %-24s", k + 1, run->ncells, descriptor(run->cell[k].kernel)->name);
+        show_admission(run, k);
         watch_step(g->run, k);
+        int admitted = g->count;
         code = admit(g, k, &later[k]);
+        if (admitted == 0 && g->count == 1) take_first_turn(g);
         if (!code && g->run->pass && g->results[k].r.status && !later[k]) code = keep(g, k);
     }
     if (!code) code = time_rounds_watched(g);
     for (int k = 0; k < g->count; k++)
         if (g->candidate[k].plan) release(g, &g->candidate[k]);
-    if (g->run->o->progress && !g->run->o->quiet) say("\r%50s\r", "");
+    if (g->run->o->progress && !g->run->o->quiet) say("\r\033[K");
     rank_results(g->results, g->run->ncells);
     if (!code) code = keep_group(g, later);
     if (!code) code = g->code ? g->code : stop_code();

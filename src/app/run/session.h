@@ -16,25 +16,27 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     bool ok;          /* its last result was right, and has a time */
 } cell;
 
+enum { CELL_LABEL = 320 }; /* bytes that cell_label may fill */
 enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
 typedef struct result { /* a row, and what its record points to */
     record r; /* filled by describe_row when the row is final; before, its status is NULL */
     const char *alias;
     char source[512], kernel[64], library[64], grid[48], block[24], shape[24], reason[1024],
-        why[1400], hash[20], key[20], how[256];
+        why[1400], wisdom[24], hash[20], key[20], how[256];
     char flag[MOST_FLAGS][96];
     const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
     int nflags;
-    bool waits; /* its threads waited for cores */
+    bool waits;  /* its threads waited for cores */
+    bool logged; /* with a log, and successfully */
     double *samples;
-    bool finished; /* and logged; in a run that was stopped, others have no status */
+    bool finished; /* in a run that was stopped, others have no status */
 } result;
 
 typedef struct
     watcher {  /* spmv sweep, which must know which cell was running when the process died */
     void *arg; /* NULL: nobody watches */
     void (*step)(void *arg, int cell); /* a long step of the cell begins; or NULL */
-    void (*finished)(void *arg, int cell, const result *out); /* and logged */
+    void (*finished)(void *arg, int cell, const result *out); /* and logged, if it could be */
 } watcher;
 
 enum { MOST_BACKENDS = 4 };
@@ -95,6 +97,8 @@ void close_session(session *run);
 
 /* Fills s->cell from the options; returns an exit code, after printing what is wrong. */
 int choose_cells(session *s);
+/* Kernel and options, as far as they are not the usual ones. */
+void cell_label(const cell *c, char *out, size_t size);
 /* Equal but for the state of the caches. */
 bool same_configuration(const cell *a, const cell *b);
 
@@ -136,10 +140,11 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
 bool is_ranked(const result *out);
 /* Who is fastest, tied with it, and what changing over from csr1 costs. */
 void rank_results(result *results, int n);
-/* Of a ranked row: how much faster than csr1 it is, and after how many products it has paid for its
- * preparation, as the rest of a line. */
+/* Of a ranked row: how much faster than csr1 it is, and after about how many products it has paid
+ * for its preparation, as the rest of a line. */
 void say_against_csr1(const record *r);
-void explain_results(const session *run, const result *results, int n);
+/* blurred: nearly all are tied. */
+void explain_results(const session *run, const result *results, int n, bool blurred);
 
 /* ---- noise.c -------------------------------------------------------------------------------- */
 

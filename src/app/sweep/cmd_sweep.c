@@ -111,7 +111,7 @@ static void take_report(sweep *s, const assignment *a, const report *r, outcome 
         ++*counter;
         *sweep_done(s, a->pass, a->m, r->cell) = true;
         s->time[sweep_place(s, a->pass, a->m, r->cell)] = r->time;
-        if (s->run.log.file >= 0) s->run.log.records++;
+        s->run.log.records += r->logged;
         say_finished(s, a->m, r);
     }
     }

@@ -40,7 +40,6 @@ int find_sources(sweep *s);
 /* The hash that finds a cell's records again, without reading the matrix. */
 void cell_identity(const sweep *s, int pass, int m, int k, char *out /* [20] */);
 int find_done(sweep *s); /* in the log */
-void cell_label(const cell *c, char *out, size_t size);
 void print_plan(const sweep *s, FILE *file, bool details);
 void sweep_free(sweep *s);
 
@@ -55,6 +54,7 @@ typedef struct report { /* what a child reports, in one write to the pipe, which
             char status[STATUS_SIZE], reason[REASON_SIZE];
             double median_s;
             cell_time time;
+            bool logged;
         };
     };
 } report;

@@ -21,6 +21,7 @@ static void tell_finished(void *arg, int k, const result *out) {
     report r = {.kind = FINISHED,
                 .cell = a->cells[k],
                 .median_s = of->timing_median_s,
+                .logged = out->logged,
                 .time = {.median_s = is_ranked(out) ? of->timing_median_s : NAN,
                          .q1_s = of->timing_q1_s,
                          .q3_s = of->timing_q3_s,
@@ -101,7 +102,10 @@ int record_failures(const assignment *a, const spmv_stats *stats, const char *st
         describe_row(&run, &in, &none, status, &out);
         code = log_append(&run.log, record_fields(), &out.r);
         if (!code) {
-            report r = {.kind = FINISHED, .cell = a->cells[k], .time = {.median_s = NAN}};
+            report r = {.kind = FINISHED,
+                        .cell = a->cells[k],
+                        .logged = run.log.file >= 0,
+                        .time = {.median_s = NAN}};
             snprintf(r.status, sizeof r.status, "%s", status);
             snprintf(r.reason, sizeof r.reason, "%s", reason);
             tell(a, &r);

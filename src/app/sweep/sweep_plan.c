@@ -135,7 +135,7 @@ int find_sources(sweep *s) {
     for (int k = 0; k < o->nwords && !code; k++) code = add_word(s, o->words[k]);
     for (int k = 0; k < o->nmatrices && !code; k++) code = add_word(s, o->matrices[k]);
     if (code || s->nsources) return code;
-    say("spmv: sweep: name a folder, a list of matrices or gen:, such as spmv sweep matrices/\n");
+    say("spmv: sweep: name a folder, a list of matrices or gen:, such as 'spmv sweep matrices/'\n");
     return EXIT_USAGE;
 }
 
@@ -208,6 +208,7 @@ void cell_identity(const sweep *s, int pass, int m, int k, char *out) {
     uint64_t h = mix_source(0xcbf29ce484222325u, &s->source[m], o);
     if (build.build_dirty != 0) h = mix_program(h); /* the commit does not identify it */
     h = mix_cell(h, &run->cell[k]);
+    if (o->wisdom) h = mix_text(h, o->wisdom);
     for (size_t t = 0; t < sizeof part / sizeof *part; t++) h = mix_text(h, part[t]);
     h = mix_bytes(mix_bytes(h, reals, sizeof reals), wholes, sizeof wholes);
     snprintf(out, 20, "%016llx", (unsigned long long)h);
@@ -285,15 +286,6 @@ int find_done(sweep *s) {
 }
 
 /* ---- the plan ------------------------------------------------------------------------------- */
-
-void cell_label(const cell *c, char *out, size_t size) {
-    bool usual = c->cache == SPMV_WARM;
-    int n = snprintf(out, size, "%s:%s%s%s%s", c->kernel.backend->name, descriptor(c->kernel)->name,
-                     c->precision == SPMV_F32 ? " f32" : "", usual ? "" : " ",
-                     usual ? "" : cache_names[c->cache]);
-    if (n > 0 && (size_t)n < size)
-        settings_flags(c->setting, c->nsettings, out + n, size - (size_t)n);
-}
 
 /* A product that streams 16 bytes per nonzero at 10 GB/s. */
 static double product_s(const source *m) {

@@ -273,8 +273,10 @@ static void say_next(const sweep *s) {
     if (s->run.o->quiet) return;
     say("second: how many times as long it takes; =: tied with the fastest; !: disturbed\n");
     if (s->run.log.file < 0) return;
-    say("next: spmv table %s --mean            (-o table.tex: for a paper)\n", s->run.log.path);
-    say("      spmv report %s -o report.html    (charts)\n", s->run.log.path);
+    say("next:\n");
+    say("    %s table %s --mean            (-o table.tex: for a paper)\n", program_typed(),
+        s->run.log.path);
+    say("    %s report %s -o report.html    (charts)\n", program_typed(), s->run.log.path);
 }
 
 void print_summary(const sweep *s, FILE *file) {

@@ -124,6 +124,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(blocks_are_few(ctx, A, "columns", B->tile, nblocks));
     B->value_code = choose_code(A, c->value[SPMV_codes], threads, codebook, &set);
     B->value_bytes = coded_bytes(B->value_code);
+    B->s.values = code_word(B->value_code);
     TRY(STORE_ARRAY(ctx, B, first_row, B->block_rows + 1));
     cut_rows(A, B->tile, B->first_row);
     TRY(STORE_ARRAY(ctx, B, block_ptr, nblocks + 1));

@@ -346,6 +346,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(STORE_ARRAY(ctx, B, slice, B->nslices));
     TRY(STORE_ARRAY(ctx, B, codebook, VALUE_CODEBOOK_SIZE));
     make_codebook(A, B->long_rows ? B->cut : INT64_MAX, codes, threads, B->codebook, &set);
+    if (set.count) B->s.values = code_word(VALUE_CODEBOOK);
     csell_repeat *repeats = spmv_host_alloc((size_t)B->nslices * sizeof *repeats);
     if (!repeats) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
     spmv_status status = choose_slices(ctx, A, &set, codes, threads, B, repeats);

@@ -97,6 +97,7 @@ static spmv_status choose_values(spmv_ctx *ctx, const spmv_csr_view *A, bool cod
     real codebook[VALUE_CODEBOOK_SIZE];
     B->value_code = choose_code(A, codes, threads, codebook, set);
     B->value_bytes = coded_bytes(B->value_code);
+    B->s.values = code_word(B->value_code);
     B->nvalues = set->count;
     if (set->count == 0) return SPMV_OK;
     TRY(STORE_ARRAY(ctx, B, codebook, VALUE_CODEBOOK_SIZE));

@@ -336,6 +336,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     place_blocks(B);
     B->value_code = choose_code(A, c->value[SPMV_codes], threads, codebook, &set);
     B->value_bytes = coded_bytes(B->value_code);
+    B->s.values = code_word(B->value_code);
     memcpy(B->codebook, codebook, sizeof codebook);
     return fill(ctx, A, &set, threads, B);
 }

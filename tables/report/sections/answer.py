@@ -47,13 +47,17 @@ def wrong_results(units):
             "<a href=#all>All results</a>.</p>") if wrong else ""
 
 
-def chart_data(found, formats):
-    """What the page draws first: a chart for each sentence, to choose from."""
+def first_charts(found):
+    """[(its name, what it is drawn of)] of a chart for each sentence."""
     names = machine_names([finding.system for finding in found])
     drawn = [(finding, dots_of(finding)) for group in by_machine(found) for finding in group]
-    return [{"name": f"{names[machine_key(f.system)]} · {state_of(f.system)} · {f.words}",
-             "data": {"points": columns(dots["points"]), "means": columns(dots["means"])},
-             "charts": [chart_of(dots, formats)]} for f, dots in drawn if dots]
+    return [(f"{names[machine_key(f.system)]} · {state_of(f.system)} · {f.words}", dots) for f, dots in drawn if dots]
+
+
+def chart_data(found, formats):
+    """What the page draws first: a chart for each sentence, to choose from."""
+    return [{"name": name, "data": {"points": columns(dots["points"]), "means": columns(dots["means"])},
+             "charts": [chart_of(dots, formats)]} for name, dots in first_charts(found)]
 
 
 def chart_text(dots):

@@ -10,6 +10,7 @@ from units import order
 
 LONGEST_FLOAT = 45  # lines of a LaTeX table that a page holds; a longer one breaks over pages
 WIDEST_FLOAT, WIDEST_LONG = 115, 95  # letters in a line that fits and is legible; more columns follow below
+WIDEST_COLUMN = 60  # the same in one of two columns
 LONGEST_HEAD = 9  # letters of a column's head that LaTeX does not break at an underscore
 TEX_MARKS = {"†": r"$\dagger$"}
 
@@ -32,9 +33,20 @@ def explanations(titled, best, star="*"):
     parts += [f"{word}: {meaning}" for status, (word, meaning) in WORDS.items() if any(entry.status == status for entry in entries)]
     parts += ["empty: not run"] if len(entries) < len(grid.rows) * len(grid.columns) else []
     sentences = ["; ".join(parts)] if parts else []
-    if shared:
-        sentences.append("All times: " + ", ".join(MARKS[mark][1] for mark in shared))
+    if "tied" in shared:
+        sentences.append("Nearly all are tied with the fastest (quartiles overlap): noise hides the differences")
+    if shared != ["tied"] * len(shared):
+        sentences.append("All times: " + ", ".join(MARKS[mark][1] for mark in shared if mark != "tied"))
+    sentences += pooling(entries)
     return [sentence[:1].upper() + sentence[1:] + "." for sentence in sentences]
+
+
+def pooling(entries):
+    """How a cell comes of several records, as sentences."""
+    repeats = any(entry.runs > 1 for entry in entries)
+    if any(entry.configurations > 1 for entry in entries):
+        return ["A cell is the fastest of its configurations" + (", each the median of its repeats" if repeats else "")]
+    return ["A cell is the median of its repeats"] if repeats else []
 
 
 def has_best(grid):
@@ -222,15 +234,17 @@ def tex_alignment(grid, count):
 
 
 def tex_float(titled, panels):
-    """A table as wide as the text at most; columns that would make it illegible follow below."""
-    lines = []
+    """A table as wide as the text at most; columns that would make it illegible follow below. Where a paper has two
+    columns, table stands in one of them, table* across both; where it has one they are the same."""
+    narrow = letters_of(titled.grid._replace(columns=panels[0])) <= WIDEST_COLUMN
+    name, lines = "table" if narrow else "table*", []
     for columns in panels:
         lines += [r"\midrule\midrule"] if lines else []
         lines += tex_rows(titled.grid, columns, len(panels[0]))
-    return [r"\begin{table}", r"\centering", rf"\caption{{{tex_caption(titled)}}}", r"\smallskip",
-            r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
+    return [rf"\begin{{{name}}}", r"\centering", rf"\caption{{{tex_caption(titled)}}}", r"\smallskip",
+            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
             rf"\begin{{tabular}}{{{tex_alignment(titled.grid, len(panels[0]))}}}", r"\toprule", *lines, r"\bottomrule",
-            r"\end{tabular}}", r"\end{table}"]
+            r"\end{tabular}}", rf"\end{{{name}}}"]
 
 
 def tex_size(grid):
@@ -275,7 +289,7 @@ def tex_hint(path, text):
     """How to use a file of LaTeX, and how to look at it alone."""
     packages, stem = re.search(r"\\usepackage\{(.*?)\}", text)[1], path.removesuffix(".tex")
     return (f"{path} is for a paper: \\usepackage{{{packages}}} and \\input{{{stem}}}. To look at it:\n"
-            f"pdflatex -jobname={stem.rpartition('/')[2]} '\\documentclass{{article}}\\usepackage{{{packages}}}"
+            f"    pdflatex -jobname={stem.rpartition('/')[2]} '\\documentclass{{article}}\\usepackage{{{packages}}}"
             f"\\begin{{document}}\\input{{{stem}}}\\end{{document}}'")
 
 

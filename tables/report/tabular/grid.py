@@ -17,6 +17,8 @@ MARKS = {  # name: (as it is printed, what it says of a time), in the order of p
     "cached": ("*", "the data fit in the last-level cache"),
     "unverified": ("?", "result not verified, not ranked")}
 WORDS = {"skipped": ("—", "skipped"), "wrong": ("WRONG", "wrong result, never ranked")}  # other statuses stand for themselves
+BLURRED = 0.9  # share of tied times from which they are not marked one by one
+LEAST_BLURRED = 4  # times; fewer are marked even if all are tied
 MISSING = 10  # times the fastest, or as the slowest: a cell without a time when columns are ranked
 
 
@@ -44,13 +46,16 @@ NAMED = {
 
 
 class Entry(NamedTuple):
-    """A cell: a value with its text, or a word that says why there is none. time_s: of its unit."""
+    """A cell: a value with its text, or a word that says why there is none. time_s: of its unit. runs: the most of a
+    configuration; configurations: those that it is the fastest of."""
     value: Optional[float]
     text: str
     marks: tuple = ()
     best: bool = False
     time_s: Optional[float] = None
     status: str = "ok"
+    runs: int = 1
+    configurations: int = 1
 
 
 class Grid(NamedTuple):
@@ -92,11 +97,11 @@ def entry_of(units, baseline, metric, first):
     if best.status != "ok":
         return Entry(None, WORDS.get(best.status, [best.status])[0], status=best.status)
     value, text, _ = METRICS[metric]
-    if metric == "prep":  # marks are of times
-        found = value(best, None)
-        return Entry(found, "?" if found is None else text(found), (), False, best.median_s)
-    found = value(best, baseline.get((best.identity.system, best.identity.matrix)))
-    return Entry(found, "?" if found is None else text(found), marks_of(best, first), best is first, best.median_s)
+    is_prep = metric == "prep"  # marks are of times
+    found = value(best, None if is_prep else baseline.get((best.identity.system, best.identity.matrix)))
+    return Entry(found, "?" if found is None else text(found), () if is_prep else marks_of(best, first),
+                 best is first and not is_prep, best.median_s, "ok", max(unit.runs for unit in units),
+                 sum(unit.status == "ok" for unit in units))
 
 
 def baselines(units):
@@ -190,9 +195,20 @@ def entries_of(grid):
     return [cells[column] for cells in grid.rows.values() for column in grid.columns if column in cells]
 
 
+def is_blurred(grid):
+    """Whether nearly all times are tied with the fastest of their row: a mark on each would tell nothing."""
+    others = [cells[column] for row, cells in grid.rows.items() for column in grid.columns
+              if column in cells and row not in grid.means and column not in grid.means]
+    tied = ["tied" in entry.marks for entry in others
+            if entry.time_s and not entry.best and "unverified" not in entry.marks]
+    return len(tied) >= LEAST_BLURRED and sum(tied) >= BLURRED * len(tied)
+
+
 def shared_marks(grid):
-    """(marks that some cells have, those that every time has): the latter say nothing about a cell."""
+    """(marks that some cells have, those that every time has, or nearly every one is tied): the latter say
+    nothing about a cell."""
     timed = [entry.marks for entry in entries_of(grid) if entry.time_s]
     seen = [mark for mark in MARKS if any(mark in marks for marks in timed)]
-    shared = [mark for mark in seen if all(mark in marks for marks in timed)]
+    shared = [mark for mark in seen
+              if all(mark in marks for marks in timed) or (mark == "tied" and is_blurred(grid))]
     return [mark for mark in seen if mark not in shared], shared

@@ -1,0 +1,167 @@
+/* wisdom_key.c: what a choice of "auto" depends on, as texts that a human can read: the matrix (its
+ * pattern and those facts of its values that kernels make use of), what is asked of the plan, the
+ * machine and the build. The matrix is sampled, which takes some tens of microseconds: two matrices
+ * that this cannot tell apart share a choice, which is right for both, but may be slower. */
+#include "build_info.h"
+#include "wisdom.h"
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum {
+    SAMPLED = 1 << 10,      /* rows, of each an entry */
+    SLOTS = 2 * SAMPLED,    /* of the set of their values */
+    MIRRORED = SAMPLED / 64 /* of every so many sampled rows the mirror image is looked up */
+};
+
+typedef struct sample {
+    uint64_t pattern; /* hash */
+    uint64_t value[SLOTS];
+    bool used[SLOTS];
+    int distinct;
+    bool all_f32, symmetric; /* of the values */
+} sample;
+
+static uint64_t bits_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static void add_value(sample *s, double value) {
+    uint64_t bits = bits_of(value), at = spmv_mix(bits) % SLOTS;
+    while (s->used[at] && s->value[at] != bits) at = (at + 1) % SLOTS;
+    s->distinct += !s->used[at];
+    s->used[at] = true;
+    s->value[at] = bits;
+    s->all_f32 &= bits_of((double)(float)value) == bits;
+}
+
+/* Whether entry k, of row i, has a mirror image with the same value. */
+static bool is_mirrored(const spmv_csr_view *A, int64_t i, int64_t k) {
+    int64_t j = A->col_idx[k];
+    if (j >= A->rows) return false;
+    int64_t low = A->row_ptr[j], end = A->row_ptr[j + 1], high = end;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (A->col_idx[middle] < i)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end && A->col_idx[low] == i && bits_of(A->values[low]) == bits_of(A->values[k]);
+}
+
+/* Of evenly spaced rows where they begin, how long they are, and one entry. */
+static void take_sample(const spmv_csr_view *A, sample *s) {
+    int64_t n = A->rows < SAMPLED ? A->rows : SAMPLED;
+    *s = (sample){.all_f32 = true, .symmetric = A->rows == A->cols};
+    for (int64_t r = 0; r < n; r++) {
+        int64_t i = spmv_split(A->rows, n, r), first = A->row_ptr[i];
+        int64_t length = A->row_ptr[i + 1] - first, k = first + (length ? r % length : 0);
+        s->pattern = spmv_mix(s->pattern + (uint64_t)first) + (uint64_t)length;
+        if (length == 0) continue;
+        s->pattern = spmv_mix(s->pattern + (uint64_t)A->col_idx[k] + 1);
+        add_value(s, A->values[k]);
+        if (r % MIRRORED == 0) s->symmetric &= is_mirrored(A, i, k);
+    }
+}
+
+static const char *values_text(const sample *s) {
+    return s->distinct <= 1                 ? "one value"
+           : s->distinct <= SPMV_FEW_VALUES ? "few values"
+           : s->all_f32                     ? "f32 values"
+                                            : "f64 values";
+}
+
+/* ---- texts ---------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size,
+                                                         const char *format, ...) {
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, size - used, format, args);
+    va_end(args);
+}
+
+static void describe_matrix(const spmv_mat *mat, char *out, size_t size) {
+    const spmv_stats *about = &mat->stats;
+    spmv_csr_view A;
+    sample s;
+    spmv_mat_rows(mat, &A);
+    take_sample(&A, &s);
+    s.pattern = spmv_mix(s.pattern + (uint64_t)about->row_max);
+    s.pattern = spmv_mix(s.pattern + (uint64_t)about->empty_rows);
+    append(out, size, "%lld x %lld, %lld nonzeros, pattern %016llx, %s%s", (long long)A.rows,
+           (long long)A.cols, (long long)A.nnz, (unsigned long long)s.pattern, values_text(&s),
+           s.symmetric ? ", symmetric" : "");
+}
+
+/* Of two expected numbers up to the same power of two, the choice of one serves the other. */
+static void describe_number(int64_t calls, char *out, size_t size) {
+    int64_t power = 1;
+    while (power <= calls / 2) power *= 2;
+    if (calls)
+        append(out, size, ", %lld products or more", (long long)power);
+    else
+        append(out, size, ", number of products unknown");
+}
+
+static void describe_request(const spmv_mat *mat, const spmv_plan_opts *opts,
+                             const spmv_backend *backend, char *out, size_t size) {
+    static const char *const caches[] = {
+        [SPMV_WARM] = "warm", [SPMV_COLD] = "cold", [SPMV_STEADY] = "steady"};
+    append(out, size, "; %s %s %s", backend->name, opts->precision == SPMV_F64 ? "f64" : "f32",
+           caches[opts->cache]);
+    int threads = opts->threads ? opts->threads : mat->ctx->threads;
+    if (backend->host) append(out, size, ", %d thread%s", threads, threads == 1 ? "" : "s");
+    describe_number(opts->expected_calls, out, size);
+    if (opts->offset_bits) append(out, size, ", %d-bit offsets", opts->offset_bits);
+    if (opts->nondeterministic) append(out, size, ", nondeterministic");
+    if (opts->refill) append(out, size, ", values that will change");
+    if (opts->max_bytes) append(out, size, ", up to %zu bytes", opts->max_bytes);
+}
+
+/* The processor's name as Linux gives it; "" where it does not. */
+static void name_processor(char *out, size_t size) {
+    char line[256];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    *out = 0;
+    while (file && !*out && fgets(line, sizeof line, file)) {
+        const char *name = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
+        if (name) snprintf(out, size, "%.*s", (int)strcspn(name + 2, "\n"), name + 2);
+    }
+    if (file) fclose(file);
+}
+
+/* Not its host name: a container has another one every time, and nodes of a cluster are alike. */
+static void describe_machine(spmv_ctx *ctx, const spmv_backend *backend, char *out, size_t size) {
+    char processor[96];
+    spmv_device_facts f;
+    if (backend->host) {
+        name_processor(processor, sizeof processor);
+        append(out, size, "%s, %zu MB of cache", *processor ? processor : "processor",
+               spmv_host_cache() / 1000000);
+    } else if (spmv_ctx_describe(ctx, backend, &f) == SPMV_OK) {
+        append(out, size, "%s sm_%d, %d multiprocessors, driver %d, runtime %d",
+               f.name ? f.name : "GPU", f.cc, f.sms, f.driver, f.runtime);
+    }
+    for (char *c = out; *c; c++)
+        if (iscntrl((unsigned char)*c)) *c = ' ';
+}
+
+static uint64_t hash_text(uint64_t h, const char *s) {
+    for (; *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return spmv_mix(h);
+}
+
+void spmv_wisdom_key(const spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                     wisdom_key *out) {
+    uint64_t build = hash_text(hash_text(hash_text(0, BUILD_SOURCES), BUILD_CC), BUILD_CFLAGS);
+    *out = (wisdom_key){{0}, {0}, {0}};
+    describe_matrix(mat, out->request, sizeof out->request);
+    describe_request(mat, opts, backend, out->request, sizeof out->request);
+    describe_machine(mat->ctx, backend, out->machine, sizeof out->machine);
+    append(out->build, sizeof out->build, "spmv %s %08x", SPMV_VERSION, (unsigned)(build >> 32));
+}

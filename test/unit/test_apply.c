@@ -1,0 +1,286 @@
+/* test_apply.c: spmv_exec_async and spmv_apply of every kernel: scalars in memory, z apart from y,
+ * vectors that must not be read, and every argument that is wrong. */
+#include "streams.h"
+
+/* ---- every kernel ---------------------------------------------------------------------------- */
+
+typedef struct bench { /* a plan's vectors, as in workplace, z beside y, scalars where they lie */
+    workplace w;
+    void *z;
+    void *alpha, *beta; /* one number each, in the plan's memory */
+} bench;
+
+static bench bench_of(const spmv_plan *plan, const subject *s, spmv_precision precision) {
+    bench b = {.w = workplace_of(plan, s, precision)};
+    assert_int_equal(spmv_plan_alloc(plan, b.w.y_bytes, &b.z), SPMV_OK);
+    assert_int_equal(spmv_plan_alloc(plan, b.w.width, &b.alpha), SPMV_OK);
+    assert_int_equal(spmv_plan_alloc(plan, b.w.width, &b.beta), SPMV_OK);
+    return b;
+}
+
+static void bench_free(bench *b) {
+    spmv_plan_release(b->w.plan, b->z);
+    spmv_plan_release(b->w.plan, b->alpha);
+    spmv_plan_release(b->w.plan, b->beta);
+    workplace_free(&b->w);
+}
+
+static void put_number(const spmv_plan *plan, void *to, spmv_precision precision, double value) {
+    char bits[sizeof(double)];
+    set_number(bits, precision, 0, value);
+    assert_int_equal(spmv_plan_put(plan, to, bits, width_of(precision)), SPMV_OK);
+}
+
+/* y0, or NaN where the vector must not be read; guards around it. */
+static void fill_vector(const bench *b, const subject *s, spmv_precision precision, bool poisoned,
+                        void *to) {
+    memcpy(b->w.fetched, s->before[precision], b->w.y_bytes);
+    for (int64_t i = 0; poisoned && i < s->rows; i++)
+        set_number(b->w.fetched + GUARD * b->w.width, precision, i, NAN);
+    assert_int_equal(spmv_plan_put(b->w.plan, to, b->w.fetched, b->w.y_bytes), SPMV_OK);
+}
+
+static void *inside(const bench *b, void *vector) {
+    return (char *)vector + GUARD * b->w.width;
+}
+
+/* How a call gets what: y apart from z, no beta instead of 0, no alpha instead of 1. */
+enum { APART = 1, NO_BETA = 2, NO_ALPHA = 4, WAYS = 8 };
+
+static void try_call(const setup *c, const subject *s, const bench *b, scaling ab, int way) {
+    char host_alpha[sizeof(double)], host_beta[sizeof(double)];
+    const bool on_device = b->w.plan->scalars == SPMV_DEVICE;
+    bool no_alpha = way & NO_ALPHA && ab.alpha == 1, no_beta = way & NO_BETA && ab.beta == 0;
+    set_number(host_alpha, c->precision, 0, ab.alpha);
+    set_number(host_beta, c->precision, 0, ab.beta);
+    put_number(b->w.plan, b->alpha, c->precision, ab.alpha);
+    put_number(b->w.plan, b->beta, c->precision, ab.beta);
+    fill_vector(b, s, c->precision, ab.beta == 0, b->w.y);
+    fill_vector(b, s, c->precision, true, b->z);
+    spmv_call call = SPMV_OPTS(spmv_call);
+    call.alpha = no_alpha ? NULL : on_device ? b->alpha : host_alpha;
+    call.beta = no_beta ? NULL : on_device ? b->beta : host_beta;
+    call.x = inside(b, b->w.x);
+    call.y = inside(b, b->w.y);
+    call.z = way & APART ? inside(b, b->z) : inside(b, b->w.y);
+    tally.products++;
+    if (spmv_apply(b->w.plan, &call, NULL) != SPMV_OK) {
+        complain_about(c, s, spmv_ctx_error(s->mat->ctx));
+        return;
+    }
+    settle(b->w.plan);
+    assert_int_equal(
+        spmv_plan_get(b->w.plan, b->w.fetched, way & APART ? b->z : b->w.y, b->w.y_bytes), SPMV_OK);
+    check_result(c, s, &b->w, ab);
+    if (!(way & APART) || ab.beta == 0) return;
+    assert_int_equal(spmv_plan_get(b->w.plan, b->w.fetched, b->w.y, b->w.y_bytes), SPMV_OK);
+    if (memcmp(b->w.fetched, s->before[c->precision], b->w.y_bytes) != 0)
+        complain_about(c, s, "wrote into y, which is apart from z");
+}
+
+static void try_async(const setup *c, const subject *s, const bench *b, scaling ab) {
+    fill_vector(b, s, c->precision, ab.beta == 0, b->w.y);
+    tally.products++;
+    if (spmv_exec_async(b->w.plan, ab.alpha, inside(b, b->w.x), ab.beta, inside(b, b->w.y), NULL) !=
+        SPMV_OK) {
+        complain_about(c, s, spmv_ctx_error(s->mat->ctx));
+        return;
+    }
+    settle(b->w.plan);
+    assert_int_equal(spmv_plan_get(b->w.plan, b->w.fetched, b->w.y, b->w.y_bytes), SPMV_OK);
+    check_result(c, s, &b->w, ab);
+}
+
+static bool takes_device_scalars(const spmv_backend *backend, const spmv_kernel *kernel) {
+    return backend->host || !(kernel->traits & SPMV_PEER);
+}
+
+static void try_plan(const setup *c, const subject *s, spmv_place scalars, bool is_taken) {
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = c->kernel,
+                           .precision = c->precision,
+                           .offset_bits = c->offset_bits,
+                           .max_bytes = budget,
+                           .scalars = scalars};
+    spmv_plan *plan = NULL;
+    spmv_status status = spmv_plan_create(s->mat, &opts, &plan);
+    if (status == SPMV_OK && !is_taken) complain_about(c, s, "takes scalars of the device");
+    if (status == SPMV_OK) {
+        bench b = bench_of(plan, s, c->precision);
+        for (int k = 0; k < COUNT(scalings); k++) {
+            try_async(c, s, &b, scalings[k]);
+            for (int way = 0; way < WAYS; way++) try_call(c, s, &b, scalings[k], way);
+        }
+        bench_free(&b);
+    } else if (status == SPMV_E_UNSUITABLE || status == SPMV_E_TOOBIG) {
+        tally.refused++;
+    } else {
+        complain_about(c, s, spmv_ctx_error(s->mat->ctx));
+    }
+    spmv_plan_free(plan);
+}
+
+static void try_kernel(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                       const subject *s) {
+    for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+        setup c = setup_of(backend, k, variant);
+        try_plan(&c, s, SPMV_HOST, true);
+        try_plan(&c, s, SPMV_DEVICE, takes_device_scalars(backend, kernel));
+    }
+}
+
+static void every_kernel_takes_a_call(void **state) {
+    (void)state;
+    static const char *const names[] = {"empty rows", "giant row", "no entries", "one row",
+                                        "symmetric",  "long tail", "7 x 0",      "0 x 7"};
+    int64_t products = 0;
+    for (int n = 0; n < COUNT(names); n++) {
+        subject s = fixture_subject(names[n], 3);
+        visit_kernels(try_kernel, &s);
+        products += tally.products;
+        assert_int_equal(tally.wrong, 0);
+        fixture_subject_free(&s);
+    }
+    assert_true(products > 0);
+}
+
+/* ---- one kernel ------------------------------------------------------------------------------ */
+
+enum { N = 100 };
+
+typedef struct scene {
+    spmv_ctx *ctx;
+    spmv_mat *mat;
+    spmv_plan *plan;
+    double x[N], y[2 * N], z[N], one, half;
+} scene;
+
+static scene scene_of(void) {
+    scene s = {.ctx = context_of(2), .one = 1, .half = 0.5};
+    for (int i = 0; i < N; i++) s.x[i] = cos(i), s.y[i] = sin(i), s.z[i] = NAN;
+    assert_int_equal(spmv_mat_load(s.ctx, "gen:poisson2d:10", NULL, &s.mat), SPMV_OK);
+    assert_int_equal(spmv_plan_create(s.mat, NULL, &s.plan), SPMV_OK);
+    return s;
+}
+
+static void scene_free(scene *s) {
+    spmv_plan_free(s->plan);
+    spmv_mat_free(s->mat);
+    spmv_ctx_free(s->ctx);
+}
+
+static spmv_call call_of(const scene *s) {
+    return (spmv_call){.size = sizeof(spmv_call),
+                       .alpha = &s->one,
+                       .beta = &s->half,
+                       .x = s->x,
+                       .y = s->y,
+                       .z = (double *)s->z};
+}
+
+static void assert_refused(const scene *s, const spmv_call *call, spmv_status expected,
+                           const char *part) {
+    assert_int_equal(spmv_apply(s->plan, call, NULL), expected);
+    if (!strstr(spmv_ctx_error(s->ctx), part))
+        fail_msg("'%s' does not say '%s'", spmv_ctx_error(s->ctx), part);
+    assert_true(isnan(s->z[0]));
+}
+
+static void wrong_calls_are_refused(void **state) {
+    (void)state;
+    scene s = scene_of();
+    spmv_call call = call_of(&s);
+    assert_int_equal(spmv_apply(NULL, &call, NULL), SPMV_E_ARG);
+    assert_refused(&s, NULL, SPMV_E_ARG, "call is NULL");
+    call.size = 0;
+    assert_refused(&s, &call, SPMV_E_ARG, "size");
+    call = call_of(&s), call.x = NULL;
+    assert_refused(&s, &call, SPMV_E_ARG, "spmv_apply: x is NULL");
+    call = call_of(&s), call.y = NULL;
+    assert_refused(&s, &call, SPMV_E_ARG, "spmv_apply: y is NULL");
+    call = call_of(&s), call.z = NULL;
+    assert_refused(&s, &call, SPMV_E_ARG, "spmv_apply: z is NULL");
+    call = call_of(&s), call.x = s.z + N / 2;
+    assert_refused(&s, &call, SPMV_E_ARG, "spmv_apply: z");
+    call = call_of(&s), call.y = s.y, call.z = s.y + 1;
+    assert_refused(&s, &call, SPMV_E_ARG, "y and z");
+    call = call_of(&s), call.k = 2;
+    assert_refused(&s, &call, SPMV_E_UNSUITABLE, "k is 2");
+    call = call_of(&s), call.k = -1;
+    assert_refused(&s, &call, SPMV_E_ARG, "k is -1");
+    scene_free(&s);
+}
+
+static void calls_of_a_newer_header_are_taken_if_they_ask_for_nothing_new(void **state) {
+    (void)state;
+    scene s = scene_of();
+    struct {
+        spmv_call known;
+        int64_t more;
+    } newer = {.known = call_of(&s)};
+    newer.known.size = sizeof newer;
+    newer.more = 1;
+    assert_refused(&s, &newer.known, SPMV_E_ARG, "newer header");
+    newer.more = 0;
+    assert_int_equal(spmv_apply(s.plan, &newer.known, NULL), SPMV_OK);
+    assert_true(!isnan(s.z[0]));
+    scene_free(&s);
+}
+
+/* y is also x: z <- A x + x / 2. */
+static void y_may_be_x(void **state) {
+    (void)state;
+    scene s = scene_of();
+    spmv_call call = call_of(&s);
+    call.y = s.x;
+    call.k = 1;
+    assert_int_equal(spmv_apply(s.plan, &call, NULL), SPMV_OK);
+    memcpy(s.y, s.x, sizeof s.x);
+    assert_int_equal(spmv_exec(s.plan, 1, s.x, 0.5, s.y), SPMV_OK);
+    for (int i = 0; i < N; i++) assert_true(s.y[i] == s.z[i]);
+    scene_free(&s);
+}
+
+static void wrong_asynchronous_products_are_refused(void **state) {
+    (void)state;
+    scene s = scene_of();
+    assert_int_equal(spmv_exec_async(NULL, 1, s.x, 0, s.z, NULL), SPMV_E_ARG);
+    assert_int_equal(spmv_exec_async(s.plan, 1, NULL, 0, s.z, NULL), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(s.ctx), "spmv_exec_async: x is NULL"));
+    assert_int_equal(spmv_exec_async(s.plan, 1, s.x, 0, NULL, NULL), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(s.ctx), "spmv_exec_async: y is NULL"));
+    assert_int_equal(spmv_exec_async(s.plan, 1, s.x, 0, s.x + 1, NULL), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(s.ctx), "overlaps"));
+    assert_true(isnan(s.z[0]));
+    spmv_mat_free(s.mat);
+    s.mat = NULL;
+    spmv_call call = call_of(&s);
+    assert_int_equal(spmv_exec_async(s.plan, 1, s.x, 0, s.z, NULL), SPMV_E_ARG);
+    assert_refused(&s, &call, SPMV_E_ARG, "spmv_apply: the plan's matrix was freed");
+    scene_free(&s);
+}
+
+static void scalars_are_on_the_host_or_on_the_device(void **state) {
+    (void)state;
+    scene s = scene_of();
+    spmv_plan *plan = s.plan;
+    spmv_plan_opts opts = {.size = sizeof opts, .scalars = (spmv_place)2};
+    assert_int_equal(spmv_plan_create(s.mat, &opts, &plan), SPMV_E_ARG);
+    assert_null(plan);
+    assert_non_null(strstr(spmv_ctx_error(s.ctx), "scalars is 2"));
+    scene_free(&s);
+}
+
+int main(int argc, char **argv) {
+    take_backend(argc, argv);
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kernel_takes_a_call),
+        cmocka_unit_test(wrong_calls_are_refused),
+        cmocka_unit_test(calls_of_a_newer_header_are_taken_if_they_ask_for_nothing_new),
+        cmocka_unit_test(y_may_be_x),
+        cmocka_unit_test(wrong_asynchronous_products_are_refused),
+        cmocka_unit_test(scalars_are_on_the_host_or_on_the_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

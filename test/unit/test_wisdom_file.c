@@ -1,0 +1,245 @@
+/* test_wisdom_file.c: the file in which choices of "auto" are remembered: writers at once, lines
+ * that are damaged or of other machines, a full disk, and its limit. */
+#include "wisdom_file.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static void the_latest_choice_counts(void **state) {
+    (void)state;
+    wisdom_key key = key_named("question");
+    char note[SPMV_WISDOM_NOTE];
+    spmv_wisdom_add(path, &key, &(spmv_proposal){.kernel = "csr_rows"}, "earlier", note);
+    add("question", "");
+    assert_true(has("question", ""));
+    assert_false(has("another question", ""));
+}
+
+static const char *question(int k, int writer) {
+    static char request[64];
+    snprintf(request, sizeof request, "question %d of %d", k, writer);
+    return request;
+}
+
+enum { WRITERS = 4, LINES = 100 };
+
+/* Never returns. */
+static void write_lines(int writer, int start) {
+    char note[SPMV_WISDOM_NOTE], byte;
+    if (read(start, &byte, 1) != 1) _exit(1); /* until all are there */
+    for (int k = 0; k < LINES; k++) {
+        wisdom_key key = key_named(question(k, writer));
+        spmv_wisdom_add(path, &key, &blocks, key.request, note);
+        if (*note) _exit(2);
+    }
+    _exit(0);
+}
+
+/* Also while one of them finds the file full and drops the older half. */
+static void writers_at_once_lose_nothing(void **state) {
+    (void)state;
+    enum { ROUNDS = 4 };
+    for (int round = 0; round < ROUNDS; round++) {
+        struct stat about = {.st_size = 0};
+        int start[2], code;
+        for (int k = 0; round % 2 && about.st_size < FILE_BYTES - 20000; k++) {
+            add(question(k, WRITERS), "");
+            assert_int_equal(stat(path, &about), 0);
+        }
+        assert_int_equal(pipe(start), 0);
+        for (int w = 0; w < WRITERS; w++) {
+            pid_t child = fork();
+            assert_true(child >= 0);
+            if (child == 0) write_lines(w, start[0]);
+        }
+        assert_int_equal(write(start[1], "gogo", WRITERS), WRITERS);
+        for (int w = 0; w < WRITERS; w++) {
+            assert_true(wait(&code) > 0);
+            assert_int_equal(code, 0);
+        }
+        close(start[0]);
+        close(start[1]);
+        for (int w = 0; w < WRITERS; w++)
+            for (int k = 0; k < LINES; k++) assert_true(has(question(k, w), ""));
+        remove(path);
+    }
+}
+
+static void add_second(void) {
+    char note[SPMV_WISDOM_NOTE];
+    wisdom_key key = key_named("second");
+    spmv_wisdom_add(path, &key, &blocks, "second", note);
+    _exit(*note != 0);
+}
+
+static void a_writer_waits_for_another(void **state) {
+    (void)state;
+    struct stat before, after;
+    int code;
+    add("first", "");
+    int file = open(path, O_RDONLY);
+    assert_true(file >= 0 && flock(file, LOCK_EX) == 0 && fstat(file, &before) == 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) add_second();
+    usleep(100000);
+    assert_int_equal(waitpid(child, &code, WNOHANG), 0);
+    assert_true(fstat(file, &after) == 0 && after.st_size == before.st_size);
+    flock(file, LOCK_UN);
+    close(file);
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+    assert_true(has("first", "") && has("second", ""));
+}
+
+static void damaged_lines_are_reported_and_ignored(void **state) {
+    (void)state;
+    size_t bytes;
+    add("first", "");
+    add("second", "");
+    add("third", "");
+    char *words = content(&bytes), *second = strstr(words, "\tsecond\t");
+    second[1] = 'S';
+    write_content(words, bytes);
+    assert_true(has("first", ": 1 damaged line is ignored"));
+    assert_false(has("second", ": 1 damaged line is ignored"));
+    assert_false(has("Second", ": 1 damaged line is ignored"));
+    memset(strstr(words, "\tfirst\t"), 0, 4); /* a block of zeros */
+    write_content(words, bytes);
+    assert_true(has("third", ": 2 damaged lines are ignored"));
+    free(words);
+}
+
+/* As a process that was killed while it wrote leaves it. */
+static void half_a_line_is_removed_by_the_next_writer(void **state) {
+    (void)state;
+    size_t bytes, after;
+    add("first", "");
+    char *words = content(&bytes);
+    strcpy(words + bytes, "2026-11-23T01:02:03Z\tsec");
+    write_content(words, strlen(words));
+    assert_true(has("first", ""));
+    add("third", "");
+    assert_true(has("first", "") && has("third", ""));
+    free(words);
+    words = content(&after);
+    assert_null(strstr(words, "\tsec"));
+    free(words);
+}
+
+static void other_machines_and_builds_do_not_count(void **state) {
+    (void)state;
+    char note[SPMV_WISDOM_NOTE];
+    wisdom w, none;
+    add("question", "");
+    for (int k = 0; k < 2; k++) {
+        wisdom_key key = key_named("question");
+        snprintf(k ? key.build : key.machine, sizeof key.build, "another");
+        assert_false(spmv_wisdom_find(path, &key, &none, note));
+        assert_says(note, "its choice is of another machine or build, and does not count");
+        free(none.text);
+        spmv_wisdom_add(path, &key, &blocks, "its own", note);
+        assert_true(spmv_wisdom_find(path, &key, &w, note));
+        assert_string_equal(w.reason, "its own");
+        assert_string_equal(note, "");
+        free(w.text);
+    }
+    assert_true(has("question", ""));
+}
+
+static void in_child(void (*act)(void)) {
+    int code;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        act();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+}
+
+static void find_and_add(const char *read_note, const char *write_note) {
+    char note[SPMV_WISDOM_NOTE];
+    wisdom_key key = key_named("second");
+    wisdom w;
+    spmv_wisdom_find(path, &key, &w, note);
+    if (!strstr(note, read_note)) _exit(1);
+    spmv_wisdom_add(path, &key, &blocks, "second", note);
+    if (!strstr(note, write_note)) _exit(2);
+}
+
+static void become_nobody(void) {
+    enum { NOBODY = 65534 };
+    if (getuid() == 0 && setuid(NOBODY) != 0) _exit(3);
+    find_and_add("cannot read: Permission denied", "cannot write: Permission denied");
+}
+
+static void a_file_that_must_not_be_read_is_noted(void **state) {
+    (void)state;
+    add("question", "");
+    assert_int_equal(chmod(path, 0), 0);
+    in_child(become_nobody);
+}
+
+/* A limit of the file's size stops a write half-way, as a full disk does. */
+static void fill_the_disk(void) {
+    struct stat about;
+    if (stat(path, &about) != 0) _exit(3);
+    struct rlimit limit = {(rlim_t)about.st_size + 20, (rlim_t)about.st_size + 20};
+    signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(4);
+    find_and_add("", "cannot write: ");
+}
+
+static void a_full_disk_leaves_whole_lines(void **state) {
+    (void)state;
+    size_t before, after;
+    add("first", "");
+    char *words = content(&before);
+    in_child(fill_the_disk);
+    char *same = content(&after);
+    assert_string_equal(words, same);
+    assert_true(has("first", ""));
+    free(words);
+    free(same);
+}
+
+static void the_file_has_a_limit_and_the_oldest_go_first(void **state) {
+    (void)state;
+    enum { MANY = 4000, KEPT = 500 };
+    char request[64];
+    struct stat about;
+    off_t most = 0;
+    for (int k = 0; k < MANY; k++) {
+        snprintf(request, sizeof request, "question %d", k);
+        add(request, "");
+        assert_int_equal(stat(path, &about), 0);
+        assert_true(about.st_size <= FILE_BYTES);
+        most = about.st_size > most ? about.st_size : most;
+    }
+    assert_true(most > FILE_BYTES - 1000);
+    assert_false(has("question 0", ""));
+    for (int k = MANY - KEPT; k < MANY; k++) {
+        snprintf(request, sizeof request, "question %d", k);
+        assert_true(has(request, ""));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITHOUT_FILE(the_latest_choice_counts),
+        WITHOUT_FILE(writers_at_once_lose_nothing),
+        WITHOUT_FILE(a_writer_waits_for_another),
+        WITHOUT_FILE(damaged_lines_are_reported_and_ignored),
+        WITHOUT_FILE(half_a_line_is_removed_by_the_next_writer),
+        WITHOUT_FILE(other_machines_and_builds_do_not_count),
+        WITHOUT_FILE(a_file_that_must_not_be_read_is_noted),
+        WITHOUT_FILE(a_full_disk_leaves_whole_lines),
+        WITHOUT_FILE(the_file_has_a_limit_and_the_oldest_go_first),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
