@@ -212,12 +212,14 @@ static int tune(session *run) {
     if (!found) return complain(SPMV_E_NOMEM, NULL);
     spmv_status status = spmv_mat_load(run->ctx, o->matrices[0], &opts, &mat);
     int code = status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(run->ctx)), tuned = 0;
+    stop_watch(); /* also between trials */
     for (; tuned < run->ncells && !code; tuned++) {
         found[tuned] = run->cell[tuned];
         code = tune_cell(run, mat, &found[tuned]);
     }
     if (!code) code = compare(run, mat, run->cell, found, (size_t)run->ncells);
     if (code > 128 && !o->quiet) say_found(run, found, tuned);
+    stop_unwatch();
     spmv_mat_free(mat);
     free(found);
     return code;

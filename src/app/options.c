@@ -264,20 +264,6 @@ static void take_word(options *o, const char *word) {
     add_text(&o->given, &o->ngiven, "matrix");
 }
 
-/* What is typed again adds to what was typed before, and replaces what the environment says. */
-static void take_kernels(options *o, const char *arg) {
-    char *both = NULL;
-    int typed = 0;
-    for (int k = 0; k < o->ngiven; k++) typed += strcmp(o->given[k], "kernel") == 0;
-    if (typed < 2) {
-        o->kernels = arg;
-        return;
-    }
-    if (asprintf(&both, "%s,%s", o->kernels, arg) < 0) exit(complain(SPMV_E_NOMEM, NULL));
-    o->kernels = keep_copy(o, both);
-    free(both);
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const format_words[] = {"table", "csv", "jsonl", NULL};
     static const char *const stat_words[] = {"median", "min", "max", "mean", NULL};
@@ -292,7 +278,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     if (state->argv && name) add_text(&o->given, &o->ngiven, name);
     switch (key) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
-    case 'k': take_kernels(o, arg); break;
+    case 'k': o->kernels = arg; break;
     case 't': o->threads = (int)whole_of("threads", arg, 1, 4096); break;
     case 'p': take_precisions(o, arg); break;
     case 'x': o->x_file = arg; break;

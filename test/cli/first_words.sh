@@ -8,7 +8,6 @@ mkdir dir
 quick="$quick -k omp:csr1 --format=csv -q"
 $SPMV a.mtx $quick | columns "matrix.name status"
 $SPMV run $quick a.mtx gen:diagonal:3 | columns "matrix.name status" | grep -v name
-SPMV_KERNEL=omp:ell0 $SPMV gen:diagonal:3 $quick -k omp:csr0 | columns "config.kernel" | grep -v kernel # -k again adds to it
 SPMV_MATRIX=gen:diagonal:5 $SPMV $quick a.mtx | columns "matrix.name status" # the word is stronger
 $SPMV gen:diagonal:3 $quick | columns "matrix.name status" | grep -v name
 $SPMV info a.mtx | grep '^  matrix.name '

@@ -119,10 +119,10 @@ int run_rounds(session *run, spmv_mat *mat, inputs *in, result *results);
 /* ---- stop.c --------------------------------------------------------------------------------- */
 
 /* From here on a first SIGINT or SIGTERM is noted, so that what was measured can be kept; a second
- * one ends the process. */
+ * one ends the process. Who watches may call others that do. */
 void stop_watch(void);
-void stop_unwatch(void); /* as it was before */
-int stop_code(void);     /* 128 + the signal noted since stop_watch; 0: none */
+void stop_unwatch(void); /* as it was before, once for each stop_watch */
+int stop_code(void);     /* 128 + the signal noted since the first stop_watch; 0: none */
 
 /* ---- knee.c --------------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 
 static volatile sig_atomic_t noted;
 static struct sigaction before_int, before_term;
+static int watchers;
 
 static void note(int which) {
     noted = which;
@@ -17,12 +18,14 @@ static void take_over(int which, struct sigaction *before) {
 }
 
 void stop_watch(void) {
+    if (watchers++) return;
     noted = 0;
     take_over(SIGINT, &before_int);
     take_over(SIGTERM, &before_term);
 }
 
 void stop_unwatch(void) {
+    if (--watchers) return;
     sigaction(SIGINT, &before_int, NULL);
     sigaction(SIGTERM, &before_term, NULL);
 }
