@@ -89,7 +89,7 @@ objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst
 named := src/app/main.c src/app/record/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert bench-solver study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install uninstall deb test-deb lint format info $(firsts) force remember
+.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert bench-solver study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install uninstall deb test-deb test-python-binding lint format info $(firsts) force remember
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -196,7 +196,7 @@ docs: $(BUILD) force # the generated parts; tests say when they are out of date
 install uninstall:
 	$(Q)sh src/install/install.sh $@ build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' '$(or $(LIBDIR),lib)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
 deb: ; $(Q)sh src/install/deb.sh
-test-deb: ; $(Q)sh test/deb.sh
+test-deb test-python-binding: test-%: ; $(Q)PYTHON=$(PYTHON) sh test/$*.sh
 lint format: ; $(Q)sh test/lint.sh $(filter format,$@)
 help: ; @cat docs/make.txt
 info:

@@ -18,6 +18,7 @@ Fortran module: its tests    | gfortran      | gcc-gfortran
 Fortran module: make docs    | python3-pycparser | python3-pycparser
 tables, tests                | python3       | python3
 report: fetches its charts   | python3-pip   | python3-pip
+Python binding: its tests    | python3-venv  | python3
 report: its tests            | chromium      | chromium
 second opinion on the reader | python3-scipy | python3-scipy'
 if command -v apt-get >/dev/null; then column=2 install='apt-get install -y -q --no-install-recommends'

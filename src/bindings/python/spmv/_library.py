@@ -1,0 +1,100 @@
+"""libspmv.so through ctypes, which releases the GIL: the structs and functions of spmv.h that the package uses."""
+import ctypes
+import os
+import pathlib
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_void_p
+
+F64, F32 = 0, 1
+HOST, DEVICE = 0, 1
+BORROW = 1
+UNSUITABLE = -7
+
+
+class Error(RuntimeError):
+    """A call of the library failed: its text, and the status code as .status."""
+
+    def __init__(self, text, status):
+        super().__init__(text)
+        self.status = status
+
+
+class Options(ctypes.Structure):
+    """A struct that begins with its size."""
+
+    def __init__(self, **members):
+        super().__init__(size=ctypes.sizeof(self), **members)
+
+
+class ContextOptions(Options):
+    _fields_ = [("size", c_size_t), ("backend", c_char_p), ("device", c_int), ("threads", c_int)]
+
+
+class Arrays(Options):
+    _fields_ = [("size", c_size_t), ("rows", c_int64), ("cols", c_int64), ("nnz", c_int64), ("ptr", c_void_p),
+                ("idx", c_void_p), ("values", c_void_p), ("ptr_bits", c_int), ("base", c_int), ("precision", c_int),
+                ("symmetry", c_int), ("by_columns", c_int), ("flags", c_uint), ("place", c_int)]
+
+
+class PlanOptions(Options):
+    _fields_ = [("size", c_size_t), ("kernel", c_char_p), ("precision", c_int), ("offset_bits", c_int),
+                ("max_bytes", c_size_t), ("settings", c_void_p), ("nsettings", c_int), ("expected_calls", c_int64),
+                ("nondeterministic", c_int), ("cache", c_int), ("threads", c_int),
+                ("refill", c_int)]
+
+
+class PlanFacts(ctypes.Structure):
+    _fields_ = [("backend", c_char_p), ("kernel", c_char_p), ("format", c_char_p), ("offset_bits", c_int),
+                ("slots", c_int64), ("store_bytes", c_size_t), ("host_bytes", c_size_t), ("device_bytes", c_size_t),
+                ("scratch_bytes", c_size_t), ("traffic_bytes", c_size_t), ("convert_s", c_double),
+                ("upload_s", c_double), ("prepare_s", c_double), ("from_rows_s", c_double), ("once_s", c_double),
+                ("reason", c_char_p), ("tune_s", c_double), ("timed", c_int), ("baseline", c_char_p),
+                ("chosen_product_s", c_double), ("baseline_product_s", c_double), ("flush_bytes", c_size_t),
+                ("free_bytes", c_size_t), ("note", c_char_p), ("threads", c_int), ("concurrent", c_int),
+                ("refills", c_int), ("waits_asleep", c_int)]
+
+    def as_dict(self):
+        values = {name: getattr(self, name) for name, *_ in self._fields_}
+        return {k: v.decode(errors="replace") if isinstance(v, bytes) else v for k, v in values.items()}
+
+
+PROTOTYPES = {
+    "spmv_version": (c_char_p,),
+    "spmv_ctx_create": (c_int, POINTER(ContextOptions), POINTER(c_void_p)),
+    "spmv_ctx_free": (None, c_void_p),
+    "spmv_ctx_error": (c_char_p, c_void_p),
+    "spmv_mat_create": (c_int, c_void_p, POINTER(Arrays), POINTER(c_void_p)),
+    "spmv_mat_set_values": (c_int, c_void_p, c_void_p, c_int, c_void_p),
+    "spmv_mat_free": (None, c_void_p),
+    "spmv_plan_create": (c_int, c_void_p, POINTER(PlanOptions), POINTER(c_void_p)),
+    "spmv_plan_free": (None, c_void_p),
+    "spmv_plan_info": (None, c_void_p, POINTER(PlanFacts)),
+    "spmv_exec": (c_int, c_void_p, c_double, c_void_p, c_double, c_void_p),
+}
+
+
+def load():
+    path = os.environ.get("SPMV_LIBRARY") or pathlib.Path(__file__).with_name("libspmv.so")
+    try:
+        found = ctypes.CDLL(os.fspath(path))
+    except OSError as error:
+        raise ImportError(f"spmv: {error}. pip install builds it; SPMV_LIBRARY names another one") from error
+    for name, (result, *arguments) in PROTOTYPES.items():
+        function = getattr(found, name)
+        function.restype, function.argtypes = result, arguments
+    return found
+
+
+lib = load()
+
+
+def check(status, context):
+    """Raises Error with the context's text (None: that of this thread's calls without one) unless all is well."""
+    if status != 0:
+        raise Error(lib.spmv_ctx_error(context).decode(errors="replace"), status)
+
+
+def create(function, context, *arguments):
+    """The handle that one of the library's functions leaves in its last pointer."""
+    handle = c_void_p()
+    check(function(*arguments, byref(handle)), context)
+    return handle.value

@@ -1,0 +1,203 @@
+"""spmv.matrix: a sparse matrix whose products the library computes."""
+import threading
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from . import _operands
+from ._entries import Entries, is_sparse
+from ._library import lib
+from ._plan import PRECISIONS
+
+
+class Counts:
+    """How many products ran in the library, and how many in SciPy. One of several columns is one."""
+
+    def __init__(self):
+        self.lock, self.library, self.scipy = threading.Lock(), 0, 0
+
+    def add(self, library=0, scipy=0):
+        with self.lock:
+            self.library += library
+            self.scipy += scipy
+
+
+counts = Counts()
+
+
+def stats():
+    """Products of this process so far: {"library": those that the library computed, "scipy": those that SciPy did}."""
+    return {"library": counts.library, "scipy": counts.scipy}
+
+
+class Values:
+    """The values of a matrix, as an array that can be assigned to."""
+
+    def __init__(self, entries):
+        self._entries = entries
+
+    def __getitem__(self, key):
+        return self._entries.own.data[key].copy()
+
+    def __setitem__(self, key, new):
+        self._entries.set_values(key, new)
+
+    def __len__(self):
+        return len(self._entries.own.data)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._entries.on_host().data, dtype)
+
+
+def is_vector(y, length, dtype):
+    return type(y) is np.ndarray and y.shape == (length,) and y.dtype == dtype and y.flags.carray
+
+
+class matrix(LinearOperator):
+    """A sparse matrix A for products A @ x, A.T @ x and A @ X.
+
+    source: a sparse matrix of SciPy's or CuPy's, or (data, indices, indptr) of compressed rows counted from 0, with its
+    shape. In f64 or f32 the library computes the products; in other types, and with complex operands, SciPy does, which
+    stats() counts. Compressed rows and columns with 32-bit indices are not copied: leave them as they are while the
+    matrix is in use, and set A.values instead.
+
+    x is a NumPy array, a CuPy array or a PyTorch tensor, contiguous and in A's type if nothing is to be converted; the
+    result is one of the same kind. Products with arrays on a GPU are ordered on the current stream of CuPy or PyTorch.
+    Any number of threads may multiply; values are set and plans are made while no other thread does."""
+
+    __array_ufunc__ = None  # x @ A is A's
+
+    def __init__(self, source, shape=None):
+        self._attach(Entries(source, shape), False)
+
+    def _attach(self, entries, transposed):
+        super().__init__(entries.own.dtype, entries.own.shape[::-1] if transposed else entries.own.shape)
+        self._entries, self._transposed = entries, transposed
+        self._on_host = entries.plans[transposed][None]
+
+    @property
+    def nnz(self):
+        return self._entries.own.nnz
+
+    @property
+    def args(self):
+        """What the operator is made of, as SciPy's operators say."""
+        return (self._own(self._transposed),)
+
+    # ---- products --------------------------------------------------------------------------------------------------
+
+    def __matmul__(self, x):
+        if type(x) is not np.ndarray and np.isscalar(x):
+            return super().__matmul__(x)
+        return self.dot(x)
+
+    def dot(self, x, out=None):
+        """A @ x. out: an array as x is, of the product's shape and type, contiguous by columns: the product is written
+        to it."""
+        if type(x) is np.ndarray and x.ndim == 1 and x.flags.carray:  # the usual case, without detours
+            plan = self._on_host.get(x.dtype)
+            y = np.empty(self.shape[0], x.dtype) if out is None else out
+            if plan is not None and len(x) == self.shape[1] and is_vector(y, self.shape[0], x.dtype):
+                plan.multiply(x, y)
+                counts.add(library=1)
+                return y
+        if isinstance(x, LinearOperator) or np.isscalar(x):
+            return super().dot(x)
+        return self._multiply(x, self._transposed, out)
+
+    def __rmatmul__(self, x):
+        x = x if hasattr(x, "ndim") else np.asarray(x)
+        return self.T @ x if x.ndim == 1 else (self.T @ x.T).T
+
+    def matvec(self, x):
+        return self @ x
+
+    matmat = _matvec = _matmat = matvec
+
+    def rmatvec(self, x):
+        """The conjugate transpose of A times x."""
+        if self.dtype.kind == "c":
+            return np.conj(self._multiply(np.conj(x), not self._transposed))
+        return self._multiply(x, not self._transposed)
+
+    rmatmat = rmatvec
+
+    def _transpose(self):
+        other = matrix.__new__(matrix)
+        other._attach(self._entries, not self._transposed)
+        return other
+
+    def _adjoint(self):
+        return matrix(self._own(self._transposed).conj().T) if self.dtype.kind == "c" else self.T
+
+    def _own(self, transposed):
+        return self._entries.own.T if transposed else self._entries.own
+
+    def _multiply(self, x, transposed, out=None):
+        if is_sparse(x):
+            counts.add(scipy=1)
+            return self._own(transposed) @ x
+        operand = _operands.of(x)
+        rows, cols = self.shape if transposed == self._transposed else self.shape[::-1]
+        if len(operand.shape) not in (1, 2) or operand.shape[0] != cols:
+            raise ValueError(f"A is {rows} x {cols}, and the operand's shape {operand.shape}")
+        dtype = np.result_type(self.dtype, operand.dtype)
+        if not self._entries.is_ours or dtype not in PRECISIONS:
+            return self._multiply_in_scipy(operand, transposed, out)
+        with operand.here():
+            vectors = operand.vectors(dtype)
+            room = operand.room(out, (rows, *operand.shape[1:]), dtype)
+            plan = self._entries.plan(transposed, operand.device, dtype)
+            for k in range(len(vectors)):
+                operand.multiply(plan, vectors[k], room[k])
+        counts.add(library=1)
+        if out is not None:
+            return out
+        return operand.result(room.T if len(operand.shape) == 2 else room[0])
+
+    def _multiply_in_scipy(self, operand, transposed, out):
+        if operand.device != self._entries.device:
+            where = "SciPy, in host memory" if self._entries.device is None else "CuPy, on its GPU"
+            raise TypeError(f"products of {self.dtype} and {operand.dtype} run in {where}: the operand is elsewhere")
+        y = self._own(transposed) @ operand.array
+        counts.add(scipy=1)
+        if out is None:
+            return operand.result(y)
+        out[...] = operand.result(y)
+        return out
+
+    # ---- what else there is ----------------------------------------------------------------------------------------
+
+    def plan(self, expected=0, kernel="auto", refill=False):
+        """Chooses how A @ x is computed from here on, and says what was chosen, as an entry of info()["plans"].
+
+        expected: number of products that will follow, of which preparation may take a share; 0: unknown. kernel: a
+        name; "auto": the fastest that the library finds. "omp:" or "cuda:" before it: for operands in host memory, or
+        on the current GPU; else for those where the source's arrays are. refill: A.values will be set often. Without
+        this, the first product has "auto". A.T has plans of its own."""
+        if not self._entries.is_ours:
+            raise TypeError(f"spmv.matrix.plan: products of {self.dtype} run in SciPy")
+        backend, _, name = kernel.rpartition(":")
+        devices = {"": self._entries.device, "omp": None, "cuda": _operands.current_gpu()}
+        if backend not in devices:
+            raise ValueError(f"spmv.matrix.plan: no backend {backend!r}")
+        plan = self._entries.plan(self._transposed, devices[backend], self.dtype, expected, name, refill, anew=True)
+        return plan.facts()
+
+    @property
+    def values(self):
+        """In the order of the data of SciPy's compressed rows or columns that the matrix was made of (rows, if it was
+        none of both). A.values[...] = new gives every plan of A and A.T new values; the source keeps its own."""
+        return Values(self._entries)
+
+    def info(self):
+        """Facts of the matrix, and of its plans: those of spmv_plan_facts in spmv.h."""
+        with self._entries.lock:
+            plans = [{"transposed": transposed, "device": device, "dtype": dtype.name, **plan.facts()}
+                     for transposed in (False, True)
+                     for device, made in self._entries.plans[transposed].items() for dtype, plan in made.items()]
+        return {"version": lib.spmv_version().decode(), "shape": self.shape, "nnz": self.nnz, "dtype": self.dtype.name,
+                "plans": plans}
+
+    def __reduce__(self):
+        return matrix, (self._own(self._transposed),)

@@ -1,0 +1,104 @@
+"""A matrix as the library has it on one device, and its plans."""
+import contextlib
+import ctypes
+import threading
+import weakref
+
+import numpy as np
+
+from . import _library
+from ._library import lib
+
+PRECISIONS = {np.dtype(np.float64): _library.F64, np.dtype(np.float32): _library.F32}
+numbers = (ctypes.c_char * 0).from_buffer  # where those of a contiguous, writable array lie: faster than x.ctypes.data
+
+
+def address(array):
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
+
+
+def place(array):
+    return _library.HOST if isinstance(array, np.ndarray) else _library.DEVICE
+
+
+class Queue:
+    """The stream of CuPy's or PyTorch's that products of a matrix are on: one at a time."""
+    stream, address = None, None
+
+    def enter(self, stream, address, captures):
+        """captures(): whether a graph is captured on the stream, in which nothing can wait."""
+        if address == self.address:
+            return
+        if not captures():
+            self.wait()
+        self.stream, self.address = stream, address
+
+    def wait(self):
+        if self.stream is not None:
+            self.stream.synchronize()
+
+
+def free_plan(handle, queue):
+    queue.wait()
+    lib.spmv_plan_free(handle)
+
+
+class Prepared:
+    """A matrix in the library, of the arrays (values, indices, offsets) of compressed rows, or of columns with
+    by_columns: NumPy's, or CuPy's of the same device. device: a GPU's number; None: the CPU. The library may borrow
+    the arrays, which are kept."""
+
+    def __init__(self, shape, arrays, by_columns, device):
+        self.arrays = values, idx, ptr = arrays
+        self.queue, self.lock = Queue(), threading.Lock()
+        options = _library.ContextOptions(backend=b"omp" if device is None else b"cuda", device=device or 0)
+        self.context = _library.create(lib.spmv_ctx_create, None, options)
+        weakref.finalize(self, lib.spmv_ctx_free, self.context)
+        view = _library.Arrays(rows=shape[0], cols=shape[1], nnz=len(values), ptr=address(ptr), idx=address(idx),
+                               values=address(values), ptr_bits=8 * ptr.itemsize, by_columns=by_columns,
+                               precision=PRECISIONS[values.dtype], place=place(values), flags=_library.BORROW)
+        self.handle = _library.create(lib.spmv_mat_create, self.context, self.context, view)
+        weakref.finalize(self, lib.spmv_mat_free, self.handle)
+
+    def set_values(self, values):
+        """Returns false if one of the plans cannot take them: then all have the old ones."""
+        with self.lock:
+            status = lib.spmv_mat_set_values(self.handle, address(values), place(values), self.queue.address)
+        if status == _library.UNSUITABLE:
+            return False
+        _library.check(status, self.context)
+        self.arrays = values, *self.arrays[1:]
+        return True
+
+
+class Plan:
+    """One kernel ready to multiply vectors of dtype. It makes one product at a time, unless its facts say concurrent:
+    other threads wait."""
+
+    def __init__(self, prepared, dtype, expected, kernel, refill):
+        self.prepared, self.dtype, self.expected, self.kernel = prepared, dtype, expected, kernel
+        options = _library.PlanOptions(kernel=kernel.encode(), precision=PRECISIONS[dtype], expected_calls=expected,
+                                       refill=refill)
+        self.handle = _library.create(lib.spmv_plan_create, prepared.context, prepared.handle, options)
+        weakref.finalize(self, free_plan, self.handle, prepared.queue)
+        self.lock = contextlib.nullcontext() if self.facts()["concurrent"] else prepared.lock
+
+    def facts(self):
+        facts = _library.PlanFacts()
+        lib.spmv_plan_info(self.handle, facts)
+        return facts.as_dict()
+
+    def multiply(self, x, y, multiply=lib.spmv_exec):
+        """y <- A x, of contiguous NumPy arrays; an x that cannot be written is slower to pass."""
+        at_x = numbers(x) if x.flags.writeable else x.ctypes.data
+        with self.lock:
+            status = multiply(self.handle, 1.0, at_x, 0.0, numbers(y))
+        if status:
+            _library.check(status, self.prepared.context)
+
+    def multiply_on(self, stream, address, captures, x, y):
+        """y <- A x, of addresses on the plan's GPU, ordered on the stream, which is at an address itself."""
+        with self.lock:
+            self.prepared.queue.enter(stream, address, captures)
+            status = lib.spmv_exec_async(self.handle, 1.0, x, 0.0, y, address)
+        _library.check(status, self.prepared.context)

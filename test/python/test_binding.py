@@ -1,0 +1,334 @@
+"""src/bindings/python, with the library of the build that is tested: products against SciPy's in extended precision,
+values, plans, errors, threads. What needs a GPU is in test_binding_gpu.py."""
+import ctypes
+import gc
+import importlib.util
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv"))
+if "-san" in PROGRAM.parent.name or not importlib.util.find_spec("scipy"):
+    sys.exit(print("Ran 0 tests: there is no SciPy, or the library needs a sanitizer's runtime, which Python has not"))
+os.environ["SPMV_LIBRARY"] = str(PROGRAM.parent / "libspmv.so")
+sys.path.insert(0, str(ROOT / "src/bindings/python"))
+
+import numpy as np
+import scipy.sparse as sparse
+import scipy.sparse.linalg as linalg
+import spmv
+from spmv import _library
+
+SHAPES = (300, 300), (40, 1000), (1000, 40), (1, 7), (7, 1), (5, 5), (0, 0), (0, 4), (4, 0)
+KINDS = "csr", "csc", "coo"
+rng = np.random.default_rng(20)
+
+
+def random_matrix(shape, kind="csr", dtype=np.float64, density=0.05):
+    """With empty rows, and values of both signs."""
+    made = sparse.random(*shape, density, "coo", dtype=np.float64, random_state=7)
+    made.data -= 0.5
+    return made.astype(dtype).asformat(kind)
+
+
+def unordered(index=np.int32):
+    """Columns out of order, duplicates, an empty row, and room behind the last entry."""
+    data, indices, indptr = np.arange(1.0, 8.0), np.array([2, 0, 2, 1, 1, 9, 9]), np.array([0, 3, 3, 5])
+    S = sparse.csr_matrix((data[:5], indices[:5].astype(index), indptr.astype(index)), shape=(3, 4))
+    S.data, S.indices = data, indices.astype(index)
+    return S
+
+
+def exact(S, x):
+    """S x and |S| |x| in extended precision, whichever SciPy this is."""
+    A, x = S.toarray().astype(np.longdouble), np.asarray(x, np.longdouble)
+    return A @ x, np.abs(A) @ np.abs(x)
+
+
+class Case(unittest.TestCase):
+    def assert_product(self, y, S, x, dtype=np.float64):
+        right, size = exact(S, x)
+        self.assertEqual((y.shape, y.dtype), (right.shape, np.dtype(dtype)))
+        allowed = (S.shape[1] + 2) * np.finfo(dtype).eps * size
+        self.assertTrue((np.abs(y - right) <= allowed).all())
+
+
+class Products(Case):
+    def test_of_every_shape_kind_and_type(self):
+        for shape in SHAPES:
+            for kind in KINDS:
+                for dtype in np.float64, np.float32:
+                    with self.subTest(shape=shape, kind=kind, dtype=dtype):
+                        S = random_matrix(shape, kind, dtype)
+                        A, m, n = spmv.matrix(S), *shape
+                        x, z = rng.standard_normal(n).astype(dtype), rng.standard_normal(m).astype(dtype)
+                        X = rng.standard_normal((n, 3)).astype(dtype)
+                        self.assert_product(A @ x, S, x, dtype)
+                        self.assert_product(A @ X, S, X, dtype)
+                        self.assert_product(A @ X[:, :1], S, X[:, :1], dtype)
+                        self.assert_product(A.T @ z, S.T, z, dtype)
+                        self.assert_product(z @ A, S.T, z, dtype)
+                        self.assert_product(A.T.T @ x, S, x, dtype)
+                        self.assertEqual((A @ X[:, :0]).shape, (m, 0))
+
+    def test_types_are_joined_as_numpy_joins_them(self):
+        for of_matrix in np.float64, np.float32:
+            S = random_matrix((60, 50), dtype=of_matrix)
+            for of_vector in np.float64, np.float32, np.float16, np.int64, np.int8, np.bool_, ">f8":
+                x = (4 * rng.standard_normal(50)).astype(of_vector)
+                self.assert_product(spmv.matrix(S) @ x, S, x, np.result_type(of_matrix, of_vector))
+        self.assert_product(spmv.matrix(S) @ list(range(50)), S, range(50))
+
+    def test_vectors_that_lie_otherwise(self):
+        S = random_matrix((60, 50))
+        A, wide = spmv.matrix(S), rng.standard_normal((50, 4))
+        fixed = wide[:, 0].copy()
+        fixed.flags.writeable = False
+        odd = np.zeros(50 * 8 + 1, np.uint8)[1:].view(np.float64)
+        odd[:] = fixed
+        for x in wide[:, 1], wide[::-1, 2], fixed, odd, wide, np.asfortranarray(wide), wide[:, ::2]:
+            self.assert_product(A @ x, S, x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy says that the class is old
+            self.assertIsInstance(A @ np.matrix(wide), np.matrix)
+
+    def test_out_is_written_whatever_is_in_it(self):
+        S = random_matrix((60, 50))
+        A, x, X = spmv.matrix(S), rng.standard_normal(50), rng.standard_normal((50, 3))
+        y, Y = np.full(60, np.nan), np.full((60, 3), np.nan, order="F")
+        self.assertIs(A.dot(x, out=y), y)
+        self.assertIs(A.dot(X, out=Y), Y)
+        self.assert_product(y, S, x)
+        self.assert_product(Y, S, X)
+        for wrong in np.empty(59), np.empty(60, np.float32), np.empty(120)[::2], np.empty((60, 3)), [0.0] * 60:
+            with self.assertRaisesRegex(ValueError, "out: must be an array where x is"):
+                A.dot(X if np.ndim(wrong) == 2 else x, out=wrong)
+        square = spmv.matrix(random_matrix((50, 50)))
+        with self.assertRaisesRegex(spmv.Error, "overlap"):
+            square.dot(x, out=x)
+
+    def test_columns_out_of_order_duplicates_and_wide_indices(self):
+        for index in np.int32, np.int64:
+            S, x = unordered(index), rng.standard_normal(4)
+            A = spmv.matrix((S.data, S.indices, S.indptr), shape=S.shape)
+            for product in spmv.matrix(S) @ x, A @ x, A.T.T @ x:
+                self.assert_product(product, S, x)
+
+    def test_what_the_library_has_not_runs_in_scipy_and_is_counted(self):
+        S, x = random_matrix((60, 50)), rng.standard_normal(50)
+        before = spmv.stats()
+        spmv.matrix(S) @ x
+        spmv.matrix(S) @ np.ones((50, 4))
+        self.assertEqual(spmv.stats(), {"library": before["library"] + 2, "scipy": before["scipy"]})
+        real, imaginary, integer = spmv.matrix(S), spmv.matrix(S * 1j), spmv.matrix((8 * S).astype(np.int32))
+        np.testing.assert_array_equal(real @ (x * 1j), S @ (x * 1j))
+        np.testing.assert_array_equal(imaginary @ x, (S * 1j) @ x)
+        np.testing.assert_allclose(imaginary.rmatvec(np.ones(60) * 1j), (S * 1j).conj().T @ (np.ones(60) * 1j))
+        np.testing.assert_allclose(imaginary.H @ np.ones(60), (S * 1j).conj().T @ np.ones(60))
+        self.assertEqual((integer @ np.arange(50)).dtype, np.int64)
+        self.assertEqual(abs(real @ random_matrix((50, 3)) - S @ random_matrix((50, 3))).max(), 0)
+        self.assertEqual(spmv.stats(), {"library": before["library"] + 2, "scipy": before["scipy"] + 6})
+        with self.assertRaisesRegex(TypeError, "products of complex128 run in SciPy"):
+            imaginary.plan()
+
+
+class Lives(Case):
+    """Arrays are borrowed and kept; values change."""
+
+    def test_arrays_are_borrowed_and_kept(self):
+        S = random_matrix((60, 50))
+        A, x, right = spmv.matrix(S), rng.standard_normal(50), S.copy()
+        A.plan(kernel="csr_rows")
+        for array, of_source in zip(A._entries.prepared[False, None].arrays, (S.data, S.indices, S.indptr)):
+            self.assertTrue(np.shares_memory(array, of_source))
+        del S, array, of_source
+        gc.collect()
+        self.assert_product(A @ x, right, x)
+        transposed = A.T
+        del A
+        gc.collect()
+        self.assert_product(transposed @ np.ones(60), right.T, np.ones(60))
+
+    def test_new_values_reach_every_plan(self):
+        matrices = random_matrix((60, 50)), random_matrix((60, 50), "csc"), unordered()
+        for k, S in enumerate(matrices):
+            for kernel in "auto", "csr_rows", "sell_slices", "csr_tiles_copied":
+                for refill in (False, True)[:1 + (kernel == "auto")]:
+                    with self.subTest(matrix=k, kernel=kernel, refill=refill):
+                        self.set_and_check(S, kernel, refill)
+
+    def set_and_check(self, S, kernel, refill):
+        x, z, before = rng.standard_normal(S.shape[1]), rng.standard_normal(S.shape[0]), S.data.copy()
+        A, T, n = spmv.matrix(S), S.copy(), S.nnz
+        A.plan(kernel=kernel, refill=refill)
+        A.T @ z
+        for key, new in (..., rng.standard_normal(n)), (..., np.ones(n)), (..., 2), (slice(3, 5), 7), (0, np.pi):
+            A.values[key] = new
+            T.data[key] = new
+            self.assert_product(A @ x, T, x)
+            self.assert_product(A.T @ z, T.T, z)
+        A.values[1] += 1
+        T.data[1] += 1
+        np.testing.assert_array_equal(np.asarray(A.values), T.data)
+        self.assert_product(A @ sparse.identity(S.shape[1]).tocsr() @ x, T, x)
+        np.testing.assert_array_equal(S.data, before)
+        if kernel != "auto":
+            self.assertEqual(A.info()["plans"][0]["kernel"], kernel)
+
+    def test_values_that_do_not_fit_change_nothing(self):
+        S, x = random_matrix((60, 50)), rng.standard_normal(50)
+        A = spmv.matrix(S)
+        A @ x
+        with self.assertRaises(ValueError):
+            A.values[...] = np.ones(S.nnz + 1)
+        self.assert_product(A @ x, S, x)
+        self.assertEqual(len(A.values), S.nnz)
+
+    def test_it_is_pickled_as_what_scipy_has(self):
+        S, z = random_matrix((60, 50)), rng.standard_normal(60)
+        self.assert_product(pickle.loads(pickle.dumps(spmv.matrix(S).T)) @ z, S.T, z)
+
+
+class Plans(Case):
+    def test_a_plan_is_chosen_and_described(self):
+        A = spmv.matrix(random_matrix((60, 50), dtype=np.float32))
+        facts = A.plan(expected=1000, kernel="omp:sell_slices")
+        self.assertEqual((facts["kernel"], facts["backend"]), ("sell_slices", "omp"))
+        A.T @ np.ones(60, np.float32)
+        info = A.info()
+        self.assertEqual((info["shape"], info["dtype"], info["nnz"], info["version"]), ((60, 50), "float32", A.nnz, spmv.__version__))
+        self.assertEqual([(p["transposed"], p["device"], p["dtype"]) for p in info["plans"]],
+                         [(False, None, "float32"), (True, None, "float32")])
+        self.assertEqual(info["plans"][0]["kernel"], "sell_slices")
+        A.plan(kernel="csr_rows")
+        self.assertEqual(A.info()["plans"][0]["kernel"], "csr_rows")
+
+    def test_errors_have_the_librarys_text(self):
+        S = random_matrix((60, 50))
+        A = spmv.matrix(S)
+        for kernel, text, status in ("nope", "no kernel 'nope'", -1), ("csr_*", "names .* kernels; a plan takes one", -1), \
+                ("csell_sym_slices", "symmetric|square", -7):
+            with self.assertRaisesRegex(spmv.Error, text) as caught:
+                A.plan(kernel=kernel)
+            self.assertEqual(caught.exception.status, status)
+        bad = S.copy()
+        bad.indices[3] = 50
+        with self.assertRaisesRegex(spmv.Error, r"entry 3: idx\[3\] is 50, must be 0 to 49"):
+            spmv.matrix(bad) @ np.ones(50)
+        with self.assertRaises(ValueError):
+            spmv.matrix(sparse.csr_matrix((bad.data, bad.indices.astype(np.int64) + 2**32, bad.indptr), shape=(60, 50))) @ np.ones(50)
+        for x in np.ones(51), np.ones((51, 2)), np.ones((2, 50)), np.ones((50, 1, 1)), np.array(1.0):
+            with self.assertRaisesRegex(ValueError, "A is 60 x 50, and the operand's shape"):
+                A.dot(x) if np.ndim(x) == 0 else A @ x
+        with self.assertRaisesRegex(TypeError, "a sparse matrix or"):
+            spmv.matrix(np.eye(3))
+
+    @unittest.skipUnless(PROGRAM.parent.name == "omp", "of a build without CUDA")
+    def test_without_cuda_its_kernels_are_refused(self):
+        with self.assertRaisesRegex(spmv.Error, "make cuda"):
+            spmv.matrix(random_matrix((60, 50))).plan(kernel="cuda:auto")
+
+
+class Operators(Case):
+    """As SciPy's solvers use a matrix."""
+
+    def test_it_is_a_linear_operator(self):
+        S = random_matrix((60, 50))
+        A, x, z, X = spmv.matrix(S), rng.standard_normal(50), rng.standard_normal(60), rng.standard_normal((50, 3))
+        self.assertIs(linalg.aslinearoperator(A), A)
+        self.assertEqual((A.shape, A.dtype, A.T.shape, A.ndim), ((60, 50), np.float64, (50, 60), 2))
+        for y, T, v in (A.matvec(x), S, x), (A.rmatvec(z), S.T, z), (A.matmat(X), S, X), (A.H @ z, S.T, z), \
+                (A.matvec(X[:, :1]), S, X[:, :1]), (A.rmatmat(A @ X), S.T, S @ X), (A * x, S, x), (A(x), S, x), \
+                ((2 * A + A) @ x, 3 * S, x), ((A.T @ A) @ x, S.T @ S, x):
+            self.assertEqual(y.shape, (T @ v).shape)
+            np.testing.assert_allclose(y, T @ v, rtol=1e-12, atol=1e-12)
+
+    def test_solvers_take_it(self):
+        n = 30
+        line = sparse.diags([-1, 2.0, -1], [-1, 0, 1], shape=(n, n))
+        S = (sparse.kron(line, sparse.identity(n)) + sparse.kron(sparse.identity(n), line)).tocsr()
+        b = rng.standard_normal(n * n)
+        A, before = spmv.matrix(S), spmv.stats()
+        x, code = linalg.cg(A, b, atol=0)
+        self.assertEqual(code, 0)
+        self.assertLess(np.linalg.norm(S @ x - b), 1e-4 * np.linalg.norm(b))
+        x = linalg.lsqr(A, b, atol=1e-10, btol=1e-10)[0]
+        self.assertLess(np.linalg.norm(S @ x - b), 1e-6 * np.linalg.norm(b))
+        largest = linalg.svds(A, k=2, return_singular_vectors=False)
+        np.testing.assert_allclose(np.sort(largest), np.sort(linalg.svds(S, k=2, return_singular_vectors=False)))
+        after = spmv.stats()
+        self.assertGreater(after["library"], before["library"] + 100)
+        self.assertEqual(after["scipy"], before["scipy"])
+
+
+class Threads(Case):
+    def test_any_number_of_them_multiply_with_one_matrix(self):
+        S = random_matrix((3000, 3000))
+        for kernel in "csell_slices", "csr_rows":
+            A, wrong = spmv.matrix(S), []
+            facts = A.plan(kernel=kernel)
+            self.assertEqual(facts["concurrent"], int(kernel == "csr_rows"))
+
+            def work(seed):
+                x = np.random.default_rng(seed).standard_normal(3000)
+                right = A @ x
+                wrong.extend(k for k in range(200) if not np.array_equal(A @ x, right))
+                np.testing.assert_allclose(right, S @ x, rtol=1e-10, atol=1e-10)
+
+            caught = []
+            threads = [threading.Thread(target=lambda s=s: caught.append(work(s))) for s in range(6)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            self.assertEqual((len(caught), wrong), (6, []))
+
+    def test_other_threads_run_during_a_product(self):
+        A = spmv.matrix(random_matrix((3000, 3000), density=0.3))
+        x, state = np.ones(3000), {}
+        A.plan(kernel="csr_serial")
+        interval = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval)
+        sys.setswitchinterval(100)  # a thread that holds the interpreter's lock keeps it until it waits
+
+        def work():
+            state["began"] = True
+            for _ in range(20):
+                A @ x
+            state["ended"] = True
+
+        thread, seen = threading.Thread(target=work), 0
+        thread.start()
+        while "ended" not in state:
+            seen += "began" in state
+            time.sleep(0)  # gives the lock away
+        thread.join()
+        self.assertGreater(seen, 100)
+
+
+class Structs(unittest.TestCase):
+    def test_they_are_those_of_the_header(self):
+        pairs = {"spmv_ctx_opts": _library.ContextOptions, "spmv_arrays": _library.Arrays,
+                 "spmv_plan_opts": _library.PlanOptions, "spmv_plan_facts": _library.PlanFacts}
+        prints = "".join(f'printf("{c} {m} %zu\\n", offsetof({c}, {m}));' for c, s in pairs.items() for m, _ in s._fields_)
+        prints += "".join(f'printf("{c} size %zu\\n", sizeof({c}));' for c in pairs)
+        source = f"#include <spmv.h>\n#include <stdio.h>\nint main(void) {{ {prints} }}\n"
+        with tempfile.TemporaryDirectory() as folder:
+            compiler = os.environ.get("CC", "gcc").split()
+            subprocess.run([*compiler, f"-I{ROOT}/include", "-x", "c", "-", "-o", f"{folder}/a"], input=source, text=True, check=True)
+            said = subprocess.run([f"{folder}/a"], capture_output=True, text=True, check=True).stdout
+        ours = [f"{c} {m} {getattr(s, m).offset}" for c, s in pairs.items() for m, _ in s._fields_]
+        ours += [f"{c} size {ctypes.sizeof(s)}" for c, s in pairs.items()]
+        self.assertEqual(said.splitlines(), ours)
+
+
+if __name__ == "__main__":
+    unittest.main()

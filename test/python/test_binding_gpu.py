@@ -1,0 +1,214 @@
+"""src/bindings/python on a GPU, with CuPy and PyTorch as far as they are installed:
+
+    make cuda && SPMV=build/cuda/spmv python3 test/python/test_binding_gpu.py
+"""
+import importlib.util
+import os
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv"))
+os.environ["SPMV_LIBRARY"] = str(PROGRAM.parent / "libspmv.so")
+sys.path.insert(0, str(ROOT / "src/bindings/python"))
+
+
+def has(package):
+    return importlib.util.find_spec(package) is not None
+
+
+if not has("scipy") or not (has("cupy") or has("torch")) or "-san" in PROGRAM.parent.name:
+    sys.exit(print("Ran 0 tests: there is neither CuPy nor PyTorch"))
+
+import numpy as np
+import scipy.sparse as sparse
+import spmv
+
+GPU = PROGRAM.parent.name == "cuda" and os.path.exists("/dev/nvidia0")
+rng = np.random.default_rng(20)
+
+
+def random_matrix(shape, dtype=np.float64):
+    made = sparse.random(*shape, 0.01, "csr", random_state=7)
+    made.data -= 0.5
+    return made.astype(dtype)
+
+
+class Products:
+    """of_numpy, to_numpy and kind are the package's; values on the GPU."""
+
+    def assert_near(self, y, S, x):
+        self.assertIsInstance(y, self.kind)
+        right = S.astype(np.float64) @ np.asarray(x, np.float64)
+        y = self.to_numpy(y)
+        self.assertEqual(y.shape, right.shape)
+        size = abs(S.astype(np.float64)) @ np.abs(np.asarray(x, np.float64))
+        self.assertTrue((np.abs(y - right) <= 200 * np.finfo(y.dtype).eps * size).all())
+
+    def test_products(self):
+        for dtype in np.float64, np.float32:
+            for shape in (3000, 2000), (2000, 3000), (1, 9), (0, 4), (4, 0):
+                with self.subTest(dtype=dtype, shape=shape):
+                    S = random_matrix(shape, dtype)
+                    A, x, z = spmv.matrix(S), rng.standard_normal(shape[1]).astype(dtype), rng.standard_normal(shape[0]).astype(dtype)
+                    X = rng.standard_normal((shape[1], 3)).astype(dtype)
+                    self.assert_near(A @ self.of_numpy(x), S, x)
+                    self.assert_near(A @ self.of_numpy(X), S, X)
+                    self.assert_near(A.T @ self.of_numpy(z), S.T, z)
+                    self.assert_near(A @ self.of_numpy(np.repeat(x, 2))[::2], S, x)
+                    self.assertIsInstance(A @ x, np.ndarray)
+
+    def test_types_are_joined_as_numpy_joins_them(self):
+        A = spmv.matrix(random_matrix((300, 200), np.float32))
+        for dtype, joined in (np.float32, np.float32), (np.float64, np.float64), (np.int64, np.float64):
+            self.assertEqual(self.to_numpy(A @ self.of_numpy(np.ones(200, dtype))).dtype, joined)
+        with self.assertRaisesRegex(TypeError, "complex"):
+            A @ self.of_numpy(np.ones(200, complex))
+
+    def test_out(self):
+        S, x = random_matrix((3000, 2000)), rng.standard_normal(2000)
+        A, y = spmv.matrix(S), self.of_numpy(np.full(3000, np.nan))
+        self.assertIs(A.dot(self.of_numpy(x), out=y), y)
+        self.assert_near(y, S, x)
+        with self.assertRaisesRegex(ValueError, "out: must be an array where x is"):
+            A.dot(self.of_numpy(x), out=np.empty(3000))
+
+    def test_plans_and_values(self):
+        S, x = random_matrix((3000, 2000)), rng.standard_normal(2000)
+        A, T = spmv.matrix(S), S.copy()
+        for kernel in "csr_warp", "auto":
+            facts = A.plan(expected=1000, kernel="cuda:" + kernel)
+            self.assertEqual(facts["backend"], "cuda")
+            for _ in range(3):
+                T.data[...] = rng.standard_normal(S.nnz)
+                A.values[...] = T.data
+                self.assert_near(A @ self.of_numpy(x), T, x)
+
+    def test_products_are_ordered_on_the_current_stream(self):
+        """x is ready only when the stream's earlier work is done; y is read by what follows on it."""
+        S = random_matrix((20000, 20000))
+        A, x = spmv.matrix(S), rng.standard_normal(20000)
+        A.plan(kernel="cuda:csr_warp")
+        right = S @ (S @ x)
+        for _ in range(3):  # each on another stream
+            with self.stream():
+                v = self.of_numpy(np.zeros(20000))
+                self.work_for_a_while()
+                v[:] = self.of_numpy(x)
+                for _ in range(50):
+                    w = A @ (A @ v)
+                y = self.to_numpy(w)
+            np.testing.assert_allclose(y, right, rtol=1e-10, atol=1e-10)
+
+    def test_a_plan_that_is_dropped_finishes_its_products(self):
+        S, x = random_matrix((20000, 20000)), rng.standard_normal(20000)
+        v, right = self.of_numpy(x), S @ x
+        for _ in range(20):
+            y = spmv.matrix(S) @ v
+            np.testing.assert_allclose(self.to_numpy(y), right, rtol=1e-10, atol=1e-10)
+
+
+@unittest.skipUnless(GPU and has("cupy"), "no CuPy, or no build/cuda and GPU")
+class CuPy(Products, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import cupy
+        import cupyx.scipy.sparse
+        cls.cupy, cls.sparse, cls.kind = cupy, cupyx.scipy.sparse, cupy.ndarray
+
+    def of_numpy(self, x):
+        return self.cupy.asarray(x)
+
+    def to_numpy(self, y):
+        return self.cupy.asnumpy(y)
+
+    def stream(self):
+        return self.cupy.cuda.Stream(non_blocking=True)
+
+    def work_for_a_while(self):
+        a = self.cupy.ones((2000, 2000))
+        for _ in range(20):
+            a = a @ a * 1e-4
+
+    def test_matrices_of_cupys(self):
+        S, x = random_matrix((3000, 2000)), rng.standard_normal(2000)
+        for kind in "csr", "csc", "coo":
+            G = self.sparse.csr_matrix(S).asformat(kind)
+            A = spmv.matrix(G)
+            self.assert_near(A @ self.cupy.asarray(x), S, x)
+            self.assertEqual(A.plan(expected=100)["backend"], "cuda")
+            self.assert_near(A @ self.cupy.asarray(x), S, x)
+            A.values[...] = 2 * G.tocsr().data if kind != "csc" else 2 * G.data
+            self.assert_near(A @ self.cupy.asarray(x), 2 * S, x)
+        G = self.sparse.csr_matrix(S)
+        A = spmv.matrix((G.data, G.indices, G.indptr), shape=S.shape)
+        self.assert_near(A @ self.cupy.asarray(x), S, x)
+        np.testing.assert_allclose(self.to_numpy(A @ self.cupy.asarray(x * 1j)), S @ (x * 1j))
+
+    def test_cupys_solver_takes_it(self):
+        import cupyx.scipy.sparse.linalg
+        S = sparse.diags([-1, 2.5, -1], [-1, 0, 1], shape=(2000, 2000), format="csr")
+        b = rng.standard_normal(2000)
+        before = spmv.stats()["library"]
+        x, code = cupyx.scipy.sparse.linalg.cg(spmv.matrix(S), self.cupy.asarray(b))
+        self.assertEqual(code, 0)
+        self.assertGreater(spmv.stats()["library"], before)
+        np.testing.assert_allclose(S @ self.to_numpy(x), b, atol=1e-3)
+
+
+@unittest.skipUnless(has("torch"), "no PyTorch")
+class TorchOnHost(unittest.TestCase):
+    def test_products(self):
+        import torch
+        for dtype in np.float64, np.float32:
+            S = random_matrix((300, 200), dtype)
+            A, x, X = spmv.matrix(S), rng.standard_normal(200).astype(dtype), rng.standard_normal((200, 3)).astype(dtype)
+            for v in x, X:
+                y = A @ torch.from_numpy(v)
+                self.assertIsInstance(y, torch.Tensor)
+                np.testing.assert_allclose(y.numpy(), S @ v, rtol=1e-4, atol=1e-5)
+            y = torch.full((300,), float("nan"), dtype=y.dtype)
+            self.assertIs(A.dot(torch.from_numpy(x).requires_grad_(), out=y), y)
+            np.testing.assert_allclose(y.numpy(), S @ x, rtol=1e-4, atol=1e-5)
+            z = torch.ones(300, dtype=y.dtype)
+            np.testing.assert_allclose((z @ A).numpy(), S.T @ np.ones(300, dtype), rtol=1e-4, atol=1e-5)
+
+
+@unittest.skipUnless(GPU and has("torch"), "no PyTorch, or no build/cuda and GPU")
+class Torch(Products, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import torch
+        cls.torch, cls.kind = torch, torch.Tensor
+
+    def of_numpy(self, x):
+        return self.torch.from_numpy(np.ascontiguousarray(x)).cuda()
+
+    def to_numpy(self, y):
+        return y.cpu().numpy()
+
+    def stream(self):
+        return self.torch.cuda.stream(self.torch.cuda.Stream())
+
+    def work_for_a_while(self):
+        a = self.torch.ones((2000, 2000), dtype=self.torch.float64, device="cuda")
+        for _ in range(20):
+            a = a @ a * 1e-4
+
+    def test_a_product_is_captured_in_a_graph(self):
+        S, x = random_matrix((3000, 2000)), rng.standard_normal(2000)
+        A, v = spmv.matrix(S), self.of_numpy(np.zeros(2000))
+        A @ v
+        self.torch.cuda.synchronize()
+        graph, y = self.torch.cuda.CUDAGraph(), self.of_numpy(np.zeros(3000))
+        with self.torch.cuda.graph(graph):
+            A.dot(v, out=y)
+        for scale in 1, 2:
+            v.copy_(self.of_numpy(scale * x))
+            graph.replay()
+            self.assert_near(y, S, scale * x)
+
+
+if __name__ == "__main__":
+    unittest.main()
