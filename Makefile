@@ -89,7 +89,7 @@ objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst
 named := src/app/main.c src/app/record/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda bench-read bench-convert bench-solver study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install uninstall deb test-deb test-python-binding lint format info $(firsts) force remember
+.PHONY: omp cuda test check check-update test-cuda petsc test-petsc bench-petsc bench-read bench-convert bench-solver study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install uninstall deb test-deb test-python-binding lint format info $(firsts) force remember
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -176,8 +176,8 @@ check test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
 	$(Q)PYTHON=$(PYTHON) CC=$(call quoted,$(CC)) sh test/run.sh build/$(BUILD)$(san) $(PART)
 check-update: $(BUILD) ; $(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
 test-cuda: cuda $(tests_cuda) ; $(Q)sh test/cuda.sh build/cuda
-bench-read bench-convert: bench-%: build/omp/bench_%
-	$(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
+petsc test-petsc bench-petsc: $(BUILD) ; $(Q)sh $(if $(filter petsc,$@),src/bindings/petsc/build.sh,test/petsc/run.sh) build/$(BUILD) $(filter bench-%,$@)
+bench-read bench-convert: bench-%: build/omp/bench_% ; $(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
 bench-solver: build/cuda/bench_solver ; $(Q)$< $(FILES)
 # A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
 study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)

@@ -49,6 +49,9 @@ put 755 "$built/spmv" bin/spmv
 put 755 "$built/libspmv.so" "$libdir/libspmv.so.$version"
 linked "libspmv.so.$version" "$libdir/$soname"
 linked "$soname" "$libdir/libspmv.so"
+if [ "$action" = uninstall ] || [ -e "$built/libspmv_petsc.so" ]; then
+    put 755 "$built/libspmv_petsc.so" "$libdir/libspmv_petsc.so"
+fi
 put 644 "$built/libspmv.a" "$libdir/libspmv.a"
 put 644 include/spmv.h include/spmv.h
 put 644 include/spmv_bench.h include/spmv_bench.h
