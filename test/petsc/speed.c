@@ -55,8 +55,8 @@ static PetscErrorCode compare(shape s, PetscInt n) {
         PetscCall(add_time(ours, x, z, &ours_sum));
     }
     PetscCall(time_products(aij, x, y, 20, &once));
-    const int products = (int)PetscClipInterval(0.02 / once, 1, 2000);
-    for (int k = 0; k < 15; k++) {
+    const int products = (int)PetscClipInterval(0.003 / once, 1, 1000);
+    for (int k = 0; k < 100; k++) {
         PetscCall(time_products(aij, x, y, products, &aij_s));
         PetscCall(time_products(ours, x, z, products, &ours_s));
     }

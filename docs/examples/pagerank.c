@@ -1,0 +1,96 @@
+/* pagerank.c: the PageRank of a graph by power iteration, x <- d P x + (1 - d) / n, on a CPU or a
+ * GPU: vectors live where the plan runs.
+ *
+ *     pagerank [MATRIX [KERNEL]]
+ *
+ * MATRIX has an entry (i, j) for a link from page i to page j. P's column i holds 1 / (links of i)
+ * at the pages it links to. A page without links passes nothing on; dividing x by its sum at the
+ * end has the same effect as passing its rank to all pages alike. */
+#include "example.h"
+#include <math.h>
+
+static const double damping = 0.85;
+enum { MOST_PRODUCTS = 200, PRODUCTS_PER_CHECK = 10 };
+
+/* P: its columns are the graph's rows. */
+static spmv_mat *make_transition(spmv_ctx *ctx, const spmv_mat *graph) {
+    spmv_csr_view links;
+    spmv_mat *P = NULL;
+    spmv_mat_rows(graph, &links);
+    double *share = vector(links.nnz);
+    for (int64_t i = 0; i < links.rows; i++)
+        for (int64_t k = links.row_ptr[i]; k < links.row_ptr[i + 1]; k++)
+            share[k] = 1 / (double)(links.row_ptr[i + 1] - links.row_ptr[i]);
+    const spmv_arrays arrays = {.size = sizeof arrays,
+                                .rows = links.cols,
+                                .cols = links.rows,
+                                .nnz = links.nnz,
+                                .ptr = links.row_ptr,
+                                .ptr_bits = 64,
+                                .idx = links.col_idx,
+                                .values = share,
+                                .by_columns = 1};
+    check(ctx, spmv_mat_create(ctx, &arrays, &P));
+    free(share);
+    return P;
+}
+
+/* How far x is from d P x + (1 - d) / n, by the graph's own entries. */
+static double residual(const spmv_mat *graph, const double *x) {
+    spmv_csr_view links;
+    double most = 0;
+    spmv_mat_rows(graph, &links);
+    double *next = vector(links.rows);
+    for (int64_t i = 0; i < links.rows; i++)
+        for (int64_t k = links.row_ptr[i]; k < links.row_ptr[i + 1]; k++)
+            next[links.col_idx[k]] += x[i] / (double)(links.row_ptr[i + 1] - links.row_ptr[i]);
+    for (int64_t i = 0; i < links.rows; i++)
+        most = fmax(most, fabs(damping * next[i] + (1 - damping) / (double)links.rows - x[i]));
+    free(next);
+    return most;
+}
+
+int main(int argc, char **argv) {
+    const char *path = argc > 1 ? argv[1] : "gen:rmat:16";
+    const char *kernel = argc > 2 ? argv[2] : "auto";
+    spmv_ctx *ctx = NULL;
+    spmv_mat *graph = NULL;
+    spmv_stats of;
+    double prepared_s, products_s = 0, sum = 0, rest = 1;
+    check(ctx, spmv_ctx_create(NULL, &ctx));
+    check(ctx, spmv_mat_load(ctx, path, NULL, &graph));
+    check(ctx, spmv_mat_stats(graph, &of));
+    spmv_mat *P = make_transition(ctx, graph);
+    spmv_plan *plan = prepare(ctx, P, kernel, MOST_PRODUCTS, 0, &prepared_s);
+
+    const int64_t n = of.rows;
+    const size_t bytes = (size_t)n * sizeof(double);
+    double *here = vector(n), *jump = vector(n);
+    void *x = NULL, *y = NULL;
+    int products = 0;
+    for (int64_t i = 0; i < n; i++) jump[i] = (1 - damping) / (double)n;
+    check(ctx, spmv_plan_alloc(plan, bytes, &x));
+    check(ctx, spmv_plan_alloc(plan, bytes, &y));
+    check(ctx, spmv_plan_put(plan, x, jump, bytes));
+    while (rest > 1e-12 && products < MOST_PRODUCTS) {
+        check(ctx, spmv_plan_put(plan, y, jump, bytes));
+        const double start = now();
+        check(ctx, spmv_exec(plan, damping, x, 1.0, y));
+        products_s += now() - start;
+        void *next = y;
+        y = x, x = next;
+        if (++products % PRODUCTS_PER_CHECK) continue;
+        check(ctx, spmv_plan_get(plan, here, x, bytes));
+        rest = residual(graph, here);
+    }
+    int64_t best = 0;
+    for (int64_t i = 0; i < n; i++) sum += here[i], best = here[i] > here[best] ? i : best;
+    printf("%lld pages, %d iterations, residual %.1e, page %lld leads with rank %.2e\n",
+           (long long)n, products, rest, (long long)best, here[best] / sum);
+    report(plan, prepared_s, products, products_s);
+
+    spmv_plan_release(plan, x), spmv_plan_release(plan, y);
+    free(here), free(jump);
+    spmv_plan_free(plan), spmv_mat_free(P), spmv_mat_free(graph), spmv_ctx_free(ctx);
+    return rest <= 1e-12 ? 0 : 1;
+}

@@ -1,0 +1,73 @@
+"""The examples of docs/examples, built against what `make install` brings, find the right result and say what a product and the
+preparation took."""
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv"))
+EXAMPLES = ROOT / "docs/examples"
+BINDING = ROOT / "src/bindings/python"
+OUTER = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
+# name: (argument in C, in Python; what the first line must say)
+EXPECTED = {
+    "cg": ("gen:poisson2d:60", "60", r"3600 unknowns, \d+ iterations, error \S+e-\d+\n"),
+    "pagerank": ("gen:rmat:12", "4096", r"4096 pages, \d+ iterations, residual \S+e-1\d, page \d+ leads"),
+    "pdhg": ("30", "30", r"900 variables, \d+ steps, error \S+e-\d+, cost (\d+\.\d{3})\d+ for \1"),
+    "newton": ("60", "60", r"3600 unknowns, \d Newton steps, residual \S+e-1\d of the first, new values in \S+ ms\n"),
+}
+REPORT = r"\w+: \d+ products of \d+\.\d us; prepared in \d+\.\d ms, (paid back after \d+ products|which nothing pays back)"
+
+
+def run(command, folder, **more):
+    return subprocess.run(command, cwd=folder, env={**OUTER, **more}, shell=isinstance(command, str), capture_output=True, text=True,
+                          check=False)
+
+
+@unittest.skipIf("-san" in PROGRAM.parent.name, "what is installed has no sanitizers")
+class Examples(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        done = run(f"make -s -C {ROOT} install BUILD={PROGRAM.parent.name} PREFIX={cls.folder}/stage", cls.folder)
+        if done.returncode != 0:
+            raise AssertionError(done.stderr)
+
+    def assert_it_solves(self, name, done):
+        self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout)
+        self.assertRegex(done.stdout, EXPECTED[name][2])
+        self.assertRegex(done.stdout, REPORT)
+
+    def test_every_example_is_here(self):
+        names = {path.stem for path in EXAMPLES.glob("*.[cp]*")}
+        self.assertEqual(names, {"example", *EXPECTED})
+
+    def test_in_c(self):
+        for name, (argument, _, _) in EXPECTED.items():
+            with self.subTest(example=name):
+                built = run(f"{os.environ.get('CC', 'gcc')} -O2 -fopenmp -Wall -Wextra -Werror {EXAMPLES}/{name}.c $(pkg-config --cflags --libs spmv) "
+                            f"-Wl,-rpath,$PWD/stage/lib -lm -o {name}", self.folder,
+                            PKG_CONFIG_PATH=os.path.join(self.folder, "stage/lib/pkgconfig"))
+                self.assertEqual((built.stderr, built.returncode), ("", 0))
+                for kernel in "auto", "csr_rows":
+                    self.assert_it_solves(name, run([f"./{name}", argument, kernel], self.folder))
+
+    @unittest.skipUnless(importlib.util.find_spec("scipy"), "there is no SciPy")
+    def test_in_python(self):
+        for name, (_, argument, _) in EXPECTED.items():
+            for kernel in "auto", "csr_rows":
+                with self.subTest(example=name, kernel=kernel):
+                    done = run([sys.executable, EXAMPLES / f"{name}.py", argument, kernel], self.folder, PYTHONPATH=str(BINDING),
+                               SPMV_LIBRARY=os.path.join(self.folder, "stage/lib/libspmv.so"), PYTHONDONTWRITEBYTECODE="1")
+                    self.assert_it_solves(name, done)
+
+
+if __name__ == "__main__":
+    unittest.main()
