@@ -176,7 +176,6 @@ check test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
 	$(Q)PYTHON=$(PYTHON) CC=$(call quoted,$(CC)) sh test/run.sh build/$(BUILD)$(san) $(PART)
 check-update: $(BUILD) ; $(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
 test-cuda: cuda $(tests_cuda) ; $(Q)sh test/cuda.sh build/cuda
-petsc test-petsc bench-petsc: $(BUILD) ; $(Q)sh $(if $(filter petsc,$@),src/bindings/petsc/build.sh,test/petsc/run.sh) build/$(BUILD) $(filter bench-%,$@)
 bench-read bench-convert: bench-%: build/omp/bench_% ; $(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
 bench-solver: build/cuda/bench_solver ; $(Q)$< $(FILES)
 # A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
@@ -192,11 +191,7 @@ docs: $(BUILD) force # the generated parts; tests say when they are out of date
 	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv && $(PYTHON) src/bindings/fortran/generate.py
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
-# What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local LIBDIR=lib DESTDIR= BUILD=omp.
-install uninstall:
-	$(Q)sh src/install/install.sh $@ build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' '$(or $(LIBDIR),lib)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
-deb: ; $(Q)sh src/install/deb.sh
-test-deb test-python-binding: test-%: ; $(Q)PYTHON=$(PYTHON) sh test/$*.sh
+include src/install/install.mk# install, uninstall, deb, petsc, and their tests
 lint format: ; $(Q)sh test/lint.sh $(filter format,$@)
 help: ; @cat docs/make.txt
 info:

@@ -359,7 +359,7 @@ static spmv_plan *remake(trials *c, const wisdom *w, char *note) {
     spmv_status status;
     spmv_tuning *t = calloc(1, sizeof *t);
     if (!t || !is_allowed(c, &w->choice) || !admit(c, &w->choice, &status)) {
-        snprintf(note, SPMV_WISDOM_NOTE, "wisdom %.200s: its choice is not used%s",
+        snprintf(note, SPMV_WISDOM_NOTE, "wisdom %.200s: its choice is not used%.160s",
                  c->mat->ctx->wisdom, *c->passed ? c->passed : "; there is no such kernel");
         drop_unchosen(c->mat, before, NULL);
         free(t);

@@ -9,16 +9,14 @@ from typing import NamedTuple
 
 from gains import is_peer, peers_of
 from headline.classes import LIBRARIES, is_generated, listed_name, outside_list
-from headline.figures import machine_of, mean_of, ratio_of, ratio_over, worst_cell
+from headline.figures import (DOUBTS, doubt_mark, doubtful_in, is_doubtful, machine_of, mean_of, ratio_of, ratio_over,
+                              worst_cell)
 from texts import plural
 from units import (BASELINE_ALIAS, baseline_of, candidates, fastest, libraries_in, overlap, ran_by, timed_cells)
 
 CLASSES = OUTSIDE, GENERATED, FILES = "outside set", "generated matrices", "matrices from files"
 PRECISIONS, CACHES = ("f64", "f32"), ("cold", "steady", "warm")  # which of them speaks for a machine: the first that it has
 NAMED = 3  # kernels, before the others are only counted
-DOUBTS = {  # why a time is not to be relied on
-    "unsettled": lambda unit: unit.noisy, "disturbed": lambda unit: unit.disturbed,
-    "unchecked": lambda unit: unit.record.get("check.status") != "ok"}
 
 
 class Finding(NamedTuple):
@@ -44,16 +42,6 @@ class Ranks(NamedTuple):
 def class_words(name, places):
     """The class of a matrix."""
     return OUTSIDE if name in places else GENERATED if is_generated(name) else FILES
-
-
-def is_doubtful(*units):
-    """Whether one of the times is not to be relied on."""
-    return any(doubt(unit) for unit in units for doubt in DOUBTS.values())
-
-
-def doubtful_in(ratios):
-    """The pairs of times of those ratios that rest on one which is not to be relied on."""
-    return [(ratio.ours, ratio.baseline) for ratio in ratios if is_doubtful(ratio.ours, ratio.baseline)]
 
 
 def doubt_words(pairs):
@@ -245,11 +233,6 @@ def sentence(finding):
 
 
 # ---- table ---------------------------------------------------------------------------------------
-
-
-def doubt_mark(ratios):
-    """After a mean most of which is in doubt."""
-    return " †" if 2 * len(doubtful_in(ratios)) > len(ratios) else ""
 
 
 def mean_and_worst(ratios):

@@ -1,8 +1,8 @@
 """The report's first chart: of each sentence of the conclusion (conclusion.py), every kernel's speed-up on every matrix
 over what the sentence compares with."""
 
-from headline.conclusion import doubt_mark, others_of
-from headline.figures import mean_of, ratio_over
+from headline.conclusion import others_of
+from headline.figures import doubt_mark, mean_of, ratio_over
 from texts import si_time
 from units import AUTO, doubts, gflop_per_s, ran_by, timed_cells
 

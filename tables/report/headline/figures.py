@@ -14,6 +14,9 @@ from units import auto_expecting, expected_products, fastest, overlap
 ENOUGH_QUIET = 0.9  # share of the headline's times that are to meet the noise limit
 MOST_APART = 0.06  # of the two halves
 UNKNOWN = 0  # expected products
+DOUBTS = {  # why a time is not to be relied on
+    "unsettled": lambda unit: unit.noisy, "disturbed": lambda unit: unit.disturbed,
+    "unchecked": lambda unit: unit.record.get("check.status") != "ok"}
 
 
 class Ratio(NamedTuple):
@@ -147,6 +150,21 @@ def difference_cells(halves):
     return [f"{100 * found[0]:+.1f} ± {100 * found[1]:.1f} %".replace("-", "−"), "yes" if is_as_expected(found) else "no"]
 
 
+def is_doubtful(*units):
+    """Whether one of the times is not to be relied on."""
+    return any(doubt(unit) for unit in units for doubt in DOUBTS.values())
+
+
+def doubtful_in(ratios):
+    """The pairs of times of those ratios that rest on one which is not to be relied on."""
+    return [(ratio.ours, ratio.baseline) for ratio in ratios if is_doubtful(ratio.ours, ratio.baseline)]
+
+
+def doubt_mark(ratios):
+    """After a mean most of which is in doubt."""
+    return " †" if 2 * len(doubtful_in(ratios)) > len(ratios) else ""
+
+
 def outside_table(layout, places=None):
     """(header, alignment, rows): mean and worst, all and of each half."""
     places = outside_list() if places is None else places
@@ -171,7 +189,7 @@ def short_table(layout, places=None):
     for group, ratios in groups.items():
         line = f"{machine_of(group.system)}, {group.system.precision}"
         found[line][group.system.cache or "", not group.known] = (
-            f"{mean_of(ratios):.2f}, {min(ratio.value for ratio in ratios):.2f}")
+            f"{mean_of(ratios):.2f}{doubt_mark(ratios).strip()}, {min(ratio.value for ratio in ratios):.2f}")
     header = ["mean, worst", *(f"{cache}{', products unknown' if unknown else ''}" for cache, unknown in heads)]
     return header, "l" + "r" * len(heads), [[line, *(cells.get(head, "") for head in heads)] for line, cells in found.items()]
 
