@@ -75,8 +75,8 @@ enum spmv_trait {
 /* Of one product, z <- alpha A x + beta y, in memory of the plan's device. */
 typedef struct spmv_operands {
     double alpha, beta;
-    /* On a GPU a scalar in the plan's precision may lie in its memory: it is read when the product
-     * runs. NULL: the one above holds. A host's kernels and peers get none. */
+    /* On a GPU both scalars may lie in its memory, in the plan's precision: they are read when the
+     * product runs. NULL: those above hold. A host's kernels and peers get none. */
     const void *alpha_at, *beta_at;
     const void *x, *y; /* y is z or apart from it; for a host's kernels it is z */
     void *z;
@@ -130,6 +130,7 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     int concurrent, busy;       /* as in spmv_plan_facts; a product of it runs */
     spmv_place scalars;         /* as in spmv_plan_opts */
     spmv_plan *next;            /* of the matrix */
+    void *one_zero; /* 1 and 0 in a GPU's memory, for scalars there that a call leaves out */
 };
 
 /* Whether kernels in a stream may write the matrix's values, so that they change between products:

@@ -83,7 +83,7 @@ static __device__ __forceinline__ real multiply_slice(const csell &A, const list
 template <bool FEW, int BLOCKS>
 static __global__ void __launch_bounds__(MOST_THREADS, BLOCKS)
     multiply(const __grid_constant__ csell A, const __grid_constant__ lists_scratch S,
-             const real *__restrict__ x, result out) {
+             const real *__restrict__ x, const __grid_constant__ result out) {
     __shared__ real codebook[VALUE_CODEBOOK_SIZE];
     const unsigned at = take_codebook(A, S.has_codebook, codebook);
     const int warp = (int)((blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / WARP);
@@ -199,7 +199,7 @@ static __device__ __forceinline__ listed_slice head_of(const listed_slice &mine,
 template <int VALUE, int N>
 static __global__ void __launch_bounds__(MOST_THREADS, LARGE_BLOCKS)
     multiply_even(const __grid_constant__ csell A, const __grid_constant__ lists_scratch S,
-                  const real *__restrict__ x, result out) {
+                  const real *__restrict__ x, const __grid_constant__ result out) {
     enum { WHOLE = N << 3 | VALUE, TOGETHER = N < SHORT_LIST ? 2 : 1 /* or registers spill */ };
     __shared__ real codebook[VALUE_CODEBOOK_SIZE];
     const unsigned at = take_codebook(A, S.has_codebook, codebook);

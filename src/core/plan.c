@@ -98,14 +98,25 @@ static bool is_concurrent(const spmv_plan *plan) {
     return plan->device->backend->host && !plan->scratch && !(plan->kernel->traits & SPMV_PEER);
 }
 
+static size_t width_of(const spmv_plan *plan) {
+    return plan->variant < SPMV_F32_O32 ? sizeof(double) : sizeof(float);
+}
+
 /* Where cuSPARSE reads scalars is a setting of its handle, which all plans of the device share. */
 static spmv_status place_scalars(spmv_plan *plan, spmv_place where) {
+    const double f64[] = {1, 0};
+    const float f32[] = {1, 0};
+    const size_t bytes = 2 * width_of(plan);
+    spmv_device *device = plan->device;
     plan->scalars = where;
-    if (where == SPMV_HOST || plan->device->backend->host || !(plan->kernel->traits & SPMV_PEER))
-        return SPMV_OK;
-    return spmv_fail(plan->matrix->ctx, SPMV_E_UNSUITABLE,
-                     "%s is another library's kernel, and takes scalars from the host alone",
-                     plan->kernel->name);
+    if (where == SPMV_HOST || device->backend->host) return SPMV_OK;
+    if (plan->kernel->traits & SPMV_PEER)
+        return spmv_fail(device->ctx, SPMV_E_UNSUITABLE,
+                         "%s is another library's kernel, and takes scalars from the host alone",
+                         plan->kernel->name);
+    TRY(device->backend->alloc(device, bytes, &plan->one_zero));
+    return device->backend->put(device, plan->one_zero,
+                                bytes == sizeof f64 ? (const void *)f64 : f32, bytes);
 }
 
 static spmv_status prepare_kernel(spmv_plan *plan) {
@@ -190,6 +201,7 @@ void spmv_plan_free(spmv_plan *plan) {
     free(plan->tuning);
     spmv_store_free_on(plan->device, plan->own);
     strike_out(plan);
+    if (plan->one_zero) plan->device->backend->release(plan->device, plan->one_zero);
     free(plan);
     if (mat->freed) spmv_mat_free(mat);
 }
@@ -199,6 +211,7 @@ static spmv_status copy_into(spmv_plan *copy, const spmv_plan *plan) {
         TRY(spmv_store_upload(plan->device, plan->store, &copy->own));
         copy->store = copy->own;
     }
+    TRY(place_scalars(copy, plan->scalars));
     return prepare(copy);
 }
 
@@ -215,6 +228,7 @@ spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
     copy->own = NULL;
     copy->tuning = NULL;
     copy->scratch = NULL;
+    copy->one_zero = NULL;
     copy->scratch_bytes = 0;
     copy->traffic_bytes = spmv_store_bytes(plan->host);
     spmv_status status = copy_into(copy, plan);
@@ -280,10 +294,6 @@ int64_t spmv_plan_setting(const spmv_plan *plan, const char *name) {
 }
 
 /* ---- products ------------------------------------------------------------------------------- */
-
-static size_t width_of(const spmv_plan *plan) {
-    return plan->variant < SPMV_F32_O32 ? sizeof(double) : sizeof(float);
-}
 
 static inline bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
     return (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
@@ -405,15 +415,15 @@ static double number_at(const spmv_plan *plan, const void *at, double otherwise)
 
 /* On a GPU scalars of the device stay there. Where beta is known to be 0 there is no y. */
 static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, void *stream) {
-    bool stay = plan->scalars == SPMV_DEVICE && !plan->device->backend->host;
-    spmv_operands v = {.alpha = number_at(plan, stay ? NULL : call->alpha, 1),
-                       .beta = number_at(plan, stay ? NULL : call->beta, 0),
-                       .alpha_at = stay ? call->alpha : NULL,
-                       .beta_at = stay ? call->beta : NULL,
-                       .x = call->x,
-                       .z = call->z,
-                       .stream = stream};
-    v.y = v.beta_at || v.beta != 0 ? call->y : v.z;
+    spmv_operands v = {.alpha = 1, .x = call->x, .y = call->z, .z = call->z, .stream = stream};
+    if (plan->one_zero && (call->alpha || call->beta)) {
+        v.alpha_at = call->alpha ? call->alpha : plan->one_zero;
+        v.beta_at = call->beta ? call->beta : (const char *)plan->one_zero + width_of(plan);
+    } else {
+        v.alpha = number_at(plan, call->alpha, 1);
+        v.beta = number_at(plan, call->beta, 0);
+    }
+    if (call->beta && (v.beta_at || v.beta != 0)) v.y = call->y;
     return v;
 }
 
