@@ -120,6 +120,7 @@ static void close_gpu(spmv_device *d) {
         if (s->library[k].handle) s->library[k].close(s->library[k].handle);
     if (s->start) cudaEventDestroy(s->start);
     if (s->stop) cudaEventDestroy(s->stop);
+    if (s->order) cudaEventDestroy(s->order);
     release_gpu(d, s->flushed);
     release_gpu(d, s->sink);
     upload_close(((gpu *)s)->ring);
@@ -167,9 +168,12 @@ static spmv_status enter_gpu(spmv_device *d) {
     return SPMV_OK;
 }
 
-static spmv_status await_stream(spmv_device *d, void *stream) {
+static spmv_status order(spmv_device *d, void *stream, bool own_first) {
+    cuda_state *s = state_of(d);
+    cudaStream_t theirs = (cudaStream_t)stream;
     CU(d->ctx, cudaSetDevice(d->number));
-    CU(d->ctx, cudaStreamSynchronize((cudaStream_t)stream));
+    CU(d->ctx, cudaEventRecord(s->order, own_first ? s->stream : theirs));
+    CU(d->ctx, cudaStreamWaitEvent(own_first ? theirs : s->stream, s->order, 0));
     return SPMV_OK;
 }
 
@@ -365,6 +369,7 @@ static spmv_status open_gpu(spmv_device *d) {
     cudaError_t made = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
     if (made == cudaSuccess) made = cudaEventCreate(&s->start);
     if (made == cudaSuccess) made = cudaEventCreate(&s->stop);
+    if (made == cudaSuccess) made = cudaEventCreateWithFlags(&s->order, cudaEventDisableTiming);
     pthread_mutex_init(&s->turn, NULL);
     d->state = s;
     d->stream = s->stream;
@@ -399,7 +404,7 @@ extern "C" const spmv_backend spmv_cuda = {
     /* fill       */ fill,
     /* sync       */ sync_gpu,
     /* enter      */ enter_gpu,
-    /* await      */ await_stream,
+    /* order      */ order,
     /* tick, tock */ tick,
     tock,
     /* free_bytes */ free_gpu_bytes,

@@ -149,9 +149,10 @@ spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat *
  * and coo: f64), symmetric halves and duplicates as they were. Every plan of the matrix multiplies
  * with them from its next product on; if one cannot, for which the text says why, the status is
  * SPMV_E_UNSUITABLE and matrix and plans are as they were. place: where they lie, SPMV_DEVICE for
- * memory of the context's device. On a GPU the products put on the stream before have the old ones.
- * The values may be overwritten when the call returns, unless SPMV_BORROW was given for them: those
- * in host memory are borrowed in turn. */
+ * memory of the plans' device. On a GPU this is ordered on the stream: products put on it before
+ * have the old values, those after it the new ones, and values on the device are read then. Values
+ * in host memory may be overwritten when the call returns, unless SPMV_BORROW was given for them:
+ * then these are borrowed in turn. */
 spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream);
 spmv_status spmv_mat_save(const spmv_mat *mat,
                           const char *path); /* Matrix Market, general, full precision */

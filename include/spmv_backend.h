@@ -162,8 +162,9 @@ struct spmv_backend {
     spmv_status (*sync)(spmv_device *d);
     /* Makes it the calling thread's device, on which kernels are launched; NULL: nothing to do. */
     spmv_status (*enter)(spmv_device *d);
-    /* Waits for what was put on a caller's stream; NULL: there are no streams. */
-    spmv_status (*await)(spmv_device *d, void *stream);
+    /* The device's next operations wait for what was put on a caller's stream; or, if own_first,
+     * what is put on it next waits for the device's. NULL: there are no streams. */
+    spmv_status (*order)(spmv_device *d, void *stream, bool own_first);
     spmv_status (*tick)(spmv_device *d);
     spmv_status (*tock)(spmv_device *d, double *seconds);
     size_t (*free_bytes)(spmv_device *d);

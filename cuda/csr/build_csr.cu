@@ -112,10 +112,23 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     return SPMV_OK;
 }
 
+static bool is_there(const void *memory) {
+    cudaPointerAttributes about;
+    if (cudaPointerGetAttributes(&about, memory) == cudaSuccess)
+        return about.type == cudaMemoryTypeDevice;
+    cudaGetLastError();
+    return false;
+}
+
+/* What is sent from the host has arrived when it returns. */
 static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
                              spmv_store *copy) {
     (void)row_ptr; /* the store has it */
-    return d->backend->put(d, ((csr *)copy)->values, values, (size_t)copy->nnz * sizeof(real));
+    real *to = ((csr *)copy)->values;
+    const size_t bytes = (size_t)copy->nnz * sizeof *to;
+    if (!is_there(values)) return d->backend->put(d, to, values, bytes);
+    CU(d->ctx, cudaMemcpyAsync(to, values, bytes, cudaMemcpyDeviceToDevice, stream_on(d)));
+    return SPMV_OK;
 }
 
 extern "C" const spmv_device_format V(cuda_build_csr);

@@ -393,7 +393,7 @@ static spmv_status create_from_device(spmv_ctx *ctx, const spmv_arrays *there, s
                          "device",
                          backend->name);
     TRY(spmv_ctx_device(ctx, backend, &device));
-    if (backend->await) TRY(backend->await(device, NULL));
+    if (backend->order) TRY(backend->order(device, NULL, false));
     spmv_status status = fetch(device, a.ptr, (lines + 1) * (size_t)a.ptr_bits / 8, &ptr);
     if (status == SPMV_OK) status = fetch(device, a.idx, n * sizeof *a.idx, &index);
     if (status == SPMV_OK)

@@ -365,8 +365,6 @@ spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, 
     for (spmv_stored *s = mat->stores; s; s = s->next) TRY(refill(mat, A, there, threads, s));
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         if (plan->own) TRY(refill_own(plan));
-    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
-        TRY(plan->device->backend->sync(plan->device));
     return SPMV_OK;
 }
 

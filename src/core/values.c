@@ -307,7 +307,10 @@ static spmv_status write_all(spmv_mat *mat, const given *g, const double *beside
         arrange(mat, g, threads, mat->csr.values);
     keep_entries(mat, g, threads, room);
     const spmv_csr_view A = rows_with(mat, mat->csr.values);
-    return spmv_stored_refill_all(mat, &A, NULL, threads);
+    TRY(spmv_stored_refill_all(mat, &A, NULL, threads));
+    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
+        TRY(plan->device->backend->sync(plan->device));
+    return SPMV_OK;
 }
 
 static bool is_plain(const spmv_mat *mat) {
@@ -381,25 +384,34 @@ static spmv_status fetch(spmv_mat *mat) {
     return status;
 }
 
-static spmv_status stay(spmv_mat *mat, const void *values) {
+static spmv_status stay(spmv_mat *mat, spmv_device *device, const void *values, void *stream) {
     const spmv_csr_view A = rows_with(mat, NULL);
+    mat->values_change = true; /* on the stream, at any time */
     TRY(spmv_stored_refill_all(mat, &A, values, 1));
     mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
     mat->to_count = true;
     mat->fetch = fetch;
+    return device->backend->order(device, stream, true);
+}
+
+/* That of the plans, or else of the context, which is opened if it was not. */
+static spmv_status find_device(const spmv_mat *mat, spmv_device **out) {
+    const spmv_plan *plan = mat->plans;
+    while (plan && plan->device->backend->host) plan = plan->next;
+    if (!plan) return spmv_ctx_device(mat->ctx, mat->ctx->default_backend, out);
+    *out = plan->device;
     return SPMV_OK;
 }
 
-/* The context's device is opened if it was not. */
 static spmv_status set_from_device(spmv_mat *mat, const void *values, void *stream) {
-    const spmv_backend *backend = mat->ctx->default_backend;
     const size_t width = mat->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
     const size_t bytes = (size_t)mat->coo.nnz * width;
     spmv_device *device = NULL;
+    TRY(find_device(mat, &device));
+    const spmv_backend *backend = device->backend;
     if (backend->host) return set_from_host(mat, values, true);
-    TRY(spmv_ctx_device(mat->ctx, backend, &device));
-    if (backend->await) TRY(backend->await(device, stream));
-    if (can_stay(mat, device)) return stay(mat, values);
+    if (backend->order) TRY(backend->order(device, stream, false));
+    if (backend->order && can_stay(mat, device)) return stay(mat, device, values, stream);
     void *here = spmv_host_alloc(bytes);
     if (!here)
         return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for %lld values",
@@ -411,9 +423,10 @@ static spmv_status set_from_device(spmv_mat *mat, const void *values, void *stre
 }
 
 /* Products that were put on the stream before have the old values. */
-static spmv_status await_products(const spmv_mat *mat, void *stream) {
+static spmv_status follow_products(const spmv_mat *mat, void *stream) {
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
-        if (plan->device->backend->await) TRY(plan->device->backend->await(plan->device, stream));
+        if (plan->device->backend->order)
+            TRY(plan->device->backend->order(plan->device, stream, false));
     return SPMV_OK;
 }
 
@@ -429,8 +442,7 @@ spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place pl
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         TRY(spmv_plan_takes_values(plan));
     for (const spmv_stored *s = mat->stores; s; s = s->next) TRY(spmv_stored_takes_values(mat, s));
-    TRY(await_products(mat, stream));
-    mat->values_change = true;
+    TRY(follow_products(mat, stream));
     return place == SPMV_HOST ? set_from_host(mat, values, true)
                               : set_from_device(mat, values, stream);
 }

@@ -333,6 +333,66 @@ static void refreshed_values_are_seen(void **state) {
     spmv_ctx_free(ctx);
 }
 
+/* spmv_mat_set_values behind a kernel that writes the values late, and a product behind it, on one
+ * stream. Returns how many numbers of y were of other values. */
+static int set_and_multiply(spmv_mat *mat, const char *kernel, int times, bool triggers) {
+    const int64_t rows = mat->csr.rows, n = mat->csr.nnz;
+    const size_t bytes = (size_t)n * sizeof(double);
+    spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .refill = 1};
+    spmv_plan *plan = NULL;
+    spmv_csr_view A;
+    if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) fail_msg("%s", spmv_ctx_error(mat->ctx));
+    double *ones = random_vector(7, mat->csr.cols), *first = malloc(bytes);
+    double *kept = memory_of(plan, bytes), *fresh = memory_of(plan, bytes);
+    double *x = memory_of(plan, (size_t)mat->csr.cols * sizeof *x);
+    double *y = memory_of(plan, (size_t)rows * sizeof *y);
+    double *once = memory_of(plan, (size_t)rows * sizeof *once);
+    int *differ = memory_of(plan, sizeof *differ), found = 0;
+    void *stream = NULL;
+    spmv_mat_rows(mat, &A);
+    assert_non_null(first);
+    memcpy(first, A.values, bytes);
+    assert_int_equal(spmv_plan_put(plan, x, ones, (size_t)mat->csr.cols * sizeof *x), SPMV_OK);
+    assert_int_equal(spmv_plan_put(plan, kept, first, bytes), SPMV_OK);
+    assert_int_equal(spmv_plan_put(plan, differ, &found, sizeof found), SPMV_OK);
+    assert_int_equal(spmv_exec(plan, 1, x, 0, once), SPMV_OK);
+    assert_done(stream_make(&stream));
+    for (int k = 1; k <= times; k++) {
+        const double factor = 1 << k % 4;
+        assert_done(stream_write_late(n, SPMV_F64, kept, factor, triggers, fresh, stream));
+        assert_int_equal(spmv_mat_set_values(mat, fresh, SPMV_DEVICE, stream), SPMV_OK);
+        assert_int_equal(spmv_exec_async(plan, 1, x, 0, y, stream), SPMV_OK);
+        assert_done(stream_compare(rows, y, factor, once, differ, stream));
+    }
+    assert_done(stream_wait(stream));
+    assert_int_equal(spmv_plan_get(plan, &found, differ, sizeof found), SPMV_OK);
+    spmv_mat_rows(mat, &A); /* they come back to the host */
+    for (int64_t k = 0; k < n; k++) found += A.values[k] != (1 << times % 4) * first[k];
+    assert_int_equal(spmv_mat_set_values(mat, first, SPMV_HOST, NULL), SPMV_OK);
+    assert_done(stream_free(stream));
+    void *owned[] = {kept, fresh, x, y, once, differ};
+    for (int k = 0; k < COUNT(owned); k++) spmv_plan_release(plan, owned[k]);
+    spmv_plan_free(plan);
+    free(first);
+    free(ones);
+    return found;
+}
+
+static void new_values_are_ordered_on_the_stream(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"cuda:csr_lanes",         "cuda:csr_adaptive",
+                                          "cuda:sell_thread_ahead", "cuda:csell_warp",
+                                          "cuda:csell_lists",       "cuda:xcache_block"};
+    enum { TIMES = 1001 };
+    spmv_ctx *ctx = gpu_context();
+    spmv_mat *mat = mat_of(ctx, "gen:mesh:3000");
+    for (int k = 0; k < COUNT(kernels); k++)
+        for (int triggers = 0; triggers < 2; triggers++)
+            assert_int_equal(set_and_multiply(mat, kernels[k], TIMES, triggers != 0), 0);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
 /* Planted: the flag that keeps kernels from reading ahead is missing. */
 static void values_read_too_early_are_caught(void **state) {
     (void)state;
@@ -356,6 +416,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(an_iteration_is_captured_and_replayed),
         cmocka_unit_test(chains_run_beside_each_other),
         cmocka_unit_test(refreshed_values_are_seen),
+        cmocka_unit_test(new_values_are_ordered_on_the_stream),
         cmocka_unit_test(values_read_too_early_are_caught),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
