@@ -29,7 +29,7 @@ def library():
     try:
         import vl_convert  # pylint: disable=import-outside-toplevel
     except ImportError:
-        raise Stop(EX_UNAVAILABLE, "charts need the Python package vl-convert-python: 'make deps' installs it") from None
+        raise Stop(EX_UNAVAILABLE, "charts need the Python package vl-convert-python: 'make deps', or pip, installs it") from None
     return vl_convert
 
 

@@ -128,6 +128,13 @@ class Installed(unittest.TestCase):
                 for words in (["table", "log"], ["compare", "log", "log"])]
         self.assertTrue(run.stdout.startswith("".join(here)), run.stdout)
 
+    def test_a_program_alone_says_where_it_looked(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(PROGRAM, folder)
+            done = subprocess.run(["./spmv", "table"], cwd=folder, capture_output=True, text=True, check=False)
+            self.assertIn("cannot find table.py in ../share/spmv/tables or tables beside this executable", done.stderr)
+            self.assertEqual(done.returncode, 69)
+
     def test_the_manual_and_completion_are_where_they_are_looked_for(self):
         share = self.folder / f"stage{PREFIX}/share"
         self.assertEqual((share / "man/man1/spmv.1").read_bytes(), (ROOT / "docs/spmv.1").read_bytes())
