@@ -78,7 +78,8 @@ class Installed(unittest.TestCase):
         (cls.work / "solver.c").write_text(page.split("```c\n")[1].split("```")[0], encoding="utf-8")
         (cls.work / "solver.cpp").write_text(CPLUSPLUS, encoding="utf-8")
         (cls.work / "CMakeLists.txt").write_text(CMAKE, encoding="utf-8")
-        cls.bare = cls.in_bare_root("true").returncode == 0
+        # The archive of the CUDA build needs the toolkit, wherever that is.
+        cls.bare = PROGRAM.parent.name == "omp" and cls.in_bare_root("true").returncode == 0
 
     @classmethod
     def in_bare_root(cls, command):
