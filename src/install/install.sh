@@ -70,4 +70,4 @@ if [ "$action" = uninstall ]; then
     for folder in "$libdir/cmake/spmv" share/doc/spmv; do rmdir "$into/$folder" 2>/dev/null || :; done
 fi
 if [ -z "$destdir" ] && [ "$(id -u)" = 0 ] && command -v ldconfig >/dev/null; then ldconfig; fi
-echo "  ${action}ed  $into: bin/spmv, $libdir/$soname, include/spmv.h   gcc solver.c \$(pkg-config --cflags --libs spmv)"
+[ "$action" = uninstall ] || echo "  installed  $into: bin/spmv, $libdir/$soname, include/spmv.h   gcc solver.c \$(pkg-config --cflags --libs spmv)"
