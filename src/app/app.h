@@ -102,7 +102,8 @@ void talk_as(const char *typed);
 const char *program_typed(void); /* spmv or ./spmv */
 /* stdout is for results; everything else goes to stderr through here, spelt. A line is broken at
  * blanks where the terminal ends, unless it begins with four of them, as a command to type does.
- * What begins with a carriage return and ends no line is progress: shown at once, and cut. */
+ * What begins with a carriage return and ends no line is progress: shown at once, and cut; no line
+ * is continued from it. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "spmv: TEXT" on stderr; returns the exit code of the status. */
 int complain(spmv_status status, const char *text);

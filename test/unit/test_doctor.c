@@ -151,7 +151,8 @@ static void faults_of_the_build_are_found(void **state) {
     FAULT(f.build.build_cflags = "-g -DX-O3", "build", LEVEL_WARNING, "without optimization");
     FAULT(f.build.build_cflags = "-O2 -fsanitize=address", "build", LEVEL_WARNING, "sanitizers");
     FAULT(f.build.build_dirty = 1, "build", LEVEL_NOTE, "0123456789");
-    FAULT(f.build.build_dirty = 1, "build", LEVEL_NOTE, "git add src omp cuda include && git commit");
+    FAULT(f.build.build_dirty = 1, "build", LEVEL_NOTE,
+          "git add src omp cuda include && git commit");
     FAULT(f.build.build_features = WORDS("libarchive", "zlib", "hwloc"), "libraries", LEVEL_WARNING,
           "jansson");
     FAULT(f.build.build_features = WORDS("jansson", "hwloc2"), "libraries", LEVEL_NOTE,

@@ -242,13 +242,11 @@ static void show_final(const group *g, int k) {
     char median[TIME_TEXT], name[CELL_LABEL];
     if (!is_announced(g)) return;
     cell_label(&g->run->cell[k], name, sizeof name);
-    say("%s  %d of %d: %s", o->progress ? "\r\033[K" : "", g->done, g->count, name);
     time_text(r->timing_median_s, median);
-    if (strcmp(r->status, "ok") == 0)
-        say("  %s, check %s%s\n", median, r->check_status,
-            r->timing_settled == 1 ? "" : ", not settled");
-    else
-        say("  %s\n", status_text(r->status));
+    bool ok = strcmp(r->status, "ok") == 0;
+    say("%s  %d of %d: %s  %s%s%s%s\n", o->progress ? "\r\033[K" : "", g->done, g->count, name,
+        ok ? median : status_text(r->status), ok ? ", check " : "", ok ? r->check_status : "",
+        ok && r->timing_settled != 1 ? ", not settled" : "");
 }
 
 static void finish(group *g, candidate *e, spmv_status status) {

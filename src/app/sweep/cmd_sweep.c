@@ -49,8 +49,9 @@ static void say_finished(const sweep *s, int m, const report *r) {
     bool ok = strcmp(r->status, "ok") == 0;
     if (s->run.o->quiet || (ok && s->run.o->progress && !s->run.o->verbose)) return;
     cell_label(&s->run.cell[r->cell], label, sizeof label);
-    say("%s[%4d/%d] %s %s  %s", s->run.o->progress ? "\r\033[K" : "", finished_count(s), s->total,
-        s->source[m].name, label, status_text(r->status));
+    if (s->run.o->progress) say("\r\033[K");
+    say("[%4d/%d] %s %s  %s", finished_count(s), s->total, s->source[m].name, label,
+        status_text(r->status));
     time_text(r->median_s, median);
     if (ok)
         say(" %s\n", median);
@@ -321,8 +322,9 @@ static int go(sweep *s) {
 
 static void conclude(const sweep *s) {
     if (s->run.o->quiet) return;
-    say("%s%d ok, %d skipped, %d wrong, %d failed, %d reused", s->run.o->progress ? "\r\033[K" : "",
-        s->ok, s->skipped, s->wrong, s->failed, s->reused);
+    if (s->run.o->progress) say("\r\033[K");
+    say("%d ok, %d skipped, %d wrong, %d failed, %d reused", s->ok, s->skipped, s->wrong, s->failed,
+        s->reused);
     if (s->reused_wrong + s->reused_failed)
         say(" (%d of them wrong or failed%s)", s->reused_wrong + s->reused_failed,
             s->reused_failed ? "; --retry repeats the failed ones" : "");

@@ -367,20 +367,20 @@ static void print_source(const sweep *s, const source *m, FILE *file) {
 
 void print_plan(const sweep *s, FILE *file, bool details) {
     static const char *const bytes[] = {"B", "kB", "MB", "GB", "TB"};
-    char time[32], memory[32], label[256];
+    char time[32], memory[32], label[256], reused[48] = "", all[320];
     double peak = 0;
     for (int m = 0; m < s->nsources; m++)
         if (matrix_bytes(s, &s->source[m]) > peak) peak = matrix_bytes(s, &s->source[m]);
     span_text(plan_s(s), time, sizeof time);
     count_text(peak, bytes, memory, sizeof memory);
-    fprintf(file,
-            "plan: %d matri%s x %d configuration%s x %d pass%s = %d run%s, about %s, peak "
-            "memory about %s",
-            s->nsources, s->nsources == 1 ? "x" : "ces", s->run.ncells,
-            s->run.ncells == 1 ? "" : "s", s->passes, s->passes == 1 ? "" : "es", s->total,
-            s->total == 1 ? "" : "s", time, memory);
-    if (s->run.o->resume) fprintf(file, ", %d already in the log", s->reused);
-    fputc('\n', file);
+    if (s->run.o->resume) snprintf(reused, sizeof reused, ", %d already in the log", s->reused);
+    snprintf(all, sizeof all,
+             "plan: %d matri%s x %d configuration%s x %d pass%s = %d run%s, about %s, peak memory "
+             "about %s%s",
+             s->nsources, s->nsources == 1 ? "x" : "ces", s->run.ncells,
+             s->run.ncells == 1 ? "" : "s", s->passes, s->passes == 1 ? "" : "es", s->total,
+             s->total == 1 ? "" : "s", time, memory, reused);
+    print_wrapped(file, page_width(file, NO_LIMIT), 0, 2, all);
     for (int m = 0; m < s->nsources && details; m++) print_source(s, &s->source[m], file);
     for (int k = 0; k < s->run.ncells && details; k++) {
         cell_label(&s->run.cell[k], label, sizeof label);
