@@ -214,7 +214,7 @@ class Plans(Case):
     def test_errors_have_the_librarys_text(self):
         S = random_matrix((60, 50))
         A = spmv.matrix(S)
-        for kernel, text, status in ("nope", "no kernel 'nope'", -1), ("csr_*", "names .* kernels; a plan takes one", -1), \
+        for kernel, text, status in ("nope", "no kernel 'nope'", -1), ("no:pe", "no:pe", -1), ("csr_*", "names .* kernels; a plan takes one", -1), \
                 ("csell_sym_slices", "symmetric|square", -7):
             with self.assertRaisesRegex(spmv.Error, text) as caught:
                 A.plan(kernel=kernel)

@@ -84,6 +84,8 @@ class Products:
                 T.data[...] = rng.standard_normal(S.nnz)
                 A.values[...] = T.data
                 self.assert_near(A @ self.of_numpy(x), T, x)
+        with self.assertRaisesRegex(ValueError, "not a kernel of the device"):
+            A.plan(kernel="omp:cuda:csr_warp")
 
     def test_products_are_ordered_on_the_current_stream(self):
         """x is ready only when the stream's earlier work is done; y is read by what follows on it."""

@@ -26,7 +26,8 @@ class Options(ctypes.Structure):
 
 
 class ContextOptions(Options):
-    _fields_ = [("size", c_size_t), ("backend", c_char_p), ("device", c_int), ("threads", c_int)]
+    _fields_ = [("size", c_size_t), ("backend", c_char_p), ("device", c_int), ("threads", c_int),
+                ("wisdom", c_char_p)]
 
 
 class Arrays(Options):
@@ -39,18 +40,18 @@ class PlanOptions(Options):
     _fields_ = [("size", c_size_t), ("kernel", c_char_p), ("precision", c_int), ("offset_bits", c_int),
                 ("max_bytes", c_size_t), ("settings", c_void_p), ("nsettings", c_int), ("expected_calls", c_int64),
                 ("nondeterministic", c_int), ("cache", c_int), ("threads", c_int),
-                ("refill", c_int)]
+                ("scalars", c_int), ("refill", c_int)]
 
 
 class PlanFacts(ctypes.Structure):
-    _fields_ = [("backend", c_char_p), ("kernel", c_char_p), ("format", c_char_p), ("offset_bits", c_int),
-                ("slots", c_int64), ("store_bytes", c_size_t), ("host_bytes", c_size_t), ("device_bytes", c_size_t),
-                ("scratch_bytes", c_size_t), ("traffic_bytes", c_size_t), ("convert_s", c_double),
-                ("upload_s", c_double), ("prepare_s", c_double), ("from_rows_s", c_double), ("once_s", c_double),
-                ("reason", c_char_p), ("tune_s", c_double), ("timed", c_int), ("baseline", c_char_p),
-                ("chosen_product_s", c_double), ("baseline_product_s", c_double), ("flush_bytes", c_size_t),
-                ("free_bytes", c_size_t), ("note", c_char_p), ("threads", c_int), ("concurrent", c_int),
-                ("refills", c_int), ("waits_asleep", c_int)]
+    _fields_ = [("backend", c_char_p), ("kernel", c_char_p), ("format", c_char_p), ("values", c_char_p),
+                ("offset_bits", c_int), ("slots", c_int64), ("store_bytes", c_size_t), ("host_bytes", c_size_t),
+                ("device_bytes", c_size_t), ("scratch_bytes", c_size_t), ("traffic_bytes", c_size_t),
+                ("convert_s", c_double), ("upload_s", c_double), ("prepare_s", c_double), ("from_rows_s", c_double),
+                ("once_s", c_double), ("reason", c_char_p), ("tune_s", c_double), ("timed", c_int),
+                ("baseline", c_char_p), ("chosen_product_s", c_double), ("baseline_product_s", c_double),
+                ("flush_bytes", c_size_t), ("wisdom", c_char_p), ("free_bytes", c_size_t), ("note", c_char_p),
+                ("threads", c_int), ("concurrent", c_int), ("refills", c_int), ("waits_asleep", c_int)]
 
     def as_dict(self):
         values = {name: getattr(self, name) for name, *_ in self._fields_}
@@ -69,6 +70,7 @@ PROTOTYPES = {
     "spmv_plan_free": (None, c_void_p),
     "spmv_plan_info": (None, c_void_p, POINTER(PlanFacts)),
     "spmv_exec": (c_int, c_void_p, c_double, c_void_p, c_double, c_void_p),
+    "spmv_exec_async": (c_int, c_void_p, c_double, c_void_p, c_double, c_void_p, c_void_p),
 }
 
 

@@ -177,12 +177,13 @@ class matrix(LinearOperator):
         this, the first product has "auto". A.T has plans of its own."""
         if not self._entries.is_ours:
             raise TypeError(f"spmv.matrix.plan: products of {self.dtype} run in SciPy")
-        backend, _, name = kernel.rpartition(":")
-        devices = {"": self._entries.device, "omp": None, "cuda": _operands.current_gpu()}
-        if backend not in devices:
-            raise ValueError(f"spmv.matrix.plan: no backend {backend!r}")
-        plan = self._entries.plan(self._transposed, devices[backend], self.dtype, expected, name, refill, anew=True)
-        return plan.facts()
+        backend, _, name = kernel.partition(":")
+        device = None if backend == "omp" else self._entries.device
+        if backend == "cuda" and device is None:
+            device = _operands.current_gpu()
+        if backend not in ("omp", "cuda"):
+            name = kernel
+        return self._entries.plan(self._transposed, device, self.dtype, expected, name, refill, anew=True).facts()
 
     @property
     def values(self):

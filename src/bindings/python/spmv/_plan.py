@@ -49,7 +49,8 @@ class Prepared:
     the arrays, which are kept."""
 
     def __init__(self, shape, arrays, by_columns, device):
-        self.arrays = values, idx, ptr = arrays
+        self.device, self.arrays = device, arrays
+        values, idx, ptr = arrays
         self.queue, self.lock = Queue(), threading.Lock()
         options = _library.ContextOptions(backend=b"omp" if device is None else b"cuda", device=device or 0)
         self.context = _library.create(lib.spmv_ctx_create, None, options)
@@ -81,7 +82,10 @@ class Plan:
                                        refill=refill)
         self.handle = _library.create(lib.spmv_plan_create, prepared.context, prepared.handle, options)
         weakref.finalize(self, free_plan, self.handle, prepared.queue)
-        self.lock = contextlib.nullcontext() if self.facts()["concurrent"] else prepared.lock
+        facts = self.facts()
+        if (facts["backend"] == "omp") != (prepared.device is None):
+            raise ValueError(f"{kernel} is not a kernel of the device that the operands are on")
+        self.lock = contextlib.nullcontext() if facts["concurrent"] else prepared.lock
 
     def facts(self):
         facts = _library.PlanFacts()
