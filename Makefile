@@ -178,15 +178,7 @@ check-update: $(BUILD) ; $(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
 test-cuda: cuda $(tests_cuda) ; $(Q)sh test/cuda.sh build/cuda
 bench-read bench-convert: bench-%: build/omp/bench_% ; $(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
 bench-solver: build/cuda/bench_solver ; $(Q)$< $(FILES)
-# A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds, CACHE=cold.
-study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
-	$(Q)$(PYTHON) tables/report/study.py $* --scale $(or $(SCALE),small) $(if $(FILES),--files $(FILES)) \
-	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
-tables: ; $(Q)$(PYTHON) tables/report/make_tables.py --out tables $(or $(LOGS),log)
-# The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; its tables and report; matrices of other people's programs.
-reference: $(BUILD) ; $(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
-outside: ; $(Q)PYTHON=$(PYTHON) sh log/reference/outside/make.sh $(if $(JOBS),--jobs $(JOBS)) $(if $(MATRICES),--only '$(MATRICES)')
-reference-tables: ; $(Q)PYTHON=$(PYTHON) sh log/reference/tables.sh
+include tables/tables.mk# studies, tables, reference, outside
 docs: $(BUILD) force # the generated parts; tests say when they are out of date
 	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv && $(PYTHON) src/bindings/fortran/generate.py
 

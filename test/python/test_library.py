@@ -68,7 +68,7 @@ class Example(unittest.TestCase):
         self.assertIn("none.mtx: No such file", done.stderr)
 
     def test_it_compiles_links_and_multiplies(self):
-        for name in "include", "build", "Makefile", "src", "omp", "test", "cuda", ".peers":
+        for name in "include", "build", "Makefile", "src", "omp", "test", "cuda", "tables", ".peers":
             if (ROOT / name).exists():
                 pathlib.Path(self.folder, name).symlink_to(ROOT / name)
         command = next(line.strip() for line in PAGE.splitlines() if line.startswith("    gcc -Iinclude solver.c"))

@@ -21,6 +21,9 @@ class Copy(unittest.TestCase):
         for folder in 'test', 'bin', 'build', 'src', 'src/app', 'test/unit':
             (self.folder / folder).mkdir()
         shutil.copy(ROOT / 'src/app/changed.sh', self.folder / 'src/app')
+        for part in 'src/install/install.mk', 'tables/tables.mk':
+            (self.folder / part).parent.mkdir()
+            shutil.copy(ROOT / part, self.folder / part)
         (self.folder / 'build/keep').touch()
         for script in 'deps', 'deps-peers':
             (self.folder / f'test/{script}.sh').write_text(STEP.format(script))
