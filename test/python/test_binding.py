@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 import warnings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -192,6 +193,17 @@ class Lives(Case):
         self.assert_product(A @ x, S, x)
         self.assertEqual(len(A.values), S.nnz)
 
+    def test_no_plan_keeps_old_values_when_one_fails(self):
+        S, x, z = random_matrix((60, 50)), rng.standard_normal(50), rng.standard_normal(60)
+        A = spmv.matrix(S)
+        A @ x, A.T @ z
+        with unittest.mock.patch.object(spmv._plan.Prepared, "set_values", side_effect=spmv.Error("out of memory", -5)):
+            with self.assertRaisesRegex(spmv.Error, "out of memory"):
+                A.values[...] = 3
+        S.data[...] = 3
+        self.assert_product(A @ x, S, x)
+        self.assert_product(A.T @ z, S.T, z)
+
     def test_it_is_pickled_as_what_scipy_has(self):
         S, z = random_matrix((60, 50)), rng.standard_normal(60)
         self.assert_product(pickle.loads(pickle.dumps(spmv.matrix(S).T)) @ z, S.T, z)
@@ -214,8 +226,8 @@ class Plans(Case):
     def test_errors_have_the_librarys_text(self):
         S = random_matrix((60, 50))
         A = spmv.matrix(S)
-        for kernel, text, status in ("nope", "no kernel 'nope'", -1), ("no:pe", "no:pe", -1), ("csr_*", "names .* kernels; a plan takes one", -1), \
-                ("csell_sym_slices", "symmetric|square", -7):
+        for kernel, text, status in ("nope", "no kernel 'nope'", -1), ("no:pe", "no:pe", -1), \
+                ("csr_*", "names .* kernels; a plan takes one", -1), ("csell_sym_slices", "symmetric|square", -7):
             with self.assertRaisesRegex(spmv.Error, text) as caught:
                 A.plan(kernel=kernel)
             self.assertEqual(caught.exception.status, status)

@@ -90,16 +90,18 @@ class Entries:
             data = self.own.data.copy()
             data[key] = new
             self.own = with_data(self.own, data)
-            for transposed, device in list(self.prepared):
-                self.refill(transposed, device)
+            stale, self.prepared = self.prepared, {}
+            kept = {}
+            for transposed, device in stale:
+                kept[transposed, device] = dict(self.plans[transposed][device])
+                self.plans[transposed][device].clear()
+            for where, prepared in stale.items():
+                self.refill(*where, prepared, kept[where])
 
-    def refill(self, transposed, device):
-        prepared, plans = self.prepared.pop((transposed, device)), self.plans[transposed][device]
-        kept = dict(plans)
-        plans.clear()
+    def refill(self, transposed, device, prepared, plans):
         if prepared.set_values(self.arrays(device)[0]):
             self.prepared[transposed, device] = prepared
-            plans.update(kept)
+            self.plans[transposed][device].update(plans)
             return
-        for dtype, plan in kept.items():  # "auto" may take another kernel, which is refilled the next time
+        for dtype, plan in plans.items():  # "auto" may take another kernel, which is refilled the next time
             self.plan(transposed, device, dtype, plan.expected, plan.kernel, refill=plan.kernel == "auto")
