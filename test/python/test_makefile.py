@@ -189,9 +189,9 @@ class Library(Copy):
         for source in sources:
             source.parent.mkdir(exist_ok=True)
             source.write_text(f'extern int {source.stem};\n')
-        library = self.folder / 'build/omp/libspmv.a'
+        library = self.folder / 'build/omp/parts.a'
         for gone in False, True:
-            self.make('build/omp/libspmv.a')
+            self.make('build/omp/parts.a')
             objects = subprocess.run(['ar', 't', library], capture_output=True, text=True).stdout.split()
             self.assertIn('kept.o', objects)
             self.assertEqual('gone.o' in objects, not gone)
