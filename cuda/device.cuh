@@ -13,7 +13,7 @@ static const unsigned ALL_LANES = 0xffffffffu; /* of a warp, in a shuffle */
 
 typedef struct cuda_state { /* a device's state */
     cudaStream_t stream;
-    int capability; /* 900: sm_90 */
+    int capability;                 /* 900: sm_90 */
     cudaEvent_t start, stop, order; /* order: of streams; measures nothing */
     cudaMemPool_t pool; /* keeps what is freed for what is allocated next; NULL: the GPU has none */
     struct {            /* peers' libraries: a handle, made when first needed, */
