@@ -180,6 +180,7 @@ static double sum_entries(const spmv_mat *mat, const given *g, int64_t i, int64_
 static void widen(const given *g, int64_t n, int threads, double *out) {
     const float *narrow = g->values;
     const double *wide = g->values;
+    if (n == 0) return;
     if (g->precision == SPMV_F32)
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (int64_t k = 0; k < n; k++) out[k] = narrow[k];

@@ -28,6 +28,14 @@ static inline int64_t spmv_longest_row(const spmv_csr_view *A) {
     return longest;
 }
 
+/* Asks the memory for the values of rows first..end - 1, one behind the other: who reads some rows
+ * side by side would wait for each. */
+static inline void ask_for_values(const spmv_csr_view *A, int64_t first, int64_t end) {
+    enum { LINE = 8 };
+    for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k += LINE)
+        __builtin_prefetch(A->values + k);
+}
+
 /* The first of row i's entries in column at least col. */
 static inline int64_t first_from(const spmv_csr_view *A, int64_t i, int64_t col) {
     int64_t low = A->row_ptr[i], high = A->row_ptr[i + 1];

@@ -23,7 +23,8 @@
  * 7. FULL: the slice has a step, and the mask of each is 0xffffffff.
  * 8. Slices stand in order without gaps but the zeros up to CSELL_ALIGN in columns and values;
  *    CSELL_SPARE zeros follow the last. Diagonals and S = 0 have no columns. */
-#include "csell_choice.h"
+#include "csell_fill.h"
+#include "formats/row_ends.h"
 #include <stdlib.h>
 
 enum { LEAST_CUT = 64, CUT_MEANS = 4 };
@@ -70,16 +71,6 @@ static void place_slices(csell *B) {
 
 /* ---- fill ------------------------------------------------------------------------------------ */
 
-typedef struct output { /* where the next column code and the next value go */
-    uint8_t *column, *value;
-    int64_t overflows;
-} output;
-
-typedef struct sources { /* the next entry of every row */
-    const int32_t *col[CSELL_ROWS];
-    const double *value[CSELL_ROWS];
-} sources;
-
 /* Of the first entries of the next runs of n rows. */
 BY_LOADS static void put_columns(const sources *from, const int *row, int n, int code, int32_t base,
                                  output *out) {
@@ -94,39 +85,6 @@ BY_LOADS static void put_columns(const sources *from, const int *row, int n, int
         for (int k = 0; k < n; k++) four[k] = (uint32_t)(*from->col[row[k]] - base);
 }
 
-/* n values, decoded, as the code has them. */
-static void put_values(const real *values, int n, int code, const value_set *set, output *out) {
-    if (code == CSELL_VALUE_RAW) {
-        memcpy(out->value, values, (size_t)n * sizeof *values);
-        out->value += (size_t)n * sizeof *values;
-    } else if (code == CSELL_VALUE_F32) {
-        float *narrow = (float *)(void *)out->value;
-        for (int k = 0; k < n; k++) narrow[k] = (float)values[k];
-        out->value += (size_t)n * sizeof *narrow;
-    } else if (code == CSELL_VALUE_CODEBOOK) {
-        for (int k = 0; k < n; k++) *out->value++ = set->place[slot_of(set, bits_of(values[k]))];
-    } else {
-        memcpy(out->value, values, sizeof *values);
-        out->value += sizeof *values;
-    }
-}
-
-/* The n rows' next values; their sources move on. */
-BY_LOADS static void take_values(sources *from, const int *row, int n, real *values, output *out) {
-    for (int k = 0; k < n; k++) {
-        from->col[row[k]]++;
-        double value = *from->value[row[k]]++;
-        values[k] = (real)value;
-        if (sizeof(real) < sizeof value) out->overflows += isinf(values[k]) && !isinf(value);
-    }
-}
-
-static int list_rows(uint32_t mask, int *row) {
-    int n = 0;
-    for (; mask; mask &= mask - 1) row[n++] = __builtin_ctz(mask);
-    return n;
-}
-
 static void fill_steps(const slice_rows *s, const csell_slice *slice, const value_set *set,
                        csell_step *step, output *out) {
     sources from;
@@ -138,23 +96,6 @@ static void fill_steps(const slice_rows *s, const csell_slice *slice, const valu
     for (csell_step next; next_step(&w, &next); *step++ = next) {
         if (next.mask != mask) n = list_rows(mask = next.mask, row);
         put_columns(&from, row, n, slice->column_code, next.base, out);
-        for (int e = 0; e < slice->run; e++) {
-            take_values(&from, row, n, values, out);
-            put_values(values, n, slice->value_code, set, out);
-        }
-    }
-}
-
-/* Those of a slice whose steps are there. */
-static void fill_values(const slice_rows *s, const csell_slice *slice, const csell_step *step,
-                        const value_set *set, output *out) {
-    sources from;
-    real values[CSELL_ROWS];
-    int row[CSELL_ROWS], n = 0;
-    uint32_t mask = 0;
-    for (int r = 0; r < s->nrows; r++) from.col[r] = s->col[r], from.value[r] = s->value[r];
-    for (int64_t k = 0; k < slice->nsteps; k++) {
-        if (step[k].mask != mask) n = list_rows(mask = step[k].mask, row);
         for (int e = 0; e < slice->run; e++) {
             take_values(&from, row, n, values, out);
             put_values(values, n, slice->value_code, set, out);
@@ -419,6 +360,23 @@ static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                      "values are in codes of fewer bytes, which cannot be these; " SPMV_SAY_REFILL);
 }
 
+/* Those of a slice that has them as they are: no more than copies. */
+static void copy_values(const slice_rows *s, const csell_slice *slice, const csell_step *step,
+                        real *to) {
+    const double *from[CSELL_ROWS];
+    int row[CSELL_ROWS], n = 0, run = slice->run;
+    uint32_t mask = 0;
+    for (int r = 0; r < s->nrows; r++) from[r] = s->value[r];
+    for (int64_t k = 0; k < slice->nsteps; k++, to += n * run) {
+        if (step[k].mask != mask) n = list_rows(mask = step[k].mask, row);
+        for (int j = 0; j < n; j++) {
+            const double *next = from[row[j]];
+            for (int e = 0; e < run; e++) to[e * n + j] = (real)next[e];
+            from[row[j]] = next + run;
+        }
+    }
+}
+
 /* The slices say where values go: which row's next one. */
 static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
     csell *B = (csell *)store;
@@ -427,10 +385,16 @@ static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
     list_values(&set, B->codebook);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < B->nslices; k++) {
+        const csell_slice *slice = B->slice + k;
+        const csell_step *step = B->step + slice->step;
         slice_rows s;
-        output out = {NULL, B->values + B->slice[k].value, 0};
+        output out = {NULL, B->values + slice->value, 0};
         look_at_rows(A, k, B->cut, &s);
-        fill_values(&s, B->slice + k, B->step + B->slice[k].step, &set, &out);
+        ask_for_values(A, s.first, s.first + s.nrows);
+        if (slice->value_code == CSELL_VALUE_RAW)
+            copy_values(&s, slice, step, (real *)(void *)out.value);
+        else
+            fill_values(&s, slice, step, &set, &out);
     }
     fill_long(A, threads, B);
 }

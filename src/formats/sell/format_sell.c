@@ -3,11 +3,12 @@
  * sigma orders the rows by length, longest first and stable, inside windows of sigma rows, so that
  * a slice holds rows of one length. It need not be a multiple of S, nor S of it: a slice that
  * straddles two windows is padded to the longer part. Kernels undo the order as they write y. */
+#include "formats/row_ends.h"
 #include "formats/row_order.h"
 #include "sell.h"
 #include <math.h>
 
-enum { TOGETHER = 16 };
+enum { TOGETHER = 16, MOST_AHEAD = 64 /* rows whose values are asked for at once */ };
 
 static int64_t longest_row(const spmv_csr_view *A, const idx *perm, int64_t first, int64_t end) {
     int64_t longest = 0;
@@ -86,13 +87,11 @@ static spmv_status place_slices(spmv_ctx *ctx, const spmv_csr_view *A, int threa
     return SPMV_OK;
 }
 
-#define INLINE static inline __attribute__((always_inline))
-
 /* n rows from stored row i on, whose first slots begin at `at`, side by side: whole cache lines are
  * written. Padding points at the row's last column: no new cache line, and no NaN or infinity of a
- * foreign x_j. An empty row has only column 0 to point at. pattern: columns and lengths too. */
-INLINE int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, int64_t end,
-                         int64_t height, bool pattern, sell *B) {
+ * foreign x_j. An empty row has only column 0 to point at. */
+static int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, int64_t end,
+                         int64_t height, sell *B) {
     const idx *cols[TOGETHER];
     const double *values[TOGETHER];
     idx length[TOGETHER], padding[TOGETHER];
@@ -101,9 +100,8 @@ INLINE int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, i
         int64_t row = B->perm ? B->perm[i + r] : i + r;
         cols[r] = A->col_idx + A->row_ptr[row];
         values[r] = A->values + A->row_ptr[row];
-        length[r] = (idx)row_length(A, row);
-        if (pattern) B->row_len[i + r] = length[r];
-        padding[r] = pattern && length[r] ? cols[r][length[r] - 1] : 0;
+        B->row_len[i + r] = length[r] = (idx)row_length(A, row);
+        padding[r] = length[r] ? cols[r][length[r] - 1] : 0;
     }
     for (idx k = 0; at < end; k++, at += height)
         for (int r = 0; r < n; r++) {
@@ -111,21 +109,21 @@ INLINE int64_t fill_rows(const spmv_csr_view *A, int64_t i, int n, int64_t at, i
             real value = is_entry ? (real)values[r][k] : 0;
             overflows += isinf(value) && !isinf(values[r][k]);
             B->values[at + r] = value;
-            if (pattern) B->col_idx[at + r] = is_entry ? cols[r][k] : padding[r];
+            B->col_idx[at + r] = is_entry ? cols[r][k] : padding[r];
         }
     return overflows;
 }
 
 /* By the static partition that sell_slices multiplies with: first touch places the pages. */
-INLINE int64_t fill_slices(const spmv_csr_view *A, int threads, bool pattern, sell *B) {
+static int64_t fill_slices(const spmv_csr_view *A, int threads, sell *B) {
     int64_t overflows = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
     for (int64_t s = 0; s < B->nslices; s++) {
         int64_t first = s * B->slice, height = slice_end(A, B->slice, s) - first;
         for (int64_t r = 0; r < height; r += TOGETHER) {
             int n = (int)(height - r < TOGETHER ? height - r : TOGETHER);
-            overflows += fill_rows(A, first + r, n, B->slice_ptr[s] + r, B->slice_ptr[s + 1],
-                                   height, pattern, B);
+            overflows +=
+                fill_rows(A, first + r, n, B->slice_ptr[s] + r, B->slice_ptr[s + 1], height, B);
         }
     }
     return overflows;
@@ -149,11 +147,40 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(place_slices(ctx, A, threads, B));
     TRY(STORE_ARRAY(ctx, B, col_idx, B->s.slots));
     TRY(STORE_ARRAY(ctx, B, values, B->s.slots));
-    return spmv_fits(ctx, fill_slices(A, threads, true, B));
+    return spmv_fits(ctx, fill_slices(A, threads, B));
+}
+
+/* The values of n rows, as fill_rows. */
+static inline __attribute__((always_inline)) void refill_rows(const spmv_csr_view *A, int64_t i,
+                                                              int n, int64_t at, int64_t end,
+                                                              int64_t height, sell *B) {
+    const double *values[TOGETHER];
+    idx shortest = INT32_MAX;
+    for (int r = 0; r < n; r++) {
+        values[r] = A->values + A->row_ptr[B->perm ? B->perm[i + r] : i + r];
+        shortest = B->row_len[i + r] < shortest ? B->row_len[i + r] : shortest;
+    }
+    for (idx k = 0; k < shortest; k++, at += height)
+        for (int r = 0; r < n; r++) B->values[at + r] = (real)values[r][k];
+    for (idx k = shortest; at < end; k++, at += height)
+        for (int r = 0; r < n; r++)
+            if (k < B->row_len[i + r]) B->values[at + r] = (real)values[r][k];
+}
+
+static void refill_slice(const spmv_csr_view *A, int64_t s, sell *B) {
+    const int64_t first = s * B->slice, height = slice_end(A, B->slice, s) - first;
+    const int64_t begin = B->slice_ptr[s], end = B->slice_ptr[s + 1];
+    int64_t r = 0;
+    if (!B->perm && height <= MOST_AHEAD) ask_for_values(A, first, first + height);
+    for (; r + TOGETHER <= height; r += TOGETHER)
+        refill_rows(A, first + r, TOGETHER, begin + r, end, height, B);
+    if (r < height) refill_rows(A, first + r, (int)(height - r), begin + r, end, height, B);
 }
 
 static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
-    fill_slices(A, threads, false, (sell *)store);
+    sell *B = (sell *)store;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t s = 0; s < B->nslices; s++) refill_slice(A, s, B);
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
