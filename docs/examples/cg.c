@@ -3,7 +3,7 @@
  *
  *     cg [MATRIX [KERNEL]]
  *
- * MATRIX is a Matrix Market file or a generated matrix. */
+ * MATRIX is a Matrix Market file or a generated matrix, KERNEL one of the CPU's. */
 #include "example.h"
 #include <math.h>
 

@@ -4,7 +4,7 @@
  *
  *     newton [N [KERNEL]]
  *
- * There are N x N unknowns. */
+ * There are N x N unknowns. KERNEL is one of the CPU's. */
 #include "example.h"
 #include <math.h>
 

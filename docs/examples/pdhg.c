@@ -4,7 +4,7 @@
  *
  *     pdhg [G [KERNEL]]
  *
- * Costs are made from a solution, so that the least cost is known. */
+ * Costs are made from a solution, so that the least cost is known. KERNEL is one of the CPU's. */
 #include "example.h"
 #include <math.h>
 #include <string.h>
