@@ -50,6 +50,11 @@ mpirun -np 2 "$built/petsc_solve" $ours -matrix box27 -n 36 -ksp_type cg -pc_typ
     >"$work/info" 2>&1 && [ "$(grep -c 'prepare()' "$work/info")" -ge 2 ] &&
     [ "$(grep -c 'refill(): new values: written' "$work/info")" -ge 2 ] && [ "$(grep -c ', solved' "$work/info")" = 5 ]
 count $? "the library's choice"
+# Ranks that may run on all cores divide them.
+ranks=$(nproc)
+mpirun -np "$ranks" --bind-to none "$built/petsc_solve" $ours -mat_spmv_kernel csr_balanced -info :mat >"$work/info" 2>&1 &&
+    grep -q 'prepare(): csr_balanced, threads: 1:' "$work/info" && ! grep 'prepare()' "$work/info" | grep -qv 'threads: 1:'
+count $? "$ranks ranks on as many cores have one thread each"
 # An unknown kernel is an error that says so.
 "$built/petsc_solve" $ours -mat_spmv_kernel csr_none >"$work/error" 2>&1
 [ $? != 0 ] && grep -q csr_none "$work/error"

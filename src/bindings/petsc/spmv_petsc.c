@@ -118,8 +118,8 @@ static PetscErrorCode prepare(Mat A, product *p) {
     p->prepare_s = end - start;
     p->refill_s = 0; /* until it is known */
     if (p->plan) spmv_plan_info(p->plan, &facts);
-    PetscCall(PetscInfo(A, "%s: %s (%g s after %" PetscInt64_FMT " products)\n",
-                        p->plan ? facts.kernel : MATSEQAIJ,
+    PetscCall(PetscInfo(A, "%s, threads: %d: %s (%g s after %" PetscInt64_FMT " products)\n",
+                        p->plan ? facts.kernel : MATSEQAIJ, p->plan ? facts.threads : 1,
                         p->plan ? facts.reason ? facts.reason : "named" : spmv_ctx_error(ctx),
                         end - start, p->count));
     PetscFunctionReturn(0);
