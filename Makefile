@@ -162,6 +162,7 @@ build/omp$(san)/cuda/cusparse_library.o: features = -DFETCHED_CUSPARSE='"$(CURDI
 build/cuda$(san)/cuda/scan.o: nvflags := $(subst c++14,c++17,$(nvflags)) -DNDEBUG -Xcompiler=-fno-gnu-unique
 build/cuda$(san)/test/test_kernels_in_turn: build/cuda$(san)/test/unit/hasty.o
 $(addprefix build/cuda$(san)/test/test_,apply streams): build/cuda$(san)/test/unit/streams.o
+build/cuda$(san)/test/test_streams: build/cuda$(san)/test/unit/hasty.o
 build/cuda$(san)/test/test_streams build/cuda/bench_solver: build/cuda$(san)/test/solver.o
 build/cuda$(san)/test/test_upload: build/cuda$(san)/test/unit/sources.o
 $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/solver.cu $(wildcard test/unit/*.cu)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags

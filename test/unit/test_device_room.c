@@ -149,8 +149,9 @@ static spmv_status build_sell(spmv_device *d, const spmv_csr_view *A, const spmv
     return spmv_fail(ctx, device.answer, "as it was told");
 }
 
-static const spmv_device_format csr_there = {"csr", working, build_csr};
-static const spmv_device_format sell_there = {"sell", working, build_sell};
+static const spmv_device_format csr_there = {.name = "csr", .working = working, .build = build_csr};
+static const spmv_device_format sell_there = {
+    .name = "sell", .working = working, .build = build_sell};
 static const spmv_device_format *const formats[][SPMV_NVARIANTS] = {
     {&csr_there, &csr_there, &csr_there, &csr_there},
     {&sell_there, &sell_there, &sell_there, &sell_there},
