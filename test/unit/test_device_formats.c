@@ -225,7 +225,7 @@ static void devices_build_what_the_host_builds(void **state) {
     if (all == 0) skip();
 }
 
-/* y of the kernel so set, poisoned before unless beta wants it; NULL: these settings are refused. */
+/* y of the kernel so set, poisoned before unless beta wants it; NULL: refused. */
 static double *scaled_product(spmv_mat *mat, const char *kernel, const spmv_setting *settings,
                               int nsettings, spmv_precision precision, double alpha, double beta) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);

@@ -402,7 +402,7 @@ static void new_values_are_ordered_on_the_stream(void **state) {
 /* Planted: hasty.cu, which waits for nothing. */
 __attribute__((weak)) spmv_status hasty_run(const spmv_plan *p, const spmv_operands *v);
 
-/* Without the flag that keeps kernels from overlapping a hasty one reads old values, with it none. */
+/* Without the flag that keeps kernels from overlapping, a hasty one reads old values. */
 static void values_read_too_early_are_caught(void **state) {
     (void)state;
     spmv_ctx *ctx = gpu_context();
