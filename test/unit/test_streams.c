@@ -303,9 +303,9 @@ static int refresh_and_multiply(spmv_mat *mat, const char *kernel, int times, bo
     assert_int_equal(spmv_plan_put(plan, x, ones, (size_t)mat->csr.cols * sizeof *x), SPMV_OK);
     assert_int_equal(spmv_plan_put(plan, differ, &found, sizeof found), SPMV_OK);
     assert_int_equal(spmv_plan_put(plan, kept, refreshed, (size_t)n * sizeof *kept), SPMV_OK);
+    if (run) planted.run = run, plan->kernel = &planted;
     assert_int_equal(spmv_exec(plan, 1, x, 0, once), SPMV_OK);
     assert_done(stream_make(&stream));
-    if (run) planted.run = run, plan->kernel = &planted;
     for (int k = 1; k <= times; k++) {
         const double factor = 1 << k % 4;
         assert_done(stream_write_late(n, SPMV_F64, kept, factor, triggers, refreshed, stream));
