@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import scipy.sparse as sparse
 import spmv
-from example import arrays_of, prepare, report
+from example import arrays_of, report
 
 
 def laplacian(n):
@@ -39,7 +39,7 @@ def main(n=300, kernel="auto"):
     xp = arrays_of(kernel)
     S = laplacian(int(n))
     A = spmv.matrix(S)
-    facts = prepare(A, kernel, expected=500)
+    facts = A.plan(expected=500, kernel=kernel)
     inverse = xp.asarray(1 / S.diagonal())
     x, products = solve(A, A @ xp.ones(A.shape[1]), inverse, xp)
     error = float(abs(x - 1).max())

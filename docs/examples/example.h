@@ -1,5 +1,5 @@
-/* example.h: what the examples share: a clock, an end on errors, and what a plan's preparation was
- * worth. */
+/* example.h: what the examples share: an end on errors, products of vectors in host memory on a CPU
+ * or a GPU, and what the preparation of a plan was worth. */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
 
@@ -30,33 +30,86 @@ static inline double *vector(int64_t n) {
     return x;
 }
 
-/* A plan for about that many products, timed. refill: the matrix will get other values. */
-static inline spmv_plan *prepare(spmv_ctx *ctx, spmv_mat *A, const char *kernel, int64_t products,
-                                 int refill, double *seconds) {
+typedef struct product { /* a plan, and what its products took */
+    spmv_ctx *ctx;
+    spmv_plan *plan;
+    size_t x_bytes, y_bytes;
+    void *x, *y; /* room for vectors where the plan runs */
+    int on_gpu;
+    double seconds;
+    int64_t count;
+} product;
+
+/* A plan for about that many products. refill: the matrix will get other values. */
+static inline product prepare(spmv_ctx *ctx, spmv_mat *A, const char *kernel, int64_t products,
+                              int refill) {
     const spmv_plan_opts opts = {
         .size = sizeof opts, .kernel = kernel, .expected_calls = products, .refill = refill};
-    spmv_plan *plan = NULL;
-    const double start = now();
-    check(ctx, spmv_plan_create(A, &opts, &plan));
-    *seconds = now() - start;
-    return plan;
+    product p = {.ctx = ctx};
+    spmv_plan_facts facts;
+    spmv_stats of;
+    check(ctx, spmv_mat_stats(A, &of));
+    check(ctx, spmv_plan_create(A, &opts, &p.plan));
+    spmv_plan_info(p.plan, &facts);
+    p.x_bytes = (size_t)of.cols * sizeof(double), p.y_bytes = (size_t)of.rows * sizeof(double);
+    p.on_gpu = facts.threads == 0;
+    check(ctx, spmv_plan_alloc(p.plan, p.x_bytes, &p.x));
+    check(ctx, spmv_plan_alloc(p.plan, p.y_bytes, &p.y));
+    return p;
 }
 
-/* What the plan took, and after how many products it took less than the baseline kernel would have,
- * by the times of the trials. */
-static inline void report(const spmv_plan *plan, double prepared_s, int64_t products,
-                          double products_s) {
+/* y <- alpha A x + beta y, with x and y where the plan runs; its time is added up. */
+static inline void multiply_there(product *p, double alpha, const void *x, double beta, void *y) {
+    const double start = now();
+    check(p->ctx, spmv_exec(p->plan, alpha, x, beta, y));
+    p->seconds += now() - start;
+    p->count++;
+}
+
+/* y <- alpha A x + beta y, with x and y in host memory. For a GPU they are copied at every product,
+ * which usually takes longer than the product itself and is not in its time: a real solver keeps
+ * all its vectors on the GPU and works on them there, between calls of spmv_exec_async. The
+ * examples in Python do that, with CuPy. */
+static inline void multiply(product *p, double alpha, const double *x, double beta, double *y) {
+    if (!p->on_gpu) {
+        multiply_there(p, alpha, x, beta, y);
+        return;
+    }
+    check(p->ctx, spmv_plan_put(p->plan, p->x, x, p->x_bytes));
+    if (beta != 0) check(p->ctx, spmv_plan_put(p->plan, p->y, y, p->y_bytes));
+    multiply_there(p, alpha, p->x, beta, p->y);
+    check(p->ctx, spmv_plan_get(p->plan, y, p->y, p->y_bytes));
+}
+
+/* After how many products the plan took less time than the baseline kernel would have, by the times
+ * of the trials. Preparation is what this plan took; what a process does once, such as starting the
+ * GPU, is not in it. A product of the solver is timed from call to result; those of the trials
+ * follow each other without a wait. */
+static inline void report(const product *p) {
     spmv_plan_facts facts;
-    spmv_plan_info(plan, &facts);
+    spmv_plan_info(p->plan, &facts);
+    const double prepared_s = facts.convert_s + facts.upload_s + facts.prepare_s + facts.tune_s;
     const double saved_s = facts.baseline_product_s - facts.chosen_product_s;
-    printf("%s: %lld products of %.1f us; prepared in %.1f ms", facts.kernel, (long long)products,
-           products_s / (double)products * 1e6, prepared_s * 1e3);
-    if (facts.timed > 0 && saved_s > 0)
-        printf(", paid back after %.0f products (in the trials %.1f us, %s %.1f us)\n",
-               prepared_s / saved_s, facts.chosen_product_s * 1e6, facts.baseline,
-               facts.baseline_product_s * 1e6);
+    printf("%s:%s: %lld products of %.1f us from call to result; prepared in %.1f ms, ",
+           facts.backend, facts.kernel, (long long)p->count, p->seconds / (double)p->count * 1e6,
+           prepared_s * 1e3);
+    if (facts.timed == 0) {
+        printf("which no trials compare with another kernel\n");
+        return;
+    }
+    if (saved_s < 0.03 * facts.baseline_product_s)
+        printf("not paid back: less than 3 %% faster than the baseline kernel");
     else
-        printf(", which nothing pays back: no kernel was faster than the baseline\n");
+        printf("%s after %.0f products",
+               prepared_s <= saved_s * (double)p->count ? "paid back" : "would be paid back",
+               prepared_s / saved_s);
+    printf(" (in the trials %.1f us, %s %.1f us)\n", facts.chosen_product_s * 1e6, facts.baseline,
+           facts.baseline_product_s * 1e6);
+}
+
+static inline void finish(product *p) {
+    spmv_plan_release(p->plan, p->x), spmv_plan_release(p->plan, p->y);
+    spmv_plan_free(p->plan);
 }
 
 #endif

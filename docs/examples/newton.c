@@ -4,12 +4,12 @@
  *
  *     newton [N [KERNEL]]
  *
- * There are N x N unknowns. KERNEL is one of the CPU's. */
+ * There are N x N unknowns. KERNEL "cuda:auto": on a GPU. */
 #include "example.h"
 #include <math.h>
 
 static const double lambda = 6;
-enum { MOST_STEPS = 20, MOST_PRODUCTS = 3000 };
+enum { MOST_STEPS = 20, MOST_ITERATIONS = 3000 };
 
 static double dot(int64_t n, const double *x, const double *y) {
     double sum = 0;
@@ -36,25 +36,19 @@ static void fill_jacobian(const spmv_csr_view *L, int64_t n, const double *u, do
             values[k] = L->col_idx[k] == i ? 4 - h * h * lambda * exp(u[i]) : -1;
 }
 
-/* Conjugate gradients for J d = f; returns the number of products, which took *seconds more. */
-static int solve(spmv_ctx *ctx, const spmv_plan *plan, int64_t n, double *f, double *d,
-                 double *seconds) {
+/* Conjugate gradients for J d = f, which leave the residual in f. */
+static void solve(product *J, int64_t n, double *f, double *d) {
     double *p = vector(n), *q = vector(n), rho = dot(n, f, f);
     const double limit = 1e-12 * rho;
-    int products = 0;
     for (int64_t i = 0; i < n; i++) d[i] = 0, p[i] = f[i];
-    while (rho > limit && products < MOST_PRODUCTS) {
-        const double start = now();
-        check(ctx, spmv_exec(plan, 1.0, p, 0.0, q)); /* q = J p */
-        *seconds += now() - start;
-        products++;
+    for (int k = 0; rho > limit && k < MOST_ITERATIONS; k++) {
+        multiply(J, 1.0, p, 0.0, q); /* q = J p */
         const double alpha = rho / dot(n, p, q), last = rho;
         for (int64_t i = 0; i < n; i++) d[i] += alpha * p[i], f[i] -= alpha * q[i];
         rho = dot(n, f, f);
         for (int64_t i = 0; i < n; i++) p[i] = f[i] + rho / last * p[i];
     }
     free(p), free(q);
-    return products;
 }
 
 int main(int argc, char **argv) {
@@ -62,9 +56,9 @@ int main(int argc, char **argv) {
     const char *kernel = argc > 2 ? argv[2] : "auto";
     char name[64];
     spmv_ctx *ctx = NULL;
-    spmv_mat *laplacian = NULL, *J = NULL;
+    spmv_mat *laplacian = NULL, *jacobian = NULL;
     spmv_csr_view L;
-    double prepared_s, products_s = 0, refill_s = 0;
+    double refill_s = 0;
     snprintf(name, sizeof name, "gen:poisson2d:%lld", (long long)n);
     check(ctx, spmv_ctx_create(NULL, &ctx));
     check(ctx, spmv_mat_load(ctx, name, NULL, &laplacian));
@@ -74,25 +68,25 @@ int main(int argc, char **argv) {
            *values = vector(L.nnz);
     fill_jacobian(&L, n, u, values);
     L.values = values;
-    check(ctx, spmv_mat_csr(ctx, &L, &J));
-    spmv_plan *plan = prepare(ctx, J, kernel, 1000, 1, &prepared_s);
-    int steps = 0, products = 0;
+    check(ctx, spmv_mat_csr(ctx, &L, &jacobian));
+    product J = prepare(ctx, jacobian, kernel, 1000, 1);
+    int steps = 0;
     const double first = evaluate(n, u, f);
     double rest = first;
     for (; rest > 1e-10 * first && steps < MOST_STEPS; steps++) {
         const double start = now();
         fill_jacobian(&L, n, u, values);
-        check(ctx, spmv_mat_set_values(J, values, SPMV_HOST, NULL));
+        check(ctx, spmv_mat_set_values(jacobian, values, SPMV_HOST, NULL));
         refill_s += now() - start;
-        products += solve(ctx, plan, unknowns, f, d, &products_s);
+        solve(&J, unknowns, f, d);
         for (int64_t i = 0; i < unknowns; i++) u[i] += d[i];
         rest = evaluate(n, u, f);
     }
     printf("%lld unknowns, %d Newton steps, residual %.1e of the first, new values in %.2f ms\n",
            (long long)unknowns, steps, rest / first, refill_s / steps * 1e3);
-    report(plan, prepared_s, products, products_s);
+    report(&J);
 
     free(u), free(f), free(d), free(values);
-    spmv_plan_free(plan), spmv_mat_free(J), spmv_mat_free(laplacian), spmv_ctx_free(ctx);
+    finish(&J), spmv_mat_free(jacobian), spmv_mat_free(laplacian), spmv_ctx_free(ctx);
     return rest <= 1e-10 * first ? 0 : 1;
 }

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import spmv
 from cg import laplacian, solve
-from example import arrays_of, prepare, report
+from example import arrays_of, report
 
 LAMBDA, MOST_STEPS = 6, 20
 
@@ -23,7 +23,7 @@ def main(n=200, kernel="auto"):
     f = scale * np.exp(u) - L @ u
     first = rest = np.linalg.norm(f)
     J = spmv.matrix(L.copy())
-    facts = prepare(J, kernel, expected=1000, refill=True)
+    facts = J.plan(expected=1000, kernel=kernel, refill=True)
     steps, products, refill_s = 0, 0, 0.0
     while rest > 1e-10 * first and steps < MOST_STEPS:
         start = time.perf_counter()

@@ -1,11 +1,11 @@
-/* pagerank.c: the PageRank of a graph by power iteration, x <- d P x + (1 - d) / n, on a CPU or a
- * GPU: vectors live where the plan runs.
+/* pagerank.c: the PageRank of a graph by power iteration, x <- d P x + (1 - d) / n. The vectors
+ * stay where the plan runs, on a GPU too.
  *
  *     pagerank [MATRIX [KERNEL]]
  *
  * MATRIX has an entry (i, j) for a link from page i to page j. P's column i holds 1 / (links of i)
  * at the pages it links to. A page without links passes nothing on; dividing x by its sum at the
- * end has the same effect as passing its rank to all pages alike. */
+ * end has the same effect as passing its rank to all pages alike. KERNEL "cuda:auto": on a GPU. */
 #include "example.h"
 #include <math.h>
 
@@ -56,41 +56,34 @@ int main(int argc, char **argv) {
     spmv_ctx *ctx = NULL;
     spmv_mat *graph = NULL;
     spmv_stats of;
-    double prepared_s, products_s = 0, sum = 0, rest = 1;
+    double sum = 0, rest = 1;
     check(ctx, spmv_ctx_create(NULL, &ctx));
     check(ctx, spmv_mat_load(ctx, path, NULL, &graph));
     check(ctx, spmv_mat_stats(graph, &of));
-    spmv_mat *P = make_transition(ctx, graph);
-    spmv_plan *plan = prepare(ctx, P, kernel, MOST_PRODUCTS, 0, &prepared_s);
+    spmv_mat *transition = make_transition(ctx, graph);
+    product P = prepare(ctx, transition, kernel, MOST_PRODUCTS, 0);
 
     const int64_t n = of.rows;
-    const size_t bytes = (size_t)n * sizeof(double);
     double *here = vector(n), *jump = vector(n);
-    void *x = NULL, *y = NULL;
-    int products = 0;
+    void *x = P.x, *y = P.y;
     for (int64_t i = 0; i < n; i++) jump[i] = (1 - damping) / (double)n;
-    check(ctx, spmv_plan_alloc(plan, bytes, &x));
-    check(ctx, spmv_plan_alloc(plan, bytes, &y));
-    check(ctx, spmv_plan_put(plan, x, jump, bytes));
-    while (rest > 1e-12 && products < MOST_PRODUCTS) {
-        check(ctx, spmv_plan_put(plan, y, jump, bytes));
-        const double start = now();
-        check(ctx, spmv_exec(plan, damping, x, 1.0, y));
-        products_s += now() - start;
+    check(ctx, spmv_plan_put(P.plan, x, jump, P.x_bytes));
+    while (rest > 1e-12 && P.count < MOST_PRODUCTS) {
+        check(ctx, spmv_plan_put(P.plan, y, jump, P.y_bytes));
+        multiply_there(&P, damping, x, 1.0, y);
         void *next = y;
         y = x, x = next;
-        if (++products % PRODUCTS_PER_CHECK) continue;
-        check(ctx, spmv_plan_get(plan, here, x, bytes));
+        if (P.count % PRODUCTS_PER_CHECK) continue;
+        check(ctx, spmv_plan_get(P.plan, here, x, P.x_bytes));
         rest = residual(graph, here);
     }
     int64_t best = 0;
     for (int64_t i = 0; i < n; i++) sum += here[i], best = here[i] > here[best] ? i : best;
-    printf("%lld pages, %d iterations, residual %.1e, page %lld leads with rank %.2e\n",
-           (long long)n, products, rest, (long long)best, here[best] / sum);
-    report(plan, prepared_s, products, products_s);
+    printf("%lld pages, %lld iterations, residual %.1e, page %lld leads with rank %.2e\n",
+           (long long)n, (long long)P.count, rest, (long long)best, here[best] / sum);
+    report(&P);
 
-    spmv_plan_release(plan, x), spmv_plan_release(plan, y);
     free(here), free(jump);
-    spmv_plan_free(plan), spmv_mat_free(P), spmv_mat_free(graph), spmv_ctx_free(ctx);
+    finish(&P), spmv_mat_free(transition), spmv_mat_free(graph), spmv_ctx_free(ctx);
     return rest <= 1e-12 ? 0 : 1;
 }

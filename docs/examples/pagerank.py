@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import scipy.sparse as sparse
 import spmv
-from example import arrays_of, prepare, report
+from example import arrays_of, report
 
 DAMPING, MOST_PRODUCTS, PRODUCTS_PER_CHECK = 0.85, 200, 10
 
@@ -30,7 +30,7 @@ def main(pages=100_000, kernel="auto"):
     xp, pages = arrays_of(kernel), int(pages)
     S = transition(pages)
     P = spmv.matrix(S)
-    facts = prepare(P, kernel, expected=MOST_PRODUCTS)
+    facts = P.plan(expected=MOST_PRODUCTS, kernel=kernel)
     jump = (1 - DAMPING) / pages
     x, rest, products = xp.full(pages, jump), 1.0, 0
     while rest > 1e-12 and products < MOST_PRODUCTS:

@@ -4,25 +4,18 @@
  *
  *     pdhg [G [KERNEL]]
  *
- * Costs are made from a solution, so that the least cost is known. KERNEL is one of the CPU's. */
+ * Costs are made from a solution, so that the least cost is known. KERNEL "cuda:auto": on a GPU. */
 #include "example.h"
 #include <math.h>
 #include <string.h>
 
 enum { MOST_ROUNDS = 50, STEPS = 200 }; /* a round starts from the averages of the last one */
 
-typedef struct operation { /* A or its transpose, and what its products took */
-    spmv_mat *mat;
-    spmv_plan *plan;
-    double prepared_s, products_s;
-    int64_t products;
-} operation;
-
 /* Column G i + j has a one in row i, that of the factory, and in row G + j, that of the market.
  * What is A by columns is its transpose by rows. */
-static operation make(spmv_ctx *ctx, int64_t g, int transposed, const char *kernel) {
+static spmv_mat *make(spmv_ctx *ctx, int64_t g, int transposed) {
     const int64_t n = g * g;
-    operation A = {0};
+    spmv_mat *A = NULL;
     int64_t *ptr = malloc((size_t)(n + 1) * sizeof *ptr);
     int32_t *idx = malloc((size_t)(2 * n) * sizeof *idx);
     if (!ptr || !idx) exit(71);
@@ -37,20 +30,15 @@ static operation make(spmv_ctx *ctx, int64_t g, int transposed, const char *kern
                                 .ptr_bits = 64,
                                 .idx = idx,
                                 .by_columns = !transposed};
-    check(ctx, spmv_mat_create(ctx, &arrays, &A.mat));
-    A.plan = prepare(ctx, A.mat, kernel, 2000, 0, &A.prepared_s);
+    check(ctx, spmv_mat_create(ctx, &arrays, &A));
     free(ptr), free(idx);
     return A;
 }
 
 /* y <- start - A x */
-static void subtract(spmv_ctx *ctx, operation *A, int64_t n, const double *start, const double *x,
-                     double *y) {
-    memcpy(y, start, (size_t)n * sizeof *y);
-    const double begin = now();
-    check(ctx, spmv_exec(A->plan, -1.0, x, 1.0, y));
-    A->products_s += now() - begin;
-    A->products++;
+static void subtract(product *A, const double *start, const double *x, double *y) {
+    memcpy(y, start, A->y_bytes);
+    multiply(A, -1.0, x, 1.0, y);
 }
 
 static double dot(int64_t n, const double *x, const double *y) {
@@ -64,7 +52,9 @@ int main(int argc, char **argv) {
     const char *kernel = argc > 2 ? argv[2] : "auto";
     spmv_ctx *ctx = NULL;
     check(ctx, spmv_ctx_create(NULL, &ctx));
-    operation A = make(ctx, g, 0, kernel), At = make(ctx, g, 1, kernel);
+    spmv_mat *matrix = make(ctx, g, 0), *transposed = make(ctx, g, 1);
+    product A = prepare(ctx, matrix, kernel, 2000, 0);
+    product At = prepare(ctx, transposed, kernel, 2000, 0);
 
     double *b = vector(m), *c = vector(n), least = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -82,28 +72,28 @@ int main(int argc, char **argv) {
     for (int round = 0; round < MOST_ROUNDS && error > 1e-6; round++) {
         memset(sum_x, 0, (size_t)n * sizeof *x), memset(sum_y, 0, (size_t)m * sizeof *y);
         for (int s = 0; s < STEPS; s++) {
-            subtract(ctx, &At, n, c, y, next);
+            subtract(&At, c, y, next);
             for (int64_t k = 0; k < n; k++) {
                 next[k] = fmax(0, x[k] - step * next[k]);
                 z[k] = 2 * next[k] - x[k];
                 x[k] = next[k], sum_x[k] += next[k];
             }
-            subtract(ctx, &A, m, b, z, row);
+            subtract(&A, b, z, row);
             for (int64_t i = 0; i < m; i++) y[i] += step * row[i], sum_y[i] += y[i];
         }
         for (int64_t k = 0; k < n; k++) x[k] = sum_x[k] / STEPS;
         for (int64_t i = 0; i < m; i++) y[i] = sum_y[i] / STEPS;
-        subtract(ctx, &A, m, b, x, row);
+        subtract(&A, b, x, row);
         cost = dot(n, c, x);
         error = fmax(sqrt(dot(m, row, row) / dot(m, b, b)), fabs(cost - dot(m, b, y)) / cost);
     }
     printf("%lld variables, %lld steps, error %.1e, cost %.6f for %.6f\n", (long long)n,
-           (long long)At.products, error, cost, least);
-    printf("A:  "), report(A.plan, A.prepared_s, A.products, A.products_s);
-    printf("A': "), report(At.plan, At.prepared_s, At.products, At.products_s);
+           (long long)At.count, error, cost, least);
+    printf("A:  "), report(&A);
+    printf("A': "), report(&At);
 
     free(b), free(c), free(x), free(y), free(next), free(z), free(row), free(sum_x), free(sum_y);
-    spmv_plan_free(A.plan), spmv_plan_free(At.plan);
-    spmv_mat_free(A.mat), spmv_mat_free(At.mat), spmv_ctx_free(ctx);
+    finish(&A), finish(&At);
+    spmv_mat_free(matrix), spmv_mat_free(transposed), spmv_ctx_free(ctx);
     return fabs(cost - least) < 1e-4 * least ? 0 : 1;
 }

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import scipy.sparse as sparse
 import spmv
-from example import arrays_of, prepare, report
+from example import arrays_of, report
 
 MOST_ROUNDS, STEPS = 50, 200  # a round starts from the averages of the last one
 
@@ -31,7 +31,7 @@ def main(g=100, kernel="auto"):
     S, b, c, least = transport(g)
     A = spmv.matrix(S)
     At = A.T
-    facts, facts_t = prepare(A, kernel, expected=2000), prepare(At, kernel, expected=2000)
+    facts, facts_t = A.plan(expected=2000, kernel=kernel), At.plan(expected=2000, kernel=kernel)
     b, c = xp.asarray(b), xp.asarray(c)
     x, y, step, products, error = xp.zeros(g * g), xp.zeros(2 * g), (2 * g) ** -0.5, 0, 1.0  # the norm of A is 1 / step
     for _ in range(MOST_ROUNDS):

@@ -22,7 +22,10 @@ EXPECTED = {
     "pdhg": ("30", "30", r"900 variables, \d+ steps, error \S+e-\d+, cost (\d+\.\d{3})\d+ for \1"),
     "newton": ("60", "60", r"3600 unknowns, \d Newton steps, residual \S+e-1\d of the first, new values in \S+ ms\n"),
 }
-REPORT = r"\w+: \d+ products of \d+\.\d us; prepared in \d+\.\d ms, (paid back after \d+ products|which nothing pays back)"
+REPORT = (r"(omp|cuda):\w+: \d+ products of \d+\.\d us (from call to result|when called from Python); prepared in \d+\.\d ms, "
+          r"((would be )?paid back after \d+ products|not paid back|which no trials compare)")
+ON_GPU = ["cuda:auto"] if PROGRAM.parent.name == "cuda" and os.path.exists("/dev/nvidia0") else []
+CUPY = importlib.util.find_spec("cupy") is not None
 
 
 def run(command, folder, **more):
@@ -40,10 +43,11 @@ class Examples(unittest.TestCase):
         if done.returncode != 0:
             raise AssertionError(done.stderr)
 
-    def assert_it_solves(self, name, done):
+    def assert_it_solves(self, name, kernel, done):
         self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout)
         self.assertRegex(done.stdout, EXPECTED[name][2])
         self.assertRegex(done.stdout, REPORT)
+        self.assertEqual(re.search(REPORT, done.stdout)[1], "cuda" if kernel in ON_GPU else "omp", done.stdout)
 
     def test_every_example_is_here(self):
         names = {path.stem for path in EXAMPLES.glob("*.[cp]*")}
@@ -56,17 +60,30 @@ class Examples(unittest.TestCase):
                             f"-Wl,-rpath,$PWD/stage/lib -lm -o {name}", self.folder,
                             PKG_CONFIG_PATH=os.path.join(self.folder, "stage/lib/pkgconfig"))
                 self.assertEqual((built.stderr, built.returncode), ("", 0))
-                for kernel in "auto", "csr_rows":
-                    self.assert_it_solves(name, run([f"./{name}", argument, kernel], self.folder))
+                for kernel in ["auto", "csr_rows", *ON_GPU]:
+                    self.assert_it_solves(name, kernel, run([f"./{name}", argument, kernel], self.folder))
 
     @unittest.skipUnless(importlib.util.find_spec("scipy"), "there is no SciPy")
     def test_in_python(self):
         for name, (_, argument, _) in EXPECTED.items():
-            for kernel in "auto", "csr_rows":
+            for kernel in ["auto", "csr_rows", *(ON_GPU if CUPY else [])]:
                 with self.subTest(example=name, kernel=kernel):
                     done = run([sys.executable, EXAMPLES / f"{name}.py", argument, kernel], self.folder, PYTHONPATH=str(BINDING),
                                SPMV_LIBRARY=os.path.join(self.folder, "stage/lib/libspmv.so"), PYTHONDONTWRITEBYTECODE="1")
-                    self.assert_it_solves(name, done)
+                    self.assert_it_solves(name, kernel, done)
+
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "there is no NumPy")
+    def test_what_a_plan_was_worth(self):
+        spec = importlib.util.spec_from_file_location("example", EXAMPLES / "example.py")
+        example = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(example)
+        facts = {"convert_s": 1e-3, "upload_s": 2e-3, "prepare_s": 3e-3, "tune_s": 4e-3, "once_s": 0.3, "timed": 2,
+                 "baseline": "csr_warp", "baseline_product_s": 30e-6, "chosen_product_s": 20e-6}
+        trials = "(in the trials 20.0 us, csr_warp 30.0 us)"
+        self.assertEqual(example.worth(facts, 1001), f"prepared in 10.0 ms, paid back after 1000 products {trials}")
+        self.assertEqual(example.worth(facts, 999), f"prepared in 10.0 ms, would be paid back after 1000 products {trials}")
+        self.assertIn("not paid back: less than 3 % faster", example.worth({**facts, "chosen_product_s": 29.9e-6}, 10**9))
+        self.assertIn("no trials", example.worth({**facts, "timed": 0}, 10**9))
 
 
 if __name__ == "__main__":
