@@ -158,6 +158,14 @@ class Lives(Case):
         gc.collect()
         self.assert_product(transposed @ np.ones(60), right.T, np.ones(60))
 
+    def test_the_source_may_get_another_shape(self):
+        S = random_matrix((60, 50))
+        A, y = spmv.matrix(S), S.T @ np.ones(60)
+        S.resize(10, 80)
+        S.data = 2 * S.data
+        np.testing.assert_allclose(A.T @ np.ones(60), y)
+        self.assertEqual(A.shape, (60, 50))
+
     def test_new_values_reach_every_plan(self):
         matrices = random_matrix((60, 50)), random_matrix((60, 50), "csc"), unordered()
         for k, S in enumerate(matrices):
