@@ -2,7 +2,7 @@
 
 # What is built, as it is, so that nothing is compiled as root: PREFIX=/usr/local LIBDIR=lib DESTDIR= BUILD=omp.
 install uninstall:
-	$(Q)sh src/install/install.sh $@ build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' '$(or $(LIBDIR),lib)' $(if $(filter cuda,$(BUILD)),'$(nvcc)')
+	$(Q)sh src/install/install.sh $@ build/$(BUILD) '$(DESTDIR)' '$(or $(PREFIX),/usr/local)' '$(or $(LIBDIR),lib)' $(if $(filter installcuda,$@$(BUILD)),'$(nvcc)')
 deb: ; $(Q)sh src/install/deb.sh
 test-deb test-python-binding: test-%: ; $(Q)PYTHON=$(PYTHON) sh test/$*.sh
 

@@ -158,6 +158,14 @@ class Lives(Case):
         gc.collect()
         self.assert_product(transposed @ np.ones(60), right.T, np.ones(60))
 
+    def test_the_source_may_get_another_shape(self):
+        S = random_matrix((60, 50))
+        A, y = spmv.matrix(S), S.T @ np.ones(60)
+        S.resize(10, 80)
+        S.data = 2 * S.data
+        np.testing.assert_allclose(A.T @ np.ones(60), y)
+        self.assertEqual(A.shape, (60, 50))
+
     def test_new_values_reach_every_plan(self):
         matrices = random_matrix((60, 50)), random_matrix((60, 50), "csc"), unordered()
         for k, S in enumerate(matrices):
@@ -230,7 +238,8 @@ class Plans(Case):
                 ("csr_*", "names .* kernels; a plan takes one", -1), ("csell_sym_slices", "symmetric|square", -7):
             with self.assertRaisesRegex(spmv.Error, text) as caught:
                 A.plan(kernel=kernel)
-            self.assertEqual(caught.exception.status, status)
+            sent = pickle.loads(pickle.dumps(caught.exception))  # by another process
+            self.assertEqual((str(sent), sent.status), (str(caught.exception), status))
         bad = S.copy()
         bad.indices[3] = 50
         with self.assertRaisesRegex(spmv.Error, r"entry 3: idx\[3\] is 50, must be 0 to 49"):

@@ -119,6 +119,12 @@ class Installed(unittest.TestCase):
         self.prints(2 * SAID, "cmake -S . -B built >said 2>&1 && make -s -C built >>said 2>&1 || { cat said; exit 1; }; "
                     "built/with_spmv && built/with_static")
 
+    def test_cmake_finds_headers_where_lib_is_a_link(self):
+        self.needs("cmake")
+        prefix = PREFIX if self.bare else f"{self.folder}/stage{PREFIX}"
+        self.prints("", f"mkdir merged && ln -s {prefix}/lib merged/lib && "
+                    "cmake -DCMAKE_PREFIX_PATH=$PWD/merged -S . -B merged/built >said 2>&1 || { cat said; exit 1; }")
+
     def test_commands_find_what_they_read(self):
         quick = "--min-time=0.001 --max-time=0.002 --samples=1 --quiet"
         done = self.in_bare_root if self.bare else self.in_moved_folder

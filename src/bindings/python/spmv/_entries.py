@@ -19,19 +19,16 @@ def is_sparse(x):
 
 
 def compressed(source, shape):
-    """Compressed rows or columns of SciPy's or CuPy's, with the arrays of the source if they are that already."""
+    """Compressed rows or columns of SciPy's or CuPy's, with the arrays of the source if they are that already. It is a
+    matrix of its own: the source may get another shape or other arrays."""
     if isinstance(source, tuple):
         source = rows_of(source, shape)
     if not is_sparse(source):
         raise TypeError(f"spmv.matrix: must be a sparse matrix or (data, indices, indptr), not {type(source).__name__}")
     if source.ndim != 2:
         raise ValueError(f"spmv.matrix: must have two dimensions, not {source.ndim}")
-    return without_room(source if source.format in ("csr", "csc") else source.tocsr())
-
-
-def without_room(own):
-    """Arrays may be longer than there are entries."""
-    return own if len(own.data) == own.nnz else with_data(own, own.data[:own.nnz])
+    own = source if source.format in ("csr", "csc") else source.tocsr()
+    return with_data(own, own.data[:own.nnz])  # which may be longer
 
 
 def with_data(own, data):

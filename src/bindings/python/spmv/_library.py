@@ -17,6 +17,9 @@ class Error(RuntimeError):
         super().__init__(text)
         self.status = status
 
+    def __reduce__(self):
+        return type(self), (*self.args, self.status)
+
 
 class Options(ctypes.Structure):
     """A struct that begins with its size."""

@@ -64,6 +64,7 @@ class Prepared:
     def set_values(self, values):
         """Returns false if one of the plans cannot take them: then all have the old ones."""
         with self.lock:
+            self.queue.wait()  # what reads the values of the last call: they are given up
             status = lib.spmv_mat_set_values(self.handle, address(values), place(values), self.queue.address)
         if status == _library.UNSUITABLE:
             return False
