@@ -2,8 +2,8 @@
  * y <- alpha A x + beta y, in many formats, on CPUs (OpenMP) and NVIDIA GPUs (CUDA).
  *
  * Three handles. A context holds the backend, device, thread count and the last error text. A
- * matrix is an immutable description of A and owns every format made of it. A plan is one kernel
- * ready to multiply.
+ * matrix is a description of A, of which only the values may change, and owns every format made of
+ * it. A plan is one kernel ready to multiply.
  *
  *     spmv_ctx *ctx = NULL;  spmv_mat *A = NULL;  spmv_plan *plan = NULL;
  *     if (spmv_ctx_create(NULL, &ctx) != SPMV_OK) ...
@@ -143,16 +143,17 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
  * breaks SPMV_SORTED. The arrays may be freed afterwards unless SPMV_BORROW is among the flags:
  * then those in host memory are used as they are where they can be (ascending rows, base 0, ptr of
  * 64 bits, values f64), and must not change but by spmv_mat_set_values. Those on a device are
- * copied; they are complete when the call is made. */
+ * copied, after what was put on CUDA's default stream before. */
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
 /* Other values for the same entries: as many as were given, in that order and precision (of files
  * and coo: f64), symmetric halves and duplicates as they were. Every plan of the matrix multiplies
  * with them from its next product on; if one cannot, for which the text says why, the status is
- * SPMV_E_UNSUITABLE and matrix and plans are as they were. place: where they lie, SPMV_DEVICE for
- * memory of the plans' device. On a GPU this is ordered on the stream: products put on it before
- * have the old values, those after it the new ones, and values on the device are read then. Values
- * in host memory may be overwritten when the call returns, unless SPMV_BORROW was given for them:
- * then these are borrowed in turn. */
+ * SPMV_E_UNSUITABLE and matrix and plans are as they were. After SPMV_E_NOMEM or SPMV_E_DEVICE on a
+ * GPU some plans may have the new values: set them again. place: where they lie, SPMV_DEVICE for
+ * memory of the plans' device. On a GPU this is ordered on the stream (as of spmv_exec_async):
+ * products put on it before have the old values, those after it the new ones, and values on the
+ * device are read then. Values in host memory may be overwritten when the call returns, unless
+ * SPMV_BORROW was given for them: then these are borrowed in turn. */
 spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream);
 spmv_status spmv_mat_save(const spmv_mat *mat,
                           const char *path); /* Matrix Market, general, full precision */

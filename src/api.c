@@ -82,6 +82,7 @@ spmv_status spmv_mat_save(const spmv_mat *mat, const char *path) {
     spmv_csr_view view;
     GIVEN(NULL, mat);
     GIVEN(mat->ctx, path);
+    TRY(spmv_mat_bring_values(mat));
     spmv_mat_rows(mat, &view);
     return spmv_write_matrix_market(mat->ctx, path, &view, mat->coo.field);
 }
@@ -117,6 +118,7 @@ spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
         return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts: %d settings at %p", known.nsettings,
                          (const void *)known.settings);
     TRY(spmv_plan_kernel(mat->ctx, known.kernel, &id));
+    TRY(spmv_mat_bring_values(mat));
     return id.index == SPMV_AUTO ? spmv_auto_plan(mat, &known, id.backend, out)
                                  : spmv_plan_make(mat, &known, false, out);
 }

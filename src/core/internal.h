@@ -135,6 +135,8 @@ spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out);
 /* Finishes a matrix after mat->coo was filled with this status: *out gets the matrix with its
  * canonical CSR, or it is freed. */
 spmv_status spmv_mat_finish(spmv_mat *mat, spmv_status status, spmv_mat **out);
+/* Brings the values to host memory, if a device alone has them: before views are relied on. */
+spmv_status spmv_mat_bring_values(const spmv_mat *mat);
 /* As spmv_mat_free, but devices keep the released memory for later allocations, and no plan may be
  * alive. */
 void spmv_mat_put_away(spmv_mat *mat);

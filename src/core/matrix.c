@@ -472,7 +472,7 @@ void spmv_mat_free(spmv_mat *mat) {
 
 void spmv_mat_drop_stores(spmv_mat *mat) {
     if (!mat || mat->nplans > 0) return;
-    if (mat->fetch) mat->fetch(mat); /* a store has the values that is freed now */
+    if (spmv_mat_bring_values(mat)) return; /* only a store has them */
     spmv_stored_free(mat->ctx, mat->stores);
     mat->stores = NULL;
 }

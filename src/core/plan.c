@@ -226,6 +226,7 @@ spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
     if (plan->device == &plan->narrowed) copy->device = &copy->narrowed;
     copy->busy = 0;
     copy->own = NULL;
+    if (plan->tuning && plan->note == plan->tuning->note) copy->note = NULL;
     copy->tuning = NULL;
     copy->scratch = NULL;
     copy->one_zero = NULL;

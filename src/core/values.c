@@ -433,12 +433,13 @@ static spmv_status follow_products(const spmv_mat *mat, void *stream) {
 
 spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream) {
     GIVEN(NULL, mat);
+    if (mat->freed) return spmv_fail(mat->ctx, SPMV_E_ARG, "%s: mat was freed", __func__);
     if (mat->coo.nnz > 0) GIVEN(mat->ctx, values);
     if (place != SPMV_HOST && place != SPMV_DEVICE)
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "spmv_mat_set_values: place is %d, must be SPMV_HOST or SPMV_DEVICE",
                          place);
-    if (mat->fetch && !mat->plans) TRY(mat->fetch(mat)); /* a store has them that is freed now */
+    if (!mat->plans) TRY(spmv_mat_bring_values(mat)); /* a store has them that is freed now */
     spmv_stored_drop_unused(mat);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         TRY(spmv_plan_takes_values(plan));

@@ -121,7 +121,6 @@ static void describe_request(const spmv_mat *mat, const spmv_plan_opts *opts,
     if (opts->nondeterministic) append(out, size, ", nondeterministic");
     if (opts->refill) append(out, size, ", values that will change");
     if (opts->max_bytes) append(out, size, ", up to %zu bytes", opts->max_bytes);
-    if (opts->refill) append(out, size, ", values will change");
     if (opts->scalars == SPMV_DEVICE) append(out, size, ", scalars on the device");
 }
 

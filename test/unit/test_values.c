@@ -394,6 +394,41 @@ static void values_may_lie_on_the_device(void **state) {
     spmv_ctx_free(ctx);
 }
 
+static spmv_status fetch_nothing(spmv_mat *mat) {
+    return spmv_fail(mat->ctx, SPMV_E_NOMEM, "no memory");
+}
+
+/* As where a device alone has the values, and fails. */
+static void values_that_cannot_be_fetched_fail_the_call(void **state) {
+    (void)state;
+    pair p = pair_of("dense", random_value, few_values);
+    spmv_plan *plan = plan_with(p.mat, "csr_rows", SPMV_F64, 0), *other = NULL;
+    spmv_stats stats;
+    spmv_csr_view rows;
+    spmv_plan_free(plan);
+    p.mat->fetch = fetch_nothing;
+    assert_int_equal(spmv_plan_create(p.mat, NULL, &other), SPMV_E_NOMEM);
+    assert_int_equal(spmv_mat_stats(p.mat, &stats), SPMV_E_NOMEM);
+    assert_int_equal(spmv_mat_save(p.mat, "/dev/null"), SPMV_E_NOMEM);
+    spmv_mat_rows(p.mat, &rows);
+    assert_null(rows.row_ptr);
+    spmv_mat_drop_stores(p.mat);
+    assert_non_null(p.mat->stores);
+    pair_free(&p);
+}
+
+static void a_freed_matrix_takes_no_values(void **state) {
+    (void)state;
+    pair p = pair_of("dense", random_value, few_values);
+    spmv_plan *plan = plan_with(p.mat, "csr_rows", SPMV_F64, 0);
+    spmv_mat_free(p.mat);
+    assert_int_equal(set_values(p.mat, p.fresh), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(p.ctx), "mat was freed"));
+    spmv_plan_free(plan);
+    p.mat = NULL;
+    pair_free(&p);
+}
+
 static void wrong_arguments_are_refused(void **state) {
     (void)state;
     pair p = pair_of("dense", random_value, few_values);
@@ -419,6 +454,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(columns_keep_their_order),
         cmocka_unit_test(borrowed_arrays_are_only_read),
         cmocka_unit_test(values_may_lie_on_the_device),
+        cmocka_unit_test(values_that_cannot_be_fetched_fail_the_call),
+        cmocka_unit_test(a_freed_matrix_takes_no_values),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

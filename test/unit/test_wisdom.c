@@ -261,6 +261,21 @@ static void a_file_that_cannot_be_opened_is_noted_once(void **state) {
     }
 }
 
+/* The note is the original's, which may be freed first. */
+static void a_copy_of_a_plan_does_not_keep_its_note(void **state) {
+    (void)state;
+    scene s = scene_of(folder, "gen:poisson2d:60");
+    spmv_plan *copy = NULL;
+    spmv_plan_facts facts;
+    plan_in(&s, 100000);
+    assert_says(note_of(&s), "it is no regular file");
+    assert_int_equal(spmv_plan_copy(s.plan, &copy), SPMV_OK);
+    spmv_plan_info(copy, &facts);
+    assert_null(facts.note);
+    spmv_plan_free(copy);
+    leave(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITHOUT_FILE(a_plan_of_a_remembered_choice_is_that_of_its_trials),
@@ -271,6 +286,7 @@ int main(void) {
         WITHOUT_FILE(patterns_and_kinds_of_values_tell_matrices_apart),
         WITHOUT_FILE(other_files_are_left_alone),
         WITHOUT_FILE(a_file_that_cannot_be_opened_is_noted_once),
+        WITHOUT_FILE(a_copy_of_a_plan_does_not_keep_its_note),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
