@@ -91,8 +91,8 @@ static inline void report(const product *p) {
     const double prepared_s = facts.convert_s + facts.upload_s + facts.prepare_s + facts.tune_s;
     const double saved_s = facts.baseline_product_s - facts.chosen_product_s;
     printf("%s:%s: %lld products of %.1f us from call to result; prepared in %.1f ms, ",
-           facts.backend, facts.kernel, (long long)p->count, p->seconds / (double)p->count * 1e6,
-           prepared_s * 1e3);
+           facts.backend, facts.kernel, (long long)p->count,
+           p->count ? p->seconds / (double)p->count * 1e6 : 0, prepared_s * 1e3);
     if (facts.timed == 0) {
         printf("which no trials compare with another kernel\n");
         return;
