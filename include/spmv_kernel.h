@@ -162,6 +162,25 @@ static inline int64_t spmv_split(int64_t n, int64_t nblocks, int64_t block) {
     return block * size + (block < rest ? block : rest);
 }
 
+/* Of row i, whose columns ascend: the first entry in column at least col, or the row's end. */
+static inline int64_t spmv_first_from(const spmv_csr_view *A, int64_t i, int64_t col) {
+    int64_t low = A->row_ptr[i], high = A->row_ptr[i + 1];
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (A->col_idx[middle] < col)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The place of entry (i, j); -1: there is none. */
+static inline int64_t spmv_find_entry(const spmv_csr_view *A, int64_t i, int64_t j) {
+    int64_t k = spmv_first_from(A, i, j);
+    return k < A->row_ptr[i + 1] && A->col_idx[k] == j ? k : -1;
+}
+
 static inline uint64_t
 spmv_mix(uint64_t h) { /* splitmix64's finaliser: every bit affects every bit */
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;

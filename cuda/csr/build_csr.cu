@@ -12,7 +12,7 @@
 
 enum { THREADS = 256 };
 
-static __global__ void sell16_places(int64_t n, const int64_t *__restrict__ from, ofs *to) {
+static __global__ void narrow_row_ptr(int64_t n, const int64_t *__restrict__ from, ofs *to) {
     int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (k < n) to[k] = (ofs)from[k];
 }
@@ -48,14 +48,14 @@ static spmv_status place_rows(spmv_device *d, const spmv_csr_view *A, csr *copy)
         return d->backend->put(d, copy->row_ptr, A->row_ptr, bytes);
     spmv_status status = send_array(d, A->row_ptr, bytes, &sent);
     if (status == SPMV_OK)
-        sell16_places<<<(unsigned)blocks_for(n, THREADS), THREADS, 0, stream_on(d)>>>(
+        narrow_row_ptr<<<(unsigned)blocks_for(n, THREADS), THREADS, 0, stream_on(d)>>>(
             n, (const int64_t *)sent, copy->row_ptr);
     d->backend->release(d, sent);
     CU(d->ctx, cudaGetLastError());
     return status;
 }
 
-static spmv_status sell16_all(spmv_device *d, const spmv_csr_view *A, const void *sent,
+static spmv_status narrow_all(spmv_device *d, const spmv_csr_view *A, const void *sent,
                               int *overflows, csr *copy) {
     int many = 0;
     CU(d->ctx, cudaMemsetAsync(overflows, 0, sizeof *overflows, stream_on(d)));
@@ -75,7 +75,7 @@ static spmv_status place_values(spmv_device *d, const spmv_csr_view *A, csr *cop
         return d->backend->put(d, copy->values, A->values, bytes);
     spmv_status status = send_array(d, A->values, bytes, &sent[0]);
     if (status == SPMV_OK) status = d->backend->alloc(d, sizeof(int), &sent[1]);
-    if (status == SPMV_OK) status = sell16_all(d, A, sent[0], (int *)sent[1], copy);
+    if (status == SPMV_OK) status = narrow_all(d, A, sent[0], (int *)sent[1], copy);
     for (int k = 0; k < 2; k++) d->backend->release(d, sent[k]);
     return status;
 }

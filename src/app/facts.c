@@ -91,19 +91,6 @@ static double find_fill(const spmv_csr_view *A, int edge, int threads) {
     return share(A->nnz, blocks * edge * edge);
 }
 
-/* Position of (i, j), or -1: columns ascend in a row. */
-static int64_t find_entry(const spmv_csr_view *A, int64_t i, int64_t j) {
-    int64_t low = A->row_ptr[i], high = A->row_ptr[i + 1];
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (A->col_idx[middle] < j)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < A->row_ptr[i + 1] && A->col_idx[low] == j ? low : -1;
-}
-
 static void find_symmetry(const spmv_csr_view *A, int threads, matrix_facts *out) {
     int64_t mirrored = 0, equal = 0, runs = 0;
 #pragma omp parallel for schedule(dynamic, 1024) num_threads(threads) \
@@ -112,7 +99,7 @@ static void find_symmetry(const spmv_csr_view *A, int threads, matrix_facts *out
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
             runs += k > A->row_ptr[i] && A->col_idx[k - 1] + 1 == A->col_idx[k];
             if (A->rows != A->cols) continue;
-            int64_t other = find_entry(A, A->col_idx[k], i);
+            int64_t other = spmv_find_entry(A, A->col_idx[k], i);
             mirrored += other >= 0;
             equal += other >= 0 && memcmp(A->values + k, A->values + other, sizeof *A->values) == 0;
         }

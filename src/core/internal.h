@@ -208,7 +208,15 @@ spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, 
                                    int threads);
 /* A copy in host memory of a store that lies on a device alone. */
 spmv_status spmv_stored_fetch(const spmv_mat *mat, const spmv_stored *stored, spmv_store **out);
-bool spmv_plan_is_narrow(const spmv_plan *plan); /* f32 */
+static inline bool spmv_plan_is_f32(const spmv_plan *plan) {
+    return plan->variant == SPMV_F32_O32 || plan->variant == SPMV_F32_O64;
+}
+static inline size_t spmv_plan_width(const spmv_plan *plan) { /* bytes of a value */
+    return spmv_plan_is_f32(plan) ? sizeof(float) : sizeof(double);
+}
+static inline int spmv_plan_offset_bits(const spmv_plan *plan) {
+    return plan->variant == SPMV_F64_O64 || plan->variant == SPMV_F32_O64 ? 64 : 32;
+}
 /* Adds the bytes that the plan and its store keep, without what they borrow. */
 void spmv_plan_add_resident(const spmv_plan *plan, size_t *host, size_t *device);
 /* The part after start of the seconds that the plan reports for its store; of these, sending it. */

@@ -98,15 +98,11 @@ static bool is_concurrent(const spmv_plan *plan) {
     return plan->device->backend->host && !plan->scratch && !(plan->kernel->traits & SPMV_PEER);
 }
 
-static size_t width_of(const spmv_plan *plan) {
-    return plan->variant < SPMV_F32_O32 ? sizeof(double) : sizeof(float);
-}
-
 /* Where cuSPARSE reads scalars is a setting of its handle, which all plans of the device share. */
 static spmv_status place_scalars(spmv_plan *plan, spmv_place where) {
     const double f64[] = {1, 0};
     const float f32[] = {1, 0};
-    const size_t bytes = 2 * width_of(plan);
+    const size_t bytes = 2 * spmv_plan_width(plan);
     spmv_device *device = plan->device;
     plan->scalars = where;
     if (where == SPMV_HOST || device->backend->host) return SPMV_OK;
@@ -256,7 +252,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .kernel = plan->kernel->name,
         .format = plan->kernel->format,
         .values = plan->host->values,
-        .offset_bits = plan->variant == SPMV_F64_O64 || plan->variant == SPMV_F32_O64 ? 64 : 32,
+        .offset_bits = spmv_plan_offset_bits(plan),
         .slots = plan->host->slots,
         .store_bytes = spmv_store_bytes(plan->host),
         .scratch_bytes = plan->scratch_bytes,
@@ -318,7 +314,7 @@ static spmv_status refuse(const spmv_plan *plan, const char *call, const char *w
 static inline spmv_status check_vectors(const spmv_plan *plan, const char *call,
                                         const char *written, const spmv_operands *v) {
     const spmv_mat *mat = plan->matrix;
-    const size_t width = width_of(plan);
+    const size_t width = spmv_plan_width(plan);
     bool meet = overlap(v->x, (size_t)mat->csr.cols * width, v->z, (size_t)mat->csr.rows * width);
     return mat->freed || !v->x || !v->z || meet ? refuse(plan, call, written, v) : SPMV_OK;
 }
@@ -378,7 +374,7 @@ spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, cons
 
 /* A host's kernels add to what lies where they write: so y is copied there. */
 static void bring_y(const spmv_plan *plan, spmv_operands *v) {
-    const size_t bytes = (size_t)plan->matrix->csr.rows * width_of(plan);
+    const size_t bytes = (size_t)plan->matrix->csr.rows * spmv_plan_width(plan);
     const int threads = plan->device->threads;
     if (v->y == v->z || !plan->device->backend->host) return;
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -411,7 +407,7 @@ spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, 
 /* A scalar in host memory; NULL: what it is then. */
 static double number_at(const spmv_plan *plan, const void *at, double otherwise) {
     if (!at) return otherwise;
-    return width_of(plan) == sizeof(double) ? *(const double *)at : *(const float *)at;
+    return spmv_plan_is_f32(plan) ? *(const float *)at : *(const double *)at;
 }
 
 /* On a GPU scalars of the device stay there. Where beta is known to be 0 there is no y. */
@@ -419,7 +415,7 @@ static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, v
     spmv_operands v = {.alpha = 1, .x = call->x, .y = call->z, .z = call->z, .stream = stream};
     if (plan->one_zero && (call->alpha || call->beta)) {
         v.alpha_at = call->alpha ? call->alpha : plan->one_zero;
-        v.beta_at = call->beta ? call->beta : (const char *)plan->one_zero + width_of(plan);
+        v.beta_at = call->beta ? call->beta : (const char *)plan->one_zero + spmv_plan_width(plan);
     } else {
         v.alpha = number_at(plan, call->alpha, 1);
         v.beta = number_at(plan, call->beta, 0);
@@ -431,7 +427,7 @@ static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, v
 static spmv_status check_call(const spmv_plan *plan, const spmv_call *call) {
     spmv_ctx *ctx = plan->device->ctx;
     const int64_t rows = plan->matrix->csr.rows;
-    const size_t bytes = (size_t)rows * width_of(plan);
+    const size_t bytes = (size_t)rows * spmv_plan_width(plan);
     if (call->k < 0 || call->k > 1)
         return spmv_fail(ctx, call->k < 0 ? SPMV_E_ARG : SPMV_E_UNSUITABLE,
                          "spmv_apply: k is %lld: this library multiplies one vector at a time",

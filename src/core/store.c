@@ -49,17 +49,19 @@ void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_
     set_array(store, store->narrays++, (void *)(uintptr_t)array); /* stores are only read */
 }
 
-size_t spmv_store_bytes(const spmv_store *store) {
+static size_t count_bytes(const spmv_store *store, bool borrowed_too) {
     size_t bytes = 0;
-    for (int k = 0; k < store->narrays; k++) bytes += store->array[k].bytes;
+    for (int k = 0; k < store->narrays; k++)
+        if (borrowed_too || !store->array[k].borrowed) bytes += store->array[k].bytes;
     return bytes;
 }
 
+size_t spmv_store_bytes(const spmv_store *store) {
+    return count_bytes(store, true);
+}
+
 size_t spmv_store_own_bytes(const spmv_store *store) {
-    size_t bytes = 0;
-    for (int k = 0; k < store->narrays; k++)
-        if (!store->array[k].borrowed) bytes += store->array[k].bytes;
-    return bytes;
+    return count_bytes(store, false);
 }
 
 bool spmv_store_evict(const spmv_backend *backend, spmv_device *device, const spmv_store *store) {

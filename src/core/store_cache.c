@@ -268,24 +268,15 @@ spmv_status spmv_stored_takes_values(const spmv_mat *mat, const spmv_stored *sto
                      plan->kernel->name);
 }
 
-bool spmv_plan_is_narrow(const spmv_plan *plan) {
-    return plan->variant == SPMV_F32_O32 || plan->variant == SPMV_F32_O64;
-}
-
-static bool is_wide(const spmv_plan *plan) {
-    return plan->variant == SPMV_F64_O64 || plan->variant == SPMV_F32_O64;
-}
-
 static size_t row_ptr_bytes(const spmv_plan *plan) {
-    return (size_t)(plan->matrix->csr.rows + 1) *
-           (is_wide(plan) ? sizeof(int64_t) : sizeof(int32_t));
+    return (size_t)(plan->matrix->csr.rows + 1) * (size_t)spmv_plan_offset_bits(plan) / 8;
 }
 
 /* Once for a store: where rows begin, which its builder had from compressed rows. */
 static spmv_status send_row_ptr(const spmv_plan *plan, const spmv_csr_view *A,
                                 spmv_stored *stored) {
     spmv_device *device = plan->device;
-    const bool wide = is_wide(plan);
+    const bool wide = spmv_plan_offset_bits(plan) == 64;
     const size_t n = (size_t)A->rows + 1, bytes = row_ptr_bytes(plan);
     if (stored->row_ptr) return SPMV_OK;
     int32_t *narrow = wide ? NULL : spmv_host_alloc(bytes);
@@ -303,7 +294,7 @@ static spmv_status send_row_ptr(const spmv_plan *plan, const spmv_csr_view *A,
 static spmv_status narrow_values(const spmv_plan *plan, const spmv_csr_view *A, int threads,
                                  float **narrow) {
     *narrow = NULL;
-    if (!spmv_plan_is_narrow(plan)) return SPMV_OK;
+    if (!spmv_plan_is_f32(plan)) return SPMV_OK;
     *narrow = spmv_host_alloc((size_t)A->nnz * sizeof **narrow);
     if (!*narrow) return spmv_fail(plan->device->ctx, SPMV_E_NOMEM, "out of memory");
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -317,7 +308,7 @@ static spmv_status refill_there(const spmv_plan *plan, const spmv_csr_view *A, c
     const spmv_device_format *own = builder_of(plan, stored->format->name);
     spmv_device *device = plan->device;
     const bool is_rows = own == builder_of(plan, "csr");
-    const size_t width = spmv_plan_is_narrow(plan) ? sizeof(float) : sizeof(double);
+    const size_t width = spmv_plan_width(plan);
     const void *values = there;
     float *narrow = NULL;
     void *sent = NULL;

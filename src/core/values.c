@@ -42,24 +42,19 @@ size_t spmv_mat_own_bytes(const spmv_mat *mat) {
     return bytes;
 }
 
-static int64_t place_of(const spmv_csr *A, int32_t row, int32_t col) {
-    int64_t low = A->row_ptr[row], high = A->row_ptr[row + 1] - 1;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (A->col_idx[middle] < col)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+/* The canonical CSR with values in its order. */
+static spmv_csr_view rows_with(const spmv_mat *mat, const double *values) {
+    const spmv_csr *A = &mat->csr;
+    return (spmv_csr_view){A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, values};
 }
 
 /* The places of entry k and, in a symmetric matrix, of its mirror; returns how many. */
 static int places_of(const spmv_mat *mat, int64_t k, int64_t *place) {
     const spmv_coo *coo = &mat->coo;
-    place[0] = place_of(&mat->csr, coo->row[k], coo->col[k]);
+    const spmv_csr_view A = rows_with(mat, NULL);
+    place[0] = spmv_first_from(&A, coo->row[k], coo->col[k]);
     if (coo->symmetry == SPMV_GENERAL || coo->row[k] == coo->col[k]) return 1;
-    place[1] = place_of(&mat->csr, coo->col[k], coo->row[k]);
+    place[1] = spmv_first_from(&A, coo->col[k], coo->row[k]);
     return 2;
 }
 
@@ -209,12 +204,6 @@ static int64_t arrange(const spmv_mat *mat, const given *g, int threads, double 
     return overflows;
 }
 
-/* The canonical CSR with values in its order. */
-static spmv_csr_view rows_with(const spmv_mat *mat, const double *values) {
-    const spmv_csr *A = &mat->csr;
-    return (spmv_csr_view){A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, values};
-}
-
 /* ---- who may refuse -------------------------------------------------------------------------- */
 
 bool spmv_plan_refills(const spmv_plan *plan) {
@@ -235,7 +224,7 @@ spmv_status spmv_plan_takes_values(const spmv_plan *plan) {
 static bool may_exceed_f32(const spmv_mat *mat) {
     bool may = false, fits = mat->precision == SPMV_F32 && !(mat->origin && mat->origin->first);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
-        may |= spmv_plan_is_narrow(plan) && !fits;
+        may |= spmv_plan_is_f32(plan) && !fits;
     return may;
 }
 
@@ -352,20 +341,21 @@ static spmv_status set_from_host(spmv_mat *mat, const void *values, bool stay) {
 static bool can_stay(const spmv_mat *mat, const spmv_device *device) {
     bool can = mat->csr.as_given && mat->plans;
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
-        can = can && plan->device == device &&
-              spmv_plan_is_narrow(plan) == (mat->precision == SPMV_F32);
+        can =
+            can && plan->device == device && spmv_plan_is_f32(plan) == (mat->precision == SPMV_F32);
     for (const spmv_stored *s = mat->stores; s; s = s->next) can = can && s->only_on_device;
     return can;
 }
 
 static spmv_status read_back(spmv_mat *mat, const spmv_stored *stored, const spmv_store *here) {
     const size_t n = (size_t)mat->csr.nnz;
+    const spmv_csr_view A = rows_with(mat, NULL);
     int32_t *row = spmv_host_alloc(n * sizeof *row), *col = spmv_host_alloc(n * sizeof *col);
     double *values = spmv_host_alloc(n * sizeof *values);
     bool has_room = row && col && values;
     if (has_room) stored->format->entries(here, row, col, values);
     for (size_t k = 0; has_room && k < n; k++)
-        mat->csr.values[place_of(&mat->csr, row[k], col[k])] = values[k];
+        mat->csr.values[spmv_first_from(&A, row[k], col[k])] = values[k];
     spmv_host_free(row);
     spmv_host_free(col);
     spmv_host_free(values);

@@ -35,17 +35,4 @@ static inline void ask_for_values(const spmv_csr_view *A, int64_t first, int64_t
     for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k += LINE)
         __builtin_prefetch(A->values + k);
 }
-
-/* The first of row i's entries in column at least col. */
-static inline int64_t first_from(const spmv_csr_view *A, int64_t i, int64_t col) {
-    int64_t low = A->row_ptr[i], high = A->row_ptr[i + 1];
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (A->col_idx[middle] < col)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
 #endif

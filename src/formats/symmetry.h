@@ -33,7 +33,7 @@ typedef struct finding { /* how many entries below and above the diagonal; those
  * order too: next[j] is where row j's next one is. */
 static inline void find_mirrors(const spmv_csr_view *A, const part *p, int64_t *next, finding *f) {
     for (int64_t j = p->low; j < p->end; j++)
-        next[j - p->low] = first_from(A, j, j < p->first ? p->first : j + 1);
+        next[j - p->low] = spmv_first_from(A, j, j < p->first ? p->first : j + 1);
     for (int64_t i = p->first; i < p->end; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
             int64_t j = A->col_idx[k];
@@ -73,7 +73,7 @@ static inline int sign_of(const finding *f) {
 
 /* How many entries of row i are not above the diagonal. */
 static inline int64_t count_row(const spmv_csr_view *A, int64_t i) {
-    return i < A->cols ? first_from(A, i, i + 1) - A->row_ptr[i]
+    return i < A->cols ? spmv_first_from(A, i, i + 1) - A->row_ptr[i]
                        : A->row_ptr[i + 1] - A->row_ptr[i];
 }
 

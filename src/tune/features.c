@@ -56,12 +56,6 @@ typedef struct tally {
     uint64_t value[SPMV_FEW_VALUES];
 } tally;
 
-static uint64_t bits_of(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static idx column(const window *w, int r, int k) {
     return w->A->col_idx[w->begin[r] + k];
 }
@@ -285,18 +279,9 @@ static void sample_mirror(const window *w, tally *t) {
         int r = n * w->rows / MIRRORED;
         if (w->len[r] == 0) continue;
         int64_t k = w->begin[r] + n * (w->len[r] - 1) / MIRRORED, i = w->first + r;
-        int64_t low = A->row_ptr[A->col_idx[k]], high = A->row_ptr[A->col_idx[k] + 1], end = high;
         if (A->col_idx[k] == i) continue;
-        while (low < high) {
-            int64_t middle = low + (high - low) / 2;
-            if (A->col_idx[middle] < i)
-                low = middle + 1;
-            else
-                high = middle;
-        }
         t->pairs++;
-        t->mirrored +=
-            low < end && A->col_idx[low] == i && bits_of(A->values[low]) == bits_of(A->values[k]);
+        t->mirrored += is_mirrored(A, i, k);
     }
 }
 

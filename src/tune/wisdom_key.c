@@ -3,6 +3,7 @@
  * machine and the build. The matrix is sampled, which takes some tens of microseconds: two matrices
  * that this cannot tell apart share a choice, which is right for both, but may be slower. */
 #include "build_info.h"
+#include "tune.h"
 #include "wisdom.h"
 #include <ctype.h>
 #include <stdarg.h>
@@ -22,12 +23,6 @@ typedef struct sample {
     bool all_f32, symmetric; /* of the values */
 } sample;
 
-static uint64_t bits_of(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static void add_value(sample *s, double value) {
     uint64_t bits = bits_of(value), at = spmv_mix(bits) % SLOTS;
     while (s->used[at] && s->value[at] != bits) at = (at + 1) % SLOTS;
@@ -35,21 +30,6 @@ static void add_value(sample *s, double value) {
     s->used[at] = true;
     s->value[at] = bits;
     s->all_f32 &= bits_of((double)(float)value) == bits;
-}
-
-/* Whether entry k, of row i, has a mirror image with the same value. */
-static bool is_mirrored(const spmv_csr_view *A, int64_t i, int64_t k) {
-    int64_t j = A->col_idx[k];
-    if (j >= A->rows) return false;
-    int64_t low = A->row_ptr[j], end = A->row_ptr[j + 1], high = end;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (A->col_idx[middle] < i)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < end && A->col_idx[low] == i && bits_of(A->values[low]) == bits_of(A->values[k]);
 }
 
 /* Of evenly spaced rows where they begin, how long they are, and one entry. */

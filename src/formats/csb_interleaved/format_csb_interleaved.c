@@ -146,7 +146,7 @@ static void refill_blocks(const spmv_csr_view *A, int64_t b, int64_t first, int6
     const ofs *ptr = B->block_ptr + b * B->block_cols;
     for (int64_t c = first; c < end; c++) wefts[c - first] = begin_block(ptr[c], ptr[c + 1]);
     for (int64_t i = B->first_row[b]; i < B->first_row[b + 1]; i++)
-        for (int64_t k = first ? first_from(A, i, first << shift) : A->row_ptr[i];
+        for (int64_t k = first ? spmv_first_from(A, i, first << shift) : A->row_ptr[i];
              k < A->row_ptr[i + 1] && A->col_idx[k] >> shift < end; k++) {
             ofs to = take_place(wefts + (A->col_idx[k] >> shift) - first);
             put_coded(B->values + (int64_t)to * B->value_bytes, set, A->values[k], B->value_code);

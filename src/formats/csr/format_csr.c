@@ -8,7 +8,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return (size_t)(A->rows + 1) * sizeof(ofs) + (size_t)A->nnz * (sizeof(idx) + sizeof(real));
 }
 
-static void sell16_places(const spmv_csr_view *A, int threads, ofs *out) {
+static void narrow_row_ptr(const spmv_csr_view *A, int threads, ofs *out) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i <= A->rows; i++) out[i] = (ofs)A->row_ptr[i];
 }
@@ -37,7 +37,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
                           (size_t)(A->rows + 1) * sizeof *A->row_ptr);
     } else {
         TRY(STORE_ARRAY(ctx, B, row_ptr, A->rows + 1));
-        sell16_places(A, threads, B->row_ptr);
+        narrow_row_ptr(A, threads, B->row_ptr);
     }
     spmv_store_borrow(&B->s, &B->col_idx, A->col_idx, (size_t)A->nnz * sizeof *A->col_idx);
     if (sizeof(real) == sizeof *A->values) {
