@@ -78,18 +78,19 @@ lib_src  := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c omp/*.c)) cuda/p
 variant_src := $(wildcard src/formats/*/*.c omp/*/*.c)
 cuda_once := $(wildcard cuda/*.cu)
 cuda_variant_src := $(wildcard cuda/*/*.cu)
-# A kernel that reads no offsets is compiled once per precision, and has both names (cuda/device.cuh).
-cuda_any_offsets := $(wildcard cuda/peers/*.cu) $(shell grep -ls EXPORT_ANY_OFFSETS_KERNEL cuda/*/*.cu)
+# Files without offsets, or with 32-bit ones only, are compiled once per precision and export both names (include/spmv_export.h).
+any_offsets := $(wildcard cuda/peers/*.cu) $(shell grep -ls 'EXPORT_\(ANY_OFFSETS\|NARROW\)_' src/formats/*/*.c omp/*/*.c cuda/*/*.cu)
 unit_src := $(wildcard test/unit/test_*.c)
 
 variants := f64_o32 f64_o64 f32_o32 f32_o64
 variant_flags = -DSPMV_SUFFIX=$(1) -DSPMV_REAL=$(if $(findstring f64,$(1)),double,float) \
                 -DSPMV_OFS=$(if $(findstring o64,$(1)),int64_t,int32_t)
-objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(3)))
+compiled_in = $(filter-out $(if $(findstring o64,$(1)),$(any_offsets)),$(2))# the sources, of the variant
+objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst %.c,build/$(1)/%.$(v).o,$(call compiled_in,$(v),$(3))))
 named := src/app/main.c src/app/record/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda petsc test-petsc bench-petsc bench-read bench-convert bench-solver study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install uninstall deb test-deb test-python-binding lint format info $(firsts) force remember
+.PHONY: omp cuda test check check-update test-cuda petsc test-petsc bench-petsc bench-read bench-convert bench-threads bench-ready bench-solver study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install uninstall deb test-deb test-python-binding lint format info $(firsts) force remember
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -141,11 +142,11 @@ $$(asking_$(1)): features = $$(feature_flags)
 build/$(2)/build_info.h: force
 	$$(Q)mkdir -p $$(@D) && sh src/app/record/build_info.sh $$(call quoted,$$(CC)) $$(call quoted,$$(cflags) $$(loads)) '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
--include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)) $$(call objects,omp$$(san),,test/wrong.c)) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c test/bench_solver.c)
+-include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)) $$(call objects,omp$$(san),,test/wrong.c)) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c test/bench_threads.c test/bench_ready.c test/bench_solver.c)
 endef
 remember: ; $(Q)sh src/app/changed.sh build/settings "$$(printf '%s\n' $(foreach s,$(settings),$(call remember,$(s))))"
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o
-cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(filter-out $(if $(findstring o64,$(v)),$(cuda_any_offsets)),$(cuda_variant_src))))
+cuda_objects_cuda := $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once)) $(foreach v,$(variants),$(patsubst %.cu,build/cuda$(san)/%.$(v).o,$(call compiled_in,$(v),$(cuda_variant_src))))
 link_omp  = $(CC) $(cflags)
 nvcc      = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. Install the CUDA toolkit, or \
             name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none))
@@ -160,11 +161,13 @@ build/cuda$(san)/src/app/main.o: src/app/main.c build/cuda$(san)/.flags
 build/omp$(san)/cuda/cusparse_library.o: features = -DFETCHED_CUSPARSE='"$(CURDIR)/.peers/cusparse/nvidia/cu13/lib/libcusparse.so.12"'
 # CUB wants C++17 (headers of C++14 take a third less time), asserts, and has names that objcopy cannot make local.
 build/cuda$(san)/cuda/scan.o: nvflags := $(subst c++14,c++17,$(nvflags)) -DNDEBUG -Xcompiler=-fno-gnu-unique
+# Peers without device code: gcc alone compiles them, in a third of the time.
+$(foreach p,csr_alg1 csr_alg2 bsr spmvop_alg1 spmvop_alg2,build/cuda$(san)/cuda/peers/cusparse_$(p).%.o): nvflags += -x c++
 build/cuda$(san)/test/test_kernels_in_turn: build/cuda$(san)/test/unit/hasty.o
 $(addprefix build/cuda$(san)/test/test_,apply streams): build/cuda$(san)/test/unit/streams.o
 build/cuda$(san)/test/test_streams: build/cuda$(san)/test/unit/hasty.o
 build/cuda$(san)/test/test_streams build/cuda/bench_solver: build/cuda$(san)/test/solver.o
-build/cuda$(san)/test/test_upload: build/cuda$(san)/test/unit/sources.o
+$(addprefix build/cuda$(san)/test/test_,device_memory source upload): build/cuda$(san)/test/unit/sources.o
 $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/solver.cu $(wildcard test/unit/*.cu)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
@@ -177,7 +180,7 @@ check test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
 	$(Q)PYTHON=$(PYTHON) CC=$(call quoted,$(CC)) sh test/run.sh build/$(BUILD)$(san) $(PART)
 check-update: $(BUILD) ; $(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
 test-cuda: cuda $(tests_cuda) ; $(Q)sh test/cuda.sh build/cuda
-bench-read bench-convert: bench-%: build/omp/bench_% ; $(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
+bench-read bench-convert bench-threads bench-ready: bench-%: build/omp/bench_% ; $(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
 bench-solver: build/cuda/bench_solver ; $(Q)$< $(FILES)
 include tables/tables.mk# studies, tables, reference, outside
 docs: $(BUILD) force # the generated parts; tests say when they are out of date
@@ -185,6 +188,7 @@ docs: $(BUILD) force # the generated parts; tests say when they are out of date
 
 # ---- upkeep --------------------------------------------------------------------------------------------------------
 include src/install/install.mk# install, uninstall, deb, petsc, and their tests
+include test/emulator/emulator.mk# emulated, test-emulated
 lint format: ; $(Q)sh test/lint.sh $(filter format,$@)
 help: ; @cat docs/make.txt
 info:

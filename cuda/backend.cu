@@ -1,5 +1,5 @@
 /* backend.cu: an NVIDIA GPU as a device: its memory, its events, its kernels. */
-#include "upload.cuh"
+#include "device.cuh"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -34,11 +34,18 @@ static const spmv_device_format *const formats[][SPMV_NVARIANTS] = {
     {NULL}};
 #undef FORMAT
 
+typedef struct block { /* of memory that was allocated and not released */
+    void *memory;
+    size_t bytes;
+    struct block *next;
+} block;
+
 typedef struct gpu {   /* what d->state points to */
     cuda_state shared; /* with the other CUDA files: first */
     size_t available;  /* outside the pool and in it, when the driver was asked last, */
     double asked;      /* by the clock; 0: never */
     upload_ring *ring; /* NULL: nothing large was copied yet */
+    block *blocks;     /* few: stores, scratch and vectors */
 } gpu;
 
 static cuda_state *state_of(spmv_device *d) {
@@ -63,26 +70,74 @@ static spmv_status check_code(spmv_device *d) {
                      d->number, major, minor, cudaGetErrorString(error), major, minor);
 }
 
-/* At least one byte: an empty array still gets an address. */
-static spmv_status alloc_gpu(spmv_device *d, size_t bytes, void **out) {
-    cuda_state *s = state_of(d);
-    *out = NULL;
-    if (bytes == 0) bytes = 1;
-    CU(d->ctx, cudaSetDevice(d->number));
-    if (!s->pool) {
-        CU(d->ctx, cudaMalloc(out, bytes));
-        return SPMV_OK;
-    }
-    CU(d->ctx, cudaMallocFromPoolAsync(out, bytes, s->pool, s->stream));
+static spmv_status list_block(spmv_device *d, void *memory, size_t bytes) {
+    gpu *g = (gpu *)d->state;
+    block *b = (block *)malloc(sizeof *b);
+    if (!b) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
+    *b = {memory, bytes, g->blocks};
+    g->blocks = b;
+    d->used += bytes;
+    if (d->used > d->most) d->most = d->used;
     return SPMV_OK;
 }
 
-static void release_gpu(spmv_device *d, void *memory) {
+/* Its bytes; 0: it was not allocated here. */
+static size_t strike_block(spmv_device *d, const void *memory) {
+    block **at = &((gpu *)d->state)->blocks;
+    while (*at && (*at)->memory != memory) at = &(*at)->next;
+    block *b = *at;
+    if (!b) return 0;
+    const size_t bytes = b->bytes;
+    *at = b->next;
+    free(b);
+    d->used -= bytes;
+    return bytes;
+}
+
+static spmv_status take_memory(spmv_device *d, size_t bytes, void **out) {
+    const spmv_allocator *theirs = d->allocator;
     cuda_state *s = state_of(d);
-    if (!memory || cudaSetDevice(d->number) != cudaSuccess) return;
+    CU(d->ctx, cudaSetDevice(d->number));
+    if (theirs) {
+        *out = theirs->alloc(theirs->user, SPMV_DEVICE, bytes, s->stream);
+        if (*out) return SPMV_OK;
+        return spmv_fail(d->ctx, SPMV_E_NOMEM,
+                         "spmv_ctx_opts.allocator has no %zu bytes of GPU memory", bytes);
+    }
+    if (s->pool)
+        CU(d->ctx, cudaMallocFromPoolAsync(out, bytes, s->pool, s->stream));
+    else
+        CU(d->ctx, cudaMalloc(out, bytes));
+    return SPMV_OK;
+}
+
+static void give_memory(spmv_device *d, void *memory, size_t bytes) {
+    const spmv_allocator *theirs = d->allocator;
+    cuda_state *s = state_of(d);
+    if (cudaSetDevice(d->number) != cudaSuccess) return;
+    if (theirs) {
+        theirs->release(theirs->user, SPMV_DEVICE, memory, bytes, s->stream);
+        return;
+    }
     if (s->pool && cudaFreeAsync(memory, s->stream) == cudaSuccess) return;
     cudaGetLastError();
     cudaFree(memory);
+}
+
+/* At least one byte: an empty array still gets an address. */
+static spmv_status alloc_gpu(spmv_device *d, size_t bytes, void **out) {
+    if (bytes == 0) bytes = 1;
+    *out = NULL;
+    TRY(take_memory(d, bytes, out));
+    spmv_status status = list_block(d, *out, bytes);
+    if (status == SPMV_OK) return SPMV_OK;
+    give_memory(d, *out, bytes);
+    *out = NULL;
+    return status;
+}
+
+static void release_gpu(spmv_device *d, void *memory) {
+    if (memory) give_memory(d, memory, strike_block(d, memory));
 }
 
 /* After what was asked before: memory is released in that order. */
@@ -342,7 +397,8 @@ static spmv_status first_use(spmv_device *d) {
     enum { VECTORS = 64 << 20 }; /* the pool has room for them, then */
     double seconds;
     void *memory = NULL;
-    if (alloc_gpu(d, VECTORS, &memory) == SPMV_OK) release_gpu(d, memory); /* if there is room */
+    if (!d->allocator && alloc_gpu(d, VECTORS, &memory) == SPMV_OK) release_gpu(d, memory);
+    d->most = d->used;
     free_gpu_bytes(d);
     TRY(nothing(d));
     TRY(tick(d));
@@ -375,7 +431,7 @@ static spmv_status open_gpu(spmv_device *d) {
     d->stream = s->stream;
     s->capability = 100 * attribute(d, cudaDevAttrComputeCapabilityMajor) +
                     10 * attribute(d, cudaDevAttrComputeCapabilityMinor);
-    if (made == cudaSuccess) made = open_pool(d);
+    if (made == cudaSuccess && !d->allocator) made = open_pool(d);
     if (made != cudaSuccess) {
         close_gpu(d);
         return cuda_fail(d->ctx, made, "opening the GPU");
@@ -418,4 +474,7 @@ extern "C" const spmv_backend spmv_cuda = {
     forget,
     /* probe      */ spmv_probe_gpu,
     /* state      */ spmv_gpu_state,
+    /* waits_asleep, evict */ NULL,
+    NULL,
+    /* sample     */ spmv_sample_gpu,
 };

@@ -17,7 +17,7 @@ static const struct {
 } functions[CUSPARSE_NFUNCTIONS] = {
 #define FUNCTION(name) {"cusparse" #name, false},
 #define SPMVOP(name, parameters) {"cusparse" #name, true},
-#include "cusparse_functions.def"
+#include "peers/cusparse_functions.def"
 #undef FUNCTION
 #undef SPMVOP
 };

@@ -25,7 +25,7 @@ enum { CUSPARSE_SPMVOP_VERSION = 120904 }; /* as cusparse_library has it */
 #define FUNCTION(name) CUSPARSE_AT_##name,
 #define SPMVOP(name, parameters) CUSPARSE_AT_##name,
 enum {
-#include "cusparse_functions.def"
+#include "peers/cusparse_functions.def"
     CUSPARSE_NFUNCTIONS
 };
 #undef FUNCTION

@@ -6,17 +6,13 @@
 
 enum { THREADS = 256 };
 
-static cudaStream_t stream_on(const spmv_device *d) {
-    return ((const cuda_state *)d->state)->stream;
-}
-
 spmv_status sum_before(spmv_device *d, int64_t n, int64_t *number) {
     void *room = NULL;
     size_t bytes = 0;
     if (n == 0) return SPMV_OK;
-    CU(d->ctx, cub::DeviceScan::ExclusiveSum(NULL, bytes, number, number, n, stream_on(d)));
+    CU(d->ctx, cub::DeviceScan::ExclusiveSum(NULL, bytes, number, number, n, stream_of(d)));
     TRY(d->backend->alloc(d, bytes, &room));
-    cudaError_t error = cub::DeviceScan::ExclusiveSum(room, bytes, number, number, n, stream_on(d));
+    cudaError_t error = cub::DeviceScan::ExclusiveSum(room, bytes, number, number, n, stream_of(d));
     d->backend->release(d, room);
     CU(d->ctx, error);
     return SPMV_OK;
@@ -32,16 +28,16 @@ spmv_status order_by_key(spmv_device *d, int64_t n, uint64_t *key, int bits, idx
     size_t bytes = 0;
     if (n == 0) return SPMV_OK;
     CU(d->ctx,
-       cub::DeviceRadixSort::SortPairs(NULL, bytes, key, key, out, out, n, 0, bits, stream_on(d)));
+       cub::DeviceRadixSort::SortPairs(NULL, bytes, key, key, out, out, n, 0, bits, stream_of(d)));
     spmv_status status = d->backend->alloc(d, bytes, &room[0]);
     if (status == SPMV_OK) status = d->backend->alloc(d, (size_t)n * sizeof *key, &room[1]);
     if (status == SPMV_OK) status = d->backend->alloc(d, (size_t)n * sizeof *out, &room[2]);
     if (status == SPMV_OK) {
         idx *number = (idx *)room[2];
-        count_up<<<(unsigned)blocks_for(n, THREADS), THREADS, 0, stream_on(d)>>>(n, number);
+        count_up<<<(unsigned)blocks_for(n, THREADS), THREADS, 0, stream_of(d)>>>(n, number);
         cudaError_t error = cub::DeviceRadixSort::SortPairs(
-            room[0], bytes, key, (uint64_t *)room[1], number, out, n, 0, bits, stream_on(d));
-        if (error == cudaSuccess) error = cudaStreamSynchronize(stream_on(d));
+            room[0], bytes, key, (uint64_t *)room[1], number, out, n, 0, bits, stream_of(d));
+        if (error == cudaSuccess) error = cudaStreamSynchronize(stream_of(d));
         if (error != cudaSuccess) status = cuda_fail(d->ctx, error, "sorting rows");
     }
     for (int k = 0; k < 3; k++) d->backend->release(d, room[k]);

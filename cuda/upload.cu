@@ -3,7 +3,7 @@
  * the threads of the context fill pinned buffers in turn, while those that are full are on their
  * way: 22 to 26 GB/s; from pinned memory it is 55. Only the calling thread calls CUDA: which device
  * is current in the others is their owner's business. */
-#include "upload.cuh"
+#include "device.cuh"
 #include <omp.h>
 #include <stdlib.h>
 

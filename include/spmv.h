@@ -61,6 +61,16 @@ typedef struct spmv_plan spmv_plan;
 
 /* ---- context -------------------------------------------------------------------------------- */
 
+/* Where memory on a GPU comes from. The memory is used in the order of the stream, a cudaStream_t,
+ * and is released in it, from the thread that uses the context. alloc returns NULL if there is
+ * none: what needed it fails with SPMV_E_NOMEM, or is done by the host. place is SPMV_DEVICE: host
+ * memory is malloc's. */
+typedef struct spmv_allocator {
+    void *(*alloc)(void *user, spmv_place place, size_t bytes, void *stream);
+    void (*release)(void *user, spmv_place place, void *memory, size_t bytes, void *stream);
+    void *user;
+} spmv_allocator;
+
 typedef struct spmv_ctx_opts {
     size_t size;
     const char
@@ -72,6 +82,7 @@ typedef struct spmv_ctx_opts {
      * of a remembered choice is made without sampling and trials. NULL: none. The path is copied.
      * Trouble with the file fails no call; spmv_plan_facts.note says what it is, once. */
     const char *wisdom;
+    const spmv_allocator *allocator; /* is copied; NULL: a memory pool of the library's own */
 } spmv_ctx_opts;
 
 spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out);
@@ -141,19 +152,23 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
 /* What would make the library read outside the arrays is always refused; the text names row (or
  * column) and position, counted from 0. SPMV_VALIDATE also refuses infinite values, NaN and what
  * breaks SPMV_SORTED. The arrays may be freed afterwards unless SPMV_BORROW is among the flags:
- * then those in host memory are used as they are where they can be (ascending rows, base 0, ptr of
- * 64 bits, values f64), and must not change but by spmv_mat_set_values. Those on a device are
- * copied, after what was put on CUDA's default stream before. */
+ * then those are used as they are where they can be, and must not change but by
+ * spmv_mat_set_values: compressed rows, ascending, without duplicates, base 0; in host memory ptr
+ * of 64 bits and values f64, on a device ptr of the plans' offset width (32 bits if nnz allows it)
+ * and values of either precision. Arrays on a device are read after what was put on CUDA's default
+ * stream before, and stay there: the host gets them when something that it does needs them, as
+ * spmv_mat_rows, a format that no device builds, or rows that are not ascending. */
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
 /* Other values for the same entries: as many as were given, in that order and precision (of files
  * and coo: f64), symmetric halves and duplicates as they were. Every plan of the matrix multiplies
  * with them from its next product on; if one cannot, for which the text says why, the status is
- * SPMV_E_UNSUITABLE and matrix and plans are as they were. After SPMV_E_NOMEM or SPMV_E_DEVICE on a
- * GPU some plans may have the new values: set them again. place: where they lie, SPMV_DEVICE for
- * memory of the plans' device. On a GPU this is ordered on the stream (as of spmv_exec_async):
+ * SPMV_E_UNSUITABLE. After this and any other failure but SPMV_E_DEVICE, of a GPU that no longer
+ * works, matrix and plans are as they were. place: where the values lie, SPMV_DEVICE for memory of
+ * the plans' device. On a GPU this is ordered on the stream (as of spmv_exec_async):
  * products put on it before have the old values, those after it the new ones, and values on the
- * device are read then. Values in host memory may be overwritten when the call returns, unless
- * SPMV_BORROW was given for them: then these are borrowed in turn. */
+ * device are read then. Values may be overwritten, on a device in the stream's order, unless
+ * SPMV_BORROW was given for those in the same kind of memory: then these are borrowed in turn, and
+ * a product in a CUDA graph that was captured before still reads the array it was captured with. */
 spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream);
 spmv_status spmv_mat_save(const spmv_mat *mat,
                           const char *path); /* Matrix Market, general, full precision */
@@ -204,13 +219,14 @@ typedef struct spmv_plan_opts {
     const spmv_setting *settings;
     int nsettings;
     /* for "auto": */
-    int64_t expected_calls; /* expected number of products: preparation may take as long as a third
-                               of them, up to 100, or as a hundredth of very many; 0: unknown, at
-                               most 10 */
+    int64_t expected_calls; /* expected number of products: preparation may take 0.4 of their time
+                               on a GPU; on a CPU as long as a third of them, up to 10, a tenth, up
+                               to 100, or a hundredth; 0: unknown, at most 10 */
     int nondeterministic;   /* 1: also kernels whose results may differ in bits every time */
     spmv_cache cache;       /* how it will be used; for SPMV_COLD and SPMV_STEADY trials of a matrix
                                that the caches could hold empty them before each sample */
-    int threads; /* that a product has, 1 to the context's; 0: as many. Not of a GPU's plan */
+    int threads; /* that a product has, 1 to the context's; 0: as many, or fewer if "auto" finds
+                    them as fast. Not of a GPU's plan */
     spmv_place scalars; /* of spmv_call: SPMV_DEVICE: in the plan's memory, read when the product
                            runs. cuSPARSE's kernels refuse that (SPMV_E_UNSUITABLE) */
     int refill; /* 1: the values will change (spmv_mat_set_values): a kernel that cannot take
@@ -259,6 +275,9 @@ typedef struct spmv_plan_facts {
     int refills;        /* 1: spmv_mat_set_values writes new values into what the plan made */
     int waits_asleep; /* 1: just now the threads of a product sleep while they wait for each other,
                           because other processes use the same cores */
+    /* The most that making the plan had in use at once beside what was there before, in arrays:
+     * what it keeps is part of it. Of host memory for the whole process. 0 for spmv_plan_copy. */
+    size_t peak_host_bytes, peak_device_bytes;
 } spmv_plan_facts;
 /* Strings in *out belong to the plan or the library. */
 void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out);
@@ -281,7 +300,8 @@ spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, 
 typedef struct spmv_call {
     size_t size;
     const void *alpha, *beta; /* one number each in the plan's precision, where its option `scalars`
-                                 says; NULL: 1 and 0. beta = 0 never reads y */
+                                 says, on a device apart from z; NULL: 1 and 0. beta = 0 never
+                                 reads y */
     const void *x;            /* [cols] */
     const void *y;            /* [rows]: z itself, or apart from it; not read if beta is NULL */
     void *z;                  /* [rows], apart from x */

@@ -12,17 +12,22 @@ typedef struct spmv_device { /* one opened device */
     int threads;   /* OpenMP team size; on a GPU that of the host's share of the work */
     void *stream;  /* of a GPU, what its own operations are ordered on: a cudaStream_t */
     void *state;   /* owned by the backend */
+    const spmv_allocator *allocator; /* as in spmv_ctx_opts; NULL: the backend's own */
+    size_t used, most; /* bytes allocated on a device of its own memory: now, and at most since most
+                          was set to used */
 } spmv_device;
 
 /* A format that a device builds in its own memory, so that the host need not hold it. rows: the
- * store of format "csr" and the same variant on the device; NULL: this is "csr" itself, and A is
- * sent. *head: the store with its arrays' sizes but without the arrays; *upload_s: the seconds that
- * sending took. On failure *head and *copy hold what was allocated; on success the device may still
- * be working. */
+ * store of format "csr" and the same variant on the device. Of "csr" itself: one of any variant,
+ * which outlives the store, and whose arrays it borrows where it can; NULL: A is sent. Else only
+ * the sizes of A are read, unless reads_rows says otherwise. *head: the store with its arrays'
+ * sizes but without the arrays; *upload_s: the seconds that sending took. On failure *head and
+ * *copy hold what was allocated; on success the device may still be working. */
 typedef struct spmv_device_format {
     const char *name;
     /* Bytes of device memory that building takes besides the store, at most. */
     size_t (*working)(const spmv_csr_view *A, const spmv_choice *c);
+    /* NULL: the device does not make it in this variant, and its kernels of it are refused. */
     spmv_status (*build)(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
                          const spmv_choice *c, spmv_store **head, spmv_store **copy,
                          double *upload_s);
@@ -33,6 +38,16 @@ typedef struct spmv_device_format {
      * row_ptr. */
     spmv_status (*refill)(spmv_device *d, const void *row_ptr, const void *values,
                           spmv_store *copy);
+    /* Whether building reads the arrays of A, too; NULL: it does not. */
+    bool (*reads_rows)(const spmv_choice *c);
+    /* Of "csr" alone: makes the store of compressed rows in the device's memory, a->precision being
+     * the variant's, a->rows and a->nnz not 0: of the arrays themselves where a->flags say
+     * SPMV_BORROW and the store can have them so, else of copies, which are complete when it
+     * returns. *is_right: whether they are such rows, ascending and without duplicates, with
+     * SPMV_VALIDATE of finite values; if not, the rest of what it gives is for the caller to free,
+     * and nothing outside the arrays was read. *stats: its members that follow from row_ptr. */
+    spmv_status (*adopt)(spmv_device *d, const spmv_arrays *a, bool *is_right, spmv_stats *stats,
+                         spmv_store **head, spmv_store **copy);
 } spmv_device_format;
 
 typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
@@ -71,7 +86,7 @@ enum {
     SPMV_AUTO = -1,        /* index of "auto" in a spmv_kernel_id: it is in no backend's table */
     SPMV_LONG_ROW = 1024,  /* entries of a row that slices are not for */
     SPMV_FEW_VALUES = 256, /* more distinct values than that are not counted */
-    SPMV_COST_TERMS = 4,   /* of a model that a script fits */
+    SPMV_COST_TERMS = 3,   /* of a model that a script fits */
     SPMV_MOST_PROPOSED = 16,
     SPMV_MOST_THREADS = 1024 /* of a context: kernels divide a product among no more */
 };
@@ -109,6 +124,7 @@ typedef struct spmv_proposal {
     const char *kernel; /* of the backend; not considered when it is not built in */
     spmv_setting setting[4];
     int nsettings;
+    int threads;              /* of a product; 0: as many as the plan may have */
     double predicted_setup;   /* set-up cost, in baseline product times; 0: no conversion */
     double predicted_speedup; /* over the baseline kernel; 0: this is a baseline kernel, never far
                                  from the best on any matrix: the first that can be built serves */
@@ -120,9 +136,16 @@ typedef struct spmv_proposal {
 typedef struct spmv_proposals {
     spmv_proposal list[SPMV_MOST_PROPOSED];
     int n;
-    double baseline_s; /* a product of the baseline kernel, as predicted; 0: set-up costs were not
-                          made of seconds */
+    double baseline;   /* a product of the baseline kernel, as the model counts; 0: not known */
+    double baseline_s; /* the same in seconds; 0: set-up costs were not made of seconds */
 } spmv_proposals;
+/* A line of a backend's cost.def. A product costs term[0] + per[0] * term[1] + per[1] * term[2], in
+ * whatever unit the terms are; propose.c counts them, a script fits what a line holds. */
+typedef struct spmv_cost {
+    const char *kernel;
+    double per[SPMV_COST_TERMS - 1];
+    double setup; /* in units of the backend */
+} spmv_cost;
 /* Stands for "auto" in lists; it has no functions of its own. */
 SPMV_LINKAGE const spmv_kernel spmv_auto_kernel;
 /* Appends a proposal and returns it, so that the caller can add settings. The list must not be
@@ -133,8 +156,22 @@ SPMV_LINKAGE spmv_proposal *spmv_propose_kernel(spmv_proposals *all, const char 
     __attribute__((format(printf, 5, 6)))
 #endif
     ;
+/* Proposes a kernel of the table by what its product costs. Its speed-up is over all->baseline, or
+ * over 1 while that is not known; setup_unit: its set-up is so many times the table's. The caller
+ * says why. */
+SPMV_LINKAGE spmv_proposal *spmv_propose_cost(spmv_proposals *all, const spmv_cost *costs,
+                                              const char *kernel, const double *term,
+                                              double setup_unit);
+/* Sets the clause that says why; why is a printf format. */
+SPMV_LINKAGE void spmv_proposal_why(spmv_proposal *p, const char *why, ...)
+#ifdef __GNUC__
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
 SPMV_LINKAGE void spmv_propose_omp(const spmv_features *f, spmv_proposals *out);
 SPMV_LINKAGE void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out);
+
+typedef struct spmv_sample spmv_sample; /* spmv_sample.h */
 
 /* ---- backends ------------------------------------------------------------------------------- */
 
@@ -188,6 +225,9 @@ struct spmv_backend {
     /* Puts only this memory out of the caches, in a time by its size, not by theirs. Returns false,
      * or is NULL, if the device cannot. */
     bool (*evict)(spmv_device *d, const void *memory, size_t bytes);
+    /* Takes the sample of compressed rows, a store of "csr", in the device's memory: out->size is
+     * how much. NULL: the host has to. On failure there is nothing to free. */
+    spmv_status (*sample)(spmv_device *d, const spmv_store *rows, spmv_sample *out);
 };
 typedef struct spmv_kernel_id {
     const spmv_backend *backend;
@@ -222,6 +262,7 @@ SPMV_LINKAGE bool spmv_ctx_state(spmv_ctx *ctx, const spmv_backend *backend,
 /* Parts of the backends with files of their own. */
 SPMV_LINKAGE spmv_status spmv_probe_host(spmv_device *d, size_t cache, spmv_rates *out);
 SPMV_LINKAGE spmv_status spmv_probe_gpu(spmv_device *d, size_t cache, spmv_rates *out);
+SPMV_LINKAGE spmv_status spmv_sample_gpu(spmv_device *d, const spmv_store *rows, spmv_sample *out);
 SPMV_LINKAGE void spmv_gpu_state(spmv_device *d, spmv_device_state *out);
 /* Returns how many of that many threads this process can have at once, itself included. */
 SPMV_LINKAGE int spmv_host_try_threads(int threads);

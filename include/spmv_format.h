@@ -7,7 +7,7 @@
 
 typedef struct spmv_array { /* offset of the pointer in its struct; bytes that it points to */
     size_t offset, bytes;
-    bool borrowed; /* owned by the matrix, which outlives the store */
+    bool borrowed; /* owned by the matrix, which outlives the store, or by who lent it that */
 } spmv_array;
 typedef struct spmv_store {         /* head of every format struct: scalars and a list of arrays */
     const char *format, *values;    /* values: NULL, or in which code (formats/value_codes.h) */
@@ -27,7 +27,8 @@ SPMV_LINKAGE size_t spmv_store_bytes(const spmv_store *store); /* of all its arr
     spmv_store_array(ctx, &(A)->s, (size_t)((char *)&(A)->field - (char *)(A)), \
                      (size_t)(count) * sizeof *(A)->field)
 /* Lists an array of the matrix that the store uses as it is; member: the store's pointer to it. */
-void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_t bytes);
+SPMV_LINKAGE void spmv_store_borrow(spmv_store *store, void *member, const void *array,
+                                    size_t bytes);
 /* Refuses (SPMV_E_UNSUITABLE) if any values, `overflows` of them, are too large for f32. */
 spmv_status spmv_fits(spmv_ctx *ctx, int64_t overflows);
 
@@ -55,8 +56,9 @@ typedef struct spmv_format {
                          const spmv_store *store);
     /* Whether all can, seen from the store's numbers alone; NULL: only holds knows. */
     bool (*holds_any)(const spmv_store *store);
-    /* Adds features for "auto" that only this format computes; NULL: nothing. */
-    void (*features)(const spmv_csr_view *A, struct spmv_features *f);
+    /* Adds features for "auto" that only this format computes, from the pattern of some rows from
+     * the middle of the matrix on (src/tune/sample.h); NULL: nothing. */
+    void (*features)(const spmv_csr_view *middle, struct spmv_features *f);
 } spmv_format;
 
 int spmv_format_count(void);

@@ -10,13 +10,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* C++ means a .cu file. Kernels of both backends may share a name, so symbols name the backend. */
+/* C++ means a .cu file. */
 #ifdef __cplusplus
 #define SPMV_LINKAGE extern "C"
-#define SPMV_KERNEL_SYMBOL(name) V(cuda_##name)
 #else
 #define SPMV_LINKAGE extern
-#define SPMV_KERNEL_SYMBOL(name) V(omp_##name)
 #endif
 
 #ifndef SPMV_SUFFIX
@@ -69,7 +67,9 @@ enum spmv_trait {
     SPMV_WARP_ROW = 16,       /* CUDA blocks are 32 x R: one warp per row */
     SPMV_PEER = 32,           /* another library's kernel, for comparison */
     SPMV_NEEDS_SYMMETRY = 64, /* any other matrix is SPMV_E_UNSUITABLE */
-    SPMV_KEEPS_VALUES = 128 /* prepare makes something of the values: other ones need a new plan */
+    SPMV_KEEPS_VALUES = 128, /* prepare makes something of the values: other ones need a new plan */
+    SPMV_READS_ROWS = 256,   /* of a GPU's: estimate or prepare reads row_ptr in host memory */
+    SPMV_KEEPS_CODES = 512   /* prepare makes something of values that the store has in codes */
 };
 
 /* Of one product, z <- alpha A x + beta y, in memory of the plan's device. */
@@ -100,14 +100,7 @@ typedef struct spmv_kernel {
 } spmv_kernel;
 /* The parameter of a kernel or of its format; NULL: not taken. */
 SPMV_LINKAGE const spmv_param *spmv_param_of(const spmv_kernel *kernel, spmv_param_id id);
-/* SPMV_EXPORT_KERNEL(csr_rows) = { ... };  the one exported symbol of a kernel file. */
-#define SPMV_EXPORT_KERNEL(name) \
-    SPMV_LINKAGE const spmv_kernel SPMV_KERNEL_SYMBOL(name); \
-    const spmv_kernel SPMV_KERNEL_SYMBOL(name)
-#define SPMV_EXPORT_FORMAT(name) \
-    SPMV_LINKAGE const spmv_format V(name); \
-    const spmv_format V(name)
-
+#include "spmv_export.h"  /* the one symbol of a kernel or format file */
 #include "spmv_backend.h" /* devices, what a backend is, and what "auto" asks of it */
 
 /* ---- plans ---------------------------------------------------------------------------------- */
@@ -130,6 +123,7 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     int concurrent, busy;       /* as in spmv_plan_facts; a product of it runs */
     spmv_place scalars;         /* as in spmv_plan_opts */
     spmv_plan *next;            /* of the matrix */
+    size_t peak_host, peak_device; /* bytes, as in spmv_plan_facts */
     void *one_zero; /* 1 and 0 in a GPU's memory, for scalars there that a call leaves out */
 };
 

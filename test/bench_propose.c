@@ -22,9 +22,9 @@ static const struct field {
             REAL(diagonal) REAL(index_bytes) REAL(value_bytes) REAL(per_block[0]) REAL(per_block[1])
                 REAL(per_block[2]) REAL(fill_2) REAL(fill_3) REAL(exact_f32) REAL(symmetric)
                     REAL(lines) REAL(repeats) REAL(xcache_columns)};
-enum { NFIELDS = sizeof fields / sizeof *fields, NDEPTHS = SPMV_SAMPLE_ALL + 1 };
+enum { NFIELDS = sizeof fields / sizeof *fields, NDEPTHS = SPMV_SAMPLE_FULL + 1 };
 static const char *const precisions[] = {[SPMV_F64] = "f64", [SPMV_F32] = "f32"};
-static const char *const depths[NDEPTHS] = {"none", "quick", "standard", "thorough", "all"};
+static const char *const depths[NDEPTHS] = {"none", "quick", "all"};
 
 static void write_features(const char *source, const char *values, const char *precision,
                            const char *depth, const spmv_features *f) {
@@ -51,7 +51,8 @@ static spmv_status look_at(spmv_ctx *ctx, const char *source, const char *values
     for (int p = SPMV_F64; p <= SPMV_F32; p++)
         for (int d = 0; d < NDEPTHS; d++) {
             double start = spmv_now();
-            if (spmv_features_of(mat, (spmv_precision)p, (spmv_sampling_depth)d, &f) != SPMV_OK)
+            if (spmv_features_of(mat, (spmv_precision)p, (spmv_sampling_depth)d, ctx->threads,
+                                 &f) != SPMV_OK)
                 continue;
             fprintf(stderr, "%s %s %s: %.0f us\n", source, precisions[p], depths[d],
                     1e6 * (spmv_now() - start));
@@ -101,8 +102,8 @@ static bool read_word(const char *word, spmv_features *f) {
 static void write_proposals(int line, const spmv_proposals *all) {
     for (int k = 0; k < all->n; k++) {
         const spmv_proposal *p = &all->list[k];
-        printf("line=%d baseline_s=%.6g kernel=%s setup=%.6g speedup=%.6g", line, all->baseline_s,
-               p->kernel, p->predicted_setup, p->predicted_speedup);
+        printf("line=%d baseline_s=%.6g baseline=%.6g kernel=%s setup=%.6g speedup=%.6g", line,
+               all->baseline_s, all->baseline, p->kernel, p->predicted_setup, p->predicted_speedup);
         for (int s = 0; s < p->nsettings; s++)
             printf(" %s=%lld", p->setting[s].name, (long long)p->setting[s].value);
         for (int t = 0; t < SPMV_COST_TERMS; t++) printf(" term%d=%.6g", t, p->term[t]);

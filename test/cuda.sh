@@ -6,8 +6,10 @@
 # the products; and one job at a time (JOBS), since two that share a GPU take twice as long together as in turn. The last
 # line is the count of all, also when it is interrupted: what was not run is named then, and the exit status is not 0.
 # FEW=1: a class in three and no sanitizer.
+# Of build/emulated (make test-emulated) no GPU is needed, and the classes are small.
 set -u
 build=$1
+case $build in *emulated*) emulated=1 ;; *) emulated= ;; esac
 spmv=$build/spmv
 matrices=${MATRICES:-../shared/matrices}
 once='--min-time=0 --max-time=0 -n 1 --no-log -q' # no warming up, no batches: a product, checked twice
@@ -17,12 +19,15 @@ launches='-b 64,256,32x8,32x32 --rowlens=on,off -p f64,f32'
 scaled='--alpha=2 --beta=-1 --index=64 -p f64,f32'
 shapes='--slice=1,32,1024 --sigma=1,all --height=1,4,16,480 --sorted=off,on --boundary=auto,0,3,1000000000 --shape=1x1,2x2,8x3
     --tile=16,256 --lanes=2,8,32'
-classes=${CLASSES:-'powerlaw:20000:8 rmat:13 ci:2048 poisson2d:300 poisson3d:40 dense:700x900 random:3000:40:90000 mesh:60000
+large='powerlaw:20000:8 rmat:13 ci:2048 poisson2d:300 poisson3d:40 dense:700x900 random:3000:40:90000 mesh:60000
     road:60000 random:30000:16 box27:20 fem3d:12 giantrow:20000:9000 banded:5000:101 permutation:60000 diagonal:300000
-    mesh:20000:3 mesh:8000:6 twin:shyy41 dense:1x1 dense:1x5000 dense:5000x1'}
+    mesh:20000:3 mesh:8000:6 twin:shyy41 dense:1x1 dense:1x5000 dense:5000x1'
+small='powerlaw:600:8 rmat:8 poisson2d:30 dense:70x90 random:300:40:900 mesh:900:3 road:900 giantrow:900:700 banded:300:41
+    diagonal:900 dense:1x500 dense:500x1'
 sanitized='giantrow:900:700 mesh:5000 random:400:33:5000'
+[ -n "$emulated" ] && classes=${CLASSES:-$small} matrices=${MATRICES:-/none} || classes=${CLASSES:-$large}
 quickly='poisson2d:60 box27:9 ci:500 rmat:10 powerlaw:3000:8 diagonal:4000 banded:500:41 dense:70x90 mesh:1500:3 road:3000'
-tests='test_kernels test_kernel_rules test_kernels_in_turn test_apply test_streams test_formats test_device_formats test_coo_csb test_upload'
+tests=${TESTS:-'test_kernels test_kernel_rules test_kernels_in_turn test_apply test_streams test_source test_values test_device_memory test_formats test_device_formats test_coo_csb test_upload'}
 
 # ---- one job, in its own process: cuda.sh BUILD WORK NUMBER JOB... -------------------------------------------------------
 if [ $# -gt 1 ]; then
@@ -99,7 +104,7 @@ fi
 
 # ---- all jobs -----------------------------------------------------------------------------------------------------------
 date -u +%Y-%m-%dT%H:%M:%SZ
-nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || exit 69
+[ -n "$emulated" ] || nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || exit 69
 "$spmv" -V -v
 work=$(mktemp -d) || exit 73
 trap 'rm -rf "$work"' EXIT
@@ -122,7 +127,7 @@ list() {
     generated $some | in_lines 5 'class shapes' "$(echo $shapes)"
     generated $some | in_lines 10 'class scaled' "$scaled"
     for f in "$matrices"/*.mtx "$matrices"/*.mtx.gz; do [ ! -f "$f" ] || echo "$f"; done | in_lines 6 file
-    [ -z "${FEW:-}" ] || return
+    [ -z "${FEW:-}$emulated" ] || return
     for tool in racecheck initcheck memcheck; do
         generated $sanitized | in_lines 9 "sanitize $tool" '-p f64,f32 --rowlens=on,off --alpha=2 --beta=-1'
     done

@@ -20,7 +20,7 @@ if ls "$AOCLROOT"/aoclda.libs "$AOCLROOT"/lib 2>/dev/null | grep -q '^libaoclspa
 else "$PYTHON" -m pip install --quiet --no-deps --target "$AOCLROOT" aoclda==5.3.0.1 ||
     echo "AOCL-Sparse: PyPI has no aoclda for this Python; without it the kernel aocl_csr is absent" >&2
 fi
-# What of it is called (cuda/cusparse_functions.def) is known of this release, which needs this linker to plan SpMVOp.
+# What of it is called (cuda/peers/cusparse_functions.def) is known of this release, which needs this linker to plan SpMVOp.
 nvcc=${CUDA_HOME:-/usr/local/cuda}/bin/nvcc
 if [ -f .peers/cusparse/nvidia/cu13/lib/libcusparse.so.12 ]; then echo "cuSPARSE: there, in .peers/cusparse"
 elif command -v nvcc >/dev/null || [ -x "$nvcc" ]; then

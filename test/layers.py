@@ -23,11 +23,11 @@ MOST_FILES = 20  # in a folder of sources
 
 def plain(text):
     """The text without comments and strings, a macro in one line; the names in #include lines come apart. What a macro
-    names, V(x) and SPMV_EXPORT_FORMAT(x), stands as x."""
+    names, V(x) and SPMV_EXPORT[_ANY_OFFSETS]_FORMAT(x), stands as x."""
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     included = re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', text, flags=re.M)
     text = re.sub(r"\\\n", " ", text)
-    text = re.sub(r"^SPMV_EXPORT_FORMAT\(", "extern const spmv_format V(", text, flags=re.M)
+    text = re.sub(r"^SPMV_EXPORT(_ANY_OFFSETS)?_FORMAT\(", "extern const spmv_format V(", text, flags=re.M)
     text = re.sub(r"\bV\((\w+)\)", r"\1", text)
     text = re.sub(r"""'(\\.|[^'\\\n])'""", "0", re.sub(r'"(\\.|[^"\\\n])*"', '""', text))
     return text, included

@@ -58,7 +58,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {PARAM_BLOCK_CUT, SPMV_NO_MORE_PARAMS};
 
-EXPORT_ANY_OFFSETS_KERNEL(hyb_thread) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(hyb_thread) = {
     /* name, alias  */ "hyb_thread",
     NULL,
     /* format       */ "hyb",

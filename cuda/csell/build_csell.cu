@@ -9,7 +9,7 @@
  *            slices are few, walks the steps again and writes.
  */
 #include "cuda/build.cuh"
-#include "csell_codebook.cuh"
+#include "cuda/value_set.cuh"
 #include "formats/csr/csr.h"
 
 enum {
@@ -112,8 +112,7 @@ static __device__ bool runs_agree(const rows &A, const lane_row &r, int run) {
 static __device__ bool fits_float(const rows &A, const lane_row &r) {
     for (int k = 0; __any_sync(ALL_LANES, k < r.length); k++) {
         double value = k < r.length ? A.value[r.begin + k] : 0;
-        bool differs = __double_as_longlong((double)(float)value) != __double_as_longlong(value);
-        if (__any_sync(ALL_LANES, differs)) return false;
+        if (__any_sync(ALL_LANES, !is_float(value))) return false;
     }
     return true;
 }
@@ -124,10 +123,10 @@ static __device__ int64_t choose_values(const rows &A, const lane_row &r, int64_
     int64_t bytes = nnz * (int64_t)sizeof(real);
     int64_t step_bytes = (int64_t)out->nsteps * out->run * (int64_t)sizeof(real);
     if (has_codebook) {
-        out->value_code = CSELL_VALUE_CODEBOOK;
+        out->value_code = VALUE_CODEBOOK;
         bytes = nnz;
     } else if (sizeof(real) > sizeof(float) && fits_float(A, r)) {
-        out->value_code = CSELL_VALUE_F32;
+        out->value_code = VALUE_F32;
         bytes = nnz * (int64_t)sizeof(float);
     }
     if (out->column_code != CSELL_DIAGONAL)
@@ -152,7 +151,7 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
     int64_t long_nnz = r.all > A.cut ? r.all : 0;
     for (int step = WARP / 2; step > 0; step /= 2)
         long_nnz += __shfl_xor_sync(ALL_LANES, long_nnz, step);
-    csell_slice mine = {0, 0, 0, 0, 0, CSELL_VALUE_RAW, 0, 0};
+    csell_slice mine = {0, 0, 0, 0, 0, VALUE_RAW, 0, 0};
     bool agree;
     choose_columns(A, r, nnz, codes, seen[threadIdx.x / WARP], &mine, &agree);
     int64_t bytes = (int64_t)nnz * (int64_t)sizeof(real);
@@ -211,35 +210,21 @@ static __global__ void scan_totals(sizes *totals, int64_t n) {
 
 /* ---- fill ------------------------------------------------------------------------------------ */
 
-typedef struct target { /* of a slice's codes */
-    uint8_t *column, *value;
-    const real *codebook;
-    int count;
-} target;
-
-static __device__ __forceinline__ void put_column(const target &t, int code, int at,
+static __device__ __forceinline__ void put_column(uint8_t *to, int code, int at,
                                                   uint32_t distance) {
     if (code == CSELL_COLUMN_8)
-        t.column[at] = (uint8_t)distance;
+        to[at] = (uint8_t)distance;
     else if (code == CSELL_COLUMN_16)
-        ((uint16_t *)t.column)[at] = (uint16_t)distance;
+        ((uint16_t *)to)[at] = (uint16_t)distance;
     else if (code == CSELL_COLUMN_32)
-        ((uint32_t *)t.column)[at] = distance;
-}
-
-static __device__ __forceinline__ void put_value(const target &t, int code, int at, real value) {
-    if (code == CSELL_VALUE_F32)
-        ((float *)t.value)[at] = (float)value;
-    else if (code == CSELL_VALUE_CODEBOOK)
-        t.value[at] = (uint8_t)place_of(t.codebook, t.count, bits_of(value));
-    else
-        ((real *)t.value)[at] = value;
+        ((uint32_t *)to)[at] = distance;
 }
 
 /* Part `part` of `parts` equal runs of the steps; steps on diagonals, which depend on those before,
- * are all in the first. */
+ * are all in the first. columns, c: where those of the slice go. */
 static __device__ void fill_steps(const rows &A, const lane_row &r, csell_slice *s,
-                                  csell_step *step_out, const target &t, int part, int parts) {
+                                  csell_step *step_out, uint8_t *columns, const coded &c, int part,
+                                  int parts) {
     int lane = threadIdx.x % WARP, run = s->column_code == CSELL_DIAGONAL ? 0 : s->run, at;
     int begin = (int)((int64_t)s->nsteps * part / parts);
     int end = (int)((int64_t)s->nsteps * (part + 1) / parts);
@@ -260,13 +245,11 @@ static __device__ void fill_steps(const rows &A, const lane_row &r, csell_slice 
         common &= step.mask;
         if (lane == 0) step_out[n] = step;
         if (step.mask >> lane & 1) {
-            put_column(t, s->column_code, runs + rank, (uint32_t)(A.col[r.begin + at] - step.base));
+            put_column(columns, s->column_code, runs + rank,
+                       (uint32_t)(A.col[r.begin + at] - step.base));
             for (int e = 0; e < s->run && (each || is_first); e++) {
                 real value = each && e == 0 ? early : A.value[r.begin + at + e];
-                if (each)
-                    put_value(t, s->value_code, runs * s->run + e * many + rank, value);
-                else
-                    put_value(t, CSELL_VALUE_RAW, n * s->run + e, value);
+                put_coded(c, each ? runs * s->run + e * many + rank : n * s->run + e, value);
             }
         }
         runs += many;
@@ -307,16 +290,19 @@ static __global__ void fill_slices(rows A, csell B, const sizes *place, const si
     slice.step = begin.of[STEPS];
     slice.column = begin.of[COLUMN_BYTES];
     slice.value = begin.of[VALUE_BYTES];
-    target t = {B.columns + slice.column, B.values + slice.value, codebook, set->count};
-    fill_steps(A, r, &slice, B.step + slice.step, t, part, parts);
+    uint8_t *columns_of = B.columns + slice.column;
+    const bool each = slice.value_code != CSELL_VALUE_STEP;
+    const coded c = {B.values + slice.value, codebook, each ? slice.value_code : VALUE_RAW,
+                     set->count};
+    fill_steps(A, r, &slice, B.step + slice.step, columns_of, c, part, parts);
     if (part) return;
     int64_t columns = (int64_t)nnz / slice.run * csell_column_size(slice.column_code);
     int64_t values = slice.value_code == CSELL_VALUE_STEP
                          ? (int64_t)slice.nsteps * slice.run * (int64_t)sizeof(real)
                          : (int64_t)nnz * csell_value_size(slice.value_code);
     int64_t spare = s == B.nslices - 1 ? CSELL_SPARE : 0;
-    zero(t.column + columns, t.column + aligned(columns) + spare);
-    zero(t.value + values, t.value + aligned(values) + spare);
+    zero(columns_of + columns, columns_of + aligned(columns) + spare);
+    zero(c.to + values, c.to + aligned(values) + spare);
     place_long(A, r, begin.of[LONG_ROWS], begin.of[LONG_NNZ], B);
     if (threadIdx.x % WARP == 0) B.slice[s] = slice;
 }
@@ -438,10 +424,6 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     j.A.value = rows_there->values;
     j.codes = c->value[SPMV_codes] != 0;
     *upload_s = 0;
-    if (A->nnz > INT32_MAX && j.A.cut > INT32_MAX / CSELL_ROWS)
-        return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
-                         "csell: the GPU counts the entries of a slice in 32 bits: --cut=%d",
-                         INT32_MAX / CSELL_ROWS);
     TRY(spmv_store_new(d->ctx, "csell", sizeof(csell), A, head_out));
     TRY(spmv_store_new(d->ctx, "csell", sizeof(csell), A, copy_out));
     csell *head = (csell *)*head_out, *copy = (csell *)*copy_out;
@@ -493,5 +475,4 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     return SPMV_OK;
 }
 
-extern "C" const spmv_device_format V(cuda_build_csell);
-extern "C" const spmv_device_format V(cuda_build_csell) = {"csell", working, build_on, refill_on};
+EXPORT_NARROW_BUILDER(csell) = {"csell", working, build_on, refill_on};

@@ -3,7 +3,7 @@
 #ifndef SPMV_CUDA_CSELL_CUH
 #define SPMV_CUDA_CSELL_CUH
 
-#include "cuda/device.cuh"
+#include "cuda/value_codes.cuh"
 #include "formats/csell/csell.h"
 #include <stdlib.h>
 
@@ -21,9 +21,7 @@ static __host__ __device__ constexpr int csell_column_size(int code) {
 
 /* Of an entry; of a step for CSELL_VALUE_STEP. */
 static __host__ __device__ constexpr int csell_value_size(int code) {
-    return code == CSELL_VALUE_CODEBOOK ? 1
-           : code == CSELL_VALUE_F32    ? (int)sizeof(float)
-                                        : (int)sizeof(real);
+    return code == VALUE_CODEBOOK ? 1 : code == VALUE_F32 ? (int)sizeof(float) : (int)sizeof(real);
 }
 
 /* The matrix is read once and leaves the cache first, so that x stays. */
@@ -35,48 +33,17 @@ static __device__ __forceinline__ idx csell_column(const uint8_t *columns, int a
     return (idx)__ldcs((const uint32_t *)columns + at);
 }
 
-/* Of the codebook in shared memory at that address: a pointer would be computed anew each time. */
-static __device__ __forceinline__ double csell_entry(unsigned codebook, unsigned k, double) {
-    double entry;
-    asm("ld.shared.f64 %0, [%1];" : "=d"(entry) : "r"(codebook + k * 8));
-    return entry;
-}
-static __device__ __forceinline__ float csell_entry(unsigned codebook, unsigned k, float) {
-    float entry;
-    asm("ld.shared.f32 %0, [%1];" : "=f"(entry) : "r"(codebook + k * 4));
-    return entry;
-}
-static __device__ __forceinline__ real csell_entry(unsigned codebook, unsigned k) {
-    return csell_entry(codebook, k, real());
-}
-
 /* A value as stored: decoded only when it is used, or the load would be waited for. */
 template <int VALUE> struct csell_raw {
-    real raw;
+    enum { CODE = VALUE == CSELL_VALUE_STEP ? VALUE_RAW : VALUE };
+    typedef typename stored<CODE>::one one;
+    typename stored<CODE>::loaded raw;
     __device__ __forceinline__ void load(const uint8_t *values, int at) {
-        raw = VALUE == CSELL_VALUE_STEP ? __ldg((const real *)values + at)
-                                        : __ldcs((const real *)values + at);
-    }
-    __device__ __forceinline__ real value(unsigned) const {
-        return raw;
-    }
-};
-template <> struct csell_raw<CSELL_VALUE_F32> {
-    float raw;
-    __device__ __forceinline__ void load(const uint8_t *values, int at) {
-        raw = __ldcs((const float *)values + at);
-    }
-    __device__ __forceinline__ real value(unsigned) const {
-        return (real)raw;
-    }
-};
-template <> struct csell_raw<CSELL_VALUE_CODEBOOK> {
-    uint32_t raw;
-    __device__ __forceinline__ void load(const uint8_t *values, int at) {
-        raw = __ldcs(values + at);
+        raw = VALUE == CSELL_VALUE_STEP ? __ldg((const one *)values + at)
+                                        : __ldcs((const one *)values + at);
     }
     __device__ __forceinline__ real value(unsigned codebook) const {
-        return csell_entry(codebook, raw);
+        return decoded<CODE>(raw, codebook);
     }
 };
 
@@ -110,9 +77,9 @@ static __device__ __forceinline__ idx csell_column(csell_codes c, const uint8_t 
 static __device__ __forceinline__ real csell_value(csell_codes c, const uint8_t *values, int at,
                                                    unsigned codebook) {
     switch (c.value) {
-    case CSELL_VALUE_F32: return (real)__ldcs((const float *)values + at);
-    case CSELL_VALUE_CODEBOOK: return csell_entry(codebook, __ldcs(values + at));
-    default: return __ldcs((const real *)values + at);
+    case VALUE_F32: return decoded<VALUE_F32>(__ldcs((const float *)values + at), codebook);
+    case VALUE_CODEBOOK: return decoded<VALUE_CODEBOOK>(__ldcs(values + at), codebook);
+    default: return decoded<VALUE_RAW>(__ldcs((const real *)values + at), codebook);
     }
 }
 
@@ -264,9 +231,9 @@ static __device__ __forceinline__ real add_steps(const span &p, real sum) {
 
 template <int COLUMN> static __device__ __forceinline__ real add_valued(const span &p, real sum) {
     switch (p.codes.value) { /* the same for the whole warp */
-    case CSELL_VALUE_RAW: return add_steps<COLUMN, CSELL_VALUE_RAW>(p, sum);
-    case CSELL_VALUE_F32: return add_steps<COLUMN, CSELL_VALUE_F32>(p, sum);
-    case CSELL_VALUE_CODEBOOK: return add_steps<COLUMN, CSELL_VALUE_CODEBOOK>(p, sum);
+    case VALUE_RAW: return add_steps<COLUMN, VALUE_RAW>(p, sum);
+    case VALUE_F32: return add_steps<COLUMN, VALUE_F32>(p, sum);
+    case VALUE_CODEBOOK: return add_steps<COLUMN, VALUE_CODEBOOK>(p, sum);
     default: return add_steps<COLUMN, CSELL_VALUE_STEP>(p, sum);
     }
 }

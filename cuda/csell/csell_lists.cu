@@ -73,10 +73,10 @@ static __device__ __forceinline__ real add_valued(const lists &L, const operand 
 template <bool FEW>
 static __device__ __forceinline__ real multiply_slice(const csell &A, const lists &L, int64_t s,
                                                       const listed_slice &h, const operand &o) {
-    const int MAIN = FEW ? CSELL_VALUE_CODEBOOK : CSELL_VALUE_RAW, code = h.what & 3;
+    const int MAIN = FEW ? VALUE_CODEBOOK : VALUE_RAW, code = h.what & 3;
     if (h.list == NO_LIST) return add_alone(A, s, o);
     if (code == MAIN) return add_valued<MAIN>(L, o, h);
-    if (!FEW && code == CSELL_VALUE_F32) return add_valued<CSELL_VALUE_F32>(L, o, h);
+    if (!FEW && code == VALUE_F32) return add_valued<VALUE_F32>(L, o, h);
     return add_valued<CSELL_VALUE_STEP>(L, o, h);
 }
 
@@ -140,8 +140,8 @@ put_slices(const short_list<VALUE, N> &list, unsigned codebook, const result &ou
 #pragma unroll
     for (int m = 0; m < MANY; m++) {
         const uint8_t *value = r->value + m * whole_bytes<VALUE, N>();
-        if (VALUE == CSELL_VALUE_CODEBOOK) load_codes<N>(value, 0, code[m]);
-        if (VALUE == CSELL_VALUE_RAW || VALUE == CSELL_VALUE_F32)
+        if (VALUE == VALUE_CODEBOOK) load_codes<N>(value, 0, code[m]);
+        if (VALUE == VALUE_RAW || VALUE == VALUE_F32)
 #pragma unroll
             for (int u = 0; u < N; u++) raw[m][u].load(value, u * WARP + lane);
     }
@@ -154,9 +154,9 @@ put_slices(const short_list<VALUE, N> &list, unsigned codebook, const result &ou
         real sum = 0;
 #pragma unroll
         for (int u = 0; u < N; u++) {
-            real a = VALUE == CSELL_VALUE_STEP       ? list.a[u]
-                     : VALUE == CSELL_VALUE_CODEBOOK ? csell_entry(codebook, code[m][u])
-                                                     : raw[m][u].value(codebook);
+            real a = VALUE == CSELL_VALUE_STEP ? list.a[u]
+                     : VALUE == VALUE_CODEBOOK ? decoded<VALUE_CODEBOOK>(code[m][u], codebook)
+                                               : raw[m][u].value(codebook);
             sum += a * xj[m][u];
         }
         put_row(out, r->i + m * WARP, sum);
@@ -239,9 +239,6 @@ static __global__ void __launch_bounds__(MOST_THREADS, LARGE_BLOCKS)
 
 typedef void (*multiplier)(const csell, const lists_scratch, const real *, const result);
 
-/* In f32 a float is the value as it is, and no slice has that code: nothing is compiled for it. */
-enum { FLOATS = sizeof(real) > sizeof(float) ? CSELL_VALUE_F32 : CSELL_VALUE_RAW };
-
 template <int VALUE> static multiplier even_multiplier(int steps) {
     switch (steps) {
     case 1: return multiply_even<VALUE, 1>;
@@ -257,9 +254,9 @@ template <int VALUE> static multiplier even_multiplier(int steps) {
 
 static multiplier choose_multiplier(const lists_scratch *S) {
     if (S->even) switch (S->code) {
-        case CSELL_VALUE_RAW: return even_multiplier<CSELL_VALUE_RAW>(S->even);
-        case CSELL_VALUE_F32: return even_multiplier<FLOATS>(S->even);
-        case CSELL_VALUE_CODEBOOK: return even_multiplier<CSELL_VALUE_CODEBOOK>(S->even);
+        case VALUE_RAW: return even_multiplier<VALUE_RAW>(S->even);
+        case VALUE_F32: return even_multiplier<FLOATS>(S->even);
+        case VALUE_CODEBOOK: return even_multiplier<VALUE_CODEBOOK>(S->even);
         default: return even_multiplier<CSELL_VALUE_STEP>(S->even);
         }
     if (S->small_blocks) return multiply<true, SMALL_BLOCKS>;
@@ -368,17 +365,17 @@ static spmv_status prepare(spmv_plan *p) {
     S->group = 1;
     if (A->long_rows)
         return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
-                         "csell_lists: %lld rows have more than %lld entries, which are in no "
-                         "slice: -k csell_warp, or a larger --cut",
-                         (long long)A->long_rows, (long long)A->cut);
+                         "csell_lists: rows of more than %lld entries, here %lld, are in no slice: "
+                         "-k csell_warp, or a larger --cut",
+                         (long long)A->cut, (long long)A->long_rows);
     if (A->nslices == 0) return SPMV_OK;
     CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
     spmv_status status = d->backend->alloc(d, sizeof *set, (void **)&set);
     if (status == SPMV_OK)
         status = d->backend->alloc(d, (size_t)A->nslices * sizeof *slot, (void **)&slot);
     if (status == SPMV_OK) status = find(p, A, set, slot, &f);
-    S->has_codebook = f.codes >> CSELL_VALUE_CODEBOOK & 1; /* then few: no slice is raw or F32 */
-    S->few = !(f.codes & (1 << CSELL_VALUE_RAW | 1 << CSELL_VALUE_F32));
+    S->has_codebook = f.codes >> VALUE_CODEBOOK & 1; /* then few: no slice is raw or F32 */
+    S->few = !(f.codes & (1 << VALUE_RAW | 1 << VALUE_F32));
     choose_even(A, &f, S);
     S->small_blocks = S->few && !S->even && A->nsteps > FEW_STEPS * A->nslices;
     S->group = choose_group(A, (int64_t)sms * (S->small_blocks ? SMALL_BLOCKS : LARGE_BLOCKS) *
@@ -411,13 +408,13 @@ static void release(spmv_plan *p) {
 static const spmv_param params[] = {{SPMV_block, 256, 32, MOST_THREADS, WARP, true},
                                     SPMV_NO_MORE_PARAMS};
 
-EXPORT_ANY_OFFSETS_KERNEL(csell_lists) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(csell_lists) = {
     /* name, alias  */ "csell_lists",
     NULL,
     /* format       */ "csell",
     /* summary      */ "a warp some slices of csell values that share lists of columns",
     /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
+    /* traits       */ SPMV_DETERMINISTIC | SPMV_KEEPS_CODES,
     /* estimate     */ estimate,
     /* prepare      */ prepare,
     /* run, release */ run,

@@ -104,9 +104,9 @@ template <int VALUE> static __device__ __forceinline__ real add_any_run(const sp
 
 static __device__ __forceinline__ real add_span_of_runs(const span &p, real sum) {
     switch (p.codes.value) {
-    case CSELL_VALUE_RAW: return add_any_run<CSELL_VALUE_RAW>(p, sum);
-    case CSELL_VALUE_F32: return add_any_run<CSELL_VALUE_F32>(p, sum);
-    case CSELL_VALUE_CODEBOOK: return add_any_run<CSELL_VALUE_CODEBOOK>(p, sum);
+    case VALUE_RAW: return add_any_run<VALUE_RAW>(p, sum);
+    case VALUE_F32: return add_any_run<VALUE_F32>(p, sum);
+    case VALUE_CODEBOOK: return add_any_run<VALUE_CODEBOOK>(p, sum);
     default: return add_any_run<CSELL_VALUE_STEP>(p, sum);
     }
 }

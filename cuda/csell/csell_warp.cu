@@ -23,16 +23,15 @@
  *          registers). With few values the L1 cache is the limit: its pipe is 70 percent busy,
  *          memory 15. What was tried and lost: docs/experiments.md.
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
- *          outside the cache; columns that have no locality: 32 cache lines per load. A long part
- *          of 2^31 entries is refused.
+ *          outside the cache; columns that have no locality: 32 cache lines per load. In f32
+ *          refused where more than a quarter of the slices hold runs of adjacent columns; other
+ *          kernels are faster there.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the encodings.
  * Params   block: threads per block, a power of two (256); warps: warps per slice, a power of two
  *          (0: 1 where there are slices enough to fill the GPU, else more; 1 alone in f32 and where
  *          slices hold runs, since other kernels are faster there).
  */
-#include "cuda/device.cuh"
 #include "csell_runs.cuh"
-#include "formats/value_codes.h"
 #include <math.h>
 
 enum {
@@ -44,9 +43,9 @@ enum {
     MOST_SEGMENT = 4096 /* entries of the long part a warp takes */
 };
 
-/* Slices are cut among warps in f64 alone, and where none hold runs. More is not compiled: on 22
- * outside matrices, H200, other kernels were 1.3 to 3.7 times as fast. */
-static const bool CUTS = sizeof(real) > sizeof(float);
+/* What is compiled. On 22 outside matrices, H200, other kernels were 1.3 to 3.7 times as fast as
+ * cut slices in f32 or of runs, and 1.25 to 5.6 times as fast as slices of runs in f32. */
+static const bool CUTS = sizeof(real) > sizeof(float), HAS_RUNS = CUTS;
 
 typedef struct csell_scratch {
     int sms, warps, group;       /* warps per slice; slices per warp */
@@ -59,11 +58,6 @@ typedef struct csell_scratch {
     real *sums;     /* [2 * nsegments] what it has of that row, and of the row that it ends in */
     int *done;      /* [long_rows] segments that finished their part of the row; 0 between runs */
 } csell_scratch;
-
-typedef struct csell_work { /* a plan's scratch */
-    csell_scratch shared;   /* with the GPU */
-    ofs *long_ptr;          /* of a store of 64-bit offsets; NULL: the store's are used */
-} csell_work;
 
 typedef struct operand { /* what every lane multiplies by */
     const real *x;
@@ -169,7 +163,6 @@ static __device__ __forceinline__ int64_t entries_before(const csell_step *step,
     return before;
 }
 
-template <bool RUNS>
 static __device__ __forceinline__ void multiply_cut(const csell &A, const csell_scratch &S,
                                                     int64_t block, room *m, operand o,
                                                     const result &r) {
@@ -190,7 +183,7 @@ static __device__ __forceinline__ void multiply_cut(const csell &A, const csell_
     if (lane == 0) m->head[0] = head;
     __syncwarp();
     idx i = (idx)s * CSELL_ROWS + lane;
-    sums[warp][lane] = multiply_slices<true, RUNS>(A, S, 1, m, i, o, r);
+    sums[warp][lane] = multiply_slices<true, false>(A, S, 1, m, i, o, r);
     __syncthreads();
     if (w != 0 || s >= A.nslices) return;
     real sum = 0;
@@ -314,30 +307,22 @@ static __global__ void __launch_bounds__(MOST_WARPS *WARP,
     unsigned at = (unsigned)__cvta_generic_to_shared(codebook);
     asm("" : "+r"(at));
     if (CUT)
-        multiply_cut<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, out);
+        multiply_cut(A, S, block - long_blocks, rooms + warp, {x, at}, out);
     else
         multiply_whole<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, out);
 }
 
-/* The store as the GPU reads it. */
-static csell store_of(const spmv_plan *p) {
-    csell A = *(const csell *)p->store;
-    const csell_work *work = (const csell_work *)p->scratch;
-    if (work->long_ptr) A.long_ptr = work->long_ptr;
-    return A;
-}
-
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
-    const csell A = store_of(p);
-    const csell_scratch *S = &((const csell_work *)p->scratch)->shared;
+    const csell *A = (const csell *)p->store;
+    const csell_scratch *S = (const csell_scratch *)p->scratch;
     int block = (int)p->choice.value[SPMV_block], warps = block / WARP;
-    int64_t blocks = blocks_for(A.nslices * S->warps, (int64_t)warps * S->group) +
+    int64_t blocks = blocks_for(A->nslices * S->warps, (int64_t)warps * S->group) +
                      blocks_for(S->nsegments, warps);
     if (blocks == 0) return SPMV_OK;
-    auto kernel = S->has_runs    ? multiply<false, true>
+    auto kernel = S->has_runs    ? multiply<false, HAS_RUNS>
                   : S->warps > 1 ? multiply<CUTS, false>
                                  : multiply<false, false>;
-    kernel<<<(unsigned)blocks, (unsigned)block, 0, stream_of(v)>>>(A, *S, (const real *)v->x,
+    kernel<<<(unsigned)blocks, (unsigned)block, 0, stream_of(v)>>>(*A, *S, (const real *)v->x,
                                                                    result_of(v));
     return launched(p);
 }
@@ -351,31 +336,9 @@ typedef struct codes_used {
 static __global__ void find_codes(csell A, codes_used *out) {
     int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     bool there = s < A.nslices;
-    if (there && A.slice[s].value_code == CSELL_VALUE_CODEBOOK) out->codebook = 1;
+    if (there && A.slice[s].value_code == VALUE_CODEBOOK) out->codebook = 1;
     int runs = __syncthreads_count(there && A.slice[s].run > 1);
     if (threadIdx.x == 0 && runs) atomicAdd(&out->runs, runs);
-}
-
-static __global__ void narrow_offsets(int64_t n, const int64_t *from, ofs *to) {
-    int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (k < n) to[k] = (ofs)from[k];
-}
-
-/* Only the long part has offsets. Of 2^31 nonzeros and more it seldom has as many. */
-static spmv_status narrow_long(spmv_plan *p, csell_work *work) {
-    enum { THREADS = 256 };
-    const csell *A = (const csell *)p->store;
-    const int64_t n = A->long_rows + 1;
-    if (!has_wide_offsets(p) || A->long_rows == 0) return SPMV_OK;
-    if (A->long_nnz > INT32_MAX - MOST_SEGMENT)
-        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
-                         "csell_warp: rows of more than %lld entries have %lld, and here 32-bit "
-                         "offsets: -k csr_adaptive, or a larger --cut",
-                         (long long)A->cut, (long long)A->long_nnz);
-    TRY(take_scratch(p, (size_t)n * sizeof *work->long_ptr, (void **)&work->long_ptr));
-    narrow_offsets<<<(unsigned)blocks_for(n, THREADS), THREADS, 0, stream_of(p)>>>(
-        n, (const int64_t *)A->long_ptr, work->long_ptr);
-    return launched(p);
 }
 
 static __global__ void mark_long_rows(csell A, csell_scratch S) {
@@ -411,11 +374,11 @@ static spmv_status prepare_long(spmv_plan *p, const csell *A, csell_scratch *S) 
     TRY(clear_scratch(p, (size_t)S->nsegments * sizeof *S->first, (void **)&S->first));
     TRY(clear_scratch(p, 2 * (size_t)S->nsegments * sizeof *S->sums, (void **)&S->sums));
     TRY(clear_scratch(p, (size_t)A->long_rows * sizeof *S->done, (void **)&S->done));
-    mark_long_rows<<<(unsigned)blocks_for(A->long_rows, THREADS), THREADS, 0, stream_of(p)>>>(*A,
-                                                                                              *S);
+    const unsigned rows = (unsigned)blocks_for(A->long_rows, THREADS);
+    const unsigned segments = (unsigned)blocks_for(S->nsegments, THREADS);
+    mark_long_rows<<<rows, THREADS, 0, stream_of(p)>>>(*A, *S);
     TRY(launched(p));
-    find_first_rows<<<(unsigned)blocks_for(S->nsegments, THREADS), THREADS, 0, stream_of(p)>>>(*A,
-                                                                                               *S);
+    find_first_rows<<<segments, THREADS, 0, stream_of(p)>>>(*A, *S);
     return launched(p);
 }
 
@@ -440,9 +403,8 @@ static int best_group(const csell *A, int64_t resident) {
 
 /* Slices of many steps are cut until there are WARPS_AN_SM warps per multiprocessor, about what it
  * holds at once: cutting further cost 16 % on fem3d:50 (H200). */
-static spmv_status choose_warps(spmv_plan *p, const csell *A, csell_scratch *S) {
+static spmv_status choose_warps(spmv_plan *p, const csell *A, bool cuts, csell_scratch *S) {
     enum { WARPS_AN_SM = 30, LEAST_STEPS = 8 };
-    const bool cuts = CUTS && !S->has_runs;
     int64_t *warps = &p->choice.value[SPMV_warps], room = p->choice.value[SPMV_block] / WARP;
     int64_t enough = (int64_t)S->sms * WARPS_AN_SM;
     int64_t resident = (int64_t)S->sms * (S->has_runs ? RUNS_RESIDENT : RESIDENT);
@@ -462,31 +424,41 @@ static spmv_status choose_warps(spmv_plan *p, const csell *A, csell_scratch *S) 
     return SPMV_OK;
 }
 
-static spmv_status prepare(spmv_plan *p) {
+/* Which encodings the slices have. */
+static spmv_status look_at_codes(spmv_plan *p, const csell *A, codes_used *used) {
     enum { THREADS = 256 };
-    const csell *A = (const csell *)p->store;
-    csell_work *work = (csell_work *)calloc(1, sizeof *work);
-    if (!work) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    csell_scratch *S = &work->shared;
-    p->scratch = work;
-    CU(p->device->ctx,
-       cudaDeviceGetAttribute(&S->sms, cudaDevAttrMultiProcessorCount, p->device->number));
-    codes_used used = {0, 0}, *found = NULL;
-    TRY(p->device->backend->alloc(p->device, sizeof used, (void **)&found));
-    spmv_status status = p->device->backend->put(p->device, found, &used, sizeof used);
+    const spmv_backend *backend = p->device->backend;
+    codes_used *found = NULL;
+    *used = {0, 0};
+    TRY(backend->alloc(p->device, sizeof *used, (void **)&found));
+    spmv_status status = backend->put(p->device, found, used, sizeof *used);
     if (status == SPMV_OK && A->nslices) {
         find_codes<<<(unsigned)blocks_for(A->nslices, THREADS), THREADS, 0, stream_of(p)>>>(*A,
                                                                                             found);
         status = launched(p);
     }
-    if (status == SPMV_OK) status = p->device->backend->get(p->device, &used, found, sizeof used);
-    p->device->backend->release(p->device, found);
+    if (status == SPMV_OK) status = backend->get(p->device, used, found, sizeof *used);
+    backend->release(p->device, found);
+    return status;
+}
+
+static spmv_status prepare(spmv_plan *p) {
+    const csell *A = (const csell *)p->store;
+    csell_scratch *S = (csell_scratch *)calloc(1, sizeof *S);
+    codes_used used;
+    if (!S) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
+    p->scratch = S;
+    CU(p->device->ctx,
+       cudaDeviceGetAttribute(&S->sms, cudaDevAttrMultiProcessorCount, p->device->number));
+    TRY(look_at_codes(p, A, &used));
     S->has_codebook = used.codebook != 0;
     S->has_runs = 4 * (int64_t)used.runs > A->nslices;
-    if (status == SPMV_OK) status = choose_warps(p, A, S);
-    if (status == SPMV_OK) status = narrow_long(p, work);
-    const csell read = store_of(p);
-    return status == SPMV_OK ? prepare_long(p, &read, S) : status;
+    if (S->has_runs && !HAS_RUNS)
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "csell_warp: more than a quarter of the slices hold runs of adjacent "
+                         "columns, which it multiplies in f64 only: -k xcache_block or csr_lanes");
+    TRY(choose_warps(p, A, CUTS && !S->has_runs, S));
+    return prepare_long(p, A, S);
 }
 
 /* At most: all rows that the format may cut out, of as many entries as it may leave them. */
@@ -497,26 +469,23 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     size_t segments = (size_t)blocks_for(A->nnz, LEAST_SEGMENT);
     if (long_rows == 0) return 0;
     return (size_t)blocks_for(A->rows, CSELL_ROWS) * sizeof(uint32_t) +
-           segments * (sizeof(idx) + 2 * sizeof(real)) +
-           (size_t)long_rows * (sizeof(int) + sizeof(ofs)) + sizeof(ofs);
+           segments * (sizeof(idx) + 2 * sizeof(real)) + (size_t)long_rows * sizeof(int);
 }
 
 static void release(spmv_plan *p) {
-    csell_work *work = (csell_work *)p->scratch;
-    csell_scratch *S = &work->shared;
-    p->device->backend->release(p->device, work->long_ptr);
+    csell_scratch *S = (csell_scratch *)p->scratch;
     p->device->backend->release(p->device, S->skip);
     p->device->backend->release(p->device, S->first);
     p->device->backend->release(p->device, S->sums);
     p->device->backend->release(p->device, S->done);
-    free(work);
+    free(S);
 }
 
 static const spmv_param params[] = {{SPMV_block, 256, 32, MOST_WARPS *WARP, WARP, true},
                                     {SPMV_warps, 0, 0, MOST_WARPS, 1, true},
                                     SPMV_NO_MORE_PARAMS};
 
-EXPORT_ANY_OFFSETS_KERNEL(csell_warp) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(csell_warp) = {
     /* name, alias  */ "csell_warp",
     NULL,
     /* format       */ "csell",

@@ -4,7 +4,6 @@
 #define SPMV_CUDA_LISTED_CUH
 
 #include "lists.cuh"
-#include "formats/value_codes.h"
 
 typedef struct operand { /* of a lane */
     const real *x;       /* that of its row on the main diagonal */
@@ -64,8 +63,8 @@ static __device__ __forceinline__ real add_batch(const lists &L, const operand &
             at[u] = s.z + __popc((unsigned)s.y & (bit - 1));
         }
     }
-    if (VALUE == CSELL_VALUE_CODEBOOK) load_codes<DEEP>(value, k, code);
-    if (VALUE == CSELL_VALUE_RAW || VALUE == CSELL_VALUE_F32)
+    if (VALUE == VALUE_CODEBOOK) load_codes<DEEP>(value, k, code);
+    if (VALUE == VALUE_RAW || VALUE == VALUE_F32)
 #pragma unroll
         for (int u = 0; u < DEEP; u++) raw[u].load(value, at[u]);
     __syncwarp(); /* or the compiler would wait for the first step before it asks for the last */
@@ -74,9 +73,9 @@ static __device__ __forceinline__ real add_batch(const lists &L, const operand &
     __syncwarp(); /* or for the first value before it asks for the last entry of x */
 #pragma unroll
     for (int u = 0; u < DEEP; u++) {
-        real a = VALUE == CSELL_VALUE_STEP       ? __ldg(L.step_value + list + k + u)
-                 : VALUE == CSELL_VALUE_CODEBOOK ? csell_entry(o.codebook, code[u])
-                                                 : raw[u].value(o.codebook);
+        real a = VALUE == CSELL_VALUE_STEP ? __ldg(L.step_value + list + k + u)
+                 : VALUE == VALUE_CODEBOOK ? decoded<VALUE_CODEBOOK>(code[u], o.codebook)
+                                           : raw[u].value(o.codebook);
         if (WHOLE)
             sum += a * xj[u];
         else

@@ -19,8 +19,8 @@ enum {
 };
 
 typedef struct __align__(16) listed_slice { /* read at once */
-    const uint8_t *value; /* its first; with CSELL_VALUE_CODEBOOK of the padded codes */
-    int32_t list;         /* where its list begins; NO_LIST: read the slice itself */
+    const uint8_t *value;                   /* its first; with VALUE_CODEBOOK of the padded codes */
+    int32_t list;  /* where its list begins; NO_LIST: read the slice itself */
     uint32_t what; /* steps << 3 | not every lane has all << 2 | value code; without list 0 */
 }
 listed_slice;
@@ -179,7 +179,7 @@ static __global__ void name_lists(csell A, const list_set *set, const int *slot,
     int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (s >= A.nslices) return;
     const csell_slice mine = csell_head(A.slice, s);
-    const bool is_coded = mine.value_code == CSELL_VALUE_CODEBOOK;
+    const bool is_coded = mine.value_code == VALUE_CODEBOOK;
     int at = slot[s];
     if (at != NO_LIST && set->first[at + 1] > MOST_STEPS) at = NO_LIST;
     if (is_coded && !L.code) at = NO_LIST;
@@ -197,7 +197,7 @@ static __global__ void pad_codes(csell A, lists L) {
     const int list = L.slice[s].list;
     uint8_t *out = L.code + mine.step * WARP;
     const uint8_t *from = A.values + mine.value;
-    if (list == NO_LIST || mine.value_code != CSELL_VALUE_CODEBOOK) return;
+    if (list == NO_LIST || mine.value_code != VALUE_CODEBOOK) return;
     for (int k = 0; k < mine.nsteps; k += 4) {
         uint32_t word = 0;
 #pragma unroll

@@ -75,14 +75,13 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 }
 
 static spmv_status prepare(spmv_plan *p) {
-    spmv_csr_view A;
+    const int64_t nnz = p->host->nnz;
     row_blocks *t = (row_blocks *)calloc(1, sizeof *t);
     p->scratch = t;
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     p->scratch_bytes = sizeof *t;
-    spmv_mat_rows(p->matrix, &A);
-    p->choice.value[SPMV_block] = block_of(A.nnz, &p->choice);
-    row_block_sizes size = row_block_sizes_of(A.nnz, &p->choice);
+    p->choice.value[SPMV_block] = block_of(nnz, &p->choice);
+    row_block_sizes size = row_block_sizes_of(nnz, &p->choice);
     TRY(row_blocks_make(p, (const csr *)p->store, &size, t));
     p->traffic_bytes += p->scratch_bytes;
     return SPMV_OK;

@@ -80,7 +80,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, SPMV_NO_MORE_PARAMS};
 
-EXPORT_ANY_OFFSETS_KERNEL(dia_thread) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(dia_thread) = {
     /* name, alias  */ "dia_thread",
     "dia",
     /* format       */ "dia",

@@ -39,7 +39,7 @@ static int bits_for(uint64_t most) {
 
 static spmv_status sort_rows(spmv_device *d, job *j, int64_t rows, int64_t sigma, idx *perm) {
     int longest = 0;
-    cudaStream_t stream = stream_on(d);
+    cudaStream_t stream = stream_of(d);
     if (rows == 0) return SPMV_OK;
     if (sigma == 0 || sigma > rows) sigma = rows;
     TRY(d->backend->alloc(d, (size_t)rows * sizeof *j->key, (void **)&j->key));
@@ -108,7 +108,7 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     if (B->nslices == 0) return SPMV_OK;
     int64_t warps = B->s.slots / B->s.rows / STEPS_A_WARP + 1, most = most_warps(B->nslices);
     warps = warps < most ? warps : most;
-    copy_slices<false><<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_on(d)>>>(
+    copy_slices<false><<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_of(d)>>>(
         *B, false, (const ofs *)row_ptr, NULL, (const real *)values, (int)warps);
     CU(d->ctx, cudaGetLastError());
     return SPMV_OK;

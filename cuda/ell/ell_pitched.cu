@@ -17,7 +17,7 @@
 #include "formats/row_ends.h"
 #include <stdlib.h>
 
-enum { WIDEST_PITCH = 512 }; /* bytes by which a line may be padded, for the forecast */
+enum { PITCH = 512 }; /* lines begin at multiples of so many bytes, as of cudaMallocPitch */
 
 typedef struct pitched { /* device memory; pitches in elements */
     idx *col_idx, *row_len;
@@ -28,7 +28,7 @@ typedef struct pitched { /* device memory; pitches in elements */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     (void)c; /* no parameter shapes it */
     size_t width = (size_t)spmv_longest_row(A), rows = (size_t)A->rows;
-    size_t line = rows * (sizeof(idx) + sizeof(real)) + 2 * WIDEST_PITCH;
+    size_t line = rows * (sizeof(idx) + sizeof(real)) + 2 * PITCH;
     size_t fixed = sizeof(pitched) + rows * sizeof(idx);
     return width > (SIZE_MAX - fixed) / line ? SIZE_MAX : fixed + width * line;
 }
@@ -59,7 +59,7 @@ template <typename T>
 static spmv_status place(spmv_plan *p, const T *from, T **out, int64_t *pitch) {
     const ell *A = (const ell *)p->host;
     spmv_ctx *ctx = p->device->ctx;
-    size_t line = (size_t)A->s.rows * sizeof(T), pitch_bytes = 0;
+    size_t line = (size_t)A->s.rows * sizeof(T), pitch_bytes = (line + PITCH - 1) / PITCH * PITCH;
     int most = 0;
     CU(ctx, cudaDeviceGetAttribute(&most, cudaDevAttrMaxPitch, p->device->number));
     if (line > (size_t)most)
@@ -67,19 +67,17 @@ static spmv_status place(spmv_plan *p, const T *from, T **out, int64_t *pitch) {
                          "%lld rows make lines of %zu bytes, CUDA's pitched copies take %d: use "
                          "ell_thread",
                          (long long)A->s.rows, line, most);
+    TRY(take_scratch(p, pitch_bytes * (size_t)A->width, (void **)out));
     T *transposed = (T *)spmv_host_alloc((size_t)A->s.slots * sizeof(T));
     if (!transposed)
         return spmv_fail(ctx, SPMV_E_NOMEM, "out of host memory for the transposed matrix");
     transpose(from, A->s.rows, A->width, p->device->threads, transposed);
-    cudaError_t error = cudaMallocPitch((void **)out, &pitch_bytes, line, (size_t)A->width);
-    if (error == cudaSuccess)
-        error = cudaMemcpy2DAsync(*out, pitch_bytes, transposed, line, line, (size_t)A->width,
-                                  cudaMemcpyHostToDevice, stream_of(p));
+    cudaError_t error = cudaMemcpy2DAsync(*out, pitch_bytes, transposed, line, line,
+                                          (size_t)A->width, cudaMemcpyHostToDevice, stream_of(p));
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream_of(p));
     spmv_host_free(transposed);
-    if (error != cudaSuccess) return cuda_fail(ctx, error, "cudaMallocPitch, cudaMemcpy2DAsync");
+    if (error != cudaSuccess) return cuda_fail(ctx, error, "cudaMemcpy2DAsync");
     *pitch = (int64_t)(pitch_bytes / sizeof(T));
-    p->scratch_bytes += pitch_bytes * (size_t)A->width;
     return SPMV_OK;
 }
 
@@ -126,7 +124,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
-EXPORT_ANY_OFFSETS_KERNEL(ell_pitched) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(ell_pitched) = {
     /* name, alias  */ "ell_pitched",
     "ell0",
     /* format       */ "ell",

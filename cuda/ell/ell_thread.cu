@@ -37,7 +37,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
-EXPORT_ANY_OFFSETS_KERNEL(ell_thread) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(ell_thread) = {
     /* name, alias  */ "ell_thread",
     "ell1",
     /* format       */ "ell",

@@ -40,7 +40,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {PARAM_BLOCK_WARP, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
-EXPORT_ANY_OFFSETS_KERNEL(ell_warp) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(ell_warp) = {
     /* name, alias  */ "ell_warp",
     "ell2",
     /* format       */ "ell",

@@ -67,10 +67,6 @@ static __global__ void copy_slices(sell B, bool whole, const ofs *__restrict__ r
     }
 }
 
-static inline cudaStream_t stream_on(const spmv_device *d) {
-    return ((const cuda_state *)d->state)->stream;
-}
-
 static inline unsigned blocks_of(int64_t n) {
     return (unsigned)blocks_for(n, THREADS);
 }
@@ -79,7 +75,7 @@ static inline unsigned blocks_of(int64_t n) {
 static inline spmv_status measure(spmv_device *d, const csr *A, bool whole, sell *B, int64_t *place,
                                   int *widest_there, int *widest) {
     int64_t n = B->nslices;
-    cudaStream_t stream = stream_on(d);
+    cudaStream_t stream = stream_of(d);
     CU(d->ctx, cudaMemsetAsync(place, 0, (size_t)(n + 1) * sizeof *place, stream));
     CU(d->ctx, cudaMemsetAsync(widest_there, 0, sizeof *widest_there, stream));
     if (n)
@@ -123,7 +119,7 @@ static inline spmv_status fill_slices(spmv_device *d, const csr *A, bool whole, 
     if (B->nslices == 0) return SPMV_OK;
     int64_t warps = widest / STEPS_A_WARP, most = most_warps(B->nslices);
     warps = warps > most ? most : warps < 1 ? 1 : warps;
-    copy_slices<true><<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_on(d)>>>(
+    copy_slices<true><<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_of(d)>>>(
         *B, whole, A->row_ptr, A->col_idx, A->values, (int)warps);
     CU(d->ctx, cudaGetLastError());
     return SPMV_OK;

@@ -4,9 +4,8 @@
  * Source   this project; that few columns of a graph take most of the gathers is in Zhang et al.,
  *          "Making caches work for graph analytics", 2017. Several lanes per row as in csr_lanes;
  *          segments of long rows as in csr_adaptive.
- * Reads    csr once, when the plan is prepared; then the slices, words and values of hubs.cuh: a
- *          nonzero in a hot column takes 2 bytes, another 4, a value as many as its encoding;
- *          x[cols]; y[rows] only if beta != 0.
+ * Reads    hubs: the slices, order, words and values: a nonzero in a hot column takes 2 bytes,
+ *          another 4, a value as many as its encoding; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the first lane of its row, or the warp that adds its last
  *          segment.
  * Work     A first kernel collects x of the hot columns. In the second, one block of threads per
@@ -21,20 +20,30 @@
  *          its cache, 125 e9 from 32 MB, but half as many with less than 60 kB of first-level
  *          cache: so that much is left to it.
  * Repeats  bitwise: yes.
- * Params   hubs: hot columns, at most (auto: as many as leave 60 kB of the first-level cache and
- *          have a nonzero for every eight multiprocessors); block: threads per block (1024); codes:
- *          encode values in fewer bytes where that loses nothing (1).
+ * Params   block: threads per block (1024); of the format: hubs: hot columns, at most (auto: as
+ *          many as leave 60 kB of an sm_90's first-level cache, of those that have 16 nonzeros);
+ *          codes: encode values in fewer bytes where that loses nothing (1).
  */
-#include "hubs_build.cuh"
+#include "hubs.cuh"
 #include "cuda/csr/row_blocks.cuh"
-#include "formats/csr/csr.h"
 
-enum {
-    MOST_THREADS = 1024,
-    MOST_HUBS = UINT16_MAX - 1,
-    FIRST_LEVEL = 32 << 10, /* bytes left to that cache, which has as many that no block can have */
-    PAIRS_AT_ONCE = 4
-};
+enum { MOST_THREADS = 1024, PAIRS_AT_ONCE = 4 };
+
+typedef struct parts { /* of a store; and of a plan, whose scratch holds these alone */
+    int64_t nslices;
+    idx nhubs;
+    int blocks, code;
+    const hubs_segment *segment;
+    const hubs_slice *slice;
+    const idx *order;
+    const uint32_t *word;
+    const uint8_t *value;
+    const real *codebook;
+    real *sum; /* [nsegments] */
+    int *done; /* [ncuts] how many segments are; 0 between products */
+    const idx *hot;
+    real *hot_x; /* [nhubs + 1] 0, then x of them; up to whole units of 16 bytes */
+} parts;
 
 typedef struct factors {
     const real *x;
@@ -44,37 +53,12 @@ typedef struct factors {
 /* ---- the product ----------------------------------------------------------------------------- */
 
 /* What fills up the last unit of the copy is 0. */
-static __global__ void collect_hubs(const __grid_constant__ hubs H, const real *x) {
+static __global__ void collect_hubs(const __grid_constant__ parts H, const real *x) {
     idx h = (idx)(blockIdx.x * blockDim.x + threadIdx.x);
     let_next_start();
     begin_product();
     if (h < (idx)(hubs_bytes(H.nhubs) / sizeof(real)))
         H.hot_x[h] = h > 0 && h <= H.nhubs ? x[H.hot[h - 1]] : 0;
-}
-
-/* How one value is stored, and two. */
-template <int CODE> struct stored {
-    typedef uint8_t one;
-    typedef uchar2 two;
-};
-template <> struct stored<VALUE_F32> {
-    typedef float one;
-    typedef float2 two;
-};
-template <class T> struct two_of { typedef float2 type; };
-template <> struct two_of<double> { typedef double2 type; };
-template <> struct stored<VALUE_RAW> {
-    typedef real one;
-    typedef two_of<real>::type two;
-};
-
-/* codebook: of VALUE_ONE the value itself. */
-template <int CODE>
-static __device__ __forceinline__ real decoded(typename stored<CODE>::one raw,
-                                               const real *codebook) {
-    return CODE == VALUE_CODEBOOK ? codebook[(unsigned)raw]
-           : CODE == VALUE_ONE    ? *codebook
-                                  : (real)raw;
 }
 
 /* x[-1] is not read: 0 is no column. */
@@ -85,12 +69,12 @@ static __device__ __forceinline__ real add_rest(const uint32_t *word, const uint
     typedef typename stored<CODE>::one one;
     const one *value = (const one *)values;
 #pragma unroll 1
-    for (int k = 0; k < steps; k += REST_STEPS, word += REST_STEPS * WARP) {
-        uint32_t j[REST_STEPS];
-        one a[REST_STEPS];
-        real xj[REST_STEPS];
+    for (int k = 0; k < steps; k += HUBS_REST, word += HUBS_REST * WARP) {
+        uint32_t j[HUBS_REST];
+        one a[HUBS_REST];
+        real xj[HUBS_REST];
 #pragma unroll
-        for (int u = 0; u < REST_STEPS; u++) {
+        for (int u = 0; u < HUBS_REST; u++) {
             j[u] = 0, a[u] = 0;
             if (k + u >= steps) continue;
             j[u] = __ldcs(word + u * WARP);
@@ -98,13 +82,13 @@ static __device__ __forceinline__ real add_rest(const uint32_t *word, const uint
         }
         __syncwarp(); /* or the compiler would wait for the first before it asks for the last */
 #pragma unroll
-        for (int u = 0; u < REST_STEPS; u++) {
+        for (int u = 0; u < HUBS_REST; u++) {
             xj[u] = 0;
             if (j[u]) xj[u] = x[(int64_t)j[u] - 1];
         }
         __syncwarp();
 #pragma unroll
-        for (int u = 0; u < REST_STEPS; u++) sum += decoded<CODE>(a[u], codebook) * xj[u];
+        for (int u = 0; u < HUBS_REST; u++) sum += decoded<CODE>(a[u], codebook) * xj[u];
     }
     return sum;
 }
@@ -138,7 +122,7 @@ static __device__ __forceinline__ real add_pairs(const uint32_t *word, const uin
 }
 
 /* The sum of a segment, in lane 0; true in the warp that has the row's whole sum there. */
-static __device__ __forceinline__ bool join_segments(const hubs &H, const hot_segment &t,
+static __device__ __forceinline__ bool join_segments(const parts &H, const hubs_segment &t,
                                                      uint32_t at, real *sum) {
     int lane = threadIdx.x % WARP, before = 0;
     if (lane == 0) {
@@ -155,10 +139,10 @@ static __device__ __forceinline__ bool join_segments(const hubs &H, const hot_se
     return true;
 }
 
-static __device__ __forceinline__ hot_slice slice_at(const hubs &H, unsigned s) {
+static __device__ __forceinline__ hubs_slice slice_at(const parts &H, unsigned s) {
     union {
         int4 loaded;
-        hot_slice t;
+        hubs_slice t;
     } u;
     u.loaded = {0, 0, 0, 0};
     if (s < H.nslices) u.loaded = __ldg((const int4 *)H.slice + s);
@@ -166,7 +150,7 @@ static __device__ __forceinline__ hot_slice slice_at(const hubs &H, unsigned s) 
 }
 
 /* The row whose sum this lane will have, -1: none. */
-static __device__ __forceinline__ idx row_of_lane(const hubs &H, const hot_slice &t) {
+static __device__ __forceinline__ idx row_of_lane(const parts &H, const hubs_slice &t) {
     unsigned lane = threadIdx.x % WARP, lanes = t.lanes ? t.lanes : WARP;
     if (lane % lanes || lane / lanes >= t.rows) return -1;
     return t.lanes ? __ldg(H.order + t.row + lane / lanes) : __ldg(&H.segment[t.row].row);
@@ -174,7 +158,7 @@ static __device__ __forceinline__ idx row_of_lane(const hubs &H, const hot_slice
 
 /* x of the hot columns goes to shared memory: from sm_90 on one thread asks for all of it, and none
  * waits before it needs them. */
-static __device__ __forceinline__ void copy_by_threads(const hubs &H, real *near) {
+static __device__ __forceinline__ void copy_by_threads(const parts &H, real *near) {
     enum { TOGETHER = 5 };
     const int units = (int)(hubs_bytes(H.nhubs) / sizeof(int4)), threads = (int)blockDim.x;
     const int4 *from = (const int4 *)H.hot_x;
@@ -190,7 +174,7 @@ static __device__ __forceinline__ void copy_by_threads(const hubs &H, real *near
     }
 }
 
-static __device__ __forceinline__ void copy_in_bulk(const hubs &H, real *near, unsigned arrived) {
+static __device__ __forceinline__ void copy_in_bulk(const parts &H, real *near, unsigned arrived) {
     const unsigned bytes = (unsigned)hubs_bytes(H.nhubs);
     const unsigned to = (unsigned)__cvta_generic_to_shared(near);
     NV_IF_TARGET(NV_PROVIDES_SM_90,
@@ -216,7 +200,7 @@ static __device__ __forceinline__ void expect_hubs(unsigned arrived) {
     __syncthreads();
 }
 
-static __device__ __forceinline__ void ask_for_hubs(const hubs &H, real *near, unsigned arrived) {
+static __device__ __forceinline__ void ask_for_hubs(const parts &H, real *near, unsigned arrived) {
     if (!copies_in_bulk())
         copy_by_threads(H, near);
     else if (threadIdx.x == 0)
@@ -238,7 +222,7 @@ static __device__ __forceinline__ void wait_for_hubs(unsigned arrived) {
 
 template <int CODE>
 static __global__ void __launch_bounds__(MOST_THREADS, 1)
-    multiply(const __grid_constant__ hubs H, const __grid_constant__ factors o) {
+    multiply(const __grid_constant__ parts H, const __grid_constant__ factors o) {
     extern __shared__ int4 room[];
     __shared__ uint64_t barrier;
     __shared__ int taken; /* of this block's slices, which are gridDim apart */
@@ -246,7 +230,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     real *near = (real *)room;
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     unsigned s = (unsigned)warp * gridDim.x + blockIdx.x;
-    hot_slice t = slice_at(H, s);
+    hubs_slice t = slice_at(H, s);
     const unsigned arrived = (unsigned)__cvta_generic_to_shared(&barrier);
     bool ready = false;
     if (threadIdx.x == 0) taken = (int)blockDim.x / WARP;
@@ -261,7 +245,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
         int next = 0;
         if (lane == 0) next = atomicAdd(&taken, 1);
         s = (unsigned)__shfl_sync(ALL_LANES, next, 0) * gridDim.x + blockIdx.x;
-        hot_slice after = slice_at(H, s);
+        hubs_slice after = slice_at(H, s);
         idx row = row_of_lane(H, t);
         const uint32_t *word = H.word + (size_t)t.word * WARP + lane;
         const size_t bytes = CODE == VALUE_ONE ? 0 : sizeof(typename stored<CODE>::one);
@@ -280,9 +264,6 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     if (!ready) wait_for_hubs(arrived);
 }
 
-/* In f32 a float is the value as it is, and no store has that code: nothing is compiled for it. */
-enum { FLOATS = sizeof(real) > sizeof(float) ? VALUE_F32 : VALUE_RAW };
-
 static const void *kernel_for(int code) {
     return code == VALUE_CODEBOOK ? (const void *)multiply<VALUE_CODEBOOK>
            : code == VALUE_ONE    ? (const void *)multiply<VALUE_ONE>
@@ -290,100 +271,85 @@ static const void *kernel_for(int code) {
                                   : (const void *)multiply<VALUE_RAW>;
 }
 
+static parts parts_of(const spmv_plan *p) {
+    const hubs *A = (const hubs *)p->store;
+    parts H = *(const parts *)p->scratch;
+    H.nslices = A->nslices, H.nhubs = (idx)A->nhubs, H.code = A->value_code;
+    H.segment = A->segment, H.slice = A->slice, H.order = A->order, H.hot = A->hot;
+    H.word = A->word, H.value = A->value, H.codebook = A->codebook;
+    return H;
+}
+
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
-    const hubs *H = (const hubs *)p->scratch;
+    const parts H = parts_of(p);
     factors o = {(const real *)v->x, result_of(v)};
-    void *collected[] = {(void *)H, (void *)&v->x}, *multiplied[] = {(void *)H, (void *)&o};
+    void *collected[] = {(void *)&H, (void *)&v->x}, *multiplied[] = {(void *)&H, (void *)&o};
     const unsigned threads = (unsigned)p->choice.value[SPMV_block];
-    const int64_t copied = (int64_t)(hubs_bytes(H->nhubs) / sizeof(real));
+    const int64_t copied = (int64_t)(hubs_bytes(H.nhubs) / sizeof(real));
     if (p->store->rows == 0) return SPMV_OK;
     TRY(launch_overlapping(p, stream_of(v), (const void *)collect_hubs,
                            (unsigned)blocks_for(copied, 256), dim3(256), 0, collected));
-    return launch_overlapping(p, stream_of(v), kernel_for(H->code), (unsigned)H->blocks,
-                              dim3(threads), hubs_bytes(H->nhubs), multiplied);
+    return launch_overlapping(p, stream_of(v), kernel_for(H.code), (unsigned)H.blocks,
+                              dim3(threads), hubs_bytes(H.nhubs), multiplied);
 }
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-/* How many hot columns fit beside a codebook of values; room: bytes for them. */
-static spmv_status count_room(spmv_plan *p, int64_t *most, int *room) {
-    TRY(shared_room(p->device, room));
-    *room -= VALUE_CODEBOOK_SIZE * (int)sizeof(real);
-    int64_t wanted = p->choice.value[SPMV_hubs], all = *room / (int64_t)sizeof(real) - 4;
-    *most = wanted ? wanted : all - FIRST_LEVEL / (int64_t)sizeof(real);
-    if (*most > all) *most = all;
-    if (*most > MOST_HUBS) *most = MOST_HUBS;
-    if (*most < 1) *most = 1;
+/* All the room that a block can have: another plan may need more of it than this one. */
+static spmv_status take_room(spmv_plan *p, const hubs *A) {
+    int64_t most = 0;
+    TRY(hubs_fitting(p->device, &most));
+    if (A->nhubs > most)
+        return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
+                         "x of %lld hot columns does not fit this GPU's shared memory: --hubs=%lld",
+                         (long long)A->nhubs, (long long)most);
+    CU(p->device->ctx,
+       cudaFuncSetAttribute(kernel_for(A->value_code), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                            (int)hubs_bytes(most)));
     return SPMV_OK;
 }
 
 static spmv_status prepare(spmv_plan *p) {
-    spmv_csr_view A;
-    int64_t most = 0;
-    int room = 0;
-    hubs *H = (hubs *)calloc(1, sizeof *H);
+    const hubs *A = (const hubs *)p->store;
+    parts *H = (parts *)calloc(1, sizeof *H);
     if (!H) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     p->scratch = H;
     p->scratch_bytes = sizeof *H;
     CU(p->device->ctx, cudaSetDevice(p->device->number));
     CU(p->device->ctx,
        cudaDeviceGetAttribute(&H->blocks, cudaDevAttrMultiProcessorCount, p->device->number));
-    TRY(count_room(p, &most, &room));
-    spmv_mat_rows(p->matrix, &A);
-    const csr *store = (const csr *)p->store;
-    job j = {
-        p, {A.rows, A.nnz, INT64_MAX, store->row_ptr, store->col_idx, store->values}, A.cols, H};
-    spmv_status status = build(&j, most);
-    for (int k = 0; k < j.nwork; k++) p->device->backend->release(p->device, j.work[k]);
-    TRY(status);
     TRY(load_kernel(p, (const void *)collect_hubs));
-    TRY(load_kernel(p, kernel_for(H->code)));
-    CU(p->device->ctx, /* all the room: another plan may need more of it than this one */
-       cudaFuncSetAttribute(kernel_for(H->code), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                            room));
-    return SPMV_OK;
+    TRY(load_kernel(p, kernel_for(A->value_code)));
+    TRY(take_room(p, A));
+    TRY(take_scratch(p, (size_t)A->nsegments * sizeof *H->sum, (void **)&H->sum));
+    TRY(clear_scratch(p, (size_t)A->ncuts * sizeof *H->done, (void **)&H->done));
+    return take_scratch(p, hubs_bytes(A->nhubs), (void **)&H->hot_x);
 }
 
-/* Slots of a lane are twice the entries at most, and as many as a few slices have where steps
- * change from row to row. */
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    enum { BETWEEN = 1 << 18, TEMPORARY = 1 << 20 /* of CUB */ };
-    size_t n = (size_t)A->nnz, r = (size_t)A->rows, slots = 2 * n + BETWEEN;
-    size_t slices = r + n / (WARP * REST_STEPS) + 1,
-           segments = n / (WARP * REST_STEPS) + ROW_SEGMENTS;
-    size_t kept = slots * (sizeof(uint32_t) + sizeof(real)) + slices * sizeof(hot_slice) +
-                  segments * (sizeof(hot_segment) + sizeof(real) + sizeof(int)) + r * sizeof(idx) +
-                  MOST_HUBS * (sizeof(idx) + sizeof(real)) + VALUE_CODEBOOK_SIZE * sizeof(real);
-    size_t work = (size_t)A->cols * (sizeof(int) + sizeof(int64_t)) + sizeof(counts) +
-                  sizeof(value_set) + (n / WARP + 1) * (sizeof(uint32_t) + sizeof(int64_t)) +
-                  r * (2 * sizeof(uint64_t) + 2 * sizeof(idx)) +
-                  2 * (slices + 1) * sizeof(int64_t) + (segments + 1) * sizeof(int64_t) + TEMPORARY;
-    (void)c;
-    return sizeof(hubs) + kept + work;
+    const size_t segments = (size_t)A->nnz / (WARP * HUBS_REST), cuts = segments / HUBS_GROWS;
+    return sizeof(parts) + segments * sizeof(real) + cuts * sizeof(int) + hubs_bytes(hubs_most(c));
 }
 
 static void release(spmv_plan *p) {
-    hubs *H = (hubs *)p->scratch;
-    void *owned[] = {H->segment,  H->slice, H->order, H->word, H->value,
-                     H->codebook, H->sum,   H->done,  H->hot,  H->hot_x};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        p->device->backend->release(p->device, owned[k]);
+    parts *H = (parts *)p->scratch;
+    p->device->backend->release(p->device, H->sum);
+    p->device->backend->release(p->device, H->done);
+    p->device->backend->release(p->device, H->hot_x);
     free(H);
 }
 
-static const spmv_param params[] = {{SPMV_hubs, 0, 0, MOST_HUBS, 1, false},
-                                    {SPMV_block, MOST_THREADS, 32, MOST_THREADS, WARP, false},
-                                    {SPMV_codes, 1, 0, 1, 1, false},
+static const spmv_param params[] = {{SPMV_block, MOST_THREADS, 32, MOST_THREADS, WARP, false},
                                     SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(hubs) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(hubs) = {
     /* name, alias  */ "hubs",
     NULL,
-    /* format       */ "csr",
+    /* format       */ "hubs",
     /* summary      */
     "hot-column caching: x of the columns used most in shared memory, rows in equal slices",
     /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC | SPMV_KEEPS_VALUES,
+    /* traits       */ SPMV_DETERMINISTIC,
     /* estimate     */ estimate,
     /* prepare      */ prepare,
     /* run, release */ run,

@@ -5,7 +5,7 @@
 #ifndef SPMV_CUDA_CUSPARSE_CUH
 #define SPMV_CUDA_CUSPARSE_CUH
 
-#include "cuda/device.cuh"
+#include "cuda/host.cuh"
 #include "cuda/cusparse_library.h"
 #include "formats/csr/csr.h"
 #include <atomic>
@@ -22,7 +22,7 @@
 
 #define FUNCTION(name) typedef decltype(&cusparse##name) type_of_##name;
 #define SPMVOP(name, parameters) typedef cusparseStatus_t(*type_of_##name) parameters;
-#include "cuda/cusparse_functions.def"
+#include "cuda/peers/cusparse_functions.def"
 #undef FUNCTION
 #undef SPMVOP
 #define OF(library, name) ((type_of_##name)(library)->function[CUSPARSE_AT_##name])
@@ -290,7 +290,7 @@ static inline spmv_status check_padding(const spmv_plan *p, int64_t slots) {
                            its_estimate, __VA_ARGS__)
 #define CUSPARSE_PARAMS_KERNEL(symbol, its_format, its_summary, its_traits, its_params, \
                                its_estimate, ...) \
-    EXPORT_ANY_OFFSETS_KERNEL(symbol) = { \
+    SPMV_EXPORT_ANY_OFFSETS_KERNEL(symbol) = { \
         /* name, alias  */ #symbol, \
         NULL, \
         /* format       */ its_format, \

@@ -90,5 +90,6 @@ static const spmv_param params[] = {{SPMV_shape_rows, 2, 1, LARGEST, 1, false},
                                     PARAM_CUSPARSE(CUSPARSE_TOOLKIT),
                                     SPMV_NO_MORE_PARAMS};
 CUSPARSE_PARAMS_KERNEL(cusparse_bsr, "csr", "peer: cuSPARSE, dense blocks with preprocess",
-                       SPMV_PADS | SPMV_KEEPS_VALUES, params, estimate, describe_bsr,
-                       preprocess<CUSPARSE_SPMV_BSR_ALG1>, run_peer<CUSPARSE_SPMV_BSR_ALG1>);
+                       SPMV_PADS | SPMV_KEEPS_VALUES | SPMV_READS_ROWS, params, estimate,
+                       describe_bsr, preprocess<CUSPARSE_SPMV_BSR_ALG1>,
+                       run_peer<CUSPARSE_SPMV_BSR_ALG1>);

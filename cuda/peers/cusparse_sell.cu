@@ -67,5 +67,6 @@ static spmv_status describe_sell(spmv_plan *p, peer *t) {
 static const spmv_param params[] = {
     {SPMV_slice, 32, 1, 1024, 1, false}, PARAM_CUSPARSE(CUSPARSE_TOOLKIT), SPMV_NO_MORE_PARAMS};
 CUSPARSE_PARAMS_KERNEL(cusparse_sell, "csr", "peer: cuSPARSE, sliced ELL with preprocess",
-                       SPMV_PADS | SPMV_KEEPS_VALUES, params, estimate, describe_sell,
-                       preprocess<CUSPARSE_SPMV_SELL_ALG1>, run_peer<CUSPARSE_SPMV_SELL_ALG1>);
+                       SPMV_PADS | SPMV_KEEPS_VALUES | SPMV_READS_ROWS, params, estimate,
+                       describe_sell, preprocess<CUSPARSE_SPMV_SELL_ALG1>,
+                       run_peer<CUSPARSE_SPMV_SELL_ALG1>);

@@ -3,15 +3,17 @@
  *
  * Source     src/formats/xcache/format_xcache.c.
  * Reads      row_ptr, col_idx and values of the store of compressed rows.
- * Work       the host says where blocks begin. A first kernel, with a block of threads per block of
- *            rows, cuts rows into segments, sorts these by length in shared memory, and finds the
- *            span of their columns; a second marks the columns in a bitmap there and counts the
- *            marks; a scan places slots and lists; a third marks again, and a column's place in the
- *            list is the number of marks before it.
+ * Work       a first kernel finds where blocks begin. A second, with a block of threads per block
+ *            of rows, cuts rows into segments, sorts these by length in shared memory, and finds
+ *            the span of their columns; a third marks the columns in a bitmap there and counts the
+ *            marks; a scan places slots and lists; a fourth marks again, and a column's place in
+ *            the list is the number of marks before it.
  */
 #include "cuda/build.cuh"
 #include "xcache.cuh"
 #include "formats/csr/csr.h"
+
+enum { SPLIT_THREADS = 128 };
 
 typedef struct facts {
     spmv_xcache_facts most;
@@ -29,6 +31,37 @@ typedef struct job { /* what is freed at its end */
 
 static __device__ __forceinline__ void keep_most(int64_t value, int64_t *most) {
     if (value > *(volatile int64_t *)most) atomicMax((long long *)most, (long long)value);
+}
+
+/* ---- where blocks begin ---------------------------------------------------------------------- */
+
+/* The first row that has so much in front of it, its own weight for each. */
+static __device__ int64_t row_behind(const rows &A, int64_t weight, int64_t much) {
+    int64_t low = 0, high = A.rows;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (A.row_ptr[middle] + weight * middle < much)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* As spmv_xcache_split: a thread per block. */
+static __global__ void split_rows(rows A, int64_t weight, spmv_xcache_shape shape,
+                                  xcache_block *block) {
+    const int64_t b = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, n = shape.nblocks;
+    if (b >= n) return;
+    const int64_t all = A.row_ptr[A.rows] + weight * A.rows, size = all / n, rest = all % n;
+    const int64_t row = b ? row_behind(A, weight, b * size + min(b, rest)) : 0;
+    const int64_t end =
+        b + 1 < n ? row_behind(A, weight, (b + 1) * size + min(b + 1, rest)) : A.rows;
+    const int64_t cuts = (A.row_ptr[row] + shape.cut - 1) / shape.cut;
+    xcache_block mine = {};
+    mine.segment = row + cuts, mine.cut = cuts + b;
+    mine.row = (idx)row, mine.rows = (idx)(end - row);
+    block[b] = mine;
 }
 
 /* ---- what blocks take ------------------------------------------------------------------------ */
@@ -162,7 +195,10 @@ static __device__ void fill_slice(const rows &A, const coded &c, const unsigned 
     for (int k = 0; k < width; k++, at += XCACHE_SLICE, from += step) {
         bool on = k < length;
         place[at] = on ? place_in(bits, before, (unsigned)(A.col[from] - base)) : 0;
-        if (c.code != VALUE_ONE) put_value(c, at, on, on ? A.value[from] : 0);
+        if (on && c.code != VALUE_ONE)
+            put_coded(c, at, A.value[from]);
+        else
+            put_padding(c, at);
     }
 }
 
@@ -198,10 +234,6 @@ static __global__ void __launch_bounds__(XCACHE_THREADS)
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-static cudaStream_t stream_on(const spmv_device *d) {
-    return ((const cuda_state *)d->state)->stream;
-}
-
 static spmv_status allow_shared(spmv_device *d, const void *kernel, size_t bytes) {
     int room = 0;
     TRY(shared_room(d, &room));
@@ -217,7 +249,7 @@ static spmv_status allow_shared(spmv_device *d, const void *kernel, size_t bytes
 static spmv_status look_at_blocks(job *j, xcache_rows *head, xcache_rows *copy) {
     spmv_device *d = j->device;
     const size_t bitmap = XCACHE_SPAN / WORD * sizeof(unsigned);
-    cudaStream_t stream = stream_on(d);
+    cudaStream_t stream = stream_of(d);
     const int64_t n = copy->nblocks;
     int64_t ends[2] = {0, 0};
     CU(d->ctx, cudaMemsetAsync(j->place, 0, (size_t)(2 * (n + 1)) * sizeof *j->place, stream));
@@ -250,14 +282,14 @@ static spmv_status fill(job *j, const facts *found, xcache_rows *head, xcache_ro
     TRY(BUILD_ARRAY(d, head, copy, values, copy->s.slots * copy->value_bytes));
     if (copy->nblocks == 0) return SPMV_OK;
     TRY(allow_shared(d, (const void *)fill_blocks, shared));
-    fill_blocks<<<(unsigned)copy->nblocks, XCACHE_THREADS, shared, stream_on(d)>>>(
+    fill_blocks<<<(unsigned)copy->nblocks, XCACHE_THREADS, shared, stream_of(d)>>>(
         j->A, *copy, j->place, words, found->of.values);
     CU(d->ctx, cudaGetLastError());
     return SPMV_OK;
 }
 
 static spmv_status clear(job *j, void *memory, size_t bytes) {
-    CU(j->device->ctx, cudaMemsetAsync(memory, 0, bytes, stream_on(j->device)));
+    CU(j->device->ctx, cudaMemsetAsync(memory, 0, bytes, stream_of(j->device)));
     return SPMV_OK;
 }
 #define CLEAR_ARRAY(j, at, count) clear(j, at, (size_t)(count) * sizeof *(at))
@@ -266,7 +298,6 @@ static spmv_status clear(job *j, void *memory, size_t bytes) {
 static spmv_status take_room(job *j, const spmv_csr_view *A, const spmv_xcache_shape *shape,
                              xcache_rows *head, xcache_rows *copy) {
     spmv_device *d = j->device;
-    size_t bytes = (size_t)shape->nblocks * sizeof(xcache_block);
     TRY(BUILD_ARRAY(d, head, copy, block, shape->nblocks));
     TRY(BUILD_ARRAY(d, head, copy, slice, shape->slices));
     TRY(BUILD_ARRAY(d, head, copy, cuts, shape->cuts));
@@ -279,12 +310,12 @@ static spmv_status take_room(job *j, const spmv_csr_view *A, const spmv_xcache_s
     TRY(CLEAR_ARRAY(j, copy->length, shape->segments));
     TRY(CLEAR_ARRAY(j, copy->codebook, VALUE_CODEBOOK_SIZE));
     TRY(CLEAR_ARRAY(j, j->found, 1));
-    xcache_block *block = (xcache_block *)spmv_host_alloc(bytes);
-    if (!block) return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory");
-    spmv_xcache_split(A, shape, block);
-    spmv_status status = d->backend->put(d, copy->block, block, bytes);
-    spmv_host_free(block);
-    return status;
+    if (shape->nblocks)
+        split_rows<<<(unsigned)blocks_for(shape->nblocks, SPLIT_THREADS), SPLIT_THREADS, 0,
+                     stream_of(d)>>>(j->A, spmv_xcache_weight(A, shape->height), *shape,
+                                     copy->block);
+    CU(d->ctx, cudaGetLastError());
+    return SPMV_OK;
 }
 
 static spmv_status build(job *j, const spmv_csr_view *A, const spmv_xcache_shape *shape, bool codes,
@@ -310,6 +341,11 @@ static size_t room_of(const spmv_csr_view *A, const spmv_choice *c) {
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     enum { TEMPORARY = 1 << 20 }; /* of CUB */
     return room_of(A, c) + TEMPORARY;
+}
+
+/* To choose the height. */
+static bool reads_rows(const spmv_choice *c) {
+    return c->value[SPMV_height] == 0;
 }
 
 /* The store's bytes without its memory, and its copy on the device. */
@@ -365,10 +401,9 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
                              spmv_store *copy) {
     const xcache_rows *B = (const xcache_rows *)copy;
     rows A = {B->s.rows, B->s.nnz, INT64_MAX, (const ofs *)row_ptr, NULL, (const real *)values};
-    if (B->nblocks) refill_blocks<<<(unsigned)B->nblocks, XCACHE_THREADS, 0, stream_on(d)>>>(A, *B);
+    if (B->nblocks) refill_blocks<<<(unsigned)B->nblocks, XCACHE_THREADS, 0, stream_of(d)>>>(A, *B);
     CU(d->ctx, cudaGetLastError());
     return SPMV_OK;
 }
 
-extern "C" const spmv_device_format V(cuda_build_xcache);
-extern "C" const spmv_device_format V(cuda_build_xcache) = {"xcache", working, build_on, refill_on};
+EXPORT_NARROW_BUILDER(xcache) = {"xcache", working, build_on, refill_on, reads_rows};

@@ -3,7 +3,7 @@
 #ifndef SPMV_CUDA_XCACHE_CUH
 #define SPMV_CUDA_XCACHE_CUH
 
-#include "cuda/coded.cuh"
+#include "cuda/value_set.cuh"
 #include "formats/xcache/xcache.h"
 
 enum {

@@ -25,9 +25,8 @@
  *          (auto: by a thread's share of a block); codes (1); block: threads (auto: 1024 where a
  *          block is alone or values are encoded; else 768 where they have a segment each, or 512).
  */
-#include "cuda/device.cuh"
+#include "cuda/value_codes.cuh"
 #include "formats/xcache/xcache.h"
-#include "formats/value_codes.h"
 
 enum { DEPTH = 8, HEAD_WORDS = sizeof(xcache_block) / sizeof(int4) };
 
@@ -80,32 +79,27 @@ static __device__ __forceinline__ void fetch_x(const COLUMN *need, int count, co
     }
 }
 
-/* Slots that are asked for together; which of the arrays are there depends on the code. */
+/* Slots that are asked for together. */
 template <int CODE> struct step {
     unsigned place[DEPTH];
-    real raw[CODE == VALUE_RAW ? DEPTH : 1];
-    float single[CODE == VALUE_F32 ? DEPTH : 1];
-    unsigned code[CODE == VALUE_CODEBOOK ? DEPTH : 1];
+    typename stored<CODE>::loaded value[CODE == VALUE_ONE ? 1 : DEPTH];
 };
 
 template <int CODE>
 static __device__ __forceinline__ real value_of(const step<CODE> &s, int u, const real *codebook) {
-    return CODE == VALUE_RAW        ? s.raw[CODE == VALUE_RAW ? u : 0]
-           : CODE == VALUE_F32      ? (real)s.single[CODE == VALUE_F32 ? u : 0]
-           : CODE == VALUE_CODEBOOK ? codebook[s.code[CODE == VALUE_CODEBOOK ? u : 0]]
-                                    : codebook[0];
+    return decoded<CODE>(s.value[CODE == VALUE_ONE ? 0 : u], codebook);
 }
 
 template <int CODE>
 static __device__ __forceinline__ void ask(const uint16_t *place, const uint8_t *values,
                                            unsigned at, int left, step<CODE> *s) {
+    typedef typename stored<CODE>::one one;
 #pragma unroll
     for (int u = 0; u < DEPTH; u++) {
         unsigned k = at + (unsigned)min(u, left - 1) * XCACHE_SLICE;
         s->place[u] = __ldcs(place + k);
-        if (CODE == VALUE_RAW) s->raw[u] = __ldcs((const real *)values + k);
-        if (CODE == VALUE_F32) s->single[u] = __ldcs((const float *)values + k);
-        if (CODE == VALUE_CODEBOOK) s->code[u] = __ldcs(values + k);
+        if (CODE != VALUE_ONE)
+            s->value[CODE == VALUE_ONE ? 0 : u] = __ldcs((const one *)values + k);
     }
 }
 
@@ -144,9 +138,7 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
         head.words[k] = __ldg((const int4 *)(A.block + blockIdx.x) + k);
     const xcache_block b = head.b;
     const uint16_t *place = A.place + b.slot, *need = A.need + b.need;
-    const uint8_t *values = A.values + b.slot * (CODE == VALUE_RAW   ? (int)sizeof(real)
-                                                 : CODE == VALUE_F32 ? 4
-                                                                     : 1);
+    const uint8_t *values = A.values + b.slot * stored_bytes(CODE);
     real *sums = near + b.count;
     int slice = (int)threadIdx.x / WARP;
     stored_segment segment = segment_at(A, b, slice);
@@ -197,9 +189,6 @@ template <int CODE> static const void *of_values(int64_t threads) {
     if (threads > FEW && threads <= SOME) return (const void *)multiply<CODE, SOME, 2>;
     return (const void *)multiply<CODE, MANY, 1>;
 }
-
-/* In f32 a float is the value as it is, and no store has that code: nothing is compiled for it. */
-enum { FLOATS = sizeof(real) > sizeof(float) ? VALUE_F32 : VALUE_RAW };
 
 static const void *kernel_for(const xcache_rows *A, int64_t threads) {
     switch (A->value_code) {
@@ -273,7 +262,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {{SPMV_block, 0, 0, 1024, WARP, false}, SPMV_NO_MORE_PARAMS};
 
-EXPORT_ANY_OFFSETS_KERNEL(xcache_block) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(xcache_block) = {
     /* name, alias  */ "xcache_block",
     NULL,
     /* format       */ "xcache",

@@ -3,7 +3,7 @@
 
     python3 log/reference/count.py
 
-Lines are those of src/tune, of both propose.c and of cost.def, with comments. A fitted number is a numeric literal in a cost
+Lines are those of src/tune, of both propose.c and both cost.def, with comments. A fitted number is a numeric literal in a cost
 model (propose.c, cost.def) outside comments and texts, but for 0, 1, 2, subscripts, and what a comparison with a name written
 in capitals gives. A number of the policy is a constant of src/tune that is named (`static const double` or an enum).
 """
@@ -40,7 +40,7 @@ def named(path):
 
 def main():
     tune = sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, "src", "tune", "*.[ch]")))
-    models = ["cuda/propose.c", "cuda/cost.def", "omp/propose.c"]
+    models = ["cuda/propose.c", "cuda/cost.def", "omp/propose.c", "omp/cost.def"]
     lines = {path: read(path).count("\n") for path in tune + models}
     for path in models:
         print(f"{lines[path]:5} lines {len(fitted(path)):4} fitted numbers  {path}")

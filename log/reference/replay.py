@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
-"""What `auto` would choose on a GPU today, by the times of full logs: no device is needed.
+"""What `auto` would choose today, by the times of full logs: neither the device nor the matrices are needed.
 
-    python3 log/reference/replay.py LOG... [--against PROGRAM] [--verbose]
-    python3 log/reference/replay.py LOG... --fit            cost.def anew, with residuals
+    python3 log/reference/replay.py LOG... [--backend=omp] [--against PROGRAM] [--verbose]
+    python3 log/reference/replay.py LOG... [--backend=omp] --fit          cost.def anew, with residuals
 
-For every matrix, state and precision of the logs, `bench_propose cuda` (make build/omp/bench_propose) turns the features of
-the matrix (log/reference/features.txt.xz) into proposals, by the model of the library itself. Then the policy of src/tune is
-followed: budget, admission, trials with the logged times and preparations, choice. What the policy's constants are is read
-from src/tune/*.c. --against replays with the model of another build, as of another commit.
+For every matrix, state and precision of the logs, `bench_propose` (make build/omp/bench_propose) turns the features of
+the matrix (log/reference/features.txt.xz) into proposals, by the model of the library itself. Then the policy of
+src/tune/choice.c is followed: budget, admission, trials with the logged times and preparations, choice. What the policy's
+constants are is read from src/tune/*.c. --against replays with the model of another build, as of another commit.
 
 Regret is the time of the choice over that of the best of our deterministic kernels and parameters in the log. A table has a
 line for each expected number of products, state, precision and half of the outside set: how many matrices, the geometric
 mean, the share up to 1.10, the worst; then the same for what `auto` chose in the log, and how often both chose the same or
-within 3 %. What the replay does not know: noise of trials, batches, the clock of that machine's host.
+within 3 %; then how many kernels were timed, and the time of preparation and of all products over that of the best kernel's
+products. What the replay does not know: noise of trials, batches, the clock of that machine's host. Kernels that are not in
+the log can neither be chosen nor missed: logs of a CPU hold few, until every one has been logged.
 
---fit fits the factors of cost.def to the half that may be tuned on and to generated classes, by least squares of the relative
-error, none below zero, launches no less than 1.5 (a small product takes 4 us cold). It needs numpy. For another GPU: log
-every kernel there (STAGES='outside every' log/reference/sweep.sh), set the rates in cuda/propose.c by `spmv probe`, --fit.
+--fit fits the two factors of each kernel in BACKEND/cost.def to the half that may be tuned on and to generated classes, by
+least squares of the relative error, none below zero, and prints the set-up as it was measured. It needs numpy. For another
+GPU: log every kernel there (STAGES='outside every' log/reference/sweep.sh), set the rates in cuda/propose.c by `spmv probe`,
+--fit. For a CPU likewise with --backend=omp.
 """
 
 import collections
@@ -35,12 +38,17 @@ from headline.classes import HALVES, listed_name, outside_list  # noqa: E402
 PROGRAM = os.path.join(ROOT, "build", "omp", "bench_propose")
 FEATURES = os.path.join(ROOT, "log", "reference", "features.txt.xz")
 CLOSE, FAIR = 1.03, 1.10
-# Seconds that the policy is charged for besides set-ups and products: sampling on one thread, and making a plan and its
-# first launches.
-SAMPLING_S = {"quick": 1e-4, "standard": 5e-4, "all": 1e-3}
+# Seconds that the policy is charged for besides set-ups and products: sampling (for a GPU on one thread), and making a plan
+# and its first launches.
+SAMPLING_S = {"cuda": {"none": 0, "quick": 1e-4, "all": 6e-4}, "omp": {"none": 0, "quick": 2e-4, "all": 3e-4}}
 PLAN_S = 1e-4
-CALLS = (1000, None, 10, 100000)
-LEAST_LAUNCHES = 1.5
+TRIAL_PRODUCTS, MOST_CANDIDATES = 2, 8
+PEERS = ("cusparse", "mkl", "librsb", "aocl")
+# Of a fit: fewer samples say nothing, nor do shorter products of a CPU; seconds of a unit of the terms (on a CPU a byte, by
+# one thread); the baseline kernel.
+FEWEST, SHORT_S, UNIT_S, BASELINE = 8, 2e-5, {"cuda": 1, "omp": 4.5e-11}, {"cuda": "csr_lanes", "omp": "csr_balanced"}
+CALLS = (1000, None, 10, 100, 100000)
+KNOWN_UNSAMPLED = ("matrix", "values", "precision", "rows", "cols", "nnz", "row_max", "mean", "cv", "empty_share")
 
 
 def source_of(*path):
@@ -50,7 +58,7 @@ def source_of(*path):
 
 def constants():
     """{name: number} of the constants of the policy."""
-    text = source_of("src", "tune", "choice.c") + source_of("src", "tune", "trials.c")
+    text = "".join(source_of("src", "tune", name) for name in ("choice.c", "trials.c", "trials.h"))
     return {name: float(value) for name, value in re.findall(r"\b(\w+) = (-?\d[\d.e-]*)[,;]", text)}
 
 
@@ -78,11 +86,14 @@ def read_features(path):
     for line in lines:
         words = words_of(line)
         found[name_of(words), words["precision"], words["depth"]] = line
+        if words["depth"] == "all":
+            unsampled = " ".join(f"{word}={words[word]}" for word in KNOWN_UNSAMPLED if word in words)
+            found[name_of(words), words["precision"], "none"] = unsampled + " depth=none"
     return found
 
 
-def kernels_built():
-    return set(re.findall(r"^KERNEL\((\w+)\)", source_of("cuda", "kernels.def"), re.MULTILINE))
+def kernels_built(backend):
+    return set(re.findall(r"^KERNEL\((\w+)\)", source_of(backend, "kernels.def"), re.MULTILINE))
 
 
 class Case:
@@ -92,7 +103,8 @@ class Case:
         self.best = math.inf
         self.kernels = {}  # name: (seconds of a product, seconds of the set-up), with parameters of today's default
         self.chosen = {}  # expected number of products: kernel
-        self.l2 = record.get("gpu.l2_B") or 0
+        self.threads = record.get("omp.threads") or 1
+        self.cache = record.get("gpu.l2_B") or record.get("cpu.llc_B") or 0
 
 
 def setup_of(record):
@@ -101,49 +113,60 @@ def setup_of(record):
     return sum(parts) if known is None else known
 
 
-def cases_of(records, listed):
-    """{(matrix, precision, cache): Case}, by deterministic kernels of ours that are still there."""
-    built, cases, least = kernels_built(), {}, {}
+def state_of(record, backend):
+    cache = record.get("config.cache")
+    return cache if backend == "cuda" else f"{cache} {record.get('omp.threads')}"
+
+
+def cases_of(records, listed, backend):
+    """{(matrix, precision, state): Case}, by deterministic kernels of ours that are still there."""
+    built, cases, least = kernels_built(backend), {}, {}
     for record in records:
-        if (record.get("status"), record.get("config.backend"), record.get("check.status")) != ("ok", "cuda", "ok"):
+        if (record.get("status"), record.get("config.backend"), record.get("check.status")) != ("ok", backend, "ok"):
             continue
         kernel, seconds = record.get("config.kernel"), record.get("timing.median_s")
         matrix = listed_name(record.get("matrix.name") or "")
-        where = (matrix, record.get("config.precision"), record.get("config.cache"))
-        if kernel not in built or kernel.startswith("cusparse") or not record.get("config.deterministic") or not seconds:
+        where = (matrix, record.get("config.precision"), state_of(record, backend))
+        if kernel not in built or not is_ours(kernel) or not record.get("config.deterministic") or not seconds:
             continue
         case = cases.setdefault(where, Case(record))
+        key = where[:2] + (kernel,)  # stores are kept from state to state: a later one may find it there
         if record.get("config.requested") == "auto":
             case.chosen[record.get("config.iters")] = kernel
-            if matrix not in listed:  # other logs have few kernels by name
-                case.kernels.setdefault(kernel, (seconds, 0))
-            continue
-        case.best = min(case.best, seconds)
-        key = where[:2] + (kernel,)  # stores are kept from state to state: a later one may find it there
-        least[key] = min(least.get(key, math.inf), setup_of(record))
-        if record.get("config.params.codes") != 0:
+            if matrix in listed and backend == "cuda":
+                continue  # other logs have few kernels by name
+            case.kernels.setdefault(kernel, (seconds, 0))
+        elif record.get("config.params.codes") != 0:
             case.kernels[kernel] = (seconds, 0)
+        case.best = min(case.best, seconds)
+        least[key] = min(least.get(key, math.inf), setup_of(record))
     for where, case in cases.items():
         case.kernels = {kernel: (seconds, least.get(where[:2] + (kernel,), 0))
                         for kernel, (seconds, _) in case.kernels.items()}
     return cases
 
 
-def proposals_of(program, cases, features, depth_of):
+def is_ours(kernel):
+    return not kernel.startswith(PEERS)
+
+
+def proposals_of(program, backend, cases, features, depth):
     """{where: [{kernel, setup, speedup, term0...}]} by the library's model."""
     asked, lines = [], []
     for where, case in cases.items():
-        line = features.get(where[:2] + (depth_of,))
+        line = features.get(where[:2] + (depth,))
         if line is None:
             continue
         words = words_of(line)
         width = 8 if where[1] == "f64" else 4
         size = int(words["nnz"]) * (width + 4) + (int(words["rows"]) + int(words["cols"])) * width
-        evicted = where[2] != "warm" and size < 2 * case.l2
+        evicted = not where[2].startswith("warm") and size < 2 * case.cache
         asked.append(where)
-        lines.append(f"{line} threads=16 cache={case.l2} evicted={int(evicted)}")
+        lines.append(f"{line} threads={case.threads} cache={case.cache} evicted={int(evicted)}")
+    if not lines:
+        return {}
     try:
-        done = subprocess.run([program, "cuda"], input="\n".join(lines) + "\n", capture_output=True, text=True, check=False)
+        done = subprocess.run([program, backend], input="\n".join(lines) + "\n", capture_output=True, text=True, check=False)
     except OSError as error:
         raise Stop(EX_UNAVAILABLE, f"{program}: {error.strerror}; make build/omp/bench_propose") from None
     if done.returncode:
@@ -160,60 +183,82 @@ def proposals_of(program, cases, features, depth_of):
 
 
 class Policy:
-    def __init__(self):
+    def __init__(self, backend):
         self.__dict__.update(constants())
+        self.host, self.sampling_s = backend == "omp", SAMPLING_S[backend]
+
+    def calls(self, calls):
+        return calls or self.unknown_calls
 
     def budget(self, calls):
-        if calls is None:
-            return self.budget_unknown_gpu
-        third, hundredth = calls / 3, calls / 100
-        return hundredth if hundredth > self.budget_most else min(max(third, 1), self.budget_most)
+        """In products of the baseline kernel."""
+        if not calls:
+            return self.few
+        if not self.host:
+            return self.share * calls
+        return max(min(calls / 3, self.few), min(calls / 10, 10 * self.few), calls / 100)
 
-    def depth(self, calls):
+    def depth(self, calls, product_s):
+        """How much is sampled. product_s: what the policy expects of a product on a CPU before anything is timed."""
         budget = self.budget(calls)
-        return "all" if budget > self.budget_most else "standard" if budget >= 33 else "quick"
+        if budget < self.few:
+            return "none"
+        if not self.host:
+            return "all" if budget >= self.large else "quick"
+        most_s = max(0.1 * budget * product_s, 0 if calls else self.quick_s)
+        return "none" if most_s < self.quick_s else "quick" if most_s < self.full_s else "all"
 
-    def choose(self, proposals, case, calls):
-        """The kernel, and all that were timed; (None, []): the baseline kernel is not in the log."""
-        known = [p for p in sorted(proposals, key=lambda p: -p["speedup"]) if not p["kernel"].startswith("cusparse")]
+    def is_timed(self, depth, calls, baseline_s):
+        if self.host or depth == "none" or not baseline_s:
+            return depth != "none"
+        return not calls or calls >= self.unknown_calls or calls * baseline_s >= self.most_untimed_s
+
+    def choose(self, proposals, case, calls, depth):
+        """The kernel, all that were timed, and the seconds spent; (None, [], 0): the baseline kernel is not in the log."""
+        known = [p for p in sorted(proposals, key=lambda p: -p["speedup"]) if is_ours(p["kernel"])]
         baseline = next((p for p in known if p["speedup"] == 0), None)
         if baseline is None or baseline["kernel"] not in case.kernels:
-            return None, []
-        budget = self.budget(calls)
-        if budget < self.budget_to_convert:
-            plain = [p["kernel"] for p in known if p["setup"] == 0 and p["speedup"] > 1 and p["kernel"] in case.kernels]
-            kernel = (plain + [baseline["kernel"]])[0]
-            return kernel, [kernel]
-        product_s, setup_s = case.kernels[baseline["kernel"]]
-        all_s = calls * product_s if calls else math.inf
-        is_raised = calls or budget * product_s < self.short_s
-        budget_s = max(budget * product_s, min(self.least_budget_s, all_s) if is_raised else 0)
-        spent_s = SAMPLING_S[self.depth(calls)] + setup_s + PLAN_S + 3 * product_s
-        return self.try_out(known, baseline, case, (budget_s, spent_s))
+            return None, [], 0
+        spent_s = self.sampling_s[depth] + PLAN_S
+        if self.is_timed(depth, calls, baseline.get("baseline_s")):
+            return self.try_out(known, baseline["kernel"], case, calls, spent_s)
+        kernel = self.untimed(known, baseline, case, calls, depth)
+        return kernel, [kernel], spent_s + case.kernels[kernel][1]
 
-    def try_out(self, known, baseline, case, seconds):
-        budget_s, spent_s = seconds
-        product_s = case.kernels[baseline["kernel"]][0]
-        admitted = []
+    def untimed(self, known, baseline, case, calls, depth):
+        """The kernel of the least predicted sum of set-up and products, in products of the baseline kernel."""
+        number = 1 if self.host else self.calls(calls)
+        converts = depth != "none" and baseline.get("baseline_s")
+        most_setup = math.inf if converts else 0
+        totals = {p["kernel"]: (self.margin if p["setup"] else 1) * (p["setup"] + number / p["speedup"])
+                  for p in known if p["speedup"] > 0 and p["setup"] <= most_setup and p["kernel"] in case.kernels}
+        best = min(totals, key=totals.get, default=None)
+        return best if best and totals[best] < number else baseline["kernel"]
 
-        def is_affordable(p):
-            if p["speedup"] == 0:
-                return False
-            products = p["setup"] * (p.get("baseline_s") or product_s) / product_s + 1 / p["speedup"]
-            if not admitted and products <= self.cheap_setup * budget_s / product_s:
-                return True
-            return products + sum(1 / other["speedup"] for other in admitted) <= (budget_s - spent_s) / product_s
-
+    def try_out(self, known, baseline, case, calls, spent_s):
+        product_s, setup_s = case.kernels[baseline]
+        least_s = 0 if self.host and calls else min(self.least_budget_s, calls * product_s if calls else math.inf)
+        budget_s = max(self.budget(calls) * product_s, least_s)
+        optimism = self.optimism_gpu
+        if self.host:
+            optimism = self.optimism_host if budget_s >= self.large * product_s else 1
+        spent_s += setup_s + TRIAL_PRODUCTS * product_s
+        tried, best_s = [baseline], product_s
         for p in known:
-            best = max([other["speedup"] for other in admitted], default=0)
-            if (len(admitted) + 1 < 8 and p["kernel"] != baseline["kernel"] and p["speedup"] > self.worth_a_trial_gpu
-                    and p["speedup"] >= self.least_of_best_gpu * best and is_affordable(p)):
+            if p["speedup"] == 0 or p["kernel"] in tried or len(tried) == MOST_CANDIDATES:
+                continue
+            expected_s = product_s / p["speedup"]
+            trying_s = p["setup"] * (p.get("baseline_s") or product_s) + expected_s
+            pays = self.calls(calls) * (best_s - expected_s / optimism) > trying_s
+            fits = spent_s + trying_s <= budget_s or (len(tried) == 1 and trying_s <= self.cheap * budget_s)
+            if pays and fits:
                 spent_s += PLAN_S
                 if p["kernel"] in case.kernels:  # otherwise it could not be built there
-                    spent_s += case.kernels[p["kernel"]][1]
-                    admitted.append(p)
-        tried = [baseline["kernel"]] + [p["kernel"] for p in admitted]
-        return min(tried, key=lambda k: case.kernels[k][0] * (1 - self.tie if k == baseline["kernel"] else 1)), tried
+                    spent_s += case.kernels[p["kernel"]][1] + TRIAL_PRODUCTS * case.kernels[p["kernel"]][0]
+                    tried.append(p["kernel"])
+                    best_s = min(best_s, expected_s)
+        best = min(tried, key=lambda k: case.kernels[k][0] * (1 - self.tie if k == baseline else 1))
+        return best, tried, spent_s
 
 
 # ---- figures -------------------------------------------------------------------------------------
@@ -233,40 +278,51 @@ def figures(regrets):
 class Replay:
     """The choices of one program."""
 
-    def __init__(self, program, cases, features):
-        self.policy, self.cases = Policy(), cases
-        self.proposals = {depth: proposals_of(program, cases, features, depth) for depth in SAMPLING_S}
+    def __init__(self, program, backend, cases, features):
+        self.policy, self.cases, self.features = Policy(backend), cases, features
+        self.proposals = {depth: proposals_of(program, backend, cases, features, depth) for depth in SAMPLING_S[backend]}
 
     def choose(self, where, calls):
-        proposals = self.proposals[self.policy.depth(calls)].get(where)
-        return self.policy.choose(proposals, self.cases[where], calls) if proposals else (None, [])
+        known = words_of(self.features.get(where[:2] + ("all",), ""))
+        entries = int(known.get("nnz", 0)) + int(known.get("rows", 0))
+        depth = self.policy.depth(calls, self.policy.entry_s * entries / self.cases[where].threads)
+        # The file's quick samples are of a time when these counted no blocks, without which the model of a CPU fails.
+        proposals = self.proposals["all" if self.policy.host and depth == "quick" else depth].get(where)
+        return self.policy.choose(proposals, self.cases[where], calls, depth) if proposals else (None, [], 0)
 
     def regret(self, where, kernel):
         case = self.cases[where]
         return case.kernels[kernel][0] / case.best
 
+    def total(self, where, calls, chosen):
+        """All that it takes, over the products of the best kernel alone."""
+        kernel, _, spent_s = chosen
+        calls = self.policy.calls(calls)
+        return (spent_s + calls * self.cases[where].kernels[kernel][0]) / (calls * self.cases[where].best)
+
 
 def compare(replays, cases, halves, verbose):
     heads = ["replayed", "in the log", "same/close"] + (["against"] if len(replays) > 1 else [])
-    yield f"{'products':>9} {'state':12} {'half':9} {'n':>3} " + " ".join(f"{head:>22}" for head in heads) + "  trials"
+    yield f"{'products':>9} {'state':12} {'half':9} {'n':>3} " + " ".join(f"{head:>22}" for head in heads) + "  trials  total"
     states = sorted({where[1:] for where in cases}, key=lambda state: (state[0] != "f64", state))
     for calls in CALLS:
         for state in states:
-            for half in HALVES:
+            for half in HALVES + ("others",):
                 yield from line_of(replays, calls, state, half, halves, verbose)
 
 
 def line_of(replays, calls, state, half, halves, verbose):
-    mine, rows, timed = replays[0], [], 0
+    mine, rows, timed, totals = replays[0], [], 0, []
     for where, case in mine.cases.items():
-        if where[1:] != state or halves.get(where[0]) != half:
+        if where[1:] != state or halves.get(where[0], "others") != half:
             continue
         chosen = [replay.choose(where, calls) for replay in replays]
-        if any(kernel is None for kernel, _ in chosen):
+        if any(kernel is None for kernel, _, _ in chosen):
             continue
         logged = case.chosen.get(calls)
         rows.append((mine.regret(where, chosen[0][0]), where, chosen, logged if logged in case.kernels else None))
         timed += len(chosen[0][1])
+        totals.append(mine.total(where, calls, chosen[0]))
     if not rows:
         return
     logged = [(row, mine.regret(row[1], row[3])) for row in rows if row[3]]
@@ -277,7 +333,7 @@ def line_of(replays, calls, state, half, halves, verbose):
     if len(replays) > 1:
         columns.append(figures([replays[1].regret(row[1], row[2][1][0]) for row in rows]))
     yield (f"{calls or 'unknown':>9} {state[0] + ' ' + state[1]:12} {half:9} {len(rows):3} "
-           + " ".join(f"{column:>22}" for column in columns) + f"  {timed / len(rows):6.1f}")
+           + " ".join(f"{column:>22}" for column in columns) + f"  {timed / len(rows):6.1f} {mean(totals):6.2f}")
     for regret, where, chosen, _ in sorted(rows, reverse=True, key=lambda row: row[0])[:verbose]:
         if regret > CLOSE:
             best = min(mine.cases[where].kernels, key=lambda k: mine.cases[where].kernels[k][0])
@@ -287,81 +343,70 @@ def line_of(replays, calls, state, half, halves, verbose):
 # ---- fitting -------------------------------------------------------------------------------------
 
 
-def least_squares(rows, seconds, launch_s):
-    """Factors that are not negative, of least squared error relative to the geometric mean of time and prediction."""
+def least_squares(rows, seconds):
+    """Factors of all terms but the first, whose factor is 1: not negative, of least squared error relative to the geometric
+    mean of time and prediction."""
     import numpy  # only who fits needs it
 
     terms, times = numpy.array(rows), numpy.array(seconds)
-    fixed, weights = numpy.zeros(terms.shape[1]), 1 / times
-    for _ in range(20):
-        free = [k for k in range(terms.shape[1]) if fixed[k] == 0 and terms[:, k].any()]
-        rest = times - terms @ fixed
-        for _ in range(4):
-            factors = fixed.copy()
-            factors[free] = numpy.linalg.lstsq(terms[:, free] * weights[:, None], rest * weights, rcond=None)[0]
-            weights = 1 / numpy.sqrt(times * numpy.maximum(terms @ factors, launch_s))
-        negative = [k for k in free if k > 0 and factors[k] < 0]
-        if negative:
-            terms[:, min(negative, key=lambda k: factors[k])] = 0
-        elif factors[0] < LEAST_LAUNCHES and fixed[0] == 0:
-            fixed[0] = LEAST_LAUNCHES
-        else:
+    factors, weights = numpy.append(1.0, numpy.zeros(terms.shape[1] - 1)), 1 / times
+    free = [k for k in range(1, terms.shape[1]) if terms[:, k].any()]
+    while free:
+        for _ in range(6):
+            factors[1:] = 0
+            rest = (times - terms[:, 0]) * weights
+            factors[free] = numpy.linalg.lstsq(terms[:, free] * weights[:, None], rest, rcond=None)[0]
+            weights = 1 / numpy.sqrt(times * numpy.maximum(terms @ factors, 0.1 * times))
+        negative = [k for k in free if factors[k] < 0]
+        if not negative:
             break
+        free.remove(min(negative, key=lambda k: factors[k]))
+        factors[1:] = 0
     errors = numpy.log(terms @ factors / times)
-    return factors, errors.std(), abs(errors).max()
+    return factors[1:], errors.std(), abs(errors).max()
 
 
-def samples_of(cases, proposals, halves, kernel):
-    """(terms, seconds of a product) of what may be fitted on."""
-    rows, seconds = [], []
+def samples_of(cases, features, proposals, halves, kernel, backend):
+    """(terms, seconds of a product, seconds of the set-up over its prediction's unit) of what may be fitted on."""
+    rows, seconds, setups = [], [], []
     for where, case in cases.items():
-        for p in proposals.get(where, ()):
-            if p["kernel"] == kernel and kernel in case.kernels and halves.get(where[0]) != "held-out":
-                rows.append([value for name, value in p.items() if name.startswith("term")])
-                seconds.append(case.kernels[kernel][0])
-                break
-    return rows, seconds
-
-
-def setups_of(cases, features, proposals, kernel, halves):
-    """([1, nonzeros], seconds of a set-up) where the kernel is proposed."""
-    found = {}
-    for where, case in cases.items():
-        if case.kernels.get(kernel, (0, 0))[1] > 0 and halves.get(where[0]) == "tune":
-            if any(p["kernel"] == kernel for p in proposals.get(where, ())):
-                nonzeros = words_of(features[where[:2] + ("standard",)])["nnz"]
-                found[where[:2]] = ([1.0, float(nonzeros)], case.kernels[kernel][1])
-    return [row for row, _ in found.values()], [seconds for _, seconds in found.values()]
-
-
-def fit(program, cases, features, halves):
-    """The lines of cost.def."""
-    import numpy
-
-    proposals = proposals_of(program, cases, features, "all")
-    names = re.findall(r"^COST\((\w+),", source_of("cuda", "cost.def"), re.MULTILINE)
-    for kernel in names:
-        rows, seconds = samples_of(cases, proposals, halves, kernel)
-        if not rows:
-            yield f"/* {kernel}: not in these logs */"
+        if kernel not in case.kernels or halves.get(where[0]) == "held-out" or where[2].startswith("warm"):
             continue
-        launch_s = rows[0][0]
-        factors, scatter, worst = least_squares(rows, seconds, launch_s)
-        setup, text = (0, 0), ""
-        per, took = setups_of(cases, features, proposals, kernel, halves)
-        if took and min(took) > 2e-5:
-            matrix, times = numpy.array(per), numpy.array(took)
-            setup = numpy.linalg.lstsq(matrix / times[:, None], numpy.ones(len(times)), rcond=None)[0]
-            setup = setup if setup.min() >= 0 else numpy.array([numpy.exp(numpy.log(times).mean()), 0])
-            off = numpy.log(matrix @ setup / times)
-            text = f"; set-up {off.std():.2f} of {len(times)}"
-        yield (f"COST({kernel}, {', '.join(f'{factor:.3g}' for factor in factors)}, {setup[0]:.2g}, {setup[1]:.2g}) "
-               f"/* {len(rows)} products: scatter {scatter:.2f}, worst {worst:.2f}{text} */")
+        if backend == "omp" and case.kernels[kernel][0] < SHORT_S:
+            continue  # mostly waiting for threads
+        baseline = case.kernels.get(BASELINE[backend], (math.nan, 0))[0]
+        for p in proposals.get(where, ()):
+            if p["kernel"] == kernel and p["term0"] > 0:
+                unit = UNIT_S[backend] * (int(words_of(features[where[:2] + ("all",)])["nnz"]) / case.threads
+                                          if backend == "omp" else 1)
+                rows.append([value * unit for name, value in p.items() if name.startswith("term")])
+                seconds.append(case.kernels[kernel][0])
+                setup_s = case.kernels[kernel][1]
+                setups.append(setup_s / baseline if backend == "omp" else setup_s * 1e3)
+                break
+    return rows, seconds, setups
+
+
+def fit(program, backend, cases, features, halves):
+    """The lines of cost.def."""
+    proposals = proposals_of(program, backend, cases, features, "all")
+    names = re.findall(r"^COST\((\w+), *([\d.]+), *([\d.]+), *([\d.]+)\)", source_of(backend, "cost.def"), re.MULTILINE)
+    for kernel, *kept, setup in names:
+        rows, seconds, setups = samples_of(cases, features, proposals, halves, kernel, backend)
+        if len(rows) < FEWEST:
+            yield f"COST({kernel}, {', '.join(kept)}, {setup}) /* kept: {len(rows)} products in these logs */"
+            continue
+        factors, scatter, worst = least_squares(rows, seconds)
+        known = sorted(value for value in setups if value == value)
+        middle = known[len(known) // 2] if known else math.nan
+        yield (f"COST({kernel}, {', '.join(f'{factor:.2g}' for factor in factors)}, {setup}) /* {len(rows)} products: "
+               f"scatter {scatter:.2f}, worst {worst:.2f}; set-up {middle:.2g} {'products' if backend == 'omp' else 'ms'} */")
 
 
 def main(arguments):
     parser = Parser(prog="replay.py", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("logs", nargs="+", metavar="LOG", help="logs that hold nearly every kernel")
+    parser.add_argument("--backend", default="cuda", choices=("cuda", "omp"), help="of which kernels (cuda)")
     parser.add_argument("--features", default=FEATURES, help="lines of bench_propose features")
     parser.add_argument("--program", default=PROGRAM, help="bench_propose of the version to replay")
     parser.add_argument("--against", metavar="PROGRAM", help="another version's bench_propose")
@@ -372,17 +417,21 @@ def main(arguments):
     records, talk = load(options.logs)
     say(talk)
     halves = {name: place.half for name, place in outside_list().items()}
-    features, cases = read_features(options.features), cases_of(records, halves)
-    if not any(where[0] in halves and where[:2] + ("standard",) in features for where in cases):
-        raise Stop(EX_DATAERR, "these logs hold no GPU's kernel on a matrix of the outside set whose features are known")
+    features, cases = read_features(options.features), cases_of(records, halves, options.backend)
+    if not any(where[0] in halves and where[:2] + ("all",) in features for where in cases):
+        raise Stop(EX_DATAERR, "these logs hold no kernel of that backend on a matrix of the outside set whose features are known")
     if options.fit:
-        for line in fit(options.program, cases, features, halves):
+        for line in fit(options.program, options.backend, cases, features, halves):
             print(line)
         return 0
     programs = [options.program] + ([options.against] if options.against else [])
-    replays = [Replay(program, cases, features) for program in programs]
-    for line in compare(replays, cases, halves, options.verbose):
-        print(line)
+    replays = [Replay(program, options.backend, cases, features) for program in programs]
+    lines = list(compare(replays, cases, halves, options.verbose))
+    if len(lines) == 1:
+        raise Stop(EX_DATAERR, "these logs lack the baseline kernel, " + " or ".join(sorted(
+            {p["kernel"] for found in replays[0].proposals["all"].values() for p in found if p["speedup"] == 0}))
+            + ": add the log of the stage outside")
+    print("\n".join(lines))
     return 0
 
 

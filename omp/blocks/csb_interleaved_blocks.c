@@ -9,7 +9,7 @@
  *          the thread that owns the row of blocks.
  * Work     Block after block, one nonzero at a time is added to y; eight successive nonzeros are of
  *          eight different parts of the block.
- * Cost     2 nnz flop; nnz (4 + 0, 1, 4 or sizeof real) + blocks sizeof ofs + (cols + rows) sizeof
+ * Cost     2 nnz flop; nnz (4 + 0, 1, 4 or sizeof real) + 4 blocks + (cols + rows) sizeof
  *          real bytes if x is read once: tile entries of x and twice as many of y stay in the
  *          second cache.
  * Weak     hypersparse blocks cost a pointer each; a very long row keeps one thread busy.
@@ -51,7 +51,7 @@ INLINE void add_block(const csb_interleaved *A, int64_t k, int64_t end, int code
 INLINE void add_blocks(const csb_interleaved *matrix, int64_t b, int code, const real *x,
                        real alpha, real *y) {
     const csb_interleaved A = *matrix; /* its own: else every y written might be of it */
-    const ofs *ptr = A.block_ptr + b * A.block_cols;
+    const int32_t *ptr = A.block_ptr + b * A.block_cols;
     for (int64_t c = 0; c < A.block_cols; c++)
         add_block(&A, ptr[c], ptr[c + 1], code, x + c * A.tile, alpha, y);
 }
@@ -78,7 +78,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {PARAMS_SCHEDULE, SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(csb_interleaved_blocks) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(csb_interleaved_blocks) = {
     .name = "csb_interleaved_blocks",
     .format = "csb_interleaved",
     .summary = "parallel for over rows of blocks, in an order that does not wait for y",

@@ -30,7 +30,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(coo_segments) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(coo_segments) = {
     .name = "coo_segments",
     .format = "coo",
     .summary = "equal shares of entries, rows put together from carries",

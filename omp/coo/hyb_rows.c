@@ -47,7 +47,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(hyb_rows) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(hyb_rows) = {
     .name = "hyb_rows",
     .format = "hyb",
     .summary = "stripes of rows of the ELL part, then equal shares of the COO part",

@@ -98,13 +98,13 @@ AVX2_INLINE vec256 values_256(const slice_data *d, const uint8_t *values, int co
                               uint32_t mask, const lanes_256 *lanes) {
     int32_t at[8] __attribute__((aligned(32)));
     vec256 v;
-    if (code == CSELL_VALUE_CODEBOOK) {
+    if (code == VALUE_CODEBOOK) {
         if (full) return select_256(d->codebook, values, CSELL_COLUMN_8);
         _mm256_store_si256((void *)at, expand_codes_256(values, CSELL_COLUMN_8, mask));
         v = select_256(d->codebook, (const uint8_t *)at, CSELL_COLUMN_32);
         return (vec256)_mm256_and_ps((__m256)v, (__m256)lanes->all_ones);
     }
-    if (sizeof(real) == 8 && code == CSELL_VALUE_F32)
+    if (sizeof(real) == 8 && code == VALUE_F32)
         v = (vec256)_mm256_cvtps_pd(_mm_loadu_ps((const void *)values));
     else
         v = load_256(values);

@@ -89,8 +89,8 @@ AVX512_INLINE vec512 look_up_512(const codebook_512 *t, const uint8_t *codes, bo
 AVX512_INLINE vec512 values_512(const slice_data *d, const codebook_512 *t, const uint8_t *values,
                                 int code, bool full, __mmask16 mask) {
     int32_t at[16] __attribute__((aligned(64)));
-    if (code == CSELL_VALUE_CODEBOOK && t) return look_up_512(t, values, full, mask);
-    if (code == CSELL_VALUE_CODEBOOK) {
+    if (code == VALUE_CODEBOOK && t) return look_up_512(t, values, full, mask);
+    if (code == VALUE_CODEBOOK) {
         if (full) return select_512(d->codebook, values, CSELL_COLUMN_8);
         _mm512_store_si512(at, expand_codes_512(values, CSELL_COLUMN_8, mask));
         return select_512(d->codebook, (const uint8_t *)at, CSELL_COLUMN_32);
@@ -98,7 +98,7 @@ AVX512_INLINE vec512 values_512(const slice_data *d, const codebook_512 *t, cons
     if (sizeof(real) == 4)
         return (vec512)(full ? _mm512_loadu_ps(values)
                              : _mm512_maskz_expandloadu_ps(mask, (const void *)values));
-    if (code == CSELL_VALUE_F32)
+    if (code == VALUE_F32)
         return (vec512)_mm512_cvtps_pd(
             full ? _mm256_loadu_ps((const void *)values)
                  : _mm256_maskz_expandloadu_ps((__mmask8)mask, (const void *)values));

@@ -55,13 +55,6 @@ static inline int column_bytes(int code) {
                                      : 4;
 }
 
-static inline int value_bytes(int code) {
-    return code == CSELL_VALUE_RAW        ? (int)sizeof(real)
-           : code == CSELL_VALUE_F32      ? (int)sizeof(float)
-           : code == CSELL_VALUE_CODEBOOK ? 1
-                                          : 0;
-}
-
 /* How far column code n is from the step's base. Codes stand at any address. */
 static inline __attribute__((always_inline)) int64_t distance(const uint8_t *codes, int code,
                                                               int64_t n) {
@@ -79,15 +72,7 @@ static inline __attribute__((always_inline)) int64_t distance(const uint8_t *cod
 /* Value n of a slice, or of step n. */
 static inline __attribute__((always_inline)) real value_of(const slice_data *d, int code,
                                                            int64_t n) {
-    real raw;
-    float narrow;
-    if (code == CSELL_VALUE_CODEBOOK) return d->codebook[d->values[n]];
-    if (code == CSELL_VALUE_F32) {
-        memcpy(&narrow, d->values + n * (int64_t)sizeof narrow, sizeof narrow);
-        return (real)narrow;
-    }
-    memcpy(&raw, d->values + n * (int64_t)sizeof raw, sizeof raw);
-    return raw;
+    return coded_value(d->values, d->codebook, n, code == CSELL_VALUE_STEP ? VALUE_RAW : code);
 }
 
 /* Sums of long rows in slice k, which are there already; *next is the first long row not below it.

@@ -30,7 +30,7 @@ AVX2_INLINE void add_step_256(const slice_data *d, int column_code, int value_co
     for (int e = 0; e < run; e++, x++) {
         vec256 same = {0};
         if (value_code == CSELL_VALUE_STEP) same += value_of(d, value_code, k * run + e);
-        if (value_code == CSELL_VALUE_CODEBOOK) ask_ahead(p->values, PAGE);
+        if (value_code == VALUE_CODEBOOK) ask_ahead(p->values, PAGE);
 #pragma GCC unroll 8
         for (int g = 0; g < VECTORS_256; g++) {
             uint32_t mask = step_mask >> g * LANES_256 & ((1u << LANES_256) - 1);
@@ -43,9 +43,9 @@ AVX2_INLINE void add_step_256(const slice_data *d, int column_code, int value_co
             }
             if (value_code != CSELL_VALUE_STEP) {
                 a = values_256(d, p->values, value_code, full, mask, &lanes);
-                if (g % 2 == 0 && (value_code == CSELL_VALUE_RAW || value_code == CSELL_VALUE_F32))
+                if (g % 2 == 0 && (value_code == VALUE_RAW || value_code == VALUE_F32))
                     ask_ahead(p->values, PAGE);
-                p->values += count * value_bytes(value_code);
+                p->values += count * coded_bytes(value_code);
             } else if (!full) {
                 a = (vec256)_mm256_and_ps((__m256)a, (__m256)lanes.all_ones);
             }
@@ -95,10 +95,10 @@ AVX2_INLINE void sum_256(const slice_data *d, bool diagonal, int value_code, rea
 
 AVX2_INLINE void sum_values_256(const slice_data *d, bool diagonal, real *sum) {
     switch (d->value_code) {
-    case CSELL_VALUE_RAW: sum_256(d, diagonal, CSELL_VALUE_RAW, sum); break;
-    case CSELL_VALUE_F32: sum_256(d, diagonal, CSELL_VALUE_F32, sum); break;
+    case VALUE_RAW: sum_256(d, diagonal, VALUE_RAW, sum); break;
+    case VALUE_F32: sum_256(d, diagonal, VALUE_F32, sum); break;
     case CSELL_VALUE_STEP: sum_256(d, diagonal, CSELL_VALUE_STEP, sum); break;
-    default: sum_256(d, diagonal, CSELL_VALUE_CODEBOOK, sum);
+    default: sum_256(d, diagonal, VALUE_CODEBOOK, sum);
     }
 }
 

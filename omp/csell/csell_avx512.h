@@ -23,7 +23,7 @@ AVX512_INLINE void add_step_512(const slice_data *d, const codebook_512 *t, int 
     for (int e = 0; e < run; e++, x++) {
         vec512 same = {0};
         if (value_code == CSELL_VALUE_STEP) same += value_of(d, value_code, k * run + e);
-        if (value_code == CSELL_VALUE_CODEBOOK) ask_ahead(p->values, PAGE);
+        if (value_code == VALUE_CODEBOOK) ask_ahead(p->values, PAGE);
 #pragma GCC unroll 4
         for (int g = 0; g < VECTORS_512; g++) {
             __mmask16 mask = (__mmask16)(full ? all : step_mask >> g * LANES_512 & all);
@@ -31,9 +31,8 @@ AVX512_INLINE void add_step_512(const slice_data *d, const codebook_512 *t, int 
             vec512 a = same, b;
             if (value_code != CSELL_VALUE_STEP) {
                 a = values_512(d, t, p->values, value_code, full, mask);
-                if (value_code == CSELL_VALUE_RAW || value_code == CSELL_VALUE_F32)
-                    ask_ahead(p->values, PAGE);
-                p->values += count * value_bytes(value_code);
+                if (value_code == VALUE_RAW || value_code == VALUE_F32) ask_ahead(p->values, PAGE);
+                p->values += count * coded_bytes(value_code);
             }
             b = column_code == CSELL_DIAGONAL
                     ? load_512(x + d->first + g * LANES_512, mask)
@@ -88,14 +87,14 @@ AVX512_INLINE void sum_512(const slice_data *d, const codebook_512 *t, bool diag
 AVX512_INLINE void sum_values_512(const slice_data *d, const codebook_512 *t, bool diagonal,
                                   real *sum) {
     switch (d->value_code) {
-    case CSELL_VALUE_RAW: sum_512(d, NULL, diagonal, CSELL_VALUE_RAW, sum); break;
-    case CSELL_VALUE_F32: sum_512(d, NULL, diagonal, CSELL_VALUE_F32, sum); break;
+    case VALUE_RAW: sum_512(d, NULL, diagonal, VALUE_RAW, sum); break;
+    case VALUE_F32: sum_512(d, NULL, diagonal, VALUE_F32, sum); break;
     case CSELL_VALUE_STEP: sum_512(d, NULL, diagonal, CSELL_VALUE_STEP, sum); break;
     default:
         if (t)
-            sum_512(d, t, diagonal, CSELL_VALUE_CODEBOOK, sum);
+            sum_512(d, t, diagonal, VALUE_CODEBOOK, sum);
         else
-            sum_512(d, NULL, diagonal, CSELL_VALUE_CODEBOOK, sum);
+            sum_512(d, NULL, diagonal, VALUE_CODEBOOK, sum);
     }
 }
 

@@ -38,9 +38,9 @@ sum_portable(const slice_data *d, int column_code, int value_code, bool full, re
 static inline __attribute__((always_inline)) void
 sum_portable_columns(const slice_data *d, int column_code, int value_code, bool full, real *sum) {
     switch (value_code) {
-    case CSELL_VALUE_RAW: sum_portable(d, column_code, CSELL_VALUE_RAW, full, sum); break;
-    case CSELL_VALUE_F32: sum_portable(d, column_code, CSELL_VALUE_F32, full, sum); break;
-    case CSELL_VALUE_CODEBOOK: sum_portable(d, column_code, CSELL_VALUE_CODEBOOK, full, sum); break;
+    case VALUE_RAW: sum_portable(d, column_code, VALUE_RAW, full, sum); break;
+    case VALUE_F32: sum_portable(d, column_code, VALUE_F32, full, sum); break;
+    case VALUE_CODEBOOK: sum_portable(d, column_code, VALUE_CODEBOOK, full, sum); break;
     default: sum_portable(d, column_code, CSELL_VALUE_STEP, full, sum);
     }
 }

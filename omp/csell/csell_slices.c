@@ -120,7 +120,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(csell_slices) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(csell_slices) = {
     .name = "csell_slices",
     .format = "csell",
     .summary = "32 rows side by side in vector registers, columns and values decoded on the way",

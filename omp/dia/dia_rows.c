@@ -68,7 +68,7 @@ static spmv_status prepare(spmv_plan *p) {
 
 static const spmv_param params[] = {PARAMS_SCHEDULE, SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(dia_rows) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(dia_rows) = {
     .name = "dia_rows",
     .alias = "dia",
     .format = "dia",

@@ -36,7 +36,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_GRID_ROWS, PARAMS_SCHEDULE, PARAM_SIMD, PARAM_ROWLENS,
                                     SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(ell_blocks) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(ell_blocks) = {
     .name = "ell_blocks",
     .alias = "ell1",
     .format = "ell",

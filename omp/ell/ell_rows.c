@@ -30,7 +30,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAMS_SCHEDULE, PARAM_SIMD, PARAM_ROWLENS,
                                     SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(ell_rows) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(ell_rows) = {
     .name = "ell_rows",
     .alias = "ell0",
     .format = "ell",

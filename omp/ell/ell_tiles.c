@@ -60,7 +60,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_GRID_ROWS, PARAM_GRID_COLS, PARAMS_SCHEDULE,
                                     PARAM_SIMD,      PARAM_ROWLENS,   SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(ell_tiles) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(ell_tiles) = {
     .name = "ell_tiles",
     .alias = "ell2",
     .format = "ell",

@@ -131,7 +131,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(sell16_lanes) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(sell16_lanes) = {
     .name = "sell16_lanes",
     .format = "sell16",
     .summary = "eight rows side by side, 16-bit columns and coded values, equal bytes per thread",

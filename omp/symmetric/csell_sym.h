@@ -46,7 +46,7 @@ static inline void add_step_portable(half_slice *h, int64_t k) {
             h->sum[r] += a * d->x[col];
             if (col != row) *target_of(h, col) += a * h->mirror[r];
         }
-        h->values += count * value_bytes(d->value_code);
+        h->values += count * coded_bytes(d->value_code);
     }
     h->columns += count * column_bytes(d->column_code);
 }
@@ -70,7 +70,7 @@ static inline void begin_slice(const product *m, int64_t k, half_slice *h) {
 
 /* Long row n, which is row r of the slice. */
 static inline void add_long(const csell *A, int64_t n, int64_t r, half_slice *h) {
-    for (ofs k = A->long_ptr[n]; k < A->long_ptr[n + 1]; k++) {
+    for (int32_t k = A->long_ptr[n]; k < A->long_ptr[n + 1]; k++) {
         int64_t col = A->long_col[k];
         h->sum[r] += A->long_values[k] * h->d.x[col];
         if (col != h->d.first + r) *target_of(h, col) += A->long_values[k] * h->mirror[r];

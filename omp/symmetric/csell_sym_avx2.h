@@ -35,7 +35,7 @@ AVX2_INLINE void add_csell_sym_256(half_slice *h, int value_code, bool full, int
         if (value_code != CSELL_VALUE_STEP) {
             a = values_256(d, h->values, value_code, full, mask, &lanes);
             if (g % 2) ask_ahead(h->values, PAGE);
-            h->values += (full ? LANES_256 : __builtin_popcount(mask)) * value_bytes(value_code);
+            h->values += (full ? LANES_256 : __builtin_popcount(mask)) * coded_bytes(value_code);
         } else if (!full) {
             a = (vec256)_mm256_and_ps((__m256)a, (__m256)lanes.all_ones);
         }
@@ -71,10 +71,10 @@ AVX2_INLINE void mirror_diagonals_256(half_slice *h, int value_code) {
 
 static AVX2 __attribute__((noinline)) void mirror_slice_256(half_slice *h) {
     switch (h->d.value_code) {
-    case CSELL_VALUE_RAW: mirror_diagonals_256(h, CSELL_VALUE_RAW); break;
-    case CSELL_VALUE_F32: mirror_diagonals_256(h, CSELL_VALUE_F32); break;
+    case VALUE_RAW: mirror_diagonals_256(h, VALUE_RAW); break;
+    case VALUE_F32: mirror_diagonals_256(h, VALUE_F32); break;
     case CSELL_VALUE_STEP: mirror_diagonals_256(h, CSELL_VALUE_STEP); break;
-    default: mirror_diagonals_256(h, CSELL_VALUE_CODEBOOK);
+    default: mirror_diagonals_256(h, VALUE_CODEBOOK);
     }
 }
 #endif

@@ -88,7 +88,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 
 static const spmv_param params[] = {PARAM_ISA, SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_KERNEL(csell_sym_slices) = {
+SPMV_EXPORT_ANY_OFFSETS_KERNEL(csell_sym_slices) = {
     .name = "csell_sym_slices",
     .format = "csell_sym",
     .summary = "slices of the lower half, as csell, every entry used twice",

@@ -6,6 +6,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+const char *const command_names[] = {
+#define COMMAND(name, words, help) #name,
+#define TOOL(name, words, help) #name,
+#include "commands.def"
+#undef COMMAND
+#undef TOOL
+    NULL};
+
 static const char *blamed;
 
 void usage_blame(const char *variable) {
@@ -303,4 +311,11 @@ void settings_flags(const spmv_setting *setting, int count, char *out, size_t si
         snprintf(out + n, size - n, " %s", flag);
         k += pair;
     }
+}
+
+bool is_among(const char *name, const char *words) {
+    size_t n = strlen(name);
+    for (const char *at = words; (at = strstr(at, name)); at += n)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
+    return false;
 }

@@ -17,6 +17,8 @@ size_t size_of(const char *option, const char *arg);  /* 4G */
 int64_t word_of(const char *option, const char *arg, const char *const *words);
 bool is_on(const char *option, const char *arg, bool automatic); /* on, off, auto */
 
+bool is_among(const char *name, const char *words); /* words: with blanks between them */
+
 /* A copy that lives as long as the options. */
 char *keep_copy(options *o, const char *arg);
 void add_text(const char ***list_of, int *n, const char *arg);

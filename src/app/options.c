@@ -1,6 +1,6 @@
-/* options.c: the command line. One argp table makes parser, --help and --usage; the parameters of
- * kernels come into it from params.def. The environment variable SPMV_<OPTION> sets any long
- * option; the command line overrides it. */
+/* options.c: the command line. One argp table makes parser, --help and --usage; the options come
+ * into it from options.def, the parameters of kernels from params.def. The environment variable
+ * SPMV_<OPTION> sets any long option; the command line overrides it. */
 #include "option_values.h"
 #include <argp.h>
 #include <ctype.h>
@@ -47,88 +47,11 @@ enum { /* options without a letter */
 };
 
 static const struct argp_option fixed[] = {
-    {NULL, 0, NULL, 0, "What to multiply:", 1},
-    {"matrix", 'm', "SRC", 0,
-     "Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen:NAME:ARGS; repeatable "
-     "(default: a 3-D Poisson matrix larger than the caches, measured briefly)",
-     1},
-    {"values", KEY_VALUES, "KIND", 0,
-     "values of gen: matrices: random, symmetric, few:K or pattern", 1},
-    {"seed", KEY_SEED, "N", 0, "seed of x, y and gen: matrices (1)", 1},
-    {"vector", 'x', "FILE", 0,
-     "x: Matrix Market array, or raw doubles in FILE.f64 (default: random in [-1,1])", 1},
-    {"alpha", KEY_ALPHA, "A", 0, "y <- A * matrix * x + B * y (1)", 1},
-    {"beta", KEY_BETA, "B", 0, "factor of y; if 0, y is not read (0)", 1},
-    {"write", KEY_WRITE, "FILE", 0, "write the matrix as Matrix Market, general", 1},
-    {"result", 'y', "FILE", 0, "write y of the first kernel, in full precision (.f64: raw)", 1},
-    {NULL, 0, NULL, 0,
-     "How to multiply; lists A,B,C and ranges FROM:TO:STEP try every combination:", 2},
-    {"kernel", 'k', "NAME,...", 0,
-     "names, the papers' short names, globs, all, peers (other libraries), or auto (the fastest it "
-     "finds); omp: or cuda: before a name picks the backend (default: the first paper's)",
-     2},
-    {"iters", KEY_ITERS, "N", 0,
-     "expected number of products: auto spends no more on preparation than they pay back; the "
-     "kernel cheapest for so many is named under the table (unknown)",
-     2},
-    {"nondeterministic", KEY_NONDETERMINISTIC, NULL, 0,
-     "auto: consider also kernels whose results differ in the last bits from run to run", 2},
-    {"wisdom", KEY_WISDOM, "FILE", OPTION_ARG_OPTIONAL,
-     "auto: remember choices in FILE (~/.cache/spmv/wisdom), and make those that it has without "
-     "trials",
-     2},
-    {"backend", KEY_BACKEND, "omp|cuda", 0, "backend of kernel names without a prefix", 2},
-    {"threads", 't', "N", 0,
-     "OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)", 2},
-    {"precision", 'p', "f64|f32,...", 0, "precision of values, x and y (f64)", 2},
-    {"index", KEY_INDEX, "32|64|auto", 0, "bits of offsets into the nonzeros (auto: by nnz)", 2},
-    {"device", KEY_DEVICE, "N", 0, "GPU number (0)", 2},
-    {"max-mem", KEY_MAX_MEM, "SIZE", 0,
-     "skip kernels that need more memory, e.g. 4G (80 % of what is free on the device)", 2},
-    {NULL, 0, NULL, 0, "How to measure:", 3},
-    {"cache", KEY_CACHE, "STATE,...", 0,
-     "warm: a product finds its data in the caches if they fit; cold: caches are flushed before "
-     "it; "
-     "steady: products of several copies follow each other without launch gaps (warm)",
-     3},
-    {"probe", KEY_PROBE, "DIR|off", 0,
-     "folder where 'spmv probe' saves this machine's limits and runs read them (~/.cache/spmv)", 3},
-    {"samples", 'n', "N", 0, "take at least N samples (10; 30 with --cache=cold)", 3},
-    {"min-time", KEY_MIN_TIME, "S", 0,
-     "measure at least S seconds per kernel, cache flushes included (0.5)", 3},
-    {"max-time", KEY_MAX_TIME, "S", 0,
-     "then continue until the noise is low or S seconds are over (5; without -k 1)", 3},
-    {"max-noise", KEY_MAX_NOISE, "P", 0,
-     "noise is low if the 95% confidence interval of the median is within P of it (1%)", 3},
-    {"verify", KEY_VERIFY, "full|off", 0, "check every row against extended-precision sums (full)",
-     3},
-    {NULL, 0, NULL, 0, "How 'spmv sweep' proceeds:", 4},
-    {"passes", KEY_PASSES, "N", 0, "measure everything N times, in other orders (1)", 4},
-    {"resume", KEY_RESUME, NULL, 0, "skip what is in the log already", 4},
-    {"retry", KEY_RETRY, NULL, 0,
-     "resume, and try again what crashed, hung, failed, lacked memory or missed its noise limit",
-     4},
-    {"timeout", KEY_TIMEOUT, "S", 0, "stop a step that takes S seconds (600; 0: never)", 4},
-    {"dry-run", KEY_DRY_RUN, NULL, 0, "print the plan and stop", 4},
-    {NULL, 0, NULL, 0, "What to show and keep:", 5},
-    {"format", KEY_FORMAT, "KIND", 0, "format of the results: table, csv or jsonl (table)", 5},
-    {"stat", KEY_STAT, "median|min|max|mean", 0,
-     "of the samples, shown in the table beside their median; ranks and rates are the median's", 5},
-    {"output", 'o', "FILE", 0, "write results to FILE instead of stdout", 5},
-    {"log", KEY_LOG, "DIR|FILE.jsonl", 0,
-     "append one record per row to DIR/HOST.jsonl (default: log/, if it exists)", 5},
-    {"no-log", KEY_NO_LOG, NULL, 0, "log nothing", 5},
-    {"keep-samples", KEY_KEEP_SAMPLES, "N", 0, "samples kept per record, evenly thinned (1000)", 5},
-    {"tag", KEY_TAG, "KEY=VALUE", 0, "add to every record; repeatable", 5},
-    {"progress", KEY_PROGRESS, "auto|on|off", 0,
-     "show a bar on stderr while reading (auto: on a terminal)", 5},
-    {"color", KEY_COLOR, "auto|on|off", 0,
-     "mark the best in the table (auto: on a terminal, unless NO_COLOR)", 5},
-    {"quiet", 'q', NULL, 0, "print results and errors only", 5},
-    {"verbose", 'v', NULL, 0, "print more detail", 5},
-    {"version", 'V', NULL, 0, "print the version; with -v also what was compiled in", 5},
-    {"help", 'h', NULL, 0, "print this and exit", 5},
-    {"usage", KEY_USAGE, NULL, 0, "print every option on a few lines and exit", 5},
+#define HEADING(group, text) {NULL, 0, NULL, 0, text, group},
+#define OPTION(name, key, argument, flags, group, help) {name, key, argument, flags, help, group},
+#include "options.def"
+#undef HEADING
+#undef OPTION
     {0},
 };
 
@@ -181,13 +104,6 @@ static const struct taken {
     {"probe", "", false, "backend device threads probe log no-log format quiet", ""},
     {"doctor", "", false, "backend device threads probe format output quiet color", ""},
 };
-
-static bool is_among(const char *name, const char *words) {
-    size_t n = strlen(name);
-    for (const char *at = words; (at = strstr(at, name)); at += n)
-        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
-    return false;
-}
 
 static const struct taken *taken_by(const char *command) {
     for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
@@ -377,14 +293,6 @@ static void parse_environment(options *o, struct argp_state *state) {
         add_twin(o, option, value);
     }
 }
-
-const char *const command_names[] = {
-#define COMMAND(name, words, help) #name,
-#define TOOL(name, words, help) #name,
-#include "commands.def"
-#undef COMMAND
-#undef TOOL
-    NULL};
 
 static const char doc[] =
     "Multiply a sparse matrix by a vector with every chosen kernel, and check, time and log every "

@@ -13,23 +13,27 @@ struct spmv_batch {
     char how[256];
 };
 
-static spmv_status launch_all(const spmv_batch *b) {
-    for (int k = 0; k < b->launches; k++) {
-        const spmv_product *p = &b->product[k % b->nproducts];
-        const spmv_operands v = spmv_in_place(p->plan, b->alpha, p->x, b->beta, p->y);
-        TRY(p->plan->kernel->run(p->plan, &v));
-    }
+static spmv_status launch(const spmv_batch *b, const spmv_product *p, const char *call) {
+    const spmv_operands v = spmv_in_place(p->plan, b->alpha, p->x, b->beta, p->y);
+    TRY(spmv_plan_claim(p->plan, call));
+    spmv_status status = p->plan->kernel->run(p->plan, &v);
+    spmv_plan_unclaim(p->plan);
+    return status;
+}
+
+static spmv_status launch_all(const spmv_batch *b, const char *call) {
+    for (int k = 0; k < b->launches; k++) TRY(launch(b, &b->product[k % b->nproducts], call));
     return SPMV_OK;
 }
 
 /* A kernel that cannot be recorded (it waits, or allocates) runs in a loop; b->how says why. */
-static void record(spmv_batch *b) {
+static void record(spmv_batch *b, const char *call) {
     const spmv_backend *backend = b->device->backend;
     snprintf(b->how, sizeof b->how, "loop");
     if (!backend->record_start || b->launches < 2) return;
     spmv_status status = backend->record_start(b->device);
     if (status == SPMV_OK) {
-        spmv_status launched = launch_all(b);
+        spmv_status launched = launch_all(b, call);
         char why[200];
         snprintf(why, sizeof why, "%s", spmv_ctx_error(b->device->ctx));
         status = backend->record_stop(b->device, &b->recording);
@@ -45,6 +49,18 @@ static void record(spmv_batch *b) {
     backend->forget(b->device, b->recording);
     b->recording = NULL;
     snprintf(b->how, sizeof b->how, "loop: %.200s", spmv_ctx_error(b->device->ctx));
+}
+
+static spmv_status check(const spmv_batch *b, const char *call) {
+    for (int k = 0; k < b->nproducts; k++) {
+        const spmv_product *p = &b->product[k];
+        if (!p->plan || p->plan->device->backend != b->device->backend)
+            return spmv_fail(b->device->ctx, SPMV_E_ARG, "%s: the plan of product %d is %s", call,
+                             k, p->plan ? "of another device" : "NULL");
+        const spmv_operands v = spmv_in_place(p->plan, b->alpha, p->x, b->beta, p->y);
+        TRY(spmv_plan_check(p->plan, call, "y", &v));
+    }
+    return SPMV_OK;
 }
 
 spmv_status spmv_batch_create(const spmv_product *products, int nproducts, int launches,
@@ -70,21 +86,27 @@ spmv_status spmv_batch_create(const spmv_product *products, int nproducts, int l
         return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
     }
     memcpy(b->product, products, (size_t)nproducts * sizeof *b->product);
-    record(b);
-    *out = b;
-    return SPMV_OK;
+    spmv_status status = check(b, __func__);
+    if (status == SPMV_OK) {
+        record(b, __func__);
+        *out = b;
+    } else {
+        spmv_batch_free(b);
+    }
+    return status;
 }
 
 spmv_status spmv_batch_time(const spmv_batch *b, double *seconds) {
     GIVEN(b ? b->device->ctx : NULL, seconds);
     *seconds = 0;
     GIVEN(NULL, b);
+    TRY(check(b, __func__));
     const spmv_backend *backend = b->device->backend;
     TRY(backend->tick(b->device));
     if (b->recording)
         TRY(backend->replay(b->device, b->recording));
     else
-        TRY(launch_all(b));
+        TRY(launch_all(b, __func__));
     return backend->tock(b->device, seconds);
 }
 

@@ -11,6 +11,9 @@ static spmv_status check_options(const spmv_ctx_opts *opts) {
         return spmv_fail(NULL, SPMV_E_ARG, "spmv_ctx_opts.threads is %d", opts->threads);
     if (opts->device < 0)
         return spmv_fail(NULL, SPMV_E_ARG, "spmv_ctx_opts.device is %d", opts->device);
+    if (opts->allocator && (!opts->allocator->alloc || !opts->allocator->release))
+        return spmv_fail(NULL, SPMV_E_ARG, "spmv_ctx_opts.allocator: %s is NULL",
+                         opts->allocator->alloc ? "release" : "alloc");
     return SPMV_OK;
 }
 
@@ -40,13 +43,15 @@ spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out) {
         free(ctx);
         return spmv_fail(NULL, SPMV_E_NOMEM, "out of memory");
     }
+    if (opts->allocator) ctx->allocator = *opts->allocator;
     ctx->default_backend = spmv_backend_named(opts->backend ? opts->backend : "omp");
     get_threads(ctx, opts->threads ? opts->threads : spmv_default_threads());
     for (int b = 0; spmv_backends[b]; b++)
         ctx->device[b] = (spmv_device){.backend = spmv_backends[b],
                                        .ctx = ctx,
                                        .number = spmv_backends[b]->host ? 0 : opts->device,
-                                       .threads = ctx->threads};
+                                       .threads = ctx->threads,
+                                       .allocator = opts->allocator ? &ctx->allocator : NULL};
     *out = ctx;
     return SPMV_OK;
 }

@@ -30,6 +30,24 @@ void spmv_csr_free(spmv_csr *A) {
     *A = (spmv_csr){0};
 }
 
+/* Linux grants memory that it does not have and kills the process that touches it. */
+spmv_status spmv_host_fits(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz, double need) {
+    double limit = 0.9 * (double)spmv_host_free_bytes();
+    if (need <= limit) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_NOMEM,
+                     "out of memory: compressed rows of %lld x %lld with %lld entries need "
+                     "%.1f GB, %.1f GB are free",
+                     (long long)rows, (long long)cols, (long long)nnz, 1e-9 * need, 1e-9 * limit);
+}
+
+/* While it is sorted it takes 16 bytes per row, however few the entries: a file of one line may
+ * declare 2^31 rows. */
+spmv_status spmv_csr_fits(spmv_ctx *ctx, const spmv_coo *coo) {
+    int copies = coo->symmetry == SPMV_GENERAL ? 1 : 2;
+    double need = 16.0 * (double)coo->rows + 12.0 * copies * (double)coo->nnz;
+    return spmv_host_fits(ctx, coo->rows, coo->cols, coo->nnz, need);
+}
+
 static double value_of(const spmv_coo *coo, int64_t k) {
     return coo->values ? coo->values[k] : 1.0;
 }
@@ -114,9 +132,7 @@ typedef struct entry {
 static int compare_entries(const void *a, const void *b) {
     const entry *p = a, *q = b;
     if (p->col != q->col) return p->col < q->col ? -1 : 1;
-    uint64_t u, v;
-    memcpy(&u, &p->value, sizeof u);
-    memcpy(&v, &q->value, sizeof v);
+    const uint64_t u = bits_of(p->value), v = bits_of(q->value);
     return (u > v) - (u < v);
 }
 
@@ -295,10 +311,8 @@ void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats) {
     for (int64_t i = 0; i < A->rows; i++) {
         uint64_t h = spmv_mix((uint64_t)i + 2);
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
-            uint64_t bits;
-            memcpy(&bits, A->values + k, sizeof bits);
             h = (h ^ (uint64_t)(uint32_t)A->col_idx[k]) * 0x9e3779b97f4a7c15u;
-            h = (h ^ (h >> 29) ^ bits) * 0xd6e8feb86659fd93u;
+            h = (h ^ (h >> 29) ^ bits_of(A->values[k])) * 0xd6e8feb86659fd93u;
             h ^= h >> 32;
             int64_t distance = i > A->col_idx[k] ? i - A->col_idx[k] : A->col_idx[k] - i;
             if (distance > bandwidth) bandwidth = distance;

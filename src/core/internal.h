@@ -32,9 +32,10 @@ struct spmv_ctx {
     int threads;
     char fewer_threads[160]; /* why threads are fewer than were asked for; "": they are not */
     char *wisdom;            /* file, as in spmv_ctx_opts; owned */
-    char wisdom_notes[800];  /* what was noted about it */
-    int matrices;            /* alive, and in need of this context */
-    bool freed;              /* by its owner: the last matrix frees the memory */
+    spmv_allocator allocator;
+    char wisdom_notes[800]; /* what was noted about it */
+    int matrices;           /* alive, and in need of this context */
+    bool freed;             /* by its owner: the last matrix frees the memory */
     char error[1024];
 };
 /* Returns the device of a backend, which is opened if needed. */
@@ -76,8 +77,9 @@ struct spmv_mat {
     int nplans;                     /* alive, and in need of this matrix */
     spmv_plan *plans;               /* they */
     spmv_precision precision;       /* of the values that were given */
-    /* Brings the values of csr from the device, which alone has them; NULL: they are here. */
+    /* Brings csr, or its values, from the device, which alone has them; NULL: they are here. */
     spmv_status (*fetch)(spmv_mat *mat);
+    spmv_stored *source; /* one of stores: the rows on a device, of which the matrix was made */
     struct spmv_origin *origin; /* of the values of csr in those given; NULL: not needed yet */
     spmv_stats stats;
     spmv_stored *stores;
@@ -114,6 +116,19 @@ static inline double spmv_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static inline uint64_t bits_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* ---- host.c: memory -------------------------------------------------------------------------- */
+
+/* From now on spmv_host_most is counted; returns the bytes that spmv_host_alloc gave and that are
+ * in use, by the whole process. */
+size_t spmv_host_watch(void);
+size_t spmv_host_most(void); /* the most in use since */
+
 /* ---- host.c ---------------------------------------------------------------------------------- */
 
 /* OMP_NUM_THREADS, else the least of affinity, cgroup quota and physical cores. */
@@ -135,11 +150,23 @@ spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out);
 /* Finishes a matrix after mat->coo was filled with this status: *out gets the matrix with its
  * canonical CSR, or it is freed. */
 spmv_status spmv_mat_finish(spmv_mat *mat, spmv_status status, spmv_mat **out);
-/* Brings the values to host memory, if a device alone has them: before views are relied on. */
-spmv_status spmv_mat_bring_values(const spmv_mat *mat);
+/* Brings the rows to host memory, if a device alone has them or their values: before views are
+ * relied on. */
+spmv_status spmv_mat_bring(const spmv_mat *mat);
 /* As spmv_mat_free, but devices keep the released memory for later allocations, and no plan may be
  * alive. */
 void spmv_mat_put_away(spmv_mat *mat);
+
+/* ---- source.c: compressed rows that lie on a device ------------------------------------------ */
+
+/* Makes the empty matrix of arrays in the device's memory, which were checked but for their
+ * content. mat->source is NULL afterwards: the host has to look at them, since they are not what
+ * kernels multiply with, and the matrix is to be put away. */
+spmv_status spmv_source_adopt(spmv_mat *mat, spmv_device *device, const spmv_arrays *a);
+/* Brings what csr has not got yet, and the values. */
+spmv_status spmv_source_fetch(spmv_mat *mat);
+/* Whether the plan's kernel may have noted where the caller's values lie. */
+bool spmv_source_is_fixed(const spmv_plan *plan);
 
 /* ---- csr.c: the canonical CSR --------------------------------------------------------------- */
 
@@ -147,6 +174,10 @@ void spmv_mat_put_away(spmv_mat *mat);
  * that come from this. On failure *out holds nothing. */
 spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv_csr *out,
                            spmv_stats *stats);
+/* SPMV_E_NOMEM: so many bytes, for compressed rows of these sizes, are more than are free. */
+spmv_status spmv_host_fits(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz, double need);
+/* Checks before anything is allocated that it fits the host's memory. */
+spmv_status spmv_csr_fits(spmv_ctx *ctx, const spmv_coo *coo);
 void spmv_csr_free(spmv_csr *A); /* frees the arrays that are its own and zeroes the struct */
 /* Fills in what row_ptr says of the finished CSR; the bandwidth and the hash. */
 void spmv_csr_lengths(const spmv_csr *A, int threads, spmv_stats *stats);
@@ -154,7 +185,8 @@ void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats);
 
 /* ---- values.c: other values in the same places ---------------------------------------------- */
 
-/* Whether other values can be written into what the plan made; SPMV_E_UNSUITABLE: they cannot. */
+/* Whether other values can be written into what the plan made; SPMV_E_UNSUITABLE: not, or not into
+ * its store. */
 bool spmv_plan_refills(const spmv_plan *plan);
 spmv_status spmv_plan_takes_values(const spmv_plan *plan);
 void spmv_origin_free(struct spmv_origin *origin);
@@ -181,12 +213,30 @@ typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_fa
 
 /* Finds the one kernel that the name means; NULL: the default of the context's backend. */
 spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *out);
+/* What every product does first: checks x and the vector that is written, which the call names;
+ * says that a product of the plan runs, and SPMV_E_ARG if one does already in another thread. */
+spmv_status spmv_plan_check(const spmv_plan *plan, const char *call, const char *written,
+                            const spmv_operands *v);
+spmv_status spmv_plan_claim(const spmv_plan *plan, const char *call);
+void spmv_plan_unclaim(const spmv_plan *plan);
 /* As spmv_plan_create, of options that were read and a kernel other than "auto". only_quick:
  * refuses if the device has no room to convert, so that the host would have to. */
 spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_quick,
                            spmv_plan **out);
+static inline bool spmv_needs_wide_offsets(int64_t nnz) {
+    /* Kernels step past the end of a row by up to a block of threads before they stop. */
+    enum { WIDEST_STEP = 4096 };
+    return nnz > INT32_MAX - WIDEST_STEP;
+}
+static inline int spmv_variant_of(spmv_precision precision, bool wide) {
+    return precision == SPMV_F32 ? (wide ? SPMV_F32_O64 : SPMV_F32_O32)
+                                 : (wide ? SPMV_F64_O64 : SPMV_F64_O32);
+}
 /* Returns the variant (precision and width of offsets) that a plan of these options would have. */
 spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *out);
+/* How a backend's devices build the format in their own memory; NULL: they cannot. */
+const spmv_device_format *spmv_device_builder(const spmv_backend *backend, const char *format,
+                                              int variant);
 /* Finds the plan's store where its kernel runs, or builds it if it fits. max_bytes: as in
  * spmv_plan_opts; only_quick: as above. */
 spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t max_bytes,
@@ -200,12 +250,23 @@ void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);
 void spmv_stored_drop_unused(spmv_mat *mat);
 /* Whether the store, of its matrix's pattern, holds any values, f32's range apart. */
 bool spmv_stored_holds_any(const spmv_stored *stored);
-/* SPMV_E_UNSUITABLE if a device cannot write other values into the store, which a plan uses. */
-spmv_status spmv_stored_takes_values(const spmv_mat *mat, const spmv_stored *stored);
+/* SPMV_E_UNSUITABLE if a device cannot write other values into the plan's store, if it has one. */
+spmv_status spmv_stored_takes_values(const spmv_plan *plan);
+typedef struct spmv_staging { /* where new values stand on their way; zero: nowhere */
+    spmv_device *device;      /* that of the stores which are on a device alone */
+    void *sent[2];            /* there, [nnz] of f64 and f32 */
+    void *own;                /* there: for the source, if the caller lends its values until now */
+    float *narrow;            /* [nnz] in host memory */
+} spmv_staging;
+/* Allocates all that spmv_stored_refill_all needs, so that it cannot run out of memory half-way.
+ * there: the values are on the device already. Whatever the status, *staging is to be freed. */
+spmv_status spmv_stored_stage(const spmv_mat *mat, bool there, spmv_staging *staging);
+void spmv_stored_unstage(spmv_staging *staging);
 /* Writes values into all stores, and into the copies that plans own: A's, or those there, on the
- * device of all the stores, in the order of A and the precision of all the plans. */
+ * device of all the stores, in the order of A and the precision of all the plans. Of A the sizes
+ * are read, then. Fails only if the device does. */
 spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, const void *there,
-                                   int threads);
+                                   spmv_staging *staging, int threads);
 /* A copy in host memory of a store that lies on a device alone. */
 spmv_status spmv_stored_fetch(const spmv_mat *mat, const spmv_stored *stored, spmv_store **out);
 static inline bool spmv_plan_is_f32(const spmv_plan *plan) {
@@ -217,6 +278,13 @@ static inline size_t spmv_plan_width(const spmv_plan *plan) { /* bytes of a valu
 static inline int spmv_plan_offset_bits(const spmv_plan *plan) {
     return plan->variant == SPMV_F64_O64 || plan->variant == SPMV_F32_O64 ? 64 : 32;
 }
+/* The plan's store. */
+const spmv_stored *spmv_stored_of(const spmv_plan *plan);
+/* The rows of which the matrix was made, if they are on the plan's device; NULL: they are not. */
+const spmv_stored *spmv_source_of(const spmv_plan *plan);
+static inline size_t spmv_row_ptr_bytes(const spmv_plan *plan) { /* in the plan's width */
+    return (size_t)(plan->matrix->csr.rows + 1) * (size_t)spmv_plan_offset_bits(plan) / 8;
+}
 /* Adds the bytes that the plan and its store keep, without what they borrow. */
 void spmv_plan_add_resident(const spmv_plan *plan, size_t *host, size_t *device);
 /* The part after start of the seconds that the plan reports for its store; of these, sending it. */
@@ -226,6 +294,8 @@ double spmv_plan_sent_since(const spmv_plan *plan, double start);
 /* ---- store.c -------------------------------------------------------------------------------- */
 
 size_t spmv_store_own_bytes(const spmv_store *store); /* without those it borrows */
+void *spmv_store_at(const spmv_store *store, int k);  /* its k-th array */
+void spmv_store_set(spmv_store *store, int k, void *memory);
 /* Puts all arrays of the store out of the caches; returns false if the backend cannot. */
 bool spmv_store_evict(const spmv_backend *backend, spmv_device *device, const spmv_store *store);
 /* Writes the arrays of a store, in host memory or the device's own, over those of its copy. */

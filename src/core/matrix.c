@@ -13,21 +13,6 @@ spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out) {
     return SPMV_OK;
 }
 
-/* Checks before anything is allocated that the canonical CSR fits: Linux grants memory that it does
- * not have and kills the process that touches it. While it is sorted it takes 16 bytes per row,
- * however few the entries: a file of one line may declare 2^31 rows. */
-static spmv_status check_csr_fits(spmv_ctx *ctx, const spmv_coo *coo) {
-    int copies = coo->symmetry == SPMV_GENERAL ? 1 : 2;
-    double need = 16.0 * (double)coo->rows + 12.0 * copies * (double)coo->nnz;
-    double limit = 0.9 * (double)spmv_host_free_bytes();
-    if (need <= limit) return SPMV_OK;
-    return spmv_fail(
-        ctx, SPMV_E_NOMEM,
-        "out of memory: compressed rows of %lld x %lld with %lld entries need %.1f GB, "
-        "%.1f GB are free",
-        (long long)coo->rows, (long long)coo->cols, (long long)coo->nnz, 1e-9 * need, 1e-9 * limit);
-}
-
 /* Entries in the order of the compressed rows are not kept twice. */
 static void share_rows(spmv_mat *mat) {
     spmv_coo *coo = &mat->coo;
@@ -39,7 +24,7 @@ static void share_rows(spmv_mat *mat) {
 }
 
 static spmv_status build_rows(spmv_mat *mat, int threads) {
-    TRY(check_csr_fits(mat->ctx, &mat->coo));
+    TRY(spmv_csr_fits(mat->ctx, &mat->coo));
     TRY(spmv_csr_build(mat->ctx, &mat->coo, threads, &mat->csr, &mat->stats));
     if (mat->csr.as_given) share_rows(mat);
     return SPMV_OK;
@@ -288,8 +273,28 @@ static void *writable(const void *array) {
     return (void *)(uintptr_t)array;
 }
 
+static bool lends_ptr(const spmv_arrays *a) {
+    return a->flags & SPMV_BORROW && a->ptr_bits == 64 && a->base == 0;
+}
+
+static bool lends_idx(const spmv_arrays *a) {
+    return a->flags & SPMV_BORROW && a->base == 0 && a->nnz > 0;
+}
+
+static bool lends_values(const spmv_arrays *a) {
+    return a->flags & SPMV_BORROW && a->values && a->precision == SPMV_F64;
+}
+
+/* Of what is not lent; entries that have to be sorted take more. */
+static spmv_status check_copies_fit(spmv_ctx *ctx, const spmv_arrays *a) {
+    const double row = lends_ptr(a) ? 0 : 8, index = lends_idx(a) ? 0 : 4;
+    const double need =
+        row * (double)a->rows + (index + (lends_values(a) ? 0 : 8)) * (double)a->nnz;
+    return spmv_host_fits(ctx, a->rows, a->cols, a->nnz, need);
+}
+
 static bool take_ptr(const spmv_arrays *a, int threads, spmv_csr *A) {
-    A->lent.row_ptr = a->flags & SPMV_BORROW && a->ptr_bits == 64 && a->base == 0;
+    A->lent.row_ptr = lends_ptr(a);
     if (A->lent.row_ptr) {
         A->row_ptr = writable(a->ptr);
         return true;
@@ -302,7 +307,7 @@ static bool take_ptr(const spmv_arrays *a, int threads, spmv_csr *A) {
 }
 
 static bool take_idx(const spmv_arrays *a, int threads, spmv_csr *A) {
-    A->lent.col_idx = a->flags & SPMV_BORROW && a->base == 0 && a->nnz > 0;
+    A->lent.col_idx = lends_idx(a);
     if (A->lent.col_idx) {
         A->col_idx = writable(a->idx);
         return true;
@@ -317,7 +322,7 @@ static bool take_idx(const spmv_arrays *a, int threads, spmv_csr *A) {
 }
 
 static bool take_values(const spmv_arrays *a, int threads, spmv_csr *A) {
-    A->lent.values = a->flags & SPMV_BORROW && a->values && a->precision == SPMV_F64;
+    A->lent.values = lends_values(a);
     if (A->lent.values) {
         A->values = writable(a->values);
         return true;
@@ -341,7 +346,6 @@ static spmv_status take_rows(spmv_mat *mat, const spmv_arrays *a) {
                           .cols = a->cols,
                           .nnz = a->nnz,
                           .field = a->values ? SPMV_REAL_FIELD : SPMV_PATTERN_FIELD};
-    if (!(a->flags & SPMV_BORROW)) TRY(check_csr_fits(mat->ctx, &mat->coo));
     *A = (spmv_csr){.rows = a->rows, .cols = a->cols, .nnz = a->nnz, .as_given = true};
     bool taken = take_ptr(a, threads, A) && take_idx(a, threads, A) && take_values(a, threads, A);
     mat->coo.col = A->col_idx;
@@ -355,6 +359,7 @@ static spmv_status create(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
     bool ascend = false;
     spmv_mat *mat = NULL;
     TRY(check_ptr(ctx, a));
+    TRY(check_copies_fit(ctx, a));
     TRY(check_idx(ctx, a, &ascend));
     TRY(spmv_mat_new(ctx, &mat));
     const bool canonical = ascend && a->symmetry == SPMV_GENERAL && !a->by_columns;
@@ -381,6 +386,18 @@ static void hand_over(spmv_csr *A, void **ptr, void **index, void **values) {
     A->lent.row_ptr = A->lent.col_idx = A->lent.values = false;
 }
 
+/* *out NULL: the host has to look at the arrays. */
+static spmv_status adopt(spmv_device *device, const spmv_arrays *a, spmv_mat **out) {
+    spmv_mat *mat = NULL;
+    TRY(spmv_mat_new(device->ctx, &mat));
+    spmv_status status = spmv_source_adopt(mat, device, a);
+    if (mat->source)
+        *out = mat;
+    else
+        spmv_mat_put_away(mat);
+    return status;
+}
+
 static spmv_status create_from_device(spmv_ctx *ctx, const spmv_arrays *there, spmv_mat **out) {
     const spmv_backend *backend = ctx->default_backend;
     const size_t n = (size_t)there->nnz, lines = (size_t)lines_of(there);
@@ -394,6 +411,8 @@ static spmv_status create_from_device(spmv_ctx *ctx, const spmv_arrays *there, s
                          backend->name);
     TRY(spmv_ctx_device(ctx, backend, &device));
     if (backend->order) TRY(backend->order(device, NULL, false));
+    TRY(adopt(device, there, out));
+    if (*out) return SPMV_OK;
     spmv_status status = fetch(device, a.ptr, (lines + 1) * (size_t)a.ptr_bits / 8, &ptr);
     if (status == SPMV_OK) status = fetch(device, a.idx, n * sizeof *a.idx, &index);
     if (status == SPMV_OK)
@@ -449,8 +468,7 @@ static void free_entries(spmv_mat *mat) {
 
 void spmv_mat_put_away(spmv_mat *mat) {
     if (!mat) return;
-    mat->fetch = NULL;
-    spmv_mat_drop_stores(mat);
+    spmv_stored_free(mat->ctx, mat->stores);
     spmv_origin_free(mat->origin);
     free_entries(mat);
     spmv_csr_free(&mat->csr);
@@ -472,7 +490,6 @@ void spmv_mat_free(spmv_mat *mat) {
 
 void spmv_mat_drop_stores(spmv_mat *mat) {
     if (!mat || mat->nplans > 0) return;
-    if (spmv_mat_bring_values(mat)) return; /* only a store has them */
-    spmv_stored_free(mat->ctx, mat->stores);
-    mat->stores = NULL;
+    if (!mat->source && spmv_mat_bring(mat)) return; /* only a store has them */
+    spmv_stored_drop_unused(mat);
 }

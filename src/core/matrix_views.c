@@ -1,7 +1,7 @@
 /* matrix_views.c: views of a matrix: borrowed arrays, and its numbers. */
 #include "internal.h"
 
-spmv_status spmv_mat_bring_values(const spmv_mat *mat) {
+spmv_status spmv_mat_bring(const spmv_mat *mat) {
     spmv_mat *own = (spmv_mat *)(uintptr_t)mat; /* no matrix is const where it is made */
     return mat->fetch ? mat->fetch(own) : SPMV_OK;
 }
@@ -19,7 +19,7 @@ static bool list_rows(spmv_mat *mat) {
 void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view) {
     if (!view) return;
     *view = (spmv_coo_view){0};
-    if (!mat || spmv_mat_bring_values(mat) || !list_rows((spmv_mat *)(uintptr_t)mat)) return;
+    if (!mat || spmv_mat_bring(mat) || !list_rows((spmv_mat *)(uintptr_t)mat)) return;
     *view = (spmv_coo_view){mat->coo.rows, mat->coo.cols,   mat->coo.nnz,      mat->coo.row,
                             mat->coo.col,  mat->coo.values, mat->coo.symmetry, mat->coo.field};
 }
@@ -27,7 +27,7 @@ void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view) {
 void spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view) {
     if (!view) return;
     *view = (spmv_csr_view){0};
-    if (!mat || spmv_mat_bring_values(mat)) return;
+    if (!mat || spmv_mat_bring(mat)) return;
     *view = (spmv_csr_view){mat->csr.rows,    mat->csr.cols,    mat->csr.nnz,
                             mat->csr.row_ptr, mat->csr.col_idx, mat->csr.values};
 }
@@ -52,7 +52,7 @@ spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out) {
     GIVEN(mat ? mat->ctx : NULL, out);
     *out = (spmv_stats){0};
     GIVEN(NULL, mat);
-    TRY(spmv_mat_bring_values(mat));
+    TRY(spmv_mat_bring(mat));
     if (mat->to_count) count((spmv_mat *)(uintptr_t)mat);
     *out = mat->stats;
     return SPMV_OK;

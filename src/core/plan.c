@@ -59,8 +59,6 @@ static spmv_status choose(spmv_ctx *ctx, const spmv_kernel *kernel, const spmv_p
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *out) {
-    /* Kernels step past the end of a row by up to a block of threads before they stop. */
-    enum { WIDEST_STEP = 4096 };
     if (opts->precision != SPMV_F64 && opts->precision != SPMV_F32)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "precision %d is neither f64 nor f32",
                          opts->precision);
@@ -72,15 +70,14 @@ spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *ou
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "scalars is %d, must be SPMV_HOST (%d) or SPMV_DEVICE (%d)", opts->scalars,
                          SPMV_HOST, SPMV_DEVICE);
-    bool wide = mat->csr.nnz > INT32_MAX - WIDEST_STEP || opts->offset_bits == 64;
+    bool wide = spmv_needs_wide_offsets(mat->csr.nnz) || opts->offset_bits == 64;
     if (opts->offset_bits != 0 && opts->offset_bits != 32 && opts->offset_bits != 64)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "offsets have 32 or 64 bits, not %d",
                          opts->offset_bits);
     if (opts->offset_bits == 32 && wide)
         return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE, "%lld entries need 64-bit offsets",
                          (long long)mat->csr.nnz);
-    *out = opts->precision == SPMV_F32 ? (wide ? SPMV_F32_O64 : SPMV_F32_O32)
-                                       : (wide ? SPMV_F64_O64 : SPMV_F64_O32);
+    *out = spmv_variant_of(opts->precision, wide);
     return SPMV_OK;
 }
 
@@ -170,6 +167,7 @@ static spmv_status plan_init(spmv_plan *plan, const spmv_plan_opts *opts, spmv_k
     if (opts->refill) TRY(spmv_plan_takes_values(plan));
     const spmv_format *format = spmv_format_named(plan->kernel->format, plan->variant);
     TRY(spmv_plan_attach(plan, format, opts->max_bytes, only_quick));
+    if (opts->refill) TRY(spmv_plan_takes_values(plan)); /* now its store is known, too */
     return prepare(plan);
 }
 
@@ -227,6 +225,7 @@ spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out) {
     copy->scratch = NULL;
     copy->one_zero = NULL;
     copy->scratch_bytes = 0;
+    copy->peak_host = copy->peak_device = 0;
     copy->traffic_bytes = spmv_store_bytes(plan->host);
     spmv_status status = copy_into(copy, plan);
     if (status == SPMV_OK)
@@ -246,7 +245,7 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
     *out = (spmv_plan_facts){0};
     if (!plan) return;
     spmv_device *device = plan->device;
-    const char *fewer = device->ctx->fewer_threads;
+    const char *fewer = *device->ctx->fewer_threads ? device->ctx->fewer_threads : NULL;
     *out = (spmv_plan_facts){
         .backend = device->backend->name,
         .kernel = plan->kernel->name,
@@ -263,11 +262,13 @@ void spmv_plan_info(const spmv_plan *plan, spmv_plan_facts *out) {
         .from_rows_s = plan->rows_to_store_s < 0 ? -1 : plan->rows_to_store_s + plan->prepare_s,
         .once_s = plan->once_s,
         .free_bytes = device->backend->free_bytes(device),
-        .note = plan->note ? plan->note
-                : *fewer   ? fewer
-                           : NULL,
-        .threads = device->backend->host ? device->threads : 0,
+        .note = plan->note ? plan->note : fewer,
+        .threads = !device->backend->host               ? 0
+                   : plan->kernel->traits & SPMV_SERIAL ? 1
+                                                        : device->threads,
         .concurrent = plan->concurrent,
+        .peak_host_bytes = plan->peak_host,
+        .peak_device_bytes = plan->peak_device,
         .refills = spmv_plan_refills(plan),
         .waits_asleep = device->backend->waits_asleep && device->backend->waits_asleep(device),
     };
@@ -311,8 +312,8 @@ static spmv_status refuse(const spmv_plan *plan, const char *call, const char *w
                      written, (long long)A->rows, v->z, (long long)A->cols, v->x);
 }
 
-static inline spmv_status check_vectors(const spmv_plan *plan, const char *call,
-                                        const char *written, const spmv_operands *v) {
+spmv_status spmv_plan_check(const spmv_plan *plan, const char *call, const char *written,
+                            const spmv_operands *v) {
     const spmv_mat *mat = plan->matrix;
     const size_t width = spmv_plan_width(plan);
     bool meet = overlap(v->x, (size_t)mat->csr.cols * width, v->z, (size_t)mat->csr.rows * width);
@@ -321,7 +322,7 @@ static inline spmv_status check_vectors(const spmv_plan *plan, const char *call,
 
 /* Says that a product of the plan runs; a plan is const to who multiplies with it, but never was
  * where it was allocated. */
-static inline spmv_status claim(const spmv_plan *plan, const char *call) {
+spmv_status spmv_plan_claim(const spmv_plan *plan, const char *call) {
     spmv_device *device = plan->device;
     if (device->backend->enter) TRY(device->backend->enter(device));
     if (plan->concurrent ||
@@ -333,7 +334,7 @@ static inline spmv_status claim(const spmv_plan *plan, const char *call) {
                      call, plan->kernel->name);
 }
 
-static inline void unclaim(const spmv_plan *plan) {
+void spmv_plan_unclaim(const spmv_plan *plan) {
     if (!plan->concurrent)
         __atomic_store_n(&((spmv_plan *)(uintptr_t)plan)->busy, 0, __ATOMIC_RELEASE);
 }
@@ -341,11 +342,11 @@ static inline void unclaim(const spmv_plan *plan) {
 spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y) {
     GIVEN(NULL, plan);
     const spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
-    TRY(check_vectors(plan, __func__, "y", &v));
-    TRY(claim(plan, __func__));
+    TRY(spmv_plan_check(plan, __func__, "y", &v));
+    TRY(spmv_plan_claim(plan, __func__));
     spmv_status status = plan->kernel->run(plan, &v);
     if (status == SPMV_OK) status = plan->device->backend->sync(plan->device);
-    unclaim(plan);
+    spmv_plan_unclaim(plan);
     return status;
 }
 
@@ -363,10 +364,10 @@ spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, cons
     *seconds = 0;
     GIVEN(NULL, plan);
     const spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
-    TRY(check_vectors(plan, __func__, "y", &v));
-    TRY(claim(plan, __func__));
+    TRY(spmv_plan_check(plan, __func__, "y", &v));
+    TRY(spmv_plan_claim(plan, __func__));
     spmv_status status = run_timed(plan, count, &v, seconds);
-    unclaim(plan);
+    spmv_plan_unclaim(plan);
     return status;
 }
 
@@ -376,7 +377,7 @@ spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, cons
 static void bring_y(const spmv_plan *plan, spmv_operands *v) {
     const size_t bytes = (size_t)plan->matrix->csr.rows * spmv_plan_width(plan);
     const int threads = plan->device->threads;
-    if (v->y == v->z || !plan->device->backend->host) return;
+    if (v->y == v->z || !plan->device->backend->host || bytes == 0) return;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int t = 0; t < threads; t++) {
         size_t begin = (size_t)spmv_split((int64_t)bytes, threads, t);
@@ -388,10 +389,10 @@ static void bring_y(const spmv_plan *plan, spmv_operands *v) {
 
 /* A host's product is complete afterwards, a GPU's launched. */
 static spmv_status launch(const spmv_plan *plan, const char *call, spmv_operands *v) {
-    TRY(claim(plan, call));
+    TRY(spmv_plan_claim(plan, call));
     bring_y(plan, v);
     spmv_status status = plan->kernel->run(plan, v);
-    unclaim(plan);
+    spmv_plan_unclaim(plan);
     return status;
 }
 
@@ -400,7 +401,7 @@ spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, 
     GIVEN(NULL, plan);
     spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
     v.stream = stream;
-    TRY(check_vectors(plan, __func__, "y", &v));
+    TRY(spmv_plan_check(plan, __func__, "y", &v));
     return launch(plan, __func__, &v);
 }
 
@@ -424,6 +425,18 @@ static spmv_operands operands_of(const spmv_plan *plan, const spmv_call *call, v
     return v;
 }
 
+/* On a GPU they are read while z is written. */
+static spmv_status check_scalars(const spmv_plan *plan, const spmv_call *call, size_t z_bytes) {
+    const void *const scalar[] = {call->alpha, call->beta};
+    static const char *const name[] = {"alpha", "beta"};
+    for (int k = 0; k < 2; k++)
+        if (scalar[k] && overlap(scalar[k], spmv_plan_width(plan), call->z, z_bytes))
+            return spmv_fail(plan->device->ctx, SPMV_E_ARG,
+                             "spmv_apply: %s, at %p on the device, lies in z, at %p", name[k],
+                             scalar[k], call->z);
+    return SPMV_OK;
+}
+
 static spmv_status check_call(const spmv_plan *plan, const spmv_call *call) {
     spmv_ctx *ctx = plan->device->ctx;
     const int64_t rows = plan->matrix->csr.rows;
@@ -432,7 +445,9 @@ static spmv_status check_call(const spmv_plan *plan, const spmv_call *call) {
         return spmv_fail(ctx, call->k < 0 ? SPMV_E_ARG : SPMV_E_UNSUITABLE,
                          "spmv_apply: k is %lld: this library multiplies one vector at a time",
                          (long long)call->k);
-    if (!call->beta || rows == 0) return SPMV_OK;
+    if (rows == 0) return SPMV_OK;
+    if (plan->scalars == SPMV_DEVICE) TRY(check_scalars(plan, call, bytes));
+    if (!call->beta) return SPMV_OK;
     if (!call->y) return spmv_fail(ctx, SPMV_E_ARG, "spmv_apply: y is NULL, and beta is not");
     if (call->y != call->z && overlap(call->y, bytes, call->z, bytes))
         return spmv_fail(ctx, SPMV_E_ARG,
@@ -448,7 +463,7 @@ spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *strea
     TRY(spmv_read_opts(plan->device->ctx, "spmv_call", &known, sizeof known, call));
     TRY(check_call(plan, &known));
     spmv_operands v = operands_of(plan, &known, stream);
-    TRY(check_vectors(plan, __func__, "z", &v));
+    TRY(spmv_plan_check(plan, __func__, "z", &v));
     return launch(plan, __func__, &v);
 }
 

@@ -13,3 +13,21 @@ spmv_proposal *spmv_propose_kernel(spmv_proposals *all, const char *kernel, doub
     va_end(args);
     return p;
 }
+
+spmv_proposal *spmv_propose_cost(spmv_proposals *all, const spmv_cost *costs, const char *kernel,
+                                 const double *term, double setup_unit) {
+    while (strcmp(costs->kernel, kernel) != 0) costs++;
+    double cost = term[0], baseline = all->baseline > 0 ? all->baseline : 1;
+    for (int k = 1; k < SPMV_COST_TERMS; k++) cost += costs->per[k - 1] * term[k];
+    spmv_proposal *p = spmv_propose_kernel(all, costs->kernel, costs->setup * setup_unit,
+                                           baseline / cost, "predicted");
+    memcpy(p->term, term, sizeof p->term);
+    return p;
+}
+
+void spmv_proposal_why(spmv_proposal *p, const char *why, ...) {
+    va_list args;
+    va_start(args, why);
+    vsnprintf(p->why, sizeof p->why, why, args);
+    va_end(args);
+}

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 /* The pointer is read and written as bytes, since its type in the format struct is not void *. */
-static void *array_of(const spmv_store *store, int k) {
+void *spmv_store_at(const spmv_store *store, int k) {
     void *memory;
     memcpy(&memory, (const char *)store + store->array[k].offset, sizeof memory);
     return memory;
 }
 
-static void set_array(spmv_store *store, int k, void *memory) {
+void spmv_store_set(spmv_store *store, int k, void *memory) {
     memcpy((char *)store + store->array[k].offset, &memory, sizeof memory);
 }
 
@@ -33,7 +33,7 @@ spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, si
         return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: an array of %s takes %.1f MB",
                          store->format, 1e-6 * (double)bytes);
     store->array[store->narrays] = (spmv_array){.offset = offset, .bytes = bytes};
-    set_array(store, store->narrays++, memory);
+    spmv_store_set(store, store->narrays++, memory);
     return SPMV_OK;
 }
 
@@ -46,7 +46,7 @@ spmv_status spmv_fits(spmv_ctx *ctx, int64_t overflows) {
 void spmv_store_borrow(spmv_store *store, void *member, const void *array, size_t bytes) {
     size_t offset = (size_t)((char *)member - (char *)store);
     store->array[store->narrays] = (spmv_array){offset, bytes, .borrowed = true};
-    set_array(store, store->narrays++, (void *)(uintptr_t)array); /* stores are only read */
+    spmv_store_set(store, store->narrays++, (void *)(uintptr_t)array); /* stores are only read */
 }
 
 static size_t count_bytes(const spmv_store *store, bool borrowed_too) {
@@ -66,7 +66,8 @@ size_t spmv_store_own_bytes(const spmv_store *store) {
 
 bool spmv_store_evict(const spmv_backend *backend, spmv_device *device, const spmv_store *store) {
     for (int k = 0; k < store->narrays; k++)
-        if (!backend->evict || !backend->evict(device, array_of(store, k), store->array[k].bytes))
+        if (!backend->evict ||
+            !backend->evict(device, spmv_store_at(store, k), store->array[k].bytes))
             return false;
     return true;
 }
@@ -74,13 +75,13 @@ bool spmv_store_evict(const spmv_backend *backend, spmv_device *device, const sp
 void spmv_store_free(spmv_store *store) {
     if (!store) return;
     for (int k = 0; k < store->narrays; k++)
-        if (!store->array[k].borrowed) spmv_host_free(array_of(store, k));
+        if (!store->array[k].borrowed) spmv_host_free(spmv_store_at(store, k));
     free(store);
 }
 
 spmv_status spmv_store_rewrite(spmv_device *device, const spmv_store *from, spmv_store *copy) {
     for (int k = 0; k < from->narrays; k++)
-        TRY(device->backend->put(device, array_of(copy, k), array_of(from, k),
+        TRY(device->backend->put(device, spmv_store_at(copy, k), spmv_store_at(from, k),
                                  from->array[k].bytes));
     return SPMV_OK;
 }
@@ -93,14 +94,15 @@ spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_
     memcpy(copy, from, from->size);
     for (int k = 0; k < from->narrays; k++) {
         copy->array[k].borrowed = false;
-        set_array(copy, k, NULL);
+        spmv_store_set(copy, k, NULL);
     }
     for (int k = 0; k < from->narrays && status == SPMV_OK; k++) {
         void *memory = NULL;
         status = device->backend->alloc(device, from->array[k].bytes, &memory);
-        set_array(copy, k, memory);
+        spmv_store_set(copy, k, memory);
         if (status == SPMV_OK)
-            status = device->backend->put(device, memory, array_of(from, k), from->array[k].bytes);
+            status =
+                device->backend->put(device, memory, spmv_store_at(from, k), from->array[k].bytes);
     }
     if (status != SPMV_OK) {
         spmv_store_free_on(device, copy);
@@ -112,7 +114,8 @@ spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_
 
 void spmv_store_free_on(spmv_device *device, spmv_store *copy) {
     if (!copy) return;
-    for (int k = 0; k < copy->narrays; k++) device->backend->release(device, array_of(copy, k));
+    for (int k = 0; k < copy->narrays; k++)
+        if (!copy->array[k].borrowed) device->backend->release(device, spmv_store_at(copy, k));
     free(copy);
 }
 
@@ -122,13 +125,13 @@ spmv_status spmv_store_download(spmv_device *device, const spmv_store *copy, spm
     *out = here;
     if (!here) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
     memcpy(here, copy, copy->size);
-    for (int k = 0; k < copy->narrays; k++) set_array(here, k, NULL);
+    for (int k = 0; k < copy->narrays; k++) spmv_store_set(here, k, NULL);
     for (int k = 0; k < copy->narrays && status == SPMV_OK; k++) {
         void *memory = spmv_host_alloc(copy->array[k].bytes);
-        set_array(here, k, memory);
-        status = memory
-                     ? device->backend->get(device, memory, array_of(copy, k), copy->array[k].bytes)
-                     : spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
+        spmv_store_set(here, k, memory);
+        status = memory ? device->backend->get(device, memory, spmv_store_at(copy, k),
+                                               copy->array[k].bytes)
+                        : spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
     }
     return status;
 }

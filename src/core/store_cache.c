@@ -33,14 +33,48 @@ static spmv_stored *find_own(const spmv_plan *plan, const spmv_format *format) {
     return there ? there : find_stored(plan, format, NULL);
 }
 
+const spmv_device_format *spmv_device_builder(const spmv_backend *backend, const char *format,
+                                              int variant) {
+    for (int k = 0; backend->formats && backend->formats[k][0]; k++)
+        if (strcmp(backend->formats[k][0]->name, format) == 0) return backend->formats[k][variant];
+    return NULL;
+}
+
 /* Returns how the plan's device builds the format in its own memory; NULL: it cannot. */
 static const spmv_device_format *builder_of(const spmv_plan *plan, const char *format) {
-    const spmv_backend *backend = plan->device->backend;
-    if (needs_host(plan) || !backend->formats) return NULL;
-    for (int k = 0; backend->formats[k][0]; k++)
-        if (strcmp(backend->formats[k][0]->name, format) == 0)
-            return backend->formats[k][plan->variant];
-    return NULL;
+    return needs_host(plan) ? NULL
+                            : spmv_device_builder(plan->device->backend, format, plan->variant);
+}
+
+/* The rows of which the matrix was made, if they are on the plan's device. */
+const spmv_stored *spmv_source_of(const spmv_plan *plan) {
+    const spmv_stored *source = plan->matrix->source;
+    return source && source->device == plan->device ? source : NULL;
+}
+
+/* What is known of the rows without bringing them to the host: their sizes, and what was brought
+ * before. */
+static spmv_csr_view outline_of(const spmv_mat *mat) {
+    const spmv_csr *A = &mat->csr;
+    return (spmv_csr_view){A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, A->values};
+}
+
+/* The rows, in host memory if building the store or its kernel's structures needs them there. */
+static spmv_status look_at_rows(const spmv_plan *plan, const spmv_device_format *own,
+                                spmv_csr_view *out) {
+    bool stays = own && spmv_source_of(plan) && !(plan->kernel->traits & SPMV_READS_ROWS) &&
+                 !(own->reads_rows && own->reads_rows(&plan->choice));
+    if (!stays) TRY(spmv_mat_bring(plan->matrix));
+    *out = outline_of(plan->matrix);
+    return SPMV_OK;
+}
+
+static spmv_status check_offsets(const spmv_plan *plan, const spmv_device_format *own) {
+    if (!own || own->build) return SPMV_OK;
+    return spmv_fail(plan->device->ctx, SPMV_E_UNSUITABLE,
+                     "%s: the device builds %s from 32-bit offsets only: --index=32 with fewer "
+                     "than 2^31 nonzeros, else a kernel of csr or sell",
+                     plan->kernel->name, own->name);
 }
 
 void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list) {
@@ -98,6 +132,14 @@ static size_t most_of(size_t bytes) {
     return (size_t)(0.8 * (double)bytes);
 }
 
+/* What may be allocated there. To ask a host takes 0.15 ms, as long as ten products of a matrix for
+ * which that little is needed; to ask a GPU's driver, up to 0.09 ms. */
+static size_t most_on(spmv_device *device, size_t need) {
+    enum { LITTLE = 16 << 20 };
+    if (need == 0 || (device->backend->host && need <= LITTLE)) return LITTLE;
+    return most_of(device->backend->free_bytes(device));
+}
+
 /* Bytes that the device needs besides the store while it builds it, including compressed rows if
  * they are not there. */
 static size_t working_bytes(const spmv_plan *plan, const spmv_csr_view *view,
@@ -126,7 +168,7 @@ static room find_room(const spmv_plan *plan, const spmv_csr_view *view, size_t s
     room r = {own_copy ? scratch : sum_or_max(store, scratch), max_bytes,
               is_host ? "" : " on the device", false};
     if (max_bytes && (is_host || !own || r.need > max_bytes)) return r;
-    size_t there = most_of(device->backend->free_bytes(device));
+    size_t there = most_on(device, r.need);
     r.by_device = own && sum_or_max(r.need, working_bytes(plan, view, own)) <= there;
     if (max_bytes) return r;
     r.limit = there;
@@ -142,7 +184,8 @@ static room find_room(const spmv_plan *plan, const spmv_csr_view *view, size_t s
 static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format, size_t max_bytes,
                                 const spmv_device_format *own, bool *by_device) {
     spmv_csr_view view;
-    spmv_mat_rows(plan->matrix, &view);
+    const bool is_rows = format == rows_format(plan);
+    TRY(look_at_rows(plan, own, &view));
     *by_device = true;
     if (format->bound) {
         size_t most = format->bound(&view, &plan->choice, plan->matrix->stats.row_max);
@@ -150,6 +193,10 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
         if (r.need <= r.limit && r.by_device == (own != NULL) &&
             (max_bytes || !spmv_is_padding(&view, plan->variant, most)))
             return SPMV_OK;
+    }
+    if (!is_rows) {
+        TRY(spmv_mat_bring(plan->matrix));
+        view = outline_of(plan->matrix);
     }
     size_t store = format->estimate(&view, &plan->choice);
     room r = find_room(plan, &view, store, max_bytes, own);
@@ -163,11 +210,11 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
 /* Checks the rest of a plan whose store exists, or must only be copied to its device. */
 static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored) {
     spmv_csr_view view;
-    spmv_mat_rows(plan->matrix, &view);
-    size_t limit = most_of(plan->device->backend->free_bytes(plan->device));
+    TRY(look_at_rows(plan, builder_of(plan, stored->format->name), &view));
     size_t need = plan->kernel->estimate ? plan->kernel->estimate(&view, &plan->choice) : 0;
     if (!needs_host(plan) && stored->device != plan->device)
         need = sum_or_max(need, spmv_store_bytes(stored->host));
+    size_t limit = most_on(plan->device, need);
     if (need <= limit) return SPMV_OK;
     return refuse(plan, need, limit, plan->device->backend->host ? "" : " on the device");
 }
@@ -182,14 +229,15 @@ static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
     spmv_device *device = plan->device;
     const spmv_device_format *first = builder_of(plan, "csr");
     const spmv_stored *there = own == first ? NULL : find_stored(plan, rows_format(plan), device);
+    const spmv_stored *source = spmv_source_of(plan);
     spmv_stored sent = {.host = NULL};
-    const spmv_store *rows = there ? there->copy : NULL;
+    const spmv_store *rows = there ? there->copy : source ? source->copy : NULL;
     spmv_status status = SPMV_OK;
     out->device = device;
     out->only_on_device = true;
     if (own != first && !there) {
         status =
-            first->build(device, view, NULL, &plan->choice, &sent.host, &sent.copy, &sent.upload_s);
+            first->build(device, view, rows, &plan->choice, &sent.host, &sent.copy, &sent.upload_s);
         rows = sent.copy;
     }
     if (status == SPMV_OK)
@@ -212,13 +260,15 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
                                const spmv_device_format *own, spmv_stored **out) {
     spmv_mat *mat = plan->matrix;
     spmv_csr_view view;
-    spmv_stored *stored = calloc(1, sizeof *stored);
+    spmv_stored *stored;
     *out = NULL;
+    TRY(look_at_rows(plan, own, &view));
+    const int threads = spmv_threads_for(mat->ctx, view.nnz);
+    stored = calloc(1, sizeof *stored);
     if (!stored) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
-    spmv_mat_rows(mat, &view);
     spmv_status status =
         own ? build_there(plan, &view, own, stored)
-            : format->build(mat->ctx, &view, &plan->choice, mat->ctx->threads, &stored->host);
+            : format->build(mat->ctx, &view, &plan->choice, threads, &stored->host);
     if (status != SPMV_OK) { /* *stored holds what was allocated */
         spmv_stored_free(mat->ctx, stored);
         return status;
@@ -232,140 +282,13 @@ static spmv_status build_store(const spmv_plan *plan, const spmv_format *format,
     return SPMV_OK;
 }
 
-/* ---- other values ---------------------------------------------------------------------------- */
+/* ---- a plan's store -------------------------------------------------------------------------- */
 
-/* One that uses the store. */
-static const spmv_plan *plan_of(const spmv_mat *mat, const spmv_stored *stored) {
-    const spmv_plan *plan = mat->plans;
-    while (plan && plan->host != stored->host) plan = plan->next;
-    return plan;
-}
-
-void spmv_stored_drop_unused(spmv_mat *mat) {
-    for (spmv_stored **at = &mat->stores; *at;) {
-        spmv_stored *stored = *at;
-        if (plan_of(mat, stored)) {
-            at = &stored->next;
-            continue;
-        }
-        *at = stored->next;
-        stored->next = NULL;
-        spmv_stored_free(mat->ctx, stored);
-    }
-}
-
-bool spmv_stored_holds_any(const spmv_stored *stored) {
-    const spmv_format *format = stored->format;
-    return !format->holds || (format->holds_any && format->holds_any(stored->host));
-}
-
-spmv_status spmv_stored_takes_values(const spmv_mat *mat, const spmv_stored *stored) {
-    const spmv_plan *plan = plan_of(mat, stored);
-    if (!stored->only_on_device || spmv_stored_holds_any(stored)) return SPMV_OK;
-    return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
-                     "%s: values are stored in fewer bytes on the device, which cannot write "
-                     "others so: a plan made with spmv_plan_opts.refill stores them as they are",
-                     plan->kernel->name);
-}
-
-static size_t row_ptr_bytes(const spmv_plan *plan) {
-    return (size_t)(plan->matrix->csr.rows + 1) * (size_t)spmv_plan_offset_bits(plan) / 8;
-}
-
-/* Once for a store: where rows begin, which its builder had from compressed rows. */
-static spmv_status send_row_ptr(const spmv_plan *plan, const spmv_csr_view *A,
-                                spmv_stored *stored) {
-    spmv_device *device = plan->device;
-    const bool wide = spmv_plan_offset_bits(plan) == 64;
-    const size_t n = (size_t)A->rows + 1, bytes = row_ptr_bytes(plan);
-    if (stored->row_ptr) return SPMV_OK;
-    int32_t *narrow = wide ? NULL : spmv_host_alloc(bytes);
-    if (!wide && !narrow) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
-    for (size_t i = 0; i < n && narrow; i++) narrow[i] = (int32_t)A->row_ptr[i];
-    spmv_status status = device->backend->alloc(device, bytes, &stored->row_ptr);
-    if (status == SPMV_OK)
-        status = device->backend->put(device, stored->row_ptr,
-                                      wide ? (const void *)A->row_ptr : narrow, bytes);
-    spmv_host_free(narrow);
-    return status;
-}
-
-/* In the plan's precision; *narrow is to be freed. */
-static spmv_status narrow_values(const spmv_plan *plan, const spmv_csr_view *A, int threads,
-                                 float **narrow) {
-    *narrow = NULL;
-    if (!spmv_plan_is_f32(plan)) return SPMV_OK;
-    *narrow = spmv_host_alloc((size_t)A->nnz * sizeof **narrow);
-    if (!*narrow) return spmv_fail(plan->device->ctx, SPMV_E_NOMEM, "out of memory");
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t k = 0; k < A->nnz; k++) (*narrow)[k] = (float)A->values[k];
-    return SPMV_OK;
-}
-
-/* The device places values from its own memory. */
-static spmv_status refill_there(const spmv_plan *plan, const spmv_csr_view *A, const void *there,
-                                int threads, spmv_stored *stored) {
-    const spmv_device_format *own = builder_of(plan, stored->format->name);
-    spmv_device *device = plan->device;
-    const bool is_rows = own == builder_of(plan, "csr");
-    const size_t width = spmv_plan_width(plan);
-    const void *values = there;
-    float *narrow = NULL;
-    void *sent = NULL;
-    spmv_status status = is_rows ? SPMV_OK : send_row_ptr(plan, A, stored);
-    if (status == SPMV_OK && !there) {
-        status = narrow_values(plan, A, threads, &narrow);
-        values = narrow ? (const void *)narrow : A->values;
-    }
-    if (status == SPMV_OK && !there && !is_rows) {
-        status = device->backend->alloc(device, (size_t)A->nnz * width, &sent);
-        if (status == SPMV_OK)
-            status = device->backend->put(device, sent, values, (size_t)A->nnz * width);
-        values = sent;
-    }
-    if (status == SPMV_OK) status = own->refill(device, stored->row_ptr, values, stored->copy);
-    device->backend->release(device, sent);
-    spmv_host_free(narrow);
-    return status;
-}
-
-static spmv_status refill(const spmv_mat *mat, const spmv_csr_view *A, const void *there,
-                          int threads, spmv_stored *stored) {
-    const spmv_plan *plan = plan_of(mat, stored);
-    spmv_device *device = NULL;
-    if (stored->only_on_device) return refill_there(plan, A, there, threads, stored);
-    stored->format->refill(A, threads, stored->host);
-    if (!stored->copy) return SPMV_OK;
-    TRY(spmv_ctx_device(mat->ctx, stored->device->backend, &device));
-    return spmv_store_rewrite(device, stored->host, stored->copy);
-}
-
-static const spmv_stored *stored_of(const spmv_plan *plan) {
+const spmv_stored *spmv_stored_of(const spmv_plan *plan) {
     const spmv_stored *s = plan->matrix->stores;
     while (s && s->host != plan->host) s = s->next;
     return s;
 }
-
-static spmv_status refill_own(const spmv_plan *plan) {
-    const spmv_stored *s = stored_of(plan);
-    return spmv_store_rewrite(plan->device, s->copy ? s->copy : s->host, plan->own);
-}
-
-spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, const void *there,
-                                   int threads) {
-    for (spmv_stored *s = mat->stores; s; s = s->next) TRY(refill(mat, A, there, threads, s));
-    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
-        if (plan->own) TRY(refill_own(plan));
-    return SPMV_OK;
-}
-
-spmv_status spmv_stored_fetch(const spmv_mat *mat, const spmv_stored *stored, spmv_store **out) {
-    spmv_device *device = NULL;
-    TRY(spmv_ctx_device(mat->ctx, stored->device->backend, &device));
-    return spmv_store_download(device, stored->copy, out);
-}
-
-/* ---- a plan's store -------------------------------------------------------------------------- */
 
 /* Makes the copy that the device works on; for a host backend that is the store itself. */
 static spmv_status place_store(spmv_stored *stored, spmv_device *device) {
@@ -398,6 +321,7 @@ static spmv_status find_or_build(const spmv_plan *plan, const spmv_format *forma
     const spmv_device_format *own = builder_of(plan, format->name);
     double start = spmv_now();
     bool by_device;
+    TRY(check_offsets(plan, own));
     *out = find_own(plan, format);
     if (*out && !max_bytes) return check_rest(plan, *out);
     TRY(check_budget(plan, format, max_bytes, own, &by_device));
@@ -413,12 +337,12 @@ static spmv_status find_or_build(const spmv_plan *plan, const spmv_format *forma
 }
 
 double spmv_plan_sent_since(const spmv_plan *plan, double start) {
-    const spmv_stored *s = stored_of(plan);
+    const spmv_stored *s = spmv_stored_of(plan);
     return s && s->placed >= start ? plan->upload_s : 0;
 }
 
 double spmv_plan_stored_since(const spmv_plan *plan, double start) {
-    const spmv_stored *s = stored_of(plan);
+    const spmv_stored *s = spmv_stored_of(plan);
     double seconds = spmv_plan_sent_since(plan, start);
     if (!s || s->built < start) return seconds;
     return seconds + s->convert_s - (s->rows_placed < start ? s->rows_s : 0);
@@ -452,11 +376,13 @@ spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t 
 }
 
 void spmv_plan_add_resident(const spmv_plan *plan, size_t *host, size_t *device) {
-    const spmv_stored *s = stored_of(plan);
+    const spmv_stored *s = spmv_stored_of(plan);
     size_t *here = plan->device->backend->host ? host : device;
     if (!s->only_on_device) *host += spmv_store_own_bytes(s->host);
-    if (s->copy) *device += spmv_store_bytes(s->copy);
-    if (s->row_ptr) *device += row_ptr_bytes(plan);
+    const spmv_stored *source = spmv_source_of(plan);
+    if (s->copy) *device += spmv_store_own_bytes(s->copy);
+    if (source && source != s) *device += spmv_store_own_bytes(source->copy);
+    if (s->row_ptr) *device += spmv_row_ptr_bytes(plan);
     if (plan->own) *here += spmv_store_bytes(plan->own);
     *here += plan->scratch_bytes;
 }

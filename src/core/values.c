@@ -32,6 +32,7 @@ size_t spmv_mat_own_bytes(const spmv_mat *mat) {
     const spmv_csr *A = &mat->csr;
     const size_t nnz = (size_t)A->nnz, n = (size_t)coo->nnz;
     size_t bytes = origin_bytes(mat);
+    if (!A->row_ptr) return bytes; /* nothing is here */
     if (!A->lent.row_ptr) bytes += (size_t)(A->rows + 1) * sizeof *A->row_ptr;
     if (!A->lent.col_idx) bytes += nnz * sizeof *A->col_idx;
     if (!A->lent.values) bytes += nnz * sizeof *A->values;
@@ -78,30 +79,17 @@ static int64_t count_entries(const spmv_mat *mat, int threads, uint32_t *first) 
     return first[nnz];
 }
 
-static int compare_entries(const void *a, const void *b) {
-    const uint32_t *p = a, *q = b;
-    return (*p > *q) - (*p < *q);
-}
-
 /* first[at] ends as where the entries of place at end: those of the next begin there. Duplicates
- * are summed as they were given, whatever thread was here first. */
+ * are in any order, for threads race for the places. */
 static void list_entries(const spmv_mat *mat, int threads, uint32_t *first, uint32_t *entry) {
-#pragma omp parallel num_threads(threads)
-    {
-#pragma omp for schedule(static)
-        for (int64_t k = 0; k < mat->coo.nnz; k++) {
-            int64_t place[2];
-            for (int n = places_of(mat, k, place); n > 0; n--) {
-                uint32_t at;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < mat->coo.nnz; k++) {
+        int64_t place[2];
+        for (int n = places_of(mat, k, place); n > 0; n--) {
+            uint32_t at;
 #pragma omp atomic capture
-                at = first[place[n - 1]]++;
-                entry[at] = (uint32_t)k;
-            }
-        }
-#pragma omp for schedule(static)
-        for (int64_t at = 0; at < mat->csr.nnz; at++) {
-            uint32_t begin = at ? first[at - 1] : 0, n = first[at] - begin;
-            if (n > 1) qsort(entry + begin, n, sizeof *entry, compare_entries);
+            at = first[place[n - 1]]++;
+            entry[at] = (uint32_t)k;
         }
     }
 }
@@ -154,18 +142,54 @@ static inline double given_value(const given *g, int64_t k) {
                                     : ((const double *)g->values)[k];
 }
 
+/* Of entry k where it stands in row i. */
+static double value_in_row(const spmv_mat *mat, const given *g, int64_t i, int64_t k) {
+    const double value = given_value(g, k);
+    return mat->coo.symmetry == SPMV_SKEW_SYMMETRIC && mat->coo.row[k] != i ? -value : value;
+}
+
+typedef struct duplicates { /* the entries of one place, in row i */
+    const spmv_mat *mat;
+    const given *g;
+    int64_t i;
+} duplicates;
+
+static int compare_bits(const void *a, const void *b, void *which) {
+    const duplicates *d = which;
+    uint64_t p = bits_of(value_in_row(d->mat, d->g, d->i, *(const uint32_t *)a));
+    uint64_t q = bits_of(value_in_row(d->mat, d->g, d->i, *(const uint32_t *)b));
+    return (p > q) - (p < q);
+}
+
+/* By the bits of their values, as when the matrix was made: so the sum has the same bits. */
+static void sort_duplicates(duplicates *d, uint32_t *entry, int64_t n) {
+    enum { SHORT = 48 };
+    if (n > SHORT) {
+        qsort_r(entry, (size_t)n, sizeof *entry, compare_bits, d);
+        return;
+    }
+    for (int64_t k = 1; k < n; k++) {
+        const uint32_t moved = entry[k];
+        int64_t hole = k;
+        for (; hole > 0 && compare_bits(&entry[hole - 1], &moved, d) > 0; hole--)
+            entry[hole] = entry[hole - 1];
+        entry[hole] = moved;
+    }
+}
+
 /* Of row i, the entries in places begin..end - 1 of the list: in extended precision, so that it
  * rounds once. */
 static double sum_entries(const spmv_mat *mat, const given *g, int64_t i, int64_t begin,
                           int64_t end, int64_t *overflows) {
-    const bool is_skew = mat->coo.symmetry == SPMV_SKEW_SYMMETRIC;
-    long double sum = 0;
-    bool finite = true;
-    for (int64_t at = begin; at < end; at++) {
-        int64_t k = mat->origin->entry[at];
-        double value = given_value(g, k);
+    uint32_t *entry = mat->origin->entry;
+    duplicates d = {mat, g, i};
+    if (end - begin > 2) sort_duplicates(&d, entry + begin, end - begin);
+    long double sum = value_in_row(mat, g, i, entry[begin]);
+    bool finite = isfinite((double)sum);
+    for (int64_t at = begin + 1; at < end; at++) {
+        double value = value_in_row(mat, g, i, entry[at]);
         finite &= isfinite(value) != 0;
-        sum += is_skew && mat->coo.row[k] != i ? -value : value;
+        sum += value;
     }
     *overflows += finite && !isfinite((double)sum);
     return (double)sum;
@@ -208,12 +232,16 @@ static int64_t arrange(const spmv_mat *mat, const given *g, int threads, double 
 
 bool spmv_plan_refills(const spmv_plan *plan) {
     const unsigned own = SPMV_KEEPS_VALUES | SPMV_OWN_COPY;
+    const spmv_stored *stored = plan->host ? spmv_stored_of(plan) : NULL;
+    if (stored && spmv_source_is_fixed(plan)) return false;
+    if (stored && plan->kernel->traits & SPMV_KEEPS_CODES && !spmv_stored_holds_any(stored))
+        return false;
     return spmv_format_named(plan->kernel->format, plan->variant)->refill &&
            !(plan->kernel->traits & own);
 }
 
 spmv_status spmv_plan_takes_values(const spmv_plan *plan) {
-    if (spmv_plan_refills(plan)) return SPMV_OK;
+    if (spmv_plan_refills(plan)) return spmv_stored_takes_values(plan);
     return spmv_fail(plan->device->ctx, SPMV_E_UNSUITABLE,
                      "%s: new values cannot be written into what it made of the old ones: free "
                      "the plan before, and make it again",
@@ -285,22 +313,34 @@ static spmv_status place_values(spmv_mat *mat, const given *g) {
     return SPMV_OK;
 }
 
-/* beside: in the order of the canonical CSR; NULL: they are not there yet. */
-static spmv_status write_all(spmv_mat *mat, const given *g, const double *beside, int threads) {
+/* beside: in the order of the canonical CSR; NULL: they are not there yet. room: for the entries'
+ * own values. */
+static spmv_status write_into(spmv_mat *mat, const given *g, const double *beside, int threads,
+                              double *room, spmv_staging *staging) {
     const given sorted = {.values = beside, .precision = SPMV_F64};
-    double *room;
-    TRY(make_room(mat, &room));
-    TRY(place_values(mat, g));
     if (beside)
         widen(&sorted, mat->csr.nnz, threads, mat->csr.values);
     else
         arrange(mat, g, threads, mat->csr.values);
     keep_entries(mat, g, threads, room);
     const spmv_csr_view A = rows_with(mat, mat->csr.values);
-    TRY(spmv_stored_refill_all(mat, &A, NULL, threads));
+    TRY(spmv_stored_refill_all(mat, &A, NULL, staging, threads));
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         TRY(plan->device->backend->sync(plan->device));
     return SPMV_OK;
+}
+
+/* Nothing is written before all memory is there: no plan is left with the old values when another
+ * has the new ones. */
+static spmv_status write_all(spmv_mat *mat, const given *g, const double *beside, int threads) {
+    spmv_staging staging = {.device = NULL};
+    double *room = NULL;
+    spmv_status status = spmv_stored_stage(mat, false, &staging);
+    if (status == SPMV_OK) status = make_room(mat, &room);
+    if (status == SPMV_OK) status = place_values(mat, g); /* needs no room if entries do */
+    if (status == SPMV_OK) status = write_into(mat, g, beside, threads, room, &staging);
+    spmv_stored_unstage(&staging);
+    return status;
 }
 
 static bool is_plain(const spmv_mat *mat) {
@@ -330,6 +370,7 @@ static spmv_status check_and_write(spmv_mat *mat, const given *g, int threads) {
 static spmv_status set_from_host(spmv_mat *mat, const void *values, bool stay) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
     const given g = {values, mat->precision, stay};
+    if (mat->source) TRY(spmv_mat_bring(mat)); /* the pattern */
     TRY(find_origin(mat, threads));
     return may_refuse(mat) ? check_and_write(mat, &g, threads) : write_all(mat, &g, NULL, threads);
 }
@@ -339,7 +380,7 @@ static spmv_status set_from_host(spmv_mat *mat, const void *values, bool stay) {
 /* Whether the host has no need of the values: all stores and plans are the device's, which holds
  * them in the precision in which they were given. */
 static bool can_stay(const spmv_mat *mat, const spmv_device *device) {
-    bool can = mat->csr.as_given && mat->plans;
+    bool can = mat->csr.as_given && (mat->plans || mat->source);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         can =
             can && plan->device == device && spmv_plan_is_f32(plan) == (mat->precision == SPMV_F32);
@@ -377,31 +418,22 @@ static spmv_status fetch(spmv_mat *mat) {
 
 static spmv_status stay(spmv_mat *mat, spmv_device *device, const void *values, void *stream) {
     const spmv_csr_view A = rows_with(mat, NULL);
+    spmv_staging none = {.device = NULL}; /* but for where rows begin */
+    TRY(spmv_stored_stage(mat, true, &none));
     mat->values_change = true; /* on the stream, at any time */
-    TRY(spmv_stored_refill_all(mat, &A, values, 1));
+    TRY(spmv_stored_refill_all(mat, &A, values, &none, 1));
     mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
     mat->to_count = true;
-    mat->fetch = fetch;
+    mat->fetch = mat->source ? spmv_source_fetch : fetch;
     return device->backend->order(device, stream, true);
 }
 
-/* That of the plans, or else of the context, which is opened if it was not. */
-static spmv_status find_device(const spmv_mat *mat, spmv_device **out) {
-    const spmv_plan *plan = mat->plans;
-    while (plan && plan->device->backend->host) plan = plan->next;
-    if (!plan) return spmv_ctx_device(mat->ctx, mat->ctx->default_backend, out);
-    *out = plan->device;
-    return SPMV_OK;
-}
-
-static spmv_status set_from_device(spmv_mat *mat, const void *values, void *stream) {
+static spmv_status set_from_device(spmv_mat *mat, spmv_device *device, const void *values,
+                                   void *stream) {
     const size_t width = mat->precision == SPMV_F32 ? sizeof(float) : sizeof(double);
     const size_t bytes = (size_t)mat->coo.nnz * width;
-    spmv_device *device = NULL;
-    TRY(find_device(mat, &device));
     const spmv_backend *backend = device->backend;
     if (backend->host) return set_from_host(mat, values, true);
-    if (backend->order) TRY(backend->order(device, stream, false));
     if (backend->order && can_stay(mat, device)) return stay(mat, device, values, stream);
     void *here = spmv_host_alloc(bytes);
     if (!here)
@@ -413,11 +445,15 @@ static spmv_status set_from_device(spmv_mat *mat, const void *values, void *stre
     return status;
 }
 
-/* Products that were put on the stream before have the old values. */
-static spmv_status follow_products(const spmv_mat *mat, void *stream) {
-    for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
-        if (plan->device->backend->order)
-            TRY(plan->device->backend->order(plan->device, stream, false));
+/* The GPU of the plans, of which a context has one. Without: of values on a device, that of the
+ * context, which is opened if it was not; of others NULL. */
+static spmv_status find_device(const spmv_mat *mat, spmv_place place, spmv_device **out) {
+    const spmv_plan *plan = mat->plans;
+    *out = NULL;
+    while (plan && plan->device->backend->host) plan = plan->next;
+    if (!plan && place == SPMV_DEVICE)
+        return spmv_ctx_device(mat->ctx, mat->ctx->default_backend, out);
+    if (plan) *out = plan->device;
     return SPMV_OK;
 }
 
@@ -429,12 +465,14 @@ spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place pl
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "spmv_mat_set_values: place is %d, must be SPMV_HOST or SPMV_DEVICE",
                          place);
-    if (!mat->plans) TRY(spmv_mat_bring_values(mat)); /* a store has them that is freed now */
+    if (!mat->plans && !mat->source) TRY(spmv_mat_bring(mat)); /* a store has them, freed now */
     spmv_stored_drop_unused(mat);
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         TRY(spmv_plan_takes_values(plan));
-    for (const spmv_stored *s = mat->stores; s; s = s->next) TRY(spmv_stored_takes_values(mat, s));
-    TRY(follow_products(mat, stream));
+    spmv_device *device = NULL;
+    TRY(find_device(mat, place, &device));
+    if (device && device->backend->order) /* products put on the stream before have the old ones */
+        TRY(device->backend->order(device, stream, false));
     return place == SPMV_HOST ? set_from_host(mat, values, true)
-                              : set_from_device(mat, values, stream);
+                              : set_from_device(mat, device, values, stream);
 }

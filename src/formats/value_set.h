@@ -1,5 +1,5 @@
-/* value_set.h: encodes values: collects the distinct values of a matrix, told apart by their bits,
- * and makes a codebook of them if they fit one. */
+/* value_set.h: encodes values as value_codes.h says: collects the distinct values of a matrix, told
+ * apart by their bits, makes a codebook of them if they fit one, and writes values. */
 #ifndef SPMV_VALUE_SET_H
 #define SPMV_VALUE_SET_H
 
@@ -111,6 +111,22 @@ static inline void make_codebook(const spmv_csr_view *A, int64_t cut, bool codes
     list_values(set, codebook);
 }
 
+/* Whether VALUE_F32 loses nothing of these. */
+static inline bool are_floats(const double *values, int64_t n) {
+    for (int64_t k = 0; k < n; k += TOGETHER) {
+        uint64_t differs = 0;
+        for (int64_t e = k; e < n && e < k + TOGETHER; e++) {
+            double narrowed = (float)values[e];
+            uint64_t before, after;
+            memcpy(&before, values + e, sizeof before);
+            memcpy(&after, &narrowed, sizeof after);
+            differs |= before ^ after;
+        }
+        if (differs) return false;
+    }
+    return true;
+}
+
 /* ---- one encoding for all values of a matrix ------------------------------------------------- */
 
 static inline bool fit_float(const spmv_csr_view *A, int threads) {
@@ -118,10 +134,8 @@ static inline bool fit_float(const spmv_csr_view *A, int threads) {
     if (sizeof(real) == sizeof(float)) return false; /* nothing to gain */
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : misfits)
     for (int64_t i = 0; i < A->rows; i++)
-        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1] && misfits == 0; k++) {
-            double narrowed = (float)A->values[k];
-            misfits += memcmp(&narrowed, A->values + k, sizeof narrowed) != 0;
-        }
+        if (misfits == 0)
+            misfits += !are_floats(A->values + A->row_ptr[i], A->row_ptr[i + 1] - A->row_ptr[i]);
     return misfits == 0;
 }
 
@@ -160,7 +174,14 @@ static inline spmv_status check_code(spmv_ctx *ctx, const spmv_csr_view *A, int 
                      code == VALUE_ONE ? 1 : most);
 }
 
+/* ---- writing values -------------------------------------------------------------------------- */
+
 /* 1: f32 cannot hold it. */
+static inline __attribute__((always_inline)) int does_overflow(double value) {
+    return sizeof(real) < sizeof(double) && isinf((real)value) && !isinf(value);
+}
+
+/* The same. The code of all values of a loop is best a constant. */
 static inline __attribute__((always_inline)) int put_coded(uint8_t *to, const value_set *set,
                                                            double value, int code) {
     const real as_real = (real)value;
@@ -168,6 +189,6 @@ static inline __attribute__((always_inline)) int put_coded(uint8_t *to, const va
     if (code == VALUE_RAW) memcpy(to, &as_real, sizeof as_real);
     if (code == VALUE_F32) memcpy(to, &as_float, sizeof as_float);
     if (code == VALUE_CODEBOOK) *to = set->place[slot_of(set, bits_of(as_real))];
-    return sizeof(real) < sizeof(double) && isinf(as_real) && !isinf(value);
+    return does_overflow(value);
 }
 #endif

@@ -31,23 +31,23 @@ int64_t spmv_xcache_span(const spmv_csr_view *A, int64_t first, int64_t end, int
     return most < 0 ? 0 : (int64_t)most - least + 1;
 }
 
-static growth count_columns(const spmv_csr_view *A, int64_t first) {
+static growth count_columns(const spmv_csr_view *A) {
     growth g = {.n = 0};
-    int64_t end = first, count = 0;
+    int64_t end = 0, count = 0;
     int32_t base;
-    for (int n = 0; n < HEIGHTS && first + rows_at(n) <= A->rows &&
-                    A->row_ptr[first + rows_at(n)] - A->row_ptr[first] <= ENTRIES;)
-        end = first + rows_at(n++);
-    int64_t span = spmv_xcache_span(A, first, end, &base);
+    for (int n = 0;
+         n < HEIGHTS && rows_at(n) <= A->rows && A->row_ptr[rows_at(n)] - A->row_ptr[0] <= ENTRIES;)
+        end = rows_at(n++);
+    int64_t span = spmv_xcache_span(A, 0, end, &base);
     if (span == 0 || span > XCACHE_SPAN) return g;
     uint64_t *seen = calloc((size_t)span / 64 + 1, sizeof *seen);
-    for (int64_t i = first; seen && i < end; i++) {
+    for (int64_t i = 0; seen && i < end; i++) {
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
             uint32_t at = (uint32_t)(A->col_idx[k] - base);
             count += (seen[at / 64] >> at % 64 & 1) == 0;
             seen[at / 64] |= (uint64_t)1 << at % 64;
         }
-        if (i + 1 - first == rows_at(g.n)) g.count[g.n++] = count;
+        if (i + 1 == rows_at(g.n)) g.count[g.n++] = count;
     }
     free(seen);
     return g;
@@ -69,16 +69,17 @@ static int64_t times_in(int64_t n, int64_t part) {
 /* A block alone on each of an H200's multiprocessors if all rows are then multiplied at once; else
  * as high as leaves room for two, and then so that the last end together. A block may have the
  * longest row, too. */
-int64_t spmv_xcache_height(const spmv_csr_view *A, int64_t longest, double *columns) {
+int64_t spmv_xcache_height(const spmv_csr_view *middle, int64_t rows, int64_t longest,
+                           double *columns) {
     enum { ALONE = 26500, ROOM = 13000 /* columns */, SMS = 132, AT_ONCE = 2 * SMS };
-    const growth g = count_columns(A, A->rows / 2);
-    int64_t height = times_in(A->rows, SMS), allowed = XCACHE_HIGHEST;
+    const growth g = count_columns(middle);
+    int64_t height = times_in(rows, SMS), allowed = XCACHE_HIGHEST;
     *columns = INFINITY;
     if (g.n &&
         (height > XCACHE_HIGHEST || columns_of(&g, (double)height) + (double)longest > ALONE)) {
         while (allowed > XCACHE_LEAST && columns_of(&g, (double)allowed) + (double)longest > ROOM)
             allowed -= XCACHE_SLICE;
-        height = times_in(A->rows, AT_ONCE * times_in(A->rows, AT_ONCE * allowed));
+        height = times_in(rows, AT_ONCE * times_in(rows, AT_ONCE * allowed));
     }
     if (height < XCACHE_LEAST) height = XCACHE_LEAST;
     if (height > XCACHE_HIGHEST) height = XCACHE_HIGHEST;
@@ -98,10 +99,18 @@ static int64_t cut_for(int64_t entries, int64_t height) {
     return cut < LEAST ? LEAST : cut > XCACHE_LONGEST ? XCACHE_LONGEST : cut;
 }
 
-spmv_xcache_shape spmv_xcache_shape_for(const spmv_csr_view *A, const spmv_choice *c) {
+static int64_t height_for(const spmv_csr_view *A) {
+    const int64_t first = A->rows / 2;
+    const spmv_csr_view middle = {
+        .rows = A->rows - first, .row_ptr = A->row_ptr + first, .col_idx = A->col_idx};
     double columns;
+    return spmv_xcache_height(&middle, A->rows, spmv_longest_row(A), &columns);
+}
+
+/* With a height that is given, from the sizes of A alone. */
+spmv_xcache_shape spmv_xcache_shape_for(const spmv_csr_view *A, const spmv_choice *c) {
     spmv_xcache_shape s = {.height = c->value[SPMV_height], .cut = c->value[SPMV_cut]};
-    if (s.height == 0) s.height = spmv_xcache_height(A, spmv_longest_row(A), &columns);
+    if (s.height == 0) s.height = height_for(A);
     s.nblocks = times_in(A->rows, s.height);
     if (s.cut == 0) s.cut = cut_for(s.nblocks ? A->nnz / s.nblocks : 0, s.height);
     s.segments = A->rows + times_in(A->nnz, s.cut);
@@ -112,7 +121,7 @@ spmv_xcache_shape spmv_xcache_shape_for(const spmv_csr_view *A, const spmv_choic
 
 /* Of a row, in entries: at least what its length and its y are, and so much that no block has more
  * rows than it may. */
-static int64_t weight_of(const spmv_csr_view *A, int64_t height) {
+int64_t spmv_xcache_weight(const spmv_csr_view *A, int64_t height) {
     enum { LEAST_WEIGHT = 4, LEAST_SPARE = 32 };
     int64_t spare = XCACHE_HIGHEST - height > LEAST_SPARE ? XCACHE_HIGHEST - height : LEAST_SPARE;
     int64_t weight = times_in(times_in(A->nnz, A->rows) * height, spare);
@@ -141,7 +150,7 @@ static int64_t row_behind(const spmv_csr_view *A, int64_t weight, int64_t much, 
  * stand no more than what that is for all entries before it. */
 void spmv_xcache_split(const spmv_csr_view *A, const spmv_xcache_shape *shape,
                        xcache_block *block) {
-    const int64_t n = shape->nblocks, weight = n ? weight_of(A, shape->height) : 0;
+    const int64_t n = shape->nblocks, weight = n ? spmv_xcache_weight(A, shape->height) : 0;
     const int64_t all = A->nnz + weight * A->rows;
     for (int64_t b = 0, row = 0; b < n; b++) {
         int64_t end = b + 1 < n

@@ -1,73 +1,26 @@
-/* choice.c: the kernel name "auto". The backend proposes kernels for the matrix's features; how
- * many of them are built and timed depends on the expected number of products. Whatever the model
- * predicts, the chosen kernel was timed on the device itself against the baseline kernel, unless so
- * few products follow that nothing may be converted, or no other kernel could be built or paid. */
+/* choice.c: the kernel name "auto". The backend proposes kernels for the matrix's features, with
+ * what a product and the set-up should take; those that could pay are built and timed, as long as
+ * the budget lasts. Whatever was predicted, the chosen kernel was timed on the device itself
+ * against the baseline kernel, unless so few products follow that nothing may be converted, or that
+ * they take less time than trials would pay for. */
 #include "trials.h"
 #include "wisdom.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Budgets are in baseline product times. On a GPU the baseline kernel takes 0.5 to 0.95 of the time
- * of cuSPARSE's CSR kernel; 12 of its products are about ten of cuSPARSE's. */
-static const double budget_unknown = 10, budget_unknown_gpu = 12; /* unknown number of products */
-static const double budget_most = 100;      /* up to where a third of the products may be spent */
-static const double budget_to_convert = 10; /* with less, nothing is converted or timed */
-/* Predicted speed-ups over the baseline kernel that a candidate must have on a CPU: with a small
- * budget and no conversion; with conversion; of the best of all candidates; of the first admitted.
- * And on a GPU, whose model is within a fifth for most kernels: over the baseline, of the best. */
-static const double worth_a_trial = 1.1, worth_converting = 1.05, least_of_best = 0.4,
-                    least_of_first = 0.9, worth_a_trial_gpu = 0.8, least_of_best_gpu = 0.75;
-static const double cheap_setup = 0.1; /* share of the budget that is always affordable */
+/* Of the time of all expected products tuning takes at most this share on a GPU, and less on a CPU
+ * (budget_of), in which what is converted and timed must pay. A number that is not known counts as
+ * so many, of which the first few pay. */
+static const double share = 0.4, unknown_calls = 1000;
+static const double few = 10; /* products: with a smaller budget nothing is converted or timed */
+static const double optimism_host = 2, optimism_gpu = 1.5; /* so many times as fast as predicted */
 
-/* ---- candidates ----------------------------------------------------------------------------- */
+/* The first candidate is always tried if it takes at most this share of the budget: what was spent
+ * before, as on waking threads, says nothing about it. */
+static const double cheap = 0.1;
 
-static const spmv_kernel *kernel_named(const spmv_backend *backend, const char *name) {
-    for (int k = 0; k < backend->nkernels; k++)
-        if (strcmp(backend->names[k], name) == 0) return backend->kernels[k][0];
-    return NULL;
-}
-
-static bool is_allowed(const trials *c, const spmv_proposal *p) {
-    const spmv_kernel *kernel = kernel_named(c->backend, p->kernel);
-    return kernel && !kernel->absent &&
-           (kernel->traits & SPMV_DETERMINISTIC || c->opts->nondeterministic);
-}
-
-/* Padding times an infinite x is NaN: only a kernel that never multiplies padding is right for
- * every x. */
-static bool multiplies_padding(const spmv_plan *plan) {
-    return plan->kernel->traits & SPMV_PADS && plan->choice.value[SPMV_rowlens] != 1 &&
-           plan->host->slots != plan->host->nnz;
-}
-
-/* Builds the kernel's plan and makes it a candidate. Returns false if it cannot be used: then it is
- * passed over, and *status says whether building failed. */
-static bool admit(trials *c, const spmv_proposal *p, spmv_status *status) {
-    candidate *e = &c->entry[c->n];
-    char name[64];
-    spmv_plan_opts opts = *c->opts;
-    snprintf(name, sizeof name, "%s:%s", c->backend->name, p->kernel);
-    opts.kernel = name;
-    opts.settings = p->setting;
-    opts.nsettings = p->nsettings;
-    *e = (candidate){.proposal = p};
-    if (c->budget >= budget_to_convert) /* otherwise nothing is timed */
-        c->once_s += spmv_warm_up(c->mat, &opts, c->backend, p);
-    double start = spmv_now();
-    *status = spmv_plan_make(c->mat, &opts, c->n > 0, &e->plan);
-    if (*status == SPMV_OK) {
-        c->once_s += e->plan->once_s;
-        if (c->n == 0) c->sent_s = spmv_plan_sent_since(e->plan, start);
-    }
-    if (*status == SPMV_OK && !multiplies_padding(e->plan)) {
-        c->n++;
-        return true;
-    }
-    spmv_trials_pass_over(c, p, *status == SPMV_OK ? "it pads" : spmv_ctx_error(c->mat->ctx));
-    spmv_plan_free(e->plan);
-    return false;
-}
+/* ---- the baseline kernel -------------------------------------------------------------------- */
 
 /* Keeps the first failure: later ones are of kernels that were only tried because of it. */
 static void keep_first(const spmv_ctx *ctx, spmv_status status, spmv_status *first, char *message,
@@ -85,8 +38,10 @@ static spmv_status admit_baseline(trials *c, const spmv_proposal *p, int n) {
     char message[sizeof ctx->error];
     for (int pass = 0; pass < 2; pass++)
         for (int k = 0; k < n; k++) {
-            if ((p[k].predicted_speedup == 0) != (pass == 0) || !is_allowed(c, &p[k])) continue;
-            if (admit(c, &p[k], &status)) return SPMV_OK;
+            if ((p[k].predicted_speedup == 0) != (pass == 0) ||
+                !spmv_candidate_is_allowed(c, &p[k]))
+                continue;
+            if (spmv_candidate_admit(c, &p[k], &status)) return SPMV_OK;
             keep_first(ctx, status == SPMV_OK ? SPMV_E_UNSUITABLE : status, &first, message,
                        sizeof message);
             TRY(spmv_trials_go_on(c, status));
@@ -95,147 +50,133 @@ static spmv_status admit_baseline(trials *c, const spmv_proposal *p, int n) {
     return spmv_fail(ctx, SPMV_E_BACKEND, "auto: none of the kernels it knows is built in");
 }
 
-/* ---- the choice ----------------------------------------------------------------------------- */
+/* ---- the budget ------------------------------------------------------------------------------ */
 
-/* A third of the expected number of products, up to 100; more only if that is a hundredth of it. */
-static double budget_of(int64_t calls, const spmv_backend *backend) {
-    double third = (double)calls / 3, hundredth = (double)calls / 100;
-    if (calls == 0) return backend->host ? budget_unknown : budget_unknown_gpu;
-    if (hundredth > budget_most) return hundredth;
-    return third > budget_most ? budget_most : third < 1 ? 1 : third;
+static double calls_of(const spmv_plan_opts *opts) {
+    return opts->expected_calls ? (double)opts->expected_calls : unknown_calls;
 }
 
-/* Whether there is time for one more candidate. On a CPU, with a small budget, there is time for
- * one that needs a conversion, and for one that needs none, if its prediction is not far behind the
- * best. best: the greatest predicted speed-up, on a CPU of all that one can afford, on a GPU of
- * those admitted. */
-static bool has_time_for(const trials *c, const spmv_proposal *p, double best) {
-    enum { MOST_PLAIN = 3 };
-    int plain = 0;
-    double first = c->n > 1 ? c->entry[1].proposal->predicted_speedup : 0;
-    if (!c->backend->host) return p->predicted_speedup >= least_of_best_gpu * best;
-    for (int k = 1; k < c->n; k++) plain += c->entry[k].proposal->predicted_setup == 0;
-    if (is_large_budget(c->budget)) return p->predicted_setup > 0 || plain < MOST_PLAIN;
-    if (p->predicted_setup > 0)
-        return c->n - 1 == plain && p->predicted_speedup >= least_of_first * first;
-    return plain == 0 && p->predicted_speedup >= worth_a_trial &&
-           p->predicted_speedup >= least_of_best * best;
+/* In products of the baseline kernel. On a CPU, where another library's preparation takes some ten
+ * products, a third of the expected number up to ten; a tenth up to a hundred; a hundredth. */
+static double budget_of(const spmv_plan_opts *opts, const spmv_backend *backend) {
+    const double calls = calls_of(opts), tenth = calls / 10, hundredth = calls / 100;
+    if (!opts->expected_calls) return few;
+    if (!backend->host) return share * calls;
+    return fmax(fmax(fmin(calls / 3, few), fmin(tenth, 10 * few)), hundredth);
 }
 
-/* Whether the rest of the budget pays for the set-up of the candidate and for one product of it and
- * of each candidate not yet timed, all in baseline product times. The first one that takes at most
- * a tenth of the budget is always affordable: what was spent before it, as on waking threads, says
- * nothing about it. */
-static bool is_affordable(const trials *c, const spmv_proposal *p, double baseline_s) {
-    double unit = c->predicted_s > 0 ? c->predicted_s / baseline_s : 1;
-    double products = unit * p->predicted_setup + 1 / p->predicted_speedup;
-    if (c->n == 1 && products <= cheap_setup * c->budget) return true;
-    for (int k = 1; k < c->n; k++) products += 1 / c->entry[k].proposal->predicted_speedup;
-    return products <= (c->budget_s - spmv_trials_spent_s(c)) / baseline_s;
+/* Seconds of a product on a CPU, before anything is timed: in caches a nonzero takes a thread half
+ * a nanosecond, and so does a row. */
+static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts) {
+    const double entry_s = 5e-10;
+    return entry_s * (double)(mat->csr.nnz + mat->csr.rows) /
+           (opts->threads ? opts->threads : mat->ctx->threads);
 }
 
-static spmv_status admit_if_affordable(trials *c, const spmv_proposal *p, double baseline_s) {
-    spmv_status status;
-    if (!is_affordable(c, p, baseline_s))
-        spmv_trials_pass_over(c, p,
-                              p->predicted_setup > 0 ? "its set-up would not pay"
-                                                     : "no time was left to try it");
-    else if (!admit(c, p, &status))
-        return spmv_trials_go_on(c, status);
-    return SPMV_OK;
+/* On a CPU sampling must not take more than a tenth of the budget; where the number of products is
+ * unknown a quick sample is always affordable. */
+static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
+                                     const spmv_backend *backend, double budget) {
+    const double quick_s = 2e-4, full_s = 1.5e-3; /* by one thread */
+    if (budget < few) return SPMV_SAMPLE_NONE;    /* nothing is converted */
+    if (!backend->host) return is_large_budget(budget) ? SPMV_SAMPLE_FULL : SPMV_SAMPLE_QUICK;
+    double most_s = 0.1 * budget * expected_product_s(mat, opts);
+    if (!opts->expected_calls) most_s = fmax(most_s, quick_s);
+    return most_s < quick_s  ? SPMV_SAMPLE_NONE
+           : most_s < full_s ? SPMV_SAMPLE_QUICK
+                             : SPMV_SAMPLE_FULL;
 }
 
-static bool is_predicted_to_pay(const trials *c, const spmv_proposal *p) {
-    double least = !c->backend->host        ? worth_a_trial_gpu
-                   : p->predicted_setup > 0 ? worth_converting
-                                            : 1;
-    return p != c->entry[0].proposal && is_allowed(c, p) && p->predicted_speedup > least;
+/* ---- without timing -------------------------------------------------------------------------- */
+
+/* On a GPU trials and their warm-up take 1.5 ms at least. Where few products follow, and all of
+ * them take little longer, trials would cost more than they find: by the logs of an H200,
+ * preparation and 100 products of less than 10 ms take 0.81 of the time without them, but from
+ * 1,000 products on they pay. */
+static bool is_worth_trials(const spmv_plan_opts *opts, const spmv_backend *backend,
+                            double baseline_s) {
+    const double most_untimed_s = 1e-2, calls = calls_of(opts);
+    return backend->host || baseline_s <= 0 || calls >= unknown_calls ||
+           calls * baseline_s >= most_untimed_s;
 }
 
-/* Admits candidates for which there is time, best prediction first: those that need no conversion
- * if plain, those that need one if converted. */
-static spmv_status admit_by_setup(trials *c, const spmv_proposal *p, int n, double baseline_s,
-                                  bool plain, bool converted) {
-    double best = 0;
-    for (int k = 0; c->backend->host && k < n; k++)
-        if (is_allowed(c, &p[k]) && is_affordable(c, &p[k], baseline_s))
-            best = fmax(best, p[k].predicted_speedup);
-    for (int k = 0; k < n && c->n < MOST_CANDIDATES; k++) {
-        if (c->n > 1) best = fmax(best, c->entry[1].proposal->predicted_speedup);
-        if ((p[k].predicted_setup > 0 ? converted : plain) && is_predicted_to_pay(c, &p[k]) &&
-            has_time_for(c, &p[k], best))
-            TRY(admit_if_affordable(c, &p[k], baseline_s));
+/* Set-up and products, in baseline product times. */
+static double predicted_total(const trials *c, const spmv_proposal *p) {
+    const double margin = 1.1; /* by which a conversion has to pay: predictions are that far off */
+    const double all = p->predicted_setup + calls_of(c->opts) / p->predicted_speedup;
+    return p->predicted_setup > 0 ? margin * all : all;
+}
+
+/* Whether it may be chosen where nothing is timed: with a small budget, or on a CPU, nothing is
+ * converted then. */
+static bool is_ready_soon(const trials *c, const spmv_proposal *p) {
+    return p->predicted_setup == 0 ||
+           (!c->backend->host && c->predicted_s > 0 && budget_of(c->opts, c->backend) >= few);
+}
+
+/* The kernel of the least predicted total that is greater than that of `behind`; NULL: the baseline
+ * kernel's is less. */
+static const spmv_proposal *next_total(const trials *c, const spmv_proposal *p, int n,
+                                       const spmv_proposal *behind) {
+    const spmv_proposal *best = NULL;
+    double least = calls_of(c->opts);
+    for (int k = 0; k < n; k++) {
+        if (p[k].predicted_speedup == 0 || !spmv_candidate_is_allowed(c, &p[k])) continue;
+        const double total = predicted_total(c, &p[k]);
+        if (!is_ready_soon(c, &p[k]) || total >= least) continue;
+        if (behind && total <= predicted_total(c, behind)) continue;
+        best = &p[k], least = total;
     }
-    return SPMV_OK;
+    return best;
 }
 
-/* On a CPU those that need no conversion come first, since they cost a product or two. On a GPU the
- * order is that of the predictions, since one product of each takes the time that the best
- * conversion needs (box27, number of products unknown: csell_warp reaches 2.3 times the speed of
- * the best of cuSPARSE, what is affordable after plain candidates 1.03 times). */
-static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n, double baseline_s) {
-    bool host = c->backend->host;
-    if (host) TRY(admit_by_setup(c, p, n, baseline_s, true, false));
-    TRY(admit_by_setup(c, p, n, baseline_s, !host, true));
-    for (int k = 0; k < n && c->n == 1; k++) /* otherwise any that needs no conversion */
-        if (p[k].predicted_setup == 0 && is_predicted_to_pay(c, &p[k]))
-            TRY(admit_if_affordable(c, &p[k], baseline_s));
-    return SPMV_OK;
-}
-
-static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
-    const candidate *baseline = &c->entry[0], *other = NULL;
-    for (int k = 1; k < c->n; k++)
-        if (!other || c->entry[k].product_s < other->product_s) other = &c->entry[k];
-    const char *name = chosen->plan->kernel->name;
-    if (chosen != baseline)
-        snprintf(t->reason, sizeof t->reason, "%s: %s; %.2f x %s in the trials%s", name,
-                 chosen->proposal->why, baseline->product_s / chosen->product_s,
-                 baseline->plan->kernel->name, c->passed);
-    else if (other)
-        snprintf(t->reason, sizeof t->reason,
-                 "%s: %s (%s) reached %.2f x its speed in the trials%s", name,
-                 other->plan->kernel->name, other->proposal->why,
-                 baseline->product_s / other->product_s, c->passed);
-    else
-        snprintf(t->reason, sizeof t->reason, "%s: %s%s", name, chosen->proposal->why, c->passed);
-    if (baseline->product_s <= 0) return;
-    t->timed = other ? c->n : 0;
-    t->baseline = baseline->plan->kernel->name;
-    t->baseline_product_s = baseline->product_s;
-    t->flush_bytes = c->flush;
-    t->chosen_product_s = chosen->product_s;
-}
-
-/* The part of the time since start that is not tuning: what the chosen plan reports as its own
- * preparation, even where an earlier candidate built its store, and what a process does once. */
-static double charged_apart(const trials *c, const spmv_plan *chosen, double start) {
-    return spmv_plan_stored_since(chosen, start) + chosen->prepare_s + c->once_s + c->room_s;
-}
-
-/* Frees the stores that were built for candidates which were not chosen. */
-static void drop_unchosen(spmv_mat *mat, const spmv_stored *before, const spmv_store *keep) {
-    for (spmv_stored **at = &mat->stores; *at && *at != before;) {
-        spmv_stored *stored = *at;
-        if (stored->host == keep) {
-            at = &stored->next;
-            continue;
-        }
-        *at = stored->next;
-        stored->next = NULL;
-        spmv_stored_free(mat->ctx, stored);
-    }
-}
-
-/* Without timing: the best prediction that needs no conversion, or the baseline kernel. */
+/* What is predicted to be done first, or the baseline kernel. */
 static spmv_status choose_untimed(trials *c, const spmv_proposal *p, int n) {
+    const spmv_proposal *best = NULL;
     spmv_status status;
-    for (int k = 0; k < n; k++)
-        if (p[k].predicted_setup == 0 && p[k].predicted_speedup > 1 && is_allowed(c, &p[k]) &&
-            admit(c, &p[k], &status))
-            return SPMV_OK;
+    while ((best = next_total(c, p, n, best)))
+        if (spmv_candidate_admit(c, best, &status)) return SPMV_OK;
     return admit_baseline(c, p, n);
 }
+
+/* ---- admission ------------------------------------------------------------------------------ */
+
+/* Seconds of a product and of trying the kernel: its set-up and the first product. */
+static double predicted_s(const trials *c, const spmv_proposal *p, double *trying_s) {
+    const double baseline_s = c->entry[0].product_s, product_s = baseline_s / p->predicted_speedup;
+    *trying_s = p->predicted_setup * (c->predicted_s > 0 ? c->predicted_s : baseline_s) + product_s;
+    return product_s;
+}
+
+/* Admits candidates, the best prediction first. Each could save more than it costs to try, if it is
+ * as much faster than predicted as the model may be wrong; and there is time for it and for one
+ * product of each that was admitted before. best_s: the least product so far. */
+static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
+    const double optimism = !c->backend->host            ? optimism_gpu
+                            : is_large_budget(c->budget) ? optimism_host
+                                                         : 1; /* there is no time for errors */
+    double best_s = c->entry[0].product_s, first_s = 0, trying_s;
+    spmv_status status = SPMV_OK;
+    for (int k = 0; k < n && c->n < MOST_CANDIDATES; k++) {
+        if (p[k].predicted_speedup == 0 || &p[k] == c->entry[0].proposal) continue;
+        const double product_s = predicted_s(c, &p[k], &trying_s);
+        if (!spmv_candidate_is_allowed(c, &p[k])) continue;
+        bool pays = calls_of(c->opts) * (best_s - product_s / optimism) > trying_s;
+        bool fits = spmv_trials_spent_s(c) + first_s + trying_s <= c->budget_s ||
+                    (c->n == 1 && trying_s <= cheap * c->budget_s);
+        if (pays && fits && spmv_candidate_admit(c, &p[k], &status)) {
+            first_s += product_s;
+            best_s = fmin(best_s, product_s);
+        } else if (pays && fits)
+            TRY(spmv_trials_go_on(c, status));
+        else if (product_s < best_s)
+            spmv_trials_pass_over(c, &p[k],
+                                  pays ? "no time was left to try it" : "its set-up would not pay");
+    }
+    return SPMV_OK;
+}
+
+/* ---- how it is timed ------------------------------------------------------------------------ */
 
 /* Whether caches could keep much of the matrix between timed products, but will not in its use. */
 static bool is_evicted(const spmv_mat *mat, const spmv_plan_opts *opts, size_t cache) {
@@ -283,8 +224,7 @@ static void make_room(trials *c, const spmv_proposal *p, int n) {
     double all = 2.5 * rows + (double)(A->rows + A->cols) * width, start = spmv_now();
     bool converts = false;
     void *room = NULL;
-    for (int k = 0; k < n; k++)
-        converts |= p[k].predicted_setup > 0 && is_predicted_to_pay(c, &p[k]);
+    for (int k = 0; k < n; k++) converts |= p[k].predicted_setup > 0 && p[k].predicted_speedup > 1;
     if (c->backend->host || !converts || c->mat->stores) return;
     if (all > most * (double)c->backend->free_bytes(c->device)) return;
     if (c->backend->alloc(c->device, (size_t)all, &room) == SPMV_OK)
@@ -292,10 +232,36 @@ static void make_room(trials *c, const spmv_proposal *p, int n) {
     c->room_s = spmv_now() - start;
 }
 
+/* ---- the choice ------------------------------------------------------------------------------ */
+
+static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
+    const candidate *baseline = &c->entry[0], *other = NULL;
+    for (int k = 1; k < c->n; k++)
+        if (!other || c->entry[k].product_s < other->product_s) other = &c->entry[k];
+    const char *name = chosen->plan->kernel->name;
+    if (chosen != baseline)
+        snprintf(t->reason, sizeof t->reason, "%s: %s; %.2f x %s in the trials%s%s", name,
+                 chosen->proposal->why, baseline->product_s / chosen->product_s,
+                 baseline->plan->kernel->name, c->team, c->passed);
+    else if (other)
+        snprintf(t->reason, sizeof t->reason,
+                 "%s: %s (%s) reached %.2f x its speed in the trials%s%s", name,
+                 other->plan->kernel->name, other->proposal->why,
+                 baseline->product_s / other->product_s, c->team, c->passed);
+    else
+        snprintf(t->reason, sizeof t->reason, "%s: %s%s%s", name, chosen->proposal->why, c->team,
+                 c->passed);
+    if (baseline->product_s <= 0) return;
+    t->timed = other ? c->n : 0;
+    t->baseline = baseline->plan->kernel->name;
+    t->baseline_product_s = baseline->product_s;
+    t->flush_bytes = c->flush;
+    t->chosen_product_s = chosen->product_s;
+}
+
 static spmv_status run_trials(trials *c, const spmv_proposal *p, int n) {
-    double baseline_s = 0;
     TRY(spmv_ctx_device(c->mat->ctx, c->backend, &c->device));
-    if (c->budget < budget_to_convert) return choose_untimed(c, p, n);
+    if (!c->is_timed) return choose_untimed(c, p, n);
     make_room(c, p, n);
     TRY(admit_baseline(c, p, n));
     c->sent_s += c->room_s;
@@ -306,8 +272,8 @@ static spmv_status run_trials(trials *c, const spmv_proposal *p, int n) {
     if (n == 1 || c->mat->csr.nnz == 0) return SPMV_OK;
     c->flush = bytes_to_flush(c);
     c->copies = count_copies(c);
-    TRY(spmv_trials_baseline(c, &baseline_s));
-    TRY(admit_candidates(c, p, n, baseline_s));
+    TRY(spmv_trials_baseline(c));
+    TRY(admit_candidates(c, p, n));
     return c->n > 1 ? spmv_trials_run(c) : SPMV_OK;
 }
 
@@ -323,73 +289,6 @@ static void sort_by_speedup(spmv_proposals *all) {
     }
 }
 
-/* ---- remembered choices ---------------------------------------------------------------------- */
-
-/* Adds to the plan's note what was not noted before. */
-static void note_wisdom(spmv_plan *plan, const char *what) {
-    spmv_ctx *ctx = plan->matrix->ctx;
-    char *note = plan->tuning->note, *said = ctx->wisdom_notes;
-    const char *before = plan->note ? plan->note : ctx->fewer_threads;
-    if (!*what || strstr(said, what)) return;
-    snprintf(said + strlen(said), sizeof ctx->wisdom_notes - strlen(said), "%s", what);
-    if (before != note) snprintf(note, sizeof plan->tuning->note, "%s", before);
-    snprintf(note + strlen(note), sizeof plan->tuning->note - strlen(note), "%s%s",
-             *note ? "; " : "", what);
-    plan->note = note;
-}
-
-/* Only what was timed is worth remembering. What was passed over is left out of the reason. */
-static void remember(const trials *c, const spmv_proposal *choice, spmv_plan *plan) {
-    const spmv_tuning *t = plan->tuning;
-    const char *path = c->mat->ctx->wisdom;
-    char reason[sizeof t->reason], note[SPMV_WISDOM_NOTE];
-    wisdom_key key;
-    if (!path || !t->baseline) return;
-    snprintf(reason, sizeof reason, "%.*s", (int)(strlen(t->reason) - strlen(c->passed)),
-             t->reason);
-    spmv_wisdom_key(c->mat, c->opts, c->backend, &key);
-    spmv_wisdom_add(path, &key, choice, reason, note);
-    note_wisdom(plan, note);
-}
-
-/* Makes the plan of a remembered choice, as for its trials. NULL: it cannot be made now, and the
- * note says why. */
-static spmv_plan *remake(trials *c, const wisdom *w, char *note) {
-    const spmv_stored *before = c->mat->stores;
-    spmv_status status;
-    spmv_tuning *t = calloc(1, sizeof *t);
-    if (!t || !is_allowed(c, &w->choice) || !admit(c, &w->choice, &status)) {
-        snprintf(note, SPMV_WISDOM_NOTE, "wisdom %.200s: its choice is not used%.160s",
-                 c->mat->ctx->wisdom, *c->passed ? c->passed : "; there is no such kernel");
-        drop_unchosen(c->mat, before, NULL);
-        free(t);
-        return NULL;
-    }
-    spmv_plan *plan = c->entry[0].plan;
-    snprintf(t->date, sizeof t->date, "%s", w->date);
-    snprintf(t->reason, sizeof t->reason, "%.1200s (remembered from %.10s)", w->reason, w->date);
-    t->tune_s = spmv_now() - c->start - charged_apart(c, plan, c->start);
-    plan->tuning = t;
-    return plan;
-}
-
-/* Makes the plan of the choice that the wisdom file has for it; NULL: there is none. */
-static spmv_plan *recall(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
-                         char *note) {
-    trials c = {.mat = mat, .opts = opts, .backend = backend, .start = spmv_now()};
-    wisdom_key key;
-    wisdom w;
-    *note = 0;
-    if (!mat->ctx->wisdom) return NULL;
-    spmv_wisdom_key(mat, opts, backend, &key);
-    bool found = spmv_wisdom_find(mat->ctx->wisdom, &key, &w, note);
-    spmv_plan *plan = found ? remake(&c, &w, note) : NULL;
-    free(w.text);
-    return plan;
-}
-
-/* ---- the whole ------------------------------------------------------------------------------ */
-
 spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                              spmv_proposals *all, double start, spmv_plan **out) {
     trials c = {.mat = mat,
@@ -397,7 +296,9 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
                 .backend = backend,
                 .start = start,
                 .predicted_s = all->baseline_s,
-                .budget = budget_of(opts->expected_calls, backend)};
+                .budget = budget_of(opts, backend),
+                .is_timed = budget_of(opts, backend) >= few &&
+                            is_worth_trials(opts, backend, all->baseline_s)};
     const spmv_stored *before = mat->stores;
     spmv_tuning *tuning = calloc(1, sizeof *tuning);
     *out = NULL;
@@ -405,19 +306,22 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
     sort_by_speedup(all);
     spmv_status status = run_trials(&c, all->list, all->n);
     candidate *chosen = status == SPMV_OK ? spmv_trials_fastest(&c) : NULL;
+    if (chosen) spmv_trials_reduce_team(&c, chosen);
     if (chosen) explain(&c, chosen, tuning);
-    double charged_s = chosen ? charged_apart(&c, chosen->plan, start) : 0;
+    double charged_s = chosen ? spmv_candidate_charged_apart(&c, chosen->plan, start) : 0;
     spmv_plan *plan = chosen ? chosen->plan : NULL;
     if (chosen) chosen->plan = NULL, plan->once_s = c.once_s, plan->upload_s += c.room_s;
     spmv_trials_free(&c);
-    drop_unchosen(mat, before, plan ? plan->host : NULL);
+    spmv_candidate_drop_others(mat, before, plan ? plan->host : NULL);
     if (!plan) {
         free(tuning);
         return status;
     }
     tuning->tune_s = spmv_now() - start - charged_s;
     plan->tuning = tuning;
-    remember(&c, chosen->proposal, plan);
+    spmv_proposal choice = *chosen->proposal;
+    if (*c.team) choice.threads = plan->device->threads;
+    spmv_wisdom_remember(&c, &choice, plan);
     *out = plan;
     return SPMV_OK;
 }
@@ -434,17 +338,19 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
                           const spmv_device *device, spmv_plan **out) {
     spmv_proposals proposals = {.n = 0};
     spmv_features features;
-    double budget = budget_of(opts->expected_calls, backend);
-    spmv_sampling_depth depth = is_large_budget(budget) ? SPMV_SAMPLE_STANDARD : SPMV_SAMPLE_QUICK;
-    if (budget > budget_most) depth = SPMV_SAMPLE_ALL;
-    if (backend->host) depth = budget < budget_to_convert ? SPMV_SAMPLE_NONE : SPMV_SAMPLE_THOROUGH;
-    double start = spmv_now();
-    TRY(spmv_features_of(mat, opts->precision, depth, &features));
+    const double start = spmv_now();
+    const spmv_sampling_depth depth = depth_for(mat, opts, backend, budget_of(opts, backend));
+    spmv_plan_opts known = *opts;
+    if (backend->host && depth == SPMV_SAMPLE_NONE) known.expected_calls = 1; /* no trials */
+    /* Threads that sleep are not woken for what one does in half a millisecond: by the logs, waking
+     * 16 took 10 ms on an H200's host. */
+    const int threads = backend->host && depth == SPMV_SAMPLE_FULL ? mat->ctx->threads : 1;
+    TRY(spmv_features_of(mat, opts->precision, depth, threads, &features));
     if (opts->refill) forget_values(mat, &features);
     features.cache = mat->ctx->cache[device - mat->ctx->device];
     features.evicted = is_evicted(mat, opts, features.cache);
     backend->propose(&features, &proposals);
-    return spmv_auto_select(mat, opts, backend, &proposals, start, out);
+    return spmv_auto_select(mat, &known, backend, &proposals, start, out);
 }
 
 spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
@@ -461,9 +367,9 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     TRY(spmv_plan_variant(mat, opts, &variant)); /* precision and cache are among those there are */
     snprintf(before, sizeof before, "%s", mat->ctx->error);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
-    *out = recall(mat, opts, backend, note);
+    *out = spmv_wisdom_recall(mat, opts, backend, note);
     if (!*out) TRY(choose(mat, opts, backend, device, out));
-    note_wisdom(*out, note);
+    spmv_wisdom_note(*out, note);
     /* Drops the messages of kernels that were passed over. */
     snprintf(mat->ctx->error, sizeof mat->ctx->error, "%s", before);
     return SPMV_OK;

@@ -10,14 +10,15 @@
 enum { FEWEST_ROUNDS = 2 };
 static const double sample_s = 5e-5; /* seconds that a sample takes at least */
 /* Where the products of a budget are short it is raised to some milliseconds: nobody notices so
- * little time, and a wrong choice costs more. It never exceeds the time of all expected
- * products. */
-static const double least_budget_s = 2e-3; /* seconds of a raised budget on a GPU */
-static const double short_s = 9.6e-4; /* on a GPU, where the number is unknown: up to which it is */
-static const double least_of_host_s = 3e-3;      /* seconds of any budget on a CPU, at least */
-static const double least_for_rounds_s = 6.5e-4; /* seconds: rounds of such a budget on a GPU */
+ * little time, and a wrong choice costs more. It never exceeds the time of all expected products.
+ * On a CPU that is done only where their number is unknown: preparation for a known number stays
+ * within its share. */
+static const double least_budget_s = 2e-3;       /* seconds of a raised budget */
+static const double most_assured_s = 3e-3;       /* seconds: assured rounds on a CPU */
+static const double least_for_rounds_s = 6.5e-4; /* seconds: rounds of a raised budget */
 /* Shares of the budget: what is for rounds, since the last one overruns; what a round may always
  * take; what a second first product may take. */
+static const double most_products = 100; /* of the baseline kernel that rounds take */
 static const double for_rounds = 0.8, cheap_round = 0.1, negligible_share = 0.02;
 /* Seconds of a baseline product up to which it is timed twice: waking threads takes up to 4 ms in a
  * virtual machine. */
@@ -97,15 +98,14 @@ static spmv_status make_batch(trials *c, candidate *e, double product_s) {
 
 /* Sets the budgets from the time of one baseline product. */
 static void set_budget(trials *c, double baseline_s) {
-    bool host = c->backend->host;
+    bool is_raised = !c->backend->host || !c->opts->expected_calls;
     double expected_s = c->expected_budget * baseline_s;
     double all_s =
         c->opts->expected_calls ? (double)c->opts->expected_calls * baseline_s : INFINITY;
-    bool is_raised = host || c->opts->expected_calls || expected_s < short_s;
-    double least_s = is_raised ? fmin(host ? least_of_host_s : least_budget_s, all_s) : 0;
-    double rounds_s = fmin(host ? least_of_host_s : least_for_rounds_s, all_s);
+    double least_s = is_raised ? fmin(least_budget_s, all_s) : 0;
+    double rounds_s = is_raised ? fmin(least_for_rounds_s, all_s) : 0;
     c->budget_s = fmax(expected_s, least_s);
-    c->rounds_s = for_rounds * fmax(expected_s, rounds_s);
+    c->rounds_s = for_rounds * fmax(fmin(expected_s, most_products * baseline_s), rounds_s);
     c->budget = c->budget_s / baseline_s;
 }
 
@@ -180,7 +180,7 @@ static void drop_vectors(trials *c) {
 }
 
 /* If there is no room for copies after all, samples are single products after a flush. */
-spmv_status spmv_trials_baseline(trials *c, double *baseline_s) {
+spmv_status spmv_trials_baseline(trials *c) {
     candidate *baseline = &c->entry[0];
     spmv_status status = ready(c);
     if (status == SPMV_E_NOMEM && c->copies > 1) {
@@ -191,9 +191,9 @@ spmv_status spmv_trials_baseline(trials *c, double *baseline_s) {
     }
     TRY(status);
     if (c->flush && baseline->t.nsamples == 0) TRY(time_once(baseline));
-    *baseline_s = baseline->product_s > 0 ? baseline->product_s : 1e-9;
+    baseline->product_s = fmax(baseline->product_s, 1e-9);
     c->expected_budget = c->budget;
-    set_budget(c, *baseline_s);
+    set_budget(c, baseline->product_s);
     return SPMV_OK;
 }
 
@@ -285,7 +285,7 @@ static void assure_rounds(trials *c) {
     double calls = (double)c->opts->expected_calls;
     if (!c->backend->host || !is_large_budget(c->budget)) return;
     c->assured_s =
-        spmv_trials_spent_s(c) + fmin(tenth * calls * c->entry[0].product_s, least_of_host_s);
+        spmv_trials_spent_s(c) + fmin(tenth * calls * c->entry[0].product_s, most_assured_s);
 }
 
 /* On a GPU one slow sample does not decide against the baseline kernel, unless a candidate is ahead
@@ -322,11 +322,13 @@ spmv_status spmv_trials_run(trials *c) {
     return SPMV_OK;
 }
 
+void spmv_trials_close(candidate *e) {
+    problem_close(&e->p);
+    free(e->t.sample_s);
+    spmv_plan_free(e->plan);
+}
+
 void spmv_trials_free(trials *c) {
-    for (int k = 0; k < c->n; k++) {
-        problem_close(&c->entry[k].p);
-        free(c->entry[k].t.sample_s);
-        spmv_plan_free(c->entry[k].plan);
-    }
+    for (int k = 0; k < c->n; k++) spmv_trials_close(&c->entry[k]);
     drop_vectors(c);
 }

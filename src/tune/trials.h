@@ -11,7 +11,8 @@ enum { MOST_CANDIDATES = 8, MOST_ROUNDS = 64, MOST_COPIES = 16 };
 /* Whether a budget, in baseline product times, pays for three conversions and their first
  * products. */
 static inline bool is_large_budget(double budget) {
-    return budget >= 33;
+    const double large = 33;
+    return budget >= large;
 }
 
 typedef struct candidate {
@@ -29,6 +30,7 @@ typedef struct trials {
     const spmv_backend *backend;
     spmv_device *device;
     double start;           /* when tuning began, by spmv_now */
+    bool is_timed;          /* otherwise the prediction decides */
     double budget;          /* in baseline product times */
     double expected_budget; /* the same, from the expected number of products alone */
     double budget_s;        /* the budget in seconds */
@@ -45,14 +47,14 @@ typedef struct trials {
     candidate entry[MOST_CANDIDATES]; /* the baseline kernel first */
     int n;
     void *x, *y;
+    char team[64];     /* why the choice has fewer threads than it may; "": it has all */
     char passed[1024]; /* which kernels were passed over or disqualified, and why */
 } trials;
 
 /* The seconds that count towards the budget and were spent so far. */
 double spmv_trials_spent_s(const trials *c);
-/* Allocates the vectors, times the baseline kernel and sets the budgets; *baseline_s: the time of
- * one undisturbed product of it. */
-spmv_status spmv_trials_baseline(trials *c, double *baseline_s);
+/* Allocates the vectors, times the baseline kernel and sets the budgets. */
+spmv_status spmv_trials_baseline(trials *c);
 /* Whether tuning can go on after a kernel failed with this status: SPMV_OK if so, else the status.
  * The context's message stays. */
 spmv_status spmv_trials_go_on(trials *c, spmv_status status);
@@ -64,8 +66,29 @@ candidate *spmv_trials_fastest(trials *c);
 void spmv_trials_vary_x(trials *c);
 void spmv_trials_wipe(trials *c);
 spmv_status spmv_trials_check(const trials *c);
+/* candidates.c. Whether the kernel is built in and its results repeat as the caller asks. */
+bool spmv_candidate_is_allowed(const trials *c, const spmv_proposal *p);
+/* Builds the kernel's plan and makes it a candidate. Returns false if it cannot be used: then it is
+ * passed over, and *status says whether building failed. */
+bool spmv_candidate_admit(trials *c, const spmv_proposal *p, spmv_status *status);
+/* The part of the time since start that is not tuning: what the chosen plan reports as its own
+ * preparation, even where an earlier candidate built its store, and what a process does once. */
+double spmv_candidate_charged_apart(const trials *c, const spmv_plan *chosen, double start);
+/* Frees the stores newer than `before`, except for the one to keep. */
+void spmv_candidate_drop_others(spmv_mat *mat, const spmv_stored *before, const spmv_store *keep);
+/* wisdom_use.c. Adds to the plan's note what was not noted before. */
+void spmv_wisdom_note(spmv_plan *plan, const char *what);
+/* Only what was timed is worth remembering. What was passed over is left out of the reason. */
+void spmv_wisdom_remember(const trials *c, const spmv_proposal *choice, spmv_plan *plan);
+/* Makes the plan of the choice that the wisdom file has for it; NULL: there is none. note: of
+ * SPMV_WISDOM_NOTE characters. */
+spmv_plan *spmv_wisdom_recall(spmv_mat *mat, const spmv_plan_opts *opts,
+                              const spmv_backend *backend, char *note);
 /* Notes for the user that a kernel is not admitted, and why. */
 void spmv_trials_pass_over(trials *c, const spmv_proposal *p, const char *why);
-void spmv_trials_free(trials *c); /* frees plans, batches and vectors */
+/* team.c. Gives the winner of the trials a plan with fewer threads, if that is not slower. */
+void spmv_trials_reduce_team(trials *c, candidate *winner);
+void spmv_trials_close(candidate *e); /* frees plan, batch and samples */
+void spmv_trials_free(trials *c);     /* frees those of all candidates, and the vectors */
 
 #endif

@@ -5,12 +5,6 @@
 
 #include "core/internal.h"
 
-static inline uint64_t bits_of(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 /* Whether entry k, of row i, has a mirror image with the same bits. */
 static inline bool is_mirrored(const spmv_csr_view *A, int64_t i, int64_t k) {
     int64_t j = A->col_idx[k], other = j < A->rows ? spmv_find_entry(A, j, i) : -1;
@@ -25,14 +19,12 @@ double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backen
 /* How much of a matrix is sampled for its features. */
 typedef enum spmv_sampling_depth {
     SPMV_SAMPLE_NONE,
-    SPMV_SAMPLE_QUICK,    /* a small sample, by one thread */
-    SPMV_SAMPLE_STANDARD, /* by one thread, with the columns that repeat */
-    SPMV_SAMPLE_THOROUGH, /* for a CPU: by all threads, with blocks and symmetry */
-    SPMV_SAMPLE_ALL       /* for a GPU, where many products follow */
+    SPMV_SAMPLE_QUICK, /* 3,000 entries */
+    SPMV_SAMPLE_FULL   /* 32,000 entries, columns that repeat, and symmetry */
 } spmv_sampling_depth;
 /* Fills in all features except cache and evicted, which belong to the device. */
 spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampling_depth depth,
-                             spmv_features *f);
+                             int threads, spmv_features *f);
 /* Makes the plan for the kernel name "auto". */
 spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                            spmv_plan **out);

@@ -47,11 +47,12 @@ static bool cut(char *line, char *field[FIELDS]) {
     return !line && field[CHECKSUM] && strcmp(field[CHECKSUM], right) == 0;
 }
 
-/* Reads "KERNEL NAME=VALUE ...", which it cuts up. */
+/* Reads "KERNEL NAME=VALUE ...", which it cuts up; of the names, "threads" is no parameter. */
 static bool read_choice(char *text, spmv_proposal *out) {
     *out = (spmv_proposal){.kernel = strsep(&text, " ")};
     for (char *word; (word = strsep(&text, " "));) {
         char *equals = strchr(word, '=');
+        if (sscanf(word, "threads=%d", &out->threads) == 1) continue;
         if (!equals || out->nsettings == (int)(sizeof out->setting / sizeof *out->setting))
             return false;
         *equals = 0;
@@ -72,6 +73,9 @@ static size_t print_line(const wisdom_key *key, const spmv_proposal *choice, con
         snprintf(settings + used, sizeof settings - used, " %s=%lld", choice->setting[k].name,
                  (long long)choice->setting[k].value);
     }
+    size_t used = strlen(settings);
+    if (choice->threads)
+        snprintf(settings + used, sizeof settings - used, " threads=%d", choice->threads);
     int n = snprintf(out, size, "%s\t%s\t%s\t%s\t%s%s\t%s", date, key->request, key->machine,
                      key->build, choice->kernel, settings, reason);
     if (n < 0 || (size_t)n + sizeof "\t12345678\n" > size) return 0;

@@ -35,6 +35,19 @@ def say_width():
     return int(columns) if columns.isdecimal() else None
 
 
+def edge(output):
+    """Columns of the terminal that is printed to, or of COLUMNS; None: there is no edge, as in a file."""
+    if output:
+        return None
+    try:
+        width = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        width = 0
+    columns = os.environ.get("COLUMNS", "")
+    width = width or (int(columns) if columns.isdecimal() else 0)
+    return max(width, LEAST_WIDTH) if width else None
+
+
 def broken(line, width):
     """A line of talk in lines of that width; a command to type, which four blanks begin, as it is."""
     if not width or len(line) <= width or line.startswith("    "):

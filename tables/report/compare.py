@@ -20,10 +20,11 @@ import collections
 import itertools
 import statistics
 import sys
+import textwrap
 from typing import NamedTuple, Optional
 
-from common import EX_ABOVE, EX_DATAERR, Parser, Stop, load, run, say, write_files
-from texts import csv_text, markdown_table, plural, si_time, text_table
+from common import EX_ABOVE, EX_DATAERR, Parser, Stop, edge, load, run, say, write_files
+from texts import csv_text, markdown_table, plural, si_time, text_rows, text_table
 from units import (AUTO, TIMED, Unit, best_of, describe, disturbances, doubts, flags_of,
                    gflop_per_s, merge_repeats, order, overlap, expected_products, ran_by, short_label, text_of,
                    unit_of)
@@ -238,6 +239,26 @@ def row_of(pair, verdict):
             verdict.word + advice]
 
 
+def table_for(judged, width):
+    """For a terminal of so many columns; None: without an edge. Where lines are too long, the configuration and the
+    advice stand below the rest."""
+    rows = [row_of(*both) for both in judged]
+    whole = text_table(HEADER, ALIGNMENT, rows)
+    if not width or max(map(len, whole.splitlines())) <= width:
+        return whole
+    config = HEADER.index("config")
+    short = [(*row[:config], *row[config + 1:-1], verdict.word) for row, (_, verdict) in zip(rows, judged)]
+    more = [[], *([row[config], verdict.advice] for row, (_, verdict) in zip(rows, judged))]
+    lines = []
+    for parts, below in zip(text_rows(HEADER[:config] + HEADER[config + 1:], ALIGNMENT[:config] + ALIGNMENT[config + 1:],
+                                      short, width), more):
+        lines += parts
+        for text in below:
+            if text not in ("", "-"):
+                lines += textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+    return "\n".join(lines) + "\n"
+
+
 CSV_HEADER = ("matrix", "kernel_a", "kernel_b", "config", "system_a", "system_b", "status_a",
               "status_b", "median_a_s", "median_b_s", "q1_a_s", "q3_a_s", "q1_b_s", "q3_b_s",
               "gflop_per_s_a", "gflop_per_s_b", "ratio", "noisy", "disturbed", "verdict")
@@ -359,7 +380,7 @@ def compare(arguments):
     if not pairs:
         raise Stop(EX_DATAERR, "the two logs have nothing in common" + never_equal(a, b))
     judged = [(pair, judge(pair)) for pair in pairs]
-    text = {"table": lambda: text_table(HEADER, ALIGNMENT, [row_of(*j) for j in judged]),
+    text = {"table": lambda: table_for(judged, edge(options.output)),
             "md": lambda: markdown_table(HEADER, ALIGNMENT, [row_of(*j) for j in judged]),
             "csv": lambda: csv_text(CSV_HEADER, [csv_row(*j) for j in judged])}[options.format]()
     if options.output:

@@ -28,7 +28,7 @@ import collections
 import os
 import sys
 
-from common import EX_DATAERR, LEAST_WIDTH, LOGS_HELP, Parser, Stop, load, run, say, write_files
+from common import EX_DATAERR, LOGS_HELP, Parser, Stop, edge, load, run, say, write_files
 from logs import find_logs, read_logs
 from tabular.choice import chosen, hint, is_kernel, is_matrix, kernel_names, matrix_names, where, with_values
 from tabular.forms import Titled, csv_tables, fitting, md_table, tex_hint, tex_tables, text_table
@@ -106,19 +106,6 @@ def check(paths):
         say(complaint)
     say(f"{plural(len(records), 'usable record')}, {plural(len(complaints + more), 'problem')}")
     return EX_DATAERR if complaints + more else 0
-
-
-def edge(options):
-    """Columns of the terminal that is printed to, or of COLUMNS; None: there is no edge."""
-    if options.output:
-        return None
-    try:
-        width = os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):
-        width = 0
-    columns = os.environ.get("COLUMNS", "")
-    width = width or (int(columns) if columns.isdecimal() else 0)
-    return max(width, LEAST_WIDTH) if width else None
 
 
 def choose(units, options):
@@ -220,7 +207,7 @@ def system_names(systems, short):
 
 def tables_of(units, options):
     """(every system's table, {(axis, name): place} of -k and -m), having said what is left out."""
-    baseline, width = baselines(units), edge(options)
+    baseline, width = baselines(units), edge(options.output)
     units, places = choose(units, options)
     check_names(units, options)
     made_for = collections.defaultdict(list)
@@ -249,7 +236,7 @@ def text_of_tables(tables, options, places):
         return tex_tables(tables)
     if options.format == "md":
         return "\n".join(map(md_table, tables))
-    return "\n".join(text_table(titled, edge(options)) for titled in tables)
+    return "\n".join(text_table(titled, edge(options.output)) for titled in tables)
 
 
 def table(arguments):

@@ -2,8 +2,12 @@
 
 import csv
 import io
+import itertools
 import math
 import re
+import textwrap
+
+LEAST_WORDS = 8  # letters of a column that gives way
 
 
 def three_digits(value):
@@ -60,16 +64,32 @@ def markdown_table(header, alignment, rows):
     return "\n".join([line(header), line(rule)] + [line(row) for row in rows]) + "\n"
 
 
+def column_widths(cells, alignment, width):
+    """Of cells side by side; where they do not fit, the widest of those with words give way."""
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    while width and sum(widths) + 2 * (len(widths) - 1) > width:
+        size, place = max((size, -k) for k, size in enumerate(widths) if alignment[k] == "l")
+        if size <= LEAST_WORDS:
+            break
+        widths[-place] -= 1
+    return widths
+
+
+def text_rows(header, alignment, rows, width=None):
+    """The lines of every row, the header's first. Columns for a terminal of that width, in which words go on below;
+    None: it has no edge. The last column is not padded."""
+    cells = [[" ".join(str(cell).split()) for cell in row] for row in (header, *rows)]
+    widths = column_widths(cells, alignment, width)
+    for row in cells:
+        parts = [textwrap.wrap(cell, w, break_on_hyphens=False) or [""] for cell, w in zip(row, widths)]
+        yield ["  ".join(part.rjust(w) if letter == "r" else part.ljust(w)
+                         for part, w, letter in zip(line, widths, alignment)).rstrip()
+               for line in itertools.zip_longest(*parts, fillvalue="")]
+
+
 def text_table(header, alignment, rows):
     """Columns for a terminal; the last is not padded."""
-    cells = [[" ".join(str(cell).split()) for cell in row] for row in (header, *rows)]
-    width = [max(len(row[i]) for row in cells) for i in range(len(header))]
-    lines = []
-    for row in cells:
-        line = [cell.rjust(w) if letter == "r" else cell.ljust(w)
-                for cell, w, letter in zip(row, width, alignment)]
-        lines.append("  ".join(line).rstrip())
-    return "\n".join(lines) + "\n"
+    return "".join(f"{line}\n" for lines in text_rows(header, alignment, rows) for line in lines)
 
 
 TEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",

@@ -8,7 +8,7 @@ grep -c ' auto ' table
 $SPMV -m gen:poisson2d:60 -k auto --iters=1 $quick --format=csv 2>/dev/null | columns "status config.requested config.iters config.format tune.baseline"
 # The trials find the caches as the products will, where the size of the caches is known.
 for cache in warm cold steady; do
-    $SPMV -m gen:poisson2d:60 -k auto --cache=$cache $quick --format=csv 2>/dev/null | columns "config.cache tune.flush_B" |
+    $SPMV -m gen:poisson2d:60 -k auto --iters=1000000 --cache=$cache $quick --format=csv 2>/dev/null | columns "config.cache tune.flush_B" |
         if [ "$(getconf LEVEL3_CACHE_SIZE || echo 0)" -gt 0 ]; then sed 's/ [1-9][0-9]*$/ flushed/'; else sed '/warm/!s/ 0$/ flushed/'; fi
 done
 # A kernel asked for by name is what was requested.

@@ -62,6 +62,36 @@ class Case(unittest.TestCase):
         self.assertTrue((np.abs(y - right) <= allowed).all())
 
 
+class Foreign:
+    """An array of a package that is known by DLPack alone; device: where it says that it lies."""
+
+    def __init__(self, array, device=1):
+        self.array, self.device, self.exports = array, device, 0
+
+    def __dlpack__(self, **options):
+        self.exports += 1
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.device, 0
+
+
+class DLPackTest(Case):
+    def test_a_foreign_array_is_multiplied_where_it_lies(self):
+        S = random_matrix((40, 1000))
+        A = spmv.matrix(S)
+        for shape in (1000,), (1000, 3):
+            x = Foreign(np.asfortranarray(rng.standard_normal(shape)))
+            self.assert_product(A @ x, S, x.array)
+            self.assertEqual(x.exports, 1)
+
+    def test_a_foreign_array_on_a_gpu_takes_a_package_for_it(self):
+        with unittest.mock.patch.dict(sys.modules, {"cupy": None, "torch": None}):
+            with self.assertRaisesRegex(TypeError, "CuPy or PyTorch"):
+                spmv.matrix(random_matrix((5, 5))) @ Foreign(np.ones(5), device=2)
+
+
+
 class Products(Case):
     def test_of_every_shape_kind_and_type(self):
         for shape in SHAPES:
@@ -169,7 +199,7 @@ class Lives(Case):
     def test_new_values_reach_every_plan(self):
         matrices = random_matrix((60, 50)), random_matrix((60, 50), "csc"), unordered()
         for k, S in enumerate(matrices):
-            for kernel in "auto", "csr_rows", "sell_slices", "csr_tiles_copied":
+            for kernel in "auto", "csr_rows", "sell_slices", "csr5_tiles":
                 for refill in (False, True)[:1 + (kernel == "auto")]:
                     with self.subTest(matrix=k, kernel=kernel, refill=refill):
                         self.set_and_check(S, kernel, refill)

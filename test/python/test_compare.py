@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 from logfixture import ROOT, TablesTest, record, skipped
 import compare
@@ -31,6 +32,31 @@ class CompareTest(TablesTest):
         _, out, _ = self.compare([a], [b], "--format", "csv")
         row, = csv.DictReader(io.StringIO(out))
         return row["verdict"]
+
+
+class WidthTest(CompareTest):
+    """Names and settings as long as they get."""
+    NAME = "gen:random:1000000:1000000:20000000"
+
+    def table(self, columns):
+        """The lines of a table for a terminal of so many columns."""
+        a, b = ([record(scale * 1e-3, 0.3, config__kernel="csr_blocks", matrix__name=self.NAME,
+                        config__params={"grid_rows": 1024, "grid_cols": 16, "slice": 512, "sigma": 65536})]
+                for scale in (1, 1.1))
+        with unittest.mock.patch.dict(os.environ, {"COLUMNS": str(columns)}):
+            return self.compare(a, b)[1].splitlines()
+
+    def test_a_table_fits_the_terminal(self):
+        for columns in (60, 80, 100):
+            lines = self.table(columns)
+            self.assertLessEqual(max(map(len, lines)), columns)
+            text = " ".join(" ".join(lines).split())
+            for part in ("+10.0%", "UNSURE", "ranges overlap; rerun with -n 30", "sigma=65536"):
+                self.assertIn(part, text)
+
+    def test_where_there_is_room_a_row_is_a_line(self):
+        self.assertEqual(len(self.table(300)), 2)
+        self.assertGreater(max(map(len, self.table(300))), 100)
 
 
 class VerdictTest(CompareTest):

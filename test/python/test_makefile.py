@@ -21,7 +21,7 @@ class Copy(unittest.TestCase):
         for folder in 'test', 'bin', 'build', 'src', 'src/app', 'test/unit':
             (self.folder / folder).mkdir()
         shutil.copy(ROOT / 'src/app/changed.sh', self.folder / 'src/app')
-        for part in 'src/install/install.mk', 'tables/tables.mk':
+        for part in 'src/install/install.mk', 'tables/tables.mk', 'test/emulator/emulator.mk':
             (self.folder / part).parent.mkdir()
             shutil.copy(ROOT / part, self.folder / part)
         (self.folder / 'build/keep').touch()
@@ -228,7 +228,7 @@ class Tables(Copy):
 class Cuda(Copy):
     def setUp(self):
         super().setUp()
-        for kernel, macro in ('csr/offsets', 'SPMV_EXPORT_KERNEL'), ('ell/none', 'EXPORT_ANY_OFFSETS_KERNEL'), ('peers/other', ''):
+        for kernel, macro in ('csr/offsets', 'SPMV_EXPORT_KERNEL'), ('ell/none', 'SPMV_EXPORT_ANY_OFFSETS_KERNEL'), ('peers/other', ''):
             file = self.folder / 'cuda' / (kernel + '.cu')
             file.parent.mkdir(parents=True)
             file.write_text(f'{macro}({file.stem}) = {{}};\n')
@@ -238,6 +238,19 @@ class Cuda(Copy):
         of = {name: {path.split('.')[1] for path in objects.split() if f'/{name}.' in path} for name in ('offsets', 'none', 'other')}
         self.assertEqual(of, {'offsets': {'f64_o32', 'f64_o64', 'f32_o32', 'f32_o64'}, 'none': {'f64_o32', 'f32_o32'},
                               'other': {'f64_o32', 'f32_o32'}})
+
+    def test_so_are_formats_and_the_hosts_kernels(self):
+        for path, macro in (('src/formats/ell/format_ell.c', 'SPMV_EXPORT_ANY_OFFSETS_FORMAT'), ('src/formats/csr/format_csr.c', 'SPMV_EXPORT_FORMAT'),
+                            ('omp/ell/ell_rows.c', 'SPMV_EXPORT_ANY_OFFSETS_KERNEL'), ('cuda/csell/build_csell.cu', 'EXPORT_NARROW_BUILDER')):
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).write_text(f'{macro}(name) = {{}};\n')
+        lines = self.make('-pn', 'cuda').splitlines()
+        objects = next(line for line in lines if line.startswith('lib_cuda :='))
+        of = {name: sorted(path.split('.')[1] for path in objects.split() if f'/{name}.' in path)
+              for name in ('format_ell', 'format_csr', 'ell_rows', 'build_csell')}
+        narrow = ['f32_o32', 'f64_o32']
+        self.assertEqual(of, {'format_ell': narrow, 'format_csr': ['f32_o32', 'f32_o64', 'f64_o32', 'f64_o64'],
+                              'ell_rows': narrow, 'build_csell': narrow})
 
     def test_for_which_gpu_is_said_where_there_is_none(self):
         here = os.path.exists('/dev/nvidia0')

@@ -34,6 +34,12 @@ static inline int close_context(void **state) {
     return 0;
 }
 
+/* The text of a refused call names the argument; without a context it is the thread's. */
+static inline void assert_names(spmv_status status, const spmv_ctx *of, const char *text) {
+    assert_int_equal(status, SPMV_E_ARG);
+    if (!strstr(spmv_ctx_error(of), text)) fail_msg("'%s': no '%s'", spmv_ctx_error(of), text);
+}
+
 /* The call failed with that status, left NULL, and said why in words that hold part. */
 static inline void assert_failed(spmv_status status, spmv_status expected, const void *out,
                                  const char *part) {

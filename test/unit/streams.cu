@@ -44,7 +44,7 @@ template <class T>
 static void launch_late(int64_t n, const void *from, double factor, bool lets_next_start, void *to,
                         void *stream) {
     enum { BLOCK = 256 };
-    write_late<<<(unsigned)blocks_for(n, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(
+    write_late<T><<<(unsigned)blocks_for(n, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(
         n, (const T *)from, (T)factor, lets_next_start, (T *)to);
 }
 

@@ -211,6 +211,44 @@ static void wrong_calls_are_refused(void **state) {
     scene_free(&s);
 }
 
+/* On a GPU these would be read when z may be written already. */
+static void scalars_on_the_device_lie_apart_from_z(void **state) {
+    (void)state;
+    scene s = scene_of();
+    spmv_plan *host = s.plan;
+    spmv_plan_opts opts = {.size = sizeof opts, .scalars = SPMV_DEVICE};
+    assert_int_equal(spmv_plan_create(s.mat, &opts, &s.plan), SPMV_OK);
+    spmv_call call = call_of(&s);
+    call.alpha = s.z + N - 1;
+    assert_refused(&s, &call, SPMV_E_ARG, "spmv_apply: alpha");
+    call = call_of(&s), call.beta = s.z;
+    assert_refused(&s, &call, SPMV_E_ARG, "spmv_apply: beta");
+    call = call_of(&s), call.alpha = s.y, call.z = s.y + 1, call.beta = NULL;
+    assert_int_equal(spmv_apply(s.plan, &call, NULL), SPMV_OK);
+    call = call_of(&s), call.alpha = call.beta = s.z + 3, s.z[3] = 1;
+    assert_int_equal(spmv_apply(host, &call, NULL), SPMV_OK); /* read before */
+    spmv_plan_free(host);
+    scene_free(&s);
+}
+
+/* Under SAN=undefined: nothing is copied from or to nowhere. */
+static void no_rows_need_no_vectors(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    const int64_t row_ptr[] = {0};
+    const spmv_csr_view none = {.cols = 1, .row_ptr = row_ptr};
+    spmv_mat *mat = NULL;
+    spmv_plan *plan = NULL;
+    double x = 1;
+    assert_int_equal(spmv_mat_csr(ctx, &none, &mat), SPMV_OK);
+    assert_int_equal(spmv_plan_create(mat, NULL, &plan), SPMV_OK);
+    spmv_call call = {.size = sizeof call, .beta = &x, .x = &x, .y = &x};
+    assert_int_equal(spmv_apply(plan, &call, NULL), SPMV_OK);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
 static void calls_of_a_newer_header_are_taken_if_they_ask_for_nothing_new(void **state) {
     (void)state;
     scene s = scene_of();
@@ -277,6 +315,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_takes_a_call),
         cmocka_unit_test(wrong_calls_are_refused),
+        cmocka_unit_test(scalars_on_the_device_lie_apart_from_z),
+        cmocka_unit_test(no_rows_need_no_vectors),
         cmocka_unit_test(calls_of_a_newer_header_are_taken_if_they_ask_for_nothing_new),
         cmocka_unit_test(y_may_be_x),
         cmocka_unit_test(wrong_asynchronous_products_are_refused),

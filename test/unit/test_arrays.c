@@ -240,12 +240,31 @@ static void arrays_may_lie_on_the_device(void **state) {
     spmv_ctx_free(ctx);
 }
 
+/* More than any machine has, which is seen before the entries are: there are none. */
+static void copies_of_borrowed_arrays_must_fit(void **state) {
+    (void)state;
+    const int64_t nnz = (int64_t)1 << 44, ptr[] = {0, nnz};
+    spmv_ctx *ctx = context_of(1);
+    int32_t column = 0;
+    float value = 0;
+    spmv_mat *mat = NULL;
+    spmv_arrays a = {.size = sizeof a, .rows = 1, .cols = 1, .nnz = nnz, .ptr = ptr};
+    a.idx = &column, a.values = &value, a.ptr_bits = 64;
+    a.precision = SPMV_F32;
+    a.flags = SPMV_BORROW;
+    assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_E_NOMEM);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "GB are free"));
+    assert_null(mat);
+    spmv_ctx_free(ctx);
+}
+
 int main(int argc, char **argv) {
     take_backend(argc, argv);
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(borrowed_rows_are_used_as_they_are),
         cmocka_unit_test(borrowed_values_are_borrowed_again),
+        cmocka_unit_test(copies_of_borrowed_arrays_must_fit),
         cmocka_unit_test(facts_say_what_is_kept),
         cmocka_unit_test(a_place_must_be_one),
         cmocka_unit_test(arrays_may_lie_on_the_device),

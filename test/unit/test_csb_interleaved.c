@@ -20,7 +20,7 @@ static csb_interleaved *store_of(spmv_mat *mat, int variant, int64_t tile) {
  * stand in turns, and three behind. */
 static void blocks_by_hand(void **state) {
     enum { ENTRIES = 19, BLOCKS = 4 };
-    static const ofs ptr[] = {0, ENTRIES, ENTRIES, ENTRIES, ENTRIES + 1};
+    static const int32_t ptr[] = {0, ENTRIES, ENTRIES, ENTRIES, ENTRIES + 1};
     static const int order[ENTRIES] = {0, 2, 4, 6,  8,  10, 12, 14, 1, 3,
                                        5, 7, 9, 11, 13, 15, 16, 17, 18};
     entries e = {.rows = 40, .cols = 20};
@@ -109,6 +109,21 @@ static void codes_do_not_change_y(void **state) {
         }
 }
 
+/* Of 2^31 nonzeros nothing but the number is read. */
+static void offsets_are_narrow(void **state) {
+    const int64_t row_ptr[] = {0, (int64_t)1 << 31};
+    const spmv_csr_view A = {1, 1, row_ptr[1], row_ptr, NULL, NULL};
+    const spmv_choice c = {{0}};
+    (void)state;
+    for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+        const spmv_format *format = spmv_format_named("csb_interleaved", variant);
+        spmv_store *store = NULL;
+        assert_int_equal(format->build(ctx, &A, &c, 2, &store), SPMV_E_UNSUITABLE);
+        assert_non_null(strstr(spmv_ctx_error(ctx), "a kernel of csb or csr"));
+        assert_null(store);
+    }
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -116,6 +131,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(blocks_by_hand),
         cmocka_unit_test(rows_are_cut_where_entries_are_many),
         cmocka_unit_test(codes_do_not_change_y),
+        cmocka_unit_test(offsets_are_narrow),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

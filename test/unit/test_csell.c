@@ -143,10 +143,14 @@ static const struct {
     value_rule *rule;
     int code_f64; /* -1: several */
 } kinds[] = {
-    {"any", any_value, CSELL_VALUE_RAW},         {"float", float_value, CSELL_VALUE_F32},
-    {"five", one_of_five, CSELL_VALUE_CODEBOOK}, {"200", one_of_200, CSELL_VALUE_CODEBOOK},
-    {"diagonals", same_on_diagonals, -1},        {"repeated", repeated, -1},
-    {"same", same_everywhere, CSELL_VALUE_STEP}, {"late", late, -1},
+    {"any", any_value, VALUE_RAW},
+    {"float", float_value, VALUE_F32},
+    {"five", one_of_five, VALUE_CODEBOOK},
+    {"200", one_of_200, VALUE_CODEBOOK},
+    {"diagonals", same_on_diagonals, -1},
+    {"repeated", repeated, -1},
+    {"same", same_everywhere, CSELL_VALUE_STEP},
+    {"late", late, -1},
 };
 
 static entries entries_like(int s, int k) {
@@ -295,7 +299,7 @@ static void runs_by_hand(void **state) {
     csell *A = store_with(mat, SPMV_F64_O32, 4, false, 2);
     assert_int_equal(A->slice[0].run, 2);
     assert_int_equal(A->slice[0].column_code, CSELL_COLUMN_8);
-    assert_int_equal(A->slice[0].value_code, CSELL_VALUE_RAW);
+    assert_int_equal(A->slice[0].value_code, VALUE_RAW);
     assert_int_equal(A->nsteps, 2);
     assert_int_equal(A->step[0].mask, 3);
     assert_int_equal(A->step[1].mask, 1);
@@ -309,6 +313,22 @@ static void runs_by_hand(void **state) {
     spmv_store_free(&A->s);
     spmv_mat_free(mat);
     entries_free(&e);
+}
+
+/* Of a row of 2^31 nonzeros, of which nothing but the length is read. */
+static void a_long_part_has_narrow_offsets(void **state) {
+    const int64_t row_ptr[] = {0, (int64_t)1 << 31};
+    const spmv_csr_view A = {1, 1, row_ptr[1], row_ptr, NULL, NULL};
+    spmv_choice c = {{0}};
+    (void)state;
+    c.value[SPMV_cut] = 100;
+    for (int variant = 0; variant < SPMV_NVARIANTS; variant++) {
+        const spmv_format *format = spmv_format_named("csell", variant);
+        spmv_store *store = NULL;
+        assert_int_equal(format->build(ctx, &A, &c, 2, &store), SPMV_E_UNSUITABLE);
+        assert_non_null(strstr(spmv_ctx_error(ctx), "a larger --cut, or a kernel of csr"));
+        spmv_store_free(store);
+    }
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
@@ -478,6 +498,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(stencil_by_hand),
         cmocka_unit_test(runs_by_hand),
         cmocka_unit_test(slices_get_their_codes),
+        cmocka_unit_test(a_long_part_has_narrow_offsets),
         cmocka_unit_test(bytes_do_not_depend_on_threads),
         cmocka_unit_test(codes_do_not_change_y),
         cmocka_unit_test(all_overflows_are_counted),

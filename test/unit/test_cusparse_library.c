@@ -13,7 +13,7 @@ static void make_library(const char *name, int major, int minor, int patch, cons
     static const char *const functions[] = {
 #define FUNCTION(name) #name,
 #define SPMVOP(name, parameters) #name,
-#include "cuda/cusparse_functions.def"
+#include "cuda/peers/cusparse_functions.def"
 #undef FUNCTION
 #undef SPMVOP
     };

@@ -1,212 +1,7 @@
 /* test_device_room.c: who builds a store for a device, and what is booked for it: the device from
  * the compressed rows it has, or the host where the device has no room, which is said, and refused
- * in trials. The device is one made here, whose memory is the host's; time on it is what its
- * kernels say. */
-#include "context.h"
-#include "tune/tune.h"
-#include <stdlib.h>
-
-static struct {
-    size_t left;            /* bytes it says are free */
-    size_t gone;            /* of which, once the builder of SELL failed */
-    spmv_status answer;     /* of the builder of SELL */
-    bool lost;              /* no launch gets through */
-    const spmv_store *rows; /* that the builder was given */
-    int asked;              /* how often it was */
-    int blocks, most;       /* of memory in use, now and at most */
-    size_t first, largest;  /* bytes of a block that was asked for */
-    double pause_s, paused; /* a look at what is free takes; all of them took */
-    double now, started;    /* its clock */
-    double first_s;         /* that the first use of a kernel takes, */
-    uint64_t used;          /* a bit a kernel */
-    int trimmed;
-} device;
-
-static spmv_status nothing(spmv_device *d) {
-    (void)d;
-    return SPMV_OK;
-}
-
-static void nothing_at_all(spmv_device *d) {
-    (void)d;
-}
-
-static void trim(spmv_device *d) {
-    (void)d;
-    device.trimmed++;
-}
-
-static spmv_status get_block(spmv_device *d, size_t bytes, void **out) {
-    (void)d;
-    if (!device.first) device.first = bytes;
-    if (bytes > device.largest) device.largest = bytes;
-    device.blocks++;
-    device.most = device.blocks > device.most ? device.blocks : device.most;
-    *out = malloc(bytes + 1);
-    return *out ? SPMV_OK : SPMV_E_NOMEM;
-}
-
-static void give_block(spmv_device *d, void *memory) {
-    (void)d;
-    device.blocks -= memory != NULL;
-    free(memory);
-}
-
-static spmv_status copy_block(spmv_device *d, void *to, const void *from, size_t bytes) {
-    (void)d;
-    memcpy(to, from, bytes);
-    return SPMV_OK;
-}
-
-static spmv_status fill_block(spmv_device *d, void *memory, int byte, size_t bytes) {
-    (void)d;
-    memset(memory, byte, bytes);
-    return SPMV_OK;
-}
-
-static size_t what_is_left(spmv_device *d) {
-    (void)d;
-    for (double end = spmv_now() + device.pause_s; spmv_now() < end;) continue;
-    device.paused += device.pause_s;
-    return device.left;
-}
-
-enum { CACHE = 1000000 };
-static void describe(spmv_device *d, spmv_device_facts *out) {
-    (void)d;
-    memset(out, 0, sizeof *out);
-    out->l2 = CACHE;
-}
-
-static spmv_status flush(spmv_device *d, size_t bytes) {
-    (void)d, (void)bytes;
-    return SPMV_OK;
-}
-
-static spmv_status launch_nothing(spmv_device *d) {
-    return device.lost ? spmv_fail(d->ctx, SPMV_E_DEVICE, "lost") : SPMV_OK;
-}
-
-static spmv_status tick(spmv_device *d) {
-    (void)d;
-    device.started = device.now;
-    return SPMV_OK;
-}
-
-static spmv_status tock(spmv_device *d, double *seconds) {
-    (void)d;
-    *seconds = device.now - device.started;
-    return SPMV_OK;
-}
-
-/* Batches are loops then. */
-static spmv_status refuse_to_record(spmv_device *d) {
-    return spmv_fail(d->ctx, SPMV_E_BACKEND, "nothing is recorded");
-}
-
-static void forget(spmv_device *d, void *recording) {
-    (void)d, (void)recording;
-}
-
-/* ---- its formats and kernels ---- */
-
-enum { WORKING = 1000000 };
-static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
-    (void)A, (void)c;
-    return WORKING;
-}
-
-static spmv_status build(spmv_device *d, const char *name, const spmv_csr_view *A,
-                         const spmv_choice *c, spmv_store **head, spmv_store **copy) {
-    spmv_store *made = NULL;
-    spmv_status status = spmv_format_named(name, 0)->build(ctx, A, c, 1, &made);
-    if (status == SPMV_OK) status = spmv_store_upload(d, made, copy);
-    assert_int_equal(spmv_store_new(ctx, name, made->size, A, head), SPMV_OK);
-    (*head)->narrays = made->narrays;
-    memcpy((*head)->array, made->array, sizeof made->array);
-    spmv_store_free(made);
-    return status;
-}
-
-static const double sending_s = 1e-7; /* less than building takes */
-static spmv_status build_csr(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
-                             const spmv_choice *c, spmv_store **head, spmv_store **copy,
-                             double *upload_s) {
-    assert_null(rows);
-    *upload_s = sending_s;
-    return build(d, "csr", A, c, head, copy);
-}
-
-static spmv_status build_sell(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
-                              const spmv_choice *c, spmv_store **head, spmv_store **copy,
-                              double *upload_s) {
-    device.asked++;
-    device.rows = rows;
-    *upload_s = 0;
-    TRY(build(d, "sell", A, c, head, copy));
-    if (device.answer == SPMV_OK) return SPMV_OK;
-    device.left -= device.gone;
-    return spmv_fail(ctx, device.answer, "as it was told");
-}
-
-static const spmv_device_format csr_there = {.name = "csr", .working = working, .build = build_csr};
-static const spmv_device_format sell_there = {
-    .name = "sell", .working = working, .build = build_sell};
-static const spmv_device_format *const formats[][SPMV_NVARIANTS] = {
-    {&csr_there, &csr_there, &csr_there, &csr_there},
-    {&sell_there, &sell_there, &sell_there, &sell_there},
-    {NULL},
-};
-
-/* The baseline kernel takes a second, the others half of that. */
-static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
-    (void)v;
-    uint64_t bit = (uint64_t)1 << p->kernel->name[0] % 64;
-    double first_s = device.used & bit ? 0 : device.first_s;
-    for (double end = spmv_now() + first_s; spmv_now() < end;) continue;
-    device.used |= bit;
-    device.now += first_s;
-    device.now += strcmp(p->kernel->name, "csr_fake") == 0 ? 1 : .5;
-    return SPMV_OK;
-}
-
-static const spmv_param none[] = {SPMV_NO_MORE_PARAMS};
-#define FAKE(kernel, of) \
-    { .name = kernel, .format = of, .params = none, .run = run, .traits = SPMV_DETERMINISTIC }
-static const spmv_kernel of_csr = FAKE("csr_fake", "csr"), of_csr_too = FAKE("csr_fast", "csr"),
-                         of_sell = FAKE("sell_fake", "sell");
-static const char *const names[] = {"csr_fake", "csr_fast", "sell_fake"};
-static const spmv_kernel *const kernels[][SPMV_NVARIANTS] = {
-    {&of_csr, &of_csr, &of_csr, &of_csr},
-    {&of_csr_too, &of_csr_too, &of_csr_too, &of_csr_too},
-    {&of_sell, &of_sell, &of_sell, &of_sell},
-};
-
-const spmv_backend spmv_cuda = {
-    .name = "cuda",
-    .hint = "",
-    .names = names,
-    .kernels = kernels,
-    .nkernels = 3,
-    .formats = formats,
-    .open = nothing,
-    .close = nothing_at_all,
-    .alloc = get_block,
-    .release = give_block,
-    .trim = trim,
-    .put = copy_block,
-    .get = copy_block,
-    .fill = fill_block,
-    .sync = nothing,
-    .tick = tick,
-    .tock = tock,
-    .free_bytes = what_is_left,
-    .describe = describe,
-    .flush = flush,
-    .nothing = launch_nothing,
-    .record_start = refuse_to_record,
-    .forget = forget,
-};
+ * in trials. */
+#include "fake_device.h"
 
 /* ---- cases ---- */
 
@@ -251,8 +46,6 @@ static void end(spmv_mat *mat, spmv_plan *plan) {
     spmv_mat_free(mat);
     assert_int_equal(device.blocks, 0);
 }
-
-static const size_t plenty = (size_t)1 << 30;
 
 static void rows_are_sent_for_it_and_given_up(void **state) {
     (void)state;
@@ -393,6 +186,22 @@ static void a_builder_that_fails_is_passed_over(void **state) {
     }
 }
 
+/* Also where the host has such a store already, and could make one. */
+static void what_is_made_of_narrow_offsets_alone_is_refused(void **state) {
+    (void)state;
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    spmv_plan *narrow = NULL, *plan = NULL;
+    spmv_mat *mat = begin(plenty, SPMV_OK);
+    assert_int_equal(make(mat, "cuda:sell_fake", false, &narrow), SPMV_OK);
+    opts.kernel = "cuda:sell_fake", opts.offset_bits = 64;
+    assert_int_equal(spmv_plan_make(mat, &opts, false, &plan), SPMV_E_UNSUITABLE);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "builds sell from 32-bit offsets only"));
+    opts.kernel = "cuda:csr_fake";
+    assert_int_equal(spmv_plan_make(mat, &opts, false, &plan), SPMV_OK);
+    spmv_plan_free(narrow);
+    end(mat, plan);
+}
+
 /* Steady products have copies, unless a quarter of what is free does not hold two. */
 static void copies_are_made_where_there_is_room(void **state) {
     (void)state;
@@ -518,6 +327,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(sending_is_booked_whoever_sent),
         cmocka_unit_test(all_of_the_trials_is_booked_once),
         cmocka_unit_test(a_builder_that_fails_is_passed_over),
+        cmocka_unit_test(what_is_made_of_narrow_offsets_alone_is_refused),
         cmocka_unit_test(copies_are_made_where_there_is_room),
         cmocka_unit_test(the_host_helps_out_and_that_is_said),
         cmocka_unit_test(the_host_helps_out_with_room_only),

@@ -2,23 +2,7 @@
  * which formats/csr/csr.h shows. The numbers of each array must agree; line breaks and bars between
  * them do not count. SPMV_DRAW=1 prints what is to be drawn. */
 #include "context.h"
-#include "formats/bsr/bsr.h"
-#include "formats/cmrs/cmrs.h"
-#include "formats/coo/coo.h"
-#include "formats/csb/csb.h"
-#include "formats/csr/csr.h"
-#include "formats/csr5/csr5.h"
-#include "formats/dia/dia.h"
-#include "formats/ell/ell.h"
-#include "formats/hyb/hyb.h"
-#include "formats/hybrid/hybrid.h"
-#include "formats/xcache/xcache.h"
-#include "formats/spc5/spc5.h"
-#include "formats/csell_sym/csell_sym.h"
-#include "formats/sell16/sell16.h"
-#include "formats/sell/sell.h"
-#include "formats/sss/sss.h"
-#include "formats/csb_interleaved/csb_interleaved.h"
+#include "stores.h"
 #include <ctype.h>
 
 enum { ROWS = 8, LONGEST_TEXT = 1 << 15, REPEATED = 8 };
@@ -32,133 +16,6 @@ static const double example[ROWS][ROWS] = {
     {0, 0, 0, 0, 0, 0, 0, 0}, /**/
     {2, 2, 2, 2, 2, 0, 4, 1}, /**/
     {0, 0, 0, 0, 0, 0, 1, 4}, /**/
-};
-
-/* A member of a store, a scalar or a pointer to an array, and the fields of an element in order:
- * q, i int64_t, int32_t; I, H, B uint32_t, uint16_t, uint8_t; d double; p two halves of 32 bits;
- * c column << 4 | row; m, M the bits of a uint8_t, uint32_t, lowest first. */
-typedef struct member {
-    const char *format, *name;
-    size_t offset;
-    const char *fields;
-    int unset; /* uint16_t at its end that the builder leaves as they are */
-} member;
-#define MEMBER(format, type, name, fields) \
-    { format, #name, offsetof(type, name), fields, 0 }
-static const member members[] = {
-    MEMBER("csr", csr, row_ptr, "i"),
-    MEMBER("csr", csr, col_idx, "i"),
-    MEMBER("csr", csr, values, "d"),
-    MEMBER("ell", ell, width, "q"),
-    MEMBER("ell", ell, col_idx, "i"),
-    MEMBER("ell", ell, values, "d"),
-    MEMBER("ell", ell, row_len, "i"),
-    MEMBER("dia", dia, pitch, "q"),
-    MEMBER("dia", dia, inside, "q"),
-    MEMBER("dia", dia, offsets, "i"),
-    MEMBER("dia", dia, values, "d"),
-    MEMBER("sell", sell, slice_ptr, "i"),
-    MEMBER("sell", sell, row_len, "i"),
-    MEMBER("sell", sell, perm, "i"),
-    MEMBER("sell", sell, col_idx, "i"),
-    MEMBER("sell", sell, values, "d"),
-    MEMBER("bsr", bsr, block_ptr, "i"),
-    MEMBER("bsr", bsr, first_col, "i"),
-    MEMBER("bsr", bsr, values, "d"),
-    MEMBER("cmrs", cmrs, strip_ptr, "i"),
-    MEMBER("cmrs", cmrs, packed, "c"),
-    MEMBER("cmrs", cmrs, values, "d"),
-    MEMBER("hybrid", hybrid, ell_col, "i"),
-    MEMBER("hybrid", hybrid, ell_values, "d"),
-    MEMBER("hybrid", hybrid, rest_col, "i"),
-    MEMBER("hybrid", hybrid, rest_values, "d"),
-    MEMBER("hybrid", hybrid, start, "i"),
-    MEMBER("hybrid", hybrid, end, "i"),
-    MEMBER("hybrid", hybrid, row_len, "i"),
-    MEMBER("coo", sorted_coo, row_idx, "i"),
-    MEMBER("coo", sorted_coo, col_idx, "i"),
-    MEMBER("coo", sorted_coo, values, "d"),
-    MEMBER("hyb", hyb, pitch, "q"),
-    MEMBER("hyb", hyb, ell_col, "i"),
-    MEMBER("hyb", hyb, ell_values, "d"),
-    MEMBER("hyb", hyb, tail_row, "i"),
-    MEMBER("hyb", hyb, tail_col, "i"),
-    MEMBER("hyb", hyb, tail_values, "d"),
-    MEMBER("csb", csb, block_ptr, "i"),
-    MEMBER("csb", csb, local, "p"),
-    MEMBER("csb", csb, values, "d"),
-    MEMBER("sss", sss, sign, "i"),
-    MEMBER("sss", sss, row_ptr, "i"),
-    MEMBER("sss", sss, distance, "H"),
-    MEMBER("sss", sss, values, "d"),
-    MEMBER("spc5", spc5, block_ptr, "i"),
-    MEMBER("spc5", spc5, value_ptr, "i"),
-    MEMBER("spc5", spc5, first_col, "i"),
-    MEMBER("spc5", spc5, mask, "m"),
-    MEMBER("spc5", spc5, values, "d"),
-    MEMBER("csell", csell, slice, "qqqiBBBB"),
-    MEMBER("csell", csell, step, "iM"),
-    MEMBER("csell", csell, columns, "B"),
-    MEMBER("csell", csell, values, "B"),
-    MEMBER("csell", csell, codebook, "d"),
-    MEMBER("csell", csell, long_row, "i"),
-    MEMBER("csell", csell, long_ptr, "i"),
-    MEMBER("csell", csell, long_col, "i"),
-    MEMBER("csell", csell, long_values, "d"),
-    MEMBER("csell_sym", csell, sign, "i"),
-    MEMBER("csell_sym", csell, slice, "qqqiBBBB"),
-    MEMBER("csell_sym", csell, step, "iM"),
-    MEMBER("csell_sym", csell, columns, "B"),
-    MEMBER("csell_sym", csell, values, "B"),
-    MEMBER("csell_sym", csell, codebook, "d"),
-    MEMBER("csell_sym", csell, long_row, "i"),
-    MEMBER("csell_sym", csell, long_ptr, "i"),
-    MEMBER("csell_sym", csell, long_col, "i"),
-    MEMBER("csell_sym", csell, long_values, "d"),
-    MEMBER("sell16", sell16_slices, value_code, "i"),
-    MEMBER("sell16", sell16_slices, slice, "qqiiii"),
-    MEMBER("sell16", sell16_slices, perm, "H"),
-    MEMBER("sell16", sell16_slices, length, "i"),
-    {"sell16", "columns", offsetof(sell16_slices, columns), "H", 5},
-    MEMBER("sell16", sell16_slices, values, "B"),
-    MEMBER("sell16", sell16_slices, codebook, "d"),
-    MEMBER("csb_interleaved", csb_interleaved, value_code, "i"),
-    MEMBER("csb_interleaved", csb_interleaved, first_row, "i"),
-    MEMBER("csb_interleaved", csb_interleaved, block_ptr, "i"),
-    MEMBER("csb_interleaved", csb_interleaved, local, "p"),
-    MEMBER("csb_interleaved", csb_interleaved, values, "B"),
-    MEMBER("csb_interleaved", csb_interleaved, codebook, "d"),
-    MEMBER("csr5", csr5, row_ptr, "i"),
-    MEMBER("csr5", csr5, tile_ptr, "i"),
-    MEMBER("csr5", csr5, tile_desc, "M"),
-    MEMBER("csr5", csr5, empty_ptr, "i"),
-    MEMBER("csr5", csr5, empty_offset, "i"),
-    MEMBER("csr5", csr5, col_idx, "i"),
-    MEMBER("csr5", csr5, values, "d"),
-    MEMBER("xcache", xcache_rows, value_code, "i"),
-    MEMBER("xcache", xcache_rows, block, "qqqqiiiiiiii"),
-    MEMBER("xcache", xcache_rows, slice, "I"),
-    MEMBER("xcache", xcache_rows, cuts, "p"),
-    MEMBER("xcache", xcache_rows, order, "H"),
-    MEMBER("xcache", xcache_rows, length, "B"),
-    MEMBER("xcache", xcache_rows, need, "H"),
-    MEMBER("xcache", xcache_rows, place, "H"),
-    MEMBER("xcache", xcache_rows, values, "B"),
-    MEMBER("xcache", xcache_rows, codebook, "d"),
-};
-
-/* The parameters that are drawn; the others have their defaults. */
-static const struct {
-    const char *format;
-    spmv_param_id id;
-    int64_t value;
-} settings[] = {
-    {"sell", SPMV_slice, 4},           {"sell", SPMV_sigma, 8},    {"bsr", SPMV_shape_rows, 2},
-    {"bsr", SPMV_shape_cols, 2},       {"cmrs", SPMV_height, 4},   {"cmrs", SPMV_sorted, 0},
-    {"hybrid", SPMV_boundary, 3},      {"hyb", SPMV_boundary, 3},  {"csb", SPMV_tile, 4},
-    {"spc5", SPMV_height, 2},          {"csell", SPMV_cut, 6},     {"sell16", SPMV_sigma, 8},
-    {"csb_interleaved", SPMV_tile, 8}, {"xcache", SPMV_height, 8}, {"xcache", SPMV_cut, 4},
-    {"csr5", SPMV_lanes, 4},           {"csr5", SPMV_height, 2},
 };
 
 static spmv_choice choice_of(const spmv_format *format) {
@@ -239,7 +96,7 @@ static void add_member(letters *t, const member *m, const spmv_store *store) {
             bytes = store->array[k].bytes;
         }
     add(t, "%s", m->name);
-    add_elements(t, m->fields, at, at + bytes - (size_t)m->unset * sizeof(uint16_t));
+    add_elements(t, m->fields, at, at + bytes);
 }
 
 /* ---- what is drawn -------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 static spmv_features features_of_entries(entries *e, spmv_precision precision) {
     spmv_mat *mat = matrix_of(ctx, e);
     spmv_features f;
-    assert_int_equal(spmv_features_of(mat, precision, SPMV_SAMPLE_THOROUGH, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, precision, SPMV_SAMPLE_FULL, 2, &f), SPMV_OK);
     spmv_mat_free(mat);
     entries_free(e);
     return f;
@@ -17,7 +17,7 @@ static spmv_features features_of(const char *source, const char *values) {
     spmv_mat *mat = NULL;
     spmv_features f;
     assert_int_equal(spmv_mat_load(ctx, source, &opts, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_THOROUGH, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, 2, &f), SPMV_OK);
     spmv_mat_free(mat);
     return f;
 }
@@ -116,21 +116,19 @@ static void a_quick_sample_tells_most_of_it(void **state) {
                                          "gen:random:5000:9", "gen:road:60000"};
     for (int k = 0; k < COUNT(source); k++) {
         spmv_mat *mat = NULL;
-        spmv_features f[4];
+        spmv_features f[SPMV_SAMPLE_FULL + 1];
         assert_int_equal(spmv_mat_load(ctx, source[k], NULL, &mat), SPMV_OK);
-        for (int depth = SPMV_SAMPLE_NONE; depth <= SPMV_SAMPLE_THOROUGH; depth++)
-            assert_int_equal(spmv_features_of(mat, SPMV_F64, (spmv_sampling_depth)depth, &f[depth]),
-                             SPMV_OK);
+        for (int depth = SPMV_SAMPLE_NONE; depth <= SPMV_SAMPLE_FULL; depth++)
+            assert_int_equal(
+                spmv_features_of(mat, SPMV_F64, (spmv_sampling_depth)depth, 1, &f[depth]), SPMV_OK);
         assert_true(f[SPMV_SAMPLE_NONE].sampled == 0 && f[SPMV_SAMPLE_NONE].padding_32 == 0);
-        assert_true(f[SPMV_SAMPLE_NONE].cv == f[SPMV_SAMPLE_THOROUGH].cv);
-        assert_true(f[SPMV_SAMPLE_QUICK].sampled <= f[SPMV_SAMPLE_THOROUGH].sampled);
-        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].diagonal, f[SPMV_SAMPLE_THOROUGH].diagonal, .15);
-        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].lines, f[SPMV_SAMPLE_THOROUGH].lines, .15);
-        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].index_bytes, f[SPMV_SAMPLE_THOROUGH].index_bytes, .6);
-        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].value_bytes, f[SPMV_SAMPLE_THOROUGH].value_bytes, .6);
-        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].padding_32, f[SPMV_SAMPLE_THOROUGH].padding_32, .4);
-        assert_true(f[SPMV_SAMPLE_STANDARD].diagonal == f[SPMV_SAMPLE_THOROUGH].diagonal &&
-                    f[SPMV_SAMPLE_STANDARD].lines == f[SPMV_SAMPLE_THOROUGH].lines);
+        assert_true(f[SPMV_SAMPLE_NONE].cv == f[SPMV_SAMPLE_FULL].cv);
+        assert_true(f[SPMV_SAMPLE_QUICK].sampled <= f[SPMV_SAMPLE_FULL].sampled);
+        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].diagonal, f[SPMV_SAMPLE_FULL].diagonal, .15);
+        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].lines, f[SPMV_SAMPLE_FULL].lines, .15);
+        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].index_bytes, f[SPMV_SAMPLE_FULL].index_bytes, .6);
+        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].value_bytes, f[SPMV_SAMPLE_FULL].value_bytes, .6);
+        ASSERT_NEAR(f[SPMV_SAMPLE_QUICK].padding_32, f[SPMV_SAMPLE_FULL].padding_32, .4);
         spmv_mat_free(mat);
     }
 }
@@ -145,7 +143,8 @@ static void features_are_finite_and_repeat(void **state) {
             spmv_ctx *other = context_of(1 + 3 * t);
             spmv_mat *mat = matrix_of(other, &e);
             memset(&f[t], 0, sizeof f[t]);
-            assert_int_equal(spmv_features_of(mat, SPMV_F32, SPMV_SAMPLE_THOROUGH, &f[t]), SPMV_OK);
+            assert_int_equal(spmv_features_of(mat, SPMV_F32, SPMV_SAMPLE_FULL, 1 + 3 * t, &f[t]),
+                             SPMV_OK);
             f[t].threads = 0;
             spmv_mat_free(mat);
             spmv_ctx_free(other);
@@ -199,7 +198,7 @@ static void an_empty_sample_proposes_nothing(void **state) {
     for (int64_t j = 0; j < 100000; j++) add_entry(&e, 3, 10 * j, 1);
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_features f;
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_THOROUGH, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, 2, &f), SPMV_OK);
     assert_int_equal(f.sampled, 0);
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         spmv_proposals all = {.n = 0};
@@ -235,7 +234,7 @@ static void far_reads_of_x_are_blocked(void **state) {
         f.threads = 1;
         spmv_propose_omp(&f, &all);
         const spmv_proposal *blocked = proposal_of(&all, "csb_interleaved_blocks");
-        assert_true(proposal_of(&all, "sell_lanes")->nsettings == 2);
+        assert_true(proposal_of(&all, "sell16_lanes")->nsettings == 1);
         if (k == 1) {
             assert_null(blocked);
             spmv_mat_free(mat);
@@ -257,33 +256,35 @@ static double predicted_speedup_of(const spmv_proposals *all, const char *kernel
     return !p ? 0 : p->predicted_speedup > 0 ? p->predicted_speedup : 1; /* 0: a baseline kernel */
 }
 
-/* As measured on an H200 and on two cores: the first kernel is faster than the second. */
+/* As measured on an H200 and on two cores: the first kernel is faster than the second; predictions
+ * that are within a tenth of each other are as good as that, since both are timed. */
 static void the_models_order_as_measured(void **state) {
     (void)state;
     static const struct {
         const char *source, *values, *first, *second;
         bool gpu, evicted;
-    } cases[] = {{"gen:diagonal:1000000", NULL, "sell_thread_ahead", "csell_warp", true, false},
-                 {"gen:mesh:1000000", "few:8", "sell_thread_ahead", "csell_warp", true, false},
-                 {"gen:mesh:1000000", NULL, "sell_thread_ahead", "csr_adaptive", true, false},
-                 {"gen:poisson2d:700", NULL, "csell_warp", "sell_thread_ahead", true, false},
-                 {"gen:poisson2d:700", NULL, "csell_lists", "csell_warp", true, false},
-                 {"gen:poisson3d:64", "random", "csell_lists", "csell_warp", true, false},
-                 {"gen:box27:64", "few:8", "csell_lists", "csell_warp", true, false},
-                 {"gen:fem3d:20", NULL, "csell_warp", "sell_thread_ahead", true, false},
-                 {"gen:road:1000000", NULL, "csr_lanes", "sell_thread_ahead", true, false},
-                 {"gen:mesh:100000:3", NULL, "csell_warp", "sell_thread_ahead", true, false},
-                 {"gen:mesh:100000", NULL, "csr_lanes", "csr_warp", true, false},
-                 {"gen:rmat:16", NULL, "csr_adaptive", "csr_lanes", true, false},
-                 {"gen:poisson3d:32", NULL, "csell_slices", "sell_lanes", false, true},
-                 {"gen:fem3d:12", NULL, "spc5_rows", "sell_lanes", false, true},
-                 {"gen:mesh:30000:3", NULL, "bsr_lanes", "sell16_lanes", false, true},
-                 {"gen:poisson3d:40", "symmetric", "csell_sym_slices", "csell_slices", false, true},
-                 {"gen:poisson3d:40", "few:8", "csell_slices", "csell_sym_slices", false, true},
-                 {"gen:road:300000", NULL, "csell_slices", "sell_lanes", false, true},
-                 {"gen:random:300000:2", NULL, "csb_interleaved_blocks", "sell_lanes", false, true},
-                 {"gen:rmat:16", NULL, "cusparse_coo_alg1", "csr_warp", true, false},
-                 {"gen:random:2000:6", NULL, "csr_merge", "csr_rows", false, true}};
+    } cases[] = {
+        {"gen:diagonal:1000000", NULL, "sell_thread_ahead", "csell_warp", true, false},
+        {"gen:mesh:1000000", "few:8", "sell_thread_ahead", "csell_warp", true, false},
+        {"gen:mesh:1000000", NULL, "sell_thread_ahead", "csr_adaptive", true, false},
+        {"gen:poisson2d:700", NULL, "csell_warp", "sell_thread_ahead", true, false},
+        {"gen:poisson2d:700", NULL, "csell_lists", "csell_warp", true, false},
+        {"gen:poisson3d:64", "random", "csell_lists", "csell_warp", true, false},
+        {"gen:box27:64", "few:8", "csell_lists", "csell_warp", true, false},
+        {"gen:fem3d:20", NULL, "csell_warp", "sell_thread_ahead", true, false},
+        {"gen:road:1000000", NULL, "csr_lanes", "sell_thread_ahead", true, false},
+        {"gen:mesh:100000:3", NULL, "csell_warp", "sell_thread_ahead", true, false},
+        {"gen:mesh:100000", NULL, "csr_lanes", "csr_adaptive", true, false},
+        {"gen:rmat:16", NULL, "csr_adaptive", "csr_lanes", true, false},
+        {"gen:poisson3d:32", NULL, "csell_slices", "sell16_lanes", false, true},
+        {"gen:fem3d:12", NULL, "spc5_rows", "csell_slices", false, true},
+        {"gen:mesh:30000:3", NULL, "bsr_lanes", "sell16_lanes", false, true},
+        {"gen:poisson3d:40", "symmetric", "csell_sym_slices", "csell_slices", false, true},
+        {"gen:poisson3d:40", "few:8", "csell_slices", "csell_sym_slices", false, true},
+        {"gen:road:300000", NULL, "csell_slices", "sell16_lanes", false, true},
+        {"gen:random:300000:2", NULL, "csb_interleaved_blocks", "sell16_lanes", false, true},
+        {"gen:rmat:16", NULL, "cusparse_coo_alg1", "csr_lanes", true, false},
+        {"gen:random:2000:6", NULL, "csr_merge", "csr_rows", false, true}};
     for (int k = 0; k < COUNT(cases); k++) {
         spmv_features f = features_of(cases[k].source, cases[k].values);
         spmv_proposals all = {.n = 0};
@@ -293,9 +294,47 @@ static void the_models_order_as_measured(void **state) {
         (cases[k].gpu ? spmv_propose_cuda : spmv_propose_omp)(&f, &all);
         double first = predicted_speedup_of(&all, cases[k].first),
                second = predicted_speedup_of(&all, cases[k].second);
-        if (!(first > second && first >= (cases[k].gpu ? 0.8 : 1))) /* is tried */
+        if (!(first > 0.9 * second && first >= (cases[k].gpu ? 0.8 : 1))) /* is tried */
             fail_msg("%s %s: %s %g, %s %g", cases[k].source, cases[k].values ? cases[k].values : "",
                      cases[k].first, first, cases[k].second, second);
+    }
+}
+
+/* Of a few long rows, equal or not, csr_adaptive makes segments. */
+static void a_single_long_row_is_cut(void **state) {
+    (void)state;
+    const spmv_features f = {.precision = SPMV_F64,
+                             .rows = 1,
+                             .cols = 200000,
+                             .nnz = 200000,
+                             .mean = 200000,
+                             .row_max = 200000,
+                             .cache = 60 << 20};
+    spmv_proposals all = {.n = 0};
+    spmv_propose_cuda(&f, &all);
+    const double lanes = predicted_speedup_of(&all, "csr_lanes");
+    if (!(lanes > 0 && lanes < 0.5)) fail_msg("csr_lanes: %g", lanes);
+}
+
+/* A warp takes a row of blocks: of a few long ones each is waited for. */
+static void long_rows_of_blocks_are_waited_for(void **state) {
+    (void)state;
+    for (int is_long = 0; is_long < 2; is_long++) {
+        spmv_features f = {.precision = SPMV_F64,
+                           .cols = 70000,
+                           .nnz = 700000,
+                           .fill_3 = 0.97,
+                           .lines = 0.12,
+                           .cv = 0.3,
+                           .cache = 60 << 20,
+                           .distinct = 1000};
+        f.rows = is_long ? 3200 : 33000;
+        f.mean = (double)f.nnz / (double)f.rows;
+        f.row_max = (int64_t)(2.5 * f.mean);
+        spmv_proposals all = {.n = 0};
+        spmv_propose_cuda(&f, &all);
+        double speedup = predicted_speedup_of(&all, "bsr_warp");
+        if ((speedup < 0.8) != is_long) fail_msg("rows of %g: %g", f.mean, speedup);
     }
 }
 
@@ -304,7 +343,7 @@ static void sample_and_propose(const char *source, spmv_sampling_depth depth, sp
                                spmv_proposals *all) {
     spmv_mat *mat = NULL;
     assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, depth, f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, depth, 1, f), SPMV_OK);
     all->n = 0;
     spmv_propose_cuda(f, all);
     spmv_mat_free(mat);
@@ -322,7 +361,7 @@ static void columns_that_blocks_share_are_seen(void **state) {
                  {"gen:twin:Chebyshev4", false}};
     (void)state;
     for (int k = 0; k < COUNT(cases); k++)
-        for (int depth = SPMV_SAMPLE_QUICK; depth <= SPMV_SAMPLE_STANDARD; depth++) {
+        for (int depth = SPMV_SAMPLE_QUICK; depth <= SPMV_SAMPLE_FULL; depth++) {
             spmv_features f;
             spmv_proposals all;
             sample_and_propose(cases[k].source, (spmv_sampling_depth)depth, &f, &all);
@@ -330,7 +369,7 @@ static void columns_that_blocks_share_are_seen(void **state) {
             const spmv_proposal *local = proposal_of(&all, "xcache_block");
             double others = fmax(predicted_speedup_of(&all, "sell_thread_ahead"),
                                  predicted_speedup_of(&all, "csr_adaptive"));
-            if ((local && local->predicted_speedup > others) != cases[k].is_good)
+            if ((local && local->predicted_speedup > 1.1 * others) != cases[k].is_good)
                 fail_msg("%s: %g, others %g", cases[k].source, local ? local->predicted_speedup : 0,
                          others);
             if (local) assert_int_equal(local->setting[0].value, f.xcache_height);
@@ -352,12 +391,12 @@ static void hot_columns_are_seen(void **state) {
     for (int k = 0; k < COUNT(cases); k++) {
         spmv_features f;
         spmv_proposals all;
-        sample_and_propose(cases[k].source, SPMV_SAMPLE_STANDARD, &f, &all);
+        sample_and_propose(cases[k].source, SPMV_SAMPLE_FULL, &f, &all);
         if (f.repeats < cases[k].least || f.repeats > cases[k].most)
             fail_msg("%s: repeats %g", cases[k].source, f.repeats);
         double hubs = predicted_speedup_of(&all, "hubs"),
                adaptive = predicted_speedup_of(&all, "csr_adaptive");
-        if ((hubs > adaptive) != cases[k].is_good)
+        if ((hubs > 1.1 * adaptive) != cases[k].is_good)
             fail_msg("%s: hubs %g, csr_adaptive %g", cases[k].source, hubs, adaptive);
     }
 }
@@ -398,6 +437,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(an_empty_sample_proposes_nothing),
         cmocka_unit_test(far_reads_of_x_are_blocked),
         cmocka_unit_test(the_models_order_as_measured),
+        cmocka_unit_test(a_single_long_row_is_cut),
+        cmocka_unit_test(long_rows_of_blocks_are_waited_for),
         cmocka_unit_test(columns_that_blocks_share_are_seen),
         cmocka_unit_test(hot_columns_are_seen),
         cmocka_unit_test(almost_equal_rows_are_worth_converting),

@@ -81,7 +81,8 @@ static void try_backend(const spmv_backend *backend) {
                 continue; /* only the host counts threads */
             spmv_ctx *ctx = context_of(thread_counts[t]);
             for (int f = 0; f < COUNT(fixtures); f++) {
-                if (fixtures[f].rows > MANY_ROWS && thread_counts[t] != 3) continue;
+                if (fixtures[f].rows > MANY_ROWS && (thread_counts[t] != 3 || is_emulated()))
+                    continue;
                 entries e = entries_of(&fixtures[f]);
                 subject s = random_subject(matrix_of(ctx, &e), fixtures[f].name);
                 if (k == SPMV_AUTO)

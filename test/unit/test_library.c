@@ -1,5 +1,5 @@
 /* test_library.c: spmv.h from the outside: arguments that are missing or impossible, options of
- * other headers, matrices from arrays, handles freed in any order, threads of a plan. */
+ * other headers, matrices from arrays, handles freed in any order. */
 #include "api.h"
 
 static spmv_mat *matrix(const char *name) {
@@ -16,12 +16,6 @@ static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, int threads) {
 }
 
 /* ---- arguments ------------------------------------------------------------------------------ */
-
-/* The text of a refused call names the argument; without a context it is the thread's. */
-static void assert_names(spmv_status status, const spmv_ctx *of, const char *text) {
-    assert_int_equal(status, SPMV_E_ARG);
-    if (!strstr(spmv_ctx_error(of), text)) fail_msg("'%s': no '%s'", spmv_ctx_error(of), text);
-}
 
 static void missing_arguments_are_named(void **state) {
     (void)state;
@@ -126,6 +120,30 @@ static void overlapping_vectors_are_refused(void **state) {
         spmv_plan_free(plan);
     }
     spmv_mat_free(mat);
+}
+
+/* Each product of a batch is checked as one alone is. */
+static void what_is_wrong_in_a_batch_is_named(void **state) {
+    (void)state;
+    spmv_mat *mat = matrix("gen:banded:64:3");
+    spmv_plan *plan = plan_of(mat, "csr_rows", 0);
+    double v[128] = {0}, seconds;
+    const spmv_product good = {plan, v, v + 64}, lists[][2] = {{good, {NULL, v, v + 64}},
+                                                               {good, {plan, v, v}},
+                                                               {good, {plan, NULL, v}},
+                                                               {{plan, v, NULL}, good}};
+    static const char *const said[] = {"the plan of product 1 is NULL", "overlaps x", "x is NULL",
+                                       "y is NULL"};
+    spmv_batch *batch = (spmv_batch *)v;
+    for (int k = 0; k < COUNT(said); k++) {
+        assert_names(spmv_batch_create(lists[k], 2, 2, 1, 0, &batch), ctx, said[k]);
+        assert_null(batch);
+    }
+    assert_int_equal(spmv_batch_create(&good, 1, 2, 1, 0, &batch), SPMV_OK);
+    spmv_mat_free(mat);
+    assert_names(spmv_batch_time(batch, &seconds), ctx, "the plan's matrix was freed");
+    spmv_batch_free(batch);
+    spmv_plan_free(plan);
 }
 
 /* A vector of no numbers may be NULL, and lie anywhere. */
@@ -395,88 +413,12 @@ static void a_plan_may_be_freed_after_its_matrix(void **state) {
     for (int k = 0; k < 3; k++) spmv_plan_free(plan[k]); /* a sanitizer sees that all is freed */
 }
 
-/* ---- threads of a plan ---------------------------------------------------------------------- */
-
-static void a_plan_may_have_fewer_threads(void **state) {
-    (void)state;
-    enum { N = 30 * 30 };
-    spmv_ctx_opts opts = {.size = sizeof opts, .threads = 5};
-    spmv_ctx *five = NULL;
-    spmv_mat *mat = NULL;
-    spmv_csr_view rows;
-    double x[N], y[N];
-    for (int j = 0; j < N; j++) x[j] = sin(j);
-    assert_int_equal(spmv_ctx_create(&opts, &five), SPMV_OK);
-    assert_int_equal(spmv_mat_load(five, "gen:poisson2d:30", NULL, &mat), SPMV_OK);
-    spmv_mat_rows(mat, &rows);
-    for (int k = 0; k < spmv_omp.nkernels; k++) {
-        if (spmv_omp.kernels[k][0]->absent) continue;
-        for (int threads = 0; threads <= 5; threads++) {
-            spmv_plan_opts of = {
-                .size = sizeof of, .kernel = spmv_omp.names[k], .threads = threads};
-            spmv_plan *plan[2] = {NULL};
-            spmv_plan_facts facts;
-            spmv_status status = spmv_plan_create(mat, &of, &plan[0]);
-            if (status == SPMV_E_UNSUITABLE) break;
-            if (status) fail_msg("%s: %s", of.kernel, spmv_ctx_error(five));
-            assert_int_equal(spmv_plan_copy(plan[0], &plan[1]), SPMV_OK);
-            for (int c = 1; c >= 0; c--) {
-                spmv_plan_info(plan[c], &facts);
-                assert_int_equal(facts.threads, threads ? threads : 5);
-                assert_int_equal(spmv_exec(plan[c], 2, x, 0, y), SPMV_OK);
-                for (int i = 0; i < N; i++) {
-                    double sum = 0;
-                    for (int64_t e = rows.row_ptr[i]; e < rows.row_ptr[i + 1]; e++)
-                        sum += 2 * rows.values[e] * x[rows.col_idx[e]];
-                    if (fabs(sum - y[i]) > 1e-12) fail_msg("%s, %d threads", of.kernel, threads);
-                }
-                spmv_plan_free(plan[c]);
-            }
-        }
-    }
-    spmv_plan *none = (spmv_plan *)mat;
-    spmv_plan_opts more = {.size = sizeof more, .threads = 6};
-    assert_names(spmv_plan_create(mat, &more, &none), five, "threads is 6, must be 1 to 5");
-    more.threads = -1;
-    assert_names(spmv_plan_create(mat, &more, &none), five, "threads is -1");
-    spmv_mat_free(mat);
-    spmv_ctx_free(five);
-}
-
-/* What auto does for a state of the caches does not depend on the number of threads. */
-static void auto_with_fewer_threads_knows_the_caches(void **state) {
-    (void)state;
-    spmv_ctx_opts opts = {.size = sizeof opts, .threads = 5};
-    spmv_ctx *five = NULL;
-    spmv_mat *mat = NULL;
-    double flushed[6];
-    assert_int_equal(spmv_ctx_create(&opts, &five), SPMV_OK);
-    assert_int_equal(spmv_mat_load(five, "gen:poisson2d:100", NULL, &mat), SPMV_OK);
-    for (int threads = 0; threads <= 5; threads++) {
-        spmv_plan_opts of = {.size = sizeof of,
-                             .kernel = "auto",
-                             .cache = SPMV_COLD,
-                             .expected_calls = 1000,
-                             .threads = threads};
-        spmv_plan *plan = NULL;
-        spmv_plan_facts facts;
-        assert_int_equal(spmv_plan_create(mat, &of, &plan), SPMV_OK);
-        spmv_plan_info(plan, &facts);
-        assert_int_equal(facts.threads, threads ? threads : 5);
-        flushed[threads] = (double)facts.flush_bytes; /* a share of what is free, at most */
-        if (fabs(flushed[threads] - flushed[0]) > 0.2 * flushed[0])
-            fail_msg("%d threads: %g bytes, not %g", threads, flushed[threads], flushed[0]);
-        spmv_plan_free(plan);
-    }
-    spmv_mat_free(mat);
-    spmv_ctx_free(five);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(missing_arguments_are_named),
         cmocka_unit_test(nothing_has_no_facts),
         cmocka_unit_test(overlapping_vectors_are_refused),
+        cmocka_unit_test(what_is_wrong_in_a_batch_is_named),
         cmocka_unit_test(empty_vectors_need_no_memory),
         cmocka_unit_test(options_of_other_headers),
         cmocka_unit_test(contexts_name_what_is_wrong),
@@ -485,8 +427,6 @@ int main(void) {
         cmocka_unit_test(wrong_arrays_are_named),
         cmocka_unit_test(members_of_arrays_are_checked),
         cmocka_unit_test(a_plan_may_be_freed_after_its_matrix),
-        cmocka_unit_test(a_plan_may_have_fewer_threads),
-        cmocka_unit_test(auto_with_fewer_threads_knows_the_caches),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

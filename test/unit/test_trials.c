@@ -98,7 +98,6 @@ static spmv_status run_trials(int n, const planted *of, double budget, size_t fl
                               trials *c) {
     static spmv_backend backend;
     spmv_mat *mat = NULL;
-    double baseline_s;
     backend = spmv_omp;
     backend.tick = planted_tick, backend.tock = planted_tock;
     backend.alloc = planted_alloc, backend.release = planted_release;
@@ -123,7 +122,7 @@ static spmv_status run_trials(int n, const planted *of, double budget, size_t fl
     c->device->backend = &backend;
     c->start = spmv_now();
     c->budget = budget;
-    spmv_status status = spmv_trials_baseline(c, &baseline_s);
+    spmv_status status = spmv_trials_baseline(c);
     c->start -= converted_s;
     if (status == SPMV_OK) status = spmv_trials_run(c);
     return status;
@@ -229,14 +228,15 @@ static void one_percent_is_nothing(void **state) {
     end_trials(&c);
 }
 
-/* Budgets of short products are raised, but never above the time of all expected products. */
+/* Budgets of short products are raised, on a CPU where their number is unknown, but never above the
+ * time of all expected products. */
 static void a_budget_has_a_least_duration(void **state) {
     (void)state;
     const struct {
         int64_t calls;
         double price_s, budget, host_s, gpu_s;
-    } cases[] = {{0, 1e-5, 10, 3e-3, 2e-3},     {1000, 1e-5, 100, 3e-3, 2e-3},
-                 {1000, 4e-6, 100, 3e-3, 2e-3}, {30, 1e-5, 10, 3e-4, 3e-4},
+    } cases[] = {{0, 1e-5, 10, 2e-3, 2e-3},     {1000, 1e-5, 100, 1e-3, 2e-3},
+                 {1000, 4e-6, 100, 4e-4, 2e-3}, {30, 1e-5, 10, 1e-4, 3e-4},
                  {1000, 1e-2, 100, 1, 1},       {0, 1e-2, 10, .1, .1}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         for (int gpu = 0; gpu < 2; gpu++) {

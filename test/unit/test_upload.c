@@ -176,7 +176,7 @@ static double rate_of(const spmv_plan *plan, way how, void *to, const char *from
 static void rates_are_printed(void **state) {
     enum { LARGEST = 512 };
     (void)state;
-    if (!has_gpu()) skip();
+    if (!has_gpu() || is_emulated()) skip();
     scene s = scene_of(omp_get_num_procs());
     size_t most = (size_t)LARGEST * MB;
     char *from[2] = {random_bytes(most, 3), source_alloc(PINNED, most)};

@@ -85,7 +85,9 @@ static void a_plan_of_a_remembered_choice_is_that_of_its_trials(void **state) {
     assert_string_equal(note_of(&second), "");
     assert_non_null(second.facts.wisdom);
     assert_says(second.facts.reason, "csr_tiles: planted; ");
-    assert_says(second.facts.reason, " x csr_tiles in the trials (remembered from 20");
+    assert_says(second.facts.reason, " x csr_tiles in the trials");
+    assert_says(second.facts.reason, " (remembered from 20");
+    assert_int_equal(second.facts.threads, first.facts.threads);
     assert_int_equal(second.facts.timed, 0);
     assert_null(second.facts.baseline);
     assert_int_equal(spmv_plan_setting(second.plan, "grid_cols"), 2);
@@ -112,6 +114,25 @@ static void what_auto_finds_itself_is_remembered(void **state) {
         leave(&first);
         leave(&second);
         leave(&without);
+    }
+}
+
+/* Of fewer threads, too; not more than there are. */
+static void the_number_of_threads_is_remembered(void **state) {
+    (void)state;
+    const spmv_proposal choices[] = {{.kernel = "csr_rows", .threads = 1},
+                                     {.kernel = "csr_rows"},
+                                     {.kernel = "csr_rows", .threads = 3}};
+    const int threads[] = {1, 2, 0};
+    for (int k = 0; k < COUNT(choices); k++) {
+        char note[SPMV_WISDOM_NOTE];
+        scene s = scene_of(path, "gen:poisson2d:60");
+        wisdom_key key = key_of(s.mat, (spmv_plan_opts){.expected_calls = 100000});
+        spmv_wisdom_add(path, &key, &choices[k], "planted", note);
+        plan_in(&s, 100000);
+        if (threads[k]) assert_int_equal(s.facts.threads, threads[k]);
+        if (!threads[k]) assert_says(note_of(&s), "its choice is not used; passed over csr_rows: ");
+        leave(&s);
     }
 }
 
@@ -280,6 +301,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITHOUT_FILE(a_plan_of_a_remembered_choice_is_that_of_its_trials),
         WITHOUT_FILE(what_auto_finds_itself_is_remembered),
+        WITHOUT_FILE(the_number_of_threads_is_remembered),
         WITHOUT_FILE(untimed_choices_are_not_remembered),
         WITHOUT_FILE(what_cannot_be_made_is_noted_and_chosen_anew),
         WITHOUT_FILE(every_question_has_a_key_of_its_own),

@@ -83,6 +83,13 @@ static inline spmv_mat *matrix_of_floats(spmv_ctx *ctx, int64_t rows) {
     return mat;
 }
 
+/* Whether the processor plays the GPU (test/emulator): what is large, is repeated often or measures
+ * time is left out then. */
+extern const bool emulated_gpu __attribute__((weak));
+static inline bool is_emulated(void) {
+    return &emulated_gpu != NULL;
+}
+
 /* The next number of a seed's sequence: splitmix64. */
 static inline uint64_t draw(uint64_t *state) {
     uint64_t h = *state += 0x9e3779b97f4a7c15u;

@@ -138,6 +138,12 @@ static void append_field(const record *r, const field *f, char *out) {
         append_value(r, p, *(const truth *)at, out);
 }
 
+/* Whether "auto" chose to leave some of the team out. */
+static bool has_fewer_threads(const record *r) {
+    return r->config_requested && strcmp(r->config_requested, "auto") == 0 &&
+           r->config_threads < r->omp_threads;
+}
+
 static void config_text(const record *r, char *out) {
     fields all = record_fields();
     out[0] = 0;
@@ -151,6 +157,11 @@ static void config_text(const record *r, char *out) {
         append(out, "", r->config_precision);
     if (r->config_index_bits == 64) append(out, "", "ofs64");
     if (r->store_values) append(out, "", r->store_values);
+    if (has_fewer_threads(r)) {
+        char digits[24];
+        snprintf(digits, sizeof digits, "%d", (int)r->config_threads);
+        append(out, "threads=", digits);
+    }
     if (!*out) snprintf(out, CELL, "-");
 }
 

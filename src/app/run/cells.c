@@ -155,13 +155,15 @@ static int check_uses(const session *r, const spmv_kernel_id *kernels, int n) {
     return 0;
 }
 
-/* What runs without -k: the default backend's kernels of the first paper, which are those of csr
- * and ell with a short name. */
+/* What runs without -k: the default backend's kernels of the first paper, which are those of these
+ * formats with a short name. */
 static bool is_first_papers(const session *r, spmv_kernel_id id) {
     if (id.backend != r->backend) return false;
+    static const char *const formats[] = {"csr", "csr_columns", "ell"};
     const spmv_kernel *kernel = descriptor(id);
-    return kernel->alias &&
-           (strcmp(kernel->format, "csr") == 0 || strcmp(kernel->format, "ell") == 0);
+    for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
+        if (strcmp(kernel->format, formats[k]) == 0) return kernel->alias != NULL;
+    return false;
 }
 
 /* Finds the kernels that were asked for, in that order, each once. */

@@ -178,7 +178,9 @@ static void describe_config(const session *run, const cell *asked, const spmv_pl
     r->config_alias = kernel->alias;
     out->alias = f->reason ? r->config_requested : kernel->alias;
     r->config_format = c.kernel.index == SPMV_AUTO ? NULL : kernel->format;
-    r->config_threads = kernel->traits & SPMV_SERIAL ? 1 : spmv_ctx_threads(run->ctx);
+    r->config_threads = f->threads                     ? f->threads
+                        : kernel->traits & SPMV_SERIAL ? 1
+                                                       : spmv_ctx_threads(run->ctx);
     r->config_precision = c.precision == SPMV_F64 ? "f64" : "f32";
     r->config_alpha = run->o->alpha;
     r->config_beta = run->o->beta;

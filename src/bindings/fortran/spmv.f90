@@ -33,12 +33,19 @@ module spmv
     integer(c_int), parameter :: SPMV_INTEGER_FIELD = 1
     integer(c_int), parameter :: SPMV_PATTERN_FIELD = 2
 
+    type, bind(c) :: spmv_allocator
+        type(c_funptr) :: alloc = c_null_funptr
+        type(c_funptr) :: release = c_null_funptr
+        type(c_ptr) :: user = c_null_ptr
+    end type
+
     type, bind(c) :: spmv_ctx_opts
-        integer(c_size_t) :: size = 32
+        integer(c_size_t) :: size = 40
         type(c_ptr) :: backend = c_null_ptr
         integer(c_int) :: device = 0
         integer(c_int) :: threads = 0
         type(c_ptr) :: wisdom = c_null_ptr
+        type(c_ptr) :: allocator = c_null_ptr
     end type
 
     type, bind(c) :: spmv_coo_view
@@ -167,6 +174,8 @@ module spmv
         integer(c_int) :: concurrent = 0
         integer(c_int) :: refills = 0
         integer(c_int) :: waits_asleep = 0
+        integer(c_size_t) :: peak_host_bytes = 0
+        integer(c_size_t) :: peak_device_bytes = 0
     end type
 
     type, bind(c) :: spmv_call

@@ -123,19 +123,48 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, fill_blocks(A, threads, B));
 }
 
+/* Row i of a block, all of whose entries are there. */
+static inline __attribute__((always_inline)) void put_full(const double *from, int64_t cols,
+                                                           real *to) {
+    for (int64_t c = 0; c < cols; c++) put_value(from[c], to + c);
+}
+
 /* Blocks of a block row, and entries of a row, ascend. */
-static void refill_row(const spmv_csr_view *A, int64_t i, bsr *B) {
-    int64_t k = B->block_ptr[i / B->shape_rows], row = i % B->shape_rows;
-    for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; e++) {
-        while (A->col_idx[e] >= B->first_col[k] + B->shape_cols) k++;
-        int64_t first = (k * B->shape_rows + row) * B->shape_cols;
-        put_value(A->values[e], B->values + first + A->col_idx[e] - B->first_col[k]);
+static inline __attribute__((always_inline)) void refill_row(const spmv_csr_view *A, int64_t i,
+                                                             int64_t rows, int64_t cols, bsr *B) {
+    const int64_t end = A->row_ptr[i + 1];
+    int64_t e = A->row_ptr[i];
+    for (int64_t k = B->block_ptr[i / rows]; e < end; k++) {
+        const idx first = B->first_col[k], last = first + (idx)cols - 1;
+        real *to = B->values + (k * rows + i % rows) * cols;
+        if (end - e >= cols && A->col_idx[e] == first && A->col_idx[e + cols - 1] == last) {
+            put_full(A->values + e, cols, to);
+            e += cols;
+        } else
+            for (; e < end && A->col_idx[e] <= last; e++)
+                put_value(A->values[e], to + A->col_idx[e] - first);
     }
 }
 
+/* The usual shapes are constants in the code. */
+static void refill_block_row(const spmv_csr_view *A, int64_t block_row, bsr *B) {
+    const int64_t rows = B->shape_rows, cols = B->shape_cols, first = block_row * rows;
+    const int64_t end = first + rows < A->rows ? first + rows : A->rows;
+    for (int64_t i = first; i < end; i++)
+        if (rows == 2 && cols == 2)
+            refill_row(A, i, 2, 2, B);
+        else if (rows == 3 && cols == 3)
+            refill_row(A, i, 3, 3, B);
+        else if (rows == 4 && cols == 4)
+            refill_row(A, i, 4, 4, B);
+        else
+            refill_row(A, i, rows, cols, B);
+}
+
 static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+    bsr *B = (bsr *)store;
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t i = 0; i < A->rows; i++) refill_row(A, i, (bsr *)store);
+    for (int64_t b = 0; b < B->block_rows; b++) refill_block_row(A, b, B);
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {

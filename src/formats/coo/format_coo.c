@@ -49,7 +49,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
 
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_FORMAT(coo_format) = {
+SPMV_EXPORT_ANY_OFFSETS_FORMAT(coo_format) = {
     .name = "coo",
     .summary = "coordinates sorted by row: row_idx, col_idx, values [nnz]",
     .params = params,

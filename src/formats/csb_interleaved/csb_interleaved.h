@@ -3,7 +3,7 @@
  * block interleaved, so that neighbours belong to different rows and additions to y do not wait for
  * each other, and values in the fewest bytes that hold all of the matrix (formats/value_codes.h).
  * It takes 4 bytes and 0, 1, 4 or 8 bytes of value per nonzero, 12 in f64, 5 with a dictionary, and
- * sizeof(ofs) per block. It wins on CPUs where columns are scattered over an x that does not fit
+ * 4 per block. It wins on CPUs where columns are scattered over an x that does not fit
  * the near caches.
  *
  * The example matrix of formats/csr/csr.h with tile = 8, as row,column in the block: one block of
@@ -34,10 +34,10 @@ typedef struct V(csb_interleaved) {
     spmv_store s;
     int64_t tile, block_rows, block_cols;
     int value_code, value_bytes;
-    idx *first_row;  /* [block_rows + 1] */
-    ofs *block_ptr;  /* [block_rows * block_cols + 1] */
-    uint32_t *local; /* [nnz] row in the block << 16 | column in the block */
-    uint8_t *values; /* [nnz * value_bytes] */
-    real *codebook;  /* [VALUE_CODEBOOK_SIZE] with VALUE_CODEBOOK and VALUE_ONE */
+    idx *first_row;     /* [block_rows + 1] */
+    int32_t *block_ptr; /* [block_rows * block_cols + 1] */
+    uint32_t *local;    /* [nnz] row in the block << 16 | column in the block */
+    uint8_t *values;    /* [nnz * value_bytes] */
+    real *codebook;     /* [VALUE_CODEBOOK_SIZE] with VALUE_CODEBOOK and VALUE_ONE */
 } csb_interleaved;
 #endif

@@ -25,7 +25,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t tile = tile_of(c);
     size_t rows = (size_t)most_block_rows(A, tile), cols = (size_t)parts_of(A->cols, tile);
     size_t entry_bytes = (size_t)A->nnz * (sizeof(uint32_t) + sizeof(real));
-    return (rows * cols + 1) * sizeof(ofs) + (rows + 1) * sizeof(idx) + entry_bytes +
+    return (rows * cols + 1) * sizeof(int32_t) + (rows + 1) * sizeof(idx) + entry_bytes +
            VALUE_CODEBOOK_SIZE * sizeof(real);
 }
 
@@ -46,24 +46,25 @@ static int64_t cut_rows(const spmv_csr_view *A, int64_t tile, idx *first_row) {
 
 /* A block while it is filled. */
 typedef struct weft {
-    ofs begin, next, part, left; /* its first entry; the next; entries of a part, and of this one */
-    int lane;
+    int32_t begin, next; /* places of its first entry and of the next */
+    int32_t part, left;  /* entries of each part; entries still to come in this one */
+    int lane;            /* the part; CSB_INTERLEAVED_LANES: what is left behind the parts */
 } weft;
 
-static weft begin_block(ofs begin, ofs end) {
-    ofs part = (end - begin) / CSB_INTERLEAVED_LANES;
+static weft begin_block(int32_t begin, int32_t end) {
+    int32_t part = (end - begin) / CSB_INTERLEAVED_LANES;
     return (weft){begin, begin, part, part, part ? 0 : CSB_INTERLEAVED_LANES};
 }
 
 /* Where the next entry goes. */
-static ofs take_place(weft *w) {
-    ofs place = w->next++;
+static int32_t take_place(weft *w) {
+    int32_t place = w->next++;
     if (w->lane == CSB_INTERLEAVED_LANES) return place; /* of the rest */
     w->next += CSB_INTERLEAVED_LANES - 1;
     if (--w->left == 0) {
         w->left = w->part;
         w->lane++;
-        w->next = w->begin + (w->lane < CSB_INTERLEAVED_LANES ? (ofs)w->lane
+        w->next = w->begin + (w->lane < CSB_INTERLEAVED_LANES ? (int32_t)w->lane
                                                               : CSB_INTERLEAVED_LANES * w->part);
     }
     return place;
@@ -75,7 +76,7 @@ static int64_t fill_block_row(const spmv_csr_view *A, int64_t b, const value_set
                               csb_interleaved *out) {
     const int64_t first = out->first_row[b], end = out->first_row[b + 1], cols = out->block_cols;
     const int shift = __builtin_ctzll((unsigned long long)out->tile);
-    ofs *ptr = out->block_ptr + b * cols, at = (ofs)A->row_ptr[first];
+    int32_t *ptr = out->block_ptr + b * cols, at = (int32_t)A->row_ptr[first];
     int64_t overflows = 0;
     for (int64_t c = 0; c < cols; c++) ptr[c] = 0;
     for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k++) ptr[A->col_idx[k] >> shift]++;
@@ -87,7 +88,7 @@ static int64_t fill_block_row(const spmv_csr_view *A, int64_t b, const value_set
     for (int64_t i = first; i < end; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
             uint32_t col = (uint32_t)A->col_idx[k];
-            ofs to = take_place(wefts + (col >> shift));
+            int32_t to = take_place(wefts + (col >> shift));
             out->local[to] = (uint32_t)(i - first) << 16 | (col & (uint32_t)(out->tile - 1));
             overflows += put_coded(out->values + (int64_t)to * out->value_bytes, set, A->values[k],
                                    out->value_code);
@@ -105,7 +106,7 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(+ : overflows)
     for (int64_t b = 0; b < out->block_rows; b++)
         overflows += fill_block_row(A, b, set, wefts + omp_get_thread_num() * cols, out);
-    out->block_ptr[out->block_rows * cols] = (ofs)A->nnz;
+    out->block_ptr[out->block_rows * cols] = (int32_t)A->nnz;
     spmv_host_free(wefts);
     return spmv_fits(ctx, overflows);
 }
@@ -114,6 +115,12 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
                          spmv_store **out) {
     real codebook[VALUE_CODEBOOK_SIZE];
     value_set set;
+    if (A->nnz > INT32_MAX - CSB_INTERLEAVED_LANES)
+        return spmv_fail(
+            ctx, SPMV_E_UNSUITABLE,
+            "csb_interleaved has 32-bit offsets, too narrow for %lld nonzeros: a kernel "
+            "of csb or csr",
+            (long long)A->nnz);
     TRY(spmv_store_new(ctx, "csb_interleaved", sizeof(csb_interleaved), A, out));
     csb_interleaved *B = (csb_interleaved *)*out;
     B->s.slots = A->nnz;
@@ -143,12 +150,12 @@ static void refill_blocks(const spmv_csr_view *A, int64_t b, int64_t first, int6
                           const value_set *set, csb_interleaved *B) {
     weft wefts[TOGETHER_BLOCKS];
     const int shift = __builtin_ctzll((unsigned long long)B->tile);
-    const ofs *ptr = B->block_ptr + b * B->block_cols;
+    const int32_t *ptr = B->block_ptr + b * B->block_cols;
     for (int64_t c = first; c < end; c++) wefts[c - first] = begin_block(ptr[c], ptr[c + 1]);
     for (int64_t i = B->first_row[b]; i < B->first_row[b + 1]; i++)
         for (int64_t k = first ? spmv_first_from(A, i, first << shift) : A->row_ptr[i];
              k < A->row_ptr[i + 1] && A->col_idx[k] >> shift < end; k++) {
-            ofs to = take_place(wefts + (A->col_idx[k] >> shift) - first);
+            int32_t to = take_place(wefts + (A->col_idx[k] >> shift) - first);
             put_coded(B->values + (int64_t)to * B->value_bytes, set, A->values[k], B->value_code);
         }
 }
@@ -191,7 +198,7 @@ static const spmv_param params[] = {{SPMV_tile, 0, 0, CSB_MOST_TILE, 1, true},
                                     {SPMV_codes, 1, 0, 1, 1, false},
                                     SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_FORMAT(csb_interleaved_format) = {
+SPMV_EXPORT_ANY_OFFSETS_FORMAT(csb_interleaved_format) = {
     .name = "csb_interleaved",
     .summary = "sparse blocks, entries of eight parts of a block in turns, values in fewest bytes",
     .params = params,

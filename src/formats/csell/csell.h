@@ -25,23 +25,24 @@
 #ifndef SPMV_FORMATS_CSELL_H
 #define SPMV_FORMATS_CSELL_H
 
-#include "spmv_kernel.h"
+#include "formats/value_codes.h"
 
 /* Slices of CSELL_ROWS rows, each with encodings of its own; only nonzeros are stored, so there
  * is no padding. A slice is a list of steps. A step holds, of every row whose bit is set in mask,
  * the next entry of that row (with run > 1 the next run of that many entries in adjacent columns).
  * What steps hold stands step after step, inside a step by ascending row; a step of runs holds the
  * first entry of each run, then the second of each, and has one column code per run. Rows longer
- * than cut are in no slice but in the long part, as compressed rows. Slices begin at multiples of
- * CSELL_ALIGN bytes in columns and values, and CSELL_SPARE bytes follow the last, so that a
- * whole vector can be loaded wherever an entry is. */
+ * than cut are in no slice but in the long part: compressed rows with 32-bit offsets in every
+ * variant. A matrix with more than CSELL_MOST_LONG nonzeros in such rows is refused. Slices begin
+ * at multiples of CSELL_ALIGN bytes in columns and values, and CSELL_SPARE bytes follow the last,
+ * so that a whole vector can be loaded wherever an entry is. */
 enum { CSELL_ROWS = 32, CSELL_ALIGN = 16, CSELL_SPARE = 64 };
+enum { CSELL_MOST_LONG = INT32_MAX - 4096 }; /* a kernel's index may pass the end by up to 4096 */
 /* The column of an entry of row i: i + base, nothing stored; base + uint8_t, uint16_t, uint32_t. */
 enum csell_columns { CSELL_DIAGONAL, CSELL_COLUMN_8, CSELL_COLUMN_16, CSELL_COLUMN_32 };
-/* The value: a real; a float, if every value of the slice survives the round trip bit for bit; a
- * uint8_t, its place in the codebook; one real a step (of runs: run of them), the same for all
- * rows. */
-enum csell_values { CSELL_VALUE_RAW, CSELL_VALUE_F32, CSELL_VALUE_CODEBOOK, CSELL_VALUE_STEP };
+/* A value has a code of formats/value_codes.h, but for this one: where all rows of each step have
+ * the same value, it is stored once per step, as a real (in steps of runs: run of them). */
+enum { CSELL_VALUE_STEP = VALUE_ONE };
 enum { CSELL_FULL = 1 }; /* flag of a slice: it has steps, and every mask has all bits set */
 typedef struct csell_slice {
     int64_t step, column, value; /* where it begins: in step[], in columns and values (bytes) */
@@ -63,7 +64,7 @@ typedef struct V(csell) {
     uint8_t *values;    /* [value_bytes + CSELL_SPARE] */
     real *codebook;     /* [VALUE_CODEBOOK_SIZE] the same for all slices */
     idx *long_row;      /* [long_rows] ascending */
-    ofs *long_ptr;      /* [long_rows + 1] */
+    int32_t *long_ptr;  /* [long_rows + 1] */
     idx *long_col;      /* [long_nnz] */
     real *long_values;  /* [long_nnz] */
 } csell;

@@ -46,17 +46,8 @@ static inline bool steps_agree(const slice_rows *s, walk w) {
 }
 
 static inline bool fits_float(const slice_rows *s) {
-    for (int r = 0; r < s->nrows; r++) {
-        uint64_t differs = 0;
-        for (int64_t k = 0; k < s->length[r]; k++) {
-            double narrow = (float)s->value[r][k];
-            uint64_t before, after;
-            memcpy(&before, s->value[r] + k, sizeof before);
-            memcpy(&after, &narrow, sizeof after);
-            differs |= before ^ after;
-        }
-        if (differs) return false;
-    }
+    for (int r = 0; r < s->nrows; r++)
+        if (!are_floats(s->value[r], s->length[r])) return false;
     return true;
 }
 
@@ -96,13 +87,13 @@ static inline int64_t choose_values(const slice_rows *s, const value_set *set, b
                                     csell_slice *out) {
     int64_t bytes = s->nnz * (int64_t)sizeof(real);
     int64_t step_bytes = (int64_t)out->nsteps * out->run * (int64_t)sizeof(real);
-    out->value_code = CSELL_VALUE_RAW;
+    out->value_code = VALUE_RAW;
     if (!codes) return bytes;
     if (set->count) {
-        out->value_code = CSELL_VALUE_CODEBOOK;
+        out->value_code = VALUE_CODEBOOK;
         bytes = s->nnz;
     } else if (sizeof(real) > sizeof(float) && fits_float(s)) {
-        out->value_code = CSELL_VALUE_F32;
+        out->value_code = VALUE_F32;
         bytes = s->nnz * (int64_t)sizeof(float);
     }
     if (step_bytes > bytes || !steps_agree(s, steps_of(s, out))) return bytes;

@@ -14,21 +14,21 @@ typedef struct sources { /* the next entry of every row */
     const double *value[CSELL_ROWS];
 } sources;
 
-/* n values, decoded, as the code has them. */
+static inline __attribute__((always_inline)) void put_all(const real *values, int n, int code,
+                                                          const value_set *set, output *out) {
+    const int bytes = coded_bytes(code);
+    for (int k = 0; k < n; k++) put_coded(out->value + k * bytes, set, values[k], code);
+    out->value += n * bytes;
+}
+
+/* The n values of a step, as the slice's code has them. */
 static inline void put_values(const real *values, int n, int code, const value_set *set,
                               output *out) {
-    if (code == CSELL_VALUE_RAW) {
-        memcpy(out->value, values, (size_t)n * sizeof *values);
-        out->value += (size_t)n * sizeof *values;
-    } else if (code == CSELL_VALUE_F32) {
-        float *narrow = (float *)(void *)out->value;
-        for (int k = 0; k < n; k++) narrow[k] = (float)values[k];
-        out->value += (size_t)n * sizeof *narrow;
-    } else if (code == CSELL_VALUE_CODEBOOK) {
-        for (int k = 0; k < n; k++) *out->value++ = set->place[slot_of(set, bits_of(values[k]))];
-    } else {
-        memcpy(out->value, values, sizeof *values);
-        out->value += sizeof *values;
+    switch (code) {
+    case VALUE_RAW: put_all(values, n, VALUE_RAW, set, out); break;
+    case VALUE_F32: put_all(values, n, VALUE_F32, set, out); break;
+    case VALUE_CODEBOOK: put_all(values, n, VALUE_CODEBOOK, set, out); break;
+    default: put_all(values, 1, VALUE_RAW, set, out); /* CSELL_VALUE_STEP */
     }
 }
 
@@ -39,7 +39,7 @@ BY_LOADS static inline void take_values(sources *from, const int *row, int n, re
         from->col[row[k]]++;
         double value = *from->value[row[k]]++;
         values[k] = (real)value;
-        if (sizeof(real) < sizeof value) out->overflows += isinf(values[k]) && !isinf(value);
+        out->overflows += does_overflow(value);
     }
 }
 

@@ -106,7 +106,7 @@ static void fill_steps(const slice_rows *s, const csell_slice *slice, const valu
 static int64_t count_overflows(const double *values, int64_t n) {
     int64_t overflows = 0;
     if (sizeof(real) == sizeof(double)) return 0;
-    for (int64_t k = 0; k < n; k++) overflows += isinf((real)values[k]) && !isinf(values[k]);
+    for (int64_t k = 0; k < n; k++) overflows += does_overflow(values[k]);
     return overflows;
 }
 
@@ -189,13 +189,21 @@ static void count_long(const spmv_csr_view *A, int threads, csell *B) {
     B->long_nnz = nnz;
 }
 
+static spmv_status check_long(spmv_ctx *ctx, const csell *B) {
+    if (B->long_nnz <= CSELL_MOST_LONG) return SPMV_OK;
+    return spmv_fail(ctx, SPMV_E_UNSUITABLE,
+                     "csell: rows of more than %lld nonzeros have %lld together, too many for "
+                     "32-bit offsets: a larger --cut, or a kernel of csr",
+                     (long long)B->cut, (long long)B->long_nnz);
+}
+
 static void place_long(const spmv_csr_view *A, csell *B) {
     int64_t n = 0;
     B->long_ptr[0] = 0;
     for (int64_t i = 0; n < B->long_rows; i++)
         if (row_length(A, i) > B->cut) {
             B->long_row[n] = (idx)i;
-            B->long_ptr[n + 1] = B->long_ptr[n] + (ofs)row_length(A, i);
+            B->long_ptr[n + 1] = B->long_ptr[n] + (int32_t)row_length(A, i);
             n++;
         }
 }
@@ -211,7 +219,7 @@ static int64_t fill_long(const spmv_csr_view *A, int threads, csell *B) {
         for (int64_t k = 0; k < length; k++) {
             B->long_col[to + k] = A->col_idx[from + k];
             B->long_values[to + k] = (real)A->values[from + k];
-            overflows += isinf(B->long_values[to + k]) && !isinf(A->values[from + k]);
+            overflows += does_overflow(A->values[from + k]);
         }
     }
     return overflows;
@@ -223,7 +231,7 @@ static int64_t fill_long(const spmv_csr_view *A, int threads, csell *B) {
 static size_t fixed_bytes(const spmv_csr_view *A) {
     size_t slices = (size_t)slices_of(A->rows), entry = sizeof(idx) + sizeof(real);
     return slices * (sizeof(csell_slice) + 2 * CSELL_ALIGN) + 2 * CSELL_SPARE +
-           VALUE_CODEBOOK_SIZE * sizeof(real) + sizeof(ofs) + (size_t)A->nnz * entry;
+           VALUE_CODEBOOK_SIZE * sizeof(real) + sizeof(int32_t) + (size_t)A->nnz * entry;
 }
 
 /* An upper bound: what choosing would find out takes as long as building. Gathered, with 32-bit
@@ -237,7 +245,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
         for (int64_t i = k * CSELL_ROWS; i < (k + 1) * CSELL_ROWS && i < A->rows; i++) {
             size_t length = (size_t)row_length(A, i);
             if (length > (size_t)cut)
-                bytes += sizeof(idx) + sizeof(ofs);
+                bytes += sizeof(idx) + sizeof(int32_t);
             else if (length > longest)
                 longest = length;
         }
@@ -252,7 +260,7 @@ static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longes
     int64_t steps = kept && nslices > A->nnz / kept ? A->nnz : nslices * kept;
     int64_t long_rows = longest > cut ? A->nnz / (cut + 1) : 0;
     return fixed_bytes(A) + (size_t)steps * sizeof(csell_step) +
-           (size_t)long_rows * (sizeof(idx) + sizeof(ofs));
+           (size_t)long_rows * (sizeof(idx) + sizeof(int32_t));
 }
 
 static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *set,
@@ -284,6 +292,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     B->nslices = slices_of(A->rows);
     B->cut = cut_of(A, c);
     count_long(A, threads, B);
+    TRY(check_long(ctx, B));
     TRY(STORE_ARRAY(ctx, B, slice, B->nslices));
     TRY(STORE_ARRAY(ctx, B, codebook, VALUE_CODEBOOK_SIZE));
     make_codebook(A, B->long_rows ? B->cut : INT64_MAX, codes, threads, B->codebook, &set);
@@ -304,9 +313,9 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 static bool can_hold(const csell_slice *slice, const real *values, int n, value_set *set) {
     bool fits = true;
     for (int k = 0; k < n; k++) {
-        real narrow = (real)(float)values[k];
-        if (slice->value_code == CSELL_VALUE_CODEBOOK) add_value(set, bits_of(values[k]));
-        if (slice->value_code == CSELL_VALUE_F32) fits &= bits_of(narrow) == bits_of(values[k]);
+        const double value = values[k];
+        if (slice->value_code == VALUE_CODEBOOK) add_value(set, bits_of(values[k]));
+        if (slice->value_code == VALUE_F32) fits &= are_floats(&value, 1);
         if (slice->value_code == CSELL_VALUE_STEP) fits &= bits_of(values[0]) == bits_of(values[k]);
     }
     return fits;
@@ -320,7 +329,7 @@ static bool look_at_values(const spmv_csr_view *A, int64_t k, const csell *B, va
     real values[CSELL_ROWS];
     int row[CSELL_ROWS];
     bool fits = true;
-    if (slice->value_code == CSELL_VALUE_RAW) return true;
+    if (slice->value_code == VALUE_RAW) return true;
     look_at_rows(A, k, B->cut, &s);
     for (int r = 0; r < s.nrows; r++) from.col[r] = s.col[r], from.value[r] = s.value[r];
     for (const csell_step *t = B->step + slice->step, *end = t + slice->nsteps; t < end; t++) {
@@ -360,20 +369,31 @@ static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                      "values are in codes of fewer bytes, which cannot be these; " SPMV_SAY_REFILL);
 }
 
-/* Those of a slice that has them as they are: no more than copies. */
+/* n rows of that many values each, side by side. */
+BY_LOADS static void put_side_by_side(const double *const *from, int n, int64_t length, real *to) {
+    enum { TILE = 8 }; /* rows: as many pointers as there are registers for */
+    int j = 0;
+    for (; j + TILE <= n; j += TILE)
+        for (int64_t k = 0; k < length; k++)
+            for (int r = 0; r < TILE; r++) to[k * n + j + r] = (real)from[j + r][k];
+    for (; j < n; j++)
+        for (int64_t k = 0; k < length; k++) to[k * n + j] = (real)from[j][k];
+}
+
+/* Those of a slice that has them as they are: no more than copies. In steps of the same rows, one
+ * after the other, values stand as if these were one step of a longer run. */
 static void copy_values(const slice_rows *s, const csell_slice *slice, const csell_step *step,
                         real *to) {
-    const double *from[CSELL_ROWS];
-    int row[CSELL_ROWS], n = 0, run = slice->run;
-    uint32_t mask = 0;
-    for (int r = 0; r < s->nrows; r++) from[r] = s->value[r];
-    for (int64_t k = 0; k < slice->nsteps; k++, to += n * run) {
-        if (step[k].mask != mask) n = list_rows(mask = step[k].mask, row);
-        for (int j = 0; j < n; j++) {
-            const double *next = from[row[j]];
-            for (int e = 0; e < run; e++) to[e * n + j] = (real)next[e];
-            from[row[j]] = next + run;
-        }
+    const double *next[CSELL_ROWS], *from[CSELL_ROWS];
+    int row[CSELL_ROWS];
+    for (int r = 0; r < s->nrows; r++) next[r] = s->value[r];
+    for (int64_t k = 0, end; k < slice->nsteps; k = end) {
+        for (end = k + 1; end < slice->nsteps && step[end].mask == step[k].mask;) end++;
+        const int n = list_rows(step[k].mask, row);
+        const int64_t length = (end - k) * slice->run;
+        for (int j = 0; j < n; j++) from[j] = next[row[j]], next[row[j]] += length;
+        put_side_by_side(from, n, length, to);
+        to += n * length;
     }
 }
 
@@ -391,7 +411,7 @@ static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
         output out = {NULL, B->values + slice->value, 0};
         look_at_rows(A, k, B->cut, &s);
         ask_for_values(A, s.first, s.first + s.nrows);
-        if (slice->value_code == CSELL_VALUE_RAW)
+        if (slice->value_code == VALUE_RAW)
             copy_values(&s, slice, step, (real *)(void *)out.value);
         else
             fill_values(&s, slice, step, &set, &out);
@@ -413,20 +433,12 @@ static int32_t column_at(const csell_slice *slice, const csell_step *step, const
     }
 }
 
+/* The n-th of the slice, which is in one of its steps. */
 static double value_at(const csell *A, const csell_slice *slice, int64_t n, int64_t step) {
     const uint8_t *values = A->values + slice->value;
-    real raw;
-    float narrow;
-    switch (slice->value_code) {
-    case CSELL_VALUE_CODEBOOK: return (double)A->codebook[values[n]];
-    case CSELL_VALUE_F32:
-        memcpy(&narrow, values + n * (int64_t)sizeof narrow, sizeof narrow);
-        return (double)narrow;
-    default:
-        n = slice->value_code == CSELL_VALUE_STEP ? step : n;
-        memcpy(&raw, values + n * (int64_t)sizeof raw, sizeof raw);
-        return (double)raw;
-    }
+    const bool is_step = slice->value_code == CSELL_VALUE_STEP;
+    return (double)coded_value(values, A->codebook, is_step ? step : n,
+                               is_step ? VALUE_RAW : slice->value_code);
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
@@ -460,7 +472,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
 static const spmv_param params[] = {
     {SPMV_cut, 0, 0, INT32_MAX, 1, false}, {SPMV_codes, 1, 0, 1, 1, false}, SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_FORMAT(csell_format) = {
+SPMV_EXPORT_ANY_OFFSETS_FORMAT(csell_format) = {
     .name = "csell",
     .summary = "slices of 32 rows, columns and values of each in the codes that take the fewest "
                "bytes; no padding",

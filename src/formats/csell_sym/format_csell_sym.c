@@ -51,7 +51,7 @@ static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longes
     enum { LEAST_CUT = 64 };
     const spmv_csr_view most = {.rows = A->rows, .cols = A->cols, .nnz = (A->nnz + A->rows) / 2};
     return V(csell_format).bound(&most, c, longest) +
-           (size_t)(most.nnz / LEAST_CUT) * (sizeof(idx) + sizeof(ofs));
+           (size_t)(most.nnz / LEAST_CUT) * (sizeof(idx) + sizeof(int32_t));
 }
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
@@ -107,7 +107,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
 
 static const spmv_param params[] = {{SPMV_codes, 1, 0, 1, 1, false}, SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_FORMAT(csell_sym_format) = {
+SPMV_EXPORT_ANY_OFFSETS_FORMAT(csell_sym_format) = {
     .name = "csell_sym",
     .summary = "the diagonal and below of a symmetric or skew-symmetric matrix, as csell",
     .params = params,

@@ -150,7 +150,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
 
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_FORMAT(dia_format) = {
+SPMV_EXPORT_ANY_OFFSETS_FORMAT(dia_format) = {
     .name = "dia",
     .summary = "diagonals that hold an entry, whole: offsets, and values [diagonals x rows]",
     .params = params,

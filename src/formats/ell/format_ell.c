@@ -64,7 +64,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
 
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_FORMAT(ell_format) = {
+SPMV_EXPORT_ANY_OFFSETS_FORMAT(ell_format) = {
     .name = "ell",
     .summary = "ELLPACK: every row padded to the longest, col_idx and values [rows x width]",
     .params = params,

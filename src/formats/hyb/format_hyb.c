@@ -146,7 +146,7 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
 static const spmv_param params[] = {{SPMV_boundary, -1, -1, INT32_MAX, 1, false},
                                     SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_FORMAT(hyb_format) = {
+SPMV_EXPORT_ANY_OFFSETS_FORMAT(hyb_format) = {
     .name = "hyb",
     .summary = "the first entries of each row in ELL, column-major, the rest in COO",
     .params = params,

@@ -171,11 +171,19 @@ INLINE int64_t fill_coded(target t, const slice_rows *s, const value_set *set,
                        : fill_slice(t, s, set, slice->width, code, false);
 }
 
+/* Each slice has whole units of SELL16_ROWS columns, of which its last may fill a part. */
+static void clear_last(const sell16_slices *B, int64_t k) {
+    const int64_t end = k + 1 < B->nslices ? B->slice[k + 1].column : B->units;
+    if (end > B->slice[k].column)
+        memset(B->columns + end - SELL16_ROWS, 0, SELL16_ROWS * sizeof *B->columns);
+}
+
 static int64_t fill_one(const sell16_slices *B, int64_t k, const slice_rows *s,
                         const value_set *set, bool pattern) {
     const sell16_slice *slice = B->slice + k;
     const target t = {pattern ? B->columns + slice->column : NULL,
                       B->values + slice->slot * B->value_bytes, slice->base};
+    if (pattern) clear_last(B, k);
     if (pattern && slice->uneven >= 0)
         memcpy(B->length + slice->uneven * SELL16_ROWS, s->length, sizeof s->length);
     switch (B->value_code) {
@@ -301,7 +309,7 @@ static const spmv_param params[] = {{SPMV_sigma, 1024, SELL16_ROWS, SELL16_MOST_
                                     {SPMV_codes, 1, 0, 1, 1, false},
                                     SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_FORMAT(sell16_format) = {
+SPMV_EXPORT_ANY_OFFSETS_FORMAT(sell16_format) = {
     .name = "sell16",
     .summary = "slices of eight rows sorted by length, 16-bit columns, values in the fewest bytes",
     .params = params,

@@ -6,12 +6,14 @@
  * wins on CPUs with vectors where rows are short and the matrix does not fit the caches.
  *
  * The example matrix of formats/csr/csr.h with sigma = 8: one slice of four steps, with a bar after
- * each step and row 6's three nonzeros that are left at the end. "(253 of 0)": 253 zeros.
+ * each step and row 6's three nonzeros that are left at the end, whose columns are filled up with
+ * 0. "(253 of 0)": 253 zeros.
  *
  *     slice    0 0 0 4 0 0            slot, column, base, width, uneven, wide
  *     perm     6 1 2 3 0 4 7 5
  *     length   7 4 4 4 3 3 2 0
- *     columns  0 0 1 2 0 3 6 0 | 1 1 2 3 1 4 7 0 | 2 2 3 4 6 6 0 0 | 3 6 6 6 0 0 0 0 | 4 6 7
+ *     columns  0 0 1 2 0 3 6 0 | 1 1 2 3 1 4 7 0 | 2 2 3 4 6 6 0 0 | 3 6 6 6 0 0 0 0
+ *            | 4 6 7 0 0 0 0 0
  *     values   1 0 0 0 2 0 0 0 | 1 2 2 2 0 2 2 0 | 1 0 0 0 1 1 0 0 | 1 1 1 1 0 0 0 0 | 1 2 0
  *     codebook 1 2 4 (253 of 0)
  *     value_code 2 is VALUE_CODEBOOK

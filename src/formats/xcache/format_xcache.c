@@ -369,8 +369,8 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
     }
 }
 
-static void features(const spmv_csr_view *A, spmv_features *f) {
-    f->xcache_height = spmv_xcache_height(A, f->row_max, &f->xcache_columns);
+static void features(const spmv_csr_view *middle, spmv_features *f) {
+    f->xcache_height = spmv_xcache_height(middle, f->rows, f->row_max, &f->xcache_columns);
 }
 
 static const spmv_param params[] = {{SPMV_height, 0, 0, XCACHE_HIGHEST, 1, false},
@@ -378,7 +378,7 @@ static const spmv_param params[] = {{SPMV_height, 0, 0, XCACHE_HIGHEST, 1, false
                                     {SPMV_codes, 1, 0, 1, 1, false},
                                     SPMV_NO_MORE_PARAMS};
 
-SPMV_EXPORT_FORMAT(xcache_format) = {
+SPMV_EXPORT_ANY_OFFSETS_FORMAT(xcache_format) = {
     .name = "xcache",
     .summary = "blocks of rows with a list of the columns they need, 16-bit places in it, rows of "
                "a block cut into segments and sorted by length, values in the fewest bytes",

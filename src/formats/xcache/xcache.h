@@ -77,11 +77,15 @@ typedef struct spmv_xcache_shape {
 /* xcache_shape.c. SPMV_E_UNSUITABLE if that is too much. */
 SPMV_LINKAGE spmv_status spmv_xcache_fits(spmv_ctx *ctx, int64_t height,
                                           const spmv_xcache_facts *most);
-/* The height where the longest row is so long, estimated from a few blocks; *columns: of a block,
- * per row; infinite: nothing is known. */
-SPMV_LINKAGE int64_t spmv_xcache_height(const spmv_csr_view *A, int64_t longest, double *columns);
+/* The height for a matrix of so many rows whose longest row is so long, estimated from its rows
+ * from the middle on, of which no more than 4,096, and than hold 2^15 entries, are looked at;
+ * *columns: of a block, per row; infinite: nothing is known. */
+SPMV_LINKAGE int64_t spmv_xcache_height(const spmv_csr_view *middle, int64_t rows, int64_t longest,
+                                        double *columns);
 /* As asked for, or with that height and about as many segments as threads. */
 SPMV_LINKAGE spmv_xcache_shape spmv_xcache_shape_for(const spmv_csr_view *A, const spmv_choice *c);
+/* Of a row where blocks get about equal weights: so many entries, besides its own. */
+SPMV_LINKAGE int64_t spmv_xcache_weight(const spmv_csr_view *A, int64_t height);
 /* Where blocks begin: row, rows, segment, cut; all else 0. */
 SPMV_LINKAGE void spmv_xcache_split(const spmv_csr_view *A, const spmv_xcache_shape *shape,
                                     xcache_block *block);

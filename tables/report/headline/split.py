@@ -17,7 +17,7 @@ from headline.classes import listed_name, outside_list
 from headline.figures import machine_of
 from units import AUTO, auto_expecting, fastest
 
-FULL = frozenset("coo csr ell sell hyb hybrid cmrs csr5".split())  # formats with a 32-bit word and a full value per slot
+FULL = frozenset("coo csr csr_columns ell sell hyb hybrid cmrs csr5".split())  # formats with a 32-bit word and a full value per slot
 OTHERS = frozenset("bins hubs panels".split())  # kernels that make something else of CSR; two are of old logs alone
 CODED = frozenset("csell csell_sym sell16 csb_interleaved xcache".split())  # formats that code values, unless codes=off
 STEPS = ("launch and format", "index bytes", "value bytes", "choice")

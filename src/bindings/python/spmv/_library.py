@@ -30,7 +30,7 @@ class Options(ctypes.Structure):
 
 class ContextOptions(Options):
     _fields_ = [("size", c_size_t), ("backend", c_char_p), ("device", c_int), ("threads", c_int),
-                ("wisdom", c_char_p)]
+                ("wisdom", c_char_p), ("allocator", c_void_p)]
 
 
 class Arrays(Options):
@@ -54,7 +54,8 @@ class PlanFacts(ctypes.Structure):
                 ("once_s", c_double), ("reason", c_char_p), ("tune_s", c_double), ("timed", c_int),
                 ("baseline", c_char_p), ("chosen_product_s", c_double), ("baseline_product_s", c_double),
                 ("flush_bytes", c_size_t), ("wisdom", c_char_p), ("free_bytes", c_size_t), ("note", c_char_p),
-                ("threads", c_int), ("concurrent", c_int), ("refills", c_int), ("waits_asleep", c_int)]
+                ("threads", c_int), ("concurrent", c_int), ("refills", c_int), ("waits_asleep", c_int),
+                ("peak_host_bytes", c_size_t), ("peak_device_bytes", c_size_t)]
 
     def as_dict(self):
         values = {name: getattr(self, name) for name, *_ in self._fields_}

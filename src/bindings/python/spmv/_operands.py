@@ -1,6 +1,7 @@
-"""Dense operands: NumPy arrays and what NumPy can view, CuPy arrays, PyTorch tensors. The library is given vectors that
-are contiguous: one, or the columns of a matrix as the rows of its transpose."""
+"""Dense operands: NumPy arrays and what NumPy can view, CuPy arrays, PyTorch tensors, and what these take by DLPack. The
+library is given vectors that are contiguous: one, or the columns of a matrix as the rows of its transpose."""
 import contextlib
+import importlib
 import sys
 
 import numpy as np
@@ -15,17 +16,31 @@ def of(x):
         return OfTorch(x) if x.is_cuda else OfTorchOnHost(x)
     if hasattr(x, "__cuda_array_interface__"):
         return of(as_gpu_array(x))
+    if hasattr(x, "__dlpack__") and not isinstance(x, np.ndarray):
+        return of(from_dlpack(x))
     return OfNumPy(x)
+
+
+def gpu_package():
+    """CuPy or else PyTorch, which compute with arrays that lie on a GPU."""
+    for name in "cupy", "torch":
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            pass
+    raise TypeError("x lies on a GPU: that takes CuPy or PyTorch")
 
 
 def as_gpu_array(x):
     """Another package's array as CuPy's or PyTorch's, without a copy."""
-    try:
-        import cupy
-        return cupy.asarray(x)
-    except ImportError:
-        import torch
-        return torch.as_tensor(x, device="cuda")
+    package = gpu_package()
+    return package.asarray(x) if package.__name__ == "cupy" else package.as_tensor(x, device="cuda")
+
+
+def from_dlpack(x):
+    """Another package's array as NumPy's, CuPy's or PyTorch's, without a copy."""
+    host = 1  # kDLCPU
+    return (np if x.__dlpack_device__()[0] == host else gpu_package()).from_dlpack(x)
 
 
 def current_gpu():

@@ -1,10 +1,10 @@
-/* csell_codebook.cuh: collects the codebook of a csell store, its distinct values if they are few;
- * for build_csell.cu and coded.cuh. */
-#ifndef SPMV_CUDA_CSELL_CODEBOOK_CUH
-#define SPMV_CUDA_CSELL_CODEBOOK_CUH
+/* value_set.cuh: encodes values on the GPU, as src/formats/value_set.h does on the host: collects
+ * the distinct values of a matrix, makes a codebook of them if they fit one, and writes values. For
+ * the builders of formats. */
+#ifndef SPMV_CUDA_VALUE_SET_CUH
+#define SPMV_CUDA_VALUE_SET_CUH
 
-#include "csell_rows.cuh"
-#include "formats/value_codes.h"
+#include "cuda/csell/csell_rows.cuh"
 
 enum { SET_SIZE = 1024 }; /* slots of a set; more than half full it is too many values */
 
@@ -155,6 +155,56 @@ static inline spmv_status collect_codebook(spmv_device *d, const rows &A, value_
     return SPMV_OK;
 }
 
+/* ---- one encoding for all values of a matrix ------------------------------------------------- */
+
+/* Whether VALUE_F32 loses nothing of it. */
+static __device__ __forceinline__ bool is_float(double value) {
+    return __double_as_longlong((double)(float)value) == __double_as_longlong(value);
+}
+
+typedef struct value_facts {
+    int misfits, values; /* some value is no float's; distinct values, 0: too many */
+} value_facts;
+
+static __global__ void find_misfits(rows A, value_facts *found) {
+    int64_t stride = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < A.nnz; k += stride) {
+        double value = A.value[k];
+        if (*(volatile int *)&found->misfits) return;
+        if (!is_float(value)) found->misfits = 1;
+    }
+}
+
+static __global__ void tell_values(const value_set *set, value_facts *found) {
+    found->values = set->count;
+}
+
+/* The distinct values, and whether all are floats: what the encoding of the values depends on.
+ * *found is 0 before. */
+static inline spmv_status look_at_values(spmv_device *d, const rows &A, value_set *set,
+                                         value_facts *found, real *codebook) {
+    enum { THREADS = 256 };
+    cudaStream_t stream = ((const cuda_state *)d->state)->stream;
+    int sms = 0;
+    CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
+    empty_set<<<1, THREADS, 0, stream>>>(set);
+    TRY(collect_codebook(d, A, set, codebook));
+    tell_values<<<1, 1, 0, stream>>>(set, found);
+    if (sizeof(real) > sizeof(float))
+        find_misfits<<<(unsigned)(8 * sms), THREADS, 0, stream>>>(A, found);
+    CU(d->ctx, cudaGetLastError());
+    return SPMV_OK;
+}
+
+static inline int code_for(const value_facts *found) {
+    return found->values > 1                                 ? VALUE_CODEBOOK
+           : found->values == 1                              ? VALUE_ONE
+           : sizeof(real) > sizeof(float) && !found->misfits ? VALUE_F32
+                                                             : VALUE_RAW;
+}
+
+/* ---- writing values -------------------------------------------------------------------------- */
+
 static __device__ __forceinline__ int place_of(const real *codebook, int count,
                                                unsigned long long bits) {
     int low = 0, high = count;
@@ -170,4 +220,22 @@ static __device__ __forceinline__ int place_of(const real *codebook, int count,
     return low;
 }
 
+typedef struct coded { /* where and how values are written */
+    uint8_t *to;
+    const real *codebook;
+    int code, count;
+} coded;
+
+static __device__ __forceinline__ void put_coded(const coded &c, int64_t at, real value) {
+    if (c.code == VALUE_RAW) ((real *)c.to)[at] = value;
+    if (c.code == VALUE_F32) ((float *)c.to)[at] = (float)value;
+    if (c.code == VALUE_CODEBOOK) c.to[at] = (uint8_t)place_of(c.codebook, c.count, bits_of(value));
+}
+
+/* Bits that are all 0. */
+static __device__ __forceinline__ void put_padding(const coded &c, int64_t at) {
+    if (c.code == VALUE_RAW) ((real *)c.to)[at] = 0;
+    if (c.code == VALUE_F32) ((float *)c.to)[at] = 0;
+    if (c.code == VALUE_CODEBOOK) c.to[at] = 0;
+}
 #endif

@@ -1,0 +1,183 @@
+/* adopt_csr.cuh: compressed rows that a caller has in the GPU's memory: whether they are as kernels
+ * need them, the statistics of their lengths, and the store of them: the caller's arrays where
+ * these may be borrowed and are of the store's types, else copies. One kernel looks at everything,
+ * while copies are made of whatever the arrays hold; the host waits once, for a few numbers. */
+#ifndef SPMV_CUDA_ADOPT_CSR_CUH
+#define SPMV_CUDA_ADOPT_CSR_CUH
+
+#include "convert_csr.cuh"
+#include <math.h>
+
+enum { LOOK_THREADS = 1024, MOST_LOOKING = 528 /* blocks: two on each multiprocessor of most */ };
+
+typedef unsigned long long count64; /* what atomics add to */
+
+typedef struct look { /* all 0 at first */
+    count64 wrong;    /* offsets that decrease, indices outside, values that are no numbers */
+    count64 descents; /* entries whose index is not above that of the entry in front, */
+    count64 allowed;  /* of which so many begin a row */
+    count64 longest, shortest; /* shortest: the complement of that length */
+    count64 empty, squares;    /* rows without entries; the sum of the squares of all lengths */
+} look;
+
+typedef struct given { /* as in spmv_arrays, whose arrays may hold anything */
+    int64_t rows, cols, nnz;
+    const void *ptr, *values;
+    const int32_t *idx;
+    int base;
+} given;
+
+/* Nothing is read where an offset leads outside. */
+template <class P>
+static __device__ __forceinline__ void look_at_row(const given &a, int64_t i, look *mine) {
+    const P *ptr = (const P *)a.ptr;
+    const int64_t begin = (int64_t)ptr[i] - a.base, end = (int64_t)ptr[i + 1] - a.base;
+    if (begin < 0 || end < begin || end > a.nnz || (i == 0 && begin != 0) ||
+        (i == a.rows - 1 && end != a.nnz)) {
+        mine->wrong++;
+        return;
+    }
+    const count64 length = (count64)(end - begin);
+    mine->longest = max(mine->longest, length);
+    mine->shortest = max(mine->shortest, ~length);
+    mine->empty += length == 0;
+    mine->squares += length * length;
+    if (length && begin) mine->allowed += a.idx[begin] <= a.idx[begin - 1];
+}
+
+template <class V>
+static __device__ __forceinline__ void look_at_entry(const given &a, int64_t k, bool values,
+                                                     look *mine) {
+    const int64_t column = (int64_t)a.idx[k] - a.base;
+    mine->wrong += column < 0 || column >= a.cols;
+    if (k) mine->descents += a.idx[k] <= a.idx[k - 1];
+    if (values) mine->wrong += !isfinite(((const V *)a.values)[k]);
+}
+
+static __device__ __forceinline__ count64 warp_sum(count64 n) {
+    for (int step = WARP / 2; step > 0; step /= 2) n += __shfl_xor_sync(ALL_LANES, n, step);
+    return n;
+}
+
+static __device__ __forceinline__ count64 warp_most(count64 n) {
+    for (int step = WARP / 2; step > 0; step /= 2)
+        n = max(n, (count64)__shfl_xor_sync(ALL_LANES, n, step));
+    return n;
+}
+
+/* First in a block, then in all: so many threads would wait for each other. */
+static __device__ __forceinline__ void add_look(const look &from, look *to) {
+    atomicAdd(&to->wrong, from.wrong);
+    atomicAdd(&to->descents, from.descents);
+    atomicAdd(&to->allowed, from.allowed);
+    atomicMax(&to->longest, from.longest);
+    atomicMax(&to->shortest, from.shortest);
+    atomicAdd(&to->empty, from.empty);
+    atomicAdd(&to->squares, from.squares);
+}
+
+static __device__ __forceinline__ look warp_look(const look &mine) {
+    return {warp_sum(mine.wrong),    warp_sum(mine.descents),  warp_sum(mine.allowed),
+            warp_most(mine.longest), warp_most(mine.shortest), warp_sum(mine.empty),
+            warp_sum(mine.squares)};
+}
+
+template <class P, class V>
+static __global__ void __launch_bounds__(LOOK_THREADS)
+    look_at_arrays(given a, bool values, look *all) {
+    __shared__ look block;
+    const int64_t first = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    look mine = {};
+    if (threadIdx.x == 0) block = {};
+    __syncthreads();
+    for (int64_t i = first; i < a.rows; i += step) look_at_row<P>(a, i, &mine);
+#pragma unroll 4
+    for (int64_t k = first; k < a.nnz; k += step) look_at_entry<V>(a, k, values, &mine);
+    mine = warp_look(mine);
+    if (threadIdx.x % WARP == 0) add_look(mine, &block);
+    __syncthreads();
+    if (threadIdx.x == 0) add_look(block, all);
+}
+
+/* ---- on the host ----------------------------------------------------------------------------- */
+
+static spmv_status launch_look(spmv_device *d, const spmv_arrays *a, look *all) {
+    const given g = {a->rows, a->cols, a->nnz, a->ptr, a->values, a->idx, a->base};
+    const bool values = a->flags & SPMV_VALIDATE && a->values;
+    const int64_t most = a->rows > a->nnz ? a->rows : a->nnz;
+    int64_t blocks = blocks_for(most, LOOK_THREADS);
+    if (blocks > MOST_LOOKING) blocks = MOST_LOOKING;
+    CU(d->ctx, cudaMemsetAsync(all, 0, sizeof *all, stream_of(d)));
+    if (a->ptr_bits == 32)
+        look_at_arrays<int32_t, real>
+            <<<(unsigned)blocks, LOOK_THREADS, 0, stream_of(d)>>>(g, values, all);
+    else
+        look_at_arrays<int64_t, real>
+            <<<(unsigned)blocks, LOOK_THREADS, 0, stream_of(d)>>>(g, values, all);
+    return launched(d);
+}
+
+/* The variance is of integers, and exact until it is rounded. */
+static void count_rows(const spmv_arrays *a, const look *all, spmv_stats *out) {
+    const double rows = (double)a->rows;
+    const unsigned __int128 whole = (unsigned __int128)all->squares * (uint64_t)a->rows;
+    const unsigned __int128 square = (unsigned __int128)(uint64_t)a->nnz * (uint64_t)a->nnz;
+    out->row_min = (int64_t)~all->shortest;
+    out->row_max = (int64_t)all->longest;
+    out->empty_rows = (int64_t)all->empty;
+    out->row_mean = (double)a->nnz / rows;
+    out->row_std = whole > square ? sqrt((double)(whole - square)) / rows : 0;
+}
+
+/* Arrays of the store: the caller's, or copies. */
+static spmv_status place_given(spmv_device *d, const spmv_arrays *a, csr *head, csr *copy) {
+    const bool lent = a->flags & SPMV_BORROW, is_zero_based = a->base == 0;
+    const int64_t n = a->rows + 1;
+    if (lent && is_zero_based && (size_t)a->ptr_bits == 8 * sizeof(ofs))
+        BORROW_ARRAY(head, copy, row_ptr, a->ptr, n);
+    else {
+        TRY(BUILD_ARRAY(d, head, copy, row_ptr, n));
+        TRY(convert_offsets(d, n, a->ptr, a->ptr_bits, a->base, copy->row_ptr));
+    }
+    if (lent && is_zero_based)
+        BORROW_ARRAY(head, copy, col_idx, a->idx, a->nnz);
+    else {
+        TRY(BUILD_ARRAY(d, head, copy, col_idx, a->nnz));
+        TRY(convert_columns(d, a->nnz, a->idx, a->base, copy->col_idx));
+    }
+    if (lent && a->values) {
+        BORROW_ARRAY(head, copy, values, a->values, a->nnz);
+        return SPMV_OK;
+    }
+    TRY(BUILD_ARRAY(d, head, copy, values, a->nnz));
+    if (!a->values) return fill_ones(d, a->nnz, copy->values);
+    CU(d->ctx, cudaMemcpyAsync(copy->values, a->values, (size_t)a->nnz * sizeof(real),
+                               cudaMemcpyDeviceToDevice, stream_of(d)));
+    return SPMV_OK;
+}
+
+static spmv_status adopt_in(spmv_device *d, const spmv_arrays *a, look *there, look *here,
+                            csr *head, csr *copy) {
+    TRY(launch_look(d, a, there));
+    TRY(place_given(d, a, head, copy));
+    return d->backend->get(d, here, there, sizeof *here);
+}
+
+static spmv_status adopt(spmv_device *d, const spmv_arrays *a, bool *is_right, spmv_stats *stats,
+                         spmv_store **head, spmv_store **copy) {
+    const spmv_csr_view sizes = {a->rows, a->cols, a->nnz};
+    void *there = NULL;
+    look here = {};
+    *is_right = false;
+    TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), &sizes, head));
+    TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), &sizes, copy));
+    (*head)->slots = (*copy)->slots = a->nnz;
+    TRY(d->backend->alloc(d, sizeof here, &there));
+    spmv_status status = adopt_in(d, a, (look *)there, &here, (csr *)*head, (csr *)*copy);
+    d->backend->release(d, there);
+    *is_right = status == SPMV_OK && here.wrong == 0 && here.descents == here.allowed;
+    if (*is_right) count_rows(a, &here, stats);
+    return status;
+}
+#endif

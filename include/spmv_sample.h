@@ -1,0 +1,62 @@
+/* spmv_sample.h: the part of a matrix from which its features are computed. How much is taken
+ * depends on the size of the matrix alone, never on who takes it: whichever processor holds the
+ * matrix, its features come out the same to the last bit. */
+#ifndef SPMV_SAMPLE_TYPES_H
+#define SPMV_SAMPLE_TYPES_H
+
+#include "spmv_kernel.h"
+
+enum {
+    SAMPLE_ROWS = 32,          /* rows of a slice */
+    SAMPLE_TAKEN = 64,         /* entries taken of a row: fewer would hide diagonals of wide rows */
+    SAMPLE_SLICES = 64,        /* slices whose entries are taken, at most */
+    SAMPLE_LENGTHS = 1 << 11,  /* slices whose row lengths are read, at most */
+    SAMPLE_COLUMNS = 1 << 14,  /* entries from the whole matrix whose columns are taken, at most */
+    SAMPLE_MIDDLE = 1 << 12,   /* rows taken from the middle of the matrix on, at most, and */
+    SAMPLE_IN_MIDDLE = 1 << 15 /* entries of them, at most */
+};
+
+/* How much is taken. */
+typedef struct sample_size {
+    int64_t slices; /* slices that the matrix has; the last one may be shorter */
+    int lengths;    /* slices whose row lengths are read; sample_lengths_at() says which */
+    int taken;      /* slices whose entries are taken; sample_slice_at() says which */
+    int columns;    /* the columns of entries spmv_split(nnz, columns, k) are taken */
+    bool middle;    /* rows from rows / 2 on are taken */
+    bool mirrored;  /* mirror images are looked up */
+} sample_size;
+
+/* The first entries of the rows of a slice, at most SAMPLE_TAKEN of each. */
+typedef struct sample_slice {
+    int64_t first;              /* row of the matrix */
+    int rows, longest, entries; /* longest: entries taken of a row, at most */
+    int len[SAMPLE_ROWS];       /* entries taken */
+    int64_t begin[SAMPLE_ROWS]; /* the first of them in col_idx and values */
+    const int32_t *col_idx;     /* shared by all slices */
+    const double *values;
+} sample_slice;
+
+/* What was taken. On a CPU it points into the matrix. */
+struct spmv_sample {
+    sample_size size;
+    int64_t entries, slots; /* of the slices whose row lengths were read: entries, and slots if
+                                   every row is padded to the longest of its slice */
+    sample_slice *slice;    /* [size.taken] */
+    int32_t *column;        /* [size.columns] */
+    /* Rows from the middle on, with all their entries; pattern alone. More than SAMPLE_MIDDLE
+     * rows, or than hold SAMPLE_IN_MIDDLE entries, need not be there. 0 rows: not taken. */
+    spmv_csr_view middle;
+    int64_t pairs, mirrored; /* entries looked up, and how many have a mirror image */
+    void *owned;             /* malloc'ed; freed with the sample */
+};
+
+/* The n-th slice whose row lengths are read, and the n-th whose entries are taken. */
+static inline int64_t sample_lengths_at(const sample_size *s, int64_t n) {
+    return spmv_split(s->slices, s->lengths, n);
+}
+
+static inline int64_t sample_slice_at(const sample_size *s, int64_t n) {
+    return (2 * n + 1) * s->slices / (2 * (int64_t)s->taken);
+}
+
+#endif

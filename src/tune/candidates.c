@@ -1,0 +1,66 @@
+/* candidates.c: makes a proposed kernel a candidate, as far as it can be had, and puts away what
+ * was made for those that were not chosen. */
+#include "trials.h"
+#include <stdio.h>
+
+static const spmv_kernel *kernel_named(const spmv_backend *backend, const char *name) {
+    for (int k = 0; k < backend->nkernels; k++)
+        if (strcmp(backend->names[k], name) == 0) return backend->kernels[k][0];
+    return NULL;
+}
+
+bool spmv_candidate_is_allowed(const trials *c, const spmv_proposal *p) {
+    const spmv_kernel *kernel = kernel_named(c->backend, p->kernel);
+    return kernel && !kernel->absent &&
+           (kernel->traits & SPMV_DETERMINISTIC || c->opts->nondeterministic);
+}
+
+/* Padding times an infinite x is NaN: only a kernel that never multiplies padding is right for
+ * every x. */
+static bool multiplies_padding(const spmv_plan *plan) {
+    return plan->kernel->traits & SPMV_PADS && plan->choice.value[SPMV_rowlens] != 1 &&
+           plan->host->slots != plan->host->nnz;
+}
+
+bool spmv_candidate_admit(trials *c, const spmv_proposal *p, spmv_status *status) {
+    candidate *e = &c->entry[c->n];
+    char name[64];
+    spmv_plan_opts opts = *c->opts;
+    snprintf(name, sizeof name, "%s:%s", c->backend->name, p->kernel);
+    opts.kernel = name;
+    opts.settings = p->setting;
+    opts.nsettings = p->nsettings;
+    if (p->threads) opts.threads = p->threads;
+    *e = (candidate){.proposal = p};
+    if (c->is_timed) c->once_s += spmv_warm_up(c->mat, &opts, c->backend, p);
+    double start = spmv_now();
+    *status = spmv_plan_make(c->mat, &opts, c->n > 0, &e->plan);
+    if (*status == SPMV_OK) {
+        c->once_s += e->plan->once_s;
+        if (c->n == 0) c->sent_s = spmv_plan_sent_since(e->plan, start);
+    }
+    if (*status == SPMV_OK && !multiplies_padding(e->plan)) {
+        c->n++;
+        return true;
+    }
+    spmv_trials_pass_over(c, p, *status == SPMV_OK ? "it pads" : spmv_ctx_error(c->mat->ctx));
+    spmv_plan_free(e->plan);
+    return false;
+}
+
+double spmv_candidate_charged_apart(const trials *c, const spmv_plan *chosen, double start) {
+    return spmv_plan_stored_since(chosen, start) + chosen->prepare_s + c->once_s + c->room_s;
+}
+
+void spmv_candidate_drop_others(spmv_mat *mat, const spmv_stored *before, const spmv_store *keep) {
+    for (spmv_stored **at = &mat->stores; *at && *at != before;) {
+        spmv_stored *stored = *at;
+        if (stored->host == keep) {
+            at = &stored->next;
+            continue;
+        }
+        *at = stored->next;
+        stored->next = NULL;
+        spmv_stored_free(mat->ctx, stored);
+    }
+}

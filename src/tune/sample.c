@@ -1,0 +1,124 @@
+/* sample.c: takes a sample of a matrix. That is bounded whatever the size of the matrix: row_ptr is
+ * read at no more than 2,048 slices of 32 rows, and the entries of no more than 64 of these, up to
+ * 64 per row: about 32,000 entries; a quick sample takes fewer. Slices are evenly spaced. */
+#include "sample.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* Without a sample only the statistics of the matrix are known. */
+static const struct extent {
+    int lengths; /* slices whose row lengths are read, at most */
+    int taken;   /* slices whose entries are read, at most */
+    int fewest;  /* slices whose entries are read, at least */
+    int entries; /* entries that are read, at most */
+    bool full;
+} depths[] = {
+    [SPMV_SAMPLE_NONE] = {0, 0, 0, 0, false},
+    [SPMV_SAMPLE_QUICK] = {1 << 7, 12, 4, 3 << 10, false},
+    [SPMV_SAMPLE_FULL] = {SAMPLE_LENGTHS, SAMPLE_SLICES, 8, 1 << 15, true},
+};
+
+sample_size spmv_sample_size(int64_t rows, int64_t nnz, spmv_sampling_depth depth) {
+    enum { FRACTION = 16 }; /* of a small matrix one entry in 16 is taken */
+    const struct extent *e = &depths[depth];
+    const int64_t slices = (rows + SAMPLE_ROWS - 1) / SAMPLE_ROWS, part = nnz / FRACTION;
+    const double mean = (double)nnz / (double)rows;
+    double each = SAMPLE_ROWS * (mean < SAMPLE_TAKEN ? mean : SAMPLE_TAKEN) + 1;
+    int64_t n = (int64_t)(fmin((double)nnz / FRACTION, e->entries) / each);
+    n = n < e->fewest ? e->fewest : n > e->taken ? e->taken : n;
+    return (sample_size){.slices = slices,
+                         .lengths = (int)(slices < e->lengths ? slices : e->lengths),
+                         .taken = (int)(n < slices ? n : slices),
+                         .columns = !e->full                ? 0
+                                    : part < SAMPLE_COLUMNS ? (int)part
+                                                            : SAMPLE_COLUMNS,
+                         .middle = true,
+                         .mirrored = e->full};
+}
+
+/* Sampled places are far from each other, and most of the time goes into waiting for memory: so
+ * they are prefetched. */
+static void prefetch_rows(const spmv_csr_view *A, int64_t slice) {
+    enum { LINE = 64 / sizeof(int64_t) };
+    const int64_t *row = A->row_ptr + slice * SAMPLE_ROWS;
+    for (int64_t i = 0; i <= SAMPLE_ROWS && slice * SAMPLE_ROWS + i <= A->rows; i += LINE)
+        __builtin_prefetch(row + i);
+}
+
+static void read_lengths(const spmv_csr_view *A, const sample_size *size, int threads,
+                         spmv_sample *s) {
+    int64_t entries = 0, slots = 0, n = size->lengths;
+#pragma omp parallel for schedule(static) num_threads(threads) \
+    reduction(+ : entries, slots) if (n > 256)
+    for (int64_t k = 0; k < n; k++) {
+        enum { AHEAD = 8 };
+        int64_t first = sample_lengths_at(size, k) * SAMPLE_ROWS, longest = 0;
+        if (k + AHEAD < n) prefetch_rows(A, sample_lengths_at(size, k + AHEAD));
+        int64_t end = first + SAMPLE_ROWS < A->rows ? first + SAMPLE_ROWS : A->rows;
+        for (int64_t i = first; i < end; i++) {
+            int64_t len = A->row_ptr[i + 1] - A->row_ptr[i];
+            longest = len > longest ? len : longest;
+            entries += len;
+        }
+        slots += longest * (end - first);
+    }
+    s->entries = entries, s->slots = slots;
+}
+
+static void take_slice(const spmv_csr_view *A, int64_t first, sample_slice *w) {
+    enum { LINE = 64 / sizeof(double) };
+    *w = (sample_slice){.first = first, .col_idx = A->col_idx, .values = A->values};
+    w->rows = (int)(A->rows - first < SAMPLE_ROWS ? A->rows - first : SAMPLE_ROWS);
+    for (int r = 0; r < w->rows; r++) {
+        int64_t begin = A->row_ptr[first + r], len = A->row_ptr[first + r + 1] - begin;
+        w->begin[r] = begin;
+        w->len[r] = (int)(len < SAMPLE_TAKEN ? len : SAMPLE_TAKEN);
+        w->entries += w->len[r];
+        if (w->len[r] > w->longest) w->longest = w->len[r];
+        for (int k = 0; k < w->len[r]; k += LINE) {
+            __builtin_prefetch(A->values + begin + k);
+            __builtin_prefetch(A->col_idx + begin + k);
+        }
+    }
+}
+
+/* Looks up for a few entries (i, j) of a slice whether (j, i) is stored with the same bits. */
+static void look_up(const spmv_csr_view *A, const sample_slice *w, spmv_sample *s) {
+    enum { LOOKED_UP = 8 };
+    for (int n = 0; A->rows == A->cols && n < LOOKED_UP; n++) {
+        int r = n * w->rows / LOOKED_UP;
+        if (w->len[r] == 0) continue;
+        int64_t k = w->begin[r] + n * (w->len[r] - 1) / LOOKED_UP, i = w->first + r;
+        if (A->col_idx[k] == i) continue;
+        s->pairs++;
+        s->mirrored += is_mirrored(A, i, k);
+    }
+}
+
+spmv_status spmv_sample_take(spmv_ctx *ctx, const spmv_csr_view *A, const sample_size *size,
+                             int threads, spmv_sample *out) {
+    const size_t slices = (size_t)size->taken, columns = (size_t)size->columns;
+    *out = (spmv_sample){.size = *size};
+    out->owned = malloc(slices * sizeof *out->slice + columns * sizeof *out->column);
+    if (!out->owned) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
+    out->slice = out->owned;
+    out->column = (int32_t *)(out->slice + slices);
+    read_lengths(A, size, threads, out);
+    for (int n = 0; n < size->taken; n++) prefetch_rows(A, sample_slice_at(size, n));
+    for (int n = 0; n < size->taken; n++)
+        take_slice(A, sample_slice_at(size, n) * SAMPLE_ROWS, &out->slice[n]);
+    for (int n = 0; n < size->taken && size->mirrored; n++) look_up(A, &out->slice[n], out);
+    for (int k = 0; k < size->columns; k++)
+        out->column[k] = A->col_idx[spmv_split(A->nnz, size->columns, k)];
+    const int64_t first = A->rows / 2;
+    out->middle = (spmv_csr_view){.rows = A->rows - first,
+                                  .cols = A->cols,
+                                  .row_ptr = A->row_ptr + first,
+                                  .col_idx = A->col_idx};
+    return SPMV_OK;
+}
+
+void spmv_sample_free(spmv_sample *sample) {
+    free(sample->owned);
+    *sample = (spmv_sample){.owned = NULL};
+}

@@ -1,0 +1,154 @@
+/* bench_threads.c: what products cost beside a competing process on each core, over what they cost
+ * when the machine is quiet: make bench-threads, or bench_threads [KERNEL ...].
+ *
+ * Products of about 30 us, 1 ms and 10 ms, by a plan that was made while the machine was quiet and
+ * by one that was made beside the competitors, which spin, each bound to a core. Medians count, of
+ * all products in SECONDS, the first ones included. Who multiplies in a loop does nothing else.
+ * Exit 1 if a median beside competitors is over MOST times the quiet one. */
+#include "spmv_bench.h"
+#include <sched.h>
+#include <stdbool.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 5, MOST_CPUS = 512, MOST_PRODUCTS = 1 << 18 };
+static const double SECONDS = 2;
+static const char *const usual[] = {"auto", "csr_rows", "csr_balanced"};
+static const char *const matrices[] = {"gen:poisson2d:100", "gen:poisson2d:400",
+                                       "gen:random:200000:16"};
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- competitors ---------------------------------------------------------------------------- */
+
+static pid_t competitor[MOST_CPUS];
+static int ncompetitors;
+
+static void compete(size_t cpu) {
+    pid_t parent = getpid(), child = fork();
+    if (child < 0) return;
+    if (child > 0) {
+        competitor[ncompetitors++] = child;
+        return;
+    }
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    while (getppid() == parent) /* until it ends, however */
+        for (volatile int k = 0; k < 1 << 24; k = k + 1) continue;
+    _exit(0);
+}
+
+static void begin_competition(void) {
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    for (size_t cpu = 0; cpu < CPU_SETSIZE && ncompetitors < MOST_CPUS; cpu++)
+        if (CPU_ISSET(cpu, &allowed)) compete(cpu);
+}
+
+static void end_competition(void) {
+    while (ncompetitors > 0) {
+        kill(competitor[--ncompetitors], SIGKILL);
+        waitpid(competitor[ncompetitors], NULL, 0);
+    }
+}
+
+/* ---- products ------------------------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median; negative: a product failed. */
+static double multiply(const spmv_plan *plan, const double *x, double *y) {
+    static double taken[MOST_PRODUCTS];
+    int n = 0;
+    for (double start = now(), before = start; before - start < SECONDS && n < MOST_PRODUCTS;) {
+        if (spmv_exec(plan, 1, x, 0, y) != SPMV_OK) return -1;
+        double after = now();
+        taken[n++] = after - before;
+        before = after;
+    }
+    qsort(taken, (size_t)n, sizeof *taken, ascending);
+    return taken[n / 2];
+}
+
+/* Prints a line; 1 if it is over the limit. */
+static int report(const char *when, const spmv_plan *plan, double quiet, double median) {
+    spmv_plan_facts facts;
+    spmv_plan_info(plan, &facts);
+    bool over = !(median <= MOST * quiet);
+    printf("  %-24s %-16s %2d thread%s %9.1f us %6.2f x%s%s\n", when, facts.kernel, facts.threads,
+           facts.threads == 1 ? " " : "s", 1e6 * median, median / quiet,
+           facts.waits_asleep ? "  asleep" : "", over ? "  OVER THE LIMIT" : "");
+    fflush(stdout);
+    return over;
+}
+
+/* Lines over the limit; -1: something failed. */
+static int bench_kernel(spmv_mat *mat, const char *kernel, const double *x, double *y) {
+    spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel, .expected_calls = 1000};
+    spmv_plan *plan = NULL, *later = NULL;
+    int over = -1;
+    if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) return -1;
+    double quiet = multiply(plan, x, y);
+    report("quiet", plan, quiet, quiet);
+    begin_competition();
+    double beside = multiply(plan, x, y), start = now(), made = -1;
+    if (spmv_plan_create(mat, &opts, &later) == SPMV_OK) {
+        double ready = now() - start;
+        over = report("beside competitors", plan, quiet, beside);
+        made = multiply(later, x, y);
+        over += report("and made beside them", later, quiet, made);
+        printf("  %-24s %.1f ms\n", "made in", 1e3 * ready);
+    }
+    end_competition();
+    spmv_plan_free(later);
+    spmv_plan_free(plan);
+    return quiet < 0 || beside < 0 || made < 0 ? -1 : over;
+}
+
+static int bench_matrix(spmv_ctx *ctx, const char *source, const char *const *kernels, int n) {
+    spmv_mat *mat = NULL;
+    spmv_stats stats;
+    int over = 0;
+    if (spmv_mat_load(ctx, source, NULL, &mat) != SPMV_OK) return -1;
+    spmv_mat_stats(mat, &stats);
+    double *x = calloc((size_t)stats.cols, sizeof *x), *y = calloc((size_t)stats.rows, sizeof *y);
+    for (int k = 0; x && y && k < n && over >= 0; k++) {
+        printf("%s, %lld nonzeros, %s\n", source, (long long)stats.nnz, kernels[k]);
+        int lines = bench_kernel(mat, kernels[k], x, y);
+        over = lines < 0 ? -1 : over + lines;
+    }
+    free(x);
+    free(y);
+    spmv_mat_free(mat);
+    return over;
+}
+
+int main(int argc, char **argv) {
+    spmv_ctx_opts opts = {.size = sizeof opts};
+    spmv_ctx *ctx = NULL;
+    int over = 0, n = argc > 1 ? argc - 1 : 3;
+    const char *const *kernels = argc > 1 ? (const char *const *)argv + 1 : usual;
+    if (spmv_ctx_create(&opts, &ctx) != SPMV_OK) return 1;
+    printf("%d threads\n", spmv_ctx_threads(ctx));
+    for (size_t k = 0; k < sizeof matrices / sizeof *matrices && over >= 0; k++) {
+        int lines = bench_matrix(ctx, matrices[k], kernels, n);
+        if (lines < 0) fprintf(stderr, "bench_threads: %s\n", spmv_ctx_error(ctx));
+        over = lines < 0 ? -1 : over + lines;
+    }
+    spmv_ctx_free(ctx);
+    return over != 0;
+}

@@ -1,0 +1,318 @@
+/* test_ranks.c: ranks of results made by hand, and what is said of them below the table. */
+#include "testing.h"
+#include "app/run/session.h"
+#include <omp.h>
+
+/* ---- ranks ---------------------------------------------------------------------------------- */
+
+static result row(const char *alias, double q1, double median, double q3, double prep) {
+    result out = {0};
+    record_clear(&out.r);
+    out.r.status = "ok";
+    out.r.config_alias = alias;
+    out.r.config_backend = "omp";
+    out.r.config_precision = "f64";
+    out.r.config_cache = "warm";
+    out.r.timing_q1_s = q1;
+    out.r.timing_median_s = median;
+    out.r.timing_q3_s = q3;
+    out.r.prep_total_s = prep;
+    return out;
+}
+
+static void ties_and_break_even_by_hand(void **state) {
+    (void)state;
+    result rows[] = {
+        row("csr1", 9, 10, 11, 5),   row(NULL, 4, 5, 6, 30),   row(NULL, 5.5, 6, 7, 5),
+        row(NULL, 6.5, 7, 8, 4),     row(NULL, 19, 20, 21, 0), row(NULL, 1, 2, 3, 0),
+        row(NULL, 0.1, 0.1, 0.1, 0), row("csr1", 1, 1, 1, 0),  row(NULL, 1, 1, 1, 0),
+        row(NULL, 11, 11, 11, 1),
+    };
+    rows[5].r.perf_verdict = "suspect"; /* faster than can be: not ranked */
+    rows[6].r.status = "wrong";
+    rows[7].r.config_precision = "f32"; /* has a best, and a csr1, of its own */
+    rows[8].r.config_backend = "cuda";
+    rows[8].r.status = "skipped";
+    rank_results(rows, COUNT(rows));
+    static const int best[] = {0, 1, 0, 0, 0, 0, -1, 1, -1, 0},
+                     tied[] = {0, 0, 1, 0, 0, 0, -1, 0, -1, 0};
+    for (int k = 0; k < COUNT(rows); k++) {
+        assert_int_equal(rows[k].r.perf_best, best[k]);
+        assert_int_equal(rows[k].r.perf_tied, tied[k]);
+    }
+    assert_int_equal(rows[0].r.perf_breakeven, 0);
+    assert_int_equal(rows[1].r.perf_breakeven, 5); /* 25 more, 5 a product */
+    assert_int_equal(rows[2].r.perf_breakeven, 0);
+    assert_int_equal(rows[3].r.perf_breakeven, 0); /* cheaper to begin with */
+    assert_true(rows[4].r.perf_breakeven == INT64_MIN);
+    assert_true(rows[4].r.perf_ahead_until == INT64_MIN); /* half a product ahead */
+    assert_true(rows[9].r.perf_breakeven == INT64_MIN);
+    assert_int_equal(rows[9].r.perf_ahead_until, 4); /* 4 less, 1 a product lost */
+    assert_true(rows[1].r.perf_ahead_until == INT64_MIN);
+    assert_int_equal(rows[1].r.perf_ranked, 6); /* f64, a time that can be */
+    assert_int_equal(rows[7].r.perf_ranked, 1);
+    assert_true(fabs(rows[1].r.perf_speedup_csr1 - 2) < 1e-12);
+    assert_true(fabs(rows[7].r.perf_speedup_csr1 - 1) < 1e-12);
+    assert_true(isnan(rows[8].r.perf_speedup_csr1));
+}
+
+static void above_the_probe_is_ranked(void **state) {
+    (void)state;
+    result rows[] = {row("csr1", 9, 10, 11, 0), row(NULL, 5, 5, 5, 0), row(NULL, 1, 1, 1, 0)};
+    rows[1].r.perf_verdict = "above probe";
+    rows[2].r.perf_verdict = "suspect";
+    rank_results(rows, COUNT(rows));
+    assert_int_equal(rows[1].r.perf_best, 1);
+    assert_int_equal(rows[0].r.perf_ranked, 2);
+}
+
+static void what_nobody_checked_is_not_ranked(void **state) {
+    (void)state;
+    result rows[] = {row("csr1", 9, 10, 11, 0), row(NULL, 5, 5, 5, 0)};
+    rows[1].r.check_status = "off";
+    rank_results(rows, COUNT(rows));
+    assert_int_equal(rows[0].r.perf_best, 1);
+    assert_int_equal(rows[0].r.perf_ranked, 1);
+    assert_int_equal(rows[1].r.perf_best, 0);
+    assert_int_equal(rows[1].r.perf_tied, 0);
+}
+
+static void where_all_were_disturbed_none_is_best(void **state) {
+    (void)state;
+    static const char *const flag[] = {"other programs used 1.0 processors"};
+    result rows[] = {row("csr1", 9, 10, 11, 0), row(NULL, 5, 5, 12, 0)};
+    rows[1].r.timing_flags = (texts){flag, 1};
+    rank_results(rows, COUNT(rows));
+    assert_int_equal(rows[1].r.perf_best, 1); /* beside one that was not */
+    rows[0].r.timing_flags = (texts){flag, 1};
+    rank_results(rows, COUNT(rows));
+    for (int k = 0; k < COUNT(rows); k++) {
+        assert_int_equal(rows[k].r.perf_best, 0);
+        assert_int_equal(rows[k].r.perf_tied, 0);
+    }
+}
+
+static void what_was_not_measured_is_no_row(void **state) {
+    (void)state;
+    result rows[] = {row("csr1", 9, 10, 11, 0), {.alias = NULL}, row(NULL, 5, 5, 5, 0)};
+    rows[0].r.config_kernel = rows[2].r.config_kernel = "some";
+    static session run;
+    options o = {.caches.count = 1, .quiet = true};
+    run.o = &o;
+    run.ctx = context_of(2);
+    rank_results(rows, COUNT(rows));
+    explain_results(&run, rows, COUNT(rows), false);
+    assert_int_equal(rows[2].r.perf_best, 1);
+    assert_int_equal(rows[2].r.perf_ranked, 2);
+    spmv_ctx_free(run.ctx);
+}
+
+/* ---- what is said below the table ----------------------------------------------------------- */
+
+/* Whether the table of these rows has no mark on those that are tied. */
+static bool is_blurred(const result *rows, int n) {
+    table_row shown[16];
+    for (int k = 0; k < n; k++) shown[k] = (table_row){&rows[k].r, NULL};
+    return table_is_blurred(shown, n);
+}
+
+/* Of what explain_results says on stderr. */
+static void explained(const session *run, const result *rows, int n, char *out, size_t size) {
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stderr);
+    int kept = dup(STDERR_FILENO);
+    assert_true(kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    explain_results(run, rows, n, is_blurred(rows, n));
+    fflush(stderr);
+    assert_true(dup2(kept, STDERR_FILENO) >= 0);
+    close(kept);
+    rewind(file);
+    out[fread(out, 1, size - 1, file)] = 0;
+    fclose(file);
+}
+
+static result waiting_row(double median) {
+    result out = row(NULL, median, median, median, 0);
+    out.r.config_kernel = "some";
+    out.nflags = 1;
+    out.waits = true;
+    out.flags[0] = "threads waited for a core 50% of the time";
+    out.r.timing_flags = (texts){out.flags, 1};
+    return out;
+}
+
+static void the_run_says_what_to_type_against_waits(void **state) {
+    (void)state;
+    static char *words[] = {"./spmv", "-m", "a b.mtx", "-k", "csr_*"}, *no[] = {"./spmv", "it's"},
+                *many[] = {"./spmv", "-t", "9", "-q", "--threads=9", "-t9", "--threads", "9"};
+    char *policy = getenv("OMP_WAIT_POLICY"), before[64] = "", said[2000], flag[40];
+    if (omp_get_num_procs() < 2) skip();
+    if (policy) snprintf(before, sizeof before, "%s", policy);
+    static session run;
+    options o = {.caches.count = 1, .argv = words, .argc = 5, .command = "run"};
+    result rows[] = {waiting_row(5)};
+    run.o = &o;
+    run.ctx = context_of(2);
+    unsetenv("OMP_WAIT_POLICY");
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(
+        strstr(said, "1 of 1 rows: threads waited for a core 50% of the time; so none"));
+    assert_non_null(strstr(said,
+                           "type, if need be with -t 1 behind it:\n"
+                           "    OMP_WAIT_POLICY=passive ./spmv run -m 'a b.mtx' -k 'csr_*'\n"));
+    setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(strstr(said, " 'csr_*' -t 1\n"));
+    o.argv = no, o.argc = 2;
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(strstr(said, "type:\n    OMP_WAIT_POLICY=passive (the same command) -t 1\n"));
+    unsetenv("OMP_WAIT_POLICY");
+    spmv_ctx_free(run.ctx);
+    run.ctx = context_of(omp_get_num_procs() + 1);
+    o.argv = many, o.argc = COUNT(many);
+    snprintf(flag, sizeof flag, "type:\n    ./spmv run -q -t %d\n", omp_get_num_procs());
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(strstr(said, flag));
+    rows[0].r.gpu_name = "a GPU"; /* OpenMP's threads are not what waits */
+    explained(&run, rows, 1, said, sizeof said);
+    assert_null(strstr(said, "type"));
+    unsetenv("OMP_WAIT_POLICY");
+    if (*before) setenv("OMP_WAIT_POLICY", before, 1);
+    spmv_ctx_free(run.ctx);
+}
+
+static void unchecked_results_are_named_and_not_ranked(void **state) {
+    (void)state;
+    char said[2000];
+    static session run;
+    options o = {.caches.count = 1, .probe = "off"};
+    result rows[] = {row("csr1", 9, 10, 11, 0), row(NULL, 5, 5, 5, 0)};
+    run.o = &o;
+    run.ctx = context_of(2);
+    for (int k = 0; k < COUNT(rows); k++) rows[k].r.config_kernel = k ? "quick" : "slow";
+    rank_results(rows, COUNT(rows));
+    explained(&run, rows, COUNT(rows), said, sizeof said);
+    assert_string_equal(said, "  cheapest with its preparation (f64): 1 to 10000 products quick\n"
+                              "  for many products: quick, 2.00 x csr1, pays off at once\n");
+    for (int k = 0; k < COUNT(rows); k++) rows[k].r.check_status = "off";
+    rank_results(rows, COUNT(rows));
+    explained(&run, rows, COUNT(rows), said, sizeof said);
+    assert_string_equal(said, "  check off: nobody compared these results with the reference, so "
+                              "they are not ranked\n");
+    spmv_ctx_free(run.ctx);
+}
+
+static void the_cheapest_of_disturbed_times_is_called_so(void **state) {
+    (void)state;
+    char said[2000];
+    static session run;
+    options o = {.caches.count = 1, .probe = "off"};
+    result rows[] = {waiting_row(5), waiting_row(6)};
+    for (int k = 0; k < COUNT(rows); k++) rows[k].waits = false;
+    run.o = &o;
+    run.ctx = context_of(2);
+    rank_results(rows, COUNT(rows));
+    explained(&run, rows, COUNT(rows), said, sizeof said);
+    assert_non_null(
+        strstr(said, "preparation (f64, by disturbed times): 1 to 10000 products some\n"));
+    spmv_ctx_free(run.ctx);
+}
+
+static void pays_off_is_said_to_one_digit(void **state) {
+    (void)state;
+    static const struct {
+        double prep;
+        const char *words;
+    } cases[] = {{25, "about 5 products"},    {45, "about 9 products"},
+                 {46, "about 10 products"},   {315, "about 60 products"},
+                 {745, "about 100 products"}, {750, "about 200 products"}};
+    static session run;
+    options o = {.caches.count = 1, .probe = "off"};
+    run.o = &o;
+    run.ctx = context_of(2);
+    for (int k = 0; k < COUNT(cases); k++) {
+        char said[2000];
+        result rows[] = {row("csr1", 10, 10, 10, 0), row(NULL, 5, 5, 5, cases[k].prep)};
+        for (int j = 0; j < COUNT(rows); j++) rows[j].r.config_kernel = j ? "quick" : "slow";
+        rank_results(rows, COUNT(rows));
+        explained(&run, rows, COUNT(rows), said, sizeof said);
+        assert_non_null(strstr(said, cases[k].words));
+    }
+    spmv_ctx_free(run.ctx);
+}
+
+static void the_cheapest_is_named_for_as_many_as_are_expected(void **state) {
+    (void)state;
+    static const struct {
+        int64_t expected;
+        const char *words;
+    } cases[] = {{0, ": 1 product slow, 100 to 10000 products quick\n"},
+                 {5, ": 1 to 5 products slow, 100 to 10000 products quick\n"},
+                 {7, ": 1 product slow, 7 to 10000 products quick\n"},
+                 {20000, ": 1 product slow, 100 to 20000 products quick\n"}};
+    static session run;
+    result rows[] = {row("csr1", 10, 10, 10, 0), row(NULL, 5, 5, 5, 31)};
+    run.ctx = context_of(2);
+    for (int j = 0; j < COUNT(rows); j++) rows[j].r.config_kernel = j ? "quick" : "slow";
+    rank_results(rows, COUNT(rows));
+    for (int k = 0; k < COUNT(cases); k++) {
+        char said[2000];
+        options o = {.caches.count = 1, .probe = "off", .iters = cases[k].expected};
+        run.o = &o;
+        explained(&run, rows, COUNT(rows), said, sizeof said);
+        assert_non_null(strstr(said, cases[k].words));
+    }
+    spmv_ctx_free(run.ctx);
+}
+
+static void ties_are_said_once_where_nearly_all_are_tied(void **state) {
+    (void)state;
+    enum { ROWS = 5 };
+    char said[2000], table[2000];
+    static session run;
+    options o = {.caches.count = 1, .probe = "off"};
+    result rows[ROWS];
+    table_row shown[ROWS];
+    run.o = &o;
+    run.ctx = context_of(2);
+    for (int slower = 0; slower <= 1; slower++) {
+        FILE *file = tmpfile();
+        for (int k = 0; k < ROWS; k++) {
+            rows[k] = row(NULL, 5, 6 + k, 20, 0);
+            rows[k].r.config_kernel = "some";
+            shown[k] = (table_row){&rows[k].r, NULL};
+        }
+        if (slower) rows[4] = row(NULL, 30, 30, 30, 0), rows[4].r.config_kernel = "some";
+        rank_results(rows, ROWS);
+        assert_int_equal(rows[3].r.perf_tied, 1); /* in the log */
+        explained(&run, rows, ROWS, said, sizeof said);
+        assert_int_equal(strstr(said, "  nearly all are tied") != NULL, !slower);
+        assert_int_equal(strstr(said, "  = tied") != NULL, slower);
+        table_write(file, shown, ROWS, "median", false, true);
+        rewind(file);
+        table[fread(table, 1, sizeof table - 1, file)] = 0;
+        fclose(file);
+        assert_int_equal(strstr(table, "\n= some") != NULL, slower);
+    }
+    spmv_ctx_free(run.ctx);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ties_and_break_even_by_hand),
+        cmocka_unit_test(above_the_probe_is_ranked),
+        cmocka_unit_test(what_nobody_checked_is_not_ranked),
+        cmocka_unit_test(where_all_were_disturbed_none_is_best),
+        cmocka_unit_test(what_was_not_measured_is_no_row),
+        cmocka_unit_test(the_run_says_what_to_type_against_waits),
+        cmocka_unit_test(unchecked_results_are_named_and_not_ranked),
+        cmocka_unit_test(the_cheapest_of_disturbed_times_is_called_so),
+        cmocka_unit_test(pays_off_is_said_to_one_digit),
+        cmocka_unit_test(the_cheapest_is_named_for_as_many_as_are_expected),
+        cmocka_unit_test(ties_are_said_once_where_nearly_all_are_tied),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,517 @@
+/* test_source.c: on a GPU, matrices made of compressed rows that lie in its memory: used where they
+ * lie, brought to the host when it asks, looked at by the GPU, and given other values there. */
+#include "kernels.h"
+#include "sources.h"
+#include "tune/sample.h"
+
+#pragma weak source_alloc
+#pragma weak source_free
+#pragma weak plain_copy
+
+static spmv_ctx *gpu_context(void) {
+    spmv_ctx_opts opts = {.size = sizeof opts, .backend = "cuda", .threads = 2};
+    spmv_ctx *ctx = NULL;
+    if (source_alloc && spmv_ctx_create(&opts, &ctx) == SPMV_OK && is_usable(ctx, &spmv_cuda))
+        return ctx;
+    spmv_ctx_free(ctx);
+    skip();
+    return NULL;
+}
+
+/* ---- arrays on the device -------------------------------------------------------------------- */
+
+typedef struct lent { /* of spmv_arrays */
+    void *ptr, *idx, *values;
+} lent_arrays;
+
+static void *sent(const void *from, size_t bytes) {
+    void *memory = source_alloc(ON_DEVICE, bytes ? bytes : 1);
+    assert_non_null(memory);
+    assert_true(plain_copy(memory, from, bytes));
+    return memory;
+}
+
+/* Rows as arrays of these types. */
+static spmv_arrays send(const spmv_csr_view *A, int bits, int base, spmv_precision precision,
+                        unsigned flags, lent_arrays *t) {
+    const size_t n = (size_t)A->rows + 1, nnz = (size_t)A->nnz;
+    int64_t *wide = malloc(n * sizeof *wide);
+    int32_t *narrow = malloc(n * sizeof *narrow), *column = malloc((nnz + 1) * sizeof *column);
+    float *floats = malloc((nnz + 1) * sizeof *floats);
+    assert_true(wide && narrow && column && floats);
+    for (size_t i = 0; i < n; i++) wide[i] = A->row_ptr[i] + base, narrow[i] = (int32_t)wide[i];
+    for (size_t k = 0; k < nnz; k++)
+        column[k] = A->col_idx[k] + base, floats[k] = (float)A->values[k];
+    t->ptr = bits == 64 ? sent(wide, n * sizeof *wide) : sent(narrow, n * sizeof *narrow);
+    t->idx = sent(column, nnz * sizeof *column);
+    t->values = precision == SPMV_F64 ? sent(A->values, nnz * sizeof *A->values)
+                                      : sent(floats, nnz * sizeof *floats);
+    free(wide);
+    free(narrow);
+    free(column);
+    free(floats);
+    return (spmv_arrays){.size = sizeof(spmv_arrays),
+                         .rows = A->rows,
+                         .cols = A->cols,
+                         .nnz = A->nnz,
+                         .ptr = t->ptr,
+                         .idx = t->idx,
+                         .values = t->values,
+                         .ptr_bits = bits,
+                         .base = base,
+                         .precision = precision,
+                         .flags = flags,
+                         .place = SPMV_DEVICE};
+}
+
+static void lent_free(lent_arrays *t) {
+    source_free(ON_DEVICE, t->ptr);
+    source_free(ON_DEVICE, t->idx);
+    source_free(ON_DEVICE, t->values);
+}
+
+static spmv_mat *create(spmv_ctx *ctx, const spmv_arrays *arrays) {
+    spmv_mat *mat = NULL;
+    if (spmv_mat_create(ctx, arrays, &mat) != SPMV_OK) fail_msg("%s", spmv_ctx_error(ctx));
+    return mat;
+}
+
+/* The same matrix, in host memory, with values that f32 holds. */
+static spmv_mat *mat_of(spmv_ctx *ctx, const char *source) {
+    spmv_mat *mat = NULL, *rounded = NULL;
+    spmv_csr_view A;
+    assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
+    spmv_mat_rows(mat, &A);
+    double *near = malloc((size_t)A.nnz * sizeof *near);
+    assert_non_null(near);
+    for (int64_t k = 0; k < A.nnz; k++) near[k] = (float)A.values[k];
+    A.values = near;
+    assert_int_equal(spmv_mat_csr(ctx, &A, &rounded), SPMV_OK);
+    free(near);
+    spmv_mat_free(mat);
+    return rounded;
+}
+
+static spmv_plan *plan_with(spmv_mat *mat, const spmv_plan_opts *given, const char *kernel) {
+    spmv_plan_opts opts = *given;
+    spmv_plan *plan = NULL;
+    opts.size = sizeof opts, opts.kernel = kernel;
+    if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK)
+        fail_msg("%s: %s", kernel, spmv_ctx_error(mat->ctx));
+    return plan;
+}
+
+static spmv_plan *plain_plan(spmv_mat *mat, const char *kernel) {
+    const spmv_plan_opts none = {.size = 0};
+    return plan_with(mat, &none, kernel);
+}
+
+static void assert_multiplies(const spmv_plan *plan, const subject *s) {
+    setup c = {.precision = spmv_plan_is_f32(plan) ? SPMV_F32 : SPMV_F64};
+    snprintf(c.kernel, sizeof c.kernel, "%s", plan->kernel->name);
+    tally = (struct tally){0};
+    workplace w = workplace_of(plan, s, c.precision);
+    try_product(&c, s, &w, (scaling){1, 0});
+    workplace_free(&w);
+    assert_int_equal(tally.wrong, 0);
+}
+
+static void assert_same_rows(const spmv_mat *mat, const spmv_csr_view *A) {
+    spmv_csr_view B;
+    spmv_mat_rows(mat, &B);
+    assert_int_equal(B.nnz, A->nnz);
+    assert_memory_equal(B.row_ptr, A->row_ptr, (size_t)(A->rows + 1) * sizeof *A->row_ptr);
+    assert_memory_equal(B.col_idx, A->col_idx, (size_t)A->nnz * sizeof *A->col_idx);
+    assert_memory_equal(B.values, A->values, (size_t)A->nnz * sizeof *A->values);
+}
+
+/* ---- made of them ---------------------------------------------------------------------------- */
+
+typedef struct way {
+    int bits, base;
+    spmv_precision precision;
+    unsigned flags;
+} way;
+
+static way way_of(int k) {
+    return (way){k & 1 ? 64 : 32, k >> 1 & 1, k & 4 ? SPMV_F32 : SPMV_F64,
+                 (k & 8 ? SPMV_BORROW : SPMV_COPY) | (k & 16 ? SPMV_VALIDATE : 0)};
+}
+
+static void rows_stay_where_they_are(void **state) {
+    (void)state;
+    spmv_ctx *ctx = gpu_context();
+    subject s = random_subject(mat_of(ctx, "gen:mesh:3000"), "mesh");
+    spmv_csr_view A;
+    spmv_stats here, about;
+    spmv_mat_rows(s.mat, &A);
+    assert_int_equal(spmv_mat_stats(s.mat, &here), SPMV_OK);
+    for (int k = 0; k < 32; k++) {
+        const way w = way_of(k);
+        lent_arrays t;
+        spmv_arrays arrays = send(&A, w.bits, w.base, w.precision, w.flags, &t);
+        spmv_mat *mat = create(ctx, &arrays);
+        const spmv_plan_opts opts = {.precision = w.precision};
+        spmv_plan *plan = plan_with(mat, &opts, "cuda:csr_lanes");
+        const bool lent = w.flags & SPMV_BORROW;
+        spmv_plan_facts facts;
+        spmv_plan_info(plan, &facts);
+        assert_ptr_equal(plan->store, mat->source->copy);
+        assert_true((spmv_store_at(plan->store, 0) == t.ptr) == (lent && !w.base && w.bits == 32));
+        assert_true((spmv_store_at(plan->store, 1) == t.idx) == (lent && !w.base));
+        assert_true((spmv_store_at(plan->store, 2) == t.values) == lent);
+        if (lent && !w.base && w.bits == 32) assert_int_equal(facts.device_bytes, 0);
+        assert_int_equal(facts.peak_device_bytes, 0);
+        assert_null(mat->csr.row_ptr);
+        assert_int_equal(facts.host_bytes, 0);
+        if (!lent) lent_free(&t); /* at once */
+        assert_multiplies(plan, &s);
+        assert_null(mat->csr.row_ptr);
+        assert_same_rows(mat, &A);
+        assert_int_equal(spmv_mat_stats(mat, &about), SPMV_OK);
+        assert_int_equal(about.hash, here.hash);
+        assert_int_equal(about.row_min, here.row_min);
+        assert_int_equal(about.row_max, here.row_max);
+        assert_int_equal(about.empty_rows, here.empty_rows);
+        assert_true(fabs(about.row_std - here.row_std) < 1e-12);
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+        if (lent) lent_free(&t);
+    }
+    subject_free(&s);
+    spmv_ctx_free(ctx);
+}
+
+/* Each is what the host says of it. */
+static void what_is_wrong_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        int ptr[4], idx[5];
+        double values[5];
+        spmv_status status;
+        const char *text;
+    } cases[] = {
+        {{0, 2, 2, 5}, {1, 3, 0, 2, 3}, {1, 2, 3, 4, 5}, SPMV_OK, ""},
+        {{0, 2, 2, 5}, {1, 3, 0, 2, 4}, {1, 2, 3, 4, 5}, SPMV_E_ARG, "row 2, entry 4: idx[4] is 4"},
+        {{0, 2, 2, 5}, {1, 3, -1, 2, 3}, {1, 2, 3, 4, 5}, SPMV_E_ARG, "idx[2] is -1"},
+        {{0, 3, 2, 5}, {1, 3, 0, 2, 3}, {1, 2, 3, 4, 5}, SPMV_E_ARG, "ptr decreases after row 1"},
+        {{0, 2, 7, 5}, {1, 3, 0, 2, 3}, {1, 2, 3, 4, 5}, SPMV_E_ARG, "ptr decreases after row 2"},
+        {{1, 2, 2, 5}, {1, 3, 0, 2, 3}, {1, 2, 3, 4, 5}, SPMV_E_ARG, "ptr runs from 1"},
+        {{0, 2, 2, 4}, {1, 3, 0, 2, 3}, {1, 2, 3, 4, 5}, SPMV_E_ARG, "ptr runs from 0 to 4"},
+        {{0, 2, 2, 5}, {1, 3, 0, 2, 3}, {1, 2, INFINITY, 4, 5}, SPMV_E_ARG, "values[2] is inf"},
+        {{0, 2, 2, 5}, {3, 1, 0, 2, 3}, {1, 2, 3, 4, 5}, SPMV_OK, ""}, /* the host sorts */
+        {{0, 2, 2, 5}, {1, 3, 2, 2, 3}, {1, 2, 3, 4, 5}, SPMV_OK, ""}, /* and adds */
+    };
+    spmv_ctx *ctx = gpu_context();
+    for (int k = 0; k < COUNT(cases); k++) {
+        lent_arrays t = {sent(cases[k].ptr, sizeof cases[k].ptr),
+                         sent(cases[k].idx, sizeof cases[k].idx),
+                         sent(cases[k].values, sizeof cases[k].values)};
+        const spmv_arrays arrays = {.size = sizeof arrays,
+                                    .rows = 3,
+                                    .cols = 4,
+                                    .nnz = 5,
+                                    .ptr = t.ptr,
+                                    .idx = t.idx,
+                                    .values = t.values,
+                                    .ptr_bits = 32,
+                                    .flags = SPMV_VALIDATE,
+                                    .place = SPMV_DEVICE};
+        spmv_mat *mat = NULL;
+        assert_int_equal(spmv_mat_create(ctx, &arrays, &mat), cases[k].status);
+        if (cases[k].status != SPMV_OK && !strstr(spmv_ctx_error(ctx), cases[k].text))
+            fail_msg("case %d: %s", k, spmv_ctx_error(ctx));
+        if (mat) {
+            subject s = random_subject(mat, "3 x 4");
+            spmv_plan *plan = plain_plan(mat, "cuda:csr_adaptive");
+            assert_multiplies(plan, &s);
+            spmv_plan_free(plan);
+            subject_free(&s);
+        }
+        lent_free(&t);
+    }
+    spmv_ctx_free(ctx);
+}
+
+/* ---- formats and kernels --------------------------------------------------------------------- */
+
+/* Those that the GPU builds, in each variant; the host's rows are not there afterwards. */
+static void formats_are_built_there(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"csr_adaptive", "csr_warp", "sell_thread_ahead",
+                                          "csell_warp",   "hubs",     "xcache_block"};
+    static const spmv_setting height = {"height", 256};
+    spmv_ctx *ctx = gpu_context();
+    subject s = random_subject(mat_of(ctx, "gen:mesh:5000"), "mesh");
+    spmv_csr_view A;
+    lent_arrays t;
+    spmv_mat_rows(s.mat, &A);
+    for (int of = 0; of < 2; of++) {
+        spmv_arrays arrays = send(&A, 32, 0, of ? SPMV_F32 : SPMV_F64, SPMV_BORROW, &t);
+        spmv_mat *mat = create(ctx, &arrays);
+        for (int n = 0; n < 4 * COUNT(kernels); n++) {
+            const char *name = kernels[n / 4];
+            if (n & 2 && strncmp(name, "csr", 3) != 0 && strncmp(name, "sell", 4) != 0)
+                continue; /* of 32-bit offsets alone */
+            spmv_plan_opts opts = {.precision = n & 1 ? SPMV_F32 : SPMV_F64,
+                                   .offset_bits = n & 2 ? 64 : 32};
+            if (strcmp(name, "xcache_block") == 0) opts.settings = &height, opts.nsettings = 1;
+            char full[64];
+            snprintf(full, sizeof full, "cuda:%s", name);
+            spmv_plan *plan = plan_with(mat, &opts, full);
+            assert_multiplies(plan, &s);
+            spmv_plan_free(plan);
+        }
+        assert_null(mat->csr.row_ptr);
+        spmv_plan *host = plain_plan(mat, "omp:csr_rows");
+        assert_non_null(mat->csr.row_ptr);
+        assert_multiplies(host, &s);
+        spmv_plan_free(host);
+        spmv_mat_free(mat);
+        lent_free(&t);
+    }
+    subject_free(&s);
+    spmv_ctx_free(ctx);
+}
+
+/* Choosing brings nothing to the host where nothing is timed; among many candidates may be one of a
+ * format that the host builds. */
+static void choosing_leaves_them_there(void **state) {
+    (void)state;
+    static const int64_t calls[] = {0, 1, 30, 100};
+    spmv_ctx *ctx = gpu_context();
+    subject s = random_subject(mat_of(ctx, "gen:poisson2d:60"), "grid");
+    spmv_csr_view A;
+    lent_arrays t;
+    spmv_mat_rows(s.mat, &A);
+    for (int k = 0; k < COUNT(calls); k++) {
+        spmv_arrays arrays = send(&A, 32, 0, SPMV_F64, SPMV_BORROW, &t);
+        spmv_mat *mat = create(ctx, &arrays);
+        const spmv_plan_opts opts = {.expected_calls = calls[k]};
+        spmv_plan *plan = plan_with(mat, &opts, "cuda:auto");
+        assert_null(mat->csr.row_ptr);
+        assert_multiplies(plan, &s);
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+        lent_free(&t);
+    }
+    subject_free(&s);
+    spmv_ctx_free(ctx);
+}
+
+/* Where a product is predicted to take so long and so many follow, the least of the predicted
+ * totals; only where these are long is it timed. */
+static void short_work_is_not_timed(void **state) {
+    (void)state;
+    static const struct {
+        int64_t calls;
+        double baseline_s;
+        const char *kernel;
+    } cases[] = {{10, 1e-5, "csr_warp"}, {30, 1e-5, "csr_warp"}, {100, 1e-5, "sell_thread_ahead"},
+                 {100, 1e-3, NULL},      {1000, 1e-6, NULL},     {0, 1e-5, NULL}};
+    spmv_ctx *ctx = gpu_context();
+    spmv_mat *mat = mat_of(ctx, "gen:mesh:3000");
+    for (int k = 0; k < COUNT(cases); k++) {
+        const spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = cases[k].calls};
+        spmv_proposals all = {.n = 0, .baseline_s = cases[k].baseline_s};
+        spmv_plan *plan = NULL;
+        spmv_plan_facts facts;
+        spmv_propose_kernel(&all, "sell_thread_ahead", 20, 2, "planted");
+        spmv_propose_kernel(&all, "csr_warp", 0, 1.2, "planted");
+        spmv_propose_kernel(&all, "csr_lanes", 0, 0, "baseline");
+        assert_int_equal(spmv_auto_select(mat, &opts, &spmv_cuda, &all, spmv_now(), &plan),
+                         SPMV_OK);
+        spmv_plan_info(plan, &facts);
+        if (cases[k].kernel) assert_string_equal(facts.kernel, cases[k].kernel);
+        if ((facts.timed == 0) != (cases[k].kernel != NULL))
+            fail_msg("case %d: %d timed: %s", k, facts.timed, facts.reason);
+        spmv_plan_free(plan);
+    }
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
+/* As those of the same rows in host memory, to the last bit. */
+static void features_are_the_hosts(void **state) {
+    (void)state;
+    static const char *const names[] = {"gen:mesh:3000", "gen:giantrow:3000", "gen:poisson2d:200",
+                                        "gen:rmat:12:8", "gen:poisson3d:3"};
+    spmv_ctx *ctx = gpu_context();
+    for (int n = 0; n < COUNT(names); n++)
+        for (int k = 0; k < 32; k += 5) {
+            const way w = way_of(k);
+            spmv_mat *here = mat_of(ctx, names[n]);
+            spmv_csr_view A;
+            lent_arrays t;
+            spmv_mat_rows(here, &A);
+            spmv_arrays arrays = send(&A, w.bits, w.base, w.precision, w.flags, &t);
+            spmv_mat *mat = create(ctx, &arrays);
+            for (int depth = SPMV_SAMPLE_NONE; depth <= SPMV_SAMPLE_FULL; depth++) {
+                spmv_features f, g;
+                memset(&f, 0, sizeof f);
+                memset(&g, 0, sizeof g);
+                assert_int_equal(
+                    spmv_features_of(here, SPMV_F64, (spmv_sampling_depth)depth, 2, &f), SPMV_OK);
+                assert_int_equal(spmv_features_of(mat, SPMV_F64, (spmv_sampling_depth)depth, 2, &g),
+                                 SPMV_OK);
+                g.cv = fabs(g.cv - f.cv) < 1e-12 ? f.cv : g.cv; /* is rounded once, not often */
+                if (memcmp(&f, &g, sizeof f) != 0) fail_msg("%s, depth %d", names[n], depth);
+            }
+            assert_null(mat->csr.row_ptr);
+            spmv_mat_free(mat);
+            spmv_mat_free(here);
+            lent_free(&t);
+        }
+    spmv_ctx_free(ctx);
+}
+
+/* ---- other values ---------------------------------------------------------------------------- */
+
+enum { TURNS = 5 };
+
+/* Of a turn: in an array on the device, but once in host memory. */
+static void set_fresh(spmv_mat *mat, int turn, const double *fresh, const void *there) {
+    const bool by_host = turn == 2;
+    const void *from = by_host ? fresh : there;
+    if (spmv_mat_set_values(mat, from, by_host ? SPMV_HOST : SPMV_DEVICE, NULL) != SPMV_OK)
+        fail_msg("turn %d: %s", turn, spmv_ctx_error(mat->ctx));
+    if (turn < 2 && mat->source->copy->array[2].borrowed) /* in turn */
+        assert_ptr_equal(spmv_store_at(mat->source->copy, 2), there);
+}
+
+static void try_values(spmv_ctx *ctx, const spmv_csr_view *A, spmv_mat *mat) {
+    static const char *const kernels[] = {"csr_adaptive", "sell_thread_ahead", "csell_warp",
+                                          "csr_lanes"};
+    const spmv_plan_opts opts = {.refill = 1}, wide = {.refill = 1, .offset_bits = 64};
+    const size_t bytes = (size_t)A->nnz * sizeof(double);
+    spmv_plan *plan[COUNT(kernels)];
+    void *there[TURNS];
+    for (int p = 0; p < COUNT(kernels); p++) {
+        char name[64];
+        snprintf(name, sizeof name, "cuda:%s", kernels[p]);
+        plan[p] = plan_with(mat, p == 3 ? &wide : &opts, name);
+    }
+    for (int turn = 0; turn < TURNS; turn++) {
+        double *fresh = random_vector(17 + (uint64_t)turn, A->nnz);
+        spmv_csr_view B = *A;
+        spmv_mat *now = NULL;
+        there[turn] = sent(fresh, bytes);
+        B.values = fresh;
+        assert_int_equal(spmv_mat_csr(ctx, &B, &now), SPMV_OK);
+        subject changed = random_subject(now, "other values");
+        set_fresh(mat, turn, fresh, there[turn]);
+        for (int p = 0; p < COUNT(kernels); p++) assert_multiplies(plan[p], &changed);
+        if (turn) assert_same_rows(mat, &B);
+        subject_free(&changed);
+        free(fresh);
+    }
+    for (int p = 0; p < COUNT(kernels); p++) spmv_plan_free(plan[p]);
+    spmv_mat_free(mat);
+    for (int turn = 0; turn < TURNS; turn++) source_free(ON_DEVICE, there[turn]);
+}
+
+static void values_change_where_they_are(void **state) {
+    (void)state;
+    spmv_ctx *ctx = gpu_context();
+    spmv_mat *here = mat_of(ctx, "gen:mesh:3000");
+    spmv_csr_view A;
+    spmv_mat_rows(here, &A);
+    for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
+        lent_arrays t;
+        spmv_arrays arrays = send(&A, 32, 0, SPMV_F64, flags, &t);
+        double *got = malloc((size_t)A.nnz * sizeof *got);
+        assert_non_null(got);
+        try_values(ctx, &A, create(ctx, &arrays));
+        assert_true(plain_copy(got, t.values, (size_t)A.nnz * sizeof *got));
+        assert_memory_equal(got, A.values, (size_t)A.nnz * sizeof *got); /* only read */
+        free(got);
+        lent_free(&t);
+    }
+    spmv_mat_free(here);
+    spmv_ctx_free(ctx);
+}
+
+/* ---- the caller's allocator ------------------------------------------------------------------ */
+
+typedef struct purse {
+    size_t out, most, left;
+    int blocks;
+} purse;
+
+static void *take(void *user, spmv_place place, size_t bytes, void *stream) {
+    purse *p = user;
+    (void)stream;
+    assert_int_equal(place, SPMV_DEVICE);
+    if (bytes > p->left) return NULL;
+    p->out += bytes, p->left -= bytes, p->blocks++;
+    p->most = p->out > p->most ? p->out : p->most;
+    return source_alloc(ON_DEVICE, bytes);
+}
+
+static void give(void *user, spmv_place place, void *memory, size_t bytes, void *stream) {
+    purse *p = user;
+    (void)stream;
+    assert_int_equal(place, SPMV_DEVICE);
+    p->out -= bytes, p->left += bytes, p->blocks--;
+    source_free(ON_DEVICE, memory);
+}
+
+static void memory_is_the_callers(void **state) {
+    (void)state;
+    spmv_ctx_free(gpu_context());
+    purse p = {.left = SIZE_MAX};
+    const spmv_allocator theirs = {take, give, &p};
+    const spmv_ctx_opts opts = {
+        .size = sizeof opts, .backend = "cuda", .threads = 2, .allocator = &theirs};
+    spmv_ctx *ctx = NULL;
+    assert_int_equal(spmv_ctx_create(&opts, &ctx), SPMV_OK);
+    subject s = random_subject(mat_of(ctx, "gen:mesh:5000"), "mesh");
+    spmv_csr_view A;
+    spmv_plan_facts facts;
+    lent_arrays t;
+    spmv_mat_rows(s.mat, &A);
+    spmv_arrays arrays = send(&A, 32, 0, SPMV_F64, SPMV_BORROW, &t);
+    spmv_mat *mat = create(ctx, &arrays);
+    assert_int_equal(p.blocks, 0); /* all is borrowed */
+    p.most = p.out;
+    spmv_plan *plan = plain_plan(mat, "cuda:csell_warp");
+    spmv_plan_info(plan, &facts);
+    assert_int_equal(facts.peak_device_bytes, p.most);
+    assert_in_range(p.out - facts.device_bytes, 0, 16); /* an empty array has an address, too */
+    assert_true(facts.peak_device_bytes >= facts.device_bytes && facts.device_bytes > 0);
+    assert_true(facts.peak_device_bytes <= 2 * (12 * (size_t)A.nnz + 4 * (size_t)A.rows));
+    assert_multiplies(plan, &s);
+    spmv_plan_free(plan);
+    spmv_mat_drop_stores(mat);
+    p.left = 1000; /* as if there were no more: a kernel that needs none is still there */
+    plan = NULL;
+    const spmv_plan_opts none = {.size = sizeof none, .kernel = "cuda:csr_adaptive"};
+    assert_int_equal(spmv_plan_create(mat, &none, &plan), SPMV_E_NOMEM);
+    assert_null(plan);
+    p.left = SIZE_MAX / 2;
+    plan = plain_plan(mat, "cuda:csr_lanes");
+    assert_multiplies(plan, &s);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    lent_free(&t);
+    subject_free(&s);
+    spmv_ctx_free(ctx);
+    assert_int_equal(p.blocks, 0);
+    assert_int_equal(p.out, 0);
+}
+
+int main(int argc, char **argv) {
+    take_backend(argc, argv);
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_stay_where_they_are),
+        cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(formats_are_built_there),
+        cmocka_unit_test(choosing_leaves_them_there),
+        cmocka_unit_test(short_work_is_not_timed),
+        cmocka_unit_test(features_are_the_hosts),
+        cmocka_unit_test(values_change_where_they_are),
+        cmocka_unit_test(memory_is_the_callers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+/* test_store_bytes.c: what builders make stays the same, byte for byte: one number per format,
+ * of the arrays of its stores of 20 matrices, in every precision and width of offsets, with and
+ * without encoded values.
+ *
+ * A format that changes on purpose changes its number: the test prints the new one, and the
+ * commit that puts it into stores.h says why. SPMV_HASHES=1 prints the number of every single
+ * store, to compare two versions line by line. */
+#include "context.h"
+#include "stores.h"
+#include <malloc.h>
+
+static const char *const matrices[20][2] = {
+    {"test/data/array_real_general.mtx", NULL},
+    {"test/data/coordinate_integer_symmetric.mtx", NULL},
+    {"test/data/coordinate_pattern_general.mtx", NULL},
+    {"test/data/coordinate_real_skew-symmetric.mtx", NULL},
+    {"test/data/duplicates.mtx", NULL},
+    {"gen:poisson2d:40", NULL},
+    {"gen:poisson2d:30x17", "random"},
+    {"gen:box27:7", "few:300"},
+    {"gen:box27:6x7x5", "few:8"},
+    {"gen:fem3d:5:3", "pattern"},
+    {"gen:mesh:1500:2", "few:200"},
+    {"gen:road:2000", "random"},
+    {"gen:random:700:9", "few:256"},
+    {"gen:random:90:40:7000", NULL},
+    {"gen:rmat:9", "random"},
+    {"gen:powerlaw:1500:8", "few:257"},
+    {"gen:banded:400:21", "few:2"},
+    {"gen:giantrow:1500:1400", NULL},
+    {"gen:permutation:1000", NULL},
+    {"gen:dense:70x7", "random"},
+};
+
+enum { PLAIN, CODED, CUT, SMALL, CHOICES };
+
+/* Defaults, with values encoded or not; rows cut; and the least that each parameter may be. */
+static spmv_choice choice_of(const spmv_format *format, int which) {
+    spmv_choice c = {{0}};
+    for (const spmv_param *p = format->params; p->id != SPMV_NPARAMS; p++) {
+        int64_t value = p->default_value;
+        if (p->id == SPMV_codes) value = which != PLAIN;
+        if (p->id == SPMV_lanes) value = 8; /* auto depends on the processor */
+        if (p->id == SPMV_cut && which >= CUT) value = 6;
+        if (p->id == SPMV_hubs && which >= CUT) value = 9;
+        if (which == SMALL && p->id != SPMV_codes && spmv_param_takes(p, 2 * p->min))
+            value = 2 * p->min;
+        c.value[p->id] = value;
+    }
+    return c;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *memory, size_t bytes) {
+    const unsigned char *at = memory;
+    for (size_t k = 0; k < bytes; k++) hash = (hash ^ at[k]) * 0x100000001b3u; /* FNV-1a */
+    return hash;
+}
+
+/* 0: refused. */
+static uint64_t hash_of(const spmv_format *format, const spmv_csr_view *A, const spmv_choice *c) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    spmv_store *store = NULL;
+    spmv_status status = format->build(ctx, A, c, 3, &store);
+    if (status != SPMV_OK) {
+        assert_int_equal(status, SPMV_E_UNSUITABLE);
+        spmv_store_free(store);
+        return 0;
+    }
+    hash = hash_bytes(hash, &store->slots, sizeof store->slots);
+    for (int k = 0; k < store->narrays; k++) {
+        const void *at;
+        memcpy(&at, (const char *)store + store->array[k].offset, sizeof at);
+        hash = hash_bytes(hash, &store->array[k].bytes, sizeof store->array[k].bytes);
+        hash = hash_bytes(hash, at, store->array[k].bytes);
+    }
+    spmv_store_free(store);
+    return hash;
+}
+
+/* Of all stores of a matrix in a format. */
+static uint64_t hash_stores(uint64_t hash, int format, const spmv_csr_view *A, const char *name) {
+    for (int variant = 0; variant < SPMV_NVARIANTS; variant++)
+        for (int which = 0; which < CHOICES; which++) {
+            const spmv_format *f = spmv_format_at(format, variant);
+            const spmv_choice c = choice_of(f, which);
+            uint64_t one = hash_of(f, A, &c);
+            if (getenv("SPMV_HASHES"))
+                printf("%s %s %d %d %016llx\n", f->name, name, variant, which,
+                       (unsigned long long)one);
+            hash = hash_bytes(hash, &one, sizeof one);
+        }
+    return hash;
+}
+
+static const struct expected *expected_of(const char *format) {
+    for (int k = 0; k < COUNT(expected); k++)
+        if (strcmp(expected[k].format, format) == 0) return &expected[k];
+    return NULL;
+}
+
+/* What no builder writes would differ from run to run. */
+static void poison_memory(void) {
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_PERTURB, 0x5a);
+}
+
+static void stores_keep_their_bytes(void **state) {
+    uint64_t hash[64] = {0};
+    int changed = 0;
+    (void)state;
+    poison_memory();
+    for (int m = 0; m < COUNT(matrices); m++) {
+        spmv_load_opts opts = SPMV_OPTS(spmv_load_opts);
+        spmv_mat *mat = NULL;
+        spmv_csr_view A;
+        opts.values = matrices[m][1];
+        assert_int_equal(spmv_mat_load(ctx, matrices[m][0], &opts, &mat), SPMV_OK);
+        spmv_mat_rows(mat, &A);
+        for (int f = 0; f < spmv_format_count(); f++)
+            hash[f] = hash_stores(hash[f], f, &A, matrices[m][0]);
+        spmv_mat_free(mat);
+    }
+    for (int f = 0; f < spmv_format_count(); f++) {
+        const char *name = spmv_format_at(f, 0)->name;
+        const struct expected *is = expected_of(name);
+        if (is && is->hash == hash[f]) continue;
+        print_message("    {\"%s\", 0x%016llx},\n", name, (unsigned long long)hash[f]);
+        changed++;
+    }
+    if (changed) fail_msg("%d formats build other bytes, or are not listed: see above", changed);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(stores_keep_their_bytes)};
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

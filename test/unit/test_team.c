@@ -1,0 +1,144 @@
+/* test_team.c: how many threads "auto" gives to a product. What products take is planted: it
+ * depends on their number of threads alone. */
+#include "testing.h"
+#include "tune/trials.h"
+#include <math.h>
+
+enum { ALL = 8 };
+static double price_s[ALL + 1]; /* of a product with that many threads */
+static int samples, disturbed;  /* every so many samples one takes ten times as long; 0: none */
+
+static spmv_status planted_tick(spmv_device *d) {
+    (void)d;
+    return SPMV_OK;
+}
+
+static spmv_status planted_tock(spmv_device *d, double *seconds) {
+    bool slow = disturbed && ++samples % disturbed == 0;
+    *seconds = price_s[d->threads] * (slow ? 10 : 1);
+    return SPMV_OK;
+}
+
+typedef struct scene {
+    spmv_ctx *ctx;
+    spmv_mat *mat;
+    spmv_backend backend;
+    spmv_plan_opts opts;
+    spmv_proposal proposal;
+    double *x, *y;
+    trials c;
+} scene;
+
+/* Of a trial that a kernel with all threads has won. */
+static void open_scene(scene *s, const char *kernel, int threads, double budget_s) {
+    spmv_ctx_opts ctx_opts = {.size = sizeof ctx_opts, .threads = ALL};
+    *s = (scene){.backend = spmv_omp,
+                 .opts = {.size = sizeof s->opts, .kernel = kernel, .threads = threads},
+                 .proposal = {.kernel = kernel}};
+    s->backend.tick = planted_tick, s->backend.tock = planted_tock;
+    assert_int_equal(spmv_ctx_create(&ctx_opts, &s->ctx), SPMV_OK);
+    assert_int_equal(spmv_mat_load(s->ctx, "gen:poisson2d:4", NULL, &s->mat), SPMV_OK);
+    s->x = random_vector(1, 16), s->y = random_vector(2, 16);
+    s->c = (trials){.mat = s->mat,
+                    .opts = &s->opts,
+                    .backend = &s->backend,
+                    .start = spmv_now(),
+                    .budget = 100,
+                    .budget_s = budget_s,
+                    .n = 1};
+    candidate *e = &s->c.entry[0];
+    *e = (candidate){.proposal = &s->proposal, .t.inner = 1, .product_s = price_s[ALL]};
+    assert_int_equal(spmv_plan_create(s->mat, &s->opts, &e->plan), SPMV_OK);
+    s->c.device = e->plan->device;
+    s->c.device->backend = &s->backend;
+    e->p = (problem){.plan = e->plan,
+                     .rows = 16,
+                     .cols = 16,
+                     .alpha = 1,
+                     .lent_x = (char *)s->x,
+                     .lent_y = (char *)s->y};
+    assert_int_equal(problem_open(&e->p), SPMV_OK);
+    samples = 0;
+}
+
+static void close_scene(scene *s) {
+    spmv_trials_close(&s->c.entry[0]);
+    s->c.device->backend = &spmv_omp;
+    spmv_mat_free(s->mat);
+    spmv_ctx_free(s->ctx);
+    free(s->x);
+    free(s->y);
+}
+
+/* Threads that the winner has in the end; *said: a clause about them. */
+static int threads_of_winner(scene *s, char *said, size_t size) {
+    const candidate *e = &s->c.entry[0];
+    spmv_plan_facts facts;
+    spmv_trials_reduce_team(&s->c, &s->c.entry[0]);
+    spmv_plan_info(e->plan, &facts);
+    assert_true(e->product_s == price_s[facts.threads]);
+    assert_ptr_equal(e->p.plan, e->plan);
+    assert_ptr_equal(s->mat->stores->host, e->plan->host);
+    assert_null(s->mat->stores->next);
+    snprintf(said, size, "%s", s->c.team);
+    return facts.threads;
+}
+
+static void set_prices(double of_all, double of_half, double of_one) {
+    for (int t = 0; t <= ALL; t++) price_s[t] = NAN;
+    price_s[ALL] = of_all, price_s[ALL / 2] = of_half, price_s[1] = of_one;
+}
+
+static void fewer_threads_that_are_not_slower(void **state) {
+    (void)state;
+    static const struct {
+        double all, half, one;
+        int threads;
+        const char *said;
+    } cases[] = {{1e-3, 1.005e-3, 1e-3, 1, "; 1 of 8 threads in 1.00 of their time"},
+                 {1e-3, 5e-4, 1e-4, 1, "; 1 of 8 threads in 0.10 of their time"},
+                 {1e-3, 9e-4, 2e-3, 4, "; 4 of 8 threads in 0.90 of their time"},
+                 {1e-3, 1.02e-3, 2e-3, 8, ""},
+                 {1e-3, 2e-3, 8e-3, 8, ""}};
+    for (int k = 0; k < COUNT(cases); k++)
+        for (disturbed = 0; disturbed < 4; disturbed += 3) { /* medians do not see it */
+            scene s;
+            char said[64];
+            set_prices(cases[k].all, cases[k].half, cases[k].one);
+            open_scene(&s, "csr_balanced", 0, 1e3);
+            int threads = threads_of_winner(&s, said, sizeof said);
+            if (threads != cases[k].threads || strcmp(said, cases[k].said) != 0)
+                fail_msg("case %d: %d threads%s", k, threads, said);
+            close_scene(&s);
+        }
+    disturbed = 0;
+}
+
+static void threads_are_left_as_they_are(void **state) {
+    (void)state;
+    static const struct {
+        const char *kernel;
+        int threads;
+        double budget_s;
+    } cases[] = {{"csr_serial", 0, 1e3}, /* has one anyway */
+                 {"csr_rows", ALL, 1e3}, /* as asked for */
+                 {"csr_rows", 0, 2e-3}}; /* a sample of each would take twice that */
+    set_prices(1e-3, 1e-4, 1e-4);
+    for (int k = 0; k < COUNT(cases); k++) {
+        scene s;
+        open_scene(&s, cases[k].kernel, cases[k].threads, cases[k].budget_s);
+        const spmv_plan *before = s.c.entry[0].plan;
+        spmv_trials_reduce_team(&s.c, &s.c.entry[0]);
+        assert_ptr_equal(s.c.entry[0].plan, before);
+        assert_string_equal(s.c.team, "");
+        close_scene(&s);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fewer_threads_that_are_not_slower),
+        cmocka_unit_test(threads_are_left_as_they_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* threads.h: for tests of threads: a context of two threads, a grid and its product; children of
+ * fork(). */
+#ifndef SPMV_TEST_THREADS_H
+#define SPMV_TEST_THREADS_H
+
+#include "testing.h"
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+enum { N = 40 * 40, TIMES = 20 };
+
+static spmv_ctx *ctx; /* of two threads */
+static double x[N], wanted[N];
+
+static inline spmv_mat *grid(spmv_ctx *of) {
+    spmv_mat *mat = NULL;
+    assert_int_equal(spmv_mat_load(of, "gen:poisson2d:40", NULL, &mat), SPMV_OK);
+    return mat;
+}
+
+static inline spmv_plan *plan_of(spmv_mat *mat, const char *kernel) {
+    spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernel};
+    spmv_plan *plan = NULL;
+    spmv_status status = spmv_plan_create(mat, &opts, &plan);
+    assert_true(status == SPMV_OK || status == SPMV_E_UNSUITABLE);
+    return plan;
+}
+
+static inline int setup_all(void **state) {
+    (void)state;
+    ctx = context_of(2);
+    spmv_mat *mat = grid(ctx);
+    setenv("GOMP_SPINCOUNT", "", 1); /* this context does not look for competitors */
+    spmv_plan *plan = plan_of(mat, "csr_serial");
+    unsetenv("GOMP_SPINCOUNT");
+    for (int j = 0; j < N; j++) x[j] = cos(j);
+    assert_int_equal(spmv_exec(plan, 1, x, 0, wanted), SPMV_OK);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    return 0;
+}
+
+static inline int free_all(void **state) {
+    (void)state;
+    spmv_ctx_free(ctx);
+    return 0;
+}
+
+static inline bool is_right(const double *y) {
+    for (int i = 0; i < N; i++)
+        if (!(fabs(y[i] - wanted[i]) < 1e-12)) return false;
+    return true;
+}
+
+/* Products that went wrong. */
+static inline int multiply(const spmv_plan *plan, int times) {
+    double y[N];
+    int wrong = 0;
+    for (int n = 0; n < times; n++) {
+        for (int i = 0; i < N; i++) y[i] = NAN;
+        wrong += spmv_exec(plan, 1, x, 0, y) != SPMV_OK || !is_right(y);
+    }
+    return wrong;
+}
+
+/* Runs the work in a child of fork(), which has a minute; returns its result. */
+static inline int in_child(int (*work)(void *), void *arg) {
+    int status = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(60);
+        _exit(work(arg));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static inline int use_plan_and_make_another(void *plan) {
+    int wrong = multiply(plan, TIMES);
+    spmv_ctx *own = context_of(2);
+    spmv_mat *mat = grid(own);
+    spmv_plan *mine = plan_of(mat, "auto");
+    wrong += multiply(mine, TIMES);
+    spmv_plan_free(mine);
+    spmv_mat_free(mat);
+    spmv_ctx_free(own);
+    return wrong;
+}
+
+/* Bytes of address space that this process has. */
+static inline size_t virtual_bytes(void) {
+    size_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%zu", &pages) != 1) pages = 0;
+    if (file) fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The opposite of wait_without_spinning: here it matters how threads wait by default. */
+static inline void wait_as_by_default(char **argv) {
+    if (!getenv("OMP_WAIT_POLICY") && !getenv("GOMP_SPINCOUNT")) return;
+    unsetenv("OMP_WAIT_POLICY");
+    unsetenv("GOMP_SPINCOUNT");
+    execv("/proc/self/exe", argv);
+}
+#endif
