@@ -21,7 +21,10 @@ static const char *const param_names[] = {
 #undef PARAM
 };
 
-static struct tally { int64_t products, refused, wrong; } tally;
+static struct tally {
+    int64_t products, refused, wrong;
+    int64_t refused_wide; /* of those refused: with 64-bit offsets */
+} tally;
 
 /* ---- a matrix with its vectors -------------------------------------------------------------- */
 
@@ -112,7 +115,7 @@ static inline spmv_plan *plan_of(const setup *c, const subject *s) {
     if (status == SPMV_OK) return plan;
     if (plan) complain_about(c, s, "a plan in spite of an error");
     if (status == SPMV_E_UNSUITABLE || status == SPMV_E_TOOBIG)
-        tally.refused++;
+        tally.refused++, tally.refused_wide += c->offset_bits == 64;
     else
         complain_about(c, s, spmv_ctx_error(s->mat->ctx));
     return NULL;
