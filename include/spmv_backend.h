@@ -48,6 +48,11 @@ typedef struct spmv_device_format {
      * and nothing outside the arrays was read. *stats: its members that follow from row_ptr. */
     spmv_status (*adopt)(spmv_device *d, const spmv_arrays *a, bool *is_right, spmv_stats *stats,
                          spmv_store **head, spmv_store **copy);
+    /* The first part of build: *bytes is what the whole store will take, of which *head and *copy
+     * hold what says so. The caller frees both, on failure too. NULL: its bound is close enough. */
+    spmv_status (*measure)(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+                           const spmv_choice *c, spmv_store **head, spmv_store **copy,
+                           size_t *bytes);
 } spmv_device_format;
 
 typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */

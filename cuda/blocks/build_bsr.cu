@@ -104,35 +104,46 @@ static spmv_status fill(spmv_device *d, const csr *A, bsr *head, bsr *copy) {
     return launched(d);
 }
 
-/* A shape larger than the matrix is cut to it. */
-static int64_t cut(int64_t shape, int64_t size) {
-    return shape <= size ? shape : size ? size : 1;
-}
-
-static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
-                            const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
-                            double *upload_s) {
+/* Where the blocks of each block row begin, and so how many there are. */
+static spmv_status begin(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+                         const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out) {
     int64_t *place = NULL;
-    *upload_s = 0;
+    const bsr_shape shape = bsr_shape_of(A, c);
     TRY(spmv_store_new(d->ctx, "bsr", sizeof(bsr), A, head_out));
     TRY(spmv_store_new(d->ctx, "bsr", sizeof(bsr), A, copy_out));
     bsr *head = (bsr *)*head_out, *copy = (bsr *)*copy_out;
-    head->shape_rows = copy->shape_rows = cut(c->value[SPMV_shape_rows], A->rows);
-    head->shape_cols = copy->shape_cols = cut(c->value[SPMV_shape_cols], A->cols);
-    head->block_rows = copy->block_rows = blocks_for(A->rows, copy->shape_rows);
+    head->shape_rows = copy->shape_rows = shape.rows;
+    head->shape_cols = copy->shape_cols = shape.cols;
+    head->block_rows = copy->block_rows = shape.block_rows;
     TRY(BUILD_ARRAY(d, head, copy, block_ptr, copy->block_rows + 1));
     size_t bytes = (size_t)(copy->block_rows + 1) * sizeof *place;
     spmv_status status = d->backend->alloc(d, bytes, (void **)&place);
     if (status == SPMV_OK) status = place_blocks(d, (const csr *)rows, place, head, copy);
     d->backend->release(d, place);
-    return status == SPMV_OK ? fill(d, (const csr *)rows, head, copy) : status;
+    return status;
+}
+
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+                            const spmv_choice *c, spmv_store **head, spmv_store **copy,
+                            double *upload_s) {
+    *upload_s = 0;
+    TRY(begin(d, A, rows, c, head, copy));
+    return fill(d, (const csr *)rows, (bsr *)*head, (bsr *)*copy);
+}
+
+static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+                              const spmv_choice *c, spmv_store **head, spmv_store **copy,
+                              size_t *bytes) {
+    TRY(begin(d, A, rows, c, head, copy));
+    *bytes = spmv_store_bytes(*head) + (size_t)((bsr *)*head)->nblocks * sizeof(idx) +
+             (size_t)(*head)->slots * sizeof(real);
+    return SPMV_OK;
 }
 
 /* Places of block rows, and what CUB sums them with. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     enum { TEMPORARY = 1 << 22 };
-    int64_t block_rows = blocks_for(A->rows, cut(c->value[SPMV_shape_rows], A->rows));
-    return (size_t)(block_rows + 1) * sizeof(int64_t) + TEMPORARY;
+    return (size_t)(bsr_shape_of(A, c).block_rows + 1) * sizeof(int64_t) + TEMPORARY;
 }
 
 static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
@@ -145,4 +156,5 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
 }
 
 extern "C" const spmv_device_format V(cuda_build_bsr);
-extern "C" const spmv_device_format V(cuda_build_bsr) = {"bsr", working, build_on, refill_on};
+extern "C" const spmv_device_format V(cuda_build_bsr) = {"bsr", working, build_on,  refill_on,
+                                                         NULL,  NULL,    measure_on};

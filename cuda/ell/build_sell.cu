@@ -56,9 +56,10 @@ static spmv_status sort_rows(spmv_device *d, job *j, int64_t rows, int64_t sigma
     return order_by_key(d, rows, j->key, bits ? bits : 1, perm);
 }
 
-static spmv_status build(spmv_device *d, job *j, const spmv_choice *c, sell *head, sell *copy) {
+/* All but columns and values, whose number is known then. widest: steps of the widest slice. */
+static spmv_status place(spmv_device *d, job *j, const spmv_choice *c, sell *head, sell *copy,
+                         int *widest) {
     int64_t sigma = c->value[SPMV_sigma], rows = copy->s.rows;
-    int widest;
     head->slice = copy->slice = c->value[SPMV_slice];
     head->nslices = copy->nslices = blocks_for(rows, copy->slice);
     TRY(BUILD_ARRAY(d, head, copy, slice_ptr, copy->nslices + 1));
@@ -67,15 +68,19 @@ static spmv_status build(spmv_device *d, job *j, const spmv_choice *c, sell *hea
         TRY(BUILD_ARRAY(d, head, copy, perm, rows));
         TRY(sort_rows(d, j, rows, sigma, copy->perm));
     }
-    TRY(place_slices(d, j->A, false, copy, &widest));
+    TRY(place_slices(d, j->A, false, copy, widest));
     head->s.slots = copy->s.slots;
+    return SPMV_OK;
+}
+
+static spmv_status fill(spmv_device *d, const csr *A, sell *head, sell *copy, int widest) {
     if (sizeof(ofs) < sizeof(int64_t) && copy->s.slots > INT32_MAX)
         return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
                          "%lld slots, padding included, need 64-bit offsets: use --index=64",
                          (long long)copy->s.slots);
     TRY(BUILD_ARRAY(d, head, copy, col_idx, copy->s.slots));
     TRY(BUILD_ARRAY(d, head, copy, values, copy->s.slots));
-    return fill_slices(d, j->A, false, copy, widest);
+    return fill_slices(d, A, false, copy, widest);
 }
 
 /* With sigma: keys and the numbers, which CUB sorts from one room to another by way of a third. */
@@ -87,18 +92,34 @@ static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     return bytes + rows * 3 * (sizeof(uint64_t) + sizeof(idx));
 }
 
-/* The store's bytes without its memory, and its copy on the device. */
-static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
-                            const spmv_choice *c, spmv_store **head, spmv_store **copy,
-                            double *upload_s) {
+/* head: the store's bytes without its memory; copy: the store on the device. */
+static spmv_status begin(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+                         const spmv_choice *c, spmv_store **head, spmv_store **copy, int *widest) {
     job j = {(const csr *)rows};
-    *upload_s = 0;
     TRY(spmv_store_new(d->ctx, "sell", sizeof(sell), A, head));
     TRY(spmv_store_new(d->ctx, "sell", sizeof(sell), A, copy));
-    spmv_status status = build(d, &j, c, (sell *)*head, (sell *)*copy);
+    spmv_status status = place(d, &j, c, (sell *)*head, (sell *)*copy, widest);
     d->backend->release(d, j.key);
     d->backend->release(d, j.longest);
     return status;
+}
+
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+                            const spmv_choice *c, spmv_store **head, spmv_store **copy,
+                            double *upload_s) {
+    int widest = 0;
+    *upload_s = 0;
+    TRY(begin(d, A, rows, c, head, copy, &widest));
+    return fill(d, (const csr *)rows, (sell *)*head, (sell *)*copy, widest);
+}
+
+static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+                              const spmv_choice *c, spmv_store **head, spmv_store **copy,
+                              size_t *bytes) {
+    int widest = 0;
+    TRY(begin(d, A, rows, c, head, copy, &widest));
+    *bytes = spmv_store_bytes(*head) + (size_t)(*head)->slots * (sizeof(idx) + sizeof(real));
+    return SPMV_OK;
 }
 
 /* As many warps a slice as its mean width asks for. */
@@ -115,4 +136,5 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
 }
 
 extern "C" const spmv_device_format V(cuda_build_sell);
-extern "C" const spmv_device_format V(cuda_build_sell) = {"sell", working, build_on, refill_on};
+extern "C" const spmv_device_format V(cuda_build_sell) = {"sell", working, build_on,  refill_on,
+                                                          NULL,   NULL,    measure_on};

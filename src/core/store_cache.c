@@ -178,13 +178,35 @@ static room find_room(const spmv_plan *plan, const spmv_csr_view *view, size_t s
     return r;
 }
 
+/* Bytes of the store: counted where the rows are, if that is the device, or the host would need all
+ * of them. */
+static spmv_status count_bytes(const spmv_plan *plan, const spmv_format *format,
+                               const spmv_device_format *own, spmv_csr_view *view, size_t *out) {
+    const spmv_stored *rows =
+        own && own->measure ? find_stored(plan, rows_format(plan), plan->device) : NULL;
+    if (rows) {
+        spmv_store *head = NULL, *copy = NULL;
+        spmv_status status =
+            own->measure(plan->device, view, rows->copy, &plan->choice, &head, &copy, out);
+        spmv_store_free_on(plan->device, copy);
+        spmv_store_free(head);
+        if (status != SPMV_E_NOMEM) return status;
+    }
+    if (format != rows_format(plan)) {
+        TRY(spmv_mat_bring(plan->matrix));
+        *view = outline_of(plan->matrix);
+    }
+    *out = format->estimate(view, &plan->choice);
+    return SPMV_OK;
+}
+
 /* Refuses what does not fit before anything is allocated: padded formats can outgrow any machine.
  * The exact size, which needs a look at all rows, is computed only where an upper bound does not
  * fit. */
 static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format, size_t max_bytes,
                                 const spmv_device_format *own, bool *by_device) {
     spmv_csr_view view;
-    const bool is_rows = format == rows_format(plan);
+    size_t store;
     TRY(look_at_rows(plan, own, &view));
     *by_device = true;
     if (format->bound) {
@@ -194,11 +216,7 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
             (max_bytes || !spmv_is_padding(&view, plan->variant, most)))
             return SPMV_OK;
     }
-    if (!is_rows) {
-        TRY(spmv_mat_bring(plan->matrix));
-        view = outline_of(plan->matrix);
-    }
-    size_t store = format->estimate(&view, &plan->choice);
+    TRY(count_bytes(plan, format, own, &view, &store));
     room r = find_room(plan, &view, store, max_bytes, own);
     *by_device = r.by_device;
     if (r.need > r.limit) return refuse(plan, r.need, r.limit, r.where);

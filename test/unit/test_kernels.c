@@ -96,8 +96,8 @@ static void try_backend(const spmv_backend *backend) {
         }
         bool choosy = k >= 0 && backend->kernels[k][0]->traits & SPMV_NEEDS_SYMMETRY;
         int64_t expected = tally.refused - tally.refused_wide; /* some have no wide variant */
-        if (choosy) expected = 1; /* takes what it can */
-        if (peer) {               /* takes what its library can, if that is installed */
+        if (choosy) expected = 1;                              /* takes what it can */
+        if (peer) { /* takes what its library can, if that is installed */
             if (tally.products == 0) print_message("%s: not tested\n", backend->names[k]);
             expected = 0;
         }

@@ -238,8 +238,9 @@ static void what_is_wrong_is_refused(void **state) {
 /* Those that the GPU builds, in each variant; the host's rows are not there afterwards. */
 static void formats_are_built_there(void **state) {
     (void)state;
-    static const char *const kernels[] = {"csr_adaptive", "csr_warp", "sell_thread_ahead",
-                                          "csell_warp",   "hubs",     "xcache_block"};
+    static const char *const kernels[] = {"csr_adaptive", "csr_warp",   "sell_thread_ahead",
+                                          "bsr_warp",     "csell_warp", "hubs",
+                                          "xcache_block"};
     static const spmv_setting height = {"height", 256};
     spmv_ctx *ctx = gpu_context();
     subject s = random_subject(mat_of(ctx, "gen:mesh:5000"), "mesh");
@@ -251,7 +252,8 @@ static void formats_are_built_there(void **state) {
         spmv_mat *mat = create(ctx, &arrays);
         for (int n = 0; n < 4 * COUNT(kernels); n++) {
             const char *name = kernels[n / 4];
-            if (n & 2 && strncmp(name, "csr", 3) != 0 && strncmp(name, "sell", 4) != 0)
+            if (n & 2 && strncmp(name, "csr", 3) != 0 && strncmp(name, "sell", 4) != 0 &&
+                strncmp(name, "bsr", 3) != 0)
                 continue; /* of 32-bit offsets alone */
             spmv_plan_opts opts = {.precision = n & 1 ? SPMV_F32 : SPMV_F64,
                                    .offset_bits = n & 2 ? 64 : 32};
@@ -270,6 +272,41 @@ static void formats_are_built_there(void **state) {
         spmv_mat_free(mat);
         lent_free(&t);
     }
+    subject_free(&s);
+    spmv_ctx_free(ctx);
+}
+
+/* Where what a format takes at most is over a limit, the GPU counts what it takes: a byte less is
+ * refused, and the host's rows are not asked for. */
+static void sizes_are_counted_there(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"cuda:sell_thread_ahead", "cuda:sell_thread",
+                                          "cuda:bsr_warp"};
+    static const spmv_setting sorted = {"sigma", 64};
+    spmv_ctx *ctx = gpu_context();
+    subject s = random_subject(mat_of(ctx, "gen:mesh:5000"), "mesh");
+    spmv_csr_view A;
+    lent_arrays t;
+    spmv_mat_rows(s.mat, &A);
+    spmv_arrays arrays = send(&A, 32, 0, SPMV_F64, SPMV_BORROW, &t);
+    for (int k = 0; k < COUNT(kernels); k++) {
+        spmv_mat *mat = create(ctx, &arrays);
+        spmv_plan_opts opts = {.size = sizeof opts, .kernel = kernels[k]};
+        if (k == 1) opts.settings = &sorted, opts.nsettings = 1;
+        spmv_plan *plan = plan_with(mat, &opts, kernels[k]), *other = NULL;
+        opts.max_bytes = spmv_store_bytes(plan->host) + plan->scratch_bytes;
+        spmv_plan_free(plan);
+        spmv_stored_drop_unused(mat);
+        spmv_plan *within = plan_with(mat, &opts, kernels[k]);
+        assert_multiplies(within, &s);
+        spmv_plan_free(within);
+        spmv_stored_drop_unused(mat);
+        opts.max_bytes--;
+        assert_int_equal(spmv_plan_create(mat, &opts, &other), SPMV_E_TOOBIG);
+        assert_null(mat->csr.row_ptr);
+        spmv_mat_free(mat);
+    }
+    lent_free(&t);
     subject_free(&s);
     spmv_ctx_free(ctx);
 }
@@ -507,6 +544,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(rows_stay_where_they_are),
         cmocka_unit_test(what_is_wrong_is_refused),
         cmocka_unit_test(formats_are_built_there),
+        cmocka_unit_test(sizes_are_counted_there),
         cmocka_unit_test(choosing_leaves_them_there),
         cmocka_unit_test(short_work_is_not_timed),
         cmocka_unit_test(features_are_the_hosts),

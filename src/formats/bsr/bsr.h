@@ -31,4 +31,17 @@ typedef struct V(bsr) {
     idx *first_col; /* [nblocks] */
     real *values;   /* [nblocks * shape_rows * shape_cols] */
 } bsr;
+
+typedef struct bsr_shape {
+    int64_t rows, cols, block_rows;
+} bsr_shape;
+
+/* A shape larger than the matrix is cut to it. */
+static inline bsr_shape bsr_shape_of(const spmv_csr_view *A, const spmv_choice *c) {
+    bsr_shape f = {c->value[SPMV_shape_rows], c->value[SPMV_shape_cols], 0};
+    if (f.rows > A->rows) f.rows = A->rows ? A->rows : 1;
+    if (f.cols > A->cols) f.cols = A->cols ? A->cols : 1;
+    f.block_rows = (A->rows + f.rows - 1) / f.rows;
+    return f;
+}
 #endif

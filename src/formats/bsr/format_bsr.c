@@ -8,25 +8,13 @@
 
 enum { LARGEST = 8, NO_COLUMN = INT32_MAX };
 
-typedef struct shape {
-    int64_t rows, cols, block_rows;
-} shape;
-
-static shape shape_of(const spmv_csr_view *A, const spmv_choice *c) {
-    shape f = {c->value[SPMV_shape_rows], c->value[SPMV_shape_cols], 0};
-    if (f.rows > A->rows) f.rows = A->rows ? A->rows : 1;
-    if (f.cols > A->cols) f.cols = A->cols ? A->cols : 1;
-    f.block_rows = (A->rows + f.rows - 1) / f.rows;
-    return f;
-}
-
 typedef struct front { /* how far each row of a block row has been taken */
     int n;
     idx column[LARGEST]; /* of the next entry; NO_COLUMN, which is none: the row is taken */
     int64_t next[LARGEST], end[LARGEST];
 } front;
 
-static front front_of(const spmv_csr_view *A, const shape *f, int64_t block_row) {
+static front front_of(const spmv_csr_view *A, const bsr_shape *f, int64_t block_row) {
     int64_t first = block_row * f->rows;
     front at = {.n = (int)(A->rows - first < f->rows ? A->rows - first : f->rows)};
     for (int r = 0; r < at.n; r++) {
@@ -42,7 +30,7 @@ static void take_entry(const spmv_csr_view *A, front *at, int r) {
 }
 
 /* Finds the next block of the grid that holds an entry: its columns are *first..*end - 1. */
-static bool find_block(const spmv_csr_view *A, const shape *f, const front *at, int64_t *first,
+static bool find_block(const spmv_csr_view *A, const bsr_shape *f, const front *at, int64_t *first,
                        int64_t *end) {
     idx least = NO_COLUMN;
     for (int r = 0; r < at->n; r++) least = at->column[r] < least ? at->column[r] : least;
@@ -51,7 +39,7 @@ static bool find_block(const spmv_csr_view *A, const shape *f, const front *at, 
     return least != NO_COLUMN;
 }
 
-static int64_t count_blocks(const spmv_csr_view *A, const shape *f, int64_t block_row) {
+static int64_t count_blocks(const spmv_csr_view *A, const bsr_shape *f, int64_t block_row) {
     front at = front_of(A, f, block_row);
     int64_t n = 0;
     for (int64_t first, end; find_block(A, f, &at, &first, &end); n++)
@@ -60,16 +48,28 @@ static int64_t count_blocks(const spmv_csr_view *A, const shape *f, int64_t bloc
     return n;
 }
 
+static size_t bytes_of(const bsr_shape *f, size_t blocks) {
+    return (size_t)(f->block_rows + 1) * sizeof(ofs) +
+           blocks * ((size_t)(f->rows * f->cols) * sizeof(real) + sizeof(idx));
+}
+
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    shape f = shape_of(A, c);
+    bsr_shape f = bsr_shape_of(A, c);
     size_t blocks = 0;
     for (int64_t b = 0; b < f.block_rows; b++) blocks += (size_t)count_blocks(A, &f, b);
-    return (size_t)(f.block_rows + 1) * sizeof(ofs) +
-           blocks * ((size_t)(f.rows * f.cols) * sizeof(real) + sizeof(idx));
+    return bytes_of(&f, blocks);
+}
+
+/* An entry a block, or every block of the grid. */
+static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
+    (void)longest;
+    bsr_shape f = bsr_shape_of(A, c);
+    double grid = (double)f.block_rows * (double)((A->cols + f.cols - 1) / f.cols);
+    return bytes_of(&f, (size_t)(grid < (double)A->nnz ? grid : (double)A->nnz));
 }
 
 /* There are no more blocks than entries, so their numbers fit the offsets. */
-static void place_blocks(const spmv_csr_view *A, const shape *f, int threads, bsr *B) {
+static void place_blocks(const spmv_csr_view *A, const bsr_shape *f, int threads, bsr *B) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t b = 0; b < f->block_rows; b++) B->block_ptr[b + 1] = (ofs)count_blocks(A, f, b);
     B->block_ptr[0] = 0;
@@ -83,7 +83,7 @@ static int64_t put_value(double value, real *to) {
 }
 
 static int64_t fill_block_row(const spmv_csr_view *A, int64_t block_row, bsr *B) {
-    const shape f = {B->shape_rows, B->shape_cols, B->block_rows};
+    const bsr_shape f = {B->shape_rows, B->shape_cols, B->block_rows};
     int64_t overflows = 0, size = f.rows * f.cols, k = B->block_ptr[block_row];
     front at = front_of(A, &f, block_row);
     for (int64_t first, end; find_block(A, &f, &at, &first, &end); k++) {
@@ -108,7 +108,7 @@ static int64_t fill_blocks(const spmv_csr_view *A, int threads, bsr *B) {
 
 static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choice *c, int threads,
                          spmv_store **out) {
-    shape f = shape_of(A, c);
+    bsr_shape f = bsr_shape_of(A, c);
     TRY(spmv_store_new(ctx, "bsr", sizeof(bsr), A, out));
     bsr *B = (bsr *)*out;
     B->block_rows = f.block_rows;
@@ -190,6 +190,7 @@ SPMV_EXPORT_FORMAT(bsr_format) = {
     .summary = "block sparse rows: dense blocks, row-major, and a column index a block",
     .params = params,
     .estimate = estimate,
+    .bound = bound,
     .build = build,
     .entries = entries,
     .refill = refill,
