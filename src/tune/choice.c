@@ -65,22 +65,28 @@ static double budget_of(const spmv_plan_opts *opts, const spmv_backend *backend)
     return fmax(fmax(fmin(calls / 3, few), fmin(tenth, 10 * few)), hundredth);
 }
 
-/* Seconds of a product on a CPU, before anything is timed: in caches a nonzero takes a thread half
- * a nanosecond, and so does a row. */
-static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts) {
+/* Seconds of a product before anything is timed: on a GPU what its model says of the sizes; on a
+ * CPU a nonzero in caches takes a thread half a nanosecond, and so does a row. */
+static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts,
+                                 const spmv_backend *backend, const spmv_features *sizes) {
     const double entry_s = 5e-10;
+    if (!backend->host) {
+        spmv_proposals all = {.n = 0};
+        backend->propose(sizes, &all);
+        return all.baseline_s;
+    }
     return entry_s * (double)(mat->csr.nnz + mat->csr.rows) /
            (opts->threads ? opts->threads : mat->ctx->threads);
 }
 
-/* On a CPU sampling must not take more than a tenth of the budget; where the number of products is
- * unknown a quick sample is always affordable. */
+/* Sampling must not take more than a tenth of the budget; on a CPU where the number of products is
+ * unknown a quick sample is always affordable, as trials are on a GPU. */
 static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
-                                     const spmv_backend *backend, double budget) {
-    const double quick_s = 2e-4, full_s = 1.5e-3; /* by one thread */
-    if (budget < few) return SPMV_SAMPLE_NONE;    /* nothing is converted */
-    if (!backend->host) return is_large_budget(budget) ? SPMV_SAMPLE_FULL : SPMV_SAMPLE_QUICK;
-    double most_s = 0.1 * budget * expected_product_s(mat, opts);
+                                     const spmv_backend *backend, double budget,
+                                     const spmv_features *sizes) {
+    const double quick_s = 2e-4, full_s = 1e-3; /* by one thread */
+    if (budget < few) return SPMV_SAMPLE_NONE;  /* nothing is converted */
+    double most_s = 0.1 * budget * expected_product_s(mat, opts, backend, sizes);
     if (!opts->expected_calls) most_s = fmax(most_s, quick_s);
     return most_s < quick_s  ? SPMV_SAMPLE_NONE
            : most_s < full_s ? SPMV_SAMPLE_QUICK
@@ -339,9 +345,11 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
     spmv_proposals proposals = {.n = 0};
     spmv_features features;
     const double start = spmv_now();
-    const spmv_sampling_depth depth = depth_for(mat, opts, backend, budget_of(opts, backend));
+    TRY(spmv_features_of(mat, opts->precision, SPMV_SAMPLE_NONE, 1, &features));
+    const spmv_sampling_depth depth =
+        depth_for(mat, opts, backend, budget_of(opts, backend), &features);
     spmv_plan_opts known = *opts;
-    if (backend->host && depth == SPMV_SAMPLE_NONE) known.expected_calls = 1; /* no trials */
+    if (depth == SPMV_SAMPLE_NONE) known.expected_calls = 1; /* no trials */
     /* Threads that sleep are not woken for what one does in half a millisecond: by the logs, waking
      * 16 took 10 ms on an H200's host. */
     const int threads = backend->host && depth == SPMV_SAMPLE_FULL ? mat->ctx->threads : 1;

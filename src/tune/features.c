@@ -9,12 +9,14 @@ enum {
     REPEAT_BITS = 15,      /* log2 of the slots of the set of sampled columns, at most half full */
     VALUE_SLOTS = 1 << 10, /* slots of a set of values */
     MOST_RUN = 8,          /* columns of a run in csell */
-    HEAD_BYTES = 8         /* bytes per step of csell besides its entries */
+    HEAD_BYTES = 8,        /* bytes per step of csell besides its entries */
+    BLOCK_SLICES = 16      /* slices whose blocks are counted, which takes longest, at most */
 };
 
 /* What a slice adds to the sums; per entry unless it is a number of something. */
 enum {
-    ENTRIES, /* number */
+    ENTRIES,   /* number */
+    IN_BLOCKS, /* number, where blocks are counted */
     NEAR_16,
     DIAGONAL,
     EXACT,
@@ -159,6 +161,7 @@ static int64_t count_blocks(const sample_slice *w, int top, int end_row, int hei
 static void sample_blocks(const sample_slice *w, tally *t) {
     int top = (int)((3 - w->first % 3) % 3); /* slices begin at multiples of 32, not of 3 */
     int end = top < w->rows ? w->rows - (w->rows - top) % 3 : top;
+    t->sum[IN_BLOCKS] = w->entries;
     for (int k = 0; k < 3; k++)
         t->sum[BLOCKS + k] = (double)count_blocks(w, 0, w->rows, 1 << k, 8, false);
     t->sum[BLOCKS_2] = (double)count_blocks(w, 0, w->rows, 2, 2, true);
@@ -237,10 +240,10 @@ static void sample_values(const sample_slice *w, tally *t) {
     t->nvalues = set.count;
 }
 
-static void look_at_slice(const sample_slice *w, int per_line, tally *t) {
+static void look_at_slice(const sample_slice *w, int per_line, bool blocks, tally *t) {
     t->sum[ENTRIES] = w->entries;
     sample_columns(w, t);
-    sample_blocks(w, t);
+    if (blocks) sample_blocks(w, t);
     sample_lines(w, per_line, t);
     sample_values(w, t);
     t->raw_bytes = t->step_values                     ? t->sum[INDEX_BYTES]
@@ -278,8 +281,8 @@ static void add_up(const tally *t, int n, spmv_features *f) {
     f->diagonal = share(sum[DIAGONAL], all);
     f->index_bytes = share(sum[INDEX_BYTES], all);
     f->value_bytes = share(bytes, all);
-    for (int k = 0; k < 3; k++) f->per_block[k] = share(all, sum[BLOCKS + k]);
-    f->fill_2 = share(all, 4 * sum[BLOCKS_2]);
+    for (int k = 0; k < 3; k++) f->per_block[k] = share(sum[IN_BLOCKS], sum[BLOCKS + k]);
+    f->fill_2 = share(sum[IN_BLOCKS], 4 * sum[BLOCKS_2]);
     f->fill_3 = share(sum[ENTRIES_3], 9 * sum[BLOCKS_3]);
     f->exact_f32 = share(sum[EXACT], all);
     f->lines = share(sum[LINES], all);
@@ -298,7 +301,8 @@ static spmv_status add_sampled(spmv_ctx *ctx, const spmv_sample *s, int threads,
     tally *t = calloc((size_t)n, sizeof *t);
     if (!t) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (n > 4)
-    for (int k = 0; k < n; k++) look_at_slice(&s->slice[k], per_line, &t[k]);
+    for (int k = 0; k < n; k++)
+        look_at_slice(&s->slice[k], per_line, k % (1 + (n - 1) / BLOCK_SLICES) == 0, &t[k]);
     add_up(t, n, f);
     free(t);
     f->padding_32 = s->entries ? (double)s->slots / (double)s->entries - 1 : 0;
