@@ -79,13 +79,15 @@ static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts
            (opts->threads ? opts->threads : mat->ctx->threads);
 }
 
-/* Sampling must not take more than a tenth of the budget; on a CPU where the number of products is
- * unknown a quick sample is always affordable, as trials are on a GPU. */
+/* Sampling takes at most a tenth of the budget. A quick sample is always affordable where the
+ * number of products is unknown, and a full one where a GPU makes so many that trials follow: it
+ * alone shows hot columns and mirror images. */
 static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
                                      const spmv_backend *backend, double budget,
                                      const spmv_features *sizes) {
     const double quick_s = 2e-4, full_s = 1e-3; /* by one thread */
     if (budget < few) return SPMV_SAMPLE_NONE;  /* nothing is converted */
+    if (!backend->host && (double)opts->expected_calls >= unknown_calls) return SPMV_SAMPLE_FULL;
     double most_s = 0.1 * budget * expected_product_s(mat, opts, backend, sizes);
     if (!opts->expected_calls) most_s = fmax(most_s, quick_s);
     return most_s < quick_s  ? SPMV_SAMPLE_NONE
