@@ -52,16 +52,24 @@ static spmv_proposal *propose(const model *m, const char *kernel, work w) {
 
 /* ---- compressed rows ------------------------------------------------------------------------- */
 
-/* As many lanes take a row as have two entries each; where lengths differ they wait for the longest
- * row of their warp. */
-static spmv_proposal *propose_lanes(const model *m) {
-    double lanes = fmin(fmax(m->f->mean / 2, 1), 32);
+/* So many lanes take a row; where lengths differ they wait for the longest row of their warp. */
+static spmv_proposal *propose_rows(const model *m, const char *kernel, double lanes) {
     double longest = (double)m->f->row_max / lanes;
-    spmv_proposal *p =
-        propose(m, "csr_lanes", (work){m->csr, m->lines, longest, m->f->cv * m->csr});
+    spmv_proposal *p = propose(m, kernel, (work){m->csr, m->lines, longest, m->f->cv * m->csr});
     spmv_proposal_why(p, "rows of %.1f nonzeros, %lld at most", m->f->mean,
                       (long long)m->f->row_max);
     return p;
+}
+
+/* As many lanes as have two entries each. */
+static spmv_proposal *propose_lanes(const model *m) {
+    return propose_rows(m, "csr_lanes", fmin(fmax(m->f->mean / 2, 1), 32));
+}
+
+/* Where csr_lanes gives a row the whole warp, csr_warp does the same in other code: of short
+ * products now the one is faster, now the other. */
+static void propose_warps(const model *m) {
+    if (m->f->mean >= 64) propose_rows(m, "csr_warp", 32);
 }
 
 /* Blocks take groups of rows with about the same number of entries: lengths do not matter. */
@@ -189,6 +197,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     if (f->nnz) {
         if (f->sampled) propose_csell(&m);
         propose_xcache(&m);
+        propose_warps(&m);
         propose_slices(&m);
         propose_hubs(&m);
         propose_blocks(&m);

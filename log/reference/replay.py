@@ -40,7 +40,7 @@ FEATURES = os.path.join(ROOT, "log", "reference", "features.txt.xz")
 CLOSE, FAIR = 1.03, 1.10
 # Seconds that the policy is charged for besides set-ups and products: sampling (for a GPU on one thread), and making a plan
 # and its first launches.
-SAMPLING_S = {"cuda": {"none": 0, "quick": 1e-4, "all": 6e-4}, "omp": {"none": 0, "quick": 2e-4, "all": 3e-4}}
+SAMPLING_S = {"cuda": {"none": 0, "quick": 2e-4, "all": 1.2e-3}, "omp": {"none": 0, "quick": 2e-4, "all": 3e-4}}
 PLAN_S = 1e-4
 TRIAL_PRODUCTS, MOST_CANDIDATES = 2, 8
 PEERS = ("cusparse", "mkl", "librsb", "aocl")
@@ -199,12 +199,12 @@ class Policy:
         return max(min(calls / 3, self.few), min(calls / 10, 10 * self.few), calls / 100)
 
     def depth(self, calls, product_s):
-        """How much is sampled. product_s: what the policy expects of a product on a CPU before anything is timed."""
+        """How much is sampled. product_s: what the policy expects of a product before anything is timed."""
         budget = self.budget(calls)
         if budget < self.few:
             return "none"
-        if not self.host:
-            return "all" if budget >= self.large else "quick"
+        if not self.host and (calls or 0) >= self.unknown_calls:
+            return "all"
         most_s = max(0.1 * budget * product_s, 0 if calls else self.quick_s)
         return "none" if most_s < self.quick_s else "quick" if most_s < self.full_s else "all"
 
@@ -285,9 +285,11 @@ class Replay:
     def choose(self, where, calls):
         known = words_of(self.features.get(where[:2] + ("all",), ""))
         entries = int(known.get("nnz", 0)) + int(known.get("rows", 0))
-        depth = self.policy.depth(calls, self.policy.entry_s * entries / self.cases[where].threads)
-        # The file's quick samples are of a time when these counted no blocks, without which the model of a CPU fails.
-        proposals = self.proposals["all" if self.policy.host and depth == "quick" else depth].get(where)
+        product_s = self.policy.entry_s * entries / self.cases[where].threads
+        if not self.policy.host:
+            product_s = max((p["baseline_s"] for p in self.proposals["none"].get(where, ())), default=0)
+        depth = self.policy.depth(calls, product_s)
+        proposals = self.proposals[depth].get(where)
         return self.policy.choose(proposals, self.cases[where], calls, depth) if proposals else (None, [], 0)
 
     def regret(self, where, kernel):
