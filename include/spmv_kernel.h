@@ -62,7 +62,6 @@ typedef struct spmv_choice { /* the chosen values; 0 for parameters that a kerne
 enum spmv_trait {
     SPMV_DETERMINISTIC = 1,   /* a plan's results have the same bits in every run */
     SPMV_SERIAL = 2,          /* one thread, whatever the context's number is */
-    SPMV_OWN_COPY = 4,        /* prepare places the matrix on the device itself, from plan->host */
     SPMV_PADS = 8,            /* may multiply padding by x: needs a finite x unless rowlens = 1 */
     SPMV_WARP_ROW = 16,       /* CUDA blocks are 32 x R: one warp per row */
     SPMV_PEER = 32,           /* another library's kernel, for comparison */
@@ -109,7 +108,7 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     spmv_device *device;
     const spmv_kernel *kernel;
     spmv_mat *matrix;
-    const spmv_store *host, *store; /* in host memory; where it runs (NULL with SPMV_OWN_COPY) */
+    const spmv_store *host, *store; /* in host memory; where it runs */
     spmv_choice choice;
     int variant;
     void *scratch;

@@ -23,13 +23,9 @@ static spmv_stored *find_stored(const spmv_plan *plan, const spmv_format *format
     return NULL;
 }
 
-static bool needs_host(const spmv_plan *plan) {
-    return plan->device->backend->host || plan->kernel->traits & SPMV_OWN_COPY;
-}
-
 /* Finds the store that the plan needs, or one that can be copied to its device; NULL: none. */
 static spmv_stored *find_own(const spmv_plan *plan, const spmv_format *format) {
-    spmv_stored *there = needs_host(plan) ? NULL : find_stored(plan, format, plan->device);
+    spmv_stored *there = find_stored(plan, format, plan->device);
     return there ? there : find_stored(plan, format, NULL);
 }
 
@@ -42,8 +38,7 @@ const spmv_device_format *spmv_device_builder(const spmv_backend *backend, const
 
 /* Returns how the plan's device builds the format in its own memory; NULL: it cannot. */
 static const spmv_device_format *builder_of(const spmv_plan *plan, const char *format) {
-    return needs_host(plan) ? NULL
-                            : spmv_device_builder(plan->device->backend, format, plan->variant);
+    return spmv_device_builder(plan->device->backend, format, plan->variant);
 }
 
 /* The rows of which the matrix was made, if they are on the plan's device. */
@@ -163,10 +158,9 @@ typedef struct room { /* the memory that building a store needs, and its limit, 
 static room find_room(const spmv_plan *plan, const spmv_csr_view *view, size_t store,
                       size_t max_bytes, const spmv_device_format *own) {
     spmv_device *device = plan->device;
-    bool is_host = device->backend->host, own_copy = plan->kernel->traits & SPMV_OWN_COPY;
+    bool is_host = device->backend->host;
     size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(view, &plan->choice) : 0;
-    room r = {own_copy ? scratch : sum_or_max(store, scratch), max_bytes,
-              is_host ? "" : " on the device", false};
+    room r = {sum_or_max(store, scratch), max_bytes, is_host ? "" : " on the device", false};
     if (max_bytes && (is_host || !own || r.need > max_bytes)) return r;
     size_t there = most_on(device, r.need);
     r.by_device = own && sum_or_max(r.need, working_bytes(plan, view, own)) <= there;
@@ -230,7 +224,7 @@ static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored) 
     spmv_csr_view view;
     TRY(look_at_rows(plan, builder_of(plan, stored->format->name), &view));
     size_t need = plan->kernel->estimate ? plan->kernel->estimate(&view, &plan->choice) : 0;
-    if (!needs_host(plan) && stored->device != plan->device)
+    if (!plan->device->backend->host && stored->device != plan->device)
         need = sum_or_max(need, spmv_store_bytes(stored->host));
     size_t limit = most_on(plan->device, need);
     if (need <= limit) return SPMV_OK;
@@ -382,7 +376,6 @@ spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t 
     plan->rows_to_store_s = rows_to_store_s(plan, stored);
     plan->note = stored->note;
     plan->traffic_bytes = spmv_store_bytes(stored->host);
-    if (plan->kernel->traits & SPMV_OWN_COPY) return SPMV_OK;
     if (plan->device->backend->host) {
         plan->store = stored->host;
         return SPMV_OK;

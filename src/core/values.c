@@ -231,13 +231,12 @@ static int64_t arrange(const spmv_mat *mat, const given *g, int threads, double 
 /* ---- who may refuse -------------------------------------------------------------------------- */
 
 bool spmv_plan_refills(const spmv_plan *plan) {
-    const unsigned own = SPMV_KEEPS_VALUES | SPMV_OWN_COPY;
     const spmv_stored *stored = plan->host ? spmv_stored_of(plan) : NULL;
     if (stored && spmv_source_is_fixed(plan)) return false;
     if (stored && plan->kernel->traits & SPMV_KEEPS_CODES && !spmv_stored_holds_any(stored))
         return false;
     return spmv_format_named(plan->kernel->format, plan->variant)->refill &&
-           !(plan->kernel->traits & own);
+           !(plan->kernel->traits & SPMV_KEEPS_VALUES);
 }
 
 spmv_status spmv_plan_takes_values(const spmv_plan *plan) {

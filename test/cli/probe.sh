@@ -14,7 +14,7 @@ p = r["probe"]
 assert r["schema"] == "spmv-probe/1" and p["backend"] == "omp" and p["threads"] == 2, r
 assert all(1e8 < p[key] < 1e14 for key in "read_Bps copy_Bps triad_Bps cache_read_Bps".split()), p
 assert len(p["gather_B"]) == len(p["gather_per_s"]) >= 5 and p["gather_B"] == sorted(p["gather_B"]), p
-assert all(1e5 < rate < 1e12 for rate in p["gather_per_s"]) and p["seconds"] < 120, p
+assert all(1e5 < rate < 1e12 for rate in p["gather_per_s"]) and p["seconds"] < 900, p # a sanitizer on busy cores
 END
 $SPMV $short --cache=cold --format=csv -q >csv || exit
 ${PYTHON:-python3} - <<'END'

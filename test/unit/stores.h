@@ -15,6 +15,7 @@
 #include "formats/csr_columns/csr_columns.h"
 #include "formats/dia/dia.h"
 #include "formats/ell/ell.h"
+#include "formats/ell_pitched/ell_pitched.h"
 #include "formats/hubs/hubs.h"
 #include "formats/hyb/hyb.h"
 #include "formats/hybrid/hybrid.h"
@@ -47,6 +48,11 @@ static const member members[] UNUSED = {
     MEMBER("ell", ell, col_idx, "i"),
     MEMBER("ell", ell, values, "d"),
     MEMBER("ell", ell, row_len, "i"),
+    MEMBER("ell_pitched", ell_pitched, width, "q"),
+    MEMBER("ell_pitched", ell_pitched, pitch, "q"),
+    MEMBER("ell_pitched", ell_pitched, col_idx, "i"),
+    MEMBER("ell_pitched", ell_pitched, values, "d"),
+    MEMBER("ell_pitched", ell_pitched, row_len, "i"),
     MEMBER("dia", dia, pitch, "q"),
     MEMBER("dia", dia, inside, "q"),
     MEMBER("dia", dia, offsets, "i"),
@@ -192,5 +198,6 @@ static const struct expected {
     {"csell", 0x3256b65885796300},       {"csell_sym", 0x69ebba05d0eb80a8},
     {"sell16", 0x2b1651679cf086e4},      {"csb_interleaved", 0xdcc2ba09d1ad4490},
     {"xcache", 0xc0018abbc7ac6200},      {"csr5", 0x404ba2a3705ca6e1},
+    {"ell_pitched", 0x6fe4c20e6a735180},
 };
 #endif

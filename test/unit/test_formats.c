@@ -205,7 +205,7 @@ static void assert_exact_budget(spmv_mat *mat, const char *kernel, const spmv_pl
     size_t scratch = plan->kernel->estimate ? plan->kernel->estimate(&A, &asked) : 0;
     const spmv_format *format = spmv_format_named(facts.format, plan->variant);
     size_t store = format->at_most ? format->estimate(&A, &plan->choice) : facts.store_bytes;
-    opts.max_bytes = (plan->kernel->traits & SPMV_OWN_COPY ? 0 : store) + scratch;
+    opts.max_bytes = store + scratch;
     if (opts.max_bytes < 2) return; /* 0: no limit */
     spmv_status status = spmv_plan_create(mat, &opts, &other);
     if (status != SPMV_OK) fail_msg("%s refuses its own size: %s", kernel, spmv_ctx_error(ctx));

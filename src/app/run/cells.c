@@ -159,7 +159,7 @@ static int check_uses(const session *r, const spmv_kernel_id *kernels, int n) {
  * formats with a short name. */
 static bool is_first_papers(const session *r, spmv_kernel_id id) {
     if (id.backend != r->backend) return false;
-    static const char *const formats[] = {"csr", "csr_columns", "ell"};
+    static const char *const formats[] = {"csr", "csr_columns", "ell", "ell_pitched"};
     const spmv_kernel *kernel = descriptor(id);
     for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
         if (strcmp(kernel->format, formats[k]) == 0) return kernel->alias != NULL;

@@ -1,5 +1,4 @@
-/* format_ell.c: ELLPACK, every row padded to the longest, row-major. Kernels that want columns
- * first (transposed, pitched) make that of it in prepare. */
+/* format_ell.c: ELLPACK, every row padded to the longest, row-major. */
 #include "ell.h"
 #include "formats/row_ends.h"
 #include <math.h>

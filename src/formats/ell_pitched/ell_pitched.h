@@ -1,0 +1,36 @@
+/* ell_pitched.h: ELL column-major (Bell and Garland, SC'09; transposed and pitched, Di Iorio's
+ * ell0): the k-th nonzeros of all rows lie side by side, so that neighbouring threads of a GPU, one
+ * to a row, read neighbouring slots. Lines of slots are padded to a multiple of 128 rows, 512 bytes
+ * of col_idx, and begin aligned. It takes sizeof(real) + 4 bytes per slot, 12 in f64, and 4 bytes
+ * per row. It wins where all rows have the same length; one long row makes it many times as large
+ * as CSR.
+ *
+ * The example matrix of formats/csr/csr.h, a bar after each line; the 120 rows that it has too few
+ * are padding, as are zeros in front of the next line:
+ *
+ *     width    7
+ *     pitch    128
+ *     col_idx  0 0 1 2 3 0 0 6 (120 of 0) | 1 1 2 3 4 0 1 7 (120 of 0) | 6 2 3 4 6 0 2 7 (120 of 0)
+ *            | 6 6 6 6 6 0 3 7 (120 of 0) | 6 6 6 6 6 0 4 7 (120 of 0) | 6 6 6 6 6 0 6 7 (120 of 0)
+ *            | 6 6 6 6 6 0 7 7 (120 of 0)
+ *     values   4 1 1 1 1 0 2 1 (120 of 0) | 1 4 4 4 4 0 2 4 (120 of 0) | 2 1 1 1 2 0 2 (122 of 0)
+ *              2 2 2 0 0 2 (127 of 0) 2 (127 of 0) 4 (127 of 0) 1 (121 of 0)
+ *     row_len  3 4 4 4 3 0 7 2
+ */
+#ifndef SPMV_FORMATS_ELL_PITCHED_H
+#define SPMV_FORMATS_ELL_PITCHED_H
+
+#include "spmv_kernel.h"
+
+enum { ELL_PITCH = 128 }; /* rows that the lines are padded to a multiple of */
+
+/* Nonzero k of row i is at k * pitch + i. Padding: value 0, a column of that row; 0 where there is
+ * none. */
+typedef struct V(ell_pitched) {
+    spmv_store s;
+    int64_t width, pitch; /* slots per row; of a line */
+    idx *col_idx;         /* [width * pitch] */
+    real *values;         /* [width * pitch] */
+    idx *row_len;         /* [rows] true lengths */
+} ell_pitched;
+#endif
