@@ -57,14 +57,9 @@ double spmv_candidate_charged_apart(const trials *c, const spmv_plan *chosen, do
 }
 
 void spmv_candidate_drop_others(spmv_mat *mat, const spmv_stored *before, const spmv_store *keep) {
-    for (spmv_stored **at = &mat->stores; *at && *at != before;) {
-        spmv_stored *stored = *at;
-        if (stored->host == keep) {
-            at = &stored->next;
-            continue;
-        }
-        *at = stored->next;
-        stored->next = NULL;
-        spmv_stored_free(mat->ctx, stored);
-    }
+    for (spmv_stored **at = &mat->stores; *at && *at != before;)
+        if ((*at)->host == keep)
+            at = &(*at)->next;
+        else
+            spmv_stored_drop(mat->ctx, at);
 }
