@@ -349,15 +349,13 @@ static spmv_status flush_gpu(spmv_device *d, size_t bytes) {
     unsigned blocks =
         (unsigned)(n < (size_t)THREADS * MOST_BLOCKS ? (n + THREADS - 1) / THREADS : MOST_BLOCKS);
     read_all<<<blocks, THREADS, 0, s->stream>>>((const uint4 *)s->flushed, n, s->sink);
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
+    return launched(d);
 }
 
 static spmv_status nothing(spmv_device *d) {
     CU(d->ctx, cudaSetDevice(d->number));
     probe<<<1, WARP, 0, state_of(d)->stream>>>();
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
+    return launched(d);
 }
 
 static spmv_status record_start(spmv_device *d) {

@@ -97,7 +97,7 @@ static spmv_status best_of(spmv_device *d, const streams *s, pass what, size_t n
         double seconds;
         TRY(d->backend->tick(d));
         launch(((cuda_state *)d->state)->stream, s, what, n, times);
-        CU(d->ctx, cudaGetLastError());
+        TRY(launched(d));
         TRY(d->backend->tock(d, &seconds));
         if (k == 0 || seconds < *out) *out = seconds;
     }
@@ -142,7 +142,7 @@ static spmv_status measure(spmv_device *d, streams *s, size_t places, spmv_rates
     CU(d->ctx, cudaMalloc((void **)&s->at, places * sizeof(unsigned)));
     CU(d->ctx, cudaMalloc((void **)&s->sink, sizeof *s->sink));
     fill_all<<<MOST_BLOCKS, THREADS, 0, ((cuda_state *)d->state)->stream>>>(s->a, s->b, s->c, s->n);
-    CU(d->ctx, cudaGetLastError());
+    TRY(launched(d));
     TRY(measure_streams(d, s, out));
     return measure_gathers(d, s, places, out);
 }

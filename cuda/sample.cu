@@ -5,7 +5,7 @@
 #include "spmv_sample.h"
 #include <stdlib.h>
 
-enum { THREADS = 256, MIRRORED = 8 /* entries of a slice whose mirror images are looked up */ };
+enum { THREADS = 256 };
 
 typedef struct totals { /* all 0 at first */
     unsigned long long entries, slots, pairs, mirrored;
@@ -91,10 +91,10 @@ static __device__ __forceinline__ unsigned long long bits(double value) {
 /* As look_up in sample.c, of the n-th entry. */
 template <class P, class V>
 static __device__ void look_up(const source<P, V> &A, int64_t first, int rows, int n, totals *all) {
-    const int64_t i = first + n * rows / MIRRORED;
+    const int64_t i = first + n * rows / SAMPLE_LOOKED_UP;
     const int len = (int)min((int64_t)A.ptr[i + 1] - A.ptr[i], (int64_t)SAMPLE_TAKEN);
     if (len == 0) return;
-    const int64_t k = (int64_t)A.ptr[i] + n * (len - 1) / MIRRORED, j = A.idx[k];
+    const int64_t k = (int64_t)A.ptr[i] + n * (len - 1) / SAMPLE_LOOKED_UP, j = A.idx[k];
     if (j == i) return;
     const int64_t other = find_entry(A, j, i);
     atomicAdd(&all->pairs, 1ull);
@@ -130,7 +130,8 @@ static __device__ void take_slice(const source<P, V> &A, const sample_size &size
             const int64_t from = (int64_t)A.ptr[first + row] + k, at = place + before[row] + k;
             if (at < to.room) to.columns[at] = A.idx[from], to.values[at] = (double)A.values[from];
         }
-    if (size.mirrored && A.rows == A.cols && r < MIRRORED) look_up(A, first, rows, r, to.all);
+    if (size.mirrored && A.rows == A.cols && r < SAMPLE_LOOKED_UP)
+        look_up(A, first, rows, r, to.all);
 }
 
 /* Rows from the middle on; their offsets count from the first of them. */
@@ -169,11 +170,11 @@ static __global__ void __launch_bounds__(THREADS)
 static layout layout_of(const sample_size *size, int64_t room) {
     layout at = {room};
     at.ptr = sizeof(totals);
-    at.values = at.ptr + (size->middle ? (SAMPLE_MIDDLE + 1) * sizeof(int64_t) : 0);
+    at.values = at.ptr + (SAMPLE_MIDDLE + 1) * sizeof(int64_t);
     at.slice = at.values + (size_t)room * sizeof(double);
     at.column = at.slice + (size_t)size->taken * sizeof(gathered_slice);
     at.middle = at.column + (size_t)size->columns * sizeof(int32_t);
-    at.columns = at.middle + (size->middle ? SAMPLE_IN_MIDDLE * sizeof(int32_t) : 0);
+    at.columns = at.middle + SAMPLE_IN_MIDDLE * sizeof(int32_t);
     at.bytes = at.columns + (size_t)room * sizeof(int32_t);
     return at;
 }
@@ -195,9 +196,9 @@ static spmv_status launch(spmv_device *d, const spmv_store *rows, const void *co
     const source<P, V> A = {
         rows->rows,         rows->cols, rows->nnz, (const P *)array[0], (const int32_t *)array[1],
         (const V *)array[2]};
-    parts part = {(unsigned)blocks_for((int64_t)size.lengths * WARP, THREADS), (unsigned)size.taken,
-                  (unsigned)blocks_for(size.columns, THREADS), 0};
-    if (size.middle) part.middle = (unsigned)blocks_for(SAMPLE_IN_MIDDLE, THREADS);
+    const parts part = {(unsigned)blocks_for((int64_t)size.lengths * WARP, THREADS),
+                        (unsigned)size.taken, (unsigned)blocks_for(size.columns, THREADS),
+                        (unsigned)blocks_for(SAMPLE_IN_MIDDLE, THREADS)};
     const unsigned blocks = part.lengths + part.slices + part.columns + part.middle;
     CU(d->ctx, cudaMemsetAsync(to.all, 0, sizeof *to.all, stream_of(d)));
     gather<P, V><<<blocks, THREADS, 0, stream_of(d)>>>(A, size, part, to);
@@ -289,6 +290,6 @@ spmv_status spmv_sample_gpu(spmv_device *d, const spmv_store *rows, spmv_sample 
     out->entries = (int64_t)from.all->entries, out->slots = (int64_t)from.all->slots;
     out->pairs = (int64_t)from.all->pairs, out->mirrored = (int64_t)from.all->mirrored;
     for (int n = 0; n < size.taken; n++) describe_slice(rows, from, n, size, &out->slice[n]);
-    if (size.middle) describe_middle(rows, from, &out->middle);
+    describe_middle(rows, from, &out->middle);
     return SPMV_OK;
 }

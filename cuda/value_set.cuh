@@ -151,8 +151,7 @@ static inline spmv_status collect_codebook(spmv_device *d, const rows &A, value_
     find_long<<<blocks, THREADS, 0, stream>>>(A, set);
     collect_values<<<blocks, THREADS, 0, stream>>>(A, blocks_for(A.rows, CSELL_ROWS), set);
     sort_codebook<<<1, SET_SIZE, 0, stream>>>(set, codebook);
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
+    return launched(d);
 }
 
 /* ---- one encoding for all values of a matrix ------------------------------------------------- */
@@ -192,8 +191,7 @@ static inline spmv_status look_at_values(spmv_device *d, const rows &A, value_se
     tell_values<<<1, 1, 0, stream>>>(set, found);
     if (sizeof(real) > sizeof(float))
         find_misfits<<<(unsigned)(8 * sms), THREADS, 0, stream>>>(A, found);
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
+    return launched(d);
 }
 
 static inline int code_for(const value_facts *found) {

@@ -10,6 +10,7 @@ enum {
     SAMPLE_ROWS = 32,          /* rows of a slice */
     SAMPLE_TAKEN = 64,         /* entries taken of a row: fewer would hide diagonals of wide rows */
     SAMPLE_SLICES = 64,        /* slices whose entries are taken, at most */
+    SAMPLE_LOOKED_UP = 8,      /* entries of a slice whose mirror images are looked up, at most */
     SAMPLE_LENGTHS = 1 << 11,  /* slices whose row lengths are read, at most */
     SAMPLE_COLUMNS = 1 << 14,  /* entries from the whole matrix whose columns are taken, at most */
     SAMPLE_MIDDLE = 1 << 12,   /* rows taken from the middle of the matrix on, at most, and */
@@ -22,7 +23,6 @@ typedef struct sample_size {
     int lengths;    /* slices whose row lengths are read; sample_lengths_at() says which */
     int taken;      /* slices whose entries are taken; sample_slice_at() says which */
     int columns;    /* the columns of entries spmv_split(nnz, columns, k) are taken */
-    bool middle;    /* rows from rows / 2 on are taken */
     bool mirrored;  /* mirror images are looked up */
 } sample_size;
 
@@ -44,7 +44,7 @@ struct spmv_sample {
     sample_slice *slice;    /* [size.taken] */
     int32_t *column;        /* [size.columns] */
     /* Rows from the middle on, with all their entries; pattern alone. More than SAMPLE_MIDDLE
-     * rows, or than hold SAMPLE_IN_MIDDLE entries, need not be there. 0 rows: not taken. */
+     * rows, or than hold SAMPLE_IN_MIDDLE entries, need not be there. */
     spmv_csr_view middle;
     int64_t pairs, mirrored; /* entries looked up, and how many have a mirror image */
     void *owned;             /* malloc'ed; freed with the sample */

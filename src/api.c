@@ -106,22 +106,11 @@ spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const d
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
-/* Bytes that are in use before a plan is made, of each backend's device. */
-static size_t watch_memory(spmv_ctx *ctx, size_t *there) {
-    for (int b = 0; spmv_backends[b]; b++) {
-        ctx->device[b].most = ctx->device[b].used;
-        there[b] = ctx->device[b].used;
-    }
-    return spmv_host_watch();
-}
-
-static void note_peaks(spmv_plan *plan, size_t here, const size_t *there) {
-    const spmv_ctx *ctx = plan->matrix->ctx;
-    const size_t most = spmv_host_most(); /* another thread may have begun to count anew */
-    plan->peak_host = most > here ? most - here : 0;
-    for (int b = 0; spmv_backends[b]; b++)
-        if (spmv_backends[b] == plan->device->backend)
-            plan->peak_device = ctx->device[b].most - there[b];
+/* The context's, which need not be open. */
+static spmv_device *device_of(spmv_ctx *ctx, const spmv_backend *backend) {
+    int b = 0;
+    while (spmv_backends[b] != backend) b++;
+    return &ctx->device[b];
 }
 
 spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_plan **out) {
@@ -136,9 +125,12 @@ spmv_status spmv_plan_create(spmv_mat *mat, const spmv_plan_opts *opts, spmv_pla
         return spmv_fail(mat->ctx, SPMV_E_ARG, "spmv_plan_opts: %d settings at %p", known.nsettings,
                          (const void *)known.settings);
     TRY(spmv_plan_kernel(mat->ctx, known.kernel, &id));
-    size_t there[SPMV_MAX_BACKENDS], here = watch_memory(mat->ctx, there);
+    spmv_device *device = device_of(mat->ctx, id.backend);
+    const size_t there = device->most = device->used, here = spmv_host_watch();
     TRY(id.index == SPMV_AUTO ? spmv_auto_plan(mat, &known, id.backend, out)
                               : spmv_plan_make(mat, &known, false, out));
-    note_peaks(*out, here, there);
+    const size_t most = spmv_host_most(); /* another thread may have begun to count anew */
+    (*out)->peak_host = most > here ? most - here : 0;
+    (*out)->peak_device = device->most - there;
     return SPMV_OK;
 }

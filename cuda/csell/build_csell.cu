@@ -367,7 +367,7 @@ static spmv_status choose(job *j, cudaStream_t stream, csell *head, csell *copy)
                                                                        j->totals);
     }
     scan_totals<<<1, SCAN_THREADS, 0, stream>>>(j->totals, j->nblocks);
-    CU(d->ctx, cudaGetLastError());
+    TRY(launched(d));
     take_early(j, distinct);
     sizes all;
     TRY(d->backend->get(d, &all, j->totals + j->nblocks, sizeof all));
@@ -400,8 +400,7 @@ static spmv_status fill(job *j, cudaStream_t stream, csell *head, csell *copy) {
     }
     fill_long<true>
         <<<(unsigned)blocks_for(copy->long_nnz + 1, THREADS), THREADS, 0, stream>>>(j->A, *copy);
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
+    return launched(d);
 }
 
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
@@ -471,8 +470,7 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     unsigned blocks = (unsigned)blocks_for(B->long_nnz + 1, THREADS);
     if (B->nslices) refill_slices<<<warps_blocks(B->nslices), THREADS, 0, stream>>>(A, *B);
     if (B->long_rows) fill_long<false><<<blocks, THREADS, 0, stream>>>(A, *B);
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
+    return launched(d);
 }
 
 EXPORT_NARROW_BUILDER(csell) = {"csell", working, build_on, refill_on};

@@ -46,12 +46,12 @@ static spmv_status sort_rows(spmv_device *d, job *j, int64_t rows, int64_t sigma
     TRY(d->backend->alloc(d, sizeof *j->longest, (void **)&j->longest));
     CU(d->ctx, cudaMemsetAsync(j->longest, 0, sizeof *j->longest, stream));
     find_longest<<<blocks_of(rows), THREADS, 0, stream>>>(rows, j->A->row_ptr, j->longest);
-    CU(d->ctx, cudaGetLastError());
+    TRY(launched(d));
     TRY(d->backend->get(d, &longest, j->longest, sizeof longest));
     int bits = bits_for((uint64_t)longest);
     make_keys<<<blocks_of(rows), THREADS, 0, stream>>>(rows, sigma, bits, longest, j->A->row_ptr,
                                                        j->key);
-    CU(d->ctx, cudaGetLastError());
+    TRY(launched(d));
     bits += bits_for((uint64_t)((rows - 1) / sigma));
     return order_by_key(d, rows, j->key, bits ? bits : 1, perm);
 }
@@ -131,8 +131,7 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     warps = warps < most ? warps : most;
     copy_slices<false><<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_of(d)>>>(
         *B, false, (const ofs *)row_ptr, NULL, (const real *)values, (int)warps);
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
+    return launched(d);
 }
 
 extern "C" const spmv_device_format V(cuda_build_sell);

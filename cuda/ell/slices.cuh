@@ -81,14 +81,13 @@ static inline spmv_status measure(spmv_device *d, const csr *A, bool whole, sell
     if (n)
         measure_slices<<<blocks_of(n * WARP), THREADS, 0, stream>>>(
             B->s.rows, B->slice, n, whole, A->row_ptr, B->perm, B->row_len, place, widest_there);
-    CU(d->ctx, cudaGetLastError());
+    TRY(launched(d));
     TRY(sum_before(d, n + 1, place));
     TRY(d->backend->get(d, &B->s.slots, place + n, sizeof B->s.slots));
     TRY(d->backend->get(d, widest, widest_there, sizeof *widest));
     if (B->s.slots > INT32_MAX && sizeof(ofs) < sizeof(int64_t)) return SPMV_OK; /* none fits */
     write_places<<<blocks_of(n + 1), THREADS, 0, stream>>>(n + 1, place, B->slice_ptr);
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
+    return launched(d);
 }
 
 /* Where slices begin (B->slice_ptr), how many slots they have (B->s.slots, which may be more than
@@ -121,7 +120,6 @@ static inline spmv_status fill_slices(spmv_device *d, const csr *A, bool whole, 
     warps = warps > most ? most : warps < 1 ? 1 : warps;
     copy_slices<true><<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_of(d)>>>(
         *B, whole, A->row_ptr, A->col_idx, A->values, (int)warps);
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
+    return launched(d);
 }
 #endif

@@ -359,14 +359,14 @@ static spmv_status build(job *j, const spmv_choice *c) {
 
 /* Includes what CUB takes to sort: keys and rows a second time. */
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
-    enum { TEMPORARY = 1 << 20 /* of CUB besides */, ARRAYS = 3, SLICE = 128 };
-    const size_t n = (size_t)A->nnz, r = (size_t)A->rows, segments = n / (WARP * HUBS_REST);
-    const size_t slices = r / WARP + n / SLICE + HUBS_CLASSES + segments;
+    enum { TEMPORARY = 1 << 20 /* of CUB besides */, ARRAYS = 3 };
+    const size_t n = (size_t)A->nnz, r = (size_t)A->rows, slices = hubs_most_slices(A);
     (void)c;
     return (size_t)A->cols * (sizeof(int) + sizeof(int64_t)) + sizeof(counts) + sizeof(value_set) +
            (n / WARP + 1) * (sizeof(uint32_t) + sizeof(int64_t)) +
-           ARRAYS * r * (sizeof(uint64_t) + sizeof(idx)) + (segments + 1) * sizeof(int64_t) +
-           2 * (slices + 1) * sizeof(int64_t) + TEMPORARY;
+           ARRAYS * r * (sizeof(uint64_t) + sizeof(idx)) +
+           (hubs_most_segments(A) + 1) * sizeof(int64_t) + 2 * (slices + 1) * sizeof(int64_t) +
+           TEMPORARY;
 }
 
 /* The store without its memory, and its copy on the device. A GPU with less shared memory than

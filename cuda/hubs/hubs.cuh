@@ -11,12 +11,11 @@ static inline __host__ __device__ size_t hubs_bytes(int64_t nhubs) {
     return ((size_t)(nhubs + 1) * sizeof(real) / sizeof(int4) + 1) * sizeof(int4);
 }
 
-/* How many hot columns fit the shared memory of a block beside a codebook. */
+/* The same of the shared memory of a block. */
 static inline spmv_status hubs_fitting(spmv_device *d, int64_t *most) {
-    enum { FILL = 4 }; /* as in hubs_most */
     int room = 0;
     TRY(shared_room(d, &room));
-    *most = room / (int64_t)sizeof(real) - VALUE_CODEBOOK_SIZE - FILL;
+    *most = hubs_fitting(room);
     return SPMV_OK;
 }
 #endif

@@ -258,7 +258,7 @@ static spmv_status look_at_blocks(job *j, xcache_rows *head, xcache_rows *copy) 
         order_segments<<<(unsigned)n, XCACHE_THREADS, 0, stream>>>(j->A, *copy, j->place, j->found);
         count_columns<<<(unsigned)n, XCACHE_THREADS, bitmap, stream>>>(j->A, *copy,
                                                                        j->place + n + 1, j->found);
-        CU(d->ctx, cudaGetLastError());
+        TRY(launched(d));
     }
     TRY(sum_before(d, 2 * (n + 1), j->place));
     TRY(d->backend->get(d, ends, j->place + n, sizeof ends[0]));
@@ -284,8 +284,7 @@ static spmv_status fill(job *j, const facts *found, xcache_rows *head, xcache_ro
     TRY(allow_shared(d, (const void *)fill_blocks, shared));
     fill_blocks<<<(unsigned)copy->nblocks, XCACHE_THREADS, shared, stream_of(d)>>>(
         j->A, *copy, j->place, words, found->of.values);
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
+    return launched(d);
 }
 
 static spmv_status clear(job *j, void *memory, size_t bytes) {
@@ -314,8 +313,7 @@ static spmv_status take_room(job *j, const spmv_csr_view *A, const spmv_xcache_s
         split_rows<<<(unsigned)blocks_for(shape->nblocks, SPLIT_THREADS), SPLIT_THREADS, 0,
                      stream_of(d)>>>(j->A, spmv_xcache_weight(A, shape->height), *shape,
                                      copy->block);
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
+    return launched(d);
 }
 
 static spmv_status build(job *j, const spmv_csr_view *A, const spmv_xcache_shape *shape, bool codes,
@@ -402,8 +400,7 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     const xcache_rows *B = (const xcache_rows *)copy;
     rows A = {B->s.rows, B->s.nnz, INT64_MAX, (const ofs *)row_ptr, NULL, (const real *)values};
     if (B->nblocks) refill_blocks<<<(unsigned)B->nblocks, XCACHE_THREADS, 0, stream_of(d)>>>(A, *B);
-    CU(d->ctx, cudaGetLastError());
-    return SPMV_OK;
+    return launched(d);
 }
 
 EXPORT_NARROW_BUILDER(xcache) = {"xcache", working, build_on, refill_on, reads_rows};

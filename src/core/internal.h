@@ -246,6 +246,8 @@ spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t 
  * nevertheless. */
 bool spmv_is_padding(const spmv_csr_view *view, int variant, size_t store);
 void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);
+/* Frees the store at that place of a list, where the next one is then. */
+void spmv_stored_drop(spmv_ctx *ctx, spmv_stored **at);
 /* Frees the stores that no plan uses. */
 void spmv_stored_drop_unused(spmv_mat *mat);
 /* Whether the store, of its matrix's pattern, holds any values, f32's range apart. */

@@ -187,16 +187,11 @@ static const spmv_plan *plan_of(const spmv_mat *mat, const spmv_stored *stored) 
 }
 
 void spmv_stored_drop_unused(spmv_mat *mat) {
-    for (spmv_stored **at = &mat->stores; *at;) {
-        spmv_stored *stored = *at;
-        if (stored == mat->source || plan_of(mat, stored)) {
-            at = &stored->next;
-            continue;
-        }
-        *at = stored->next;
-        stored->next = NULL;
-        spmv_stored_free(mat->ctx, stored);
-    }
+    for (spmv_stored **at = &mat->stores; *at;)
+        if (*at == mat->source || plan_of(mat, *at))
+            at = &(*at)->next;
+        else
+            spmv_stored_drop(mat->ctx, at);
 }
 
 bool spmv_stored_holds_any(const spmv_stored *stored) {
@@ -316,15 +311,13 @@ static spmv_status refill_there(const spmv_plan *plan, const spmv_csr_view *A, c
         ->refill(plan->device, row_ptr_of(plan, stored), values, stored->copy);
 }
 
-static spmv_status follow_source(const spmv_mat *mat, const spmv_stored *stored) {
-    spmv_store_set(stored->copy, VALUES, spmv_store_at(mat->source->copy, VALUES));
-    return SPMV_OK;
-}
-
 static spmv_status refill(const spmv_mat *mat, const spmv_csr_view *A, const void *there,
                           const spmv_staging *staging, int threads, spmv_stored *stored) {
     spmv_device *device = NULL;
-    if (stored->only_on_device && borrows_values(stored)) return follow_source(mat, stored);
+    if (stored->only_on_device && borrows_values(stored)) {
+        spmv_store_set(stored->copy, VALUES, spmv_store_at(mat->source->copy, VALUES));
+        return SPMV_OK;
+    }
     if (stored->only_on_device)
         return refill_there(plan_of(mat, stored), A, there, staging, stored);
     stored->format->refill(A, threads, stored->host);

@@ -88,6 +88,13 @@ void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list) {
     }
 }
 
+void spmv_stored_drop(spmv_ctx *ctx, spmv_stored **at) {
+    spmv_stored *stored = *at;
+    *at = stored->next;
+    stored->next = NULL;
+    spmv_stored_free(ctx, stored);
+}
+
 /* ---- whether it fits ------------------------------------------------------------------------- */
 
 static size_t sum_or_max(size_t a, size_t b) {

@@ -22,16 +22,20 @@ static bool multiplies_padding(const spmv_plan *plan) {
            plan->host->slots != plan->host->nnz;
 }
 
+spmv_plan_opts spmv_candidate_opts(const trials *c, candidate *e, int threads) {
+    spmv_plan_opts opts = *c->opts;
+    snprintf(e->name, sizeof e->name, "%s:%s", c->backend->name, e->proposal->kernel);
+    opts.kernel = e->name;
+    opts.settings = e->proposal->setting;
+    opts.nsettings = e->proposal->nsettings;
+    if (threads) opts.threads = threads;
+    return opts;
+}
+
 bool spmv_candidate_admit(trials *c, const spmv_proposal *p, spmv_status *status) {
     candidate *e = &c->entry[c->n];
-    char name[64];
-    spmv_plan_opts opts = *c->opts;
-    snprintf(name, sizeof name, "%s:%s", c->backend->name, p->kernel);
-    opts.kernel = name;
-    opts.settings = p->setting;
-    opts.nsettings = p->nsettings;
-    if (p->threads) opts.threads = p->threads;
     *e = (candidate){.proposal = p};
+    const spmv_plan_opts opts = spmv_candidate_opts(c, e, p->threads);
     if (c->is_timed) c->once_s += spmv_warm_up(c->mat, &opts, c->backend, p);
     double start = spmv_now();
     *status = spmv_plan_make(c->mat, &opts, c->n > 0, &e->plan);
@@ -53,14 +57,9 @@ double spmv_candidate_charged_apart(const trials *c, const spmv_plan *chosen, do
 }
 
 void spmv_candidate_drop_others(spmv_mat *mat, const spmv_stored *before, const spmv_store *keep) {
-    for (spmv_stored **at = &mat->stores; *at && *at != before;) {
-        spmv_stored *stored = *at;
-        if (stored->host == keep) {
-            at = &stored->next;
-            continue;
-        }
-        *at = stored->next;
-        stored->next = NULL;
-        spmv_stored_free(mat->ctx, stored);
-    }
+    for (spmv_stored **at = &mat->stores; *at && *at != before;)
+        if ((*at)->host == keep)
+            at = &(*at)->next;
+        else
+            spmv_stored_drop(mat->ctx, at);
 }

@@ -118,8 +118,7 @@ static double predicted_total(const trials *c, const spmv_proposal *p) {
 /* Whether it may be chosen where nothing is timed: with a small budget, or on a CPU, nothing is
  * converted then. */
 static bool is_ready_soon(const trials *c, const spmv_proposal *p) {
-    return p->predicted_setup == 0 ||
-           (!c->backend->host && c->predicted_s > 0 && budget_of(c->opts, c->backend) >= few);
+    return p->predicted_setup == 0 || (!c->backend->host && c->predicted_s > 0 && c->budget >= few);
 }
 
 /* The kernel of the least predicted total that is greater than that of `behind`; NULL: the baseline
@@ -299,14 +298,14 @@ static void sort_by_speedup(spmv_proposals *all) {
 
 spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                              spmv_proposals *all, double start, spmv_plan **out) {
+    const double budget = budget_of(opts, backend);
     trials c = {.mat = mat,
                 .opts = opts,
                 .backend = backend,
                 .start = start,
                 .predicted_s = all->baseline_s,
-                .budget = budget_of(opts, backend),
-                .is_timed = budget_of(opts, backend) >= few &&
-                            is_worth_trials(opts, backend, all->baseline_s)};
+                .budget = budget,
+                .is_timed = budget >= few && is_worth_trials(opts, backend, all->baseline_s)};
     const spmv_stored *before = mat->stores;
     spmv_tuning *tuning = calloc(1, sizeof *tuning);
     *out = NULL;

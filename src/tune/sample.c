@@ -32,7 +32,6 @@ sample_size spmv_sample_size(int64_t rows, int64_t nnz, spmv_sampling_depth dept
                          .columns = !e->full                ? 0
                                     : part < SAMPLE_COLUMNS ? (int)part
                                                             : SAMPLE_COLUMNS,
-                         .middle = true,
                          .mirrored = e->full};
 }
 
@@ -84,11 +83,10 @@ static void take_slice(const spmv_csr_view *A, int64_t first, sample_slice *w) {
 
 /* Looks up for a few entries (i, j) of a slice whether (j, i) is stored with the same bits. */
 static void look_up(const spmv_csr_view *A, const sample_slice *w, spmv_sample *s) {
-    enum { LOOKED_UP = 8 };
-    for (int n = 0; A->rows == A->cols && n < LOOKED_UP; n++) {
-        int r = n * w->rows / LOOKED_UP;
+    for (int n = 0; A->rows == A->cols && n < SAMPLE_LOOKED_UP; n++) {
+        int r = n * w->rows / SAMPLE_LOOKED_UP;
         if (w->len[r] == 0) continue;
-        int64_t k = w->begin[r] + n * (w->len[r] - 1) / LOOKED_UP, i = w->first + r;
+        int64_t k = w->begin[r] + n * (w->len[r] - 1) / SAMPLE_LOOKED_UP, i = w->first + r;
         if (A->col_idx[k] == i) continue;
         s->pairs++;
         s->mirrored += is_mirrored(A, i, k);

@@ -19,15 +19,8 @@ static double median_of(candidate *e) {
 
 /* The winner with that many threads: its store is the same, its plan and samples are its own. */
 static spmv_status narrow(const trials *c, const candidate *winner, int threads, candidate *out) {
-    const spmv_proposal *p = winner->proposal;
-    spmv_plan_opts opts = *c->opts;
-    char name[64];
-    snprintf(name, sizeof name, "%s:%s", c->backend->name, p->kernel);
-    opts.kernel = name;
-    opts.settings = p->setting;
-    opts.nsettings = p->nsettings;
-    opts.threads = threads;
-    *out = (candidate){.proposal = p, .p = winner->p};
+    *out = (candidate){.proposal = winner->proposal, .p = winner->p};
+    const spmv_plan_opts opts = spmv_candidate_opts(c, out, threads);
     out->p.batch = NULL, out->p.product = NULL, out->p.nproducts = 0;
     TRY(spmv_plan_make(c->mat, &opts, true, &out->plan));
     out->p.plan = out->plan;

@@ -17,6 +17,7 @@ static inline bool is_large_budget(double budget) {
 
 typedef struct candidate {
     const spmv_proposal *proposal;
+    char name[64]; /* of the kernel, as plans take it */
     spmv_plan *plan;
     problem p;         /* all are lent the same vectors */
     timing t;          /* its samples are ascending */
@@ -68,6 +69,8 @@ void spmv_trials_wipe(trials *c);
 spmv_status spmv_trials_check(const trials *c);
 /* candidates.c. Whether the kernel is built in and its results repeat as the caller asks. */
 bool spmv_candidate_is_allowed(const trials *c, const spmv_proposal *p);
+/* Options for a plan of the candidate; they point to it. threads: 0: as many as the caller says. */
+spmv_plan_opts spmv_candidate_opts(const trials *c, candidate *e, int threads);
 /* Builds the kernel's plan and makes it a candidate. Returns false if it cannot be used: then it is
  * passed over, and *status says whether building failed. */
 bool spmv_candidate_admit(trials *c, const spmv_proposal *p, spmv_status *status);

@@ -58,11 +58,10 @@ static void look_at_rows(const spmv_csr_view *A, int threads, work *w) {
 
 /* By ascending key, rows of one key in their order. */
 static void sort_rows(int64_t rows, work *w, idx *order) {
-    enum { CLASS_SHIFT = 10 };
     int64_t place[HUBS_KEYS + 1] = {0};
     for (int64_t i = 0; i < rows; i++) {
         place[w->key[i] + 1]++;
-        w->rows[w->key[i] >> CLASS_SHIFT]++;
+        w->rows[w->key[i] >> HUBS_CLASS_SHIFT]++;
     }
     for (int k = 0; k < HUBS_KEYS; k++) place[k + 1] += place[k];
     for (int64_t i = 0; i < rows; i++) order[place[w->key[i]]++] = (idx)i;
@@ -173,8 +172,8 @@ static int64_t fill_slices(const spmv_csr_view *A, const work *w, const value_se
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     enum { BETWEEN = 1 << 18, SLICE = 3 * HUBS_REST * HUBS_GROWS * HUBS_LANES };
     const size_t n = (size_t)A->nnz, r = (size_t)A->rows, most = (size_t)hubs_most(c);
-    const size_t segments = n / (HUBS_LANES * HUBS_REST), cuts = segments / HUBS_GROWS;
-    const size_t slices = r / HUBS_LANES + n / 128 + HUBS_CLASSES + segments;
+    const size_t segments = hubs_most_segments(A), cuts = segments / HUBS_GROWS;
+    const size_t slices = hubs_most_slices(A);
     const size_t between = SLICE * slices < BETWEEN ? SLICE * slices : BETWEEN;
     return (2 * n + between) * (sizeof(uint32_t) + sizeof(real)) + slices * sizeof(hubs_slice) +
            segments * sizeof(hubs_segment) + cuts * sizeof(hubs_cut) + r * sizeof(idx) +

@@ -142,10 +142,10 @@ HUBS_SHARED int hubs_class_of(const hubs_shape *s) {
 }
 
 /* Rows stand in ascending order of this; less than HUBS_KEYS. */
-enum { HUBS_KEY_BITS = 13, HUBS_KEYS = 1 << HUBS_KEY_BITS };
+enum { HUBS_CLASS_SHIFT = 10, HUBS_KEY_BITS = 13, HUBS_KEYS = 1 << HUBS_KEY_BITS };
 HUBS_SHARED int hubs_key_of(const hubs_shape *s) {
-    const int c = hubs_class_of(s), bits = 5, most = (1 << bits) - 1;
-    return c ? c << 2 * bits | (most - s->pairs) << bits | (most - s->rest) : 0;
+    const int c = hubs_class_of(s), bits = HUBS_CLASS_SHIFT / 2, most = (1 << bits) - 1;
+    return c ? c << HUBS_CLASS_SHIFT | (most - s->pairs) << bits | (most - s->rest) : 0;
 }
 
 typedef struct hubs_row {
@@ -236,11 +236,26 @@ static inline hubs_rule hubs_rule_for(const uint32_t *columns, int64_t most, boo
     return rule;
 }
 
+/* Hot columns whose x fits so many bytes beside a codebook. */
+static inline int64_t hubs_fitting(int64_t bytes) {
+    enum { FILL = 4 }; /* the 0 before them, and up to whole units of 16 bytes */
+    return bytes / (int64_t)sizeof(real) - VALUE_CODEBOOK_SIZE - FILL;
+}
+
 /* Hot columns, at most: 0 means as many as leave a GPU enough of its first-level cache. */
 static inline int64_t hubs_most(const spmv_choice *c) {
-    enum { FILL = 4 }; /* the 0 before them, and up to whole units of 16 bytes */
-    const int64_t room = HUBS_ROOM / (int64_t)sizeof(real) - VALUE_CODEBOOK_SIZE - FILL;
-    return c->value[SPMV_hubs] ? c->value[SPMV_hubs] : room;
+    return c->value[SPMV_hubs] ? c->value[SPMV_hubs] : hubs_fitting(HUBS_ROOM);
+}
+
+/* Segments, at most. */
+static inline size_t hubs_most_segments(const spmv_csr_view *A) {
+    return (size_t)A->nnz / (HUBS_LANES * HUBS_REST);
+}
+
+/* Slices, at most. One of rows of several lanes has 128 entries or more, unless its class ends. */
+static inline size_t hubs_most_slices(const spmv_csr_view *A) {
+    const size_t rows = (size_t)A->rows, nnz = (size_t)A->nnz;
+    return rows / HUBS_LANES + nnz / 128 + HUBS_CLASSES + hubs_most_segments(A);
 }
 
 /* Padding is 0 times 0, or 0 times the first value of the codebook: it must be finite. */
