@@ -98,12 +98,12 @@ static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *
 /* ---- without timing -------------------------------------------------------------------------- */
 
 /* On a GPU trials and their warm-up take 1.5 ms at least. Where few products follow, and all of
- * them take little longer, trials would cost more than they find: by the logs of an H200,
- * preparation and 100 products of less than 10 ms take 0.81 of the time without them, but from
+ * them take not much longer, trials would cost more than they find: by the logs of an H200,
+ * preparation and 300 products of less than 40 ms take 0.95 of the time without them, but from
  * 1,000 products on they pay. */
 static bool is_worth_trials(const spmv_plan_opts *opts, const spmv_backend *backend,
                             double baseline_s) {
-    const double most_untimed_s = 1e-2, calls = calls_of(opts);
+    const double most_untimed_s = 4e-2, calls = calls_of(opts);
     return backend->host || baseline_s <= 0 || calls >= unknown_calls ||
            calls * baseline_s >= most_untimed_s;
 }
