@@ -287,7 +287,7 @@ class Replay:
         entries = int(known.get("nnz", 0)) + int(known.get("rows", 0))
         product_s = self.policy.entry_s * entries / self.cases[where].threads
         if not self.policy.host:
-            product_s = max((p["baseline_s"] for p in self.proposals["none"].get(where, ())), default=0)
+            product_s = max((p.get("baseline_s", 0) for p in self.proposals["none"].get(where, ())), default=0)
         depth = self.policy.depth(calls, product_s)
         proposals = self.proposals[depth].get(where)
         return self.policy.choose(proposals, self.cases[where], calls, depth) if proposals else (None, [], 0)

@@ -67,7 +67,7 @@ class ReplayTest(TablesTest):
         self.assertEqual(line[1:9], ["f64", "cold", "tune", "1", "1.250", "0", "%", "1.25"])
         self.assertEqual(line[-2], "3.0")  # trials, the baseline's among them
         # Plans and products in trials, two set-ups and sampling, and 1,000 products of 50 us, over 1,000 of 40.
-        self.assertEqual(line[-1], f"{(0.6e-3 + 3e-4 + 2e-3 + 2 * (1 + 0.6 + 0.5) * 1e-4 + 0.05) / 0.04:.2f}")
+        self.assertEqual(line[-1], f"{(1.2e-3 + 3e-4 + 2e-3 + 2 * (1 + 0.6 + 0.5) * 1e-4 + 0.05) / 0.04:.2f}")
         # 10 products: nothing is converted or timed.
         self.assertEqual(self.of(self.lines(*log), "10")[5], "1.750")
 
@@ -102,8 +102,9 @@ class ReplayTest(TablesTest):
         self.assertEqual([replay.Policy("omp").budget(calls) for calls in (None, 3, 30, 100, 500, 1000, 100000)],
                          [10, 1, 10, 10, 50, 100, 1000])
         self.assertEqual([replay.Policy("cuda").depth(calls, 0) for calls in (10, None, 1000)], ["none", "quick", "all"])
-        # Sampling takes at most a tenth of the budget, but a quick sample of an unknown number: 1 us, 1 ms and 10 ms.
-        self.assertEqual([replay.Policy("omp").depth(None, seconds) for seconds in (1e-6, 1e-3, 1e-2)], ["quick", "quick", "all"])
+        # Sampling takes at most a tenth of the budget, but a quick sample of an unknown number: 1 us, 0.5 ms and 10 ms.
+        self.assertEqual([replay.Policy("omp").depth(None, seconds) for seconds in (1e-6, 5e-4, 1e-2)], ["quick", "quick", "all"])
+        self.assertEqual([replay.Policy("cuda").depth(100, seconds) for seconds in (4e-5, 6e-5, 3e-4)], ["none", "quick", "all"])
         self.assertEqual(replay.Policy("omp").depth(100, 1e-6), "none")
         self.assertEqual(replay.Policy("omp").depth(10, 1), "none")
 
@@ -118,7 +119,7 @@ class ReplayTest(TablesTest):
         proposals[1]["setup"] = 250
         kernel, timed, spent_s = policy.choose(proposals, case, 500, "all")
         self.assertEqual((kernel, timed), ("hubs", ["hubs"]))
-        self.assertAlmostEqual(spent_s, 6e-4 + 1e-4 + 5e-4)
+        self.assertAlmostEqual(spent_s, replay.SAMPLING_S["cuda"]["all"] + 1e-4 + 5e-4)
         for calls in (None, 1000):  # trials pay
             self.assertEqual(policy.choose(proposals, case, calls, "all")[0], "csr_lanes")
         proposals[0]["baseline_s"] = 1e-4  # long enough for trials
