@@ -1,8 +1,7 @@
 /* propose.c: which CUDA kernels should be fast on a matrix; plain C, so that it is tested without a
  * GPU. It counts what each kernel moves and waits for; cost.def says what that costs on the H200
  * whose logs are in log/reference. Only ratios of these times are used, and only to order the
- * candidates: what is proposed is timed. The formats named here are built on the GPU, but for
- * bsr. */
+ * candidates: what is proposed is timed. The formats named here are built on the GPU. */
 #include "spmv_kernel.h"
 #include <math.h>
 
@@ -66,10 +65,11 @@ static spmv_proposal *propose_lanes(const model *m) {
     return propose_rows(m, "csr_lanes", fmin(fmax(m->f->mean / 2, 1), 32));
 }
 
-/* Where csr_lanes gives a row the whole warp, csr_warp does the same in other code: of short
- * products now the one is faster, now the other. */
+/* Where csr_lanes gives a row 16 or 32 lanes, csr_warp does nearly the same in other code: for
+ * short products either may be faster, which only trials tell. */
 static void propose_warps(const model *m) {
-    if (m->f->mean >= 64) propose_rows(m, "csr_warp", 32);
+    const double long_rows = 96;
+    if (m->f->mean > long_rows) propose_rows(m, "csr_warp", 32);
 }
 
 /* Blocks take groups of rows with about the same number of entries: lengths do not matter. */

@@ -48,8 +48,9 @@ typedef struct spmv_device_format {
      * and nothing outside the arrays was read. *stats: its members that follow from row_ptr. */
     spmv_status (*adopt)(spmv_device *d, const spmv_arrays *a, bool *is_right, spmv_stats *stats,
                          spmv_store **head, spmv_store **copy);
-    /* The first part of build: *bytes is what the whole store will take, of which *head and *copy
-     * hold what says so. The caller frees both, on failure too. NULL: its bound is close enough. */
+    /* The first part of build, as far as it takes to know the bytes of the whole store. *head and
+     * *copy, NULL before, hold the arrays that were built for it; the caller frees them, also on
+     * failure. NULL: the format's bound is close enough. */
     spmv_status (*measure)(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
                            const spmv_choice *c, spmv_store **head, spmv_store **copy,
                            size_t *bytes);
@@ -109,7 +110,9 @@ typedef struct spmv_features {
     double index_bytes; /* columns in the slice's cheapest code: diagonals, 8, 16 or 32 bits */
     double value_bytes; /* values in the slice's cheapest code: one per step, a dictionary of 1-byte
                            codes, f32, or f64 */
-    double per_block[3];   /* entries in a block of 1, 2, 4 rows x 8 columns that begins anywhere */
+    /* Of at most 16 slices of the sample: entries in a block of 1, 2, 4 rows x 8 columns that
+     * begins anywhere */
+    double per_block[3];
     double fill_2, fill_3; /* entries over cells of the aligned 2x2, 3x3 blocks that hold any */
     int64_t distinct;      /* values, by bits; SPMV_FEW_VALUES + 1: more */
     double exact_f32;      /* values that f32 holds exactly */

@@ -6,16 +6,16 @@
  * Writes   y[rows], each entry once.
  * Work     thread i runs down column i: a warp reads 32 neighbours, every line of slots starts
  *          aligned.
- * Cost     2 nnz flop; width pitch (sizeof real + 4) + (cols + rows) sizeof real bytes; with
- *          rowlens nnz for width pitch, and 4 rows.
- * Weak     one long row pads all others.
+ * Cost     2 nnz flop; width rows (sizeof real + 4) + (cols + rows) sizeof real bytes; with
+ *          rowlens nnz for width rows, and 4 rows.
+ * Weak     one long row pads all others; lines of fewer than 128 rows are mostly padding.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256); rowlens (1).
  */
 #include "cuda/device.cuh"
 #include "formats/ell_pitched/ell_pitched.h"
 
-/* With rowlens padding stays in memory, as that of the lines does without it. */
+/* What is read: with rowlens no padding; without it that of the rows, never that of the lines. */
 static spmv_status prepare(spmv_plan *p) {
     const ell_pitched *A = (const ell_pitched *)p->host;
     const bool rowlens = p->choice.value[SPMV_rowlens] != 0;

@@ -72,8 +72,8 @@ static inline unsigned blocks_of(int64_t n) {
 }
 
 /* One after the other; place holds slots of a slice, then where it begins. */
-static inline spmv_status measure(spmv_device *d, const csr *A, bool whole, sell *B, int64_t *place,
-                                  int *widest_there, int *widest) {
+static inline spmv_status place_in(spmv_device *d, const csr *A, bool whole, sell *B,
+                                   int64_t *place, int *widest_there, int *widest) {
     int64_t n = B->nslices;
     cudaStream_t stream = stream_of(d);
     CU(d->ctx, cudaMemsetAsync(place, 0, (size_t)(n + 1) * sizeof *place, stream));
@@ -100,7 +100,7 @@ static inline spmv_status place_slices(spmv_device *d, const csr *A, bool whole,
     spmv_status status = d->backend->alloc(d, bytes, (void **)&place);
     if (status == SPMV_OK)
         status = d->backend->alloc(d, sizeof *widest_there, (void **)&widest_there);
-    if (status == SPMV_OK) status = measure(d, A, whole, B, place, widest_there, widest);
+    if (status == SPMV_OK) status = place_in(d, A, whole, B, place, widest_there, widest);
     d->backend->release(d, place);
     d->backend->release(d, widest_there);
     return status;

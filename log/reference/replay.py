@@ -40,7 +40,7 @@ FEATURES = os.path.join(ROOT, "log", "reference", "features.txt.xz")
 CLOSE, FAIR = 1.03, 1.10
 # Seconds that the policy is charged for besides set-ups and products: sampling (for a GPU on one thread), and making a plan
 # and its first launches.
-SAMPLING_S = {"cuda": {"none": 0, "quick": 2e-4, "all": 1.2e-3}, "omp": {"none": 0, "quick": 2e-4, "all": 3e-4}}
+SAMPLING_S = {"cuda": {"none": 0, "quick": 2e-4, "all": 1e-3}, "omp": {"none": 0, "quick": 2e-4, "all": 3e-4}}
 PLAN_S = 1e-4
 TRIAL_PRODUCTS, MOST_CANDIDATES = 2, 8
 PEERS = ("cusparse", "mkl", "librsb", "aocl")
@@ -233,7 +233,7 @@ class Policy:
         totals = {p["kernel"]: (self.margin if p["setup"] else 1) * (p["setup"] + number / p["speedup"])
                   for p in known if p["speedup"] > 0 and p["setup"] <= most_setup and p["kernel"] in case.kernels}
         best = min(totals, key=totals.get, default=None)
-        return best if best and totals[best] < number else baseline["kernel"]
+        return best if best and totals[best] < (1 - self.negligible) * number else baseline["kernel"]
 
     def try_out(self, known, baseline, case, calls, spent_s):
         product_s, setup_s = case.kernels[baseline]

@@ -179,9 +179,9 @@ static room find_room(const spmv_plan *plan, const spmv_csr_view *view, size_t s
     return r;
 }
 
-/* Bytes of the store: counted where the rows are, if that is the device, or the host would need all
- * of them. */
-static spmv_status count_bytes(const spmv_plan *plan, const spmv_format *format,
+/* Bytes of the store: counted on the device if the rows are there; otherwise by the host, which
+ * fetches them all. */
+static spmv_status exact_bytes(const spmv_plan *plan, const spmv_format *format,
                                const spmv_device_format *own, spmv_csr_view *view, size_t *out) {
     const spmv_stored *rows =
         own && own->measure ? find_stored(plan, rows_format(plan), plan->device) : NULL;
@@ -201,9 +201,9 @@ static spmv_status count_bytes(const spmv_plan *plan, const spmv_format *format,
     return SPMV_OK;
 }
 
-/* Refuses what does not fit before anything is allocated: padded formats can outgrow any machine.
- * The exact size, which needs a look at all rows, is computed only where an upper bound does not
- * fit. */
+/* Refuses what does not fit before the store is allocated: padded formats can outgrow any machine.
+ * The exact size, which needs a look at all rows, and on a device some memory for each row, is
+ * computed only where an upper bound does not fit. */
 static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format, size_t max_bytes,
                                 const spmv_device_format *own, bool *by_device) {
     spmv_csr_view view;
@@ -217,7 +217,7 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
             (max_bytes || !spmv_is_padding(&view, plan->variant, most)))
             return SPMV_OK;
     }
-    TRY(count_bytes(plan, format, own, &view, &store));
+    TRY(exact_bytes(plan, format, own, &view, &store));
     room r = find_room(plan, &view, store, max_bytes, own);
     *by_device = r.by_device;
     if (r.need > r.limit) return refuse(plan, r.need, r.limit, r.where);

@@ -65,30 +65,31 @@ static double budget_of(const spmv_plan_opts *opts, const spmv_backend *backend)
     return fmax(fmax(fmin(calls / 3, few), fmin(tenth, 10 * few)), hundredth);
 }
 
-/* Seconds of a product before anything is timed: on a GPU what its model says of the sizes; on a
- * CPU a nonzero in caches takes a thread half a nanosecond, and so does a row. */
+/* Seconds of a product before anything is sampled or timed: on a GPU what its model says of the
+ * sizes, as if all reads of x were near each other; on a CPU a nonzero in caches takes a thread
+ * half a nanosecond, and so does a row. */
 static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts,
-                                 const spmv_backend *backend, const spmv_features *sizes) {
+                                 const spmv_backend *backend, const spmv_features *unsampled) {
     const double entry_s = 5e-10;
     if (!backend->host) {
         spmv_proposals all = {.n = 0};
-        backend->propose(sizes, &all);
+        backend->propose(unsampled, &all);
         return all.baseline_s;
     }
     return entry_s * (double)(mat->csr.nnz + mat->csr.rows) /
            (opts->threads ? opts->threads : mat->ctx->threads);
 }
 
-/* Sampling takes at most a tenth of the budget. A quick sample is always affordable where the
- * number of products is unknown, and a full one where a GPU makes so many that trials follow: it
- * alone shows hot columns and mirror images. */
+/* Sampling takes at most a tenth of the budget, with two exceptions: where the number of products
+ * is unknown there is at least a quick sample; where a GPU makes so many that trials follow always
+ * a full one, which alone shows hot columns and mirror images. */
 static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
                                      const spmv_backend *backend, double budget,
-                                     const spmv_features *sizes) {
+                                     const spmv_features *unsampled) {
     const double quick_s = 2e-4, full_s = 1e-3; /* by one thread */
     if (budget < few) return SPMV_SAMPLE_NONE;  /* nothing is converted */
     if (!backend->host && (double)opts->expected_calls >= unknown_calls) return SPMV_SAMPLE_FULL;
-    double most_s = 0.1 * budget * expected_product_s(mat, opts, backend, sizes);
+    double most_s = 0.1 * budget * expected_product_s(mat, opts, backend, unsampled);
     if (!opts->expected_calls) most_s = fmax(most_s, quick_s);
     return most_s < quick_s  ? SPMV_SAMPLE_NONE
            : most_s < full_s ? SPMV_SAMPLE_QUICK
@@ -121,12 +122,13 @@ static bool is_ready_soon(const trials *c, const spmv_proposal *p) {
     return p->predicted_setup == 0 || (!c->backend->host && c->predicted_s > 0 && c->budget >= few);
 }
 
-/* The kernel of the least predicted total that is greater than that of `behind`; NULL: the baseline
- * kernel's is less. */
+/* The kernel of the least predicted total that is greater than that of `behind`; NULL: none is
+ * less than the baseline kernel's by more than the model could tell. */
 static const spmv_proposal *next_total(const trials *c, const spmv_proposal *p, int n,
                                        const spmv_proposal *behind) {
+    const double negligible = 0.01;
     const spmv_proposal *best = NULL;
-    double least = calls_of(c->opts);
+    double least = (1 - negligible) * calls_of(c->opts);
     for (int k = 0; k < n; k++) {
         if (p[k].predicted_speedup == 0 || !spmv_candidate_is_allowed(c, &p[k])) continue;
         const double total = predicted_total(c, &p[k]);

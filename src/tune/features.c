@@ -295,14 +295,24 @@ static void add_format_features(const spmv_csr_view *middle, spmv_features *f) {
     }
 }
 
+/* Whether the blocks of slice k are counted: of as many slices as there may be, in groups of
+ * neighbours, one that has entries, at another place in every group. */
+static bool counts_blocks(const spmv_sample *s, int k) {
+    const int n = s->size.taken, step = 1 + (n - 1) / BLOCK_SLICES, group = k / step;
+    for (int q = 0; q < step; q++) {
+        int at = group * step + (group + q) % step;
+        if (at < n && s->slice[at].entries) return at == k;
+    }
+    return false;
+}
+
 /* Adds what the sample shows. */
 static spmv_status add_sampled(spmv_ctx *ctx, const spmv_sample *s, int threads, spmv_features *f) {
     const int n = s->size.taken, per_line = f->precision == SPMV_F64 ? 8 : 16;
     tally *t = calloc((size_t)n, sizeof *t);
     if (!t) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (n > 4)
-    for (int k = 0; k < n; k++)
-        look_at_slice(&s->slice[k], per_line, k % (1 + (n - 1) / BLOCK_SLICES) == 0, &t[k]);
+    for (int k = 0; k < n; k++) look_at_slice(&s->slice[k], per_line, counts_blocks(s, k), &t[k]);
     add_up(t, n, f);
     free(t);
     f->padding_32 = s->entries ? (double)s->slots / (double)s->entries - 1 : 0;

@@ -67,7 +67,7 @@ class ReplayTest(TablesTest):
         self.assertEqual(line[1:9], ["f64", "cold", "tune", "1", "1.250", "0", "%", "1.25"])
         self.assertEqual(line[-2], "3.0")  # trials, the baseline's among them
         # Plans and products in trials, two set-ups and sampling, and 1,000 products of 50 us, over 1,000 of 40.
-        self.assertEqual(line[-1], f"{(1.2e-3 + 3e-4 + 2e-3 + 2 * (1 + 0.6 + 0.5) * 1e-4 + 0.05) / 0.04:.2f}")
+        self.assertEqual(line[-1], f"{(1e-3 + 3e-4 + 2e-3 + 2 * (1 + 0.6 + 0.5) * 1e-4 + 0.05) / 0.04:.2f}")
         # 10 products: nothing is converted or timed.
         self.assertEqual(self.of(self.lines(*log), "10")[5], "1.750")
 

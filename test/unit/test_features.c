@@ -75,6 +75,35 @@ static void dense_blocks_are_seen(void **state) {
     ASSERT_NEAR(f.symmetric, 0, 0);
 }
 
+/* Blocks of 3 x 3 on the diagonal in rows for which in() holds; in others, if `rest`, one entry. */
+static spmv_features features_of_parts(bool (*in)(int64_t row), bool rest) {
+    enum { ROWS = 3 << 13, EDGE = 3 };
+    entries e = {.rows = ROWS, .cols = ROWS};
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int k = 0; k < (in(i) ? EDGE : rest ? 1 : 0); k++)
+            add_random(&e, i, in(i) ? i / EDGE * EDGE + k : i);
+    return features_of_entries(&e, SPMV_F64);
+}
+
+static bool is_in_second_slices(int64_t row) {
+    return row >= 450 && row < 1440;
+}
+
+static bool is_in_last_three_quarters_of_a_part(int64_t row) {
+    return row % 1536 >= 384;
+}
+
+/* Not all slices of the sample are looked through for blocks: those that are have entries, and do
+ * not all lie in the same place of equal parts. */
+static void blocks_are_sought_where_entries_are(void **state) {
+    (void)state;
+    spmv_features f = features_of_parts(is_in_second_slices, false);
+    assert_true(f.sampled > 0);
+    assert_true(f.fill_3 > 0.9 && f.per_block[0] > 2.9);
+    f = features_of_parts(is_in_last_three_quarters_of_a_part, true);
+    assert_true(f.fill_3 > 0.7);
+}
+
 static void order_and_disorder_of_columns_are_told_apart(void **state) {
     (void)state;
     spmv_features f = features_of("gen:random:300000:8", NULL);
@@ -428,6 +457,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tridiagonal_matrix_is_all_diagonals),
         cmocka_unit_test(dense_blocks_are_seen),
+        cmocka_unit_test(blocks_are_sought_where_entries_are),
         cmocka_unit_test(order_and_disorder_of_columns_are_told_apart),
         cmocka_unit_test(values_are_counted),
         cmocka_unit_test(uneven_rows_are_seen),

@@ -3,10 +3,10 @@
  * to a row, read neighbouring slots. Lines of slots are padded to a multiple of 128 rows, 512 bytes
  * of col_idx, and begin aligned. It takes sizeof(real) + 4 bytes per slot, 12 in f64, and 4 bytes
  * per row. It wins where all rows have the same length; one long row makes it many times as large
- * as CSR.
+ * as CSR, and so do fewer than 128 rows.
  *
- * The example matrix of formats/csr/csr.h, a bar after each line; the 120 rows that it has too few
- * are padding, as are zeros in front of the next line:
+ * The example matrix of formats/csr/csr.h, a bar after each line. 8 rows are padded to 128; runs of
+ * zeros are counted across the ends of lines:
  *
  *     width    7
  *     pitch    128
