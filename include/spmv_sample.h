@@ -9,7 +9,7 @@
 enum {
     SAMPLE_ROWS = 32,          /* rows of a slice */
     SAMPLE_TAKEN = 64,         /* entries taken of a row: fewer would hide diagonals of wide rows */
-    SAMPLE_SLICES = 64,        /* slices whose entries are taken, at most */
+    SAMPLE_SLICES = 32,        /* slices whose entries are taken, at most */
     SAMPLE_LOOKED_UP = 8,      /* entries of a slice whose mirror images are looked up, at most */
     SAMPLE_LENGTHS = 1 << 11,  /* slices whose row lengths are read, at most */
     SAMPLE_COLUMNS = 1 << 14,  /* entries from the whole matrix whose columns are taken, at most */

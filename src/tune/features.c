@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 enum {
-    LINE_SLOTS = 1 << 13,  /* slots of a slice's set of cache lines, which is at most half full */
-    REPEAT_BITS = 15,      /* log2 of the slots of the set of sampled columns, at most half full */
-    VALUE_SLOTS = 1 << 10, /* slots of a set of values */
-    MOST_RUN = 8,          /* columns of a run in csell */
-    HEAD_BYTES = 8,        /* bytes per step of csell besides its entries */
-    BLOCK_SLICES = 16      /* slices whose blocks are counted, which takes longest, at most */
+    LINE_BITS = 1 << 16,    /* bits of a slice's set of cache lines */
+    REPEAT_BITS = 15,       /* log2 of the slots of the set of sampled columns, at most half full */
+    VALUE_SLOTS = 1 << 10,  /* slots of a set of values */
+    MOST_RUN = 8,           /* columns of a run in csell */
+    HEAD_BYTES = 8,         /* bytes per step of csell besides its entries */
+    BLOCK_ENTRIES = 1 << 11 /* entries whose blocks are counted, about */
 };
 
 /* What a slice adds to the sums; per entry unless it is a number of something. */
@@ -32,8 +32,6 @@ typedef struct tally {
     double sum[NSUMS];
     double raw_bytes; /* bytes of values without a dictionary */
     bool step_values; /* each step has one value */
-    int nvalues;      /* distinct; SPMV_FEW_VALUES + 1: more */
-    uint64_t value[SPMV_FEW_VALUES];
 } tally;
 
 static idx column(const sample_slice *w, int r, int k) {
@@ -72,33 +70,28 @@ static int run_of(const sample_slice *w) {
 /* The k-th entries of all rows form a step, whose columns are stored relative to the least. Returns
  * the bytes of the columns. */
 static double sample_steps(const sample_slice *w, tally *t) {
-    idx widest = 0;
-    for (int k = 0; k < w->longest; k++) {
-        idx least = INT32_MAX, most = 0;
-        for (int r = 0; r < w->rows; r++) {
-            if (k >= w->len[r]) continue;
-            idx c = column(w, r, k);
-            least = c < least ? c : least;
-            most = c > most ? c : most;
+    int32_t least[SAMPLE_TAKEN], most[SAMPLE_TAKEN], widest = 0;
+    int near = 0;
+    for (int k = 0; k < w->longest; k++) least[k] = INT32_MAX, most[k] = 0;
+    for (int r = 0; r < w->rows; r++) {
+        const int32_t *col = w->col_idx + w->begin[r];
+        for (int k = 0; k < w->len[r]; k++) {
+            least[k] = col[k] < least[k] ? col[k] : least[k];
+            most[k] = col[k] > most[k] ? col[k] : most[k];
         }
-        for (int r = 0; r < w->rows; r++) {
-            if (k >= w->len[r]) continue;
-            idx distance = column(w, r, k) - least;
-            t->sum[NEAR_16] += distance < 1 << 16;
-        }
-        if (most - least > widest) widest = most - least;
     }
+    for (int r = 0; r < w->rows; r++) {
+        const int32_t *col = w->col_idx + w->begin[r];
+        for (int k = 0; k < w->len[r]; k++) near += col[k] - least[k] < 1 << 16;
+    }
+    for (int k = 0; k < w->longest; k++)
+        widest = most[k] - least[k] > widest ? most[k] - least[k] : widest;
+    t->sum[NEAR_16] = near;
     int width = widest < 1 << 8 ? 1 : widest < 1 << 16 ? 2 : 4;
     return (double)(width * w->entries + HEAD_BYTES * w->longest) / run_of(w);
 }
 
 enum { TAKEN = INT32_MAX }; /* the head of a row of which no entry is left */
-
-static int32_t least_of(const int32_t *head, int n) {
-    int32_t least = TAKEN;
-    for (int r = 0; r < n; r++) least = head[r] < least ? head[r] : least;
-    return least;
-}
 
 /* Takes the next entry of row r, which lies on the diagonal of the step. Returns whether its value
  * is that of the step's first entry. */
@@ -111,20 +104,30 @@ static bool take(const sample_slice *w, int r, int32_t *head, int *next, uint64_
     return bits == *value;
 }
 
+/* The rows whose heads are least, a bit each. */
+static uint32_t rows_at_least(const int32_t *head) {
+    int32_t least = TAKEN;
+    uint32_t rows = 0;
+    for (int r = 0; r < SAMPLE_ROWS; r++) least = head[r] < least ? head[r] : least;
+    for (int r = 0; r < SAMPLE_ROWS; r++) rows |= (uint32_t)(head[r] == least) << r;
+    return rows;
+}
+
 /* The number of steps if each holds entries of one diagonal; -1: too many for that to pay. */
 static int count_diagonals(const sample_slice *w, bool *step_values) {
     int32_t head[SAMPLE_ROWS];
     int next[SAMPLE_ROWS] = {0}, steps = 0, most = 3 * w->longest + 8;
     *step_values = true;
-    for (int r = 0; r < w->rows; r++) head[r] = w->len[r] ? column(w, r, 0) - r : TAKEN;
+    for (int r = 0; r < SAMPLE_ROWS; r++)
+        head[r] = r < w->rows && w->len[r] ? column(w, r, 0) - r : TAKEN;
     for (int left = w->entries; left; steps++) {
-        int32_t least = least_of(head, w->rows);
+        const uint32_t rows = rows_at_least(head);
         uint64_t value = 0;
-        int taken = 0;
         if (steps > most) return -1;
-        for (int r = 0; r < w->rows; r++)
-            if (head[r] == least) *step_values &= take(w, r, head, next, &value, taken++ == 0);
-        left -= taken;
+        for (uint32_t rest = rows; rest; rest &= rest - 1) {
+            *step_values &= take(w, __builtin_ctz(rest), head, next, &value, rest == rows);
+            left--;
+        }
     }
     return steps;
 }
@@ -140,18 +143,27 @@ static void sample_columns(const sample_slice *w, tally *t) {
 
 /* The number of blocks of height x width that cover all entries of rows top..end_row - 1. A block
  * begins at the first column that is not yet covered or, if aligned, at a multiple of the width. */
-static int64_t count_blocks(const sample_slice *w, int top, int end_row, int height, int width,
-                            bool aligned) {
+static inline int64_t count_blocks(const sample_slice *w, int top, int end_row, int height,
+                                   int width, bool aligned) {
+    const uint32_t none = UINT32_MAX;
     int64_t blocks = 0;
     for (; top < end_row; top += height) {
-        int32_t head[4];
-        int next[4] = {0}, n = end_row - top < height ? end_row - top : height;
-        for (int r = 0; r < n; r++) head[r] = w->len[top + r] ? column(w, top + r, 0) : TAKEN;
-        for (int32_t least; (least = least_of(head, n)) != TAKEN; blocks++) {
-            int64_t end = (aligned ? least / width * width : least) + (int64_t)width;
-            for (int r = 0; r < n; r++) {
-                while (next[r] < w->len[top + r] && column(w, top + r, next[r]) < end) next[r]++;
-                head[r] = next[r] < w->len[top + r] ? column(w, top + r, next[r]) : TAKEN;
+        const int32_t *next[4], *end[4];
+        uint32_t head[4], least = none;
+        for (int r = 0; r < height; r++) {
+            const bool is_row = top + r < end_row && w->len[top + r];
+            next[r] = w->col_idx + (is_row ? w->begin[top + r] : 0);
+            end[r] = next[r] + (is_row ? w->len[top + r] : 0);
+            head[r] = is_row ? (uint32_t)*next[r] : none;
+            least = head[r] < least ? head[r] : least;
+        }
+        for (; least != none; blocks++) {
+            const uint32_t from = aligned ? least / (uint32_t)width * (uint32_t)width : least;
+            least = none;
+            for (int r = 0; r < height; r++) {
+                while (head[r] < from + (uint32_t)width)
+                    head[r] = ++next[r] < end[r] ? (uint32_t)*next[r] : none;
+                least = head[r] < least ? head[r] : least;
             }
         }
     }
@@ -162,47 +174,44 @@ static void sample_blocks(const sample_slice *w, tally *t) {
     int top = (int)((3 - w->first % 3) % 3); /* slices begin at multiples of 32, not of 3 */
     int end = top < w->rows ? w->rows - (w->rows - top) % 3 : top;
     t->sum[IN_BLOCKS] = w->entries;
-    for (int k = 0; k < 3; k++)
-        t->sum[BLOCKS + k] = (double)count_blocks(w, 0, w->rows, 1 << k, 8, false);
+    t->sum[BLOCKS] = (double)count_blocks(w, 0, w->rows, 1, 8, false);
+    t->sum[BLOCKS + 1] = (double)count_blocks(w, 0, w->rows, 2, 8, false);
+    t->sum[BLOCKS + 2] = (double)count_blocks(w, 0, w->rows, 4, 8, false);
     t->sum[BLOCKS_2] = (double)count_blocks(w, 0, w->rows, 2, 2, true);
     t->sum[BLOCKS_3] = (double)count_blocks(w, top, end, 3, 3, true);
     for (int r = top; r < end; r++) t->sum[ENTRIES_3] += w->len[r];
 }
 
-/* Counts the cache lines of x that the slice touches in a hash set with open addressing, which is
- * no larger than needed, since it must be cleared. */
+/* Counts the cache lines of x that the slice touches. A bit stands for each: of the at most 2,048
+ * lines, 1.6 % may share one with another. */
 static void sample_lines(const sample_slice *w, int per_line, tally *t) {
-    int32_t slot[LINE_SLOTS];
-    uint32_t bits = 6;
-    while (1 << bits < 2 * w->entries && 1 << bits < LINE_SLOTS) bits++;
-    const uint32_t slots = (uint32_t)1 << bits;
-    memset(slot, 0xff, slots * sizeof *slot);
-    for (int r = 0; r < w->rows; r++)
+    uint64_t seen[LINE_BITS / 64] = {0};
+    int lines = 0;
+    for (int r = 0; r < w->rows; r++) {
+        const int32_t *col = w->col_idx + w->begin[r];
         for (int k = 0; k < w->len[r]; k++) {
-            int32_t line = column(w, r, k) / per_line;
-            uint32_t at = ((uint32_t)line * 0x9e3779b1u) >> (32 - bits);
-            while (slot[at] >= 0 && slot[at] != line) at = (at + 1) % slots;
-            t->sum[LINES] += slot[at] < 0;
-            slot[at] = line;
+            const uint32_t at =
+                (uint32_t)(col[k] / per_line) * 0x9e3779b1u / (UINT32_MAX / LINE_BITS + 1);
+            lines += (seen[at / 64] >> at % 64 & 1) == 0;
+            seen[at / 64] |= (uint64_t)1 << at % 64;
         }
+    }
+    t->sum[LINES] = lines;
 }
 
 /* The share of sampled entries that have their column in common with another one. When a column is
  * found for the second time it counts twice, also for the entry that was first. */
 static double sample_repeats(const spmv_sample *s) {
-    typedef struct seen {
-        int32_t next; /* the column + 1; 0: none */
-        bool again;
-    } seen;
+    const uint32_t again = (uint32_t)1 << 31;
     const int n = s->size.columns;
-    seen *set = n ? calloc((size_t)1 << REPEAT_BITS, sizeof *set) : NULL;
+    uint32_t *set = n ? calloc((size_t)1 << REPEAT_BITS, sizeof *set) : NULL; /* column + 1 */
     int64_t repeats = 0;
     for (int q = 0; set && q < n; q++) {
-        int32_t next = s->column[q] + 1;
-        uint32_t at = ((uint32_t)next * 0x9e3779b1u) >> (32 - REPEAT_BITS);
-        while (set[at].next && set[at].next != next) at = (at + 1) % (1u << REPEAT_BITS);
-        repeats += set[at].next == 0 ? 0 : set[at].again ? 1 : 2;
-        set[at] = (seen){next, set[at].next != 0};
+        const uint32_t next = (uint32_t)s->column[q] + 1;
+        uint32_t at = (next * 0x9e3779b1u) >> (32 - REPEAT_BITS);
+        while (set[at] && (set[at] & ~again) != next) at = (at + 1) % (1u << REPEAT_BITS);
+        repeats += set[at] == 0 ? 0 : set[at] & again ? 1 : 2;
+        set[at] = set[at] ? next | again : next;
     }
     free(set);
     return n ? (double)repeats / (double)n : 0;
@@ -213,31 +222,41 @@ static double sample_repeats(const spmv_sample *s) {
 typedef struct value_set { /* a hash set with open addressing; at most a quarter full */
     uint64_t value[VALUE_SLOTS];
     bool used[VALUE_SLOTS];
-    int count; /* SPMV_FEW_VALUES + 1: more */
+    int count;
 } value_set;
 
-/* Returns whether the value is new. */
-static bool add_value(value_set *s, uint64_t value) {
+static void add_value(value_set *s, uint64_t value) {
     uint64_t at = spmv_mix(value) % VALUE_SLOTS;
-    if (s->count > SPMV_FEW_VALUES) return false;
     while (s->used[at] && s->value[at] != value) at = (at + 1) % VALUE_SLOTS;
-    if (s->used[at]) return false;
-    if (++s->count > SPMV_FEW_VALUES) return false;
+    if (s->used[at]) return;
     s->used[at] = true;
     s->value[at] = value;
-    return true;
+    s->count++;
 }
 
-static void sample_values(const sample_slice *w, tally *t) {
+/* The number of distinct values in all slices; SPMV_FEW_VALUES + 1: more. */
+static int count_values(const spmv_sample *s) {
     value_set set = {.count = 0};
+    uint64_t last = 0, bits;
+    for (int n = 0; n < s->size.taken; n++)
+        for (int r = 0; r < s->slice[n].rows; r++)
+            for (int k = 0; k < s->slice[n].len[r]; k++, last = bits) {
+                bits = bits_of(s->slice[n].values[s->slice[n].begin[r] + k]);
+                if (bits == last && set.count) continue;
+                add_value(&set, bits);
+                if (set.count > SPMV_FEW_VALUES) return set.count;
+            }
+    return set.count;
+}
+
+static int count_exact(const sample_slice *w) {
+    int exact = 0;
     for (int r = 0; r < w->rows; r++)
         for (int k = 0; k < w->len[r]; k++) {
-            double value = w->values[w->begin[r] + k];
-            uint64_t bits = bits_of(value);
-            t->sum[EXACT] += bits_of((double)(float)value) == bits;
-            if (add_value(&set, bits)) t->value[set.count - 1] = bits;
+            const double value = w->values[w->begin[r] + k];
+            exact += bits_of((double)(float)value) == bits_of(value);
         }
-    t->nvalues = set.count;
+    return exact;
 }
 
 static void look_at_slice(const sample_slice *w, int per_line, bool blocks, tally *t) {
@@ -245,7 +264,7 @@ static void look_at_slice(const sample_slice *w, int per_line, bool blocks, tall
     sample_columns(w, t);
     if (blocks) sample_blocks(w, t);
     sample_lines(w, per_line, t);
-    sample_values(w, t);
+    t->sum[EXACT] = count_exact(w);
     t->raw_bytes = t->step_values                     ? t->sum[INDEX_BYTES]
                    : t->sum[EXACT] == t->sum[ENTRIES] ? 4.0 * w->entries
                                                       : 8.0 * w->entries;
@@ -255,20 +274,9 @@ static double share(double part, double of) {
     return of > 0 ? part / of : 0;
 }
 
-/* The number of distinct values in all slices. */
-static int count_values(const tally *t, int n) {
-    value_set set = {.count = 0};
-    for (int s = 0; s < n; s++) {
-        for (int k = 0; k < t[s].nvalues && k < SPMV_FEW_VALUES; k++)
-            add_value(&set, t[s].value[k]);
-        if (t[s].nvalues > SPMV_FEW_VALUES) set.count = SPMV_FEW_VALUES + 1;
-    }
-    return set.count;
-}
-
+/* f->distinct is known. */
 static void add_up(const tally *t, int n, spmv_features *f) {
     double sum[NSUMS] = {0}, bytes = 0;
-    f->distinct = count_values(t, n);
     for (int s = 0; s < n; s++) {
         const double entries = t[s].sum[ENTRIES]; /* a byte each by a dictionary */
         bool by_code = f->distinct <= SPMV_FEW_VALUES && t[s].raw_bytes > entries;
@@ -295,10 +303,21 @@ static void add_format_features(const spmv_csr_view *middle, spmv_features *f) {
     }
 }
 
-/* Whether the blocks of slice k are counted: of as many slices as there may be, in groups of
- * neighbours, one that has entries, at another place in every group. */
-static bool counts_blocks(const spmv_sample *s, int k) {
-    const int n = s->size.taken, step = 1 + (n - 1) / BLOCK_SLICES, group = k / step;
+/* Counting blocks takes longest. So it is done in some slices: of each group of this many
+ * neighbours, one. */
+static int slices_a_group(const spmv_sample *s) {
+    enum { FEWEST = 4 };
+    const int n = s->size.taken;
+    int64_t entries = 0;
+    for (int k = 0; k < n; k++) entries += s->slice[k].entries;
+    const int64_t step = entries / BLOCK_ENTRIES + 1, most = n / FEWEST + 1;
+    return (int)(step < most ? step : most);
+}
+
+/* Whether the blocks of slice k are counted: of its group the first that has entries, begun at
+ * another place in every group. */
+static bool counts_blocks(const spmv_sample *s, int step, int k) {
+    const int n = s->size.taken, group = k / step;
     for (int q = 0; q < step; q++) {
         int at = group * step + (group + q) % step;
         if (at < n && s->slice[at].entries) return at == k;
@@ -309,10 +328,13 @@ static bool counts_blocks(const spmv_sample *s, int k) {
 /* Adds what the sample shows. */
 static spmv_status add_sampled(spmv_ctx *ctx, const spmv_sample *s, int threads, spmv_features *f) {
     const int n = s->size.taken, per_line = f->precision == SPMV_F64 ? 8 : 16;
+    const int step = slices_a_group(s);
     tally *t = calloc((size_t)n, sizeof *t);
     if (!t) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (n > 4)
-    for (int k = 0; k < n; k++) look_at_slice(&s->slice[k], per_line, counts_blocks(s, k), &t[k]);
+    for (int k = 0; k < n; k++)
+        look_at_slice(&s->slice[k], per_line, counts_blocks(s, step, k), &t[k]);
+    f->distinct = count_values(s);
     add_up(t, n, f);
     free(t);
     f->padding_32 = s->entries ? (double)s->slots / (double)s->entries - 1 : 0;
