@@ -40,8 +40,8 @@ static double reads_per_s(const model *m) {
 }
 
 static spmv_proposal *propose(const model *m, const char *kernel, work w) {
-    const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 1e-7, start_s = 1.5e-4,
-                 entry_s = 1.5e-11;
+    const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 1e-7, start_s = 1e-4,
+                 entry_s = 2e-11;
     const double term[] = {launches_s + hypot(w.bytes / bytes_per_s, w.reads / reads_per_s(m)),
                            w.longest * step_s, w.idle / bytes_per_s};
     const double setup_s = start_s + m->nnz * entry_s, baseline_s = m->out->baseline_s;
@@ -82,12 +82,15 @@ static spmv_proposal *propose_groups(const model *m) {
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
+/* It loads ahead of what it adds, which hides some of the waiting. */
 static void propose_slices(const model *m) {
+    const double ahead = 0.75;
     const spmv_features *f = m->f;
-    if (f->padding_32 >= 1 || f->row_max >= SPMV_LONG_ROW) return;
-    const work w = {m->csr, m->lines, (double)f->row_max, f->padding_32 * m->csr};
-    spmv_proposal_why(propose(m, "sell_thread_ahead", w), "slices of 32 rows pad %.0f %%",
-                      PERCENT * f->padding_32);
+    const double padding = f->sampled ? f->padding_32 : f->cv;
+    if (padding >= 1 || f->row_max >= SPMV_LONG_ROW) return;
+    const work w = {ahead * m->csr, ahead * m->lines, (double)f->row_max, padding * m->csr};
+    spmv_proposal_why(propose(m, "sell_thread_ahead", w), "slices of 32 rows pad %s%.0f %%",
+                      f->sampled ? "" : "about ", PERCENT * padding);
 }
 
 /* Bytes of a value in the cheapest dictionary that is common to the whole matrix. */

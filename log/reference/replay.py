@@ -40,14 +40,14 @@ FEATURES = os.path.join(ROOT, "log", "reference", "features.txt.xz")
 CLOSE, FAIR = 1.03, 1.10
 # Seconds that the policy is charged for besides set-ups and products: sampling (for a GPU on one thread), and making a plan
 # and its first launches.
-SAMPLING_S = {"cuda": {"none": 0, "quick": 2e-4, "all": 1e-3}, "omp": {"none": 0, "quick": 2e-4, "all": 3e-4}}
+SAMPLING_S = {"cuda": {"none": 0, "quick": 1.5e-4, "all": 5e-4}, "omp": {"none": 0, "quick": 1e-4, "all": 3e-4}}
 PLAN_S = 1e-4
 TRIAL_PRODUCTS, MOST_CANDIDATES = 2, 8
 PEERS = ("cusparse", "mkl", "librsb", "aocl")
 # Of a fit: fewer samples say nothing, nor do shorter products of a CPU; seconds of a unit of the terms (on a CPU a byte, by
 # one thread); the baseline kernel.
 FEWEST, SHORT_S, UNIT_S, BASELINE = 8, 2e-5, {"cuda": 1, "omp": 4.5e-11}, {"cuda": "csr_lanes", "omp": "csr_balanced"}
-CALLS = (1000, None, 10, 100, 100000)
+CALLS = (1000, None, 10, 30, 100, 300, 100000)
 KNOWN_UNSAMPLED = ("matrix", "values", "precision", "rows", "cols", "nnz", "row_max", "mean", "cv", "empty_share")
 
 
@@ -201,17 +201,14 @@ class Policy:
     def depth(self, calls, product_s):
         """How much is sampled. product_s: what the policy expects of a product before anything is timed."""
         budget = self.budget(calls)
-        if budget < self.few:
+        if self.host and budget < self.few:
             return "none"
-        if not self.host and (calls or 0) >= self.unknown_calls:
-            return "all"
-        most_s = max(0.1 * budget * product_s, 0 if calls else self.quick_s)
+        part = self.for_sampling_host if self.host else self.for_sampling_gpu
+        most_s = part * budget * product_s
         return "none" if most_s < self.quick_s else "quick" if most_s < self.full_s else "all"
 
-    def is_timed(self, depth, calls, baseline_s):
-        if self.host or depth == "none" or not baseline_s:
-            return depth != "none"
-        return not calls or calls >= self.unknown_calls or calls * baseline_s >= self.most_untimed_s
+    def is_timed(self, depth, calls):
+        return depth != "none" if self.host else self.budget(calls) >= self.large
 
     def choose(self, proposals, case, calls, depth):
         """The kernel, all that were timed, and the seconds spent; (None, [], 0): the baseline kernel is not in the log."""
@@ -220,7 +217,7 @@ class Policy:
         if baseline is None or baseline["kernel"] not in case.kernels:
             return None, [], 0
         spent_s = self.sampling_s[depth] + PLAN_S
-        if self.is_timed(depth, calls, baseline.get("baseline_s")):
+        if self.is_timed(depth, calls):
             return self.try_out(known, baseline["kernel"], case, calls, spent_s)
         kernel = self.untimed(known, baseline, case, calls, depth)
         return kernel, [kernel], spent_s + case.kernels[kernel][1]
@@ -228,8 +225,8 @@ class Policy:
     def untimed(self, known, baseline, case, calls, depth):
         """The kernel of the least predicted sum of set-up and products, in products of the baseline kernel."""
         number = 1 if self.host else self.calls(calls)
-        converts = depth != "none" and baseline.get("baseline_s")
-        most_setup = math.inf if converts else 0
+        left = self.budget(calls) - self.sampling_s[depth] / max(baseline.get("baseline_s", 0), 1e-9)
+        most_setup = 0 if number == 1 else math.inf if calls else left
         totals = {p["kernel"]: (self.margin if p["setup"] else 1) * (p["setup"] + number / p["speedup"])
                   for p in known if p["speedup"] > 0 and p["setup"] <= most_setup and p["kernel"] in case.kernels}
         best = min(totals, key=totals.get, default=None)
@@ -237,8 +234,7 @@ class Policy:
 
     def try_out(self, known, baseline, case, calls, spent_s):
         product_s, setup_s = case.kernels[baseline]
-        least_s = 0 if self.host and calls else min(self.least_budget_s, calls * product_s if calls else math.inf)
-        budget_s = max(self.budget(calls) * product_s, least_s)
+        budget_s = self.budget(calls) * product_s
         optimism = self.optimism_gpu
         if self.host:
             optimism = self.optimism_host if budget_s >= self.large * product_s else 1

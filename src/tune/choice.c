@@ -9,11 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of the time of all expected products tuning takes at most this share on a GPU, and less on a CPU
- * (budget_of), in which what is converted and timed must pay. A number that is not known counts as
- * so many, of which the first few pay. */
-static const double share = 0.4, unknown_calls = 1000;
-static const double few = 10; /* products: with a smaller budget nothing is converted or timed */
+/* Of the time of all expected products tuning takes at most this share on a GPU, and on a CPU what
+ * budget_of says; in that time what is converted and timed must pay. A number that is not known
+ * counts as so many, of which the first few pay. */
+static const double share = 0.1, unknown_calls = 1000;
+static const double few = 10; /* products; on a CPU nothing is converted or timed for less */
+/* Of the budget at most this part goes into sampling. */
+static const double for_sampling_host = 0.1, for_sampling_gpu = 0.4;
 static const double optimism_host = 2, optimism_gpu = 1.5; /* so many times as fast as predicted */
 
 /* The first candidate is always tried if it takes at most this share of the budget: what was spent
@@ -80,17 +82,13 @@ static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts
            (opts->threads ? opts->threads : mat->ctx->threads);
 }
 
-/* Sampling takes at most a tenth of the budget, with two exceptions: where the number of products
- * is unknown there is at least a quick sample; where a GPU makes so many that trials follow always
- * a full one, which alone shows hot columns and mirror images. */
 static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
                                      const spmv_backend *backend, double budget,
                                      const spmv_features *unsampled) {
-    const double quick_s = 2e-4, full_s = 1e-3; /* by one thread */
-    if (budget < few) return SPMV_SAMPLE_NONE;  /* nothing is converted */
-    if (!backend->host && (double)opts->expected_calls >= unknown_calls) return SPMV_SAMPLE_FULL;
-    double most_s = 0.1 * budget * expected_product_s(mat, opts, backend, unsampled);
-    if (!opts->expected_calls) most_s = fmax(most_s, quick_s);
+    const double quick_s = 1.5e-4, full_s = 5e-4; /* by one thread */
+    const double part = backend->host ? for_sampling_host : for_sampling_gpu;
+    if (backend->host && budget < few) return SPMV_SAMPLE_NONE; /* nothing is converted */
+    const double most_s = part * budget * expected_product_s(mat, opts, backend, unsampled);
     return most_s < quick_s  ? SPMV_SAMPLE_NONE
            : most_s < full_s ? SPMV_SAMPLE_QUICK
                              : SPMV_SAMPLE_FULL;
@@ -98,28 +96,25 @@ static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *
 
 /* ---- without timing -------------------------------------------------------------------------- */
 
-/* On a GPU trials and their warm-up take 1.5 ms at least. Where few products follow, and all of
- * them take not much longer, trials would cost more than they find: by the logs of an H200,
- * preparation and 300 products of less than 40 ms take 0.95 of the time without them, but from
- * 1,000 products on they pay. */
-static bool is_worth_trials(const spmv_plan_opts *opts, const spmv_backend *backend,
-                            double baseline_s) {
-    const double most_untimed_s = 4e-2, calls = calls_of(opts);
-    return backend->host || baseline_s <= 0 || calls >= unknown_calls ||
-           calls * baseline_s >= most_untimed_s;
+/* On a GPU trials take some forty products: where fewer pay for them the prediction decides. */
+static bool is_timed(const spmv_backend *backend, double budget) {
+    return backend->host ? budget >= few : is_large_budget(budget);
 }
 
 /* Set-up and products, in baseline product times. */
 static double predicted_total(const trials *c, const spmv_proposal *p) {
-    const double margin = 1.1; /* by which a conversion has to pay: predictions are that far off */
+    const double margin = 1.03; /* by which a conversion has to pay */
     const double all = p->predicted_setup + calls_of(c->opts) / p->predicted_speedup;
     return p->predicted_setup > 0 ? margin * all : all;
 }
 
-/* Whether it may be chosen where nothing is timed: with a small budget, or on a CPU, nothing is
- * converted then. */
+/* Whether it may be chosen where nothing is timed. On a CPU nothing is converted then; for an
+ * unknown number of products the set-up keeps within what sampling left of the budget. */
 static bool is_ready_soon(const trials *c, const spmv_proposal *p) {
-    return p->predicted_setup == 0 || (!c->backend->host && c->predicted_s > 0 && c->budget >= few);
+    double left = INFINITY;
+    if (!c->opts->expected_calls && c->predicted_s > 0)
+        left = c->budget - spmv_trials_spent_s(c) / c->predicted_s;
+    return p->predicted_setup == 0 || (!c->backend->host && p->predicted_setup <= left);
 }
 
 /* The kernel of the least predicted total that is greater than that of `behind`; NULL: none is
@@ -248,6 +243,7 @@ static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
     for (int k = 1; k < c->n; k++)
         if (!other || c->entry[k].product_s < other->product_s) other = &c->entry[k];
     const char *name = chosen->plan->kernel->name;
+    const char *unknown = "; nothing was timed, as the number of products is unknown";
     if (chosen != baseline)
         snprintf(t->reason, sizeof t->reason, "%s: %s; %.2f x %s in the trials%s%s", name,
                  chosen->proposal->why, baseline->product_s / chosen->product_s,
@@ -258,8 +254,8 @@ static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
                  other->plan->kernel->name, other->proposal->why,
                  baseline->product_s / other->product_s, c->team, c->passed);
     else
-        snprintf(t->reason, sizeof t->reason, "%s: %s%s%s", name, chosen->proposal->why, c->team,
-                 c->passed);
+        snprintf(t->reason, sizeof t->reason, "%s: %s%s%s%s", name, chosen->proposal->why, c->team,
+                 c->is_timed || c->opts->expected_calls ? "" : unknown, c->passed);
     if (baseline->product_s <= 0) return;
     t->timed = other ? c->n : 0;
     t->baseline = baseline->plan->kernel->name;
@@ -307,7 +303,7 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
                 .start = start,
                 .predicted_s = all->baseline_s,
                 .budget = budget,
-                .is_timed = budget >= few && is_worth_trials(opts, backend, all->baseline_s)};
+                .is_timed = is_timed(backend, budget)};
     const spmv_stored *before = mat->stores;
     spmv_tuning *tuning = calloc(1, sizeof *tuning);
     *out = NULL;
@@ -352,7 +348,7 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
     const spmv_sampling_depth depth =
         depth_for(mat, opts, backend, budget_of(opts, backend), &features);
     spmv_plan_opts known = *opts;
-    if (depth == SPMV_SAMPLE_NONE) known.expected_calls = 1; /* no trials */
+    if (backend->host && depth == SPMV_SAMPLE_NONE) known.expected_calls = 1; /* no trials */
     /* Threads that sleep are not woken for what one does in half a millisecond: by the logs, waking
      * 16 took 10 ms on an H200's host. */
     const int threads = backend->host && depth == SPMV_SAMPLE_FULL ? mat->ctx->threads : 1;

@@ -8,14 +8,8 @@
 #include <stdlib.h>
 
 enum { FEWEST_ROUNDS = 2 };
-static const double sample_s = 5e-5; /* seconds that a sample takes at least */
-/* Where the products of a budget are short it is raised to some milliseconds: nobody notices so
- * little time, and a wrong choice costs more. It never exceeds the time of all expected products.
- * On a CPU that is done only where their number is unknown: preparation for a known number stays
- * within its share. */
-static const double least_budget_s = 2e-3;       /* seconds of a raised budget */
-static const double most_assured_s = 3e-3;       /* seconds: assured rounds on a CPU */
-static const double least_for_rounds_s = 6.5e-4; /* seconds: rounds of a raised budget */
+static const double sample_s = 5e-5;       /* seconds that a sample takes at least */
+static const double most_assured_s = 3e-3; /* seconds: assured rounds on a CPU */
 /* Shares of the budget: what is for rounds, since the last one overruns; what a round may always
  * take; what a second first product may take. */
 static const double most_products = 100; /* of the baseline kernel that rounds take */
@@ -82,9 +76,7 @@ static spmv_status time_once(candidate *e) {
  * time. Of such a sample getting ready is not paid for. */
 static spmv_status make_batch(trials *c, candidate *e, double product_s) {
     int most = c->backend->record_start ? 20 : 100; /* recording takes longer than running */
-    /* Recording a short product takes as long as three of them. */
-    bool little = !c->backend->host && !is_large_budget(c->budget);
-    double inner = product_s > 0 ? ceil((little ? sample_s / 2 : sample_s) / product_s) : most;
+    double inner = product_s > 0 ? ceil(sample_s / product_s) : most;
     double start = spmv_now();
     if (c->copies > 1) {
         TRY(problem_copies(&e->p, c->copies));
@@ -98,15 +90,8 @@ static spmv_status make_batch(trials *c, candidate *e, double product_s) {
 
 /* Sets the budgets from the time of one baseline product. */
 static void set_budget(trials *c, double baseline_s) {
-    bool is_raised = !c->backend->host || !c->opts->expected_calls;
-    double expected_s = c->expected_budget * baseline_s;
-    double all_s =
-        c->opts->expected_calls ? (double)c->opts->expected_calls * baseline_s : INFINITY;
-    double least_s = is_raised ? fmin(least_budget_s, all_s) : 0;
-    double rounds_s = is_raised ? fmin(least_for_rounds_s, all_s) : 0;
-    c->budget_s = fmax(expected_s, least_s);
-    c->rounds_s = for_rounds * fmax(fmin(expected_s, most_products * baseline_s), rounds_s);
-    c->budget = c->budget_s / baseline_s;
+    c->budget_s = c->budget * baseline_s;
+    c->rounds_s = for_rounds * fmin(c->budget, most_products) * baseline_s;
 }
 
 /* Whether a first product and a sample after it would take much of the budget. */
@@ -130,10 +115,10 @@ static spmv_status open_problem(trials *c, candidate *e) {
 
 /* Times the first product of a candidate, or two. The first meets cold pages and sleeping threads,
  * so a second one is timed where that takes little of the budget, or for a short baseline product,
- * which is the unit of the budget. On a GPU the first may take half as long again even after the
- * warm-up: so a slow candidate gets a second product, and with a large budget everyone does. The
- * lesser time counts as a sample where a sample is one product and caches are not emptied. Where
- * flushing is expensive, the first product finds empty caches and is the sample. */
+ * which is the unit of the budget. On a GPU, where the first may take half as long again even
+ * after the warm-up, everyone gets two. The lesser time counts as a sample where a sample is one
+ * product and caches are not emptied. Where flushing is expensive, the first product finds empty
+ * caches and is the sample. */
 static spmv_status time_first_products(trials *c, candidate *e, double baseline_s) {
     enum { PRODUCTS = 2 };
     TRY(open_problem(c, e));
@@ -144,15 +129,14 @@ static spmv_status time_first_products(trials *c, candidate *e, double baseline_
     }
     const double fair = 1.5;
     double least = INFINITY, seconds = 0;
-    bool gpu = !c->backend->host, large = gpu && is_large_budget(c->budget);
-    for (int products = 0; products < PRODUCTS && (large || !(least <= fair * baseline_s));
+    const bool gpu = !c->backend->host;
+    for (int products = 0; products < PRODUCTS && (gpu || !(least <= fair * baseline_s));
          products++) {
         TRY(problem_single(&e->p, &seconds));
         least = seconds < least ? seconds : least;
         double budget_s = c->budget_s > 0 ? c->budget_s : c->budget * least;
-        bool may_load = large || (gpu && baseline_s > 0);
-        bool may_wake = !gpu && baseline_s == 0 && seconds < short_baseline_s && !c->flush;
-        if (!may_load && !may_wake &&
+        bool may_wake = baseline_s == 0 && seconds < short_baseline_s && !c->flush;
+        if (!gpu && !may_wake &&
             (baseline_s > 0 ? baseline_s : seconds) > negligible_share * budget_s)
             break;
     }
@@ -192,7 +176,6 @@ spmv_status spmv_trials_baseline(trials *c) {
     TRY(status);
     if (c->flush && baseline->t.nsamples == 0) TRY(time_once(baseline));
     baseline->product_s = fmax(baseline->product_s, 1e-9);
-    c->expected_budget = c->budget;
     set_budget(c, baseline->product_s);
     return SPMV_OK;
 }
@@ -288,16 +271,6 @@ static void assure_rounds(trials *c) {
         spmv_trials_spent_s(c) + fmin(tenth * calls * c->entry[0].product_s, most_assured_s);
 }
 
-/* On a GPU one slow sample does not decide against the baseline kernel, unless a candidate is ahead
- * by more than a first sample can be slow. */
-static bool needs_second_sample(const trials *c) {
-    const candidate *baseline = &c->entry[0];
-    bool far_ahead = false;
-    for (int k = 1; k < c->n; k++)
-        far_ahead |= baseline->product_s > (1 + far_behind) * c->entry[k].product_s;
-    return !c->backend->host && c->n > 1 && baseline->t.nsamples == 1 && !far_ahead;
-}
-
 spmv_status spmv_trials_run(trials *c) {
     candidate *baseline = &c->entry[0];
     /* A first product finds warm caches, so it compares with the baseline only without flushes. */
@@ -308,7 +281,6 @@ spmv_status spmv_trials_run(trials *c) {
         spmv_status status = time_first_products(c, e, baseline_s);
         TRY(disqualify_failed(c, e, status == SPMV_OK ? spmv_trials_check(c) : status));
     }
-    if (needs_second_sample(c)) TRY(time_once(baseline));
     assure_rounds(c);
     for (int round = 0; round < MOST_ROUNDS; round++) {
         lower_budget(c);

@@ -30,14 +30,13 @@ typedef struct trials {
     const spmv_plan_opts *opts;
     const spmv_backend *backend;
     spmv_device *device;
-    double start;           /* when tuning began, by spmv_now */
-    bool is_timed;          /* otherwise the prediction decides */
-    double budget;          /* in baseline product times */
-    double expected_budget; /* the same, from the expected number of products alone */
-    double budget_s;        /* the budget in seconds */
-    double predicted_s;     /* a product of the baseline kernel, as proposals count; 0: as timed */
-    double rounds_s;        /* no round that ends later than this is begun */
-    double assured_s;       /* the same, where conversions spent most of the budget */
+    double start;       /* when tuning began, by spmv_now */
+    bool is_timed;      /* otherwise the prediction decides */
+    double budget;      /* in baseline product times */
+    double budget_s;    /* the budget in seconds */
+    double predicted_s; /* a product of the baseline kernel, as proposals count; 0: as timed */
+    double rounds_s;    /* no round that ends later than this is begun */
+    double assured_s;   /* the same, where conversions spent most of the budget */
     /* Seconds that do not count towards the budget: emptying caches, sending the rows, allocating
      * vectors, and what a process does once. */
     double flushing_s, sent_s, memory_s, once_s;

