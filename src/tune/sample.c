@@ -15,7 +15,7 @@ static const struct extent {
 } depths[] = {
     [SPMV_SAMPLE_NONE] = {0, 0, 0, 0, false},
     [SPMV_SAMPLE_QUICK] = {1 << 7, 12, 4, 3 << 10, false},
-    [SPMV_SAMPLE_FULL] = {SAMPLE_LENGTHS, SAMPLE_SLICES, 8, 1 << 14, true},
+    [SPMV_SAMPLE_FULL] = {SAMPLE_LENGTHS, SAMPLE_SLICES, 16, 1 << 14, true},
 };
 
 sample_size spmv_sample_size(int64_t rows, int64_t nnz, spmv_sampling_depth depth) {

@@ -25,6 +25,7 @@ static spmv_status choose(spmv_mat *mat, const char *candidate, const char *base
     spmv_proposals all = {.n = 0};
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     opts.cache = cache;
+    opts.expected_calls = 1000; /* so that trials are paid for */
     spmv_propose_kernel(&all, candidate, 8, 4, "a candidate");
     spmv_propose_kernel(&all, baseline, 0, 0, "baseline");
     return spmv_auto_select(mat, &opts, &spmv_cuda, &all, spmv_now(), out);
