@@ -219,7 +219,7 @@ typedef struct spmv_plan_opts {
     const spmv_setting *settings;
     int nsettings;
     /* for "auto": */
-    int64_t expected_calls; /* expected number of products: preparation may take a tenth of their
+    int64_t expected_calls; /* expected number of products: preparation may take 0.15 of their
                                time on a GPU; on a CPU as long as a third of them, up to 10, a
                                tenth, up to 100, or a hundredth; 0: unknown, at most 10 */
     int nondeterministic;   /* 1: also kernels whose results may differ in bits every time */

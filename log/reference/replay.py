@@ -208,7 +208,7 @@ class Policy:
         return "none" if most_s < self.quick_s else "quick" if most_s < self.full_s else "all"
 
     def is_timed(self, depth, calls):
-        return depth != "none" if self.host else self.budget(calls) >= self.large
+        return depth != "none" if self.host else self.budget(calls) >= self.for_trials
 
     def choose(self, proposals, case, calls, depth):
         """The kernel, all that were timed, and the seconds spent; (None, [], 0): the baseline kernel is not in the log."""

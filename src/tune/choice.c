@@ -12,7 +12,7 @@
 /* Of the time of all expected products tuning takes at most this share on a GPU, and on a CPU what
  * budget_of says; in that time what is converted and timed must pay. A number that is not known
  * counts as so many, of which the first few pay. */
-static const double share = 0.1, unknown_calls = 1000;
+static const double share = 0.15, unknown_calls = 1000;
 static const double few = 10; /* products; on a CPU nothing is converted or timed for less */
 /* Of the budget at most this part goes into sampling. */
 static const double for_sampling_host = 0.1, for_sampling_gpu = 0.4;
@@ -96,9 +96,10 @@ static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *
 
 /* ---- without timing -------------------------------------------------------------------------- */
 
-/* On a GPU trials take some forty products: where fewer pay for them the prediction decides. */
+/* On a GPU trials take some forty products: unless far more pay for them the prediction decides. */
 static bool is_timed(const spmv_backend *backend, double budget) {
-    return backend->host ? budget >= few : is_large_budget(budget);
+    const double for_trials = 100;
+    return budget >= (backend->host ? few : for_trials);
 }
 
 /* Set-up and products, in baseline product times. */
