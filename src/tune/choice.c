@@ -85,7 +85,7 @@ static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts
 static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
                                      const spmv_backend *backend, double budget,
                                      const spmv_features *unsampled) {
-    const double quick_s = 1.5e-4, full_s = 5e-4; /* by one thread */
+    const double quick_s = 2e-4, full_s = 6e-4; /* by one thread */
     const double part = backend->host ? for_sampling_host : for_sampling_gpu;
     if (backend->host && budget < few) return SPMV_SAMPLE_NONE; /* nothing is converted */
     const double most_s = part * budget * expected_product_s(mat, opts, backend, unsampled);
