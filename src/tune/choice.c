@@ -244,7 +244,7 @@ static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
     for (int k = 1; k < c->n; k++)
         if (!other || c->entry[k].product_s < other->product_s) other = &c->entry[k];
     const char *name = chosen->plan->kernel->name;
-    const char *unknown = "; nothing was timed, as the number of products is unknown";
+    const char *unknown = "; the number of products is unknown: only what is ready within 10";
     if (chosen != baseline)
         snprintf(t->reason, sizeof t->reason, "%s: %s; %.2f x %s in the trials%s%s", name,
                  chosen->proposal->why, baseline->product_s / chosen->product_s,
