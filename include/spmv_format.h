@@ -48,8 +48,12 @@ typedef struct spmv_format {
      * out. */
     void (*entries)(const spmv_store *store, int32_t *row, int32_t *col, double *values);
     /* Writes other values into a store that was built of the same pattern. NULL: it cannot be done
-     * in place. */
+     * in place, or refill_rows does. */
     void (*refill)(const spmv_csr_view *A, int threads, spmv_store *store);
+    /* The same of rows first..end - 1 alone, whose values are near; other threads refill others.
+     * Both are multiples of rows_together, but for the last row's end. */
+    void (*refill_rows)(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store);
+    int64_t (*rows_together)(const spmv_store *store); /* 0: refill takes all */
     /* Whether they can be written as the store's are encoded; SPMV_E_UNSUITABLE: no. NULL: all can.
      */
     spmv_status (*holds)(spmv_ctx *ctx, const spmv_csr_view *A, int threads,

@@ -264,9 +264,10 @@ typedef struct spmv_staging { /* where new values stand on their way; zero: nowh
  * there: the values are on the device already. Whatever the status, *staging is to be freed. */
 spmv_status spmv_stored_stage(const spmv_mat *mat, bool there, spmv_staging *staging);
 void spmv_stored_unstage(spmv_staging *staging);
-/* Writes values into all stores, and into the copies that plans own: A's, or those there, on the
- * device of all the stores, in the order of A and the precision of all the plans. Of A the sizes
- * are read, then. Fails only if the device does. */
+/* Writes values into what devices have of all stores, and into the copies that plans own: A's,
+ * which stores in host memory have, or those there, on the device of all the stores, in the order
+ * of A and the precision of all the plans. Of A the sizes are read, then. Fails only if the device
+ * does. */
 spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, const void *there,
                                    spmv_staging *staging, int threads);
 /* A copy in host memory of a store that lies on a device alone. */
@@ -307,5 +308,17 @@ spmv_status spmv_store_download(spmv_device *device, const spmv_store *copy, spm
 /* Copies a store, in host memory or the device's own, to the device. */
 spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_store **out);
 void spmv_store_free_on(spmv_device *device, spmv_store *copy);
+
+typedef struct spmv_given { /* values in the order of the entries */
+    const void *values;
+    spmv_precision precision;
+    bool stay; /* in host memory, if the matrix borrows its values: it borrows these, then */
+} spmv_given;
+/* The first n as f64, in the order in which they were given. */
+void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out);
+bool spmv_format_refills(const spmv_format *format); /* whether it can */
+/* Writes values, given in the order of the canonical CSR, into that, unless they are its own, and
+ * into all stores in host memory. */
+void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads);
 
 #endif

@@ -312,7 +312,7 @@ static spmv_status refill_there(const spmv_plan *plan, const spmv_csr_view *A, c
 }
 
 static spmv_status refill(const spmv_mat *mat, const spmv_csr_view *A, const void *there,
-                          const spmv_staging *staging, int threads, spmv_stored *stored) {
+                          const spmv_staging *staging, spmv_stored *stored) {
     spmv_device *device = NULL;
     if (stored->only_on_device && borrows_values(stored)) {
         spmv_store_set(stored->copy, VALUES, spmv_store_at(mat->source->copy, VALUES));
@@ -320,7 +320,6 @@ static spmv_status refill(const spmv_mat *mat, const spmv_csr_view *A, const voi
     }
     if (stored->only_on_device)
         return refill_there(plan_of(mat, stored), A, there, staging, stored);
-    stored->format->refill(A, threads, stored->host);
     if (!stored->copy) return SPMV_OK;
     TRY(spmv_ctx_device(mat->ctx, stored->device->backend, &device));
     return spmv_store_rewrite(device, stored->host, stored->copy);
@@ -337,7 +336,7 @@ spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, 
     TRY(send_values(A, threads, staging));
     if (mat->source) TRY(refill_source(mat, A, there, staging));
     for (spmv_stored *s = mat->stores; s; s = s->next)
-        if (s != mat->source) TRY(refill(mat, A, there, staging, threads, s));
+        if (s != mat->source) TRY(refill(mat, A, there, staging, s));
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         if (plan->own) TRY(refill_own(plan));
     return SPMV_OK;

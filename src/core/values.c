@@ -131,26 +131,20 @@ static spmv_status find_origin(spmv_mat *mat, int threads) {
 
 /* ---- the order of the canonical CSR ---------------------------------------------------------- */
 
-typedef struct given { /* values in the order of the entries */
-    const void *values;
-    spmv_precision precision;
-    bool stay; /* in host memory, if the matrix borrows its values: it borrows these, then */
-} given;
-
-static inline double given_value(const given *g, int64_t k) {
+static inline double given_value(const spmv_given *g, int64_t k) {
     return g->precision == SPMV_F32 ? ((const float *)g->values)[k]
                                     : ((const double *)g->values)[k];
 }
 
 /* Of entry k where it stands in row i. */
-static double value_in_row(const spmv_mat *mat, const given *g, int64_t i, int64_t k) {
+static double value_in_row(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t k) {
     const double value = given_value(g, k);
     return mat->coo.symmetry == SPMV_SKEW_SYMMETRIC && mat->coo.row[k] != i ? -value : value;
 }
 
 typedef struct duplicates { /* the entries of one place, in row i */
     const spmv_mat *mat;
-    const given *g;
+    const spmv_given *g;
     int64_t i;
 } duplicates;
 
@@ -179,7 +173,7 @@ static void sort_duplicates(duplicates *d, uint32_t *entry, int64_t n) {
 
 /* Of row i, the entries in places begin..end - 1 of the list: in extended precision, so that it
  * rounds once. */
-static double sum_entries(const spmv_mat *mat, const given *g, int64_t i, int64_t begin,
+static double sum_entries(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t begin,
                           int64_t end, int64_t *overflows) {
     uint32_t *entry = mat->origin->entry;
     duplicates d = {mat, g, i};
@@ -195,29 +189,13 @@ static double sum_entries(const spmv_mat *mat, const given *g, int64_t i, int64_
     return (double)sum;
 }
 
-/* In the order in which they were given. */
-static void widen(const given *g, int64_t n, int threads, double *out) {
-    const float *narrow = g->values;
-    const double *wide = g->values;
-    if (n == 0) return;
-    if (g->precision == SPMV_F32)
-#pragma omp parallel for schedule(static) num_threads(threads)
-        for (int64_t k = 0; k < n; k++) out[k] = narrow[k];
-    else if (wide != out)
-#pragma omp parallel for schedule(static) num_threads(threads)
-        for (int t = 0; t < threads; t++) {
-            int64_t first = spmv_split(n, threads, t), end = spmv_split(n, threads, t + 1);
-            memmove(out + first, wide + first, (size_t)(end - first) * sizeof *out);
-        }
-}
-
 /* Returns how many sums of duplicates no double can hold. */
-static int64_t arrange(const spmv_mat *mat, const given *g, int threads, double *out) {
+static int64_t arrange(const spmv_mat *mat, const spmv_given *g, int threads, double *out) {
     const spmv_csr *A = &mat->csr;
     const uint32_t *first = mat->origin ? mat->origin->first : NULL;
     int64_t overflows = 0;
     if (A->as_given) {
-        widen(g, A->nnz, threads, out);
+        spmv_widen(g, A->nnz, threads, out);
         return 0;
     }
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
@@ -235,7 +213,7 @@ bool spmv_plan_refills(const spmv_plan *plan) {
     if (stored && spmv_source_is_fixed(plan)) return false;
     if (stored && plan->kernel->traits & SPMV_KEEPS_CODES && !spmv_stored_holds_any(stored))
         return false;
-    return spmv_format_named(plan->kernel->format, plan->variant)->refill &&
+    return spmv_format_refills(spmv_format_named(plan->kernel->format, plan->variant)) &&
            !(plan->kernel->traits & SPMV_KEEPS_VALUES);
 }
 
@@ -291,9 +269,9 @@ static spmv_status make_room(const spmv_mat *mat, double **out) {
                      (long long)mat->coo.nnz);
 }
 
-static void keep_entries(spmv_mat *mat, const given *g, int threads, double *room) {
+static void keep_entries(spmv_mat *mat, const spmv_given *g, int threads, double *room) {
     mat->fetch = NULL;
-    if (room) widen(g, mat->coo.nnz, threads, room);
+    if (room) spmv_widen(g, mat->coo.nnz, threads, room);
     mat->coo.values = room ? room : mat->csr.values;
     mat->coo.field = mat->stats.field = SPMV_REAL_FIELD;
     mat->borrowed_values = false;
@@ -301,7 +279,7 @@ static void keep_entries(spmv_mat *mat, const given *g, int threads, double *roo
 }
 
 /* Where those of the compressed rows go: over the old ones, unless these are the caller's. */
-static spmv_status place_values(spmv_mat *mat, const given *g) {
+static spmv_status place_values(spmv_mat *mat, const spmv_given *g) {
     spmv_csr *A = &mat->csr;
     if (!A->lent.values) return SPMV_OK;
     double *values = g->stay ? (double *)(uintptr_t)g->values /* only read */
@@ -314,13 +292,12 @@ static spmv_status place_values(spmv_mat *mat, const given *g) {
 
 /* beside: in the order of the canonical CSR; NULL: they are not there yet. room: for the entries'
  * own values. */
-static spmv_status write_into(spmv_mat *mat, const given *g, const double *beside, int threads,
+static spmv_status write_into(spmv_mat *mat, const spmv_given *g, const double *beside, int threads,
                               double *room, spmv_staging *staging) {
-    const given sorted = {.values = beside, .precision = SPMV_F64};
-    if (beside)
-        widen(&sorted, mat->csr.nnz, threads, mat->csr.values);
-    else
-        arrange(mat, g, threads, mat->csr.values);
+    const spmv_given sorted = {.values = beside ? beside : mat->csr.values, .precision = SPMV_F64};
+    const bool as_given = mat->csr.as_given && !beside;
+    if (!beside && !as_given) arrange(mat, g, threads, mat->csr.values);
+    spmv_refill_here(mat, as_given ? g : &sorted, threads);
     keep_entries(mat, g, threads, room);
     const spmv_csr_view A = rows_with(mat, mat->csr.values);
     TRY(spmv_stored_refill_all(mat, &A, NULL, staging, threads));
@@ -331,7 +308,8 @@ static spmv_status write_into(spmv_mat *mat, const given *g, const double *besid
 
 /* Nothing is written before all memory is there: no plan is left with the old values when another
  * has the new ones. */
-static spmv_status write_all(spmv_mat *mat, const given *g, const double *beside, int threads) {
+static spmv_status write_all(spmv_mat *mat, const spmv_given *g, const double *beside,
+                             int threads) {
     spmv_staging staging = {.device = NULL};
     double *room = NULL;
     spmv_status status = spmv_stored_stage(mat, false, &staging);
@@ -346,7 +324,7 @@ static bool is_plain(const spmv_mat *mat) {
     return mat->csr.as_given && mat->precision == SPMV_F64;
 }
 
-static spmv_status check_and_write(spmv_mat *mat, const given *g, int threads) {
+static spmv_status check_and_write(spmv_mat *mat, const spmv_given *g, int threads) {
     spmv_csr_view A = rows_with(mat, g->values);
     double *beside = NULL;
     spmv_status status = SPMV_OK;
@@ -368,7 +346,7 @@ static spmv_status check_and_write(spmv_mat *mat, const given *g, int threads) {
 
 static spmv_status set_from_host(spmv_mat *mat, const void *values, bool stay) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
-    const given g = {values, mat->precision, stay};
+    const spmv_given g = {values, mat->precision, stay};
     if (mat->source) TRY(spmv_mat_bring(mat)); /* the pattern */
     TRY(find_origin(mat, threads));
     return may_refuse(mat) ? check_and_write(mat, &g, threads) : write_all(mat, &g, NULL, threads);
@@ -404,7 +382,7 @@ static spmv_status read_back(spmv_mat *mat, const spmv_stored *stored, const spm
 
 /* From any of the stores: they hold the values as they were given. */
 static spmv_status fetch(spmv_mat *mat) {
-    const given own = {.stay = false};
+    const spmv_given own = {.stay = false};
     spmv_store *here = NULL;
     TRY(place_values(mat, &own));
     mat->coo.values = mat->csr.values;

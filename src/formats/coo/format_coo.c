@@ -32,10 +32,14 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, copy_entries(A, threads, B));
 }
 
-static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+static int64_t rows_together(const spmv_store *store) {
+    (void)store;
+    return 1;
+}
+
+static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
     sorted_coo *B = (sorted_coo *)store;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t k = 0; k < A->nnz; k++) B->values[k] = (real)A->values[k];
+    for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k++) B->values[k] = (real)A->values[k];
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
@@ -56,5 +60,6 @@ SPMV_EXPORT_ANY_OFFSETS_FORMAT(coo_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
-    .refill = refill,
+    .refill_rows = refill_rows,
+    .rows_together = rows_together,
 };

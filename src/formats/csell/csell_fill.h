@@ -3,6 +3,7 @@
 #define SPMV_CSELL_FILL_H
 
 #include "csell_choice.h"
+#include "formats/side_by_side.h"
 
 typedef struct output { /* where the next column code and the next value go */
     uint8_t *column, *value;
@@ -63,6 +64,23 @@ static inline void fill_values(const slice_rows *s, const csell_slice *slice,
             take_values(&from, row, n, values, out);
             put_values(values, n, slice->value_code, set, out);
         }
+    }
+}
+
+/* Those of a slice that has them as they are: no more than copies. In steps of the same rows, one
+ * after the other, values stand as if these were one step of a longer run. */
+static inline void copy_values(const slice_rows *s, const csell_slice *slice,
+                               const csell_step *step, real *to) {
+    const double *next[CSELL_ROWS], *from[CSELL_ROWS];
+    int row[CSELL_ROWS];
+    for (int r = 0; r < s->nrows; r++) next[r] = s->value[r];
+    for (int64_t k = 0, end; k < slice->nsteps; k = end) {
+        for (end = k + 1; end < slice->nsteps && step[end].mask == step[k].mask;) end++;
+        const int n = list_rows(step[k].mask, row);
+        const int64_t length = (end - k) * slice->run;
+        for (int j = 0; j < n; j++) from[j] = next[row[j]], next[row[j]] += length;
+        put_side_by_side(from, n, length, n, to);
+        to += n * length;
     }
 }
 #endif

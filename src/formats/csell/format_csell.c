@@ -208,10 +208,24 @@ static void place_long(const spmv_csr_view *A, csell *B) {
         }
 }
 
-/* A row may be most of the matrix, so it is entries that are shared out. */
-static int64_t fill_long(const spmv_csr_view *A, int threads, csell *B) {
+static int64_t long_rows_before(const csell *B, int64_t row) {
+    int64_t low = 0, high = B->long_rows;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (B->long_row[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Of the long rows, those from first to end - 1. A row may be most of the matrix, so it is entries
+ * that are shared out. */
+static int64_t fill_long(const spmv_csr_view *A, int64_t first, int64_t end, int threads,
+                         csell *B) {
     int64_t overflows = 0;
-    for (int64_t n = 0; n < B->long_rows; n++) {
+    for (int64_t n = first; n < end; n++) {
         int64_t from = A->row_ptr[B->long_row[n]], to = B->long_ptr[n];
         int64_t length = B->long_ptr[n + 1] - to;
 #pragma omp parallel for schedule(static) num_threads(threads) \
@@ -277,7 +291,7 @@ static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *
     memset(B->columns + B->column_bytes, 0, CSELL_SPARE);
     memset(B->values + B->value_bytes, 0, CSELL_SPARE);
     place_long(A, B);
-    overflows += fill_long(A, threads, B);
+    overflows += fill_long(A, 0, B->long_rows, threads, B);
     return spmv_fits(ctx, overflows);
 }
 
@@ -288,7 +302,6 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(spmv_store_new(ctx, "csell", sizeof(csell), A, out));
     csell *B = (csell *)*out;
     B->s.slots = A->nnz;
-    B->codes = codes;
     B->nslices = slices_of(A->rows);
     B->cut = cut_of(A, c);
     count_long(A, threads, B);
@@ -300,6 +313,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     csell_repeat *repeats = spmv_host_alloc((size_t)B->nslices * sizeof *repeats);
     if (!repeats) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
     spmv_status status = choose_slices(ctx, A, &set, codes, threads, B, repeats);
+    for (int64_t k = 0; k < B->nslices; k++) B->codes |= B->slice[k].value_code != VALUE_RAW;
     if (status == SPMV_OK) place_slices(B);
     if (status == SPMV_OK) status = fill(ctx, A, &set, repeats, threads, B);
     spmv_host_free(repeats);
@@ -369,35 +383,19 @@ static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                      "values are in codes of fewer bytes, which cannot be these; " SPMV_SAY_REFILL);
 }
 
-/* n rows of that many values each, side by side. */
-BY_LOADS static void put_side_by_side(const double *const *from, int n, int64_t length, real *to) {
-    enum { TILE = 8 }; /* rows: as many pointers as there are registers for */
-    int j = 0;
-    for (; j + TILE <= n; j += TILE)
-        for (int64_t k = 0; k < length; k++)
-            for (int r = 0; r < TILE; r++) to[k * n + j + r] = (real)from[j + r][k];
-    for (; j < n; j++)
-        for (int64_t k = 0; k < length; k++) to[k * n + j] = (real)from[j][k];
+/* The slice says where values go: which row's next one. */
+static void refill_slice(const spmv_csr_view *A, const value_set *set, int64_t k, csell *B) {
+    const csell_slice *slice = B->slice + k;
+    const csell_step *step = B->step + slice->step;
+    slice_rows s;
+    output out = {NULL, B->values + slice->value, 0};
+    look_at_rows(A, k, B->cut, &s);
+    if (slice->value_code == VALUE_RAW)
+        copy_values(&s, slice, step, (real *)(void *)out.value);
+    else
+        fill_values(&s, slice, step, set, &out);
 }
 
-/* Those of a slice that has them as they are: no more than copies. In steps of the same rows, one
- * after the other, values stand as if these were one step of a longer run. */
-static void copy_values(const slice_rows *s, const csell_slice *slice, const csell_step *step,
-                        real *to) {
-    const double *next[CSELL_ROWS], *from[CSELL_ROWS];
-    int row[CSELL_ROWS];
-    for (int r = 0; r < s->nrows; r++) next[r] = s->value[r];
-    for (int64_t k = 0, end; k < slice->nsteps; k = end) {
-        for (end = k + 1; end < slice->nsteps && step[end].mask == step[k].mask;) end++;
-        const int n = list_rows(step[k].mask, row);
-        const int64_t length = (end - k) * slice->run;
-        for (int j = 0; j < n; j++) from[j] = next[row[j]], next[row[j]] += length;
-        put_side_by_side(from, n, length, to);
-        to += n * length;
-    }
-}
-
-/* The slices say where values go: which row's next one. */
 static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
     csell *B = (csell *)store;
     value_set set;
@@ -405,18 +403,21 @@ static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
     list_values(&set, B->codebook);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < B->nslices; k++) {
-        const csell_slice *slice = B->slice + k;
-        const csell_step *step = B->step + slice->step;
-        slice_rows s;
-        output out = {NULL, B->values + slice->value, 0};
-        look_at_rows(A, k, B->cut, &s);
-        ask_for_values(A, s.first, s.first + s.nrows);
-        if (slice->value_code == VALUE_RAW)
-            copy_values(&s, slice, step, (real *)(void *)out.value);
-        else
-            fill_values(&s, slice, step, &set, &out);
+        const int64_t first = k * CSELL_ROWS, end = first + CSELL_ROWS;
+        ask_for_values(A, first, end < A->rows ? end : A->rows);
+        refill_slice(A, &set, k, B);
     }
-    fill_long(A, threads, B);
+    fill_long(A, 0, B->long_rows, threads, B);
+}
+
+static int64_t rows_together(const spmv_store *store) {
+    return holds_any(store) ? CSELL_ROWS : 0;
+}
+
+static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
+    csell *B = (csell *)store;
+    for (int64_t k = first / CSELL_ROWS; k * CSELL_ROWS < end; k++) refill_slice(A, NULL, k, B);
+    fill_long(A, long_rows_before(B, first), long_rows_before(B, end), 1, B);
 }
 
 static int32_t column_at(const csell_slice *slice, const csell_step *step, const uint8_t *columns,
@@ -483,6 +484,8 @@ SPMV_EXPORT_ANY_OFFSETS_FORMAT(csell_format) = {
     .build = build,
     .entries = entries,
     .refill = refill,
+    .refill_rows = refill_rows,
+    .rows_together = rows_together,
     .holds = holds,
     .holds_any = holds_any,
 };

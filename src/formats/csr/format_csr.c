@@ -48,8 +48,18 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, narrow_values(A, threads, B->values));
 }
 
+enum { VALUES = 2 }; /* the last array */
+
+static int64_t rows_together(const spmv_store *store) {
+    return !store->array[VALUES].borrowed;
+}
+
+static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
+    csr *B = (csr *)store;
+    for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k++) B->values[k] = (real)A->values[k];
+}
+
 static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
-    enum { VALUES = 2 }; /* the last array */
     csr *B = (csr *)store;
     if (store->array[VALUES].borrowed)
         B->values = (real *)(uintptr_t)A->values; /* the matrix may have others now */
@@ -78,4 +88,6 @@ SPMV_EXPORT_FORMAT(csr_format) = {
     .build = build,
     .entries = entries,
     .refill = refill,
+    .refill_rows = refill_rows,
+    .rows_together = rows_together,
 };

@@ -43,10 +43,14 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, fill_rows(A, threads, B));
 }
 
-static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+static int64_t rows_together(const spmv_store *store) {
+    (void)store;
+    return 1;
+}
+
+static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
     ell *B = (ell *)store;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t i = 0; i < A->rows; i++)
+    for (int64_t i = first; i < end; i++)
         for (int64_t k = A->row_ptr[i], at = i * B->width; k < A->row_ptr[i + 1]; k++, at++)
             B->values[at] = (real)A->values[k];
 }
@@ -70,5 +74,6 @@ SPMV_EXPORT_ANY_OFFSETS_FORMAT(ell_format) = {
     .estimate = estimate,
     .build = build,
     .entries = entries,
-    .refill = refill,
+    .refill_rows = refill_rows,
+    .rows_together = rows_together,
 };

@@ -3,12 +3,12 @@
  * sigma orders the rows by length, longest first and stable, inside windows of sigma rows, so that
  * a slice holds rows of one length. It need not be a multiple of S, nor S of it: a slice that
  * straddles two windows is padded to the longer part. Kernels undo the order as they write y. */
-#include "formats/row_ends.h"
 #include "formats/row_order.h"
+#include "formats/side_by_side.h"
 #include "sell.h"
 #include <math.h>
 
-enum { TOGETHER = 16, MOST_AHEAD = 64 /* rows whose values are asked for at once */ };
+enum { TOGETHER = 16 };
 
 static int64_t longest_row(const spmv_csr_view *A, const idx *perm, int64_t first, int64_t end) {
     int64_t longest = 0;
@@ -151,17 +151,16 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 }
 
 /* The values of n rows, as fill_rows. */
-static inline __attribute__((always_inline)) void refill_rows(const spmv_csr_view *A, int64_t i,
-                                                              int n, int64_t at, int64_t end,
-                                                              int64_t height, sell *B) {
+static void refill_few(const spmv_csr_view *A, int64_t i, int n, int64_t at, int64_t end,
+                       int64_t height, sell *B) {
     const double *values[TOGETHER];
     idx shortest = INT32_MAX;
     for (int r = 0; r < n; r++) {
         values[r] = A->values + A->row_ptr[B->perm ? B->perm[i + r] : i + r];
         shortest = B->row_len[i + r] < shortest ? B->row_len[i + r] : shortest;
     }
-    for (idx k = 0; k < shortest; k++, at += height)
-        for (int r = 0; r < n; r++) B->values[at + r] = (real)values[r][k];
+    put_side_by_side(values, n, shortest, height, B->values + at);
+    at += shortest * height;
     for (idx k = shortest; at < end; k++, at += height)
         for (int r = 0; r < n; r++)
             if (k < B->row_len[i + r]) B->values[at + r] = (real)values[r][k];
@@ -169,12 +168,20 @@ static inline __attribute__((always_inline)) void refill_rows(const spmv_csr_vie
 
 static void refill_slice(const spmv_csr_view *A, int64_t s, sell *B) {
     const int64_t first = s * B->slice, height = slice_end(A, B->slice, s) - first;
-    const int64_t begin = B->slice_ptr[s], end = B->slice_ptr[s + 1];
-    int64_t r = 0;
-    if (!B->perm && height <= MOST_AHEAD) ask_for_values(A, first, first + height);
-    for (; r + TOGETHER <= height; r += TOGETHER)
-        refill_rows(A, first + r, TOGETHER, begin + r, end, height, B);
-    if (r < height) refill_rows(A, first + r, (int)(height - r), begin + r, end, height, B);
+    for (int64_t r = 0; r < height; r += TOGETHER) {
+        const int n = (int)(height - r < TOGETHER ? height - r : TOGETHER);
+        refill_few(A, first + r, n, B->slice_ptr[s] + r, B->slice_ptr[s + 1], height, B);
+    }
+}
+
+static int64_t rows_together(const spmv_store *store) {
+    const sell *B = (const sell *)store;
+    return B->perm ? 0 : B->slice;
+}
+
+static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
+    sell *B = (sell *)store;
+    for (int64_t s = first / B->slice; s * B->slice < end; s++) refill_slice(A, s, B);
 }
 
 static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
@@ -211,4 +218,6 @@ SPMV_EXPORT_FORMAT(sell_format) = {
     .build = build,
     .entries = entries,
     .refill = refill,
+    .refill_rows = refill_rows,
+    .rows_together = rows_together,
 };

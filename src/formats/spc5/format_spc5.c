@@ -168,10 +168,13 @@ static void refill_strip(const spmv_csr_view *A, int64_t strip, spc5 *B) {
         }
 }
 
-static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+static int64_t rows_together(const spmv_store *store) {
+    return ((const spc5 *)store)->height;
+}
+
+static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
     spc5 *B = (spc5 *)store;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t s = 0; s < B->strips; s++) refill_strip(A, s, B);
+    for (int64_t s = first / B->height; s * B->height < end; s++) refill_strip(A, s, B);
 }
 
 static int64_t count_overflows(const spmv_csr_view *A, int threads) {
@@ -229,5 +232,6 @@ SPMV_EXPORT_FORMAT(spc5_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
-    .refill = refill,
+    .refill_rows = refill_rows,
+    .rows_together = rows_together,
 };

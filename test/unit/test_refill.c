@@ -1,0 +1,146 @@
+/* test_refill.c: new values for a matrix of many chunks, with a row longer than a chunk: products
+ * are bit for bit those of a matrix that was made of them. */
+#include "context.h"
+
+enum { ROWS = 60000, LONGEST = 20000, LONG_ROW = 31234 };
+
+typedef struct pattern {
+    int64_t row_ptr[ROWS + 1];
+    int32_t *col_idx;
+} pattern;
+
+static int64_t length_of(int64_t i) {
+    return i == LONG_ROW ? LONGEST : i % 7 == 3 ? 0 : 8 + i * i % 37;
+}
+
+static pattern *make_pattern(void) {
+    pattern *p = calloc(1, sizeof *p);
+    assert_non_null(p);
+    for (int64_t i = 0; i < ROWS; i++) p->row_ptr[i + 1] = p->row_ptr[i] + length_of(i);
+    p->col_idx = malloc((size_t)p->row_ptr[ROWS] * sizeof *p->col_idx);
+    assert_non_null(p->col_idx);
+    for (int64_t i = 0; i < ROWS; i++) {
+        int32_t j = (int32_t)(i / 6 * 5 % (ROWS - 2 * LONGEST));
+        for (int64_t k = p->row_ptr[i]; k < p->row_ptr[i + 1]; k++, j += k % 5 == i % 3 ? 2 : 1)
+            p->col_idx[k] = j;
+    }
+    return p;
+}
+
+/* Of either precision, each with a zero of both signs now and then. */
+static void *make_values(const pattern *p, spmv_precision precision, int seed) {
+    const int64_t nnz = p->row_ptr[ROWS];
+    void *values = malloc((size_t)nnz * sizeof(double));
+    assert_non_null(values);
+    for (int64_t k = 0; k < nnz; k++) {
+        const int kind = (int)((k + seed) % 97);
+        const double value = kind == 0   ? 0.0
+                             : kind == 1 ? -0.0
+                                         : 1.0 / (double)(1 + (k * 31 + seed) % 1009);
+        if (precision == SPMV_F32)
+            ((float *)values)[k] = (float)value;
+        else
+            ((double *)values)[k] = value;
+    }
+    return values;
+}
+
+static spmv_mat *matrix_with(const pattern *p, const void *values, spmv_precision precision) {
+    const spmv_arrays a = {.size = sizeof a,
+                           .rows = ROWS,
+                           .cols = ROWS,
+                           .nnz = p->row_ptr[ROWS],
+                           .ptr = p->row_ptr,
+                           .idx = p->col_idx,
+                           .values = values,
+                           .ptr_bits = 64,
+                           .precision = precision,
+                           .flags = SPMV_SORTED};
+    spmv_mat *mat = NULL;
+    assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
+    return mat;
+}
+
+static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, spmv_precision precision) {
+    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+    spmv_plan *plan = NULL;
+    opts.kernel = kernel;
+    opts.precision = precision;
+    opts.refill = 1;
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    return plan;
+}
+
+/* Bytes of y = A x, from an x of either precision. */
+static void *product_of(const spmv_plan *plan, spmv_precision precision) {
+    void *x = malloc(ROWS * sizeof(double)), *y = calloc(ROWS, sizeof(double));
+    assert_true(x && y);
+    for (int64_t j = 0; j < ROWS; j++)
+        if (precision == SPMV_F32)
+            ((float *)x)[j] = 1 + (float)(j % 13);
+        else
+            ((double *)x)[j] = 1 + (double)(j % 13);
+    assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
+    free(x);
+    return y;
+}
+
+static const char *const kernels[] = {"csr_rows",     "sell_slices", "bsr_rows",
+                                      "coo_segments", "spc5_rows",   "csell_slices"};
+
+/* All plans of one matrix get the values at once: one of them with the compressed rows. */
+static void check(spmv_precision given, spmv_precision precision) {
+    pattern *p = make_pattern();
+    void *old = make_values(p, given, 1), *new = make_values(p, given, 2);
+    spmv_mat *mat = matrix_with(p, old, given), *other = matrix_with(p, new, given);
+    for (int first = 0; first < COUNT(kernels); first++) {
+        spmv_plan *plan = plan_of(mat, kernels[first], precision);
+        spmv_plan *beside = plan_of(mat, kernels[(first + 1) % COUNT(kernels)], precision);
+        spmv_plan *reference = plan_of(other, kernels[first], precision);
+        spmv_plan *reference_beside =
+            plan_of(other, kernels[(first + 1) % COUNT(kernels)], precision);
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(spmv_mat_set_values(mat, k % 2 ? old : new, SPMV_HOST, NULL), SPMV_OK);
+        const size_t bytes = ROWS * (precision == SPMV_F32 ? sizeof(float) : sizeof(double));
+        void *y[] = {product_of(plan, precision), product_of(reference, precision),
+                     product_of(beside, precision), product_of(reference_beside, precision)};
+        assert_memory_equal(y[0], y[1], bytes);
+        assert_memory_equal(y[2], y[3], bytes);
+        for (int k = 0; k < COUNT(y); k++) free(y[k]);
+        spmv_csr_view A, B;
+        spmv_mat_rows(mat, &A);
+        spmv_mat_rows(other, &B);
+        assert_memory_equal(A.values, B.values, (size_t)A.nnz * sizeof *A.values);
+        assert_int_equal(spmv_mat_set_values(mat, old, SPMV_HOST, NULL), SPMV_OK);
+        spmv_plan_free(plan);
+        spmv_plan_free(beside);
+        spmv_plan_free(reference);
+        spmv_plan_free(reference_beside);
+    }
+    spmv_mat_free(mat);
+    spmv_mat_free(other);
+    free(old);
+    free(new);
+    free(p->col_idx);
+    free(p);
+}
+
+static void chunks_of_f64(void **state) {
+    (void)state;
+    check(SPMV_F64, SPMV_F64);
+    check(SPMV_F64, SPMV_F32);
+}
+
+static void chunks_of_f32(void **state) {
+    (void)state;
+    check(SPMV_F32, SPMV_F32);
+    check(SPMV_F32, SPMV_F64);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chunks_of_f64),
+        cmocka_unit_test(chunks_of_f32),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
