@@ -123,48 +123,87 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     return spmv_fits(ctx, fill_blocks(A, threads, B));
 }
 
-/* Row i of a block, all of whose entries are there. */
-static inline __attribute__((always_inline)) void put_full(const double *from, int64_t cols,
-                                                           real *to) {
-    for (int64_t c = 0; c < cols; c++) put_value(from[c], to + c);
+/* ---- other values ---------------------------------------------------------------------------- */
+
+/* No entry has these bits. */
+static inline __attribute__((always_inline)) bool is_padding(real cell) {
+    const real padding = (real)-0.0;
+    return memcmp(&cell, &padding, sizeof cell) == 0;
 }
 
-/* Blocks of a block row, and entries of a row, ascend. */
-static inline __attribute__((always_inline)) void refill_row(const spmv_csr_view *A, int64_t i,
-                                                             int64_t rows, int64_t cols, bsr *B) {
-    const int64_t end = A->row_ptr[i + 1];
-    int64_t e = A->row_ptr[i];
-    for (int64_t k = B->block_ptr[i / rows]; e < end; k++) {
-        const idx first = B->first_col[k], last = first + (idx)cols - 1;
-        real *to = B->values + (k * rows + i % rows) * cols;
-        if (end - e >= cols && A->col_idx[e] == first && A->col_idx[e + cols - 1] == last) {
-            put_full(A->values + e, cols, to);
-            e += cols;
-        } else
-            for (; e < end && A->col_idx[e] <= last; e++)
-                put_value(A->values[e], to + A->col_idx[e] - first);
+static inline __attribute__((always_inline)) bool is_full(const real *block, int64_t size) {
+    int paddings = 0;
+    for (int64_t cell = 0; cell < size; cell++) paddings |= is_padding(block[cell]);
+    return !paddings;
+}
+
+/* The cells that hold entries, as bits. */
+static inline __attribute__((always_inline)) uint64_t entries_in(const real *block, int64_t size) {
+    uint64_t cells = 0;
+    for (int64_t cell = 0; cell < size; cell++) cells |= (uint64_t)!is_padding(block[cell]) << cell;
+    return cells;
+}
+
+/* The one entry of a block, in any cell: which it is no branch could guess. */
+static inline __attribute__((always_inline)) void refill_one(const double *values, int64_t rows,
+                                                             int64_t cols, uint64_t cells,
+                                                             int64_t *next, real *to) {
+    int64_t from = 0;
+    for (int r = 0; r < rows; r++, cells >>= cols) {
+        const bool is_here = (cells & (((uint64_t)1 << cols) - 1)) != 0;
+        from += is_here ? next[r] : 0;
+        next[r] += is_here;
     }
+    *to = (real)values[from] + 0;
+}
+
+/* The next values of its rows in a block's cells but padding. Added to 0, a zero is positive. */
+static inline __attribute__((always_inline)) void
+refill_block(const double *values, int64_t rows, int64_t cols, int64_t *next, real *to) {
+    const int64_t size = rows * cols;
+    if (is_full(to, size)) {
+        for (int r = 0; r < rows; r++) {
+            for (int64_t c = 0; c < cols; c++) to[r * cols + c] = (real)values[next[r] + c] + 0;
+            next[r] += cols;
+        }
+        return;
+    }
+    const uint64_t cells = entries_in(to, size);
+    if ((cells & (cells - 1)) == 0)
+        refill_one(values, rows, cols, cells, next, to + __builtin_ctzll(cells));
+    else
+        for (int r = 0; r < rows; r++)
+            for (int64_t c = r * cols; c < (r + 1) * cols; c++)
+                if (cells >> c & 1) to[c] = (real)values[next[r]++] + 0;
+}
+
+static inline __attribute__((always_inline)) void
+refill_block_row(const spmv_csr_view *A, int64_t block_row, int64_t rows, int64_t cols, bsr *B) {
+    const int64_t size = rows * cols, first = block_row * rows;
+    const real *end = B->values + B->block_ptr[block_row + 1] * size;
+    int64_t next[LARGEST];
+    for (int r = 0; r < rows; r++) next[r] = A->row_ptr[first + r < A->rows ? first + r : A->rows];
+    for (real *to = B->values + B->block_ptr[block_row] * size; to < end; to += size)
+        refill_block(A->values, rows, cols, next, to);
+}
+
+static int64_t rows_together(const spmv_store *store) {
+    return ((const bsr *)store)->shape_rows;
 }
 
 /* The usual shapes are constants in the code. */
-static void refill_block_row(const spmv_csr_view *A, int64_t block_row, bsr *B) {
-    const int64_t rows = B->shape_rows, cols = B->shape_cols, first = block_row * rows;
-    const int64_t end = first + rows < A->rows ? first + rows : A->rows;
-    for (int64_t i = first; i < end; i++)
-        if (rows == 2 && cols == 2)
-            refill_row(A, i, 2, 2, B);
-        else if (rows == 3 && cols == 3)
-            refill_row(A, i, 3, 3, B);
-        else if (rows == 4 && cols == 4)
-            refill_row(A, i, 4, 4, B);
-        else
-            refill_row(A, i, rows, cols, B);
-}
-
-static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
+static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
     bsr *B = (bsr *)store;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t b = 0; b < B->block_rows; b++) refill_block_row(A, b, B);
+    const int64_t rows = B->shape_rows, cols = B->shape_cols;
+    for (int64_t b = first / rows; b * rows < end; b++)
+        if (rows == 2 && cols == 2)
+            refill_block_row(A, b, 2, 2, B);
+        else if (rows == 3 && cols == 3)
+            refill_block_row(A, b, 3, 3, B);
+        else if (rows == 4 && cols == 4)
+            refill_block_row(A, b, 4, 4, B);
+        else
+            refill_block_row(A, b, rows, cols, B);
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
@@ -193,5 +232,6 @@ SPMV_EXPORT_FORMAT(bsr_format) = {
     .bound = bound,
     .build = build,
     .entries = entries,
-    .refill = refill,
+    .refill_rows = refill_rows,
+    .rows_together = rows_together,
 };
