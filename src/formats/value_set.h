@@ -43,10 +43,14 @@ static inline int compare_bits(const void *a, const void *b) {
 /* Whether all of TOGETHER values are among the first few: with vectors, where there are any. */
 enum { TOGETHER = 32 }; /* fewer gcc takes out of the loop, and then finds no vectors */
 static inline bool are_known(const value_set *set, const double *values) {
-    const uint64_t a = set->few[0], b = set->few[1], c = set->few[2], d = set->few[3];
-    uint64_t others = 0;
+    typedef __typeof__(__builtin_choose_expr(sizeof(real) == 4, (uint32_t)0, (uint64_t)0)) word;
+    const word a = (word)set->few[0], b = (word)set->few[1], c = (word)set->few[2],
+               d = (word)set->few[3];
+    word others = 0;
     for (int k = 0; k < TOGETHER; k++) {
-        uint64_t bits = bits_of((real)values[k]);
+        const real value = (real)values[k];
+        word bits; /* as wide as a real: bits_of() makes no vectors of f32 */
+        memcpy(&bits, &value, sizeof bits);
         others |= (bits != a ? 1u : 0u) & (bits != b ? 1u : 0u) & (bits != c ? 1u : 0u) &
                   (bits != d ? 1u : 0u);
     }

@@ -50,37 +50,58 @@ static inline int list_rows(uint32_t mask, int *row) {
     return n;
 }
 
-/* Those of a slice whose steps are there. */
-static inline void fill_values(const slice_rows *s, const csell_slice *slice,
-                               const csell_step *step, const value_set *set, output *out) {
-    sources from;
-    real values[CSELL_ROWS];
-    int row[CSELL_ROWS], n = 0;
-    uint32_t mask = 0;
-    for (int r = 0; r < s->nrows; r++) from.col[r] = s->col[r], from.value[r] = s->value[r];
-    for (int64_t k = 0; k < slice->nsteps; k++) {
-        if (step[k].mask != mask) n = list_rows(mask = step[k].mask, row);
-        for (int e = 0; e < slice->run; e++) {
-            take_values(&from, row, n, values, out);
-            put_values(values, n, slice->value_code, set, out);
-        }
-    }
+/* Where the values of a slice whose steps are there come from: in steps of the same rows, one after
+ * the other, they stand as if these were one step of a longer run. */
+typedef struct rows_walk {
+    const double *next[CSELL_ROWS]; /* of every row */
+    const double *from[CSELL_ROWS]; /* of each of n rows, that many values */
+    int64_t length;
+    int n;
+    int32_t step; /* the next one */
+} rows_walk;
+
+static inline rows_walk walk_rows(const slice_rows *s) {
+    rows_walk w = {.step = 0};
+    for (int r = 0; r < s->nrows; r++) w.next[r] = s->value[r];
+    return w;
 }
 
-/* Those of a slice that has them as they are: no more than copies. In steps of the same rows, one
- * after the other, values stand as if these were one step of a longer run. */
-static inline void copy_values(const slice_rows *s, const csell_slice *slice,
-                               const csell_step *step, real *to) {
-    const double *next[CSELL_ROWS], *from[CSELL_ROWS];
+static inline bool next_rows(rows_walk *w, const csell_slice *slice, const csell_step *step) {
     int row[CSELL_ROWS];
-    for (int r = 0; r < s->nrows; r++) next[r] = s->value[r];
-    for (int64_t k = 0, end; k < slice->nsteps; k = end) {
-        for (end = k + 1; end < slice->nsteps && step[end].mask == step[k].mask;) end++;
-        const int n = list_rows(step[k].mask, row);
-        const int64_t length = (end - k) * slice->run;
-        for (int j = 0; j < n; j++) from[j] = next[row[j]], next[row[j]] += length;
-        put_side_by_side(from, n, length, n, to);
-        to += n * length;
+    int32_t k = w->step, end = k + 1;
+    if (k >= slice->nsteps) return false;
+    while (end < slice->nsteps && step[end].mask == step[k].mask) end++;
+    w->step = end;
+    w->length = (int64_t)(end - k) * slice->run;
+    w->n = list_rows(step[k].mask, row);
+    for (int j = 0; j < w->n; j++) {
+        w->from[j] = w->next[row[j]];
+        w->next[row[j]] += w->length;
     }
+    return true;
+}
+
+static inline __attribute__((always_inline)) void
+put_coded_rows(const rows_walk *w, int code, const value_set *set, uint8_t *to) {
+    for (int j = 0; j < w->n; j++)
+        for (int64_t k = 0; k < w->length; k++)
+            put_coded(to + (k * w->n + j) * coded_bytes(code), set, w->from[j][k], code);
+}
+
+/* The values of a slice whose steps are there; returns where they end. */
+static inline uint8_t *fill_values(const slice_rows *s, const csell_slice *slice,
+                                   const csell_step *step, const value_set *set, uint8_t *to) {
+    const int code = slice->value_code;
+    for (rows_walk w = walk_rows(s); next_rows(&w, slice, step);) {
+        const int one = code == CSELL_VALUE_STEP; /* of the rows stands for all */
+        if (one || code == VALUE_RAW)
+            put_side_by_side(w.from, one ? 1 : w.n, w.length, one ? 1 : w.n, (real *)(void *)to);
+        else if (code == VALUE_F32)
+            put_coded_rows(&w, VALUE_F32, set, to);
+        else
+            put_coded_rows(&w, VALUE_CODEBOOK, set, to);
+        to += w.length * (one ? (int64_t)sizeof(real) : w.n * coded_bytes(code));
+    }
+    return to;
 }
 #endif

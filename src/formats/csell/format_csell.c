@@ -63,6 +63,7 @@ static void place_slices(csell *B) {
         slice->step = B->nsteps;
         slice->column = B->column_bytes;
         slice->value = B->value_bytes;
+        B->codes |= slice->value_code != VALUE_RAW;
         B->nsteps += steps;
         B->column_bytes += columns;
         B->value_bytes += values;
@@ -143,21 +144,21 @@ static int64_t fill_repeat(const spmv_csr_view *A, const value_set *set, int64_t
     csell_slice *slice = B->slice + k;
     csell_step *step = B->step + slice->step;
     int32_t shift = (int32_t)(k - repeat->of) * CSELL_ROWS;
-    output out = {B->columns + slice->column, B->values + slice->value, 0};
+    uint8_t *values = B->values + slice->value;
     bool is_last = k + 1 == B->nslices;
     slice->flags = from->flags;
     memcpy(step, B->step + from->step, (size_t)slice->nsteps * sizeof *step);
     for (int64_t n = 0; n < slice->nsteps && slice->column_code != CSELL_DIAGONAL; n++)
         step[n].base += shift;
-    memcpy(out.column, B->columns + from->column, (size_t)(from[1].column - from->column));
+    memcpy(B->columns + slice->column, B->columns + from->column,
+           (size_t)(from[1].column - from->column));
     look_at_rows(A, k, B->cut, &s);
-    if (repeat->values) {
-        memcpy(out.value, B->values + from->value, (size_t)(from[1].value - from->value));
-        return count_overflows(s.value[0], s.nnz);
-    }
-    fill_values(&s, slice, step, set, &out);
-    fill_up(out.value, B->values + (is_last ? B->value_bytes : slice[1].value));
-    return out.overflows;
+    if (repeat->values)
+        memcpy(values, B->values + from->value, (size_t)(from[1].value - from->value));
+    else
+        fill_up(fill_values(&s, slice, step, set, values),
+                B->values + (is_last ? B->value_bytes : slice[1].value));
+    return count_overflows(s.value[0], s.nnz);
 }
 
 static int64_t fill_slices(const spmv_csr_view *A, const value_set *set,
@@ -313,7 +314,6 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     csell_repeat *repeats = spmv_host_alloc((size_t)B->nslices * sizeof *repeats);
     if (!repeats) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
     spmv_status status = choose_slices(ctx, A, &set, codes, threads, B, repeats);
-    for (int64_t k = 0; k < B->nslices; k++) B->codes |= B->slice[k].value_code != VALUE_RAW;
     if (status == SPMV_OK) place_slices(B);
     if (status == SPMV_OK) status = fill(ctx, A, &set, repeats, threads, B);
     spmv_host_free(repeats);
@@ -322,15 +322,14 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* Whether n values, which are those of a step, can be written in the slice's encoding; those for
- * the codebook are listed. */
-static bool can_hold(const csell_slice *slice, const real *values, int n, value_set *set) {
+/* Whether the values of the walk's rows can be written in that code; those for the codebook are
+ * listed. */
+static bool can_hold(const rows_walk *w, int code, value_set *set) {
     bool fits = true;
-    for (int k = 0; k < n; k++) {
-        const double value = values[k];
-        if (slice->value_code == VALUE_CODEBOOK) add_value(set, bits_of(values[k]));
-        if (slice->value_code == VALUE_F32) fits &= are_floats(&value, 1);
-        if (slice->value_code == CSELL_VALUE_STEP) fits &= bits_of(values[0]) == bits_of(values[k]);
+    for (int j = 0; j < w->n && fits; j++) {
+        if (code == VALUE_CODEBOOK) add_values(set, w->from[j], w->length);
+        if (code == VALUE_F32) fits = are_floats(w->from[j], w->length);
+        if (code == CSELL_VALUE_STEP) fits = same_values(w->from[0], w->from[j], w->length);
     }
     return fits;
 }
@@ -338,33 +337,27 @@ static bool can_hold(const csell_slice *slice, const real *values, int n, value_
 static bool look_at_values(const spmv_csr_view *A, int64_t k, const csell *B, value_set *set) {
     const csell_slice *slice = B->slice + k;
     slice_rows s;
-    sources from;
-    output none = {NULL, NULL, 0};
-    real values[CSELL_ROWS];
-    int row[CSELL_ROWS];
     bool fits = true;
     if (slice->value_code == VALUE_RAW) return true;
     look_at_rows(A, k, B->cut, &s);
-    for (int r = 0; r < s.nrows; r++) from.col[r] = s.col[r], from.value[r] = s.value[r];
-    for (const csell_step *t = B->step + slice->step, *end = t + slice->nsteps; t < end; t++) {
-        int n = list_rows(t->mask, row);
-        for (int e = 0; e < slice->run && fits; e++) {
-            take_values(&from, row, n, values, &none);
-            fits = can_hold(slice, values, n, set);
-        }
-    }
+    for (rows_walk w = walk_rows(&s); fits && next_rows(&w, slice, B->step + slice->step);)
+        fits = can_hold(&w, slice->value_code, set);
     return fits;
 }
 
-/* Whether all values can be written as they are encoded now, and the values for the codebook. */
-static bool collect_values_of(const spmv_csr_view *A, int threads, const csell *B, value_set *all) {
+/* Whether all values can be written as they are encoded now, and the values for the codebook;
+ * listed_only: these alone. */
+static bool collect_values_of(const spmv_csr_view *A, bool listed_only, int threads, const csell *B,
+                              value_set *all) {
     bool fits = true;
     *all = (value_set){.count = 0};
 #pragma omp parallel num_threads(threads) reduction(&& : fits)
     {
         value_set mine = {.count = 0};
 #pragma omp for schedule(static) nowait
-        for (int64_t k = 0; k < B->nslices; k++) fits = fits && look_at_values(A, k, B, &mine);
+        for (int64_t k = 0; k < B->nslices; k++)
+            if (!listed_only || B->slice[k].value_code == VALUE_CODEBOOK)
+                fits = fits && look_at_values(A, k, B, &mine);
 #pragma omp critical(value_set)
         merge_values(&mine, all);
     }
@@ -378,28 +371,22 @@ static bool holds_any(const spmv_store *store) {
 static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                          const spmv_store *store) {
     value_set set;
-    if (collect_values_of(A, threads, (const csell *)store, &set)) return SPMV_OK;
+    if (collect_values_of(A, false, threads, (const csell *)store, &set)) return SPMV_OK;
     return spmv_fail(ctx, SPMV_E_UNSUITABLE,
                      "values are in codes of fewer bytes, which cannot be these; " SPMV_SAY_REFILL);
 }
 
-/* The slice says where values go: which row's next one. */
 static void refill_slice(const spmv_csr_view *A, const value_set *set, int64_t k, csell *B) {
     const csell_slice *slice = B->slice + k;
-    const csell_step *step = B->step + slice->step;
     slice_rows s;
-    output out = {NULL, B->values + slice->value, 0};
     look_at_rows(A, k, B->cut, &s);
-    if (slice->value_code == VALUE_RAW)
-        copy_values(&s, slice, step, (real *)(void *)out.value);
-    else
-        fill_values(&s, slice, step, set, &out);
+    fill_values(&s, slice, B->step + slice->step, set, B->values + slice->value);
 }
 
 static void refill(const spmv_csr_view *A, int threads, spmv_store *store) {
     csell *B = (csell *)store;
     value_set set;
-    collect_values_of(A, threads, B, &set);
+    collect_values_of(A, true, threads, B, &set);
     list_values(&set, B->codebook);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < B->nslices; k++) {
