@@ -61,12 +61,12 @@ static spmv_mat *matrix_with(const pattern *p, const void *values, spmv_precisio
     return mat;
 }
 
-static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, spmv_precision precision) {
+static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, spmv_precision precision, int refill) {
     spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
     spmv_plan *plan = NULL;
     opts.kernel = kernel;
     opts.precision = precision;
-    opts.refill = 1;
+    opts.refill = refill;
     assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
     return plan;
 }
@@ -94,11 +94,11 @@ static void check(spmv_precision given, spmv_precision precision) {
     void *old = make_values(p, given, 1), *new = make_values(p, given, 2);
     spmv_mat *mat = matrix_with(p, old, given), *other = matrix_with(p, new, given);
     for (int first = 0; first < COUNT(kernels); first++) {
-        spmv_plan *plan = plan_of(mat, kernels[first], precision);
-        spmv_plan *beside = plan_of(mat, kernels[(first + 1) % COUNT(kernels)], precision);
-        spmv_plan *reference = plan_of(other, kernels[first], precision);
+        spmv_plan *plan = plan_of(mat, kernels[first], precision, 1);
+        spmv_plan *beside = plan_of(mat, kernels[(first + 1) % COUNT(kernels)], precision, 1);
+        spmv_plan *reference = plan_of(other, kernels[first], precision, 1);
         spmv_plan *reference_beside =
-            plan_of(other, kernels[(first + 1) % COUNT(kernels)], precision);
+            plan_of(other, kernels[(first + 1) % COUNT(kernels)], precision, 1);
         for (int k = 0; k < 3; k++)
             assert_int_equal(spmv_mat_set_values(mat, k % 2 ? old : new, SPMV_HOST, NULL), SPMV_OK);
         const size_t bytes = ROWS * (precision == SPMV_F32 ? sizeof(float) : sizeof(double));
@@ -137,10 +137,47 @@ static void chunks_of_f32(void **state) {
     check(SPMV_F32, SPMV_F64);
 }
 
+static double *make_floats(const pattern *p, int seed) {
+    double *values = make_values(p, SPMV_F64, seed);
+    for (int64_t k = 0; k < p->row_ptr[ROWS]; k++) values[k] = (float)values[k];
+    return values;
+}
+
+static void assert_same_product(const spmv_plan *a, const spmv_plan *b) {
+    double *y[] = {product_of(a, SPMV_F64), product_of(b, SPMV_F64)};
+    assert_memory_equal(y[0], y[1], ROWS * sizeof(double));
+    free(y[0]);
+    free(y[1]);
+}
+
+/* Slices that have floats take others, and nothing else. */
+static void floats_stay_floats(void **state) {
+    (void)state;
+    pattern *p = make_pattern();
+    double *old = make_floats(p, 1), *new = make_floats(p, 2), *wide = make_values(p, SPMV_F64, 2);
+    spmv_mat *mat = matrix_with(p, old, SPMV_F64), *other = matrix_with(p, new, SPMV_F64);
+    spmv_plan *plan = plan_of(mat, "csell_slices", SPMV_F64, 0);
+    spmv_plan *reference = plan_of(other, "csell_slices", SPMV_F64, 0);
+    assert_int_equal(spmv_mat_set_values(mat, new, SPMV_HOST, NULL), SPMV_OK);
+    assert_same_product(plan, reference);
+    assert_int_equal(spmv_mat_set_values(mat, wide, SPMV_HOST, NULL), SPMV_E_UNSUITABLE);
+    assert_same_product(plan, reference);
+    spmv_plan_free(plan);
+    spmv_plan_free(reference);
+    spmv_mat_free(mat);
+    spmv_mat_free(other);
+    free(old);
+    free(new);
+    free(wide);
+    free(p->col_idx);
+    free(p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_of_f64),
         cmocka_unit_test(chunks_of_f32),
+        cmocka_unit_test(floats_stay_floats),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
