@@ -61,10 +61,14 @@ typedef struct spmv_plan spmv_plan;
 
 /* ---- context -------------------------------------------------------------------------------- */
 
-/* Where memory on a GPU comes from. The memory is used in the order of the stream, a cudaStream_t,
- * and is released in it, from the thread that uses the context. alloc returns NULL if there is
- * none: what needed it fails with SPMV_E_NOMEM, or is done by the host. place is SPMV_DEVICE: host
- * memory is malloc's. */
+/* Where memory comes from, of a GPU (place is SPMV_DEVICE) and of the host (SPMV_HOST). A GPU's is
+ * used in the order of the stream, a cudaStream_t, and is released in it, from the thread that uses
+ * the context. alloc returns NULL if there is none: what needed it fails with SPMV_E_NOMEM, or, on
+ * a GPU, is done by the host.
+ * Of the host: the arrays that matrices, stores and plans keep, and spmv_plan_alloc of a CPU's; the
+ * stream is NULL, any alignment will do, and huge pages are the caller's affair. Calls come one at
+ * a time, of a file that is read also from another thread. Handles, and arrays that are needed
+ * during one call alone, are malloc's. */
 typedef struct spmv_allocator {
     void *(*alloc)(void *user, spmv_place place, size_t bytes, void *stream);
     void (*release)(void *user, spmv_place place, void *memory, size_t bytes, void *stream);

@@ -13,6 +13,7 @@ typedef struct spmv_store {         /* head of every format struct: scalars and 
     const char *format, *values;    /* values: NULL, or in which code (formats/value_codes.h) */
     int64_t rows, cols, nnz, slots; /* slots: stored entries, padding included */
     size_t size;                    /* of the whole struct */
+    spmv_ctx *ctx;                  /* whose host memory its arrays are, if they are there */
     int narrays;
     spmv_array array[16];
 } spmv_store;

@@ -147,6 +147,10 @@ SPMV_LINKAGE int64_t spmv_longest(const spmv_mat *mat); /* entries of the longes
 /* Host memory: 64-byte aligned, huge pages when large, not cleared; NULL when there is none. */
 SPMV_LINKAGE void *spmv_host_alloc(size_t bytes);
 SPMV_LINKAGE void spmv_host_free(void *memory);
+/* The same for what a matrix, a store or a plan keeps: from the caller's allocator, if the context
+ * has one. By one thread at a time. */
+SPMV_LINKAGE void *spmv_host_take(spmv_ctx *ctx, size_t bytes);
+SPMV_LINKAGE void spmv_host_give(spmv_ctx *ctx, void *memory);
 
 /* First of the block-th of nblocks nearly equal parts of 0..n-1: sizes differ by at most one, the
  * larger first. */

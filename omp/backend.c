@@ -77,14 +77,13 @@ static void close_host(spmv_device *d) {
 }
 
 static spmv_status alloc_host(spmv_device *d, size_t bytes, void **out) {
-    *out = spmv_host_alloc(bytes);
+    *out = spmv_host_take(d->ctx, bytes);
     if (*out) return SPMV_OK;
     return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %.1f MB", 1e-6 * (double)bytes);
 }
 
 static void release_host(spmv_device *d, void *memory) {
-    (void)d;
-    spmv_host_free(memory);
+    spmv_host_give(d->ctx, memory);
 }
 
 static spmv_status copy(spmv_device *d, void *to, const void *from, size_t bytes) {

@@ -19,14 +19,14 @@ static inline int64_t shares_of(const spmv_plan *p) {
 
 /* The plan's scratch as one block, which free_scratch frees. */
 static inline spmv_status make_scratch(spmv_plan *p, size_t bytes) {
-    p->scratch = malloc(bytes);
+    p->scratch = spmv_host_take(p->device->ctx, bytes);
     if (!p->scratch) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     p->scratch_bytes = bytes;
     return SPMV_OK;
 }
 
 static inline void free_scratch(spmv_plan *p) {
-    free(p->scratch);
+    spmv_host_give(p->device->ctx, p->scratch);
 }
 
 /* What the units of a store (slices, strips, block rows, nonzeros) before unit k cost together. It

@@ -29,9 +29,9 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 
 static void release(spmv_plan *p) {
     tiles *t = p->scratch;
-    spmv_host_free(t->offsets);
-    spmv_host_free(t->partial);
-    free(t);
+    spmv_host_give(p->device->ctx, t->offsets);
+    spmv_host_give(p->device->ctx, t->partial);
+    spmv_host_give(p->device->ctx, t);
 }
 
 static void find_offsets(const spmv_plan *p, const csr *A, int64_t ncols, ofs *offsets) {
@@ -50,12 +50,13 @@ static spmv_status prepare(spmv_plan *p) {
     const csr *A = (const csr *)p->store;
     int64_t ncols = p->choice.value[SPMV_grid_cols];
     size_t cells = (size_t)(A->s.rows * ncols);
-    tiles *t = p->scratch = calloc(1, sizeof *t);
-    if (t) t->offsets = spmv_host_alloc((cells + 1) * sizeof *t->offsets);
-    if (t) t->partial = spmv_host_alloc(cells * sizeof *t->partial);
+    spmv_ctx *ctx = p->device->ctx;
+    tiles *t = p->scratch = spmv_host_take(ctx, sizeof *t);
+    if (t) *t = (tiles){NULL, NULL};
+    if (t) t->offsets = spmv_host_take(ctx, (cells + 1) * sizeof *t->offsets);
+    if (t) t->partial = spmv_host_take(ctx, cells * sizeof *t->partial);
     if (!t || !t->offsets || !t->partial)
-        return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for the tiles of %zu cells",
-                         cells);
+        return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for the tiles of %zu cells", cells);
     find_offsets(p, A, ncols, t->offsets);
     p->scratch_bytes = sizeof *t + (cells + 1) * sizeof(ofs) + cells * sizeof(real);
     p->traffic_bytes =

@@ -27,13 +27,14 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 static spmv_status prepare(spmv_plan *p) {
     p->scratch_bytes = partial_bytes(p->store->rows, &p->choice);
     p->traffic_bytes += 2 * p->scratch_bytes;
-    p->scratch = spmv_host_alloc(p->scratch_bytes); /* [rows x grid_cols] partial sums */
+    p->scratch =
+        spmv_host_take(p->device->ctx, p->scratch_bytes); /* [rows x grid_cols] partial sums */
     return p->scratch ? SPMV_OK
                       : spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for partial sums");
 }
 
 static void release(spmv_plan *p) {
-    spmv_host_free(p->scratch);
+    spmv_host_give(p->device->ctx, p->scratch);
 }
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {

@@ -22,7 +22,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 }
 
 static void release(spmv_plan *p) {
-    spmv_host_free(p->scratch);
+    spmv_host_give(p->device->ctx, p->scratch);
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -31,7 +31,7 @@ static spmv_status prepare(spmv_plan *p) {
     p->scratch_bytes = rows * ncols * sizeof(real);
     p->traffic_bytes += 2 * p->scratch_bytes +
                         (p->choice.value[SPMV_rowlens] ? rows * (ncols - 1) * sizeof(idx) : 0);
-    p->scratch = spmv_host_alloc(p->scratch_bytes);
+    p->scratch = spmv_host_take(p->device->ctx, p->scratch_bytes);
     return p->scratch
                ? SPMV_OK
                : spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for the partial sums");

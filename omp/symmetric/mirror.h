@@ -65,7 +65,7 @@ static inline spmv_status prepare_ranges(spmv_plan *p, cut_ranges *cut) {
     int64_t most = most_window_cells(p->store->rows, p->store->nnz);
     int64_t threads = p->device->threads < MOST_RANGES ? p->device->threads : MOST_RANGES;
     int64_t count = threads * count_ranges_per_thread(p, threads);
-    ranges *t = spmv_host_alloc(sizeof *t + (size_t)most * sizeof(real));
+    ranges *t = spmv_host_take(p->device->ctx, sizeof *t + (size_t)most * sizeof(real));
     p->scratch = t;
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
     cut(p->store, count, t->range);
@@ -84,7 +84,7 @@ static inline spmv_status prepare_ranges(spmv_plan *p, cut_ranges *cut) {
 }
 
 static inline void release_ranges(spmv_plan *p) {
-    spmv_host_free(p->scratch);
+    spmv_host_give(p->device->ctx, p->scratch);
 }
 
 /* Adds what later ranges have for the rows of this one, in their order. */

@@ -7,9 +7,10 @@
 
 spmv_status spmv_coo_alloc(spmv_ctx *ctx, spmv_coo *coo, bool with_values) {
     size_t n = (size_t)coo->nnz;
-    coo->row = spmv_host_alloc(n * sizeof *coo->row);
-    coo->col = spmv_host_alloc(n * sizeof *coo->col);
-    coo->values = with_values ? spmv_host_alloc(n * sizeof *coo->values) : NULL;
+    coo->ctx = ctx;
+    coo->row = spmv_host_take(ctx, n * sizeof *coo->row);
+    coo->col = spmv_host_take(ctx, n * sizeof *coo->col);
+    coo->values = with_values ? spmv_host_take(ctx, n * sizeof *coo->values) : NULL;
     if (coo->row && coo->col && (coo->values || !with_values)) return SPMV_OK;
     spmv_coo_free(coo);
     return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for %zu matrix entries (%.1f GB)", n,
@@ -17,16 +18,16 @@ spmv_status spmv_coo_alloc(spmv_ctx *ctx, spmv_coo *coo, bool with_values) {
 }
 
 void spmv_coo_free(spmv_coo *coo) {
-    spmv_host_free(coo->row);
-    spmv_host_free(coo->col);
-    spmv_host_free(coo->values);
+    spmv_host_give(coo->ctx, coo->row);
+    spmv_host_give(coo->ctx, coo->col);
+    spmv_host_give(coo->ctx, coo->values);
     *coo = (spmv_coo){0};
 }
 
-void spmv_csr_free(spmv_csr *A) {
-    if (!A->lent.row_ptr) spmv_host_free(A->row_ptr);
-    if (!A->lent.col_idx) spmv_host_free(A->col_idx);
-    if (!A->lent.values) spmv_host_free(A->values);
+void spmv_csr_free(spmv_ctx *ctx, spmv_csr *A) {
+    if (!A->lent.row_ptr) spmv_host_give(ctx, A->row_ptr);
+    if (!A->lent.col_idx) spmv_host_give(ctx, A->col_idx);
+    if (!A->lent.values) spmv_host_give(ctx, A->values);
     *A = (spmv_csr){0};
 }
 
@@ -257,9 +258,9 @@ spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv
     for (int64_t k = 0; k < coo->nnz; k++) mirrored += is_mirrored(coo, k);
     stats->duplicates = 0;
     *out = (spmv_csr){.rows = coo->rows, .cols = coo->cols, .nnz = coo->nnz + mirrored};
-    out->row_ptr = spmv_host_alloc((size_t)(out->rows + 1) * sizeof *out->row_ptr);
-    out->col_idx = spmv_host_alloc((size_t)out->nnz * sizeof *out->col_idx);
-    out->values = spmv_host_alloc((size_t)out->nnz * sizeof *out->values);
+    out->row_ptr = spmv_host_take(ctx, (size_t)(out->rows + 1) * sizeof *out->row_ptr);
+    out->col_idx = spmv_host_take(ctx, (size_t)out->nnz * sizeof *out->col_idx);
+    out->values = spmv_host_take(ctx, (size_t)out->nnz * sizeof *out->values);
     spmv_status status = SPMV_OK;
     if (!out->row_ptr || !out->col_idx || !out->values)
         status = spmv_fail(ctx, SPMV_E_NOMEM, "out of memory for compressed rows: %.1f GB",
@@ -268,7 +269,7 @@ spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv
         copy_in_order(coo, threads, out);
     else
         status = build_from_disorder(ctx, coo, threads, out, stats);
-    if (status != SPMV_OK) spmv_csr_free(out);
+    if (status != SPMV_OK) spmv_csr_free(ctx, out);
     return status;
 }
 

@@ -198,3 +198,48 @@ void spmv_host_free(void *memory) {
     if (memory) __atomic_sub_fetch(&in_use, malloc_usable_size(memory), __ATOMIC_RELAXED);
     free(memory);
 }
+
+/* ---- memory of the caller's ------------------------------------------------------------------ */
+
+struct spmv_block {
+    void *memory; /* for the library, aligned: in */
+    void *given;  /* [bytes] what the caller gave */
+    size_t bytes;
+    struct spmv_block *next; /* of the context */
+};
+
+static void *ask_caller(const spmv_allocator *theirs, size_t bytes, struct spmv_block *block) {
+    block->bytes = bytes + CACHE_LINE;
+    block->given = theirs->alloc(theirs->user, SPMV_HOST, block->bytes, NULL);
+    const uintptr_t past = (uintptr_t)block->given % CACHE_LINE;
+    block->memory = (char *)block->given + (past ? CACHE_LINE - past : 0);
+    return block->given;
+}
+
+void *spmv_host_take(spmv_ctx *ctx, size_t bytes) {
+    if (!ctx || !ctx->allocator.alloc) return spmv_host_alloc(bytes);
+    if (bytes > PTRDIFF_MAX - CACHE_LINE) return NULL;
+    struct spmv_block *block = malloc(sizeof *block);
+    if (!block || !ask_caller(&ctx->allocator, bytes, block)) {
+        free(block);
+        return NULL;
+    }
+    block->next = ctx->blocks;
+    ctx->blocks = block;
+    count_bytes(block->bytes);
+    return block->memory;
+}
+
+void spmv_host_give(spmv_ctx *ctx, void *memory) {
+    struct spmv_block **at = memory && ctx ? &ctx->blocks : NULL;
+    while (at && *at && (*at)->memory != memory) at = &(*at)->next;
+    struct spmv_block *block = at ? *at : NULL;
+    if (!block) {
+        spmv_host_free(memory);
+        return;
+    }
+    *at = block->next;
+    __atomic_sub_fetch(&in_use, block->bytes, __ATOMIC_RELAXED);
+    ctx->allocator.release(ctx->allocator.user, SPMV_HOST, block->given, block->bytes, NULL);
+    free(block);
+}

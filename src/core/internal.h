@@ -10,10 +10,11 @@
 
 typedef struct spmv_coo {
     int64_t rows, cols, nnz;
-    int32_t *row, *col; /* [nnz], from 0; owned, spmv_host_alloc */
+    int32_t *row, *col; /* [nnz], from 0; owned */
     double *values;     /* [nnz]; NULL: every entry is 1 */
     spmv_symmetry symmetry;
     spmv_field field;
+    spmv_ctx *ctx; /* whose memory they are */
 } spmv_coo;
 /* Allocates the arrays for rows, cols, nnz already set; with_values false leaves values NULL. */
 spmv_status spmv_coo_alloc(spmv_ctx *ctx, spmv_coo *coo, bool with_values);
@@ -33,9 +34,10 @@ struct spmv_ctx {
     char fewer_threads[160]; /* why threads are fewer than were asked for; "": they are not */
     char *wisdom;            /* file, as in spmv_ctx_opts; owned */
     spmv_allocator allocator;
-    char wisdom_notes[800]; /* what was noted about it */
-    int matrices;           /* alive, and in need of this context */
-    bool freed;             /* by its owner: the last matrix frees the memory */
+    struct spmv_block *blocks; /* of host memory, from the allocator: few */
+    char wisdom_notes[800];    /* what was noted about it */
+    int matrices;              /* alive, and in need of this context */
+    bool freed;                /* by its owner: the last matrix frees the memory */
     char error[1024];
 };
 /* Returns the device of a backend, which is opened if needed. */
@@ -178,7 +180,8 @@ spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv
 spmv_status spmv_host_fits(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz, double need);
 /* Checks before anything is allocated that it fits the host's memory. */
 spmv_status spmv_csr_fits(spmv_ctx *ctx, const spmv_coo *coo);
-void spmv_csr_free(spmv_csr *A); /* frees the arrays that are its own and zeroes the struct */
+void spmv_csr_free(spmv_ctx *ctx,
+                   spmv_csr *A); /* frees the arrays that are its own and zeroes the struct */
 /* Fills in what row_ptr says of the finished CSR; the bandwidth and the hash. */
 void spmv_csr_lengths(const spmv_csr *A, int threads, spmv_stats *stats);
 void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats);
@@ -189,7 +192,7 @@ void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats);
  * its store. */
 bool spmv_plan_refills(const spmv_plan *plan);
 spmv_status spmv_plan_takes_values(const spmv_plan *plan);
-void spmv_origin_free(struct spmv_origin *origin);
+void spmv_origin_free(spmv_ctx *ctx, struct spmv_origin *origin);
 size_t spmv_mat_own_bytes(const spmv_mat *mat); /* in host memory, without what the caller lent */
 
 /* Of y <- alpha A x + beta y where the plan's device orders its own operations. */

@@ -16,8 +16,8 @@ spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out) {
 /* Entries in the order of the compressed rows are not kept twice. */
 static void share_rows(spmv_mat *mat) {
     spmv_coo *coo = &mat->coo;
-    if (!mat->borrowed) spmv_host_free(coo->col);
-    if (!mat->borrowed_values) spmv_host_free(coo->values);
+    if (!mat->borrowed) spmv_host_give(mat->ctx, coo->col);
+    if (!mat->borrowed_values) spmv_host_give(mat->ctx, coo->values);
     coo->col = mat->csr.col_idx;
     if (coo->values) coo->values = mat->csr.values;
     mat->borrowed_values = false;
@@ -88,8 +88,8 @@ static spmv_status check_entries(spmv_ctx *ctx, const spmv_coo_view *view, int t
     return SPMV_OK;
 }
 
-static void *copy_of(const void *from, size_t bytes) {
-    void *to = spmv_host_alloc(bytes);
+static void *copy_of(spmv_ctx *ctx, const void *from, size_t bytes) {
+    void *to = spmv_host_take(ctx, bytes);
     if (to && bytes) memcpy(to, from, bytes);
     return to;
 }
@@ -108,9 +108,9 @@ static spmv_status take_entries(spmv_mat *mat, const spmv_coo_view *view, unsign
         mat->coo.values = (double *)(uintptr_t)view->values;
         return SPMV_OK;
     }
-    mat->coo.row = copy_of(view->row, n * sizeof *view->row);
-    mat->coo.col = copy_of(view->col, n * sizeof *view->col);
-    mat->coo.values = view->values ? copy_of(view->values, n * sizeof *view->values) : NULL;
+    mat->coo.row = copy_of(mat->ctx, view->row, n * sizeof *view->row);
+    mat->coo.col = copy_of(mat->ctx, view->col, n * sizeof *view->col);
+    if (view->values) mat->coo.values = copy_of(mat->ctx, view->values, n * sizeof *view->values);
     if (mat->coo.row && mat->coo.col && (mat->coo.values || !view->values)) return SPMV_OK;
     return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for %zu entries", n);
 }
@@ -293,26 +293,26 @@ static spmv_status check_copies_fit(spmv_ctx *ctx, const spmv_arrays *a) {
     return spmv_host_fits(ctx, a->rows, a->cols, a->nnz, need);
 }
 
-static bool take_ptr(const spmv_arrays *a, int threads, spmv_csr *A) {
+static bool take_ptr(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_csr *A) {
     A->lent.row_ptr = lends_ptr(a);
     if (A->lent.row_ptr) {
         A->row_ptr = writable(a->ptr);
         return true;
     }
-    A->row_ptr = spmv_host_alloc((size_t)(A->rows + 1) * sizeof *A->row_ptr);
+    A->row_ptr = spmv_host_take(ctx, (size_t)(A->rows + 1) * sizeof *A->row_ptr);
     if (!A->row_ptr) return false;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i <= A->rows; i++) A->row_ptr[i] = ptr_at(a, i);
     return true;
 }
 
-static bool take_idx(const spmv_arrays *a, int threads, spmv_csr *A) {
+static bool take_idx(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_csr *A) {
     A->lent.col_idx = lends_idx(a);
     if (A->lent.col_idx) {
         A->col_idx = writable(a->idx);
         return true;
     }
-    A->col_idx = spmv_host_alloc((size_t)A->nnz * sizeof *A->col_idx);
+    A->col_idx = spmv_host_take(ctx, (size_t)A->nnz * sizeof *A->col_idx);
     if (!A->col_idx) return false;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i < A->rows; i++)
@@ -321,13 +321,13 @@ static bool take_idx(const spmv_arrays *a, int threads, spmv_csr *A) {
     return true;
 }
 
-static bool take_values(const spmv_arrays *a, int threads, spmv_csr *A) {
+static bool take_values(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_csr *A) {
     A->lent.values = lends_values(a);
     if (A->lent.values) {
         A->values = writable(a->values);
         return true;
     }
-    A->values = spmv_host_alloc((size_t)A->nnz * sizeof *A->values);
+    A->values = spmv_host_take(ctx, (size_t)A->nnz * sizeof *A->values);
     if (!A->values) return false;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i < A->rows; i++)
@@ -347,7 +347,8 @@ static spmv_status take_rows(spmv_mat *mat, const spmv_arrays *a) {
                           .nnz = a->nnz,
                           .field = a->values ? SPMV_REAL_FIELD : SPMV_PATTERN_FIELD};
     *A = (spmv_csr){.rows = a->rows, .cols = a->cols, .nnz = a->nnz, .as_given = true};
-    bool taken = take_ptr(a, threads, A) && take_idx(a, threads, A) && take_values(a, threads, A);
+    bool taken = take_ptr(mat->ctx, a, threads, A) && take_idx(mat->ctx, a, threads, A) &&
+                 take_values(mat->ctx, a, threads, A);
     mat->coo.col = A->col_idx;
     mat->coo.values = a->values ? A->values : NULL;
     if (taken) return SPMV_OK;
@@ -371,7 +372,7 @@ static spmv_status create(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
 static spmv_status fetch(spmv_device *device, const void *from, size_t bytes, void **out) {
     *out = NULL;
     if (!from) return SPMV_OK;
-    *out = spmv_host_alloc(bytes);
+    *out = spmv_host_take(device->ctx, bytes);
     if (!*out)
         return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory: an array takes %.1f MB",
                          1e-6 * (double)bytes);
@@ -421,9 +422,9 @@ static spmv_status create_from_device(spmv_ctx *ctx, const spmv_arrays *there, s
     a.flags |= SPMV_BORROW;
     if (status == SPMV_OK) status = create(ctx, &a, out);
     if (status == SPMV_OK) hand_over(&(*out)->csr, &ptr, &index, &values);
-    spmv_host_free(ptr);
-    spmv_host_free(index);
-    spmv_host_free(values);
+    spmv_host_give(ctx, ptr);
+    spmv_host_give(ctx, index);
+    spmv_host_give(ctx, values);
     return status;
 }
 
@@ -460,6 +461,7 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **ou
 /* But what the caller or the compressed rows own. */
 static void free_entries(spmv_mat *mat) {
     spmv_coo *coo = &mat->coo;
+    coo->ctx = mat->ctx;
     if (mat->borrowed) coo->row = NULL;
     if (mat->borrowed || coo->col == mat->csr.col_idx) coo->col = NULL;
     if (mat->borrowed_values || coo->values == mat->csr.values) coo->values = NULL;
@@ -469,9 +471,9 @@ static void free_entries(spmv_mat *mat) {
 void spmv_mat_put_away(spmv_mat *mat) {
     if (!mat) return;
     spmv_stored_free(mat->ctx, mat->stores);
-    spmv_origin_free(mat->origin);
+    spmv_origin_free(mat->ctx, mat->origin);
     free_entries(mat);
-    spmv_csr_free(&mat->csr);
+    spmv_csr_free(mat->ctx, &mat->csr);
     mat->ctx->matrices--;
     free(mat);
 }

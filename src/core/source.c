@@ -79,7 +79,7 @@ spmv_status spmv_source_adopt(spmv_mat *mat, spmv_device *device, const spmv_arr
 /* ---- the rows in host memory ----------------------------------------------------------------- */
 
 static spmv_status get_array(spmv_device *device, const spmv_stored *source, int k, void **out) {
-    *out = spmv_host_alloc(bytes_of(source, k));
+    *out = spmv_host_take(device->ctx, bytes_of(source, k));
     if (!*out) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory for compressed rows");
     return device->backend->get(device, *out, spmv_store_at(source->copy, k), bytes_of(source, k));
 }
@@ -92,10 +92,10 @@ static spmv_status get_row_ptr(spmv_device *device, const spmv_mat *mat, int64_t
     *out = got;
     if (status != SPMV_OK || is_wide(mat->source)) return status;
     const int32_t *narrow = got;
-    *out = spmv_host_alloc((size_t)n * sizeof **out);
+    *out = spmv_host_take(device->ctx, (size_t)n * sizeof **out);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i < (*out ? n : 0); i++) (*out)[i] = narrow[i];
-    spmv_host_free(got);
+    spmv_host_give(device->ctx, got);
     return *out ? SPMV_OK : spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory for row_ptr");
 }
 
@@ -107,10 +107,10 @@ static spmv_status get_values(spmv_device *device, const spmv_mat *mat, double *
     *out = got;
     if (status != SPMV_OK || is_f64(mat->source)) return status;
     const float *narrow = got;
-    *out = spmv_host_alloc((size_t)n * sizeof **out);
+    *out = spmv_host_take(device->ctx, (size_t)n * sizeof **out);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < (*out ? n : 0); k++) (*out)[k] = narrow[k];
-    spmv_host_free(got);
+    spmv_host_give(device->ctx, got);
     return *out ? SPMV_OK : spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory for values");
 }
 
@@ -127,12 +127,12 @@ spmv_status spmv_source_fetch(spmv_mat *mat) {
     if (status == SPMV_OK && !col_idx) status = get_array(device, mat->source, COL_IDX, &col_idx);
     if (status == SPMV_OK) status = get_values(device, mat, &values);
     if (status != SPMV_OK) {
-        if (row_ptr != A->row_ptr) spmv_host_free(row_ptr);
-        if (col_idx != A->col_idx) spmv_host_free(col_idx);
-        spmv_host_free(values);
+        if (row_ptr != A->row_ptr) spmv_host_give(mat->ctx, row_ptr);
+        if (col_idx != A->col_idx) spmv_host_give(mat->ctx, col_idx);
+        spmv_host_give(mat->ctx, values);
         return status;
     }
-    if (!A->lent.values) spmv_host_free(A->values);
+    if (!A->lent.values) spmv_host_give(mat->ctx, A->values);
     A->lent.values = false;
     A->row_ptr = row_ptr, A->col_idx = col_idx, A->values = values;
     mat->coo.col = A->col_idx;

@@ -23,6 +23,7 @@ spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size, const
     spmv_store *store = calloc(1, size);
     *out = store;
     if (!store) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
+    store->ctx = ctx;
     store->format = format;
     store->rows = A->rows;
     store->cols = A->cols;
@@ -32,7 +33,7 @@ spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size, const
 }
 
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes) {
-    void *memory = spmv_host_alloc(bytes);
+    void *memory = spmv_host_take(ctx, bytes);
     if (!memory)
         return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: an array of %s takes %.1f MB",
                          store->format, 1e-6 * (double)bytes);
@@ -79,7 +80,7 @@ bool spmv_store_evict(const spmv_backend *backend, spmv_device *device, const sp
 void spmv_store_free(spmv_store *store) {
     if (!store) return;
     for (int k = 0; k < store->narrays; k++)
-        if (!store->array[k].borrowed) spmv_host_free(spmv_store_at(store, k));
+        if (!store->array[k].borrowed) spmv_host_give(store->ctx, spmv_store_at(store, k));
     free(store);
 }
 
@@ -131,7 +132,7 @@ spmv_status spmv_store_download(spmv_device *device, const spmv_store *copy, spm
     memcpy(here, copy, copy->size);
     for (int k = 0; k < copy->narrays; k++) spmv_store_set(here, k, NULL);
     for (int k = 0; k < copy->narrays && status == SPMV_OK; k++) {
-        void *memory = spmv_host_alloc(copy->array[k].bytes);
+        void *memory = spmv_host_take(copy->ctx, copy->array[k].bytes);
         spmv_store_set(here, k, memory);
         status = memory ? device->backend->get(device, memory, spmv_store_at(copy, k),
                                                copy->array[k].bytes)

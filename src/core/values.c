@@ -13,10 +13,10 @@ struct spmv_origin {
         *first; /* [nnz + 1] into entry: of duplicates there are several; NULL: there are none */
 };
 
-void spmv_origin_free(struct spmv_origin *origin) {
+void spmv_origin_free(spmv_ctx *ctx, struct spmv_origin *origin) {
     if (!origin) return;
-    spmv_host_free(origin->entry);
-    spmv_host_free(origin->first);
+    spmv_host_give(ctx, origin->entry);
+    spmv_host_give(ctx, origin->first);
     free(origin);
 }
 
@@ -96,10 +96,10 @@ static void list_entries(const spmv_mat *mat, int threads, uint32_t *first, uint
 
 static spmv_status fill_origin(spmv_mat *mat, int threads, struct spmv_origin *out) {
     const int64_t nnz = mat->csr.nnz;
-    out->first = spmv_host_alloc((size_t)(nnz + 1) * sizeof *out->first);
+    out->first = spmv_host_take(mat->ctx, (size_t)(nnz + 1) * sizeof *out->first);
     if (!out->first) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     const int64_t n = count_entries(mat, threads, out->first);
-    out->entry = spmv_host_alloc((size_t)n * sizeof *out->entry);
+    out->entry = spmv_host_take(mat->ctx, (size_t)n * sizeof *out->entry);
     if (!out->entry) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     list_entries(mat, threads, out->first, out->entry);
     if (n > nnz) {
@@ -107,7 +107,7 @@ static spmv_status fill_origin(spmv_mat *mat, int threads, struct spmv_origin *o
         out->first[0] = 0;
         return SPMV_OK;
     }
-    spmv_host_free(out->first);
+    spmv_host_give(mat->ctx, out->first);
     out->first = NULL;
     return SPMV_OK;
 }
@@ -124,7 +124,7 @@ static spmv_status find_origin(spmv_mat *mat, int threads) {
     if (!mat->origin) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     spmv_status status = fill_origin(mat, threads, mat->origin);
     if (status == SPMV_OK) return SPMV_OK;
-    spmv_origin_free(mat->origin);
+    spmv_origin_free(mat->ctx, mat->origin);
     mat->origin = NULL;
     return status;
 }
@@ -263,7 +263,7 @@ static spmv_status make_room(const spmv_mat *mat, double **out) {
     if (mat->csr.as_given) return SPMV_OK;
     *out = mat->coo.values && !mat->borrowed_values
                ? mat->coo.values
-               : spmv_host_alloc((size_t)mat->coo.nnz * sizeof **out);
+               : spmv_host_take(mat->ctx, (size_t)mat->coo.nnz * sizeof **out);
     if (*out) return SPMV_OK;
     return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for %lld values",
                      (long long)mat->coo.nnz);
@@ -283,7 +283,7 @@ static spmv_status place_values(spmv_mat *mat, const spmv_given *g) {
     spmv_csr *A = &mat->csr;
     if (!A->lent.values) return SPMV_OK;
     double *values = g->stay ? (double *)(uintptr_t)g->values /* only read */
-                             : spmv_host_alloc((size_t)A->nnz * sizeof *values);
+                             : spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *values);
     if (!values) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
     A->values = values;
     A->lent.values = g->stay;

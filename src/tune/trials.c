@@ -301,6 +301,6 @@ void spmv_trials_close(candidate *e) {
 }
 
 void spmv_trials_free(trials *c) {
+    drop_vectors(c); /* first: the device may be a plan's, with fewer threads */
     for (int k = 0; k < c->n; k++) spmv_trials_close(&c->entry[k]);
-    drop_vectors(c);
 }

@@ -17,7 +17,8 @@ static struct {
 
 static void *take(void *user, spmv_place place, size_t bytes, void *stream) {
     int k = 0;
-    (void)user, (void)place, (void)stream;
+    (void)user, (void)stream;
+    if (place == SPMV_HOST) return malloc(bytes);
     if (purse.refused && --purse.refused == 0) return NULL;
     while (purse.memory[k]) k++;
     assert_in_range(k, 0, MOST_BLOCKS - 2);
@@ -27,7 +28,11 @@ static void *take(void *user, spmv_place place, size_t bytes, void *stream) {
 
 static void give(void *user, spmv_place place, void *memory, size_t bytes, void *stream) {
     int k = 0;
-    (void)user, (void)place, (void)stream;
+    (void)user, (void)stream;
+    if (place == SPMV_HOST) {
+        free(memory);
+        return;
+    }
     while (k < MOST_BLOCKS && purse.memory[k] != memory) k++;
     if (k == MOST_BLOCKS || purse.bytes[k] != bytes)
         purse.foreign++;
