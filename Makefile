@@ -90,7 +90,7 @@ objects = $(patsubst %.c,build/$(1)/%.o,$(2)) $(foreach v,$(variants),$(patsubst
 named := src/app/main.c src/app/record/record.c# say which build they are of: each has its own
 
 .DEFAULT_GOAL := omp
-.PHONY: omp cuda test check check-update test-cuda petsc test-petsc bench-petsc bench-read bench-convert bench-threads bench-ready bench-solver study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install uninstall deb test-deb test-python-binding lint format info $(firsts) force remember
+.PHONY: omp cuda test check check-update test-cuda petsc test-petsc bench-petsc bench-read bench-convert bench-threads bench-ready bench-solver bench-upload study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside help install uninstall deb test-deb test-python-binding lint format info $(firsts) force remember
 .SECONDARY:
 
 # ---- build rules, once a backend: $(1) is omp or cuda, $(2) its folder under build/ ---------------------------------
@@ -168,7 +168,7 @@ $(addprefix build/cuda$(san)/test/test_,apply streams): build/cuda$(san)/test/un
 build/cuda$(san)/test/test_streams: build/cuda$(san)/test/unit/hasty.o
 build/cuda$(san)/test/test_streams build/cuda/bench_solver: build/cuda$(san)/test/solver.o
 $(addprefix build/cuda$(san)/test/test_,allocator device_memory source upload): build/cuda$(san)/test/unit/sources.o
-$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/solver.cu $(wildcard test/unit/*.cu)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
+$(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/solver.cu test/bench_upload.cu $(wildcard test/unit/*.cu)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@
 
@@ -181,7 +181,8 @@ check test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
 check-update: $(BUILD) ; $(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
 test-cuda: cuda $(tests_cuda) ; $(Q)sh test/cuda.sh build/cuda
 bench-read bench-convert bench-threads bench-ready: bench-%: build/omp/bench_% ; $(Q)$< $(if $(filter read,$*),build/bench-read.mtx,$(FILES))
-bench-solver: build/cuda/bench_solver ; $(Q)$< $(FILES)
+bench-solver bench-upload: bench-%: build/cuda/bench_% ; $(Q)$< $(FILES)
+build/cuda/bench_upload: build/cuda/test/bench_upload.o build/cuda/parts.a ; $(Q)$(link_cuda) -o $@ $^ $(ldlibs)
 include tables/tables.mk# studies, tables, reference, outside
 docs: $(BUILD) force # the generated parts; tests say when they are out of date
 	$(Q)$(PYTHON) docs/generate.py --program build/$(BUILD)$(san)/spmv && $(PYTHON) src/bindings/fortran/generate.py

@@ -74,8 +74,9 @@ static inline spmv_status shared_room(spmv_device *d, int *bytes) {
 
 /* Copies from memory that is not pinned (upload.cu). */
 typedef struct upload_ring upload_ring; /* pinned buffers of one device */
-/* Copies if the source is large and not pinned, and returns when it is done; else *done is false,
- * and a plain copy is best. ring: NULL at first; made here when it is first needed. */
+/* Copies if the source is large and not pinned, and enough such were sent before that pinning pays;
+ * returns when it is done; else *done is false, and a plain copy is best. ring: NULL at first; made
+ * here when it is first needed. */
 spmv_status upload(spmv_device *d, upload_ring **ring, void *to, const void *from, size_t bytes,
                    bool *done);
 void upload_close(upload_ring *ring); /* NULL: nothing */

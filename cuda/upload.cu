@@ -1,47 +1,62 @@
 /* upload.cu: copies to the GPU from memory that is not pinned, as of malloc. The driver copies it
  * through a pinned buffer with a single thread, at 7 to 15 GB/s on an H200's host (16 cores). Here
  * the threads of the context fill pinned buffers in turn, while those that are full are on their
- * way: 22 to 26 GB/s; from pinned memory it is 55. Only the calling thread calls CUDA: which device
- * is current in the others is their owner's business. */
+ * way: 22 to 26 GB/s; from pinned memory it is 55. To pin buffers takes milliseconds, once (6 MiB:
+ * 24 ms): so they are small, and not pinned before so much was sent that they would have paid. Only
+ * the calling thread calls CUDA: which device is current in the others is their owner's business.
+ * make bench-upload prints what other buffers cost and gain. */
 #include "device.cuh"
 #include <omp.h>
 #include <stdlib.h>
 
 enum {
-    BUFFERS = 3,            /* one is filled while one is on its way and one waits for it */
-    BUFFER_BYTES = 2 << 20, /* long enough for the bus; to pin more takes milliseconds */
-    LEAST_BYTES = 8 << 20,  /* of a copy: for less, waking threads takes longer than it saves */
-    MOST_THREADS = 16,      /* fill faster than any bus takes it */
+    BUFFERS = 3,              /* one is filled while one is on its way and one waits for it */
+    BUFFER_BYTES = 512 << 10, /* long enough for the bus; what is pinned costs by its size */
+    PAYS_BYTES = 64 << 20,    /* sent by the driver until pinning pays, in copies of */
+    LEAST_BYTES = 8 << 20,    /* at least: for less, waking threads takes longer than it saves */
+    MOST_THREADS = 16,        /* fill faster than any bus takes it */
+    MOST_BUFFERS = 8,
     PAGE = 4096
 };
 
 struct upload_ring {
-    char *buffer[BUFFERS]; /* parts of one allocation */
-    cudaEvent_t sent[BUFFERS];
+    int buffers;
+    size_t bytes; /* of a buffer */
+    char *memory; /* [buffers * bytes] pinned; NULL: not yet */
+    cudaEvent_t sent[MOST_BUFFERS];
+    size_t plain; /* bytes that were sent without */
 };
 
-void upload_close(upload_ring *ring) {
-    if (!ring) return;
-    for (int k = 0; k < BUFFERS; k++)
+static void unpin(upload_ring *ring) {
+    for (int k = 0; k < ring->buffers; k++)
         if (ring->sent[k]) cudaEventDestroy(ring->sent[k]);
-    if (ring->buffer[0]) cudaFreeHost(ring->buffer[0]);
+    if (ring->memory) cudaFreeHost(ring->memory);
+    *ring = {ring->buffers, ring->bytes, NULL, {}, ring->plain};
+}
+
+void upload_close(upload_ring *ring) {
+    if (ring) unpin(ring);
     free(ring);
 }
 
-/* NULL: there is no pinned memory to be had. */
-static upload_ring *open_ring() {
+/* NULL: out of memory. */
+static upload_ring *open_ring(int buffers, size_t bytes) {
     upload_ring *ring = (upload_ring *)calloc(1, sizeof *ring);
-    void *memory = NULL;
-    if (!ring) return NULL;
-    cudaError_t error = cudaHostAlloc(&memory, BUFFERS * BUFFER_BYTES, cudaHostAllocDefault);
-    for (int k = 0; k < BUFFERS && error == cudaSuccess; k++) {
-        ring->buffer[k] = (char *)memory + (size_t)k * BUFFER_BYTES;
+    if (ring) *ring = {buffers, bytes, NULL, {}, 0};
+    return ring;
+}
+
+/* Returns false if there is no pinned memory to be had. */
+static bool pin(upload_ring *ring) {
+    cudaError_t error = cudaSuccess;
+    if (ring->memory) return true;
+    error = cudaHostAlloc(&ring->memory, (size_t)ring->buffers * ring->bytes, cudaHostAllocDefault);
+    for (int k = 0; k < ring->buffers && error == cudaSuccess; k++)
         error = cudaEventCreateWithFlags(&ring->sent[k], cudaEventDisableTiming);
-    }
-    if (error == cudaSuccess) return ring;
+    if (error == cudaSuccess) return true;
     cudaGetLastError();
-    upload_close(ring);
-    return NULL;
+    unpin(ring);
+    return false;
 }
 
 /* Not pinned, registered, managed or a device's. */
@@ -69,15 +84,16 @@ static cudaError_t send(upload_ring *ring, char *to, const char *from, size_t by
 #pragma omp parallel num_threads(threads)
     {
         int team = omp_get_num_threads(), self = omp_get_thread_num(), k = 0;
-        for (size_t first = 0; first < bytes; first += BUFFER_BYTES, k = (k + 1) % BUFFERS) {
-            size_t n = bytes - first < BUFFER_BYTES ? bytes - first : BUFFER_BYTES;
-            fill(ring->buffer[k], from + first, n, team, self);
+        const size_t most = ring->bytes;
+        for (size_t first = 0; first < bytes; first += most, k = (k + 1) % ring->buffers) {
+            size_t n = bytes - first < most ? bytes - first : most;
+            char *buffer = ring->memory + (size_t)k * most;
+            fill(buffer, from + first, n, team, self);
             if (self == 0 && error == cudaSuccess)
-                error = cudaEventSynchronize(ring->sent[(k + 1) % BUFFERS]);
+                error = cudaEventSynchronize(ring->sent[(k + 1) % ring->buffers]);
 #pragma omp barrier
             if (self == 0 && error == cudaSuccess)
-                error =
-                    cudaMemcpyAsync(to + first, ring->buffer[k], n, cudaMemcpyHostToDevice, stream);
+                error = cudaMemcpyAsync(to + first, buffer, n, cudaMemcpyHostToDevice, stream);
             if (self == 0 && error == cudaSuccess) error = cudaEventRecord(ring->sent[k], stream);
         }
     }
@@ -85,13 +101,22 @@ static cudaError_t send(upload_ring *ring, char *to, const char *from, size_t by
     return error == cudaSuccess ? last : error;
 }
 
+/* Whether the ring is pinned, or so much was sent by the driver that it is time to. */
+static bool pays(upload_ring *ring, size_t bytes) {
+    if (!ring->memory && ring->plain + bytes < PAYS_BYTES) {
+        ring->plain += bytes;
+        return false;
+    }
+    return pin(ring);
+}
+
 spmv_status upload(spmv_device *d, upload_ring **ring, void *to, const void *from, size_t bytes,
                    bool *done) {
     *done = false;
     if (bytes < LEAST_BYTES || !is_pageable(from)) return SPMV_OK;
     CU(d->ctx, cudaSetDevice(d->number));
-    if (!*ring) *ring = open_ring();
-    if (!*ring) return SPMV_OK;
+    if (!*ring) *ring = open_ring(BUFFERS, BUFFER_BYTES);
+    if (!*ring || !pays(*ring, bytes)) return SPMV_OK;
     *done = true;
     int threads = d->threads < MOST_THREADS ? d->threads : MOST_THREADS;
     cudaStream_t stream = ((const cuda_state *)d->state)->stream;

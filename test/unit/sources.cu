@@ -1,6 +1,6 @@
 /* sources.cu: memory of every kind that a copy to a GPU may come from, for test_upload.c. */
 #include "sources.h"
-#include <cuda_runtime.h>
+#include "cuda/device.cuh"
 #include <stdlib.h>
 
 static void *alloc_registered(size_t bytes) {
@@ -32,4 +32,15 @@ extern "C" void source_free(source_kind kind, void *memory) {
 
 extern "C" bool plain_copy(void *to, const void *from, size_t bytes) {
     return cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess;
+}
+
+extern "C" int copies_until_pinned(struct spmv_device *device, void *to, const void *from,
+                                   size_t bytes, int most) {
+    upload_ring *ring = NULL;
+    bool done = false;
+    int n = 0;
+    for (; n < most && !done; n++)
+        if (upload(device, &ring, to, from, bytes, &done) != SPMV_OK) break;
+    upload_close(ring);
+    return done ? n - 1 : n;
 }
