@@ -228,10 +228,17 @@ static void take_numbers(options *o, spmv_param_id id, const char *item) {
     const param *p = &params[id];
     int64_t value, least = p->values.word ? p->values.number + 1 : 0,
                    most = p->values.warps ? 1024 : INT32_MAX;
-    if (p->values.word && !strchr(item, ':') && !is_whole(item, least, most, &value))
-        usage_error("--%s: '%s' is not a whole number from %lld to %lld%s or %s", p->option, item,
-                    (long long)least, (long long)most, p->values.warps ? ", 32xR" : "",
-                    p->values.word);
+    const bool is_range = strchr(item, ':');
+    if (p->values.word && !p->values.warps && !is_range) { /* how many, the kernel knows */
+        if (!is_whole(item, least, INT64_MAX, &value))
+            usage_error("--%s: '%s' is neither %s nor a whole number above %lld", p->option, item,
+                        p->values.word, (long long)least - 1);
+        append(&o->param[id], value);
+        return;
+    }
+    if (p->values.word && !is_range && !is_whole(item, least, most, &value))
+        usage_error("--%s: '%s' is not a whole number from %lld to %lld, 32xR or %s", p->option,
+                    item, (long long)least, (long long)most, p->values.word);
     append_range(p->option, item, least, most, &o->param[id]);
 }
 

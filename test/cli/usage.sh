@@ -12,6 +12,8 @@ try -k omp:csr1 -b 128
 try -k omp:csr1 -g 4x4
 try --rowlens=maybe 2>&1 | head -n 1
 try --sigma=some 2>&1 | head -n 1
+try --hubs=-5 2>&1 | head -n 1
+try gen:poisson2d:3 -k omp:cmrs_strips --height=3000000000 --no-log -q 2>&1 | head -n 1
 try --block=2000 2>&1 | head -n 1
 try --boundary=-1 2>&1 | head -n 1
 try -p f16 2>&1 | head -n 1
