@@ -1,6 +1,7 @@
 /* store_cache.c: the stores of a matrix: which there are, whether one more fits, and building it on
  * the host or on the device that wants it. */
 #include "internal.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char host_converted[] = "converted by the host: the device has no room for that";
@@ -111,21 +112,37 @@ bool spmv_is_padding(const spmv_csr_view *view, int variant, size_t store) {
     return store >= NEGLIGIBLE && store / MOST_TIMES >= plain;
 }
 
+/* What makes a store large: its longest row, or, where that explains less than half of it, what is
+ * stored whole. */
+static void say_shape(const spmv_plan *plan, size_t store, char text[120]) {
+    const spmv_stats *stats = &plan->matrix->stats;
+    const double slot = (double)(sizeof(idx) + spmv_plan_width(plan));
+    if (slot * (double)stats->rows * (double)stats->row_max >= 0.5 * (double)store)
+        snprintf(text, 120, "longest row %lld, mean %.1f", (long long)stats->row_max,
+                 stats->row_mean);
+    else
+        snprintf(text, 120,
+                 "rows %lld, mean %.1f: whole lines, slices, blocks or diagonals are stored",
+                 (long long)stats->rows, stats->row_mean);
+}
+
 static spmv_status refuse_padding(const spmv_plan *plan, const spmv_csr_view *view, size_t store) {
     size_t plain = rows_format(plan)->estimate(view, &plan->choice);
+    char shape[120];
+    say_shape(plan, store, shape);
     return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
-                     "%s: %.4g MB, %.0f times what csr takes: most of it is padding (longest "
-                     "row %lld, mean %.1f); --max-mem=SIZE builds it if it fits",
+                     "%s: %.4g MB, %.0f times what csr takes: most of it is padding (%s); "
+                     "--max-mem=SIZE builds it if it fits",
                      plan->kernel->name, 1e-6 * (double)store, (double)store / (double)plain,
-                     (long long)plan->matrix->stats.row_max, plan->matrix->stats.row_mean);
+                     shape);
 }
 
 static spmv_status refuse(const spmv_plan *plan, size_t need, size_t limit, const char *where) {
-    const spmv_stats *stats = &plan->matrix->stats;
-    return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
-                     "%s needs %.4g %s (longest row %lld, mean %.1f), limit %.4g %s%s",
+    char shape[120];
+    say_shape(plan, need, shape);
+    return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG, "%s needs %.4g %s (%s), limit %.4g %s%s",
                      plan->kernel->name, (double)need * (need >= 1000000000 ? 1e-9 : 1e-6),
-                     need >= 1000000000 ? "GB" : "MB", (long long)stats->row_max, stats->row_mean,
+                     need >= 1000000000 ? "GB" : "MB", shape,
                      (double)limit * (limit >= 1000000000 ? 1e-9 : 1e-6),
                      limit >= 1000000000 ? "GB" : "MB", where);
 }
@@ -226,16 +243,18 @@ static spmv_status check_budget(const spmv_plan *plan, const spmv_format *format
                : refuse_padding(plan, &view, store);
 }
 
-/* Checks the rest of a plan whose store exists, or must only be copied to its device. */
-static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored) {
+/* Checks the rest of a plan whose store exists, or must only be copied to its device. max_bytes is
+ * for the store as well, of which the size is known. */
+static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored, size_t max_bytes) {
     spmv_csr_view view;
+    const bool is_host = plan->device->backend->host;
     TRY(look_at_rows(plan, builder_of(plan, stored->format->name), &view));
     size_t need = plan->kernel->estimate ? plan->kernel->estimate(&view, &plan->choice) : 0;
-    if (!plan->device->backend->host && stored->device != plan->device)
+    if (max_bytes || (!is_host && stored->device != plan->device))
         need = sum_or_max(need, spmv_store_bytes(stored->host));
-    size_t limit = most_on(plan->device, need);
+    size_t limit = max_bytes ? max_bytes : most_on(plan->device, need);
     if (need <= limit) return SPMV_OK;
-    return refuse(plan, need, limit, plan->device->backend->host ? "" : " on the device");
+    return refuse(plan, need, limit, is_host ? "" : " on the device");
 }
 
 /* ---- building it ----------------------------------------------------------------------------- */
@@ -342,9 +361,8 @@ static spmv_status find_or_build(const spmv_plan *plan, const spmv_format *forma
     bool by_device;
     TRY(check_offsets(plan, own));
     *out = find_own(plan, format);
-    if (*out && !max_bytes) return check_rest(plan, *out);
+    if (*out) return check_rest(plan, *out, max_bytes);
     TRY(check_budget(plan, format, max_bytes, own, &by_device));
-    if (*out) return SPMV_OK;
     if (own && !by_device && only_quick)
         return spmv_fail(plan->device->ctx, SPMV_E_TOOBIG,
                          "%s: no room to convert on the device: -k %s has the host convert",

@@ -213,13 +213,38 @@ static void padding_does_not_show(void **state) {
     spmv_ctx_free(ctx);
 }
 
+/* What is stored whole makes the store large: rows are as long as their mean. */
+static void padding_is_explained(void **state) {
+    (void)state;
+    static const struct {
+        const char *kernel, *matrix, *text;
+    } cases[] = {{"omp:dia_rows", "gen:random:2500:8", "rows 2500, mean 8"},
+                 {"cuda:ell_pitched", "gen:random:1:800000:800000", "rows 1, mean 800000"}};
+    spmv_ctx *ctx = context_of(2);
+    for (int k = 0; k < COUNT(cases); k++) {
+        spmv_plan_opts opts = {.size = sizeof opts, .kernel = cases[k].kernel};
+        spmv_mat *mat = NULL;
+        spmv_plan *plan = NULL;
+        if (!is_tested(ctx, k ? &spmv_cuda : &spmv_omp)) continue;
+        assert_int_equal(spmv_mat_load(ctx, cases[k].matrix, NULL, &mat), SPMV_OK);
+        for (opts.max_bytes = 0; opts.max_bytes <= 1000000; opts.max_bytes += 1000000) {
+            assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_E_TOOBIG);
+            if (!strstr(spmv_ctx_error(ctx), cases[k].text) ||
+                strstr(spmv_ctx_error(ctx), "longest"))
+                fail_msg("%s", spmv_ctx_error(ctx));
+        }
+        spmv_mat_free(mat);
+    }
+    spmv_ctx_free(ctx);
+}
+
 int main(int argc, char **argv) {
     take_backend(argc, argv);
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(largest_settings_work), cmocka_unit_test(wrong_settings_are_refused),
         cmocka_unit_test(budgets_are_kept),      cmocka_unit_test(nan_and_infinity_are_ieee),
-        cmocka_unit_test(padding_does_not_show),
+        cmocka_unit_test(padding_does_not_show), cmocka_unit_test(padding_is_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
