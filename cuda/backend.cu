@@ -210,6 +210,10 @@ static spmv_status fill(spmv_device *d, void *memory, int byte, size_t bytes) {
     return SPMV_OK;
 }
 
+static bool reaches_gpu(const void *memory) {
+    return !is_pageable(memory);
+}
+
 static spmv_status sync_gpu(spmv_device *d) {
     CU(d->ctx, cudaStreamSynchronize(state_of(d)->stream));
     return SPMV_OK;
@@ -457,6 +461,7 @@ extern "C" const spmv_backend spmv_cuda = {
     get,
     /* fill       */ fill,
     /* sync       */ sync_gpu,
+    /* reaches    */ reaches_gpu,
     /* enter      */ enter_gpu,
     /* order      */ order,
     /* tick, tock */ tick,

@@ -73,6 +73,7 @@ static inline spmv_status shared_room(spmv_device *d, int *bytes) {
 }
 
 /* Copies from memory that is not pinned (upload.cu). */
+bool is_pageable(const void *from);     /* not pinned, registered, managed or a device's */
 typedef struct upload_ring upload_ring; /* pinned buffers of one device */
 /* Copies if the source is large and not pinned, and enough such were sent before that pinning pays;
  * returns when it is done; else *done is false, and a plain copy is best. ring: NULL at first; made

@@ -59,8 +59,7 @@ static bool pin(upload_ring *ring) {
     return false;
 }
 
-/* Not pinned, registered, managed or a device's. */
-static bool is_pageable(const void *from) {
+bool is_pageable(const void *from) {
     cudaPointerAttributes about;
     if (cudaPointerGetAttributes(&about, from) == cudaSuccess)
         return about.type == cudaMemoryTypeUnregistered;

@@ -178,8 +178,10 @@ spmv_status spmv_mat_save(const spmv_mat *mat,
                           const char *path); /* Matrix Market, general, full precision */
 /* While plans of it are alive the memory stays, and their products are refused with SPMV_E_ARG. */
 void spmv_mat_free(spmv_mat *mat);
-/* The entries the matrix was made from and its compressed rows, borrowed; all zero if there is no
- * memory for them, or the device that has the values failed. */
+/* The entries the matrix was made from and its compressed rows, borrowed: the arrays stay while the
+ * matrix does, or what was lent to it. After spmv_mat_set_values an array of values may have the
+ * old ones until this is called again. All zero if there is no memory for them, or the device that
+ * has the values failed. */
 void spmv_mat_entries(const spmv_mat *mat, spmv_coo_view *view);
 void spmv_mat_rows(const spmv_mat *mat, spmv_csr_view *view);
 typedef struct spmv_stats {

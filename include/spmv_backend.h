@@ -205,6 +205,8 @@ struct spmv_backend {
     /* Sets every byte; may return before it is done; the device's next operation waits. */
     spmv_status (*fill)(spmv_device *d, void *memory, int byte, size_t bytes);
     spmv_status (*sync)(spmv_device *d);
+    /* Whether its kernels may read this memory: a device's own, managed or pinned. NULL: any. */
+    bool (*reaches)(const void *memory);
     /* Makes it the calling thread's device, on which kernels are launched; NULL: nothing to do. */
     spmv_status (*enter)(spmv_device *d);
     /* The device's next operations wait for what was put on a caller's stream; or, if own_first,

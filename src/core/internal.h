@@ -165,6 +165,9 @@ void spmv_mat_put_away(spmv_mat *mat);
  * content. mat->source is NULL afterwards: the host has to look at them, since they are not what
  * kernels multiply with, and the matrix is to be put away. */
 spmv_status spmv_source_adopt(spmv_mat *mat, spmv_device *device, const spmv_arrays *a);
+/* SPMV_E_ARG if memory that is said to be the device's, and that name names, is the host's. */
+spmv_status spmv_check_place(const spmv_device *device, const char *name, const void *memory);
+spmv_status spmv_arrays_check_place(const spmv_device *device, const spmv_arrays *a);
 /* Brings what csr has not got yet, and the values. */
 spmv_status spmv_source_fetch(spmv_mat *mat);
 /* Whether the plan's kernel may have noted where the caller's values lie. */

@@ -411,6 +411,7 @@ static spmv_status create_from_device(spmv_ctx *ctx, const spmv_arrays *there, s
                          "device",
                          backend->name);
     TRY(spmv_ctx_device(ctx, backend, &device));
+    TRY(spmv_arrays_check_place(device, there));
     if (backend->order) TRY(backend->order(device, NULL, false));
     TRY(adopt(device, there, out));
     if (*out) return SPMV_OK;

@@ -31,6 +31,21 @@ static spmv_status find_device(const spmv_mat *mat, spmv_device **out) {
     return spmv_ctx_device(mat->ctx, mat->source->device->backend, out);
 }
 
+/* ---- whether it is there --------------------------------------------------------------------- */
+
+spmv_status spmv_check_place(const spmv_device *device, const char *name, const void *memory) {
+    if (!device->backend->reaches || device->backend->reaches(memory)) return SPMV_OK;
+    return spmv_fail(device->ctx, SPMV_E_ARG,
+                     "%s, at %p, are in host memory, but place is SPMV_DEVICE", name, memory);
+}
+
+spmv_status spmv_arrays_check_place(const spmv_device *device, const spmv_arrays *a) {
+    TRY(spmv_check_place(device, "spmv_arrays.ptr", a->ptr));
+    if (a->nnz > 0) TRY(spmv_check_place(device, "spmv_arrays.idx", a->idx));
+    return a->nnz > 0 && a->values ? spmv_check_place(device, "spmv_arrays.values", a->values)
+                                   : SPMV_OK;
+}
+
 /* ---- making it ------------------------------------------------------------------------------- */
 
 static void describe(spmv_mat *mat, const spmv_arrays *a) {
@@ -99,40 +114,46 @@ static spmv_status get_row_ptr(spmv_device *device, const spmv_mat *mat, int64_t
     return *out ? SPMV_OK : spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory for row_ptr");
 }
 
-static spmv_status get_values(spmv_device *device, const spmv_mat *mat, double **out) {
+/* Into an array that has room. */
+static spmv_status get_values(spmv_device *device, const spmv_mat *mat, double *out) {
     const int64_t n = mat->csr.nnz;
     const int threads = spmv_threads_for(mat->ctx, n);
+    const spmv_stored *source = mat->source;
+    if (is_f64(source))
+        return device->backend->get(device, out, spmv_store_at(source->copy, VALUES),
+                                    bytes_of(source, VALUES));
     void *got;
-    spmv_status status = get_array(device, mat->source, VALUES, &got);
-    *out = got;
-    if (status != SPMV_OK || is_f64(mat->source)) return status;
+    spmv_status status = get_array(device, source, VALUES, &got);
     const float *narrow = got;
-    *out = spmv_host_take(device->ctx, (size_t)n * sizeof **out);
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t k = 0; k < (*out ? n : 0); k++) (*out)[k] = narrow[k];
+    for (int64_t k = 0; k < (status == SPMV_OK ? n : 0); k++) out[k] = narrow[k];
     spmv_host_give(device->ctx, got);
-    return *out ? SPMV_OK : spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory for values");
+    return status;
 }
 
-/* Either all of it or nothing changes. */
+/* Either all of it or nothing changes, but that values which a failed device had are lost. Values
+ * that were here stay where they are: views of the matrix show them. */
 spmv_status spmv_source_fetch(spmv_mat *mat) {
     spmv_csr *A = &mat->csr;
     spmv_device *device = NULL;
     int64_t *row_ptr = A->row_ptr;
     void *col_idx = A->col_idx;
-    double *values = NULL;
+    double *values = A->lent.values ? NULL : A->values;
     TRY(find_device(mat, &device));
     TRY(spmv_csr_fits(mat->ctx, &mat->coo));
     spmv_status status = row_ptr ? SPMV_OK : get_row_ptr(device, mat, &row_ptr);
     if (status == SPMV_OK && !col_idx) status = get_array(device, mat->source, COL_IDX, &col_idx);
-    if (status == SPMV_OK) status = get_values(device, mat, &values);
+    if (status == SPMV_OK && !values)
+        values = spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *values);
+    if (status == SPMV_OK && !values)
+        status = spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for values");
+    if (status == SPMV_OK) status = get_values(device, mat, values);
     if (status != SPMV_OK) {
         if (row_ptr != A->row_ptr) spmv_host_give(mat->ctx, row_ptr);
         if (col_idx != A->col_idx) spmv_host_give(mat->ctx, col_idx);
-        spmv_host_give(mat->ctx, values);
+        if (values != A->values) spmv_host_give(mat->ctx, values);
         return status;
     }
-    if (!A->lent.values) spmv_host_give(mat->ctx, A->values);
     A->lent.values = false;
     A->row_ptr = row_ptr, A->col_idx = col_idx, A->values = values;
     mat->coo.col = A->col_idx;

@@ -448,6 +448,8 @@ spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place pl
         TRY(spmv_plan_takes_values(plan));
     spmv_device *device = NULL;
     TRY(find_device(mat, place, &device));
+    if (place == SPMV_DEVICE && mat->coo.nnz > 0)
+        TRY(spmv_check_place(device, "spmv_mat_set_values: values", values));
     if (device && device->backend->order) /* products put on the stream before have the old ones */
         TRY(device->backend->order(device, stream, false));
     return place == SPMV_HOST ? set_from_host(mat, values, true)

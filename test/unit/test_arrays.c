@@ -200,6 +200,15 @@ static spmv_arrays send(there *t, const spmv_arrays *here) {
     return a;
 }
 
+static spmv_ctx *gpu_context(void) {
+    const spmv_ctx_opts opts = {.size = sizeof opts, .backend = "cuda", .threads = 2};
+    spmv_ctx *ctx = NULL;
+    if (spmv_ctx_create(&opts, &ctx) == SPMV_OK && is_usable(ctx, &spmv_cuda)) return ctx;
+    spmv_ctx_free(ctx);
+    skip();
+    return NULL;
+}
+
 /* 3 x 4:  . 5 . 2 / . . . . / 7 . -1 3, in several ways. */
 static void arrays_may_lie_on_the_device(void **state) {
     (void)state;
@@ -215,12 +224,7 @@ static void arrays_may_lie_on_the_device(void **state) {
     ways[1].base = 1;
     ways[2].ptr = columns_64, ways[2].ptr_bits = 64, ways[2].idx = of_columns;
     ways[2].values = narrow, ways[2].precision = SPMV_F32, ways[2].by_columns = 1;
-    spmv_ctx_opts opts = {.size = sizeof opts, .backend = "cuda", .threads = 2};
-    spmv_ctx *ctx = NULL;
-    if (spmv_ctx_create(&opts, &ctx) != SPMV_OK || !is_usable(ctx, &spmv_cuda)) {
-        spmv_ctx_free(ctx);
-        skip();
-    }
+    spmv_ctx *ctx = gpu_context();
     subject s = random_subject(create(ctx, &ways[0]), "3 x 4");
     spmv_plan *first = plan_with(s.mat, "csr_lanes");
     for (int w = 0; w < COUNT(ways); w++)
@@ -237,6 +241,82 @@ static void arrays_may_lie_on_the_device(void **state) {
         }
     spmv_plan_free(first);
     subject_free(&s);
+    spmv_ctx_free(ctx);
+}
+
+static const int32_t two_rows[] = {0, 2, 3}, two_columns[] = {0, 1, 1};
+static const double one_two_three[] = {1, 2, 3}, four_five_six[] = {4, 5, 6};
+
+static spmv_arrays small_arrays(unsigned flags) {
+    return (spmv_arrays){.size = sizeof(spmv_arrays),
+                         .rows = 2,
+                         .cols = 2,
+                         .nnz = 3,
+                         .ptr = two_rows,
+                         .idx = two_columns,
+                         .values = one_two_three,
+                         .ptr_bits = 32,
+                         .flags = flags};
+}
+
+/* Kernels would read it, and the GPU would not work any more. */
+static void host_memory_is_not_the_devices(void **state) {
+    (void)state;
+    static const char *const names[] = {"spmv_arrays.ptr", "spmv_arrays.idx", "spmv_arrays.values"};
+    spmv_ctx *ctx = gpu_context();
+    const spmv_arrays here = small_arrays(SPMV_BORROW);
+    spmv_mat *mat = create(ctx, &here), *other = NULL;
+    spmv_plan *plan = plan_with(mat, "csr_lanes");
+    there t = {.plan = plan};
+    const spmv_arrays sent = send(&t, &here);
+    for (int k = 0; k < 3; k++) {
+        spmv_arrays a = sent;
+        if (k == 0) a.ptr = here.ptr;
+        if (k == 1) a.idx = here.idx;
+        if (k == 2) a.values = here.values;
+        assert_int_equal(spmv_mat_create(ctx, &a, &other), SPMV_E_ARG);
+        assert_null(other);
+        if (!strstr(spmv_ctx_error(ctx), names[k])) fail_msg("%s", spmv_ctx_error(ctx));
+    }
+    assert_int_equal(spmv_mat_set_values(mat, four_five_six, SPMV_DEVICE, NULL), SPMV_E_ARG);
+    assert_non_null(strstr(spmv_ctx_error(ctx), "spmv_mat_set_values: values"));
+    assert_int_equal(spmv_mat_set_values(mat, sent.values, SPMV_DEVICE, NULL), SPMV_OK);
+    for (int k = 0; k < 3; k++) spmv_plan_release(plan, t.array[k]);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
+/* Also where the device alone had the values: the array shows them when it is asked for again. */
+static void views_stay(void **state) {
+    (void)state;
+    spmv_ctx *ctx = gpu_context();
+    const spmv_arrays here = small_arrays(SPMV_COPY);
+    spmv_mat *first = create(ctx, &here);
+    spmv_plan *keeper = plan_with(first, "csr_lanes");
+    for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
+        there t = {.plan = keeper};
+        spmv_arrays sent = send(&t, &here);
+        spmv_csr_view before, after;
+        sent.flags = flags;
+        spmv_mat *mat = create(ctx, &sent);
+        spmv_plan *plan = plan_with(mat, "csr_lanes");
+        spmv_mat_rows(mat, &before);
+        assert_memory_equal(before.values, one_two_three, sizeof one_two_three);
+        assert_int_equal(spmv_plan_put(plan, t.array[2], four_five_six, sizeof four_five_six),
+                         SPMV_OK);
+        assert_int_equal(spmv_mat_set_values(mat, t.array[2], SPMV_DEVICE, NULL), SPMV_OK);
+        spmv_mat_rows(mat, &after);
+        assert_ptr_equal(before.values, after.values);
+        assert_ptr_equal(before.row_ptr, after.row_ptr);
+        assert_ptr_equal(before.col_idx, after.col_idx);
+        assert_memory_equal(before.values, four_five_six, sizeof four_five_six);
+        spmv_plan_free(plan);
+        spmv_mat_free(mat);
+        for (int k = 0; k < 3; k++) spmv_plan_release(keeper, t.array[k]);
+    }
+    spmv_plan_free(keeper);
+    spmv_mat_free(first);
     spmv_ctx_free(ctx);
 }
 
@@ -268,6 +348,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(facts_say_what_is_kept),
         cmocka_unit_test(a_place_must_be_one),
         cmocka_unit_test(arrays_may_lie_on_the_device),
+        cmocka_unit_test(host_memory_is_not_the_devices),
+        cmocka_unit_test(views_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
