@@ -10,11 +10,12 @@
  */
 #include "cuda/build.cuh"
 #include "cuda/value_set.cuh"
+#include "csell_places.cuh"
+#include "csell_rows.cuh"
 #include "formats/csr/csr.h"
 
 enum {
     THREADS = 256,
-    SCAN_THREADS = 1024,
     STEP_COST = 32,
     ENTRY_COST = 1,
     LEAST_CUT = 64,
@@ -25,10 +26,7 @@ enum {
     MANY_DIAGONALS = 256 /* not counted before they are estimated */
 };
 
-enum { STEPS, COLUMN_BYTES, VALUE_BYTES, LONG_ROWS, LONG_NNZ, SIZES };
-typedef struct sizes { /* of a slice, or where it begins */
-    int64_t of[SIZES];
-} sizes;
+enum { STEPS, COLUMN_BYTES, VALUE_BYTES, LONG_ROWS, LONG_NNZ }; /* of sizes */
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
@@ -162,52 +160,6 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
                aligned(bytes), __popc(long_rows), long_nnz}};
 }
 
-/* ---- places: an exclusive scan --------------------------------------------------------------- */
-
-/* Of the threads before this one; every thread of the block calls. */
-static __device__ int64_t block_before(int64_t value, int64_t *total) {
-    __shared__ int64_t sums[SCAN_THREADS / WARP];
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    int64_t sum = value, before = 0;
-    for (int step = 1; step < WARP; step *= 2) {
-        int64_t other = __shfl_up_sync(ALL_LANES, sum, step);
-        if (lane >= step) sum += other;
-    }
-    if (lane == WARP - 1) sums[warp] = sum;
-    __syncthreads();
-    *total = 0;
-    for (int v = 0; v < SCAN_THREADS / WARP; v++) {
-        if (v == warp) before = *total;
-        *total += sums[v];
-    }
-    __syncthreads();
-    return before + sum - value;
-}
-
-/* In place; what a block's sum is goes to totals. */
-static __global__ void scan_blocks(sizes *size, int64_t n, sizes *totals) {
-    int64_t k = (int64_t)blockIdx.x * SCAN_THREADS + threadIdx.x;
-    for (int c = 0; c < SIZES; c++) {
-        int64_t total, before = block_before(k < n ? size[k].of[c] : 0, &total);
-        if (k < n) size[k].of[c] = before;
-        if (threadIdx.x == 0) totals[blockIdx.x].of[c] = total;
-    }
-}
-
-/* One block; the sum of all goes to totals[n]. */
-static __global__ void scan_totals(sizes *totals, int64_t n) {
-    for (int c = 0; c < SIZES; c++) {
-        int64_t all = 0;
-        for (int64_t first = 0; first < n; first += SCAN_THREADS) {
-            int64_t k = first + threadIdx.x, total;
-            int64_t before = block_before(k < n ? totals[k].of[c] : 0, &total);
-            if (k < n) totals[k].of[c] = all + before;
-            all += total;
-        }
-        if (threadIdx.x == 0) totals[n].of[c] = all;
-    }
-}
-
 /* ---- fill ------------------------------------------------------------------------------------ */
 
 static __device__ __forceinline__ void put_column(uint8_t *to, int code, int at,
@@ -282,8 +234,7 @@ static __global__ void fill_slices(rows A, csell B, const sizes *place, const si
     int64_t warp = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP, s = warp / parts;
     int part = (int)(warp % parts);
     if (s >= B.nslices) return; /* the whole warp */
-    sizes begin = place[s];
-    for (int c = 0; c < SIZES; c++) begin.of[c] += totals[s / SCAN_THREADS].of[c];
+    const sizes begin = place_of(place, totals, s);
     lane_row r = row_of(A, s);
     csell_slice slice = B.slice[s];
     int nnz = warp_total(r.length);
@@ -360,13 +311,10 @@ static spmv_status choose(job *j, cudaStream_t stream, csell *head, csell *copy)
     } else {
         CU(d->ctx, cudaMemsetAsync(copy->codebook, 0, VALUE_CODEBOOK_SIZE * sizeof(real), stream));
     }
-    if (copy->nslices) {
+    if (copy->nslices)
         choose_slices<<<warps_blocks(copy->nslices), THREADS, 0, stream>>>(
             j->A, copy->nslices, j->codes, j->set, copy->slice, j->place);
-        scan_blocks<<<(unsigned)j->nblocks, SCAN_THREADS, 0, stream>>>(j->place, copy->nslices,
-                                                                       j->totals);
-    }
-    scan_totals<<<1, SCAN_THREADS, 0, stream>>>(j->totals, j->nblocks);
+    scan(j->place, copy->nslices, j->totals, stream);
     TRY(launched(d));
     take_early(j, distinct);
     sizes all;
@@ -447,19 +395,12 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
 /* A warp a slice, a lane a row: steps say which rows' next entries are written. */
 static __global__ void refill_slices(rows A, csell B) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    const int lane = threadIdx.x % WARP;
     if (s >= B.nslices) return; /* the whole warp */
     const csell_slice slice = B.slice[s];
     const csell_step *step = B.step + slice.step;
     const real *from = A.value + row_of(A, s).begin;
     real *to = (real *)(B.values + slice.value);
-    for (int n = 0; n < slice.nsteps; n++) {
-        const uint32_t mask = step[n].mask, before = mask & ((1u << lane) - 1);
-        const int many = __popc(mask), rank = __popc(before);
-        if (mask >> lane & 1)
-            for (int e = 0; e < slice.run; e++) to[e * many + rank] = *from++;
-        to += slice.run * many;
-    }
+    for (int n = 0; n < slice.nsteps; n++) put_step(step[n].mask, slice.run, &from, &to);
 }
 
 static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,

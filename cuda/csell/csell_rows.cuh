@@ -1,5 +1,5 @@
 /* csell_rows.cuh: the rows of a csell slice, one lane per row, and walks over the steps they make:
- * for build_csell.cu, as src/formats/csell/csell_rows.h is for the host. */
+ * for the builders, as src/formats/csell/csell_rows.h is for the host. */
 #ifndef SPMV_CUDA_CSELL_ROWS_CUH
 #define SPMV_CUDA_CSELL_ROWS_CUH
 
@@ -49,6 +49,17 @@ static __device__ __forceinline__ segment segment_of(const lane_row &r, int nnz,
 static __device__ __forceinline__ unsigned long long bits_of(real value) {
     return sizeof(real) == 4 ? __float_as_uint((float)value)
                              : (unsigned long long)__double_as_longlong((double)value);
+}
+
+/* The next run of values of each row in the mask, as a slice has them that stores them as they are.
+ */
+static __device__ __forceinline__ void put_step(uint32_t mask, int run, const real **from,
+                                                real **to) {
+    const int lane = threadIdx.x % WARP;
+    const int many = __popc(mask), rank = __popc(mask & ((1u << lane) - 1));
+    if (mask >> lane & 1)
+        for (int e = 0; e < run; e++) (*to)[e * many + rank] = *(*from)++;
+    *to += run * many;
 }
 
 /* ---- walks over the steps of a slice --------------------------------------------------------- */

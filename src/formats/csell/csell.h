@@ -68,4 +68,6 @@ typedef struct V(csell) {
     idx *long_col;      /* [long_nnz] */
     real *long_values;  /* [long_nnz] */
 } csell;
+/* csell_sym is one, of half of the entries; csell_lists is made of one. */
+SPMV_LINKAGE const spmv_format V(csell_format);
 #endif

@@ -5,8 +5,6 @@
 
 #include "csell.h"
 
-SPMV_LINKAGE const spmv_format V(csell_format); /* csell_sym is one, of half of the entries */
-
 /* For loops over pointers to rows: the compiler would turn their loads into gather instructions,
  * which take several times as long on many CPUs. */
 #if __has_attribute(optimize) /* clang has none like it */

@@ -23,6 +23,7 @@
  * 7. FULL: the slice has a step, and the mask of each is 0xffffffff.
  * 8. Slices stand in order without gaps but the zeros up to CSELL_ALIGN in columns and values;
  *    CSELL_SPARE zeros follow the last. Diagonals and S = 0 have no columns. */
+#include "csell_entries.h"
 #include "csell_fill.h"
 #include "formats/row_ends.h"
 #include <stdlib.h>
@@ -407,49 +408,15 @@ static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv
     fill_long(A, long_rows_before(B, first), long_rows_before(B, end), 1, B);
 }
 
-static int32_t column_at(const csell_slice *slice, const csell_step *step, const uint8_t *columns,
-                         int64_t row, int64_t run) {
-    uint16_t two;
-    uint32_t four;
-    switch (slice->column_code) {
-    case CSELL_DIAGONAL: return (int32_t)row + step->base;
-    case CSELL_COLUMN_8: return step->base + columns[run];
-    case CSELL_COLUMN_16: memcpy(&two, columns + 2 * run, sizeof two); return step->base + two;
-    default:
-        memcpy(&four, columns + 4 * run, sizeof four);
-        return (int32_t)(four + (uint32_t)step->base);
-    }
-}
-
-/* The n-th of the slice, which is in one of its steps. */
-static double value_at(const csell *A, const csell_slice *slice, int64_t n, int64_t step) {
-    const uint8_t *values = A->values + slice->value;
-    const bool is_step = slice->value_code == CSELL_VALUE_STEP;
-    return (double)coded_value(values, A->codebook, is_step ? step : n,
-                               is_step ? VALUE_RAW : slice->value_code);
-}
-
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
     const csell *A = (const csell *)store;
-    int64_t n = 0;
+    entry_list out = {row, col, values, 0};
     for (int64_t k = 0; k < A->nslices; k++) {
         const csell_slice *slice = A->slice + k;
-        const uint8_t *columns = A->columns + slice->column;
-        int64_t first = n, runs = 0;
-        for (int64_t t = 0; t < slice->nsteps; t++) {
-            const csell_step *step = A->step + slice->step + t;
-            for (int e = 0; e < slice->run; e++) {
-                int64_t r = runs;
-                for (uint32_t rest = step->mask; rest; rest &= rest - 1, n++, r++) {
-                    row[n] = (int32_t)(k * CSELL_ROWS + __builtin_ctz(rest));
-                    col[n] = column_at(slice, step, columns, row[n], r) + e;
-                    values[n] = value_at(A, slice, n - first, t * slice->run + e);
-                }
-            }
-            runs += __builtin_popcount(step->mask);
-        }
+        slice_entries(slice, k * CSELL_ROWS, A->step + slice->step, A->columns + slice->column,
+                      A->values + slice->value, A->codebook, &out);
     }
-    for (int64_t l = 0; l < A->long_rows; l++)
+    for (int64_t l = 0, n = out.n; l < A->long_rows; l++)
         for (int64_t k = A->long_ptr[l]; k < A->long_ptr[l + 1]; k++, n++) {
             row[n] = A->long_row[l];
             col[n] = A->long_col[k];
