@@ -104,8 +104,7 @@ static double code_bytes(const model *m) {
 /* Entries that lie on no diagonal of their slice are gathered one by one, or run by run where a run
  * shares its column index of two bytes; full steps of 32 entries on a diagonal take a quarter of a
  * byte each. Slices on diagonals mostly come from a grid and share their lists of steps. Whether
- * they do is seen once the store is built, which both kernels use. Steps that are not full say
- * no. */
+ * they do is seen once they are built. Steps that are not full say no. */
 static void propose_csell(const model *m) {
     const double almost_all = 0.98, full_step = 0.25;
     const spmv_features *f = m->f;

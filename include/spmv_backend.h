@@ -56,6 +56,9 @@ typedef struct spmv_device_format {
                            size_t *bytes);
 } spmv_device_format;
 
+/* Frees a store whose arrays are in the device's memory. */
+SPMV_LINKAGE void spmv_store_free_on(spmv_device *device, spmv_store *copy);
+
 typedef struct spmv_device_facts { /* NULL, 0 or negative: unknown */
     const char *name;              /* owned by the device */
     int cc, sms, driver, runtime, ecc, clock_sm_kHz, clock_memory_kHz;

@@ -21,7 +21,7 @@ typedef struct spmv_store {         /* head of every format struct: scalars and 
 SPMV_LINKAGE spmv_status spmv_store_new(spmv_ctx *ctx, const char *format, size_t size,
                                         const spmv_csr_view *A, spmv_store **out);
 spmv_status spmv_store_array(spmv_ctx *ctx, spmv_store *store, size_t offset, size_t bytes);
-void spmv_store_free(spmv_store *store);
+SPMV_LINKAGE void spmv_store_free(spmv_store *store);
 SPMV_LINKAGE size_t spmv_store_bytes(const spmv_store *store); /* of all its arrays */
 /* Allocates (aligned, not cleared) and lists in the store what member `field` points to. */
 #define STORE_ARRAY(ctx, A, field, count) \

@@ -67,8 +67,7 @@ enum spmv_trait {
     SPMV_PEER = 32,           /* another library's kernel, for comparison */
     SPMV_NEEDS_SYMMETRY = 64, /* any other matrix is SPMV_E_UNSUITABLE */
     SPMV_KEEPS_VALUES = 128, /* prepare makes something of the values: other ones need a new plan */
-    SPMV_READS_ROWS = 256,   /* of a GPU's: estimate or prepare reads row_ptr in host memory */
-    SPMV_KEEPS_CODES = 512   /* prepare makes something of values that the store has in codes */
+    SPMV_READS_ROWS = 256    /* of a GPU's: estimate or prepare reads row_ptr in host memory */
 };
 
 /* Of one product, z <- alpha A x + beta y, in memory of the plan's device. */

@@ -3,7 +3,8 @@
 #ifndef SPMV_CUDA_LISTED_CUH
 #define SPMV_CUDA_LISTED_CUH
 
-#include "lists.cuh"
+#include "csell.cuh"
+#include "formats/csell_lists/csell_lists.h"
 
 typedef struct operand { /* of a lane */
     const real *x;       /* that of its row on the main diagonal */
@@ -34,8 +35,8 @@ static __device__ __forceinline__ void load_codes(const uint8_t *value, int k, u
 
 /* DEEP steps of a list, all loads of a kind, then all of the next: as in csell.cuh. */
 template <int VALUE, bool WHOLE, int DEEP>
-static __device__ __forceinline__ real add_batch(const lists &L, const operand &o, int list, int k,
-                                                 const uint8_t *value, real sum) {
+static __device__ __forceinline__ real add_batch(const csell_lists &A, const operand &o, int list,
+                                                 int k, const uint8_t *value, real sum) {
     const int lane = threadIdx.x % WARP;
     const unsigned bit = 1u << lane;
     idx j[DEEP];
@@ -46,7 +47,7 @@ static __device__ __forceinline__ real add_batch(const lists &L, const operand &
     if (WHOLE) {
 #pragma unroll
         for (int u = 0; u < DEEP; u += 4) {
-            int4 four = __ldg((const int4 *)(L.base + list + k + u));
+            int4 four = __ldg((const int4 *)(A.base + list + k + u));
             j[u] = four.x;
             if (u + 1 < DEEP) j[u + 1] = four.y;
             if (u + 2 < DEEP) j[u + 2] = four.z;
@@ -57,7 +58,7 @@ static __device__ __forceinline__ real add_batch(const lists &L, const operand &
     } else {
 #pragma unroll
         for (int u = 0; u < DEEP; u++) {
-            int4 s = __ldg(L.step + list + k + u);
+            int4 s = __ldg((const int4 *)(A.list + list + k + u));
             on[u] = (unsigned)s.y & bit;
             j[u] = on[u] ? s.x : o.none;
             at[u] = s.z + __popc((unsigned)s.y & (bit - 1));
@@ -73,7 +74,7 @@ static __device__ __forceinline__ real add_batch(const lists &L, const operand &
     __syncwarp(); /* or for the first value before it asks for the last entry of x */
 #pragma unroll
     for (int u = 0; u < DEEP; u++) {
-        real a = VALUE == CSELL_VALUE_STEP ? __ldg(L.step_value + list + k + u)
+        real a = VALUE == CSELL_VALUE_STEP ? __ldg(A.step_value + list + k + u)
                  : VALUE == VALUE_CODEBOOK ? decoded<VALUE_CODEBOOK>(code[u], o.codebook)
                                            : raw[u].value(o.codebook);
         if (WHOLE)
@@ -84,17 +85,18 @@ static __device__ __forceinline__ real add_batch(const lists &L, const operand &
     return sum;
 }
 
-/* A slice from the csell matrix, a step at a time. */
-static __device__ __forceinline__ real add_alone(const csell &A, int64_t slice, operand o) {
+/* A slice without a list, a step at a time. */
+static __device__ __forceinline__ real add_alone(const csell_lists &A, const csell_listed &slice,
+                                                 operand o) {
     const unsigned bit = 1u << threadIdx.x % WARP;
-    const csell_slice s = csell_head(A.slice, slice);
+    const csell_slice s = csell_head(A.rest, ~slice.list);
     const csell_codes codes = {s.column_code, s.value_code, s.run};
     const real *x = s.column_code == CSELL_DIAGONAL ? o.x : o.x + o.none;
     int place = 0; /* of the step's first run */
     real sum = 0;
 #pragma unroll 1
     for (int k = 0; k < s.nsteps; k++) {
-        const int2 step = __ldg((const int2 *)(A.step + s.step + k));
+        const int2 step = __ldg((const int2 *)(A.rest_step + s.step + k));
         const unsigned mask = (unsigned)step.y;
         const int rank = __popc(mask & (bit - 1)), many = __popc(mask);
         if (mask & bit) {
@@ -111,17 +113,17 @@ static __device__ __forceinline__ real add_alone(const csell &A, int64_t slice, 
     return sum;
 }
 
-static __device__ __forceinline__ listed_slice head_at(const lists &L, int64_t s) {
+static __device__ __forceinline__ csell_listed head_at(const csell_lists &A, int64_t s) {
     union {
         int4 loaded;
-        listed_slice head;
+        csell_listed head;
     } u;
-    u.loaded = __ldg((const int4 *)(L.slice + s));
+    u.loaded = __ldg((const int4 *)(A.slice + s));
     return u.head;
 }
 
 /* The address of the codebook in shared memory; every thread of the block calls. */
-static __device__ __forceinline__ unsigned take_codebook(const csell &A, bool has_codebook,
+static __device__ __forceinline__ unsigned take_codebook(const csell_lists &A, bool has_codebook,
                                                          real *codebook) {
     if (has_codebook) {
         for (int k = threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += blockDim.x)

@@ -313,7 +313,6 @@ spmv_status spmv_store_rewrite(spmv_device *device, const spmv_store *from, spmv
 spmv_status spmv_store_download(spmv_device *device, const spmv_store *copy, spmv_store **out);
 /* Copies a store, in host memory or the device's own, to the device. */
 spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_store **out);
-void spmv_store_free_on(spmv_device *device, spmv_store *copy);
 
 typedef struct spmv_given { /* values in the order of the entries */
     const void *values;

@@ -9,6 +9,7 @@
 #include "formats/coo/coo.h"
 #include "formats/csb/csb.h"
 #include "formats/csb_interleaved/csb_interleaved.h"
+#include "formats/csell_lists/csell_lists.h"
 #include "formats/csell_sym/csell_sym.h"
 #include "formats/csr/csr.h"
 #include "formats/csr5/csr5.h"
@@ -105,6 +106,18 @@ static const member members[] UNUSED = {
     MEMBER("csell", csell, long_ptr, "i"),
     MEMBER("csell", csell, long_col, "i"),
     MEMBER("csell", csell, long_values, "d"),
+    MEMBER("csell_lists", csell_lists, even, "i"),
+    MEMBER("csell_lists", csell_lists, even_code, "i"),
+    MEMBER("csell_lists", csell_lists, value_codes, "i"),
+    MEMBER("csell_lists", csell_lists, slice, "qiI"),
+    MEMBER("csell_lists", csell_lists, list, "iMii"),
+    MEMBER("csell_lists", csell_lists, base, "i"),
+    MEMBER("csell_lists", csell_lists, step_value, "d"),
+    MEMBER("csell_lists", csell_lists, rest, "qqqiBBBB"),
+    MEMBER("csell_lists", csell_lists, rest_step, "iM"),
+    MEMBER("csell_lists", csell_lists, columns, "B"),
+    MEMBER("csell_lists", csell_lists, values, "B"),
+    MEMBER("csell_lists", csell_lists, codebook, "d"),
     MEMBER("csell_sym", csell, sign, "i"),
     MEMBER("csell_sym", csell, slice, "qqqiBBBB"),
     MEMBER("csell_sym", csell, step, "iM"),
@@ -198,6 +211,6 @@ static const struct expected {
     {"csell", 0x3256b65885796300},       {"csell_sym", 0x69ebba05d0eb80a8},
     {"sell16", 0x2b1651679cf086e4},      {"csb_interleaved", 0xdcc2ba09d1ad4490},
     {"xcache", 0xc0018abbc7ac6200},      {"csr5", 0x404ba2a3705ca6e1},
-    {"ell_pitched", 0x6fe4c20e6a735180},
+    {"ell_pitched", 0x6fe4c20e6a735180}, {"csell_lists", 0xdebe1402d176fff8},
 };
 #endif

@@ -168,6 +168,7 @@ template <class T> static inline T __ldcg(const T *at) {
 #define EMULATED_ATOMICS(T) \
     EMULATED_ATOMIC(atomicAdd, T, before + value) \
     EMULATED_ATOMIC(atomicMax, T, before > value ? before : value) \
+    EMULATED_ATOMIC(atomicMin, T, before < value ? before : value) \
     EMULATED_ATOMIC(atomicOr, T, before | value) \
     EMULATED_ATOMIC(atomicExch, T, value) \
     static inline T atomicCAS(T *at, T expected, T value) { \
