@@ -55,8 +55,8 @@ typedef struct spmv_format {
      * Both are multiples of rows_together, but for the last row's end. */
     void (*refill_rows)(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store);
     int64_t (*rows_together)(const spmv_store *store); /* 0: refill takes all */
-    /* Whether they can be written as the store's are encoded; SPMV_E_UNSUITABLE: no. NULL: all can.
-     */
+    /* Whether they can be written as the store's are encoded; SPMV_E_UNSUITABLE: no. NULL: all can
+     * or, if holds_any says no, none. */
     spmv_status (*holds)(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
                          const spmv_store *store);
     /* Whether all can, seen from the store's numbers alone; NULL: only holds knows. */

@@ -217,7 +217,7 @@ void spmv_stored_drop_unused(spmv_mat *mat) {
 
 bool spmv_stored_holds_any(const spmv_stored *stored) {
     const spmv_format *format = stored->format;
-    return !format->holds || (format->holds_any && format->holds_any(stored->host));
+    return format->holds_any ? format->holds_any(stored->host) : !format->holds;
 }
 
 spmv_status spmv_stored_takes_values(const spmv_plan *plan) {

@@ -211,6 +211,7 @@ static int64_t arrange(const spmv_mat *mat, const spmv_given *g, int threads, do
 bool spmv_plan_refills(const spmv_plan *plan) {
     const spmv_stored *stored = plan->host ? spmv_stored_of(plan) : NULL;
     if (stored && spmv_source_is_fixed(plan)) return false;
+    if (stored && !stored->format->holds && !spmv_stored_holds_any(stored)) return false;
     return spmv_format_refills(spmv_format_named(plan->kernel->format, plan->variant)) &&
            !(plan->kernel->traits & SPMV_KEEPS_VALUES);
 }

@@ -290,17 +290,9 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
+/* Others do not fit codes: slices with one value a step share lists by their values. */
 static bool holds_any(const spmv_store *store) {
     return !((const csell_lists *)store)->codes;
-}
-
-/* Slices with one value a step share lists by their values. */
-static spmv_status holds(spmv_ctx *ctx, const spmv_csr_view *A, int threads,
-                         const spmv_store *store) {
-    (void)A, (void)threads;
-    if (holds_any(store)) return SPMV_OK;
-    return spmv_fail(ctx, SPMV_E_UNSUITABLE,
-                     "values are in codes of fewer bytes, which slices share; " SPMV_SAY_REFILL);
 }
 
 /* The next value of each row in the mask, and of a run of more than one those behind it. */
@@ -386,6 +378,5 @@ SPMV_EXPORT_ANY_OFFSETS_FORMAT(csell_lists_format) = {
     .build = build,
     .entries = entries,
     .refill = refill,
-    .holds = holds,
     .holds_any = holds_any,
 };
