@@ -16,7 +16,7 @@ enum {
     MB = 1 << 20,
     MOST = 40 * MB,
     ASIDE = 64,      /* bytes of guard */
-    ENOUGH = 64 * MB /* sent by the driver before pinned buffers are made */
+    ENOUGH = 16 * MB /* sent by the driver before pinned buffers are made */
 };
 
 typedef struct scene {
