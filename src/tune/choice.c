@@ -112,7 +112,7 @@ static double predicted_total(const trials *c, const spmv_proposal *p) {
 /* Whether it may be chosen where nothing is timed. On a CPU nothing is converted then; for an
  * unknown number of products the set-up keeps within what sampling left of the budget. */
 static bool is_ready_soon(const trials *c, const spmv_proposal *p) {
-    const double likely = 0.8; /* the rest is for what a slow host takes longer than predicted */
+    const double likely = 0.9; /* the rest is for what a slow host takes longer than predicted */
     double left = INFINITY;
     if (!c->opts->expected_calls && c->predicted_s > 0)
         left = likely * c->budget - spmv_trials_spent_s(c) / c->predicted_s;
