@@ -138,8 +138,9 @@ static __device__ __forceinline__ int64_t aligned(int64_t bytes) {
     return (bytes + CSELL_ALIGN - 1) / CSELL_ALIGN * CSELL_ALIGN;
 }
 
+/* *coded, 0 before: 1 if a slice has its values in a code. */
 static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const value_set *set,
-                                     csell_slice *slice, sizes *out) {
+                                     csell_slice *slice, sizes *out, volatile int64_t *coded) {
     __shared__ unsigned seen[THREADS / WARP][OFFSET_WORDS];
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (s >= nslices) return; /* the whole warp */
@@ -155,6 +156,7 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
     int64_t bytes = (int64_t)nnz * (int64_t)sizeof(real);
     if (codes) bytes = choose_values(A, r, nnz, set->count > 0, agree, &mine);
     if (threadIdx.x % WARP != 0) return;
+    if (mine.nsteps && mine.value_code != VALUE_RAW && !*coded) *coded = 1; /* as others may */
     slice[s] = mine;
     out[s] = {{mine.nsteps, aligned(nnz / mine.run * csell_column_size(mine.column_code)),
                aligned(bytes), __popc(long_rows), long_nnz}};
@@ -278,12 +280,17 @@ template <bool PATTERN> static __global__ void fill_long(rows A, csell B) {
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
+typedef struct counted { /* what the host must know before it can allocate the store */
+    sizes all;
+    int64_t coded;
+} counted;
+
 typedef struct job { /* what is freed at its end */
     spmv_device *device;
     rows A;
     value_set *set;
-    sizes *place, *totals;
-    int64_t nblocks; /* of the scan */
+    sizes *place, *totals; /* [nblocks of the scan], and behind them what is counted */
+    int64_t nblocks;
     bool codes;
 } job;
 
@@ -303,7 +310,9 @@ static void take_early(job *j, int distinct) {
 static spmv_status choose(job *j, cudaStream_t stream, csell *head, csell *copy) {
     spmv_device *d = j->device;
     int distinct = 0;
+    counted *count = (counted *)(j->totals + j->nblocks), out;
     empty_set<<<1, THREADS, 0, stream>>>(j->set);
+    CU(d->ctx, cudaMemsetAsync(&count->coded, 0, sizeof count->coded, stream));
     if (j->codes) {
         TRY(collect_codebook(d, j->A, j->set, copy->codebook));
         TRY(d->backend->get(d, &distinct, &j->set->count, sizeof distinct));
@@ -313,12 +322,13 @@ static spmv_status choose(job *j, cudaStream_t stream, csell *head, csell *copy)
     }
     if (copy->nslices)
         choose_slices<<<warps_blocks(copy->nslices), THREADS, 0, stream>>>(
-            j->A, copy->nslices, j->codes, j->set, copy->slice, j->place);
+            j->A, copy->nslices, j->codes, j->set, copy->slice, j->place, &count->coded);
     scan(j->place, copy->nslices, j->totals, stream);
     TRY(launched(d));
     take_early(j, distinct);
-    sizes all;
-    TRY(d->backend->get(d, &all, j->totals + j->nblocks, sizeof all));
+    TRY(d->backend->get(d, &out, count, sizeof out));
+    const sizes all = out.all;
+    head->codes = copy->codes = out.coded != 0;
     head->nsteps = copy->nsteps = all.of[STEPS];
     head->column_bytes = copy->column_bytes = all.of[COLUMN_BYTES];
     head->value_bytes = copy->value_bytes = all.of[VALUE_BYTES];
@@ -354,7 +364,8 @@ static spmv_status fill(job *j, cudaStream_t stream, csell *head, csell *copy) {
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     size_t slices = (size_t)blocks_for(A->rows, CSELL_ROWS);
     (void)c;
-    return sizeof(value_set) + (slices + slices / SCAN_THREADS + 2) * sizeof(sizes);
+    return sizeof(value_set) + (slices + slices / SCAN_THREADS + 1) * sizeof(sizes) +
+           sizeof(counted);
 }
 
 /* The store without its memory, and its copy on the device. */
@@ -376,7 +387,6 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     csell *head = (csell *)*head_out, *copy = (csell *)*copy_out;
     head->s.slots = copy->s.slots = A->nnz;
     head->cut = copy->cut = j.A.cut;
-    head->codes = copy->codes = j.codes;
     head->nslices = copy->nslices = blocks_for(A->rows, CSELL_ROWS);
     j.nblocks = blocks_for(copy->nslices, SCAN_THREADS);
     TRY(BUILD_ARRAY(d, head, copy, slice, copy->nslices));

@@ -363,12 +363,11 @@ static spmv_status find(job *j, cudaStream_t stream, counted *out) {
 static void describe(const job *j, const counted *count, csell_lists *out) {
     out->s.slots = out->s.nnz;
     out->s.values = j->A->s.values;
-    out->nslices = j->A->nslices, out->nsteps = j->A->nsteps;
+    out->nslices = j->A->nslices, out->nsteps = j->A->nsteps, out->codes = j->A->codes;
     out->list_steps = count->all.of[LIST_STEPS], out->nrest = count->all.of[REST];
     out->rest_steps = count->all.of[REST_STEPS], out->column_bytes = count->all.of[REST_COLUMNS];
     out->value_bytes = count->all.of[VALUE_BYTES];
     out->value_codes = count->seen.codes;
-    out->codes = (out->value_codes & ~(1 << VALUE_RAW)) != 0;
     out->even = count->seen.even, out->even_code = count->seen.even_code;
 }
 

@@ -220,6 +220,36 @@ static void warps_find_lists_in_any_order(void **state) {
     spmv_mat_free(mat);
 }
 
+/* Codes were allowed, but save nothing: others may be written, on a device as well. The second slice
+ * has no values. */
+static void values_as_they_are_take_others(void **state) {
+    (void)state;
+    entries e = {.rows = 300, .cols = 302};
+    for (int64_t i = 0; i < e.rows; i++)
+        for (int64_t j = 0; j < (i / CSELL_ROWS == 1 ? 0 : 3); j++)
+            add_entry(&e, i, i + j, 1 / (double)(1 + 3 * i + j));
+    spmv_mat *mat = matrix_of(ctx, &e);
+    csell_lists *A = store_of(mat);
+    assert_int_equal(A->codes, 0);
+    assert_devices_agree(mat, 1, "a slice without values");
+    spmv_store_free(&A->s);
+    if (is_usable(ctx, &spmv_cuda)) {
+        static const char *const kernels[] = {"cuda:csell_lists", "cuda:csell_warp"};
+        double values[900];
+        for (int k = 0; k < COUNT(values); k++) values[k] = 1 / (double)(2 + k);
+        for (int k = 0; k < COUNT(kernels); k++) {
+            spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
+            spmv_plan *plan = NULL;
+            opts.kernel = kernels[k];
+            assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+            assert_int_equal(spmv_mat_set_values(mat, values, SPMV_HOST, NULL), SPMV_OK);
+            spmv_plan_free(plan);
+        }
+    }
+    spmv_mat_free(mat);
+    entries_free(&e);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -230,6 +260,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(long_rows_are_refused),
         cmocka_unit_test(warps_find_lists_in_any_order),
         cmocka_unit_test(lists_end_at_the_limit),
+        cmocka_unit_test(values_as_they_are_take_others),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

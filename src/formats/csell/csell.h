@@ -57,7 +57,7 @@ typedef struct V(csell) {
     spmv_store s;
     int64_t nslices, nsteps, column_bytes, value_bytes, cut, long_rows, long_nnz;
     int sign;           /* 0; in the format csell_sym as in sss */
-    int codes;          /* 0: every slice has its values as they are */
+    int codes;          /* 0: every slice has its values, if any, as they are */
     csell_slice *slice; /* [nslices] */
     csell_step *step;   /* [nsteps] */
     uint8_t *columns;   /* [column_bytes + CSELL_SPARE] */

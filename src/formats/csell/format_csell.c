@@ -64,7 +64,7 @@ static void place_slices(csell *B) {
         slice->step = B->nsteps;
         slice->column = B->column_bytes;
         slice->value = B->value_bytes;
-        B->codes |= slice->value_code != VALUE_RAW;
+        B->codes |= slice->nsteps && slice->value_code != VALUE_RAW;
         B->nsteps += steps;
         B->column_bytes += columns;
         B->value_bytes += values;

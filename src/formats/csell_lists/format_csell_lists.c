@@ -271,11 +271,10 @@ static spmv_status share_lists(spmv_ctx *ctx, const spmv_csr_view *A, const csel
     csell_lists *B = (csell_lists *)*out;
     B->s.slots = A->nnz;
     B->s.values = from->s.values;
-    B->nslices = from->nslices, B->nsteps = from->nsteps;
+    B->nslices = from->nslices, B->nsteps = from->nsteps, B->codes = from->codes;
     int32_t *of = spmv_host_alloc((size_t)B->nslices * sizeof *of);
     if (!of) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
     spmv_status status = share(ctx, from, of, threads, B);
-    B->codes = (B->value_codes & ~(1 << VALUE_RAW)) != 0;
     spmv_host_free(of);
     return status;
 }
