@@ -226,7 +226,7 @@ class Policy:
         """The kernel of the least predicted sum of set-up and products, in products of the baseline kernel."""
         number = 1 if self.host else self.calls(calls)
         left = self.likely * self.budget(calls) - self.sampling_s[depth] / max(baseline.get("baseline_s", 0), 1e-9)
-        most_setup = 0 if number == 1 else math.inf if calls else left
+        most_setup = 0 if self.host else math.inf if calls else left
         totals = {p["kernel"]: (self.margin if p["setup"] else 1) * (p["setup"] + number / p["speedup"])
                   for p in known if p["speedup"] > 0 and p["setup"] <= most_setup and p["kernel"] in case.kernels}
         best = min(totals, key=totals.get, default=None)

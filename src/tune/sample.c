@@ -1,6 +1,6 @@
 /* sample.c: takes a sample of a matrix. That is bounded whatever the size of the matrix: row_ptr is
- * read at no more than 2,048 slices of 32 rows, and the entries of no more than 64 of these, up to
- * 64 per row: about 32,000 entries; a quick sample takes fewer. Slices are evenly spaced. */
+ * read at no more than 2,048 slices of 32 rows, and the entries of no more than 32 of these, up to
+ * 64 per row: about 16,000 entries; a quick sample takes fewer. Slices are evenly spaced. */
 #include "sample.h"
 #include <math.h>
 #include <stdlib.h>

@@ -20,7 +20,7 @@ double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backen
 typedef enum spmv_sampling_depth {
     SPMV_SAMPLE_NONE,
     SPMV_SAMPLE_QUICK, /* 3,000 entries */
-    SPMV_SAMPLE_FULL   /* 32,000 entries, columns that repeat, and symmetry */
+    SPMV_SAMPLE_FULL   /* 16,000 entries, columns that repeat, and symmetry */
 } spmv_sampling_depth;
 /* Fills in all features except cache and evicted, which belong to the device. */
 spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampling_depth depth,

@@ -125,6 +125,9 @@ class ReplayTest(TablesTest):
         self.assertEqual(policy.choose(proposals, case, None, "quick")[0], "csr_warp")
         proposals[1]["setup"] = 6.9
         self.assertEqual(policy.choose(proposals, case, None, "quick")[0], "hubs")
+        # A single product, for which the set-up pays.
+        proposals[1]["setup"] = 0.5
+        self.assertEqual(policy.choose(proposals, case, 1, "quick")[0], "hubs")
 
     def test_openmp(self):
         # On a CPU 100 of 1,000 products are the budget; a small one leaves no room for the model's errors.
