@@ -220,8 +220,8 @@ static void warps_find_lists_in_any_order(void **state) {
     spmv_mat_free(mat);
 }
 
-/* Codes were allowed, but save nothing: others may be written, on a device as well. The second slice
- * has no values. */
+/* Codes were allowed, but save nothing: others may be written, on a device as well. The second
+ * slice has no values. */
 static void values_as_they_are_take_others(void **state) {
     (void)state;
     entries e = {.rows = 300, .cols = 302};
