@@ -160,6 +160,7 @@ static void copy_past(const double *from, int64_t n, double *to) {
 }
 
 static void copy_to_rows(const double *from, int64_t first, int64_t n, const spmv_csr *A) {
+    if (n == 0) return; /* there may be no array */
     if (A->nnz > LARGE)
         copy_past(from, n, A->values + first);
     else
