@@ -1,10 +1,10 @@
 /* upload.cu: copies to the GPU from memory that is not pinned, as of malloc. The driver copies it
  * through a pinned buffer with a single thread, at 7 to 15 GB/s on an H200's host (16 cores). Here
  * the threads of the context fill pinned buffers in turn, while those that are full are on their
- * way: 22 to 26 GB/s; from pinned memory it is 55. To pin buffers takes milliseconds, once (6 MiB:
- * 24 ms): so they are small, and not pinned before so much was sent that they would have paid. Only
- * the calling thread calls CUDA: which device is current in the others is their owner's business.
- * make bench-upload prints what other buffers cost and gain. */
+ * way: 28 to 32 GB/s; from pinned memory it is 55. To pin buffers takes time, once: so they are
+ * small, and not pinned before so much was sent that they would have paid. Only the calling thread
+ * calls CUDA: which device is current in the others is their owner's business. make bench-upload
+ * prints what other buffers cost and gain. */
 #include "device.cuh"
 #include <omp.h>
 #include <stdlib.h>

@@ -113,8 +113,8 @@ typedef struct spmv_features {
     double index_bytes; /* columns in the slice's cheapest code: diagonals, 8, 16 or 32 bits */
     double value_bytes; /* values in the slice's cheapest code: one per step, a dictionary of 1-byte
                            codes, f32, or f64 */
-    /* Of at most 16 slices of the sample: entries in a block of 1, 2, 4 rows x 8 columns that
-     * begins anywhere */
+    /* Of some slices of the sample, about 2,000 entries: entries in a block of 1, 2, 4 rows x 8
+     * columns that begins anywhere */
     double per_block[3];
     double fill_2, fill_3; /* entries over cells of the aligned 2x2, 3x3 blocks that hold any */
     int64_t distinct;      /* values, by bits; SPMV_FEW_VALUES + 1: more */

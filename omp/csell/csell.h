@@ -99,18 +99,6 @@ static inline bool is_past(const product *m, int64_t k) {
     return m->past && (k + 1) * CSELL_ROWS <= m->A->s.rows;
 }
 
-static inline int64_t first_long_from(const csell *A, int64_t row) {
-    int64_t low = 0, high = A->long_rows;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (A->long_row[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* What is read and written before slice k. */
 static inline int64_t bytes_before(const spmv_store *store, int64_t k) {
     const csell *A = (const csell *)store;

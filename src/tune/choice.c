@@ -82,6 +82,7 @@ static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts
            (opts->threads ? opts->threads : mat->ctx->threads);
 }
 
+/* As deep as its part of the budget pays for. */
 static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
                                      const spmv_backend *backend, double budget,
                                      const spmv_features *unsampled) {

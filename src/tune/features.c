@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum {
-    LINE_BITS = 1 << 16,    /* bits of a slice's set of cache lines */
+    LINE_BITS = 16,         /* log2 of the bits of a slice's set of cache lines */
     REPEAT_BITS = 15,       /* log2 of the slots of the set of sampled columns, at most half full */
     VALUE_SLOTS = 1 << 10,  /* slots of a set of values */
     MOST_RUN = 8,           /* columns of a run in csell */
@@ -185,13 +185,12 @@ static void sample_blocks(const sample_slice *w, tally *t) {
 /* Counts the cache lines of x that the slice touches. A bit stands for each: of the at most 2,048
  * lines, 1.6 % may share one with another. */
 static void sample_lines(const sample_slice *w, int per_line, tally *t) {
-    uint64_t seen[LINE_BITS / 64] = {0};
+    uint64_t seen[(1 << LINE_BITS) / 64] = {0};
     int lines = 0;
     for (int r = 0; r < w->rows; r++) {
         const int32_t *col = w->col_idx + w->begin[r];
         for (int k = 0; k < w->len[r]; k++) {
-            const uint32_t at =
-                (uint32_t)(col[k] / per_line) * 0x9e3779b1u / (UINT32_MAX / LINE_BITS + 1);
+            const uint32_t at = (uint32_t)(col[k] / per_line) * 0x9e3779b1u >> (32 - LINE_BITS);
             lines += (seen[at / 64] >> at % 64 & 1) == 0;
             seen[at / 64] |= (uint64_t)1 << at % 64;
         }

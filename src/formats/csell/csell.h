@@ -70,4 +70,17 @@ typedef struct V(csell) {
 } csell;
 /* csell_sym is one, of half of the entries; csell_lists is made of one. */
 SPMV_LINKAGE const spmv_format V(csell_format);
+
+/* The first of the long rows that is not before this row. */
+static inline int64_t first_long_from(const csell *A, int64_t row) {
+    int64_t low = 0, high = A->long_rows;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (A->long_row[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
 #endif

@@ -210,18 +210,6 @@ static void place_long(const spmv_csr_view *A, csell *B) {
         }
 }
 
-static int64_t long_rows_before(const csell *B, int64_t row) {
-    int64_t low = 0, high = B->long_rows;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (B->long_row[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Of the long rows, those from first to end - 1. A row may be most of the matrix, so it is entries
  * that are shared out. */
 static int64_t fill_long(const spmv_csr_view *A, int64_t first, int64_t end, int threads,
@@ -405,7 +393,7 @@ static int64_t rows_together(const spmv_store *store) {
 static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
     csell *B = (csell *)store;
     for (int64_t k = first / CSELL_ROWS; k * CSELL_ROWS < end; k++) refill_slice(A, NULL, k, B);
-    fill_long(A, long_rows_before(B, first), long_rows_before(B, end), 1, B);
+    fill_long(A, first_long_from(B, first), first_long_from(B, end), 1, B);
 }
 
 static void entries(const spmv_store *store, int32_t *row, int32_t *col, double *values) {
