@@ -134,13 +134,15 @@ static __device__ void take_slice(const source<P, V> &A, const sample_size &size
         look_up(A, first, rows, r, to.all);
 }
 
-/* Rows from the middle on; their offsets count from the first of them. */
+/* Rows from the middle on; their offsets count from the first of them. More threads look at entries
+ * than at rows, unless none does. */
 template <class P, class V>
-static __device__ void take_middle(const source<P, V> &A, unsigned block, const target &to) {
+static __device__ void take_middle(const source<P, V> &A, unsigned block, const sample_size &size,
+                                   const target &to) {
     const int64_t t = (int64_t)block * THREADS + threadIdx.x, first = A.rows / 2;
     const int64_t begin = A.ptr[first];
     if (t <= SAMPLE_MIDDLE && first + t <= A.rows) to.ptr[t] = (int64_t)A.ptr[first + t] - begin;
-    if (t < SAMPLE_IN_MIDDLE && begin + t < A.nnz) to.middle[t] = A.idx[begin + t];
+    if (t < size.in_middle && begin + t < A.nnz) to.middle[t] = A.idx[begin + t];
 }
 
 template <class P, class V>
@@ -159,7 +161,7 @@ static __global__ void __launch_bounds__(THREADS)
     block -= part.lengths;
     const int64_t k = (int64_t)block * THREADS + threadIdx.x;
     if (block >= part.columns)
-        take_middle(A, block - part.columns, to);
+        take_middle(A, block - part.columns, size, to);
     else if (k < size.columns)
         to.column[k] = A.idx[split(A.nnz, size.columns, k)];
 }
@@ -174,7 +176,7 @@ static layout layout_of(const sample_size *size, int64_t room) {
     at.slice = at.values + (size_t)room * sizeof(double);
     at.column = at.slice + (size_t)size->taken * sizeof(gathered_slice);
     at.middle = at.column + (size_t)size->columns * sizeof(int32_t);
-    at.columns = at.middle + SAMPLE_IN_MIDDLE * sizeof(int32_t);
+    at.columns = at.middle + (size_t)size->in_middle * sizeof(int32_t);
     at.bytes = at.columns + (size_t)room * sizeof(int32_t);
     return at;
 }
@@ -198,7 +200,7 @@ static spmv_status launch(spmv_device *d, const spmv_store *rows, const void *co
         (const V *)array[2]};
     const parts part = {(unsigned)blocks_for((int64_t)size.lengths * WARP, THREADS),
                         (unsigned)size.taken, (unsigned)blocks_for(size.columns, THREADS),
-                        (unsigned)blocks_for(SAMPLE_IN_MIDDLE, THREADS)};
+                        (unsigned)blocks_for(size.in_middle, THREADS)};
     const unsigned blocks = part.lengths + part.slices + part.columns + part.middle;
     CU(d->ctx, cudaMemsetAsync(to.all, 0, sizeof *to.all, stream_of(d)));
     gather<P, V><<<blocks, THREADS, 0, stream_of(d)>>>(A, size, part, to);
@@ -242,10 +244,9 @@ static spmv_status gather_once(spmv_device *d, const spmv_store *rows, const sam
 }
 
 /* The rows whose entries are there. */
-static void describe_middle(const spmv_store *rows, const target &from, spmv_csr_view *out) {
-    int64_t n = rows->rows - rows->rows / 2;
-    if (n > SAMPLE_MIDDLE) n = SAMPLE_MIDDLE;
-    while (n > 0 && from.ptr[n] > SAMPLE_IN_MIDDLE) n--;
+static void describe_middle(const spmv_store *rows, const target &from, const sample_size &size,
+                            spmv_csr_view *out) {
+    const int64_t n = sample_middle(&size, from.ptr, rows->rows - rows->rows / 2);
     *out = {n, rows->cols, 0, from.ptr, from.middle, NULL};
 }
 
@@ -290,6 +291,6 @@ spmv_status spmv_sample_gpu(spmv_device *d, const spmv_store *rows, spmv_sample 
     out->entries = (int64_t)from.all->entries, out->slots = (int64_t)from.all->slots;
     out->pairs = (int64_t)from.all->pairs, out->mirrored = (int64_t)from.all->mirrored;
     for (int n = 0; n < size.taken; n++) describe_slice(rows, from, n, size, &out->slice[n]);
-    describe_middle(rows, from, &out->middle);
+    describe_middle(rows, from, size, &out->middle);
     return SPMV_OK;
 }

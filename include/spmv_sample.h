@@ -7,14 +7,13 @@
 #include "spmv_kernel.h"
 
 enum {
-    SAMPLE_ROWS = 32,          /* rows of a slice */
-    SAMPLE_TAKEN = 64,         /* entries taken of a row: fewer would hide diagonals of wide rows */
-    SAMPLE_SLICES = 32,        /* slices whose entries are taken, at most */
-    SAMPLE_LOOKED_UP = 8,      /* entries of a slice whose mirror images are looked up, at most */
-    SAMPLE_LENGTHS = 1 << 11,  /* slices whose row lengths are read, at most */
-    SAMPLE_COLUMNS = 1 << 14,  /* entries from the whole matrix whose columns are taken, at most */
-    SAMPLE_MIDDLE = 1 << 12,   /* rows taken from the middle of the matrix on, at most, and */
-    SAMPLE_IN_MIDDLE = 1 << 15 /* entries of them, at most */
+    SAMPLE_ROWS = 32,         /* rows of a slice */
+    SAMPLE_TAKEN = 64,        /* entries taken of a row: fewer would hide diagonals of wide rows */
+    SAMPLE_SLICES = 32,       /* slices whose entries are taken, at most */
+    SAMPLE_LOOKED_UP = 8,     /* entries of a slice whose mirror images are looked up, at most */
+    SAMPLE_LENGTHS = 1 << 11, /* slices whose row lengths are read, at most */
+    SAMPLE_COLUMNS = 1 << 14, /* entries from the whole matrix whose columns are taken, at most */
+    SAMPLE_MIDDLE = 1 << 12   /* rows taken from the middle of the matrix on, at most */
 };
 
 /* How much is taken. */
@@ -23,6 +22,7 @@ typedef struct sample_size {
     int lengths;    /* slices whose row lengths are read; sample_lengths_at() says which */
     int taken;      /* slices whose entries are taken; sample_slice_at() says which */
     int columns;    /* the columns of entries spmv_split(nnz, columns, k) are taken */
+    int in_middle;  /* entries of rows in the middle are taken, at most */
     bool mirrored;  /* mirror images are looked up */
 } sample_size;
 
@@ -43,8 +43,8 @@ struct spmv_sample {
                                    every row is padded to the longest of its slice */
     sample_slice *slice;    /* [size.taken] */
     int32_t *column;        /* [size.columns] */
-    /* Rows from the middle on, with all their entries; pattern alone. More than SAMPLE_MIDDLE
-     * rows, or than hold SAMPLE_IN_MIDDLE entries, need not be there. */
+    /* Rows from the middle on, with all their entries; pattern alone: as many as have no more than
+     * size.in_middle entries, and no more than SAMPLE_MIDDLE. */
     spmv_csr_view middle;
     int64_t pairs, mirrored; /* entries looked up, and how many have a mirror image */
     void *owned;             /* malloc'ed; freed with the sample */
@@ -53,6 +53,14 @@ struct spmv_sample {
 /* The n-th slice whose row lengths are read, and the n-th whose entries are taken. */
 static inline int64_t sample_lengths_at(const sample_size *s, int64_t n) {
     return spmv_split(s->slices, s->lengths, n);
+}
+
+/* How many of n rows are in the middle that is taken, of which the first begins at row_ptr[0]. */
+static inline int64_t sample_middle(const sample_size *s, const int64_t *row_ptr, int64_t n) {
+    if (s->in_middle == 0) return 0; /* nothing was taken */
+    n = n < SAMPLE_MIDDLE ? n : SAMPLE_MIDDLE;
+    while (n > 0 && row_ptr[n] - row_ptr[0] > s->in_middle) n--;
+    return n;
 }
 
 static inline int64_t sample_slice_at(const sample_size *s, int64_t n) {

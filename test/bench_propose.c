@@ -51,8 +51,8 @@ static spmv_status look_at(spmv_ctx *ctx, const char *source, const char *values
     for (int p = SPMV_F64; p <= SPMV_F32; p++)
         for (int d = 0; d < NDEPTHS; d++) {
             double start = spmv_now();
-            if (spmv_features_of(mat, (spmv_precision)p, (spmv_sampling_depth)d, ctx->threads,
-                                 &f) != SPMV_OK)
+            if (spmv_features_of(mat, (spmv_precision)p, (spmv_sampling_depth)d, SPMV_FOR_BOTH,
+                                 ctx->threads, &f) != SPMV_OK)
                 continue;
             fprintf(stderr, "%s %s %s: %.0f us\n", source, precisions[p], depths[d],
                     1e6 * (spmv_now() - start));

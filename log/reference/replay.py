@@ -40,7 +40,7 @@ FEATURES = os.path.join(ROOT, "log", "reference", "features.txt.xz")
 CLOSE, FAIR = 1.03, 1.10
 # Seconds that the policy is charged for besides set-ups and products: sampling (for a GPU on one thread), and making a plan
 # and its first launches.
-SAMPLING_S = {"cuda": {"none": 0, "quick": 2e-4, "all": 6e-4}, "omp": {"none": 0, "quick": 1e-4, "all": 3e-4}}
+SAMPLING_S = {"cuda": {"none": 0, "quick": 1.5e-4, "all": 4.5e-4}, "omp": {"none": 0, "quick": 1e-4, "all": 3e-4}}
 PLAN_S = 1e-4
 TRIAL_PRODUCTS, MOST_CANDIDATES = 2, 8
 PEERS = ("cusparse", "mkl", "librsb", "aocl")

@@ -86,7 +86,7 @@ static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts
 static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
                                      const spmv_backend *backend, double budget,
                                      const spmv_features *unsampled) {
-    const double quick_s = 2e-4, full_s = 6e-4; /* by one thread */
+    const double quick_s = 1.5e-4, full_s = 4.5e-4; /* by one thread */
     const double part = backend->host ? for_sampling_host : for_sampling_gpu;
     if (backend->host && budget < few) return SPMV_SAMPLE_NONE; /* nothing is converted */
     const double most_s = part * budget * expected_product_s(mat, opts, backend, unsampled);
@@ -347,7 +347,7 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
     spmv_proposals proposals = {.n = 0};
     spmv_features features;
     const double start = spmv_now();
-    TRY(spmv_features_of(mat, opts->precision, SPMV_SAMPLE_NONE, 1, &features));
+    TRY(spmv_features_of(mat, opts->precision, SPMV_SAMPLE_NONE, 0, 1, &features));
     const spmv_sampling_depth depth =
         depth_for(mat, opts, backend, budget_of(opts, backend), &features);
     spmv_plan_opts known = *opts;
@@ -355,7 +355,8 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
     /* Threads that sleep are not woken for what one does in half a millisecond: by the logs, waking
      * 16 took 10 ms on an H200's host. */
     const int threads = backend->host && depth == SPMV_SAMPLE_FULL ? mat->ctx->threads : 1;
-    TRY(spmv_features_of(mat, opts->precision, depth, threads, &features));
+    TRY(spmv_features_of(mat, opts->precision, depth, backend->host ? SPMV_FOR_HOST : SPMV_FOR_GPU,
+                         threads, &features));
     if (opts->refill) forget_values(mat, &features);
     features.cache = mat->ctx->cache[device - mat->ctx->device];
     features.evicted = is_evicted(mat, opts, features.cache);

@@ -170,13 +170,12 @@ static inline int64_t count_blocks(const sample_slice *w, int top, int end_row, 
     return blocks;
 }
 
-static void sample_blocks(const sample_slice *w, tally *t) {
+static void sample_blocks(const sample_slice *w, int readers, tally *t) {
     int top = (int)((3 - w->first % 3) % 3); /* slices begin at multiples of 32, not of 3 */
     int end = top < w->rows ? w->rows - (w->rows - top) % 3 : top;
     t->sum[IN_BLOCKS] = w->entries;
-    t->sum[BLOCKS] = (double)count_blocks(w, 0, w->rows, 1, 8, false);
-    t->sum[BLOCKS + 1] = (double)count_blocks(w, 0, w->rows, 2, 8, false);
-    t->sum[BLOCKS + 2] = (double)count_blocks(w, 0, w->rows, 4, 8, false);
+    for (int k = 0; k < 3 && readers & SPMV_FOR_HOST; k++)
+        t->sum[BLOCKS + k] = (double)count_blocks(w, 0, w->rows, 1 << k, 8, false);
     t->sum[BLOCKS_2] = (double)count_blocks(w, 0, w->rows, 2, 2, true);
     t->sum[BLOCKS_3] = (double)count_blocks(w, top, end, 3, 3, true);
     for (int r = top; r < end; r++) t->sum[ENTRIES_3] += w->len[r];
@@ -258,10 +257,11 @@ static int count_exact(const sample_slice *w) {
     return exact;
 }
 
-static void look_at_slice(const sample_slice *w, int per_line, bool blocks, tally *t) {
+/* blocks: whether they are counted. */
+static void look_at_slice(const sample_slice *w, int per_line, bool blocks, int readers, tally *t) {
     t->sum[ENTRIES] = w->entries;
     sample_columns(w, t);
-    if (blocks) sample_blocks(w, t);
+    if (blocks) sample_blocks(w, readers, t);
     sample_lines(w, per_line, t);
     t->sum[EXACT] = count_exact(w);
     t->raw_bytes = t->step_values                     ? t->sum[INDEX_BYTES]
@@ -325,29 +325,30 @@ static bool counts_blocks(const spmv_sample *s, int step, int k) {
 }
 
 /* Adds what the sample shows. */
-static spmv_status add_sampled(spmv_ctx *ctx, const spmv_sample *s, int threads, spmv_features *f) {
+static spmv_status add_sampled(spmv_ctx *ctx, const spmv_sample *s, int readers, int threads,
+                               spmv_features *f) {
     const int n = s->size.taken, per_line = f->precision == SPMV_F64 ? 8 : 16;
     const int step = slices_a_group(s);
     tally *t = calloc((size_t)n, sizeof *t);
     if (!t) return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory");
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (n > 4)
     for (int k = 0; k < n; k++)
-        look_at_slice(&s->slice[k], per_line, counts_blocks(s, step, k), &t[k]);
+        look_at_slice(&s->slice[k], per_line, counts_blocks(s, step, k), readers, &t[k]);
     f->distinct = count_values(s);
     add_up(t, n, f);
     free(t);
     f->padding_32 = s->entries ? (double)s->slots / (double)s->entries - 1 : 0;
     f->symmetric = share((double)s->mirrored, (double)s->pairs);
     f->repeats = sample_repeats(s);
-    add_format_features(&s->middle, f);
+    if (readers & SPMV_FOR_GPU) add_format_features(&s->middle, f);
     return SPMV_OK;
 }
 
 /* Where the rows lie: on a device, if the host has not got them. */
-static spmv_status take_sample(spmv_mat *mat, spmv_sampling_depth depth, int threads,
+static spmv_status take_sample(spmv_mat *mat, spmv_sampling_depth depth, int readers, int threads,
                                spmv_sample *out) {
     const spmv_stored *source = mat->fetch ? mat->source : NULL;
-    const sample_size size = spmv_sample_size(mat->stats.rows, mat->stats.nnz, depth);
+    const sample_size size = spmv_sample_size(mat->stats.rows, mat->stats.nnz, depth, readers);
     spmv_csr_view A;
     if (source && source->device->backend->sample) {
         spmv_device *device = NULL;
@@ -361,7 +362,7 @@ static spmv_status take_sample(spmv_mat *mat, spmv_sampling_depth depth, int thr
 }
 
 spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampling_depth depth,
-                             int threads, spmv_features *f) {
+                             int readers, int threads, spmv_features *f) {
     const spmv_stats *s = &mat->stats;
     spmv_sample sample;
     *f = (spmv_features){.rows = s->rows,
@@ -374,8 +375,8 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampl
                          .precision = precision,
                          .threads = mat->ctx->threads};
     if (s->nnz == 0 || depth == SPMV_SAMPLE_NONE) return SPMV_OK;
-    TRY(take_sample(mat, depth, threads, &sample));
-    spmv_status status = add_sampled(mat->ctx, &sample, threads, f);
+    TRY(take_sample(mat, depth, readers, threads, &sample));
+    spmv_status status = add_sampled(mat->ctx, &sample, readers, threads, f);
     spmv_sample_free(&sample);
     return status;
 }

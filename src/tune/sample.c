@@ -11,28 +11,31 @@ static const struct extent {
     int taken;   /* slices whose entries are read, at most */
     int fewest;  /* slices whose entries are read, at least */
     int entries; /* entries that are read, at most */
+    int in_middle;
     bool full;
 } depths[] = {
-    [SPMV_SAMPLE_NONE] = {0, 0, 0, 0, false},
-    [SPMV_SAMPLE_QUICK] = {1 << 7, 12, 4, 3 << 10, false},
-    [SPMV_SAMPLE_FULL] = {SAMPLE_LENGTHS, SAMPLE_SLICES, 16, 1 << 14, true},
+    [SPMV_SAMPLE_NONE] = {0, 0, 0, 0, 0, false},
+    [SPMV_SAMPLE_QUICK] = {1 << 7, 12, 4, 3 << 10, 1 << 14, false},
+    [SPMV_SAMPLE_FULL] = {SAMPLE_LENGTHS, SAMPLE_SLICES, 16, 1 << 14, 1 << 15, true},
 };
 
-sample_size spmv_sample_size(int64_t rows, int64_t nnz, spmv_sampling_depth depth) {
+sample_size spmv_sample_size(int64_t rows, int64_t nnz, spmv_sampling_depth depth, int readers) {
     enum { FRACTION = 16 }; /* of a small matrix one entry in 16 is taken */
     const struct extent *e = &depths[depth];
     const int64_t slices = (rows + SAMPLE_ROWS - 1) / SAMPLE_ROWS, part = nnz / FRACTION;
     const double mean = (double)nnz / (double)rows;
+    const bool for_gpu = readers & SPMV_FOR_GPU;
     double each = SAMPLE_ROWS * (mean < SAMPLE_TAKEN ? mean : SAMPLE_TAKEN) + 1;
     int64_t n = (int64_t)(fmin((double)nnz / FRACTION, e->entries) / each);
     n = n < e->fewest ? e->fewest : n > e->taken ? e->taken : n;
     return (sample_size){.slices = slices,
                          .lengths = (int)(slices < e->lengths ? slices : e->lengths),
                          .taken = (int)(n < slices ? n : slices),
-                         .columns = !e->full                ? 0
+                         .columns = !e->full || !for_gpu    ? 0
                                     : part < SAMPLE_COLUMNS ? (int)part
                                                             : SAMPLE_COLUMNS,
-                         .mirrored = e->full};
+                         .in_middle = for_gpu ? e->in_middle : 0,
+                         .mirrored = e->full && readers & SPMV_FOR_HOST};
 }
 
 /* Sampled places are far from each other, and most of the time goes into waiting for memory: so
@@ -109,9 +112,10 @@ spmv_status spmv_sample_take(spmv_ctx *ctx, const spmv_csr_view *A, const sample
     for (int k = 0; k < size->columns; k++)
         out->column[k] = A->col_idx[spmv_split(A->nnz, size->columns, k)];
     const int64_t first = A->rows / 2;
-    out->middle = (spmv_csr_view){.rows = A->rows - first,
+    const int64_t *row_ptr = A->row_ptr + first;
+    out->middle = (spmv_csr_view){.rows = sample_middle(size, row_ptr, A->rows - first),
                                   .cols = A->cols,
-                                  .row_ptr = A->row_ptr + first,
+                                  .row_ptr = row_ptr,
                                   .col_idx = A->col_idx};
     return SPMV_OK;
 }

@@ -6,7 +6,7 @@
 #include "tune.h"
 
 /* How much is taken of a matrix that is not empty. */
-sample_size spmv_sample_size(int64_t rows, int64_t nnz, spmv_sampling_depth depth);
+sample_size spmv_sample_size(int64_t rows, int64_t nnz, spmv_sampling_depth depth, int readers);
 /* Takes it from rows in the host's memory. On failure there is nothing to free. */
 spmv_status spmv_sample_take(spmv_ctx *ctx, const spmv_csr_view *A, const sample_size *size,
                              int threads, spmv_sample *out);

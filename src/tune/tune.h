@@ -20,11 +20,14 @@ double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backen
 typedef enum spmv_sampling_depth {
     SPMV_SAMPLE_NONE,
     SPMV_SAMPLE_QUICK, /* 3,000 entries */
-    SPMV_SAMPLE_FULL   /* 16,000 entries, columns that repeat, and symmetry */
+    SPMV_SAMPLE_FULL   /* 16,000 entries; for a GPU columns that repeat, else symmetry */
 } spmv_sampling_depth;
-/* Fills in all features except cache and evicted, which belong to the device. */
+/* Whose model will look at the features; each has some that only it looks at. */
+enum { SPMV_FOR_HOST = 1, SPMV_FOR_GPU = 2, SPMV_FOR_BOTH = 3 };
+/* Fills in all features that the readers (SPMV_FOR_...) look at, except cache
+ * and evicted, which belong to the device. */
 spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampling_depth depth,
-                             int threads, spmv_features *f);
+                             int readers, int threads, spmv_features *f);
 /* Makes the plan for the kernel name "auto". */
 spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                            spmv_plan **out);

@@ -6,7 +6,8 @@
 static spmv_features features_of_entries(entries *e, spmv_precision precision) {
     spmv_mat *mat = matrix_of(ctx, e);
     spmv_features f;
-    assert_int_equal(spmv_features_of(mat, precision, SPMV_SAMPLE_FULL, 2, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, precision, SPMV_SAMPLE_FULL, SPMV_FOR_BOTH, 2, &f),
+                     SPMV_OK);
     spmv_mat_free(mat);
     entries_free(e);
     return f;
@@ -17,7 +18,8 @@ static spmv_features features_of(const char *source, const char *values) {
     spmv_mat *mat = NULL;
     spmv_features f;
     assert_int_equal(spmv_mat_load(ctx, source, &opts, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, 2, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, SPMV_FOR_BOTH, 2, &f),
+                     SPMV_OK);
     spmv_mat_free(mat);
     return f;
 }
@@ -148,8 +150,9 @@ static void a_quick_sample_tells_most_of_it(void **state) {
         spmv_features f[SPMV_SAMPLE_FULL + 1];
         assert_int_equal(spmv_mat_load(ctx, source[k], NULL, &mat), SPMV_OK);
         for (int depth = SPMV_SAMPLE_NONE; depth <= SPMV_SAMPLE_FULL; depth++)
-            assert_int_equal(
-                spmv_features_of(mat, SPMV_F64, (spmv_sampling_depth)depth, 1, &f[depth]), SPMV_OK);
+            assert_int_equal(spmv_features_of(mat, SPMV_F64, (spmv_sampling_depth)depth,
+                                              SPMV_FOR_BOTH, 1, &f[depth]),
+                             SPMV_OK);
         assert_true(f[SPMV_SAMPLE_NONE].sampled == 0 && f[SPMV_SAMPLE_NONE].padding_32 == 0);
         assert_true(f[SPMV_SAMPLE_NONE].cv == f[SPMV_SAMPLE_FULL].cv);
         assert_true(f[SPMV_SAMPLE_QUICK].sampled <= f[SPMV_SAMPLE_FULL].sampled);
@@ -172,8 +175,9 @@ static void features_are_finite_and_repeat(void **state) {
             spmv_ctx *other = context_of(1 + 3 * t);
             spmv_mat *mat = matrix_of(other, &e);
             memset(&f[t], 0, sizeof f[t]);
-            assert_int_equal(spmv_features_of(mat, SPMV_F32, SPMV_SAMPLE_FULL, 1 + 3 * t, &f[t]),
-                             SPMV_OK);
+            assert_int_equal(
+                spmv_features_of(mat, SPMV_F32, SPMV_SAMPLE_FULL, SPMV_FOR_BOTH, 1 + 3 * t, &f[t]),
+                SPMV_OK);
             f[t].threads = 0;
             spmv_mat_free(mat);
             spmv_ctx_free(other);
@@ -227,7 +231,8 @@ static void an_empty_sample_proposes_nothing(void **state) {
     for (int64_t j = 0; j < 100000; j++) add_entry(&e, 3, 10 * j, 1);
     spmv_mat *mat = matrix_of(ctx, &e);
     spmv_features f;
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, 2, &f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, SPMV_FOR_BOTH, 2, &f),
+                     SPMV_OK);
     assert_int_equal(f.sampled, 0);
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         spmv_proposals all = {.n = 0};
@@ -372,7 +377,7 @@ static void sample_and_propose(const char *source, spmv_sampling_depth depth, sp
                                spmv_proposals *all) {
     spmv_mat *mat = NULL;
     assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, depth, 1, f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, depth, SPMV_FOR_BOTH, 1, f), SPMV_OK);
     all->n = 0;
     spmv_propose_cuda(f, all);
     spmv_mat_free(mat);

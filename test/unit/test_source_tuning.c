@@ -77,9 +77,11 @@ static void features_are_the_hosts(void **state) {
                 spmv_features f, g;
                 memset(&f, 0, sizeof f);
                 memset(&g, 0, sizeof g);
-                assert_int_equal(
-                    spmv_features_of(here, SPMV_F64, (spmv_sampling_depth)depth, 2, &f), SPMV_OK);
-                assert_int_equal(spmv_features_of(mat, SPMV_F64, (spmv_sampling_depth)depth, 2, &g),
+                assert_int_equal(spmv_features_of(here, SPMV_F64, (spmv_sampling_depth)depth,
+                                                  SPMV_FOR_BOTH, 2, &f),
+                                 SPMV_OK);
+                assert_int_equal(spmv_features_of(mat, SPMV_F64, (spmv_sampling_depth)depth,
+                                                  SPMV_FOR_BOTH, 2, &g),
                                  SPMV_OK);
                 g.cv = fabs(g.cv - f.cv) < 1e-12 ? f.cv : g.cv; /* is rounded once, not often */
                 if (memcmp(&f, &g, sizeof f) != 0) fail_msg("%s, depth %d", names[n], depth);
