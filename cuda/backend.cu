@@ -42,6 +42,7 @@ typedef struct block { /* of memory that was allocated and not released */
 
 typedef struct gpu {   /* what d->state points to */
     cuda_state shared; /* with the other CUDA files: first */
+    size_t memory;     /* that the device has */
     size_t available;  /* outside the pool and in it, when the driver was asked last, */
     double asked;      /* by the clock; 0: never */
     upload_ring *ring; /* NULL: nothing large was copied yet */
@@ -140,11 +141,19 @@ static void release_gpu(spmv_device *d, void *memory) {
     if (memory) give_memory(d, memory, strike_block(d, memory));
 }
 
+/* What the pool has from the start and always keeps: the driver takes 1.3 us for each MB that it
+ * hands out, so that room for a matrix of 100 MB would take several of its products. */
+static size_t reserve_of(const spmv_device *d) {
+    enum { PART = 256 }; /* of the device's memory: 550 MB on an H200 */
+    return ((const gpu *)d->state)->memory / PART;
+}
+
 /* After what was asked before: memory is released in that order. */
 static void trim_gpu(spmv_device *d) {
     cuda_state *s = state_of(d);
     if (!s->pool || cudaSetDevice(d->number) != cudaSuccess) return;
-    if (cudaStreamSynchronize(s->stream) != cudaSuccess || cudaMemPoolTrimTo(s->pool, 0))
+    if (cudaStreamSynchronize(s->stream) != cudaSuccess ||
+        cudaMemPoolTrimTo(s->pool, reserve_of(d)))
         cudaGetLastError();
 }
 
@@ -283,6 +292,7 @@ static size_t free_gpu_bytes(spmv_device *d) {
         if (cudaSetDevice(d->number) != cudaSuccess ||
             cudaMemGetInfo(&available, &total) != cudaSuccess)
             return 0;
+        g->memory = total;
         g->available = available + of_pool(s, cudaMemPoolAttrReservedMemCurrent);
         g->asked = now();
     }
@@ -396,12 +406,12 @@ static void forget(spmv_device *d, void *recording) {
 /* The first memory from the pool takes 12 ms on an H200, and a file's first kernel is loaded then:
  * part of starting the device, not of what comes first. */
 static spmv_status first_use(spmv_device *d) {
-    enum { VECTORS = 64 << 20 }; /* the pool has room for them, then */
     double seconds;
     void *memory = NULL;
-    if (!d->allocator && alloc_gpu(d, VECTORS, &memory) == SPMV_OK) release_gpu(d, memory);
-    d->most = d->used;
     free_gpu_bytes(d);
+    if (state_of(d)->pool && alloc_gpu(d, reserve_of(d), &memory) == SPMV_OK)
+        release_gpu(d, memory);
+    d->most = d->used;
     TRY(nothing(d));
     TRY(tick(d));
     return tock(d, &seconds);

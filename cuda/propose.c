@@ -40,8 +40,8 @@ static double reads_per_s(const model *m) {
 }
 
 static spmv_proposal *propose(const model *m, const char *kernel, work w) {
-    const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 1e-7, start_s = 1e-4,
-                 entry_s = 2e-11;
+    const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 1e-7, start_s = 6e-5,
+                 entry_s = 1e-11;
     const double term[] = {launches_s + hypot(w.bytes / bytes_per_s, w.reads / reads_per_s(m)),
                            w.longest * step_s, w.idle / bytes_per_s};
     const double setup_s = start_s + m->nnz * entry_s, baseline_s = m->out->baseline_s;

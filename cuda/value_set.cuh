@@ -165,12 +165,21 @@ typedef struct value_facts {
     int misfits, values; /* some value is no float's; distinct values, 0: too many */
 } value_facts;
 
+/* A block stops when it, or another one, has found a misfit; one thread of it says so: thousands
+ * would wait for each other. */
 static __global__ void find_misfits(rows A, value_facts *found) {
-    int64_t stride = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < A.nnz; k += stride) {
-        double value = A.value[k];
-        if (*(volatile int *)&found->misfits) return;
-        if (!is_float(value)) found->misfits = 1;
+    enum { TOGETHER = 4 };
+    const int64_t stride = (int64_t)gridDim.x * blockDim.x;
+    const int64_t begin = (int64_t)blockIdx.x * blockDim.x; /* of a turn: for all threads alike */
+    for (int64_t k = begin; k < A.nnz; k += TOGETHER * stride) {
+        bool fits = true;
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++)
+            fits = fits && is_float(A.value[min(k + threadIdx.x + u * stride, A.nnz - 1)]);
+        const bool known = threadIdx.x == 0 && *(volatile int *)&found->misfits;
+        if (__syncthreads_count(!fits || known) == 0) continue;
+        if (threadIdx.x == 0 && !known) found->misfits = 1;
+        return;
     }
 }
 

@@ -22,8 +22,7 @@ enum {
     CUT_MEANS = 4,
     MOST_PARTS = 8, /* of a slice, where there are few */
     WARPS_AN_SM = 32,
-    MANY_STEPS = 12,     /* read a lane a step */
-    MANY_DIAGONALS = 256 /* not counted before they are estimated */
+    MANY_STEPS = 12 /* read a lane a step */
 };
 
 enum { STEPS, COLUMN_BYTES, VALUE_BYTES, LONG_ROWS, LONG_NNZ }; /* of sizes */
@@ -76,20 +75,20 @@ static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz,
     int nsteps = warp_greatest(r.length) / run;
     int64_t steps_cost = (int64_t)STEP_COST * nsteps + ENTRY_COST * (int64_t)nnz;
     int64_t column_cost = 2 * (int64_t)(nnz / run), most = (steps_cost + column_cost) / STEP_COST;
+    const int64_t most_ever =
+        (steps_cost + csell_column_size(CSELL_COLUMN_32) * column_cost) / STEP_COST;
+    const bool never = most_ever < OFFSET_BITS / 2 && has_more_diagonals(A, r, most_ever, seen);
     diagonals d = {begin_walk(A, r, 0), 0, true};
-    if (most < MANY_DIAGONALS) count_diagonals(A, most, codes, &d);
-    if (most >= MANY_DIAGONALS || d.count > most) {
+    if (!never) count_diagonals(A, most, codes, &d);
+    if (never || d.count > most) {
         idx widest = widest_run(A, r, run, nsteps);
         code = widest <= UINT8_MAX    ? CSELL_COLUMN_8
                : widest <= UINT16_MAX ? CSELL_COLUMN_16
                                       : CSELL_COLUMN_32;
         most = (steps_cost + csell_column_size(code) * column_cost) / STEP_COST;
-        if (most >= MANY_DIAGONALS && most < OFFSET_BITS / 2 &&
-            has_more_diagonals(A, r, most, seen))
-            d.count = most + 1;
-        count_diagonals(A, most, codes, &d);
+        if (!never) count_diagonals(A, most, codes, &d);
     }
-    bool on_diagonals = d.count <= most;
+    const bool on_diagonals = !never && d.count <= most;
     out->run = (uint8_t)(on_diagonals ? 1 : run);
     out->column_code = (uint8_t)(on_diagonals ? CSELL_DIAGONAL : code);
     out->nsteps = (int)(on_diagonals ? d.count : nsteps);
@@ -138,9 +137,14 @@ static __device__ __forceinline__ int64_t aligned(int64_t bytes) {
     return (bytes + CSELL_ALIGN - 1) / CSELL_ALIGN * CSELL_ALIGN;
 }
 
-/* *coded, 0 before: 1 if a slice has its values in a code. */
+typedef struct counted { /* what the host must know before it can allocate the store */
+    sizes all;
+    int64_t coded;    /* 1 if a slice has its values in a code, else 0, as before all slices */
+    int64_t distinct; /* values in the codebook; 0, as before all slices: it has none */
+} counted;
+
 static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const value_set *set,
-                                     csell_slice *slice, sizes *out, volatile int64_t *coded) {
+                                     csell_slice *slice, sizes *out, volatile counted *all) {
     __shared__ unsigned seen[THREADS / WARP][OFFSET_WORDS];
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (s >= nslices) return; /* the whole warp */
@@ -156,7 +160,9 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
     int64_t bytes = (int64_t)nnz * (int64_t)sizeof(real);
     if (codes) bytes = choose_values(A, r, nnz, set->count > 0, agree, &mine);
     if (threadIdx.x % WARP != 0) return;
-    if (mine.nsteps && mine.value_code != VALUE_RAW && !*coded) *coded = 1; /* as others may */
+    if (mine.nsteps && mine.value_code != VALUE_RAW && !all->coded)
+        all->coded = 1; /* others, too */
+    if (s == 0 && codes) all->distinct = set->count;
     slice[s] = mine;
     out[s] = {{mine.nsteps, aligned(nnz / mine.run * csell_column_size(mine.column_code)),
                aligned(bytes), __popc(long_rows), long_nnz}};
@@ -280,11 +286,6 @@ template <bool PATTERN> static __global__ void fill_long(rows A, csell B) {
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-typedef struct counted { /* what the host must know before it can allocate the store */
-    sizes all;
-    int64_t coded;
-} counted;
-
 typedef struct job { /* what is freed at its end */
     spmv_device *device;
     rows A;
@@ -298,36 +299,23 @@ static unsigned warps_blocks(int64_t nslices) {
     return (unsigned)blocks_for(nslices, THREADS / WARP);
 }
 
-/* The store's memory, which the process may have to take first, while the GPU is busy: what is
- * given back here is at hand then. */
-static void take_early(job *j, int distinct) {
-    size_t values = (size_t)j->A.nnz * (distinct ? 1 : sizeof(real));
-    void *memory = NULL;
-    if (j->device->backend->alloc(j->device, values, &memory) == SPMV_OK)
-        j->device->backend->release(j->device, memory);
-}
-
 static spmv_status choose(job *j, cudaStream_t stream, csell *head, csell *copy) {
     spmv_device *d = j->device;
-    int distinct = 0;
     counted *count = (counted *)(j->totals + j->nblocks), out;
     empty_set<<<1, THREADS, 0, stream>>>(j->set);
-    CU(d->ctx, cudaMemsetAsync(&count->coded, 0, sizeof count->coded, stream));
-    if (j->codes) {
+    CU(d->ctx, cudaMemsetAsync(count, 0, sizeof *count, stream));
+    if (j->codes)
         TRY(collect_codebook(d, j->A, j->set, copy->codebook));
-        TRY(d->backend->get(d, &distinct, &j->set->count, sizeof distinct));
-        if (distinct) head->s.values = copy->s.values = code_word(VALUE_CODEBOOK);
-    } else {
+    else
         CU(d->ctx, cudaMemsetAsync(copy->codebook, 0, VALUE_CODEBOOK_SIZE * sizeof(real), stream));
-    }
     if (copy->nslices)
         choose_slices<<<warps_blocks(copy->nslices), THREADS, 0, stream>>>(
-            j->A, copy->nslices, j->codes, j->set, copy->slice, j->place, &count->coded);
+            j->A, copy->nslices, j->codes, j->set, copy->slice, j->place, count);
     scan(j->place, copy->nslices, j->totals, stream);
     TRY(launched(d));
-    take_early(j, distinct);
     TRY(d->backend->get(d, &out, count, sizeof out));
     const sizes all = out.all;
+    if (out.distinct) head->s.values = copy->s.values = code_word(VALUE_CODEBOOK);
     head->codes = copy->codes = out.coded != 0;
     head->nsteps = copy->nsteps = all.of[STEPS];
     head->column_bytes = copy->column_bytes = all.of[COLUMN_BYTES];

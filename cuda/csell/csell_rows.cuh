@@ -167,20 +167,29 @@ static __device__ idx widest_step(const rows &A, const lane_row &r, int run, int
 /* Whether the slice has, for sure, more than `most` diagonals: as many offsets as hash to different
  * bits. Where columns have no order that is seen long before the diagonals are counted. */
 enum { OFFSET_BITS = 1 << 14, OFFSET_WORDS = OFFSET_BITS / 32 };
+
+static __device__ __forceinline__ bool is_new_offset(unsigned *seen, idx offset) {
+    const unsigned at = (unsigned)offset * 0x9e3779b1u >> 18, bit = 1u << at % 32;
+    return !(atomicOr(seen + at / 32, bit) & bit);
+}
+
 static __device__ bool has_more_diagonals(const rows &A, const lane_row &r, int64_t most,
                                           unsigned *seen) {
-    int lane = threadIdx.x % WARP, count = 0;
+    enum { SHORT = 64 }; /* so long rows are read a lane each, longer ones by all lanes */
+    const int lane = threadIdx.x % WARP, longest = warp_greatest(r.length);
+    int count = 0;
     for (int k = lane; k < OFFSET_WORDS; k += WARP) seen[k] = 0;
     __syncwarp();
-    for (int l = 0; l < WARP; l++) {
+    for (int k = 0; longest <= SHORT && k < longest; k++) {
+        if (k < r.length) count += is_new_offset(seen, A.col[r.begin + k] - r.i);
+        if (warp_total(count) > most) return true;
+    }
+    for (int l = 0; longest > SHORT && l < WARP; l++) {
         int64_t begin = __shfl_sync(ALL_LANES, r.begin, l);
         int length = __shfl_sync(ALL_LANES, r.length, l);
         idx i = __shfl_sync(ALL_LANES, r.i, l);
-        for (int k = lane; k < length; k += WARP) {
-            unsigned at = (unsigned)(A.col[begin + k] - i) * 0x9e3779b1u >> 18;
-            unsigned bit = 1u << at % 32;
-            count += !(atomicOr(seen + at / 32, bit) & bit);
-        }
+        for (int k = lane; k < length; k += WARP)
+            count += is_new_offset(seen, A.col[begin + k] - i);
         if (warp_total(count) > most) return true;
     }
     return false;

@@ -1,6 +1,6 @@
 /* plan_row_blocks.cuh: plans the row blocks and segments of row_blocks.cuh on the GPU. Where a row
  * block begins is known only when the one before it ends; so the rows are cut into chunks of about
- * equal numbers of nonzeros and rows, which depend on the matrix alone, and one thread goes through
+ * equal numbers of nonzeros and rows, which depend on the matrix alone, and one warp goes through
  * each chunk, once to count and once to list. On the host the same plan would keep an H200 waiting
  * for 0.4 to 1 ms, most of it to wake the host's threads and to send the list. */
 #ifndef SPMV_CUDA_PLAN_ROW_BLOCKS_CUH
@@ -10,7 +10,7 @@
 #include "formats/csr/csr.h"
 
 enum {
-    PLAN_THREADS = 256, /* of a chunk; all but one only fetch its rows to the first cache */
+    PLAN_THREADS = 256, /* of a chunk; all but a warp only fetch its rows to the first cache */
     CHUNK_BLOCKS = 64,  /* row blocks of a chunk, about; its last one is cut short */
     MOST_OF_CHUNK = 1 << 16
 };
@@ -47,36 +47,37 @@ static __device__ __forceinline__ int64_t row_at(const ofs *row_ptr, int64_t row
     return low;
 }
 
-/* Behind the last row of the row block that begins with this one. */
+/* Behind the last row of the row block that begins with this one: each lane looks at another of
+ * the rows that may follow. */
 static __device__ __forceinline__ int64_t end_of_row_block(const ofs *row_ptr, int64_t row,
                                                            int64_t end, int64_t most) {
-    int64_t low = row + 1, high = min(row + most, end), first = row_ptr[row];
-    while (low < high) {
-        int64_t middle = low + (high - low + 1) / 2;
-        if (row_ptr[middle] - first <= most)
-            low = middle;
-        else
-            high = middle - 1;
+    const int64_t last = min(row + most, end), first = row_ptr[row];
+    for (int64_t top = row + 2;; top += WARP) { /* row + 1 is in any case */
+        const int64_t mine = top + threadIdx.x;
+        const unsigned fits =
+            __ballot_sync(ALL_LANES, mine <= last && row_ptr[min(mine, last)] - first <= most);
+        if (fits != ALL_LANES) return top + __popc(fits) - 1;
     }
-    return low;
 }
 
-/* Equal segments of a row, each a multiple of WARP_ENTRIES long. */
+/* Equal segments of a row, each a multiple of WARP_ENTRIES long, a lane one at a time. */
 static __device__ __forceinline__ void list_segments(int64_t begin, int64_t end, int64_t row,
                                                      int64_t most, row_segment *out,
                                                      row_block_counts *n) {
     int64_t step = (end - begin + MOST_SEGMENTS - 1) / MOST_SEGMENTS;
     step = max((step + WARP_ENTRIES - 1) / WARP_ENTRIES * WARP_ENTRIES, most);
-    int64_t first = n->segments, segments = (end - begin + step - 1) / step;
-    for (int64_t q = 0, k = begin; out && q < segments; q++, k += step)
+    const int64_t first = n->segments, segments = (end - begin + step - 1) / step;
+    for (int64_t q = threadIdx.x; out && q < segments; q += WARP) {
+        const int64_t k = begin + q * step;
         out[first + q] = {
             k, (idx)row, (idx)min(end - k, step), (idx)segments, (idx)first, (idx)n->cuts, 0};
+    }
     n->segments += segments;
     n->cuts += segments > 1;
 }
 
-/* Lists rows row..end - 1, or only counts if blocks and segments are NULL. n: how many there are in
- * front of them; afterwards, also with them. */
+/* Lists rows row..end - 1, or only counts if blocks and segments are NULL; a warp calls. n: how
+ * many there are in front of them; afterwards, also with them. */
 static __device__ __forceinline__ void list_rows(const ofs *row_ptr, int64_t row, int64_t end,
                                                  const row_block_sizes &size, row_block *blocks,
                                                  row_segment *segments, row_block_counts *n) {
@@ -88,14 +89,14 @@ static __device__ __forceinline__ void list_rows(const ofs *row_ptr, int64_t row
             continue;
         }
         row = end_of_row_block(row_ptr, row, end, size.block);
-        if (blocks)
+        if (blocks && threadIdx.x == 0)
             blocks[n->blocks] = {first, (idx)begun, (uint16_t)(row - begun),
                                  (uint16_t)(row_ptr[row] - first)};
         n->blocks++;
     }
 }
 
-/* What one thread is about to go through comes to its multiprocessor's cache by all. */
+/* What one warp is about to go through comes to its multiprocessor's cache by all. */
 static __device__ __forceinline__ void fetch_rows(const ofs *row_ptr, int64_t begin, int64_t end,
                                                   ofs *never) {
     ofs seen = 0;
@@ -113,10 +114,10 @@ static __global__ void __launch_bounds__(PLAN_THREADS)
     if (c > 0) begin = row_at(row_ptr, rows, c * entries_and_rows);
     if (c + 1 < gridDim.x) end = row_at(row_ptr, rows, (c + 1) * entries_and_rows);
     fetch_rows(row_ptr, begin, end, &never);
-    if (threadIdx.x) return;
+    if (threadIdx.x >= WARP) return;
     chunk mine = {begin, end, {0, 0, 0}};
     list_rows(row_ptr, begin, end, size, NULL, NULL, &mine.count);
-    list[c] = mine;
+    if (threadIdx.x == 0) list[c] = mine;
 }
 
 static __global__ void __launch_bounds__(PLAN_THREADS)
@@ -125,7 +126,7 @@ static __global__ void __launch_bounds__(PLAN_THREADS)
     __shared__ ofs never;
     chunk mine = list[blockIdx.x];
     fetch_rows(row_ptr, mine.begin, mine.end, &never);
-    if (threadIdx.x == 0)
+    if (threadIdx.x < WARP)
         list_rows(row_ptr, mine.begin, mine.end, size, blocks, segments, &mine.count);
 }
 

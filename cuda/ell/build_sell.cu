@@ -87,7 +87,7 @@ static spmv_status fill(spmv_device *d, const csr *A, sell *head, sell *copy, in
 static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
     enum { TEMPORARY = 1 << 22 };
     size_t rows = (size_t)A->rows, slice = (size_t)c->value[SPMV_slice];
-    size_t bytes = 2 * sizeof(int) + (rows / slice + 2) * sizeof(int64_t) + TEMPORARY;
+    size_t bytes = sizeof(int) + (rows / slice + 3) * sizeof(int64_t) + TEMPORARY;
     if (c->value[SPMV_sigma] == 1) return bytes;
     return bytes + rows * 3 * (sizeof(uint64_t) + sizeof(idx));
 }

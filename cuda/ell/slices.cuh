@@ -17,7 +17,7 @@ enum {
 
 static __global__ void measure_slices(int64_t rows, int64_t slice, int64_t nslices, bool whole,
                                       const ofs *__restrict__ row_ptr, const idx *__restrict__ perm,
-                                      idx *row_len, int64_t *slots, int *widest) {
+                                      idx *row_len, int64_t *slots, int64_t *widest) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (s >= nslices) return; /* the whole warp */
     int64_t first = s * slice, height = min(slice, rows - first);
@@ -31,7 +31,7 @@ static __global__ void measure_slices(int64_t rows, int64_t slice, int64_t nslic
     width = warp_greatest(width);
     if (threadIdx.x % WARP) return;
     slots[s] = width * (whole ? slice : height);
-    if (width > *(volatile int *)widest) atomicMax(widest, width);
+    if (width > *(volatile int64_t *)widest) atomicMax((long long *)widest, (long long)width);
 }
 
 static __global__ void write_places(int64_t n, const int64_t *__restrict__ place, ofs *out) {
@@ -71,38 +71,35 @@ static inline unsigned blocks_of(int64_t n) {
     return (unsigned)blocks_for(n, THREADS);
 }
 
-/* One after the other; place holds slots of a slice, then where it begins. */
+/* One after the other. place: [nslices + 2] slots of a slice, then where it begins, and behind
+ * these the width of the widest. */
 static inline spmv_status place_in(spmv_device *d, const csr *A, bool whole, sell *B,
-                                   int64_t *place, int *widest_there, int *widest) {
-    int64_t n = B->nslices;
+                                   int64_t *place, int *widest) {
+    const int64_t n = B->nslices;
+    int64_t ends[2];
     cudaStream_t stream = stream_of(d);
-    CU(d->ctx, cudaMemsetAsync(place, 0, (size_t)(n + 1) * sizeof *place, stream));
-    CU(d->ctx, cudaMemsetAsync(widest_there, 0, sizeof *widest_there, stream));
+    CU(d->ctx, cudaMemsetAsync(place + n, 0, sizeof ends, stream));
     if (n)
         measure_slices<<<blocks_of(n * WARP), THREADS, 0, stream>>>(
-            B->s.rows, B->slice, n, whole, A->row_ptr, B->perm, B->row_len, place, widest_there);
+            B->s.rows, B->slice, n, whole, A->row_ptr, B->perm, B->row_len, place, place + n + 1);
     TRY(launched(d));
     TRY(sum_before(d, n + 1, place));
-    TRY(d->backend->get(d, &B->s.slots, place + n, sizeof B->s.slots));
-    TRY(d->backend->get(d, widest, widest_there, sizeof *widest));
-    if (B->s.slots > INT32_MAX && sizeof(ofs) < sizeof(int64_t)) return SPMV_OK; /* none fits */
     write_places<<<blocks_of(n + 1), THREADS, 0, stream>>>(n + 1, place, B->slice_ptr);
-    return launched(d);
+    TRY(launched(d));
+    TRY(d->backend->get(d, ends, place + n, sizeof ends));
+    B->s.slots = ends[0], *widest = (int)ends[1];
+    return SPMV_OK;
 }
 
-/* Where slices begin (B->slice_ptr), how many slots they have (B->s.slots, which may be more than
- * ofs can count), how long their rows are (B->row_len, unless NULL), how wide the widest is. */
+/* Where slices begin (B->slice_ptr), how many slots they have (B->s.slots: if these are more than
+ * ofs can count, B->slice_ptr is of no use), how long their rows are (B->row_len, unless NULL), how
+ * wide the widest is. */
 static inline spmv_status place_slices(spmv_device *d, const csr *A, bool whole, sell *B,
                                        int *widest) {
     int64_t *place = NULL;
-    int *widest_there = NULL;
-    size_t bytes = (size_t)(B->nslices + 1) * sizeof *place;
-    spmv_status status = d->backend->alloc(d, bytes, (void **)&place);
-    if (status == SPMV_OK)
-        status = d->backend->alloc(d, sizeof *widest_there, (void **)&widest_there);
-    if (status == SPMV_OK) status = place_in(d, A, whole, B, place, widest_there, widest);
+    TRY(d->backend->alloc(d, (size_t)(B->nslices + 2) * sizeof *place, (void **)&place));
+    spmv_status status = place_in(d, A, whole, B, place, widest);
     d->backend->release(d, place);
-    d->backend->release(d, widest_there);
     return status;
 }
 

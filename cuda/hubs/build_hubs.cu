@@ -220,8 +220,8 @@ static spmv_status choose_hubs(job *j, bool given) {
     TRY(clear(d, j->found, sizeof *j->found));
     if (j->A.nnz) {
         count_columns<<<BLOCKS, BLOCK, 0, stream>>>(j->A.nnz, j->A.col, (unsigned *)j->place);
-        count_degrees<<<BLOCKS, BLOCK, 0, stream>>>(j->cols, (const unsigned *)j->place,
-                                                    j->found->columns);
+        count_degrees<<<BLOCKS / 8, BLOCK, 0, stream>>>(j->cols, (const unsigned *)j->place,
+                                                        j->found->columns);
     }
     TRY(launched(d));
     TRY(ask_counts(j));

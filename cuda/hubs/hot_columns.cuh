@@ -14,13 +14,22 @@ static __global__ void count_columns(int64_t nnz, const idx *__restrict__ col, u
         atomicAdd(degree + col[k], 1u);
 }
 
+/* Most degrees are small, and thousands of threads would wait for each other to count them: a block
+ * first counts its own. */
 static __global__ void count_degrees(int64_t cols, const unsigned *__restrict__ degree,
                                      unsigned *columns) {
+    enum { SMALL = 1 << 10 };
+    __shared__ unsigned mine[SMALL];
     int64_t stride = (int64_t)gridDim.x * blockDim.x;
+    for (unsigned d = threadIdx.x; d < SMALL; d += blockDim.x) mine[d] = 0;
+    __syncthreads();
     for (int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; j < cols; j += stride) {
         unsigned d = min(degree[j], (unsigned)HUBS_DEGREE);
-        if (d > 1) atomicAdd(columns + d, 1u); /* what is used once is not hot */
+        if (d > 1) atomicAdd(d < SMALL ? mine + d : columns + d, 1u); /* used once is not hot */
     }
+    __syncthreads();
+    for (unsigned d = threadIdx.x; d < SMALL; d += blockDim.x)
+        if (mine[d]) atomicAdd(columns + d, mine[d]);
 }
 
 enum { ABOVE_SHIFT = 32 }; /* one sum counts both: hot columns in its upper half, ties below */

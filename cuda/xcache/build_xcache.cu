@@ -18,6 +18,7 @@ enum { SPLIT_THREADS = 128 };
 typedef struct facts {
     spmv_xcache_facts most;
     int64_t kept, segments; /* columns and cut_segments of a block, at most; segments of all */
+    int64_t slots, units;
     value_facts of;
 } facts;
 
@@ -246,12 +247,16 @@ static spmv_status allow_shared(spmv_device *d, const void *kernel, size_t bytes
     return SPMV_OK;
 }
 
-static spmv_status look_at_blocks(job *j, xcache_rows *head, xcache_rows *copy) {
+/* place: as of a job, when summed. */
+static __global__ void tell_sizes(int64_t nblocks, const int64_t *place, facts *found) {
+    found->slots = place[nblocks], found->units = place[2 * nblocks + 1] - place[nblocks];
+}
+
+static spmv_status look_at_blocks(job *j, const xcache_rows *copy) {
     spmv_device *d = j->device;
     const size_t bitmap = XCACHE_SPAN / WORD * sizeof(unsigned);
     cudaStream_t stream = stream_of(d);
     const int64_t n = copy->nblocks;
-    int64_t ends[2] = {0, 0};
     CU(d->ctx, cudaMemsetAsync(j->place, 0, (size_t)(2 * (n + 1)) * sizeof *j->place, stream));
     if (n) {
         TRY(allow_shared(d, (const void *)count_columns, bitmap));
@@ -261,11 +266,8 @@ static spmv_status look_at_blocks(job *j, xcache_rows *head, xcache_rows *copy) 
         TRY(launched(d));
     }
     TRY(sum_before(d, 2 * (n + 1), j->place));
-    TRY(d->backend->get(d, ends, j->place + n, sizeof ends[0]));
-    TRY(d->backend->get(d, ends + 1, j->place + 2 * n + 1, sizeof ends[1]));
-    head->s.slots = copy->s.slots = ends[0];
-    head->units = copy->units = ends[1] - ends[0];
-    return SPMV_OK;
+    tell_sizes<<<1, 1, 0, stream>>>(n, j->place, j->found);
+    return launched(d);
 }
 
 static spmv_status fill(job *j, const facts *found, xcache_rows *head, xcache_rows *copy) {
@@ -322,8 +324,10 @@ static spmv_status build(job *j, const spmv_csr_view *A, const spmv_xcache_shape
     facts found;
     TRY(take_room(j, A, shape, head, copy));
     if (codes) TRY(look_at_values(d, j->A, j->set, &j->found->of, copy->codebook));
-    TRY(look_at_blocks(j, head, copy));
+    TRY(look_at_blocks(j, copy));
     TRY(d->backend->get(d, &found, j->found, sizeof found));
+    head->s.slots = copy->s.slots = found.slots;
+    head->units = copy->units = found.units;
     if (!codes) found.of.misfits = 1; /* were not looked at: as they are */
     TRY(spmv_xcache_fits(d->ctx, copy->height, &found.most));
     return fill(j, &found, head, copy);
