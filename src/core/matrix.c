@@ -1,6 +1,5 @@
 /* matrix.c: makes a matrix from entries or compressed rows in memory, and frees it. */
-#include "internal.h"
-#include <math.h>
+#include "arrays.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -132,117 +131,6 @@ spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flag
 
 /* ---- from compressed rows or columns --------------------------------------------------------- */
 
-static int64_t given_ptr(const spmv_arrays *a, int64_t i) {
-    return a->ptr_bits == 32 ? ((const int32_t *)a->ptr)[i] : ((const int64_t *)a->ptr)[i];
-}
-
-/* Counted from 0; whatever the number is, subtracting the base is defined. */
-static int64_t ptr_at(const spmv_arrays *a, int64_t i) {
-    return (int64_t)((uint64_t)given_ptr(a, i) - (uint64_t)a->base);
-}
-
-static double value_at(const spmv_arrays *a, int64_t k) {
-    return a->precision == SPMV_F32 ? ((const float *)a->values)[k]
-                                    : ((const double *)a->values)[k];
-}
-
-/* Lines are the rows, or with by_columns the columns; places are where their entries lie. */
-static int64_t lines_of(const spmv_arrays *a) {
-    return a->by_columns ? a->cols : a->rows;
-}
-
-static int64_t places_of(const spmv_arrays *a) {
-    return a->by_columns ? a->rows : a->cols;
-}
-
-static const char *line_name(const spmv_arrays *a) {
-    return a->by_columns ? "column" : "row";
-}
-
-static spmv_status check_arrays(spmv_ctx *ctx, const spmv_arrays *a) {
-    const unsigned known = SPMV_BORROW | SPMV_SORTED | SPMV_VALIDATE;
-    TRY(check_dimensions(ctx, a->rows, a->cols, a->nnz));
-    if (!a->ptr || (a->nnz > 0 && !a->idx))
-        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.%s is NULL", a->ptr ? "idx" : "ptr");
-    if (a->ptr_bits != 32 && a->ptr_bits != 64)
-        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.ptr_bits is %d, must be 32 or 64",
-                         a->ptr_bits);
-    if (a->base != 0 && a->base != 1)
-        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.base is %d, must be 0 or 1", a->base);
-    if (a->precision != SPMV_F64 && a->precision != SPMV_F32)
-        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.precision %d is neither f64 nor f32",
-                         a->precision);
-    if (a->place != SPMV_HOST && a->place != SPMV_DEVICE)
-        return spmv_fail(ctx, SPMV_E_ARG,
-                         "spmv_arrays.place is %d, must be SPMV_HOST or SPMV_DEVICE", a->place);
-    if (a->flags & ~known)
-        return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.flags: %#x is unknown", a->flags & ~known);
-    return SPMV_OK;
-}
-
-static spmv_status check_ptr(spmv_ctx *ctx, const spmv_arrays *a) {
-    const int64_t lines = lines_of(a);
-    if (ptr_at(a, 0) != 0 || ptr_at(a, lines) != a->nnz)
-        return spmv_fail(ctx, SPMV_E_ARG,
-                         "ptr runs from %lld to %lld, must run from %d, the base, over nnz = %lld",
-                         (long long)given_ptr(a, 0), (long long)given_ptr(a, lines), a->base,
-                         (long long)a->nnz);
-    for (int64_t i = 0; i < lines; i++)
-        if (ptr_at(a, i) > ptr_at(a, i + 1))
-            return spmv_fail(ctx, SPMV_E_ARG, "ptr decreases after %s %lld: ptr[%lld] is %lld",
-                             line_name(a), (long long)i, (long long)i + 1,
-                             (long long)given_ptr(a, i + 1));
-    return SPMV_OK;
-}
-
-static bool is_outside(const spmv_arrays *a, int64_t k) {
-    return a->idx[k] < a->base || a->idx[k] - a->base >= places_of(a);
-}
-
-static bool is_unsorted(const spmv_arrays *a, int64_t first, int64_t k) {
-    return a->flags & SPMV_SORTED && k > first && a->idx[k] <= a->idx[k - 1];
-}
-
-static bool is_no_number(const spmv_arrays *a, int64_t k) {
-    return a->values && !isfinite(value_at(a, k));
-}
-
-/* The first entry that is wrong; nnz: none is. ptr is right. *ascend: whether indices do in all
- * lines, without duplicates. */
-static int64_t first_wrong(const spmv_arrays *a, int threads, bool *ascend) {
-    const bool all = a->flags & SPMV_VALIDATE;
-    int64_t first = a->nnz, disorder = 0;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : first) \
-    reduction(+ : disorder)
-    for (int64_t i = 0; i < lines_of(a); i++)
-        for (int64_t begin = ptr_at(a, i), k = begin; k < ptr_at(a, i + 1); k++) {
-            disorder += k > begin && a->idx[k] <= a->idx[k - 1];
-            if (k < first &&
-                (is_outside(a, k) || (all && (is_unsorted(a, begin, k) || is_no_number(a, k)))))
-                first = k;
-        }
-    *ascend = disorder == 0;
-    return first;
-}
-
-static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a, bool *ascend) {
-    const int64_t k = first_wrong(a, ctx->threads, ascend);
-    int64_t i = 0;
-    char where[80];
-    if (k == a->nnz) return SPMV_OK;
-    while (ptr_at(a, i + 1) <= k) i++;
-    snprintf(where, sizeof where, "%s %lld, entry %lld", line_name(a), (long long)i, (long long)k);
-    if (is_outside(a, k))
-        return spmv_fail(ctx, SPMV_E_ARG, "%s: idx[%lld] is %d, must be %d to %lld", where,
-                         (long long)k, a->idx[k], a->base, (long long)(places_of(a) - 1 + a->base));
-    if (is_unsorted(a, ptr_at(a, i), k))
-        return spmv_fail(ctx, SPMV_E_ARG,
-                         "%s: idx[%lld] is %d after %d, but SPMV_SORTED says that they ascend",
-                         where, (long long)k, a->idx[k], a->idx[k - 1]);
-    return spmv_fail(ctx, SPMV_E_ARG, "%s: values[%lld] is %g", where, (long long)k,
-                     value_at(a, k));
-}
-
 /* The lines' entries as a file would hold them: they may be unsorted, and this way sorting is
  * written once. */
 static spmv_status take_arrays(spmv_mat *mat, const spmv_arrays *a) {
@@ -357,11 +245,10 @@ static spmv_status take_rows(spmv_mat *mat, const spmv_arrays *a) {
 }
 
 static spmv_status create(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
-    bool ascend = false;
     spmv_mat *mat = NULL;
-    TRY(check_ptr(ctx, a));
+    bool ascend = false;
     TRY(check_copies_fit(ctx, a));
-    TRY(check_idx(ctx, a, &ascend));
+    TRY(spmv_arrays_check_entries(ctx, a, &ascend));
     TRY(spmv_mat_new(ctx, &mat));
     const bool canonical = ascend && a->symmetry == SPMV_GENERAL && !a->by_columns;
     return spmv_mat_finish(mat, canonical ? take_rows(mat, a) : take_arrays(mat, a), out);
@@ -436,7 +323,8 @@ spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat *
     GIVEN(ctx, ctx);
     GIVEN(ctx, arrays);
     TRY(spmv_read_opts(ctx, "spmv_arrays", &a, sizeof a, arrays));
-    TRY(check_arrays(ctx, &a));
+    TRY(check_dimensions(ctx, a.rows, a.cols, a.nnz));
+    TRY(spmv_arrays_check(ctx, &a));
     TRY(check_symmetry(ctx, a.symmetry, a.rows, a.cols));
     return a.place == SPMV_DEVICE ? create_from_device(ctx, &a, out) : create(ctx, &a, out);
 }
