@@ -14,7 +14,10 @@ typedef struct front { /* how far each row of a block row has been taken */
     int64_t next[LARGEST], end[LARGEST];
 } front;
 
-static front front_of(const spmv_csr_view *A, const bsr_shape *f, int64_t block_row) {
+/* Where it is called shapes may be constants. */
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE front front_of(const spmv_csr_view *A, const bsr_shape *f, int64_t block_row) {
     int64_t first = block_row * f->rows;
     front at = {.n = (int)(A->rows - first < f->rows ? A->rows - first : f->rows)};
     for (int r = 0; r < at.n; r++) {
@@ -25,12 +28,13 @@ static front front_of(const spmv_csr_view *A, const bsr_shape *f, int64_t block_
     return at;
 }
 
-static void take_entry(const spmv_csr_view *A, front *at, int r) {
-    at->column[r] = ++at->next[r] < at->end[r] ? A->col_idx[at->next[r]] : NO_COLUMN;
+INLINE void take_entries(const spmv_csr_view *A, front *at, int r, int64_t n) {
+    at->next[r] += n;
+    at->column[r] = at->next[r] < at->end[r] ? A->col_idx[at->next[r]] : NO_COLUMN;
 }
 
 /* Finds the next block of the grid that holds an entry: its columns are *first..*end - 1. */
-static bool find_block(const spmv_csr_view *A, const bsr_shape *f, const front *at, int64_t *first,
+INLINE bool find_block(const spmv_csr_view *A, const bsr_shape *f, const front *at, int64_t *first,
                        int64_t *end) {
     idx least = NO_COLUMN;
     for (int r = 0; r < at->n; r++) least = at->column[r] < least ? at->column[r] : least;
@@ -39,13 +43,33 @@ static bool find_block(const spmv_csr_view *A, const bsr_shape *f, const front *
     return least != NO_COLUMN;
 }
 
-static int64_t count_blocks(const spmv_csr_view *A, const bsr_shape *f, int64_t block_row) {
+/* Whether all cells of the block hold entries: columns ascend, so that a row's first and last one
+ * tell. */
+INLINE bool has_all(const spmv_csr_view *A, const bsr_shape *f, const front *at, int64_t first) {
+    bool all = at->n == f->rows;
+    for (int r = 0; r < f->rows && all; r++)
+        all = at->column[r] == first && at->next[r] + f->cols <= at->end[r] &&
+              A->col_idx[at->next[r] + f->cols - 1] == first + f->cols - 1;
+    return all;
+}
+
+INLINE int64_t count_in(const spmv_csr_view *A, const bsr_shape *f, int64_t block_row) {
     front at = front_of(A, f, block_row);
     int64_t n = 0;
     for (int64_t first, end; find_block(A, f, &at, &first, &end); n++)
-        for (int r = 0; r < at.n; r++)
-            while (at.column[r] < end) take_entry(A, &at, r);
+        if (has_all(A, f, &at, first))
+            for (int r = 0; r < f->rows; r++) take_entries(A, &at, r, f->cols);
+        else
+            for (int r = 0; r < at.n; r++)
+                while (at.column[r] < end) take_entries(A, &at, r, 1);
     return n;
+}
+
+static int64_t count_blocks(const spmv_csr_view *A, const bsr_shape *f, int64_t block_row) {
+    const int64_t n = f->block_rows;
+    if (f->rows == 2 && f->cols == 2) return count_in(A, &(bsr_shape){2, 2, n}, block_row);
+    if (f->rows == 3 && f->cols == 3) return count_in(A, &(bsr_shape){3, 3, n}, block_row);
+    return count_in(A, f, block_row);
 }
 
 static size_t bytes_of(const bsr_shape *f, size_t blocks) {
@@ -82,20 +106,42 @@ static int64_t put_value(double value, real *to) {
     return isinf(*to) && !isinf(value);
 }
 
-static int64_t fill_block_row(const spmv_csr_view *A, int64_t block_row, bsr *B) {
-    const bsr_shape f = {B->shape_rows, B->shape_cols, B->block_rows};
-    int64_t overflows = 0, size = f.rows * f.cols, k = B->block_ptr[block_row];
-    front at = front_of(A, &f, block_row);
-    for (int64_t first, end; find_block(A, &f, &at, &first, &end); k++) {
+INLINE int64_t fill_full(const spmv_csr_view *A, const bsr_shape *f, front *at, real *values) {
+    int64_t overflows = 0;
+    for (int r = 0; r < f->rows; r++, values += f->cols) {
+        const double *from = A->values + at->next[r];
+        for (int64_t c = 0; c < f->cols; c++) overflows += put_value(from[c], values + c);
+        take_entries(A, at, r, f->cols);
+    }
+    return overflows;
+}
+
+INLINE int64_t fill_in(const spmv_csr_view *A, const bsr_shape *f, int64_t block_row, bsr *B) {
+    int64_t overflows = 0, size = f->rows * f->cols, k = B->block_ptr[block_row];
+    front at = front_of(A, f, block_row);
+    for (int64_t first, end; find_block(A, f, &at, &first, &end); k++) {
         real *values = B->values + k * size;
-        B->first_col[k] = (idx)(end - f.cols); /* the last block begins early */
+        B->first_col[k] = (idx)(end - f->cols); /* the last block begins early */
+        if (has_all(A, f, &at, first)) {
+            overflows += fill_full(A, f, &at, values);
+            continue;
+        }
         for (int64_t cell = 0; cell < size; cell++) values[cell] = (real)-0.0;
-        for (int r = 0; r < at.n; r++, values += f.cols)
-            for (; at.column[r] < end; take_entry(A, &at, r))
+        for (int r = 0; r < at.n; r++, values += f->cols)
+            for (; at.column[r] < end; take_entries(A, &at, r, 1))
                 overflows +=
                     put_value(A->values[at.next[r]], values + at.column[r] - B->first_col[k]);
     }
     return overflows;
+}
+
+static int64_t fill_block_row(const spmv_csr_view *A, int64_t block_row, bsr *B) {
+    const bsr_shape f = {B->shape_rows, B->shape_cols, B->block_rows};
+    if (f.rows == 2 && f.cols == 2)
+        return fill_in(A, &(bsr_shape){2, 2, f.block_rows}, block_row, B);
+    if (f.rows == 3 && f.cols == 3)
+        return fill_in(A, &(bsr_shape){3, 3, f.block_rows}, block_row, B);
+    return fill_in(A, &f, block_row, B);
 }
 
 /* By the static partition that bsr_rows multiplies with: first touch places the pages. */
@@ -126,28 +172,27 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 /* ---- other values ---------------------------------------------------------------------------- */
 
 /* No entry has these bits. */
-static inline __attribute__((always_inline)) bool is_padding(real cell) {
+INLINE bool is_padding(real cell) {
     const real padding = (real)-0.0;
     return memcmp(&cell, &padding, sizeof cell) == 0;
 }
 
-static inline __attribute__((always_inline)) bool is_full(const real *block, int64_t size) {
+INLINE bool is_full(const real *block, int64_t size) {
     int paddings = 0;
     for (int64_t cell = 0; cell < size; cell++) paddings |= is_padding(block[cell]);
     return !paddings;
 }
 
 /* The cells that hold entries, as bits. */
-static inline __attribute__((always_inline)) uint64_t entries_in(const real *block, int64_t size) {
+INLINE uint64_t entries_in(const real *block, int64_t size) {
     uint64_t cells = 0;
     for (int64_t cell = 0; cell < size; cell++) cells |= (uint64_t)!is_padding(block[cell]) << cell;
     return cells;
 }
 
 /* The one entry of a block, in any cell: which it is no branch could guess. */
-static inline __attribute__((always_inline)) void refill_one(const double *values, int64_t rows,
-                                                             int64_t cols, uint64_t cells,
-                                                             int64_t *next, real *to) {
+INLINE void refill_one(const double *values, int64_t rows, int64_t cols, uint64_t cells,
+                       int64_t *next, real *to) {
     int64_t from = 0;
     for (int r = 0; r < rows; r++, cells >>= cols) {
         const bool is_here = (cells & (((uint64_t)1 << cols) - 1)) != 0;
@@ -158,8 +203,8 @@ static inline __attribute__((always_inline)) void refill_one(const double *value
 }
 
 /* The next values of its rows in a block's cells but padding. Added to 0, a zero is positive. */
-static inline __attribute__((always_inline)) void
-refill_block(const double *values, int64_t rows, int64_t cols, int64_t *next, real *to) {
+INLINE void refill_block(const double *values, int64_t rows, int64_t cols, int64_t *next,
+                         real *to) {
     const int64_t size = rows * cols;
     if (is_full(to, size)) {
         for (int r = 0; r < rows; r++) {
@@ -177,8 +222,8 @@ refill_block(const double *values, int64_t rows, int64_t cols, int64_t *next, re
                 if (cells >> c & 1) to[c] = (real)values[next[r]++] + 0;
 }
 
-static inline __attribute__((always_inline)) void
-refill_block_row(const spmv_csr_view *A, int64_t block_row, int64_t rows, int64_t cols, bsr *B) {
+INLINE void refill_block_row(const spmv_csr_view *A, int64_t block_row, int64_t rows, int64_t cols,
+                             bsr *B) {
     const int64_t size = rows * cols, first = block_row * rows;
     const real *end = B->values + B->block_ptr[block_row + 1] * size;
     int64_t next[LARGEST];
