@@ -4,7 +4,7 @@
  * against the baseline kernel, unless so few products follow that nothing may be converted, or that
  * they take less time than trials would pay for. */
 #include "trials.h"
-#include "wisdom.h"
+#include "wisdom/wisdom.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -297,6 +297,17 @@ static void sort_by_speedup(spmv_proposals *all) {
     }
 }
 
+/* Only what was timed is worth remembering. What was passed over is left out of the reason. */
+static void remember(const trials *c, const spmv_proposal *chosen, spmv_plan *plan) {
+    spmv_proposal choice = *chosen;
+    char reason[sizeof plan->tuning->reason];
+    if (!plan->tuning->baseline) return;
+    if (*c->team) choice.threads = plan->device->threads;
+    snprintf(reason, sizeof reason, "%.*s", (int)(strlen(plan->tuning->reason) - strlen(c->passed)),
+             plan->tuning->reason);
+    spmv_wisdom_remember(plan, c->opts, c->backend, &choice, reason);
+}
+
 spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                              spmv_proposals *all, double start, spmv_plan **out) {
     const double budget = budget_of(opts, backend);
@@ -327,11 +338,43 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
     }
     tuning->tune_s = spmv_now() - start - charged_s;
     plan->tuning = tuning;
-    spmv_proposal choice = *chosen->proposal;
-    if (*c.team) choice.threads = plan->device->threads;
-    spmv_wisdom_remember(&c, &choice, plan);
+    remember(&c, chosen->proposal, plan);
     *out = plan;
     return SPMV_OK;
+}
+
+/* Makes the plan of a remembered choice, as for its trials. NULL: it cannot be made now, and the
+ * note, of SPMV_WISDOM_NOTE characters, says why. */
+static spmv_plan *remake(trials *c, const wisdom *w, char *note) {
+    const spmv_stored *before = c->mat->stores;
+    spmv_status status;
+    spmv_tuning *t = calloc(1, sizeof *t);
+    if (!t || !spmv_candidate_is_allowed(c, &w->choice) ||
+        !spmv_candidate_admit(c, &w->choice, &status)) {
+        snprintf(note, SPMV_WISDOM_NOTE, "wisdom %.200s: its choice is not used%.160s",
+                 c->mat->ctx->wisdom, *c->passed ? c->passed : "; there is no such kernel");
+        spmv_candidate_drop_others(c->mat, before, NULL);
+        free(t);
+        return NULL;
+    }
+    spmv_plan *plan = c->entry[0].plan;
+    snprintf(t->date, sizeof t->date, "%s", w->date);
+    snprintf(t->reason, sizeof t->reason, "%.1200s (remembered from %.10s)", w->reason, w->date);
+    t->tune_s = spmv_now() - c->start - spmv_candidate_charged_apart(c, plan, c->start);
+    plan->tuning = t;
+    return plan;
+}
+
+/* Makes the plan of the choice that the wisdom file has for it; NULL: there is none. */
+static spmv_plan *recall(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                         char *note) {
+    trials c = {
+        .mat = mat, .opts = opts, .backend = backend, .start = spmv_now(), .is_timed = true};
+    wisdom w;
+    bool found = spmv_wisdom_recall(mat, opts, backend, &w, note);
+    spmv_plan *plan = found ? remake(&c, &w, note) : NULL;
+    free(w.text);
+    return plan;
 }
 
 /* Of values that will change nothing is known but that they are symmetric if they are given so. */
@@ -377,7 +420,7 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     TRY(spmv_plan_variant(mat, opts, &variant)); /* precision and cache are among those there are */
     snprintf(before, sizeof before, "%s", mat->ctx->error);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
-    *out = spmv_wisdom_recall(mat, opts, backend, note);
+    *out = recall(mat, opts, backend, note);
     if (!*out) TRY(choose(mat, opts, backend, device, out));
     spmv_wisdom_note(*out, note);
     /* Drops the messages of kernels that were passed over. */

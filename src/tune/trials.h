@@ -78,14 +78,6 @@ bool spmv_candidate_admit(trials *c, const spmv_proposal *p, spmv_status *status
 double spmv_candidate_charged_apart(const trials *c, const spmv_plan *chosen, double start);
 /* Frees the stores newer than `before`, except for the one to keep. */
 void spmv_candidate_drop_others(spmv_mat *mat, const spmv_stored *before, const spmv_store *keep);
-/* wisdom_use.c. Adds to the plan's note what was not noted before. */
-void spmv_wisdom_note(spmv_plan *plan, const char *what);
-/* Only what was timed is worth remembering. What was passed over is left out of the reason. */
-void spmv_wisdom_remember(const trials *c, const spmv_proposal *choice, spmv_plan *plan);
-/* Makes the plan of the choice that the wisdom file has for it; NULL: there is none. note: of
- * SPMV_WISDOM_NOTE characters. */
-spmv_plan *spmv_wisdom_recall(spmv_mat *mat, const spmv_plan_opts *opts,
-                              const spmv_backend *backend, char *note);
 /* Notes for the user that a kernel is not admitted, and why. */
 void spmv_trials_pass_over(trials *c, const spmv_proposal *p, const char *why);
 /* team.c. Gives the winner of the trials a plan with fewer threads, if that is not slower. */
