@@ -195,16 +195,15 @@ class Policy:
         if not calls:
             return self.few
         if not self.host:
-            return self.share * calls
-        return max(min(calls / 3, self.few), min(calls / 10, 10 * self.few), calls / 100)
+            return self.share_gpu * calls
+        return max(self.share_host * calls, min(calls / 3, self.few))
 
     def depth(self, calls, product_s):
         """How much is sampled. product_s: what the policy expects of a product before anything is timed."""
         budget = self.budget(calls)
         if self.host and budget < self.few:
             return "none"
-        part = self.for_sampling_host if self.host else self.for_sampling_gpu
-        most_s = part * budget * product_s
+        most_s = self.for_sampling * budget * product_s
         return "none" if most_s < self.quick_s else "quick" if most_s < self.full_s else "all"
 
     def is_timed(self, depth, calls):
@@ -212,7 +211,8 @@ class Policy:
 
     def choose(self, proposals, case, calls, depth):
         """The kernel, all that were timed, and the seconds spent; (None, [], 0): the baseline kernel is not in the log."""
-        known = [p for p in sorted(proposals, key=lambda p: -p["speedup"]) if is_ours(p["kernel"])]
+        known = sorted((p for p in proposals if is_ours(p["kernel"])),
+                       key=lambda p: p["setup"] + self.calls(calls) / p["speedup"] if p["speedup"] else -1)
         baseline = next((p for p in known if p["speedup"] == 0), None)
         if baseline is None or baseline["kernel"] not in case.kernels:
             return None, [], 0
@@ -227,17 +227,15 @@ class Policy:
         number = 1 if self.host else self.calls(calls)
         left = self.likely * self.budget(calls) - self.sampling_s[depth] / max(baseline.get("baseline_s", 0), 1e-9)
         most_setup = 0 if self.host else math.inf if calls else left
-        totals = {p["kernel"]: (self.margin if p["setup"] else 1) * (p["setup"] + number / p["speedup"])
+        totals = {p["kernel"]: p["setup"] + number / p["speedup"]
                   for p in known if p["speedup"] > 0 and p["setup"] <= most_setup and p["kernel"] in case.kernels}
         best = min(totals, key=totals.get, default=None)
-        return best if best and totals[best] < (1 - self.negligible) * number else baseline["kernel"]
+        return best if best and self.margin * totals[best] < number else baseline["kernel"]
 
     def try_out(self, known, baseline, case, calls, spent_s):
         product_s, setup_s = case.kernels[baseline]
         budget_s = self.budget(calls) * product_s
-        optimism = self.optimism_gpu
-        if self.host:
-            optimism = self.optimism_host if budget_s >= self.large * product_s else 1
+        optimism = self.optimism if self.budget(calls) >= self.large else 1
         spent_s += setup_s + TRIAL_PRODUCTS * product_s
         tried, best_s = [baseline], product_s
         for p in known:

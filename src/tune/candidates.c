@@ -41,7 +41,7 @@ bool spmv_candidate_admit(trials *c, const spmv_proposal *p, spmv_status *status
     *status = spmv_plan_make(c->mat, &opts, c->n > 0, &e->plan);
     if (*status == SPMV_OK) {
         c->once_s += e->plan->once_s;
-        if (c->n == 0) c->sent_s = spmv_plan_sent_since(e->plan, start);
+        if (c->n == 0) c->unpaid_s += spmv_plan_sent_since(e->plan, start);
     }
     if (*status == SPMV_OK && !multiplies_padding(e->plan)) {
         c->n++;

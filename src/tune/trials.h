@@ -6,7 +6,9 @@
 #include "measure/sampler.h"
 #include "tune.h"
 
-enum { MOST_CANDIDATES = 8, MOST_ROUNDS = 64, MOST_COPIES = 16 };
+enum { MOST_CANDIDATES = 8, MOST_COPIES = 16 };
+
+static const double tie = 0.01; /* a time that much longer is not slower */
 
 /* Whether a budget, in baseline product times, pays for three conversions and their first
  * products. */
@@ -33,14 +35,12 @@ typedef struct trials {
     double start;       /* when tuning began, by spmv_now */
     bool is_timed;      /* otherwise the prediction decides */
     double budget;      /* in baseline product times */
-    double budget_s;    /* the budget in seconds */
     double predicted_s; /* a product of the baseline kernel, as proposals count; 0: as timed */
-    double rounds_s;    /* no round that ends later than this is begun */
-    double assured_s;   /* the same, where conversions spent most of the budget */
-    /* Seconds that do not count towards the budget: emptying caches, sending the rows, allocating
-     * vectors, and what a process does once. */
-    double flushing_s, sent_s, memory_s, once_s;
-    double room_s; /* the part of sent_s that allocates memory for everything at once */
+    double assured_s;   /* a round may begin until then, even if conversions took the budget */
+    /* Seconds that do not count towards the budget: emptying caches; sending the rows and
+     * allocating vectors; what a process does once. */
+    double flushing_s, unpaid_s, once_s;
+    double room_s; /* the part of unpaid_s that allocates memory for everything at once */
     size_t cache;  /* bytes of the device's last-level cache; 0: unknown */
     size_t flush;  /* bytes read before each sample to empty the caches; 0: none */
     int copies;    /* of plan, x and y that a sample goes through; 0 or 1: no copies */
@@ -53,7 +53,8 @@ typedef struct trials {
 
 /* The seconds that count towards the budget and were spent so far. */
 double spmv_trials_spent_s(const trials *c);
-/* Allocates the vectors, times the baseline kernel and sets the budgets. */
+double spmv_trials_budget_s(const trials *c); /* by the baseline product as timed so far */
+/* Allocates the vectors and times the baseline kernel. */
 spmv_status spmv_trials_baseline(trials *c);
 /* Whether tuning can go on after a kernel failed with this status: SPMV_OK if so, else the status.
  * The context's message stays. */
@@ -61,6 +62,9 @@ spmv_status spmv_trials_go_on(trials *c, spmv_status status);
 /* Times the candidates in rounds until it is clear which is fastest or the budget is spent. */
 spmv_status spmv_trials_run(trials *c);
 candidate *spmv_trials_fastest(trials *c);
+/* Opens the candidate's problem and times its first products; takes one sample of it. */
+spmv_status spmv_trials_begin(trials *c, candidate *e);
+spmv_status spmv_trials_sample(candidate *e);
 /* spot_check.c. On a CPU: sets x so that wrong columns show; marks y before a product; checks y
  * after it (SPMV_E_UNSUITABLE: a row is wrong). On a GPU wipe and check do nothing. */
 void spmv_trials_vary_x(trials *c);
