@@ -203,7 +203,8 @@ class Policy:
         budget = self.budget(calls)
         if self.host and budget < self.few:
             return "none"
-        most_s = self.for_sampling * budget * product_s
+        part = self.for_sampling_host if self.host else self.for_sampling_gpu
+        most_s = part * budget * product_s
         return "none" if most_s < self.quick_s else "quick" if most_s < self.full_s else "all"
 
     def is_timed(self, depth, calls):

@@ -14,10 +14,10 @@
  * some six. A number that is not known counts as so many, of which the first few pay. */
 static const double share_host = 0.1, share_gpu = 0.15, unknown_calls = 1000;
 static const double few = 10; /* products; on a CPU nothing is converted or timed for less */
-static const double for_trials = 100;   /* products; on a GPU nothing is timed for less */
-static const double for_sampling = 0.4; /* of the budget, at most */
-static const double optimism = 1.5;     /* so many times as fast as predicted */
-static const double margin = 1.03; /* by which the prediction has to beat the baseline, untimed */
+static const double for_trials = 100; /* products; on a GPU nothing is timed for less */
+static const double for_sampling_host = 0.1, for_sampling_gpu = 0.4; /* of the budget, at most */
+static const double optimism = 1.5; /* so many times as fast as predicted */
+static const double margin = 1.03;  /* by which the prediction has to beat the baseline, untimed */
 
 /* The first candidate is always tried if it takes at most this share of the budget: what was spent
  * before, as on waking threads, says nothing about it. */
@@ -83,7 +83,8 @@ static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *
                                      const spmv_backend *backend, const spmv_features *unsampled) {
     const double quick_s = 2e-4, full_s = 6e-4; /* by one thread */
     const double budget = budget_of(opts, backend);
-    const double most_s = for_sampling * budget * expected_product_s(mat, opts, backend, unsampled);
+    const double part = backend->host ? for_sampling_host : for_sampling_gpu;
+    const double most_s = part * budget * expected_product_s(mat, opts, backend, unsampled);
     if (backend->host && !is_timed(backend, budget)) return SPMV_SAMPLE_NONE;
     return most_s < quick_s  ? SPMV_SAMPLE_NONE
            : most_s < full_s ? SPMV_SAMPLE_QUICK
@@ -140,9 +141,9 @@ static double predicted_s(const trials *c, const spmv_proposal *p, double *tryin
     return product_s;
 }
 
-/* Admits candidates, in that order. Each could save more than it costs to try, if it is
- * as much faster than predicted as the model may be wrong; and there is time for it and for one
- * product of each that was admitted before. best_s: the least product so far. */
+/* Admits candidates, in that order. Each could save more than it costs to try, if it is as much
+ * faster than predicted as the model may be wrong; and there is time for it and for one product of
+ * each that was admitted before. best_s: the least product so far. */
 static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
     const double error = is_large_budget(c->budget) ? optimism : 1; /* else no time for errors */
     const double budget_s = spmv_trials_budget_s(c);
@@ -161,8 +162,8 @@ static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
         } else if (pays && fits)
             TRY(spmv_trials_go_on(c, status));
         else if (product_s < best_s)
-            spmv_trials_pass_over(c, &p[k],
-                                  pays ? "no time was left to try it" : "its set-up would not pay");
+            spmv_trials_note(c, "passed over", &p[k],
+                             pays ? "no time was left to try it" : "its set-up would not pay");
     }
     return SPMV_OK;
 }
@@ -197,10 +198,8 @@ static int count_copies(const trials *c) {
     double vectors = 8 * (double)(c->mat->csr.rows + c->mat->csr.cols);
     double each =
         1.5 * (double)(spmv_store_bytes(baseline->host) + baseline->scratch_bytes) + vectors;
-    double n = 4 * (double)c->cache / each;
-    double most = (double)c->backend->free_bytes(c->device) / 4 / MOST_CANDIDATES / each;
-    n = n < most ? n : most;
-    return n > MOST_COPIES ? MOST_COPIES : n < 2 ? 1 : (int)n;
+    double room = (double)c->backend->free_bytes(c->device) / 4 / MOST_CANDIDATES;
+    return (int)fmax(1, fmin(fmin(4 * (double)c->cache, room) / each, MOST_COPIES));
 }
 
 /* A device's driver allocates memory in half the time when it is asked for all of it at once. So
@@ -269,8 +268,6 @@ static spmv_status run_trials(trials *c, const spmv_proposal *p, int n) {
     return c->n > 1 ? spmv_trials_run(c) : SPMV_OK;
 }
 
-/* Sorts by predicted speed-up, the greatest first and baseline kernels last; equal ones keep their
- * order. */
 /* Only what was timed is worth remembering. What was passed over is left out of the reason. */
 static void remember(const trials *c, const spmv_proposal *chosen, spmv_plan *plan) {
     spmv_proposal choice = *chosen;
@@ -282,16 +279,18 @@ static void remember(const trials *c, const spmv_proposal *chosen, spmv_plan *pl
     spmv_wisdom_remember(plan, c->opts, c->backend, &choice, reason);
 }
 
-/* Hands over the chosen plan, with how it came to be chosen, and puts away all others. before: the
- * stores that were there. NULL: nothing was chosen. */
+/* Hands over the chosen plan, with how it came to be chosen, and puts away all others. What the
+ * plan reports as its own preparation, even where an earlier candidate built its store, is not
+ * tuning, nor is what a process does once. before: the stores that were there. NULL: nothing was
+ * chosen. */
 static spmv_plan *finish(trials *c, candidate *chosen, spmv_tuning *tuning,
                          const spmv_stored *before) {
     spmv_plan *plan = chosen ? chosen->plan : NULL;
     if (plan) {
-        const double charged_s = spmv_candidate_charged_apart(c, plan, c->start);
+        tuning->tune_s = spmv_now() - c->start - spmv_plan_stored_since(plan, c->start) -
+                         plan->prepare_s - c->once_s - c->room_s;
         chosen->plan = NULL, plan->once_s = c->once_s, plan->upload_s += c->room_s;
         plan->tuning = tuning;
-        tuning->tune_s = spmv_now() - c->start - charged_s;
     } else
         free(tuning);
     spmv_trials_free(c);

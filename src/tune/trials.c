@@ -15,13 +15,9 @@ static const double most_assured_s = 3e-3;  /* seconds of rounds after dear conv
 static const double hopeless = 0.15;        /* excess beyond the scatter that disqualifies */
 static const double unseen = 0.5;           /* scatter that is assumed of a single sample */
 
-static void note(trials *c, const char *what, const spmv_proposal *p, const char *why) {
+void spmv_trials_note(trials *c, const char *what, const spmv_proposal *p, const char *why) {
     size_t used = strlen(c->passed);
     snprintf(c->passed + used, sizeof c->passed - used, "; %s %s: %s", what, p->kernel, why);
-}
-
-void spmv_trials_pass_over(trials *c, const spmv_proposal *p, const char *why) {
-    note(c, "passed over", p, why);
 }
 
 double spmv_trials_spent_s(const trials *c) {
@@ -194,7 +190,7 @@ spmv_status spmv_trials_go_on(trials *c, spmv_status status) {
 static spmv_status disqualify_failed(trials *c, candidate *e, spmv_status status) {
     if (status == SPMV_OK || e == &c->entry[0]) return status;
     TRY(spmv_trials_go_on(c, status));
-    note(c, "disqualified", e->proposal, spmv_ctx_error(c->mat->ctx));
+    spmv_trials_note(c, "disqualified", e->proposal, spmv_ctx_error(c->mat->ctx));
     e->disqualified = true;
     e->product_s = INFINITY;
     return SPMV_OK;

@@ -77,13 +77,10 @@ spmv_plan_opts spmv_candidate_opts(const trials *c, candidate *e, int threads);
 /* Builds the kernel's plan and makes it a candidate. Returns false if it cannot be used: then it is
  * passed over, and *status says whether building failed. */
 bool spmv_candidate_admit(trials *c, const spmv_proposal *p, spmv_status *status);
-/* The part of the time since start that is not tuning: what the chosen plan reports as its own
- * preparation, even where an earlier candidate built its store, and what a process does once. */
-double spmv_candidate_charged_apart(const trials *c, const spmv_plan *chosen, double start);
 /* Frees the stores newer than `before`, except for the one to keep. */
 void spmv_candidate_drop_others(spmv_mat *mat, const spmv_stored *before, const spmv_store *keep);
-/* Notes for the user that a kernel is not admitted, and why. */
-void spmv_trials_pass_over(trials *c, const spmv_proposal *p, const char *why);
+/* Notes for the user that a kernel was passed over or disqualified, and why. */
+void spmv_trials_note(trials *c, const char *what, const spmv_proposal *p, const char *why);
 /* team.c. Gives the winner of the trials a plan with fewer threads, if that is not slower. */
 void spmv_trials_reduce_team(trials *c, candidate *winner);
 void spmv_trials_close(candidate *e); /* frees plan, batch and samples */
