@@ -43,9 +43,9 @@ static model model_of(const spmv_features *f, spmv_proposals *out) {
 }
 
 static spmv_proposal *propose(const model *m, const char *kernel, work w) {
-    const double wait_bytes = 50;
-    const double term[] = {w.bytes + wait_bytes * w.waits, w.steps};
-    return spmv_propose_cost(m->out, costs, kernel, term, 1);
+    const double wait_bytes = 50, step_bytes = 6, setup_products = 6;
+    const double term[] = {w.bytes + wait_bytes * w.waits, step_bytes * w.steps};
+    return spmv_propose_cost(m->out, costs, kernel, term, setup_products);
 }
 
 static void set(spmv_proposal *p, const char *name, int64_t value) {
