@@ -104,13 +104,14 @@ static void propose_spc5(const model *m) {
                       f->per_block[best], 1 << best);
 }
 
-/* A block's x is a single load. */
+/* A block's x is a single load. Blocks that are less full lose more than is predicted. */
 static void propose_blocks(const model *m) {
+    const double full = 0.8;
     const spmv_features *f = m->f;
     const int64_t side = f->fill_3 >= f->fill_2 ? 3 : 2;
     const double fill = fmax(f->fill_2, f->fill_3),
                  stored = m->width + INDEX / (double)(side * side);
-    if (fill <= 0) return; /* not sampled */
+    if (fill < full) return;
     const work w = {stored / fill + m->y, m->far / (double)side, 1 / fill};
     spmv_proposal *p = propose(m, "bsr_lanes", w);
     spmv_proposal_why(p, "blocks of %lld x %lld, %.0f %% full", (long long)side, (long long)side,
