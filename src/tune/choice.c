@@ -14,7 +14,6 @@
  * some six. A number that is not known counts as so many, of which the first few pay. */
 static const double share_host = 0.1, share_gpu = 0.15, unknown_calls = 1000;
 static const double few = 10; /* products; on a CPU nothing is converted or timed for less */
-static const double for_trials = 100; /* products; on a GPU nothing is timed for less */
 static const double for_sampling_host = 0.1, for_sampling_gpu = 0.4; /* of the budget, at most */
 static const double optimism = 1.5; /* so many times as fast as predicted */
 static const double margin = 1.03;  /* by which the prediction has to beat the baseline, untimed */
@@ -57,8 +56,8 @@ static double budget_of(const spmv_plan_opts *opts, const spmv_backend *backend)
     return backend->host ? fmax(share_host * calls, fmin(third, few)) : share_gpu * calls;
 }
 
-/* Whether the clock decides. Otherwise the prediction does: on a GPU trials take some forty
- * products, and a CPU converts nothing then. */
+/* Whether the clock decides. Otherwise the prediction does: on a GPU trials must be paid for, and a
+ * CPU converts nothing then. */
 static bool is_timed(const spmv_backend *backend, double budget) {
     return budget >= (backend->host ? few : for_trials);
 }

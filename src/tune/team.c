@@ -59,8 +59,8 @@ void spmv_trials_reduce_team(trials *c, candidate *winner) {
     int all = plan->device->threads, half = all > 3 ? all / 2 : 1;
     if (!c->backend->host || all == 1 || c->opts->threads || !(winner->product_s > 0)) return;
     if (plan->kernel->traits & SPMV_SERIAL) return;
-    double of_all = replace(c, winner, half), of_half = 0;
-    if (of_all > 0 && half > 1) of_half = replace(c, winner, 1);
+    const double of_all = replace(c, winner, half),
+                 of_half = of_all > 0 && half > 1 ? replace(c, winner, 1) : 0;
     if (of_all > 0)
         snprintf(c->team, sizeof c->team, "; %d of %d threads in %.2f of their time",
                  winner->plan->device->threads, all, of_half > 0 ? of_half * of_all : of_all);

@@ -196,16 +196,16 @@ static spmv_status disqualify_failed(trials *c, candidate *e, spmv_status status
     return SPMV_OK;
 }
 
-/* Whether another round would take more than the rest of the budget. Time spent on flushing is free
- * up to a limit, then it is paid for; with a small budget it is paid for at once, since one flush
- * takes as long as several products. */
+/* Whether another round would take more than the rest of the budget, as far as it is for trials.
+ * Time spent on flushing is free up to a limit, then it is paid for; with a small budget it is paid
+ * for at once, since one flush takes as long as several products. */
 static bool is_spent(const trials *c) {
     double free_s = is_large_budget(c->budget) ? most_flushing_s : 0;
     double round_s = 0, flushing_s = c->flushing_s > free_s ? c->flushing_s : 0;
     for (int k = 0; k < c->n; k++)
         if (!c->entry[k].disqualified) round_s += c->entry[k].t.inner * c->entry[k].product_s;
-    return spmv_trials_spent_s(c) + flushing_s + round_s >
-           fmax(spmv_trials_budget_s(c), c->assured_s);
+    double most_s = fmin(c->budget, for_trials) * c->entry[0].product_s;
+    return spmv_trials_spent_s(c) + flushing_s + round_s > fmax(most_s, c->assured_s);
 }
 
 /* Conversions of a small matrix may take the whole budget, and a few products of it measure little.

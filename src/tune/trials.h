@@ -8,7 +8,8 @@
 
 enum { MOST_CANDIDATES = 8, MOST_COPIES = 16 };
 
-static const double tie = 0.01; /* a time that much longer is not slower */
+static const double tie = 0.01;       /* a time that much longer is not slower */
+static const double for_trials = 100; /* products of the baseline kernel, at most */
 
 /* Whether a budget, in baseline product times, pays for three conversions and their first
  * products. */
