@@ -122,7 +122,7 @@ build/$(2)/bench_%: build/omp$(san)/test/bench_%.o build/$(2)/parts.a ; $$(Q)$$(
 build/$(2)/%.o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"
 	$$(Q)mkdir -p $$(@D) && $$(CC) $$(cflags) $$(features) -Ibuild/$(2) -MMD -MP -c $$< -o $$@
-$(addprefix build/$(2)/src/,app/record/record.o tune/wisdom_key.o): build/$(2)/build_info.h
+$(addprefix build/$(2)/src/,app/record/record.o wisdom/wisdom_key.o): build/$(2)/build_info.h
 $(foreach v,$(variants),
 build/$(2)/%.$(v).o: %.c build/$(2)/.flags
 	@echo "  CC     $$@"

@@ -2,16 +2,17 @@
  * GPU. It counts what each kernel moves and waits for; cost.def says what that costs on the H200
  * whose logs are in log/reference. Only ratios of these times are used, and only to order the
  * candidates: what is proposed is timed. The formats named here are built on the GPU. */
+#include "formats/xcache/xcache.h"
 #include "spmv_kernel.h"
 #include <math.h>
 
 static const spmv_cost costs[] = {
-#define COST(name, longest, idle, setup) {#name, {longest, idle}, setup},
+#define COST(name, idle, setup) {#name, idle, setup},
 #include "cost.def"
 #undef COST
 };
 
-enum { INDEX = sizeof(int32_t), PERCENT = 100 };
+enum { INDEX = sizeof(int32_t), WARP = 32, PERCENT = 100 };
 
 typedef struct model {
     const spmv_features *f;
@@ -31,20 +32,19 @@ typedef struct work {
     double idle;    /* bytes that could be read while lanes wait or decode */
 } work;
 
-/* Scattered reads of x per second, measured with random columns: from a multiprocessor's cache,
- * from the second level, half of which is near, and from memory. */
+/* Scattered reads of x per second, measured with random columns: from the second level, half of
+ * which is near, and from memory. */
 static double reads_per_s(const model *m) {
-    const double near_bytes = 2e5, near = 5.7e11, second = 1.4e11, memory = 6e10;
-    double x = m->width * (double)m->f->cols;
-    return x < near_bytes ? near : 2 * x < (double)m->f->cache ? second : memory;
+    const double second = 1.4e11, memory = 6e10;
+    return 2 * m->width * (double)m->f->cols < (double)m->f->cache ? second : memory;
 }
 
 static spmv_proposal *propose(const model *m, const char *kernel, work w) {
-    const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 1e-7, start_s = 6e-5,
+    const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 7e-8, start_s = 6e-5,
                  entry_s = 1e-11;
-    const double term[] = {launches_s + hypot(w.bytes / bytes_per_s, w.reads / reads_per_s(m)),
-                           w.longest * step_s, w.idle / bytes_per_s};
-    const double setup_s = start_s + m->nnz * entry_s, baseline_s = m->out->baseline_s;
+    const double moving_s = hypot(w.bytes / bytes_per_s, w.reads / reads_per_s(m)),
+                 setup_s = start_s + m->nnz * entry_s, baseline_s = m->out->baseline_s;
+    const double term[] = {launches_s + moving_s + w.longest * step_s, w.idle / bytes_per_s};
     return spmv_propose_cost(m->out, costs, kernel, term,
                              baseline_s > 0 ? setup_s / baseline_s : setup_s);
 }
@@ -62,14 +62,13 @@ static spmv_proposal *propose_rows(const model *m, const char *kernel, double la
 
 /* As many lanes as have two entries each. */
 static spmv_proposal *propose_lanes(const model *m) {
-    return propose_rows(m, "csr_lanes", fmin(fmax(m->f->mean / 2, 1), 32));
+    return propose_rows(m, "csr_lanes", fmin(fmax(m->f->mean / 2, 1), WARP));
 }
 
-/* Where csr_lanes gives a row 16 or 32 lanes, csr_warp does nearly the same in other code: for
+/* Where csr_lanes gives a row all lanes of a warp, csr_warp does nearly the same in other code: for
  * short products either may be faster, which only trials tell. */
 static void propose_warps(const model *m) {
-    const double long_rows = 96;
-    if (m->f->mean > long_rows) propose_rows(m, "csr_warp", 32);
+    if (m->f->mean / 2 > WARP) propose_rows(m, "csr_warp", WARP);
 }
 
 /* Blocks take groups of rows with about the same number of entries: lengths do not matter. */
@@ -93,20 +92,12 @@ static void propose_slices(const model *m) {
                       f->sampled ? "" : "about ", PERCENT * padding);
 }
 
-/* Bytes of a value in the cheapest dictionary that is common to the whole matrix. */
-static double code_bytes(const model *m) {
-    return m->f->distinct == 1                 ? 0
-           : m->f->distinct <= SPMV_FEW_VALUES ? 1
-           : m->f->exact_f32 == 1              ? sizeof(float)
-                                               : m->width;
-}
-
 /* Entries that lie on no diagonal of their slice are gathered one by one, or run by run where a run
  * shares its column index of two bytes; full steps of 32 entries on a diagonal take a quarter of a
  * byte each. Slices on diagonals mostly come from a grid and share their lists of steps. Whether
  * they do is seen once they are built. Steps that are not full say no. */
 static void propose_csell(const model *m) {
-    const double almost_all = 0.98, full_step = 0.25;
+    const double full_step = 0.25;
     const spmv_features *f = m->f;
     double values = fmin(f->value_bytes, m->width), bytes = f->index_bytes + values;
     double gathered = 1 - f->diagonal, runs = gathered * fmin(f->index_bytes / 2, 1);
@@ -117,7 +108,7 @@ static void propose_csell(const model *m) {
         propose(m, "csell_warp", warp),
         "%.0f %% of the nonzeros on diagonals of their slice, %.1f of %g bytes per nonzero",
         PERCENT * f->diagonal, bytes, m->width + INDEX);
-    if (f->diagonal < almost_all) return;
+    if (f->diagonal < 1) return;
     const work lists = {m->nnz * (values < 1 ? 0 : values) + m->vectors, m->lines, 0,
                         m->nnz * fmax(f->index_bytes - full_step, 0)};
     spmv_proposal_why(propose(m, "csell_lists", lists),
@@ -128,28 +119,27 @@ static void propose_csell(const model *m) {
 /* A block of rows fetches its x once, and a column index takes 16 bits. Where too little was seen
  * to count a block's columns it needs each at most once. */
 static void propose_xcache(const model *m) {
-    const double room = 27000; /* columns of a block */
     const spmv_features *f = m->f;
     const double height = (double)f->xcache_height;
     double columns = fmin(fmin(f->xcache_columns, f->mean), (double)f->cols / height);
     double fetched = columns * (double)f->rows;
-    if (height == 0 || columns * height + (double)f->row_max > room) return;
-    const double bytes = m->nnz * (2 + code_bytes(m)) + m->vectors + 2 * fetched;
+    if (height == 0 || f->row_max > XCACHE_COLUMNS) return;
+    const double bytes = m->nnz * (2 + spmv_coded_bytes(f)) + m->vectors + 2 * fetched;
     const work w = {bytes, fetched, 0, bytes};
     spmv_proposal *p = propose(m, "xcache_block", w);
     spmv_proposal_why(p, "%lld rows need %.1f columns each", (long long)f->xcache_height, columns);
     p->setting[p->nsettings++] = (spmv_setting){"height", f->xcache_height};
 }
 
-/* How many nonzeros the hot columns hold follows from how often columns repeat in a sample: in nine
- * graphs 1.4 to 1.8 times as many. The other reads of x are more scattered than those of the rows
+/* How many nonzeros the hot columns hold follows from how often columns repeat in a sample: up to
+ * twice as many in nine graphs. The other reads of x are more scattered than those of the rows
  * as they are, since rows are sorted by length. */
 static void propose_hubs(const model *m) {
-    const double held = 1.6, most = 0.85, least = 0.03;
+    const double least = 0.03;
     const spmv_features *f = m->f;
-    double hubs = fmin(held * f->repeats, most), rest = 1 - hubs;
+    const double hubs = fmin(2 * f->repeats, 1), rest = 1 - hubs;
     if (f->repeats < least) return;
-    const double bytes = m->nnz * (2 * hubs + INDEX * rest + code_bytes(m)) + m->vectors;
+    const double bytes = m->nnz * (2 * hubs + INDEX * rest + spmv_coded_bytes(f)) + m->vectors;
     const work w = {bytes, m->nnz * rest * fmin(2 * f->lines, 1), 0, bytes};
     spmv_proposal_why(propose(m, "hubs", w),
                       "hot columns hold %.0f %% of the nonzeros: their x in shared memory",
@@ -158,11 +148,10 @@ static void propose_hubs(const model *m) {
 
 /* A block has one column index. A warp takes a row of blocks, and waits for the longest. */
 static void propose_blocks(const model *m) {
-    const double full = 0.8;
     const spmv_features *f = m->f;
     const int64_t side = f->fill_3 >= f->fill_2 ? 3 : 2, cells = side * side;
     const double fill = fmax(f->fill_2, f->fill_3), bytes = m->width + INDEX / (double)cells;
-    if (fill < full) return;
+    if (fill <= 0) return; /* not sampled */
     const work w = {m->nnz / fill * bytes + m->vectors, m->lines, (double)f->row_max / (double)side,
                     m->nnz / fill * bytes};
     spmv_proposal *p = propose(m, "bsr_warp", w);
@@ -185,8 +174,7 @@ static void propose_peers(const model *m) {
  * is much longer than the others the baseline is csr_lanes, which needs no set-up. */
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     const double even = 1.3;
-    model m = {
-        .f = f, .width = f->precision == SPMV_F64 ? 8 : 4, .nnz = (double)f->nnz, .out = out};
+    model m = {.f = f, .width = spmv_value_bytes(f), .nnz = (double)f->nnz, .out = out};
     m.vectors = (double)f->rows * (2 * m.width + INDEX);
     m.csr = m.nnz * (m.width + INDEX) + m.vectors;
     m.lines = m.nnz * f->lines;

@@ -95,7 +95,7 @@ enum {
     SPMV_AUTO = -1,        /* index of "auto" in a spmv_kernel_id: it is in no backend's table */
     SPMV_LONG_ROW = 1024,  /* entries of a row that slices are not for */
     SPMV_FEW_VALUES = 256, /* more distinct values than that are not counted */
-    SPMV_COST_TERMS = 3,   /* of a model that a script fits */
+    SPMV_COST_TERMS = 2,   /* of a model that a script fits */
     SPMV_MOST_PROPOSED = 16,
     SPMV_MOST_THREADS = 1024 /* of a context: kernels divide a product among no more */
 };
@@ -150,11 +150,11 @@ typedef struct spmv_proposals {
     double baseline;   /* a product of the baseline kernel, as the model counts; 0: not known */
     double baseline_s; /* the same in seconds; 0: set-up costs were not made of seconds */
 } spmv_proposals;
-/* A line of a backend's cost.def. A product costs term[0] + per[0] * term[1] + per[1] * term[2], in
- * whatever unit the terms are; propose.c counts them, a script fits what a line holds. */
+/* A line of a backend's cost.def. A product costs term[0] + factor * term[1], in whatever unit the
+ * terms are; propose.c counts them, a script fits the factor. */
 typedef struct spmv_cost {
     const char *kernel;
-    double per[SPMV_COST_TERMS - 1];
+    double factor;
     double setup; /* in units of the backend */
 } spmv_cost;
 /* Stands for "auto" in lists; it has no functions of its own. */
@@ -173,6 +173,9 @@ SPMV_LINKAGE spmv_proposal *spmv_propose_kernel(spmv_proposals *all, const char 
 SPMV_LINKAGE spmv_proposal *spmv_propose_cost(spmv_proposals *all, const spmv_cost *costs,
                                               const char *kernel, const double *term,
                                               double setup_unit);
+/* Bytes of a value, and of one in the cheapest dictionary that is common to the whole matrix. */
+SPMV_LINKAGE double spmv_value_bytes(const spmv_features *f);
+SPMV_LINKAGE double spmv_coded_bytes(const spmv_features *f);
 /* Sets the clause that says why; why is a printf format. */
 SPMV_LINKAGE void spmv_proposal_why(spmv_proposal *p, const char *why, ...)
 #ifdef __GNUC__

@@ -6,7 +6,7 @@
 #include <omp.h>
 
 static const spmv_cost costs[] = {
-#define COST(name, step, row, setup) {#name, {step, row}, setup},
+#define COST(name, step, setup) {#name, step, setup},
 #include "cost.def"
 #undef COST
 };
@@ -15,49 +15,37 @@ enum { INDEX = sizeof(int32_t), PERCENT = 100 };
 
 typedef struct model { /* all but the width per nonzero */
     const spmv_features *f;
-    double width;  /* bytes of a value */
-    double far;    /* reads of x that no near cache answers */
-    double y;      /* bytes of a row's own data: y is fetched and written */
-    double ends;   /* rows whose end branch prediction misses */
-    double sorted; /* rows that move when rows are sorted by length */
+    double width; /* bytes of a value */
+    double far;   /* reads of x that no near cache answers */
+    double y;     /* bytes of a row's own data: y is fetched and written */
+    double rows;  /* whose ends branch prediction misses, or that sorting by length moves */
     spmv_proposals *out;
 } model;
 
 /* What a kernel does per nonzero. */
 typedef struct work {
     double bytes; /* of the matrix and of y */
-    double far;   /* far reads of x */
+    double waits; /* for a far read of x, a mispredicted end of a row or one that moves */
     double steps;
-    double rows; /* that need care */
 } work;
 
-/* Columns within 2^16 of those of the rows around them count as near. Even if caches start empty, a
- * small x is fetched once and then read from the near ones, a mebibyte for each thread. Of rows of
- * almost equal length few ends are mispredicted, and sorting moves few rows. */
+/* Columns within 2^16 of those of the rows around them count as near, and so does a whole x that
+ * the near caches hold, a mebibyte for each thread, unless they start empty. Of rows of almost
+ * equal length few ends are mispredicted, and sorting moves few rows. */
 static model model_of(const spmv_features *f, spmv_proposals *out) {
-    const double near_cache = 1 << 20, least_missed = 0.15;
-    model m = {.f = f, .width = f->precision == SPMV_F64 ? 8 : 4, .out = out};
-    double x = m.width * (double)f->cols;
-    bool is_far = x > near_cache * f->threads || (f->evicted && x > near_cache / 2);
+    const double near_cache = 1 << 20;
+    model m = {.f = f, .width = spmv_value_bytes(f), .out = out};
+    bool is_far = f->evicted || m.width * (double)f->cols > near_cache * f->threads;
     m.far = is_far ? f->lines * (1 - f->near_16) : 0;
     m.y = (INDEX + 2 * m.width) / f->mean;
-    m.sorted = fmin(2 * f->padding_32, 1) * (1 - f->empty_share) / f->mean;
-    m.ends = m.sorted + least_missed / f->mean;
+    m.rows = fmin(2 * f->padding_32, 1) * (1 - f->empty_share) / f->mean;
     return m;
 }
 
 static spmv_proposal *propose(const model *m, const char *kernel, work w) {
-    const double read_bytes = 50; /* what a far read takes as long as */
-    const double term[] = {w.bytes + read_bytes * w.far, w.steps, w.rows};
-    return spmv_propose_cost(m->out, costs, kernel, term, 1);
-}
-
-/* Bytes of a value in the cheapest dictionary that is common to the whole matrix. */
-static double coded_width(const model *m) {
-    return m->f->distinct == 1                 ? 0
-           : m->f->distinct <= SPMV_FEW_VALUES ? 1
-           : m->f->exact_f32 == 1              ? sizeof(float)
-                                               : m->width;
+    const double wait_bytes = 50, step_bytes = 6, setup_products = 6;
+    const double term[] = {w.bytes + wait_bytes * w.waits, step_bytes * w.steps};
+    return spmv_propose_cost(m->out, costs, kernel, term, setup_products);
 }
 
 static void set(spmv_proposal *p, const char *name, int64_t value) {
@@ -66,23 +54,20 @@ static void set(spmv_proposal *p, const char *name, int64_t value) {
 
 /* Slices without common diagonals are gathered entry by entry; where rows differ in length most
  * lanes wait. On diagonals a step takes the same time however few of the 32 rows it holds. A slice
- * like an earlier one is copied. Storing half of a symmetric matrix reads y twice, which pays where
- * values take more than that. */
+ * like an earlier one is copied, which shortens the set-up where columns take few bytes. Storing
+ * half of a symmetric matrix reads y twice. */
 static void propose_csell(const model *m) {
-    const double least_value = 2;
     const spmv_features *f = m->f;
-    double values = fmin(f->value_bytes, m->width), bytes = f->index_bytes + values;
-    double half = 0.5 + 0.5 / f->mean;
+    const double bytes = f->index_bytes + fmin(f->value_bytes, m->width);
     work w = {bytes + m->y, m->far,
-              2 * f->diagonal * f->index_bytes + (1 - f->diagonal) * (1 + f->padding_32), 0};
+              2 * f->diagonal * f->index_bytes + (1 - f->diagonal) * (1 + f->padding_32)};
     spmv_proposal *p = propose(m, "csell_slices", w);
-    p->predicted_setup *= fmin(fmax(4 * f->index_bytes - 0.75, 0.2), 1);
+    p->predicted_setup *= fmin(2 * f->index_bytes, 1);
     spmv_proposal_why(
         p, "%.0f %% of the nonzeros on diagonals of their slice, %.1f of %g bytes per nonzero",
         PERCENT * f->diagonal, bytes, m->width + INDEX);
-    if (f->symmetric < 1 || f->rows != f->cols || f->diagonal <= 0.5 || values < least_value)
-        return;
-    w.bytes = half * bytes + 2 * m->y;
+    if (f->symmetric < 1 || f->rows != f->cols) return;
+    w.bytes = (1 + 1 / f->mean) / 2 * bytes + 2 * m->y;
     spmv_proposal_why(propose(m, "csell_sym_slices", w),
                       "symmetric as far as seen, %.0f %% on diagonals: half of it stored",
                       PERCENT * f->diagonal);
@@ -96,8 +81,9 @@ static void propose_sell(const model *m) {
     const spmv_features *f = m->f;
     const int64_t sigma = f->cv > 1 ? 4096 : 1024;
     const double near = f->cols <= 1 << 16 ? 1 : f->near_16,
-                 bytes = 2 * near + INDEX * (1 - near) + coded_width(m);
-    spmv_proposal *p = propose(m, "sell16_lanes", (work){bytes + m->y, m->far, 1, m->sorted});
+                 bytes = 2 * near + INDEX * (1 - near) + spmv_coded_bytes(f);
+    const work w = {bytes + 2 * m->width / f->mean, m->far + m->rows, 1}; /* without row_ptr */
+    spmv_proposal *p = propose(m, "sell16_lanes", w);
     spmv_proposal_why(p, "rows of %.1f nonzeros ± %.0f %%, in about %.1f of %g bytes per nonzero",
                       f->mean, PERCENT * f->cv, bytes, m->width + INDEX);
     set(p, "sigma", sigma);
@@ -113,12 +99,12 @@ static void propose_spc5(const model *m) {
         bytes[k] = (INDEX + (1 << k)) / f->per_block[k];
         if (bytes[k] < bytes[best]) best = k;
     }
-    const work w = {m->width + bytes[best] + m->y, m->far, 1 / f->per_block[0], m->ends};
+    const work w = {m->width + bytes[best] + m->y, m->far + 2 * m->rows, 1 / f->per_block[0]};
     spmv_proposal_why(propose(m, "spc5_rows", w), "%.1f nonzeros in a block of %d x 8",
                       f->per_block[best], 1 << best);
 }
 
-/* A block's x is a single load. */
+/* A block's x is a single load. Blocks that are less full lose more than is predicted. */
 static void propose_blocks(const model *m) {
     const double full = 0.8;
     const spmv_features *f = m->f;
@@ -126,7 +112,7 @@ static void propose_blocks(const model *m) {
     const double fill = fmax(f->fill_2, f->fill_3),
                  stored = m->width + INDEX / (double)(side * side);
     if (fill < full) return;
-    const work w = {stored / fill + m->y, m->far / (double)side, 1, 0};
+    const work w = {stored / fill + m->y, m->far / (double)side, 1 / fill};
     spmv_proposal *p = propose(m, "bsr_lanes", w);
     spmv_proposal_why(p, "blocks of %lld x %lld, %.0f %% full", (long long)side, (long long)side,
                       PERCENT * fill);
@@ -138,19 +124,18 @@ static void propose_blocks(const model *m) {
 static void propose_sss(const model *m) {
     const spmv_features *f = m->f;
     if (f->symmetric < 1 || f->rows != f->cols) return;
-    const work w = {(m->width + INDEX) / 2 + 2 * m->y, 2 * m->far, 1, m->ends};
+    const work w = {(m->width + INDEX) / 2 + 2 * m->y, 2 * m->far + m->rows, 1};
     spmv_proposal_why(propose(m, "sss_rows", w), "symmetric as far as seen: half of it stored");
 }
 
-/* The cache of a core holds the x and y of a block, so that few reads of x are far, at the price of
+/* The cache of a core holds the x and y of a block, so that no read of x is far, at the price of
  * adding to y in every block. Tiles of 128 KiB of x were the best of 64 to 256 KiB on random, R-MAT
  * and power-law matrices. */
 static void propose_csb(const model *m) {
-    const double least = 0.3; /* share of far reads that stays: blocks change, too */
     const spmv_features *f = m->f;
     const int64_t tile = (1 << 17) / (int64_t)m->width;
     if (m->far == 0) return;
-    const work w = {coded_width(m) + INDEX + 2 * m->y, least * m->far, 1, 0};
+    const work w = {spmv_coded_bytes(f) + INDEX + 2 * m->y, 0, 1};
     spmv_proposal *p = propose(m, "csb_interleaved_blocks", w);
     spmv_proposal_why(p, "%.2f cache lines of x per nonzero, and no cache for x", f->lines);
     set(p, "tile", tile);
@@ -161,7 +146,7 @@ static void propose_csb(const model *m) {
 void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
     enum { FEW = 4000, FEW_COLD = 80000 };
     const model m = model_of(f, out);
-    const work rows = {m.width + INDEX + m.y, m.far, 1, m.ends};
+    const work rows = {m.width + INDEX + m.y, m.far + 2 * m.rows, 1};
     spmv_proposal baseline = {.kernel = "csr_balanced"};
     out->baseline = out->baseline_s = 0;
     if (f->nnz) {

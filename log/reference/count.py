@@ -3,7 +3,8 @@
 
     python3 log/reference/count.py
 
-Lines are those of src/tune, of both propose.c and both cost.def, with comments. A fitted number is a numeric literal in a cost
+Lines are those of src/tune, of both propose.c and both cost.def, with comments. What remembers choices across processes is
+in src/wisdom and apart. A fitted number is a numeric literal in a cost
 model (propose.c, cost.def) outside comments and texts, but for 0, 1, 2, subscripts, and what a comparison with a name written
 in capitals gives. A number of the policy is a constant of src/tune that is named (`static const double` or an enum).
 """

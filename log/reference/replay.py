@@ -16,7 +16,7 @@ within 3 %; then how many kernels were timed, and the time of preparation and of
 products. What the replay does not know: noise of trials, batches, the clock of that machine's host. Kernels that are not in
 the log can neither be chosen nor missed: logs of a CPU hold few, until every one has been logged.
 
---fit fits the two factors of each kernel in BACKEND/cost.def to the half that may be tuned on and to generated classes, by
+--fit fits the factor of each kernel in BACKEND/cost.def to the half that may be tuned on and to generated classes, by
 least squares of the relative error, none below zero, and prints the set-up as it was measured. It needs numpy. For another
 GPU: log every kernel there (STAGES='outside every' log/reference/sweep.sh), set the rates in cuda/propose.c by `spmv probe`,
 --fit. For a CPU likewise with --backend=omp.
@@ -195,8 +195,8 @@ class Policy:
         if not calls:
             return self.few
         if not self.host:
-            return self.share * calls
-        return max(min(calls / 3, self.few), min(calls / 10, 10 * self.few), calls / 100)
+            return self.share_gpu * calls
+        return max(self.share_host * calls, min(calls / 3, self.few))
 
     def depth(self, calls, product_s):
         """How much is sampled. product_s: what the policy expects of a product before anything is timed."""
@@ -212,7 +212,8 @@ class Policy:
 
     def choose(self, proposals, case, calls, depth):
         """The kernel, all that were timed, and the seconds spent; (None, [], 0): the baseline kernel is not in the log."""
-        known = [p for p in sorted(proposals, key=lambda p: -p["speedup"]) if is_ours(p["kernel"])]
+        known = sorted((p for p in proposals if is_ours(p["kernel"])),
+                       key=lambda p: p["setup"] + self.calls(calls) / p["speedup"] if p["speedup"] else -1)
         baseline = next((p for p in known if p["speedup"] == 0), None)
         if baseline is None or baseline["kernel"] not in case.kernels:
             return None, [], 0
@@ -227,17 +228,15 @@ class Policy:
         number = 1 if self.host else self.calls(calls)
         left = self.likely * self.budget(calls) - self.sampling_s[depth] / max(baseline.get("baseline_s", 0), 1e-9)
         most_setup = 0 if self.host else math.inf if calls else left
-        totals = {p["kernel"]: (self.margin if p["setup"] else 1) * (p["setup"] + number / p["speedup"])
+        totals = {p["kernel"]: p["setup"] + number / p["speedup"]
                   for p in known if p["speedup"] > 0 and p["setup"] <= most_setup and p["kernel"] in case.kernels}
         best = min(totals, key=totals.get, default=None)
-        return best if best and totals[best] < (1 - self.negligible) * number else baseline["kernel"]
+        return best if best and self.margin * totals[best] < number else baseline["kernel"]
 
     def try_out(self, known, baseline, case, calls, spent_s):
         product_s, setup_s = case.kernels[baseline]
         budget_s = self.budget(calls) * product_s
-        optimism = self.optimism_gpu
-        if self.host:
-            optimism = self.optimism_host if budget_s >= self.large * product_s else 1
+        optimism = self.optimism if self.budget(calls) >= self.large else 1
         spent_s += setup_s + TRIAL_PRODUCTS * product_s
         tried, best_s = [baseline], product_s
         for p in known:
@@ -342,26 +341,16 @@ def line_of(replays, calls, state, half, halves, verbose):
 
 
 def least_squares(rows, seconds):
-    """Factors of all terms but the first, whose factor is 1: not negative, of least squared error relative to the geometric
-    mean of time and prediction."""
+    """The factor of the second term: not negative, of least squared error relative to the geometric mean of time and
+    prediction."""
     import numpy  # only who fits needs it
 
-    terms, times = numpy.array(rows), numpy.array(seconds)
-    factors, weights = numpy.append(1.0, numpy.zeros(terms.shape[1] - 1)), 1 / times
-    free = [k for k in range(1, terms.shape[1]) if terms[:, k].any()]
-    while free:
-        for _ in range(6):
-            factors[1:] = 0
-            rest = (times - terms[:, 0]) * weights
-            factors[free] = numpy.linalg.lstsq(terms[:, free] * weights[:, None], rest, rcond=None)[0]
-            weights = 1 / numpy.sqrt(times * numpy.maximum(terms @ factors, 0.1 * times))
-        negative = [k for k in free if factors[k] < 0]
-        if not negative:
-            break
-        free.remove(min(negative, key=lambda k: factors[k]))
-        factors[1:] = 0
-    errors = numpy.log(terms @ factors / times)
-    return factors[1:], errors.std(), abs(errors).max()
+    (base, term), times, factor = numpy.array(rows).T, numpy.array(seconds), 0.0
+    for _ in range(6 if term.any() else 0):
+        weights = 1 / (times * numpy.maximum(base + factor * term, 0.1 * times))
+        factor = max((weights * term * (times - base)).sum() / (weights * term * term).sum(), 0)
+    errors = numpy.log((base + factor * term) / times)
+    return factor, errors.std(), abs(errors).max()
 
 
 def samples_of(cases, features, proposals, halves, kernel, backend):
@@ -388,16 +377,16 @@ def samples_of(cases, features, proposals, halves, kernel, backend):
 def fit(program, backend, cases, features, halves):
     """The lines of cost.def."""
     proposals = proposals_of(program, backend, cases, features, "all")
-    names = re.findall(r"^COST\((\w+), *([\d.]+), *([\d.]+), *([\d.]+)\)", source_of(backend, "cost.def"), re.MULTILINE)
-    for kernel, *kept, setup in names:
+    names = re.findall(r"^COST\((\w+), *([\d.]+), *([\d.]+)\)", source_of(backend, "cost.def"), re.MULTILINE)
+    for kernel, kept, setup in names:
         rows, seconds, setups = samples_of(cases, features, proposals, halves, kernel, backend)
         if len(rows) < FEWEST:
-            yield f"COST({kernel}, {', '.join(kept)}, {setup}) /* kept: {len(rows)} products in these logs */"
+            yield f"COST({kernel}, {kept}, {setup}) /* kept: {len(rows)} products in these logs */"
             continue
-        factors, scatter, worst = least_squares(rows, seconds)
+        factor, scatter, worst = least_squares(rows, seconds)
         known = sorted(value for value in setups if value == value)
         middle = known[len(known) // 2] if known else math.nan
-        yield (f"COST({kernel}, {', '.join(f'{factor:.2g}' for factor in factors)}, {setup}) /* {len(rows)} products: "
+        yield (f"COST({kernel}, {factor:.2g}, {setup}) /* {len(rows)} products: "
                f"scatter {scatter:.2f}, worst {worst:.2f}; set-up {middle:.2g} {'products' if backend == 'omp' else 'ms'} */")
 
 

@@ -53,7 +53,7 @@ static double value_of(const spmv_coo *coo, int64_t k) {
     return coo->values ? coo->values[k] : 1.0;
 }
 
-static bool is_mirrored(const spmv_coo *coo, int64_t k) {
+static bool has_mirror_image(const spmv_coo *coo, int64_t k) {
     return coo->symmetry != SPMV_GENERAL && coo->row[k] != coo->col[k];
 }
 
@@ -95,7 +95,7 @@ static void count_rows(const spmv_coo *coo, int threads, int64_t *row_ptr) {
         for (int64_t k = 0; k < coo->nnz; k++) {
 #pragma omp atomic
             row_ptr[coo->row[k] + 1]++;
-            if (is_mirrored(coo, k)) {
+            if (has_mirror_image(coo, k)) {
 #pragma omp atomic
                 row_ptr[coo->col[k] + 1]++;
             }
@@ -118,7 +118,7 @@ static void scatter(const spmv_coo *coo, int threads, int64_t *next, spmv_csr *o
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < coo->nnz; k++) {
         place(out, next, coo->row[k], coo->col[k], value_of(coo, k));
-        if (is_mirrored(coo, k))
+        if (has_mirror_image(coo, k))
             place(out, next, coo->col[k], coo->row[k], mirror_sign * value_of(coo, k));
     }
 }
@@ -255,7 +255,7 @@ spmv_status spmv_csr_build(spmv_ctx *ctx, const spmv_coo *coo, int threads, spmv
                            spmv_stats *stats) {
     int64_t mirrored = 0;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : mirrored)
-    for (int64_t k = 0; k < coo->nnz; k++) mirrored += is_mirrored(coo, k);
+    for (int64_t k = 0; k < coo->nnz; k++) mirrored += has_mirror_image(coo, k);
     stats->duplicates = 0;
     *out = (spmv_csr){.rows = coo->rows, .cols = coo->cols, .nnz = coo->nnz + mirrored};
     out->row_ptr = spmv_host_take(ctx, (size_t)(out->rows + 1) * sizeof *out->row_ptr);

@@ -124,6 +124,12 @@ static inline uint64_t bits_of(double value) {
     return bits;
 }
 
+/* Whether entry k, of row i, has a mirror image with the same bits. */
+static inline bool is_mirrored(const spmv_csr_view *A, int64_t i, int64_t k) {
+    int64_t j = A->col_idx[k], other = j < A->rows ? spmv_find_entry(A, j, i) : -1;
+    return other >= 0 && bits_of(A->values[other]) == bits_of(A->values[k]);
+}
+
 /* ---- host.c: memory -------------------------------------------------------------------------- */
 
 /* From now on spmv_host_most is counted; returns the bytes that spmv_host_alloc gave and that are

@@ -17,12 +17,23 @@ spmv_proposal *spmv_propose_kernel(spmv_proposals *all, const char *kernel, doub
 spmv_proposal *spmv_propose_cost(spmv_proposals *all, const spmv_cost *costs, const char *kernel,
                                  const double *term, double setup_unit) {
     while (strcmp(costs->kernel, kernel) != 0) costs++;
-    double cost = term[0], baseline = all->baseline > 0 ? all->baseline : 1;
-    for (int k = 1; k < SPMV_COST_TERMS; k++) cost += costs->per[k - 1] * term[k];
+    double cost = term[0] + costs->factor * term[1];
+    double baseline = all->baseline > 0 ? all->baseline : 1;
     spmv_proposal *p = spmv_propose_kernel(all, costs->kernel, costs->setup * setup_unit,
                                            baseline / cost, "predicted");
     memcpy(p->term, term, sizeof p->term);
     return p;
+}
+
+double spmv_value_bytes(const spmv_features *f) {
+    return f->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
+}
+
+double spmv_coded_bytes(const spmv_features *f) {
+    return f->distinct == 1                 ? 0
+           : f->distinct <= SPMV_FEW_VALUES ? 1
+           : f->exact_f32 == 1              ? sizeof(float)
+                                            : spmv_value_bytes(f);
 }
 
 void spmv_proposal_why(spmv_proposal *p, const char *why, ...) {

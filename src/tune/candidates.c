@@ -41,19 +41,16 @@ bool spmv_candidate_admit(trials *c, const spmv_proposal *p, spmv_status *status
     *status = spmv_plan_make(c->mat, &opts, c->n > 0, &e->plan);
     if (*status == SPMV_OK) {
         c->once_s += e->plan->once_s;
-        if (c->n == 0) c->sent_s = spmv_plan_sent_since(e->plan, start);
+        if (c->n == 0) c->unpaid_s += spmv_plan_sent_since(e->plan, start);
     }
     if (*status == SPMV_OK && !multiplies_padding(e->plan)) {
         c->n++;
         return true;
     }
-    spmv_trials_pass_over(c, p, *status == SPMV_OK ? "it pads" : spmv_ctx_error(c->mat->ctx));
+    spmv_trials_note(c, "passed over", p,
+                     *status == SPMV_OK ? "it pads" : spmv_ctx_error(c->mat->ctx));
     spmv_plan_free(e->plan);
     return false;
-}
-
-double spmv_candidate_charged_apart(const trials *c, const spmv_plan *chosen, double start) {
-    return spmv_plan_stored_since(chosen, start) + chosen->prepare_s + c->once_s + c->room_s;
 }
 
 void spmv_candidate_drop_others(spmv_mat *mat, const spmv_stored *before, const spmv_store *keep) {

@@ -4,19 +4,19 @@
  * against the baseline kernel, unless so few products follow that nothing may be converted, or that
  * they take less time than trials would pay for. */
 #include "trials.h"
-#include "wisdom.h"
+#include "wisdom/wisdom.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of the time of all expected products tuning takes at most this share on a GPU, and on a CPU what
- * budget_of says; in that time what is converted and timed must pay. A number that is not known
- * counts as so many, of which the first few pay. */
-static const double share = 0.15, unknown_calls = 1000;
+/* Of the time of all expected products tuning takes at most this share, and in that time what is
+ * converted and timed must pay; a CPU's share of a few products is larger, since a conversion takes
+ * some six. A number that is not known counts as so many, of which the first few pay. */
+static const double share_host = 0.1, share_gpu = 0.15, unknown_calls = 1000;
 static const double few = 10; /* products; on a CPU nothing is converted or timed for less */
-/* Of the budget at most this part goes into sampling. */
-static const double for_sampling_host = 0.1, for_sampling_gpu = 0.4;
-static const double optimism_host = 2, optimism_gpu = 1.5; /* so many times as fast as predicted */
+static const double for_sampling_host = 0.1, for_sampling_gpu = 0.4; /* of the budget, at most */
+static const double optimism = 1.5; /* so many times as fast as predicted */
+static const double margin = 1.03;  /* by which the prediction has to beat the baseline, untimed */
 
 /* The first candidate is always tried if it takes at most this share of the budget: what was spent
  * before, as on waking threads, says nothing about it. */
@@ -24,32 +24,23 @@ static const double cheap = 0.1;
 
 /* ---- the baseline kernel -------------------------------------------------------------------- */
 
-/* Keeps the first failure: later ones are of kernels that were only tried because of it. */
-static void keep_first(const spmv_ctx *ctx, spmv_status status, spmv_status *first, char *message,
-                       size_t size) {
-    if (*first != SPMV_OK) return;
-    *first = status;
-    snprintf(message, size, "%s", spmv_ctx_error(ctx));
-}
-
-/* Admits the first baseline kernel that can be built, or any kernel if there is none: a matrix that
- * fits the device in a single format is multiplied, too. */
+/* Admits the first baseline kernel that can be built, or any kernel if there is none, since a
+ * matrix that fits the device in a single format is multiplied, too. The first failure is the one
+ * to report: others are of kernels that were only tried because of it. */
 static spmv_status admit_baseline(trials *c, const spmv_proposal *p, int n) {
     spmv_ctx *ctx = c->mat->ctx;
     spmv_status status, first = SPMV_OK;
-    char message[sizeof ctx->error];
-    for (int pass = 0; pass < 2; pass++)
-        for (int k = 0; k < n; k++) {
-            if ((p[k].predicted_speedup == 0) != (pass == 0) ||
-                !spmv_candidate_is_allowed(c, &p[k]))
-                continue;
-            if (spmv_candidate_admit(c, &p[k], &status)) return SPMV_OK;
-            keep_first(ctx, status == SPMV_OK ? SPMV_E_UNSUITABLE : status, &first, message,
-                       sizeof message);
-            TRY(spmv_trials_go_on(c, status));
+    char message[sizeof ctx->error] = "auto: none of the kernels it knows is built in";
+    for (int k = 0; k < n; k++) {
+        if (!spmv_candidate_is_allowed(c, &p[k])) continue;
+        if (spmv_candidate_admit(c, &p[k], &status)) return SPMV_OK;
+        if (first == SPMV_OK) {
+            first = status == SPMV_OK ? SPMV_E_UNSUITABLE : status;
+            snprintf(message, sizeof message, "%s", spmv_ctx_error(ctx));
         }
-    if (first != SPMV_OK) return spmv_fail(ctx, first, "%s", message);
-    return spmv_fail(ctx, SPMV_E_BACKEND, "auto: none of the kernels it knows is built in");
+        TRY(spmv_trials_go_on(c, status));
+    }
+    return spmv_fail(ctx, first == SPMV_OK ? SPMV_E_BACKEND : first, "%s", message);
 }
 
 /* ---- the budget ------------------------------------------------------------------------------ */
@@ -58,13 +49,17 @@ static double calls_of(const spmv_plan_opts *opts) {
     return opts->expected_calls ? (double)opts->expected_calls : unknown_calls;
 }
 
-/* In products of the baseline kernel. On a CPU, where another library's preparation takes some ten
- * products, a third of the expected number up to ten; a tenth up to a hundred; a hundredth. */
+/* In products of the baseline kernel. */
 static double budget_of(const spmv_plan_opts *opts, const spmv_backend *backend) {
-    const double calls = calls_of(opts), tenth = calls / 10, hundredth = calls / 100;
+    const double calls = calls_of(opts), third = calls / 3;
     if (!opts->expected_calls) return few;
-    if (!backend->host) return share * calls;
-    return fmax(fmax(fmin(calls / 3, few), fmin(tenth, 10 * few)), hundredth);
+    return backend->host ? fmax(share_host * calls, fmin(third, few)) : share_gpu * calls;
+}
+
+/* Whether the clock decides. Otherwise the prediction does: on a GPU trials must be paid for, and a
+ * CPU converts nothing then. */
+static bool is_timed(const spmv_backend *backend, double budget) {
+    return budget >= (backend->host ? few : for_trials);
 }
 
 /* Seconds of a product before anything is sampled or timed: on a GPU what its model says of the
@@ -82,67 +77,57 @@ static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts
            (opts->threads ? opts->threads : mat->ctx->threads);
 }
 
-/* As deep as its part of the budget pays for. */
+/* As deep as its part of the budget pays for; a CPU needs no sample where nothing is timed. */
 static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
-                                     const spmv_backend *backend, double budget,
-                                     const spmv_features *unsampled) {
+                                     const spmv_backend *backend, const spmv_features *unsampled) {
     const double quick_s = 1.5e-4, full_s = 4.5e-4; /* by one thread */
+    const double budget = budget_of(opts, backend);
     const double part = backend->host ? for_sampling_host : for_sampling_gpu;
-    if (backend->host && budget < few) return SPMV_SAMPLE_NONE; /* nothing is converted */
     const double most_s = part * budget * expected_product_s(mat, opts, backend, unsampled);
+    if (backend->host && !is_timed(backend, budget)) return SPMV_SAMPLE_NONE;
     return most_s < quick_s  ? SPMV_SAMPLE_NONE
            : most_s < full_s ? SPMV_SAMPLE_QUICK
                              : SPMV_SAMPLE_FULL;
 }
 
-/* ---- without timing -------------------------------------------------------------------------- */
+/* ---- the order ------------------------------------------------------------------------------ */
 
-/* On a GPU trials take some forty products: unless far more pay for them the prediction decides. */
-static bool is_timed(const spmv_backend *backend, double budget) {
-    const double for_trials = 100;
-    return budget >= (backend->host ? few : for_trials);
+/* Set-up and products, in baseline product times; of a baseline kernel -1. */
+static double predicted_total(const spmv_proposal *p, double calls) {
+    return p->predicted_speedup > 0 ? p->predicted_setup + calls / p->predicted_speedup : -1;
 }
 
-/* Set-up and products, in baseline product times. */
-static double predicted_total(const trials *c, const spmv_proposal *p) {
-    const double margin = 1.03; /* by which a conversion has to pay */
-    const double all = p->predicted_setup + calls_of(c->opts) / p->predicted_speedup;
-    return p->predicted_setup > 0 ? margin * all : all;
-}
-
-/* Whether it may be chosen where nothing is timed. On a CPU nothing is converted then; for an
- * unknown number of products the set-up keeps within what sampling left of the budget. */
-static bool is_ready_soon(const trials *c, const spmv_proposal *p) {
-    const double likely = 0.9; /* the rest is for what a slow host takes longer than predicted */
-    double left = INFINITY;
-    if (!c->opts->expected_calls && c->predicted_s > 0)
-        left = likely * c->budget - spmv_trials_spent_s(c) / c->predicted_s;
-    return p->predicted_setup == 0 || (!c->backend->host && p->predicted_setup <= left);
-}
-
-/* The kernel of the least predicted total that is greater than that of `behind`; NULL: none is
- * less than the baseline kernel's by more than the model could tell. */
-static const spmv_proposal *next_total(const trials *c, const spmv_proposal *p, int n,
-                                       const spmv_proposal *behind) {
-    const double negligible = 0.01;
-    const spmv_proposal *best = NULL;
-    double least = (1 - negligible) * calls_of(c->opts);
-    for (int k = 0; k < n; k++) {
-        if (p[k].predicted_speedup == 0 || !spmv_candidate_is_allowed(c, &p[k])) continue;
-        const double total = predicted_total(c, &p[k]);
-        if (!is_ready_soon(c, &p[k]) || total >= least) continue;
-        if (behind && total <= predicted_total(c, behind)) continue;
-        best = &p[k], least = total;
+/* Baseline kernels first, as they were; then what is predicted to be done first. */
+static void sort(spmv_proposals *all, double calls) {
+    for (int k = 1; k < all->n; k++) {
+        const spmv_proposal p = all->list[k];
+        int at = k;
+        for (; at > 0 && predicted_total(&all->list[at - 1], calls) > predicted_total(&p, calls);
+             at--)
+            all->list[at] = all->list[at - 1];
+        all->list[at] = p;
     }
-    return best;
 }
 
-/* What is predicted to be done first, or the baseline kernel. */
+/* ---- without timing ------------------------------------------------------------------------- */
+
+/* What a set-up may take, in baseline product times: for an unknown number of products, what
+ * sampling left of the budget. */
+static double most_setup(const trials *c) {
+    const double likely = 0.9; /* the rest is for what a slow host takes longer than predicted */
+    if (c->opts->expected_calls || !(c->predicted_s > 0)) return INFINITY;
+    return likely * c->budget - spmv_trials_spent_s(c) / c->predicted_s;
+}
+
+/* What is predicted to be done first, if that is before the baseline kernel by the margin. */
 static spmv_status choose_untimed(trials *c, const spmv_proposal *p, int n) {
-    const spmv_proposal *best = NULL;
+    const double most = most_setup(c), calls = calls_of(c->opts);
     spmv_status status;
-    while ((best = next_total(c, p, n, best)))
-        if (spmv_candidate_admit(c, best, &status)) return SPMV_OK;
+    for (int k = 0; k < n; k++)
+        if (p[k].predicted_speedup > 0 && p[k].predicted_setup <= most &&
+            margin * predicted_total(&p[k], calls) < calls && spmv_candidate_is_allowed(c, &p[k]) &&
+            spmv_candidate_admit(c, &p[k], &status))
+            return SPMV_OK;
     return admit_baseline(c, p, n);
 }
 
@@ -155,30 +140,29 @@ static double predicted_s(const trials *c, const spmv_proposal *p, double *tryin
     return product_s;
 }
 
-/* Admits candidates, the best prediction first. Each could save more than it costs to try, if it is
- * as much faster than predicted as the model may be wrong; and there is time for it and for one
- * product of each that was admitted before. best_s: the least product so far. */
+/* Admits candidates, in that order. Each could save more than it costs to try, if it is as much
+ * faster than predicted as the model may be wrong; and there is time for it and for one product of
+ * each that was admitted before. best_s: the least product so far. */
 static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
-    const double optimism = !c->backend->host            ? optimism_gpu
-                            : is_large_budget(c->budget) ? optimism_host
-                                                         : 1; /* there is no time for errors */
+    const double error = is_large_budget(c->budget) ? optimism : 1; /* else no time for errors */
+    const double budget_s = spmv_trials_budget_s(c);
     double best_s = c->entry[0].product_s, first_s = 0, trying_s;
     spmv_status status = SPMV_OK;
     for (int k = 0; k < n && c->n < MOST_CANDIDATES; k++) {
         if (p[k].predicted_speedup == 0 || &p[k] == c->entry[0].proposal) continue;
         const double product_s = predicted_s(c, &p[k], &trying_s);
         if (!spmv_candidate_is_allowed(c, &p[k])) continue;
-        bool pays = calls_of(c->opts) * (best_s - product_s / optimism) > trying_s;
-        bool fits = spmv_trials_spent_s(c) + first_s + trying_s <= c->budget_s ||
-                    (c->n == 1 && trying_s <= cheap * c->budget_s);
+        bool pays = calls_of(c->opts) * (best_s - product_s / error) > trying_s;
+        bool fits = spmv_trials_spent_s(c) + first_s + trying_s <= budget_s ||
+                    (c->n == 1 && trying_s <= cheap * budget_s);
         if (pays && fits && spmv_candidate_admit(c, &p[k], &status)) {
             first_s += product_s;
             best_s = fmin(best_s, product_s);
         } else if (pays && fits)
             TRY(spmv_trials_go_on(c, status));
         else if (product_s < best_s)
-            spmv_trials_pass_over(c, &p[k],
-                                  pays ? "no time was left to try it" : "its set-up would not pay");
+            spmv_trials_note(c, "passed over", &p[k],
+                             pays ? "no time was left to try it" : "its set-up would not pay");
     }
     return SPMV_OK;
 }
@@ -213,10 +197,8 @@ static int count_copies(const trials *c) {
     double vectors = 8 * (double)(c->mat->csr.rows + c->mat->csr.cols);
     double each =
         1.5 * (double)(spmv_store_bytes(baseline->host) + baseline->scratch_bytes) + vectors;
-    double n = 4 * (double)c->cache / each;
-    double most = (double)c->backend->free_bytes(c->device) / 4 / MOST_CANDIDATES / each;
-    n = n < most ? n : most;
-    return n > MOST_COPIES ? MOST_COPIES : n < 2 ? 1 : (int)n;
+    double room = (double)c->backend->free_bytes(c->device) / 4 / MOST_CANDIDATES;
+    return (int)fmax(1, fmin(fmin(4 * (double)c->cache, room) / each, MOST_COPIES));
 }
 
 /* A device's driver allocates memory in half the time when it is asked for all of it at once. So
@@ -272,7 +254,7 @@ static spmv_status run_trials(trials *c, const spmv_proposal *p, int n) {
     if (!c->is_timed) return choose_untimed(c, p, n);
     make_room(c, p, n);
     TRY(admit_baseline(c, p, n));
-    c->sent_s += c->room_s;
+    c->unpaid_s += c->room_s;
     spmv_device *whole = NULL; /* a plan with fewer threads has a device of its own */
     c->device = c->entry[0].plan->device;
     TRY(spmv_ctx_device(c->mat->ctx, c->device->backend, &whole));
@@ -285,16 +267,34 @@ static spmv_status run_trials(trials *c, const spmv_proposal *p, int n) {
     return c->n > 1 ? spmv_trials_run(c) : SPMV_OK;
 }
 
-/* Sorts by predicted speed-up, the greatest first and baseline kernels last; equal ones keep their
- * order. */
-static void sort_by_speedup(spmv_proposals *all) {
-    for (int k = 1; k < all->n; k++) {
-        spmv_proposal p = all->list[k];
-        int at = k;
-        for (; at > 0 && all->list[at - 1].predicted_speedup < p.predicted_speedup; at--)
-            all->list[at] = all->list[at - 1];
-        all->list[at] = p;
-    }
+/* Only what was timed is worth remembering. What was passed over is left out of the reason. */
+static void remember(const trials *c, const spmv_proposal *chosen, spmv_plan *plan) {
+    spmv_proposal choice = *chosen;
+    char reason[sizeof plan->tuning->reason];
+    if (!plan->tuning->baseline) return;
+    if (*c->team) choice.threads = plan->device->threads;
+    snprintf(reason, sizeof reason, "%.*s", (int)(strlen(plan->tuning->reason) - strlen(c->passed)),
+             plan->tuning->reason);
+    spmv_wisdom_remember(plan, c->opts, c->backend, &choice, reason);
+}
+
+/* Hands over the chosen plan, with how it came to be chosen, and puts away all others. What the
+ * plan reports as its own preparation, even where an earlier candidate built its store, is not
+ * tuning, nor is what a process does once. before: the stores that were there. NULL: nothing was
+ * chosen. */
+static spmv_plan *finish(trials *c, candidate *chosen, spmv_tuning *tuning,
+                         const spmv_stored *before) {
+    spmv_plan *plan = chosen ? chosen->plan : NULL;
+    if (plan) {
+        tuning->tune_s = spmv_now() - c->start - spmv_plan_stored_since(plan, c->start) -
+                         plan->prepare_s - c->once_s - c->room_s;
+        chosen->plan = NULL, plan->once_s = c->once_s, plan->upload_s += c->room_s;
+        plan->tuning = tuning;
+    } else
+        free(tuning);
+    spmv_trials_free(c);
+    spmv_candidate_drop_others(c->mat, before, plan ? plan->host : NULL);
+    return plan;
 }
 
 spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
@@ -311,27 +311,44 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
     spmv_tuning *tuning = calloc(1, sizeof *tuning);
     *out = NULL;
     if (!tuning) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
-    sort_by_speedup(all);
+    sort(all, calls_of(opts));
     spmv_status status = run_trials(&c, all->list, all->n);
     candidate *chosen = status == SPMV_OK ? spmv_trials_fastest(&c) : NULL;
     if (chosen) spmv_trials_reduce_team(&c, chosen);
     if (chosen) explain(&c, chosen, tuning);
-    double charged_s = chosen ? spmv_candidate_charged_apart(&c, chosen->plan, start) : 0;
-    spmv_plan *plan = chosen ? chosen->plan : NULL;
-    if (chosen) chosen->plan = NULL, plan->once_s = c.once_s, plan->upload_s += c.room_s;
-    spmv_trials_free(&c);
-    spmv_candidate_drop_others(mat, before, plan ? plan->host : NULL);
-    if (!plan) {
-        free(tuning);
-        return status;
-    }
-    tuning->tune_s = spmv_now() - start - charged_s;
-    plan->tuning = tuning;
-    spmv_proposal choice = *chosen->proposal;
-    if (*c.team) choice.threads = plan->device->threads;
-    spmv_wisdom_remember(&c, &choice, plan);
-    *out = plan;
-    return SPMV_OK;
+    *out = finish(&c, chosen, tuning, before);
+    if (chosen) remember(&c, chosen->proposal, *out);
+    return status;
+}
+
+/* Makes the plan of a remembered choice, as for its trials. NULL: it cannot be made now, and the
+ * note, of SPMV_WISDOM_NOTE characters, says why. */
+static spmv_plan *remake(trials *c, const wisdom *w, char *note) {
+    const spmv_stored *before = c->mat->stores;
+    spmv_status status;
+    spmv_tuning *t = calloc(1, sizeof *t);
+    const bool is_made = t && spmv_candidate_is_allowed(c, &w->choice) &&
+                         spmv_candidate_admit(c, &w->choice, &status);
+    if (is_made) {
+        snprintf(t->date, sizeof t->date, "%s", w->date);
+        snprintf(t->reason, sizeof t->reason, "%.1200s (remembered from %.10s)", w->reason,
+                 w->date);
+    } else
+        snprintf(note, SPMV_WISDOM_NOTE, "wisdom %.200s: its choice is not used%.160s",
+                 c->mat->ctx->wisdom, *c->passed ? c->passed : "; there is no such kernel");
+    return finish(c, is_made ? &c->entry[0] : NULL, t, before);
+}
+
+/* Makes the plan of the choice that the wisdom file has for it; NULL: there is none. */
+static spmv_plan *recall(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                         char *note) {
+    trials c = {
+        .mat = mat, .opts = opts, .backend = backend, .start = spmv_now(), .is_timed = true};
+    wisdom w;
+    bool found = spmv_wisdom_recall(mat, opts, backend, &w, note);
+    spmv_plan *plan = found ? remake(&c, &w, note) : NULL;
+    free(w.text);
+    return plan;
 }
 
 /* Of values that will change nothing is known but that they are symmetric if they are given so. */
@@ -348,8 +365,7 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
     spmv_features features;
     const double start = spmv_now();
     TRY(spmv_features_of(mat, opts->precision, SPMV_SAMPLE_NONE, 0, 1, &features));
-    const spmv_sampling_depth depth =
-        depth_for(mat, opts, backend, budget_of(opts, backend), &features);
+    const spmv_sampling_depth depth = depth_for(mat, opts, backend, &features);
     spmv_plan_opts known = *opts;
     if (backend->host && depth == SPMV_SAMPLE_NONE) known.expected_calls = 1; /* no trials */
     /* Threads that sleep are not woken for what one does in half a millisecond: by the logs, waking
@@ -378,7 +394,7 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     TRY(spmv_plan_variant(mat, opts, &variant)); /* precision and cache are among those there are */
     snprintf(before, sizeof before, "%s", mat->ctx->error);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
-    *out = spmv_wisdom_recall(mat, opts, backend, note);
+    *out = recall(mat, opts, backend, note);
     if (!*out) TRY(choose(mat, opts, backend, device, out));
     spmv_wisdom_note(*out, note);
     /* Drops the messages of kernels that were passed over. */

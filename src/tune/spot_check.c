@@ -20,37 +20,34 @@ static double entry_of_x(int64_t j) {
     return 0.5 + (double)((uint32_t)j * 2654435769U >> 16) * 0x1p-17;
 }
 
+static void put(const trials *c, void *v, int64_t k, double value) {
+    if (c->opts->precision == SPMV_F64)
+        ((double *)v)[k] = value;
+    else
+        ((float *)v)[k] = (float)value;
+}
+
 void spmv_trials_vary_x(trials *c) {
-    int64_t cols = c->mat->csr.cols;
-    bool is_f64 = c->opts->precision == SPMV_F64;
-    int team = cols > 1 << 13 ? c->device->threads : 1;
+    const int64_t cols = c->mat->csr.cols;
+    const int team = cols > 1 << 13 ? c->device->threads : 1;
 #pragma omp parallel for num_threads(team) schedule(static)
-    for (int64_t j = 0; j < cols; j++)
-        if (is_f64)
-            ((double *)c->x)[j] = entry_of_x(j);
-        else
-            ((float *)c->x)[j] = (float)entry_of_x(j);
+    for (int64_t j = 0; j < cols; j++) put(c, c->x, j, entry_of_x(j));
 }
 
 void spmv_trials_wipe(trials *c) {
-    bool is_f64 = c->opts->precision == SPMV_F64;
     if (!c->backend->host) return;
-    for (int64_t i = c->mat->csr.rows - 1; i >= 0; i -= step_of(&c->mat->csr))
-        if (is_f64)
-            ((double *)c->y)[i] = NAN;
-        else
-            ((float *)c->y)[i] = NAN;
+    for (int64_t i = c->mat->csr.rows - 1; i >= 0; i -= step_of(&c->mat->csr)) put(c, c->y, i, NAN);
 }
 
 /* Whether y[i] is within twice the rounding error of any order of summation. A row whose sums
  * overflow, or that holds infinity or NaN, depends on the order and counts as right. */
 static bool is_row_right(const trials *c, int64_t i) {
     const spmv_csr *A = &c->mat->csr;
-    bool is_f64 = c->opts->precision == SPMV_F64;
+    const bool is_f64 = c->opts->precision == SPMV_F64;
+    const long double unit = is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    const long double least = is_f64 ? DBL_TRUE_MIN : FLT_TRUE_MIN;
+    const double y = is_f64 ? ((const double *)c->y)[i] : (double)((const float *)c->y)[i];
     long double sum = 0, mass = 0, n = (long double)(A->row_ptr[i + 1] - A->row_ptr[i]) + 2;
-    long double unit = is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
-    long double least = is_f64 ? DBL_TRUE_MIN : FLT_TRUE_MIN;
-    double y = is_f64 ? ((const double *)c->y)[i] : (double)((const float *)c->y)[i];
     if (n > ENTRIES) return true;
     for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
         long double term = (long double)A->values[k] * entry_of_x(A->col_idx[k]);

@@ -6,7 +6,10 @@
 #include "measure/sampler.h"
 #include "tune.h"
 
-enum { MOST_CANDIDATES = 8, MOST_ROUNDS = 64, MOST_COPIES = 16 };
+enum { MOST_CANDIDATES = 8, MOST_COPIES = 16 };
+
+static const double tie = 0.01;       /* a time that much longer is not slower */
+static const double for_trials = 100; /* products of the baseline kernel, at most */
 
 /* Whether a budget, in baseline product times, pays for three conversions and their first
  * products. */
@@ -33,14 +36,12 @@ typedef struct trials {
     double start;       /* when tuning began, by spmv_now */
     bool is_timed;      /* otherwise the prediction decides */
     double budget;      /* in baseline product times */
-    double budget_s;    /* the budget in seconds */
     double predicted_s; /* a product of the baseline kernel, as proposals count; 0: as timed */
-    double rounds_s;    /* no round that ends later than this is begun */
-    double assured_s;   /* the same, where conversions spent most of the budget */
-    /* Seconds that do not count towards the budget: emptying caches, sending the rows, allocating
-     * vectors, and what a process does once. */
-    double flushing_s, sent_s, memory_s, once_s;
-    double room_s; /* the part of sent_s that allocates memory for everything at once */
+    double assured_s;   /* a round may begin until then, even if conversions took the budget */
+    /* Seconds that do not count towards the budget: emptying caches; sending the rows and
+     * allocating vectors; what a process does once. */
+    double flushing_s, unpaid_s, once_s;
+    double room_s; /* the part of unpaid_s that allocates memory for everything at once */
     size_t cache;  /* bytes of the device's last-level cache; 0: unknown */
     size_t flush;  /* bytes read before each sample to empty the caches; 0: none */
     int copies;    /* of plan, x and y that a sample goes through; 0 or 1: no copies */
@@ -53,7 +54,8 @@ typedef struct trials {
 
 /* The seconds that count towards the budget and were spent so far. */
 double spmv_trials_spent_s(const trials *c);
-/* Allocates the vectors, times the baseline kernel and sets the budgets. */
+double spmv_trials_budget_s(const trials *c); /* by the baseline product as timed so far */
+/* Allocates the vectors and times the baseline kernel. */
 spmv_status spmv_trials_baseline(trials *c);
 /* Whether tuning can go on after a kernel failed with this status: SPMV_OK if so, else the status.
  * The context's message stays. */
@@ -61,6 +63,9 @@ spmv_status spmv_trials_go_on(trials *c, spmv_status status);
 /* Times the candidates in rounds until it is clear which is fastest or the budget is spent. */
 spmv_status spmv_trials_run(trials *c);
 candidate *spmv_trials_fastest(trials *c);
+/* Opens the candidate's problem and times its first products; takes one sample of it. */
+spmv_status spmv_trials_begin(trials *c, candidate *e);
+spmv_status spmv_trials_sample(candidate *e);
 /* spot_check.c. On a CPU: sets x so that wrong columns show; marks y before a product; checks y
  * after it (SPMV_E_UNSUITABLE: a row is wrong). On a GPU wipe and check do nothing. */
 void spmv_trials_vary_x(trials *c);
@@ -73,21 +78,10 @@ spmv_plan_opts spmv_candidate_opts(const trials *c, candidate *e, int threads);
 /* Builds the kernel's plan and makes it a candidate. Returns false if it cannot be used: then it is
  * passed over, and *status says whether building failed. */
 bool spmv_candidate_admit(trials *c, const spmv_proposal *p, spmv_status *status);
-/* The part of the time since start that is not tuning: what the chosen plan reports as its own
- * preparation, even where an earlier candidate built its store, and what a process does once. */
-double spmv_candidate_charged_apart(const trials *c, const spmv_plan *chosen, double start);
 /* Frees the stores newer than `before`, except for the one to keep. */
 void spmv_candidate_drop_others(spmv_mat *mat, const spmv_stored *before, const spmv_store *keep);
-/* wisdom_use.c. Adds to the plan's note what was not noted before. */
-void spmv_wisdom_note(spmv_plan *plan, const char *what);
-/* Only what was timed is worth remembering. What was passed over is left out of the reason. */
-void spmv_wisdom_remember(const trials *c, const spmv_proposal *choice, spmv_plan *plan);
-/* Makes the plan of the choice that the wisdom file has for it; NULL: there is none. note: of
- * SPMV_WISDOM_NOTE characters. */
-spmv_plan *spmv_wisdom_recall(spmv_mat *mat, const spmv_plan_opts *opts,
-                              const spmv_backend *backend, char *note);
-/* Notes for the user that a kernel is not admitted, and why. */
-void spmv_trials_pass_over(trials *c, const spmv_proposal *p, const char *why);
+/* Notes for the user that a kernel was passed over or disqualified, and why. */
+void spmv_trials_note(trials *c, const char *what, const spmv_proposal *p, const char *why);
 /* team.c. Gives the winner of the trials a plan with fewer threads, if that is not slower. */
 void spmv_trials_reduce_team(trials *c, candidate *winner);
 void spmv_trials_close(candidate *e); /* frees plan, batch and samples */

@@ -5,12 +5,6 @@
 
 #include "core/internal.h"
 
-/* Whether entry k, of row i, has a mirror image with the same bits. */
-static inline bool is_mirrored(const spmv_csr_view *A, int64_t i, int64_t k) {
-    int64_t j = A->col_idx[k], other = j < A->rows ? spmv_find_entry(A, j, i) : -1;
-    return other >= 0 && bits_of(A->values[other]) == bits_of(A->values[k]);
-}
-
 /* First-use warm-up: runs the kernel once on a small matrix with rows of the same mean length,
  * unless the process did so before; on a GPU its code is loaded then. Errors are ignored. Returns
  * the seconds it took. */

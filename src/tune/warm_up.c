@@ -10,27 +10,25 @@
 
 enum { ROWS = 128, LONGEST = 256, SHORT = 8 }; /* rows; entries of a row */
 
+typedef struct rows {
+    int64_t row_ptr[ROWS + 1];
+    int32_t col_idx[ROWS * LONGEST];
+    double values[ROWS * LONGEST];
+} rows;
+
 /* A band matrix with rows of that length, so that kernels take the same code path as later. */
 static spmv_status make_small(spmv_ctx *ctx, double mean, spmv_mat **out) {
-    int64_t length = mean < 1 ? 1 : mean > LONGEST ? LONGEST : (int64_t)mean, nnz = ROWS * length;
-    spmv_csr_view A = {.rows = ROWS, .cols = ROWS + length, .nnz = nnz};
-    int64_t *row_ptr = malloc((ROWS + 1) * sizeof *row_ptr);
-    int32_t *col_idx = malloc((size_t)nnz * sizeof *col_idx);
-    double *values = malloc((size_t)nnz * sizeof *values);
-    spmv_status status = row_ptr && col_idx && values ? SPMV_OK : SPMV_E_NOMEM;
-    for (int64_t k = 0; status == SPMV_OK && k < nnz; k++) {
-        row_ptr[k / length] = k / length * length;
-        col_idx[k] = (int32_t)(k / length + k % length);
-        values[k] = 1 / (double)(k + 3);
+    const int64_t length = mean < 1 ? 1 : mean > LONGEST ? LONGEST : (int64_t)mean;
+    rows *r = malloc(sizeof *r);
+    if (!r) return SPMV_E_NOMEM;
+    for (int64_t i = 0; i <= ROWS; i++) r->row_ptr[i] = i * length;
+    for (int64_t k = 0; k < ROWS * length; k++) {
+        r->col_idx[k] = (int32_t)(k / length + k % length);
+        r->values[k] = 1 / (double)(k + 3);
     }
-    if (status == SPMV_OK) {
-        row_ptr[ROWS] = nnz;
-        A.row_ptr = row_ptr, A.col_idx = col_idx, A.values = values;
-        status = spmv_mat_csr(ctx, &A, out);
-    }
-    free(row_ptr);
-    free(col_idx);
-    free(values);
+    const spmv_csr_view A = {ROWS, ROWS + length, ROWS * length, r->row_ptr, r->col_idx, r->values};
+    spmv_status status = spmv_mat_csr(ctx, &A, out);
+    free(r);
     return status;
 }
 
@@ -61,16 +59,15 @@ static void use_small(const spmv_mat *mat, double mean, const spmv_plan_opts *op
 }
 
 /* Whether the kernel was not warmed up yet; marks it as warmed up. */
-static bool is_new(spmv_mat *mat, const spmv_backend *backend, const char *kernel, int variant) {
-    for (int b = 0; spmv_backends[b]; b++)
-        for (int k = 0; spmv_backends[b] == backend && k < backend->nkernels && k < 64; k++) {
-            uint64_t *done = &mat->ctx->warmed_up[b][variant], bit = (uint64_t)1 << k;
-            if (strcmp(backend->names[k], kernel) != 0) continue;
-            bool was = *done & bit;
-            *done |= bit;
-            return !was;
-        }
-    return false;
+static bool is_new(spmv_ctx *ctx, const spmv_backend *backend, const char *kernel, int variant) {
+    int b = 0, k = 0;
+    while (spmv_backends[b] != backend) b++;
+    while (k < backend->nkernels && strcmp(backend->names[k], kernel) != 0) k++;
+    if (k == backend->nkernels) return false;
+    uint64_t *done = &ctx->warmed_up[b][variant], bit = (uint64_t)1 << k % 64;
+    const bool was = *done & bit;
+    *done |= bit;
+    return !was;
 }
 
 double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
@@ -83,7 +80,7 @@ double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backen
     if (backend->host) return 0;
     snprintf(before, sizeof before, "%s", ctx->error);
     if (spmv_plan_variant(mat, opts, &variant) != SPMV_OK ||
-        !is_new(mat, backend, p->kernel, variant))
+        !is_new(ctx, backend, p->kernel, variant))
         return 0;
     small.offset_bits = variant == SPMV_F64_O64 || variant == SPMV_F32_O64 ? 64 : 32;
     small.max_bytes = 0;

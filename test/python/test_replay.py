@@ -97,10 +97,10 @@ class ReplayTest(TablesTest):
     def test_constants_are_the_library_s(self):
         known = replay.constants()
         self.assertEqual((known["few"], known["unknown_calls"], known["tie"]), (10, 1000, 0.01))
-        self.assertEqual(replay.Policy("cuda").budget(1000), 1000 * known["share"])
+        self.assertEqual(replay.Policy("cuda").budget(1000), 1000 * known["share_gpu"])
         self.assertEqual(replay.Policy("cuda").budget(None), 10)
         self.assertEqual([replay.Policy("omp").budget(calls) for calls in (None, 3, 30, 100, 500, 1000, 100000)],
-                         [10, 1, 10, 10, 50, 100, 1000])
+                         [10, 1, 10, 10, 50, 100, 10000])
         # Sampling takes at most a tenth of the budget on a CPU, 0.4 of it on a GPU.
         self.assertEqual([replay.Policy("omp").depth(None, seconds) for seconds in (1e-6, 4e-4, 1e-2)], ["none", "quick", "all"])
         self.assertEqual([replay.Policy("cuda").depth(100, seconds) for seconds in (3e-5, 4e-5, 1.5e-4)], ["none", "quick", "all"])

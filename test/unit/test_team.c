@@ -30,7 +30,7 @@ typedef struct scene {
 } scene;
 
 /* Of a trial that a kernel with all threads has won. */
-static void open_scene(scene *s, const char *kernel, int threads, double budget_s) {
+static void open_scene(scene *s, const char *kernel, int threads, double budget) {
     spmv_ctx_opts ctx_opts = {.size = sizeof ctx_opts, .threads = ALL};
     *s = (scene){.backend = spmv_omp,
                  .opts = {.size = sizeof s->opts, .kernel = kernel, .threads = threads},
@@ -43,8 +43,9 @@ static void open_scene(scene *s, const char *kernel, int threads, double budget_
                     .opts = &s->opts,
                     .backend = &s->backend,
                     .start = spmv_now(),
-                    .budget = 100,
-                    .budget_s = budget_s,
+                    .budget = budget,
+                    .x = s->x,
+                    .y = s->y,
                     .n = 1};
     candidate *e = &s->c.entry[0];
     *e = (candidate){.proposal = &s->proposal, .t.inner = 1, .product_s = price_s[ALL]};
@@ -105,7 +106,7 @@ static void fewer_threads_that_are_not_slower(void **state) {
             scene s;
             char said[64];
             set_prices(cases[k].all, cases[k].half, cases[k].one);
-            open_scene(&s, "csr_balanced", 0, 1e3);
+            open_scene(&s, "csr_balanced", 0, 1e6);
             int threads = threads_of_winner(&s, said, sizeof said);
             if (threads != cases[k].threads || strcmp(said, cases[k].said) != 0)
                 fail_msg("case %d: %d threads%s", k, threads, said);
@@ -119,14 +120,14 @@ static void threads_are_left_as_they_are(void **state) {
     static const struct {
         const char *kernel;
         int threads;
-        double budget_s;
-    } cases[] = {{"csr_serial", 0, 1e3}, /* has one anyway */
-                 {"csr_rows", ALL, 1e3}, /* as asked for */
-                 {"csr_rows", 0, 2e-3}}; /* a sample of each would take twice that */
+        double budget;
+    } cases[] = {{"csr_serial", 0, 1e6}, /* has one anyway */
+                 {"csr_rows", ALL, 1e6}, /* as asked for */
+                 {"csr_rows", 0, 2}};    /* a sample of each would take twice that */
     set_prices(1e-3, 1e-4, 1e-4);
     for (int k = 0; k < COUNT(cases); k++) {
         scene s;
-        open_scene(&s, cases[k].kernel, cases[k].threads, cases[k].budget_s);
+        open_scene(&s, cases[k].kernel, cases[k].threads, cases[k].budget);
         const spmv_plan *before = s.c.entry[0].plan;
         spmv_trials_reduce_team(&s.c, &s.c.entry[0]);
         assert_ptr_equal(s.c.entry[0].plan, before);

@@ -4,7 +4,7 @@
 #define SPMV_TEST_WISDOM_FILE_H
 
 #include "testing.h"
-#include "tune/wisdom.h"
+#include "wisdom/wisdom.h"
 
 enum { FILE_BYTES = 1 << 18 }; /* that the file never exceeds */
 static char folder[64], path[128];

@@ -1,5 +1,6 @@
-/* wisdom.h: choices of "auto" that are remembered in a file, for later processes: what choice.c
- * needs of wisdom_key.c (what a choice depends on) and of wisdom.c (the file). */
+/* wisdom.h: choices of "auto" that are remembered in a file, for later processes. wisdom_key.c says
+ * what a choice depends on, wisdom.c reads and writes the file, wisdom_use.c is what the tuner
+ * asks. */
 #ifndef SPMV_WISDOM_H
 #define SPMV_WISDOM_H
 
@@ -23,5 +24,15 @@ bool spmv_wisdom_find(const char *path, const wisdom_key *key, wisdom *out, char
 /* Adds a choice to the file, which is made if there is none. note: what prevented that, or "". */
 void spmv_wisdom_add(const char *path, const wisdom_key *key, const spmv_proposal *choice,
                      const char *reason, char *note);
+
+/* wisdom_use.c. Whether the context's file has a choice for that request; if so, the caller frees
+ * out->text. note: as above. */
+bool spmv_wisdom_recall(const spmv_mat *mat, const spmv_plan_opts *opts,
+                        const spmv_backend *backend, wisdom *out, char *note);
+/* Remembers the choice of which the plan was made, if the context has a file. */
+void spmv_wisdom_remember(spmv_plan *plan, const spmv_plan_opts *opts, const spmv_backend *backend,
+                          const spmv_proposal *choice, const char *reason);
+/* Adds to the plan's note what was not noted before. */
+void spmv_wisdom_note(spmv_plan *plan, const char *what);
 
 #endif

@@ -3,7 +3,6 @@
  * machine and the build. The matrix is sampled, which takes some tens of microseconds: two matrices
  * that this cannot tell apart share a choice, which is right for both, but may be slower. */
 #include "build_info.h"
-#include "tune.h"
 #include "wisdom.h"
 #include <ctype.h>
 #include <stdarg.h>
