@@ -140,24 +140,24 @@ static double predicted_s(const trials *c, const spmv_proposal *p, double *tryin
     return product_s;
 }
 
-/* Admits candidates, in that order. Each could save more than it costs to try, if it is as much
- * faster than predicted as the model may be wrong; and there is time for it and for one product of
- * each that was admitted before. best_s: the least product so far. */
+/* Admits candidates, in that order, and times each at once. It could save more than it costs to try,
+ * compared with the fastest so far, if it is as much faster than predicted as the model may be
+ * wrong; and there is time for it. */
 static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
     const double error = is_large_budget(c->budget) ? optimism : 1; /* else no time for errors */
     const double budget_s = spmv_trials_budget_s(c);
-    double best_s = c->entry[0].product_s, first_s = 0, trying_s;
+    double best_s = c->entry[0].product_s, trying_s;
     spmv_status status = SPMV_OK;
     for (int k = 0; k < n && c->n < MOST_CANDIDATES; k++) {
         if (p[k].predicted_speedup == 0 || &p[k] == c->entry[0].proposal) continue;
         const double product_s = predicted_s(c, &p[k], &trying_s);
         if (!spmv_candidate_is_allowed(c, &p[k])) continue;
         bool pays = calls_of(c->opts) * (best_s - product_s / error) > trying_s;
-        bool fits = spmv_trials_spent_s(c) + first_s + trying_s <= budget_s ||
+        bool fits = spmv_trials_spent_s(c) + trying_s <= budget_s ||
                     (c->n == 1 && trying_s <= cheap * budget_s);
         if (pays && fits && spmv_candidate_admit(c, &p[k], &status)) {
-            first_s += product_s;
-            best_s = fmin(best_s, product_s);
+            TRY(spmv_trials_first(c, &c->entry[c->n - 1]));
+            best_s = fmin(best_s, c->entry[c->n - 1].product_s);
         } else if (pays && fits)
             TRY(spmv_trials_go_on(c, status));
         else if (product_s < best_s)

@@ -217,13 +217,14 @@ static void assure_rounds(trials *c) {
     c->assured_s = spmv_trials_spent_s(c) + fmin(part * spmv_trials_budget_s(c), most_assured_s);
 }
 
+spmv_status spmv_trials_first(trials *c, candidate *e) {
+    spmv_trials_wipe(c);
+    spmv_status status = spmv_trials_begin(c, e);
+    if (status == SPMV_OK && c->flush && e->t.nsamples == 0) status = spmv_trials_sample(e);
+    return disqualify_failed(c, e, status == SPMV_OK ? spmv_trials_check(c) : status);
+}
+
 spmv_status spmv_trials_run(trials *c) {
-    for (int k = 1; k < c->n; k++) {
-        candidate *e = &c->entry[k];
-        spmv_trials_wipe(c);
-        spmv_status status = spmv_trials_begin(c, e);
-        TRY(disqualify_failed(c, e, status == SPMV_OK ? spmv_trials_check(c) : status));
-    }
     assure_rounds(c);
     for (int round = 0; round < MOST_ROUNDS; round++) {
         if (round > 0 && (is_decided(c) || is_spent(c))) break;

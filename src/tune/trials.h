@@ -60,6 +60,8 @@ spmv_status spmv_trials_baseline(trials *c);
 /* Whether tuning can go on after a kernel failed with this status: SPMV_OK if so, else the status.
  * The context's message stays. */
 spmv_status spmv_trials_go_on(trials *c, spmv_status status);
+/* Times a candidate's first products; one that fails or is wrong is disqualified. */
+spmv_status spmv_trials_first(trials *c, candidate *e);
 /* Times the candidates in rounds until it is clear which is fastest or the budget is spent. */
 spmv_status spmv_trials_run(trials *c);
 candidate *spmv_trials_fastest(trials *c);
