@@ -140,9 +140,9 @@ static double predicted_s(const trials *c, const spmv_proposal *p, double *tryin
     return product_s;
 }
 
-/* Admits candidates, in that order, and times each at once. It could save more than it costs to try,
- * compared with the fastest so far, if it is as much faster than predicted as the model may be
- * wrong; and there is time for it. */
+/* Admits candidates, in that order, and times each at once. It could save more than it costs to
+ * try, compared with the fastest so far, if it is as much faster than predicted as the model may
+ * be wrong; and there is time for it. */
 static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
     const double error = is_large_budget(c->budget) ? optimism : 1; /* else no time for errors */
     const double budget_s = spmv_trials_budget_s(c);
