@@ -38,7 +38,7 @@ typedef struct look {
 static inline void look_at_line(const spmv_arrays *a, int64_t begin, int64_t end, look *n) {
     const uint64_t k = (uint64_t)begin - (uint64_t)a->base;
     n->decreases += begin > end;
-    if (begin < end && k - 1 < (uint64_t)a->nnz - 1) n->allowed += a->idx[k] <= a->idx[k - 1];
+    if (begin < end && k > 0 && k < (uint64_t)a->nnz) n->allowed += a->idx[k] <= a->idx[k - 1];
 }
 
 static look look_at_lines(const spmv_arrays *a, int64_t first, int64_t last) {
