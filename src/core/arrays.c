@@ -1,11 +1,41 @@
-/* arrays.c: checks the arrays that a matrix is made of. One look at everything counts what could be
- * wrong, in loops that the compiler makes vector instructions of; only if something is, the entries
- * are gone through one by one for the first. */
-#include "arrays.h"
+/* arrays.c: makes a matrix from compressed rows or columns in memory, which are checked first. One
+ * look at everything counts what could be wrong, in loops that the compiler makes vector
+ * instructions of; only if something is, the entries are gone through one by one for the first.
+ * Lines are the rows, or with by_columns the columns; places are where their entries lie. */
+#include "internal.h"
 #include <math.h>
 #include <stdio.h>
 
-spmv_status spmv_arrays_check(spmv_ctx *ctx, const spmv_arrays *a) {
+static int64_t given_ptr(const spmv_arrays *a, int64_t i) {
+    return a->ptr_bits == 32 ? ((const int32_t *)a->ptr)[i] : ((const int64_t *)a->ptr)[i];
+}
+
+/* Counted from 0; whatever the number is, subtracting the base is defined. */
+static int64_t ptr_at(const spmv_arrays *a, int64_t i) {
+    return (int64_t)((uint64_t)given_ptr(a, i) - (uint64_t)a->base);
+}
+
+static double value_at(const spmv_arrays *a, int64_t k) {
+    return a->precision == SPMV_F32 ? ((const float *)a->values)[k]
+                                    : ((const double *)a->values)[k];
+}
+
+static int64_t lines_of(const spmv_arrays *a) {
+    return a->by_columns ? a->cols : a->rows;
+}
+
+static int64_t places_of(const spmv_arrays *a) {
+    return a->by_columns ? a->rows : a->cols;
+}
+
+static const char *line_name(const spmv_arrays *a) {
+    return a->by_columns ? "column" : "row";
+}
+
+/* ---- whether they are right ------------------------------------------------------------------ */
+
+/* Whether pointers, widths and flags could be right: nothing behind the pointers is read. */
+static spmv_status check_arrays(spmv_ctx *ctx, const spmv_arrays *a) {
     const unsigned known = SPMV_BORROW | SPMV_SORTED | SPMV_VALIDATE;
     if (!a->ptr || (a->nnz > 0 && !a->idx))
         return spmv_fail(ctx, SPMV_E_ARG, "spmv_arrays.%s is NULL", a->ptr ? "idx" : "ptr");
@@ -38,7 +68,7 @@ typedef struct look {
 static inline void look_at_line(const spmv_arrays *a, int64_t begin, int64_t end, look *n) {
     const uint64_t k = (uint64_t)begin - (uint64_t)a->base;
     n->decreases += begin > end;
-    if (begin < end && k - 1 < (uint64_t)a->nnz - 1) n->allowed += a->idx[k] <= a->idx[k - 1];
+    if (begin < end && k > 0 && k < (uint64_t)a->nnz) n->allowed += a->idx[k] <= a->idx[k - 1];
 }
 
 static look look_at_lines(const spmv_arrays *a, int64_t first, int64_t last) {
@@ -151,11 +181,229 @@ static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a, const look *al
                      value_at(a, k));
 }
 
-spmv_status spmv_arrays_check_entries(spmv_ctx *ctx, const spmv_arrays *a, bool *ascend) {
+/* Whether offsets and indices are right, with SPMV_VALIDATE values, too; names the first entry that
+ * is not. *ascend: whether the indices do in all lines, without duplicates. */
+static spmv_status check_entries(spmv_ctx *ctx, const spmv_arrays *a, bool *ascend) {
     TRY(check_ends(ctx, a));
     const look all = look_at_all(a, spmv_threads_for(ctx, a->nnz + lines_of(a)));
     TRY(check_ptr(ctx, a, &all));
     TRY(check_idx(ctx, a, &all));
     *ascend = all.descents == all.allowed;
     return SPMV_OK;
+}
+
+/* ---- from compressed rows or columns --------------------------------------------------------- */
+
+/* The lines' entries as a file would hold them: they may be unsorted, and this way sorting is
+ * written once. */
+static spmv_status take_arrays(spmv_mat *mat, const spmv_arrays *a) {
+    spmv_coo *coo = &mat->coo;
+    mat->precision = a->precision;
+    *coo = (spmv_coo){.rows = a->rows,
+                      .cols = a->cols,
+                      .nnz = a->nnz,
+                      .symmetry = a->symmetry,
+                      .field = a->values ? SPMV_REAL_FIELD : SPMV_PATTERN_FIELD};
+    TRY(spmv_coo_alloc(mat->ctx, coo, a->values));
+    int32_t *line = a->by_columns ? coo->col : coo->row,
+            *place = a->by_columns ? coo->row : coo->col;
+#pragma omp parallel for schedule(static) num_threads(mat->ctx->threads)
+    for (int64_t i = 0; i < lines_of(a); i++)
+        for (int64_t k = ptr_at(a, i); k < ptr_at(a, i + 1); k++) {
+            line[k] = (int32_t)i;
+            place[k] = a->idx[k] - a->base;
+            if (a->values) coo->values[k] = value_at(a, k);
+        }
+    return SPMV_OK;
+}
+
+/* ---- from compressed rows that are canonical ------------------------------------------------- */
+
+/* A borrowed array is only read. */
+static void *writable(const void *array) {
+    return (void *)(uintptr_t)array;
+}
+
+static bool lends_ptr(const spmv_arrays *a) {
+    return a->flags & SPMV_BORROW && a->ptr_bits == 64 && a->base == 0;
+}
+
+static bool lends_idx(const spmv_arrays *a) {
+    return a->flags & SPMV_BORROW && a->base == 0 && a->nnz > 0;
+}
+
+static bool lends_values(const spmv_arrays *a) {
+    return a->flags & SPMV_BORROW && a->values && a->precision == SPMV_F64;
+}
+
+/* Of what is not lent; entries that have to be sorted take more. */
+static spmv_status check_copies_fit(spmv_ctx *ctx, const spmv_arrays *a) {
+    const double row = lends_ptr(a) ? 0 : 8, index = lends_idx(a) ? 0 : 4;
+    const double need =
+        row * (double)a->rows + (index + (lends_values(a) ? 0 : 8)) * (double)a->nnz;
+    return spmv_host_fits(ctx, a->rows, a->cols, a->nnz, need);
+}
+
+static bool take_ptr(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_csr *A) {
+    A->lent.row_ptr = lends_ptr(a);
+    if (A->lent.row_ptr) {
+        A->row_ptr = writable(a->ptr);
+        return true;
+    }
+    A->row_ptr = spmv_host_take(ctx, (size_t)(A->rows + 1) * sizeof *A->row_ptr);
+    if (!A->row_ptr) return false;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i <= A->rows; i++) A->row_ptr[i] = ptr_at(a, i);
+    return true;
+}
+
+static bool take_idx(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_csr *A) {
+    A->lent.col_idx = lends_idx(a);
+    if (A->lent.col_idx) {
+        A->col_idx = writable(a->idx);
+        return true;
+    }
+    A->col_idx = spmv_host_take(ctx, (size_t)A->nnz * sizeof *A->col_idx);
+    if (!A->col_idx) return false;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
+            A->col_idx[k] = a->idx[k] - a->base;
+    return true;
+}
+
+static bool take_values(spmv_ctx *ctx, const spmv_arrays *a, int threads, spmv_csr *A) {
+    A->lent.values = lends_values(a);
+    if (A->lent.values) {
+        A->values = writable(a->values);
+        return true;
+    }
+    A->values = spmv_host_take(ctx, (size_t)A->nnz * sizeof *A->values);
+    if (!A->values) return false;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
+            A->values[k] = a->values ? value_at(a, k) : 1;
+    return true;
+}
+
+/* As they are, or in the types of the canonical CSR. By the static partition that kernels multiply
+ * with: first touch places the pages. */
+static spmv_status take_rows(spmv_mat *mat, const spmv_arrays *a) {
+    const int threads = spmv_threads_for(mat->ctx, a->nnz + a->rows);
+    spmv_csr *A = &mat->csr;
+    mat->precision = a->precision;
+    mat->coo = (spmv_coo){.rows = a->rows,
+                          .cols = a->cols,
+                          .nnz = a->nnz,
+                          .field = a->values ? SPMV_REAL_FIELD : SPMV_PATTERN_FIELD};
+    *A = (spmv_csr){.rows = a->rows, .cols = a->cols, .nnz = a->nnz, .as_given = true};
+    bool taken = take_ptr(mat->ctx, a, threads, A) && take_idx(mat->ctx, a, threads, A) &&
+                 take_values(mat->ctx, a, threads, A);
+    mat->coo.col = A->col_idx;
+    mat->coo.values = a->values ? A->values : NULL;
+    if (taken) return SPMV_OK;
+    return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory for compressed rows: %.1f GB",
+                     1e-9 * (12.0 * (double)a->nnz + 8.0 * (double)a->rows));
+}
+
+static spmv_status create(spmv_ctx *ctx, const spmv_arrays *a, spmv_mat **out) {
+    spmv_mat *mat = NULL;
+    bool ascend = false;
+    TRY(check_copies_fit(ctx, a));
+    TRY(check_entries(ctx, a, &ascend));
+    TRY(spmv_mat_new(ctx, &mat));
+    const bool canonical = ascend && a->symmetry == SPMV_GENERAL && !a->by_columns;
+    return spmv_mat_finish(mat, canonical ? take_rows(mat, a) : take_arrays(mat, a), out);
+}
+
+/* ---- from a device's memory ------------------------------------------------------------------ */
+
+static spmv_status fetch(spmv_device *device, const void *from, size_t bytes, void **out) {
+    *out = NULL;
+    if (!from) return SPMV_OK;
+    *out = spmv_host_take(device->ctx, bytes);
+    if (!*out)
+        return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory: an array takes %.1f MB",
+                         1e-6 * (double)bytes);
+    return device->backend->get(device, *out, from, bytes);
+}
+
+/* What the matrix would have borrowed is its own. */
+static void hand_over(spmv_csr *A, void **ptr, void **index, void **values) {
+    if (A->lent.row_ptr) *ptr = NULL;
+    if (A->lent.col_idx) *index = NULL;
+    if (A->lent.values) *values = NULL;
+    A->lent.row_ptr = A->lent.col_idx = A->lent.values = false;
+}
+
+/* *out NULL: the host has to look at the arrays. */
+static spmv_status adopt(spmv_device *device, const spmv_arrays *a, spmv_mat **out) {
+    spmv_mat *mat = NULL;
+    TRY(spmv_mat_new(device->ctx, &mat));
+    spmv_status status = spmv_source_adopt(mat, device, a);
+    if (mat->source)
+        *out = mat;
+    else
+        spmv_mat_put_away(mat);
+    return status;
+}
+
+static spmv_status create_from_device(spmv_ctx *ctx, const spmv_arrays *there, spmv_mat **out) {
+    const spmv_backend *backend = ctx->default_backend;
+    const size_t n = (size_t)there->nnz, lines = (size_t)lines_of(there);
+    spmv_device *device = NULL;
+    void *ptr = NULL, *index = NULL, *values = NULL;
+    spmv_arrays a = *there;
+    if (backend->host)
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "spmv_arrays.place is SPMV_DEVICE, and the context's backend, %s, has no "
+                         "device",
+                         backend->name);
+    TRY(spmv_ctx_device(ctx, backend, &device));
+    TRY(spmv_arrays_check_place(device, there));
+    if (backend->order) TRY(backend->order(device, NULL, false));
+    TRY(adopt(device, there, out));
+    if (*out) return SPMV_OK;
+    spmv_status status = fetch(device, a.ptr, (lines + 1) * (size_t)a.ptr_bits / 8, &ptr);
+    if (status == SPMV_OK) status = fetch(device, a.idx, n * sizeof *a.idx, &index);
+    if (status == SPMV_OK)
+        status = fetch(device, a.values, n * (a.precision == SPMV_F32 ? 4 : 8), &values);
+    a.ptr = ptr, a.idx = index, a.values = values;
+    a.flags |= SPMV_BORROW;
+    if (status == SPMV_OK) status = create(ctx, &a, out);
+    if (status == SPMV_OK) hand_over(&(*out)->csr, &ptr, &index, &values);
+    spmv_host_give(ctx, ptr);
+    spmv_host_give(ctx, index);
+    spmv_host_give(ctx, values);
+    return status;
+}
+
+spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out) {
+    spmv_arrays a = SPMV_OPTS(spmv_arrays);
+    GIVEN(ctx, out);
+    *out = NULL;
+    GIVEN(ctx, ctx);
+    GIVEN(ctx, arrays);
+    TRY(spmv_read_opts(ctx, "spmv_arrays", &a, sizeof a, arrays));
+    TRY(spmv_check_dimensions(ctx, a.rows, a.cols, a.nnz));
+    TRY(check_arrays(ctx, &a));
+    TRY(spmv_check_symmetry(ctx, a.symmetry, a.rows, a.cols));
+    return a.place == SPMV_DEVICE ? create_from_device(ctx, &a, out) : create(ctx, &a, out);
+}
+
+spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view, spmv_mat **out) {
+    GIVEN(ctx, out);
+    *out = NULL;
+    GIVEN(ctx, ctx);
+    GIVEN(ctx, view);
+    const spmv_arrays arrays = {.size = sizeof arrays,
+                                .rows = view->rows,
+                                .cols = view->cols,
+                                .nnz = view->nnz,
+                                .ptr = view->row_ptr,
+                                .idx = view->col_idx,
+                                .values = view->values,
+                                .ptr_bits = 64};
+    return spmv_mat_create(ctx, &arrays, out);
 }

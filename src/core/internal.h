@@ -158,6 +158,9 @@ spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out);
 /* Finishes a matrix after mat->coo was filled with this status: *out gets the matrix with its
  * canonical CSR, or it is freed. */
 spmv_status spmv_mat_finish(spmv_mat *mat, spmv_status status, spmv_mat **out);
+/* What is asked of every matrix. */
+spmv_status spmv_check_dimensions(spmv_ctx *ctx, int64_t rows, int64_t cols, int64_t nnz);
+spmv_status spmv_check_symmetry(spmv_ctx *ctx, spmv_symmetry symmetry, int64_t rows, int64_t cols);
 /* Brings the rows to host memory, if a device alone has them or their values: before views are
  * relied on. */
 spmv_status spmv_mat_bring(const spmv_mat *mat);

@@ -43,7 +43,7 @@ static double replace(trials *c, candidate *winner, int threads) {
     spmv_status status = spmv_plan_make(c->mat, &opts, true, &e.plan);
     if (status == SPMV_OK) status = spmv_trials_begin(c, &e);
     if (status == SPMV_OK) status = compare(c, winner, &e, round_s);
-    double ratio = median_of(&e) / median_of(winner);
+    double ratio = winner->t.nsamples ? median_of(&e) / median_of(winner) : INFINITY;
     bool replaces = status == SPMV_OK && ratio <= 1 + tie;
     if (replaces) {
         candidate with_more = *winner;

@@ -18,8 +18,8 @@ typedef enum spmv_sampling_depth {
 } spmv_sampling_depth;
 /* Whose model will look at the features; each has some that only it looks at. */
 enum { SPMV_FOR_HOST = 1, SPMV_FOR_GPU = 2, SPMV_FOR_BOTH = 3 };
-/* Fills in all features that the readers (SPMV_FOR_...) look at, except cache
- * and evicted, which belong to the device. */
+/* Fills in all features that the readers (SPMV_FOR_...) look at, except cache and evicted, which
+ * belong to the device. */
 spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampling_depth depth,
                              int readers, int threads, spmv_features *f);
 /* Makes the plan for the kernel name "auto". */

@@ -365,6 +365,19 @@ static void wrong_arrays_are_named(void **state) {
     assert_failed(status, SPMV_E_ARG, mat, "column 0, entry 1: idx[1] is 3, must be 0 to 2");
 }
 
+/* Without entries there are no indices, so that none is looked at. */
+static void offsets_of_no_entries_are_checked(void **state) {
+    (void)state;
+    static const int64_t rises[] = {0, 2, 1000000000, 0}, wild[] = {1, 7, INT64_MAX, 1};
+    for (int base = 0; base <= 1; base++) {
+        spmv_arrays a = small_arrays(64, base, SPMV_F64);
+        spmv_mat *mat = (spmv_mat *)&a;
+        a.ptr = base ? wild : rises, a.idx = NULL, a.values = NULL, a.nnz = 0;
+        spmv_status status = spmv_mat_create(ctx, &a, &mat);
+        assert_failed(status, SPMV_E_ARG, mat, "ptr decreases after row 2: ptr[3] is ");
+    }
+}
+
 static void members_of_arrays_are_checked(void **state) {
     (void)state;
     spmv_arrays wrong[9];
@@ -425,6 +438,7 @@ int main(void) {
         cmocka_unit_test(arrays_of_every_kind),
         cmocka_unit_test(one_triangle_is_enough),
         cmocka_unit_test(wrong_arrays_are_named),
+        cmocka_unit_test(offsets_of_no_entries_are_checked),
         cmocka_unit_test(members_of_arrays_are_checked),
         cmocka_unit_test(a_plan_may_be_freed_after_its_matrix),
     };

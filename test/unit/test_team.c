@@ -19,6 +19,13 @@ static spmv_status planted_tock(spmv_device *d, double *seconds) {
     return SPMV_OK;
 }
 
+/* As long as it says. */
+static spmv_status waiting_tock(spmv_device *d, double *seconds) {
+    TRY(planted_tock(d, seconds));
+    for (const double start = spmv_now(); spmv_now() < start + *seconds;) continue;
+    return SPMV_OK;
+}
+
 typedef struct scene {
     spmv_ctx *ctx;
     spmv_mat *mat;
@@ -136,10 +143,26 @@ static void threads_are_left_as_they_are(void **state) {
     }
 }
 
+/* The products of fewer threads took what there was: the winner, whose samples are batches and of
+ * which none was taken yet, has nothing to be compared with. */
+static void nothing_is_compared_without_samples(void **state) {
+    (void)state;
+    scene s;
+    set_prices(1e-2, 1e-1, 1e-1);
+    open_scene(&s, "csr_balanced", 0, 8);
+    const spmv_plan *before = s.c.entry[0].plan;
+    s.backend.tock = waiting_tock;
+    spmv_trials_reduce_team(&s.c, &s.c.entry[0]);
+    assert_ptr_equal(s.c.entry[0].plan, before);
+    assert_string_equal(s.c.team, "");
+    close_scene(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fewer_threads_that_are_not_slower),
         cmocka_unit_test(threads_are_left_as_they_are),
+        cmocka_unit_test(nothing_is_compared_without_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
