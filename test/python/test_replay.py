@@ -103,7 +103,7 @@ class ReplayTest(TablesTest):
                          [10, 1, 10, 10, 50, 100, 10000])
         # Sampling takes at most a tenth of the budget on a CPU, 0.4 of it on a GPU.
         self.assertEqual([replay.Policy("omp").depth(None, seconds) for seconds in (1e-6, 4e-4, 1e-2)], ["none", "quick", "all"])
-        self.assertEqual([replay.Policy("cuda").depth(100, seconds) for seconds in (3e-5, 4e-5, 1.5e-4)], ["none", "quick", "all"])
+        self.assertEqual([replay.Policy("cuda").depth(100, seconds) for seconds in (2.4e-5, 2.6e-5, 7.6e-5)], ["none", "quick", "all"])
         self.assertEqual(replay.Policy("omp").depth(100, 1e-6), "none")
         self.assertEqual(replay.Policy("omp").depth(10, 1), "none")
 
@@ -120,10 +120,10 @@ class ReplayTest(TablesTest):
         self.assertEqual((kernel, timed), ("hubs", ["hubs"]))
         self.assertAlmostEqual(spent_s, replay.SAMPLING_S["cuda"]["all"] + 1e-4 + 5e-4)
         self.assertEqual(policy.choose(proposals, case, 1000, "all")[0], "csr_lanes")  # trials pay
-        # An unknown number: the set-up fits into what a quick sample (2 products) leaves of 9.
-        proposals[1]["setup"] = 7.1
+        # An unknown number: the set-up fits into what a quick sample (1.5 products) leaves of 9.
+        proposals[1]["setup"] = 7.6
         self.assertEqual(policy.choose(proposals, case, None, "quick")[0], "csr_warp")
-        proposals[1]["setup"] = 6.9
+        proposals[1]["setup"] = 7.4
         self.assertEqual(policy.choose(proposals, case, None, "quick")[0], "hubs")
         # A single product, for which the set-up pays.
         proposals[1]["setup"] = 0.5
