@@ -33,7 +33,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
 
 #ifdef HAVE_CUSPARSE
 static spmv_status lay_out(spmv_plan *p, const csr *A, sell *B, peer *t) {
-    int widest;
+    int widest = 0;
     TRY(take_scratch(p, (size_t)(B->nslices + 1) * sizeof(ofs), (void **)&t->ptr));
     B->slice_ptr = t->ptr;
     TRY(place_slices(p->device, A, true, B, &widest));
