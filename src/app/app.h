@@ -191,6 +191,8 @@ void record_clear(record *r);              /* every field null */
 void record_build(record *r);              /* what was compiled */
 statistics record_times(const record *r);
 
+/* The number that is read back from a log to which x was written. */
+double jsonl_number(double x);
 /* One line of JSON with its newline; the caller frees. */
 spmv_status jsonl_format(fields table, const void *of, char **out);
 /* The line to file, if that is not NULL; the exit code, with the reason said. */

@@ -1,6 +1,16 @@
 /* write_jsonl.c: a record as one line of JSON, through jansson. */
 #include "app/app.h"
+#include <stdio.h>
 #include <stdlib.h>
+
+enum { DIGITS = 9 }; /* of a number in a log */
+
+double jsonl_number(double x) {
+    char digits[32];
+    snprintf(digits, sizeof digits, "%.*g", DIGITS, x);
+    return strtod(digits, NULL);
+}
+
 #ifdef HAVE_JANSSON
 #include <jansson.h>
 #include <math.h>
@@ -85,7 +95,7 @@ spmv_status jsonl_format(fields table, const void *of, char **out) {
     json_t *root = json_object();
     for (const field *f = table.field; f < table.field + table.count; f++)
         set(root, f->key, value_of(f, of));
-    char *line = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    char *line = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
     json_decref(root);
     *out = NULL;
     if (!line) return SPMV_E_NOMEM;

@@ -18,14 +18,16 @@ static void tell_step(void *arg, int k) {
 static void tell_finished(void *arg, int k, const result *out) {
     const assignment *a = arg;
     const record *of = &out->r;
+    /* As a log holds them: a sweep that is resumed ends with the same summary. */
+    const double median_s = jsonl_number(of->timing_median_s);
     report r = {.kind = FINISHED,
                 .cell = a->cells[k],
                 .median_s = of->timing_median_s,
                 .logged = out->logged,
-                .time = {.median_s = is_ranked(out) ? of->timing_median_s : NAN,
-                         .q1_s = of->timing_q1_s,
-                         .q3_s = of->timing_q3_s,
-                         .flop_per_s = of->perf_flop_per_s,
+                .time = {.median_s = is_ranked(out) ? median_s : NAN,
+                         .q1_s = jsonl_number(of->timing_q1_s),
+                         .q3_s = jsonl_number(of->timing_q3_s),
+                         .flop_per_s = jsonl_number(of->perf_flop_per_s),
                          .disturbed = of->timing_flags.count > 0}};
     snprintf(r.time.kernel, sizeof r.time.kernel, "%s", of->config_kernel);
     snprintf(r.status, sizeof r.status, "%s", out->r.status);
