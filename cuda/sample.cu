@@ -134,8 +134,8 @@ static __device__ void take_slice(const source<P, V> &A, const sample_size &size
         look_up(A, first, rows, r, to.all);
 }
 
-/* Rows from the middle on; their offsets count from the first of them. More threads look at entries
- * than at rows, unless none does. */
+/* Rows from the middle on; their offsets count from the first of them. There are threads
+ * for size.in_middle entries, which are more than SAMPLE_MIDDLE, or none. */
 template <class P, class V>
 static __device__ void take_middle(const source<P, V> &A, unsigned block, const sample_size &size,
                                    const target &to) {

@@ -161,7 +161,7 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
     if (codes) bytes = choose_values(A, r, nnz, set->count > 0, agree, &mine);
     if (threadIdx.x % WARP != 0) return;
     if (mine.nsteps && mine.value_code != VALUE_RAW && !all->coded)
-        all->coded = 1; /* others, too */
+        all->coded = 1; /* as warps of other slices may */
     if (s == 0 && codes) all->distinct = set->count;
     slice[s] = mine;
     out[s] = {{mine.nsteps, aligned(nnz / mine.run * csell_column_size(mine.column_code)),

@@ -175,7 +175,7 @@ static __device__ __forceinline__ bool is_new_offset(unsigned *seen, idx offset)
 
 static __device__ bool has_more_diagonals(const rows &A, const lane_row &r, int64_t most,
                                           unsigned *seen) {
-    enum { SHORT = 64 }; /* so long rows are read a lane each, longer ones by all lanes */
+    enum { SHORT = 64 }; /* a lane reads a row no longer than that, all lanes read a longer one */
     const int lane = threadIdx.x % WARP, longest = warp_greatest(r.length);
     int count = 0;
     for (int k = lane; k < OFFSET_WORDS; k += WARP) seen[k] = 0;

@@ -220,6 +220,7 @@ static spmv_status choose_hubs(job *j, bool given) {
     TRY(clear(d, j->found, sizeof *j->found));
     if (j->A.nnz) {
         count_columns<<<BLOCKS, BLOCK, 0, stream>>>(j->A.nnz, j->A.col, (unsigned *)j->place);
+        /* Few blocks: at its end each adds up to a thousand counts of its own. */
         count_degrees<<<BLOCKS / 8, BLOCK, 0, stream>>>(j->cols, (const unsigned *)j->place,
                                                         j->found->columns);
     }

@@ -58,7 +58,7 @@ static spmv_status check_arrays(spmv_ctx *ctx, const spmv_arrays *a) {
 /* What all offsets and entries show, each read once, at the speed of memory. */
 typedef struct look {
     int64_t decreases; /* of ptr */
-    int64_t outside;   /* indices that are no line's place */
+    int64_t outside;   /* indices that are no place */
     int64_t descents;  /* indices that are not above the one in front, */
     int64_t allowed;   /* of which so many begin a line */
     int64_t no_numbers;
@@ -82,10 +82,17 @@ static look look_at_lines(const spmv_arrays *a, int64_t first, int64_t last) {
     return n;
 }
 
+static inline bool is_outside(const spmv_arrays *a, int64_t k) {
+    return (uint32_t)a->idx[k] - (uint32_t)a->base >= (uint32_t)places_of(a);
+}
+
+static inline bool is_no_number(const spmv_arrays *a, int64_t k) {
+    return a->values && !isfinite(value_at(a, k));
+}
+
 static int64_t count_outside(const spmv_arrays *a, int64_t first, int64_t end) {
-    const uint32_t base = (uint32_t)a->base, places = (uint32_t)places_of(a);
     int64_t n = 0;
-    for (int64_t k = first; k < end; k++) n += (uint32_t)a->idx[k] - base >= places;
+    for (int64_t k = first; k < end; k++) n += is_outside(a, k);
     return n;
 }
 
@@ -98,7 +105,7 @@ static int64_t count_descents(const spmv_arrays *a, int64_t first, int64_t end) 
 static int64_t count_no_numbers(const spmv_arrays *a, int64_t first, int64_t end) {
     int64_t n = 0;
     if (!a->values || !(a->flags & SPMV_VALIDATE)) return 0;
-    for (int64_t k = first; k < end; k++) n += !isfinite(value_at(a, k));
+    for (int64_t k = first; k < end; k++) n += is_no_number(a, k);
     return n;
 }
 
@@ -139,16 +146,8 @@ static spmv_status check_ends(spmv_ctx *ctx, const spmv_arrays *a) {
         (long long)given_ptr(a, 0), (long long)given_ptr(a, lines), a->base, (long long)a->nnz);
 }
 
-static bool is_outside(const spmv_arrays *a, int64_t k) {
-    return a->idx[k] < a->base || a->idx[k] - a->base >= places_of(a);
-}
-
 static bool is_unsorted(const spmv_arrays *a, int64_t first, int64_t k) {
     return a->flags & SPMV_SORTED && k > first && a->idx[k] <= a->idx[k - 1];
-}
-
-static bool is_no_number(const spmv_arrays *a, int64_t k) {
-    return a->values && !isfinite(value_at(a, k));
 }
 
 /* The first entry that is wrong; nnz: none is. */

@@ -7,11 +7,11 @@
 
 /* Without a sample only the statistics of the matrix are known. */
 static const struct extent {
-    int lengths; /* slices whose row lengths are read, at most */
-    int taken;   /* slices whose entries are read, at most */
-    int fewest;  /* slices whose entries are read, at least */
-    int entries; /* entries that are read, at most */
-    int in_middle;
+    int lengths;   /* slices whose row lengths are read, at most */
+    int taken;     /* slices whose entries are read, at most */
+    int fewest;    /* slices whose entries are read, at least */
+    int entries;   /* entries that are read, at most */
+    int in_middle; /* entries of rows in the middle that a GPU's model looks at, at most */
     bool full;
 } depths[] = {
     [SPMV_SAMPLE_NONE] = {0, 0, 0, 0, 0, false},
