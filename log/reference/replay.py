@@ -251,7 +251,7 @@ class Policy:
                 if p["kernel"] in case.kernels:  # otherwise it could not be built there
                     spent_s += case.kernels[p["kernel"]][1] + TRIAL_PRODUCTS * case.kernels[p["kernel"]][0]
                     tried.append(p["kernel"])
-                    best_s = min(best_s, case.kernels[p["kernel"]][0])
+                    best_s = min(best_s, max(expected_s, case.kernels[p["kernel"]][0]))
         best = min(tried, key=lambda k: case.kernels[k][0] * (1 - self.tie if k == baseline else 1))
         return best, tried, spent_s
 

@@ -142,7 +142,8 @@ static double predicted_s(const trials *c, const spmv_proposal *p, double *tryin
 
 /* Admits candidates, in that order, and times each at once. It could save more than it costs to
  * try, compared with the fastest so far, if it is as much faster than predicted as the model may
- * be wrong; and there is time for it. */
+ * be wrong; and there is time for it. One that is slower than predicted keeps no other from being
+ * tried; one that is faster may be so because the baseline kernel was disturbed. */
 static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
     const double error = is_large_budget(c->budget) ? optimism : 1; /* else no time for errors */
     const double budget_s = spmv_trials_budget_s(c);
@@ -157,7 +158,7 @@ static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
                     (c->n == 1 && trying_s <= cheap * budget_s);
         if (pays && fits && spmv_candidate_admit(c, &p[k], &status)) {
             TRY(spmv_trials_first(c, &c->entry[c->n - 1]));
-            best_s = fmin(best_s, c->entry[c->n - 1].product_s);
+            best_s = fmin(best_s, fmax(product_s, c->entry[c->n - 1].product_s));
         } else if (pays && fits)
             TRY(spmv_trials_go_on(c, status));
         else if (product_s < best_s)
