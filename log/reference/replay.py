@@ -192,25 +192,19 @@ class Policy:
 
     def budget(self, calls):
         """In products of the baseline kernel."""
-        if not calls:
-            return self.few
-        if not self.host:
-            return self.share_gpu * calls
-        return max(self.share_host * calls, min(calls / 3, self.few))
+        return self.share * calls if calls else self.few
 
     def depth(self, calls, product_s):
         """How much is sampled. product_s: what the policy expects of a product before anything is timed."""
-        budget = self.budget(calls)
-        if self.host and budget < self.few:
-            return "none"
-        part = self.for_sampling_host if self.host else self.for_sampling_gpu
-        most_s = part * budget * product_s
+        most_s = self.for_sampling * self.budget(calls) * product_s
         return "none" if most_s < self.quick_s else "quick" if most_s < self.full_s else "all"
 
     def is_timed(self, depth, calls):
-        return depth != "none" if self.host else self.budget(calls) >= self.for_trials
+        if self.host:
+            return depth != "none" and self.budget(calls) >= self.trials_host
+        return self.budget(calls) >= self.for_trials
 
-    def choose(self, proposals, case, calls, depth):
+    def choose(self, proposals, case, calls, depth, product_s):
         """The kernel, all that were timed, and the seconds spent; (None, [], 0): the baseline kernel is not in the log."""
         known = sorted((p for p in proposals if is_ours(p["kernel"])),
                        key=lambda p: p["setup"] + self.calls(calls) / p["speedup"] if p["speedup"] else -1)
@@ -220,23 +214,21 @@ class Policy:
         spent_s = self.sampling_s[depth] + PLAN_S
         if self.is_timed(depth, calls):
             return self.try_out(known, baseline["kernel"], case, calls, spent_s)
-        kernel = self.untimed(known, baseline, case, calls, depth)
+        left = self.likely * self.few - self.sampling_s[depth] / (baseline.get("baseline_s") or product_s)
+        kernel = self.untimed(known, baseline["kernel"], case, calls, math.inf if calls else left)
         return kernel, [kernel], spent_s + case.kernels[kernel][1]
 
-    def untimed(self, known, baseline, case, calls, depth):
+    def untimed(self, known, baseline, case, calls, most_setup):
         """The kernel of the least predicted sum of set-up and products, in products of the baseline kernel."""
-        number = 1 if self.host else self.calls(calls)
-        left = self.likely * self.budget(calls) - self.sampling_s[depth] / max(baseline.get("baseline_s", 0), 1e-9)
-        most_setup = 0 if self.host else math.inf if calls else left
-        totals = {p["kernel"]: p["setup"] + number / p["speedup"]
+        calls = self.calls(calls)
+        totals = {p["kernel"]: p["setup"] + calls / p["speedup"]
                   for p in known if p["speedup"] > 0 and p["setup"] <= most_setup and p["kernel"] in case.kernels}
         best = min(totals, key=totals.get, default=None)
-        return best if best and self.margin * totals[best] < number else baseline["kernel"]
+        return best if best and self.margin * totals[best] < calls else baseline
 
     def try_out(self, known, baseline, case, calls, spent_s):
         product_s, setup_s = case.kernels[baseline]
         budget_s = self.budget(calls) * product_s
-        optimism = self.optimism if self.budget(calls) >= self.large else 1
         spent_s += setup_s + TRIAL_PRODUCTS * product_s
         tried, best_s = [baseline], product_s
         for p in known:
@@ -244,9 +236,8 @@ class Policy:
                 continue
             expected_s = product_s / p["speedup"]
             trying_s = p["setup"] * (p.get("baseline_s") or product_s) + expected_s
-            pays = self.calls(calls) * (best_s - expected_s / optimism) > trying_s
-            fits = spent_s + trying_s <= budget_s or (len(tried) == 1 and trying_s <= self.cheap * budget_s)
-            if pays and fits:
+            pays = self.calls(calls) * (best_s - expected_s / self.optimism) > trying_s
+            if pays and spent_s + trying_s <= budget_s:
                 spent_s += PLAN_S
                 if p["kernel"] in case.kernels:  # otherwise it could not be built there
                     spent_s += case.kernels[p["kernel"]][1] + TRIAL_PRODUCTS * case.kernels[p["kernel"]][0]
@@ -285,7 +276,7 @@ class Replay:
             product_s = max((p.get("baseline_s", 0) for p in self.proposals["none"].get(where, ())), default=0)
         depth = self.policy.depth(calls, product_s)
         proposals = self.proposals[depth].get(where)
-        return self.policy.choose(proposals, self.cases[where], calls, depth) if proposals else (None, [], 0)
+        return self.policy.choose(proposals, self.cases[where], calls, depth, product_s) if proposals else (None, [], 0)
 
     def regret(self, where, kernel):
         case = self.cases[where]

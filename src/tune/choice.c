@@ -1,8 +1,8 @@
 /* choice.c: the kernel name "auto". The backend proposes kernels for the matrix's features, with
  * what a product and the set-up should take; those that could pay are built and timed, as long as
  * the budget lasts. Whatever was predicted, the chosen kernel was timed on the device itself
- * against the baseline kernel, unless so few products follow that nothing may be converted, or that
- * they take less time than trials would pay for. */
+ * against the baseline kernel, unless products are too few, or their number is unknown, to pay for
+ * trials. */
 #include "trials.h"
 #include "wisdom/wisdom.h"
 #include <math.h>
@@ -10,17 +10,13 @@
 #include <stdlib.h>
 
 /* Of the time of all expected products tuning takes at most this share, and in that time what is
- * converted and timed must pay; a CPU's share of a few products is larger, since a conversion takes
- * some six. A number that is not known counts as so many, of which the first few pay. */
-static const double share_host = 0.1, share_gpu = 0.15, unknown_calls = 1000;
-static const double few = 10; /* products; on a CPU nothing is converted or timed for less */
-static const double for_sampling_host = 0.1, for_sampling_gpu = 0.4; /* of the budget, at most */
-static const double optimism = 1.5; /* so many times as fast as predicted */
-static const double margin = 1.03;  /* by which the prediction has to beat the baseline, untimed */
-
-/* The first candidate is always tried if it takes at most this share of the budget: what was spent
- * before, as on waking threads, says nothing about it. */
-static const double cheap = 0.1;
+ * converted and timed must pay. A number that is not known counts as so many, of which the first
+ * few pay. */
+static const double share = 0.15, unknown_calls = 1000, few = 10;
+static const double for_sampling = 0.4; /* of the budget, at most */
+static const double trials_host = 40;   /* the least budget that pays for trials on a CPU */
+static const double optimism = 1.3;     /* so many times as fast as predicted */
+static const double margin = 1.03; /* by which the prediction has to beat the baseline, untimed */
 
 /* ---- the baseline kernel -------------------------------------------------------------------- */
 
@@ -50,41 +46,39 @@ static double calls_of(const spmv_plan_opts *opts) {
 }
 
 /* In products of the baseline kernel. */
-static double budget_of(const spmv_plan_opts *opts, const spmv_backend *backend) {
-    const double calls = calls_of(opts), third = calls / 3;
-    if (!opts->expected_calls) return few;
-    return backend->host ? fmax(share_host * calls, fmin(third, few)) : share_gpu * calls;
+static double budget_of(const spmv_plan_opts *opts) {
+    return opts->expected_calls ? share * (double)opts->expected_calls : few;
 }
 
-/* Whether the clock decides. Otherwise the prediction does: on a GPU trials must be paid for, and a
- * CPU converts nothing then. */
+/* Whether the clock decides. Otherwise the prediction does, since trials must be paid for. */
 static bool is_timed(const spmv_backend *backend, double budget) {
-    return budget >= (backend->host ? few : for_trials);
+    return budget >= (backend->host ? trials_host : for_trials);
 }
 
-/* Seconds of a product before anything is sampled or timed: on a GPU what its model says of the
- * sizes, as if all reads of x were near each other; on a CPU a nonzero in caches takes a thread
- * half a nanosecond, and so does a row. */
-static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts,
-                                 const spmv_backend *backend, const spmv_features *unsampled) {
+/* Seconds of a product on a CPU before anything is timed: a nonzero in caches takes a thread half a
+ * nanosecond, and so does a row. */
+static double host_product_s(const spmv_mat *mat, const spmv_plan_opts *opts) {
     const double entry_s = 5e-10;
-    if (!backend->host) {
-        spmv_proposals all = {.n = 0};
-        backend->propose(unsampled, &all);
-        return all.baseline_s;
-    }
     return entry_s * (double)(mat->csr.nnz + mat->csr.rows) /
            (opts->threads ? opts->threads : mat->ctx->threads);
 }
 
-/* As deep as its part of the budget pays for; a CPU needs no sample where nothing is timed. */
+/* Seconds of a product before anything is sampled: on a GPU what its model says of the sizes, as if
+ * all reads of x were near each other. */
+static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts,
+                                 const spmv_backend *backend, const spmv_features *unsampled) {
+    spmv_proposals all = {.n = 0};
+    if (backend->host) return host_product_s(mat, opts);
+    backend->propose(unsampled, &all);
+    return all.baseline_s;
+}
+
+/* As deep as its part of the budget pays for. */
 static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
                                      const spmv_backend *backend, const spmv_features *unsampled) {
     const double quick_s = 1.5e-4, full_s = 4.5e-4; /* by one thread */
-    const double budget = budget_of(opts, backend);
-    const double part = backend->host ? for_sampling_host : for_sampling_gpu;
-    const double most_s = part * budget * expected_product_s(mat, opts, backend, unsampled);
-    if (backend->host && !is_timed(backend, budget)) return SPMV_SAMPLE_NONE;
+    const double most_s =
+        for_sampling * budget_of(opts) * expected_product_s(mat, opts, backend, unsampled);
     return most_s < quick_s  ? SPMV_SAMPLE_NONE
            : most_s < full_s ? SPMV_SAMPLE_QUICK
                              : SPMV_SAMPLE_FULL;
@@ -115,8 +109,9 @@ static void sort(spmv_proposals *all, double calls) {
  * sampling left of the budget. */
 static double most_setup(const trials *c) {
     const double likely = 0.9; /* the rest is for what a slow host takes longer than predicted */
-    if (c->opts->expected_calls || !(c->predicted_s > 0)) return INFINITY;
-    return likely * c->budget - spmv_trials_spent_s(c) / c->predicted_s;
+    const double product_s = c->predicted_s > 0 ? c->predicted_s : host_product_s(c->mat, c->opts);
+    return c->opts->expected_calls ? INFINITY
+                                   : likely * c->budget - spmv_trials_spent_s(c) / product_s;
 }
 
 /* What is predicted to be done first, if that is before the baseline kernel by the margin. */
@@ -145,7 +140,6 @@ static double predicted_s(const trials *c, const spmv_proposal *p, double *tryin
  * be wrong; and there is time for it. One that is slower than predicted keeps no other from being
  * tried; one that is faster may be so because the baseline kernel was disturbed. */
 static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
-    const double error = is_large_budget(c->budget) ? optimism : 1; /* else no time for errors */
     const double budget_s = spmv_trials_budget_s(c);
     double best_s = c->entry[0].product_s, trying_s;
     spmv_status status = SPMV_OK;
@@ -153,9 +147,8 @@ static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
         if (p[k].predicted_speedup == 0 || &p[k] == c->entry[0].proposal) continue;
         const double product_s = predicted_s(c, &p[k], &trying_s);
         if (!spmv_candidate_is_allowed(c, &p[k])) continue;
-        bool pays = calls_of(c->opts) * (best_s - product_s / error) > trying_s;
-        bool fits = spmv_trials_spent_s(c) + trying_s <= budget_s ||
-                    (c->n == 1 && trying_s <= cheap * budget_s);
+        bool pays = calls_of(c->opts) * (best_s - product_s / optimism) > trying_s;
+        bool fits = spmv_trials_spent_s(c) + trying_s <= budget_s;
         if (pays && fits && spmv_candidate_admit(c, &p[k], &status)) {
             TRY(spmv_trials_first(c, &c->entry[c->n - 1]));
             best_s = fmin(best_s, fmax(product_s, c->entry[c->n - 1].product_s));
@@ -300,7 +293,7 @@ static spmv_plan *finish(trials *c, candidate *chosen, spmv_tuning *tuning,
 
 spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                              spmv_proposals *all, double start, spmv_plan **out) {
-    const double budget = budget_of(opts, backend);
+    const double budget = budget_of(opts);
     trials c = {.mat = mat,
                 .opts = opts,
                 .backend = backend,

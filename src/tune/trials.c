@@ -1,7 +1,7 @@
 /* trials.c: the timed part of "auto". A product of a large matrix takes long, so that each
- * candidate gets one, or two where the budget is large, and only those that are close to the best
- * get more, as long as the budget lasts. Products of a small matrix are short, so that a sample
- * times many together, on a GPU as one recording. */
+ * candidate gets two, and only those that are close to the best get more, as long as the budget
+ * lasts. Products of a small matrix are short, so that a sample times many together, on a GPU as
+ * one recording. */
 #include "trials.h"
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 
 enum { MOST_ROUNDS = 20, MOST_INNER = 20 /* products of a sample */ };
 static const double sample_s = 5e-5;        /* seconds that a sample takes at least */
-static const double short_s = 5e-3;         /* waking threads may take as long */
 static const double most_flushing_s = 0.05; /* seconds of flushing that are not paid for */
 static const double most_assured_s = 3e-3;  /* seconds of rounds after dear conversions, at most */
 static const double hopeless = 0.15;        /* excess beyond the scatter that disqualifies */
@@ -92,16 +91,14 @@ static spmv_status open_problem(trials *c, candidate *e) {
     return problem_open(&e->p);
 }
 
-/* The first product meets cold pages and sleeping threads. So everyone gets two where the budget is
- * large, and on a GPU, where the first may take half as long again even after the warm-up; and so
- * does a short baseline product, the unit of the budget. The lesser time counts as a sample where a
- * sample is one product and caches are not emptied. */
+/* The first product meets cold pages and sleeping threads, and on a GPU it may take half as long
+ * again even after the warm-up: so there are two. The lesser time counts as a sample where a sample
+ * is one product and caches are not emptied. */
 spmv_status spmv_trials_begin(trials *c, candidate *e) {
-    double first_s, second_s = INFINITY;
+    double first_s, second_s;
     TRY(open_problem(c, e));
     TRY(problem_single(&e->p, &first_s));
-    if (!c->backend->host || is_large_budget(c->budget) || (e == &c->entry[0] && first_s < short_s))
-        TRY(problem_single(&e->p, &second_s));
+    TRY(problem_single(&e->p, &second_s));
     e->product_s = fmin(first_s, second_s);
     TRY(make_batch(c, e, e->product_s));
     if (e->t.inner > 1 || c->flush) return SPMV_OK;
@@ -202,11 +199,9 @@ static spmv_status disqualify_failed(trials *c, candidate *e, spmv_status status
 }
 
 /* Whether another round would take more than the rest of the budget, as far as it is for trials.
- * Time spent on flushing is free up to a limit, then it is paid for; with a small budget it is paid
- * for at once, since one flush takes as long as several products. */
+ * Time spent on flushing is free up to a limit, then it is paid for. */
 static bool is_spent(const trials *c) {
-    double free_s = is_large_budget(c->budget) ? most_flushing_s : 0;
-    double round_s = 0, flushing_s = c->flushing_s > free_s ? c->flushing_s : 0;
+    double round_s = 0, flushing_s = c->flushing_s > most_flushing_s ? c->flushing_s : 0;
     for (int k = 0; k < c->n; k++)
         if (!c->entry[k].disqualified) round_s += c->entry[k].t.inner * c->entry[k].product_s;
     double most_s = fmin(c->budget, for_trials) * c->entry[0].product_s;
@@ -214,11 +209,10 @@ static bool is_spent(const trials *c) {
 }
 
 /* Conversions of a small matrix may take the whole budget, and a few products of it measure little.
- * Where the budget is large, most of it again is for rounds, up to what nobody notices; on a GPU,
- * where samples scatter less, a fifth. */
+ * So most of it again is for rounds, up to what nobody notices; on a GPU, where samples scatter
+ * less, a fifth. */
 static void assure_rounds(trials *c) {
     const double part = c->backend->host ? 0.8 : 0.2;
-    if (!is_large_budget(c->budget)) return;
     c->assured_s = spmv_trials_spent_s(c) + fmin(part * spmv_trials_budget_s(c), most_assured_s);
 }
 

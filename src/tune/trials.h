@@ -11,13 +11,6 @@ enum { MOST_CANDIDATES = 8, MOST_COPIES = 16 };
 static const double tie = 0.01;       /* a time that much longer is not slower */
 static const double for_trials = 100; /* products of the baseline kernel, at most */
 
-/* Whether a budget, in baseline product times, pays for three conversions and their first
- * products. */
-static inline bool is_large_budget(double budget) {
-    const double large = 33;
-    return budget >= large;
-}
-
 typedef struct candidate {
     const spmv_proposal *proposal;
     char name[64]; /* of the kernel, as plans take it */
