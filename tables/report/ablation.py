@@ -133,18 +133,31 @@ def defaults_of(columns):
     return found
 
 
+def left_out(columns):
+    """Where a switch that is on by default was measured without: what it gives is what is lost when it is off."""
+    found = set()
+    for column in columns:
+        for matrix, units in column.ours.items():
+            for unit in units:
+                found |= {(column.system, matrix, unit.identity.kernel, name) for name, value in params_of(unit).items()
+                          if value == 0 and name in params() and params()[name].usual == 1}
+    return found
+
+
 def params_needed(columns):
-    """A function of a unit: "kernel parameter" of those that it has with another value than the default. A parameter whose
-    default is not in the log, or that a paper sweeps on a kernel of its own, cannot be removed."""
-    defaults = defaults_of(columns)
+    """A function of a unit: "kernel parameter" of those that it has with another value than the default, or, of a switch
+    that is on by default, with that. A parameter whose default is not in the log, or that a paper sweeps on a kernel of its
+    own, cannot be removed."""
+    defaults, off = defaults_of(columns), left_out(columns)
 
     def needed(unit):
         who = unit.identity
         own = PAPER_PARAMS if is_paper(who.system.backend, who.kernel) else ()
         found = []
         for name, value in params_of(unit).items():
-            usual = defaults.get((who.system, listed_name(who.matrix.name), who.kernel, name))
-            if name not in own and usual and value not in usual:
+            place = (who.system, listed_name(who.matrix.name), who.kernel, name)
+            usual = defaults.get(place)
+            if name not in own and usual and (value in usual) == (place in off):
                 found.append(f"{who.kernel} {name}")
         return tuple(found)
     return needed

@@ -103,6 +103,13 @@ class AblationTest(TablesTest):
         self.assertEqual(rows["good tile"], ["20.00 %", "1: a", "stays"])
         self.assertNotIn("good codes", rows)
 
+    def test_a_switch_that_is_on_by_default_is_lost_when_it_is_off(self):
+        def coded(codes, median):
+            made = timed("a", "good", median, config__params={"codes": codes})
+            return {**made, "argv": ["spmv", "sweep"] + ([] if codes else ["--codes=off"])}
+        _, rows, _ = self.page(*on("a", 8, csr_rows=4), coded(1, 1), coded(0, 1.25))
+        self.assertEqual(rows["good codes"], ["20.00 %", "1: a", "stays"])
+
     def test_a_half_alone(self):
         records = [*on("a", 8, csr_rows=2, one=1), *on("b", 8, csr_rows=2, other=1)]
         _, rows, text = self.page(*records, options=["--half=held-out"])
