@@ -144,7 +144,7 @@ static void propose_csb(const model *m) {
 }
 
 void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
-    enum { FEW = 4000, FEW_COLD = 80000 };
+    enum { FEW = 4000 };
     const model m = model_of(f, out);
     const work rows = {m.width + INDEX + m.y, m.far + 2 * m.rows, 1};
     spmv_proposal baseline = {.kernel = "csr_balanced"};
@@ -161,14 +161,11 @@ void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {
             propose_csb(&m);
         }
         spmv_propose_kernel(out, "csr_rows", 0, 1, "rows in equal shares");
-        if (f->evicted && f->nnz < FEW_COLD)
-            spmv_propose_kernel(out, "csr_merge", 0, 1.2, "few nonzeros, none of them in a cache");
     }
     if (f->nnz < FEW && f->rows < FEW) /* takes less time than waking the threads */
         spmv_propose_kernel(out, "csr_serial", 0, 2, "%lld nonzeros", (long long)f->nnz);
     baseline.predicted_speedup = 0;
     spmv_proposal_why(&baseline, "compressed rows in equal shares of nonzeros");
     out->list[out->n++] = baseline;
-    spmv_propose_kernel(out, "csr_merge", 0, 0,
-                        "compressed rows in equal shares of nonzeros and rows");
+    spmv_propose_kernel(out, "csr_rows", 0, 0, "rows in equal shares");
 }

@@ -1,16 +1,20 @@
-/* csr_balanced: csr_merge's equal shares of a CSR matrix, rows summed with vector instructions.
+/* csr_balanced: each thread takes an equal share of rows plus nonzeros of a CSR matrix, wherever
+ * that cuts a row, and sums with vector instructions.
  *
- * Source   csr_merge; several sums per row and loads instead of the gather instruction where that
- *          is slow, as the measurements of gather.c decide.
+ * Source   Merrill and Garland, SC'16, "Merge-based parallel sparse matrix-vector multiplication";
+ *          several sums per row and loads instead of the gather instruction where that is slow, as
+ *          the measurements of gather.c decide.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry by the share where the row ends; then one carry per share, serially,
  *          for the rows that began in an earlier share.
- * Work     share s is the s-th of as many equal parts of rows + nnz items as there are threads; a
- *          row's nonzeros are taken four at a time, or eight by AVX-512's gather, the last ones
- *          under a mask; one by one where rows are short and equally long, and so easy to guess.
+ * Work     the ends of the rows and the nonzeros are merged into one list of rows + nnz items;
+ *          share s is the s-th of as many equal parts as there are threads. A row's nonzeros are
+ *          taken four at a time, or eight by AVX-512's gather, the last ones under a mask; one by
+ *          one where rows are short and equally long, and so easy to guess.
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
- * Weak     no fewer bytes than CSR; rows of one or two nonzeros compute four.
+ * Weak     no fewer bytes than CSR; rows of one or two nonzeros compute four; nothing is left to
+ *          balance at run time: a thread that shares its core delays all.
  * Repeats  bitwise: yes, for an equal number of threads, instructions and way to gather.
  * Params   isa: 0 the best, 1 portable, 2 AVX2, 3 AVX-512; gather: 0 the faster, 1 loads, 2 the
  *          gather instruction.

@@ -55,7 +55,7 @@ STUDIES = {
                  ["-k", "csr_lanes", "-b", "64,128,256,512", "--lanes=2,4,8,16,32"]],
     },
     "ci": {
-        "omp": [["-k", "hybrid_rows,csr_rows,csr_merge,csr5_tiles,ell_rows,dia_rows,sell_slices,"
+        "omp": [["-k", "hybrid_rows,csr_rows,csr5_tiles,ell_rows,dia_rows,sell_slices,"
                  "mkl_csr", CI_BOUNDARY, "--slice=32,64"]],
         "cuda": [["-k", "hybrid_warp", CI_BOUNDARY, "-b", "16,32,64"],
                  ["-k", "csr_thread,csr_warp,csr5_tiles,ell_pitched,ell_thread,dia_thread,"

@@ -16,6 +16,6 @@ done
 SPMV_CACHE=cold $SPMV -m gen:poisson2d:30 -k omp:csr1 --format=csv $quick -q | columns "config.cache"
 $SPMV --cache=hot 2>&1
 # A list of states: a row of the table and a record for each.
-$SPMV -m gen:poisson2d:30 -k omp:csr1,omp:csr_merge --cache=cold,warm,cold --format=csv $quick -q | columns "config.kernel config.cache status check.status timing.inner"
-$SPMV -m gen:poisson2d:30 -k omp:csr1,omp:csr_merge --cache=steady,warm $quick -q 2>&1 | mask
+$SPMV -m gen:poisson2d:30 -k omp:csr1,omp:csr_serial --cache=cold,warm,cold --format=csv $quick -q | columns "config.kernel config.cache status check.status timing.inner"
+$SPMV -m gen:poisson2d:30 -k omp:csr1,omp:csr_serial --cache=steady,warm $quick -q 2>&1 | mask
 $SPMV --cache=cold,hot 2>&1

@@ -2,7 +2,7 @@
 # omp only
 . "$CLI/common"
 if $SPMV -V -v | grep -q '^features.*jansson'; then format=jsonl; else format=csv; fi
-short="-m gen:poisson2d:200 -k csr1,csr_merge --min-time=0 --max-time=0 --samples=3 --no-log -t 2 --probe=here"
+short="-m gen:poisson2d:200 -k csr1,coo_segments --min-time=0 --max-time=0 --samples=3 --no-log -t 2 --probe=here"
 $SPMV $short 2>&1 >/dev/null | grep -c "limits are not known"
 $SPMV probe -t 2 --probe=here --no-log --format=$format >probe.json 2>talk || exit
 sed -E -e '/^note: other programs/d' -e 's/probe-omp-[0-9a-f]+/probe-omp-KEY/' talk

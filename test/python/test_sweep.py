@@ -264,8 +264,8 @@ class SweepTest(unittest.TestCase):
 
     @unittest.skipIf(ON_GPU, "a kernel of the host")
     def test_states_share_a_preparation(self):
-        # csr_merge makes arrays of its own, in a time that never comes out the same twice.
-        code, said = self.sweep("--cache=cold,steady,warm", "-k", "omp:csr_merge")
+        # csr_balanced makes arrays of its own, in a time that never comes out the same twice.
+        code, said = self.sweep("--cache=cold,steady,warm", "-k", "omp:csr_balanced")
         self.assertEqual(code, 0, said)
         for matrix in self.matrices:
             spent = {r["prep"]["prepare_s"] for r in self.records() if r["matrix"]["name"] == matrix}

@@ -16,7 +16,7 @@ MIDDLE = ROWS // 2
 QUICK = ["--backend=omp", "--samples=3", "--min-time=0", "--max-time=0", "--probe=off"]
 RIGHT = ("csr_serial", "csr_rows")
 # What is planted: wrong rows, the first of them, and which of the two checks sees it.
-WRONG = {"csr_merge": (1, MIDDLE, "first"), "csr_tiles": (ROWS, 0, "first"), "csr_tiles_copied": (ROWS, 0, "last"),
+WRONG = {"cmrs_strips": (1, MIDDLE, "first"), "csr_tiles": (ROWS, 0, "first"), "csr_tiles_copied": (ROWS, 0, "last"),
          "csr_blocks": (1, MIDDLE, "last"), "csell_slices": (ROWS, 0, "last"), "sell16_lanes": (ROWS, 0, "first")}
 # One thread: several wait for one another where other programs run, and then any kernel may look the fastest.
 AUTO = ["-k", "omp:auto", "--iters=1000000", "--threads=1"]

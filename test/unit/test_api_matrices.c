@@ -272,7 +272,8 @@ static void names_that_kernels_had_are_found(void **state) {
         assert_memory_equal(found[k], "csr_", 4);
 }
 
-/* The text says that a kernel was removed, on its own backend alone; another may have its name. */
+/* The text says that a kernel was removed, on the backends that had it alone; another may have its
+ * name. */
 static void removed_kernels_are_called_so(void **state) {
     (void)state;
     static const char *const removed[][2] = {
@@ -289,7 +290,10 @@ static void removed_kernels_are_called_so(void **state) {
     for (size_t k = 0; k < sizeof removed / sizeof *removed; k++)
         for (const spmv_backend *const *b = spmv_backends; *b; b++) {
             char name[64];
-            bool own = strcmp((*b)->name, removed[k][0]) == 0, there = false;
+            bool own = false, there = false;
+            for (int i = 0; i < COUNT(removed); i++)
+                own |= strcmp((*b)->name, removed[i][0]) == 0 &&
+                       strcmp(removed[k][1], removed[i][1]) == 0;
             for (int i = 0; i < (*b)->nkernels; i++)
                 there |= strcmp((*b)->names[i], removed[k][1]) == 0;
             assert_false(own && there);

@@ -110,7 +110,7 @@ static void borrowed_values_are_borrowed_again(void **state) {
     spmv_arrays arrays = arrays_of(&r, SPMV_BORROW);
     double *fresh = random_vector(17, r.nnz);
     spmv_mat *mat = create(s.mat->ctx, &arrays);
-    spmv_plan *plans[] = {plan_with(mat, "csr_rows"), plan_with(mat, "csr_merge"),
+    spmv_plan *plans[] = {plan_with(mat, "csr_rows"), plan_with(mat, "csr_balanced"),
                           plan_with(mat, "sell_slices")};
     for (int turn = 0; turn < 3; turn++) {
         for (int64_t k = 0; turn == 2 && k < r.nnz; k++) fresh[k] *= -3;

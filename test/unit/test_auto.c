@@ -78,13 +78,13 @@ static void expected_products_decide_whether_kernels_are_timed(void **state) {
         spmv_plan_facts f;
         spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
         spmv_propose_kernel(&all, "csr_blocks", 0, 1.08, "second");
-        spmv_propose_kernel(&all, "csr_merge", 0, 1.2, "first");
+        spmv_propose_kernel(&all, "csr_balanced", 0, 1.2, "first");
         spmv_propose_kernel(&all, "csr_serial", 0, 1.05, "third");
         spmv_propose_kernel(&all, "coo_segments", 0, 0.3, "hopeless");
         spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = calls[k]});
         spmv_plan_info(plan, &f);
         if (is_timed ? f.timed < 2 || f.timed > 4 || strstr(f.reason, "coo_segments")
-                     : f.timed > 0 || !strstr(f.reason, "csr_merge: first"))
+                     : f.timed > 0 || !strstr(f.reason, "csr_balanced: first"))
             fail_msg("%lld products: %d timed: %s", (long long)calls[k], f.timed, f.reason);
         spmv_plan_free(plan);
     }
@@ -118,7 +118,7 @@ static void what_could_not_pay_is_not_tried(void **state) {
         spmv_proposals all = {.n = 0};
         spmv_plan_facts f;
         spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
-        spmv_propose_kernel(&all, "csr_merge", 0, 2, "best");
+        spmv_propose_kernel(&all, "csr_balanced", 0, 2, "best");
         spmv_propose_kernel(&all, "coo_segments", cases[k].setup, 1.5, "converted");
         spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.expected_calls = 1000});
         spmv_plan_info(plan, &f);

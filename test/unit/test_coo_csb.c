@@ -190,7 +190,7 @@ typedef struct setup {
 } setup;
 
 static const setup setups[] = {
-    {"omp:csr_merge", NULL, 0},         {"omp:csr_merge", "simd", 1},
+    {"omp:csr_balanced", NULL, 0},      {"omp:csr_balanced", "isa", 1},
     {"omp:coo_segments", NULL, 0},      {"omp:hyb_rows", NULL, 0},
     {"omp:hyb_rows", "boundary", 3},    {"omp:csb_blocks", NULL, 0},
     {"omp:csb_blocks", "tile", 16},     {"omp:csb_blocks", "tile", 32768},

@@ -7,7 +7,7 @@
 static void a_copy_multiplies_from_memory_of_its_own(void **state) {
     (void)state;
     static const char *const kernels[] = {"omp:csr_rows", "omp:csr_tiles_copied", "omp:ell_tiles",
-                                          "omp:sell_slices", "omp:csr_merge"};
+                                          "omp:sell_slices", "omp:csr_balanced"};
     for (int k = 0; k < COUNT(kernels); k++) {
         scene s;
         spmv_plan *copy = NULL;
