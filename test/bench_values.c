@@ -119,10 +119,10 @@ static void bench(spmv_ctx *ctx, const char *spec, const spmv_csr_view *A, const
 
 int main(int argc, char **argv) {
     static const char *const usual[] = {"gen:poisson3d:100", "gen:fem3d:40", "gen:mesh:1000000"};
-    static const char *const omp[] = {
-        "csr_rows",     "csr_balanced", "sell_slices",  "sell_lanes",       "ell_rows",
-        "bsr_rows",     "bsr_lanes",    "coo_segments", "csr_tiles_copied", "csell_slices",
-        "sell16_lanes", "spc5_rows",    "auto"};
+    static const char *const omp[] = {"csr_rows",     "csr_balanced",     "sell_slices",
+                                      "ell_rows",     "bsr_rows",         "bsr_lanes",
+                                      "coo_segments", "csr_tiles_copied", "csell_slices",
+                                      "sell16_lanes", "spc5_rows",        "auto"};
     static const char *const cuda[] = {"csr_lanes",    "csr_adaptive", "csr_warp",
                                        "csell_warp",   "csell_lists",  "sell_thread_ahead",
                                        "xcache_block", "bsr_warp",     "auto"};

@@ -24,7 +24,7 @@ if [ $device = cuda ]; then
     coded=csell_warp,csell_lists,xcache_block,hubs time=${TIME:---min-time=0.01 --max-time=0.05}
     more= paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off' peers=--cusparse=toolkit,fetched
 else
-    kernels=${KERNELS:-auto,csell_slices,csr_balanced,csr_rows,csr_serial,spc5_rows,sss_rows,csell_sym_slices,sell_lanes,sell16_lanes,csb_blocks,csb_interleaved_blocks}
+    kernels=${KERNELS:-auto,csell_slices,csr_balanced,csr_rows,csr_serial,spc5_rows,sss_rows,csell_sym_slices,sell16_lanes,csb_blocks,csb_interleaved_blocks}
     coded=csell_slices,csell_sym_slices,sell16_lanes,csb_interleaved_blocks time=${TIME:---min-time=0.3 --max-time=0.8}
     more=symmetric peers= paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
 fi

@@ -2,8 +2,9 @@
  * rows of about one length in the lanes of vector registers; shares of equal bytes, which are cut
  * into chunks that threads take dynamically.
  *
- * Source   this project; sell_lanes with csell's encodings. Where the values are few they are
- *          looked up in vector registers, after CSR&RV (Yang and others, AVX-512).
+ * Source   this project: SELL-C-sigma (Kreutzer et al., SISC 2014) with csell's encodings; loads
+ *          for the gather instruction, which many CPUs run several times slower. Where the values
+ *          are few they are looked up in vector registers, after CSR&RV (Yang and others, AVX-512).
  * Reads    sell16: slice[slices], perm[rows] unless the rows' order is the matrix's, length of
  *          uneven slices, columns, values, codebook; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the thread that takes the slice.

@@ -50,7 +50,7 @@ SPMV_NO_LOG=1 try b.mtx -q
 SPMV_DRY_RUN=1 $SPMV a.mtx $quick | columns "status"
 
 # -k chooses the formats that info builds.
-$SPMV info gen:mesh:100 -k 'csr1,ell*,sell_slices,sell_lanes' | sed -n '/^  format/,$p' | awk '{print $1}' | tr '\n' ' '; echo
+$SPMV info gen:mesh:100 -k 'csr1,ell*,sell_slices' | sed -n '/^  format/,$p' | awk '{print $1}' | tr '\n' ' '; echo
 $SPMV info gen:mesh:100 -k auto | grep -c -E '^  (cmrs|bsr|hyb) '
 $SPMV info gen:mesh:100 | grep -c -E '^  (cmrs|bsr|hyb) '
 try info gen:mesh:100 -k crs1

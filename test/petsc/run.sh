@@ -36,7 +36,7 @@ for ranks in 1 2 4; do
         "-ksp_type cg -pc_type gamg" "-ksp_type cg -pc_type jacobi -products -n 1" "-ksp_type cg -pc_type jacobi -products -matrix elasticity"; do
         run="mpirun -np $ranks $built/petsc_solve $solver -ksp_rtol 1e-10"
         $run >"$work/aij" 2>&1
-        for kernel in sell_lanes csr_balanced; do
+        for kernel in sell_slices csr_balanced; do
             $run $ours -mat_spmv_kernel $kernel >"$work/ours" 2>&1 && cmp -s "$work/aij" "$work/ours" &&
                 grep -q '^new pattern: .*, solved' "$work/ours"
             count $? "$run $kernel"

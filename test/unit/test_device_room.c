@@ -94,7 +94,7 @@ static void from_rows_on_the_device_until_ready(void **state) {
     mat = begin(WORKING, SPMV_OK);
     assert_true(from_rows_s(mat, "cuda:sell_fake", &f) < 0);
     assert_true(f.convert_s > 0);
-    assert_true(from_rows_s(mat, "omp:sell_lanes", &f) == f.convert_s + f.prepare_s);
+    assert_true(from_rows_s(mat, "omp:sell16_lanes", &f) == f.convert_s + f.prepare_s);
     end(mat, NULL);
 }
 

@@ -10,14 +10,9 @@ enum { THREADS = 3 };
 
 static spmv_plan *plan_of(spmv_mat *mat, const char *kernel) {
     static const spmv_setting blocks[] = {{"shape_rows", 3}, {"shape_cols", 3}};
-    static const spmv_setting slices[] = {{"slice", 8}};
-    bool blocked = !strcmp(kernel, "bsr_lanes"), sliced = !strcmp(kernel, "sell_lanes");
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = kernel,
-                           .settings = blocked ? blocks : slices,
-                           .nsettings = blocked  ? 2
-                                        : sliced ? 1
-                                                 : 0};
+    const bool blocked = !strcmp(kernel, "bsr_lanes");
+    const spmv_plan_opts opts = {
+        .size = sizeof opts, .kernel = kernel, .settings = blocks, .nsettings = blocked ? 2 : 0};
     spmv_plan *plan = NULL;
     if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) fail_msg("%s: no plan", kernel);
     return plan;
@@ -61,8 +56,7 @@ static void drop(spmv_mat *mat) {
 /* Shares of 8 MB and more are cut into many chunks. */
 static void chunks_are_multiplied_once(void **state) {
     (void)state;
-    static const char *const kernels[] = {"csell_slices", "sell16_lanes", "spc5_rows", "sell_lanes",
-                                          "bsr_lanes"};
+    static const char *const kernels[] = {"csell_slices", "sell16_lanes", "spc5_rows", "bsr_lanes"};
     spmv_mat *one = load(1), *many = load(THREADS);
     spmv_stats s;
     assert_int_equal(spmv_mat_stats(one, &s), SPMV_OK);
