@@ -2,9 +2,10 @@
  * through a pinned buffer with a single thread, at 7 to 15 GB/s on an H200's host (16 cores). Here
  * the threads of the context fill pinned buffers in turn, while those that are full are on their
  * way: 28 to 32 GB/s; from pinned memory it is 55. To pin buffers takes time, once: so they are
- * small, and not pinned before so much was sent that they would have paid. Only the calling thread
- * calls CUDA: which device is current in the others is their owner's business. make bench-upload
- * prints what other buffers cost and gain. */
+ * small, and not pinned before so much was sent that they would have paid. Where other programs
+ * have the cores, threads wait for each other at every buffer (0.1 GB/s were seen): then the driver
+ * sends the rest. Only the calling thread calls CUDA: which device is current in the others is
+ * their owner's business. make bench-upload prints what other buffers cost and gain. */
 #include "device.cuh"
 #include <omp.h>
 #include <stdlib.h>
@@ -14,19 +15,24 @@ enum {
      * through them instead of 25, and instead of 7 to 14 by the driver: it pays from 8 MiB on. */
     BUFFERS = 4,
     BUFFER_BYTES = 256 << 10,
-    PAYS_BYTES = 16 << 20, /* sent by the driver until pinning pays, in copies of */
-    LEAST_BYTES = 8 << 20, /* at least: for less, waking threads takes longer than it saves */
-    MOST_THREADS = 16,     /* fill faster than any bus takes it */
+    PAYS_BYTES = 16 << 20,   /* sent by the driver until pinning pays, in copies of */
+    LEAST_BYTES = 8 << 20,   /* at least: for less, waking threads takes longer than it saves */
+    AGAIN_BYTES = 256 << 20, /* sent by the driver after threads were slow, until they try again */
+    MOST_THREADS = 16,       /* fill faster than any bus takes it */
     MOST_BUFFERS = 8,
     PAGE = 4096
 };
+
+/* Threads are slow if they have sent less than this once they had so long: the driver, which needs a
+ * single core, would have sent more. */
+static const double slow_rate = 4e9 /* bytes a second */, patience_s = 1e-3;
 
 struct upload_ring {
     int buffers;
     size_t bytes; /* of a buffer */
     char *memory; /* [buffers * bytes] pinned; NULL: not yet */
     cudaEvent_t sent[MOST_BUFFERS];
-    size_t plain; /* bytes that were sent without */
+    size_t plain; /* bytes that the driver sends before threads do */
 };
 
 static void unpin(upload_ring *ring) {
@@ -44,7 +50,7 @@ void upload_close(upload_ring *ring) {
 /* NULL: out of memory. */
 static upload_ring *open_ring(int buffers, size_t bytes) {
     upload_ring *ring = (upload_ring *)calloc(1, sizeof *ring);
-    if (ring) *ring = {buffers, bytes, NULL, {}, 0};
+    if (ring) *ring = {buffers, bytes, NULL, {}, PAYS_BYTES};
     return ring;
 }
 
@@ -78,36 +84,52 @@ static void fill(char *buffer, const char *from, size_t n, int team, int self) {
     if (begin < end) memcpy(buffer + begin, from + begin, end - begin);
 }
 
-/* Before the barrier the caller makes sure that the buffer which is filled next was sent. */
+/* Before the barrier the caller makes sure that the buffer which is filled next was sent, and says
+ * after which bytes all stop if they are slow: a thread that reads that late or early stops there,
+ * too. Waking the threads, before the first barrier, does not count as slow. */
 static cudaError_t send(upload_ring *ring, char *to, const char *from, size_t bytes, int threads,
                         cudaStream_t stream) {
     cudaError_t error = cudaSuccess; /* the caller's alone */
+    size_t end = bytes;
 #pragma omp parallel num_threads(threads)
     {
         int team = omp_get_num_threads(), self = omp_get_thread_num(), k = 0;
         const size_t most = ring->bytes;
-        for (size_t first = 0; first < bytes; first += most, k = (k + 1) % ring->buffers) {
+        double awake = 0;
+        for (size_t first = 0; first < __atomic_load_n(&end, __ATOMIC_RELAXED);
+             first += most, k = (k + 1) % ring->buffers) {
             size_t n = bytes - first < most ? bytes - first : most;
             char *buffer = ring->memory + (size_t)k * most;
             fill(buffer, from + first, n, team, self);
             if (self == 0 && error == cudaSuccess)
                 error = cudaEventSynchronize(ring->sent[(k + 1) % ring->buffers]);
+            if (self == 0 && first &&
+                omp_get_wtime() - awake > patience_s + (double)first / slow_rate)
+                __atomic_store_n(&end, first + n, __ATOMIC_RELAXED);
 #pragma omp barrier
+            if (self == 0 && first == 0) awake = omp_get_wtime();
             if (self == 0 && error == cudaSuccess)
                 error = cudaMemcpyAsync(to + first, buffer, n, cudaMemcpyHostToDevice, stream);
             if (self == 0 && error == cudaSuccess) error = cudaEventRecord(ring->sent[k], stream);
         }
     }
+    if (end < bytes) {
+        ring->plain = AGAIN_BYTES;
+        if (error == cudaSuccess)
+            error =
+                cudaMemcpyAsync(to + end, from + end, bytes - end, cudaMemcpyHostToDevice, stream);
+    }
     cudaError_t last = cudaStreamSynchronize(stream); /* the buffers are free then, in any case */
     return error == cudaSuccess ? last : error;
 }
 
-/* Whether the ring is pinned, or so much was sent by the driver that it is time to. */
+/* Whether threads send it: the driver did until pinning pays, or until slow threads may try. */
 static bool pays(upload_ring *ring, size_t bytes) {
-    if (!ring->memory && ring->plain + bytes < PAYS_BYTES) {
-        ring->plain += bytes;
+    if (bytes < ring->plain) {
+        ring->plain -= bytes;
         return false;
     }
+    ring->plain = 0;
     return pin(ring);
 }
 
