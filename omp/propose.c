@@ -43,7 +43,7 @@ static model model_of(const spmv_features *f, spmv_proposals *out) {
 }
 
 static spmv_proposal *propose(const model *m, const char *kernel, work w) {
-    const double wait_bytes = 50, step_bytes = 6, setup_products = 6;
+    const double wait_bytes = 50, step_bytes = 8, setup_products = 6;
     const double term[] = {w.bytes + wait_bytes * w.waits, step_bytes * w.steps};
     return spmv_propose_cost(m->out, costs, kernel, term, setup_products);
 }
