@@ -25,7 +25,7 @@ enum {
 
 /* Threads are slow if they have sent less than this once they had so long: the driver, which needs
  * a single core, would have sent more. */
-static const double slow_rate = 4e9 /* bytes a second */, patience_s = 4e-3;
+static const double slow_rate = 4e9 /* bytes per second */, patience_s = 4e-3;
 
 struct upload_ring {
     int buffers;

@@ -81,11 +81,18 @@ function results(text, controls) {
   const count = make("span", {id: "count", role: "status"});
   const more = make("button", {type: "button", id: "more"}, `Show ${most} more`);
 
+  // A row's last cell has the number of its command; a link in each of thousands of rows would be a third of a megabyte.
+  function linked(row) {
+    const cell = row.cells[row.cells.length - 1], number = cell.textContent;
+    if (number && !cell.firstElementChild) cell.replaceChildren(make("a", {href: "#c" + number}, number));
+    return row;
+  }
+
   function show() {
     const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const fit = rows.filter((row) => wanted.every((word) => words.get(row).includes(word)) &&
       (!system.value || row.cells[0].textContent === system.value) && (!status.value || statusOf(row) === status.value));
-    body.replaceChildren(...fit.slice(0, limit));
+    body.replaceChildren(...fit.slice(0, limit).map(linked));
     more.hidden = fit.length <= limit;
     const number = (value) => value.toLocaleString("en");
     count.textContent = `${number(fit.length)} of ${number(all.length)} rows` + (more.hidden ? "" : `, the first ${number(limit)} shown`);

@@ -22,13 +22,13 @@ def limit_cell(share, binds):
 
 
 def result_row(unit, system, command):
-    """One line of the table of everything; command: its number, or None."""
+    """One line of the table of everything; command: its number, which a script makes a link, or None."""
     status = verdict_of(unit)
     words = (system, unit.identity.matrix.name, unit.identity.kernel, short_label(unit.identity.settings))
     cells = ((" *" if unit.cached else "") + time_cells(unit) if unit.status == "ok" else
              f"<td colspan={len(TIME_HEADER)}>{escape(unit.reason or 'no reason given')}")
     return (f"<tr class={status.lower()}>" + "".join(f"<td>{escape(word)}" for word in words) + f"<td>{status}{cells}"
-            f"<td>{unit.runs}<td>" + (f"<a href=#c{command}>{command}</a>" if command is not None else ""))
+            f"<td>{unit.runs}<td>{command or ''}")
 
 
 def time_cells(unit):
