@@ -226,9 +226,9 @@ typedef struct spmv_plan_opts {
     int nsettings;
     /* for "auto": */
     int64_t expected_calls; /* expected number of products: preparation may take 0.15 of their
-                               time on a GPU, and, of fewer than 667, what a conversion should
-                               save; on a CPU a tenth, or as long as a third of them up to 10;
-                               0: unknown, at most 10 */
+                               time, or, if they are too few for trials (fewer than 267 on a CPU,
+                               667 on a GPU), what a conversion should save; 0: unknown, at most
+                               the time of 10 */
     int nondeterministic;   /* 1: also kernels whose results may differ in bits every time */
     spmv_cache cache;       /* how it will be used; for SPMV_COLD and SPMV_STEADY trials of a matrix
                                that the caches could hold empty them before each sample */
