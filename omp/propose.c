@@ -1,6 +1,6 @@
 /* propose.c: which OpenMP kernels should be fast on a matrix. It counts what a kernel waits for
- * per nonzero; cost.def says what that costs. Only ratios of these costs are used, and only to
- * order the candidates: what is proposed is timed. */
+ * per nonzero; cost.def says what that costs. Only ratios of these costs are used: where products
+ * pay for trials they order the candidates, which are timed; otherwise they decide. */
 #include "spmv_kernel.h"
 #include <math.h>
 #include <omp.h>

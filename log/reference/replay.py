@@ -214,7 +214,7 @@ class Policy:
         spent_s = self.sampling_s[depth] + PLAN_S
         if self.is_timed(depth, calls):
             return self.try_out(known, baseline["kernel"], case, calls, spent_s)
-        left = self.likely * self.few - self.sampling_s[depth] / (baseline.get("baseline_s") or product_s)
+        left = self.likely * self.few - self.sampling_s[depth] / max(baseline.get("baseline_s") or product_s, 1e-9)
         kernel = self.untimed(known, baseline["kernel"], case, calls, math.inf if calls else left)
         return kernel, [kernel], spent_s + case.kernels[kernel][1]
 
@@ -237,7 +237,8 @@ class Policy:
             expected_s = product_s / p["speedup"]
             trying_s = p["setup"] * (p.get("baseline_s") or product_s) + expected_s
             pays = self.calls(calls) * (best_s - expected_s / self.optimism) > trying_s
-            if pays and spent_s + trying_s <= budget_s:
+            fits = spent_s + trying_s <= budget_s or (len(tried) == 1 and trying_s <= self.cheap * budget_s)
+            if pays and fits:
                 spent_s += PLAN_S
                 if p["kernel"] in case.kernels:  # otherwise it could not be built there
                     spent_s += case.kernels[p["kernel"]][1] + TRIAL_PRODUCTS * case.kernels[p["kernel"]][0]

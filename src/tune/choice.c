@@ -18,6 +18,10 @@ static const double trials_host = 40;   /* the least budget that pays for trials
 static const double optimism = 1.3;     /* so many times as fast as predicted */
 static const double margin = 1.03; /* by which the prediction has to beat the baseline, untimed */
 
+/* The first candidate is always tried if it takes at most this share of the budget: what was spent
+ * before, as on waking threads, says nothing about it. */
+static const double cheap = 0.1;
+
 /* ---- the baseline kernel -------------------------------------------------------------------- */
 
 /* Admits the first baseline kernel that can be built, or any kernel if there is none, since a
@@ -148,7 +152,8 @@ static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
         const double product_s = predicted_s(c, &p[k], &trying_s);
         if (!spmv_candidate_is_allowed(c, &p[k])) continue;
         bool pays = calls_of(c->opts) * (best_s - product_s / optimism) > trying_s;
-        bool fits = spmv_trials_spent_s(c) + trying_s <= budget_s;
+        bool fits = spmv_trials_spent_s(c) + trying_s <= budget_s ||
+                    (c->n == 1 && trying_s <= cheap * budget_s);
         if (pays && fits && spmv_candidate_admit(c, &p[k], &status)) {
             TRY(spmv_trials_first(c, &c->entry[c->n - 1]));
             best_s = fmin(best_s, fmax(product_s, c->entry[c->n - 1].product_s));

@@ -157,7 +157,7 @@ def params_needed(columns):
         for name, value in params_of(unit).items():
             place = (who.system, listed_name(who.matrix.name), who.kernel, name)
             usual = defaults.get(place)
-            if name not in own and usual and (value in usual) == (place in off):
+            if name not in own and usual and (value == 1 if place in off else value not in usual):
                 found.append(f"{who.kernel} {name}")
         return tuple(found)
     return needed

@@ -164,6 +164,27 @@ static void a_budget_is_not_overdrawn(void **state) {
     spmv_mat_free(mat);
 }
 
+/* What was spent before, as on waking threads, keeps no first candidate from being tried that takes
+ * little of the budget. */
+static void a_late_start_leaves_a_cheap_candidate(void **state) {
+    (void)state;
+    const double late_s = 100;
+    spmv_mat *mat = load("gen:poisson2d:40");
+    spmv_proposals all = {.n = 0};
+    spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1000};
+    spmv_plan *plan = NULL;
+    spmv_plan_facts f;
+    spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
+    spmv_propose_kernel(&all, "csr_blocks", 0, 2, "first");
+    spmv_propose_kernel(&all, "csr_serial", 0, 1.9, "second");
+    assert_int_equal(spmv_auto_select(mat, &opts, &spmv_omp, &all, spmv_now() - late_s, &plan),
+                     SPMV_OK);
+    spmv_plan_info(plan, &f);
+    if (f.timed != 2) fail_msg("%d timed: %s", f.timed, f.reason);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+}
+
 /* A product of many empty rows takes long, however few nonzeros there are. */
 static void empty_rows_take_time(void **state) {
     (void)state;
@@ -350,6 +371,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(what_could_not_pay_is_not_tried),
         cmocka_unit_test(a_set_up_is_paid_in_seconds),
         cmocka_unit_test(a_budget_is_not_overdrawn),
+        cmocka_unit_test(a_late_start_leaves_a_cheap_candidate),
         cmocka_unit_test(empty_rows_take_time),
         cmocka_unit_test(what_cannot_be_had_is_passed_over),
         cmocka_unit_test(without_the_baseline_kernel_another_serves),

@@ -25,8 +25,8 @@ PETSC_EXTERN PetscErrorCode PetscObjectStateGet(PetscObject, PetscObjectState *)
 #define KEY "spmv_product"
 #define TO_SEQAIJ "MatConvert_" TYPE "_" MATSEQAIJ "_C"
 
-/* A plan is made when this many products took this long, and may cost a third of it; made again
- * after ten times as many it may cost more, which makes other formats pay. */
+/* A plan for as many more is made when this many products took this long; made again after ten
+ * times as many it may cost more, which pays for trials and other formats. */
 static const PetscInt64 least_count = 30, much_more = 10;
 static const PetscLogDouble least_s = 0.02;
 enum { PREPARATIONS = 2, TRIAL = 20 }; /* TRIAL: products of a plan that are timed */
