@@ -200,9 +200,8 @@ class Policy:
         return "none" if most_s < self.quick_s else "quick" if most_s < self.full_s else "all"
 
     def is_timed(self, depth, calls):
-        if self.host:
-            return depth != "none" and self.budget(calls) >= self.trials_host
-        return self.budget(calls) >= self.for_trials
+        least = self.trials_host if self.host else self.for_trials
+        return self.budget(calls) >= least and not (self.host and depth == "none")
 
     def choose(self, proposals, case, calls, depth, product_s):
         """The kernel, all that were timed, and the seconds spent; (None, [], 0): the baseline kernel is not in the log."""

@@ -113,9 +113,9 @@ static void sort(spmv_proposals *all, double calls) {
  * sampling left of the budget. */
 static double most_setup(const trials *c) {
     const double likely = 0.9; /* the rest is for what a slow host takes longer than predicted */
+    if (c->opts->expected_calls) return INFINITY;
     const double product_s = c->predicted_s > 0 ? c->predicted_s : host_product_s(c->mat, c->opts);
-    return c->opts->expected_calls ? INFINITY
-                                   : likely * c->budget - spmv_trials_spent_s(c) / product_s;
+    return likely * c->budget - spmv_trials_spent_s(c) / product_s;
 }
 
 /* What is predicted to be done first, if that is before the baseline kernel by the margin. */
