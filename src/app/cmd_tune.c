@@ -1,7 +1,7 @@
 /* cmd_tune.c: spmv tune: finds the parameters of kernels for one matrix. Each parameter in turn is
  * tried with all its values, the others as found by then, and keeps a value that is clearly faster;
- * then the kernels are timed against each other, with parameters as before and as found. Nothing is
- * stored: it prints the command line to type. */
+ * then the kernels are timed against each other, with parameters as before and as found, and this
+ * comparison decides. Nothing is stored: it prints the command line to type. */
 #include "option_values.h"
 #include "app/run/session.h"
 #include <stdlib.h>
@@ -9,20 +9,21 @@
 int cmd_tune(const options *o, const spmv_backend *backend);
 
 enum { MOST_VALUES = 24 };
+/* As a share of the time: a parameter that gains less is not worth typing. */
+static const double CLEARLY = 0.02;
 typedef struct choice { /* of a parameter, or of a pair that one option gives */
     spmv_param_id id;
     int width, count; /* parameters; values */
     int64_t value[MOST_VALUES][2];
 } choice;
 
-typedef struct trial_times {        /* the times of the cells of one trial */
-    statistics of[MOST_VALUES + 1]; /* median 0: no time */
+typedef struct trial { /* a parameter's values, timed against each other */
     session *run;      /* the session that the trial is for: its log gets only wrong results */
     const cell *cells; /* of the trial */
     int code;          /* exit code of writing the log */
-} trial_times;
+} trial;
 
-static void note_wrong(trial_times *c, const cell *tried, const result *out) {
+static void note_wrong(trial *c, const cell *tried, const result *out) {
     char flags[512];
     settings_flags(tried->setting, tried->nsettings, flags, sizeof flags);
     if (!c->run->o->quiet)
@@ -33,11 +34,9 @@ static void note_wrong(trial_times *c, const cell *tried, const result *out) {
 }
 
 static void note_finished(void *arg, int k, const result *out) {
-    trial_times *c = arg;
+    trial *c = arg;
     if (strcmp(out->r.status, "wrong") == 0) note_wrong(c, &c->cells[k], out);
-    if (strcmp(out->r.status, "ok") != 0) return;
-    c->run->ndisturbed += out->nflags > 0;
-    c->of[k] = record_times(&out->r);
+    c->run->ndisturbed += c->cells[k].ok && out->nflags > 0;
 }
 
 /* ---- what a parameter can be ---------------------------------------------------------------- */
@@ -99,32 +98,32 @@ static void set(cell *c, spmv_param_id id, int64_t value) {
 /* Times the cell as it is and with every value; *best becomes the fastest. */
 static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *best) {
     cell cells[MOST_VALUES + 1] = {*best};
-    trial_times times = {.run = run, .cells = cells};
+    trial of = {.run = run, .cells = cells};
     options quick = *run->o;
-    session trial = *run;
+    session timed = *run;
     int winner = 0;
     quick.quiet = true;
     quick.sampling.min_time_s = 0.02;
     quick.sampling.max_time_s = 0.06;
     quick.format = "table";
-    trial.o = &quick;
-    trial.log.file = -1;
-    trial.cell = cells;
-    trial.ncells = choices->count + 1;
-    trial.watch = (watcher){.arg = &times, .finished = note_finished};
-    memset(trial.rated, 0, sizeof trial.rated);
+    timed.o = &quick;
+    timed.log.file = -1;
+    timed.cell = cells;
+    timed.ncells = choices->count + 1;
+    timed.watch = (watcher){.arg = &of, .finished = note_finished};
+    memset(timed.rated, 0, sizeof timed.rated);
     for (int k = 0; k < choices->count; k++) {
         cells[k + 1] = *best;
         for (int w = 0; w < choices->width; w++)
             set(&cells[k + 1], (spmv_param_id)((int)choices->id + w), choices->value[k][w]);
     }
-    int code = run_on(&trial, mat, run->o->matrices[0]);
-    for (int k = 1; k < trial.ncells && !code; k++)
-        if (times.of[k].median > 0 &&
-            (!(times.of[winner].median > 0) || is_faster(&times.of[k], &times.of[winner], 0.02)))
+    int code = run_on(&timed, mat, run->o->matrices[0]);
+    for (int k = 1; k < timed.ncells && !code; k++)
+        if (cells[k].ok &&
+            (!cells[winner].ok || is_faster(&cells[k].times, &cells[winner].times, CLEARLY)))
             winner = k;
     *best = cells[winner];
-    return code ? code : times.code;
+    return code ? code : of.code;
 }
 
 static int tune_cell(session *run, spmv_mat *mat, cell *c) {
@@ -153,14 +152,21 @@ static void command_of(const session *run, const cell *c, char out[COMMAND_SIZE]
              c->precision == SPMV_F32 ? " -p f32" : "", flags);
 }
 
-/* compared: the cell c with its result in the final comparison. */
-static void print_flags(const session *run, const cell *c, const cell *compared, int found_from) {
+/* Whether the trials' finding holds: a trial is short, and one in many finds what is not there. */
+static bool is_confirmed(const cell *before, const cell *found) {
+    if (!before->ok) return found->ok;
+    return found->ok && is_faster(&found->times, &before->times, CLEARLY) &&
+           found->times.high < before->times.low; /* false where an interval is not known */
+}
+
+/* Both with their results of the final comparison; the same cell if trials found nothing. */
+static void print_flags(const session *run, const cell *before, const cell *found) {
     char command[COMMAND_SIZE];
-    command_of(run, c, command);
-    printf("%s: %s\n", descriptor(c->kernel)->name,
-           !compared->ok                ? "no right result, nothing to type"
-           : c->nsettings == found_from ? "nothing is clearly faster than it is"
-                                        : command);
+    command_of(run, found, command);
+    printf("%s: %s\n", descriptor(found->kernel)->name,
+           !before->ok && !found->ok     ? "no right result, nothing to type"
+           : is_confirmed(before, found) ? command
+                                         : "nothing is clearly faster than it is");
 }
 
 /* What the trials had found when somebody stopped them. */
@@ -177,7 +183,7 @@ static void say_found(const session *run, const cell *found, int n) {
 
 /* Times the cells as before, and as found where that differs, against each other. */
 static int compare(session *run, spmv_mat *mat, const cell *before, const cell *found, size_t n) {
-    cell *all = calloc(2 * n, sizeof *all), *compared = all;
+    cell *all = calloc(2 * n, sizeof *all);
     session last = *run;
     if (!all) return complain(SPMV_E_NOMEM, NULL);
     last.cell = all;
@@ -187,9 +193,11 @@ static int compare(session *run, spmv_mat *mat, const cell *before, const cell *
         if (found[k].nsettings > before[k].nsettings) all[last.ncells++] = found[k];
     }
     int code = run_on(&last, mat, run->o->matrices[0]);
+    const cell *first = all;
     for (size_t k = 0; k < n && !code; k++) {
-        compared += found[k].nsettings > before[k].nsettings;
-        print_flags(run, &found[k], compared++, before[k].nsettings);
+        const cell *second = first + (found[k].nsettings > before[k].nsettings);
+        print_flags(run, first, second);
+        first = second + 1;
     }
     if (!code && last.nwrong && !run->o->quiet)
         say("spmv: tune: %d WRONG result%s\n", last.nwrong, last.nwrong == 1 ? "" : "s");

@@ -397,6 +397,7 @@ static int keep(group *g, int k) {
     result *out = &g->results[k];
     out->finished = true;
     run->cell[k].ok = strcmp(out->r.status, "ok") == 0;
+    run->cell[k].times = record_times(&out->r);
     count_status(run, &out->r);
     if (!run->o->quiet && run->o->verbose) say_result(out);
     int code = log_append(&run->log, record_fields(), &out->r);

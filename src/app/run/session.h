@@ -14,6 +14,7 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
     spmv_precision precision;
     spmv_cache cache; /* state of the caches that its products find */
     bool ok;          /* its last result was right, and has a time */
+    statistics times; /* of that result, if ok */
 } cell;
 
 enum { CELL_LABEL = 320 }; /* bytes that cell_label may fill */
