@@ -152,7 +152,8 @@ static void command_of(const session *run, const cell *c, char out[COMMAND_SIZE]
              c->precision == SPMV_F32 ? " -p f32" : "", flags);
 }
 
-/* Whether the trials' finding holds: a trial is short, and one in many finds what is not there. */
+/* Whether what the trials found holds: they are short, and now and then one finds a gain that is
+ * not there. */
 static bool is_confirmed(const cell *before, const cell *found) {
     if (!before->ok) return found->ok;
     return found->ok && is_faster(&found->times, &before->times, CLEARLY) &&

@@ -7,7 +7,7 @@ for try in 1 2 3 4 5; do # a busy machine may hide what is four times faster
 done
 grep spmv out
 $(sed -n "s|^bsr_rows: spmv|$SPMV|p" out) $quick --format=csv -q | columns "config.kernel config.shape status" | grep -v config
-# One thread takes all rows either way: neither schedule is clearly faster, whatever a short trial says.
+# One thread takes all rows by any schedule: none is clearly faster, whatever a short trial says.
 $SPMV tune -m gen:diagonal:3000 -k omp:bsr_rows --shape=2x2 --max-time=0.3 $options 2>/dev/null | grep :
 $SPMV tune -m gen:diagonal:300 -k omp:bsr_rows --shape=2x2 --schedule=static --max-time=0 $options 2>/dev/null | grep :
 echo wrong runs

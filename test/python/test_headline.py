@@ -94,6 +94,8 @@ class HeadlineTest(TablesTest):
         rows = rows_of(figures.outside_table(layout_of(*RECORDS, timed("c", "csr_rows", 1.2)), PLACES))
         self.assertEqual(rows[KNOWN][0], "1.30 (4)")
         self.assertEqual(rows[("cold", "f64", classes.OR_PLAIN, "known")][0], "1.23 (4)")
+        without = rows_of(figures.outside_table(layout_of(*RECORDS), PLACES))
+        self.assertNotIn(classes.OR_PLAIN, str(without))
 
     def test_values_rounded_otherwise_are_the_same_matrix(self):
         records = [timed("a", kernel, seconds, auto, matrix__hash=hash, host__name=hash)

@@ -59,13 +59,18 @@ def ratio_over(matrix, ours, others):
 
 
 def groups_of(layout, takes):
-    """{Group: [Ratio]} of the matrices whose names are taken; groups without any are left out."""
+    """{Group: [Ratio]} of the matrices whose names are taken; groups without any are left out, and so is a baseline that no
+    kernel of this system adds to the one before."""
     found = {}
-    for system, matrices in layout.items():
+    for system, layout_of_system in layout.items():
+        matrices = {matrix: cells for matrix, cells in layout_of_system.items() if takes(listed_name(matrix.name))}
+        compared = set()
         for words, is_baseline in BASELINES.get(system.backend, ()):
+            before, compared = compared, {kernel for cells in matrices.values() for kernel in cells if is_baseline(kernel)}
+            if compared == before:
+                continue
             for known in (True, False):
-                ratios = [ratio_of(cells, is_baseline, known, matrix)
-                          for matrix, cells in matrices.items() if takes(listed_name(matrix.name))]
+                ratios = [ratio_of(cells, is_baseline, known, matrix) for matrix, cells in matrices.items()]
                 ratios = [ratio for ratio in ratios if ratio]
                 if ratios:
                     found[Group(system, words, known)] = ratios
