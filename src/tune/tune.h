@@ -5,11 +5,6 @@
 
 #include "core/internal.h"
 
-/* First-use warm-up: runs the kernel once on a small matrix with rows of the same mean length,
- * unless the process did so before; on a GPU its code is loaded then. Errors are ignored. Returns
- * the seconds it took. */
-double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
-                    const spmv_proposal *p);
 /* How much of a matrix is sampled for its features. */
 typedef enum spmv_sampling_depth {
     SPMV_SAMPLE_NONE,
