@@ -1,6 +1,6 @@
 /* spmv_sample.h: the part of a matrix from which its features are computed. How much is taken
- * depends on the size of the matrix alone, never on who takes it: whichever processor holds the
- * matrix, its features come out the same to the last bit. */
+ * depends on the size of the matrix and on who asks, never on who takes it: whichever processor
+ * holds the matrix, its features come out the same to the last bit. */
 #ifndef SPMV_SAMPLE_TYPES_H
 #define SPMV_SAMPLE_TYPES_H
 
@@ -16,6 +16,10 @@ enum {
     SAMPLE_MIDDLE = 1 << 12   /* rows taken from the middle of the matrix on, at most */
 };
 
+/* Whose model will look at the features; each has some that only it looks at, and that are computed
+ * for nobody else. */
+enum { SPMV_FOR_HOST = 1, SPMV_FOR_GPU = 2, SPMV_FOR_BOTH = 3 };
+
 /* How much is taken. */
 typedef struct sample_size {
     int64_t slices; /* slices that the matrix has; the last one may be shorter */
@@ -24,6 +28,7 @@ typedef struct sample_size {
     int columns;    /* the columns of entries spmv_split(nnz, columns, k) are taken */
     int in_middle;  /* entries of rows in the middle are taken, at most */
     bool mirrored;  /* mirror images are looked up */
+    int readers;    /* SPMV_FOR_... */
 } sample_size;
 
 /* The first entries of the rows of a slice, at most SAMPLE_TAKEN of each. */

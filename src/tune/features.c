@@ -1,6 +1,7 @@
 /* features.c: the features of a matrix that "auto" goes by, computed from a sample of it. They are
  * the same for any number of threads. */
-#include "sample.h"
+#include "spmv_sample.h"
+#include "tune.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -344,23 +345,6 @@ static spmv_status add_sampled(spmv_ctx *ctx, const spmv_sample *s, int readers,
     return SPMV_OK;
 }
 
-/* Where the rows lie: on a device, if the host has not got them. */
-static spmv_status take_sample(spmv_mat *mat, spmv_sampling_depth depth, int readers, int threads,
-                               spmv_sample *out) {
-    const spmv_stored *source = mat->fetch ? mat->source : NULL;
-    const sample_size size = spmv_sample_size(mat->stats.rows, mat->stats.nnz, depth, readers);
-    spmv_csr_view A;
-    if (source && source->device->backend->sample) {
-        spmv_device *device = NULL;
-        TRY(spmv_ctx_device(mat->ctx, source->device->backend, &device));
-        *out = (spmv_sample){.size = size};
-        return device->backend->sample(device, source->copy, out);
-    }
-    TRY(spmv_mat_bring(mat));
-    spmv_mat_rows(mat, &A);
-    return spmv_sample_take(mat->ctx, &A, &size, threads, out);
-}
-
 spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampling_depth depth,
                              int readers, int threads, spmv_features *f) {
     const spmv_stats *s = &mat->stats;
@@ -375,7 +359,7 @@ spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampl
                          .precision = precision,
                          .threads = mat->ctx->threads};
     if (s->nnz == 0 || depth == SPMV_SAMPLE_NONE) return SPMV_OK;
-    TRY(take_sample(mat, depth, readers, threads, &sample));
+    TRY(spmv_sample_take(mat, depth, readers, threads, &sample));
     spmv_status status = add_sampled(mat->ctx, &sample, readers, threads, f);
     spmv_sample_free(&sample);
     return status;
