@@ -35,6 +35,7 @@ typedef struct sample_size {
 typedef struct sample_slice {
     int64_t first;              /* row of the matrix */
     int rows, longest, entries; /* longest: entries taken of a row, at most */
+    int blocks_for;             /* SPMV_FOR_...: who looks at blocks in it; 0: nobody */
     int len[SAMPLE_ROWS];       /* entries taken */
     int64_t begin[SAMPLE_ROWS]; /* the first of them in col_idx and values */
     const int32_t *col_idx;     /* shared by all slices */
@@ -70,6 +71,12 @@ static inline int64_t sample_middle(const sample_size *s, const int64_t *row_ptr
 
 static inline int64_t sample_slice_at(const sample_size *s, int64_t n) {
     return (2 * n + 1) * s->slices / (2 * (int64_t)s->taken);
+}
+
+/* What a format adds up over the slices, at most so many sums (spmv_format.look). */
+enum { SAMPLE_SUMS = 6 };
+static inline double sample_share(double some, double of) {
+    return of > 0 ? some / of : 0;
 }
 
 #endif

@@ -124,20 +124,53 @@ static spmv_status take_here(spmv_ctx *ctx, const spmv_csr_view *A, const sample
     return SPMV_OK;
 }
 
-spmv_status spmv_sample_take(spmv_mat *mat, spmv_sampling_depth depth, int readers, int threads,
-                             spmv_sample *out) {
+/* ---- where blocks are counted ---------------------------------------------------------------- */
+
+/* Counting blocks takes longest of all. So it is done in some slices, of about BLOCK_ENTRIES
+ * entries: of each group of this many neighbours in one. */
+static int slices_a_group(const spmv_sample *s) {
+    enum { BLOCK_ENTRIES = 1 << 11, FEWEST = 4 /* groups */ };
+    const int n = s->size.taken;
+    int64_t entries = 0;
+    for (int k = 0; k < n; k++) entries += s->slice[k].entries;
+    const int64_t step = entries / BLOCK_ENTRIES + 1, most = n / FEWEST + 1;
+    return (int)(step < most ? step : most);
+}
+
+/* Marks of every group the first slice that has entries, begun at another place in each. */
+static void mark_for_blocks(spmv_sample *s) {
+    const int n = s->size.taken, step = slices_a_group(s);
+    for (int group = 0; group * step < n; group++)
+        for (int q = 0; q < step; q++) {
+            const int at = group * step + (group + q) % step;
+            if (at >= n || s->slice[at].entries == 0) continue;
+            s->slice[at].blocks_for = s->size.readers;
+            break;
+        }
+}
+
+/* ---- wherever the rows lie ------------------------------------------------------------------- */
+
+static spmv_status take(spmv_mat *mat, const sample_size *size, int threads, spmv_sample *out) {
     const spmv_stored *source = mat->fetch ? mat->source : NULL;
-    const sample_size size = size_for(mat->stats.rows, mat->stats.nnz, depth, readers);
     spmv_csr_view A;
     if (source && source->device->backend->sample) {
         spmv_device *device = NULL;
         TRY(spmv_ctx_device(mat->ctx, source->device->backend, &device));
-        *out = (spmv_sample){.size = size};
+        *out = (spmv_sample){.size = *size};
         return device->backend->sample(device, source->copy, out);
     }
     TRY(spmv_mat_bring(mat));
     spmv_mat_rows(mat, &A);
-    return take_here(mat->ctx, &A, &size, threads, out);
+    return take_here(mat->ctx, &A, size, threads, out);
+}
+
+spmv_status spmv_sample_take(spmv_mat *mat, spmv_sampling_depth depth, int readers, int threads,
+                             spmv_sample *out) {
+    const sample_size size = size_for(mat->stats.rows, mat->stats.nnz, depth, readers);
+    TRY(take(mat, &size, threads, out));
+    mark_for_blocks(out);
+    return SPMV_OK;
 }
 
 void spmv_sample_free(spmv_sample *sample) {
