@@ -5,8 +5,8 @@
 
 Lines are those of src/tune, of both propose.c and both cost.def, with comments. Lines of their own count what was part of
 src/tune once: the features that formats compute for the tuner (features_*.c in their folders and sampled_*.h beside
-them; a few lines more are in format_NAME.c of sell, sss and xcache), taking the sample on a CPU, and the first-use
-warm-up. What remembers choices across processes is in src/wisdom and apart. A fitted number is a numeric literal in a
+them; a few lines more are in format_NAME.c of sell, sss and xcache), taking the sample on a CPU, spot checks of
+results, and the first-use warm-up. What remembers choices across processes is in src/wisdom and apart. A fitted number is a numeric literal in a
 cost model (propose.c, cost.def) outside comments and texts, but for 0, 1, 2, subscripts, and what a comparison with a
 name written in capitals gives. A number of the policy is a constant of those other files that is named (`static const
 double` or an enum).
@@ -49,7 +49,7 @@ def paths(*pattern):
 def main():
     tune = paths("tune", "*.[ch]")
     features = paths("formats", "*", "features_*.c") + paths("formats", "sampled_*.h")
-    others = ["src/core/sample.c", "src/measure/warm_up.c"]
+    others = ["src/core/sample.c", "src/measure/spot_check.c", "src/measure/warm_up.c"]
     models = ["cuda/propose.c", "cuda/cost.def", "omp/propose.c", "omp/cost.def"]
     lines = {path: read(path).count("\n") for path in tune + features + others + models}
     for path in models:
@@ -57,7 +57,7 @@ def main():
     for path in tune + features + others:
         print(f"{lines[path]:5} lines {len(named(path)):4} of the policy   {path}")
     tables = [path for path in models if path.endswith(".def")]
-    for what, part in (("of the features of formats", features), ("of sampling on a CPU and first-use warm-up", others),
+    for what, part in (("of the features of formats", features), ("of sampling on a CPU, spot checks and first-use warm-up", others),
                        ("of src/tune and both cost.def", tune + tables),
                        ("of src/tune, both cost.def and both propose.c", tune + models)):
         print(f"{sum(lines[path] for path in part):5} lines {what}")
