@@ -72,10 +72,10 @@ nvflags  := -std=c++14 $(OPT) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp,-Wall,$(sub
 ldlibs   := $(call package_libs,jansson hwloc) $(lib_libs)
 
 # ---- sources -------------------------------------------------------------------------------------------------------
-# A folder says how its files are compiled: once, or once per variant of precision and offset width.
+# A folder says how its files are compiled: once, or once per variant of precision and offset width (features_*.c: once).
 app_src  := $(wildcard src/app/*.c src/app/*/*.c)
-lib_src  := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c omp/*.c)) cuda/propose.c cuda/cusparse_library.c
-variant_src := $(wildcard src/formats/*/*.c omp/*/*.c)
+lib_src  := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c src/formats/*/features_*.c omp/*.c)) cuda/propose.c cuda/cusparse_library.c
+variant_src := $(filter-out $(lib_src),$(wildcard src/formats/*/*.c omp/*/*.c))
 cuda_once := $(wildcard cuda/*.cu)
 cuda_variant_src := $(wildcard cuda/*/*.cu)
 # Files without offsets, or with 32-bit ones only, are compiled once per precision and export both names (include/spmv_export.h).

@@ -88,9 +88,9 @@ typedef struct spmv_rates {   /* the measured best rates of a device */
 
 /* ---- what "auto" asks ------------------------------------------------------------------------ */
 
-/* The library samples the matrix (src/tune/features.c), the backend names kernels that should be
- * fast on it (propose.c of its folder), the library builds the best of them and times them against
- * the baseline kernel (src/tune). */
+/* The library computes features from a sample of the matrix (src/tune/features.c, src/formats), the
+ * backend names kernels that should be fast on it (propose.c of its folder), the library builds the
+ * best of them and times them against the baseline kernel (src/tune). */
 enum {
     SPMV_AUTO = -1,        /* index of "auto" in a spmv_kernel_id: it is in no backend's table */
     SPMV_LONG_ROW = 1024,  /* entries of a row that slices are not for */

@@ -34,6 +34,8 @@ SPMV_LINKAGE void spmv_store_borrow(spmv_store *store, void *member, const void 
 spmv_status spmv_fits(spmv_ctx *ctx, int64_t overflows);
 
 struct spmv_features; /* spmv_backend.h */
+struct spmv_sample;   /* spmv_sample.h */
+struct sample_slice;
 typedef struct spmv_format {
     const char *name, *summary;
     const spmv_param *params; /* of the store; its kernels take these besides their own */
@@ -61,9 +63,13 @@ typedef struct spmv_format {
                          const spmv_store *store);
     /* Whether all can, seen from the store's numbers alone; NULL: only holds knows. */
     bool (*holds_any)(const spmv_store *store);
-    /* Adds features for "auto" that only this format computes, from the pattern of some rows from
-     * the middle of the matrix on (src/tune/sample.h); NULL: nothing. */
-    void (*features)(const spmv_csr_view *middle, struct spmv_features *f);
+    /* The features by which "auto" predicts the cost of this format, and of others like it: those
+     * that the readers of a sample (spmv_sample.h) look at. look, by several threads, sets what a
+     * slice adds to sums, which are 0; features, with the sums over all slices, fills in what it
+     * makes of them and of the sample, in f, which has the sizes of the matrix and of the sample.
+     * Those of one variant are called. NULL: nothing to add up, no features. */
+    void (*look)(const struct sample_slice *slice, double *sum);
+    void (*features)(const struct spmv_sample *s, const double *sum, struct spmv_features *f);
 } spmv_format;
 
 int spmv_format_count(void);

@@ -1,6 +1,6 @@
 /* spmv_sample.h: the part of a matrix from which its features are computed. How much is taken
- * depends on the size of the matrix alone, never on who takes it: whichever processor holds the
- * matrix, its features come out the same to the last bit. */
+ * depends on the size of the matrix and on who asks, never on who takes it: whichever processor
+ * holds the matrix, its features come out the same to the last bit. */
 #ifndef SPMV_SAMPLE_TYPES_H
 #define SPMV_SAMPLE_TYPES_H
 
@@ -16,6 +16,10 @@ enum {
     SAMPLE_MIDDLE = 1 << 12   /* rows taken from the middle of the matrix on, at most */
 };
 
+/* Whose model will look at the features; each has some that only it looks at, and that are computed
+ * for nobody else. */
+enum { SPMV_FOR_HOST = 1, SPMV_FOR_GPU = 2, SPMV_FOR_BOTH = 3 };
+
 /* How much is taken. */
 typedef struct sample_size {
     int64_t slices; /* slices that the matrix has; the last one may be shorter */
@@ -24,12 +28,14 @@ typedef struct sample_size {
     int columns;    /* the columns of entries spmv_split(nnz, columns, k) are taken */
     int in_middle;  /* entries of rows in the middle are taken, at most */
     bool mirrored;  /* mirror images are looked up */
+    int readers;    /* SPMV_FOR_... */
 } sample_size;
 
 /* The first entries of the rows of a slice, at most SAMPLE_TAKEN of each. */
 typedef struct sample_slice {
     int64_t first;              /* row of the matrix */
     int rows, longest, entries; /* longest: entries taken of a row, at most */
+    int blocks_for;             /* SPMV_FOR_...: who looks at blocks in it; 0: nobody */
     int len[SAMPLE_ROWS];       /* entries taken */
     int64_t begin[SAMPLE_ROWS]; /* the first of them in col_idx and values */
     const int32_t *col_idx;     /* shared by all slices */
@@ -65,6 +71,12 @@ static inline int64_t sample_middle(const sample_size *s, const int64_t *row_ptr
 
 static inline int64_t sample_slice_at(const sample_size *s, int64_t n) {
     return (2 * n + 1) * s->slices / (2 * (int64_t)s->taken);
+}
+
+/* What a format adds up over the slices, at most so many sums (spmv_format.look). */
+enum { SAMPLE_SUMS = 6 };
+static inline double sample_share(double some, double of) {
+    return of > 0 ? some / of : 0;
 }
 
 #endif

@@ -3,10 +3,13 @@
 
     python3 log/reference/count.py
 
-Lines are those of src/tune, of both propose.c and both cost.def, with comments. What remembers choices across processes is
-in src/wisdom and apart. A fitted number is a numeric literal in a cost
-model (propose.c, cost.def) outside comments and texts, but for 0, 1, 2, subscripts, and what a comparison with a name written
-in capitals gives. A number of the policy is a constant of src/tune that is named (`static const double` or an enum).
+Lines are those of src/tune, of both propose.c and both cost.def, with comments. Lines of their own count what was part of
+src/tune once: the features that formats compute for the tuner (features_*.c in their folders and sampled_*.h beside
+them; a few lines more are in format_NAME.c of sell, sss and xcache), taking the sample on a CPU, spot checks of
+results, and the first-use warm-up. What remembers choices across processes is in src/wisdom and apart. A fitted number is a numeric literal in a
+cost model (propose.c, cost.def) outside comments and texts, but for 0, 1, 2, subscripts, and what a comparison with a
+name written in capitals gives. A number of the policy is a constant of those other files that is named (`static const
+double` or an enum).
 """
 
 import glob
@@ -39,16 +42,27 @@ def named(path):
     return [name for block in constants for name in re.findall(r"(\w+) = [-\d(.]", block)]
 
 
+def paths(*pattern):
+    return sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, "src", *pattern)))
+
+
 def main():
-    tune = sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, "src", "tune", "*.[ch]")))
+    tune = paths("tune", "*.[ch]")
+    features = paths("formats", "*", "features_*.c") + paths("formats", "sampled_*.h")
+    others = ["src/core/sample.c", "src/measure/spot_check.c", "src/measure/warm_up.c"]
     models = ["cuda/propose.c", "cuda/cost.def", "omp/propose.c", "omp/cost.def"]
-    lines = {path: read(path).count("\n") for path in tune + models}
+    lines = {path: read(path).count("\n") for path in tune + features + others + models}
     for path in models:
         print(f"{lines[path]:5} lines {len(fitted(path)):4} fitted numbers  {path}")
-    for path in tune:
+    for path in tune + features + others:
         print(f"{lines[path]:5} lines {len(named(path)):4} of the policy   {path}")
-    print(f"{sum(lines.values()):5} lines, {sum(len(fitted(path)) for path in models)} fitted numbers, "
-          f"{sum(len(named(path)) for path in tune)} of the policy")
+    tables = [path for path in models if path.endswith(".def")]
+    for what, part in (("of the features of formats", features), ("of sampling on a CPU, spot checks and first-use warm-up", others),
+                       ("of src/tune and both cost.def", tune + tables),
+                       ("of src/tune, both cost.def and both propose.c", tune + models)):
+        print(f"{sum(lines[path] for path in part):5} lines {what}")
+    print(f"{sum(len(fitted(path)) for path in models):5} fitted numbers, "
+          f"{sum(len(named(path)) for path in tune + features + others)} of the policy")
 
 
 if __name__ == "__main__":

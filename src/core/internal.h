@@ -182,6 +182,19 @@ spmv_status spmv_source_fetch(spmv_mat *mat);
 /* Whether the plan's kernel may have noted where the caller's values lie. */
 bool spmv_source_is_fixed(const spmv_plan *plan);
 
+/* ---- sample.c: what is sampled of a matrix for its features (spmv_sample.h) ------------------ */
+
+typedef enum spmv_sampling_depth {
+    SPMV_SAMPLE_NONE,
+    SPMV_SAMPLE_QUICK, /* 3,000 entries */
+    SPMV_SAMPLE_FULL   /* 16,000 entries; for a GPU columns that repeat, else symmetry */
+} spmv_sampling_depth;
+/* Samples a matrix that has entries, on the device if its rows lie there alone. On failure there is
+ * nothing to free. */
+spmv_status spmv_sample_take(spmv_mat *mat, spmv_sampling_depth depth, int readers, int threads,
+                             spmv_sample *out);
+void spmv_sample_free(spmv_sample *sample);
+
 /* ---- csr.c: the canonical CSR --------------------------------------------------------------- */
 
 /* Expands symmetry, sorts each row by column and sums duplicates; fills in the counts of *stats

@@ -83,4 +83,14 @@ spmv_status problem_sample(problem *p, timing *t);
 spmv_status timing_add(timing *t, double seconds); /* a sample that was taken otherwise */
 /* What the last timed sample left in the y of product k. */
 spmv_status problem_result(problem *p, int k, void *y);
+/* spot_check.c. Of products on a CPU: sets x so that wrong columns show; marks y before a product;
+ * checks y after it (SPMV_E_UNSUITABLE: a row is wrong). */
+void spot_check_vary(const spmv_mat *mat, spmv_precision precision, int threads, void *x);
+void spot_check_wipe(const spmv_mat *mat, spmv_precision precision, void *y);
+spmv_status spot_check(const spmv_mat *mat, spmv_precision precision, const void *y);
+/* warm_up.c. First-use warm-up of a kernel, which the options name: runs it on a small matrix with
+ * rows of the same mean length, unless the context did so before; on a GPU its code is loaded then.
+ * Errors are ignored. Returns the seconds it took. */
+double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
+                    const char *kernel);
 #endif

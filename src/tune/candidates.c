@@ -36,7 +36,7 @@ bool spmv_candidate_admit(trials *c, const spmv_proposal *p, spmv_status *status
     candidate *e = &c->entry[c->n];
     *e = (candidate){.proposal = p};
     const spmv_plan_opts opts = spmv_candidate_opts(c, e, p->threads);
-    if (c->is_timed) c->once_s += spmv_warm_up(c->mat, &opts, c->backend, p);
+    if (c->is_timed) c->once_s += spmv_warm_up(c->mat, &opts, c->backend, p->kernel);
     double start = spmv_now();
     *status = spmv_plan_make(c->mat, &opts, c->n > 0, &e->plan);
     if (*status == SPMV_OK) {

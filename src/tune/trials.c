@@ -43,7 +43,7 @@ static spmv_status make_vectors(trials *c) {
     if (!c->backend->host) c->unpaid_s += spmv_now() - start; /* the caller's will reuse it */
     TRY(c->backend->fill(c->device, c->y, ORDINARY, y));      /* allocates its pages */
     if (!c->backend->host) return c->backend->fill(c->device, c->x, ORDINARY, x);
-    spmv_trials_vary_x(c);
+    spot_check_vary(c->mat, c->opts->precision, c->device->threads, c->x);
     return SPMV_OK;
 }
 
@@ -217,10 +217,12 @@ static void assure_rounds(trials *c) {
 }
 
 spmv_status spmv_trials_first(trials *c, candidate *e) {
-    spmv_trials_wipe(c);
+    const spmv_precision precision = c->opts->precision;
+    if (c->backend->host) spot_check_wipe(c->mat, precision, c->y);
     spmv_status status = spmv_trials_begin(c, e);
     if (status == SPMV_OK) status = take_first_sample(c, e);
-    return disqualify_failed(c, e, status == SPMV_OK ? spmv_trials_check(c) : status);
+    if (status == SPMV_OK && c->backend->host) status = spot_check(c->mat, precision, c->y);
+    return disqualify_failed(c, e, status);
 }
 
 spmv_status spmv_trials_run(trials *c) {

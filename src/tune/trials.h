@@ -1,5 +1,5 @@
 /* trials.h: what choice.c (which admits candidates and chooses one), trials.c (which times them)
- * and spot_check.c (which checks their results) share. */
+ * and team.c (which may take threads from the fastest) share. */
 #ifndef SPMV_TRIALS_H
 #define SPMV_TRIALS_H
 
@@ -61,11 +61,6 @@ candidate *spmv_trials_fastest(trials *c);
 /* Opens the candidate's problem and times its first products; takes one sample of it. */
 spmv_status spmv_trials_begin(trials *c, candidate *e);
 spmv_status spmv_trials_sample(candidate *e);
-/* spot_check.c. On a CPU: sets x so that wrong columns show; marks y before a product; checks y
- * after it (SPMV_E_UNSUITABLE: a row is wrong). On a GPU wipe and check do nothing. */
-void spmv_trials_vary_x(trials *c);
-void spmv_trials_wipe(trials *c);
-spmv_status spmv_trials_check(const trials *c);
 /* candidates.c. Whether the kernel is built in and its results repeat as the caller asks. */
 bool spmv_candidate_is_allowed(const trials *c, const spmv_proposal *p);
 /* Options for a plan of the candidate; they point to it. threads: 0: as many as the caller says. */

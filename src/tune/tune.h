@@ -4,20 +4,8 @@
 #define SPMV_TUNE_H
 
 #include "core/internal.h"
+#include "spmv_sample.h"
 
-/* First-use warm-up: runs the kernel once on a small matrix with rows of the same mean length,
- * unless the process did so before; on a GPU its code is loaded then. Errors are ignored. Returns
- * the seconds it took. */
-double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
-                    const spmv_proposal *p);
-/* How much of a matrix is sampled for its features. */
-typedef enum spmv_sampling_depth {
-    SPMV_SAMPLE_NONE,
-    SPMV_SAMPLE_QUICK, /* 3,000 entries */
-    SPMV_SAMPLE_FULL   /* 16,000 entries; for a GPU columns that repeat, else symmetry */
-} spmv_sampling_depth;
-/* Whose model will look at the features; each has some that only it looks at. */
-enum { SPMV_FOR_HOST = 1, SPMV_FOR_GPU = 2, SPMV_FOR_BOTH = 3 };
 /* Fills in all features that the readers (SPMV_FOR_...) look at, except cache and evicted, which
  * belong to the device. */
 spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampling_depth depth,

@@ -44,4 +44,7 @@ static inline bsr_shape bsr_shape_of(const spmv_csr_view *A, const spmv_choice *
     f.block_rows = (A->rows + f.rows - 1) / f.rows;
     return f;
 }
+/* features_bsr.c */
+SPMV_LINKAGE void spmv_bsr_look(const struct sample_slice *w, double *sum);
+SPMV_LINKAGE void spmv_bsr_features(const spmv_sample *s, const double *sum, spmv_features *f);
 #endif

@@ -279,4 +279,6 @@ SPMV_EXPORT_FORMAT(bsr_format) = {
     .entries = entries,
     .refill_rows = refill_rows,
     .rows_together = rows_together,
+    .look = spmv_bsr_look,
+    .features = spmv_bsr_features,
 };

@@ -70,6 +70,9 @@ typedef struct V(csell) {
 } csell;
 /* csell_sym is one, of half of the entries; csell_lists is made of one. */
 SPMV_LINKAGE const spmv_format V(csell_format);
+/* features_csell.c */
+SPMV_LINKAGE void spmv_csell_look(const struct sample_slice *w, double *sum);
+SPMV_LINKAGE void spmv_csell_features(const spmv_sample *s, const double *sum, spmv_features *f);
 
 /* The first of the long rows that is not before this row. */
 static inline int64_t first_long_from(const csell *A, int64_t row) {

@@ -430,4 +430,6 @@ SPMV_EXPORT_ANY_OFFSETS_FORMAT(csell_format) = {
     .rows_together = rows_together,
     .holds = holds,
     .holds_any = holds_any,
+    .look = spmv_csell_look,
+    .features = spmv_csell_features,
 };

@@ -341,4 +341,5 @@ SPMV_EXPORT_ANY_OFFSETS_FORMAT(hubs_format) = {
     .refill = refill,
     .holds = holds,
     .holds_any = holds_any,
+    .features = spmv_hubs_features,
 };

@@ -265,4 +265,6 @@ static inline int hubs_code(int code, const real *codebook, int n) {
         if (!(codebook[k] - codebook[k] == 0)) return VALUE_RAW;
     return code;
 }
+/* features_hubs.c */
+SPMV_LINKAGE void spmv_hubs_features(const spmv_sample *s, const double *sum, spmv_features *f);
 #endif

@@ -6,6 +6,7 @@
 #include "formats/row_order.h"
 #include "formats/side_by_side.h"
 #include "sell.h"
+#include "spmv_sample.h"
 #include <math.h>
 
 enum { TOGETHER = 16 };
@@ -204,6 +205,12 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
     }
 }
 
+/* Of slices of 32 rows in their order. */
+static void features(const spmv_sample *s, const double *sum, spmv_features *f) {
+    (void)sum;
+    f->padding_32 = s->entries ? (double)s->slots / (double)s->entries - 1 : 0;
+}
+
 static const spmv_param params[] = {{SPMV_slice, 32, 1, 1024, 1, false},
                                     {SPMV_sigma, 1, 0, INT32_MAX, 1, false},
                                     SPMV_NO_MORE_PARAMS};
@@ -220,4 +227,5 @@ SPMV_EXPORT_FORMAT(sell_format) = {
     .refill = refill,
     .refill_rows = refill_rows,
     .rows_together = rows_together,
+    .features = features,
 };

@@ -234,4 +234,6 @@ SPMV_EXPORT_FORMAT(spc5_format) = {
     .entries = entries,
     .refill_rows = refill_rows,
     .rows_together = rows_together,
+    .look = spmv_spc5_look,
+    .features = spmv_spc5_features,
 };

@@ -33,4 +33,7 @@ typedef struct V(spc5) {
     uint8_t *mask;                   /* [nblocks * height] */
     real *values;                    /* [nnz + SPC5_WIDTH] eight may be read at any entry */
 } spc5;
+/* features_spc5.c */
+SPMV_LINKAGE void spmv_spc5_look(const struct sample_slice *w, double *sum);
+SPMV_LINKAGE void spmv_spc5_features(const spmv_sample *s, const double *sum, spmv_features *f);
 #endif

@@ -2,6 +2,7 @@
  * diagonal, the part below the diagonal and the diagonal. Whether it does is seen in the numbers,
  * bit by bit, not in what a file says of itself. */
 #include "formats/symmetry.h"
+#include "spmv_sample.h"
 #include "sss.h"
 #include <math.h>
 
@@ -97,6 +98,11 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
         }
 }
 
+static void features(const spmv_sample *s, const double *sum, spmv_features *f) {
+    (void)sum;
+    f->symmetric = sample_share((double)s->mirrored, (double)s->pairs);
+}
+
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_FORMAT(sss_format) = {
@@ -109,4 +115,5 @@ SPMV_EXPORT_FORMAT(sss_format) = {
     .entries = entries,
     .refill = refill,
     .holds = holds,
+    .features = features,
 };

@@ -3,6 +3,7 @@
  * segments, which are sorted by length; values are encoded in the fewest bytes. */
 #include "formats/row_order.h"
 #include "formats/value_set.h"
+#include "spmv_sample.h"
 #include "xcache.h"
 #include "formats/row_ends.h"
 #include <stdlib.h>
@@ -369,8 +370,10 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
     }
 }
 
-static void features(const spmv_csr_view *middle, spmv_features *f) {
-    f->xcache_height = spmv_xcache_height(middle, f->rows, f->row_max, &f->xcache_columns);
+static void features(const spmv_sample *s, const double *sum, spmv_features *f) {
+    (void)sum;
+    if (s->size.readers & SPMV_FOR_GPU)
+        f->xcache_height = spmv_xcache_height(&s->middle, f->rows, f->row_max, &f->xcache_columns);
 }
 
 static const spmv_param params[] = {{SPMV_height, 0, 0, XCACHE_HIGHEST, 1, false},

@@ -1,7 +1,9 @@
-/* sample.c: takes a sample of a matrix. That is bounded whatever the size of the matrix: row_ptr is
- * read at no more than 2,048 slices of 32 rows, and the entries of no more than 32 of these, up to
- * 64 per row: about 16,000 entries; a quick sample takes fewer. Slices are evenly spaced. */
-#include "sample.h"
+/* sample.c: takes the sample of a matrix (spmv_sample.h). That is bounded whatever the size of the
+ * matrix: row_ptr is read at no more than 2,048 slices of 32 rows, and the entries of no more than
+ * 32 of these, up to 64 per row: about 16,000 entries; a quick sample takes fewer. Slices are
+ * evenly spaced. */
+#include "internal.h"
+#include "spmv_sample.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,7 +21,7 @@ static const struct extent {
     [SPMV_SAMPLE_FULL] = {SAMPLE_LENGTHS, SAMPLE_SLICES, 16, 1 << 14, 1 << 15, true},
 };
 
-sample_size spmv_sample_size(int64_t rows, int64_t nnz, spmv_sampling_depth depth, int readers) {
+static sample_size size_for(int64_t rows, int64_t nnz, spmv_sampling_depth depth, int readers) {
     enum { FRACTION = 16 }; /* of a small matrix one entry in 16 is taken */
     const struct extent *e = &depths[depth];
     const int64_t slices = (rows + SAMPLE_ROWS - 1) / SAMPLE_ROWS, part = nnz / FRACTION;
@@ -35,7 +37,8 @@ sample_size spmv_sample_size(int64_t rows, int64_t nnz, spmv_sampling_depth dept
                                     : part < SAMPLE_COLUMNS ? (int)part
                                                             : SAMPLE_COLUMNS,
                          .in_middle = for_gpu ? e->in_middle : 0,
-                         .mirrored = e->full && readers & SPMV_FOR_HOST};
+                         .mirrored = e->full && readers & SPMV_FOR_HOST,
+                         .readers = readers};
 }
 
 /* Sampled places are far from each other, and most of the time goes into waiting for memory: so
@@ -96,7 +99,8 @@ static void look_up(const spmv_csr_view *A, const sample_slice *w, spmv_sample *
     }
 }
 
-spmv_status spmv_sample_take(spmv_ctx *ctx, const spmv_csr_view *A, const sample_size *size,
+/* From rows in the host's memory. */
+static spmv_status take_here(spmv_ctx *ctx, const spmv_csr_view *A, const sample_size *size,
                              int threads, spmv_sample *out) {
     const size_t slices = (size_t)size->taken, columns = (size_t)size->columns;
     *out = (spmv_sample){.size = *size};
@@ -117,6 +121,55 @@ spmv_status spmv_sample_take(spmv_ctx *ctx, const spmv_csr_view *A, const sample
                                   .cols = A->cols,
                                   .row_ptr = row_ptr,
                                   .col_idx = A->col_idx};
+    return SPMV_OK;
+}
+
+/* ---- where blocks are counted ---------------------------------------------------------------- */
+
+/* Counting blocks takes longest of all. So it is done in some slices, of about BLOCK_ENTRIES
+ * entries: of each group of this many neighbours in one. */
+static int slices_a_group(const spmv_sample *s) {
+    enum { BLOCK_ENTRIES = 1 << 11, FEWEST = 4 /* groups */ };
+    const int n = s->size.taken;
+    int64_t entries = 0;
+    for (int k = 0; k < n; k++) entries += s->slice[k].entries;
+    const int64_t step = entries / BLOCK_ENTRIES + 1, most = n / FEWEST + 1;
+    return (int)(step < most ? step : most);
+}
+
+/* Marks of every group the first slice that has entries, begun at another place in each. */
+static void mark_for_blocks(spmv_sample *s) {
+    const int n = s->size.taken, step = slices_a_group(s);
+    for (int group = 0; group * step < n; group++)
+        for (int q = 0; q < step; q++) {
+            const int at = group * step + (group + q) % step;
+            if (at >= n || s->slice[at].entries == 0) continue;
+            s->slice[at].blocks_for = s->size.readers;
+            break;
+        }
+}
+
+/* ---- wherever the rows lie ------------------------------------------------------------------- */
+
+static spmv_status take(spmv_mat *mat, const sample_size *size, int threads, spmv_sample *out) {
+    const spmv_stored *source = mat->fetch ? mat->source : NULL;
+    spmv_csr_view A;
+    if (source && source->device->backend->sample) {
+        spmv_device *device = NULL;
+        TRY(spmv_ctx_device(mat->ctx, source->device->backend, &device));
+        *out = (spmv_sample){.size = *size};
+        return device->backend->sample(device, source->copy, out);
+    }
+    TRY(spmv_mat_bring(mat));
+    spmv_mat_rows(mat, &A);
+    return take_here(mat->ctx, &A, size, threads, out);
+}
+
+spmv_status spmv_sample_take(spmv_mat *mat, spmv_sampling_depth depth, int readers, int threads,
+                             spmv_sample *out) {
+    const sample_size size = size_for(mat->stats.rows, mat->stats.nnz, depth, readers);
+    TRY(take(mat, &size, threads, out));
+    mark_for_blocks(out);
     return SPMV_OK;
 }
 

@@ -3,8 +3,8 @@
  * matrix. So "auto" runs each candidate beforehand, building its format, on a matrix of a few rows
  * of the same mean length, and on one of short rows: a kernel may cut few long rows, but not many.
  * The time goes into once_s. */
-#include "measure/sampler.h"
-#include "tune.h"
+#include "core/internal.h"
+#include "sampler.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -71,7 +71,7 @@ static bool is_new(spmv_ctx *ctx, const spmv_backend *backend, const char *kerne
 }
 
 double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
-                    const spmv_proposal *p) {
+                    const char *kernel) {
     double start = spmv_now();
     spmv_ctx *ctx = mat->ctx;
     spmv_plan_opts small = *opts;
@@ -79,8 +79,7 @@ double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backen
     int variant;
     if (backend->host) return 0;
     snprintf(before, sizeof before, "%s", ctx->error);
-    if (spmv_plan_variant(mat, opts, &variant) != SPMV_OK ||
-        !is_new(ctx, backend, p->kernel, variant))
+    if (spmv_plan_variant(mat, opts, &variant) != SPMV_OK || !is_new(ctx, backend, kernel, variant))
         return 0;
     small.offset_bits = variant == SPMV_F64_O64 || variant == SPMV_F32_O64 ? 64 : 32;
     small.max_bytes = 0;

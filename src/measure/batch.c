@@ -1,6 +1,6 @@
 /* batch.c: products back to back under one clock: recorded once and replayed where launching costs
  * host time, else launched in a loop. */
-#include "internal.h"
+#include "core/internal.h"
 #include <stdio.h>
 #include <stdlib.h>
 
