@@ -177,6 +177,13 @@ static inline int64_t spmv_find_entry(const spmv_csr_view *A, int64_t i, int64_t
     return k < A->row_ptr[i + 1] && A->col_idx[k] == j ? k : -1;
 }
 
+/* By which values are told apart: 0 from -0, and one NaN from another. */
+static inline uint64_t spmv_bits(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 static inline uint64_t
 spmv_mix(uint64_t h) { /* splitmix64's finaliser: every bit affects every bit */
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;

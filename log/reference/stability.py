@@ -1,49 +1,55 @@
 #!/usr/bin/env python3
-"""stability.py: whether "auto" chooses kernels of the same speed in several runs of the same matrices.
+"""Whether `auto` chooses kernels of the same speed in several runs of the same matrices.
 
     python3 log/reference/stability.py LOG LOG...
 
 Each log is one run. A kernel counts with the least of the medians that it was given in the runs that chose it, so that two
 runs that chose the same kernel do not differ. Printed are the matrices where the slowest kernel chosen is more than 3 % slower
-than the fastest, and over all matrices the geometric mean of that ratio.
+than the fastest, and over all matrices the geometric mean of that ratio. A matrix in two precisions, states of the caches or
+expected numbers of products counts twice.
 """
 
-import json
-import lzma
 import math
+import os
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tables", "report"))
+from common import EX_DATAERR, Parser, Stop, load, run, say  # noqa: E402
+
+CLOSE = 1.03
 
 
 def choices(path):
-    """Matrix to (kernel, median in seconds) of the records of auto in one log."""
-    with (lzma.open if path.endswith(".xz") else open)(path, "rt") as log:
-        records = [json.loads(line) for line in log]
-    return {
-        r["matrix"]["name"]: (r["config"]["kernel"], r["timing"]["median_s"])
-        for r in records
-        if r["status"] == "ok" and r["config"]["requested"] == "auto"
-    }
+    """{what auto was asked: (the kernel that it chose, seconds of a product)} of one log."""
+    records, talk = load([path])
+    say(f"{path}: {talk}")
+    return {tuple(record.get(name) for name in ("matrix.name", "config.precision", "config.cache", "config.iters")):
+            (record.get("config.kernel"), record.get("timing.median_s"))
+            for record in records
+            if (record.get("status"), record.get("config.requested"), record.get("check.status")) == ("ok", "auto", "ok")}
 
 
-def main():
-    runs = [choices(path) for path in sys.argv[1:]]
-    if len(runs) < 2:
-        sys.exit(__doc__)
-    ratios = {}
-    for matrix in sorted(set.intersection(*map(set, runs))):
+def main(arguments):
+    parser = Parser(prog="stability.py", description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="logs of sweeps, one for each run")
+    options = parser.parse_args(arguments)
+    runs = [choices(path) for path in options.logs]
+    ratios = []
+    for asked in sorted(set.intersection(*map(set, runs)), key=str):
         least = {}
-        for run in runs:
-            kernel, seconds = run[matrix]
+        for chosen in runs:
+            kernel, seconds = chosen[asked]
             least[kernel] = min(seconds, least.get(kernel, math.inf))
-        ratios[matrix] = max(least.values()) / min(least.values())
-        if ratios[matrix] > 1.03:
-            print(f"{ratios[matrix]:.3f} {matrix}: " + ", ".join(f"{kernel} {1e6 * least[kernel]:.1f} us" for kernel in least))
+        ratios.append(max(least.values()) / min(least.values()))
+        if ratios[-1] > CLOSE:
+            print(f"{ratios[-1]:.3f} {asked[0]}: " + ", ".join(f"{kernel} {1e6 * least[kernel]:.1f} us" for kernel in least))
     if not ratios:
-        sys.exit("stability.py: no matrix is in all logs")
-    mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
-    within = sum(ratio <= 1.03 for ratio in ratios.values())
-    print(f"{len(ratios)} matrices, {len(runs)} runs: {within} within 3 %, geometric mean {mean:.4f}")
+        raise Stop(EX_DATAERR, "these logs have no matrix in common on which auto was right")
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    print(f"{len(ratios)} matrices, {len(runs)} runs: {sum(ratio <= CLOSE for ratio in ratios)} within 3 %, "
+          f"geometric mean {mean:.4f}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run("stability.py", main, sys.argv[1:]))

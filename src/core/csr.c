@@ -133,7 +133,7 @@ typedef struct entry {
 static int compare_entries(const void *a, const void *b) {
     const entry *p = a, *q = b;
     if (p->col != q->col) return p->col < q->col ? -1 : 1;
-    const uint64_t u = bits_of(p->value), v = bits_of(q->value);
+    const uint64_t u = spmv_bits(p->value), v = spmv_bits(q->value);
     return (u > v) - (u < v);
 }
 
@@ -313,7 +313,7 @@ void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats) {
         uint64_t h = spmv_mix((uint64_t)i + 2);
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
             h = (h ^ (uint64_t)(uint32_t)A->col_idx[k]) * 0x9e3779b97f4a7c15u;
-            h = (h ^ (h >> 29) ^ bits_of(A->values[k])) * 0xd6e8feb86659fd93u;
+            h = (h ^ (h >> 29) ^ spmv_bits(A->values[k])) * 0xd6e8feb86659fd93u;
             h ^= h >> 32;
             int64_t distance = i > A->col_idx[k] ? i - A->col_idx[k] : A->col_idx[k] - i;
             if (distance > bandwidth) bandwidth = distance;

@@ -118,16 +118,10 @@ static inline double spmv_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static inline uint64_t bits_of(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 /* Whether entry k, of row i, has a mirror image with the same bits. */
 static inline bool is_mirrored(const spmv_csr_view *A, int64_t i, int64_t k) {
     int64_t j = A->col_idx[k], other = j < A->rows ? spmv_find_entry(A, j, i) : -1;
-    return other >= 0 && bits_of(A->values[other]) == bits_of(A->values[k]);
+    return other >= 0 && spmv_bits(A->values[other]) == spmv_bits(A->values[k]);
 }
 
 /* ---- host.c: memory -------------------------------------------------------------------------- */

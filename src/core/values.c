@@ -150,8 +150,8 @@ typedef struct duplicates { /* the entries of one place, in row i */
 
 static int compare_bits(const void *a, const void *b, void *which) {
     const duplicates *d = which;
-    uint64_t p = bits_of(value_in_row(d->mat, d->g, d->i, *(const uint32_t *)a));
-    uint64_t q = bits_of(value_in_row(d->mat, d->g, d->i, *(const uint32_t *)b));
+    uint64_t p = spmv_bits(value_in_row(d->mat, d->g, d->i, *(const uint32_t *)a));
+    uint64_t q = spmv_bits(value_in_row(d->mat, d->g, d->i, *(const uint32_t *)b));
     return (p > q) - (p < q);
 }
 

@@ -5,12 +5,6 @@
 
 #include "spmv_sample.h"
 
-static inline uint64_t value_bits(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 enum { SAMPLED_SLOTS = 1 << 10 };
 typedef struct sampled_values { /* a hash set with open addressing; at most a quarter full */
     uint64_t value[SAMPLED_SLOTS];
@@ -34,7 +28,7 @@ static inline int count_distinct(const spmv_sample *s) {
     for (int n = 0; n < s->size.taken; n++)
         for (int r = 0; r < s->slice[n].rows; r++)
             for (int k = 0; k < s->slice[n].len[r]; k++, last = bits) {
-                bits = value_bits(s->slice[n].values[s->slice[n].begin[r] + k]);
+                bits = spmv_bits(s->slice[n].values[s->slice[n].begin[r] + k]);
                 if (bits == last && set.count) continue;
                 add_sampled(&set, bits);
                 if (set.count > SPMV_FEW_VALUES) return set.count;
@@ -48,7 +42,7 @@ static inline int count_exact(const sample_slice *w) {
     for (int r = 0; r < w->rows; r++)
         for (int k = 0; k < w->len[r]; k++) {
             const double value = w->values[w->begin[r] + k];
-            exact += value_bits((double)(float)value) == value_bits(value);
+            exact += spmv_bits((double)(float)value) == spmv_bits(value);
         }
     return exact;
 }

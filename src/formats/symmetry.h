@@ -5,12 +5,6 @@
 
 #include "row_ends.h"
 
-static inline uint64_t mirror_bits(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 typedef struct part { /* rows first..end - 1, with entries below the diagonal from column low on */
     int64_t first, end, low;
 } part;
@@ -42,7 +36,7 @@ static inline void find_mirrors(const spmv_csr_view *A, const part *p, int64_t *
             if (j >= i) continue;
             int64_t m = next[j - p->low];
             if (m == A->row_ptr[j + 1] || A->col_idx[m] != i) return; /* counts cannot agree */
-            uint64_t a = mirror_bits(A->values[k]), b = mirror_bits(A->values[m]);
+            uint64_t a = spmv_bits(A->values[k]), b = spmv_bits(A->values[m]);
             f->same += a == b;
             f->opposite += a == (b ^ 1ull << 63);
             next[j - p->low]++;

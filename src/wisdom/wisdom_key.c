@@ -23,12 +23,12 @@ typedef struct sample {
 } sample;
 
 static void add_value(sample *s, double value) {
-    uint64_t bits = bits_of(value), at = spmv_mix(bits) % SLOTS;
+    uint64_t bits = spmv_bits(value), at = spmv_mix(bits) % SLOTS;
     while (s->used[at] && s->value[at] != bits) at = (at + 1) % SLOTS;
     s->distinct += !s->used[at];
     s->used[at] = true;
     s->value[at] = bits;
-    s->all_f32 &= bits_of((double)(float)value) == bits;
+    s->all_f32 &= spmv_bits((double)(float)value) == bits;
 }
 
 /* Of evenly spaced rows where they begin, how long they are, and one entry. */

@@ -83,7 +83,7 @@ enum { TAKEN = INT32_MAX }; /* the head of a row of which no entry is left */
  * is that of the step's first entry. */
 static bool take(const sample_slice *w, int r, int32_t *head, int *next, uint64_t *value,
                  bool first) {
-    uint64_t bits = value_bits(w->values[w->begin[r] + next[r]]);
+    uint64_t bits = spmv_bits(w->values[w->begin[r] + next[r]]);
     if (first) *value = bits;
     next[r]++;
     head[r] = next[r] < w->len[r] ? column(w, r, next[r]) - r : TAKEN;
