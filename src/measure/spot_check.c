@@ -8,11 +8,15 @@
 #include <float.h>
 #include <math.h>
 
-enum { ENTRIES = 1 << 12 }; /* about so many entries are summed */
+enum {
+    ENTRIES = 1 << 12, /* about so many entries are summed */
+    ROWS = 1 << 14     /* and at most so many rows are looked at */
+};
 
 /* The distance between checked rows; the last row is always checked. */
 static int64_t step_of(const spmv_csr *A) {
-    return 1 + A->nnz / ENTRIES;
+    const int64_t by_entries = A->nnz / ENTRIES, by_rows = A->rows / ROWS;
+    return 1 + (by_entries > by_rows ? by_entries : by_rows);
 }
 
 /* Exact in both precisions, 0.5 to 1, and different between neighbours, so that a wrong column
