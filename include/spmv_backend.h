@@ -117,7 +117,7 @@ typedef struct spmv_features {
      * columns that begins anywhere */
     double per_block[3];
     double fill_2, fill_3; /* entries over cells of the aligned 2x2, 3x3 blocks that hold any */
-    int64_t distinct;      /* values, by bits; SPMV_FEW_VALUES + 1: more */
+    int64_t distinct;      /* values, by bits; SPMV_FEW_VALUES + 1: more; 0: not sampled */
     double exact_f32;      /* values that f32 holds exactly */
     double symmetric;      /* entries whose mirror image holds the same bits */
     double lines;          /* cache lines of x that a slice touches, over its entries */

@@ -30,10 +30,11 @@ double spmv_value_bytes(const spmv_features *f) {
 }
 
 double spmv_coded_bytes(const spmv_features *f) {
-    return f->distinct == 1                 ? 0
-           : f->distinct <= SPMV_FEW_VALUES ? 1
-           : f->exact_f32 == 1              ? sizeof(float)
-                                            : spmv_value_bytes(f);
+    const bool is_known = f->distinct > 0;
+    return f->distinct == 1                             ? 0
+           : is_known && f->distinct <= SPMV_FEW_VALUES ? 1
+           : f->exact_f32 == 1                          ? sizeof(float)
+                                                        : spmv_value_bytes(f);
 }
 
 void spmv_proposal_why(spmv_proposal *p, const char *why, ...) {

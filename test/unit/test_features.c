@@ -234,6 +234,7 @@ static void an_empty_sample_proposes_nothing(void **state) {
     assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, SPMV_FOR_BOTH, 2, &f),
                      SPMV_OK);
     assert_int_equal(f.sampled, 0);
+    assert_true(spmv_coded_bytes(&f) == sizeof(double)); /* no value was seen */
     for (const spmv_backend *const *b = spmv_backends; *b; b++) {
         spmv_proposals all = {.n = 0};
         (*b == &spmv_omp ? spmv_propose_omp : spmv_propose_cuda)(&f, &all);
