@@ -13,15 +13,19 @@ static spmv_features features_of_entries(entries *e, spmv_precision precision) {
     return f;
 }
 
-static spmv_features features_of(const char *source, const char *values) {
+/* readers: SPMV_FOR_..., whose features alone are computed. */
+static spmv_features features_for(int readers, const char *source, const char *values) {
     spmv_load_opts opts = {.size = sizeof opts, .values = values};
     spmv_mat *mat = NULL;
     spmv_features f;
     assert_int_equal(spmv_mat_load(ctx, source, &opts, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, SPMV_FOR_BOTH, 2, &f),
-                     SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, readers, 2, &f), SPMV_OK);
     spmv_mat_free(mat);
     return f;
+}
+
+static spmv_features features_of(const char *source, const char *values) {
+    return features_for(SPMV_FOR_BOTH, source, values);
 }
 
 #define ASSERT_NEAR(value, expected, within) \
@@ -205,7 +209,8 @@ static void proposals_name_real_kernels(void **state) {
                                           "gen:banded:2000:100",    "gen:powerlaw:3000:8"};
     for (int k = 0; k < COUNT(sources); k++)
         for (const spmv_backend *const *b = spmv_backends; *b; b++) {
-            spmv_features f = features_of(sources[k], NULL);
+            const int reader = *b == &spmv_omp ? SPMV_FOR_HOST : SPMV_FOR_GPU;
+            spmv_features f = features_for(reader, sources[k], NULL);
             spmv_proposals all = {.n = 0};
             int baselines = 0;
             (*b == &spmv_omp ? spmv_propose_omp : spmv_propose_cuda)(&f, &all);
@@ -321,7 +326,8 @@ static void the_models_order_as_measured(void **state) {
         {"gen:rmat:16", NULL, "cusparse_coo_alg1", "csr_lanes", true, false},
         {"gen:random:2000:6", NULL, "csr_balanced", "csr_rows", false, true}};
     for (int k = 0; k < COUNT(cases); k++) {
-        spmv_features f = features_of(cases[k].source, cases[k].values);
+        const int reader = cases[k].gpu ? SPMV_FOR_GPU : SPMV_FOR_HOST; /* as in src/tune */
+        spmv_features f = features_for(reader, cases[k].source, cases[k].values);
         spmv_proposals all = {.n = 0};
         f.cache = cases[k].gpu ? 60 << 20 : 36 << 20;
         f.evicted = cases[k].evicted;
@@ -378,7 +384,7 @@ static void sample_and_propose(const char *source, spmv_sampling_depth depth, sp
                                spmv_proposals *all) {
     spmv_mat *mat = NULL;
     assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, depth, SPMV_FOR_BOTH, 1, f), SPMV_OK);
+    assert_int_equal(spmv_features_of(mat, SPMV_F64, depth, SPMV_FOR_GPU, 1, f), SPMV_OK);
     all->n = 0;
     spmv_propose_cuda(f, all);
     spmv_mat_free(mat);
