@@ -10,7 +10,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Word by word, so that run_off is found in spmv_run_off_s: (expression, use instead, folders it is looked for in).
 EVERYWHERE = ("src/", "omp/", "cuda/", "include/", "test/", "tables/report/", "docs/", "README.md", "CONTRIBUTING.md", "Makefile")
 KERNELS = ("omp/", "cuda/", "src/formats/")
-TUNER = ("src/tune/", "src/wisdom/", "src/app/", "src/core/", "include/", "omp/propose.c", "cuda/propose.c", "test/", "tables/report/", "docs/")
+TUNER = ("src/tune/", "src/measure/", "src/formats/", "src/wisdom/", "src/app/", "src/core/", "include/",
+         "omp/propose.c", "cuda/propose.c", "test/", "tables/report/", "docs/")
 WORDS = (
     (r"contests?|contenders?", "trials, candidate", EVERYWHERE),
     (r"rivals?", "candidate; peer, for another library's kernel", EVERYWHERE),
