@@ -1,5 +1,5 @@
 /* sample.cu: takes the sample of a matrix whose compressed rows are in the GPU's memory: what
- * src/tune/sample.c takes of rows in the host's. One kernel gathers everything into one buffer,
+ * src/core/sample.c takes of rows in the host's. One kernel gathers everything into one buffer,
  * each part by threads of its own; the host copies what is in it. */
 #include "device.cuh"
 #include "spmv_sample.h"

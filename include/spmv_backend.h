@@ -124,7 +124,7 @@ typedef struct spmv_features {
     double repeats;        /* share of 2^14 entries from all over the matrix that have their column
                               in common with another of them; 0: not sampled */
     int64_t xcache_height; /* rows of a block in the format xcache; 0: not sampled */
-    double xcache_columns; /* distinct columns of such a block, per row */
+    double xcache_columns; /* distinct columns of such a block, per row; infinite: not known */
     spmv_precision precision;
     int threads;
     size_t cache; /* last-level cache of the device, bytes; 0: unknown */

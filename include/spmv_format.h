@@ -63,11 +63,13 @@ typedef struct spmv_format {
                          const spmv_store *store);
     /* Whether all can, seen from the store's numbers alone; NULL: only holds knows. */
     bool (*holds_any)(const spmv_store *store);
-    /* The features by which "auto" predicts the cost of this format, and of others like it: those
-     * that the readers of a sample (spmv_sample.h) look at. look, by several threads, sets what a
-     * slice adds to sums, which are 0; features, with the sums over all slices, fills in what it
-     * makes of them and of the sample, in f, which has the sizes of the matrix and of the sample.
-     * Those of one variant are called. NULL: nothing to add up, no features. */
+    /* The features from which "auto" predicts the cost of this format, and of others like it, made
+     * of a sample of the matrix (spmv_sample.h). look writes what one slice adds to the sums,
+     * sum[SAMPLE_SUMS], which are 0 before; threads look at different slices at once. features
+     * fills in members of f, from the sample and the sums over all slices (NULL without look); the
+     * sizes of the matrix and f->sampled are already there. What none of the sample's readers
+     * needs may stay 0. Neither can fail, and those of the variant SPMV_F64_O32 are called for all.
+     * NULL: nothing to add up, no features. */
     void (*look)(const struct sample_slice *slice, double *sum);
     void (*features)(const struct spmv_sample *s, const double *sum, struct spmv_features *f);
 } spmv_format;

@@ -46,11 +46,12 @@ typedef struct sample_slice {
 struct spmv_sample {
     sample_size size;
     int64_t entries, slots; /* of the slices whose row lengths were read: entries, and slots if
-                                   every row is padded to the longest of its slice */
+                               every row is padded to the longest of its slice */
     sample_slice *slice;    /* [size.taken] */
     int32_t *column;        /* [size.columns] */
-    /* Rows from the middle on, with all their entries; pattern alone: as many as have no more than
-     * size.in_middle entries, and no more than SAMPLE_MIDDLE. */
+    /* Rows from the middle on, with all their entries: as many as have no more than size.in_middle
+     * entries, and no more than SAMPLE_MIDDLE. Pattern alone: nnz is 0, values is NULL.
+     * row_ptr[0] need not be 0. */
     spmv_csr_view middle;
     int64_t pairs, mirrored; /* entries looked up, and how many have a mirror image */
     void *owned;             /* malloc'ed; freed with the sample */
@@ -73,8 +74,9 @@ static inline int64_t sample_slice_at(const sample_size *s, int64_t n) {
     return (2 * n + 1) * s->slices / (2 * (int64_t)s->taken);
 }
 
-/* What a format adds up over the slices, at most so many sums (spmv_format.look). */
-enum { SAMPLE_SUMS = 6 };
+enum { SAMPLE_SUMS = 6 }; /* that a format adds up over the slices, at most (spmv_format.look) */
+
+/* The share that some of so many are; 0 if there are none. */
 static inline double sample_share(double some, double of) {
     return of > 0 ? some / of : 0;
 }

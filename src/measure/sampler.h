@@ -83,14 +83,16 @@ spmv_status problem_sample(problem *p, timing *t);
 spmv_status timing_add(timing *t, double seconds); /* a sample that was taken otherwise */
 /* What the last timed sample left in the y of product k. */
 spmv_status problem_result(problem *p, int k, void *y);
-/* spot_check.c. Of products on a CPU: sets x so that wrong columns show; marks y before a product;
- * checks y after it (SPMV_E_UNSUITABLE: a row is wrong). */
+/* spot_check.c. Of products y <- A x on a CPU, of x [cols] and y [rows] in that precision: sets x,
+ * by so many threads, so that wrong columns show; marks y before a product; checks some rows of y
+ * after it (SPMV_E_UNSUITABLE: one is wrong). The matrix has its rows in the host's memory. */
 void spot_check_vary(const spmv_mat *mat, spmv_precision precision, int threads, void *x);
 void spot_check_wipe(const spmv_mat *mat, spmv_precision precision, void *y);
 spmv_status spot_check(const spmv_mat *mat, spmv_precision precision, const void *y);
-/* warm_up.c. First-use warm-up of a kernel, which the options name: runs it on a small matrix with
- * rows of the same mean length, unless the context did so before; on a GPU its code is loaded then.
- * Errors are ignored. Returns the seconds it took. */
+/* warm_up.c. First-use warm-up of a backend's kernel, which the options name, too ("backend:name"):
+ * runs it on small matrices, one with rows of the same mean length, unless the context did so
+ * before; on a GPU its code is loaded then. On a CPU nothing is done. Errors are ignored. Returns
+ * the seconds it took. */
 double spmv_warm_up(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                     const char *kernel);
 #endif

@@ -7,7 +7,7 @@
 #include "spmv_sample.h"
 
 /* Fills in all features that the readers (SPMV_FOR_...) look at, except cache and evicted, which
- * belong to the device. */
+ * belong to the device. Without entries or sampling only statistics; the others stay 0. */
 spmv_status spmv_features_of(spmv_mat *mat, spmv_precision precision, spmv_sampling_depth depth,
                              int readers, int threads, spmv_features *f);
 /* Makes the plan for the kernel name "auto". */

@@ -16,8 +16,10 @@ enum {
     EXACT,
     INDEX_BYTES, /* of columns in their cheapest code */
     RAW_BYTES,   /* of values without a dictionary */
-    CODED_BYTES  /* of values if there is one */
+    CODED_BYTES, /* of values if there is one */
+    NSUMS
 };
+_Static_assert((int)NSUMS <= (int)SAMPLE_SUMS, "there is no room for all sums");
 
 static idx column(const sample_slice *w, int r, int k) {
     return w->col_idx[w->begin[r] + k];

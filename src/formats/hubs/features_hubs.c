@@ -1,5 +1,4 @@
-/* features_hubs.c: what "auto" goes by for hubs: how many entries lie in columns that come again.
- */
+/* features_hubs.c: what "auto" goes by for hubs: how many entries share their columns. */
 #include "hubs.h"
 #include "spmv_sample.h"
 #include <stdlib.h>
