@@ -17,7 +17,7 @@ products. What the replay does not know: noise of trials, batches, the clock of 
 the log can neither be chosen nor missed: logs of a CPU hold few, until every one has been logged.
 
 --fit fits the factor of each kernel in BACKEND/cost.def to the half that may be tuned on and to generated classes, by
-least squares of the relative error, none below zero, and prints the set-up as it was measured. It needs numpy. For another
+least squares of the relative error, none below zero, and prints the set-up as it was measured. For another
 GPU: log every kernel there (STAGES='outside every' log/reference/sweep.sh), set the rates in cuda/propose.c by `spmv probe`,
 --fit. For a CPU likewise with --backend=omp.
 """
@@ -27,6 +27,7 @@ import lzma
 import math
 import os
 import re
+import statistics
 import subprocess
 import sys
 
@@ -334,14 +335,13 @@ def line_of(replays, calls, state, half, halves, verbose):
 def least_squares(rows, seconds):
     """The factor of the second term: not negative, of least squared error relative to the geometric mean of time and
     prediction."""
-    import numpy  # only who fits needs it
-
-    (base, term), times, factor = numpy.array(rows).T, numpy.array(seconds), 0.0
-    for _ in range(6 if term.any() else 0):
-        weights = 1 / (times * numpy.maximum(base + factor * term, 0.1 * times))
-        factor = max((weights * term * (times - base)).sum() / (weights * term * term).sum(), 0)
-    errors = numpy.log((base + factor * term) / times)
-    return factor, errors.std(), abs(errors).max()
+    points, factor = [(base, term, time) for (base, term), time in zip(rows, seconds)], 0.0
+    for _ in range(6 if any(term for _, term in rows) else 0):
+        weights = [1 / (time * max(base + factor * term, 0.1 * time)) for base, term, time in points]
+        above = sum(weight * term * (time - base) for weight, (base, term, time) in zip(weights, points))
+        factor = max(above / sum(weight * term * term for weight, (_, term, _) in zip(weights, points)), 0)
+    errors = [math.log((base + factor * term) / time) for base, term, time in points]
+    return factor, statistics.pstdev(errors), max(map(abs, errors))
 
 
 def samples_of(cases, features, proposals, halves, kernel, backend):

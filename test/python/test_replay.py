@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import math
 import os
 import stat
 import sys
@@ -139,6 +140,34 @@ class ReplayTest(TablesTest):
         self.assertEqual(policy.choose(proposals, case, 1000, "all", 1e-2)[0], "sell16_lanes")
         self.assertEqual(policy.choose(proposals, case, None, "all", 1e-2)[0], "csr_balanced")
         self.assertEqual(policy.choose(proposals, case, 1000, "none", 1e-2)[0], "csr_balanced")
+
+    def test_fit(self):
+        # The factor that made the times; residuals are logarithms of what is predicted over what was measured.
+        rows = [(1e-6 * k, 1e-6 * (k % 3)) for k in range(1, 20)]
+        factor, scatter, worst = replay.least_squares(rows, [base + 2.5 * term for base, term in rows])
+        self.assertAlmostEqual(factor, 2.5)
+        self.assertLess(worst, 1e-9)
+        factor, scatter, worst = replay.least_squares([(2, 1), (2, 1), (2, 1)], [1, 1, 4])
+        self.assertAlmostEqual(worst, max(math.log(2 + factor), math.log(4 / (2 + factor))))
+        self.assertTrue(0 < scatter <= worst)
+        # None is below zero, and what has no second term has no factor.
+        self.assertEqual(replay.least_squares([(2, 1), (4, 1)], [1, 2])[0], 0)
+        self.assertEqual(replay.least_squares([(2, 0), (4, 0)], [4, 8])[0], 0)
+
+    def test_fitted_lines(self):
+        # Of each kernel of cost.def a line: fitted on what may be tuned on, or kept where the log has too few.
+        names = [f"a{k}" for k in range(replay.FEWEST)]
+        case = replay.Case({})
+        case.kernels = {"hubs": (3e-6, 2e-3), "csr_lanes": (1e-6, 0)}
+        cases = {(name, "f64", "cold f64"): case for name in names}
+        proposals = {where: [{"kernel": "hubs", "term0": 1e-6, "term1": 2e-6}] for where in cases}
+        with unittest.mock.patch.object(replay, "proposals_of", lambda *_: proposals):
+            lines = list(replay.fit("", "cuda", cases, {where[:2] + ("all",): "" for where in cases}, {}))
+            self.assertEqual(sum(" kept: " in line for line in lines), len(lines) - 1)
+            found = next(line for line in lines if "COST(hubs" in line)
+            self.assertRegex(found, rf"COST\(hubs, 1, \d\) /\* {replay.FEWEST} products: scatter 0.00, worst 0.00; set-up 2 ms \*/")
+            held_out = {name: "held-out" for name in names}
+            self.assertTrue(all(" kept: 0 " in line for line in replay.fit("", "cuda", cases, {}, held_out)))
 
     def test_a_log_without_the_baseline_kernel(self):
         with self.assertRaisesRegex(replay.Stop, "lack the baseline kernel, csr_lanes"):
