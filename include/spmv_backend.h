@@ -120,6 +120,8 @@ typedef struct spmv_features {
     int64_t distinct;      /* values, by bits; SPMV_FEW_VALUES + 1: more; 0: not sampled */
     double exact_f32;      /* values that f32 holds exactly */
     double symmetric;      /* entries whose mirror image holds the same bits */
+    double reach;          /* rows from the least column of a slice to its first row, the mean over
+                              the matrix's rows */
     double lines;          /* cache lines of x that a slice touches, over its entries */
     double repeats;        /* share of 2^14 entries from all over the matrix that have their column
                               in common with another of them; 0: not sampled */

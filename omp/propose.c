@@ -42,14 +42,28 @@ static model model_of(const spmv_features *f, spmv_proposals *out) {
     return m;
 }
 
+/* Waits are worth the fewer bytes the more threads share the memory: each thread waits as long as
+ * before, but gets fewer bytes in that time. */
 static spmv_proposal *propose(const model *m, const char *kernel, work w) {
-    const double wait_bytes = 50, step_bytes = 8, setup_products = 6;
+    const double wait_bytes = 100 / fmax(m->f->threads, 2), step_bytes = 8, setup_products = 6;
     const double term[] = {w.bytes + wait_bytes * w.waits, step_bytes * w.steps};
     return spmv_propose_cost(m->out, costs, kernel, term, setup_products);
 }
 
 static void set(spmv_proposal *p, const char *name, int64_t value) {
     p->setting[p->nsettings++] = (spmv_setting){name, value};
+}
+
+/* Where half of a symmetric matrix is stored, a thread adds what belongs to rows before its own to
+ * a window, which is fetched and written like y. While all windows together would be longer than
+ * omp/symmetric/mirror.h allows, half of the threads get no rows. */
+static work with_windows(const spmv_features *f, double width, work w) {
+    const double most = (double)f->rows + (double)f->nnz / 4, each = f->reach * (double)f->rows;
+    double busy = f->threads;
+    while (busy > 1 && (busy - 1) * each > most) busy = ceil(busy / 2);
+    const double idle = f->threads / busy;
+    w.bytes += 2 * width * (busy - 1) * each / (double)f->nnz;
+    return (work){idle * w.bytes, idle * w.waits, idle * w.steps};
 }
 
 /* Slices without common diagonals are gathered entry by entry; where rows differ in length most
@@ -68,6 +82,7 @@ static void propose_csell(const model *m) {
         PERCENT * f->diagonal, bytes, m->width + INDEX);
     if (f->symmetric < 1 || f->rows != f->cols) return;
     w.bytes = (1 + 1 / f->mean) / 2 * bytes + 2 * m->y;
+    w = with_windows(f, m->width, w);
     spmv_proposal_why(propose(m, "csell_sym_slices", w),
                       "symmetric as far as seen, %.0f %% on diagonals: half of it stored",
                       PERCENT * f->diagonal);
@@ -124,7 +139,8 @@ static void propose_blocks(const model *m) {
 static void propose_sss(const model *m) {
     const spmv_features *f = m->f;
     if (f->symmetric < 1 || f->rows != f->cols) return;
-    const work w = {(m->width + INDEX) / 2 + 2 * m->y, 2 * m->far + m->rows, 1};
+    work w = {(m->width + INDEX) / 2 + 2 * m->y, 2 * m->far + m->rows, 1};
+    w = with_windows(f, m->width, w);
     spmv_proposal_why(propose(m, "sss_rows", w), "symmetric as far as seen: half of it stored");
 }
 

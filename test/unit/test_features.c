@@ -1,39 +1,7 @@
-/* test_features.c: what "auto" sees in a matrix, and what the backends propose for it. */
-#include "context.h"
+/* test_features.c: what "auto" sees in a matrix. */
+#include "features_of.h"
 
 /* ---- features of matrices whose features are known ------------------------------------------ */
-
-static spmv_features features_of_entries(entries *e, spmv_precision precision) {
-    spmv_mat *mat = matrix_of(ctx, e);
-    spmv_features f;
-    assert_int_equal(spmv_features_of(mat, precision, SPMV_SAMPLE_FULL, SPMV_FOR_BOTH, 2, &f),
-                     SPMV_OK);
-    spmv_mat_free(mat);
-    entries_free(e);
-    return f;
-}
-
-/* readers: SPMV_FOR_..., whose features alone are computed. */
-static spmv_features features_for(int readers, const char *source, const char *values) {
-    spmv_load_opts opts = {.size = sizeof opts, .values = values};
-    spmv_mat *mat = NULL;
-    spmv_features f;
-    assert_int_equal(spmv_mat_load(ctx, source, &opts, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, readers, 2, &f), SPMV_OK);
-    spmv_mat_free(mat);
-    return f;
-}
-
-static spmv_features features_of(const char *source, const char *values) {
-    return features_for(SPMV_FOR_BOTH, source, values);
-}
-
-#define ASSERT_NEAR(value, expected, within) \
-    do { \
-        double value_ = (value), expected_ = (expected); \
-        if (!(fabs(value_ - expected_) <= (within))) \
-            fail_msg(#value " is %g, expected %g", value_, expected_); \
-    } while (0)
 
 static void a_tridiagonal_matrix_is_all_diagonals(void **state) {
     (void)state;
@@ -51,6 +19,7 @@ static void a_tridiagonal_matrix_is_all_diagonals(void **state) {
     ASSERT_NEAR(f.index_bytes, 8. / 32, 0.01); /* a step for 32 entries */
     ASSERT_NEAR(f.value_bytes, 8. / 32, 0.01); /* and one value for it */
     ASSERT_NEAR(f.symmetric, 1, 0);
+    ASSERT_NEAR(f.reach, 1. / N, 1e-9);
     ASSERT_NEAR(f.exact_f32, 1, 0);
     ASSERT_NEAR(f.padding_32, 0, 0.01);
     ASSERT_NEAR(f.per_block[0], 3, 0.05);
@@ -191,275 +160,11 @@ static void features_are_finite_and_repeat(void **state) {
         const double share[] = {f->mean,      f->cv,        f->empty_share, f->padding_32,
                                 f->near_16,   f->diagonal,  f->fill_2,      f->fill_3,
                                 f->exact_f32, f->symmetric, f->index_bytes, f->value_bytes,
-                                f->lines};
+                                f->lines,     f->reach};
         for (int k = 0; k < COUNT(share); k++)
             if (!(isfinite(share[k]) && share[k] >= 0))
                 fail_msg("%s: feature %d is %g", fixtures[n].name, k, share[k]);
         entries_free(&e);
-    }
-}
-
-/* ---- proposals ------------------------------------------------------------------------------ */
-
-/* Both backends' models, also where the other backend's device is absent. */
-static void proposals_name_real_kernels(void **state) {
-    (void)state;
-    static const char *const sources[] = {"gen:poisson2d:60",       "gen:random:3000:8",
-                                          "gen:giantrow:3000:1500", "gen:fem3d:6:3",
-                                          "gen:banded:2000:100",    "gen:powerlaw:3000:8"};
-    for (int k = 0; k < COUNT(sources); k++)
-        for (const spmv_backend *const *b = spmv_backends; *b; b++) {
-            const int reader = *b == &spmv_omp ? SPMV_FOR_HOST : SPMV_FOR_GPU;
-            spmv_features f = features_for(reader, sources[k], NULL);
-            spmv_proposals all = {.n = 0};
-            int baselines = 0;
-            (*b == &spmv_omp ? spmv_propose_omp : spmv_propose_cuda)(&f, &all);
-            assert_in_range(all.n, 2, SPMV_MOST_PROPOSED);
-            for (int p = 0; p < all.n; p++) {
-                const spmv_proposal *one = &all.list[p];
-                assert_true(isfinite(one->predicted_speedup) && one->predicted_speedup >= 0 &&
-                            one->predicted_setup >= 0);
-                assert_true(strlen(one->why) + 1 < sizeof one->why && strlen(one->why) > 5);
-                for (int n = 0; n < (*b)->nkernels; n++)
-                    baselines +=
-                        one->predicted_speedup == 0 && strcmp(one->kernel, (*b)->names[n]) == 0;
-            }
-            assert_true(baselines > 0);
-        }
-}
-
-/* A sample may hold no entry: then nothing that rests on it is proposed, least of all as a
- * baseline kernel. */
-static void an_empty_sample_proposes_nothing(void **state) {
-    (void)state;
-    entries e = {.rows = 1000000, .cols = 1000000};
-    for (int64_t j = 0; j < 100000; j++) add_entry(&e, 3, 10 * j, 1);
-    spmv_mat *mat = matrix_of(ctx, &e);
-    spmv_features f;
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, SPMV_SAMPLE_FULL, SPMV_FOR_BOTH, 2, &f),
-                     SPMV_OK);
-    assert_int_equal(f.sampled, 0);
-    assert_true(spmv_coded_bytes(&f) == sizeof(double)); /* no value was seen */
-    for (const spmv_backend *const *b = spmv_backends; *b; b++) {
-        spmv_proposals all = {.n = 0};
-        (*b == &spmv_omp ? spmv_propose_omp : spmv_propose_cuda)(&f, &all);
-        for (int p = 0; p < all.n; p++) {
-            const char *name = all.list[p].kernel;
-            assert_false(strncmp(name, "csell", 6) == 0 || strcmp(name, "spc5_rows") == 0);
-            assert_true(isfinite(all.list[p].predicted_speedup));
-            if (*b == &spmv_omp && all.list[p].predicted_speedup == 0)
-                assert_true(strcmp(name, "csr_balanced") == 0 || strcmp(name, "csr_rows") == 0);
-        }
-    }
-    spmv_mat_free(mat);
-    entries_free(&e);
-}
-
-static const spmv_proposal *proposal_of(const spmv_proposals *all, const char *kernel) {
-    for (int k = 0; k < all->n; k++)
-        if (strcmp(all->list[k].kernel, kernel) == 0) return &all->list[k];
-    return NULL;
-}
-
-/* Blocks are for reads of x that are far and in no order; the settings proposed can be had. */
-static void far_reads_of_x_are_blocked(void **state) {
-    (void)state;
-    static const char *const sources[] = {"gen:random:1000000:4", "gen:poisson2d:600"};
-    for (int k = 0; k < COUNT(sources); k++) {
-        spmv_mat *mat = NULL;
-        assert_int_equal(spmv_mat_load(ctx, sources[k], NULL, &mat), SPMV_OK);
-        spmv_features f = features_of(sources[k], NULL);
-        spmv_proposals all = {.n = 0};
-        spmv_plan *plan;
-        f.threads = 1;
-        spmv_propose_omp(&f, &all);
-        const spmv_proposal *blocked = proposal_of(&all, "csb_interleaved_blocks");
-        assert_true(proposal_of(&all, "sell16_lanes")->nsettings == 1);
-        if (k == 1) {
-            assert_null(blocked);
-            spmv_mat_free(mat);
-            continue;
-        }
-        assert_true(blocked && blocked->predicted_speedup > 1.5);
-        spmv_plan_opts opts = {.size = sizeof opts,
-                               .kernel = "omp:csb_interleaved_blocks",
-                               .settings = blocked->setting,
-                               .nsettings = blocked->nsettings};
-        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-        spmv_plan_free(plan);
-        spmv_mat_free(mat);
-    }
-}
-
-static double predicted_speedup_of(const spmv_proposals *all, const char *kernel) {
-    const spmv_proposal *p = proposal_of(all, kernel);
-    return !p ? 0 : p->predicted_speedup > 0 ? p->predicted_speedup : 1; /* 0: a baseline kernel */
-}
-
-/* As measured on an H200 and on two cores: the first kernel is faster than the second; predictions
- * that are within a seventh of each other are as good as that, since both are timed. */
-static void the_models_order_as_measured(void **state) {
-    (void)state;
-    static const struct {
-        const char *source, *values, *first, *second;
-        bool gpu, evicted;
-    } cases[] = {
-        {"gen:diagonal:1000000", NULL, "sell_thread_ahead", "csell_warp", true, false},
-        {"gen:mesh:1000000", "few:8", "sell_thread_ahead", "csell_warp", true, false},
-        {"gen:mesh:1000000", NULL, "sell_thread_ahead", "csr_adaptive", true, false},
-        {"gen:poisson2d:700", NULL, "csell_warp", "sell_thread_ahead", true, false},
-        {"gen:poisson2d:700", NULL, "csell_lists", "csell_warp", true, false},
-        {"gen:poisson3d:64", "random", "csell_lists", "csell_warp", true, false},
-        {"gen:box27:64", "few:8", "csell_lists", "csell_warp", true, false},
-        {"gen:fem3d:20", NULL, "csell_warp", "sell_thread_ahead", true, false},
-        {"gen:road:1000000", NULL, "csr_lanes", "sell_thread_ahead", true, false},
-        {"gen:mesh:100000:3", NULL, "csell_warp", "sell_thread_ahead", true, false},
-        {"gen:mesh:100000", NULL, "csr_lanes", "csr_adaptive", true, false},
-        {"gen:rmat:16", NULL, "csr_adaptive", "csr_lanes", true, false},
-        {"gen:poisson3d:32", NULL, "csell_slices", "sell16_lanes", false, true},
-        {"gen:fem3d:12", NULL, "spc5_rows", "csell_slices", false, true},
-        {"gen:mesh:30000:3", NULL, "bsr_lanes", "sell16_lanes", false, true},
-        {"gen:poisson3d:40", "symmetric", "csell_sym_slices", "csell_slices", false, true},
-        {"gen:poisson3d:40", "few:8", "csell_slices", "csell_sym_slices", false, true},
-        {"gen:road:300000", NULL, "csell_slices", "sell16_lanes", false, true},
-        {"gen:random:300000:2", NULL, "csb_interleaved_blocks", "sell16_lanes", false, true},
-        {"gen:rmat:16", NULL, "cusparse_coo_alg1", "csr_lanes", true, false},
-        {"gen:random:2000:6", NULL, "csr_balanced", "csr_rows", false, true}};
-    for (int k = 0; k < COUNT(cases); k++) {
-        const int reader = cases[k].gpu ? SPMV_FOR_GPU : SPMV_FOR_HOST; /* as in src/tune */
-        spmv_features f = features_for(reader, cases[k].source, cases[k].values);
-        spmv_proposals all = {.n = 0};
-        f.cache = cases[k].gpu ? 60 << 20 : 36 << 20;
-        f.evicted = cases[k].evicted;
-        f.threads = 2;
-        (cases[k].gpu ? spmv_propose_cuda : spmv_propose_omp)(&f, &all);
-        double first = predicted_speedup_of(&all, cases[k].first),
-               second = predicted_speedup_of(&all, cases[k].second);
-        if (!(first > 0.86 * second && first >= (cases[k].gpu ? 0.8 : 1))) /* is tried */
-            fail_msg("%s %s: %s %g, %s %g", cases[k].source, cases[k].values ? cases[k].values : "",
-                     cases[k].first, first, cases[k].second, second);
-    }
-}
-
-/* Of a few long rows, equal or not, csr_adaptive makes segments. */
-static void a_single_long_row_is_cut(void **state) {
-    (void)state;
-    const spmv_features f = {.precision = SPMV_F64,
-                             .rows = 1,
-                             .cols = 200000,
-                             .nnz = 200000,
-                             .mean = 200000,
-                             .row_max = 200000,
-                             .cache = 60 << 20};
-    spmv_proposals all = {.n = 0};
-    spmv_propose_cuda(&f, &all);
-    const double lanes = predicted_speedup_of(&all, "csr_lanes");
-    if (!(lanes > 0 && lanes < 0.5)) fail_msg("csr_lanes: %g", lanes);
-}
-
-/* A warp takes a row of blocks: of a few long ones each is waited for. */
-static void long_rows_of_blocks_are_waited_for(void **state) {
-    (void)state;
-    for (int is_long = 0; is_long < 2; is_long++) {
-        spmv_features f = {.precision = SPMV_F64,
-                           .cols = 70000,
-                           .nnz = 700000,
-                           .fill_3 = 0.97,
-                           .lines = 0.12,
-                           .cv = 0.3,
-                           .cache = 60 << 20,
-                           .distinct = 1000};
-        f.rows = is_long ? 3200 : 33000;
-        f.mean = (double)f.nnz / (double)f.rows;
-        f.row_max = (int64_t)(2.5 * f.mean);
-        spmv_proposals all = {.n = 0};
-        spmv_propose_cuda(&f, &all);
-        double speedup = predicted_speedup_of(&all, "bsr_warp");
-        if ((speedup < 0.8) != is_long) fail_msg("rows of %g: %g", f.mean, speedup);
-    }
-}
-
-/* What a sample shows of a generated matrix, and what is proposed for a GPU. */
-static void sample_and_propose(const char *source, spmv_sampling_depth depth, spmv_features *f,
-                               spmv_proposals *all) {
-    spmv_mat *mat = NULL;
-    assert_int_equal(spmv_mat_load(ctx, source, NULL, &mat), SPMV_OK);
-    assert_int_equal(spmv_features_of(mat, SPMV_F64, depth, SPMV_FOR_GPU, 1, f), SPMV_OK);
-    all->n = 0;
-    spmv_propose_cuda(f, all);
-    spmv_mat_free(mat);
-}
-
-/* Where the rows of a block share columns that is seen, in a quick sample too. */
-static void columns_that_blocks_share_are_seen(void **state) {
-    static const struct {
-        const char *source;
-        bool is_good;
-    } cases[] = {{"gen:mesh:1000000", true},
-                 {"gen:random:200000:8", false},
-                 {"gen:powerlaw:100000:8", false},
-                 {"gen:twin:Ga3As3H12", true}, /* lengths differ, but long rows are cut */
-                 {"gen:twin:Chebyshev4", false}};
-    (void)state;
-    for (int k = 0; k < COUNT(cases); k++)
-        for (int depth = SPMV_SAMPLE_QUICK; depth <= SPMV_SAMPLE_FULL; depth++) {
-            spmv_features f;
-            spmv_proposals all;
-            sample_and_propose(cases[k].source, (spmv_sampling_depth)depth, &f, &all);
-            assert_true(f.xcache_height > 0);
-            const spmv_proposal *local = proposal_of(&all, "xcache_block");
-            double others = fmax(predicted_speedup_of(&all, "sell_thread_ahead"),
-                                 predicted_speedup_of(&all, "csr_adaptive"));
-            if ((local && local->predicted_speedup > 1.1 * others) != cases[k].is_good)
-                fail_msg("%s: %g, others %g", cases[k].source, local ? local->predicted_speedup : 0,
-                         others);
-            if (local) assert_int_equal(local->setting[0].value, f.xcache_height);
-        }
-}
-
-/* Columns that many rows share are found from all over the matrix, where a format is for them. */
-static void hot_columns_are_seen(void **state) {
-    static const struct {
-        const char *source;
-        double least, most;
-        bool is_good;
-    } cases[] = {{"gen:rmat:18", 0.45, 0.65, true},
-                 {"gen:powerlaw:500000:8", 0.25, 0.4, true},
-                 {"gen:random:200000:8", 0.03, 0.09, false},
-                 {"gen:mesh:200000", 0, 0.09, false},
-                 {"gen:dense:1500", 0.9, 1, false}};
-    (void)state;
-    for (int k = 0; k < COUNT(cases); k++) {
-        spmv_features f;
-        spmv_proposals all;
-        sample_and_propose(cases[k].source, SPMV_SAMPLE_FULL, &f, &all);
-        if (f.repeats < cases[k].least || f.repeats > cases[k].most)
-            fail_msg("%s: repeats %g", cases[k].source, f.repeats);
-        double hubs = predicted_speedup_of(&all, "hubs"),
-               adaptive = predicted_speedup_of(&all, "csr_adaptive");
-        if ((hubs > 1.1 * adaptive) != cases[k].is_good)
-            fail_msg("%s: hubs %g, csr_adaptive %g", cases[k].source, hubs, adaptive);
-    }
-}
-
-/* Rows that are short and almost all equal, near columns, most rows empty or none: as measured on
- * two cores sell16_lanes is 1.4 and 1.8 times as fast as the baseline kernel. */
-static void almost_equal_rows_are_worth_converting(void **state) {
-    (void)state;
-    enum { N = 40000, NEAR = 4000 };
-    for (int spacing = 1; spacing <= 20; spacing += 19) {
-        entries e = {.rows = N, .cols = N};
-        uint64_t seed = 1;
-        for (int64_t i = 0; i < N; i += spacing)
-            for (int k = 0, n = i % 40 == 0 ? 3 : 4; k < n; k++) {
-                int64_t part = NEAR / 4, j = i + k * part + draw_below(&seed, part);
-                add_random(&e, i, j % N);
-            }
-        spmv_features f = features_of_entries(&e, SPMV_F64);
-        spmv_proposals all = {.n = 0};
-        f.cache = 36 << 20, f.threads = 2, f.evicted = true;
-        spmv_propose_omp(&f, &all);
-        assert_true(predicted_speedup_of(&all, "sell16_lanes") > 1.2);
     }
 }
 
@@ -475,15 +180,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(uneven_rows_are_seen),
         cmocka_unit_test(a_quick_sample_tells_most_of_it),
         cmocka_unit_test(features_are_finite_and_repeat),
-        cmocka_unit_test(proposals_name_real_kernels),
-        cmocka_unit_test(an_empty_sample_proposes_nothing),
-        cmocka_unit_test(far_reads_of_x_are_blocked),
-        cmocka_unit_test(the_models_order_as_measured),
-        cmocka_unit_test(a_single_long_row_is_cut),
-        cmocka_unit_test(long_rows_of_blocks_are_waited_for),
-        cmocka_unit_test(columns_that_blocks_share_are_seen),
-        cmocka_unit_test(hot_columns_are_seen),
-        cmocka_unit_test(almost_equal_rows_are_worth_converting),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

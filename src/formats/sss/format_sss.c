@@ -98,9 +98,17 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
         }
 }
 
+/* The rows between the least column of a slice and its first row: mirrors add to them. */
+static void look(const sample_slice *w, double *sum) {
+    int64_t least = w->first;
+    for (int r = 0; r < w->rows; r++)
+        if (w->len[r] && w->col_idx[w->begin[r]] < least) least = w->col_idx[w->begin[r]];
+    sum[0] = (double)(w->first - least);
+}
+
 static void features(const spmv_sample *s, const double *sum, spmv_features *f) {
-    (void)sum;
     f->symmetric = sample_share((double)s->mirrored, (double)s->pairs);
+    f->reach = sample_share(sum[0], (double)f->rows * s->size.taken);
 }
 
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
@@ -115,5 +123,6 @@ SPMV_EXPORT_FORMAT(sss_format) = {
     .entries = entries,
     .refill = refill,
     .holds = holds,
+    .look = look,
     .features = features,
 };
