@@ -142,7 +142,7 @@ $$(asking_$(1)): features = $$(feature_flags)
 build/$(2)/build_info.h: force
 	$$(Q)mkdir -p $$(@D) && sh src/app/record/build_info.sh $$(call quoted,$$(CC)) $$(call quoted,$$(cflags) $$(loads)) '$$(if $$(flags_$(1)),$$(NVCC))' '$$(nvflags)' \
 	    '$$(CUDA_ARCH)' '$$(found)' > $$@.new && (cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@)
--include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)) $$(call objects,omp$$(san),,test/wrong.c)) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c test/bench_threads.c test/bench_ready.c test/bench_solver.c)
+-include $$(patsubst %.o,%.d,$$(lib_$(1)) $$(app_$(1)) $$(call objects,omp$$(san),,test/wrong.c)) $$(patsubst %.c,build/omp$(san)/%.d,$$(unit_src) test/bench_read.c test/bench_convert.c test/bench_threads.c test/bench_propose.c test/bench_ready.c test/bench_solver.c)
 endef
 remember: ; $(Q)sh src/app/changed.sh build/settings "$$(printf '%s\n' $(foreach s,$(settings),$(call remember,$(s))))"
 cuda_objects_omp  := build/omp$(san)/cuda/absent.o

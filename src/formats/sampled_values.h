@@ -6,13 +6,14 @@
 #include "spmv_sample.h"
 
 enum { SAMPLED_SLOTS = 1 << 10 };
-typedef struct sampled_values { /* a hash set with open addressing; at most a quarter full */
-    uint64_t value[SAMPLED_SLOTS];
+typedef struct sampled_values {    /* a hash set with open addressing; at most a quarter full */
+    uint64_t value[SAMPLED_SLOTS]; /* bits of a double, where used */
     bool used[SAMPLED_SLOTS];
-    int count;
+    int count; /* of the slots used: distinct values so far */
 } sampled_values;
 
-static inline void add_sampled(sampled_values *set, uint64_t value) {
+/* Adds a value, by its bits, unless it is there; count stays that of the distinct ones. */
+static inline void add_distinct(sampled_values *set, uint64_t value) {
     uint64_t at = spmv_mix(value) % SAMPLED_SLOTS;
     while (set->used[at] && set->value[at] != value) at = (at + 1) % SAMPLED_SLOTS;
     if (set->used[at]) return;
@@ -30,13 +31,13 @@ static inline int count_distinct(const spmv_sample *s) {
             for (int k = 0; k < s->slice[n].len[r]; k++, last = bits) {
                 bits = spmv_bits(s->slice[n].values[s->slice[n].begin[r] + k]);
                 if (bits == last && set.count) continue;
-                add_sampled(&set, bits);
+                add_distinct(&set, bits);
                 if (set.count > SPMV_FEW_VALUES) return set.count;
             }
     return set.count;
 }
 
-/* The entries of a slice that survive the round trip through a float. */
+/* The number of entries of a slice that survive the round trip through a float. */
 static inline int count_exact(const sample_slice *w) {
     int exact = 0;
     for (int r = 0; r < w->rows; r++)

@@ -3,7 +3,6 @@
 #include "formats/xcache/xcache.h"
 #include "row_ends.h"
 #include <math.h>
-#include <stdlib.h>
 
 enum {
     HEIGHTS = 6,      /* XCACHE_LEAST rows and each twice as many as the last, to XCACHE_HIGHEST */
@@ -40,8 +39,9 @@ static growth count_columns(const spmv_csr_view *A) {
         end = rows_at(n++);
     int64_t span = spmv_xcache_span(A, 0, end, &base);
     if (span == 0 || span > XCACHE_SPAN) return g;
-    uint64_t *seen = calloc((size_t)span / 64 + 1, sizeof *seen);
-    for (int64_t i = 0; seen && i < end; i++) {
+    uint64_t seen[XCACHE_SPAN / 64 + 1]; /* a bit for each column, from base on */
+    memset(seen, 0, ((size_t)span / 64 + 1) * sizeof *seen);
+    for (int64_t i = 0; i < end; i++) {
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
             uint32_t at = (uint32_t)(A->col_idx[k] - base);
             count += (seen[at / 64] >> at % 64 & 1) == 0;
@@ -49,7 +49,6 @@ static growth count_columns(const spmv_csr_view *A) {
         }
         if (i + 1 == rows_at(g.n)) g.count[g.n++] = count;
     }
-    free(seen);
     return g;
 }
 

@@ -320,12 +320,12 @@ spmv_status spmv_auto_select(spmv_mat *mat, const spmv_plan_opts *opts, const sp
     return status;
 }
 
-/* Makes the plan of a remembered choice, as for its trials. NULL: it cannot be made now, and the
- * note, of SPMV_WISDOM_NOTE characters, says why. */
+/* Makes the plan of a remembered choice, as for its trials; NULL: it cannot, the note says why. */
 static spmv_plan *remake(trials *c, const wisdom *w, char *note) {
     const spmv_stored *before = c->mat->stores;
     spmv_status status;
     spmv_tuning *t = calloc(1, sizeof *t);
+    const char *otherwise = t ? "; there is no such kernel" : "; out of memory";
     const bool is_made = t && spmv_candidate_is_allowed(c, &w->choice) &&
                          spmv_candidate_admit(c, &w->choice, &status);
     if (is_made) {
@@ -334,11 +334,11 @@ static spmv_plan *remake(trials *c, const wisdom *w, char *note) {
                  w->date);
     } else
         snprintf(note, SPMV_WISDOM_NOTE, "wisdom %.200s: its choice is not used%.160s",
-                 c->mat->ctx->wisdom, *c->passed ? c->passed : "; there is no such kernel");
+                 c->mat->ctx->wisdom, *c->passed ? c->passed : otherwise);
     return finish(c, is_made ? &c->entry[0] : NULL, t, before);
 }
 
-/* Makes the plan of the choice that the wisdom file has for it; NULL: there is none. */
+/* The same of what the wisdom file has for the request; NULL, with an empty note: it has none. */
 static spmv_plan *recall(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                          char *note) {
     trials c = {

@@ -14,14 +14,17 @@ enum {
     MIRRORED = SAMPLED / 64 /* of every so many sampled rows the mirror image is looked up */
 };
 
+/* Not sampled_values.h's set, which formats ask whether values fit a dictionary: it stops there,
+ * and this one holds the values of all sampled rows. */
 typedef struct sample {
-    uint64_t pattern; /* hash */
-    uint64_t value[SLOTS];
-    bool used[SLOTS];
-    int distinct;
-    bool all_f32, symmetric; /* of the values */
+    uint64_t pattern;        /* hash of where rows begin, their lengths and columns */
+    uint64_t value[SLOTS];   /* a hash set with open addressing: bits of a double, where used */
+    bool used[SLOTS];        /* at most half of them */
+    int distinct;            /* of the slots used: distinct values */
+    bool all_f32, symmetric; /* floats hold all values; each mirror image looked up was there */
 } sample;
 
+/* Adds a value, by its bits, and notes whether a float holds it. */
 static void add_value(sample *s, double value) {
     uint64_t bits = spmv_bits(value), at = spmv_mix(bits) % SLOTS;
     while (s->used[at] && s->value[at] != bits) at = (at + 1) % SLOTS;

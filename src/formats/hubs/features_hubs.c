@@ -6,7 +6,9 @@
 enum { SLOT_BITS = 15 }; /* log2 of the slots of the set of sampled columns, at most half full */
 
 /* The share of sampled entries that have their column in common with another one. When a column is
- * found for the second time it counts twice, also for the entry that was first. */
+ * found for the second time it counts twice, also for the entry that was first. Without memory for
+ * the set no column is known to repeat, so that hubs is not proposed: "auto" then takes another
+ * kernel, which is right too, or reports the lack itself. */
 void spmv_hubs_features(const spmv_sample *s, const double *sum, spmv_features *f) {
     const uint32_t again = (uint32_t)1 << 31;
     const int n = s->size.columns; /* 0 but in a full sample for a GPU */
