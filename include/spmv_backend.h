@@ -108,6 +108,7 @@ typedef struct spmv_features {
     double empty_share; /* rows without entries, over all rows */
     double padding_32;  /* padding over entries, if slices of 32 rows are padded to the longest */
     int64_t sampled;    /* entries in the sample */
+    double seen;        /* about the share of all entries that are in rows like the sample's */
     double near_16;     /* entries within 2^16 columns of their step (k-th entries of 32 rows) */
     double diagonal;    /* entries in slices where 32 rows share their diagonals */
     double index_bytes; /* columns in the slice's cheapest code: diagonals, 8, 16 or 32 bits */

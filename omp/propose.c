@@ -68,24 +68,25 @@ static work with_windows(const spmv_features *f, double width, work w) {
 
 /* Slices without common diagonals are gathered entry by entry; where rows differ in length most
  * lanes wait. On diagonals a step takes the same time however few of the 32 rows it holds. A slice
- * like an earlier one is copied, which shortens the set-up where columns take few bytes. Storing
- * half of a symmetric matrix reads y twice. */
+ * like an earlier one is copied, which shortens the set-up where columns take few bytes. What the
+ * sample does not stand for is taken to be incompressible. Storing half of a symmetric matrix reads
+ * y twice. */
 static void propose_csell(const model *m) {
     const spmv_features *f = m->f;
-    const double bytes = f->index_bytes + fmin(f->value_bytes, m->width);
-    work w = {bytes + m->y, m->far,
-              2 * f->diagonal * f->index_bytes + (1 - f->diagonal) * (1 + f->padding_32)};
+    const double index = f->seen * f->index_bytes + (1 - f->seen) * INDEX,
+                 diagonal = f->seen * f->diagonal, bytes = index + fmin(f->value_bytes, m->width);
+    work w = {bytes + m->y, m->far, 2 * diagonal * index + (1 - diagonal) * (1 + f->padding_32)};
     spmv_proposal *p = propose(m, "csell_slices", w);
-    p->predicted_setup *= fmin(2 * f->index_bytes, 1);
+    p->predicted_setup *= fmin(2 * index, 1);
     spmv_proposal_why(
         p, "%.0f %% of the nonzeros on diagonals of their slice, %.1f of %g bytes per nonzero",
-        PERCENT * f->diagonal, bytes, m->width + INDEX);
+        PERCENT * diagonal, bytes, m->width + INDEX);
     if (f->symmetric < 1 || f->rows != f->cols) return;
     w.bytes = (1 + 1 / f->mean) / 2 * bytes + 2 * m->y;
     w = with_windows(f, m->width, w);
     spmv_proposal_why(propose(m, "csell_sym_slices", w),
                       "symmetric as far as seen, %.0f %% on diagonals: half of it stored",
-                      PERCENT * f->diagonal);
+                      PERCENT * diagonal);
 }
 
 /* Rows are sorted by length, so many (sigma) at a time. Where lengths differ much a wider window

@@ -20,6 +20,7 @@ static void a_tridiagonal_matrix_is_all_diagonals(void **state) {
     ASSERT_NEAR(f.value_bytes, 8. / 32, 0.01); /* and one value for it */
     ASSERT_NEAR(f.symmetric, 1, 0);
     ASSERT_NEAR(f.reach, 1. / N, 1e-9);
+    ASSERT_NEAR(f.seen, 1, 0.001);
     ASSERT_NEAR(f.exact_f32, 1, 0);
     ASSERT_NEAR(f.padding_32, 0, 0.01);
     ASSERT_NEAR(f.per_block[0], 3, 0.05);
@@ -160,7 +161,7 @@ static void features_are_finite_and_repeat(void **state) {
         const double share[] = {f->mean,      f->cv,        f->empty_share, f->padding_32,
                                 f->near_16,   f->diagonal,  f->fill_2,      f->fill_3,
                                 f->exact_f32, f->symmetric, f->index_bytes, f->value_bytes,
-                                f->lines,     f->reach};
+                                f->lines,     f->reach,     f->seen};
         for (int k = 0; k < COUNT(share); k++)
             if (!(isfinite(share[k]) && share[k] >= 0))
                 fail_msg("%s: feature %d is %g", fixtures[n].name, k, share[k]);

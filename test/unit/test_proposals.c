@@ -141,6 +141,28 @@ static void the_models_order_as_measured(void **state) {
     }
 }
 
+/* Single entries on the diagonal, and rows between those of the sample that hold nearly all: these
+ * are on no diagonals, so that csell must not look as if it took half a byte per nonzero. */
+static void long_rows_between_the_sample_are_not_taken_for_diagonals(void **state) {
+    (void)state;
+    enum { N = 20000, FIRST = 100, LONG = 20, LENGTH = 10000 };
+    entries e = {.rows = N, .cols = N};
+    for (int64_t i = 0; i < N; i++) {
+        const bool is_long = i >= FIRST && i < FIRST + LONG;
+        for (int64_t j = is_long ? 0 : i; j <= (is_long ? LENGTH - 1 : i); j++)
+            add_entry(&e, i, j, 1 + (double)j);
+    }
+    spmv_features f = features_of_entries(&e, SPMV_F64);
+    spmv_proposals all = {.n = 0};
+    f.threads = 2, f.evicted = true;
+    ASSERT_NEAR(f.diagonal, 1, 0);
+    ASSERT_NEAR(f.seen, 1 / f.mean, 0.01);
+    spmv_propose_omp(&f, &all);
+    const double csell = predicted_speedup_of(&all, "csell_slices"),
+                 sell16 = predicted_speedup_of(&all, "sell16_lanes");
+    if (!(csell > 0 && csell < sell16)) fail_msg("csell_slices %g, sell16_lanes %g", csell, sell16);
+}
+
 /* The predicted speed-up of sss_rows on rows that reach back over this share of the matrix. */
 static double half_stored(spmv_features f, double reach, int threads) {
     spmv_proposals all = {.n = 0};
@@ -291,6 +313,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(an_empty_sample_proposes_nothing),
         cmocka_unit_test(far_reads_of_x_are_blocked),
         cmocka_unit_test(the_models_order_as_measured),
+        cmocka_unit_test(long_rows_between_the_sample_are_not_taken_for_diagonals),
         cmocka_unit_test(wide_windows_leave_threads_idle),
         cmocka_unit_test(a_single_long_row_is_cut),
         cmocka_unit_test(long_rows_of_blocks_are_waited_for),

@@ -3,6 +3,7 @@
  * them. */
 #include "csell.h"
 #include "formats/sampled_values.h"
+#include <math.h>
 
 enum {
     MOST_RUN = 8,  /* columns of a run */
@@ -137,8 +138,16 @@ void spmv_csell_look(const sample_slice *w, double *sum) {
     sum[CODED_BYTES] = sum[RAW_BYTES] > w->entries ? w->entries : sum[RAW_BYTES];
 }
 
+/* Where a few long rows hold most of the nonzeros, the rows of the sample are shorter than the
+ * mean. */
+static double share_seen(const spmv_sample *s, const spmv_features *f) {
+    const double rows = fmin((double)f->rows, (double)s->size.taken * SAMPLE_ROWS);
+    return fmin(1, sample_share((double)f->sampled, rows * fmin(f->mean, SAMPLE_TAKEN)));
+}
+
 void spmv_csell_features(const spmv_sample *s, const double *sum, spmv_features *f) {
     const double all = (double)f->sampled;
+    f->seen = share_seen(s, f);
     f->near_16 = sample_share(sum[NEAR_16], all);
     f->diagonal = sample_share(sum[DIAGONAL], all);
     f->index_bytes = sample_share(sum[INDEX_BYTES], all);
