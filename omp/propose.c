@@ -67,15 +67,16 @@ static work with_windows(const spmv_features *f, double width, work w) {
 }
 
 /* Slices without common diagonals are gathered entry by entry; where rows differ in length most
- * lanes wait. On diagonals a step takes the same time however few of the 32 rows it holds. A slice
- * like an earlier one is copied, which shortens the set-up where columns take few bytes. What the
- * sample does not stand for is taken to be incompressible. Storing half of a symmetric matrix reads
- * y twice. */
+ * lanes wait. On a diagonal a nonzero takes the less time the more of the 32 rows the step holds,
+ * but expanding its value takes some. A slice like an earlier one is copied, which shortens the
+ * set-up where columns take few bytes. What the sample does not stand for is taken to be
+ * incompressible. Storing half of a symmetric matrix reads y twice. */
 static void propose_csell(const model *m) {
     const spmv_features *f = m->f;
     const double index = f->seen * f->index_bytes + (1 - f->seen) * INDEX,
                  diagonal = f->seen * f->diagonal, bytes = index + fmin(f->value_bytes, m->width);
-    work w = {bytes + m->y, m->far, 2 * diagonal * index + (1 - diagonal) * (1 + f->padding_32)};
+    work w = {bytes + m->y, m->far,
+              0.4 * diagonal * (1 + f->index_bytes) + (1 - diagonal) * (1 + f->padding_32)};
     spmv_proposal *p = propose(m, "csell_slices", w);
     p->predicted_setup *= fmin(2 * index, 1);
     spmv_proposal_why(

@@ -163,6 +163,29 @@ static void long_rows_between_the_sample_are_not_taken_for_diagonals(void **stat
     if (!(csell > 0 && csell < sell16)) fail_msg("csell_slices %g, sell16_lanes %g", csell, sell16);
 }
 
+/* Each row has a third of the diagonals that its slice has, as in Hamiltonians: csell_slices is as
+ * fast as sell16_lanes there, or faster, so that it must be worth a trial. */
+static void sparse_diagonals_are_worth_a_trial(void **state) {
+    (void)state;
+    enum { N = 1 << 17, DIAGONALS = 48, APART = 397 };
+    entries e = {.rows = N, .cols = N};
+    uint64_t random = 1;
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t d = 0; d < DIAGONALS; d++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            const int64_t j = i + APART * (d - DIAGONALS / 2);
+            if ((random >> 32) % 3 == 0 && j >= 0 && j < N) add_entry(&e, i, j, 1 + (double)random);
+        }
+    spmv_features f = features_of_entries(&e, SPMV_F64);
+    spmv_proposals all = {.n = 0};
+    f.threads = 16, f.evicted = true;
+    ASSERT_NEAR(f.index_bytes, 8. / 11, 0.2);
+    spmv_propose_omp(&f, &all);
+    const double csell = predicted_speedup_of(&all, "csell_slices"),
+                 sell16 = predicted_speedup_of(&all, "sell16_lanes");
+    if (!(csell > 0.9 * sell16)) fail_msg("csell_slices %g, sell16_lanes %g", csell, sell16);
+}
+
 /* The predicted speed-up of sss_rows on rows that reach back over this share of the matrix. */
 static double half_stored(spmv_features f, double reach, int threads) {
     spmv_proposals all = {.n = 0};
@@ -314,6 +337,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(far_reads_of_x_are_blocked),
         cmocka_unit_test(the_models_order_as_measured),
         cmocka_unit_test(long_rows_between_the_sample_are_not_taken_for_diagonals),
+        cmocka_unit_test(sparse_diagonals_are_worth_a_trial),
         cmocka_unit_test(wide_windows_leave_threads_idle),
         cmocka_unit_test(a_single_long_row_is_cut),
         cmocka_unit_test(long_rows_of_blocks_are_waited_for),
