@@ -60,8 +60,7 @@ def tooltip(*fields):
 
 
 FACTS = ("matrix", "kernel", "config", "time", "gflops", "gbs", "limit", "speedup", "note")
-MATRIX_AXIS = {"field": "matrix", "type": "nominal", "title": None,
-               "sort": {"field": "nnz", "op": "max", "order": "ascending"}}
+MATRIX_AXIS = {"field": "matrix", "type": "nominal", "title": None, "sort": None}  # as cells are: by size
 POINT = {"type": "point", "strokeWidth": 1.5, "tooltip": True}
 ONE = {"data": {"values": [{"one": 1}]}, "mark": {"type": "rule", "strokeDash": [5, 4]}}
 
@@ -126,7 +125,7 @@ def rates(points, rate, rows):
              "encoding": {**points["encoding"], "tooltip": tooltip(*FACTS)}},
             {"transform": [{"filter": "datum.best"}],
              "mark": {"type": "text", "align": "left", "dx": 9, "fontSize": 11},
-             "encoding": {"text": {"field": "ran"}}}]}
+             "encoding": {"text": {"field": "best"}}}]}
 
 
 def limits(points, rows):

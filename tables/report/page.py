@@ -11,7 +11,7 @@ from headline.figures import (families_table, generated_table, libraries_table, 
                               sizes_table)
 from headline.split import split_tables
 from sections.answer import answer_section, chart_data
-from sections.markup import columns, escape, fold, fold_each, html_table, json_script, marked, resource, script
+from sections.markup import NUMBERS, columns, escape, fold, fold_each, html_table, json_script, marked, resource, script
 from sections.matrices import matrices_section
 from sections.measured import conditions_section, definitions, environment_section, summary, systems_section, tiles
 from sections.rows import results_section
@@ -69,11 +69,23 @@ def formats_of(systems):
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 
-def charts_section(systems, formats):
+SHOWN = ("matrix", "kernel", "config", "time", "gflops", "gbs")  # of a cell, also in the table of all results
+
+
+def cell_columns(data, places):
+    """Columns of a system's cells; instead of what stands in the table of all results, the place of each one's row there,
+    counted from the one before."""
+    rows = [places[unit.identity] for unit in data["units"]]
+    return columns([{"step": row - before, **{name: value for name, value in cell.items() if name not in SHOWN}}
+                    for cell, row, before in zip(data["cells"], rows, [0, *rows])])
+
+
+def charts_section(units, systems, formats):
     """Places for the charts of every system, and their data, which the page reads when they are opened."""
+    places = {unit.identity: k for k, unit in enumerate(units)}
     shown = [data for data in systems if data["cells"]]
     payload = [{"name": f"S{data['number']}: {data['name']}",
-                "data": {key: columns(data[key]) for key in DATA},
+                "data": {key: cell_columns(data, places) if key == "cells" else columns(data[key]) for key in DATA},
                 "charts": [{"name": name, "title": title, "text": text, "spec": spec}
                            for name, title, text, spec in charts(data, formats)]}
                for data in sorted(shown, key=lambda data: -len(data["cells"]))]  # what has most to show is shown first
@@ -115,14 +127,14 @@ def page(title, records, units, layout, systems, draw):
     found, formats = ordered(findings(layout)), formats_of(systems)
     has_charts = draw is not None and formats
     answer, first = answer_section(found, units, chart_data(found, formats) if has_charts else None)
-    more, data = charts_section(systems, formats) if has_charts else ("", "")
+    more, data = charts_section(units, systems, formats) if has_charts else ("", "")
     parts = "".join(fold(*part) for part in folded(records, units, layout, more) if part[-1])
     code = first + data + (script(draw.javascript_bundle(), type="module") if has_charts else "")
     return ("<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
             '<meta name=viewport content="width=device-width,initial-scale=1">'
             '<meta name=color-scheme content="light dark">'
-            f"<title>{escape(title)}</title><style>{resource('report.css')}</style></head><body>"
+            f"<title>{escape(title)}</title><style>{resource('report.css')}{NUMBERS}</style></head><body>"
             f"<header><h1>{escape(title)}</h1></header><main><section id=answer>{answer}</section>{parts}</main>"
             f"<footer>{made_with(draw)}Made by <code>spmv report</code>; opens from disk, asks no "
             f"network.</footer>{code}{script(resource('report.js'), type='module')}</body></html>\n")

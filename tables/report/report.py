@@ -44,19 +44,19 @@ def cell_data(matrix, unit, base, best):
     moved, limit = record.get("perf.bytes_min_B"), limit_of(record)
     rate = moved / unit.median_s if is_number(moved) and moved > 0 else None
     return {
-        "matrix": matrix.name, "nnz": matrix.nnz, "kernel": unit.identity.kernel,
+        "matrix": matrix.name, "kernel": unit.identity.kernel,
         "format": record.get("config.format") or "unknown",
         "config": short_label(unit.identity.settings) or "-", "time": si_time(unit.median_s),
         "gflops": short(gflop_per_s(unit)) or None, "gbs": short(rate and rate / 1e9),
-        "limit": short(rate / limit[0]) if rate and limit else None,
+        "limit": round(rate / limit[0], 3) if rate and limit else None,
         "intensity": short(2 * matrix.nnz / moved) if rate and matrix.nnz else None,
         "speedup": short(base.median_s / unit.median_s) if base else None,
-        "best": unit is best, "ran": ran_by(unit), "note": note_of(unit)}
+        "best": ran_by(unit) if unit is best else None, "note": note_of(unit)}
 
 
-def short(value):
-    """Four digits are enough to draw."""
-    return None if value is None else float(f"{value:.4g}")
+def short(value, digits=3):
+    """As many digits as the charts show; of a share, which is shown as 12.3%, round has them."""
+    return None if value is None else float(f"{value:.{digits}g}")
 
 
 def profile_data(matrices):
@@ -74,7 +74,7 @@ def profile_data(matrices):
             share = sum(ratio <= tau * (1 + 1e-12) for ratio in ratios) / len(ranked)
             curve.append(share)
             if share != last or step == STEPS:
-                points.append({"kernel": kernel, "tau": short(tau), "share": short(share)})
+                points.append({"kernel": kernel, "tau": short(tau), "share": round(share, 3)})
             last = share
         area[kernel] = statistics.fmean(curve)
     return points, sorted(area, key=lambda kernel: (-area[kernel], kernel))
@@ -118,7 +118,7 @@ def gains_data(system, matrices):
             ours, theirs = fastest(own), fastest(others)
             points.append({
                 "matrix": matrix.name, "kernel": ours.identity.kernel,
-                "peer": theirs.identity.kernel, "ratio": short(theirs.median_s / ours.median_s),
+                "peer": theirs.identity.kernel, "ratio": short(theirs.median_s / ours.median_s, 4),
                 **{feature: ours.record[field] if is_number(ours.record.get(field)) else None
                    for feature, field in (("mu", "matrix.row_mean"), ("sigma", "matrix.row_std"))},
                 "note": note_of(ours)})
@@ -126,6 +126,8 @@ def gains_data(system, matrices):
         wanted = named(points, feature)
         for point in points:
             point[f"named_{feature}"] = point["matrix"] in wanted
+    for point in points:
+        point.update(mu=short(point["mu"]), sigma=short(point["sigma"]))
     return points, "the best peer" if peers else BASELINE_ALIAS
 
 
@@ -140,7 +142,7 @@ def limit_lines(cells, units):
 def system_data(number, system, matrices):
     """All data sets of one system."""
     cells, units = [], []
-    for matrix, row in matrices.items():
+    for matrix, row in sorted(matrices.items(), key=lambda item: item[0].nnz or 0):
         timed = timed_cells(row)
         base = baseline_of(system, timed)
         best = fastest(candidates(timed.values())) if timed else None
@@ -149,8 +151,8 @@ def system_data(number, system, matrices):
     profile, leaders = profile_data(matrices)
     points, peer = gains_data(system, matrices)
     meanings = sorted({limit_of(unit.record)[1] for unit in units if limit_of(unit.record)})
-    return {"number": number, "name": describe(system), "matrices": len(matrices), "cells": cells, "profile": profile,
-            "leaders": leaders, "gains": points, "peer": peer,
+    return {"number": number, "name": describe(system), "matrices": len(matrices), "cells": cells, "units": units,
+            "profile": profile, "leaders": leaders, "gains": points, "peer": peer,
             "limits": limit_lines(cells, units),
             "limit_note": f"The limit is {' or '.join(meanings)}. Beyond it the data come from a "
                           "cache." if meanings else ""}

@@ -113,7 +113,7 @@ class HeadlineTest(TablesTest):
         for module in (figures, split, bars):
             module.outside_list = lambda: PLACES
             self.addCleanup(setattr, module, "outside_list", kept)
-        self.assertIn("<td class=n>1.30 (4)<td>0.75 d", page.headline_section(layout))
+        self.assertIn("<td>1.30 (4)<td>0.75 d", page.headline_section(layout))
         line = next(line for line in bars.page(layout).splitlines() if line.startswith("| outside set |"))
         self.assertEqual(line.split(" | ")[1:5], ["4", "1", "≥ 1.3 geometric mean", "1.30"])
         self.assertIn("| all | 2 |", bars.page(layout))

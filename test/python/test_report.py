@@ -21,7 +21,7 @@ from logs import flatten
 import page
 import report
 from headline import conclusion, dots
-from sections import matrices
+from sections import markup, matrices, rows
 
 BROWSER = next(filter(None, map(shutil.which, (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
@@ -95,10 +95,12 @@ class HtmlTest(ReportTest):
     def test_tables_stand_in_the_page_itself(self):
         text = self.report(*some_records(), options=("--no-charts",))
         found = Page(text)
-        rows = re.findall(r"<tr class=(\w+)><td>(S\d)<td>(\w+)<td>(\w+)", text)
+        rows = re.findall(r"<tr(?: class=(\w+))?>.*<td>([A-Z]{5,})(?: \*)?(<td(?: colspan=8)?>)", text)
         self.assertEqual(len(rows), 27)
-        self.assertEqual(sorted({row[0] for row in rows}),
-                         ["noisy", "skipped", "unchecked", "valid", "wrong"])
+        self.assertEqual({status.lower() for _, status, _ in rows}, {"noisy", "skipped", "unchecked", "valid", "wrong"})
+        for name, status, cell in rows:  # what has no time has a class, and a reason instead
+            without = status in ("SKIPPED", "WRONG")
+            self.assertEqual((name, cell), (status.lower(), "<td colspan=8>") if without else ("", "<td>"))
         for count, word in ((18, "VALID"), (6, "NOISY"), (1, "UNCHECKED"), (1, "SKIPPED"),
                             (1, "WRONG")):
             self.assertIn(f"<b>{count}</b> {word}<small>", text)
@@ -107,13 +109,28 @@ class HtmlTest(ReportTest):
         self.assertNotIn("<script>alert", text)
         self.assertIn("ELL needs 5 GB &lt;script&gt;alert(1)", text)
         self.assertEqual({link[1:] for link in found.links} - found.ids, set())
-        self.assertIn("./spmv -m alpha.mtx -k &#x27;a b&#x27;", text)
+        self.assertIn("<p><code>./spmv -m MATRIX -k &#x27;a b&#x27;</code> with MATRIX one of</p>"
+                      "<ol class=commands><li id=c1>alpha.mtx<li id=c2>beta.mtx<li id=c3>gamma.mtx</ol>", text)
 
     def test_names_in_wide_tables_may_break(self):
         text = self.report(record(matrix__name="gen:a_b"), options=("--no-charts",))
         best = text[text.index("<details id=best"):text.index("<details id=matrices")]
-        self.assertIn("<tr><td>gen:<wbr>a_<wbr>b<td class=n>1,000<td>csr_<wbr>rows", best)
+        self.assertIn("<tr><td>gen:<wbr>a_<wbr>b<td>1,000<td>csr_<wbr>rows", best)
         self.assertNotIn("<wbr>", text[text.index("<details id=all"):text.index("<details id=what")])
+
+    def test_a_name_spans_the_rows_that_share_it(self):
+        names = [("S1", "a", "k"), ("S1", "a", "k"), ("S1", "a", "l"), ("S1", "b", "l"), ("S2", "b", "l"), *[("S3", "c", "m")] * 25]
+        self.assertEqual(rows.name_cells(names)[:6], [
+            "<td rowspan=3>S1<td rowspan=3>a<td rowspan=2>k", "", "<td>l", "<td>S1<td>b<td>l", "<td>S2<td>b<td>l",
+            "<td rowspan=20>S3<td rowspan=20>c<td rowspan=20>m"])
+        self.assertEqual([(k, cells) for k, cells in enumerate(rows.name_cells(names)[6:], 6) if cells],
+                         [(25, "<td rowspan=5>S3<td rowspan=5>c<td rowspan=5>m")])
+
+    def test_commands_that_no_other_is_like_stand_alone(self):
+        found = rows.command_lists({"./spmv -m 'a b' -n 1": 1, "./spmv -k all": 2, "./spmv -m c -n 2": 3, "./spmv -m d -n 1": 4})
+        self.assertEqual(found, "<p><code>./spmv -m MATRIX -n 1</code> with MATRIX one of</p><ol class=commands>"
+                         "<li id=c1>&#x27;a b&#x27;<li id=c4 value=4>d</ol><p>Alone:</p><ol class=commands>"
+                         "<li id=c2 value=2><code>./spmv -k all</code><li id=c3><code>./spmv -m c -n 2</code></ol>")
 
     def test_nothing_is_loaded(self):
         found = Page(self.report(*some_records(), options=("--no-charts",)))
@@ -142,7 +159,7 @@ class HtmlTest(ReportTest):
                      timing__temperature_after_C=91,
                      timing__flags=["threads waited for a core 9% of the time", "heat slowed it"])
         text = self.report(calm, hot, options=("--no-charts",))
-        self.assertIn("<td>S1<td class=n>2.50 to 3.00<td class=n>91<td class=n><td class=n>1 of 2"
+        self.assertIn("<td>S1<td>2.50 to 3.00<td>91<td><td>1 of 2"
                       "<td>threads waited for a core … of the time (1); heat slowed it (1)", text)
 
     def test_only_the_page_unless_asked(self):
@@ -242,13 +259,25 @@ class ReferenceTest(unittest.TestCase):
         self.assertGreater(len(told), 4)
         answer = text[text.index("<section id=answer>"):text.index("</section>")]
         for mean, doubt, worst in told:
-            self.assertRegex(answer, rf"<td class=n>{mean} \(\d+\){doubt and ' ' + doubt}<td>{worst} ")
-        self.assertLess(len(text.encode()), 6_000_000)  # opens in a second
+            self.assertRegex(answer, rf"<td>{mean} \(\d+\){doubt and ' ' + doubt}<td>{worst} ")
+        self.assertLess(len(text.encode()), 5_000_000)  # opens in a second
         seen = re.sub("<(details|noscript).*?</\\1>", "", text[:text.index("<footer>")], flags=re.DOTALL)
         self.assertLess(len(re.findall("<(?!/)", seen)), 600)  # elements that an unopened page lays out
 
 
 class DataTest(unittest.TestCase):
+
+    def test_what_repeats_is_written_once(self):
+        long = list(range(40))
+        data = {"a": {"b": long, "c": 1}, "d": [long, {"b": long, "c": 1}], "e": [1], "f": [1]}
+        packed = markup.parts_once(data)
+        self.assertEqual(packed["all"], {"a": {"part": 1}, "d": [{"part": 0}, {"part": 1}], "e": [1], "f": [1]})
+        self.assertEqual(packed["parts"], [long, {"b": {"part": 0}, "c": 1}])
+
+    def test_columns_are_as_short_as_they_can_be(self):
+        found = markup.columns([{"x": k, "y": "word", "z": k % 2 == 0} for k in range(9)])
+        self.assertEqual(found, {"x": list(range(9)), "y": {"words": ["word"], "at": [0] * 9},
+                                 "z": {"words": [True, False], "at": [0, 1] * 4 + [0]}})
 
     def test_profile(self):
         layout = layout_of(some_records())
@@ -366,6 +395,7 @@ if (pick && pick.options.length > 1) { const before = by("charts").dataset.drawn
   pick.dispatchEvent(new Event("input"));
   await until(() => by("charts").dataset.drawn !== before);
   found.redrawn = by("charts").dataset.drawn; }
+found.commands = [...document.querySelectorAll("#commands li")].map(line => line.id + " " + line.textContent);
 found.errors = errors;
 const out = document.createElement("pre"); out.id = "found"; out.textContent = JSON.stringify(found);
 document.body.append(out);
@@ -424,6 +454,7 @@ class BrowserTest(ReportTest):
         self.assertEqual([x for x in found["sorted"] if x], ["ascending"])
         self.assertEqual(found["searched"], [["beta"] * 2, ["sell_slices"] * 2])
         self.assertEqual(found["counted"], "2 of 27 rows")
+        self.assertEqual(found["commands"], [f"c{k} ./spmv -m {name}.mtx -k 'a b'" for k, name in enumerate(("alpha", "beta", "gamma"), 1)])
         self.assertEqual((found["skipped"], found["system"]), (["ell_tiles"], ["S2"]))
         self.assertTrue(found["redrawn"].startswith("S2: "), found["redrawn"])
         self.assertEqual((found["buttons"], found["focused"], found["small"]), (True, True, ["3,000", "2,000", "1,000"]))

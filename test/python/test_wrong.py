@@ -215,8 +215,11 @@ class Wrong(unittest.TestCase):
         page = self.folder / "report.html"
         self.spmv("report", "--no-charts", self.log, "-o", page, code=0, quick=False)
         text = page.read_text(encoding="utf-8")
+        spanning = rf"(<td rowspan=\d+>S1<td rowspan=\d+>{MATRIX})"  # of all rows: none has another matrix
+        self.assertEqual(len(re.findall(r"<td rowspan=\d+>S", text)), len(re.findall(spanning, text)))
+        self.assertRegex(text, rf"<tbody>\n<tr[^>]*>{spanning}")
         for name in WRONG:
-            self.assertRegex(text, rf"<tr class=wrong><td>S1<td>{MATRIX}<td>{name}<td>[^<]*<td>WRONG<td colspan=8>\d+ of {ROWS} rows")
+            self.assertRegex(text, rf"<tr class=wrong>{spanning}?<td>{name}<td>[^<]*<td>WRONG<td colspan=8>\d+ of {ROWS} rows")
         said, _ = self.spmv("compare", self.log, self.log, code=0, quick=False)
         for name in WRONG:
             self.assertRegex(said, rf"{name} .* wrong +wrong +— \(wrong → wrong\)\n")

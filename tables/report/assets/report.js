@@ -57,13 +57,32 @@ function sortable(table, rows, show) {
 document.querySelectorAll(".wide table").forEach((table) =>
   sortable(table, [...table.tBodies[0].rows], (rows) => table.tBodies[0].append(...rows)));
 
+// Cells of the first columns that span rows, once in each of these.
+function fillSpans(rows, columns) {
+  for (let column = 0; column < columns; column++)
+    rows.forEach((row, k) => {
+      const cell = row.cells[column], many = cell.rowSpan;
+      cell.removeAttribute("rowspan");
+      for (const below of rows.slice(k + 1, k + many)) below.insertBefore(cell.cloneNode(true), below.cells[column]);
+    });
+}
+
 // The table of all results, of which so many rows are shown at once.
 const most = 200;
 
-function results(text, controls) {
+// The table and all its rows, which are read when they are first asked for.
+let read;
+function everything() {
+  if (read) return read;
   const template = make("template");
-  template.innerHTML = text;
-  const table = template.content.querySelector("table"), body = table.tBodies[0], all = [...body.rows];
+  template.innerHTML = byId("rows").textContent;
+  const rows = [...template.content.querySelector("tbody").rows];
+  fillSpans(rows, 3);
+  return read = {template, rows};
+}
+
+function results(controls) {
+  const {template, rows: all} = everything(), table = template.content.querySelector("table"), body = table.tBodies[0];
   const words = new Map(all.map((row) => [row, row.textContent.toLowerCase()]));
   const statusOf = (row) => row.cells[4].textContent.replace(/ \*$/, "");
   let rows = all, limit = most;
@@ -107,6 +126,19 @@ function results(text, controls) {
   show();
 }
 
+// Every command in one list by its number, with the name of its matrix where many share a line.
+function commands(place) {
+  for (const list of place.querySelectorAll("p:has(code) + ol")) {
+    const form = list.previousElementSibling.querySelector("code").textContent;
+    for (const line of list.children)
+      line.replaceChildren(make("code", {}, form.replace(" -m MATRIX", () => " -m " + line.textContent)));
+  }
+  const lines = [...place.querySelectorAll("li")].sort((a, b) => a.id.slice(1) - b.id.slice(1));
+  lines.forEach((line) => line.removeAttribute("value"));
+  place.replaceChildren(make("ol", {class: "commands"}, ...lines));
+}
+if (byId("lines")) commands(byId("lines"));
+
 // ---- charts -------------------------------------------------------------------------------------
 
 const wide = ["first", "rates", "limit"]; // charts that need the page's whole width
@@ -129,7 +161,24 @@ function looks(name, width) {
     text: {color: ink}, tick: {color: ink}, rule: {color: soft}, line: {color: soft}};
 }
 
-// {name: values} as objects again; values may be places in a list of words.
+// The data of a script, in which parts that occur several times stand once.
+function parsed(text) {
+  const {all, parts} = JSON.parse(text);
+  const whole = (value) => typeof value !== "object" || value === null ? value
+    : Array.isArray(value) ? value.map(whole)
+    : "part" in value ? parts[value.part]
+    : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, whole(member)]));
+  parts.forEach((part, k) => { parts[k] = whole(part); });
+  return whole(all);
+}
+
+// What the charts know of a kernel on a matrix from its row in the table of all results.
+function shown(row) {
+  const [, matrix, kernel, config, , time, , gflops, gbs] = [...row.cells].map((cell) => cell.textContent);
+  return {matrix, kernel, config: config || "-", time, gflops: Number(gflops) || null, gbs: Number(gbs) || null};
+}
+
+// {name: values} as objects again; values may be places in a list of words. Steps lead from row to row.
 function points(columns) {
   const names = Object.keys(columns), found = [];
   const all = names.map((name) => {
@@ -138,6 +187,8 @@ function points(columns) {
   });
   for (let k = 0; names.length && k < all[0].length; k++)
     found.push(Object.fromEntries(names.map((name, n) => [name, all[n][k]])));
+  let row = 0;
+  for (const point of found) if ("step" in point) Object.assign(point, shown(everything().rows[row += point.step]));
   return found;
 }
 
@@ -161,7 +212,7 @@ async function draw(place, system) {
 
 // Charts from a script's data, with a choice of systems.
 async function charts(data, place, controls, label) {
-  const systems = JSON.parse(data.textContent);
+  const systems = parsed(data.textContent);
   const pick = make("select", {id: "of-" + place.id, "aria-label": label},
     ...systems.map((system, k) => make("option", {value: k}, system.name)));
   const again = () => draw(place, systems[pick.value]);
@@ -175,7 +226,7 @@ async function charts(data, place, controls, label) {
 // ---- folded parts -------------------------------------------------------------------------------
 
 const opened = {
-  all: () => results(byId("rows").textContent, byId("controls")),
+  all: () => results(byId("controls")),
   "more-charts": () => charts(byId("data"), byId("charts"), byId("pick"), "Charts of"),
 };
 for (const [id, fill] of Object.entries(opened)) {

@@ -1,10 +1,14 @@
 """HTML of the report: text, elements, tables, folded parts."""
 
+import collections
 import html
 import json
 import os
 import re
 
+NUMBERS = (", ".join(f".r{k} td:nth-child({k})" for k in range(1, 31))
+           + " { text-align: right; white-space: nowrap; }")  # the style of html_table's columns of numbers
+LEAST_PART = 40  # letters of JSON that are worth a place of their own
 ASSETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "assets")
 
 
@@ -30,16 +34,15 @@ def marked(text):
 
 def html_table(header, alignment, rows, kind="plain"):
     """A small table; alignment as for Markdown. kind tight: with many columns, so that names may break
-    after : and _."""
+    after : and _. Class r3: the third column is of numbers."""
     def content(cell):
         return re.sub("([:_])", r"\1<wbr>", marked(cell)) if kind == "tight" else marked(cell)
 
-    def line(cells, tag):
-        return "<tr>" + "".join(
-            f"<{tag}{' class=n' if letter == 'r' else ''}>{content(cell)}"
-            for cell, letter in zip(cells, alignment))
-    return (f'<div class=wide><table class={kind}><thead>{line(header, "th")}</thead><tbody>'
-            + "".join(line(row, "td") for row in rows) + "</tbody></table></div>")
+    heads = "".join(f"<th{' class=n' if letter == 'r' else ''}>{content(cell)}" for cell, letter in zip(header, alignment))
+    classes = " ".join([kind, *(f"r{k}" for k, letter in enumerate(alignment, 1) if letter == "r")])
+    return (f'<div class=wide><table class="{classes}"><thead><tr>{heads}</thead><tbody>'
+            + "".join("<tr>" + "".join(f"<td>{content(cell)}" for cell, _ in zip(row, alignment)) for row in rows)
+            + "</tbody></table></div>")
 
 
 def fold(name, title, note, content):
@@ -67,18 +70,53 @@ def script(text, **attributes):
                    **attributes)
 
 
+def json_text(data):
+    """JSON without spaces."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+
+def parts_once(data):
+    """{"parts": lists and objects that occur several times in the data, "all": the data}; in both, {"part": k} stands for
+    the k-th part, of which earlier parts may be parts."""
+    counts, parts, places = collections.Counter(), [], {}
+
+    def members(value):
+        return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+    def count(value):
+        text = json_text(value)
+        counts[text] += 1
+        if counts[text] == 1:
+            for member in members(value):
+                count(member)
+
+    def short(value):
+        if not members(value):
+            return value
+        text = json_text(value)
+        if text not in places:
+            found = ({name: short(member) for name, member in value.items()} if isinstance(value, dict)
+                     else [short(member) for member in value])
+            if counts[text] == 1 or len(text) < LEAST_PART:
+                return found
+            places[text] = len(parts)
+            parts.append(found)
+        return {"part": places[text]}
+    count(data)
+    return {"all": short(data), "parts": parts}
+
+
 def json_script(data, name):
-    """Data for the page's scripts."""
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    """Data for the page's scripts, which put the parts into their places."""
+    text = json_text(parts_once(data))
     return script(text.replace("<", "\\u003c"), id=name, type="application/json")
 
 
 def columns(points):
-    """Equal objects as {name: values}: names once, and of texts that repeat the place in a list."""
+    """Equal objects as {name: values}: names once, and of values that repeat the place in a list where that is shorter."""
     def packed(values):
         words = list(dict.fromkeys(values))
-        if all(isinstance(word, str) for word in words) and 2 * len(words) < len(values):
-            place = {word: k for k, word in enumerate(words)}
-            return {"words": words, "at": [place[value] for value in values]}
-        return values
+        place = {word: k for k, word in enumerate(words)}
+        places = {"words": words, "at": [place[value] for value in values]}
+        return min(values, places, key=lambda found: len(json_text(found)))
     return {name: packed([point[name] for point in points]) for name in (points[0] if points else ())}

@@ -1,5 +1,7 @@
 """The table of every result, and the commands that measured them."""
 
+import itertools
+import re
 import shlex
 
 from logs import is_number
@@ -11,6 +13,7 @@ from units import gflop_per_s, limit_of, short_label
 TIME_HEADER = ("median", "IQR", "GFLOP/s", "GB/s", "MB", "of limit", "of gather", "prep")
 WORDS_HEADER = ("system", "matrix", "kernel", "config", "status")
 COUNT_HEADER = ("runs", "run")
+MOST_ROWS = 20  # that a cell spans: its words are on every screen
 
 
 def limit_cell(share, binds):
@@ -21,14 +24,30 @@ def limit_cell(share, binds):
     return f"<td><b>{shown}</b>" if binds else f"<td>{shown}"
 
 
-def result_row(unit, system, command):
-    """One line of the table of everything; command: its number, which a script makes a link, or None."""
-    status = verdict_of(unit)
-    words = (system, unit.identity.matrix.name, unit.identity.kernel, short_label(unit.identity.settings))
-    cells = ((" *" if unit.cached else "") + time_cells(unit) if unit.status == "ok" else
+def name_cells(rows):
+    """The cells of each of the rows (system, matrix, kernel). One that says what the one above it says is left out, and
+    that one spans both; a script gives every row its own again."""
+    found = [""] * len(rows)
+    for first, end in ((0, 2), (2, 3)):  # a matrix of a system, a kernel of that
+        place = 0
+        for words, same in itertools.groupby(rows, key=lambda row: row[:end]):
+            left = len(list(same))
+            while left:
+                many = min(left, MOST_ROWS)
+                cell = "<td>" if many == 1 else f"<td rowspan={many}>"
+                found[place] += "".join(cell + escape(word) for word in words[first:])
+                place, left = place + many, left - many
+    return found
+
+
+def result_row(unit, names, command):
+    """One line of the table of everything, with a class if it has no time; names: its first cells; command: its number,
+    which a script makes a link, or None."""
+    status, is_timed = verdict_of(unit), unit.status == "ok"
+    cells = ((" *" if unit.cached else "") + time_cells(unit) if is_timed else
              f"<td colspan={len(TIME_HEADER)}>{escape(unit.reason or 'no reason given')}")
-    return (f"<tr class={status.lower()}>" + "".join(f"<td>{escape(word)}" for word in words) + f"<td>{status}{cells}"
-            f"<td>{unit.runs}<td>{command or ''}")
+    return (f"<tr{'' if is_timed else f' class={status.lower()}'}>{names}<td>{escape(short_label(unit.identity.settings))}"
+            f"<td>{status}{cells}<td>{unit.runs}<td>{command or ''}")
 
 
 def time_cells(unit):
@@ -90,6 +109,30 @@ def command_of(unit):
     return f"{environment}./{argv}" if not argv.startswith(("/", ".")) else environment + argv
 
 
+SOURCE = re.compile(r"(?<= -m )(?:'[^']*'|[^ ']+)(?= |$)")
+
+
+def command_lists(commands):
+    """Lists of the command lines: those that differ in nothing but the matrix under one line with MATRIX in its place,
+    which a script writes out again."""
+    groups = {}
+    for line, number in commands.items():
+        form = SOURCE.sub("MATRIX", line) if len(SOURCE.findall(line)) == 1 else ""
+        groups.setdefault(form, []).append((number, line))
+    alone = groups.pop("", [])
+    for form in [form for form, found in groups.items() if len(found) == 1]:
+        alone += groups.pop(form)
+
+    def listed(found, shown):
+        numbers = [0, *(number for number, _ in found)]
+        return "<ol class=commands>" + "".join(
+            f"<li id=c{number}{'' if number - 1 == before else f' value={number}'}>{shown(line)}"
+            for before, (number, line) in zip(numbers, found)) + "</ol>"
+    return "".join(f"<p><code>{escape(form)}</code> with MATRIX one of</p>"
+                   + listed(found, lambda line: escape(SOURCE.search(line)[0])) for form, found in groups.items()) + (
+        "<p>Alone:</p>" * bool(groups) + listed(sorted(alone), lambda line: f"<code>{escape(line)}</code>") if alone else "")
+
+
 def results_section(layout, units):
     """The table of everything, and the command lines that it refers to. A page with scripts reads the table when it is
     opened: until then its rows are a text, which costs no time."""
@@ -97,13 +140,12 @@ def results_section(layout, units):
     commands = commands_of(units)
     head = ("".join(f"<th scope=col>{name}" for name in WORDS_HEADER)
             + "".join(f"<th scope=col class=n>{name}" for name in (*TIME_HEADER, *COUNT_HEADER)))
-    body = "\n".join(result_row(unit, number[unit.identity.system], commands.get(command_of(unit)))
-                     for unit in units)
-    lines = "".join(f"<li id=c{i}><code>{escape(line)}</code>" for line, i in commands.items())
+    names = name_cells([(number[who.system], who.matrix.name, who.kernel) for who in (unit.identity for unit in units)])
+    body = "\n".join(result_row(unit, cells, commands.get(command_of(unit))) for unit, cells in zip(units, names))
     return (f"<div class=controls id=controls hidden></div><noscript id=rows><div class=results><table id=results>"
             f"<thead><tr>{head}</thead><tbody>\n{body}\n</tbody></table></div></noscript>"
             "<details id=commands><summary><h3>Commands</h3></summary><p>The column <i>run</i> names the command that measured "
             "a row; typed again, in a build of the row's commit and with the same matrix files, it "
             f"measures it again, and its log can be compared: <code>spmv compare</code>.</p>"
-            + (f"<ol class=commands>{lines}</ol>" if lines
+            + (f"<div id=lines>{command_lists(commands)}</div>" if commands
                else "<p>No command was logged.</p>") + "</details>")
