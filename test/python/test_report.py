@@ -1,60 +1,18 @@
 #!/usr/bin/env python3
-"""Tests of `spmv report`. The page is opened in a real headless Chromium without any network: it
-must draw, sort, filter and print there, and say nothing on the console. Without Chromium or
-vl-convert-python (make deps installs both) those tests are skipped by name."""
+"""Tests of `spmv report`: what holds of its page without a browser. test_report_browser.py opens it in one."""
 
 import contextlib
 import html.parser
 import io
-import json
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 import unittest
 
-from logfixture import ROOT, TablesTest, record, skipped
-import charts
-import common
-from logs import flatten
-import page
+from logfixture import ROOT, record
+from reportfixture import ReportTest, some_records
 import report
-from headline import conclusion, dots
-from sections import markup, matrices, rows
-
-BROWSER = next(filter(None, map(shutil.which, (
-    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
-try:
-    charts.library()
-    LIBRARY = True
-except common.Stop:
-    LIBRARY = False
-PATTERN = "/".join("0" * i + "9" + "0" * (7 - i) for i in range(8))  # a diagonal
-
-
-def some_records():
-    """Two systems, three matrices, four kernels with a peer, every way to end."""
-    records = []
-    for nnz, (name, scale) in enumerate((("alpha", 1), ("beta", 3), ("gamma", 10)), 1):
-        for kernel, form, factor in (("csr_rows", "csr", 4), ("ell_rows", "ell", 2),
-                                     ("sell_slices", "sell", 1), ("mkl_csr", "csr", 3)):
-            for host in ("node1", "node2"):
-                records.append(record(
-                    scale * factor * 1e-6, matrix__name=name, matrix__hash=name,
-                    matrix__nnz=nnz * 1000, host__name=host, config__kernel=kernel,
-                    config__alias=None, config__format=form, prep={"total_s": 1e-3 / factor},
-                    perf={"bytes_min_B": nnz * 12000, "bw_peak_Bps": 5e10, "bw_peak_source": "measured-read"}, argv=[
-                        "spmv", "-m", f"{name}.mtx", "-k", "a b"],
-                    timing__converged=kernel != "ell_rows",
-                    matrix={**record()["matrix"], "name": name, "hash": name, "nnz": nnz * 1000,
-                            "row_mean": 7.5 * nnz, "row_std": 2.0 * nnz, "row_max": 20,
-                            "thumbnail": PATTERN}))
-    return records + [
-        skipped("ELL needs 5 GB <script>alert(1)</script>", config__kernel="ell_tiles",
-                matrix__hash="alpha"),
-        record(1e-9, status="wrong", reason="row 3", config__kernel="bad", matrix__hash="alpha"),
-        record(1e-3, config__kernel="unchecked", check__status="off", matrix__hash="alpha")]
+from sections import matrices, rows
 
 
 class Page(html.parser.HTMLParser):
@@ -74,19 +32,6 @@ class Page(html.parser.HTMLParser):
                 self.ids.add(value)
             if name == "href" and tag == "a":
                 self.links.add(value)
-
-
-class ReportTest(TablesTest):
-
-    def report(self, *lines, options=()):
-        """The page's text, having asked for it as a user does."""
-        log = self.write("run.jsonl", *lines)
-        self.html = os.path.join(self.out, "r.html")
-        with contextlib.redirect_stderr(io.StringIO()) as talk:
-            status = report.main([log, "-o", self.html, *options])
-        self.assertEqual(status, 0, talk.getvalue())
-        self.talk = talk.getvalue()
-        return self.text("r.html")
 
 
 class HtmlTest(ReportTest):
@@ -243,11 +188,6 @@ class HtmlTest(ReportTest):
         self.assertNotIn("Charts by Vega", text)
 
 
-def layout_of(records):
-    """As the report makes it."""
-    return report.tabulate(report.merge([report.unit_of(dict(flatten(r))) for r in records]))
-
-
 class ReferenceTest(unittest.TestCase):
     """The report of the reference, as it is committed."""
 
@@ -263,274 +203,6 @@ class ReferenceTest(unittest.TestCase):
         self.assertLess(len(text.encode()), 5_000_000)  # opens in a second
         seen = re.sub("<(details|noscript).*?</\\1>", "", text[:text.index("<footer>")], flags=re.DOTALL)
         self.assertLess(len(re.findall("<(?!/)", seen)), 600)  # elements that an unopened page lays out
-
-
-class DataTest(unittest.TestCase):
-
-    def test_what_repeats_is_written_once(self):
-        long = list(range(40))
-        data = {"a": {"b": long, "c": 1}, "d": [long, {"b": long, "c": 1}], "e": [1], "f": [1]}
-        packed = markup.parts_once(data)
-        self.assertEqual(packed["all"], {"a": {"part": 1}, "d": [{"part": 0}, {"part": 1}], "e": [1], "f": [1]})
-        self.assertEqual(packed["parts"], [long, {"b": {"part": 0}, "c": 1}])
-
-    def test_columns_are_as_short_as_they_can_be(self):
-        found = markup.columns([{"x": k, "y": "word", "z": k % 2 == 0} for k in range(9)])
-        self.assertEqual(found, {"x": list(range(9)), "y": {"words": ["word"], "at": [0] * 9},
-                                 "z": {"words": [True, False], "at": [0, 1] * 4 + [0]}})
-
-    def test_profile(self):
-        layout = layout_of(some_records())
-        matrices = next(rows for system, rows in layout.items() if system.host == "node2")
-        points, leaders = report.profile_data(matrices)
-        self.assertEqual(leaders[0], "sell_slices")
-        ell = [(p["tau"], p["share"]) for p in points if p["kernel"] == "ell_rows"]
-        self.assertEqual(ell[0], (1.0, 0.0))
-        self.assertEqual([share for tau, share in ell if tau >= 2.02][0], 1.0)
-        self.assertEqual([share for tau, share in ell if tau < 1.98], [0.0])
-
-    def test_gains_are_over_the_best_peer(self):
-        layout = layout_of(some_records())
-        system, matrices = next(item for item in layout.items() if item[0].host == "node2")
-        points, peer = report.gains_data(system, matrices)
-        self.assertEqual(peer, "the best peer")
-        self.assertEqual([(p["kernel"], p["peer"], p["ratio"]) for p in points],
-                         [("sell_slices", "mkl_csr", 3.0)] * 3)
-
-    def test_names_have_room(self):
-        points = [{"matrix": f"m{k}", "mu": float(k), "sigma": None, "ratio": ratio}
-                  for k, ratio in enumerate([2.0] * 20 + [0.5, 0.8, 3.0, 2.99])]
-        found = report.named(points, "mu")
-        self.assertEqual(found[0], "m20")  # the worst loss first
-        self.assertIn("m22", found)
-        self.assertNotIn("m23", found)  # beside it
-        self.assertLess(len(found), 13)
-        self.assertEqual(report.named(points, "sigma"), [])
-
-    def test_matrices_without_entries_have_no_rate(self):
-        (system, matrices), = layout_of([record(matrix__nnz=0)]).items()
-        data = report.system_data(1, system, matrices)
-        self.assertNotIn("rates", [name for name, *_ in charts.charts(data, ["csr"])])
-
-    def test_marks_tell_formats_apart_in_grey(self):
-        found = charts.looks("format", [f"f{k:02}" for k in range(18)], {})
-        fill, shape = (found[channel]["scale"]["range"] for channel in ("fill", "shape"))
-        self.assertEqual(len({(form, colour == "transparent") for colour, form in zip(fill, shape)}), 18)
-        self.assertEqual({colour for colour in fill if colour != "transparent"} - set(charts.COLOURS), set())
-
-    def test_colours_stand_out_on_white_and_on_dark(self):
-        def luminance(colour):
-            parts = [int(colour[k:k + 2], 16) / 255 for k in (1, 3, 5)]
-            linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-            return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-        for colour in charts.COLOURS:  # 3 : 1, as WCAG asks of graphics
-            self.assertGreaterEqual((1 + 0.05) / (luminance(colour) + 0.05), 3, colour)
-            self.assertGreaterEqual((luminance(colour) + 0.05) / (luminance("#1d232a") + 0.05), 3, colour)
-
-    def test_speed_ups_off_scale_are_clipped_in_charts_alone(self):
-        ratios = [0.01, *[1.1 + k / 50 for k in range(40)], 90]
-        self.assertEqual(charts.domain_of(ratios), [0.25, 8])
-        self.assertEqual(charts.domain_of([2, 4]), [0.93, 4.28])
-        self.assertIn("2 beyond", charts.beyond_text(ratios))
-        found = {"points": [{"value": value, "format": "csr"} for value in ratios], "rows": ["a"], "over": "b", "axis": "c"}
-        spec = charts.speedups(found, ["csr"])
-        self.assertEqual({json.dumps(layer["encoding"]["x"]["scale"]["domain"]) for layer in spec["layer"]}, {"[0.25, 8]"})
-        self.assertTrue(all(layer["encoding"]["x"]["scale"]["clamp"] for layer in spec["layer"]))
-        finding, = conclusion.findings(layout_of([
-            *(record(median, 0.001, config__kernel=kernel, config__alias=None)
-              for kernel, median in (("mkl_csr", 90e-6), ("ell_rows", 1e-6)))]), {})
-        self.assertEqual([point["value"] for point in dots.dots_of(finding)["points"] if point["kernel"] == "ell_rows"], [90, 90])
-        self.assertIn("**90.00** times", conclusion.sentence(finding))
-
-    def test_limit(self):
-        self.assertEqual(report.limit_of({"perf.bw_peak_Bps": 2e9, "gpu.bw_theory_Bps": 5e9,
-                                          "perf.bw_peak_source": "measured-read"}),
-                         (2e9, "the measured streaming limit (spmv probe)"))
-        self.assertEqual(report.limit_of({"gpu.bw_theory_Bps": 5e9}),
-                         (5e9, "the theoretical bandwidth"))
-        self.assertIsNone(report.limit_of({}))
-
-
-# Runs in the page after it: what a user would do, and what was found, into <pre id=found>.
-ACTIONS = """<script>const errors = []; addEventListener("error", e => errors.push(e.message));
-addEventListener("unhandledrejection", e => errors.push(String(e.reason)));
-addEventListener("securitypolicyviolation", e => errors.push("blocked " + e.blockedURI));</script>
-<script type="module">
-const found = {}, wait = ms => new Promise(done => setTimeout(done, ms));
-const by = id => document.getElementById(id);
-const until = async ready => { for (let k = 0; k < 100 && !ready(); k++) await wait(100); };
-const marks = () => [...document.querySelectorAll(".chart")].map(chart =>
-  [chart.id, chart.querySelectorAll(".mark-symbol path, .mark-line path, .mark-rect path").length]);
-if (by("first-chart")) await until(() => by("first-chart").dataset.drawn);
-found.first = marks(); found.tall = document.documentElement.scrollHeight;
-found.folded = [...document.querySelectorAll("main details")].every(part => !part.open);
-found.wide = [document.documentElement.scrollWidth - innerWidth];
-for (const part of document.querySelectorAll("main > details, .inside > details")) part.open = true;
-if (by("charts")) await until(() => by("charts").dataset.drawn);
-await until(() => by("count"));
-found.charts = marks().filter(([id]) => id !== "chart-first");
-found.wide.push(document.documentElement.scrollWidth - innerWidth);
-const table = by("results"), heads = [...table.tHead.rows[0].cells];
-const column = name => [...table.tBodies[0].rows]
-  .map(row => row.cells[heads.findIndex(h => h.textContent === name)]?.textContent);
-const press = name => heads.find(h => h.textContent === name).firstChild.click();
-const type = (id, text) => { const box = by(id); box.value = text; box.dispatchEvent(new Event("input")); };
-found.count = by("count").textContent; found.rows = table.tBodies[0].rows.length;
-press("median"); found.up = column("median"); press("median"); found.down = column("median");
-press("GFLOP/s"); found.rates = column("GFLOP/s");
-press("matrix"); found.matrices = column("matrix");
-found.sorted = heads.map(h => h.getAttribute("aria-sort"));
-type("search", "beta  SELL"); found.searched = [column("matrix"), column("kernel")];
-found.counted = by("count").textContent;
-type("search", ""); type("by-status", "SKIPPED"); found.skipped = column("kernel");
-type("by-status", ""); type("by-system", "S2"); found.system = [...new Set(column("system"))];
-type("by-system", "");
-const small = document.querySelector("#best table");
-found.buttons = [...document.querySelectorAll("th")].every(head => head.firstChild.tagName === "BUTTON");
-if (small) { const nonzeros = () => [...small.tBodies[0].rows].map(row => row.cells[1].textContent);
-  const head = small.tHead.rows[0].cells[1].firstChild; head.focus(); found.focused = document.activeElement === head;
-  head.click(); head.click(); found.small = nonzeros(); }
-const pick = by("of-charts");
-if (pick && pick.options.length > 1) { const before = by("charts").dataset.drawn; pick.value = 1;
-  pick.dispatchEvent(new Event("input"));
-  await until(() => by("charts").dataset.drawn !== before);
-  found.redrawn = by("charts").dataset.drawn; }
-found.commands = [...document.querySelectorAll("#commands li")].map(line => line.id + " " + line.textContent);
-found.errors = errors;
-const out = document.createElement("pre"); out.id = "found"; out.textContent = JSON.stringify(found);
-document.body.append(out);
-</script>"""
-
-
-@unittest.skipUnless(BROWSER, "no Chromium: make deps")
-class BrowserTest(ReportTest):
-
-    def browse(self, *options, path=None, seconds=120):
-        """(stdout, console lines) of a headless Chromium that can reach no network."""
-        with tempfile.TemporaryDirectory() as profile:
-            done = subprocess.run(
-                [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
-                 "--disable-dev-shm-usage", "--hide-scrollbars", f"--user-data-dir={profile}",
-                 "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
-                 "--virtual-time-budget=60000", *options, "file://" + (path or self.html)],
-                capture_output=True, text=True, check=False, timeout=seconds)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-
-    def found(self, text, *options):
-        """What ACTIONS found in a page."""
-        path = os.path.join(self.folder, "acted.html")
-        with open(path, "w", encoding="utf-8") as file:
-            policy = re.escape(page.POLICY)
-            self.assertRegex(text, policy)
-            head, end, tail = text.rpartition("</body>")
-            file.write(head + ACTIONS + end + tail)
-        dom, console = self.browse("--dump-dom", *(options or ("--window-size=1400,900",)), path=path)
-        match = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
-        self.assertIsNotNone(match, "\n".join(console))
-        found = json.loads(html.unescape(match[1]))
-        self.assertEqual(found["errors"], [])
-        self.assertEqual(console, [])
-        return found
-
-    @unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
-    def test_it_draws_sorts_and_filters(self):
-        found = self.found(self.report(*some_records()))
-        self.assertEqual([name for name, _ in found["first"]], ["chart-first"])
-        self.assertTrue(found["folded"])
-        drawn = dict(found["charts"])
-        self.assertEqual(set(drawn), {"chart-rates", "chart-limit", "chart-profile", "chart-gain-mu", "chart-gain-sigma",
-                                      "chart-roofline"})
-        self.assertGreater(min(drawn.values()), 2, drawn)
-        self.assertGreaterEqual(drawn["chart-rates"], 13)  # node1: 3 x 4 kernels, 1 unchecked
-        self.assertEqual(found["count"], "27 of 27 rows")
-        times = [text for text in found["up"] if text and text.endswith("s")]
-        self.assertEqual(times[0], "1.00 µs")
-        self.assertEqual(times[-3:], ["40.0 µs", "40.0 µs", "1.00 ms"])
-        self.assertEqual(found["down"][:3], ["1.00 ms", "40.0 µs", "40.0 µs"])
-        rates = [float(text) for text in found["rates"][:25]]
-        self.assertEqual(rates, sorted(rates, reverse=True))
-        self.assertEqual(found["matrices"], sorted(found["matrices"]))
-        self.assertEqual([x for x in found["sorted"] if x], ["ascending"])
-        self.assertEqual(found["searched"], [["beta"] * 2, ["sell_slices"] * 2])
-        self.assertEqual(found["counted"], "2 of 27 rows")
-        self.assertEqual(found["commands"], [f"c{k} ./spmv -m {name}.mtx -k 'a b'" for k, name in enumerate(("alpha", "beta", "gamma"), 1)])
-        self.assertEqual((found["skipped"], found["system"]), (["ell_tiles"], ["S2"]))
-        self.assertTrue(found["redrawn"].startswith("S2: "), found["redrawn"])
-        self.assertEqual((found["buttons"], found["focused"], found["small"]), (True, True, ["3,000", "2,000", "1,000"]))
-        self.assertLessEqual(max(found["wide"]), 0)
-        self.assertLess(found["tall"], 8000)
-
-    @unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
-    def test_a_phone_and_the_dark(self):
-        text = self.report(*some_records())
-        for options in (("--window-size=500,800",), ("--blink-settings=preferredColorScheme=0",)):
-            found = self.found(text, *options)
-            self.assertLessEqual(max(found["wide"]), 0)
-            self.assertGreater(dict(found["first"])["chart-first"], 12)
-
-    @unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
-    def test_it_draws_little(self):
-        found = self.found(self.report(record(matrix__nnz=0), record(1e-6, matrix__name="beta")))
-        self.assertIn(["chart-rates", 2], found["charts"])  # the mark, and its legend
-        self.assertEqual(found["first"], [["chart-first", 2]])  # alpha has no rate
-
-    def test_it_works_without_charts(self):
-        found = self.found(self.report(record(), options=("--no-charts",)))
-        self.assertEqual(found["charts"], [])
-        self.assertEqual(found["count"], "1 of 1 rows")
-
-    @unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
-    def test_it_prints(self):
-        self.report(*some_records())
-        path = os.path.join(self.folder, "printed.pdf")
-        _, console = self.browse(f"--print-to-pdf={path}", "--no-pdf-header-footer")
-        self.assertEqual(console, [])
-        with open(path, "rb") as file:
-            data = file.read()
-        self.assertTrue(data.startswith(b"%PDF-"))
-        self.assertIn(len(re.findall(rb"/Type /Page\b", data)), range(1, 4))
-
-    @unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
-    def test_ten_thousand_records(self):
-        records = [record(1e-6 * (1 + k % 97), matrix__name=f"matrix_of_a_suite_{k % 150}",
-                          matrix__hash=str(k % 150), matrix__thumbnail=big_pattern(k % 150),
-                          config__kernel=f"kernel_number_{k // 150 % 34}", config__alias=None,
-                          config__format=f"format{k // 150 % 9}", prep={"total_s": 1e-3},
-                          config__grid=f"{k // 5100 + 1}x1", perf={"bytes_min_B": 12345 + k},
-                          run_id=str(k), argv=["spmv", "-m", f"m{k % 150}.mtx", "-k", "all"])
-                   for k in range(10000)]
-        text = self.report(*records)
-        self.assertLess(len(text.encode()), 5_000_000)
-        found = self.found(text)
-        self.assertEqual(found["count"], "10,000 of 10,000 rows, the first 200 shown")
-        self.assertEqual((found["rows"], found["tall"] < 8000), (200, True))
-
-
-def big_pattern(seed):
-    """A thumbnail that does not compress well."""
-    return "/".join("".join(str((i * j * (seed + 7) + i * i) % 11 % 10) for j in range(32))
-                    for i in range(32))
-
-
-@unittest.skipUnless(LIBRARY, "no vl-convert-python: make deps")
-class FigureTest(ReportTest):
-
-    def test_tables_and_figures_lie_beside_the_page(self):
-        self.report(*(r for r in some_records() if r["host"]["name"] == "node1"),
-                    options=("--files",))
-        self.assertTrue({"best.csv", "times.md", "best.tex", "optimal.json", "fig"}
-                        <= set(os.listdir(self.out)))
-        figures = os.listdir(os.path.join(self.out, "fig"))
-        self.assertEqual(len(figures), 14)  # 7 charts, 2 kinds
-        self.assertEqual(len([name for name in figures if name.startswith("first-1-")]), 2)
-        for name in figures:
-            with open(os.path.join(self.out, "fig", name), "rb") as file:
-                start = file.read(5)
-            self.assertEqual(start, b"%PDF-" if name.endswith("pdf") else b"<svg ", name)
-        first = self.text(os.path.join("fig", next(name for name in figures if name.startswith("first-") and name.endswith("svg"))))
-        self.assertIn("Speed-up over other libraries", first)
-        self.assertNotIn("(click)", first)  # paper has no mouse
 
 
 if __name__ == "__main__":
