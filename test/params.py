@@ -7,7 +7,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PLACES = ("src/app/**/*.[ch]", "src/app/**/*.def", "src/core/*.[ch]", "src/measure/*.[ch]", "include/*.h", "tables/report/units.py", "tables/report/logs.py")
+PLACES = ("src/app/**/*.[ch]", "src/app/**/*.def", "src/core/*.[ch]", "src/measure/*.[ch]", "include/*.h", "tables/report/units/*.py", "tables/report/logs.py")
 # Those with a reason: {file: names}.
 NAMED = {
     # They have fields of their own in the log from before config.params; CMRS's metrics depend on its height.
@@ -18,7 +18,7 @@ NAMED = {
     "src/app/record/write_table.c": "gather",  # the limit, as in limits.c
     "src/app/run/limits.c": "gather",
     "src/app/run/rounds.c": "rowlens",  # without it padding meets an infinite x
-    "tables/report/units.py": "block simd",  # usual in a label
+    "tables/report/units/settings.py": "block simd",  # usual in a label
 }
 
 

@@ -24,7 +24,9 @@ from gains import is_peer
 from headline.classes import HALVES, listed_name, outside_list
 from headline.figures import machine_of
 from texts import markdown_table
-from units import AUTO, merge, params, text_of, unit_of
+from units.merging import merge
+from units.settings import params
+from units.unit import AUTO, unit_of
 
 LEAST_MEAN, LEAST_MATRIX, LEAST_MATRICES = 0.01, 0.10, 2
 

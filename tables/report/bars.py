@@ -17,7 +17,8 @@ from common import Parser, load, run, say, write_files
 from gains import is_peer
 from headline.classes import HELD_OUT, listed_name, outside_list
 from texts import markdown_table
-from units import AUTO, auto_expecting, describe, fastest, layout_of, expected_products
+from units.layout import auto_expecting, fastest, layout_of
+from units.unit import AUTO, describe, expected_products
 
 MIN, MEAN = "each", "geometric mean"
 GRIDS = r"gen:(poisson2d|poisson3d|box27)\b"

@@ -25,9 +25,11 @@ from typing import NamedTuple, Optional
 
 from common import EX_ABOVE, EX_DATAERR, Parser, Stop, edge, load, run, say, write_files
 from texts import csv_text, markdown_table, plural, si_time, text_rows, text_table
-from units import (AUTO, TIMED, Unit, best_of, describe, disturbances, doubts, flags_of,
-                   gflop_per_s, merge_repeats, order, overlap, expected_products, ran_by, short_label, text_of,
-                   unit_of)
+from units.layout import best_of, overlap
+from units.merging import merge_repeats
+from units.settings import order, short_label, text_of
+from units.unit import (AUTO, TIMED, Unit, describe, disturbances, doubts, expected_products, flags_of, gflop_per_s,
+                        ran_by, unit_of)
 
 SURE = 0.02  # medians closer than this are the same
 UNSAFE_FLAGS = ("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "--use_fast_math")

@@ -6,9 +6,10 @@ import math
 import statistics
 
 from texts import csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
-from units import (AUTO, BASELINE_ALIAS, System, baseline_of, candidates, caption, doubts, fastest,
-                   gflop_per_s, heading, kernels_in, overlap, ran_by, candidates_by_kernel, short_label, tied_with,
-                   timed_cells, winners)
+from units.layout import (BASELINE_ALIAS, baseline_of, candidates, candidates_by_kernel, caption, fastest, heading,
+                          kernels_in, overlap, tied_with, timed_cells, winners)
+from units.settings import short_label
+from units.unit import AUTO, System, doubts, gflop_per_s, ran_by
 
 PRODUCTS = (1, 100, 10000)
 

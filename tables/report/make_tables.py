@@ -4,7 +4,7 @@
     python3 tables/report/make_tables.py [--out tables] [LOG...]
 
 LOG is a file, or a folder of *.jsonl and *.log; default log, without the reference in it. The path of
-a record: a line is read and checked (logs.py), becomes a unit (units.py), and the units become pages
+a record: a line is read and checked (logs.py), becomes a unit (units/), and the units become pages
 (pages.py, studies.py, gains.py), each a pure function that returns text. Only write_files touches the
 disk.
 """

@@ -16,7 +16,8 @@ from sections.matrices import matrices_section
 from sections.measured import conditions_section, definitions, environment_section, summary, systems_section, tiles
 from sections.rows import results_section
 from texts import plural
-from units import BASELINE_ALIAS, describe
+from units.layout import BASELINE_ALIAS
+from units.unit import describe
 
 POLICY = ("default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; "
           "style-src 'unsafe-inline'; img-src data:")

@@ -7,9 +7,11 @@ from compare import compare_csv
 from gains import gain_pages
 from studies import STUDIES, by_system, comparisons, study_csv, study_line, study_md, studies_csv
 from texts import csv_cell, csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
-from units import (BASELINE_ALIAS, BUILD_KEYS, System, baseline_of, candidates, caption, fastest,
-                   gflop_per_s, heading, kernels_in, label, marked_times, merge, overlap, candidates_by_kernel, tabulate,
-                   tied_with, timed_cells, unit_of, winners)
+from units.layout import (BASELINE_ALIAS, baseline_of, candidates, candidates_by_kernel, caption, fastest, heading,
+                          kernels_in, marked_times, overlap, tabulate, tied_with, timed_cells, winners)
+from units.merging import merge
+from units.settings import label
+from units.unit import BUILD_KEYS, System, gflop_per_s, unit_of
 
 
 def runs_csv(records, fields):

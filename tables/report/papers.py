@@ -7,7 +7,7 @@ import math
 import study_charts
 from logs import missed_noise_limit
 from texts import csv_text, markdown_table, three_digits
-from units import label, order, settings_of, short_label
+from units.settings import label, order, settings_of, short_label
 
 EQUAL_ROWS = ("shyy41", "cz5108", "piston", "ML_Geer")  # the SELL paper prints no sigma
 # What a paper's column is called, and the kernels of ours that stand for it, on either backend.

@@ -20,8 +20,11 @@ from page import formats_of, page
 from pages import make_pages
 from sections.answer import chart_of, first_charts
 from texts import si_time
-from units import (BASELINE_ALIAS, baseline_of, candidates, describe, fastest, gflop_per_s,
-                   kernels_in, limit_of, merge, candidates_by_kernel, ran_by, short_label, tabulate, timed_cells, unit_of)
+from units.layout import (BASELINE_ALIAS, baseline_of, candidates, candidates_by_kernel, fastest, kernels_in, tabulate,
+                          timed_cells)
+from units.merging import merge
+from units.settings import short_label
+from units.unit import describe, gflop_per_s, limit_of, ran_by, unit_of
 
 STEPS = 200  # of the performance profile's horizontal axis
 WIDEST = 10  # its right edge

@@ -20,7 +20,7 @@ from headline.figures import (families_table, generated_groups, generated_table,
                               outside_table, quiet_table, short_table, sizes_table)
 from headline.split import split_tables
 from texts import markdown_table
-from units import layout_of
+from units.layout import layout_of
 
 FIRST, LAST = "<!-- results: make reference-tables writes them -->\n", "<!-- end of results -->\n"
 NOTHING_OUTSIDE = "The logs hold no matrix of the outside set yet.\n"

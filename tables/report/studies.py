@@ -4,8 +4,9 @@ import statistics
 from typing import NamedTuple
 
 from texts import csv_text, markdown_table, percent
-from units import (Matrix, System, describe, fastest, is_verified, label, marked_times, order, text_of,
-                   tied_with, winners)
+from units.layout import fastest, marked_times, tied_with, winners
+from units.settings import label, order, text_of
+from units.unit import Matrix, System, describe, is_verified
 
 
 class Study(NamedTuple):

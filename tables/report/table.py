@@ -35,7 +35,9 @@ from tabular.forms import Titled, csv_tables, fitting, md_table, tex_hint, tex_t
 from tabular.grid import (METRICS, NAMED, baselines, fastest_head, fastest_of_rows, grid_of, ranked_columns, transposed,
                           value_of, with_column, with_mean)
 from texts import plural
-from units import describe, merge, order, unit_of
+from units.merging import merge
+from units.settings import order
+from units.unit import describe, unit_of
 
 FORMATS = {".md": "md", ".csv": "csv", ".tex": "tex"}
 UNASKED = 8  # columns of kernels, unless the user says which or how many

@@ -13,7 +13,9 @@ import bars
 import logs
 import results
 import texts
-import units
+from units.layout import tabulate
+from units.merging import merge
+from units.unit import unit_of
 
 PUBLISHED = os.path.join(ROOT, "test", "data", "published.log")
 
@@ -100,7 +102,7 @@ class GainsTest(TablesTest):
         records = [*on("gen:a", 1e-3, 2e-3), *on("b", 1e-3, 1.0001e-3),
                    *on("c", 2e-3, 1e-3, perf={"verdict": "suspect"}, timing__converged=False),
                    prepared(1e-6, 0, "csr_rows", matrix__name="c", config__cache="warm")]
-        layout = units.tabulate(units.merge(units.unit_of(dict(logs.flatten(r))) for r in records))
+        layout = tabulate(merge(unit_of(dict(logs.flatten(r))) for r in records))
         lines = results.results(layout).splitlines()
         self.assertIn("The logs hold no matrix of the outside set yet.", lines)
         found = [line.split(" | ") for line in lines if "other libraries |" in line]
@@ -216,8 +218,8 @@ class BarsTest(TablesTest):
     def lines(self, *records):
         """{class of matrices: cells after it} of the page on these records."""
         path = self.write("log.jsonl", *records)
-        found = units.merge(units.unit_of(r) for r in logs.read_logs([path])[0])
-        rows = [line.split(" | ") for line in bars.page(units.tabulate(found)).splitlines()
+        found = merge(unit_of(r) for r in logs.read_logs([path])[0])
+        rows = [line.split(" | ") for line in bars.page(tabulate(found)).splitlines()
                 if line.startswith("| ")]
         return {row[0].removeprefix("| "): row[1:] for row in rows}
 

@@ -11,7 +11,7 @@ import bars
 import logs
 import page
 import results
-import units
+import units.layout
 from headline import classes, conclusion, dots, figures, split
 
 PLACES = {name: classes.Place(family, size, half, False) for name, family, size, half in (
@@ -29,7 +29,7 @@ def timed(name, kernel, median, auto=False, **changes):
 
 def layout_of(*records):
     """As the programs make it."""
-    return units.layout_of([dict(logs.flatten(r)) for r in records])
+    return units.layout.layout_of([dict(logs.flatten(r)) for r in records])
 
 
 def rows_of(table):

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPMV = os.environ.get("SPMV", str(ROOT / "spmv"))
 sys.path[:0] = [str(ROOT / "test"), str(ROOT / "tables" / "report")]
 import params  # noqa: E402
-import units  # noqa: E402
+from units import settings  # noqa: E402
 
 TOY = '''PARAM(toy, "toy", 't', "WHAT,...", WORDS("whole", "half"), 0, "a toy, (of words)", "a toy")
 PARAM(tray_rows, "tray", 0, "RxC,...", PAIR_OR("auto", 0, "ROWSxCOLS, such as 2x2", 1 << 3, 8), NONE, "a tray", "its rows")
@@ -49,7 +49,7 @@ class OneLine(unittest.TestCase):
         for path, planted in (("src/app/record/write_table.c", 'static const char *shown[] = {"codes"};\n'),
                               ("src/app/options.c", "enum { WIDE = SPMV_shape_cols };\n"),
                               ("src/app/app.h", 'static const char *typed = "--lanes=";\n'),
-                              ("tables/report/units.py", 'SWITCHES = ("codes",)\n')):
+                              ("tables/report/units/settings.py", 'SWITCHES = ("codes",)\n')):
             with self.subTest(path):
                 self.assertEqual(self.breaches(path, planted), [path])
 
@@ -62,33 +62,33 @@ class OneLine(unittest.TestCase):
 
 class Logs(unittest.TestCase):
     def setUp(self):
-        units.params.cache_clear()
-        self.addCleanup(units.params.cache_clear)
+        settings.params.cache_clear()
+        self.addCleanup(settings.params.cache_clear)
 
     def test_every_line_is_read(self):
         lines = re.findall(r"^PARAM\(", (ROOT / "include/params.def").read_text(encoding="utf-8"), re.M)
-        self.assertEqual(len(units.params()), len(lines))
+        self.assertEqual(len(settings.params()), len(lines))
 
     def test_a_new_line_is_enough(self):
         with tempfile.NamedTemporaryFile("w", suffix=".def") as file:
             file.write(TOY)
             file.flush()
-            with mock.patch.object(units, "PARAMS_DEF", file.name):
+            with mock.patch.object(settings, "PARAMS_DEF", file.name):
                 logged = {"toy": 1, "tray_rows": 2, "tray_cols": 3, "bead": -1, "lamp": 0}
-                found = units.settings_of({f"config.params.{name}": value for name, value in logged.items()})
+                found = settings.settings_of({f"config.params.{name}": value for name, value in logged.items()})
         self.assertEqual(found, (("bead", "none"), ("lamp", False), ("toy", "half"), ("tray", "2x3")))
 
     def test_logs_of_before_mean_what_they_meant(self):
         logged = {"isa": 3, "gather": 1, "cusparse": 0, "sigma": 0, "boundary": -1, "cut": 0, "codes": 1, "sorted": 0,
                   "chunk": 0, "rowlens": 1, "grid_rows": 4, "grid_cols": 2, "slice": 32}
         record = {f"config.params.{name}": value for name, value in logged.items()}
-        self.assertEqual(dict(units.settings_of({**record, "config.grid": "4x2", "config.rowlens": True})),
+        self.assertEqual(dict(settings.settings_of({**record, "config.grid": "4x2", "config.rowlens": True})),
                          {"isa": "avx512", "gather": "loads", "cusparse": "toolkit", "sigma": "all", "boundary": "auto",
                           "cut": "auto", "codes": True, "sorted": False, "rowlens": True, "grid": "4x2", "slice": 32})
 
     def test_without_the_file_values_are_as_logged(self):
-        with mock.patch.object(units, "PARAMS_DEF", "/nonexistent/params.def"):
-            self.assertEqual(units.settings_of({"config.params.isa": 3, "config.simd": False}), (("isa", 3), ("simd", False)))
+        with mock.patch.object(settings, "PARAMS_DEF", "/nonexistent/params.def"):
+            self.assertEqual(settings.settings_of({"config.params.isa": 3, "config.simd": False}), (("isa", 3), ("simd", False)))
 
 
 def values_to_try(option, values, default):

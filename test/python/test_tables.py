@@ -21,7 +21,10 @@ import bars  # noqa: E402
 import results  # noqa: E402
 import table
 import texts
-import units
+from units.layout import tabulate
+from units.merging import merge
+from units.settings import order, settings_of, short_label
+from units.unit import unit_of
 
 REFERENCE = os.path.join(ROOT, "log", "reference")
 EXPECTED = os.path.join(ROOT, "tables", "reference")
@@ -239,8 +242,8 @@ class RankingTest(TablesTest):
                 known_to(0.05, 4e-6, "b")]
         for extra, medians, noisy in (([], [2e-6, 4e-6], True),
                                       ([known_to(0.5, 8e-6, "a", True)], [8e-6, 4e-6], True)):
-            flat = [units.unit_of(dict(logs.flatten(r))) for r in made + extra]
-            unit, = units.merge(flat)
+            flat = [unit_of(dict(logs.flatten(r))) for r in made + extra]
+            unit, = merge(flat)
             self.assertEqual(unit.runs, 2)
             self.assertAlmostEqual(unit.median_s, sum(medians) / 2)
             self.assertEqual(unit.noisy, noisy)
@@ -408,13 +411,13 @@ class TextTest(unittest.TestCase):
 
     def test_settings_are_written_as_typed(self):
         params = {"codes": 1, "sorted": 0, "cut": 0, "sigma": 0, "boundary": -1, "lanes": 8, "isa": 2}
-        found = units.settings_of(dict(logs.flatten(record(config__params=params, config__block="0"))))
-        self.assertEqual(units.short_label(found), "boundary=auto codes=on cut=auto isa=avx2 lanes=8 "
+        found = settings_of(dict(logs.flatten(record(config__params=params, config__block="0"))))
+        self.assertEqual(short_label(found), "boundary=auto codes=on cut=auto isa=avx2 lanes=8 "
                          "schedule=static sigma=all sorted=off")
 
     def test_order_is_natural(self):
         values = ["10x4", "5x8", 256, None, 64, "static"]
-        self.assertEqual(sorted(values, key=units.order),
+        self.assertEqual(sorted(values, key=order),
                          [None, 64, 256, "5x8", "10x4", "static"])
 
     def test_markdown_survives_any_name(self):
@@ -457,7 +460,7 @@ class GoldenTest(unittest.TestCase):
         files = reference_logs()
         if not files:
             self.skipTest("no log/reference/*.jsonl")
-        layout = units.tabulate(units.merge(units.unit_of(r) for r in logs.read_logs(files)[0]))
+        layout = tabulate(merge(unit_of(r) for r in logs.read_logs(files)[0]))
         with open(os.path.join(ROOT, "docs/results.md"), encoding="utf-8") as file:
             page = file.read()
         self.assertEqual(results.put_between(page, results.results(layout)), page,
@@ -474,8 +477,8 @@ class GoldenTest(unittest.TestCase):
             self.assertIn(mean["label"], chart, "run: make reference-tables")
             self.assertIn(mean["machine"], chart, "run: make reference-tables")
         with open(os.path.join(EXPECTED, "bars.md"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), bars.page(units.tabulate(units.merge(
-                units.unit_of(r) for r in logs.read_logs(files)[0]))), "run: make reference-tables")
+            self.assertEqual(file.read(), bars.page(tabulate(merge(
+                unit_of(r) for r in logs.read_logs(files)[0]))), "run: make reference-tables")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from headline.classes import LIBRARIES, is_generated, listed_name, outside_list
 from headline.figures import (DOUBTS, doubt_mark, doubtful_in, is_doubtful, machine_of, mean_of, ratio_of, ratio_over,
                               worst_cell)
 from texts import plural
-from units import (BASELINE_ALIAS, baseline_of, candidates, fastest, libraries_in, overlap, ran_by, timed_cells)
+from units.layout import BASELINE_ALIAS, baseline_of, candidates, fastest, libraries_in, overlap, timed_cells
+from units.unit import ran_by
 
 CLASSES = OUTSIDE, GENERATED, FILES = "outside set", "generated matrices", "matrices from files"
 PRECISIONS, CACHES = ("f64", "f32"), ("cold", "steady", "warm")  # which of them speaks for a machine: the first that it has

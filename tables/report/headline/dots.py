@@ -4,7 +4,8 @@ over what the sentence compares with."""
 from headline.conclusion import others_of
 from headline.figures import doubt_mark, mean_of, ratio_over
 from texts import si_time
-from units import AUTO, doubts, gflop_per_s, ran_by, timed_cells
+from units.layout import timed_cells
+from units.unit import AUTO, doubts, gflop_per_s, ran_by
 
 KERNELS = 12  # rows besides those of our fastest and of auto
 OURS, KNOWN, UNKNOWN = "our fastest", "auto, known", "auto, unknown"

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from gains import is_peer
 from headline.classes import BASELINES, HALVES, SIZES, SIZE_WORDS, is_generated, listed_name, outside_list
-from units import auto_expecting, expected_products, fastest, overlap
+from units.layout import auto_expecting, fastest, overlap
+from units.unit import expected_products
 
 ENOUGH_QUIET = 0.9  # share of the headline's times that are to meet the noise limit
 MOST_APART = 0.06  # of the two halves

@@ -15,7 +15,8 @@ import statistics
 from gains import is_peer, peers_of
 from headline.classes import listed_name, outside_list
 from headline.figures import machine_of
-from units import AUTO, auto_expecting, fastest
+from units.layout import auto_expecting, fastest
+from units.unit import AUTO
 
 FULL = frozenset("coo csr csr_columns ell sell hyb hybrid cmrs csr5".split())  # formats with a 32-bit word and a full value per slot
 OTHERS = frozenset("bins hubs panels".split())  # kernels that make something else of CSR; two are of old logs alone

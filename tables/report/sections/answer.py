@@ -8,7 +8,7 @@ from headline.dots import dots_of
 from sections.markup import columns, escape, html_table, json_script, marked
 from sections.measured import verdict_of
 from texts import plural
-from units import AUTO
+from units.unit import AUTO
 
 MEANINGS = (
     "Ratios of median times: 1.5 is one and a half times as fast; geometric means, in brackets of how many matrices. Every "

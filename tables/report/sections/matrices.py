@@ -8,7 +8,8 @@ import zlib
 from logs import is_number
 from sections.markup import escape
 from texts import three_digits
-from units import candidates, fastest, gflop_per_s
+from units.layout import candidates, fastest
+from units.unit import gflop_per_s
 MOST_CELLS = 256  # of a thumbnail's side
 
 

@@ -6,7 +6,9 @@ from compare import machine
 from logs import is_number
 from sections.markup import escape, html_table
 from texts import plural
-from units import disturbances, flags_of, libraries_in, order, text_of
+from units.layout import libraries_in
+from units.settings import order, text_of
+from units.unit import disturbances, flags_of
 
 VERDICTS = (  # in the order of what a reader should see first; the words explain the counts
     ("VALID", "checked, and the noise limit was met"),

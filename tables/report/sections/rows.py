@@ -8,7 +8,8 @@ from logs import is_number
 from sections.markup import escape
 from sections.measured import verdict_of
 from texts import si_time, three_digits
-from units import gflop_per_s, limit_of, short_label
+from units.settings import short_label
+from units.unit import gflop_per_s, limit_of
 
 TIME_HEADER = ("median", "IQR", "GFLOP/s", "GB/s", "MB", "of limit", "of gather", "prep")
 WORDS_HEADER = ("system", "matrix", "kernel", "config", "status")

@@ -7,7 +7,8 @@ import fnmatch
 from common import EX_DATAERR, EX_USAGE, Stop
 from gains import is_peer
 from logs import old_names, with_names_of_today
-from units import AUTO, order, text_of
+from units.settings import order, text_of
+from units.unit import AUTO
 
 SHORT = {"matrix": "matrix.name", "kernel": "config.kernel"}  # in --where
 MOST_NAMED = 8  # in a complaint

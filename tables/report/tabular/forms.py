@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tabular.grid import MARKS, WORDS, entries_of, fastest_head, fastest_of_rows, shared_marks, with_column
 from texts import csv_text, latex as escaped, markdown_table
-from units import order
+from units.settings import order
 
 LONGEST_FLOAT = 45  # lines of a LaTeX table that a page holds; a longer one breaks over pages
 WIDEST_FLOAT, WIDEST_LONG = 115, 95  # letters in a line that fits and is legible; more columns follow below

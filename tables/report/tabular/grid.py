@@ -7,8 +7,9 @@ from typing import NamedTuple, Optional
 
 from logs import is_number
 from texts import si_time, three_digits
-from units import (BASELINE_ALIAS, baseline_of, best_of, describe, gflop_per_s, is_verified, order, overlap, short_label,
-                   tabulate, text_of, timed_cells)
+from units.layout import BASELINE_ALIAS, baseline_of, best_of, overlap, tabulate, timed_cells
+from units.settings import order, short_label, text_of
+from units.unit import describe, gflop_per_s, is_verified
 
 MARKS = {  # name: (as it is printed, what it says of a time), in the order of printing
     "tied": ("=", "tied with it (quartiles overlap)"),

@@ -1,0 +1,1 @@
+"""From records to units: what was measured (unit), repeats of it as one (merging), laid out and ranked (layout)."""

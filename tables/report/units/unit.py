@@ -1,0 +1,178 @@
+"""From a record to a Unit: what was measured, on which system.
+
+What may be compared: units of one System, that is the same host, processor, GPU, backend,
+precision, threads and product (alpha, beta, cache state). Nothing here ever mixes two systems. Two
+machines of one name ("vm") are two hosts (machines.py).
+
+GFLOP/s is always 2 nnz / median_s of the run's own nnz; a log's own figure is only checked.
+"""
+
+import collections
+import re
+import shlex
+from typing import NamedTuple, Optional
+
+from logs import SCHEMA, is_number, missed_noise_limit, quartiles_of
+from texts import plural
+from units.settings import settings_of
+
+BUILD_KEYS = ("build.version", "build.commit", "build.dirty", "build.cc", "build.cflags", "build.nvcc",
+              "build.nvccflags")
+AUTO = "auto"  # what runs that it was left to choose for are called
+TIMED = ("ok", "suspect")  # statuses with a time; only the first is ranked
+
+
+class System(NamedTuple):
+    """Where and what was measured: runs are compared only within one of these."""
+    host: Optional[str]
+    cpu: Optional[str]
+    gpu: Optional[str]
+    backend: str
+    precision: Optional[str]
+    threads: Optional[int]
+    alpha: Optional[float]
+    beta: Optional[float]
+    cache: Optional[str]
+
+
+class Matrix(NamedTuple):
+    """Two matrices of one name differ in hash or nnz, and are then two rows."""
+    name: str
+    hash: Optional[str]
+    nnz: Optional[int]
+
+
+class Identity(NamedTuple):
+    """One configuration: runs that agree in all of this are repeats of each other."""
+    system: System
+    matrix: Matrix
+    kernel: str
+    settings: tuple  # of (name, value), sorted
+    build: tuple
+    library: Optional[str] = None  # of a peer: name and version
+
+
+class Unit(NamedTuple):
+    """One record, or after merging one configuration; runs counts what the times come from. Times
+    are None unless status is ok or suspect. noisy: a run stopped before its noise limit was met;
+    disturbed: a run noticed what else the machine did meanwhile (timing.flags); cached: the data fit
+    in the last-level cache, so that the rate says little about memory. prep_s: what was spent once
+    before the first product. record: one of those the unit stands for, for facts that the
+    configuration fixes."""
+    identity: Identity
+    alias: str
+    status: str
+    reason: str
+    median_s: Optional[float]
+    q1_s: Optional[float]
+    q3_s: Optional[float]
+    runs: int
+    noisy: bool
+    disturbed: bool
+    cached: bool
+    prep_s: Optional[float]
+    record: dict
+
+
+def flags_of(record):
+    """What disturbed the timing, a list again."""
+    text = record.get("timing.flags")
+    try:
+        return shlex.split(text) if isinstance(text, str) else []
+    except ValueError:  # logged as a text, not as a list
+        return [text]
+
+
+def disturbances(records):
+    """What disturbed their timing and how often, in words, without the words' numbers."""
+    counts = collections.Counter(re.sub(r"\d[\d.]*%?", "…", flag.partition(":")[0])
+                                 for record in records for flag in flags_of(record))
+    return "; ".join(f"{what} ({count})" for what, count in counts.most_common())
+
+
+def unit_of(record):
+    """The Unit a usable record describes.
+
+    Threads are those the run had (omp.threads), not those its kernel took (config.threads, 1 for a
+    serial one): a serial kernel belongs beside the parallel ones of its run. A GPU's kernels have
+    none of the host's."""
+    get = record.get
+    threads = get("omp.threads") if get("omp.threads") is not None else get("config.threads")
+    if record["config.backend"] == "cuda":
+        threads = None
+    system = System(get("host.name"), get("cpu.model"), get("gpu.name"), record["config.backend"],
+                    get("config.precision"), threads, get("config.alpha"), get("config.beta"),
+                    get("config.cache"))
+    matrix = Matrix(record["matrix.name"], get("matrix.hash"), get("matrix.nnz"))
+    kernel, settings = record["config.kernel"], settings_of(record)
+    if get("config.requested") == "auto":  # its preparation holds the choosing: a kernel of its own
+        expected = () if get("config.iters") is None else (("iters", get("config.iters")),)
+        kernel, settings = AUTO, tuple(sorted((*settings, ("ran", kernel), *expected)))
+    identity = Identity(system, matrix, kernel, settings,
+                        tuple(get(name) for name in BUILD_KEYS), get("kernel.library"))
+    status, median, q1, q3 = record["status"], None, None, None
+    if status == "ok" and get("check.status") == "wrong":
+        status = "wrong"
+    verdict, reason = get("perf.verdict"), str(get("reason") or "")
+    if status == "ok" and verdict == "suspect":
+        status, reason = "suspect", reason or "faster than the memory, and no cache can hold it"
+    if status in TIMED:
+        median = record["timing.median_s"]
+        q1, q3 = quartiles_of(record) or (median, median)
+    fill = get("store.llc_ratio")
+    prep = get("prep.total_s")
+    cached = verdict == "in cache" or (is_number(fill) and fill < 1 and verdict is None
+                                      and get("config.cache") in (None, "warm"))
+    return Unit(identity, str(get("config.alias") or ""), status, reason,
+                median, q1, q3, 1, missed_noise_limit(record),
+                median is not None and bool(flags_of(record)), cached,
+                prep if is_number(prep) else None, record)
+
+
+def gflop_per_s(unit):
+    """From the unit's own nnz and time."""
+    return 2 * unit.identity.matrix.nnz / unit.median_s / 1e9
+
+
+def ran_by(unit):
+    """The kernel that multiplied: auto is a choice, not a kernel."""
+    return dict(unit.identity.settings).get("ran") or unit.identity.kernel
+
+
+def expected_products(unit):
+    """The number of products that auto was told to expect; 0: unknown, so that it prepares for few."""
+    return dict(unit.identity.settings).get("iters") or 0
+
+
+def is_verified(unit):
+    """Whether its result was compared with the reference; the published program's logs do not say."""
+    return unit.record.get("check.status") != "off" or unit.record.get("schema") != SCHEMA
+
+
+def doubts(unit):
+    """The marks after a time: † its noise limit was not met, ! disturbed meanwhile."""
+    return (" †" if unit.noisy else "") + (" !" if unit.disturbed else "")
+
+
+def describe(system):
+    """A system in words; alpha, beta and cache only when they are not the usual ones."""
+    words = [system.backend, system.precision,
+             None if system.threads is None else plural(system.threads, "thread"),
+             system.gpu, system.cpu, system.host,
+             None if system.alpha in (None, 1) else f"alpha {system.alpha}",
+             None if system.beta in (None, 0) else f"beta {system.beta}",
+             None if system.cache is None else f"{system.cache} cache"]
+    return " · ".join(str(word) for word in words if word is not None)
+
+
+MEASURED, THEORY = "the measured streaming limit (spmv probe)", "the theoretical bandwidth"
+
+
+def limit_of(record):
+    """(bandwidth, what it is) to compare a record with, or None."""
+    source = str(record.get("perf.bw_peak_source") or "theory")
+    for name, meaning in (("perf.bw_peak_Bps", THEORY if source == "theory" else MEASURED),
+                          ("gpu.bw_theory_Bps", THEORY)):
+        if is_number(record.get(name)) and record[name] > 0:
+            return record[name], meaning
+    return None
