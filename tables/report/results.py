@@ -16,11 +16,13 @@ import sys
 
 import charts
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
-from headline.figures import (families_table, generated_groups, generated_table, libraries_table, losses_table, outside_groups,
-                              outside_table, quiet_table, short_table, sizes_table)
+from headline.figures import (families_table, generated_groups, generated_table, libraries_table, losses_table, machine_of,
+                              outside_groups, outside_table, quiet_table, short_table, sizes_table)
 from headline.split import split_tables
+from logs import is_number
 from texts import markdown_table
 from units.layout import layout_of
+from units.unit import limit_of
 
 FIRST, LAST = "<!-- results: make reference-tables writes them -->\n", "<!-- end of results -->\n"
 NOTHING_OUTSIDE = "The logs hold no matrix of the outside set yet.\n"
@@ -30,6 +32,24 @@ def section(title, table):
     """A table under its title; nothing without rows."""
     header, alignment, rows = table
     return f"\n{title}\n\n{markdown_table(header, alignment, rows)}" if rows else ""
+
+
+def span(values, unit, scale):
+    """The least and the most of some numbers, in words; nothing of none."""
+    return " to ".join(dict.fromkeys(f"{end(values) / scale:.0f}" for end in (min, max))) + f" {unit}" if values else ""
+
+
+def machines_table(layout):
+    """What the records say of each machine, which knows its processor's name and no more."""
+    found = {}
+    for system, matrices in layout.items():
+        caches, limits = found.setdefault(machine_of(system), (set(), set()))
+        for record in (unit.record for cells in matrices.values() for cell in cells.values() for unit in cell.timed):
+            cache, limit = record.get("gpu.l2_B" if system.gpu else "cpu.llc_B"), limit_of(record)
+            caches |= {cache} if is_number(cache) else set()
+            limits |= {limit[0]} if limit else set()
+    return (["machine", "last-level cache", "streaming limit"], "lrr",
+            [[name, span(caches, "MB", 1e6), span(limits, "GB/s", 1e9)] for name, (caches, limits) in found.items()])
 
 
 def results(layout, places=None):
@@ -45,7 +65,8 @@ def results(layout, places=None):
     split = "".join(section(f"{title}:", table) for title, *table in split_tables(layout, places))
     if not outside and not second:
         raise Stop(EX_DATAERR, "no matrix has auto and another kernel")
-    return (outside or "\n" + NOTHING_OUTSIDE) + second + ("\n### Where the gain comes from\n" + split if split else "") + "\n"
+    machines = section("### Machines", machines_table(layout))
+    return (outside or "\n" + NOTHING_OUTSIDE) + second + machines + ("\n### Where the gain comes from\n" + split if split else "") + "\n"
 
 
 def readme(layout, places=None):

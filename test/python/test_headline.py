@@ -80,6 +80,12 @@ class HeadlineTest(TablesTest):
         self.assertEqual(rows, [["CPU A, 4 threads", "librsb 2, oneMKL 1"]])
         self.assertIn("| CPU A, 4 threads | librsb 2, oneMKL 1 |", results.results(layout_of(*records, *RECORDS), PLACES))
 
+    def test_machines_are_what_their_records_say(self):
+        records = [timed(name, "mkl_csr", 2, cpu__llc_B=37486592, perf={"bw_peak_Bps": limit, "bw_peak_source": "measured-read"})
+                   for name, limit in (("a", 24.2e9), ("b", 26.9e9))]
+        self.assertEqual(results.machines_table(layout_of(*records))[2], [["CPU A, 4 threads", "37 MB", "24 to 27 GB/s"]])
+        self.assertEqual(results.machines_table(layout_of(timed("a", "mkl_csr", 2)))[2], [["CPU A, 4 threads", "", ""]])
+
     def test_parts(self):
         rows = rows_of(figures.sizes_table(layout_of(*RECORDS), PLACES))
         self.assertEqual(rows[KNOWN], ["1.73 (2), 1.50 c", "", "0.98 (2), 0.75 d"])
