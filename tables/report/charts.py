@@ -241,7 +241,7 @@ def comparisons(points, means):
          "axis": {"values": [0.5, 0.7, 1, 1.5, 2, 3, 4, 6, 8], "format": "~g", "labelFontSize": 12,
                   "titleFontSize": 13}}
     y = {"field": "machine", "type": "nominal", "sort": None, "title": None,
-         "axis": {"labelLimit": 300, "labelFontSize": 13, "ticks": False, "domain": False}}
+         "axis": {"labelLimit": 360, "labelFontSize": 13, "ticks": False, "domain": False}}
     return dressed({
         "width": 500, "height": {"step": 62}, "background": "white",
         "padding": {"left": 48, "right": 12, "top": 8, "bottom": 8},

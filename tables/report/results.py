@@ -85,7 +85,7 @@ def chart_data(layout, places=None):
         if system in seen or system.cache == "warm" or system.precision == "f32":
             continue
         seen.add(system)
-        machine = f"{system.gpu or f'CPU, {system.threads} threads'}, {system.cache} cache"
+        machine = f"{machine_of(system)}, {system.cache} cache"
         mean = statistics.geometric_mean([ratio.value for ratio in found])
         means.append({"machine": machine, "mean": mean,
                       "label": f"{mean:.2f}× on {len(found)} matrices"})

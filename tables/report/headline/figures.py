@@ -38,8 +38,9 @@ class Group(NamedTuple):
 
 
 def machine_of(system):
-    """In words."""
-    return system.gpu or f"{system.cpu}, {system.threads} threads"
+    """In words, without the marks of a trade name."""
+    cpu = (system.cpu or "CPU").replace("(R)", "").replace("(TM)", "")
+    return system.gpu or f"{cpu}, {system.threads} threads"
 
 
 def ratio_of(cells, is_baseline, known, matrix):
