@@ -1,12 +1,11 @@
-/* test_csell.c: the codes that slices of csell get, laid out by hand; that the bytes
- * do not depend on the threads; and that every code, of the sell16 format too, gives y of the same
- * bits as plain values do, with every instruction set; y written past the caches. */
+/* test_csell.c: the codes that slices of csell get, laid out by hand; that the bytes do not depend
+ * on the threads; and that every code, of the sell16 format too, gives y of the same bits as plain
+ * values do, with every instruction set. y written past the caches: test_csell_past.c. */
 #include "context.h"
+#include "csell_rows.h"
 #include "omp/csell/csell.h"
 
 /* ---- matrices that get every code ------------------------------------------------------------ */
-
-enum { SLICES = 5, ROWS = 32 * SLICES + 13, WIDE = 200000, LONG = 900 };
 
 typedef struct shape { /* of the columns */
     const char *name;
@@ -15,8 +14,6 @@ typedef struct shape { /* of the columns */
     int column_code, run;
     bool full;
 } shape;
-
-typedef double value_rule(int64_t i, int64_t j);
 
 static void fill_band(entries *e, value_rule *value) {
     for (int64_t i = 0; i < e->rows; i++)
@@ -59,13 +56,6 @@ static void fill_short_runs(entries *e, value_rule *value) {
     fill_scattered(e, value, 500, 4, 3);
 }
 
-/* And a few rows for the long part, more than there are threads in one, none in another slice. */
-static void fill_some_long(entries *e, value_rule *value) {
-    for (int64_t i = 0; i < e->rows; i++)
-        for (int64_t j = 0; j < (i % 37 == 5 ? LONG : 4); j++)
-            add_entry(e, i, (i * 3 + j * (i % 37 == 5 ? 1 : 200)) % e->cols, value(i, j));
-}
-
 /* Slices that repeat the first, moved along the diagonal, but for one. */
 static void fill_repeated(entries *e, value_rule *value) {
     for (int64_t i = 0; i < e->rows; i++)
@@ -99,10 +89,6 @@ static const shape shapes[] = {
     {"repeated", 1300, fill_repeated, CSELL_COLUMN_8, 1, true},
     {"grid", 250, fill_grid, CSELL_DIAGONAL, 1, false},
 };
-
-static double any_value(int64_t i, int64_t j) {
-    return random_entry(5, (uint64_t)(i * WIDE + j));
-}
 
 static double float_value(int64_t i, int64_t j) {
     return (double)(float)any_value(i, j);
@@ -405,92 +391,6 @@ static void codes_do_not_change_y(void **state) {
         }
 }
 
-/* ---- y that no cache holds ------------------------------------------------------------------ */
-
-/* Such a y may begin anywhere and be added to. */
-static const struct {
-    int64_t start;
-    double beta;
-} destinations[] = {{0, 0}, {1, 0}, {0, 0.5}};
-
-enum { MARGIN = CSELL_ROWS + 1, CELLS = ROWS + MARGIN, USED_COLS = 2000 };
-
-static spmv_plan *plan_with(spmv_mat *mat, spmv_precision precision, int64_t isa) {
-    const spmv_setting setting = {"isa", isa};
-    spmv_plan_opts opts = {.size = sizeof opts,
-                           .kernel = "csell_slices",
-                           .precision = precision,
-                           .settings = &setting,
-                           .nsettings = 1};
-    spmv_plan *plan = NULL;
-    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
-    return plan;
-}
-
-/* The cells of destination d and a margin, all of which hold something before. */
-static char *multiply_into(const spmv_plan *plan, int d, spmv_precision precision, const void *x) {
-    const size_t width = width_of(precision);
-    char *y = spmv_host_alloc(CELLS * width);
-    assert_true(y && (uintptr_t)y % 64 == 0); /* begins a line */
-    for (int64_t i = 0; i < CELLS; i++) set_number(y, precision, i, (double)i);
-    assert_int_equal(
-        spmv_exec(plan, 2, x, destinations[d].beta, y + (size_t)destinations[d].start * width),
-        SPMV_OK);
-    return y;
-}
-
-/* Rows of a few entries and long ones; only the number of columns says how long x is. */
-static spmv_mat *matrix_of_columns(int64_t cols) {
-    entries e = {.rows = ROWS, .cols = USED_COLS};
-    fill_some_long(&e, any_value);
-    e.cols = cols;
-    spmv_mat *mat = matrix_of(ctx, &e);
-    entries_free(&e);
-    return mat;
-}
-
-/* x as long as the cache, of which pages nobody writes to take no memory. */
-static void assert_same_past(size_t cache, spmv_precision precision) {
-    const int64_t cols = (int64_t)(cache / width_of(precision)) + 1;
-    spmv_mat *near = matrix_of_columns(USED_COLS), *far = matrix_of_columns(cols);
-    void *x = calloc((size_t)cols, width_of(precision));
-    assert_non_null(x);
-    for (int64_t j = 0; j < USED_COLS; j++)
-        set_number(x, precision, j, random_entry(7, (uint64_t)j));
-    for (int64_t isa = ISA_PORTABLE; isa <= isa_of_cpu(); isa++) {
-        spmv_plan *through = plan_with(near, precision, isa),
-                  *past = plan_with(far, precision, isa);
-        assert_false(((work *)through->scratch)->past); /* the same place in f32 */
-        assert_true(((work *)past->scratch)->past);
-        for (int d = 0; d < COUNT(destinations); d++) {
-            char *expected = multiply_into(through, d, precision, x);
-            char *y = multiply_into(past, d, precision, x);
-            if (memcmp(y, expected, CELLS * width_of(precision)))
-                fail_msg("%s, isa %d, destination %d: other bits past the caches",
-                         precision == SPMV_F32 ? "f32" : "f64", (int)isa, d);
-            spmv_host_free(expected);
-            spmv_host_free(y);
-        }
-        spmv_plan_free(through);
-        spmv_plan_free(past);
-    }
-    free(x);
-    spmv_mat_free(near);
-    spmv_mat_free(far);
-}
-
-/* Portable code writes through the caches all the same. */
-static void y_is_written_past_the_caches(void **state) {
-    (void)state;
-    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (cache <= 0) {
-        print_message("nothing is written past the caches: the system names no third level\n");
-        skip();
-    }
-    assert_same_past((size_t)cache, SPMV_F64);
-    assert_same_past((size_t)cache, SPMV_F32);
-}
-
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -502,7 +402,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(bytes_do_not_depend_on_threads),
         cmocka_unit_test(codes_do_not_change_y),
         cmocka_unit_test(all_overflows_are_counted),
-        cmocka_unit_test(y_is_written_past_the_caches),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -1,0 +1,97 @@
+/* test_csell_past.c: y that no cache holds is written past the caches, and has the same bits. */
+#include "context.h"
+#include "csell_rows.h"
+#include "omp/csell/csell.h"
+
+/* Such a y may begin anywhere and be added to. */
+static const struct {
+    int64_t start;
+    double beta;
+} destinations[] = {{0, 0}, {1, 0}, {0, 0.5}};
+
+enum { MARGIN = CSELL_ROWS + 1, CELLS = ROWS + MARGIN, USED_COLS = 2000 };
+
+static spmv_plan *plan_with(spmv_mat *mat, spmv_precision precision, int64_t isa) {
+    const spmv_setting setting = {"isa", isa};
+    spmv_plan_opts opts = {.size = sizeof opts,
+                           .kernel = "csell_slices",
+                           .precision = precision,
+                           .settings = &setting,
+                           .nsettings = 1};
+    spmv_plan *plan = NULL;
+    assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+    return plan;
+}
+
+/* The cells of destination d and a margin, all of which hold something before. */
+static char *multiply_into(const spmv_plan *plan, int d, spmv_precision precision, const void *x) {
+    const size_t width = width_of(precision);
+    char *y = spmv_host_alloc(CELLS * width);
+    assert_true(y && (uintptr_t)y % 64 == 0); /* begins a line */
+    for (int64_t i = 0; i < CELLS; i++) set_number(y, precision, i, (double)i);
+    assert_int_equal(
+        spmv_exec(plan, 2, x, destinations[d].beta, y + (size_t)destinations[d].start * width),
+        SPMV_OK);
+    return y;
+}
+
+/* Rows of a few entries and long ones; only the number of columns says how long x is. */
+static spmv_mat *matrix_of_columns(int64_t cols) {
+    entries e = {.rows = ROWS, .cols = USED_COLS};
+    fill_some_long(&e, any_value);
+    e.cols = cols;
+    spmv_mat *mat = matrix_of(ctx, &e);
+    entries_free(&e);
+    return mat;
+}
+
+/* x as long as the cache, of which pages nobody writes to take no memory. */
+static void assert_same_past(size_t cache, spmv_precision precision) {
+    const int64_t cols = (int64_t)(cache / width_of(precision)) + 1;
+    spmv_mat *near = matrix_of_columns(USED_COLS), *far = matrix_of_columns(cols);
+    void *x = calloc((size_t)cols, width_of(precision));
+    assert_non_null(x);
+    for (int64_t j = 0; j < USED_COLS; j++)
+        set_number(x, precision, j, random_entry(7, (uint64_t)j));
+    for (int64_t isa = ISA_PORTABLE; isa <= isa_of_cpu(); isa++) {
+        spmv_plan *through = plan_with(near, precision, isa),
+                  *past = plan_with(far, precision, isa);
+        assert_false(((work *)through->scratch)->past); /* the same place in f32 */
+        assert_true(((work *)past->scratch)->past);
+        for (int d = 0; d < COUNT(destinations); d++) {
+            char *expected = multiply_into(through, d, precision, x);
+            char *y = multiply_into(past, d, precision, x);
+            if (memcmp(y, expected, CELLS * width_of(precision)))
+                fail_msg("%s, isa %d, destination %d: other bits past the caches",
+                         precision == SPMV_F32 ? "f32" : "f64", (int)isa, d);
+            spmv_host_free(expected);
+            spmv_host_free(y);
+        }
+        spmv_plan_free(through);
+        spmv_plan_free(past);
+    }
+    free(x);
+    spmv_mat_free(near);
+    spmv_mat_free(far);
+}
+
+/* Portable code writes through the caches all the same. */
+static void y_is_written_past_the_caches(void **state) {
+    (void)state;
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (cache <= 0) {
+        print_message("nothing is written past the caches: the system names no third level\n");
+        skip();
+    }
+    assert_same_past((size_t)cache, SPMV_F64);
+    assert_same_past((size_t)cache, SPMV_F32);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(y_is_written_past_the_caches),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
