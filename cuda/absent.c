@@ -7,6 +7,7 @@ static const char *const names[] = {
 #include "kernels.def"
 };
 #undef KERNEL
+_Static_assert(sizeof names / sizeof *names <= SPMV_MOST_KERNELS, "sets of kernels have no room");
 
 static spmv_status open_absent(spmv_device *d) {
     return spmv_fail(d->ctx, SPMV_E_BACKEND, "the CUDA kernels are not built in: make cuda");

@@ -20,6 +20,7 @@ static const char *const names[] = {
 #include "kernels.def"
 };
 #undef KERNEL
+static_assert(sizeof names / sizeof *names <= SPMV_MOST_KERNELS, "sets of kernels have no room");
 
 #define FORMAT(name) \
     extern "C" const spmv_device_format cuda_build_##name##_f64_o32, cuda_build_##name##_f64_o64, \

@@ -192,6 +192,7 @@ typedef struct spmv_sample spmv_sample; /* spmv_sample.h */
 
 /* ---- backends ------------------------------------------------------------------------------- */
 
+enum { SPMV_MOST_KERNELS = 64 }; /* of a backend: sets of them are the bits of a number */
 struct spmv_backend {
     const char *name, *hint;    /* hint: what to do when it is not built in */
     const char *default_kernel; /* the kernel of a plan that names none */

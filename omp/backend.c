@@ -50,6 +50,7 @@ static const char *const names[] = {
 #include "kernels.def"
 };
 #undef KERNEL
+_Static_assert(sizeof names / sizeof *names <= SPMV_MOST_KERNELS, "sets of kernels have no room");
 
 typedef struct host_state {
     struct timespec start;

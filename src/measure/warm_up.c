@@ -64,7 +64,8 @@ static bool is_new(spmv_ctx *ctx, const spmv_backend *backend, const char *kerne
     while (spmv_backends[b] != backend) b++;
     while (k < backend->nkernels && strcmp(backend->names[k], kernel) != 0) k++;
     if (k == backend->nkernels) return false;
-    uint64_t *done = &ctx->warmed_up[b][variant], bit = (uint64_t)1 << k % 64;
+    uint64_t *done = &ctx->warmed_up[b][variant], bit = (uint64_t)1 << k;
+    _Static_assert(SPMV_MOST_KERNELS <= 8 * sizeof bit, "each kernel has a bit of its own");
     const bool was = *done & bit;
     *done |= bit;
     return !was;
