@@ -56,9 +56,9 @@ typedef struct options {
     const char *topic;   /* what follows the command: words[0] */
     const char **words;
     int nwords;
-    const char **given; /* options on the command line, by their long names */
+    const char **given; /* options on the command line, as --NAME=VALUE */
     int ngiven;
-    const char **twins; /* options set in the environment */
+    const char **twins; /* options set in the environment, likewise */
     int ntwins;
     int passes;                  /* of sweep; 0: not given */
     double timeout_s;            /* of sweep; negative: not given, 0: none */
@@ -70,8 +70,12 @@ extern const char *const command_names[];
 /* Of the named command, the word before the options; NULL: none, which is run. Exits by itself on a
  * usage error and --help. */
 void options_parse(int argc, char **argv, const char *command, options *out);
-/* On the command line or in the environment, by its long name. */
+/* By its long name: on the command line; there or in the environment. */
+bool options_on_line(const options *o, const char *name);
 bool options_given(const options *o, const char *name);
+/* Writes, to be typed again and a blank before each, those given that say what is multiplied, how,
+ * and how it is measured; without parameters of kernels and those named. */
+void options_write(const options *o, const char *without, FILE *out);
 /* Exits if it has words, options or matrices that this command cannot use. */
 void options_check(const options *o, const char *command);
 /* Says which options came from the environment, for whoever met an error and typed none of them. */
@@ -97,6 +101,8 @@ void print_wrapped(FILE *file, int width, int column, int indent, const char *wo
 /* Writes control characters as \xNN, so that no name of a file commands a terminal; cuts what does
  * not fit. */
 void spell(const char *words, char *out, size_t size);
+/* As it can be typed again: what a shell would read otherwise stands in quotes. */
+void write_word(const char *word, FILE *out);
 /* How this program was called, argv[0]: hints name it so where that is ./spmv. */
 void talk_as(const char *typed);
 const char *program_typed(void); /* spmv or ./spmv */

@@ -69,8 +69,8 @@ static spmv_param_id param_of(int key) {
     return (spmv_param_id)id;
 }
 
+enum { MULTIPLY = 2, MEASURE = 3 }; /* groups */
 static void fill_table(void) {
-    enum { MULTIPLY = 2 }; /* the group */
     struct argp_option *row = table + sizeof fixed / sizeof *fixed - 1;
     memcpy(table, fixed, sizeof fixed);
     for (int id = 0; id < SPMV_NPARAMS; id++)
@@ -79,10 +79,9 @@ static void fill_table(void) {
                                           params[id].help,   MULTIPLY};
 }
 
-static const char *option_name(int key) {
-    for (const struct argp_option *option = table; option->name || option->key || option->doc;
-         option++)
-        if (option->key == key && option->name) return option->name;
+static const struct argp_option *option_of(int key) {
+    for (const struct argp_option *option = table; option->name || option->doc; option++)
+        if (option->key == key && option->name) return option;
     return NULL;
 }
 
@@ -166,6 +165,15 @@ static _Noreturn void print_help(const struct argp *all, const char *command, un
 
 /* ---- parsing -------------------------------------------------------------------------------- */
 
+/* Keeps the option as it is or could have been typed: --NAME=VALUE. */
+static void keep_typed(options *o, const struct argp_option *option, const char *value,
+                       const char ***list_of, int *n) {
+    char *typed = NULL;
+    if (asprintf(&typed, "--%s%s%s", option->name, value ? "=" : "", value ? value : "") >= 0)
+        add_text(list_of, n, keep_copy(o, typed));
+    free(typed);
+}
+
 /* A word of the line: a matrix, where the command takes some; else what it is about. */
 static void take_word(options *o, const char *word) {
     add_text(&o->words, &o->nwords, word);
@@ -177,7 +185,7 @@ static void take_word(options *o, const char *word) {
         if (strcmp(word, *name) == 0)
             usage_error("'%s' comes first: 'spmv %s', then the options", word, word);
     add_text(&o->matrices, &o->nmatrices, word);
-    add_text(&o->given, &o->ngiven, "matrix");
+    keep_typed(o, option_of('m'), word, &o->given, &o->ngiven);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state) {
@@ -186,12 +194,13 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     static const char *const index_words[] = {"auto", "32", "64", NULL};
     static const char *const verify_words[] = {"off", "full", NULL};
     static const char *const backend_words[] = {"omp", "cuda", NULL};
-    const char *name = option_name(key);
+    const struct argp_option *option = option_of(key);
     options *o = state->input;
     o->next = state->next;
     if (arg && !*arg)
-        usage_error("%s%s: the value is empty", name ? "--" : "", name ? name : "argument");
-    if (state->argv && name) add_text(&o->given, &o->ngiven, name);
+        usage_error("%s%s: the value is empty", option ? "--" : "",
+                    option ? option->name : "argument");
+    if (state->argv && option) keep_typed(o, option, arg, &o->given, &o->ngiven);
     switch (key) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
     case 'k': o->kernels = arg; break;
@@ -248,22 +257,12 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     return 0;
 }
 
-/* SPMV_MAX_MEM of max-mem, or of what follows it after '='. */
+/* SPMV_MAX_MEM of max-mem. */
 static void name_variable(const char *option, char *out, size_t size) {
     size_t n = (size_t)snprintf(out, size, "SPMV_");
-    for (; *option && *option != '=' && n + 1 < size; option++)
+    for (; *option && n + 1 < size; option++)
         out[n++] = *option == '-' ? '_' : (char)toupper((unsigned char)*option);
     out[n] = 0;
-}
-
-/* Keeps the option as it could have been typed, for the record. */
-static void add_twin(options *o, const struct argp_option *option, const char *value) {
-    char *typed = NULL;
-    bool has_value = option->arg && value;
-    int n =
-        asprintf(&typed, "--%s%s%s", option->name, has_value ? "=" : "", has_value ? value : "");
-    if (n >= 0) add_text(&o->twins, &o->ntwins, keep_copy(o, typed));
-    free(typed);
 }
 
 /* Whether the environment's option counts. A sweep measures choices: it reads none from a file,
@@ -284,13 +283,14 @@ static void parse_environment(options *o, struct argp_state *state) {
         name_variable(option->name, name, sizeof name);
         const char *value = getenv(name);
         if (!value || !is_meant(o, option, value)) continue;
-        if (option->flags & OPTION_ARG_OPTIONAL && strcmp(value, "1") == 0) value = NULL;
+        if (!option->arg || (option->flags & OPTION_ARG_OPTIONAL && strcmp(value, "1") == 0))
+            value = NULL;
         /* The parser cuts lists up, and options point into what it gets. */
         char *copy = value ? keep_copy(o, value) : NULL;
         usage_blame(name);
         parse(option->key, copy, state);
         usage_blame(NULL);
-        add_twin(o, option, value);
+        keep_typed(o, option, value, &o->twins, &o->ntwins);
     }
 }
 
@@ -388,7 +388,6 @@ void options_parse(int argc, char **argv, const char *command, options *o) {
                    .timeout_s = -1,
                    .seed = 1,
                    .verify = true,
-
                    .keep_samples = 1000,
                    .sampling.min_time_s = 0.5,
                    .sampling.max_time_s = 5,
@@ -416,13 +415,30 @@ void options_parse(int argc, char **argv, const char *command, options *o) {
         o->sampling.max_time_s = o->sampling.min_time_s;
 }
 
+static bool is_in(const char **typed, int n, const char *name) {
+    int k = 0;
+    while (k < n && strcmp(option_typed(typed[k])->name, name) != 0) k++;
+    return k < n;
+}
+
+bool options_on_line(const options *o, const char *name) {
+    return is_in(o->given, o->ngiven, name);
+}
+
 bool options_given(const options *o, const char *name) {
-    size_t n = strlen(name);
-    for (int k = 0; k < o->ngiven; k++)
-        if (strcmp(o->given[k], name) == 0) return true;
-    for (int k = 0; k < o->ntwins; k++) /* --NAME=VALUE */
-        if (strncmp(o->twins[k] + 2, name, n) == 0 && o->twins[k][n + 2] == '=') return true;
-    return false;
+    return options_on_line(o, name) || is_in(o->twins, o->ntwins, name);
+}
+
+void options_write(const options *o, const char *without, FILE *out) {
+    for (int k = 0; k < o->ntwins + o->ngiven; k++) {
+        const char *typed = k < o->ntwins ? o->twins[k] : o->given[k - o->ntwins];
+        const struct argp_option *option = option_typed(typed);
+        if (option->group > MEASURE || param_of(option->key) != SPMV_NPARAMS ||
+            is_among(option->name, without))
+            continue;
+        fputc(' ', out);
+        write_word(typed, out);
+    }
 }
 
 sampling sampling_in(const options *o, spmv_cache cache) {
@@ -430,12 +446,6 @@ sampling sampling_in(const options *o, spmv_cache cache) {
     how.cache = cache;
     if (!how.min_samples) how.min_samples = cache == SPMV_COLD ? 30 : 10; /* one product each */
     return how;
-}
-
-static const struct argp_option *option_named(const char *name) {
-    const struct argp_option *option = table;
-    while (!option->name || strcmp(option->name, name) != 0) option++;
-    return option;
 }
 
 static void check_matrices(const options *o, const char *command) {
@@ -452,7 +462,7 @@ static void check_matrices(const options *o, const char *command) {
 
 void options_check(const options *o, const char *command) {
     for (int g = 0; g < o->ngiven; g++) {
-        const struct argp_option *option = option_named(o->given[g]);
+        const struct argp_option *option = option_typed(o->given[g]);
         if (is_taken(command, option) || is_among(option->name, taken_by(command)->not )) continue;
         if (option->group == 4) usage_error("--%s applies to 'spmv sweep' only", option->name);
         usage_error("%s does not take --%s; 'spmv help %s' lists what it takes", command,
@@ -466,16 +476,11 @@ void options_check(const options *o, const char *command) {
 void options_name_environment(const options *o) {
     bool first = true;
     for (int k = 0; k < o->ntwins; k++) {
-        const char *name = o->twins[k] + 2; /* after the dashes */
+        const char *name = option_typed(o->twins[k])->name, *value = strchr(o->twins[k], '=');
         char variable[64];
-        bool typed = false;
         name_variable(name, variable, sizeof variable);
-        for (int g = 0; g < o->ngiven; g++)
-            typed |= strcspn(name, "=") == strlen(o->given[g]) &&
-                     strncmp(name, o->given[g], strlen(o->given[g])) == 0;
-        if (typed) continue;
-        say("%s %s", first ? "  from the environment:" : ",", variable);
-        if (strchr(name, '=')) say("%s", strchr(name, '='));
+        if (options_on_line(o, name)) continue;
+        say("%s %s%s", first ? "  from the environment:" : ",", variable, value ? value : "");
         first = false;
     }
     if (!first) say("\n");

@@ -25,6 +25,19 @@ void spell(const char *words, char *out, size_t size) {
     out[n] = 0;
 }
 
+void write_word(const char *word, FILE *out) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_=+,.:/%@";
+    const char *quote = !*word || word[strspn(word, plain)] ? "'" : "";
+    fputs(quote, out);
+    while (*word) {
+        int bytes = control_bytes(word);
+        if (!bytes) fprintf(out, *word == '\'' ? "'\\%c'" : "%c", *word), word++;
+        for (; bytes; bytes--) fprintf(out, "'$'\\x%02X''", (unsigned char)*word++);
+    }
+    fputs(quote, out);
+}
+
 /* ---- names of this program ------------------------------------------------------------------ */
 
 static bool here; /* it was typed as ./spmv */

@@ -144,8 +144,10 @@ static result waiting_row(double median) {
 
 static void the_run_says_what_to_type_against_waits(void **state) {
     (void)state;
-    static char *words[] = {"./spmv", "-m", "a b.mtx", "-k", "csr_*"}, *no[] = {"./spmv", "it's"},
-                *many[] = {"./spmv", "-t", "9", "-q", "--threads=9", "-t9", "--threads", "9"};
+    static char far[1024],
+        *words[] = {"./spmv", "-m", "a b.mtx", "-k", "csr_*"},
+        *marks[] = {"./spmv", "it's", "a\n\xc2\x9b"}, *no[] = {"./spmv", far},
+        *many[] = {"./spmv", "-t", "9", "-q", "--threads=9", "-t9", "--threads", "9"};
     char *policy = getenv("OMP_WAIT_POLICY"), before[64] = "", said[2000], flag[40];
     if (omp_get_num_procs() < 2) skip();
     if (policy) snprintf(before, sizeof before, "%s", policy);
@@ -164,6 +166,11 @@ static void the_run_says_what_to_type_against_waits(void **state) {
     setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
     explained(&run, rows, 1, said, sizeof said);
     assert_non_null(strstr(said, " 'csr_*' -t 1\n"));
+    o.argv = marks, o.argc = COUNT(marks);
+    explained(&run, rows, 1, said, sizeof said);
+    assert_non_null(strstr(said, "type:\n    OMP_WAIT_POLICY=passive ./spmv run "
+                                 "'it'\\''s' 'a'$'\\x0A'''$'\\xC2'''$'\\x9B''' -t 1\n"));
+    memset(far, 'x', sizeof far - 1); /* nobody would read that */
     o.argv = no, o.argc = 2;
     explained(&run, rows, 1, said, sizeof said);
     assert_non_null(strstr(said, "type:\n    OMP_WAIT_POLICY=passive (the same command) -t 1\n"));

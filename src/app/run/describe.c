@@ -9,12 +9,6 @@ const char *base_name(const char *path) {
     return slash && strncmp(path, "gen:", 4) != 0 ? slash + 1 : path;
 }
 
-static bool is_typed(const options *o, const char *name) {
-    for (int k = 0; k < o->ngiven; k++)
-        if (strcmp(o->given[k], name) == 0) return true;
-    return false;
-}
-
 static bool add_word(char **out, int *count, const char *word) {
     const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
     const char *value = equals ? equals + 1 : word;
@@ -33,7 +27,7 @@ char **command_line(const options *o, int *count) {
     bool fine = out && add_word(out, count, o->argv[0]);
     if (fine && o->command) fine = add_word(out, count, o->command);
     for (int k = 0; fine && k < o->ntwins; k++)
-        if (strncmp(o->twins[k], "--matrix=", 9) != 0 || !is_typed(o, "matrix"))
+        if (strncmp(o->twins[k], "--matrix=", 9) != 0 || !options_on_line(o, "matrix"))
             fine = add_word(out, count, o->twins[k]);
     for (int k = 1; fine && k < o->argc; k++) fine = add_word(out, count, o->argv[k]);
     return out;

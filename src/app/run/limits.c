@@ -348,16 +348,6 @@ static bool any_unchecked(const result *results, int n) {
     return false;
 }
 
-/* As it can be typed again: what a shell would read otherwise stands in quotes. */
-static void append_word(char *out, size_t size, const char *word) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-_=+,.:/%@";
-    bool quoted = !*word || word[strspn(word, plain)];
-    size_t n = strlen(out);
-    snprintf(out + n, size - n, "%s%s%s%s", n ? " " : "", quoted ? "'" : "", word,
-             quoted ? "'" : "");
-}
-
 /* Words from here on that give the number of threads: -t 8, -t8, --threads 8, --threads=8. */
 static int threads_words(const char *word) {
     bool alone = strcmp(word, "-t") == 0 || strcmp(word, "--threads") == 0;
@@ -365,21 +355,20 @@ static int threads_words(const char *word) {
 }
 
 /* With flag at the end if that is not empty, which then gives the number of threads. False: it is
- * too long to be read, or cannot be quoted so simply. */
+ * too long to be read. */
 static bool typed_again(const options *o, const char *flag, char *out, size_t size) {
     enum { READABLE = 200 };
-    *out = 0;
-    for (int k = 0; k < o->argc; k++) {
-        if (strchr(o->argv[k], '\'')) return false;
+    FILE *file = fmemopen(out, size, "w");
+    for (int k = 0; file && k < o->argc; k++) {
         int skipped = k && *flag ? threads_words(o->argv[k]) : 0;
         k += skipped ? skipped - 1 : 0;
         if (skipped) continue;
-        append_word(out, size, o->argv[k]);
-        if (k == 0 && o->command) append_word(out, size, o->command);
+        if (k) fputc(' ', file);
+        write_word(o->argv[k], file);
+        if (k == 0 && o->command) fprintf(file, " %s", o->command);
     }
-    size_t n = strlen(out);
-    snprintf(out + n, size - n, "%s", flag);
-    return n && n < READABLE;
+    if (file) fputs(flag, file);
+    return file && fclose(file) == 0 && *out && strlen(out) < READABLE;
 }
 
 /* Where the threads of a team wait for each other by spinning, one that lost its core costs all:
