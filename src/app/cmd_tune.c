@@ -1,9 +1,10 @@
 /* cmd_tune.c: spmv tune: finds the parameters of kernels for one matrix. Each parameter in turn is
  * tried with all its values, the others as found by then, and keeps a value that is clearly faster;
- * then the kernels are timed against each other, with parameters as before and as found, and this
- * comparison decides. Nothing is stored: it prints the command line to type. */
+ * then the kernels are timed against each other, with parameters as before and as found, in turns,
+ * and this comparison decides. Nothing is stored: it prints the command line to type. */
 #include "option_values.h"
 #include "app/run/session.h"
+#include <math.h>
 #include <stdlib.h>
 
 int cmd_tune(const options *o, const spmv_backend *backend);
@@ -91,13 +92,30 @@ static bool choices_of(const session *run, const cell *c, spmv_param_id id, choi
 
 /* ---- trials --------------------------------------------------------------------------------- */
 
+typedef struct finding { /* what the trials of a cell have found so far */
+    cell cell;           /* as before, and what they added */
+    double looked;       /* its time as a share of the time before, as trials saw it (time_ratio) */
+} finding;
+
+/* 0: only found has a right result; infinity: it has none. */
+static double time_ratio(const cell *before, const cell *found) {
+    return !found->ok ? INFINITY : before->ok ? found->times.median / before->times.median : 0;
+}
+
+static cell untimed(const cell *c) {
+    cell out = *c;
+    out.ok = false;
+    out.times = (statistics){0};
+    return out;
+}
+
 static void set(cell *c, spmv_param_id id, int64_t value) {
     c->setting[c->nsettings++] = (spmv_setting){params[id].name, value};
 }
 
 /* Times the cell as it is and with every value; *best becomes the fastest. */
-static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *best) {
-    cell cells[MOST_VALUES + 1] = {*best};
+static int try_values(session *run, spmv_mat *mat, const choice *choices, finding *best) {
+    cell cells[MOST_VALUES + 1];
     trial of = {.run = run, .cells = cells};
     options quick = *run->o;
     session timed = *run;
@@ -112,44 +130,57 @@ static int try_values(session *run, spmv_mat *mat, const choice *choices, cell *
     timed.ncells = choices->count + 1;
     timed.watch = (watcher){.arg = &of, .finished = note_finished};
     memset(timed.rated, 0, sizeof timed.rated);
-    for (int k = 0; k < choices->count; k++) {
-        cells[k + 1] = *best;
-        for (int w = 0; w < choices->width; w++)
-            set(&cells[k + 1], (spmv_param_id)((int)choices->id + w), choices->value[k][w]);
+    for (int k = 0; k < timed.ncells; k++) {
+        cells[k] = untimed(&best->cell);
+        for (int w = 0; k && w < choices->width; w++)
+            set(&cells[k], (spmv_param_id)((int)choices->id + w), choices->value[k - 1][w]);
     }
     int code = run_on(&timed, mat, run->o->matrices[0]);
     for (int k = 1; k < timed.ncells && !code; k++)
         if (cells[k].ok &&
             (!cells[winner].ok || is_faster(&cells[k].times, &cells[winner].times, CLEARLY)))
             winner = k;
-    *best = cells[winner];
+    if (winner) best->looked *= time_ratio(&cells[0], &cells[winner]);
+    best->cell = cells[winner];
     return code ? code : of.code;
 }
 
-static int tune_cell(session *run, spmv_mat *mat, cell *c) {
+static int tune_cell(session *run, spmv_mat *mat, finding *found) {
+    const char *name = descriptor(found->cell.kernel)->name;
     int code = 0;
     for (int id = 0; id < SPMV_NPARAMS && !code; id++) {
         choice choices;
-        if (!choices_of(run, c, (spmv_param_id)id, &choices)) continue;
+        if (!choices_of(run, &found->cell, (spmv_param_id)id, &choices)) continue;
         if (run->o->progress && !run->o->quiet)
-            say("\r%s: %s\033[K", descriptor(c->kernel)->name, params[choices.id].option);
-        code = try_values(run, mat, &choices, c);
+            say("\r%s: %s\033[K", name, params[choices.id].option);
+        code = try_values(run, mat, &choices, found);
     }
     if (run->o->progress && !run->o->quiet) say("\r\033[K");
     return code;
 }
 
-/* ---- the command ---------------------------------------------------------------------------- */
+/* ---- answers -------------------------------------------------------------------------------- */
 
-enum { COMMAND_SIZE = 2048 };
-/* What multiplies with that cell, as it is typed. */
-static void command_of(const session *run, const cell *c, char out[COMMAND_SIZE]) {
-    char source[1024], flags[512];
-    spell(run->o->matrices[0], source, sizeof source);
+/* What multiplies with that cell, measured as here, as it is typed; to be freed. NULL: out of
+ * memory. */
+static char *command_of(const session *run, const cell *c) {
+    const options *o = run->o;
+    char flags[512], *out = NULL;
+    size_t size;
+    FILE *file = open_memstream(&out, &size);
+    if (!file) return NULL;
+    fprintf(file, "%s -m ", program_typed());
+    write_word(o->matrices[0], file);
+    fprintf(file, " -k %s:%s", c->kernel.backend->name, descriptor(c->kernel)->name);
+    if (options_given(o, "precision"))
+        fprintf(file, " -p %s", c->precision == SPMV_F32 ? "f32" : "f64");
+    if (options_given(o, "cache")) fprintf(file, " --cache=%s", cache_names[c->cache]);
     settings_flags(c->setting, c->nsettings, flags, sizeof flags);
-    snprintf(out, COMMAND_SIZE, "%s -m %s -k %s:%s%s%s", program_typed(), source,
-             c->kernel.backend->name, descriptor(c->kernel)->name,
-             c->precision == SPMV_F32 ? " -p f32" : "", flags);
+    fputs(flags, file);
+    /* Those of the cell are there, and auto alone takes the last. */
+    options_write(o, "matrix kernel precision cache nondeterministic", file);
+    fclose(file);
+    return out;
 }
 
 /* Whether what the trials found holds: they are short, and now and then one finds a gain that is
@@ -160,52 +191,82 @@ static bool is_confirmed(const cell *before, const cell *found) {
            found->times.high < before->times.low; /* false where an interval is not known */
 }
 
-/* Both with their results of the final comparison; the same cell if trials found nothing. */
-static void print_flags(const session *run, const cell *before, const cell *found) {
-    char command[COMMAND_SIZE];
-    command_of(run, found, command);
-    printf("%s: %s\n", descriptor(found->kernel)->name,
-           !before->ok && !found->ok     ? "no right result, nothing to type"
-           : is_confirmed(before, found) ? command
-                                         : "nothing is clearly faster than it is");
+static void spell_ratio(double ratio, char *out, size_t size) {
+    if (ratio == 0 || isinf(ratio))
+        snprintf(out, size, "had %s right result", ratio == 0 ? "the only" : "no");
+    else
+        snprintf(out, size, "took %.1f %% %s time", 100 * fabs(1 - ratio),
+                 ratio < 1 ? "less" : "more");
 }
 
-/* What the trials had found when somebody stopped them. */
-static void say_found(const session *run, const cell *found, int n) {
-    char command[COMMAND_SIZE];
-    say("spmv: tune: interrupted before kernels were timed as found against as they were; found "
-        "until then:\n");
-    for (int k = 0; k < n; k++) {
-        if (found[k].nsettings == run->cell[k].nsettings) continue;
-        command_of(run, &found[k], command);
-        say("    %s\n", command);
+/* before and found with their results of the last comparison; the same cell if trials found
+ * nothing. */
+static void print_answer(const session *run, const cell *before, const cell *found, double looked) {
+    char flags[512], trials[48], last[48];
+    double ratio = time_ratio(before, found);
+    settings_flags(found->setting + before->nsettings, found->nsettings - before->nsettings, flags,
+                   sizeof flags);
+    spell_ratio(looked, trials, sizeof trials);
+    spell_ratio(ratio, last, sizeof last);
+    printf("%s: ", descriptor(found->kernel)->name);
+    if (!before->ok && !found->ok)
+        printf("no right result, nothing to type\n");
+    else if (found == before)
+        printf("nothing is clearly faster than it is\n");
+    else if (!is_confirmed(before, found))
+        printf("not confirmed:%s %s in short trials; in the last comparison it %s%s\n", flags,
+               trials, last, ratio < 1 - CLEARLY ? ", of too few or too noisy samples" : "");
+    else {
+        char *command = command_of(run, found);
+        printf("confirmed:%s %s in the last comparison; to type:\n    %s\n", flags, last,
+               command ? command : spmv_strerror(SPMV_E_NOMEM));
+        free(command);
     }
 }
 
-/* Times the cells as before, and as found where that differs, against each other. */
-static int compare(session *run, spmv_mat *mat, const cell *before, const cell *found, size_t n) {
-    cell *all = calloc(2 * n, sizeof *all);
+static bool is_found(const cell *before, const finding *found) {
+    return found->cell.nsettings > before->nsettings;
+}
+
+/* What the trials had found when somebody stopped them. */
+static void say_found(const session *run, const finding *found, int n) {
+    int count = 0;
+    for (int k = 0; k < n; k++) count += is_found(&run->cell[k], &found[k]);
+    say("spmv: tune: interrupted; %s until then%s\n",
+        count ? "not confirmed by a last comparison, but found in short trials"
+              : "nothing was found",
+        count ? ":" : "");
+    for (int k = 0; k < n; k++) {
+        if (!is_found(&run->cell[k], &found[k])) continue;
+        char *command = command_of(run, &found[k].cell);
+        say("    %s\n", command ? command : spmv_strerror(SPMV_E_NOMEM));
+        free(command);
+    }
+}
+
+/* Times the cells as before, and as found where that differs, in turns. */
+static int compare(session *run, spmv_mat *mat, const finding *found, int n) {
+    cell *all = calloc(2 * (size_t)n, sizeof *all);
     session last = *run;
     if (!all) return complain(SPMV_E_NOMEM, NULL);
     last.cell = all;
     last.ncells = 0;
-    for (size_t k = 0; k < n; k++) {
-        all[last.ncells++] = before[k];
-        if (found[k].nsettings > before[k].nsettings) all[last.ncells++] = found[k];
+    for (int k = 0; k < n; k++) {
+        all[last.ncells++] = untimed(&run->cell[k]);
+        if (is_found(&run->cell[k], &found[k])) all[last.ncells++] = untimed(&found[k].cell);
     }
     int code = run_on(&last, mat, run->o->matrices[0]);
     const cell *first = all;
-    for (size_t k = 0; k < n && !code; k++) {
-        const cell *second = first + (found[k].nsettings > before[k].nsettings);
-        print_flags(run, first, second);
+    for (int k = 0; k < n && !code; k++) {
+        const cell *second = first + is_found(&run->cell[k], &found[k]);
+        print_answer(run, first, second, found[k].looked);
         first = second + 1;
     }
     if (!code && last.nwrong && !run->o->quiet)
         say("spmv: tune: %d WRONG result%s\n", last.nwrong, last.nwrong == 1 ? "" : "s");
     if (!code && last.ndisturbed)
         say("spmv: tune: %d times were disturbed by other programs: trust this only if it comes "
-            "out "
-            "again on a quiet machine ('spmv doctor')\n",
+            "out again on a quiet machine ('spmv doctor')\n",
             last.ndisturbed);
     if (!code && last.nwrong) code = EXIT_WRONG;
     if (!code && !last.nok) code = EXIT_SOME_FAILED;
@@ -213,20 +274,22 @@ static int compare(session *run, spmv_mat *mat, const cell *before, const cell *
     return code;
 }
 
+/* ---- the command ---------------------------------------------------------------------------- */
+
 static int tune(session *run) {
     const options *o = run->o;
     spmv_mat *mat = NULL;
     spmv_load_opts opts = {.size = sizeof opts, .seed = o->seed, .values = o->values};
-    cell *found = malloc((size_t)run->ncells * sizeof *found);
+    finding *found = malloc((size_t)run->ncells * sizeof *found);
     if (!found) return complain(SPMV_E_NOMEM, NULL);
     spmv_status status = spmv_mat_load(run->ctx, o->matrices[0], &opts, &mat);
     int code = status == SPMV_OK ? 0 : complain(status, spmv_ctx_error(run->ctx)), tuned = 0;
     stop_watch(); /* also between trials */
     for (; tuned < run->ncells && !code; tuned++) {
-        found[tuned] = run->cell[tuned];
+        found[tuned] = (finding){run->cell[tuned], 1};
         code = tune_cell(run, mat, &found[tuned]);
     }
-    if (!code) code = compare(run, mat, run->cell, found, (size_t)run->ncells);
+    if (!code) code = compare(run, mat, found, run->ncells);
     if (code > 128 && !o->quiet) say_found(run, found, tuned);
     stop_unwatch();
     spmv_mat_free(mat);
