@@ -113,7 +113,7 @@ static inline void choose_slice(const spmv_csr_view *A, const value_set *set, bo
     csell_slice *slice = B->slice + k;
     look_at_rows(A, k, B->cut, &s);
     struct known_slice *known = can_repeat(A, &s) ? place_in(&memory->known, &s) : NULL;
-    repeat->of = -1;
+    *repeat = (csell_repeat){-1, false};
     if (known) *repeat = find_repeat(A, &s, known);
     if (repeat->of >= 0) {
         *slice = B->slice[repeat->of];

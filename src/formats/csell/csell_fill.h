@@ -5,45 +5,6 @@
 #include "csell_choice.h"
 #include "formats/side_by_side.h"
 
-typedef struct output { /* where the next column code and the next value go */
-    uint8_t *column, *value;
-    int64_t overflows;
-} output;
-
-typedef struct sources { /* the next entry of every row */
-    const int32_t *col[CSELL_ROWS];
-    const double *value[CSELL_ROWS];
-} sources;
-
-static inline __attribute__((always_inline)) void put_all(const real *values, int n, int code,
-                                                          const value_set *set, output *out) {
-    const int bytes = coded_bytes(code);
-    for (int k = 0; k < n; k++) put_coded(out->value + k * bytes, set, values[k], code);
-    out->value += n * bytes;
-}
-
-/* The n values of a step, as the slice's code has them. */
-static inline void put_values(const real *values, int n, int code, const value_set *set,
-                              output *out) {
-    switch (code) {
-    case VALUE_RAW: put_all(values, n, VALUE_RAW, set, out); break;
-    case VALUE_F32: put_all(values, n, VALUE_F32, set, out); break;
-    case VALUE_CODEBOOK: put_all(values, n, VALUE_CODEBOOK, set, out); break;
-    default: put_all(values, 1, VALUE_RAW, set, out); /* CSELL_VALUE_STEP */
-    }
-}
-
-/* The n rows' next values; their sources move on. */
-BY_LOADS static inline void take_values(sources *from, const int *row, int n, real *values,
-                                        output *out) {
-    for (int k = 0; k < n; k++) {
-        from->col[row[k]]++;
-        double value = *from->value[row[k]]++;
-        values[k] = (real)value;
-        out->overflows += does_overflow(value);
-    }
-}
-
 static inline int list_rows(uint32_t mask, int *row) {
     int n = 0;
     for (; mask; mask &= mask - 1) row[n++] = __builtin_ctz(mask);
@@ -88,11 +49,37 @@ put_coded_rows(const rows_walk *w, int code, const value_set *set, uint8_t *to) 
             put_coded(to + (k * w->n + j) * coded_bytes(code), set, w->from[j][k], code);
 }
 
+/* The next value of each row of a step. */
+static inline __attribute__((always_inline)) uint8_t *
+put_next(const double **next, uint32_t mask, int code, const value_set *set, uint8_t *to) {
+    for (; mask; mask &= mask - 1, to += coded_bytes(code))
+        put_coded(to, set, *next[__builtin_ctz(mask)]++, code);
+    return to;
+}
+
+static inline uint8_t *fill_step(const double **next, uint32_t mask, int code, const value_set *set,
+                                 uint8_t *to) {
+    if (code == VALUE_RAW) return put_next(next, mask, VALUE_RAW, set, to);
+    if (code == VALUE_F32) return put_next(next, mask, VALUE_F32, set, to);
+    return put_next(next, mask, VALUE_CODEBOOK, set, to);
+}
+
+/* Whether the walk's next step has a value of each row and is unlike the one behind it. */
+static inline bool is_alone(const rows_walk *w, const csell_slice *slice, const csell_step *step) {
+    const int32_t k = w->step;
+    return slice->run == 1 && slice->value_code != CSELL_VALUE_STEP && k < slice->nsteps &&
+           (k + 1 == slice->nsteps || step[k].mask != step[k + 1].mask);
+}
+
 /* The values of a slice whose steps are there; returns where they end. */
 static inline uint8_t *fill_values(const slice_rows *s, const csell_slice *slice,
                                    const csell_step *step, const value_set *set, uint8_t *to) {
     const int code = slice->value_code;
-    for (rows_walk w = walk_rows(s); next_rows(&w, slice, step);) {
+    rows_walk w = walk_rows(s);
+    for (;;) {
+        while (is_alone(&w, slice, step))
+            to = fill_step(w.next, step[w.step++].mask, code, set, to);
+        if (!next_rows(&w, slice, step)) return to;
         const int one = code == CSELL_VALUE_STEP; /* of the rows stands for all */
         if (one || code == VALUE_RAW)
             put_side_by_side(w.from, one ? 1 : w.n, w.length, one ? 1 : w.n, (real *)(void *)to);
@@ -102,6 +89,5 @@ static inline uint8_t *fill_values(const slice_rows *s, const csell_slice *slice
             put_coded_rows(&w, VALUE_CODEBOOK, set, to);
         to += w.length * (one ? (int64_t)sizeof(real) : w.n * coded_bytes(code));
     }
-    return to;
 }
 #endif

@@ -11,7 +11,7 @@ typedef struct csell_repeat {
     bool values; /* it has the same values */
 } csell_repeat;
 
-enum { KNOWN_SLICES = 64 };
+enum { KNOWN_SLICES = 512 };
 typedef struct known_slices { /* each at the place that its shape is hashed to */
     struct known_slice {
         bool used;

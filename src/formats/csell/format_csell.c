@@ -73,42 +73,51 @@ static void place_slices(csell *B) {
 
 /* ---- fill ------------------------------------------------------------------------------------ */
 
-/* Of the first entries of the next runs of n rows. */
-BY_LOADS static void put_columns(const sources *from, const int *row, int n, int code, int32_t base,
-                                 output *out) {
-    uint16_t *two = (uint16_t *)(void *)out->column;
-    uint32_t *four = (uint32_t *)(void *)out->column;
-    out->column += n * code_bytes(code);
+/* Of entry k of n rows; returns where they end. */
+BY_LOADS static uint8_t *put_columns(const slice_rows *s, int64_t k, const int *row, int n,
+                                     int code, int32_t base, uint8_t *to) {
+    uint16_t *two = (uint16_t *)(void *)to;
+    uint32_t *four = (uint32_t *)(void *)to;
     if (code == CSELL_COLUMN_8)
-        for (int k = 0; k < n; k++) out->column[k - n] = (uint8_t)(*from->col[row[k]] - base);
+        for (int j = 0; j < n; j++) to[j] = (uint8_t)(s->col[row[j]][k] - base);
     else if (code == CSELL_COLUMN_16)
-        for (int k = 0; k < n; k++) two[k] = (uint16_t)(*from->col[row[k]] - base);
-    else if (code == CSELL_COLUMN_32)
-        for (int k = 0; k < n; k++) four[k] = (uint32_t)(*from->col[row[k]] - base);
+        for (int j = 0; j < n; j++) two[j] = (uint16_t)(s->col[row[j]][k] - base);
+    else
+        for (int j = 0; j < n; j++) four[j] = (uint32_t)(s->col[row[j]][k] - base);
+    return to + n * code_bytes(code);
 }
 
-static void fill_steps(const slice_rows *s, const csell_slice *slice, const value_set *set,
-                       csell_step *step, output *out) {
-    sources from;
-    real values[CSELL_ROWS];
+/* And the columns; returns where these end. */
+static uint8_t *fill_steps(const slice_rows *s, csell_slice *slice, csell_step *step,
+                           uint8_t *columns) {
     int row[CSELL_ROWS], n = 0;
-    uint32_t mask = 0; /* what row lists */
-    for (int r = 0; r < s->nrows; r++) from.col[r] = s->col[r], from.value[r] = s->value[r];
+    uint32_t mask = 0, common = slice->nsteps ? ~0u : 0; /* mask: what row lists */
     walk w = steps_of(s, slice);
     for (csell_step next; next_step(&w, &next); *step++ = next) {
+        common &= next.mask;
+        if (w.run == 0) continue; /* a diagonal has no columns */
         if (next.mask != mask) n = list_rows(mask = next.mask, row);
-        put_columns(&from, row, n, slice->column_code, next.base, out);
-        for (int e = 0; e < slice->run; e++) {
-            take_values(&from, row, n, values, out);
-            put_values(values, n, slice->value_code, set, out);
-        }
+        columns = put_columns(s, w.k - w.run, row, n, slice->column_code, next.base, columns);
     }
+    if (common == ~0u) slice->flags = CSELL_FULL;
+    return columns;
 }
 
-static int64_t count_overflows(const double *values, int64_t n) {
+static uint8_t *copy_steps(const csell *B, const csell_slice *from, const csell_slice *slice,
+                           int32_t shift, csell_step *step, uint8_t *columns) {
+    const size_t bytes = (size_t)(from[1].column - from->column);
+    memcpy(step, B->step + from->step, (size_t)slice->nsteps * sizeof *step);
+    for (int64_t n = 0; n < slice->nsteps && slice->column_code != CSELL_DIAGONAL; n++)
+        step[n].base += shift;
+    memcpy(columns, B->columns + from->column, bytes);
+    return columns + bytes;
+}
+
+/* Of those that are too large for the variant. */
+static int64_t count_overflows(const slice_rows *s) {
     int64_t overflows = 0;
-    if (sizeof(real) == sizeof(double)) return 0;
-    for (int64_t k = 0; k < n; k++) overflows += does_overflow(values[k]);
+    for (int r = 0; sizeof(real) < sizeof(double) && r < s->nrows; r++)
+        for (int64_t k = 0; k < s->length[r]; k++) overflows += does_overflow(s->value[r][k]);
     return overflows;
 }
 
@@ -116,50 +125,31 @@ static void fill_up(uint8_t *from, const uint8_t *end) {
     while (from < end) *from++ = 0;
 }
 
-/* Returns how many values are too large for the variant. */
-static int64_t fill_slice(const spmv_csr_view *A, const value_set *set, int64_t k, csell *B) {
+/* A slice that repeats another after that one. Returns how many values are too large for the
+ * variant. */
+static int64_t fill_slice(const spmv_csr_view *A, const value_set *set, int64_t k,
+                          const csell_repeat *repeat, csell *B) {
     slice_rows s;
     csell_slice *slice = B->slice + k;
-    csell_step *step = B->step + slice->step;
-    bool is_last = k + 1 == B->nslices;
-    output out = {B->columns + slice->column, B->values + slice->value, 0};
-    look_at_rows(A, k, B->cut, &s);
-    if (slice->column_code == CSELL_DIAGONAL)
-        find_groups(&s);
-    else
-        leave_rows_alone(&s);
-    fill_steps(&s, slice, set, step, &out);
-    fill_up(out.column, B->columns + (is_last ? B->column_bytes : slice[1].column));
-    fill_up(out.value, B->values + (is_last ? B->value_bytes : slice[1].value));
-    uint32_t common = ~0u;
-    for (int64_t n = 0; n < slice->nsteps; n++) common &= step[n].mask;
-    if (slice->nsteps && common == ~0u) slice->flags = CSELL_FULL;
-    return out.overflows;
-}
-
-/* As fill_slice does, from the slice that it repeats, which is filled. */
-static int64_t fill_repeat(const spmv_csr_view *A, const value_set *set, int64_t k,
-                           const csell_repeat *repeat, csell *B) {
-    slice_rows s;
     const csell_slice *from = B->slice + repeat->of;
-    csell_slice *slice = B->slice + k;
     csell_step *step = B->step + slice->step;
-    int32_t shift = (int32_t)(k - repeat->of) * CSELL_ROWS;
-    uint8_t *values = B->values + slice->value;
+    uint8_t *columns = B->columns + slice->column, *values = B->values + slice->value;
     bool is_last = k + 1 == B->nslices;
-    slice->flags = from->flags;
-    memcpy(step, B->step + from->step, (size_t)slice->nsteps * sizeof *step);
-    for (int64_t n = 0; n < slice->nsteps && slice->column_code != CSELL_DIAGONAL; n++)
-        step[n].base += shift;
-    memcpy(B->columns + slice->column, B->columns + from->column,
-           (size_t)(from[1].column - from->column));
     look_at_rows(A, k, B->cut, &s);
+    if (repeat->of >= 0) {
+        slice->flags = from->flags;
+        columns = copy_steps(B, from, slice, (int32_t)(k - repeat->of) * CSELL_ROWS, step, columns);
+    } else {
+        slice->column_code == CSELL_DIAGONAL ? find_groups(&s) : leave_rows_alone(&s);
+        columns = fill_steps(&s, slice, step, columns);
+    }
     if (repeat->values)
         memcpy(values, B->values + from->value, (size_t)(from[1].value - from->value));
     else
         fill_up(fill_values(&s, slice, step, set, values),
                 B->values + (is_last ? B->value_bytes : slice[1].value));
-    return count_overflows(s.value[0], s.nnz);
+    fill_up(columns, B->columns + (is_last ? B->column_bytes : slice[1].column));
+    return count_overflows(&s);
 }
 
 static int64_t fill_slices(const spmv_csr_view *A, const value_set *set,
@@ -169,10 +159,10 @@ static int64_t fill_slices(const spmv_csr_view *A, const value_set *set,
     {
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < B->nslices; k++)
-            if (repeats[k].of < 0) overflows += fill_slice(A, set, k, B);
+            if (repeats[k].of < 0) overflows += fill_slice(A, set, k, repeats + k, B);
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < B->nslices; k++)
-            if (repeats[k].of >= 0) overflows += fill_repeat(A, set, k, repeats + k, B);
+            if (repeats[k].of >= 0) overflows += fill_slice(A, set, k, repeats + k, B);
     }
     return overflows;
 }
