@@ -29,7 +29,7 @@ static inline bool steps_agree(const slice_rows *s, walk w) {
     for (int g = 0; g < s->ngroups; g++) {
         int leader = s->leader[g];
         leaders |= 1u << leader;
-        for (uint32_t rest = s->group[g]; rest; rest &= rest - 1)
+        for (uint32_t rest = s->group[g] & (s->group[g] - 1); rest; rest &= rest - 1)
             if (!same_values(s->value[leader], s->value[__builtin_ctz(rest)], s->length[leader]))
                 return false;
     }

@@ -48,22 +48,31 @@ static inline bool same_shifted(const int32_t *a, const int32_t *b, int64_t n, i
     return true;
 }
 
+/* Of rows that may be in one group: alike. A row's number is subtracted from its columns. */
+static inline uint64_t likeness(const slice_rows *s, int r) {
+    const int64_t n = s->length[r];
+    const uint32_t first = (uint32_t)(s->col[r][0] - r), last = (uint32_t)(s->col[r][n - 1] - r);
+    return ((uint64_t)first << 32 | last) * 0x9e3779b97f4a7c15u + (uint64_t)n;
+}
+
 static inline void find_groups(slice_rows *s) {
     enum { LOOK_BACK = 8 };
+    uint64_t like[CSELL_ROWS]; /* of each leader */
     s->ngroups = 0;
     for (int r = 0; r < s->nrows; r++) {
         int64_t n = s->length[r];
         int g = s->ngroups - 1, oldest = s->ngroups - LOOK_BACK > 0 ? s->ngroups - LOOK_BACK : 0;
         if (n == 0) continue;
+        const uint64_t mine = likeness(s, r);
         for (; g >= oldest; g--) {
             int l = s->leader[g];
-            if (n == s->length[l] && s->col[r][0] - s->col[l][0] == r - l &&
-                s->col[r][n - 1] - s->col[l][n - 1] == r - l &&
+            if (like[g] == mine && n == s->length[l] &&
                 same_shifted(s->col[r], s->col[l], n, r - l))
                 break;
         }
         if (g < oldest) {
             g = s->ngroups++;
+            like[g] = mine;
             s->leader[g] = r;
             s->group[g] = 0;
         }
@@ -200,18 +209,18 @@ static inline int64_t count_diagonals(const slice_rows *s, int64_t most, offset_
     return count;
 }
 
-/* Finds the rows that have a run at k. */
+/* Finds the rows that have a run at k. Without branches, which rows of any length would mislead. */
 static inline void find_active(walk *w) {
     const slice_rows *s = w->s;
     w->until = INT64_MAX;
     w->mask = 0;
     w->nactive = 0;
     for (int g = 0; g < s->ngroups; g++) {
-        int64_t length = s->length[s->leader[g]];
-        if (length <= w->k) continue;
-        w->active[w->nactive++] = s->leader[g];
-        w->mask |= s->group[g];
-        w->until = length < w->until ? length : w->until;
+        const int64_t length = s->length[s->leader[g]], ends = length > w->k ? length : INT64_MAX;
+        w->active[w->nactive] = s->leader[g];
+        w->nactive += length > w->k;
+        w->mask |= length > w->k ? s->group[g] : 0;
+        w->until = ends < w->until ? ends : w->until;
     }
 }
 

@@ -136,6 +136,8 @@ static int64_t fill_slice(const spmv_csr_view *A, const value_set *set, int64_t 
     uint8_t *columns = B->columns + slice->column, *values = B->values + slice->value;
     bool is_last = k + 1 == B->nslices;
     look_at_rows(A, k, B->cut, &s);
+    for (int r = 0; r < s.nrows && !repeat->values; r++)
+        if (s.length[r]) ask_for_values(A, s.first + r, s.first + r + 1);
     if (repeat->of >= 0) {
         slice->flags = from->flags;
         columns = copy_steps(B, from, slice, (int32_t)(k - repeat->of) * CSELL_ROWS, step, columns);
