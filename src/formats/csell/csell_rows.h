@@ -142,7 +142,8 @@ typedef struct walk { /* over the steps of a slice */
     int run;          /* 0: on diagonals */
     int64_t k, until; /* gathered: the next entry, and the end of the first row to end */
     uint32_t mask;    /* rows up to there, and their leaders */
-    int active[CSELL_ROWS], nactive;
+    const int32_t *active[CSELL_ROWS]; /* their columns */
+    int nactive;
     int64_t at[CSELL_ROWS];   /* of each group, on diagonals: the next entry */
     int32_t head[CSELL_ROWS]; /* its offset, NO_OFFSET behind the last */
 } walk;
@@ -217,7 +218,7 @@ static inline void find_active(walk *w) {
     w->nactive = 0;
     for (int g = 0; g < s->ngroups; g++) {
         const int64_t length = s->length[s->leader[g]], ends = length > w->k ? length : INT64_MAX;
-        w->active[w->nactive] = s->leader[g];
+        w->active[w->nactive] = s->col[s->leader[g]];
         w->nactive += length > w->k;
         w->mask |= length > w->k ? s->group[g] : 0;
         w->until = ends < w->until ? ends : w->until;
@@ -229,7 +230,7 @@ BY_LOADS static inline bool next_gathered(walk *w, csell_step *out) {
     int32_t low = INT32_MAX;
     if (w->k >= w->until) find_active(w);
     for (int a = 0; a < w->nactive; a++) {
-        int32_t col = w->s->col[w->active[a]][w->k];
+        int32_t col = w->active[a][w->k];
         low = col < low ? col : low;
     }
     w->k += w->run;
