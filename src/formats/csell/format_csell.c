@@ -125,8 +125,8 @@ static void fill_up(uint8_t *from, const uint8_t *end) {
     while (from < end) *from++ = 0;
 }
 
-/* Asks the memory for what the rows hold, one behind the other: they are read side by side, and each
- * would be waited for. */
+/* Asks the memory for what the rows hold, one behind the other: they are read side by side, and
+ * each would be waited for. */
 static void ask_for_rows(const slice_rows *s, bool columns, bool values) {
     enum { LINE = 8 };
     for (int r = 0; r < s->nrows; r++)
