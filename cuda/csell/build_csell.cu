@@ -38,70 +38,60 @@ static __device__ __forceinline__ bool agrees(const rows &A, const lane_row &r,
     return __all_sync(ALL_LANES, !on || bits == first);
 }
 
-typedef struct diagonals { /* those of a slice, as far as they were walked along */
-    walk w;
-    int64_t count;
-    bool agree; /* on each all values are the same */
-} diagonals;
-
-/* Up to `most` of them and one more. */
-static __device__ void count_diagonals(const rows &A, int64_t most, bool codes, diagonals *d) {
+/* Of those diagonals that the walk has not come to, up to `most` in all and one more. */
+static __device__ void walk_diagonals(const rows &A, int64_t most, walk *w, int64_t *count) {
     csell_step step;
     idx greatest;
     int at;
-    while (d->count <= most && next_step(A, &d->w, &step, &at, &greatest)) {
-        d->count++;
-        if (codes && d->agree) d->agree = agrees(A, d->w.row, step, at);
-    }
+    while (*count <= most && next_step(A, w, &step, &at, &greatest)) ++*count;
 }
 
 /* The greatest distance of a run from its step's base. */
 static __device__ idx widest_run(const rows &A, const lane_row &r, int run, int nsteps) {
-    walk w = begin_walk(A, r, run);
-    csell_step step;
-    idx greatest, widest = 0;
-    int at;
-    if (nsteps > MANY_STEPS) return widest_step(A, r, run, nsteps);
-    while (widest <= UINT16_MAX && next_step(A, &w, &step, &at, &greatest))
-        widest = max(widest, greatest - step.base);
-    return widest;
+    return nsteps > MANY_STEPS ? widest_step(A, r, run, nsteps) : widest_of_few(A, r, run, nsteps);
 }
 
 /* Rules 2 to 4. What diagonals cost at most as much as the cheapest columns is known without those.
- * *agree: of diagonals. */
-static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz, bool codes,
-                                      unsigned *seen, csell_slice *out, bool *agree) {
+ * Diagonals that are too many for the table are first looked at roughly, then counted step by
+ * step. */
+static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz, unsigned *seen,
+                                      csell_slice *out) {
     int run = run_of(A, r, nnz), code = CSELL_COLUMN_8;
     int nsteps = warp_greatest(r.length) / run;
     int64_t steps_cost = (int64_t)STEP_COST * nsteps + ENTRY_COST * (int64_t)nnz;
     int64_t column_cost = 2 * (int64_t)(nnz / run), most = (steps_cost + column_cost) / STEP_COST;
     const int64_t most_ever =
         (steps_cost + csell_column_size(CSELL_COLUMN_32) * column_cost) / STEP_COST;
-    const bool never = most_ever < OFFSET_BITS / 2 && has_more_diagonals(A, r, most_ever, seen);
-    diagonals d = {begin_walk(A, r, 0), 0, true};
-    if (!never) count_diagonals(A, most, codes, &d);
-    if (never || d.count > most) {
+    const int limit = (int)min(most_ever, (int64_t)MOST_OFFSETS);
+    int64_t count = count_offsets(A, r, limit, (int *)seen);
+    const bool many = count > limit;
+    const bool never = many && (limit == most_ever || (most_ever < OFFSET_BITS / 2 &&
+                                                       has_more_diagonals(A, r, most_ever, seen)));
+    const bool walks = many && !never;
+    walk w = begin_walk(A, r, 0);
+    if (walks) count = 0, walk_diagonals(A, most, &w, &count);
+    if (never || count > most) {
         idx widest = widest_run(A, r, run, nsteps);
         code = widest <= UINT8_MAX    ? CSELL_COLUMN_8
                : widest <= UINT16_MAX ? CSELL_COLUMN_16
                                       : CSELL_COLUMN_32;
         most = (steps_cost + csell_column_size(code) * column_cost) / STEP_COST;
-        if (!never) count_diagonals(A, most, codes, &d);
+        if (walks) walk_diagonals(A, most, &w, &count);
     }
-    const bool on_diagonals = !never && d.count <= most;
+    const bool on_diagonals = !never && count <= most;
     out->run = (uint8_t)(on_diagonals ? 1 : run);
     out->column_code = (uint8_t)(on_diagonals ? CSELL_DIAGONAL : code);
-    out->nsteps = (int)(on_diagonals ? d.count : nsteps);
-    *agree = on_diagonals && d.agree;
+    out->nsteps = (int)(on_diagonals ? count : nsteps);
 }
 
-static __device__ bool runs_agree(const rows &A, const lane_row &r, int run) {
+/* Whether all rows of each step have the same values. */
+static __device__ bool steps_agree(const rows &A, const lane_row &r, const csell_slice *s) {
     csell_step step;
     idx greatest;
     int at;
-    walk w = begin_walk(A, r, run);
+    walk w = begin_walk(A, r, s->column_code == CSELL_DIAGONAL ? 0 : s->run);
     while (next_step(A, &w, &step, &at, &greatest))
-        for (int e = 0; e < run; e++)
+        for (int e = 0; e < s->run; e++)
             if (!agrees(A, r, step, at + e)) return false;
     return true;
 }
@@ -116,7 +106,7 @@ static __device__ bool fits_float(const rows &A, const lane_row &r) {
 
 /* Rule 6. */
 static __device__ int64_t choose_values(const rows &A, const lane_row &r, int64_t nnz,
-                                        bool has_codebook, bool agree, csell_slice *out) {
+                                        bool has_codebook, csell_slice *out) {
     int64_t bytes = nnz * (int64_t)sizeof(real);
     int64_t step_bytes = (int64_t)out->nsteps * out->run * (int64_t)sizeof(real);
     if (has_codebook) {
@@ -126,9 +116,7 @@ static __device__ int64_t choose_values(const rows &A, const lane_row &r, int64_
         out->value_code = VALUE_F32;
         bytes = nnz * (int64_t)sizeof(float);
     }
-    if (out->column_code != CSELL_DIAGONAL)
-        agree = step_bytes <= bytes && runs_agree(A, r, out->run);
-    if (step_bytes > bytes || !agree) return bytes;
+    if (step_bytes > bytes || !steps_agree(A, r, out)) return bytes;
     out->value_code = CSELL_VALUE_STEP;
     return step_bytes;
 }
@@ -155,10 +143,9 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
     for (int step = WARP / 2; step > 0; step /= 2)
         long_nnz += __shfl_xor_sync(ALL_LANES, long_nnz, step);
     csell_slice mine = {0, 0, 0, 0, 0, VALUE_RAW, 0, 0};
-    bool agree;
-    choose_columns(A, r, nnz, codes, seen[threadIdx.x / WARP], &mine, &agree);
+    choose_columns(A, r, nnz, seen[threadIdx.x / WARP], &mine);
     int64_t bytes = (int64_t)nnz * (int64_t)sizeof(real);
-    if (codes) bytes = choose_values(A, r, nnz, set->count > 0, agree, &mine);
+    if (codes) bytes = choose_values(A, r, nnz, set->count > 0, &mine);
     if (threadIdx.x % WARP != 0) return;
     if (mine.nsteps && mine.value_code != VALUE_RAW && !all->coded)
         all->coded = 1; /* as warps of other slices may */

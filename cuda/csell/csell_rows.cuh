@@ -145,6 +145,25 @@ static __device__ int run_of(const rows &A, const lane_row &r, int nnz) {
     return WARP - __clz((int)(common & ((1u << LONGEST_RUN) - 1)));
 }
 
+/* The greatest distance from a gathered step's base, of a few steps: a lane a row. */
+static __device__ idx widest_of_few(const rows &A, const lane_row &r, int run, int nsteps) {
+    enum { TOGETHER = 4 };
+    idx widest = 0;
+    for (int first = 0; first < nsteps && widest <= UINT16_MAX; first += TOGETHER) {
+        idx col[TOGETHER];
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++) {
+            const int k = (first + u) * run;
+            col[u] = k < r.length ? A.col[r.begin + k] : -1;
+        }
+#pragma unroll
+        for (int u = 0; u < TOGETHER; u++)
+            widest =
+                max(widest, warp_greatest(col[u]) - warp_least(col[u] < 0 ? INT32_MAX : col[u]));
+    }
+    return widest;
+}
+
 /* The greatest distance from a gathered step's base, up to any above UINT16_MAX: a lane a step, so
  * that a row's columns are read as they stand. */
 static __device__ idx widest_step(const rows &A, const lane_row &r, int run, int nsteps) {
@@ -167,6 +186,46 @@ static __device__ idx widest_step(const rows &A, const lane_row &r, int run, int
 /* Whether the slice has, for sure, more than `most` diagonals: as many offsets as hash to different
  * bits. Where columns have no order that is seen long before the diagonals are counted. */
 enum { OFFSET_BITS = 1 << 14, OFFSET_WORDS = OFFSET_BITS / 32 };
+
+/* The exact number of them, up to `most` and one more: a table of offsets in the same memory. */
+enum { MOST_OFFSETS = 320 }; /* and those of a turn leave some of the table free */
+
+static __device__ __forceinline__ bool insert_offset(int *table, idx offset) {
+    unsigned at = (unsigned)offset * 0x9e3779b1u >> 23;
+    for (;; at = (at + 1) % OFFSET_WORDS) {
+        int there = *(volatile int *)(table + at);
+        if (there == NO_OFFSET) there = atomicCAS(table + at, NO_OFFSET, offset);
+        if (there == NO_OFFSET || there == offset) return there == NO_OFFSET;
+    }
+}
+
+/* A lane reads a short row; long ones are read by all lanes, some at a time. */
+static __device__ int count_offsets(const rows &A, const lane_row &r, int most, int *table) {
+    enum { SHORT = 24, TOGETHER = 4 };
+    const int lane = threadIdx.x % WARP, longest = warp_greatest(r.length);
+    const bool by_rows = longest > SHORT;
+    int count = 0, all = 0;
+    for (int k = lane; k < OFFSET_WORDS; k += WARP) table[k] = NO_OFFSET;
+    __syncwarp();
+    for (int l = 0; l < (by_rows ? WARP : 1) && all <= most; l += TOGETHER)
+        for (int k = 0; k < longest && all <= most; k += by_rows ? WARP : TOGETHER) {
+            idx offset[TOGETHER];
+#pragma unroll
+            for (int u = 0; u < TOGETHER; u++) {
+                const int from = by_rows ? l + u : lane, at = by_rows ? k + lane : k + u;
+                const int64_t begin = __shfl_sync(ALL_LANES, r.begin, from);
+                const int length = __shfl_sync(ALL_LANES, r.length, from);
+                const idx i = r.i + (from - lane);
+                offset[u] = at < length ? A.col[begin + at] - i : NO_OFFSET;
+            }
+#pragma unroll
+            for (int u = 0; u < TOGETHER; u++)
+                if (offset[u] != NO_OFFSET) count += insert_offset(table, offset[u]);
+            all = warp_total(count);
+        }
+    __syncwarp();
+    return min(all, most + 1);
+}
 
 static __device__ __forceinline__ bool is_new_offset(unsigned *seen, idx offset) {
     const unsigned at = (unsigned)offset * 0x9e3779b1u >> 18, bit = 1u << at % 32;
