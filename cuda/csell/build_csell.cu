@@ -138,6 +138,8 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
     if (s >= nslices) return; /* the whole warp */
     lane_row r = row_of(A, s);
     int nnz = warp_total(r.length);
+    const int64_t first = __shfl_sync(ALL_LANES, r.begin, 0);
+    if (segments_of(A, r) == 1) ask_for(A.col + first, (int64_t)nnz * (int64_t)sizeof *A.col);
     unsigned long_rows = __ballot_sync(ALL_LANES, r.all > A.cut);
     int64_t long_nnz = r.all > A.cut ? r.all : 0;
     for (int step = WARP / 2; step > 0; step /= 2)
@@ -183,10 +185,11 @@ static __device__ void fill_steps(const rows &A, const lane_row &r, csell_slice 
     csell_step step;
     walk w = begin_walk(A, r, run);
     w.k = begin * run;
+    real early = each && w.k < r.length ? A.value[r.begin + w.k] : 0; /* asked for a step ahead */
     for (int n = begin; n < end; n++) {
-        real early =
-            each && w.k < r.length ? A.value[r.begin + w.k] : 0; /* while columns are read */
+        const real first = early;
         next_step(A, &w, &step, &at, &greatest);
+        early = each && w.k < r.length ? A.value[r.begin + w.k] : 0;
         int many = __popc(step.mask), rank = __popc(step.mask & ((1u << lane) - 1));
         bool is_first = lane == __ffs((int)step.mask) - 1;
         common &= step.mask;
@@ -195,7 +198,7 @@ static __device__ void fill_steps(const rows &A, const lane_row &r, csell_slice 
             put_column(columns, s->column_code, runs + rank,
                        (uint32_t)(A.col[r.begin + at] - step.base));
             for (int e = 0; e < s->run && (each || is_first); e++) {
-                real value = each && e == 0 ? early : A.value[r.begin + at + e];
+                real value = each && e == 0 ? first : A.value[r.begin + at + e];
                 put_coded(c, each ? runs * s->run + e * many + rank : n * s->run + e, value);
             }
         }
@@ -233,6 +236,11 @@ static __global__ void fill_slices(rows A, csell B, const sizes *place, const si
     lane_row r = row_of(A, s);
     csell_slice slice = B.slice[s];
     int nnz = warp_total(r.length);
+    const int64_t first = __shfl_sync(ALL_LANES, r.begin, 0);
+    if (part == 0 && segments_of(A, r) == 1) {
+        ask_for(A.col + first, (int64_t)nnz * (int64_t)sizeof *A.col);
+        ask_for(A.value + first, (int64_t)nnz * (int64_t)sizeof *A.value);
+    }
     slice.step = begin.of[STEPS];
     slice.column = begin.of[COLUMN_BYTES];
     slice.value = begin.of[VALUE_BYTES];

@@ -46,6 +46,13 @@ static __device__ __forceinline__ segment segment_of(const lane_row &r, int nnz,
     return {__shfl_sync(ALL_LANES, r.begin, l), segments == 1 ? nnz : length};
 }
 
+/* Asks the second level for what all lanes are going to read, so that few wait for the memory. */
+static __device__ __forceinline__ void ask_for(const void *from, int64_t bytes) {
+    enum { LINE = 128 };
+    for (int64_t at = threadIdx.x % WARP * LINE; at < bytes; at += WARP * LINE)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)from + at));
+}
+
 static __device__ __forceinline__ unsigned long long bits_of(real value) {
     return sizeof(real) == 4 ? __float_as_uint((float)value)
                              : (unsigned long long)__double_as_longlong((double)value);
@@ -66,9 +73,10 @@ static __device__ __forceinline__ void put_step(uint32_t mask, int run, const re
 
 typedef struct walk {
     lane_row row;
-    int run;  /* 0: on diagonals */
-    int k;    /* this lane's next entry */
-    idx head; /* on diagonals: its offset */
+    int run;   /* 0: on diagonals */
+    int k;     /* this lane's next entry */
+    idx head;  /* on diagonals: its offset */
+    idx after; /* and that of the one behind it, asked for before it is needed */
 } walk;
 
 static __device__ __forceinline__ idx offset_at(const rows &A, const lane_row &r, int k) {
@@ -76,7 +84,7 @@ static __device__ __forceinline__ idx offset_at(const rows &A, const lane_row &r
 }
 
 static __device__ __forceinline__ walk begin_walk(const rows &A, const lane_row &r, int run) {
-    return {r, run, 0, run ? 0 : offset_at(A, r, 0)};
+    return {r, run, 0, run ? 0 : offset_at(A, r, 0), run ? 0 : offset_at(A, r, 1)};
 }
 
 /* Of the lanes' offsets; mostly the first lane has it. */
@@ -100,7 +108,7 @@ static __device__ __forceinline__ bool next_step(const rows &A, walk *w, csell_s
     } else {
         step->base = least_offset(w->head);
         on = w->head == step->base && w->head != NO_OFFSET;
-        if (on) w->head = offset_at(A, w->row, ++w->k);
+        if (on) w->head = w->after, w->after = offset_at(A, w->row, ++w->k + 1);
     }
     step->mask = __ballot_sync(ALL_LANES, on);
     return step->mask != 0;
