@@ -191,11 +191,9 @@ static __device__ idx widest_step(const rows &A, const lane_row &r, int run, int
     return widest;
 }
 
-/* Whether the slice has, for sure, more than `most` diagonals: as many offsets as hash to different
- * bits. Where columns have no order that is seen long before the diagonals are counted. */
+/* A warp's part of the shared memory, of 32 bits each. */
 enum { OFFSET_BITS = 1 << 14, OFFSET_WORDS = OFFSET_BITS / 32 };
 
-/* The exact number of them, up to `most` and one more: a table of offsets in the same memory. */
 enum { MOST_OFFSETS = 320 }; /* and those of a turn leave some of the table free */
 
 static __device__ __forceinline__ bool insert_offset(int *table, idx offset) {
@@ -207,7 +205,8 @@ static __device__ __forceinline__ bool insert_offset(int *table, idx offset) {
     }
 }
 
-/* A lane reads a short row; long ones are read by all lanes, some at a time. */
+/* The number of the slice's diagonals, up to `most` and one more. A lane reads a short row; long
+ * ones are read by all lanes, some at a time. */
 static __device__ int count_offsets(const rows &A, const lane_row &r, int most, int *table) {
     enum { SHORT = 24, TOGETHER = 4 };
     const int lane = threadIdx.x % WARP, longest = warp_greatest(r.length);
@@ -240,6 +239,8 @@ static __device__ __forceinline__ bool is_new_offset(unsigned *seen, idx offset)
     return !(atomicOr(seen + at / 32, bit) & bit);
 }
 
+/* Whether the slice has, for sure, more than `most` diagonals: as many offsets as hash to different
+ * bits. Where columns have no order that is seen long before the diagonals are counted. */
 static __device__ bool has_more_diagonals(const rows &A, const lane_row &r, int64_t most,
                                           unsigned *seen) {
     enum { SHORT = 64 }; /* a lane reads a row no longer than that, all lanes read a longer one */

@@ -101,7 +101,7 @@ void print_wrapped(FILE *file, int width, int column, int indent, const char *wo
 /* Writes control characters as \xNN, so that no name of a file commands a terminal; cuts what does
  * not fit. */
 void spell(const char *words, char *out, size_t size);
-/* As it can be typed again: what a shell would read otherwise stands in quotes. */
+/* As it can be typed again: what bash would read otherwise stands in quotes. */
 void write_word(const char *word, FILE *out);
 /* How this program was called, argv[0]: hints name it so where that is ./spmv. */
 void talk_as(const char *typed);

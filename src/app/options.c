@@ -283,8 +283,9 @@ static void parse_environment(options *o, struct argp_state *state) {
         name_variable(option->name, name, sizeof name);
         const char *value = getenv(name);
         if (!value || !is_meant(o, option, value)) continue;
-        if (!option->arg || (option->flags & OPTION_ARG_OPTIONAL && strcmp(value, "1") == 0))
-            value = NULL;
+        const bool means_yes =
+            !option->arg || (option->flags & OPTION_ARG_OPTIONAL && strcmp(value, "1") == 0);
+        if (means_yes && *value) value = NULL; /* an empty one is refused below */
         /* The parser cuts lists up, and options point into what it gets. */
         char *copy = value ? keep_copy(o, value) : NULL;
         usage_blame(name);
@@ -433,7 +434,8 @@ void options_write(const options *o, const char *without, FILE *out) {
     for (int k = 0; k < o->ntwins + o->ngiven; k++) {
         const char *typed = k < o->ntwins ? o->twins[k] : o->given[k - o->ntwins];
         const struct argp_option *option = option_typed(typed);
-        if (option->group > MEASURE || param_of(option->key) != SPMV_NPARAMS ||
+        const bool is_typed = k < o->ntwins && options_on_line(o, option->name); /* comes later */
+        if (is_typed || option->group > MEASURE || param_of(option->key) != SPMV_NPARAMS ||
             is_among(option->name, without))
             continue;
         fputc(' ', out);

@@ -47,6 +47,7 @@ SPMV_MAX_MEM=lots try a.mtx
 SPMV_KERNEL=crs1 SPMV_SEED=3 try a.mtx -q --no-log
 SPMV_KERNEL=crs1 try a.mtx -q --no-log -k csr9
 SPMV_NO_LOG=1 try b.mtx -q
+SPMV_QUIET= try a.mtx --no-log # is no yes
 SPMV_DRY_RUN=1 $SPMV a.mtx $quick | columns "status"
 
 # -k chooses the formats that info builds.

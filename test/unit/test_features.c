@@ -28,6 +28,18 @@ static void a_tridiagonal_matrix_is_all_diagonals(void **state) {
     assert_true(f.lines < 0.08);
 }
 
+/* More is in long rows than is taken of them, but each kind of row is in the sample. */
+static void rows_that_are_cut_stand_for_long_ones(void **state) {
+    (void)state;
+    enum { N = 4000 };
+    entries e = {.rows = N, .cols = N};
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t k = 0; k < (i % 2 ? 110 : 10); k++) add_entry(&e, i, (7 * i + 31 * k) % N, 1);
+    spmv_features f = features_of_entries(&e, SPMV_F64);
+    ASSERT_NEAR(f.mean, 60, 0);
+    ASSERT_NEAR(f.seen, 1, 0);
+}
+
 static void dense_blocks_are_seen(void **state) {
     (void)state;
     enum { N = 300, EDGE = 3 };
@@ -174,6 +186,7 @@ int main(int argc, char **argv) {
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tridiagonal_matrix_is_all_diagonals),
+        cmocka_unit_test(rows_that_are_cut_stand_for_long_ones),
         cmocka_unit_test(dense_blocks_are_seen),
         cmocka_unit_test(blocks_are_sought_where_entries_are),
         cmocka_unit_test(order_and_disorder_of_columns_are_told_apart),

@@ -138,11 +138,20 @@ void spmv_csell_look(const sample_slice *w, double *sum) {
     sum[CODED_BYTES] = sum[RAW_BYTES] > w->entries ? w->entries : sum[RAW_BYTES];
 }
 
-/* Where a few long rows hold most of the nonzeros, the rows of the sample are shorter than the
- * mean. */
+/* Whether a row may be longer than what was taken of it. */
+static bool has_cut_rows(const spmv_sample *s) {
+    for (int n = 0; n < s->size.taken; n++)
+        for (int r = 0; r < s->slice[n].rows; r++)
+            if (s->slice[n].len[r] == SAMPLE_TAKEN) return true;
+    return false;
+}
+
+/* Where a few long rows hold most of the nonzeros and none of them is in the sample, the rows that
+ * are have less than the mean. A sample with long rows stands for them, too. */
 static double share_seen(const spmv_sample *s, const spmv_features *f) {
     const double rows = fmin((double)f->rows, (double)s->size.taken * SAMPLE_ROWS);
-    return fmin(1, sample_share((double)f->sampled, rows * fmin(f->mean, SAMPLE_TAKEN)));
+    if (has_cut_rows(s)) return 1;
+    return fmin(1, sample_share((double)f->sampled, rows * f->mean));
 }
 
 void spmv_csell_features(const spmv_sample *s, const double *sum, spmv_features *f) {

@@ -73,7 +73,7 @@ static void place_slices(csell *B) {
 
 /* ---- fill ------------------------------------------------------------------------------------ */
 
-/* Of entry k of n rows; returns where they end. */
+/* Writes the columns of entry k of n rows; returns where they end. */
 BY_LOADS static uint8_t *put_columns(const slice_rows *s, int64_t k, const int *row, int n,
                                      int code, int32_t base, uint8_t *to) {
     uint16_t *two = (uint16_t *)(void *)to;
@@ -87,7 +87,7 @@ BY_LOADS static uint8_t *put_columns(const slice_rows *s, int64_t k, const int *
     return to + n * code_bytes(code);
 }
 
-/* And the columns; returns where these end. */
+/* Writes the steps of a slice and their columns; returns where the columns end. */
 static uint8_t *fill_steps(const slice_rows *s, csell_slice *slice, csell_step *step,
                            uint8_t *columns) {
     int row[CSELL_ROWS], n = 0;
@@ -136,13 +136,13 @@ static inline __attribute__((always_inline)) void ask_for_rows(const slice_rows 
     }
 }
 
-/* A slice that repeats another after that one. Returns how many values are too large for the
- * variant. */
+/* Fills a slice; one that repeats another must come after that. Returns how many values are too
+ * large for the variant. */
 static int64_t fill_slice(const spmv_csr_view *A, const value_set *set, int64_t k,
                           const csell_repeat *repeat, csell *B) {
     slice_rows s;
     csell_slice *slice = B->slice + k;
-    const csell_slice *from = B->slice + repeat->of;
+    const csell_slice *from = repeat->of < 0 ? NULL : B->slice + repeat->of;
     csell_step *step = B->step + slice->step;
     uint8_t *columns = B->columns + slice->column, *values = B->values + slice->value;
     bool is_last = k + 1 == B->nslices;
