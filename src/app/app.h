@@ -81,8 +81,6 @@ void options_check(const options *o, const char *command);
 /* Says which options came from the environment, for whoever met an error and typed none of them. */
 void options_name_environment(const options *o);
 void options_free(options *o);
-/* What to measure in that state of the caches. */
-sampling sampling_in(const options *o, spmv_cache cache);
 
 /* ---- cmd_tools.c ---------------------------------------------------------------------------- */
 

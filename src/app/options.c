@@ -443,13 +443,6 @@ void options_write(const options *o, const char *without, FILE *out) {
     }
 }
 
-sampling sampling_in(const options *o, spmv_cache cache) {
-    sampling how = o->sampling;
-    how.cache = cache;
-    if (!how.min_samples) how.min_samples = cache == SPMV_COLD ? 30 : 10; /* one product each */
-    return how;
-}
-
 static void check_matrices(const options *o, const char *command) {
     struct stat about;
     for (int k = 0; k < o->nmatrices; k++) {

@@ -194,6 +194,13 @@ static bool fits_f32(double value) {
     return value == 0 || (fabs(value) >= FLT_MIN && fabs(value) <= FLT_MAX);
 }
 
+sampling sampling_in(const options *o, spmv_cache cache) {
+    sampling how = o->sampling;
+    how.cache = cache;
+    if (!how.min_samples) how.min_samples = cache == SPMV_COLD ? 30 : 10; /* one product each */
+    return how;
+}
+
 int choose_cells(session *r) {
     spmv_kernel_id kernels[MOST_KERNELS];
     int nkernels, code = find_kernels(r, kernels, &nkernels);

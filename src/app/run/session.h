@@ -102,6 +102,8 @@ int choose_cells(session *s);
 void cell_label(const cell *c, char *out, size_t size);
 /* Equal but for the state of the caches. */
 bool same_configuration(const cell *a, const cell *b);
+/* How a cell in that state of the caches is sampled. */
+sampling sampling_in(const options *o, spmv_cache cache);
 
 /* ---- inputs.c ------------------------------------------------------------------------------- */
 
