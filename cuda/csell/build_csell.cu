@@ -38,60 +38,70 @@ static __device__ __forceinline__ bool agrees(const rows &A, const lane_row &r,
     return __all_sync(ALL_LANES, !on || bits == first);
 }
 
-/* Of those diagonals that the walk has not come to, up to `most` in all and one more. */
-static __device__ void walk_diagonals(const rows &A, int64_t most, walk *w, int64_t *count) {
+typedef struct diagonals { /* those of a slice, as far as they were walked along */
+    walk w;
+    int64_t count;
+    bool agree; /* on each all values are the same */
+} diagonals;
+
+/* Up to `most` of them and one more. */
+static __device__ void count_diagonals(const rows &A, int64_t most, bool codes, diagonals *d) {
     csell_step step;
     idx greatest;
     int at;
-    while (*count <= most && next_step(A, w, &step, &at, &greatest)) ++*count;
+    while (d->count <= most && next_step(A, &d->w, &step, &at, &greatest)) {
+        d->count++;
+        if (codes && d->agree) d->agree = agrees(A, d->w.row, step, at);
+    }
 }
 
 /* The greatest distance of a run from its step's base. */
 static __device__ idx widest_run(const rows &A, const lane_row &r, int run, int nsteps) {
-    return nsteps > MANY_STEPS ? widest_step(A, r, run, nsteps) : widest_of_few(A, r, run, nsteps);
+    walk w = begin_walk(A, r, run);
+    csell_step step;
+    idx greatest, widest = 0;
+    int at;
+    if (nsteps > MANY_STEPS) return widest_step(A, r, run, nsteps);
+    while (widest <= UINT16_MAX && next_step(A, &w, &step, &at, &greatest))
+        widest = max(widest, greatest - step.base);
+    return widest;
 }
 
 /* Rules 2 to 4. What diagonals cost at most as much as the cheapest columns is known without those.
- * Diagonals that are too many for the table are first looked at roughly, then counted step by
- * step. */
-static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz, unsigned *seen,
-                                      csell_slice *out) {
+ * *agree: of diagonals. */
+static __device__ void choose_columns(const rows &A, const lane_row &r, int nnz, bool codes,
+                                      unsigned *seen, csell_slice *out, bool *agree) {
     int run = run_of(A, r, nnz), code = CSELL_COLUMN_8;
     int nsteps = warp_greatest(r.length) / run;
     int64_t steps_cost = (int64_t)STEP_COST * nsteps + ENTRY_COST * (int64_t)nnz;
     int64_t column_cost = 2 * (int64_t)(nnz / run), most = (steps_cost + column_cost) / STEP_COST;
     const int64_t most_ever =
         (steps_cost + csell_column_size(CSELL_COLUMN_32) * column_cost) / STEP_COST;
-    const int limit = (int)min(most_ever, (int64_t)MOST_OFFSETS);
-    int64_t count = count_offsets(A, r, limit, (int *)seen);
-    const bool many = count > limit;
-    const bool never = many && (limit == most_ever || (most_ever < OFFSET_BITS / 2 &&
-                                                       has_more_diagonals(A, r, most_ever, seen)));
-    const bool walks = many && !never;
-    walk w = begin_walk(A, r, 0);
-    if (walks) count = 0, walk_diagonals(A, most, &w, &count);
-    if (never || count > most) {
+    const bool never = most_ever < OFFSET_BITS / 2 && has_more_diagonals(A, r, most_ever, seen);
+    diagonals d = {begin_walk(A, r, 0), 0, true};
+    if (!never) count_diagonals(A, most, codes, &d);
+    if (never || d.count > most) {
         idx widest = widest_run(A, r, run, nsteps);
         code = widest <= UINT8_MAX    ? CSELL_COLUMN_8
                : widest <= UINT16_MAX ? CSELL_COLUMN_16
                                       : CSELL_COLUMN_32;
         most = (steps_cost + csell_column_size(code) * column_cost) / STEP_COST;
-        if (walks) walk_diagonals(A, most, &w, &count);
+        if (!never) count_diagonals(A, most, codes, &d);
     }
-    const bool on_diagonals = !never && count <= most;
+    const bool on_diagonals = !never && d.count <= most;
     out->run = (uint8_t)(on_diagonals ? 1 : run);
     out->column_code = (uint8_t)(on_diagonals ? CSELL_DIAGONAL : code);
-    out->nsteps = (int)(on_diagonals ? count : nsteps);
+    out->nsteps = (int)(on_diagonals ? d.count : nsteps);
+    *agree = on_diagonals && d.agree;
 }
 
-/* Whether all rows of each step have the same values. */
-static __device__ bool steps_agree(const rows &A, const lane_row &r, const csell_slice *s) {
+static __device__ bool runs_agree(const rows &A, const lane_row &r, int run) {
     csell_step step;
     idx greatest;
     int at;
-    walk w = begin_walk(A, r, s->column_code == CSELL_DIAGONAL ? 0 : s->run);
+    walk w = begin_walk(A, r, run);
     while (next_step(A, &w, &step, &at, &greatest))
-        for (int e = 0; e < s->run; e++)
+        for (int e = 0; e < run; e++)
             if (!agrees(A, r, step, at + e)) return false;
     return true;
 }
@@ -106,7 +116,7 @@ static __device__ bool fits_float(const rows &A, const lane_row &r) {
 
 /* Rule 6. */
 static __device__ int64_t choose_values(const rows &A, const lane_row &r, int64_t nnz,
-                                        bool has_codebook, csell_slice *out) {
+                                        bool has_codebook, bool agree, csell_slice *out) {
     int64_t bytes = nnz * (int64_t)sizeof(real);
     int64_t step_bytes = (int64_t)out->nsteps * out->run * (int64_t)sizeof(real);
     if (has_codebook) {
@@ -116,7 +126,9 @@ static __device__ int64_t choose_values(const rows &A, const lane_row &r, int64_
         out->value_code = VALUE_F32;
         bytes = nnz * (int64_t)sizeof(float);
     }
-    if (step_bytes > bytes || !steps_agree(A, r, out)) return bytes;
+    if (out->column_code != CSELL_DIAGONAL)
+        agree = step_bytes <= bytes && runs_agree(A, r, out->run);
+    if (step_bytes > bytes || !agree) return bytes;
     out->value_code = CSELL_VALUE_STEP;
     return step_bytes;
 }
@@ -138,16 +150,15 @@ static __global__ void choose_slices(rows A, int64_t nslices, bool codes, const 
     if (s >= nslices) return; /* the whole warp */
     lane_row r = row_of(A, s);
     int nnz = warp_total(r.length);
-    const int64_t first = __shfl_sync(ALL_LANES, r.begin, 0);
-    if (segments_of(A, r) == 1) ask_for(A.col + first, (int64_t)nnz * (int64_t)sizeof *A.col);
     unsigned long_rows = __ballot_sync(ALL_LANES, r.all > A.cut);
     int64_t long_nnz = r.all > A.cut ? r.all : 0;
     for (int step = WARP / 2; step > 0; step /= 2)
         long_nnz += __shfl_xor_sync(ALL_LANES, long_nnz, step);
     csell_slice mine = {0, 0, 0, 0, 0, VALUE_RAW, 0, 0};
-    choose_columns(A, r, nnz, seen[threadIdx.x / WARP], &mine);
+    bool agree;
+    choose_columns(A, r, nnz, codes, seen[threadIdx.x / WARP], &mine, &agree);
     int64_t bytes = (int64_t)nnz * (int64_t)sizeof(real);
-    if (codes) bytes = choose_values(A, r, nnz, set->count > 0, &mine);
+    if (codes) bytes = choose_values(A, r, nnz, set->count > 0, agree, &mine);
     if (threadIdx.x % WARP != 0) return;
     if (mine.nsteps && mine.value_code != VALUE_RAW && !all->coded)
         all->coded = 1; /* as warps of other slices may */
@@ -185,11 +196,10 @@ static __device__ void fill_steps(const rows &A, const lane_row &r, csell_slice 
     csell_step step;
     walk w = begin_walk(A, r, run);
     w.k = begin * run;
-    real early = each && w.k < r.length ? A.value[r.begin + w.k] : 0; /* asked for a step ahead */
     for (int n = begin; n < end; n++) {
-        const real first = early;
+        real early =
+            each && w.k < r.length ? A.value[r.begin + w.k] : 0; /* while columns are read */
         next_step(A, &w, &step, &at, &greatest);
-        early = each && w.k < r.length ? A.value[r.begin + w.k] : 0;
         int many = __popc(step.mask), rank = __popc(step.mask & ((1u << lane) - 1));
         bool is_first = lane == __ffs((int)step.mask) - 1;
         common &= step.mask;
@@ -198,7 +208,7 @@ static __device__ void fill_steps(const rows &A, const lane_row &r, csell_slice 
             put_column(columns, s->column_code, runs + rank,
                        (uint32_t)(A.col[r.begin + at] - step.base));
             for (int e = 0; e < s->run && (each || is_first); e++) {
-                real value = each && e == 0 ? first : A.value[r.begin + at + e];
+                real value = each && e == 0 ? early : A.value[r.begin + at + e];
                 put_coded(c, each ? runs * s->run + e * many + rank : n * s->run + e, value);
             }
         }
@@ -236,11 +246,6 @@ static __global__ void fill_slices(rows A, csell B, const sizes *place, const si
     lane_row r = row_of(A, s);
     csell_slice slice = B.slice[s];
     int nnz = warp_total(r.length);
-    const int64_t first = __shfl_sync(ALL_LANES, r.begin, 0);
-    if (part == 0 && segments_of(A, r) == 1) {
-        ask_for(A.col + first, (int64_t)nnz * (int64_t)sizeof *A.col);
-        ask_for(A.value + first, (int64_t)nnz * (int64_t)sizeof *A.value);
-    }
     slice.step = begin.of[STEPS];
     slice.column = begin.of[COLUMN_BYTES];
     slice.value = begin.of[VALUE_BYTES];

@@ -46,13 +46,6 @@ static __device__ __forceinline__ segment segment_of(const lane_row &r, int nnz,
     return {__shfl_sync(ALL_LANES, r.begin, l), segments == 1 ? nnz : length};
 }
 
-/* Asks the second level for what all lanes are going to read, so that few wait for the memory. */
-static __device__ __forceinline__ void ask_for(const void *from, int64_t bytes) {
-    enum { LINE = 128 };
-    for (int64_t at = threadIdx.x % WARP * LINE; at < bytes; at += WARP * LINE)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)from + at));
-}
-
 static __device__ __forceinline__ unsigned long long bits_of(real value) {
     return sizeof(real) == 4 ? __float_as_uint((float)value)
                              : (unsigned long long)__double_as_longlong((double)value);
@@ -73,10 +66,9 @@ static __device__ __forceinline__ void put_step(uint32_t mask, int run, const re
 
 typedef struct walk {
     lane_row row;
-    int run;   /* 0: on diagonals */
-    int k;     /* this lane's next entry */
-    idx head;  /* on diagonals: its offset */
-    idx after; /* and that of the one behind it, asked for before it is needed */
+    int run;  /* 0: on diagonals */
+    int k;    /* this lane's next entry */
+    idx head; /* on diagonals: its offset */
 } walk;
 
 static __device__ __forceinline__ idx offset_at(const rows &A, const lane_row &r, int k) {
@@ -84,7 +76,7 @@ static __device__ __forceinline__ idx offset_at(const rows &A, const lane_row &r
 }
 
 static __device__ __forceinline__ walk begin_walk(const rows &A, const lane_row &r, int run) {
-    return {r, run, 0, run ? 0 : offset_at(A, r, 0), run ? 0 : offset_at(A, r, 1)};
+    return {r, run, 0, run ? 0 : offset_at(A, r, 0)};
 }
 
 /* Of the lanes' offsets; mostly the first lane has it. */
@@ -108,7 +100,7 @@ static __device__ __forceinline__ bool next_step(const rows &A, walk *w, csell_s
     } else {
         step->base = least_offset(w->head);
         on = w->head == step->base && w->head != NO_OFFSET;
-        if (on) w->head = w->after, w->after = offset_at(A, w->row, ++w->k + 1);
+        if (on) w->head = offset_at(A, w->row, ++w->k);
     }
     step->mask = __ballot_sync(ALL_LANES, on);
     return step->mask != 0;
@@ -153,25 +145,6 @@ static __device__ int run_of(const rows &A, const lane_row &r, int nnz) {
     return WARP - __clz((int)(common & ((1u << LONGEST_RUN) - 1)));
 }
 
-/* The greatest distance from a gathered step's base, of a few steps: a lane a row. */
-static __device__ idx widest_of_few(const rows &A, const lane_row &r, int run, int nsteps) {
-    enum { TOGETHER = 4 };
-    idx widest = 0;
-    for (int first = 0; first < nsteps && widest <= UINT16_MAX; first += TOGETHER) {
-        idx col[TOGETHER];
-#pragma unroll
-        for (int u = 0; u < TOGETHER; u++) {
-            const int k = (first + u) * run;
-            col[u] = k < r.length ? A.col[r.begin + k] : -1;
-        }
-#pragma unroll
-        for (int u = 0; u < TOGETHER; u++)
-            widest =
-                max(widest, warp_greatest(col[u]) - warp_least(col[u] < 0 ? INT32_MAX : col[u]));
-    }
-    return widest;
-}
-
 /* The greatest distance from a gathered step's base, up to any above UINT16_MAX: a lane a step, so
  * that a row's columns are read as they stand. */
 static __device__ idx widest_step(const rows &A, const lane_row &r, int run, int nsteps) {
@@ -191,56 +164,15 @@ static __device__ idx widest_step(const rows &A, const lane_row &r, int run, int
     return widest;
 }
 
-/* A warp's part of the shared memory, of 32 bits each. */
+/* Whether the slice has, for sure, more than `most` diagonals: as many offsets as hash to different
+ * bits. Where columns have no order that is seen long before the diagonals are counted. */
 enum { OFFSET_BITS = 1 << 14, OFFSET_WORDS = OFFSET_BITS / 32 };
-
-enum { MOST_OFFSETS = 320 }; /* and those of a turn leave some of the table free */
-
-static __device__ __forceinline__ bool insert_offset(int *table, idx offset) {
-    unsigned at = (unsigned)offset * 0x9e3779b1u >> 23;
-    for (;; at = (at + 1) % OFFSET_WORDS) {
-        int there = *(volatile int *)(table + at);
-        if (there == NO_OFFSET) there = atomicCAS(table + at, NO_OFFSET, offset);
-        if (there == NO_OFFSET || there == offset) return there == NO_OFFSET;
-    }
-}
-
-/* The number of the slice's diagonals, up to `most` and one more. A lane reads a short row; long
- * ones are read by all lanes, some at a time. */
-static __device__ int count_offsets(const rows &A, const lane_row &r, int most, int *table) {
-    enum { SHORT = 24, TOGETHER = 4 };
-    const int lane = threadIdx.x % WARP, longest = warp_greatest(r.length);
-    const bool by_rows = longest > SHORT;
-    int count = 0, all = 0;
-    for (int k = lane; k < OFFSET_WORDS; k += WARP) table[k] = NO_OFFSET;
-    __syncwarp();
-    for (int l = 0; l < (by_rows ? WARP : 1) && all <= most; l += TOGETHER)
-        for (int k = 0; k < longest && all <= most; k += by_rows ? WARP : TOGETHER) {
-            idx offset[TOGETHER];
-#pragma unroll
-            for (int u = 0; u < TOGETHER; u++) {
-                const int from = by_rows ? l + u : lane, at = by_rows ? k + lane : k + u;
-                const int64_t begin = __shfl_sync(ALL_LANES, r.begin, from);
-                const int length = __shfl_sync(ALL_LANES, r.length, from);
-                const idx i = r.i + (from - lane);
-                offset[u] = at < length ? A.col[begin + at] - i : NO_OFFSET;
-            }
-#pragma unroll
-            for (int u = 0; u < TOGETHER; u++)
-                if (offset[u] != NO_OFFSET) count += insert_offset(table, offset[u]);
-            all = warp_total(count);
-        }
-    __syncwarp();
-    return min(all, most + 1);
-}
 
 static __device__ __forceinline__ bool is_new_offset(unsigned *seen, idx offset) {
     const unsigned at = (unsigned)offset * 0x9e3779b1u >> 18, bit = 1u << at % 32;
     return !(atomicOr(seen + at / 32, bit) & bit);
 }
 
-/* Whether the slice has, for sure, more than `most` diagonals: as many offsets as hash to different
- * bits. Where columns have no order that is seen long before the diagonals are counted. */
 static __device__ bool has_more_diagonals(const rows &A, const lane_row &r, int64_t most,
                                           unsigned *seen) {
     enum { SHORT = 64 }; /* a lane reads a row no longer than that, all lanes read a longer one */
