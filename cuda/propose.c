@@ -1,7 +1,8 @@
 /* propose.c: which CUDA kernels should be fast on a matrix; plain C, so that it is tested without a
  * GPU. It counts what each kernel moves and waits for; cost.def says what that costs on the H200
- * whose logs are in log/reference. Only ratios of these times are used, and only to order the
- * candidates: what is proposed is timed. The formats named here are built on the GPU. */
+ * whose logs are in log/reference. The times order the candidates and say what fits into the
+ * budget; few products are not timed, and for them they alone decide. The formats named here are
+ * built on the GPU. */
 #include "formats/xcache/xcache.h"
 #include "spmv_kernel.h"
 #include <math.h>
@@ -71,9 +72,9 @@ static void propose_warps(const model *m) {
     if (m->f->mean / 2 > WARP) propose_rows(m, "csr_warp", WARP);
 }
 
-/* Blocks take groups of rows with about the same number of entries: lengths do not matter. */
-static spmv_proposal *propose_groups(const model *m) {
-    spmv_proposal *p = propose(m, "csr_adaptive", (work){m->csr, m->lines, 0, m->csr});
+/* Blocks take equal shares of the nonzeros: lengths of rows do not matter. */
+static spmv_proposal *propose_shares(const model *m) {
+    spmv_proposal *p = propose(m, "csr_balanced", (work){m->csr, m->lines, 0, m->csr});
     spmv_proposal_why(p, "rows of %.1f nonzeros, %lld at most", m->f->mean,
                       (long long)m->f->row_max);
     return p;
@@ -169,9 +170,9 @@ static void propose_peers(const model *m) {
     spmv_proposal_why(propose(m, "cusparse_coo_alg1", w), "cuSPARSE: nonzeros added by atomics");
 }
 
-/* The baseline kernel is one of ours: on 60 matrices csr_adaptive was never slower than 0.98 of
- * cusparse_csr_alg2, mostly far faster, and starting cuSPARSE takes a process 57 ms. Where no row
- * is much longer than the others the baseline is csr_lanes, which needs no set-up. */
+/* The baseline kernel is one of ours: csr_balanced is mostly faster than cuSPARSE's, and starting
+ * cuSPARSE takes a process 57 ms. Where no row is much longer than the others the baseline is
+ * csr_lanes, which needs no set-up. */
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     const double even = 1.3;
     model m = {.f = f, .width = spmv_value_bytes(f), .nnz = (double)f->nnz, .out = out};
@@ -180,9 +181,9 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     m.lines = m.nnz * f->lines;
     out->baseline = out->baseline_s = 0;
     const double by_rows_s = 1 / propose_lanes(&m)->predicted_speedup,
-                 by_groups_s = 1 / propose_groups(&m)->predicted_speedup;
-    const bool is_even = by_rows_s < even * by_groups_s;
-    out->baseline = out->baseline_s = is_even ? by_rows_s : by_groups_s;
+                 by_shares_s = 1 / propose_shares(&m)->predicted_speedup;
+    const bool is_even = by_rows_s < even * by_shares_s;
+    out->baseline = out->baseline_s = is_even ? by_rows_s : by_shares_s;
     out->n = 0;
     if (f->nnz) {
         if (f->sampled) propose_csell(&m);
@@ -192,10 +193,10 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
         propose_hubs(&m);
         propose_blocks(&m);
         propose_peers(&m);
-        is_even ? propose_groups(&m) : propose_lanes(&m);
+        is_even ? propose_shares(&m) : propose_lanes(&m);
     }
     /* Those that serve if nothing else does, the baseline first. */
     if (is_even) propose_lanes(&m)->predicted_speedup = 0;
-    spmv_proposal *last = propose_groups(&m);
+    spmv_proposal *last = propose_shares(&m);
     last->predicted_speedup = 0, last->predicted_setup = 0;
 }

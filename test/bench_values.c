@@ -123,7 +123,7 @@ int main(int argc, char **argv) {
                                       "ell_rows",     "bsr_rows",         "bsr_lanes",
                                       "coo_segments", "csr_tiles_copied", "csell_slices",
                                       "sell16_lanes", "spc5_rows",        "auto"};
-    static const char *const cuda[] = {"csr_lanes",    "csr_adaptive", "csr_warp",
+    static const char *const cuda[] = {"csr_lanes",    "csr_balanced", "csr_warp",
                                        "csell_warp",   "csell_lists",  "sell_thread_ahead",
                                        "xcache_block", "bsr_warp",     "auto"};
     spmv_ctx_opts opts = SPMV_OPTS(spmv_ctx_opts);

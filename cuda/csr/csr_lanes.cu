@@ -14,7 +14,7 @@
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once.
  * Weak     rows shorter than T idle lanes; rows of thousands of nonzeros serialise their warp (then
- *          csr_adaptive).
+ *          csr_balanced).
  * Repeats  bitwise: yes, for equal T.
  * Params   block: threads per block, a multiple of 32 (256); lanes: T = 1, 2, 4 .. 32 (0: by the
  *          mean row length, more where the matrix is small).

@@ -3,7 +3,7 @@
  *
  * Source   this project; that few columns of a graph take most of the gathers is in Zhang et al.,
  *          "Making caches work for graph analytics", 2017. Several lanes per row as in csr_lanes;
- *          segments of long rows as in csr_adaptive.
+ *          segments of long rows as in CSR-Adaptive (Greathouse and Daga, SC'14).
  * Reads    hubs: the slices, order, words and values: a nonzero in a hot column takes 2 bytes,
  *          another 4, a value as many as its encoding; x[cols]; y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by the first lane of its row, or the warp that adds its last
@@ -25,7 +25,7 @@
  *          codes: encode values in fewer bytes where that loses nothing (1).
  */
 #include "hubs.cuh"
-#include "cuda/csr/row_blocks.cuh"
+#include "cuda/ahead.cuh"
 
 enum { MOST_THREADS = 1024, PAIRS_AT_ONCE = 4 };
 
@@ -119,6 +119,16 @@ static __device__ __forceinline__ real add_pairs(const uint32_t *word, const uin
         }
     }
     return sum;
+}
+
+/* What others of this grid read once they see the count. */
+static __device__ __forceinline__ int count_done(int *done) {
+    int before;
+    asm volatile("atom.release.gpu.global.add.s32 %0, [%1], 1;"
+                 : "=r"(before)
+                 : "l"(done)
+                 : "memory");
+    return before;
 }
 
 /* The sum of a segment, in lane 0; true in the warp that has the row's whole sum there. */

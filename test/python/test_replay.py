@@ -61,9 +61,9 @@ class ReplayTest(TablesTest):
 
     def test_the_fastest_that_the_budget_pays(self):
         # 1,000 products of 100 us: hubs takes 1 ms; xcache_block would save more than it costs if it were 1.3 times as fast
-        # as predicted; csr_warp would not, compared with the times of those two. xcache_block is the fastest and the best in the log but for csr_adaptive.
+        # as predicted; csr_warp would not, compared with the times of those two. xcache_block is the fastest and the best in the log but for csr_balanced.
         log = [timed("a", "csr_lanes", 1e-4), timed("a", "csr_warp", 0.7e-4), timed("a", "hubs", 0.6e-4, 1e-3),
-               timed("a", "xcache_block", 0.5e-4, 1e-3), timed("a", "csr_adaptive", 0.4e-4)]
+               timed("a", "xcache_block", 0.5e-4, 1e-3), timed("a", "csr_balanced", 0.4e-4)]
         line = self.of(self.lines(*log), "1000")
         self.assertEqual(line[1:9], ["f64", "cold", "tune", "1", "1.250", "0", "%", "1.25"])
         self.assertEqual(line[-2], "3.0")  # trials, the baseline's among them

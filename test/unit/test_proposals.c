@@ -106,7 +106,7 @@ static void the_models_order_as_measured(void **state) {
     } cases[] = {
         {"gen:diagonal:1000000", NULL, "sell_thread_ahead", "csell_warp", true, false},
         {"gen:mesh:1000000", "few:8", "sell_thread_ahead", "csell_warp", true, false},
-        {"gen:mesh:1000000", NULL, "sell_thread_ahead", "csr_adaptive", true, false},
+        {"gen:mesh:1000000", NULL, "sell_thread_ahead", "csr_balanced", true, false},
         {"gen:poisson2d:700", NULL, "csell_warp", "sell_thread_ahead", true, false},
         {"gen:poisson2d:700", NULL, "csell_lists", "csell_warp", true, false},
         {"gen:poisson3d:64", "random", "csell_lists", "csell_warp", true, false},
@@ -114,8 +114,8 @@ static void the_models_order_as_measured(void **state) {
         {"gen:fem3d:20", NULL, "csell_warp", "sell_thread_ahead", true, false},
         {"gen:road:1000000", NULL, "csr_lanes", "sell_thread_ahead", true, false},
         {"gen:mesh:100000:3", NULL, "csell_warp", "sell_thread_ahead", true, false},
-        {"gen:mesh:100000", NULL, "csr_lanes", "csr_adaptive", true, false},
-        {"gen:rmat:16", NULL, "csr_adaptive", "csr_lanes", true, false},
+        {"gen:mesh:100000", NULL, "csr_lanes", "csr_balanced", true, false},
+        {"gen:rmat:16", NULL, "csr_balanced", "csr_lanes", true, false},
         {"gen:poisson3d:32", NULL, "csell_slices", "sell16_lanes", false, true},
         {"gen:fem3d:12", NULL, "spc5_rows", "csell_slices", false, true},
         {"gen:mesh:30000:3", NULL, "bsr_lanes", "sell16_lanes", false, true},
@@ -206,7 +206,7 @@ static void wide_windows_leave_threads_idle(void **state) {
     if (!(far_two < two && two < 1.5 * far_two)) fail_msg("2 threads: %g, %g", two, far_two);
 }
 
-/* Of a few long rows, equal or not, csr_adaptive makes segments. */
+/* csr_balanced cuts long rows; csr_lanes would take them whole. */
 static void a_single_long_row_is_cut(void **state) {
     (void)state;
     const spmv_features f = {.precision = SPMV_F64,
@@ -274,7 +274,7 @@ static void columns_that_blocks_share_are_seen(void **state) {
             assert_true(f.xcache_height > 0);
             const spmv_proposal *local = proposal_of(&all, "xcache_block");
             double others = fmax(predicted_speedup_of(&all, "sell_thread_ahead"),
-                                 predicted_speedup_of(&all, "csr_adaptive"));
+                                 predicted_speedup_of(&all, "csr_balanced"));
             if ((local && local->predicted_speedup > 1.1 * others) != cases[k].is_good)
                 fail_msg("%s: %g, others %g", cases[k].source, local ? local->predicted_speedup : 0,
                          others);
@@ -301,9 +301,9 @@ static void hot_columns_are_seen(void **state) {
         if (f.repeats < cases[k].least || f.repeats > cases[k].most)
             fail_msg("%s: repeats %g", cases[k].source, f.repeats);
         double hubs = predicted_speedup_of(&all, "hubs"),
-               adaptive = predicted_speedup_of(&all, "csr_adaptive");
-        if ((hubs > 1.1 * adaptive) != cases[k].is_good)
-            fail_msg("%s: hubs %g, csr_adaptive %g", cases[k].source, hubs, adaptive);
+               balanced = predicted_speedup_of(&all, "csr_balanced");
+        if ((hubs > 1.1 * balanced) != cases[k].is_good)
+            fail_msg("%s: hubs %g, csr_balanced %g", cases[k].source, hubs, balanced);
     }
 }
 

@@ -89,7 +89,7 @@ static void what_is_wrong_is_refused(void **state) {
             fail_msg("case %d: %s", k, spmv_ctx_error(ctx));
         if (mat) {
             subject s = random_subject(mat, "3 x 4");
-            spmv_plan *plan = plain_plan(mat, "cuda:csr_adaptive");
+            spmv_plan *plan = plain_plan(mat, "cuda:csr_balanced");
             assert_multiplies(plan, &s);
             spmv_plan_free(plan);
             subject_free(&s);
@@ -104,7 +104,7 @@ static void what_is_wrong_is_refused(void **state) {
 /* Those that the GPU builds, in each variant; the host's rows are not there afterwards. */
 static void formats_are_built_there(void **state) {
     (void)state;
-    static const char *const kernels[] = {"csr_adaptive", "csr_warp",   "sell_thread_ahead",
+    static const char *const kernels[] = {"csr_balanced", "csr_warp",   "sell_thread_ahead",
                                           "bsr_warp",     "csell_warp", "hubs",
                                           "xcache_block"};
     static const spmv_setting height = {"height", 256};
@@ -194,7 +194,7 @@ static void set_fresh(spmv_mat *mat, int turn, const double *fresh, const void *
 }
 
 static void try_values(spmv_ctx *ctx, const spmv_csr_view *A, spmv_mat *mat) {
-    static const char *const kernels[] = {"csr_adaptive", "sell_thread_ahead", "csell_warp",
+    static const char *const kernels[] = {"csr_balanced", "sell_thread_ahead", "csell_warp",
                                           "csr_lanes"};
     const spmv_plan_opts opts = {.refill = 1}, wide = {.refill = 1, .offset_bits = 64};
     const size_t bytes = (size_t)A->nnz * sizeof(double);
@@ -300,9 +300,9 @@ static void memory_is_the_callers(void **state) {
     assert_multiplies(plan, &s);
     spmv_plan_free(plan);
     spmv_mat_drop_stores(mat);
-    p.left = 1000; /* as if there were no more: a kernel that needs none is still there */
+    p.left = 100; /* as if there were no more: a kernel that needs none is still there */
     plan = NULL;
-    const spmv_plan_opts none = {.size = sizeof none, .kernel = "cuda:csr_adaptive"};
+    const spmv_plan_opts none = {.size = sizeof none, .kernel = "cuda:csr_balanced"};
     assert_int_equal(spmv_plan_create(mat, &none, &plan), SPMV_E_NOMEM);
     assert_null(plan);
     p.left = SIZE_MAX / 2;

@@ -179,7 +179,7 @@ static void solve(spmv_mat *mat, const char *kernel) {
 static void an_iteration_is_captured_and_replayed(void **state) {
     (void)state;
     static const char *const kernels[] = {
-        "cuda:csr_warp",    "cuda:csr_lanes",   "cuda:csr_adaptive", "cuda:sell_thread_ahead",
+        "cuda:csr_warp",    "cuda:csr_lanes",   "cuda:csr_balanced", "cuda:sell_thread_ahead",
         "cuda:csell_lists", "cuda:csell_warp",  "cuda:xcache_block", "cuda:hubs",
         "cuda:bsr_warp",    "cuda:ell_thread",  "cuda:hyb_thread",   "cuda:csr5_tiles",
         "cuda:dia_thread",  "cuda:sell_thread", "cuda:auto"};
@@ -217,7 +217,7 @@ static void start_chain(const chain *c, int64_t n, const double *from) {
 
 static void chains_run_beside_each_other(void **state) {
     (void)state;
-    static const char *const kernels[PLANS] = {"cuda:csr_adaptive", "cuda:csr_adaptive",
+    static const char *const kernels[PLANS] = {"cuda:csr_balanced", "cuda:csr_balanced",
                                                "cuda:hyb_thread",   "cuda:csr5_tiles",
                                                "cuda:hubs",         "cuda:sell_thread_ahead"};
     enum { ROUNDS = 5 };
@@ -326,7 +326,7 @@ static int refresh_and_multiply(spmv_mat *mat, const char *kernel, int times, bo
 
 static void refreshed_values_are_seen(void **state) {
     (void)state;
-    static const char *const kernels[] = {"cuda:csr_warp", "cuda:csr_lanes", "cuda:csr_adaptive",
+    static const char *const kernels[] = {"cuda:csr_warp", "cuda:csr_lanes", "cuda:csr_balanced",
                                           "cuda:sell_thread_ahead"};
     const int times = is_emulated() ? 20 : 10000;
     spmv_ctx *ctx = gpu_context();
@@ -386,7 +386,7 @@ static int set_and_multiply(spmv_mat *mat, const char *kernel, int times, bool t
 
 static void new_values_are_ordered_on_the_stream(void **state) {
     (void)state;
-    static const char *const kernels[] = {"cuda:csr_lanes",         "cuda:csr_adaptive",
+    static const char *const kernels[] = {"cuda:csr_lanes",         "cuda:csr_balanced",
                                           "cuda:sell_thread_ahead", "cuda:csell_warp",
                                           "cuda:csell_lists",       "cuda:xcache_block"};
     const int times = is_emulated() ? 11 : 1001;
