@@ -149,14 +149,47 @@ spmv_status spmv_store_download(spmv_device *device, const spmv_store *copy, spm
 enum { CHUNK = 8192, ROOM = 2 * CHUNK }; /* entries: as many as should be, and may be, in a chunk */
 enum { LARGE = 1 << 20 };                /* entries: more are written past the caches */
 
+/* A processor's own prefetching stops at the end of a page and begins anew: what streams from
+ * memory comes up to a quarter faster when it is asked for half a page ahead. What is behind the
+ * end of an array is asked for in vain, and no error. */
+static inline __attribute__((always_inline)) void ask_ahead(const void *from) {
+    enum { HALF_PAGE = 2048 };
+    __builtin_prefetch((const void *)((uintptr_t)from + HALF_PAGE));
+}
+
 /* Copies n values past the caches, where lines are whole. */
 static void copy_past(const double *from, int64_t n, double *to) {
 #ifdef __x86_64__
-    for (; n > 0 && (uintptr_t)to % sizeof(__m128d); n--) *to++ = *from++;
-    for (; n > 1; n -= 2, from += 2, to += 2) _mm_stream_pd(to, _mm_loadu_pd(from));
+    enum { LINE = 8 };
+    for (; n > 0 && (uintptr_t)to % (LINE * sizeof *to); n--) *to++ = *from++;
+    for (; n >= LINE; n -= LINE, from += LINE, to += LINE) {
+        ask_ahead(from);
+        for (int k = 0; k < LINE; k += 2) _mm_stream_pd(to + k, _mm_loadu_pd(from + k));
+    }
     _mm_sfence();
 #endif
     memcpy(to, from, (size_t)n * sizeof *to);
+}
+
+/* Widens n values and writes them to two places, of which only `near` is in the caches. */
+static void widen_past(const float *from, int64_t n, double *near, double *to) {
+#ifdef __x86_64__
+    enum { LINE = 8 };
+    for (; n > 0 && (uintptr_t)to % (LINE * sizeof *to); n--) *to++ = *near++ = *from++;
+    for (; n >= LINE; n -= LINE, from += LINE, near += LINE, to += LINE) {
+        ask_ahead(from);
+        for (int k = 0; k < LINE; k += 4) {
+            const __m128 four = _mm_loadu_ps(from + k);
+            const __m128d low = _mm_cvtps_pd(four), high = _mm_cvtps_pd(_mm_movehl_ps(four, four));
+            _mm_storeu_pd(near + k, low);
+            _mm_storeu_pd(near + k + 2, high);
+            _mm_stream_pd(to + k, low);
+            _mm_stream_pd(to + k + 2, high);
+        }
+    }
+    _mm_sfence();
+#endif
+    for (; n > 0; n--) *to++ = *near++ = *from++;
 }
 
 static void copy_to_rows(const double *from, int64_t first, int64_t n, const spmv_csr *A) {
@@ -182,10 +215,14 @@ static const double *bring_values(const spmv_given *given, int64_t first, int64_
         copy_to_rows(wide + first, first, n, A);
         return wide;
     }
-    double *to = n > ROOM ? A->values + first : room;
-    for (int64_t k = 0; k < n; k++) to[k] = narrow[first + k];
-    if (n > ROOM) return A->values;
-    copy_to_rows(room, first, n, A);
+    if (n <= ROOM && A->nnz > LARGE)
+        widen_past(narrow + first, n, room, A->values + first);
+    else {
+        double *to = n > ROOM ? A->values + first : room;
+        for (int64_t k = 0; k < n; k++) to[k] = narrow[first + k];
+        if (n > ROOM) return A->values;
+        copy_to_rows(room, first, n, A);
+    }
     return (const double *)((uintptr_t)room - (uintptr_t)first * sizeof *room);
 }
 
