@@ -1,6 +1,8 @@
 /* test_refill.c: new values for a matrix of many chunks, with a row longer than a chunk: products
  * are bit for bit those of a matrix that was made of them. */
 #include "context.h"
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { ROWS = 60000, LONGEST = 20000, LONG_ROW = 31234 };
 
@@ -173,11 +175,50 @@ static void floats_stay_floats(void **state) {
     free(p);
 }
 
+/* Memory of that many bytes, and behind them a page that nobody may read. */
+typedef struct walled {
+    void *all, *bytes;
+    size_t size;
+} walled;
+
+static walled walled_off(size_t bytes) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (bytes + page - 1) / page * page;
+    walled w = {.size = before + page};
+    w.all = mmap(NULL, w.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(w.all, MAP_FAILED);
+    assert_int_equal(mprotect((char *)w.all + before, page, PROT_NONE), 0);
+    w.bytes = (char *)w.all + before - bytes;
+    return w;
+}
+
+static void nothing_behind_the_values_is_read(void **state) {
+    (void)state;
+    pattern *p = make_pattern();
+    for (spmv_precision given = SPMV_F64; given <= SPMV_F32; given++) {
+        const size_t width = given == SPMV_F32 ? sizeof(float) : sizeof(double);
+        void *values = make_values(p, given, 1);
+        walled w = walled_off((size_t)p->row_ptr[ROWS] * width);
+        memcpy(w.bytes, values, (size_t)p->row_ptr[ROWS] * width);
+        spmv_mat *mat = matrix_with(p, values, given);
+        for (int k = 0; k < COUNT(kernels); k++) {
+            spmv_plan *plan = plan_of(mat, kernels[k], given, 1);
+            assert_int_equal(spmv_mat_set_values(mat, w.bytes, SPMV_HOST, NULL), SPMV_OK);
+            spmv_plan_free(plan);
+        }
+        spmv_mat_free(mat);
+        munmap(w.all, w.size);
+        free(values);
+    }
+    free(p->col_idx);
+    free(p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_of_f64),
         cmocka_unit_test(chunks_of_f32),
         cmocka_unit_test(floats_stay_floats),
+        cmocka_unit_test(nothing_behind_the_values_is_read),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

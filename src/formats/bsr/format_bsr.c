@@ -232,6 +232,39 @@ INLINE void refill_block_row(const spmv_csr_view *A, int64_t block_row, int64_t 
         refill_block(A->values, rows, cols, next, to);
 }
 
+/* Whether a block row of 2 x 2 has both rows and, up to row `end`, two values behind its own. */
+static bool has_two_behind(const spmv_csr_view *A, int64_t block_row, int64_t end) {
+    const int64_t behind = 2 * block_row + 2;
+    return behind <= end && A->row_ptr[behind] + 2 <= A->row_ptr[end];
+}
+
+/* The same for a block row of 2 x 2, without a branch: none could guess which cells hold entries.
+ * It reads two values of each row for every block, so up to two behind those of the block row. */
+static void refill_2_by_2(const spmv_csr_view *A, int64_t block_row, bsr *B) {
+    enum { SIZE = 4, HALF_PAGE = 2048 };
+    typedef real block __attribute__((vector_size(SIZE * sizeof(real))));
+    typedef double wide __attribute__((vector_size(SIZE * sizeof(double))));
+    typedef __typeof__((block){0} == (block){0}) bits;
+    const bits padding = (bits)(-(block){0});
+    const double *a = A->values + A->row_ptr[2 * block_row];
+    const double *b = A->values + A->row_ptr[2 * block_row + 1];
+    real *to = B->values + (int64_t)B->block_ptr[block_row] * SIZE;
+    for (int64_t k = B->block_ptr[block_row]; k < B->block_ptr[block_row + 1]; k++, to += SIZE) {
+        const bool a0 = !is_padding(to[0]), a1 = !is_padding(to[1]);
+        const bool b0 = !is_padding(to[2]), b1 = !is_padding(to[3]);
+        const wide next = {a[0], a[a0], b[0], b[b0]};
+        const bits values = (bits)(__builtin_convertvector(next, block) + 0);
+        bits cells;
+        __builtin_prefetch((const char *)to + HALF_PAGE); /* a processor's own stops at the page */
+        memcpy(&cells, to, sizeof cells);
+        const bits are_entries = cells != padding;
+        cells = (values & are_entries) | (padding & ~are_entries);
+        memcpy(to, &cells, sizeof cells);
+        a += a0 + a1;
+        b += b0 + b1;
+    }
+}
+
 static int64_t rows_together(const spmv_store *store) {
     return ((const bsr *)store)->shape_rows;
 }
@@ -241,7 +274,9 @@ static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv
     bsr *B = (bsr *)store;
     const int64_t rows = B->shape_rows, cols = B->shape_cols;
     for (int64_t b = first / rows; b * rows < end; b++)
-        if (rows == 2 && cols == 2)
+        if (rows == 2 && cols == 2 && has_two_behind(A, b, end))
+            refill_2_by_2(A, b, B);
+        else if (rows == 2 && cols == 2)
             refill_block_row(A, b, 2, 2, B);
         else if (rows == 3 && cols == 3)
             refill_block_row(A, b, 3, 3, B);
