@@ -27,18 +27,29 @@ static inline rows_walk walk_rows(const slice_rows *s) {
     return w;
 }
 
-static inline bool next_rows(rows_walk *w, const csell_slice *slice, const csell_step *step) {
+/* The rows of a step give their next values; all 32 of them with vectors. */
+static inline void take_rows(rows_walk *w, uint32_t mask) {
     int row[CSELL_ROWS];
+    if (mask == ~0u) {
+        w->n = CSELL_ROWS;
+        memcpy(w->from, w->next, sizeof w->from);
+        for (int r = 0; r < CSELL_ROWS; r++) w->next[r] += w->length;
+        return;
+    }
+    w->n = list_rows(mask, row);
+    for (int j = 0; j < w->n; j++) {
+        w->from[j] = w->next[row[j]];
+        w->next[row[j]] += w->length;
+    }
+}
+
+static inline bool next_rows(rows_walk *w, const csell_slice *slice, const csell_step *step) {
     int32_t k = w->step, end = k + 1;
     if (k >= slice->nsteps) return false;
     while (end < slice->nsteps && step[end].mask == step[k].mask) end++;
     w->step = end;
     w->length = (int64_t)(end - k) * slice->run;
-    w->n = list_rows(step[k].mask, row);
-    for (int j = 0; j < w->n; j++) {
-        w->from[j] = w->next[row[j]];
-        w->next[row[j]] += w->length;
-    }
+    take_rows(w, step[k].mask);
     return true;
 }
 
