@@ -25,7 +25,8 @@ static inline void put_row(real *y, real alpha, real sum, real beta) {
     *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
 }
 
-/* What kernels start from that add to y bit by bit: beta *y, without reading *y if beta = 0. */
+/* The initial value of a row for kernels that then add to y in several steps: beta *y, without
+ * reading *y if beta = 0. */
 static inline void scale_row(real *y, real beta) {
     *y = beta == 0 ? 0 : beta * *y;
 }
@@ -50,8 +51,9 @@ static inline schedule set_schedule(const spmv_plan *p, int64_t iterations) {
     omp_sched_t kind = (omp_sched_t)p->choice.value[SPMV_schedule];
     omp_get_schedule(&before.kind, &before.chunk);
     if (kind == 0) {
-        if (getenv("OMP_SCHEDULE")) return before; /* the user's own word stands */
-        kind = omp_sched_static;
+        const bool from_user = getenv("OMP_SCHEDULE");
+        if (from_user && chunk == 0) return before; /* the user's setting stands */
+        kind = from_user ? before.kind : omp_sched_static;
     }
     if (chunk == 0 && kind == omp_sched_dynamic) chunk = fair > 0 ? fair : 1;
     omp_set_schedule(kind, chunk > INT32_MAX ? INT32_MAX : (int)chunk);

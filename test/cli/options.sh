@@ -13,3 +13,5 @@ for values in random few:8 pattern; do
     $SPMV -m gen:poisson2d:20 --values=$values -k 'omp:csell_slices,omp:sell16_lanes' --codes=on,off $quick -q | grep -oE '(no-)?codes( dictionary| constant| floats)?' | paste -sd,
 done
 $SPMV -m gen:poisson2d:20 --values=few:8 -k 'omp:csb_*' --format=csv $quick -q | columns "config.kernel store.values"
+# A chunk goes with the kind of schedule that the environment names.
+for chunk in 0 8; do OMP_SCHEDULE=dynamic,64 $SPMV -m gen:poisson2d:20 -k csr1 --chunk=$chunk --format=csv $quick -q | columns "config.schedule config.chunk" | tail -1; done

@@ -1,6 +1,7 @@
 /* test_team.c: how many threads "auto" gives to a product. What products take is planted: it
- * depends on their number of threads alone. */
+ * depends on their number of threads alone. And the loop schedule that a product has. */
 #include "testing.h"
+#include "omp/kernel.h"
 #include "tune/trials.h"
 #include <math.h>
 
@@ -158,8 +159,39 @@ static void nothing_is_compared_without_samples(void **state) {
     close_scene(&s);
 }
 
+/* OMP_SCHEDULE stands unless the plan's parameters say otherwise; a chunk goes with its kind. */
+static void chunks_are_used_with_the_users_schedule(void **state) {
+    (void)state;
+    static const struct {
+        int64_t kind, chunk;
+        schedule used;
+    } cases[] = {{0, 0, {omp_sched_dynamic, 64}},
+                 {0, 8, {omp_sched_dynamic, 8}},
+                 {omp_sched_guided, 8, {omp_sched_guided, 8}}};
+    spmv_device device = {.threads = 2};
+    const schedule users = {omp_sched_dynamic, 64};
+    setenv("OMP_SCHEDULE", "dynamic,64", 1);
+    omp_set_schedule(users.kind, users.chunk);
+    for (int k = 0; k < COUNT(cases); k++) {
+        spmv_plan plan = {.device = &device};
+        schedule used, after;
+        plan.choice.value[SPMV_schedule] = cases[k].kind;
+        plan.choice.value[SPMV_chunk] = cases[k].chunk;
+        const schedule before = set_schedule(&plan, 1000);
+        omp_get_schedule(&used.kind, &used.chunk);
+        restore_schedule(before);
+        omp_get_schedule(&after.kind, &after.chunk);
+        assert_int_equal(used.kind & ~omp_sched_monotonic, cases[k].used.kind);
+        assert_int_equal(used.chunk, cases[k].used.chunk);
+        assert_int_equal(after.kind & ~omp_sched_monotonic, users.kind);
+        assert_int_equal(after.chunk, users.chunk);
+    }
+    unsetenv("OMP_SCHEDULE");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chunks_are_used_with_the_users_schedule),
         cmocka_unit_test(fewer_threads_that_are_not_slower),
         cmocka_unit_test(threads_are_left_as_they_are),
         cmocka_unit_test(nothing_is_compared_without_samples),

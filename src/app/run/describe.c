@@ -131,6 +131,18 @@ static void describe_library(result *out, const spmv_kernel *kernel, const int64
     out->r.kernel_library = *out->library ? out->library : NULL;
 }
 
+/* Where the kernel leaves the schedule to the user, a chunk of the command line goes with the kind
+ * that OMP_SCHEDULE names. */
+static void describe_schedule(result *out, int64_t kind, int64_t chunk) {
+    const char *users = getenv("OMP_SCHEDULE");
+    if (kind == 0 && users)
+        snprintf(out->schedule, sizeof out->schedule, "%.*s",
+                 (int)(chunk > 0 ? strcspn(users, ",") : strlen(users)), users);
+    else
+        snprintf(out->schedule, sizeof out->schedule, "%s", schedules[kind ? kind : 1]);
+    out->r.config_schedule = out->schedule;
+}
+
 /* The options of the papers' programs, in fields of their own. */
 static void describe_options(result *out, const spmv_kernel *kernel, const int64_t *value) {
     record *r = &out->r;
@@ -144,12 +156,7 @@ static void describe_options(result *out, const spmv_kernel *kernel, const int64
     r->config_grid = rows >= 0 ? out->grid : NULL;
     r->config_block = block >= 0 ? out->block : NULL;
     r->config_shape = value[SPMV_shape_rows] >= 0 ? out->shape : NULL;
-    if (value[SPMV_schedule] >= 0) {
-        bool environment = value[SPMV_schedule] == 0 && getenv("OMP_SCHEDULE");
-        r->config_schedule = environment
-                                 ? getenv("OMP_SCHEDULE")
-                                 : schedules[value[SPMV_schedule] ? value[SPMV_schedule] : 1];
-    }
+    if (value[SPMV_schedule] >= 0) describe_schedule(out, value[SPMV_schedule], value[SPMV_chunk]);
     if (value[SPMV_chunk] >= 0) r->config_chunk = value[SPMV_chunk];
     if (value[SPMV_simd] >= 0) r->config_simd = (truth)value[SPMV_simd];
     if (value[SPMV_rowlens] >= 0) r->config_rowlens = (truth)value[SPMV_rowlens];

@@ -22,8 +22,8 @@ enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
 typedef struct result { /* a row, and what its record points to */
     record r; /* filled by describe_row when the row is final; before, its status is NULL */
     const char *alias;
-    char source[512], kernel[64], library[64], grid[48], block[24], shape[24], reason[1024],
-        why[1400], wisdom[24], hash[20], key[20], how[256];
+    char source[512], kernel[64], library[64], grid[48], block[24], shape[24], schedule[64],
+        reason[1024], why[1400], wisdom[24], hash[20], key[20], how[256];
     char flag[MOST_FLAGS][96];
     const char *flags[MOST_FLAGS], *slowed[MOST_REASONS];
     int nflags;
