@@ -54,7 +54,8 @@ spmv_status spmv_check_dimensions(spmv_ctx *ctx, int64_t rows, int64_t cols, int
     if (rows >= 0 && cols >= 0 && nnz >= 0 && rows <= INT32_MAX && cols <= INT32_MAX)
         return SPMV_OK;
     return spmv_fail(ctx, SPMV_E_ARG,
-                     "a matrix of %lld x %lld with %lld entries: sizes are 0 to 2^31 - 1",
+                     "a matrix of %lld x %lld with %lld entries: rows and columns are 0 to "
+                     "2^31 - 1, entries 0 or more",
                      (long long)rows, (long long)cols, (long long)nnz);
 }
 
@@ -80,8 +81,9 @@ static spmv_status check_entries(spmv_ctx *ctx, const spmv_coo_view *view, int t
         outside += view->row[k] < 0 || view->row[k] >= view->rows || view->col[k] < 0 ||
                    view->col[k] >= view->cols;
     if (outside)
-        return spmv_fail(ctx, SPMV_E_ARG, "%lld entries lie outside the %lld x %lld matrix",
-                         (long long)outside, (long long)view->rows, (long long)view->cols);
+        return spmv_fail(ctx, SPMV_E_ARG, "%lld entr%s outside the %lld x %lld matrix",
+                         (long long)outside, outside == 1 ? "y lies" : "ies lie",
+                         (long long)view->rows, (long long)view->cols);
     return SPMV_OK;
 }
 

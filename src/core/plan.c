@@ -70,6 +70,9 @@ spmv_status spmv_plan_variant(spmv_mat *mat, const spmv_plan_opts *opts, int *ou
         return spmv_fail(mat->ctx, SPMV_E_ARG,
                          "scalars is %d, must be SPMV_HOST (%d) or SPMV_DEVICE (%d)", opts->scalars,
                          SPMV_HOST, SPMV_DEVICE);
+    if (opts->expected_calls < 0)
+        return spmv_fail(mat->ctx, SPMV_E_ARG, "expected_calls is %lld, must be 0 or more",
+                         (long long)opts->expected_calls);
     bool wide = spmv_needs_wide_offsets(mat->csr.nnz) || opts->offset_bits == 64;
     if (opts->offset_bits != 0 && opts->offset_bits != 32 && opts->offset_bits != 64)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "offsets have 32 or 64 bits, not %d",
@@ -346,27 +349,6 @@ spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double
     TRY(spmv_plan_claim(plan, __func__));
     spmv_status status = plan->kernel->run(plan, &v);
     if (status == SPMV_OK) status = plan->device->backend->sync(plan->device);
-    spmv_plan_unclaim(plan);
-    return status;
-}
-
-static spmv_status run_timed(const spmv_plan *plan, int count, const spmv_operands *v,
-                             double *seconds) {
-    spmv_device *device = plan->device;
-    TRY(device->backend->tick(device));
-    for (int n = 0; n < count; n++) TRY(plan->kernel->run(plan, v));
-    return device->backend->tock(device, seconds);
-}
-
-spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
-                            double beta, void *y, double *seconds) {
-    GIVEN(plan ? plan->device->ctx : NULL, seconds);
-    *seconds = 0;
-    GIVEN(NULL, plan);
-    const spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
-    TRY(spmv_plan_check(plan, __func__, "y", &v));
-    TRY(spmv_plan_claim(plan, __func__));
-    spmv_status status = run_timed(plan, count, &v, seconds);
     spmv_plan_unclaim(plan);
     return status;
 }

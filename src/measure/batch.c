@@ -54,7 +54,9 @@ static void record(spmv_batch *b, const char *call) {
 static spmv_status check(const spmv_batch *b, const char *call) {
     for (int k = 0; k < b->nproducts; k++) {
         const spmv_product *p = &b->product[k];
-        if (!p->plan || p->plan->device->backend != b->device->backend)
+        /* A context has one device of a backend; a plan with fewer threads has a copy of it. */
+        if (!p->plan || p->plan->device->ctx != b->device->ctx ||
+            p->plan->device->backend != b->device->backend)
             return spmv_fail(b->device->ctx, SPMV_E_ARG, "%s: the plan of product %d is %s", call,
                              k, p->plan ? "of another device" : "NULL");
         const spmv_operands v = spmv_in_place(p->plan, b->alpha, p->x, b->beta, p->y);
@@ -70,8 +72,9 @@ spmv_status spmv_batch_create(const spmv_product *products, int nproducts, int l
     GIVEN(NULL, products);
     GIVEN(NULL, products->plan);
     spmv_device *device = products->plan->device;
-    if (nproducts < 1 || launches < 0)
-        return spmv_fail(device->ctx, SPMV_E_ARG, "spmv_batch_create: %d launches of %d products",
+    if (nproducts < 1 || launches < 1)
+        return spmv_fail(device->ctx, SPMV_E_ARG,
+                         "%s: %d launches of %d products, both must be 1 or more", __func__,
                          launches, nproducts);
     spmv_batch *b = calloc(1, sizeof *b);
     if (!b) return spmv_fail(device->ctx, SPMV_E_NOMEM, "out of memory");
@@ -119,6 +122,30 @@ void spmv_batch_free(spmv_batch *b) {
     if (b->recording) b->device->backend->forget(b->device, b->recording);
     free(b->product);
     free(b);
+}
+
+static spmv_status run_timed(const spmv_plan *plan, int count, const spmv_operands *v,
+                             double *seconds) {
+    spmv_device *device = plan->device;
+    TRY(device->backend->tick(device));
+    for (int n = 0; n < count; n++) TRY(plan->kernel->run(plan, v));
+    return device->backend->tock(device, seconds);
+}
+
+spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
+                            double beta, void *y, double *seconds) {
+    GIVEN(plan ? plan->device->ctx : NULL, seconds);
+    *seconds = 0;
+    GIVEN(NULL, plan);
+    if (count < 1)
+        return spmv_fail(plan->device->ctx, SPMV_E_ARG, "%s: count is %d, must be 1 or more",
+                         __func__, count);
+    const spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
+    TRY(spmv_plan_check(plan, __func__, "y", &v));
+    TRY(spmv_plan_claim(plan, __func__));
+    spmv_status status = run_timed(plan, count, &v, seconds);
+    spmv_plan_unclaim(plan);
+    return status;
 }
 
 spmv_status spmv_plan_time_nothing(const spmv_plan *plan, double *seconds) {

@@ -387,10 +387,7 @@ spmv_status spmv_auto_plan(spmv_mat *mat, const spmv_plan_opts *opts, const spmv
     if (opts->nsettings)
         return spmv_fail(mat->ctx, SPMV_E_ARG, "auto takes no parameter '%s'; name a kernel for it",
                          opts->settings[0].name);
-    if (opts->expected_calls < 0)
-        return spmv_fail(mat->ctx, SPMV_E_ARG, "expected_calls is %lld, must be 0 or more",
-                         (long long)opts->expected_calls);
-    TRY(spmv_plan_variant(mat, opts, &variant)); /* precision and cache are among those there are */
+    TRY(spmv_plan_variant(mat, opts, &variant)); /* refuses what no plan may have */
     snprintf(before, sizeof before, "%s", mat->ctx->error);
     TRY(spmv_ctx_device(mat->ctx, backend, &device));
     *out = recall(mat, opts, backend, note);

@@ -80,10 +80,10 @@ static void wrong_sizes_are_refused(void **state) {
                               .col_idx = index,
                               .values = values};
         spmv_status status = spmv_mat_coo(ctx, &entries, SPMV_COPY, &A);
-        assert_failed(status, SPMV_E_ARG, A, "2^31 - 1");
+        assert_failed(status, SPMV_E_ARG, A, "columns are 0 to 2^31 - 1, entries 0 or more");
         A = (spmv_mat *)&k;
         status = spmv_mat_csr(ctx, &rows, &A);
-        assert_failed(status, SPMV_E_ARG, A, "2^31 - 1");
+        assert_failed(status, SPMV_E_ARG, A, "columns are 0 to 2^31 - 1, entries 0 or more");
     }
 }
 
@@ -98,7 +98,7 @@ static void wrong_entries_are_refused(void **state) {
             spmv_coo_view view = {
                 .rows = 3, .cols = 4, .nnz = 2, .row = row, .col = col, .values = values};
             spmv_status status = spmv_mat_coo(ctx, &view, flags, &A);
-            assert_failed(status, SPMV_E_ARG, A, "1 entries lie outside the 3 x 4 matrix");
+            assert_failed(status, SPMV_E_ARG, A, "1 entry lies outside the 3 x 4 matrix");
         }
     const int32_t zero[] = {0};
     spmv_mat *A = (spmv_mat *)zero;

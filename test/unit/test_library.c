@@ -84,6 +84,23 @@ static void missing_arguments_are_named(void **state) {
     spmv_mat_free(mat);
 }
 
+static void impossible_counts_are_named(void **state) {
+    (void)state;
+    spmv_mat *mat = matrix("gen:diagonal:4");
+    spmv_plan *plan = plan_of(mat, "csr_rows", 0), *other = NULL;
+    double x[4] = {0}, y[4] = {0}, seconds;
+    const spmv_product product = {plan, x, y};
+    spmv_batch *batch = NULL;
+    for (int count = -1; count < 1; count++) {
+        assert_names(spmv_exec_timed(plan, count, 1, x, 0, y, &seconds), ctx, "must be 1 or more");
+        assert_names(spmv_batch_create(&product, 1, count, 1, 0, &batch), ctx, "must be 1 or more");
+    }
+    spmv_plan_opts no_calls = {.size = sizeof no_calls, .kernel = "csr1", .expected_calls = -3};
+    assert_names(spmv_plan_create(mat, &no_calls, &other), ctx, "expected_calls is -3");
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+}
+
 /* Functions without a status give nothing of nothing. */
 static void nothing_has_no_facts(void **state) {
     (void)state;
@@ -139,6 +156,15 @@ static void what_is_wrong_in_a_batch_is_named(void **state) {
         assert_names(spmv_batch_create(lists[k], 2, 2, 1, 0, &batch), ctx, said[k]);
         assert_null(batch);
     }
+    spmv_ctx *another = NULL; /* whose device is another, even where the hardware is the same */
+    spmv_mat *its = NULL;
+    assert_int_equal(spmv_ctx_create(NULL, &another), SPMV_OK);
+    assert_int_equal(spmv_mat_load(another, "gen:banded:64:3", NULL, &its), SPMV_OK);
+    const spmv_product mixed[] = {good, {plan_of(its, "csr_rows", 0), v, v + 64}};
+    assert_names(spmv_batch_create(mixed, 2, 2, 1, 0, &batch), ctx, "product 1 is of another");
+    spmv_plan_free((spmv_plan *)(uintptr_t)mixed[1].plan);
+    spmv_mat_free(its);
+    spmv_ctx_free(another);
     assert_int_equal(spmv_batch_create(&good, 1, 2, 1, 0, &batch), SPMV_OK);
     spmv_mat_free(mat);
     assert_names(spmv_batch_time(batch, &seconds), ctx, "the plan's matrix was freed");
@@ -429,6 +455,7 @@ static void a_plan_may_be_freed_after_its_matrix(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(missing_arguments_are_named),
+        cmocka_unit_test(impossible_counts_are_named),
         cmocka_unit_test(nothing_has_no_facts),
         cmocka_unit_test(overlapping_vectors_are_refused),
         cmocka_unit_test(what_is_wrong_in_a_batch_is_named),
