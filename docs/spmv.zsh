@@ -6,7 +6,7 @@ _spmv() {
         local -a commands=(
             'sweep:run many matrices of folders, lists or gen\:, each in a process of its own\: spmv sweep DIR'
             'tune:find good parameters of kernels for a matrix by trials, and print the flags\: spmv tune FILE -k NAME'
-            'list:list kernels, matrices, formats\: spmv list \[kernels|matrices|formats|twins\]'
+            'list:list kernels, formats, matrices\: spmv list \[kernels|formats|matrices|twins\]'
             'info:print facts about matrices and their size in every format, or in those of -k'
             'probe:measure this machine'\''s limits once; runs then show how close they come'
             'doctor:find what makes times on this machine slow or noisy, and print what to type'
@@ -33,7 +33,7 @@ _spmv() {
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
             '*--chunk=''[chunk size of the schedule; 0\: its default, for dynamic iterations / (4 threads)]:N,...:_files' \
-            '*--codes=''[store values as short indices into a dictionary (on)]:on|off,...:(on off)' \
+            '*--codes=''[store values in the fewest bytes that lose nothing (on); off\: as they are]:on|off,...:(on off)' \
             '*--cusparse=''[which version of cuSPARSE\: toolkit, or fetched by make deps-peers (toolkit)]:WHICH,...:_files' \
             '*--cut=''[longest row of a csell slice, longest segment of a row of xcache (auto\: from the mean)]:N|auto,...:(auto)' \
             '*--device=''[GPU number (0)]:N:_files' \
@@ -44,15 +44,15 @@ _spmv() {
             '*--index=''[bits of offsets into the nonzeros (auto\: by nnz)]:32|64|auto:(32 64 auto)' \
             '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:_files' \
             '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the kernel cheapest for so many is named under the table (unknown)]:N:_files' \
-            '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: the first paper'\''s)]:NAME,...:_spmv_kernels' \
+            '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
-            '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80 % of what is free on the device)]:SIZE:_files' \
+            '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
             '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
             '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static)]:KIND,...:_files' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
-            '*--sigma=''[rows that SELL sorts by length at a time (1\: none)]:N|all,...:(all)' \
+            '*--sigma=''[rows per sorting window of SELL (1\: none)]:N|all,...:(all)' \
             '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
@@ -61,9 +61,9 @@ _spmv() {
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
             '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:_files' \
             '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%)]:P:_files' \
-            '*--max-time=''[then continue until the noise is low or S seconds are over (5; without -k 1)]:S:_files' \
-            '*--min-time=''[measure at least S seconds per kernel, cache flushes included (0.5)]:S:_files' \
-            '*'{-n,--samples=}'[take at least N samples (10; 30 with --cache=cold)]:N:_files' \
+            '*--max-time=''[then continue until the noise is low or S seconds are over (5; 1 without -k, 0.5 without -m)]:S:_files' \
+            '*--min-time=''[measure at least S seconds per kernel, cache flushes included (0.5; 0.1 without -m)]:S:_files' \
+            '*'{-n,--samples=}'[take at least N samples (10; cold\: 30)]:N:_files' \
             '*--probe=''[folder where '\''spmv probe'\'' saves this machine'\''s limits and runs read them (~/.cache/spmv)]:DIR|off:(off)' \
             '*--verify=''[check every row against extended-precision sums (full)]:full|off:(full off)' \
             '*--dry-run''[print the plan and stop]' \
@@ -75,7 +75,7 @@ _spmv() {
             '*--keep-samples=''[samples kept per record, evenly thinned (1000)]:N:_files' \
             '*--log=''[append one record per row to DIR/HOST.jsonl (default\: log/, if it exists)]:DIR|FILE.jsonl:_files' \
             '*--no-log''[log nothing]' \
-            '*--progress=''[show a bar on stderr while reading (auto\: on a terminal)]:auto|on|off:(auto on off)' \
+            '*--progress=''[show progress on stderr while reading and timing (auto\: on a terminal)]:auto|on|off:(auto on off)' \
             '*'{-q,--quiet}'[print results and errors only]' \
             '*--tag=''[add to every record; repeatable]:KEY=VALUE:_files' \
             '*--usage''[print every option on a few lines and exit]' \
@@ -95,7 +95,7 @@ _spmv() {
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
             '*--chunk=''[chunk size of the schedule; 0\: its default, for dynamic iterations / (4 threads)]:N,...:_files' \
-            '*--codes=''[store values as short indices into a dictionary (on)]:on|off,...:(on off)' \
+            '*--codes=''[store values in the fewest bytes that lose nothing (on); off\: as they are]:on|off,...:(on off)' \
             '*--cusparse=''[which version of cuSPARSE\: toolkit, or fetched by make deps-peers (toolkit)]:WHICH,...:_files' \
             '*--cut=''[longest row of a csell slice, longest segment of a row of xcache (auto\: from the mean)]:N|auto,...:(auto)' \
             '*--device=''[GPU number (0)]:N:_files' \
@@ -106,15 +106,15 @@ _spmv() {
             '*--index=''[bits of offsets into the nonzeros (auto\: by nnz)]:32|64|auto:(32 64 auto)' \
             '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:_files' \
             '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the kernel cheapest for so many is named under the table (unknown)]:N:_files' \
-            '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: the first paper'\''s)]:NAME,...:_spmv_kernels' \
+            '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
-            '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80 % of what is free on the device)]:SIZE:_files' \
+            '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
             '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
             '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static)]:KIND,...:_files' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
-            '*--sigma=''[rows that SELL sorts by length at a time (1\: none)]:N|all,...:(all)' \
+            '*--sigma=''[rows per sorting window of SELL (1\: none)]:N|all,...:(all)' \
             '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
@@ -123,15 +123,15 @@ _spmv() {
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
             '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:_files' \
             '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%)]:P:_files' \
-            '*--max-time=''[then continue until the noise is low or S seconds are over (5; without -k 1)]:S:_files' \
-            '*--min-time=''[measure at least S seconds per kernel, cache flushes included (0.5)]:S:_files' \
-            '*'{-n,--samples=}'[take at least N samples (10; 30 with --cache=cold)]:N:_files' \
+            '*--max-time=''[then continue until the noise is low or S seconds are over (5; 1 without -k, 0.5 without -m)]:S:_files' \
+            '*--min-time=''[measure at least S seconds per kernel, cache flushes included (0.5; 0.1 without -m)]:S:_files' \
+            '*'{-n,--samples=}'[take at least N samples (10; cold\: 30)]:N:_files' \
             '*--probe=''[folder where '\''spmv probe'\'' saves this machine'\''s limits and runs read them (~/.cache/spmv)]:DIR|off:(off)' \
             '*--color=''[mark the best in the table (auto\: on a terminal, unless NO_COLOR)]:auto|on|off:(auto on off)' \
             '*--keep-samples=''[samples kept per record, evenly thinned (1000)]:N:_files' \
             '*--log=''[append one record per row to DIR/HOST.jsonl (default\: log/, if it exists)]:DIR|FILE.jsonl:_files' \
             '*--no-log''[log nothing]' \
-            '*--progress=''[show a bar on stderr while reading (auto\: on a terminal)]:auto|on|off:(auto on off)' \
+            '*--progress=''[show progress on stderr while reading and timing (auto\: on a terminal)]:auto|on|off:(auto on off)' \
             '*'{-q,--quiet}'[print results and errors only]' \
             '*--stat=''[of the samples, shown in the table beside their median; ranks and rates are the median'\''s]:median|min|max|mean:(median min max mean)' \
             '*--tag=''[add to every record; repeatable]:KEY=VALUE:_files' \
@@ -159,7 +159,7 @@ _spmv() {
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
             '*--chunk=''[chunk size of the schedule; 0\: its default, for dynamic iterations / (4 threads)]:N,...:_files' \
-            '*--codes=''[store values as short indices into a dictionary (on)]:on|off,...:(on off)' \
+            '*--codes=''[store values in the fewest bytes that lose nothing (on); off\: as they are]:on|off,...:(on off)' \
             '*--cusparse=''[which version of cuSPARSE\: toolkit, or fetched by make deps-peers (toolkit)]:WHICH,...:_files' \
             '*--cut=''[longest row of a csell slice, longest segment of a row of xcache (auto\: from the mean)]:N|auto,...:(auto)' \
             '*--gather=''[read x by loads or by gather instructions (auto\: what is faster here)]:HOW,...:_files' \
@@ -168,21 +168,21 @@ _spmv() {
             '*--hubs=''[columns whose x a GPU keeps in shared memory (auto\: as many as fit)]:N|auto,...:(auto)' \
             '*--index=''[bits of offsets into the nonzeros (auto\: by nnz)]:32|64|auto:(32 64 auto)' \
             '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:_files' \
-            '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: the first paper'\''s)]:NAME,...:_spmv_kernels' \
+            '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
-            '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80 % of what is free on the device)]:SIZE:_files' \
+            '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
             '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
             '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static)]:KIND,...:_files' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
-            '*--sigma=''[rows that SELL sorts by length at a time (1\: none)]:N|all,...:(all)' \
+            '*--sigma=''[rows per sorting window of SELL (1\: none)]:N|all,...:(all)' \
             '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
             '*--tile=''[columns per block; for csb rows, too]:Z|auto,...:(auto)' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
-            '*--format=''[format of the results\: table, csv or jsonl (table)]:KIND:_files' \
+            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:_files' \
             '*'{-q,--quiet}'[print results and errors only]' \
             '*--usage''[print every option on a few lines and exit]' \
             '*'{-v,--verbose}'[print more detail]' \
@@ -195,7 +195,7 @@ _spmv() {
             '*--device=''[GPU number (0)]:N:_files' \
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--probe=''[folder where '\''spmv probe'\'' saves this machine'\''s limits and runs read them (~/.cache/spmv)]:DIR|off:(off)' \
-            '*--format=''[format of the results\: table, csv or jsonl (table)]:KIND:_files' \
+            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:_files' \
             '*--log=''[append one record per row to DIR/HOST.jsonl (default\: log/, if it exists)]:DIR|FILE.jsonl:_files' \
             '*--no-log''[log nothing]' \
             '*'{-q,--quiet}'[print results and errors only]' \
@@ -211,7 +211,7 @@ _spmv() {
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--probe=''[folder where '\''spmv probe'\'' saves this machine'\''s limits and runs read them (~/.cache/spmv)]:DIR|off:(off)' \
             '*--color=''[mark the best in the table (auto\: on a terminal, unless NO_COLOR)]:auto|on|off:(auto on off)' \
-            '*--format=''[format of the results\: table, csv or jsonl (table)]:KIND:_files' \
+            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:_files' \
             '*'{-o,--output=}'[write results to FILE instead of stdout]:FILE:_files' \
             '*'{-q,--quiet}'[print results and errors only]' \
             '*--usage''[print every option on a few lines and exit]' \
@@ -270,7 +270,7 @@ _spmv() {
             '*--boundary=''[nonzeros per row in the ELL part of a hybrid (auto\: fewest bytes)]:N|auto,...:(auto)' \
             '*'{-b,--block=}'[threads per CUDA block; 32xR for kernels with one warp per row]:N|32xR,...:_files' \
             '*--chunk=''[chunk size of the schedule; 0\: its default, for dynamic iterations / (4 threads)]:N,...:_files' \
-            '*--codes=''[store values as short indices into a dictionary (on)]:on|off,...:(on off)' \
+            '*--codes=''[store values in the fewest bytes that lose nothing (on); off\: as they are]:on|off,...:(on off)' \
             '*--cusparse=''[which version of cuSPARSE\: toolkit, or fetched by make deps-peers (toolkit)]:WHICH,...:_files' \
             '*--cut=''[longest row of a csell slice, longest segment of a row of xcache (auto\: from the mean)]:N|auto,...:(auto)' \
             '*--device=''[GPU number (0)]:N:_files' \
@@ -281,15 +281,15 @@ _spmv() {
             '*--index=''[bits of offsets into the nonzeros (auto\: by nnz)]:32|64|auto:(32 64 auto)' \
             '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:_files' \
             '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the kernel cheapest for so many is named under the table (unknown)]:N:_files' \
-            '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: the first paper'\''s)]:NAME,...:_spmv_kernels' \
+            '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
-            '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80 % of what is free on the device)]:SIZE:_files' \
+            '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
             '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
             '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static)]:KIND,...:_files' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
-            '*--sigma=''[rows that SELL sorts by length at a time (1\: none)]:N|all,...:(all)' \
+            '*--sigma=''[rows per sorting window of SELL (1\: none)]:N|all,...:(all)' \
             '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
             '*--slice=''[rows per slice of SELL (32)]:S,...:_files' \
             '*--sorted=''[sort the nonzeros of a CMRS strip by column (off)]:on|off,...:(on off)' \
@@ -298,18 +298,18 @@ _spmv() {
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
             '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:_files' \
             '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%)]:P:_files' \
-            '*--max-time=''[then continue until the noise is low or S seconds are over (5; without -k 1)]:S:_files' \
-            '*--min-time=''[measure at least S seconds per kernel, cache flushes included (0.5)]:S:_files' \
-            '*'{-n,--samples=}'[take at least N samples (10; 30 with --cache=cold)]:N:_files' \
+            '*--max-time=''[then continue until the noise is low or S seconds are over (5; 1 without -k, 0.5 without -m)]:S:_files' \
+            '*--min-time=''[measure at least S seconds per kernel, cache flushes included (0.5; 0.1 without -m)]:S:_files' \
+            '*'{-n,--samples=}'[take at least N samples (10; cold\: 30)]:N:_files' \
             '*--probe=''[folder where '\''spmv probe'\'' saves this machine'\''s limits and runs read them (~/.cache/spmv)]:DIR|off:(off)' \
             '*--verify=''[check every row against extended-precision sums (full)]:full|off:(full off)' \
             '*--color=''[mark the best in the table (auto\: on a terminal, unless NO_COLOR)]:auto|on|off:(auto on off)' \
-            '*--format=''[format of the results\: table, csv or jsonl (table)]:KIND:_files' \
+            '*--format=''[result format\: table, csv or jsonl (table)]:KIND:_files' \
             '*--keep-samples=''[samples kept per record, evenly thinned (1000)]:N:_files' \
             '*--log=''[append one record per row to DIR/HOST.jsonl (default\: log/, if it exists)]:DIR|FILE.jsonl:_files' \
             '*--no-log''[log nothing]' \
             '*'{-o,--output=}'[write results to FILE instead of stdout]:FILE:_files' \
-            '*--progress=''[show a bar on stderr while reading (auto\: on a terminal)]:auto|on|off:(auto on off)' \
+            '*--progress=''[show progress on stderr while reading and timing (auto\: on a terminal)]:auto|on|off:(auto on off)' \
             '*'{-q,--quiet}'[print results and errors only]' \
             '*--stat=''[of the samples, shown in the table beside their median; ranks and rates are the median'\''s]:median|min|max|mean:(median min max mean)' \
             '*--tag=''[add to every record; repeatable]:KEY=VALUE:_files' \

@@ -44,7 +44,7 @@ static int refuse(const char *word) {
     if (nearest) say(": did you mean '%s'", nearest);
     say(nearest ? "? The commands are" : "; the commands are");
     for (const char *const *name = command_names; *name; name++) say(" %s", *name);
-    say(". 'spmv --help' describes them; -m names a matrix\n");
+    say(" help. 'spmv --help' describes them; -m names a matrix\n");
     return EXIT_USAGE;
 }
 
@@ -94,7 +94,7 @@ int spmv_app(int argc, char **argv, const spmv_backend *backend) {
     replace_closed_streams();
     talk_as(argv[0]);
     if (first && strcmp(first, "help") == 0) { /* help CMD is CMD --help */
-        first = argc > 2 ? argv[2] : NULL;
+        first = argc > 2 && strcmp(argv[2], "help") != 0 ? argv[2] : NULL;
         if (first && !find_command(first)) return refuse(first);
         of_help[0] = argv[0], of_help[1] = first ? first : help, of_help[2] = help;
         argc = first ? 3 : 2, argv = of_help;

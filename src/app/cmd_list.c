@@ -145,7 +145,7 @@ int cmd_list(const options *o, const spmv_backend *backend) {
     if (all || strcmp(topic, "matrices") == 0) known = true, list_matrices();
     if (!all && strcmp(topic, "twins") == 0) known = true, list_twins();
     if (known) return 0;
-    say("spmv: list: unknown topic '%s'; the topics are kernels, matrices, formats, twins\n",
+    say("spmv: list: unknown topic '%s'; the topics are kernels, formats, matrices, twins\n",
         topic);
     return EXIT_USAGE;
 }

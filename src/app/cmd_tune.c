@@ -195,7 +195,7 @@ static void spell_ratio(double ratio, char *out, size_t size) {
     if (ratio == 0 || isinf(ratio))
         snprintf(out, size, "had %s right result", ratio == 0 ? "the only" : "no");
     else
-        snprintf(out, size, "took %.1f %% %s time", 100 * fabs(1 - ratio),
+        snprintf(out, size, "took %.1f%% %s time", 100 * fabs(1 - ratio),
                  ratio < 1 ? "less" : "more");
 }
 

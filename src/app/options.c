@@ -122,13 +122,21 @@ static bool is_heading(const struct argp_option *option) {
     return !option->name && option->doc;
 }
 
-/* The table without what the command does not take. */
+/* The table without what the command does not take. A heading goes on, after a semicolon, about
+ * lists of parameters. */
 static void take_options(const char *command, struct argp_option *out) {
+    static char short_heading[64];
     int n = 0;
     for (const struct argp_option *option = table; option->name || option->doc; option++) {
         if (!is_heading(option) && !is_taken(command, option)) continue;
         if (is_heading(option) && n && is_heading(&out[n - 1])) n--;
-        out[n++] = *option;
+        out[n] = *option;
+        if (is_heading(option) && strchr(option->doc, ';') && !taken_by(command)->params) {
+            snprintf(short_heading, sizeof short_heading, "%.*s:", (int)strcspn(option->doc, ";"),
+                     option->doc);
+            out[n].doc = short_heading;
+        }
+        n++;
     }
     if (n && is_heading(&out[n - 1])) n--;
     out[n] = (struct argp_option){0};
@@ -145,16 +153,20 @@ static const struct about {
 #undef TOOL
 };
 
-/* argp's own --help prints nothing under ARGP_NO_ERRS, and knows nothing of commands. */
+/* argp's own --help prints nothing under ARGP_NO_ERRS, and knows nothing of commands: it would put
+ * them after the options. */
 static _Noreturn void print_help(const struct argp *all, const char *command, unsigned what) {
     struct argp_option kept[sizeof table / sizeof *table];
     struct argp argp = *all;
-    char name[32] = "spmv";
+    char name[32] = "spmv [COMMAND]", about[160];
     for (size_t k = 0; command && k < sizeof abouts / sizeof *abouts; k++)
         if (strcmp(abouts[k].command, command) == 0) {
             take_options(command, kept);
-            argp =
-                (struct argp){.options = kept, .args_doc = abouts[k].words, .doc = abouts[k].help};
+            snprintf(about, sizeof about, "%s", abouts[k].help);
+            about[0] = (char)toupper((unsigned char)about[0]);
+            argp = (struct argp){.options = kept,
+                                 .args_doc = *abouts[k].words ? abouts[k].words : NULL,
+                                 .doc = about};
             snprintf(name, sizeof name, "spmv %s", command);
         }
     argp_help(&argp, stdout, what, name);
@@ -204,7 +216,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     switch (key) {
     case 'm': add_text(&o->matrices, &o->nmatrices, arg); break;
     case 'k': o->kernels = arg; break;
-    case 't': o->threads = (int)whole_of("threads", arg, 1, 4096); break;
+    case 't': o->threads = (int)whole_of("threads", arg, 1, SPMV_MOST_THREADS); break;
     case 'p': take_precisions(o, arg); break;
     case 'x': o->x_file = arg; break;
     case 'y': o->y_file = arg; break;
@@ -302,10 +314,9 @@ static const char doc[] =
     "the median.\n"
     "'spmv help COMMAND' shows the options of that command alone.\n"
     "Every long option can be set in the environment: SPMV_MAX_MEM=4G stands for --max-mem=4G.\n"
-    "Exit status: 0 success, 1 wrong result, 2 compare found a loss, 3 some failed, 64 usage, 65 "
-    "bad "
-    "matrix, 66 cannot open, 69 backend or feature absent, 71 out of memory, 73 cannot write, 130 "
-    "and 143 interrupted.\n";
+    "Exit status: 0 success, 1 wrong result, 2 compare found a loss, 3 some failed, 64 usage, "
+    "65 bad matrix, 66 cannot open, 69 backend or feature absent, 71 out of memory, 73 cannot "
+    "write, 130 and 143 interrupted.\n";
 
 /* Listed as options are. */
 static const struct argp_option commands[] = {
@@ -379,8 +390,7 @@ static bool takes_matrices(const char *command) {
 }
 
 void options_parse(int argc, char **argv, const char *command, options *o) {
-    static const struct argp argp = {table, parse, "[COMMAND] [FILE.mtx ...]", doc, children,
-                                     NULL,  NULL};
+    static const struct argp argp = {table, parse, "[FILE.mtx ...]", doc, children, NULL, NULL};
     struct argp_state environment = {
         .root_argp = &argp, .name = "spmv", .input = o, .err_stream = stderr, .out_stream = stdout};
     bool terminal = isatty(STDERR_FILENO);

@@ -15,7 +15,7 @@ grep -c 'not measured for the CPU' table
 # Doctor finds more threads than CPUs and threads that move, and no longer finds them once corrected.
 unset OMP_PLACES OMP_PROC_BIND GOMP_CPU_AFFINITY OMP_NUM_THREADS
 found() { grep -E "^  $1 " | sed -E 's/ +/ /g' | cut -d ' ' -f 2,3; }
-$SPMV doctor --probe=here -t 4096 | found threads
+$SPMV doctor --probe=here -t 1024 | found threads
 $SPMV doctor --probe=here | found threads
 OMP_PROC_BIND=close OMP_PLACES=cores $SPMV doctor --probe=here | found pinning
 # Bound threads are as many: the first one's own place is not all there is.

@@ -27,6 +27,10 @@ cmp_help() { "$SPMV" help $1 >one; "$SPMV" $1 --help >two; cmp one two; }
 for command in run sweep tune list info probe doctor get table report compare; do cmp_help $command; done
 $SPMV help >one; $SPMV --help >two; cmp one two
 $SPMV --help | sed -n '/Commands:/,/^$/p' | awk '/^  [a-z]/ {print $1}' | tr '\n' ' '; echo
+for command in "" run sweep tune list info probe doctor; do $SPMV help $command | grep -n ' $'; done # no line ends in blanks
+for command in "" doctor; do $SPMV help $command | sed -n 1,2p; done
+$SPMV help doctor | grep '^ How to multiply'
+$SPMV help help | cmp - one
 try help nonsense
 for words in "--help" "help list" "-V" "list --usage" "list"; do $SPMV $words >/dev/full; echo "exit $?"; done
 

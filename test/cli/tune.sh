@@ -6,7 +6,7 @@ for try in 1 2 3 4 5; do # a busy machine may hide what is four times faster
     $SPMV tune -m gen:random:60000:8 -k omp:bsr_rows --schedule=static $options >out 2>err || exit
     grep -q ": confirmed: --shape=1x1" out && break
 done
-sed -n 's/took [0-9.]* %/took P %/; /: /,$p' out
+sed -n 's/took [0-9.]*%/took P%/; /: /,$p' out
 $(sed -n "s|^    spmv|$SPMV|p" out) $quick --format=csv -q | columns "config.kernel config.shape status" | grep -v config
 # One thread takes all rows by any schedule: none is clearly faster, whatever a short trial says. Other work that begins between
 # the turns of two may confirm what is no gain, but does so once.

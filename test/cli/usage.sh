@@ -8,6 +8,7 @@ try -k gpu:csr1
 try -g 10 2>&1 | head -n 1
 try -g 0x4 2>&1 | head -n 1
 try -b 33x8 2>&1 | head -n 1
+try -t 2000 2>&1 | head -n 1
 try -k omp:csr1 -b 128
 try -k omp:csr1 -g 4x4
 try --rowlens=maybe 2>&1 | head -n 1

@@ -39,19 +39,19 @@ class Tune(unittest.TestCase):
 
     def test_confirmed(self):
         said, _ = self.tune("-k", "ell_tiles", "--no-log")
-        self.assertRegex(said, r"\nell_tiles: confirmed: --simd=on took \d\d\.\d % less time in the last comparison; to type:\n"
+        self.assertRegex(said, r"\nell_tiles: confirmed: --simd=on took \d\d\.\d% less time in the last comparison; to type:\n"
                                rf"    spmv -m {MATRIX} -k omp:ell_tiles --simd=on {' '.join(BRIEFLY)}\n$")
 
     def test_faster_in_trials_alone(self):
         said, _ = self.tune("-k", "csb_blocks", "--no-log")
-        self.assertRegex(said, r"\ncsb_blocks: not confirmed: --simd=on took \d\d\.\d % less time in short trials; "
-                               r"in the last comparison it took \d+\.\d % more time\n$")
+        self.assertRegex(said, r"\ncsb_blocks: not confirmed: --simd=on took \d\d\.\d% less time in short trials; "
+                               r"in the last comparison it took \d+\.\d% more time\n$")
         self.assertEqual(commands_of(said), [])
 
     def test_too_few_samples_confirm_nothing(self):
         said, _ = self.tune("-k", "ell_tiles", "--no-log", "-n", "3", "--min-time=0", "--max-time=0")
-        self.assertRegex(said, r"\nell_tiles: not confirmed: --simd=on took \d\d\.\d % less time in short trials; "
-                               r"in the last comparison it took \d\d\.\d % less time, of too few or too noisy samples\n$")
+        self.assertRegex(said, r"\nell_tiles: not confirmed: --simd=on took \d\d\.\d% less time in short trials; "
+                               r"in the last comparison it took \d\d\.\d% less time, of too few or too noisy samples\n$")
         self.assertEqual(commands_of(said), [])
 
     def test_nothing_faster(self):

@@ -140,9 +140,9 @@ static void others_are_seen(void **state) {
     FAULT((f.others = 1.5, f.threads = 4), "load", LEVEL_NOTE, "1.5 of 8");
     FAULT(f.others = 0.05, "load", LEVEL_OK, "idle");
     FAULT(f.load = 3, "load", LEVEL_NOTE, "3.00");
-    FAULT(f.stolen = 0.05, "stolen", LEVEL_WARNING, "5.0 %");
-    FAULT(f.stolen_up = 0.05, "stolen", LEVEL_NOTE, "5.0 % since");
-    FAULT(f.stolen_up = 0.005, "stolen", LEVEL_OK, "0.50 %");
+    FAULT(f.stolen = 0.05, "stolen", LEVEL_WARNING, "5.0%");
+    FAULT(f.stolen_up = 0.05, "stolen", LEVEL_NOTE, "5.0% since");
+    FAULT(f.stolen_up = 0.005, "stolen", LEVEL_OK, "0.50%");
 }
 
 static void faults_of_the_build_are_found(void **state) {
@@ -171,7 +171,7 @@ static void faults_of_the_gpu_are_found(void **state) {
     FAULT((f.gpu_open = f.cuda = false), "cuda", LEVEL_WARNING, "make cuda NVCC=/usr/local");
     FAULT((f.gpu_open = f.cuda = false, *f.nvcc = 0), "cuda", LEVEL_WARNING, "CUDA toolkit");
     FAULT((f.gpu_open = f.cuda = f.gpu_files = false), "cuda", LEVEL_OK, "shows no GPU");
-    FAULT(f.gpu_now.busy_percent = 60, "gpu-load", LEVEL_WARNING, "60 %");
+    FAULT(f.gpu_now.busy_percent = 60, "gpu-load", LEVEL_WARNING, "60%");
     FAULT(f.gpu.memory_free = (size_t)60e9, "gpu-memory", LEVEL_NOTE, "60.0 of 80.0");
     FAULT(f.gpu_now.slowed = 0x40, "gpu-clocks", LEVEL_WARNING, "hardware thermal slowdown");
     FAULT(f.gpu_now.slowed = 0x01, "gpu-clocks", LEVEL_OK, "1900 MHz"); /* idle is no fault */

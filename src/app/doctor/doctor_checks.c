@@ -201,11 +201,12 @@ static void check_stolen(const doctor_facts *f, finding *out) {
         advise(out, why, "cat /proc/stat");
     } else if (f->stolen > MUCH || f->stolen_up > MUCH) {
         tell(out, f->stolen > MUCH ? LEVEL_WARNING : LEVEL_NOTE,
-             "%.1f %% of the processors' time now, %.1f %% since the start", 100 * f->stolen,
+             "%.1f%% of the processors' time now, %.1f%% since the start", 100 * f->stolen,
              100 * f->stolen_up);
-        advise(out, why, "spmv --samples=50 --max-time=5   # or go to a machine of your own");
+        advise(out, why, "%s --samples=50 --max-time=20   # or go to a machine of your own",
+               program_typed());
     } else {
-        tell(out, LEVEL_OK, "negligible (%.2f %% since the start)", 100 * f->stolen_up);
+        tell(out, LEVEL_OK, "negligible (%.2f%% since the start)", 100 * f->stolen_up);
     }
 }
 
@@ -276,11 +277,11 @@ static void check_libraries(const doctor_facts *f, finding *out) {
 
 static void check_peers(const doctor_facts *f, finding *out) {
     if (!*f->peers) {
-        tell(out, LEVEL_OK, "all that this backend knows are built in");
+        tell(out, LEVEL_OK, "all that this backend can use are built in");
         return;
     }
     tell(out, LEVEL_NOTE, "not built in: %s", f->peers);
-    advise(out, "their kernels are missing among those that ours can be compared with",
+    advise(out, "this program's kernels cannot be compared with theirs",
            "make deps-peers && make %s", makes(f));
 }
 

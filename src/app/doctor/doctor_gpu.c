@@ -36,7 +36,7 @@ void check_gpu_load(const doctor_facts *f, finding *out) {
     if (!f->gpu_told || f->gpu_now.busy_percent < 0) {
         tell_unknown(f, out, why);
     } else if (f->gpu_now.busy_percent > 5) {
-        tell(out, LEVEL_WARNING, "busy %d %% of the time", f->gpu_now.busy_percent);
+        tell(out, LEVEL_WARNING, "busy %d%% of the time", f->gpu_now.busy_percent);
         advise(out, why, "nvidia-smi   # who; then --device=N for an idle one");
     } else {
         tell(out, LEVEL_OK, "idle (%d %%)", f->gpu_now.busy_percent);
