@@ -8,7 +8,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Word by word, so that run_off is found in spmv_run_off_s: (expression, use instead, folders it is looked for in).
-EVERYWHERE = ("src/", "omp/", "cuda/", "include/", "test/", "tables/report/", "docs/", "README.md", "CONTRIBUTING.md", "Makefile")
+EVERYWHERE = ("src/", "omp/", "cuda/", "include/", "test/", "tables/report/", "docs/", "README.md", "CONTRIBUTING.md", "Makefile",
+              "log/reference/README.md")
 KERNELS = ("omp/", "cuda/", "src/formats/")
 TUNER = ("src/tune/", "src/measure/", "src/formats/", "src/wisdom/", "src/app/", "src/core/", "include/",
          "omp/propose.c", "cuda/propose.c", "test/", "tables/report/", "docs/")
@@ -22,7 +23,7 @@ WORDS = (
     (r"safe kernels?|safe", "baseline kernel", ("src/tune/", "include/", "omp/propose.c", "cuda/propose.c", "src/app/", "docs/")),
     (r"told nothing", "expected number of products: unknown", EVERYWHERE),
     (r"rehearse[sd]?|rehears(?:al|ing)", "warm up, first-use warm-up", EVERYWHERE),
-    (r"glances?|no[ _]look", "sampling: none, quick, standard, thorough", EVERYWHERE),
+    (r"glances?|no[ _]look", "sampling: none, quick, full", EVERYWHERE),
     (r"hub", "canonical CSR", EVERYWHERE),
     (r"stretch(?:es)?", "share, chunk, segment", KERNELS),
     (r"pieces?|tasks?", "share (of a thread), chunk (taken dynamically), segment (of a row)", KERNELS),

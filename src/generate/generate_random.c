@@ -247,10 +247,10 @@ spmv_status spmv_recipe_permutation(const spmv_args *args, spmv_recipe *r) {
 
 enum { MILLION = 1000000 };
 
-/* Mohammed et al., Computation 2018, 6, 45, table 3: the reference region has the same 655 entries
- * in every row, the longest rows have 1060 to 1079. With 295 on average in the rest a binomial
- * would end near 1020, so the length of the rest is spread over 57 % to 143 % of its mean, as the
- * sum of two uniform numbers. */
+/* Mahmoud, Hoffmann and Reza, Computation 6, 2018, 45, table 3: the reference region has the same
+ * 655 entries in every row, the longest rows have 1060 to 1079. With 295 on average in the rest a
+ * binomial would end near 1020, so the length of the rest is spread over 57 % to 143 % of its mean,
+ * as the sum of two uniform numbers. */
 static int64_t ci_rest(const spmv_recipe *r, int64_t i) {
     const int64_t least = 37356, spread = 28180; /* 0.57 and 0.43, of 65536 */
     uint64_t bits = spmv_hash(~r->key, (uint64_t)i),

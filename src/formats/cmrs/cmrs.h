@@ -1,6 +1,6 @@
-/* cmrs.h: CMRS, compressed multi-row storage (Koza, Matyka, Szkoda, Miroslaw, SISC 2014): rows in
- * strips of a few, of which only strips are told where they begin; each nonzero names its row in
- * the strip in four bits of its column index. It takes sizeof(real) + 4 bytes per nonzero, 12 in
+/* cmrs.h: CMRS, compressed multi-row storage (Koza, Matyka, Szkoda, Miroslaw, arXiv:1203.2946):
+ * rows in strips of a few. Only the beginning of each strip is stored; each nonzero names its row
+ * in the strip in four bits of its column index. It takes sizeof(real) + 4 bytes per nonzero, 12 in
  * f64, and sizeof(ofs) per strip. It wins, on GPUs above all, where rows are very short: a warp
  * takes a strip and has a nonzero for every lane.
  *
