@@ -195,6 +195,7 @@ typedef struct mixture { /* what a row must say because it is not the same in al
     bool backends;       /* names stand for kernels of both */
     bool states;         /* of the caches */
     bool ties;           /* some are tied, and not nearly all */
+    int marks;           /* behind the noise, at most */
 } mixture;
 
 bool table_is_blurred(const table_row *rows, int count) {
@@ -209,9 +210,21 @@ bool table_is_blurred(const table_row *rows, int count) {
     return others >= LEAST && tied >= 0.9 * others;
 }
 
+/* Marks behind the noise: not settled, disturbed. Returns how many. */
+static int mark_noise(const record *r, char out[3]) {
+    const statistics s = record_times(r);
+    const bool ok = strcmp(r->status, "ok") == 0;
+    return snprintf(out, 3, "%s%s",
+                    ok && isfinite(median_noise(&s)) && r->timing_settled == 0 ? "~" : "",
+                    ok && r->timing_flags.count ? "!" : "");
+}
+
 static mixture mixture_of(const table_row *rows, int count) {
     mixture found = {.ties = !table_is_blurred(rows, count)};
-    for (int k = 1; k < count; k++) {
+    for (int k = 0; k < count; k++) {
+        char marks[3];
+        const int n = mark_noise(rows[k].r, marks);
+        if (n > found.marks) found.marks = n;
         found.backends |= strcmp(rows[k].r->config_backend, rows[0].r->config_backend) != 0;
         found.states |= strcmp(rows[k].r->config_cache, rows[0].r->config_cache) != 0;
     }
@@ -239,8 +252,9 @@ static void fill(const table_row *row, mixture mixed, const char *stat, char cel
     time_text(ok ? statistic(r, stat) : NAN, cell[STAT]);
     const statistics s = record_times(r);
     share_text(ok ? median_noise(&s) : NAN, cell[NOISE]);
-    if (isfinite(median_noise(&s)) && ok && r->timing_settled == 0) strncat(cell[NOISE], "~", 2);
-    if (ok && r->timing_flags.count) strncat(cell[NOISE], "!", 2);
+    char *marks = cell[NOISE] + strlen(cell[NOISE]);
+    const int n = mark_noise(r, marks);
+    snprintf(marks + n, (size_t)(3 - n), "%.*s", mixed.marks - n, "  ");
     rate_text(ok ? r->perf_flop_per_s : NAN, cell[GFLOPS]);
     rate_text(ok ? r->perf_B_per_s : NAN, cell[GBPS]);
     double bytes = ok ? (double)r->perf_bytes_min_B : NAN;
