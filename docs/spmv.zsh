@@ -43,7 +43,7 @@ _spmv() {
             '*--hubs=''[columns whose x a GPU keeps in shared memory (auto\: as many as fit)]:N|auto,...:(auto)' \
             '*--index=''[bits of offsets into the nonzeros (auto\: by nnz)]:32|64|auto:(32 64 auto)' \
             '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:_files' \
-            '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the kernel cheapest for so many is named under the table (unknown)]:N:_files' \
+            '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the fastest for so many, preparation included, is named under the table (unknown)]:N:_files' \
             '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
@@ -105,7 +105,7 @@ _spmv() {
             '*--hubs=''[columns whose x a GPU keeps in shared memory (auto\: as many as fit)]:N|auto,...:(auto)' \
             '*--index=''[bits of offsets into the nonzeros (auto\: by nnz)]:32|64|auto:(32 64 auto)' \
             '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:_files' \
-            '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the kernel cheapest for so many is named under the table (unknown)]:N:_files' \
+            '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the fastest for so many, preparation included, is named under the table (unknown)]:N:_files' \
             '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
@@ -280,7 +280,7 @@ _spmv() {
             '*--hubs=''[columns whose x a GPU keeps in shared memory (auto\: as many as fit)]:N|auto,...:(auto)' \
             '*--index=''[bits of offsets into the nonzeros (auto\: by nnz)]:32|64|auto:(32 64 auto)' \
             '*--isa=''[vector instructions\: portable, avx2, avx512 (auto\: the best)]:SET,...:_files' \
-            '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the kernel cheapest for so many is named under the table (unknown)]:N:_files' \
+            '*--iters=''[expected number of products\: auto spends no more on preparation than they pay back; the fastest for so many, preparation included, is named under the table (unknown)]:N:_files' \
             '*'{-k,--kernel=}'[names, the papers'\'' short names, globs, all, peers (other libraries), or auto (the fastest it finds); omp\: or cuda\: before a name picks the backend (default\: those of CSR and ELL with a short name\: spmv list)]:NAME,...:_spmv_kernels' \
             '*--lanes=''[lanes that share a row (auto\: by the mean row length), or that a csr5 tile has]:N|auto,...:(auto)' \
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \

@@ -161,24 +161,25 @@ static void the_run_says_what_to_type_against_waits(void **state) {
     assert_non_null(
         strstr(said, "1 of 1 rows: threads waited for a core 50% of the time; so none"));
     assert_non_null(strstr(said,
-                           "type, if need be with -t 1 behind it:\n"
+                           "try this, with -t 1 appended if it does not help:\n"
                            "    OMP_WAIT_POLICY=passive ./spmv run -m 'a b.mtx' -k 'csr_*'\n"));
     setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
     explained(&run, rows, 1, said, sizeof said);
     assert_non_null(strstr(said, " 'csr_*' -t 1\n"));
     o.argv = marks, o.argc = COUNT(marks);
     explained(&run, rows, 1, said, sizeof said);
-    assert_non_null(strstr(said, "type:\n    OMP_WAIT_POLICY=passive ./spmv run "
+    assert_non_null(strstr(said, "try this:\n    OMP_WAIT_POLICY=passive ./spmv run "
                                  "'it'\\''s' 'a'$'\\x0A'''$'\\xC2'''$'\\x9B''' -t 1\n"));
     memset(far, 'x', sizeof far - 1); /* nobody would read that */
     o.argv = no, o.argc = 2;
     explained(&run, rows, 1, said, sizeof said);
-    assert_non_null(strstr(said, "type:\n    OMP_WAIT_POLICY=passive (the same command) -t 1\n"));
+    assert_non_null(
+        strstr(said, "try this:\n    OMP_WAIT_POLICY=passive (the same command) -t 1\n"));
     unsetenv("OMP_WAIT_POLICY");
     spmv_ctx_free(run.ctx);
     run.ctx = context_of(omp_get_num_procs() + 1);
     o.argv = many, o.argc = COUNT(many);
-    snprintf(flag, sizeof flag, "type:\n    ./spmv run -q -t %d\n", omp_get_num_procs());
+    snprintf(flag, sizeof flag, "try this:\n    ./spmv run -q -t %d\n", omp_get_num_procs());
     explained(&run, rows, 1, said, sizeof said);
     assert_non_null(strstr(said, flag));
     rows[0].r.gpu_name = "a GPU"; /* OpenMP's threads are not what waits */
@@ -200,8 +201,9 @@ static void unchecked_results_are_named_and_not_ranked(void **state) {
     for (int k = 0; k < COUNT(rows); k++) rows[k].r.config_kernel = k ? "quick" : "slow";
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
-    assert_string_equal(said, "  cheapest with its preparation (f64): 1 to 10000 products quick\n"
-                              "  for many products: quick, 2.00 x csr1, pays off at once\n");
+    assert_string_equal(
+        said, "  fastest including preparation (f64): quick for 1 to 10000 products\n"
+              "  for many products: quick, 2.00 times as fast as csr1; pays off at once\n");
     for (int k = 0; k < COUNT(rows); k++) rows[k].r.check_status = "off";
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
@@ -210,7 +212,7 @@ static void unchecked_results_are_named_and_not_ranked(void **state) {
     spmv_ctx_free(run.ctx);
 }
 
-static void the_cheapest_of_disturbed_times_is_called_so(void **state) {
+static void the_fastest_of_disturbed_times_is_called_so(void **state) {
     (void)state;
     char said[2000];
     static session run;
@@ -222,7 +224,7 @@ static void the_cheapest_of_disturbed_times_is_called_so(void **state) {
     rank_results(rows, COUNT(rows));
     explained(&run, rows, COUNT(rows), said, sizeof said);
     assert_non_null(
-        strstr(said, "preparation (f64, by disturbed times): 1 to 10000 products some\n"));
+        strstr(said, "preparation (f64, by disturbed times): some for 1 to 10000 products\n"));
     spmv_ctx_free(run.ctx);
 }
 
@@ -249,15 +251,15 @@ static void pays_off_is_said_to_one_digit(void **state) {
     spmv_ctx_free(run.ctx);
 }
 
-static void the_cheapest_is_named_for_as_many_as_are_expected(void **state) {
+static void the_fastest_is_named_for_as_many_as_are_expected(void **state) {
     (void)state;
     static const struct {
         int64_t expected;
         const char *words;
-    } cases[] = {{0, ": 1 product slow, 100 to 10000 products quick\n"},
-                 {5, ": 1 to 5 products slow, 100 to 10000 products quick\n"},
-                 {7, ": 1 product slow, 7 to 10000 products quick\n"},
-                 {20000, ": 1 product slow, 100 to 20000 products quick\n"}};
+    } cases[] = {{0, ": slow for 1 product, quick for 100 to 10000 products\n"},
+                 {5, ": slow for 1 to 5 products, quick for 100 to 10000 products\n"},
+                 {7, ": slow for 1 product, quick for 7 to 10000 products\n"},
+                 {20000, ": slow for 1 product, quick for 100 to 20000 products\n"}};
     static session run;
     result rows[] = {row("csr1", 10, 10, 10, 0), row(NULL, 5, 5, 5, 31)};
     run.ctx = context_of(2);
@@ -316,9 +318,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(what_was_not_measured_is_no_row),
         cmocka_unit_test(the_run_says_what_to_type_against_waits),
         cmocka_unit_test(unchecked_results_are_named_and_not_ranked),
-        cmocka_unit_test(the_cheapest_of_disturbed_times_is_called_so),
+        cmocka_unit_test(the_fastest_of_disturbed_times_is_called_so),
         cmocka_unit_test(pays_off_is_said_to_one_digit),
-        cmocka_unit_test(the_cheapest_is_named_for_as_many_as_are_expected),
+        cmocka_unit_test(the_fastest_is_named_for_as_many_as_are_expected),
         cmocka_unit_test(ties_are_said_once_where_nearly_all_are_tied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -259,16 +259,16 @@ void say_against_csr1(const record *r) {
     long long products = r->perf_breakeven, ahead = r->perf_ahead_until;
     if (r->config_alias && strcmp(r->config_alias, "csr1") == 0 && r->perf_speedup_csr1 == 1)
         return;
-    say(", %.2f x csr1", r->perf_speedup_csr1);
+    say(", %.2f times as fast as csr1; ", r->perf_speedup_csr1);
     if (products > 0)
-        say(", pays off after about %lld product%s", rounded(products), products == 1 ? "" : "s");
+        say("pays off after about %lld product%s", rounded(products), products == 1 ? "" : "s");
     else if (products == 0)
-        say(", pays off at once");
+        say("pays off at once");
     else if (ahead > 0)
-        say(", cheaper with its preparation up to about %lld product%s", rounded(ahead),
+        say("ahead with its preparation up to about %lld product%s", rounded(ahead),
             ahead == 1 ? "" : "s");
     else
-        say(", never pays off");
+        say("never pays off");
 }
 
 /* For 1, 100 and 10,000 products, and for as many as are expected. Returns how many of these. */
@@ -284,8 +284,9 @@ static int products_to_name(int64_t expected, int64_t *products) {
     return count;
 }
 
-/* For so many products, of those ranked under the conditions of first, which there is. */
-static const record *cheapest(const result *results, int n, const record *first, int64_t products) {
+/* Returns the ranked row that takes least for that many products, preparation included, of those
+ * under the conditions of first; there is at least one. */
+static const record *fastest(const result *results, int n, const record *first, int64_t products) {
     const record *best = NULL;
     for (int k = 0; k < n; k++) {
         const record *r = &results[k].r;
@@ -297,23 +298,24 @@ static const record *cheapest(const result *results, int n, const record *first,
 }
 
 /* first: of those under its conditions; expected: number of products, 0: unknown. */
-static void say_cheapest(const result *results, int n, const record *first, bool states,
-                         int64_t expected) {
+static void say_fastest(const result *results, int n, const record *first, bool states,
+                        int64_t expected) {
     int64_t products[4];
     const int count = products_to_name(expected, products);
     const record *last = NULL;
     if (ranked_with(results, n, first) < 2) return;
-    say("  cheapest with its preparation (%s%s%s%s):", first->config_precision, states ? ", " : "",
+    say("  fastest including preparation (%s%s%s%s):", first->config_precision, states ? ", " : "",
         states ? first->config_cache : "",
         best_beside(results, n, first) ? "" : ", by disturbed times");
     for (int p = 0; p < count; p++) {
-        const record *best = cheapest(results, n, first, products[p]);
+        const record *best = fastest(results, n, first, products[p]);
         int64_t from = products[p];
-        while (p + 1 < count && cheapest(results, n, first, products[p + 1]) == best) p++;
-        say("%s ", last ? "," : "");
+        while (p + 1 < count && fastest(results, n, first, products[p + 1]) == best) p++;
+        say("%s", last ? "," : "");
+        say_which(results, n, best);
+        say(" for ");
         if (from < products[p]) say("%lld to ", (long long)from);
         say("%lld product%s", (long long)products[p], products[p] == 1 ? "" : "s");
-        say_which(results, n, best);
         last = best;
     }
     say("\n");
@@ -325,14 +327,14 @@ static void say_cheapest(const result *results, int n, const record *first, bool
 }
 
 /* In every state of the caches. */
-static void say_cheapest_ones(const session *run, const result *results, int n,
-                              const char *precision) {
+static void say_fastest_ones(const session *run, const result *results, int n,
+                             const char *precision) {
     for (int k = 0; k < n; k++) {
         const record *r = &results[k].r;
         bool is_first = r->status && strcmp(r->config_precision, precision) == 0;
         for (int j = 0; j < k && is_first; j++)
             is_first = !results[j].r.status || !same_conditions(&results[j].r, r);
-        if (is_first) say_cheapest(results, n, r, run->o->caches.count > 1, run->o->iters);
+        if (is_first) say_fastest(results, n, r, run->o->caches.count > 1, run->o->iters);
     }
 }
 
@@ -384,8 +386,8 @@ static void say_waits(const session *run) {
     if (passive || shared) snprintf(flag, sizeof flag, " -t %d", fewer);
     if (!typed_again(run->o, flag, command, sizeof command))
         snprintf(command, sizeof command, "(the same command)%s", flag);
-    say("  ! waiting for cores disturbs; type");
-    if (!*flag && fewer >= 1) say(", if need be with -t %d behind it", fewer);
+    say("  ! threads that wait for a core disturb the timing; try this");
+    if (!*flag && fewer >= 1) say(", with -t %d appended if it does not help", fewer);
     say(":\n");
     say("    %s%s\n", variable, command);
 }
@@ -433,30 +435,26 @@ void explain_results(const session *run, const result *results, int n, bool blur
     for (int b = 0; spmv_backends[b]; b++) rated |= run->rated[b];
     if (blurred)
         say("  nearly all are tied with the fastest (*), their quartiles overlap: the noise is "
-            "larger "
-            "than the differences; 'spmv doctor' says what disturbs\n");
+            "larger than the differences; 'spmv doctor' says what disturbs\n");
     else if (tied)
         say("  = tied with the fastest (*): their quartiles overlap\n");
     if (any(results, n, "in cache"))
         say("  in cache: the last-level cache holds all or part of the working set; use "
-            "--cache=cold "
-            "or steady to measure memory\n");
+            "--cache=cold or steady to measure memory\n");
     if (any(results, n, "above probe"))
         say("  above probe: up to a quarter faster than the probed memory bandwidth allows: the "
-            "probe was "
-            "too low, or fewer bytes moved than counted; 'spmv probe' measures again\n");
+            "probe was too low, or fewer bytes moved than counted; 'spmv probe' measures again\n");
     if (any(results, n, "suspect"))
         say("  SUSPECT: more than a quarter faster than the probed memory bandwidth allows, and so "
-            "not "
-            "ranked; 'spmv probe' measures again\n");
+            "not ranked; 'spmv probe' measures again\n");
     if (any_unchecked(results, n))
         say("  check off: nobody compared these results with the reference, so they are not "
             "ranked\n");
     say_flags(run, results, n);
     say_unsettled(run, results, n);
     say_launch(results, n);
-    say_cheapest_ones(run, results, n, "f64");
-    say_cheapest_ones(run, results, n, "f32");
+    say_fastest_ones(run, results, n, "f64");
+    say_fastest_ones(run, results, n, "f32");
     if (!rated && !(run->o->probe && strcmp(run->o->probe, "off") == 0))
         say("  this machine's limits are not known for %d thread%s: 'spmv probe' measures them, "
             "once\n",

@@ -273,24 +273,33 @@ static void shuffle(int *order, int n, uint64_t seed) {
     }
 }
 
-static void show_round(const group *g, int round) {
+enum { DURATION = 48 };
+static void duration_text(const group *g, char out[DURATION]) {
     double least, most;
-    if (!g->run->o->progress || g->run->o->quiet) return;
     time_left(g, &least, &most);
-    say("\rround %d: %d of %d final, %.0f to %.0f s left\033[K", round + 1, g->done, g->count,
-        least, most);
+    if (round(most) == 0)
+        snprintf(out, DURATION, "less than 1 s");
+    else if (round(least) == round(most))
+        snprintf(out, DURATION, "about %.0f s", most);
+    else if (round(least) == 0)
+        snprintf(out, DURATION, "at most %.0f s", most);
+    else
+        snprintf(out, DURATION, "%.0f to %.0f s", least, most);
+}
+
+static void show_round(const group *g, int round) {
+    char duration[DURATION];
+    if (!g->run->o->progress || g->run->o->quiet) return;
+    duration_text(g, duration);
+    say("\rround %d: %d of %d final, %s left\033[K", round + 1, g->done, g->count, duration);
 }
 
 /* For who sees no progress. */
 static void say_duration(const group *g) {
-    double least, most;
+    char duration[DURATION];
     if (g->run->o->progress || g->run->o->quiet || !is_long(g)) return;
-    time_left(g, &least, &most);
-    say("timing %d kernel%s in turns: ", g->count, g->count == 1 ? "" : "s");
-    if (round(least) == round(most))
-        say("about %.0f s\n", most);
-    else
-        say("%.0f to %.0f s\n", least, most);
+    duration_text(g, duration);
+    say("timing %d kernel%s: %s\n", g->count, g->count == 1 ? "" : "s in turns", duration);
 }
 
 static void watch_step(const session *run, int k) {

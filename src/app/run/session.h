@@ -143,8 +143,8 @@ void describe_limits(const session *run, result *out, const spmv_backend *backen
 bool is_ranked(const result *out);
 /* Who is fastest, tied with it, and what changing over from csr1 costs. */
 void rank_results(result *results, int n);
-/* Of a ranked row: how much faster than csr1 it is, and after about how many products it has paid
- * for its preparation, as the rest of a line. */
+/* Appends to the current line how much faster than csr1 a ranked row is and after about how many
+ * products its preparation has paid off. */
 void say_against_csr1(const record *r);
 /* blurred: nearly all are tied. */
 void explain_results(const session *run, const result *results, int n, bool blurred);
