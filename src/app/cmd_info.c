@@ -8,7 +8,7 @@
 
 int cmd_info(const options *o, const spmv_backend *backend);
 
-enum { HELP = 46 };                        /* the column where what a fact means begins */
+enum { HELP = 46, INDENT = 4 };            /* the columns where texts begin: of facts, of reasons */
 enum { REASON = 256, WIDEST_STEP = 4096 }; /* the step: as of plan.c, where 64-bit offsets begin */
 
 static const spmv_param *find_param(const spmv_format *format, spmv_param_id id) {
@@ -102,7 +102,8 @@ static void find_format(spmv_ctx *ctx, const options *o, const spmv_csr_view *A,
         return;
     }
     if (forecast > budget) {
-        snprintf(reason, REASON, "over the budget of %.4g MB (--max-mem)", 1e-6 * (double)budget);
+        snprintf(reason, REASON, "over the memory limit of %.4g MB (--max-mem)",
+                 1e-6 * (double)budget);
         return;
     }
     if (format->build(ctx, A, &c, spmv_ctx_threads(ctx), &store) == SPMV_OK) {
@@ -168,9 +169,10 @@ static void print_formats(const matrix_facts *facts, const char *size) {
         if (facts->nnz && !reason)
             snprintf(padding, sizeof padding, "%.1f%%",
                      100 * ((double)facts->format_slots.number[f] / nnz - 1));
-        int head = printf("  %-15s %12s %10s %9s%s", facts->format_bytes.name[f], size_MB, share,
-                          padding, reason ? "  " : "");
-        print_wrapped(stdout, page_width(stdout, PAGE_WIDTH), head, head, reason ? reason : "");
+        printf("  %-15s %12s %10s %9s\n", facts->format_bytes.name[f], size_MB, share, padding);
+        if (!reason) continue;
+        printf("%*s", INDENT, "");
+        print_wrapped(stdout, page_width(stdout, PAGE_WIDTH), INDENT, INDENT, reason);
     }
 }
 

@@ -65,15 +65,25 @@ static void list_library(const spmv_kernel *kernel) {
     put(17, 17, library);
 }
 
-static void list_kernel(const char *name, const spmv_kernel *kernel) {
+static void list_kernel(const spmv_kernel *kernel) {
     enum { HEAD = 32 };
-    printf("  %-22s %-6s ", name, kernel && kernel->alias ? kernel->alias : "");
-    put(HEAD, HEAD, kernel ? kernel->summary : "");
-    if (!kernel || !kernel->absent) return;
+    printf("  %-22s %-6s ", kernel->name, kernel->alias ? kernel->alias : "");
+    put(HEAD, HEAD, kernel->summary);
+    if (!kernel->absent) return;
     char absent[256];
     snprintf(absent, sizeof absent, "(not built in: %s)", kernel->absent);
     printf("%*s", HEAD, "");
     put(HEAD, HEAD, absent);
+}
+
+/* Their names alone are known, and stand further in than those of kernels that can be used. */
+static void list_absent(const spmv_backend *backend) {
+    char names[2048] = "";
+    size_t n = 0;
+    for (int k = 0; k < backend->nkernels && n < sizeof names; k++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", k ? " " : "", backend->names[k]);
+    printf("    ");
+    put(4, 4, names);
 }
 
 static void list_kernels(const options *o, const spmv_backend *default_backend) {
@@ -82,12 +92,16 @@ static void list_kernels(const options *o, const spmv_backend *default_backend) 
                !(*b)->kernels          ? " (not built in: make cuda)"
                : *b == default_backend ? " (default)"
                                        : "");
-        list_kernel(spmv_auto_kernel.name, &spmv_auto_kernel);
+        if (!(*b)->kernels) {
+            list_absent(*b);
+            continue;
+        }
+        list_kernel(&spmv_auto_kernel);
         for (int k = 0; k < (*b)->nkernels; k++) {
-            const spmv_kernel *kernel = (*b)->kernels ? (*b)->kernels[k][0] : NULL;
-            list_kernel((*b)->names[k], kernel);
-            if (kernel && o->verbose) list_library(kernel);
-            if (kernel && o->verbose) list_params(kernel);
+            const spmv_kernel *kernel = (*b)->kernels[k][0];
+            list_kernel(kernel);
+            if (o->verbose) list_library(kernel);
+            if (o->verbose) list_params(kernel);
         }
     }
 }

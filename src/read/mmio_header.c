@@ -33,8 +33,7 @@ static spmv_status read_banner(reader *r, worker *w, const char *line, const cha
     if (mm_word_is(words[4], "hermitian"))
         return mm_refuse(w,
                          "found a hermitian matrix, expected general, symmetric or skew-symmetric: "
-                         "complex values are "
-                         "not supported");
+                         "complex values are not supported");
     if (mm_word_is(words[4], "general"))
         r->symmetry = SPMV_GENERAL;
     else if (mm_word_is(words[4], "symmetric"))
@@ -87,9 +86,11 @@ static spmv_status read_size(reader *r, worker *w, const char *line, const char 
     r->rows = sizes[0];
     r->cols = sizes[1];
     if (r->symmetry != SPMV_GENERAL && r->rows != r->cols)
-        return mm_refuse(
-            w, "found a %s matrix of %" PRId64 " rows and %" PRId64 " columns, expected as many",
-            r->symmetry == SPMV_SYMMETRIC ? "symmetric" : "skew-symmetric", r->rows, r->cols);
+        return mm_refuse(w,
+                         "found a %s matrix of %" PRId64 " rows and %" PRId64
+                         " columns, expected as many columns as rows",
+                         r->symmetry == SPMV_SYMMETRIC ? "symmetric" : "skew-symmetric", r->rows,
+                         r->cols);
     r->entries = r->coordinate ? sizes[2] : mm_column_start(r, r->cols);
     if (r->entries > 0 && (r->rows == 0 || r->cols == 0))
         return mm_refuse(

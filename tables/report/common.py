@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import itertools
 import os
 import sys
 import textwrap
@@ -22,6 +23,15 @@ class Stop(Exception):
 
 class Parser(argparse.ArgumentParser):
     """argparse with this project's exit code for usage errors, and one line to say it."""
+
+    def parse_args(self, args=None, namespace=None):
+        """Names an option that is unknown before a word that is missing."""
+        words = sys.argv[1:] if args is None else args
+        for word in itertools.takewhile(lambda word: word != "--", words):
+            name = word.split("=")[0]
+            if name.startswith("--") and not any(known.startswith(name) for known in self._option_string_actions):
+                self.error(f"unknown option {name}")
+        return super().parse_args(words, namespace)
 
     def error(self, message):
         raise Stop(EX_USAGE, f"{message}; --help says more")
@@ -93,6 +103,8 @@ def load(paths):
         raise no_own_logs()
     records, more, opened = read_logs(files)
     complaints += more
+    if not opened and len(complaints) == 1:
+        raise Stop(EX_NOINPUT, complaints[0])
     say_some(complaints)
     if not opened:
         raise Stop(EX_NOINPUT, f"{', '.join(paths)}: no log could be opened")

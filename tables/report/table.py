@@ -222,7 +222,7 @@ def tables_of(units, options):
         raise nothing(units, options)
     left_out = max(count for _, count in made.values())
     if left_out and not options.best:
-        say(f"{plural(left_out, 'slower kernel')} left out: --best=N shows N, -k all shows all, -k NAME,... those")
+        say(f"{plural(left_out, 'slower kernel')} left out: --best=N shows N of them, -k all shows every one, -k NAME,... those named")
     names = system_names(made, options.format != "csv")
     return [renamed(titled._replace(system=names[system]), dict(options.names))
             for system, (titled, _) in made.items()], places

@@ -7,5 +7,5 @@ grep -c -- 'omp:csr_tiles --grid=10x4 --schedule=dynamic --simd=on$' plan
 ls reference
 $SPMV list kernels >kernels
 for kernel in $(sed -n 's/^ *kernels=.*auto,\(.*\)}/\1/p' reference/sweep.sh | tr , ' '); do
-    grep -q "^  $kernel " kernels || echo "$kernel: no such kernel"
+    grep -qw -e "$kernel" kernels || echo "$kernel: no such kernel"
 done

@@ -135,10 +135,11 @@ class VerdictTest(CompareTest):
 
     def test_the_log_that_fails_is_named(self):
         good, empty = self.write("good.jsonl", record()), self.write("empty.jsonl")
-        for path in (empty, "nowhere.jsonl"):
+        for path, code, why in (empty, 65, "no "), ("nowhere.jsonl", 66, "No such file or directory\n"):
             with contextlib.redirect_stderr(io.StringIO()) as talk:
-                self.assertIn(compare.main([good, path]), (65, 66))
-            self.assertIn(f"spmv compare: {path}: no ", talk.getvalue())
+                self.assertEqual(compare.main([good, path]), code)
+            self.assertIn(f"spmv compare: {path}: {why}", talk.getvalue())
+        self.assertEqual(talk.getvalue().count("\n"), 1)
 
     def test_nothing_in_common_is_no_success(self):
         status, _, talk = self.compare([record(1e-3)], [record(1e-3, matrix__name="beta")],

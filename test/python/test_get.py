@@ -206,6 +206,7 @@ class Get(unittest.TestCase):
     def test_usage(self):
         self.assertEqual(self.get()[0], 64)
         self.assertEqual(self.get("--nonsense", "tiny")[0], 64)
+        self.assertIn("unknown option --nonsense;", self.get("--nonsense")[2])
 
 
 if __name__ == "__main__":

@@ -286,7 +286,7 @@ class PaperTest(TableCase):
         status, out, talk = self.table(log)
         self.assertEqual(status, 0)
         self.assertEqual(out.splitlines()[1].split(), ["matrix", *(f"kernel{k}" for k in range(8)), "fastest", "of", "27"])
-        self.assertIn("19 slower kernels left out: --best=N shows N, -k all shows all", talk)
+        self.assertIn("19 slower kernels left out: --best=N shows N of them, -k all shows every one", talk)
         for form in ("md", "tex"):
             self.assertNotIn("kernel8", self.table(log, "--format", form)[1])
         self.assertEqual(len(self.cells(log)[0]), 28)  # for programs: all
