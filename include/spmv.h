@@ -14,14 +14,15 @@
  *
  * Conventions: every function that can fail returns a status and leaves its result in the last
  * pointer, NULL on failure; the text of the failure is spmv_ctx_error(ctx). Nothing prints, exits
- * or aborts. Option structs start with their size (use SPMV_OPTS or set it by hand); zero in every
- * other member means "default", also in members that this library does not know yet: set, they are
- * refused. Rows, columns and positions are int64_t and start at 0; bytes are
- * size_t; times are seconds. A missing or impossible argument is SPMV_E_ARG and named in the text,
- * as far as one can see without going through arrays. Different plans may execute in several
- * threads at once, also inside a parallel region of the caller's; one plan in two only if its facts
- * say that it is concurrent, else the second gets SPMV_E_ARG. Otherwise one thread at a time may
- * use a context and the handles made from it. After fork() a child may use what its parent made. */
+ * or aborts. Option structs start with their size (use SPMV_OPTS or set it by hand). Zero in every
+ * other member means the default. A caller with a newer header may pass members that this library
+ * does not know: it ignores them if they are zero and refuses the call if they are not. Rows,
+ * columns and positions are int64_t and start at 0; bytes are size_t; times are seconds. A missing
+ * or impossible argument is SPMV_E_ARG and named in the text, as far as one can see without going
+ * through arrays. Different plans may execute in several threads at once, also inside a parallel
+ * region of the caller's; one plan in two only if its facts say that it is concurrent, else the
+ * second gets SPMV_E_ARG. Otherwise one thread at a time may use a context and the handles made
+ * from it. After fork() a child may use what its parent made. */
 #ifndef SPMV_H
 #define SPMV_H
 
@@ -61,14 +62,14 @@ typedef struct spmv_plan spmv_plan;
 
 /* ---- context -------------------------------------------------------------------------------- */
 
-/* Where memory comes from, of a GPU (place is SPMV_DEVICE) and of the host (SPMV_HOST). A GPU's is
- * used in the order of the stream, a cudaStream_t, and is released in it, from the thread that uses
- * the context. alloc returns NULL if there is none: what needed it fails with SPMV_E_NOMEM, or, on
- * a GPU, is done by the host.
- * Of the host: the arrays that matrices, stores and plans keep, and spmv_plan_alloc of a CPU's; the
- * stream is NULL, any alignment will do, and huge pages are the caller's affair. Calls come one at
- * a time, of a file that is read also from another thread. Handles, and arrays that are needed
- * during one call alone, are malloc's. */
+/* Supplies the memory of a GPU (place is SPMV_DEVICE) and of the host (SPMV_HOST). A GPU's is used
+ * in the order of the stream, a cudaStream_t, and is released in it, from the thread that uses the
+ * context. alloc returns NULL if there is none: what needed it fails with SPMV_E_NOMEM, or, on a
+ * GPU, is done by the host.
+ * Host memory holds the arrays that matrices, stores and plans keep, and what spmv_plan_alloc gives
+ * on a CPU; the stream is NULL, any alignment will do, and huge pages are the allocator's affair.
+ * The library makes one call at a time; while a file is read the calls may come from another
+ * thread. Handles, and arrays that are needed during one call alone, come from malloc. */
 typedef struct spmv_allocator {
     void *(*alloc)(void *user, spmv_place place, size_t bytes, void *stream);
     void (*release)(void *user, spmv_place place, void *memory, size_t bytes, void *stream);
@@ -77,11 +78,12 @@ typedef struct spmv_allocator {
 
 typedef struct spmv_ctx_opts {
     size_t size;
-    const char
-        *backend; /* "omp" or "cuda": where unprefixed kernel names are looked up; NULL: "omp" */
-    int device;   /* GPU number */
-    int threads;  /* OpenMP team size; 0: OMP_NUM_THREADS, else the cores this process may use. At
-                     most 1024, and what the process gets: spmv_ctx_threads; spmv_plan_facts.note */
+    /* "omp" or "cuda": where unprefixed kernel names are looked up; NULL: "omp" */
+    const char *backend;
+    int device; /* GPU number */
+    /* OpenMP team size; 0: OMP_NUM_THREADS, else the cores this process may use. At most 1024. If
+     * the process gets fewer, spmv_ctx_threads says how many, and spmv_plan_facts.note why. */
+    int threads;
     /* A file in which the choices of "auto" are remembered, for this process and later ones: a plan
      * of a remembered choice is made without sampling and trials. NULL: none. The path is copied.
      * Trouble with the file fails no call; spmv_plan_facts.note says what it is, once. */
@@ -90,9 +92,11 @@ typedef struct spmv_ctx_opts {
 } spmv_ctx_opts;
 
 spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out);
-void spmv_ctx_free(spmv_ctx *ctx); /* before its matrices: its memory goes with the last of them */
-/* Text of the last failure, "" when there was none. NULL: of this thread's calls without a context,
- * as those that could not make one. */
+/* May be called while matrices of the context are alive; its memory is freed with the last of
+ * them. */
+void spmv_ctx_free(spmv_ctx *ctx);
+/* Text of the last failure, "" when there was none. With NULL: the text of this thread's last
+ * failed call that had no context, such as a failed spmv_ctx_create. */
 const char *spmv_ctx_error(const spmv_ctx *ctx);
 int spmv_ctx_threads(const spmv_ctx *ctx); /* the team's size */
 
@@ -116,8 +120,9 @@ typedef struct spmv_csr_view {
     const double *values;   /* [nnz] */
 } spmv_csr_view;
 
-/* COPY: the caller may free the arrays at once. BORROW: they outlive the matrix. SORTED: columns
- * ascend in every row, without duplicates. VALIDATE: the order and every value are checked. */
+/* SPMV_COPY: the arrays are copied and may be freed at once. SPMV_BORROW: the caller keeps them
+ * until the matrix is freed. SPMV_SORTED: the caller vouches that columns ascend in every row,
+ * without duplicates. SPMV_VALIDATE: order and values are checked. */
 enum { SPMV_COPY = 0, SPMV_BORROW = 1, SPMV_SORTED = 2, SPMV_VALIDATE = 4 };
 
 /* Compressed rows as a caller has them: unsorted and with duplicates (they are
@@ -140,8 +145,8 @@ typedef struct spmv_load_opts {
     size_t size;
     uint64_t seed;      /* of gen: matrices; 0: 1 */
     const char *values; /* gen: "random", "symmetric", "few:K", "pattern"; NULL: own */
-    void (*progress)(void *progress_arg,
-                     double done); /* 0..1, from the calling thread; may be NULL */
+    /* done: 0..1, from the calling thread; may be NULL */
+    void (*progress)(void *progress_arg, double done);
     void *progress_arg;
 } spmv_load_opts;
 
@@ -198,7 +203,7 @@ typedef struct spmv_stats {
 spmv_status spmv_mat_stats(const spmv_mat *mat, spmv_stats *out);
 
 /* A dense vector from a file: Matrix Market array (n x 1 or 1 x n), or raw doubles if the name ends
- * in .f64. The caller frees *out with free(). */
+ * in .f64. The caller frees *out with free(); *n is set on success only. */
 spmv_status spmv_vector_load(spmv_ctx *ctx, const char *path, int64_t *n, double **out);
 spmv_status spmv_vector_save(spmv_ctx *ctx, const char *path, int64_t n, const double *x);
 
@@ -225,12 +230,12 @@ typedef struct spmv_plan_opts {
     const spmv_setting *settings;
     int nsettings;
     /* for "auto": */
-    int64_t expected_calls; /* expected number of products: preparation may take 0.15 of their
-                               time, or, if they are too few for trials (fewer than 267 on a CPU,
-                               667 on a GPU), what a conversion should save; 0: unknown, at most
-                               the time of 10 */
-    int nondeterministic;   /* 1: also kernels whose results may differ in bits every time */
-    spmv_cache cache;       /* how it will be used; for SPMV_COLD and SPMV_STEADY trials of a matrix
+    /* Number of products that will follow. Preparation takes at most 0.15 of their time if they are
+     * enough for trials: 267 on a CPU, 667 on a GPU. For fewer nothing is timed, and a conversion
+     * is made only if it should save more than it costs. 0: unknown, at most the time of 10. */
+    int64_t expected_calls;
+    int nondeterministic; /* 1: also kernels whose results may differ in bits every time */
+    spmv_cache cache;     /* how it will be used; for SPMV_COLD and SPMV_STEADY trials of a matrix
                                that the caches could hold empty them before each sample */
     int threads; /* that a product has, 1 to the context's; 0: as many, or fewer if "auto" finds
                     them as fast. Not of a GPU's plan */
@@ -260,10 +265,12 @@ typedef struct spmv_plan_facts {
     double convert_s;                /* compressed rows to format, and finding its size */
     double upload_s;                 /* matrix or format to device */
     double prepare_s;                /* the kernel's own structures (tiles, pitch) */
-    double from_rows_s; /* from compressed rows in the device's memory until ready: conversion and
-                             prepare_s; negative: the host converts, and the result is uploaded */
-    double once_s;      /* what a process does once, in none of the others: starting a library, the
-                      first-use warm-up of "auto" */
+    /* From compressed rows in the device's memory until ready: conversion and prepare_s; negative:
+     * the host converts, and the result is uploaded. */
+    double from_rows_s;
+    /* What a process does once, in none of the others: starting a library, the first-use warm-up of
+     * "auto". */
+    double once_s;
     /* of a plan that "auto" chose; NULL and 0 otherwise */
     const char *reason;        /* one sentence: why this kernel */
     double tune_s;             /* sampling the matrix, building candidates not chosen, and trials */
@@ -282,8 +289,9 @@ typedef struct spmv_plan_facts {
     int refills;        /* 1: spmv_mat_set_values writes new values into what the plan made */
     int waits_asleep; /* 1: just now the threads of a product sleep while they wait for each other,
                           because other processes use the same cores */
-    /* The most that making the plan had in use at once beside what was there before, in arrays:
-     * what it keeps is part of it. Of host memory for the whole process. 0 for spmv_plan_copy. */
+    /* Most bytes of arrays in use at one time while the plan was made, beyond what was in use
+     * before; what the plan keeps is included. The host's counts the whole process. 0 for
+     * spmv_plan_copy. */
     size_t peak_host_bytes, peak_device_bytes;
 } spmv_plan_facts;
 /* Strings in *out belong to the plan or the library. */
@@ -318,9 +326,11 @@ typedef struct spmv_call {
  * a CPU a y apart from z is copied to z first. The struct is not needed afterwards. */
 spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *stream);
 
-/* Memory where the plan runs; on the CPU plain host memory. */
+/* Allocates memory where the plan runs, on a CPU plain host memory, or fails with SPMV_E_NOMEM.
+ * Free it with spmv_plan_release of the same plan, before the plan. */
 spmv_status spmv_plan_alloc(const spmv_plan *plan, size_t bytes, void **out);
 void spmv_plan_release(const spmv_plan *plan, void *memory);
+/* Copies bytes to such memory, or back (get); returns when the copy is complete. */
 spmv_status spmv_plan_put(const spmv_plan *plan, void *device, const void *host, size_t bytes);
 spmv_status spmv_plan_get(const spmv_plan *plan, void *host, const void *device, size_t bytes);
 

@@ -13,8 +13,9 @@ typedef struct spmv_device { /* one opened device */
     void *stream;  /* of a GPU, what its own operations are ordered on: a cudaStream_t */
     void *state;   /* owned by the backend */
     const spmv_allocator *allocator; /* as in spmv_ctx_opts; NULL: the backend's own */
-    size_t used, most; /* bytes allocated on a device of its own memory: now, and at most since most
-                          was set to used */
+    /* Bytes allocated in the device's own memory: now, and the largest value of used since most was
+     * last reset to it. */
+    size_t used, most;
 } spmv_device;
 
 /* A format that a device builds in its own memory, so that the host need not hold it. rows: the
@@ -108,7 +109,8 @@ typedef struct spmv_features {
     double empty_share; /* rows without entries, over all rows */
     double padding_32;  /* padding over entries, if slices of 32 rows are padded to the longest */
     int64_t sampled;    /* entries in the sample */
-    double seen;        /* about the share of all entries that are in rows like the sample's */
+    double seen;        /* about the share of all entries that the sample stands for; the rest are
+                           in rows longer than any in it */
     double near_16;     /* entries within 2^16 columns of their step (k-th entries of 32 rows) */
     double diagonal;    /* entries in slices where 32 rows share their diagonals */
     double index_bytes; /* columns in the slice's cheapest code: diagonals, 8, 16 or 32 bits */

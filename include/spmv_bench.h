@@ -13,13 +13,15 @@ extern "C" {
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-/* spmv_exec, count times back to back; *seconds: the device's own time for all of them. */
+/* spmv_exec, count times (1 or more) back to back; *seconds: the device's own time for all. */
 spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
                             double beta, void *y, double *seconds);
 
 /* Products launched back to back, going through a list in turn; on a GPU as one recorded graph, so
- * that the host's launches are not part of the time. The list is copied; x and y are not. */
-typedef struct spmv_product { /* of plans of one device */
+ * that the host's launches are not part of the time. launches: of all products together, 1 or more.
+ * The list is copied; plans, x and y must outlive the batch. Errors: SPMV_E_ARG, SPMV_E_NOMEM. What
+ * cannot be recorded is no error: spmv_batch_how says why. */
+typedef struct spmv_product { /* of plans of one context and backend */
     const spmv_plan *plan;
     const void *x;
     void *y;

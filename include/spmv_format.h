@@ -53,8 +53,9 @@ typedef struct spmv_format {
     /* Writes other values into a store that was built of the same pattern. NULL: it cannot be done
      * in place, or refill_rows does. */
     void (*refill)(const spmv_csr_view *A, int threads, spmv_store *store);
-    /* The same of rows first..end - 1 alone, whose values are near; other threads refill others.
-     * Both are multiples of rows_together, but for the last row's end. */
+    /* As refill, for rows first to end - 1 only, whose values are in a near cache; other threads
+     * refill other rows. first and end are multiples of rows_together, except that end may be the
+     * number of rows. */
     void (*refill_rows)(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store);
     int64_t (*rows_together)(const spmv_store *store); /* 0: refill takes all */
     /* Whether they can be written as the store's are encoded; SPMV_E_UNSUITABLE: no. NULL: all can

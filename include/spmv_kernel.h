@@ -184,8 +184,8 @@ static inline uint64_t spmv_bits(double value) {
     return bits;
 }
 
-static inline uint64_t
-spmv_mix(uint64_t h) { /* splitmix64's finaliser: every bit affects every bit */
+/* splitmix64's finaliser: every bit affects every bit. */
+static inline uint64_t spmv_mix(uint64_t h) {
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
     h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
     return h ^ (h >> 31);

@@ -25,8 +25,8 @@ void spmv_coo_free(spmv_coo *coo); /* frees the arrays and zeroes the struct */
 enum { SPMV_MAX_BACKENDS = 4, SPMV_WISDOM_NOTE = 400 /* bytes of a note about the wisdom file */ };
 struct spmv_ctx {
     const spmv_backend *default_backend; /* whose kernels unprefixed names mean */
-    spmv_device
-        device[SPMV_MAX_BACKENDS]; /* in the order of spmv_backends; opened when first needed */
+    /* In the order of spmv_backends; opened when first needed. */
+    spmv_device device[SPMV_MAX_BACKENDS];
     bool opened[SPMV_MAX_BACKENDS];
     size_t cache[SPMV_MAX_BACKENDS]; /* last-level, of an opened device; 0: unknown */
     uint64_t warmed_up[SPMV_MAX_BACKENDS][SPMV_NVARIANTS]; /* a bit per kernel: warm_up.c */
