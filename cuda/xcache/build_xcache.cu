@@ -221,9 +221,9 @@ static __global__ void __launch_bounds__(XCACHE_THREADS)
     coded c = {B.values, codebook, B.value_code, nvalues};
     for (int s = (int)threadIdx.x / WARP; s * XCACHE_SLICE < block.segments; s += XCACHE_WARPS) {
         int i = s * XCACHE_SLICE + lane, length = 0;
-        segment_entries segment = {0, 0, 1};
+        xcache_entries segment = {0, 0, 1};
         if (i < block.segments) {
-            segment = entries_of(&block, B.cuts + block.cut, B.order[block.segment + i]);
+            segment = xcache_entries_of(&block, B.cuts + block.cut, B.order[block.segment + i]);
             length = B.length[block.segment + i];
         }
         fill_slice(A, c, bits, before, block.base,
@@ -385,9 +385,9 @@ static __global__ void __launch_bounds__(XCACHE_THREADS) refill_blocks(rows A, x
     real *values = (real *)B.values;
     for (int s = (int)threadIdx.x / WARP; s * XCACHE_SLICE < block.segments; s += XCACHE_WARPS) {
         int i = s * XCACHE_SLICE + lane, length = 0;
-        segment_entries segment = {0, 0, 1};
+        xcache_entries segment = {0, 0, 1};
         if (i < block.segments) {
-            segment = entries_of(&block, B.cuts + block.cut, B.order[block.segment + i]);
+            segment = xcache_entries_of(&block, B.cuts + block.cut, B.order[block.segment + i]);
             length = B.length[block.segment + i];
         }
         const int width = __shfl_sync(ALL_LANES, length, 0);

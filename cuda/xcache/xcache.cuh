@@ -4,6 +4,7 @@
 #define SPMV_CUDA_XCACHE_CUH
 
 #include "cuda/value_set.cuh"
+#define XCACHE_SHARED static __host__ __device__
 #include "formats/xcache/xcache.h"
 
 enum {
@@ -80,29 +81,6 @@ static __device__ __forceinline__ uint16_t place_in(const unsigned *bits, const 
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */
-
-typedef struct segment_entries { /* which of the block's rows; its first; from one to the next */
-    int32_t row, first, step;
-} segment_entries;
-
-/* cuts: the block's. */
-static __device__ segment_entries entries_of(const xcache_block *block, const uint32_t *cuts,
-                                             uint16_t order) {
-    segment_entries all = {order, 0, 1};
-    int32_t q = order - block->rows, low = 0, high = block->cuts;
-    if (q < 0) return all;
-    while (high - low > 1) {
-        int32_t middle = (low + high) / 2;
-        if ((int32_t)(cuts[middle] >> 16) <= q)
-            low = middle;
-        else
-            high = middle;
-    }
-    int32_t first = (int32_t)(cuts[low] >> 16);
-    segment_entries every = {(int32_t)(cuts[low] & 0xffff), q - first,
-                             (int32_t)(cuts[low + 1] >> 16) - first};
-    return every;
-}
 
 /* A stable sort of n segments, longest first: each warp counts its share of them by length, then
  * walks it again. Every thread of the block calls. */

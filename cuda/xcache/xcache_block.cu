@@ -184,7 +184,7 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
 
 enum { FEW = 512, SOME = 768, MANY = 1024 }; /* threads of a block, at most */
 
-/* With 64 registers a thread, or 40 for a few more threads. */
+/* With 64 registers per thread, or 40 for a few more threads. */
 template <int CODE> static const void *of_values(int64_t threads) {
     if (threads > FEW && threads <= SOME) return (const void *)multiply<CODE, SOME, 2>;
     return (const void *)multiply<CODE, MANY, 1>;

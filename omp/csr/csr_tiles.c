@@ -15,7 +15,9 @@
  * Repeats  bitwise: yes, for equal grid_cols.
  * Params   grid_rows (one per thread), grid_cols (4); schedule, chunk: of the tile loop; simd (0).
  */
-#include "tiles.h"
+#include "omp/kernel.h"
+#include "formats/csr/csr.h"
+#include "formats/row_ends.h"
 
 typedef struct tiles {
     ofs *offsets;  /* [rows x grid_cols + 1] where column block j of row i starts in col_idx */
@@ -39,7 +41,8 @@ static void find_offsets(const spmv_plan *p, const csr *A, int64_t ncols, ofs *o
     for (int64_t i = 0; i < A->s.rows; i++) {
         ofs k = A->row_ptr[i];
         for (int64_t j = 0; j < ncols; j++) {
-            k = find_column(A, k, A->row_ptr[i + 1], spmv_split(A->s.cols, ncols, j));
+            k = (ofs)spmv_reach_column(A->col_idx, k, A->row_ptr[i + 1],
+                                       spmv_split(A->s.cols, ncols, j));
             offsets[i * ncols + j] = k;
         }
     }

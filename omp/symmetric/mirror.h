@@ -53,7 +53,8 @@ static inline int64_t count_ranges_per_thread(const spmv_plan *p, int64_t thread
     return threads == 1 || small ? 1 : each;
 }
 
-/* Cells of windows that are little beside the store, written and read. */
+/* How many elements of windows may be written and read before their traffic counts beside that of
+ * the store. */
 static inline int64_t few_cells(const spmv_plan *p) {
     enum { LITTLE = 64 };
     return (int64_t)(spmv_store_bytes(p->store) / LITTLE / (2 * sizeof(real)));

@@ -58,8 +58,8 @@ typedef struct options {
     int nwords;
     const char **given; /* options on the command line, as --NAME=VALUE */
     int ngiven;
-    const char **twins; /* options set in the environment, likewise */
-    int ntwins;
+    const char **from_environment; /* options set there, likewise */
+    int nfrom_environment;
     int passes;                  /* of sweep; 0: not given */
     double timeout_s;            /* of sweep; negative: not given, 0: none */
     bool dry_run, resume, retry; /* retry: resume */
@@ -73,8 +73,8 @@ void options_parse(int argc, char **argv, const char *command, options *out);
 /* By its long name: on the command line; there or in the environment. */
 bool options_on_line(const options *o, const char *name);
 bool options_given(const options *o, const char *name);
-/* Writes, to be typed again and a blank before each, those given that say what is multiplied, how,
- * and how it is measured; without parameters of kernels and those named. */
+/* Writes the given options that say what is multiplied and how it is measured, each after a blank
+ * and quoted for a shell, except kernel parameters and the options named in `without`. */
 void options_write(const options *o, const char *without, FILE *out);
 /* Exits if it has words, options or matrices that this command cannot use. */
 void options_check(const options *o, const char *command);

@@ -55,7 +55,7 @@ static const struct argp_option fixed[] = {
     {0},
 };
 
-/* Those and the parameters of kernels. argp sorts what it prints. */
+/* The fixed options followed by the parameters of kernels. argp sorts them for --help. */
 static struct argp_option table[sizeof fixed / sizeof *fixed + SPMV_NPARAMS];
 
 static int key_of(int id) {
@@ -87,8 +87,9 @@ static const struct argp_option *option_of(int key) {
 
 /* ---- help ----------------------------------------------------------------------------------- */
 
-/* What a command takes: all options of the groups, parameters of kernels and formats, and those
- * named. Without an entry: all. not: in spite of their group; the command itself says why. */
+/* Which options a command accepts: those of the listed groups, parameters of kernels and formats if
+ * `params`, and the `others`, except those in `not`, which the command refuses itself. A command
+ * without an entry accepts every option. */
 static const struct taken {
     const char *command, *groups; /* digits, as in the table */
     bool params;
@@ -303,7 +304,7 @@ static void parse_environment(options *o, struct argp_state *state) {
         usage_blame(name);
         parse(option->key, copy, state);
         usage_blame(NULL);
-        keep_typed(o, option, value, &o->twins, &o->ntwins);
+        keep_typed(o, option, value, &o->from_environment, &o->nfrom_environment);
     }
 }
 
@@ -376,8 +377,8 @@ static _Noreturn void refuse_word(const char *command, const char *word) {
                 command ? "those it takes" : "all options");
 }
 
-/* The word at which argp gave up: that before the next; but of several letters in one word it stops
- * inside, and the word is the next. */
+/* Returns the word that argp could not parse. That is the one before `next`, unless argp stopped
+ * inside a word of several short options, which is then the word at `next`. */
 static const char *refused(int argc, char **argv, int next) {
     const char *before = argv[next > 1 ? next - 1 : argc > 1],
                *after = next > 0 && next < argc ? argv[next] : "";
@@ -437,14 +438,16 @@ bool options_on_line(const options *o, const char *name) {
 }
 
 bool options_given(const options *o, const char *name) {
-    return options_on_line(o, name) || is_in(o->twins, o->ntwins, name);
+    return options_on_line(o, name) || is_in(o->from_environment, o->nfrom_environment, name);
 }
 
 void options_write(const options *o, const char *without, FILE *out) {
-    for (int k = 0; k < o->ntwins + o->ngiven; k++) {
-        const char *typed = k < o->ntwins ? o->twins[k] : o->given[k - o->ntwins];
+    for (int k = 0; k < o->nfrom_environment + o->ngiven; k++) {
+        const char *typed =
+            k < o->nfrom_environment ? o->from_environment[k] : o->given[k - o->nfrom_environment];
         const struct argp_option *option = option_typed(typed);
-        const bool is_typed = k < o->ntwins && options_on_line(o, option->name); /* comes later */
+        const bool is_typed =
+            k < o->nfrom_environment && options_on_line(o, option->name); /* comes later */
         if (is_typed || option->group > MEASURE || param_of(option->key) != SPMV_NPARAMS ||
             is_among(option->name, without))
             continue;
@@ -480,8 +483,9 @@ void options_check(const options *o, const char *command) {
 
 void options_name_environment(const options *o) {
     bool first = true;
-    for (int k = 0; k < o->ntwins; k++) {
-        const char *name = option_typed(o->twins[k])->name, *value = strchr(o->twins[k], '=');
+    for (int k = 0; k < o->nfrom_environment; k++) {
+        const char *name = option_typed(o->from_environment[k])->name,
+                   *value = strchr(o->from_environment[k], '=');
         char variable[64];
         name_variable(name, variable, sizeof variable);
         if (options_on_line(o, name)) continue;
@@ -495,7 +499,7 @@ void options_free(options *o) {
     free(o->matrices);
     free(o->words);
     free(o->given);
-    free(o->twins);
+    free(o->from_environment);
     free(o->tags);
     for (int k = 0; k < o->ncopies; k++) free(o->copies[k]);
     free(o->copies);

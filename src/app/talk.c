@@ -1,4 +1,4 @@
-/* talk.c: what the program says beside its results, and how wide. */
+/* talk.c: messages on stderr, wrapped to the width of the terminal. */
 #include "app.h"
 #include <stdarg.h>
 #include <stdlib.h>

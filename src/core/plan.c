@@ -323,8 +323,8 @@ spmv_status spmv_plan_check(const spmv_plan *plan, const char *call, const char 
     return mat->freed || !v->x || !v->z || meet ? refuse(plan, call, written, v) : SPMV_OK;
 }
 
-/* Says that a product of the plan runs; a plan is const to who multiplies with it, but never was
- * where it was allocated. */
+/* Says that a product of the plan runs. Callers see a const plan, but it was allocated as a mutable
+ * object, so the cast is valid. */
 spmv_status spmv_plan_claim(const spmv_plan *plan, const char *call) {
     spmv_device *device = plan->device;
     if (device->backend->enter) TRY(device->backend->enter(device));

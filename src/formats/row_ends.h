@@ -1,5 +1,5 @@
-/* row_ends.h: what formats and kernels ask of row_ptr: the longest row, and how to cut rows and
- * nonzeros into equal shares (Merrill and Garland, SC'16). */
+/* row_ends.h: what formats and kernels ask of row_ptr: the longest row, how to cut rows and
+ * nonzeros into equal shares (Merrill and Garland, SC'16), and where a row reaches a column. */
 #ifndef SPMV_FORMATS_ROW_ENDS_H
 #define SPMV_FORMATS_ROW_ENDS_H
 
@@ -18,6 +18,13 @@ static inline int64_t spmv_rows_ended(const spmv_csr_view *A, int64_t items) {
             high = middle;
     }
     return low;
+}
+
+/* Where the entries from k of a row that ends at `end` reach column `first`. */
+static inline int64_t spmv_reach_column(const int32_t *col_idx, int64_t k, int64_t end,
+                                        int64_t first) {
+    while (k < end && col_idx[k] < first) k++;
+    return k;
 }
 
 static inline int64_t spmv_longest_row(const spmv_csr_view *A) {

@@ -39,7 +39,7 @@ struct spmv_recipe {
     int threads;
     /* Makes table and sets scratch, after the memory check. NULL: nothing to do. */
     spmv_status (*prepare)(spmv_ctx *ctx, spmv_recipe *r);
-    int64_t scratch; /* int32_t's a thread that fill_row needs */
+    int64_t scratch; /* int32_t's per thread that fill_row needs */
     int64_t n[6];    /* the class's own numbers */
     void *table;     /* the class's own, spmv_host_alloc; freed by generate.c */
     /* Entries of row i. NULL: fill_row is asked, with col NULL: it only counts then. */

@@ -124,7 +124,7 @@ int64_t spmv_sort_columns(int32_t *col, int64_t n, int64_t limit, int32_t *scrat
 
 /* ---- samples without repetition ------------------------------------------------------------- */
 
-/* A part of a sample: small enough for a bit a column, or for scratch, on the stack. */
+/* A part of a sample: small enough for a bit per column, or for scratch, on the stack. */
 enum { PART = 2048, SPARSE = 64, WORDS = PART * SPARSE / 64 };
 
 /* Marks bits until enough differ, then reads them off in order; over half full, marks the ones left

@@ -9,13 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of the time of all expected products tuning takes at most this share, and in that time what is
- * converted and timed must pay. A number that is not known counts as so many, of which the first
- * few pay. */
+/* Tuning takes at most this share of the time of all expected products. If their number is unknown,
+ * unknown_calls products are assumed for the choice, and `few` products' time is the budget. */
 static const double share = 0.15, unknown_calls = 1000, few = 10;
 static const double for_sampling = 0.4; /* of the budget, at most */
 static const double trials_host = 40;   /* the least budget that pays for trials on a CPU */
-static const double optimism = 1.3;     /* so many times as fast as predicted */
+static const double optimism = 1.3;     /* how many times faster than predicted a kernel may be */
 static const double margin = 1.03; /* by which the prediction has to beat the baseline, untimed */
 
 /* The first candidate is always tried if it takes at most this share of the budget: what was spent
@@ -227,7 +226,8 @@ static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
     for (int k = 1; k < c->n; k++)
         if (!other || c->entry[k].product_s < other->product_s) other = &c->entry[k];
     const char *name = chosen->plan->kernel->name;
-    const char *unknown = "; the number of products is unknown: only what is ready within 10";
+    const char *unknown =
+        "; the number of products is unknown: only what is ready within 10 was considered";
     if (chosen != baseline)
         snprintf(t->reason, sizeof t->reason, "%s: %s; %.2f x %s in the trials%s%s", name,
                  chosen->proposal->why, baseline->product_s / chosen->product_s,

@@ -20,7 +20,7 @@ import shlex
 import statistics
 import sys
 
-from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
+from common import EX_DATAERR, Parser, Stop, emit, load, run
 from gains import is_peer
 from headline.classes import HALVES, listed_name, outside_list
 from headline.figures import machine_of
@@ -273,11 +273,7 @@ def main_part(arguments):
     options = parser.parse_args(arguments)
     records, _ = load(options.logs)
     text = page(merge(unit_of(record) for record in records), outside_list(), options.half)
-    if options.out:
-        write_files(".", {options.out: text})
-        say(f"ablation.py: {options.out}")
-    else:
-        sys.stdout.write(text)
+    emit(text, options.out, "ablation.py")
     return 0
 
 

@@ -13,7 +13,7 @@ import statistics
 import sys
 from typing import Callable, NamedTuple, Optional
 
-from common import Parser, load, run, say, write_files
+from common import Parser, emit, load, run
 from gains import is_peer
 from headline.classes import HELD_OUT, listed_name, outside_list
 from texts import markdown_table
@@ -251,11 +251,7 @@ def main_part(arguments):
     options = parser.parse_args(arguments)
     records, _ = load(options.logs)
     text = page(layout_of(records))
-    if options.out:
-        write_files(".", {options.out: text})
-        say(f"bars.py: {options.out}")
-    else:
-        sys.stdout.write(text)
+    emit(text, options.out, "bars.py")
     return 0
 
 

@@ -129,6 +129,15 @@ def write_files(folder, files):
             raise Stop(EX_CANTCREAT, f"{error.filename or path}: {error.strerror}") from None
 
 
+def emit(text, path, program):
+    """The text into a file, which is said, or to the terminal if there is none."""
+    if path:
+        write_files(".", {path: text})
+        say(f"{program}: {path}")
+    else:
+        sys.stdout.write(text)
+
+
 def give_up_stdout():
     """What it still holds would be written, and fail, once more at the end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -100,7 +100,8 @@ static void an_unknown_number_pays_for_a_short_set_up(void **state) {
         spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
         spmv_propose_kernel(&all, "coo_segments", k == 0 ? 10 : 2, 3, "converted");
         spmv_plan *plan = choose(mat, &all, (spmv_plan_opts){.kernel = NULL});
-        assert_chosen(plan, k == 0 ? "csr_rows" : "coo_segments", "only what is ready within 10");
+        assert_chosen(plan, k == 0 ? "csr_rows" : "coo_segments",
+                      "only what is ready within 10 was");
         spmv_plan_free(plan);
     }
     spmv_mat_free(mat);

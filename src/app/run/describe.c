@@ -23,12 +23,12 @@ static bool add_word(char **out, int *count, const char *word) {
 }
 
 char **command_line(const options *o, int *count) {
-    char **out = calloc((size_t)(o->argc + o->ntwins) + 2, sizeof *out);
+    char **out = calloc((size_t)(o->argc + o->nfrom_environment) + 2, sizeof *out);
     bool fine = out && add_word(out, count, o->argv[0]);
     if (fine && o->command) fine = add_word(out, count, o->command);
-    for (int k = 0; fine && k < o->ntwins; k++)
-        if (strncmp(o->twins[k], "--matrix=", 9) != 0 || !options_on_line(o, "matrix"))
-            fine = add_word(out, count, o->twins[k]);
+    for (int k = 0; fine && k < o->nfrom_environment; k++)
+        if (strncmp(o->from_environment[k], "--matrix=", 9) != 0 || !options_on_line(o, "matrix"))
+            fine = add_word(out, count, o->from_environment[k]);
     for (int k = 1; fine && k < o->argc; k++) fine = add_word(out, count, o->argv[k]);
     return out;
 }

@@ -220,7 +220,8 @@ static bool is_announced(const group *g) {
     return !o->quiet && (o->progress || is_long(g));
 }
 
-/* Of what is measured on, once: from so many samples on. */
+/* Shows an interim result, once for each kernel whose timing goes on, as soon as it has that many
+ * samples. */
 static void show_so_far(const group *g, candidate *e, int least) {
     char median[TIME_TEXT], interval[32] = "";
     if (e->shown || !is_announced(g) || e->t.nsamples < least) return;

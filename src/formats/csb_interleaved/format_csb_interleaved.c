@@ -45,19 +45,19 @@ static int64_t cut_rows(const spmv_csr_view *A, int64_t tile, idx *first_row) {
 }
 
 /* A block while it is filled. */
-typedef struct weft {
+typedef struct block_cursor {
     int32_t begin, next; /* places of its first entry and of the next */
     int32_t part, left;  /* entries of each part; entries still to come in this one */
     int lane;            /* the part; CSB_INTERLEAVED_LANES: what is left behind the parts */
-} weft;
+} block_cursor;
 
-static weft begin_block(int32_t begin, int32_t end) {
+static block_cursor begin_block(int32_t begin, int32_t end) {
     int32_t part = (end - begin) / CSB_INTERLEAVED_LANES;
-    return (weft){begin, begin, part, part, part ? 0 : CSB_INTERLEAVED_LANES};
+    return (block_cursor){begin, begin, part, part, part ? 0 : CSB_INTERLEAVED_LANES};
 }
 
 /* Where the next entry goes. */
-static int32_t take_place(weft *w) {
+static int32_t take_place(block_cursor *w) {
     int32_t place = w->next++;
     if (w->lane == CSB_INTERLEAVED_LANES) return place; /* of the rest */
     w->next += CSB_INTERLEAVED_LANES - 1;
@@ -72,8 +72,8 @@ static int32_t take_place(weft *w) {
 
 /* Counts the entries of each block, makes that their beginnings, then puts entries there. How many
  * values f32 cannot hold. */
-static int64_t fill_block_row(const spmv_csr_view *A, int64_t b, const value_set *set, weft *wefts,
-                              csb_interleaved *out) {
+static int64_t fill_block_row(const spmv_csr_view *A, int64_t b, const value_set *set,
+                              block_cursor *cursors, csb_interleaved *out) {
     const int64_t first = out->first_row[b], end = out->first_row[b + 1], cols = out->block_cols;
     const int shift = __builtin_ctzll((unsigned long long)out->tile);
     int32_t *ptr = out->block_ptr + b * cols, at = (int32_t)A->row_ptr[first];
@@ -81,14 +81,14 @@ static int64_t fill_block_row(const spmv_csr_view *A, int64_t b, const value_set
     for (int64_t c = 0; c < cols; c++) ptr[c] = 0;
     for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k++) ptr[A->col_idx[k] >> shift]++;
     for (int64_t c = 0; c < cols; c++) {
-        wefts[c] = begin_block(at, at + ptr[c]);
+        cursors[c] = begin_block(at, at + ptr[c]);
         at += ptr[c];
-        ptr[c] = wefts[c].begin;
+        ptr[c] = cursors[c].begin;
     }
     for (int64_t i = first; i < end; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
             uint32_t col = (uint32_t)A->col_idx[k];
-            int32_t to = take_place(wefts + (col >> shift));
+            int32_t to = take_place(cursors + (col >> shift));
             out->local[to] = (uint32_t)(i - first) << 16 | (col & (uint32_t)(out->tile - 1));
             overflows += put_coded(out->values + (int64_t)to * out->value_bytes, set, A->values[k],
                                    out->value_code);
@@ -99,15 +99,15 @@ static int64_t fill_block_row(const spmv_csr_view *A, int64_t b, const value_set
 static spmv_status fill(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *set, int threads,
                         csb_interleaved *out) {
     int64_t overflows = 0, cols = out->block_cols;
-    weft *wefts = spmv_host_alloc((size_t)(threads * cols + 1) * sizeof *wefts);
-    if (!wefts)
+    block_cursor *cursors = spmv_host_alloc((size_t)(threads * cols + 1) * sizeof *cursors);
+    if (!cursors)
         return spmv_fail(ctx, SPMV_E_NOMEM, "out of memory: a list of %lld blocks per thread",
                          (long long)cols);
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(+ : overflows)
     for (int64_t b = 0; b < out->block_rows; b++)
-        overflows += fill_block_row(A, b, set, wefts + omp_get_thread_num() * cols, out);
+        overflows += fill_block_row(A, b, set, cursors + omp_get_thread_num() * cols, out);
     out->block_ptr[out->block_rows * cols] = (int32_t)A->nnz;
-    spmv_host_free(wefts);
+    spmv_host_free(cursors);
     return spmv_fits(ctx, overflows);
 }
 
@@ -148,14 +148,14 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
 enum { TOGETHER_BLOCKS = 1024 };
 static void refill_blocks(const spmv_csr_view *A, int64_t b, int64_t first, int64_t end,
                           const value_set *set, csb_interleaved *B) {
-    weft wefts[TOGETHER_BLOCKS];
+    block_cursor cursors[TOGETHER_BLOCKS];
     const int shift = __builtin_ctzll((unsigned long long)B->tile);
     const int32_t *ptr = B->block_ptr + b * B->block_cols;
-    for (int64_t c = first; c < end; c++) wefts[c - first] = begin_block(ptr[c], ptr[c + 1]);
+    for (int64_t c = first; c < end; c++) cursors[c - first] = begin_block(ptr[c], ptr[c + 1]);
     for (int64_t i = B->first_row[b]; i < B->first_row[b + 1]; i++)
         for (int64_t k = first ? spmv_first_from(A, i, first << shift) : A->row_ptr[i];
              k < A->row_ptr[i + 1] && A->col_idx[k] >> shift < end; k++) {
-            int32_t to = take_place(wefts + (A->col_idx[k] >> shift) - first);
+            int32_t to = take_place(cursors + (A->col_idx[k] >> shift) - first);
             put_coded(B->values + (int64_t)to * B->value_bytes, set, A->values[k], B->value_code);
         }
 }

@@ -1,17 +1,12 @@
 /* format_csr_columns.c: blocks of columns as CSR matrices, one behind the other. */
 #include "csr_columns.h"
+#include "formats/row_ends.h"
 #include <math.h>
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     const size_t ncols = (size_t)c->value[SPMV_grid_cols];
     return ncols * (size_t)(A->rows + 1) * sizeof(ofs) +
            (size_t)A->nnz * (sizeof(idx) + sizeof(real));
-}
-
-/* Where the entries from k of the row that ends at `end` reach column `first`. */
-static int64_t find_column(const spmv_csr_view *A, int64_t k, int64_t end, int64_t first) {
-    while (k < end && A->col_idx[k] < first) k++;
-    return k;
 }
 
 /* row_ptr + j (rows + 1) first holds, at i + 1, how many entries row i has in block j. */
@@ -22,7 +17,8 @@ static void count_entries(const spmv_csr_view *A, int threads, csr_columns *B) {
         int64_t k = A->row_ptr[i];
         for (int64_t j = 0; j < B->ncols; j++) {
             const int64_t first = k;
-            k = find_column(A, k, A->row_ptr[i + 1], spmv_split(A->cols, B->ncols, j + 1));
+            k = spmv_reach_column(A->col_idx, k, A->row_ptr[i + 1],
+                                  spmv_split(A->cols, B->ncols, j + 1));
             B->row_ptr[j * stride + i + 1] = (ofs)(k - first);
         }
     }

@@ -90,7 +90,7 @@ static int64_t fill_rows(const spmv_csr_view *A, int64_t first, int64_t end, int
 }
 
 /* Each thread counts its rows' share of the CSR part, then fills behind those before it. share has
- * a number a thread. */
+ * a number per thread. */
 static int64_t fill(const spmv_csr_view *A, int threads, int64_t *share, const hybrid *out) {
     int64_t overflows = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : overflows)

@@ -87,28 +87,6 @@ static int64_t sort_segments(const segments *from, int64_t b, xcache_rows *B) {
     return slots;
 }
 
-typedef struct segment_entries { /* which of the block's rows; its first; from one to the next */
-    int32_t row, first, step;
-} segment_entries;
-
-/* cuts: the block's. */
-static segment_entries entries_of(const xcache_block *block, const uint32_t *cuts, uint16_t order) {
-    segment_entries all = {order, 0, 1};
-    int32_t q = order - block->rows, low = 0, high = block->cuts;
-    if (q < 0) return all;
-    while (high - low > 1) {
-        int32_t middle = (low + high) / 2;
-        if ((int32_t)(cuts[middle] >> 16) <= q)
-            low = middle;
-        else
-            high = middle;
-    }
-    int32_t first = (int32_t)(cuts[low] >> 16);
-    segment_entries every = {(int32_t)(cuts[low] & 0xffff), q - first,
-                             (int32_t)(cuts[low + 1] >> 16) - first};
-    return every;
-}
-
 /* ---- columns --------------------------------------------------------------------------------- */
 
 typedef struct marks { /* of the columns from base on: those that a block needs */
@@ -228,8 +206,8 @@ static int64_t fill_slice(const spmv_csr_view *A, const marks *m, const value_se
     const int64_t first = block->segment + i, n = block->segments - i;
     int64_t overflows = 0;
     for (int r = 0; r < XCACHE_SLICE; r++) {
-        segment_entries segment = {0, 0, 1};
-        if (r < n) segment = entries_of(block, B->cuts + block->cut, B->order[first + r]);
+        xcache_entries segment = {0, 0, 1};
+        if (r < n) segment = xcache_entries_of(block, B->cuts + block->cut, B->order[first + r]);
         for (int64_t k = 0; k < B->length[first]; k++) {
             int64_t to = at + k * XCACHE_SLICE + r;
             uint8_t *value = B->values + to * B->value_bytes;
@@ -356,8 +334,8 @@ static void entries(const spmv_store *store, int32_t *row, int32_t *col, double 
     for (int64_t b = 0; b < A->nblocks; b++) {
         const xcache_block *block = A->block + b;
         for (int i = 0; i < block->segments; i++) {
-            segment_entries segment =
-                entries_of(block, A->cuts + block->cut, A->order[block->segment + i]);
+            xcache_entries segment =
+                xcache_entries_of(block, A->cuts + block->cut, A->order[block->segment + i]);
             int64_t at =
                 block->slot + A->slice[block->segment / XCACHE_SLICE + b + i / XCACHE_SLICE];
             at += i % XCACHE_SLICE;

@@ -93,4 +93,31 @@ SPMV_LINKAGE void spmv_xcache_split(const spmv_csr_view *A, const spmv_xcache_sh
  * in a row, and the first; 0: the rows are empty. */
 SPMV_LINKAGE int64_t spmv_xcache_span(const spmv_csr_view *A, int64_t first, int64_t end,
                                       int32_t *base);
+
+#ifndef XCACHE_SHARED /* cuda/xcache/xcache.cuh has a GPU compile it, too */
+#define XCACHE_SHARED static inline
+#endif
+
+typedef struct xcache_entries { /* which of the block's rows; its first; from one to the next */
+    int32_t row, first, step;
+} xcache_entries;
+
+/* order: of a segment; cuts: the block's. */
+XCACHE_SHARED xcache_entries xcache_entries_of(const xcache_block *block, const uint32_t *cuts,
+                                               uint16_t order) {
+    xcache_entries all = {order, 0, 1};
+    int32_t q = order - block->rows, low = 0, high = block->cuts;
+    if (q < 0) return all;
+    while (high - low > 1) {
+        int32_t middle = (low + high) / 2;
+        if ((int32_t)(cuts[middle] >> 16) <= q)
+            low = middle;
+        else
+            high = middle;
+    }
+    int32_t first = (int32_t)(cuts[low] >> 16);
+    xcache_entries every = {(int32_t)(cuts[low] & 0xffff), q - first,
+                            (int32_t)(cuts[low + 1] >> 16) - first};
+    return every;
+}
 #endif
