@@ -1,5 +1,5 @@
-/* ahead.cuh: waiting less. A small product is a chain of waits, each for the one before: the
- * launch, where rows are, their entries, x, y. From sm_90 on two things shorten it; older GPUs, and
+/* ahead.cuh: hides latency in small products, which are chains of dependent waits: for the launch,
+ * the row offsets, the entries, x, y. From sm_90 on two things shorten it; older GPUs, and
  * code that was compiled for older ones, do neither.
  *
  * Asking ahead: the first blocks ask the memory for all that the product will read, at once; every

@@ -30,7 +30,7 @@
 
 enum { MANY_ROWS = 1 << 21, ROWS_A_THREAD = 2, MANY_BLOCKS = 512 };
 
-/* From col on, so many of which there are; behind the last that one again. */
+/* Loads DEPTH columns from col on. There are `there`; past the last it loads that one again. */
 template <int DEPTH>
 static __device__ __forceinline__ void ask_columns(const idx *col, int there, unsigned height,
                                                    idx *j) {

@@ -229,12 +229,12 @@ static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
     const char *unknown =
         "; the number of products is unknown: only what is ready within 10 was considered";
     if (chosen != baseline)
-        snprintf(t->reason, sizeof t->reason, "%s: %s; %.2f x %s in the trials%s%s", name,
-                 chosen->proposal->why, baseline->product_s / chosen->product_s,
+        snprintf(t->reason, sizeof t->reason, "%s: %s; %.2f times as fast as %s in the trials%s%s",
+                 name, chosen->proposal->why, baseline->product_s / chosen->product_s,
                  baseline->plan->kernel->name, c->team, c->passed);
     else if (other)
         snprintf(t->reason, sizeof t->reason,
-                 "%s: %s (%s) reached %.2f x its speed in the trials%s%s", name,
+                 "%s: %s (%s) was %.2f times as fast in the trials%s%s", name,
                  other->plan->kernel->name, other->proposal->why,
                  baseline->product_s / other->product_s, c->team, c->passed);
     else

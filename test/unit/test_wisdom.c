@@ -85,7 +85,7 @@ static void a_plan_of_a_remembered_choice_is_that_of_its_trials(void **state) {
     assert_string_equal(note_of(&second), "");
     assert_non_null(second.facts.wisdom);
     assert_says(second.facts.reason, "csr_tiles: planted; ");
-    assert_says(second.facts.reason, " x csr_tiles in the trials");
+    assert_says(second.facts.reason, " times as fast as csr_tiles in the trials");
     assert_says(second.facts.reason, " (remembered from 20");
     assert_int_equal(second.facts.threads, first.facts.threads);
     assert_int_equal(second.facts.timed, 0);

@@ -197,7 +197,7 @@ def short_table(layout, places=None):
         line = f"{machine_of(group.system)}, {group.system.precision}"
         found[line][group.system.cache or "", not group.known] = (
             f"{mean_of(ratios):.2f}{doubt_mark(ratios).strip()}, {min(ratio.value for ratio in ratios):.2f}")
-    header = ["mean, worst", *(f"{cache}{', products unknown' if unknown else ''}" for cache, unknown in heads)]
+    header = ["machine, precision", *(f"{cache}{', products unknown' if unknown else ''}" for cache, unknown in heads)]
     return header, "l" + "r" * len(heads), [[line, *(cells.get(head, "") for head in heads)] for line, cells in found.items()]
 
 
