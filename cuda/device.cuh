@@ -22,7 +22,7 @@ static inline result result_of(const spmv_operands *v) {
 
 /* beta = 0 never reads y, which may hold anything. Rounded in one way wherever it is inlined: a row
  * has the same bits, whichever way it is multiplied. One branch for both scalars: one for each took
- * 4 to 8 registers a thread from every product. */
+ * 4 to 8 registers per thread from every product. */
 static __device__ __forceinline__ void put_row(const result &out, int64_t row, real sum) {
     if (out.alpha_at) {
         const real beta = *out.beta_at, scaled = *out.alpha_at * sum;
@@ -44,8 +44,8 @@ static __device__ __forceinline__ real warp_sum(real sum) {
     return sum;
 }
 
-/* Over the 32 lanes, in every lane; every lane of the warp must call. One instruction does it from
- * sm_80 on, in a third of the time. */
+/* Reductions over the 32 lanes of a warp: every lane must call, and gets the result. From sm_80 on
+ * one instruction does it, in a third of the time. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define WARP_REDUCTION(name, instruction, operation) \
     static __device__ __forceinline__ int name(int value) { \

@@ -52,7 +52,7 @@ static __device__ __forceinline__ int64_t split(int64_t n, int64_t parts, int64_
     return k * size + min(k, rest);
 }
 
-/* A warp a slice. */
+/* One warp per slice. */
 template <class P, class V>
 static __device__ void read_lengths(const source<P, V> &A, const sample_size &size, unsigned block,
                                     totals *all) {
@@ -102,7 +102,7 @@ static __device__ void look_up(const source<P, V> &A, int64_t first, int rows, i
         atomicAdd(&all->mirrored, 1ull);
 }
 
-/* A block of threads a slice, a warp a row at a time. */
+/* A block of threads per slice, of which each warp takes a row at a time. */
 template <class P, class V>
 static __device__ void take_slice(const source<P, V> &A, const sample_size &size, unsigned n,
                                   const target &to) {

@@ -21,8 +21,8 @@ enum {
     LEAST_CUT = 64,
     CUT_MEANS = 4,
     MOST_PARTS = 8, /* of a slice, where there are few */
-    WARPS_AN_SM = 32,
-    MANY_STEPS = 12 /* read a lane a step */
+    WARPS_PER_SM = 32,
+    MANY_STEPS = 12 /* read by one lane per step */
 };
 
 enum { STEPS, COLUMN_BYTES, VALUE_BYTES, LONG_ROWS, LONG_NNZ }; /* of sizes */
@@ -337,7 +337,8 @@ static spmv_status fill(job *j, cudaStream_t stream, csell *head, csell *copy) {
     if (copy->nslices) {
         int sms = 0, parts = 1;
         CU(d->ctx, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->number));
-        while (parts < MOST_PARTS && parts * copy->nslices < (int64_t)sms * WARPS_AN_SM) parts *= 2;
+        while (parts < MOST_PARTS && parts * copy->nslices < (int64_t)sms * WARPS_PER_SM)
+            parts *= 2;
         fill_slices<<<warps_blocks(parts * copy->nslices), THREADS, 0, stream>>>(
             j->A, *copy, j->place, j->totals, j->set, parts);
     } else {
@@ -390,7 +391,7 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* A warp a slice, a lane a row: steps say which rows' next entries are written. */
+/* One warp per slice, one lane per row: steps say which rows' next entries are written. */
 static __global__ void refill_slices(rows A, csell B) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (s >= B.nslices) return; /* the whole warp */

@@ -222,7 +222,7 @@ static __global__ void measure_slices(csell A, const int *owner, const int64_t *
 
 /* ---- fill ------------------------------------------------------------------------------------ */
 
-/* A warp a slice: that of which the list is. */
+/* One warp per slice: that of which the list is. */
 static __global__ void fill_lists(csell A, const int64_t *first, const int *slot, csell_lists B) {
     const int lane = threadIdx.x % WARP;
     int64_t slice = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
@@ -457,7 +457,7 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* A warp a slice, a lane a row: steps say which rows' next entries are written. */
+/* One warp per slice, one lane per row: steps say which rows' next entries are written. */
 static __global__ void refill_slices(rows A, csell_lists B) {
     int64_t s = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (s >= B.nslices) return; /* the whole warp */

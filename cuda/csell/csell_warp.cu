@@ -364,8 +364,8 @@ static __global__ void find_first_rows(csell A, csell_scratch S) {
 }
 
 static spmv_status prepare_long(spmv_plan *p, const csell *A, csell_scratch *S) {
-    enum { THREADS = 256, WARPS_AN_SM = 16 };
-    int64_t segment = A->long_nnz / ((int64_t)S->sms * WARPS_AN_SM) / WARP * WARP;
+    enum { THREADS = 256, WARPS_PER_SM = 16 };
+    int64_t segment = A->long_nnz / ((int64_t)S->sms * WARPS_PER_SM) / WARP * WARP;
     segment = segment < LEAST_SEGMENT ? LEAST_SEGMENT : segment;
     S->segment = (ofs)(segment > MOST_SEGMENT ? MOST_SEGMENT : segment);
     S->nsegments = (idx)blocks_for(A->long_nnz, S->segment);
@@ -401,12 +401,12 @@ static int best_group(const csell *A, int64_t resident) {
     return best;
 }
 
-/* Slices of many steps are cut until there are WARPS_AN_SM warps per multiprocessor, about what it
+/* Slices of many steps are cut until there are WARPS_PER_SM warps per multiprocessor, about what it
  * holds at once: cutting further cost 16 % on fem3d:50 (H200). */
 static spmv_status choose_warps(spmv_plan *p, const csell *A, bool cuts, csell_scratch *S) {
-    enum { WARPS_AN_SM = 30, LEAST_STEPS = 8 };
+    enum { WARPS_PER_SM = 30, LEAST_STEPS = 8 };
     int64_t *warps = &p->choice.value[SPMV_warps], room = p->choice.value[SPMV_block] / WARP;
-    int64_t enough = (int64_t)S->sms * WARPS_AN_SM;
+    int64_t enough = (int64_t)S->sms * WARPS_PER_SM;
     int64_t resident = (int64_t)S->sms * (S->has_runs ? RUNS_RESIDENT : RESIDENT);
     if (*warps > 1 && !cuts)
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,

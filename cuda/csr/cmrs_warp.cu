@@ -71,9 +71,9 @@ static __global__ void __launch_bounds__(1024, HEIGHT < 16 ? 0 : 1)
 
 template <int HEIGHT> static void launch(const spmv_plan *p, const spmv_operands *v) {
     const cmrs *A = (const cmrs *)p->store;
-    int strips_a_block = (int)p->choice.value[SPMV_block] / WARP;
-    unsigned nblocks = (unsigned)blocks_for(A->strips, strips_a_block);
-    multiply<HEIGHT><<<nblocks, dim3(WARP, strips_a_block), 0, stream_of(v)>>>(
+    int strips_per_block = (int)p->choice.value[SPMV_block] / WARP;
+    unsigned nblocks = (unsigned)blocks_for(A->strips, strips_per_block);
+    multiply<HEIGHT><<<nblocks, dim3(WARP, strips_per_block), 0, stream_of(v)>>>(
         (unsigned)A->s.rows, (unsigned)A->strips, A->strip_ptr, A->packed, A->values,
         (const real *)v->x, result_of(v));
 }
@@ -95,7 +95,7 @@ SPMV_EXPORT_KERNEL(cmrs_warp) = {
     /* name, alias  */ "cmrs_warp",
     NULL,
     /* format       */ "cmrs",
-    /* summary      */ "one warp a strip, a sum in registers for each of its rows",
+    /* summary      */ "one warp per strip, a sum in registers for each of its rows",
     /* params       */ params,
     /* traits       */ SPMV_DETERMINISTIC | SPMV_WARP_ROW,
     /* estimate     */ NULL,

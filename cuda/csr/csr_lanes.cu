@@ -25,9 +25,9 @@
 
 enum {
     LONG = 4 * WARP,
-    FEW = 4,    /* entries of a lane at a time, */
-    MANY = 8,   /* or so many, */
-    OF_LONG = 2 /* and of a long row; more would take registers from the others */
+    FEW = 4,    /* entries that a lane asks for at a time, */
+    MANY = 8,   /* in large matrices with long rows, */
+    OF_LONG = 2 /* and in rows of more than LONG, where more would take registers from the others */
 };
 
 typedef struct operands {

@@ -36,8 +36,8 @@ static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     csr A = *(const csr *)p->store;
-    unsigned rows_a_block = (unsigned)p->choice.value[SPMV_block] / WARP;
-    unsigned grid = (unsigned)blocks_for(A.s.rows, rows_a_block);
+    unsigned rows_per_block = (unsigned)p->choice.value[SPMV_block] / WARP;
+    unsigned grid = (unsigned)blocks_for(A.s.rows, rows_per_block);
     idx rows = (idx)A.s.rows;
     result out = result_of(v);
     if (rows == 0) return SPMV_OK;
@@ -45,7 +45,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
                          A.s.nnz, (const real *)v->x, A.s.cols, grid);
     void *arguments[] = {&all, &rows, &A.row_ptr, &A.col_idx, &A.values, (void *)&v->x, &out};
     return launch_overlapping(p, stream_of(v), (const void *)multiply, grid,
-                              dim3(WARP, rows_a_block), 0, arguments);
+                              dim3(WARP, rows_per_block), 0, arguments);
 }
 
 static const spmv_param params[] = {PARAM_BLOCK_WARP, SPMV_NO_MORE_PARAMS};

@@ -122,12 +122,12 @@ static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv
     return SPMV_OK;
 }
 
-/* As many warps a slice as its mean width asks for. */
+/* As many warps per slice as its mean width asks for. */
 static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
                              spmv_store *copy) {
     const sell *B = (const sell *)copy;
     if (B->nslices == 0) return SPMV_OK;
-    int64_t warps = B->s.slots / B->s.rows / STEPS_A_WARP + 1, most = most_warps(B->nslices);
+    int64_t warps = B->s.slots / B->s.rows / STEPS_PER_WARP + 1, most = most_warps(B->nslices);
     warps = warps < most ? warps : most;
     copy_slices<false><<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_of(d)>>>(
         *B, false, (const ofs *)row_ptr, NULL, (const real *)values, (int)warps);

@@ -29,10 +29,10 @@ static __global__ void multiply(idx rows, int64_t width, const idx *__restrict__
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const ell *A = (const ell *)p->store;
-    int rows_a_block = (int)p->choice.value[SPMV_block] / WARP;
+    int rows_per_block = (int)p->choice.value[SPMV_block] / WARP;
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A->row_len : NULL;
     if (A->s.rows == 0) return SPMV_OK;
-    multiply<<<(unsigned)blocks_for(A->s.rows, rows_a_block), dim3(WARP, rows_a_block), 0,
+    multiply<<<(unsigned)blocks_for(A->s.rows, rows_per_block), dim3(WARP, rows_per_block), 0,
                stream_of(v)>>>((idx)A->s.rows, A->width, row_len, A->col_idx, A->values,
                                (const real *)v->x, result_of(v));
     return launched(p);

@@ -28,7 +28,7 @@
 #include "sell.cuh"
 #include <stdlib.h>
 
-enum { MANY_ROWS = 1 << 21, ROWS_A_THREAD = 2, MANY_BLOCKS = 512 };
+enum { MANY_ROWS = 1 << 21, ROWS_PER_THREAD = 2, MANY_BLOCKS = 512 };
 
 /* Loads DEPTH columns from col on. There are `there`; past the last it loads that one again. */
 template <int DEPTH>
@@ -89,7 +89,7 @@ static __global__ void __launch_bounds__(1024, 1)
     put_row(out, perm ? perm[i] : i, sum);
 }
 
-/* Rows of a few entries, where there are many: one of each of ROWS_A_THREAD rows at a time, a
+/* Rows of a few entries, where there are many: one of each of ROWS_PER_THREAD rows at a time, a
  * block's width apart. */
 template <bool EQUAL>
 static __global__ void __launch_bounds__(1024, 1)
@@ -97,13 +97,13 @@ static __global__ void __launch_bounds__(1024, 1)
                    const ofs *__restrict__ slice_ptr, const idx *__restrict__ row_len,
                    const idx *__restrict__ perm, const idx *__restrict__ col_idx,
                    const real *__restrict__ values, const real *x, result out) {
-    unsigned i0 = blockIdx.x * blockDim.x * ROWS_A_THREAD + threadIdx.x, most = 0;
-    sell_row row[ROWS_A_THREAD];
-    real sum[ROWS_A_THREAD];
+    unsigned i0 = blockIdx.x * blockDim.x * ROWS_PER_THREAD + threadIdx.x, most = 0;
+    sell_row row[ROWS_PER_THREAD];
+    real sum[ROWS_PER_THREAD];
     (void)all; /* not small */
     let_next_start();
 #pragma unroll
-    for (int r = 0; r < ROWS_A_THREAD; r++) {
+    for (int r = 0; r < ROWS_PER_THREAD; r++) {
         unsigned i = i0 + (unsigned)r * blockDim.x;
         row[r] = {0, 0, 0}, sum[r] = 0;
         if (i >= rows) continue;
@@ -113,24 +113,24 @@ static __global__ void __launch_bounds__(1024, 1)
             row[r] = sell_row_of(i, rows, slice, slice_ptr, row_len);
     }
 #pragma unroll
-    for (int r = 0; r < ROWS_A_THREAD; r++) most = max(most, row[r].count);
+    for (int r = 0; r < ROWS_PER_THREAD; r++) most = max(most, row[r].count);
     begin_product();
 #pragma unroll 1
     for (unsigned k = 0; k < most; k++) {
-        idx j[ROWS_A_THREAD];
-        real a[ROWS_A_THREAD];
+        idx j[ROWS_PER_THREAD];
+        real a[ROWS_PER_THREAD];
 #pragma unroll
-        for (int r = 0; r < ROWS_A_THREAD; r++) {
+        for (int r = 0; r < ROWS_PER_THREAD; r++) {
             int64_t at = row[r].first + (int64_t)k * row[r].height;
             j[r] = 0, a[r] = 0;
             if (k < row[r].count) j[r] = __ldcs(col_idx + at), a[r] = __ldcs(values + at);
         }
 #pragma unroll
-        for (int r = 0; r < ROWS_A_THREAD; r++)
+        for (int r = 0; r < ROWS_PER_THREAD; r++)
             if (k < row[r].count) sum[r] += a[r] * x[j[r]];
     }
 #pragma unroll
-    for (int r = 0; r < ROWS_A_THREAD; r++) {
+    for (int r = 0; r < ROWS_PER_THREAD; r++) {
         unsigned i = i0 + (unsigned)r * blockDim.x;
         if (i < rows) put_row(out, perm ? perm[i] : i, sum[r]);
     }
@@ -194,7 +194,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     sell A = *(const sell *)p->store;
     prepared t = *(const prepared *)p->scratch;
     unsigned block = (unsigned)p->choice.value[SPMV_block];
-    unsigned grid = (unsigned)blocks_for(A.s.rows, are_short(&A) ? ROWS_A_THREAD * block : block);
+    unsigned grid = (unsigned)blocks_for(A.s.rows, are_short(&A) ? ROWS_PER_THREAD * block : block);
     unsigned rows = (unsigned)A.s.rows, slice = (unsigned)A.slice;
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A.row_len : NULL;
     result out = result_of(v);

@@ -11,8 +11,8 @@
 
 enum {
     THREADS = 256,
-    STEPS_A_WARP = 128, /* of a slice, about, where some are so wide */
-    MOST_WARPS = 64     /* a slice */
+    STEPS_PER_WARP = 128, /* of a slice, about, where some are so wide */
+    MOST_WARPS = 64       /* a slice */
 };
 
 static __global__ void measure_slices(int64_t rows, int64_t slice, int64_t nslices, bool whole,
@@ -113,7 +113,7 @@ static inline int64_t most_warps(int64_t nslices) {
 static inline spmv_status fill_slices(spmv_device *d, const csr *A, bool whole, const sell *B,
                                       int widest) {
     if (B->nslices == 0) return SPMV_OK;
-    int64_t warps = widest / STEPS_A_WARP, most = most_warps(B->nslices);
+    int64_t warps = widest / STEPS_PER_WARP, most = most_warps(B->nslices);
     warps = warps > most ? most : warps < 1 ? 1 : warps;
     copy_slices<true><<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_of(d)>>>(
         *B, whole, A->row_ptr, A->col_idx, A->values, (int)warps);

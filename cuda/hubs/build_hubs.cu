@@ -417,7 +417,8 @@ static __device__ void refill_lane(const hubs &B, const hubs_row &r, bool is_hot
     }
 }
 
-/* A warp a slice. Columns of both kinds ascend: where an entry was in its row follows from them. */
+/* One warp per slice. Columns of both kinds ascend, so where an entry was in its row follows from
+ * them. */
 static __global__ void refill_slices(const __grid_constant__ hubs B,
                                      const ofs *__restrict__ row_ptr,
                                      const real *__restrict__ values) {

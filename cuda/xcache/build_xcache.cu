@@ -187,8 +187,8 @@ static __device__ void list_columns(const unsigned *bits, int words, bool wide, 
     __syncthreads();
 }
 
-/* A lane a segment, whose entries begin at `from`; a few of them at a time so that what is read is
- * near. */
+/* One lane per segment, whose entries begin at `from`; a few of them at a time, so that what is
+ * read is near. */
 static __device__ void fill_slice(const rows &A, const coded &c, const unsigned *bits,
                                   const uint16_t *before, idx base, int64_t from, int step,
                                   int length, int width, int64_t at, uint16_t *place) {

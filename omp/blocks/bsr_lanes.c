@@ -83,7 +83,7 @@ AVX512_INLINE vec512 add_product_512(vec512 sum, vec512 a, vec512 b, __mmask16 m
                : (vec512)_mm512_mask3_fmadd_ps((__m512)a, (__m512)b, (__m512)sum, mask);
 }
 
-/* n vectors a block, a constant in the call. */
+/* n vectors per block, a constant in the call. */
 AVX512_INLINE void blocks_512(const product *m, int64_t first, int64_t end, const int n) {
     const bsr A = *m->A;
     const int64_t cells = A.shape_rows * A.shape_cols;

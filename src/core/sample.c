@@ -128,7 +128,7 @@ static spmv_status take_here(spmv_ctx *ctx, const spmv_csr_view *A, const sample
 
 /* Counting blocks takes longest of all. So it is done in some slices, of about BLOCK_ENTRIES
  * entries: of each group of this many neighbours in one. */
-static int slices_a_group(const spmv_sample *s) {
+static int slices_per_group(const spmv_sample *s) {
     enum { BLOCK_ENTRIES = 1 << 11, FEWEST = 4 /* groups */ };
     const int n = s->size.taken;
     int64_t entries = 0;
@@ -139,7 +139,7 @@ static int slices_a_group(const spmv_sample *s) {
 
 /* Marks of every group the first slice that has entries, begun at another place in each. */
 static void mark_for_blocks(spmv_sample *s) {
-    const int n = s->size.taken, step = slices_a_group(s);
+    const int n = s->size.taken, step = slices_per_group(s);
     for (int group = 0; group * step < n; group++)
         for (int q = 0; q < step; q++) {
             const int at = group * step + (group + q) % step;

@@ -71,11 +71,11 @@ static void skip_first_row(const spmv_mat *mat, double alpha, const double *x, d
  * published warp kernel. */
 static void take_rows_from_the_wrong_axis(const spmv_mat *mat, double alpha, const double *x,
                                           double beta, double *y) {
-    enum { ROWS_A_BLOCK = 8 };
+    enum { ROWS_PER_BLOCK = 8 };
     spmv_csr_view A = rows_of(mat);
-    for (int64_t block_x = 0; block_x * ROWS_A_BLOCK < A.rows; block_x++)
-        for (int64_t thread_y = 0, block_y = 0; thread_y < ROWS_A_BLOCK; thread_y++) {
-            int64_t i = block_y * ROWS_A_BLOCK + thread_y;
+    for (int64_t block_x = 0; block_x * ROWS_PER_BLOCK < A.rows; block_x++)
+        for (int64_t thread_y = 0, block_y = 0; thread_y < ROWS_PER_BLOCK; thread_y++) {
+            int64_t i = block_y * ROWS_PER_BLOCK + thread_y;
             if (i < A.rows && block_x == 0) put(y + i, alpha, row_sum(&A, i, x), beta);
         }
 }

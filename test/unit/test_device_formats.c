@@ -229,7 +229,7 @@ static double *product(spmv_mat *mat, const char *kernel, const spmv_setting *se
 }
 
 static void codes_do_not_change_y(void **state) {
-    int shared = 0; /* products of several warps a slice */
+    int shared = 0; /* products of several warps per slice */
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int k = 0; k < COUNT(specs); k++)

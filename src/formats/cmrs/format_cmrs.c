@@ -130,7 +130,7 @@ static void sort_strip(const spmv_csr_view *A, int64_t first, int64_t end, const
     }
 }
 
-/* Values go where their words went: a row's stay in order, so a cursor a row finds them. */
+/* Values go where their words went: a row's stay in order, so one cursor per row finds them. */
 static void place_values(const spmv_csr_view *A, int64_t first, int64_t end, const cmrs *out) {
     int64_t cursor[CMRS_HIGHEST];
     for (int64_t i = first; i < end; i++) cursor[i - first] = A->row_ptr[i];

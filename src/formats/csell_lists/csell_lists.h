@@ -61,7 +61,8 @@ typedef struct csell_list_step { /* zeros behind the end of a list, up to CSELL_
         (long long)(store)->cut, (long long)(store)->long_rows
 
 /* Values with VALUE_CODEBOOK of a slice that has a list: a byte for each of the 32 rows in every
- * step, 0 where there is no entry; four steps a word per row, then the last up to three steps. */
+ * step, 0 where there is no entry; one word per row for four steps, then up to three
+ * more steps. */
 typedef struct V(csell_lists) {
     spmv_store s;            /* slots: nnz; padding of codes is not counted */
     int64_t nslices, nsteps; /* nsteps: of all slices, with and without lists */

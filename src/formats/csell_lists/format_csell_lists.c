@@ -5,7 +5,7 @@
  *
  * 1. A matrix with rows longer than cut is refused.
  * 2. A slice can have a list if it is on diagonals; but none whose values are places in the
- *    codebook if 32 bytes a step of all slices are more than 2 nnz + 2^20.
+ *    codebook if 32 bytes per step of all slices are more than 2 nnz + 2^20.
  * 3. even: of these slices with at most CSELL_SHORT steps, whole ones of one number of steps and
  *    one value code are the most; of equals those of the least `what`. If they are more than half
  *    of all slices, and together with those alike but not whole more than 15/16, only slices of
