@@ -2,7 +2,7 @@
  * the row offsets, the entries, x, y. From sm_90 on two things shorten it; older GPUs, and
  * code that was compiled for older ones, do neither.
  *
- * Asking ahead: the first blocks ask the memory for all that the product will read, at once; every
+ * Asking ahead: the first blocks ask the memory for the matrix and x, all at once; every
  * later read then waits for the cache only. On an H200, caches cold: 0.2 to 0.7 us of 4.5 to 8;
  * from 7 MB on it is in the way of what is needed first.
  *
@@ -46,8 +46,8 @@ static inline ahead ahead_of(const void *rows, size_t rows_bytes, const idx *col
     return all;
 }
 
-/* Each block asks for its share of each array, a thread an array. Shares begin and end at multiples
- * of 16 bytes, as the instruction wants it; what is left over is not asked for. */
+/* Each block asks for its share of each array, a thread per array. Shares begin and end at
+ * multiples of 16 bytes, as the instruction wants it; what is left over is not asked for. */
 static __device__ __forceinline__ void ask_ahead(const ahead &all, unsigned thread) {
     if (blockIdx.x >= all.blocks || thread >= AHEAD_ARRAYS) return;
     const unsigned line = 128;

@@ -306,8 +306,10 @@ spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double
 /* As spmv_exec, but ordered on a stream: a cudaStream_t of the plan's GPU, which becomes the
  * calling thread's device; NULL: CUDA's default stream. It launches kernels and does nothing else:
  * no allocation, no wait; so it may be captured in a CUDA graph. A fault while it runs is a status
- * of a later call, as in CUDA. A plan is in one stream at a time, different plans in several at
- * once; plan, x and y stay until the product is complete. On a CPU it is spmv_exec. */
+ * of a later call, as in CUDA. A plan is in one stream at a time, also in graphs that are
+ * replayed: products of one plan that overlap on a GPU are wrong, and so may be its later ones.
+ * Different plans may be in several at once. plan, x and y stay until the product is complete. On a
+ * CPU it is spmv_exec. */
 spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, double beta,
                             void *y, void *stream);
 

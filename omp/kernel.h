@@ -51,7 +51,8 @@ static inline schedule set_schedule(const spmv_plan *p, int64_t iterations) {
     omp_sched_t kind = (omp_sched_t)p->choice.value[SPMV_schedule];
     omp_get_schedule(&before.kind, &before.chunk);
     if (kind == 0) {
-        const bool from_user = getenv("OMP_SCHEDULE");
+        const char *users = getenv("OMP_SCHEDULE");
+        const bool from_user = users && *users;
         if (from_user && chunk == 0) return before; /* the user's setting stands */
         kind = from_user ? before.kind : omp_sched_static;
     }

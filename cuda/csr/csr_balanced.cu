@@ -18,7 +18,7 @@
  *          bytes if x is read once, and 16 + sizeof real per tile.
  * Weak     Where rows have about equal lengths csr_lanes and SELL do the same without shared
  *          memory.
- * Repeats  bitwise: yes.
+ * Repeats  bitwise: yes, but for the bits of a NaN.
  * Params   none.
  */
 #include "cuda/ahead.cuh"
@@ -32,8 +32,13 @@ enum {
     TILE = WEIGHT * ENTRIES * THREADS /* its weight */
 };
 
-/* Threads that a multiprocessor has at once: each then has 40 or 64 registers. */
+/* Threads that a multiprocessor has at once: each then has 40 or 64 registers. Turing has room for
+ * 1,024. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+enum { RESIDENT = 1024 };
+#else
 enum { RESIDENT = sizeof(real) == sizeof(float) ? 1536 : 1024 };
+#endif
 
 /* Where a tile begins in the list of all nonzeros and, behind those of each row, its end. */
 typedef struct __align__(16) place {

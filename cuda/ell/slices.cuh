@@ -12,7 +12,7 @@
 enum {
     THREADS = 256,
     STEPS_PER_WARP = 128, /* of a slice, about, where some are so wide */
-    MOST_WARPS = 64       /* a slice */
+    MOST_WARPS = 64       /* per slice */
 };
 
 static __global__ void measure_slices(int64_t rows, int64_t slice, int64_t nslices, bool whole,

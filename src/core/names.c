@@ -166,6 +166,8 @@ spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id 
             if (strlen((*b)->name) != (size_t)(colon - pattern) ||
                 strncmp((*b)->name, pattern, strlen((*b)->name)) != 0)
                 continue;
+            if (!(*b)->kernels && !strpbrk(name, "*?[") && was_removed(*b, name))
+                return unknown_kernel(ctx, *b, name);
             if (!(*b)->kernels)
                 return spmv_fail(ctx, SPMV_E_BACKEND, "%s: not built in: %s", pattern, (*b)->hint);
             if (strcmp(name, spmv_auto_kernel.name) == 0) {

@@ -14,7 +14,7 @@
 static const double share = 0.15, unknown_calls = 1000, few = 10;
 static const double for_sampling = 0.4; /* of the budget, at most */
 static const double trials_host = 40;   /* the least budget that pays for trials on a CPU */
-static const double optimism = 1.3;     /* how many times faster than predicted a kernel may be */
+static const double optimism = 1.3;     /* a kernel may be so many times as fast as predicted */
 static const double margin = 1.03; /* by which the prediction has to beat the baseline, untimed */
 
 /* The first candidate is always tried if it takes at most this share of the budget: what was spent

@@ -61,7 +61,8 @@ class ReplayTest(TablesTest):
 
     def test_the_fastest_that_the_budget_pays(self):
         # 1,000 products of 100 us: hubs takes 1 ms; xcache_block would save more than it costs if it were 1.3 times as fast
-        # as predicted; csr_warp would not, compared with the times of those two. xcache_block is the fastest and the best in the log but for csr_balanced.
+        # as predicted; csr_warp would not, compared with the times of those two. xcache_block is the fastest, and the best in the
+        # log but for csr_balanced.
         log = [timed("a", "csr_lanes", 1e-4), timed("a", "csr_warp", 0.7e-4), timed("a", "hubs", 0.6e-4, 1e-3),
                timed("a", "xcache_block", 0.5e-4, 1e-3), timed("a", "csr_balanced", 0.4e-4)]
         line = self.of(self.lines(*log), "1000")
@@ -71,6 +72,13 @@ class ReplayTest(TablesTest):
         self.assertEqual(line[-1], f"{(6e-4 + 3e-4 + 2e-3 + 2 * (1 + 0.6 + 0.5) * 1e-4 + 0.05) / 0.04:.2f}")
         # 10 products: nothing is converted or timed.
         self.assertEqual(self.of(self.lines(*log), "10")[5], "1.750")
+
+    def test_a_log_without_csr_balanced_has_a_stand_in(self):
+        log = [timed("a", "csr_lanes", 1e-4), timed("a", "hubs", 0.5e-4, 1e-3), timed("a", "csr_adaptive", 0.5e-4)]
+        self.assertEqual(self.of(self.lines(*log), "1000")[5], f"{1 / 0.93:.3f}")
+        log.append(timed("a", "csr_balanced", 0.4e-4))  # which counts, wherever it stands
+        for records in (log, log[::-1]):
+            self.assertEqual(self.of(self.lines(*records), "1000")[5], "1.250")
 
     def test_what_does_not_pay_is_passed_over(self):
         log = [timed("a", "csr_lanes", 1e-4), timed("a", "hubs", 0.4e-4, 1e-3), timed("a", "xcache_block", 0.5e-4, 1e-3)]

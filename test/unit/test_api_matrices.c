@@ -297,7 +297,7 @@ static void removed_kernels_are_called_so(void **state) {
             for (int i = 0; i < (*b)->nkernels; i++)
                 there |= strcmp((*b)->names[i], removed[k][1]) == 0;
             assert_false(own && there);
-            if (there || !(*b)->kernels) continue;
+            if (there || (!own && !(*b)->kernels)) continue; /* not built in: it says so */
             snprintf(name, sizeof name, "%s:%s", (*b)->name, removed[k][1]);
             find(name, SPMV_E_ARG);
             assert_int_equal(strstr(spmv_ctx_error(ctx), ": it was removed") != NULL, own);

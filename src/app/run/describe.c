@@ -135,7 +135,7 @@ static void describe_library(result *out, const spmv_kernel *kernel, const int64
  * that OMP_SCHEDULE names. */
 static void describe_schedule(result *out, int64_t kind, int64_t chunk) {
     const char *users = getenv("OMP_SCHEDULE");
-    if (kind == 0 && users)
+    if (kind == 0 && users && *users)
         snprintf(out->schedule, sizeof out->schedule, "%.*s",
                  (int)(chunk > 0 ? strcspn(users, ",") : strlen(users)), users);
     else

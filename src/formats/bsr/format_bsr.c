@@ -84,7 +84,7 @@ static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     return bytes_of(&f, blocks);
 }
 
-/* An entry a block, or every block of the grid. */
+/* An entry per block, or every block of the grid. */
 static size_t bound(const spmv_csr_view *A, const spmv_choice *c, int64_t longest) {
     (void)longest;
     bsr_shape f = bsr_shape_of(A, c);
@@ -306,7 +306,7 @@ static const spmv_param params[] = {{SPMV_shape_rows, 2, 1, LARGEST, 1, false},
 
 SPMV_EXPORT_FORMAT(bsr_format) = {
     .name = "bsr",
-    .summary = "block sparse rows: dense blocks, row-major, and a column index a block",
+    .summary = "block sparse rows: dense blocks, row-major, and a column index per block",
     .params = params,
     .estimate = estimate,
     .bound = bound,
