@@ -4,7 +4,7 @@
 #define SPMV_CUDA_XCACHE_CUH
 
 #include "cuda/value_set.cuh"
-#define XCACHE_SHARED static __host__ __device__
+#define XCACHE_SHARED static inline __host__ __device__
 #include "formats/xcache/xcache.h"
 
 enum {
