@@ -20,7 +20,7 @@ outside=${OUTSIDE:-${SPMV_OUTSIDE:-$HOME/.cache/spmv/outside}}
 stages=${STAGES:-outside unknown f32 codes warm classes every few}
 "$spmv" -V -v | grep -q '^nvcc' && device=cuda
 if [ $device = cuda ]; then
-    kernels=${KERNELS:-auto,csell_warp,csell_lists,xcache_block,sell_thread_ahead,csr_adaptive,hubs,csr_lanes,csr_warp}
+    kernels=${KERNELS:-auto,csell_warp,csell_lists,xcache_block,sell_thread_ahead,csr_balanced,hubs,csr_lanes,csr_warp}
     coded=csell_warp,csell_lists,xcache_block,hubs time=${TIME:---min-time=0.01 --max-time=0.05}
     more= paper=csr0,csr1,ell0,ell1,ell2 values='--block=64,128,256,512 --rowlens=on,off' peers=--cusparse=toolkit,fetched
 else
