@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 const char *const command_names[] = {
 #define COMMAND(name, words, help) #name,
@@ -317,6 +318,18 @@ void settings_flags(const spmv_setting *setting, int count, char *out, size_t si
                    pair ? setting[k + 1].value : 1, flag, sizeof flag);
         snprintf(out + n, size - n, " %s", flag);
         k += pair;
+    }
+}
+
+void refuse_folders(const options *o, const char *command) {
+    struct stat about;
+    for (int k = 0; k < o->nmatrices; k++) {
+        const char *path = o->matrices[k];
+        if (strncmp(path, "gen:", 4) == 0 || stat(path, &about) != 0 || !S_ISDIR(about.st_mode))
+            continue;
+        if (strcmp(command, "run") == 0)
+            usage_error("%s is a folder: 'spmv sweep %s' runs every matrix in it", path, path);
+        usage_error("%s is a folder: %s takes the files in it", path, command);
     }
 }
 

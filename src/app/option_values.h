@@ -58,5 +58,7 @@ const char *param_word(const char *name, int64_t value);
 const char *param_typed(const char *name, int64_t value);
 /* What to type for them, a blank before each. */
 void settings_flags(const spmv_setting *setting, int count, char *out, size_t size);
+/* Ends the program where a matrix that was typed is a folder, of which only a sweep takes files. */
+void refuse_folders(const options *o, const char *command);
 
 #endif

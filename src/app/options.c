@@ -5,7 +5,6 @@
 #include <argp.h>
 #include <ctype.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 const char *argp_program_version = NULL; /* --version is ours: with -v it says more */
@@ -456,18 +455,6 @@ void options_write(const options *o, const char *without, FILE *out) {
     }
 }
 
-static void check_matrices(const options *o, const char *command) {
-    struct stat about;
-    for (int k = 0; k < o->nmatrices; k++) {
-        const char *path = o->matrices[k];
-        if (strncmp(path, "gen:", 4) == 0 || stat(path, &about) != 0 || !S_ISDIR(about.st_mode))
-            continue;
-        if (strcmp(command, "run") == 0)
-            usage_error("%s is a folder: 'spmv sweep %s' runs every matrix in it", path, path);
-        usage_error("%s is a folder: %s takes the files in it", path, command);
-    }
-}
-
 void options_check(const options *o, const char *command) {
     for (int g = 0; g < o->ngiven; g++) {
         const struct argp_option *option = option_typed(o->given[g]);
@@ -478,7 +465,7 @@ void options_check(const options *o, const char *command) {
     }
     if (strcmp(command, "sweep") == 0) return;
     if (!o->matrix_words && o->nwords > 1) usage_error("unexpected argument '%s'", o->words[1]);
-    if (o->matrix_words) check_matrices(o, command);
+    if (o->matrix_words) refuse_folders(o, command);
 }
 
 void options_name_environment(const options *o) {
