@@ -239,7 +239,7 @@ static bool has_two_behind(const spmv_csr_view *A, int64_t block_row, int64_t en
 }
 
 /* The same for a block row of 2 x 2, without a branch: none could guess which cells hold entries.
- * It reads two values of each row for every block, so up to two behind those of the block row. */
+ * It reads a value behind each row whose own are used up, so one behind the block row. */
 static void refill_2_by_2(const spmv_csr_view *A, int64_t block_row, bsr *B) {
     enum { SIZE = 4, HALF_PAGE = 2048 };
     typedef real block __attribute__((vector_size(SIZE * sizeof(real))));
