@@ -21,6 +21,8 @@ typedef struct model {
     double nnz;     /* nonzeros */
     double vectors; /* bytes of y, written and read, and of the ends of rows */
     double csr;     /* bytes of compressed rows and of these */
+    double entries; /* those of the nonzeros in double precision; to decode them takes as long in
+                       single precision */
     double lines;   /* reads of x that meet another cache line than those of the rows near by */
     spmv_proposals *out;
 } model;
@@ -41,8 +43,8 @@ static double reads_per_s(const model *m) {
 }
 
 static spmv_proposal *propose(const model *m, const char *kernel, work w) {
-    const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 7e-8, start_s = 6e-5,
-                 entry_s = 1e-11;
+    const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 7e-8, start_s = 1e-4,
+                 entry_s = 2.5e-11;
     const double moving_s = hypot(w.bytes / bytes_per_s, w.reads / reads_per_s(m)),
                  setup_s = start_s + m->nnz * entry_s, baseline_s = m->out->baseline_s;
     const double term[] = {launches_s + moving_s + w.longest * step_s, w.idle / bytes_per_s};
@@ -52,10 +54,12 @@ static spmv_proposal *propose(const model *m, const char *kernel, work w) {
 
 /* ---- compressed rows ------------------------------------------------------------------------- */
 
-/* So many lanes take a row; where lengths differ they wait for the longest row of their warp. */
+/* So many lanes take a row; where lengths differ they wait for the longest row of their warp, and
+ * they start and end together in any case. */
 static spmv_proposal *propose_rows(const model *m, const char *kernel, double lanes) {
-    double longest = (double)m->f->row_max / lanes;
-    spmv_proposal *p = propose(m, kernel, (work){m->csr, m->lines, longest, m->f->cv * m->csr});
+    const double together = 0.25, longest = (double)m->f->row_max / lanes;
+    const double waiting = (together + m->f->cv) * m->entries;
+    spmv_proposal *p = propose(m, kernel, (work){m->csr, m->lines, longest, waiting});
     spmv_proposal_why(p, "rows of %.1f nonzeros, %lld at most", m->f->mean,
                       (long long)m->f->row_max);
     return p;
@@ -72,9 +76,11 @@ static void propose_warps(const model *m) {
     if (m->f->mean / 2 > WARP) propose_rows(m, "csr_warp", WARP);
 }
 
-/* Blocks take equal shares of the nonzeros: lengths of rows do not matter. */
+/* Blocks take equal shares of the nonzeros: lengths of rows do not matter. What a block does once,
+ * finding its rows and adding up over its threads, shows in short products. */
 static spmv_proposal *propose_shares(const model *m) {
-    spmv_proposal *p = propose(m, "csr_balanced", (work){m->csr, m->lines, 0, m->csr});
+    const double once = 30; /* steps */
+    spmv_proposal *p = propose(m, "csr_balanced", (work){m->csr, m->lines, once, m->entries});
     spmv_proposal_why(p, "rows of %.1f nonzeros, %lld at most", m->f->mean,
                       (long long)m->f->row_max);
     return p;
@@ -82,13 +88,13 @@ static spmv_proposal *propose_shares(const model *m) {
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-/* It loads ahead of what it adds, which hides some of the waiting. */
+/* It loads ahead of what it adds, which hides some of the waiting, but not that for x. */
 static void propose_slices(const model *m) {
-    const double ahead = 0.75;
+    const double ahead = 0.87, step = 0.6;
     const spmv_features *f = m->f;
     const double padding = f->sampled ? f->padding_32 : f->cv;
     if (padding >= 1 || f->row_max >= SPMV_LONG_ROW) return;
-    const work w = {ahead * m->csr, ahead * m->lines, (double)f->row_max, padding * m->csr};
+    const work w = {ahead * m->csr, m->lines, step * (double)f->row_max, padding * m->csr};
     spmv_proposal_why(propose(m, "sell_thread_ahead", w), "slices of 32 rows pad %s%.0f %%",
                       f->sampled ? "" : "about ", PERCENT * padding);
 }
@@ -134,14 +140,14 @@ static void propose_xcache(const model *m) {
 
 /* How many nonzeros the hot columns hold follows from how often columns repeat in a sample: up to
  * twice as many in nine graphs. The other reads of x are more scattered than those of the rows
- * as they are, since rows are sorted by length. */
+ * as they are, since rows are sorted by length. A block begins by copying x of the hot columns. */
 static void propose_hubs(const model *m) {
-    const double least = 0.03;
+    const double least = 0.03, copying = 50; /* steps */
     const spmv_features *f = m->f;
     const double hubs = fmin(2 * f->repeats, 1), rest = 1 - hubs;
     if (f->repeats < least) return;
     const double bytes = m->nnz * (2 * hubs + INDEX * rest + spmv_coded_bytes(f)) + m->vectors;
-    const work w = {bytes, m->nnz * rest * fmin(2 * f->lines, 1), 0, bytes};
+    const work w = {bytes, m->nnz * rest * fmin(2 * f->lines, 1), copying, bytes};
     spmv_proposal_why(propose(m, "hubs", w),
                       "hot columns hold %.0f %% of the nonzeros: their x in shared memory",
                       PERCENT * hubs);
@@ -178,6 +184,7 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     model m = {.f = f, .width = spmv_value_bytes(f), .nnz = (double)f->nnz, .out = out};
     m.vectors = (double)f->rows * (2 * m.width + INDEX);
     m.csr = m.nnz * (m.width + INDEX) + m.vectors;
+    m.entries = m.nnz * (sizeof(double) + INDEX);
     m.lines = m.nnz * f->lines;
     out->baseline = out->baseline_s = 0;
     const double by_rows_s = 1 / propose_lanes(&m)->predicted_speedup,
