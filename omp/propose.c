@@ -30,12 +30,12 @@ typedef struct work {
 } work;
 
 /* Columns within 2^16 of those of the rows around them count as near, and so does a whole x that
- * the near caches hold, a mebibyte for each thread, unless they start empty. Of rows of almost
- * equal length few ends are mispredicted, and sorting moves few rows. */
+ * the near cache of a core holds, unless it starts empty: each thread reads all of x. Of rows of
+ * almost equal length few ends are mispredicted, and sorting moves few rows. */
 static model model_of(const spmv_features *f, spmv_proposals *out) {
-    const double near_cache = 1 << 20;
+    const double near_cache = 1 << 20; /* bytes of a core's own */
     model m = {.f = f, .width = spmv_value_bytes(f), .out = out};
-    bool is_far = f->evicted || m.width * (double)f->cols > near_cache * f->threads;
+    bool is_far = f->evicted || m.width * (double)f->cols > near_cache;
     m.far = is_far ? f->lines * (1 - f->near_16) : 0;
     m.y = (INDEX + 2 * m.width) / f->mean;
     m.rows = fmin(2 * f->padding_32, 1) * (1 - f->empty_share) / f->mean;

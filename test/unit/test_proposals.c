@@ -123,6 +123,7 @@ static void the_models_order_as_measured(void **state) {
         {"gen:poisson3d:40", "few:8", "csell_slices", "csell_sym_slices", false, true},
         {"gen:road:300000", NULL, "csell_slices", "sell16_lanes", false, true},
         {"gen:random:300000:2", NULL, "csb_interleaved_blocks", "sell16_lanes", false, true},
+        {"gen:random:250000:12", NULL, "csb_interleaved_blocks", "csr_balanced", false, false},
         {"gen:rmat:16", NULL, "cusparse_coo_alg1", "csr_lanes", true, false},
         {"gen:random:2000:6", NULL, "csr_balanced", "csr_rows", false, true}};
     for (int k = 0; k < COUNT(cases); k++) {
