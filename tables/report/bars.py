@@ -16,6 +16,7 @@ from typing import Callable, NamedTuple, Optional
 from common import Parser, emit, load, run
 from gains import is_peer
 from headline.classes import HELD_OUT, listed_name, outside_list
+from headline.figures import ratio_over
 from texts import markdown_table
 from units.layout import auto_expecting, fastest, layout_of
 from units.unit import AUTO, describe, expected_products
@@ -169,8 +170,8 @@ def preparation(wanted, cells, baseline):
     return statistics.median(spent) / baseline.median_s, not baseline.noisy
 
 
-def measure(bar, facts, cells):
-    """(the value of one matrix, whether it met a noise limit) or None: not in the bar, not known."""
+def measure(bar, matrix, facts, cells):
+    """(the value of one matrix, whether it is known to the noise limit) or None: not in the bar, not known."""
     auto = auto_expecting(cells) if bar.known else auto_expecting(cells, 0)
     if not auto or not bar.takes(facts):
         return None
@@ -184,10 +185,10 @@ def measure(bar, facts, cells):
              for unit in (*cell.timed, *cell.suspect)]
     if not units:
         return None
-    baseline = fastest(units)
     if wanted:
-        return preparation(wanted, cells, baseline)
-    return baseline.median_s / auto.median_s, not (auto.noisy or baseline.noisy)
+        return preparation(wanted, cells, fastest(units))
+    ratio = ratio_over(matrix, auto, units)
+    return ratio.value, ratio.known
 
 
 def short(name):
@@ -196,7 +197,7 @@ def short(name):
 
 
 def row_of(bar, found):
-    """[class, n, in how many a noise limit was not met, asked, measured, met, what missed it]."""
+    """[class, n, how many are not known to the noise limit, asked, measured, met, what missed it]."""
     upper = isinstance(bar.baselines, Preparation)
     asked = f"{'≤' if upper else '≥'} {bar.asked:g} {bar.least}"
     if not found:
@@ -220,8 +221,8 @@ def page(layout):
              "Times of the fastest other kernel over auto's (f64; with 1,000 expected products where the "
              "log has that); others: on a GPU all kernels of cuSPARSE, "
              "on a CPU oneMKL, librsb, " + " and ".join(OWN) + ". Matrices \"streaming\" and of the "
-             "classes after it are larger than the last-level cache. †: in so many of the n a time "
-             "stopped before its noise limit was met. Preparation: conversion, tuning and the kernel's own "
+             "classes after it are larger than the last-level cache. †: so many of the n are not "
+             "known to the noise limit: a time stopped before it was met, and turns do not tell the ratio. Preparation: conversion, tuning and the kernel's own "
              "structures, not the upload nor what a process does once (prep.once_s). What binds where a bar is missed: "
              "`docs/results.md`.\n"]
     for system, matrices in layout.items():
@@ -232,7 +233,7 @@ def page(layout):
             found = []
             for matrix, cells in matrices.items():
                 some = next((cell.best for cell in cells.values() if cell.best), None)
-                value = some and measure(bar, facts_of(matrix, some.record), cells)
+                value = some and measure(bar, matrix, facts_of(matrix, some.record), cells)
                 if value and value[0]:
                     found.append((*value, matrix.name))
             rows.append(row_of(bar, found))

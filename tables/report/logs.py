@@ -25,6 +25,7 @@ OLD_NAMES_DEF = os.path.join(SOURCES, "core", "old_names.def")
 NAMED = {"config.kernel": "KERNEL", "config.requested": "KERNEL", "tune.baseline": "KERNEL", "config.format": "FORMAT"}
 
 
+TURNS = "timing.turns_s"  # a list that is read
 OWN = "log"  # the folder that spmv writes to
 OTHERS = "reference"  # a folder in it: what others measured
 
@@ -56,10 +57,13 @@ def find_logs(paths):
 
 def flatten(value, prefix=""):
     """(dotted name, scalar) of every scalar in nested objects. A list of words, such as argv, is one
-    text as a shell would read it; other lists are no scalars."""
+    text as a shell would read it; of other lists only the times of turns are kept, where they are times."""
     if isinstance(value, dict):
         for name, member in value.items():
             yield from flatten(member, f"{prefix}.{name}" if prefix else name)
+    elif prefix == TURNS:
+        if isinstance(value, list) and all(is_number(turn) and turn > 0 for turn in value):
+            yield prefix, tuple(value)
     elif isinstance(value, list) and value and all(isinstance(word, str) for word in value):
         yield prefix, shlex.join(value)
     elif not isinstance(value, list):

@@ -16,8 +16,8 @@ import sys
 
 import charts
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
-from headline.figures import (families_table, generated_groups, generated_table, libraries_table, losses_table, machine_of,
-                              outside_groups, outside_table, quiet_table, short_table, sizes_table)
+from headline.figures import (families_table, generated_groups, generated_table, known_table, libraries_table, losses_table,
+                              machine_of, outside_groups, outside_table, short_table, sizes_table)
 from headline.split import split_tables
 from logs import is_number
 from texts import markdown_table
@@ -60,7 +60,7 @@ def results(layout, places=None):
         section("By size:", sizes_table(layout, places)),
         section("By family, with known products:", families_table(layout, places)),
         section("Other libraries:", libraries_table(layout)),
-        section("Times behind these ratios that met the noise limit:", quiet_table(layout, places))))
+        section("How well these ratios are known:", known_table(layout, places))))
     second = section("### Generated matrices and small collections", generated_table(layout, places))
     split = "".join(section(f"{title}:", table) for title, *table in split_tables(layout, places))
     if not outside and not second:

@@ -107,7 +107,7 @@ class GainsTest(TablesTest):
         self.assertIn("The logs hold no matrix of the outside set yet.", lines)
         found = [line.split(" | ") for line in lines if "other libraries |" in line]
         self.assertEqual([line[4:] for line in found],
-                         [["unknown", "2.00 (1)", "2.00 a", "0.71 (2)", "0.50 c", "1, 1, 1 |"]])
+                         [["unknown", "2.00 (1)", "2.00 a", "0.71 (2) †", "0.50 c", "1, 1, 1 |"]])
         points, (mean,) = results.chart_data(layout)
         self.assertEqual(sorted(round(point["ratio"], 2) for point in points), [0.5, 1, 2])
         self.assertEqual((mean["label"], mean["machine"].split(", ")[-1]), ("1.00× on 3 matrices", "cold cache"))

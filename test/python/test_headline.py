@@ -27,6 +27,14 @@ def timed(name, kernel, median, auto=False, **changes):
     return record(median, 0.001, config__kernel=kernel, **fields)
 
 
+def drifting(name, step):
+    """Noisy records of a library and of auto, which takes twice as long in turns that are step rounds later."""
+    drift = [1, 1.2, 1.5, 2, 3, 4, 3, 2, 1.4, 1.1, 1, 1.3]
+    turns = {"timing__group": 1, "timing__converged": False, "timing__q1_s": 0.5, "timing__q3_s": 3}
+    return [timed(name, "mkl_csr", 1, timing__turns_s=drift, **turns),
+            timed(name, "csell_slices", 1, 1000, timing__turns_s=[2 * t for t in drift[step - 1:] + drift[:step - 1]], **turns)]
+
+
 def layout_of(*records):
     """As the programs make it."""
     return units.layout.layout_of([dict(logs.flatten(r)) for r in records])
@@ -45,6 +53,7 @@ RECORDS = [timed("a", "mkl_csr", 2), timed("a", "csell_slices", 1, 1000), timed(
            timed("d", "mkl_csr", 0.75, timing__converged=False), timed("d", "csell_slices", 1, 1000),
            timed("a", "csell_slices", 4, 0), timed("gen:e", "mkl_csr", 3), timed("gen:e", "csell_slices", 1, 1000),
            timed("f", "librsb_tuned", 5), timed("f", "csell_slices", 1, 1000)]
+ALL_BUT_D = [r for r in RECORDS if r["matrix"]["name"] != "d"]
 KNOWN = ("cold", "f64", classes.LIBRARIES, "known")
 
 
@@ -54,7 +63,7 @@ class HeadlineTest(TablesTest):
         rows = rows_of(figures.outside_table(layout_of(*RECORDS), PLACES))
         # Logarithms: tune (0.693 + 0.247) / 2 = 0.470, held out (0.405 - 0.288) / 2 = 0.059; difference 0.411 = 50.8 %.
         # Variances 0.0996 and 0.2402, each over 2: the standard error is 0.412.
-        self.assertEqual(rows[KNOWN], ["1.30 (4)", "0.75 d", "1.60 (2)", "1.28 b", "1.06 (2)", "0.75 d", "+50.8 ± 41.2 %", "no",
+        self.assertEqual(rows[KNOWN], ["1.30 (4) †", "0.75 d", "1.60 (2)", "1.28 b", "1.06 (2)", "0.75 d", "+50.8 ± 41.2 %", "no",
                                        "3, 0, 1"])
         self.assertEqual(rows[("cold", "f64", classes.LIBRARIES, "unknown")][:2], ["0.50 (1)", "0.50 a"])
         self.assertEqual(rows[("cold", "f64", classes.LIBRARIES, "unknown")][6:], ["", "", "0, 0, 1"])
@@ -65,13 +74,29 @@ class HeadlineTest(TablesTest):
         self.assertFalse(figures.is_as_expected((0.05, 0.02)))
         self.assertTrue(figures.is_as_expected((-0.05, 0.03)))
 
-    def test_losses_are_named_and_quiet_times_counted(self):
+    def test_losses_are_named_and_known_ratios_counted(self):
         rows = rows_of(figures.losses_table(layout_of(*RECORDS), PLACES))
         self.assertEqual(rows[KNOWN], ["0.75 d"])
         self.assertNotIn("gen:e", str(rows))
-        # 4 times of the library, one of which missed the limit, 4 of auto with known products and one without.
-        _, _, rows = figures.quiet_table(layout_of(*RECORDS), PLACES)
-        self.assertEqual(rows, [["CPU A, 4 threads", 9, 1, "89 %", "no"]])
+        rows = rows_of(figures.known_table(layout_of(*RECORDS), PLACES))
+        self.assertEqual(rows, {KNOWN: [4, 3, 0, "3 (75 %)", "no"], (*KNOWN[:3], "unknown"): [1, 1, 0, "1 (100 %)", "yes"]})
+
+    def test_turns_tell_a_ratio_that_two_noisy_times_do_not(self):
+        """On d both times drift by a factor of 4, and together; their medians are of other rounds."""
+        rows = rows_of(figures.known_table(layout_of(*ALL_BUT_D, *drifting("d", 1)), PLACES))
+        self.assertEqual(rows[KNOWN], [4, 3, 1, "4 (100 %)", "yes"])
+        rows = rows_of(figures.outside_table(layout_of(*ALL_BUT_D, *drifting("d", 1)), PLACES))
+        # (2 * 1.28 * 1.5 * 0.5) ** (1 / 4), where the medians of d say 1; slower, though quartiles overlap.
+        self.assertEqual((rows[KNOWN][0], rows[KNOWN][1], rows[KNOWN][-1]), ("1.18 (4)", "0.50 d", "3, 0, 1"))
+        line = next(line for line in results.results(layout_of(*ALL_BUT_D, *drifting("d", 1)), PLACES).splitlines()
+                    if "4 (100 %)" in line)
+        self.assertTrue(line.endswith("| 4 | 3 | 1 | 4 (100 %) | yes |"), line)
+
+    def test_turns_out_of_step_tell_nothing(self):
+        rows = rows_of(figures.known_table(layout_of(*ALL_BUT_D, *drifting("d", 5)), PLACES))
+        self.assertEqual(rows[KNOWN], [4, 3, 1, "3 (75 %)", "no"])
+        rows = rows_of(figures.outside_table(layout_of(*ALL_BUT_D, *drifting("d", 5)), PLACES))
+        self.assertEqual((rows[KNOWN][0][-1], rows[KNOWN][-1]), ("†", "3, 1, 0"))
 
     def test_libraries_are_named(self):
         records = [{**timed(name, kernel, 2), "kernel": {"library": library}} for name, kernel, library in (
@@ -98,8 +123,8 @@ class HeadlineTest(TablesTest):
 
     def test_plain_kernels_of_a_cpu_are_a_line_of_their_own(self):
         rows = rows_of(figures.outside_table(layout_of(*RECORDS, timed("c", "csr_rows", 1.2)), PLACES))
-        self.assertEqual(rows[KNOWN][0], "1.30 (4)")
-        self.assertEqual(rows[("cold", "f64", classes.OR_PLAIN, "known")][0], "1.23 (4)")
+        self.assertEqual(rows[KNOWN][0], "1.30 (4) †")
+        self.assertEqual(rows[("cold", "f64", classes.OR_PLAIN, "known")][0], "1.23 (4) †")
         without = rows_of(figures.outside_table(layout_of(*RECORDS), PLACES))
         self.assertNotIn(classes.OR_PLAIN, str(without))
 
@@ -111,15 +136,15 @@ class HeadlineTest(TablesTest):
 
     def test_all_documents_say_the_same(self):
         layout = layout_of(*RECORDS)
-        self.assertIn("| 1.30, 0.75 | 0.50, 0.50 |", results.readme(layout, PLACES))
-        self.assertIn("| 1.30 (4) | 0.75 d |", results.results(layout, PLACES))
+        self.assertIn("| 1.30†, 0.75 | 0.50, 0.50 |", results.readme(layout, PLACES))
+        self.assertIn("| 1.30 (4) † | 0.75 d |", results.results(layout, PLACES))
         points, (mean,) = results.chart_data(layout, PLACES)
         self.assertEqual((len(points), mean["label"]), (4, "1.30× on 4 matrices"))
         kept = classes.outside_list
         for module in (figures, split, bars):
             module.outside_list = lambda: PLACES
             self.addCleanup(setattr, module, "outside_list", kept)
-        self.assertIn("<td>1.30 (4)<td>0.75 d", page.headline_section(layout))
+        self.assertIn("<td>1.30 (4) †<td>0.75 d", page.headline_section(layout))
         line = next(line for line in bars.page(layout).splitlines() if line.startswith("| outside set |"))
         self.assertEqual(line.split(" | ")[1:5], ["4", "1", "≥ 1.3 geometric mean", "1.30"])
         self.assertIn("| all | 2 |", bars.page(layout))
@@ -148,7 +173,7 @@ class ConclusionTest(TablesTest):
                          "unsettled; worst 0.75 on d).")
         header, alignment, rows = conclusion.states_table(found)
         self.assertEqual(len(header), len(alignment))
-        self.assertEqual(rows[0][2:], ["outside set", 4, "other libraries", "1.30 (4)", "0.75 d", "1.30 (4)", "0.75 d",
+        self.assertEqual(rows[0][2:], ["outside set", 4, "other libraries", "1.30 (4) †", "0.75 d", "1.30 (4) †", "0.75 d",
                                        "0.50 (1)", "0.50 a"])
 
     def test_the_numbers_are_those_of_readme(self):
@@ -156,7 +181,7 @@ class ConclusionTest(TablesTest):
         auto = rows_of(figures.outside_table(layout_of(*RECORDS), PLACES))
         self.assertEqual(conclusion.states_table(found)[2][0][7:9], auto[KNOWN][:2])
         rows = {name.split("  ")[0]: name.split("  ")[1] for name in dots.dots_of(found[0])["rows"]}
-        self.assertEqual((rows["our fastest"], rows["auto, known"], rows["auto, unknown"]), ("1.30", "1.30", "0.50"))
+        self.assertEqual((rows["our fastest"], rows["auto, known"], rows["auto, unknown"]), ("1.30 †", "1.30 †", "0.50"))
 
     def test_nothing_is_claimed_of_times_in_doubt(self):
         for words, doubt in (("unsettled", {"timing__converged": False}), ("disturbed", {"timing__flags": ["heat slowed it"]}),
@@ -166,6 +191,12 @@ class ConclusionTest(TablesTest):
                              f"No kernel is beyond doubt the fastest (1 {words}); the least "
                              "median has `ell_rows`; how our fastest compares with the fastest kernel of other libraries "
                              f"is open (1 of 1 {words}).")
+
+    def test_what_disturbed_both_in_turns_is_no_doubt(self):
+        """Unsettled and disturbed, but the kernels' turns say 2; out of step they say nothing."""
+        for step, words in ((1, "The fastest kernel is `mkl_csr`; our fastest is **0.50** times as fast as"), (5, "No kernel")):
+            records = [{**r, "timing": {**r["timing"], "flags": ["heat slowed it"]}} for r in drifting("a", step)]
+            self.assertTrue(said(*records)["outside set"].startswith(words), said(*records))
 
     def test_unchecked_times_have_no_rank(self):
         found = said(*(timed("a", kernel, 1, check__status="off") for kernel in ("mkl_csr", "csr_rows", "ell_rows")))

@@ -376,6 +376,7 @@ void describe_row(const session *run, inputs *in, candidate *e, const char *stat
     if (e->plan) describe_plan(run->o, &f, &e->p, in, out);
     if (e->stage) describe_check(run->o, e, r);
     if (timed) describe_timing(run->o, out, &e->t, &e->p);
+    if (timed) describe_turns(run->group, &e->turns, out);
     if (e->plan) describe_limits(run, out, backend, &in->reads);
     if (timed) describe_rates(r);
     if (timed) describe_noise(e, spmv_ctx_threads(run->ctx), out);

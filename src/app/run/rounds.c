@@ -12,6 +12,7 @@ typedef struct group { /* candidates whose plans are in memory together */
     result *results;      /* [run->ncells] */
     candidate *candidate; /* those whose first product was right */
     int count, done;
+    bool in_rounds; /* not before all are prepared */
     void *y;
     int code; /* of the first row that could not be logged */
 } group;
@@ -266,14 +267,6 @@ static void finish(group *g, candidate *e, spmv_status status) {
     if (!g->code) g->code = code;
 }
 
-static void shuffle(int *order, int n, uint64_t seed) {
-    for (int k = n - 1; k > 0; k--) {
-        int other = (int)(spmv_mix(seed + (uint64_t)k) % (uint64_t)(k + 1)), kept = order[k];
-        order[k] = order[other];
-        order[other] = kept;
-    }
-}
-
 enum { DURATION = 48 };
 static void duration_text(const group *g, char out[DURATION]) {
     double least, most;
@@ -313,18 +306,31 @@ static void mind_waits(candidate *e) {
     if (e->t.waiting) e->t.settled = false;
 }
 
-/* Ten of them make up the minimum time; a noisy kernel gets more. */
-static void take_turn(group *g, candidate *e) {
-    enum { TURNS = 10, LEAST_FOR_AN_INTERVAL = 6 };
+/* Short, so that the turns of a round are near each other and what disturbs them is alike: twenty
+ * or more make up the least time. In warm caches the first sample of a turn is lost: it takes no
+ * more than a tenth of the turn, or ten turns make up the least time. */
+static double slice_of(const group *g, const candidate *e) {
+    const double short_s = 0.01;
+    const timing *t = &e->t;
+    bool warm = e->how.cache == SPMV_WARM;
+    double lost_s = warm && t->nsamples ? t->inner * t->sample_s[t->nsamples - 1] : 0;
+    double longest_s = e->how.min_time_s / (warm ? 10 : 20);
     double timeout = g->run->o->timeout_s;
     double patience = timeout > 0 ? timeout / 4 : 60; /* seconds between two signs of life */
+    return fmin(fmin(fmax(short_s, 10 * lost_s), longest_s), patience);
+}
+
+static void take_turn(group *g, candidate *e) {
+    enum { LEAST_FOR_AN_INTERVAL = 6 };
+    int first = e->t.nsamples;
+    double slice_s = slice_of(g, e), spent_s = e->t.spent_s;
     watch_step(g->run, e->cell);
     noise before = noise_now();
-    spmv_status status =
-        problem_turn(&e->p, &e->how, &e->t, fmin(e->how.min_time_s / TURNS, patience));
+    spmv_status status = problem_turn(&e->p, &e->how, &e->t, slice_s);
     noise after = noise_now();
     noise_add(&e->noise, &before, &after);
     mind_waits(e);
+    if (status == SPMV_OK && g->in_rounds) add_turn(e, first, e->t.spent_s - spent_s, slice_s);
     if (status != SPMV_OK || e->t.done)
         finish(g, e, status);
     else
@@ -336,8 +342,8 @@ static int time_rounds(group *g) {
     if (!order) return complain(SPMV_E_NOMEM, NULL);
     for (int k = 0; k < g->count; k++) order[k] = k;
     for (int round = 0; g->done < g->count && !g->code && !stop_code(); round++) {
-        shuffle(order, g->count,
-                spmv_mix(g->run->o->seed + (uint64_t)g->run->pass) + ((uint64_t)round << 32));
+        uint64_t seed = spmv_mix(g->run->o->seed + (uint64_t)g->run->pass);
+        order_turns(g->run, g->candidate, order, g->count, seed + ((uint64_t)round << 32));
         show_round(g, round);
         for (int k = 0; k < g->count && !stop_code(); k++)
             if (g->candidate[order[k]].plan) take_turn(g, &g->candidate[order[k]]);
@@ -379,6 +385,7 @@ static int time_rounds_watched(group *g) {
         e->before = same < k ? g->candidate[same].before : look_around(g, backend_of(g, e));
     }
     say_duration(g);
+    g->in_rounds = true;
     int code = time_rounds(g);
     finish_early(g);
     return code;
@@ -442,6 +449,8 @@ static int run_group(group *g) {
     bool *later = calloc((size_t)g->run->ncells, sizeof *later);
     if (!later) return complain(SPMV_E_NOMEM, NULL);
     g->count = g->done = 0;
+    g->in_rounds = false;
+    g->run->group++;
     for (int k = 0; k < g->run->ncells && !code && !stop_code(); k++) {
         if (g->results[k].finished) continue;
         show_admission(run, k);

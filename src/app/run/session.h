@@ -1,5 +1,6 @@
 /* session.h: one invocation of spmv run, shared by cmd_run.c and its parts: cells.c (which kernels
  * in which configurations), inputs.c (x, y and the reference), rounds.c (checks and timing),
+ * turns.c (their order, and their medians),
  * stop.c (Ctrl-C), noise.c (disturbances), limits.c, rates.c and knee.c (the machine's limits),
  * describe.c (the record). */
 #ifndef SPMV_SESSION_H
@@ -19,7 +20,8 @@ typedef struct cell { /* one row of the table: a kernel in a configuration */
 
 enum { CELL_LABEL = 320 }; /* bytes that cell_label may fill */
 enum { MOST_FLAGS = 6, MOST_REASONS = 6 };
-typedef struct result { /* a row, and what its record points to */
+enum { MOST_TURNS = 48 }; /* medians of turns that a record holds: of 256 rounds */
+typedef struct result {   /* a row, and what its record points to */
     record r; /* filled by describe_row when the row is final; before, its status is NULL */
     const char *alias;
     char source[512], kernel[64], library[64], grid[48], block[24], shape[24], schedule[64],
@@ -30,6 +32,7 @@ typedef struct result { /* a row, and what its record points to */
     bool waits;  /* its threads waited for cores */
     bool logged; /* with a log, and successfully */
     double *samples;
+    double turns[MOST_TURNS];
     bool finished; /* in a run that was stopped, others have no status */
 } result;
 
@@ -55,6 +58,7 @@ typedef struct session { /* one invocation */
     bool wrote_csv_header, wrote_y;
     watcher watch;
     int pass;               /* of spmv sweep, from 1; 0: spmv run */
+    int group;              /* of kernels that take turns with each other, from 1 */
     char (*sweep_cell)[20]; /* [ncells], if pass */
     char **argv; /* [argc] as typed, paths cut to their last part: they may name people */
     int argc;
@@ -180,12 +184,19 @@ typedef struct surroundings { /* of a measurement, before or after it */
     spmv_device_state device;
 } surroundings;
 
+typedef struct turns { /* of a candidate: one in each round, from the first until it ends */
+    double median_s[MOST_TURNS]; /* [places] means of the medians of 1, later of 2 to 16 rounds */
+    int places, rounds;          /* rounds: of the next place, so far */
+    double sum_s;                /* of their medians */
+} turns;
+
 typedef struct candidate { /* a cell, and what came of it: all that its record is made of */
     int cell;
     sampling how;
     spmv_plan *plan; /* shared with its cells in other states of the caches; NULL: none was made */
     problem p;
     timing t;
+    turns turns;
     noise noise;       /* of its turns */
     const char *stage; /* of the last check: first or last; NULL: there was no product yet */
     verdict check;     /* its rows; the largest ratio of all checks */
@@ -202,6 +213,17 @@ void describe_row(const session *run, inputs *in, candidate *e, const char *stat
 /* Parts of it: describe_limits above, and these. */
 void describe_noise(const candidate *e, int team, result *out); /* team: threads of the context */
 void describe_timing(const options *o, result *out, timing *t, const problem *p);
+void describe_turns(int group, const turns *t, result *out);
 void describe_rates(record *r); /* what follows from its times */
+
+/* ---- turns.c -------------------------------------------------------------------------------- */
+
+/* Shuffles the places of n candidates; those of one backend, precision and state of the caches
+ * follow each other, as only they are compared. */
+void order_turns(const session *run, const candidate *candidates, int *order, int n, uint64_t seed);
+/* Remembers the turn of the next round: the samples from the first on, of a turn that was to take
+ * slice_s. */
+void add_turn(candidate *e, int first, double seconds, double slice_s);
+void turns_add(turns *t, double median_s);
 
 #endif

@@ -1,18 +1,19 @@
 """What the report opens with: of each machine and class of matrices the fastest kernels, and by how much, in a sentence.
 
-A kernel counts as the fastest on a matrix where its quartile range lies below every other kernel's and neither its time
-nor the next one's is in doubt: stopped before the noise limit, disturbed, or of a result that nobody checked. What auto ran counts under the kernel's own
-name. Means are those of figures.py: every matrix counts; but a mean most of which is in doubt is not said."""
+A kernel counts as the fastest on a matrix where it is tied with no other and its ratio to the next is not in doubt: resting
+on a time that stopped before the noise limit or was disturbed, though turns do not tell the ratio, or on a result that nobody
+checked. What auto ran counts under the kernel's own name. Means are those of figures.py: every matrix counts; but a mean most
+of which is in doubt is not said."""
 
 import collections
 from typing import NamedTuple
 
 from gains import is_peer, peers_of
 from headline.classes import LIBRARIES, is_generated, listed_name, outside_list
-from headline.figures import (DOUBTS, doubt_mark, doubtful_in, is_doubtful, machine_of, mean_of, ratio_of, ratio_over,
-                              worst_cell)
+from headline.figures import (DOUBTS, doubtful_in, is_doubtful, is_mean_open, machine_of, marked_cells, mean_of,
+                              ratio_between, ratio_of, ratio_over)
 from texts import plural
-from units.layout import BASELINE_ALIAS, baseline_of, candidates, fastest, libraries_in, overlap, timed_cells
+from units.layout import BASELINE_ALIAS, baseline_of, candidates, fastest, libraries_in, timed_cells
 from units.unit import ran_by
 
 CLASSES = OUTSIDE, GENERATED, FILES = "outside set", "generated matrices", "matrices from files"
@@ -58,18 +59,28 @@ def fastest_by_kernel(cells):
     return sorted(map(fastest, found.values()), key=lambda unit: unit.median_s)
 
 
+def quickest_first(units):
+    """Of times, the least median first: (the quickest, its Ratios to the others). Turns may tell that another is quicker,
+    when the least median is of a quieter time."""
+    ratios = [ratio_between("", units[0], unit) for unit in units[1:]]
+    quicker = min((ratio for ratio in ratios if ratio.value < 1 and not ratio.tied), key=lambda ratio: ratio.value, default=None)
+    best = quicker.baseline if quicker else units[0]
+    return best, [ratio_between("", best, unit) for unit in units if unit is not best] if quicker else ratios
+
+
 def ranks_of(rows):
     """The Ranks on some matrices."""
     first, least, tied, doubtful, alone = collections.Counter(), collections.Counter(), 0, [], 0
     for cells in rows.values():
-        best, *others = fastest_by_kernel(cells) or [None]
-        if not others:
-            alone += best is not None
+        units = fastest_by_kernel(cells)
+        if len(units) < 2:
+            alone += len(units)
             continue
-        least[ran_by(best)] += 1
-        if is_doubtful(best, others[0]):
-            doubtful.append((best, others[0]))
-        elif any(overlap(best, unit) for unit in others):
+        least[ran_by(units[0])] += 1
+        best, ratios = quickest_first(units)
+        if is_doubtful(ratios[0]):
+            doubtful.append((best, ratios[0].baseline))
+        elif any(ratio.tied for ratio in ratios):
             tied += 1
         else:
             first[ran_by(best)] += 1
@@ -200,7 +211,7 @@ def over_words(finding):
 def ratio_clause(finding):
     """By how much; a mean most of which is in doubt is not said."""
     ratios, doubtful = finding.ours, doubtful_in(finding.ours)
-    if doubt_mark(ratios):
+    if is_mean_open(ratios):
         return f"how our fastest compares with {over_words(finding)} is open ({len(doubtful)} of {len(ratios)} {doubt_words(doubtful)})"
     worst = min(ratios, key=lambda ratio: ratio.value)
     name, note = worst.matrix.removeprefix("gen:"), f", {len(doubtful)} of them {doubt_words(doubtful)}" if doubtful else ""
@@ -236,16 +247,11 @@ def sentence(finding):
 # ---- table ---------------------------------------------------------------------------------------
 
 
-def mean_and_worst(ratios):
-    """Two cells: README.md's figures."""
-    return [f"{mean_of(ratios):.2f} ({len(ratios)}){doubt_mark(ratios)}", worst_cell(ratios)] if ratios else ["", ""]
-
-
 def states_table(found):
     """(header, alignment, rows): a line for every system and class, auto a column; only columns that hold something."""
     names = machine_names([finding.system for finding in found])
-    rows = [[names[machine_key(f.system)], state_of(f.system), f.words, len(f.rows), f.over, *mean_and_worst(f.ours),
-             *mean_and_worst(f.known), *mean_and_worst(f.unknown)] for f in found if f.ours or f.known or f.unknown]
+    rows = [[names[machine_key(f.system)], state_of(f.system), f.words, len(f.rows), f.over, *marked_cells(f.ours),
+             *marked_cells(f.known), *marked_cells(f.unknown)] for f in found if f.ours or f.known or f.unknown]
     header = ["machine", "state", "matrices", "n", "over the fastest of", "our fastest", "worst",
               "auto, products known", "worst", "auto, products unknown", "worst"]
     held = [column for column in range(len(header)) if any(row[column] != "" for row in rows)]
@@ -255,4 +261,4 @@ def states_table(found):
 
 def is_open(finding):
     """Whether its sentence leaves something open that better times would tell."""
-    return 2 * len(ranks_of(finding.rows).doubtful) > len(finding.rows) or doubt_mark(finding.ours) != ""
+    return 2 * len(ranks_of(finding.rows).doubtful) > len(finding.rows) or is_mean_open(finding.ours)

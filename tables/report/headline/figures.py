@@ -1,18 +1,20 @@
 """The headline's figures: README.md, docs/results.md, the report and the bars take them from here.
 
-A ratio is the median time of the fastest baseline over that of auto on one matrix; means are geometric."""
+A ratio is the time of the fastest baseline over that of auto on one matrix: from the turns that they took next to each
+other, where the log has them, else of their medians. The fastest is the one of least median. Means are geometric."""
 
 import collections
 import math
 import statistics
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from gains import is_peer
 from headline.classes import BASELINES, HALVES, SIZES, SIZE_WORDS, is_generated, listed_name, outside_list
 from units.layout import auto_expecting, fastest, overlap
+from units.pairs import LIMIT, Interval, paired
 from units.unit import expected_products
 
-ENOUGH_QUIET = 0.9  # share of the headline's times that are to meet the noise limit
+ENOUGH_KNOWN = 0.9  # share of ratios that are to be known to LIMIT
 MOST_APART = 0.06  # of the two halves
 UNKNOWN = 0  # expected products
 DOUBTS = {  # why a time is not to be relied on
@@ -21,13 +23,19 @@ DOUBTS = {  # why a time is not to be relied on
 
 
 class Ratio(NamedTuple):
-    """Of one matrix. quiet: of the two times, those that met the noise limit."""
+    """Of one matrix. quiet: of the two times, those that met the noise limit. paired: from turns, None without any."""
     matrix: str
     value: float
     tied: bool
     quiet: tuple
     ours: object
     baseline: object
+    paired: Optional[Interval]
+
+    @property
+    def known(self):
+        """Whether it is known to LIMIT: both times are, or the ratio itself."""
+        return all(self.quiet) or (self.paired is not None and self.paired.error <= LIMIT)
 
 
 class Group(NamedTuple):
@@ -56,8 +64,14 @@ def ratio_of(cells, is_baseline, known, matrix):
 def ratio_over(matrix, ours, others):
     """The Ratio of one time over the fastest of some, of which there are any."""
     best = fastest(others)
-    return Ratio(listed_name(matrix.name), best.median_s / ours.median_s, overlap(ours, best),
-                 (not ours.noisy, not best.noisy), ours, best)
+    return ratio_between(listed_name(matrix.name), ours, best)
+
+
+def ratio_between(name, ours, other):
+    """The Ratio of two times. Tied are two whose interval holds 1, without one those whose quartiles overlap."""
+    turns = paired(ours, other)
+    return Ratio(name, turns.value if turns else other.median_s / ours.median_s,
+                 turns.holds_one if turns else overlap(ours, other), (not ours.noisy, not other.noisy), ours, other, turns)
 
 
 def groups_of(layout, takes):
@@ -136,6 +150,12 @@ def mean_cells(ratios):
     return [f"{mean_of(ratios):.2f} ({len(ratios)})", worst_cell(ratios)] if ratios else ["", ""]
 
 
+def marked_cells(ratios):
+    """The same with a mark after the mean."""
+    mean, worst = mean_cells(ratios)
+    return [mean + doubt_mark(ratios) if ratios else mean, worst]
+
+
 def counts_cell(ratios):
     """Wins, draws, losses."""
     won = sum(ratio.value > 1 and not ratio.tied for ratio in ratios)
@@ -157,19 +177,30 @@ def difference_cells(halves):
     return [f"{100 * found[0]:+.1f} ± {100 * found[1]:.1f} %".replace("-", "−"), "yes" if is_as_expected(found) else "no"]
 
 
-def is_doubtful(*units):
-    """Whether one of the times is not to be relied on."""
-    return any(doubt(unit) for unit in units for doubt in DOUBTS.values())
+def is_doubtful(ratio):
+    """Whether it is not to be relied on, for one of its times is not. What disturbed both in turns is not in their ratio."""
+    doubts = ["unchecked"] if ratio.paired and ratio.paired.error <= LIMIT else DOUBTS
+    return any(DOUBTS[doubt](unit) for unit in (ratio.ours, ratio.baseline) for doubt in doubts)
 
 
 def doubtful_in(ratios):
-    """The pairs of times of those ratios that rest on one which is not to be relied on."""
-    return [(ratio.ours, ratio.baseline) for ratio in ratios if is_doubtful(ratio.ours, ratio.baseline)]
+    """The pairs of times of those ratios that are not to be relied on."""
+    return [(ratio.ours, ratio.baseline) for ratio in ratios if is_doubtful(ratio)]
+
+
+def is_mean_open(ratios):
+    """Whether most of a mean is in doubt."""
+    return 2 * len(doubtful_in(ratios)) > len(ratios)
+
+
+def are_known(ratios):
+    """Whether enough of them are."""
+    return sum(ratio.known for ratio in ratios) >= ENOUGH_KNOWN * len(ratios)
 
 
 def doubt_mark(ratios):
-    """After a mean most of which is in doubt."""
-    return " †" if 2 * len(doubtful_in(ratios)) > len(ratios) else ""
+    """After a mean of which not enough is known."""
+    return "" if are_known(ratios) else " †"
 
 
 def outside_table(layout, places=None):
@@ -178,7 +209,7 @@ def outside_table(layout, places=None):
     rows = []
     for group, ratios in outside_groups(layout, places).items():
         halves = [[ratio for ratio in ratios if places[ratio.matrix].half == half] for half in HALVES]
-        rows.append([*group_cells(group), *mean_cells(ratios), *(cell for half in halves for cell in mean_cells(half)),
+        rows.append([*group_cells(group), *marked_cells(ratios), *(cell for half in halves for cell in mean_cells(half)),
                      *difference_cells(halves), counts_cell(ratios)])
     header = [*GROUP_HEADER, "all", "worst", *(word for half in HALVES for word in (f"{half} half", "worst")),
               "difference", "as expected", "faster, tied, slower"]
@@ -236,7 +267,7 @@ def generated_table(layout, places=None):
     rows = []
     for group, ratios in generated_groups(layout, places).items():
         parts = [[ratio for ratio in ratios if is_generated(ratio.matrix) == made] for made in (True, False)]
-        rows.append([*group_cells(group), *(cell for part in parts for cell in mean_cells(part)), counts_cell(ratios)])
+        rows.append([*group_cells(group), *(cell for part in parts for cell in marked_cells(part)), counts_cell(ratios)])
     return ([*GROUP_HEADER, "generated", "worst", "small collections", "worst", "faster, tied, slower"],
             "lllllrlrlr", rows)
 
@@ -260,15 +291,15 @@ def libraries_table(layout):
     return ["machine", "other libraries"], "ll", rows
 
 
-def quiet_table(layout, places=None):
-    """(header, alignment, rows): of the times behind the headline, the share that met the noise limit, by machine.
-    A baseline's time counts once however many ratios it is in."""
-    met = collections.defaultdict(dict)
+def known_table(layout, places=None):
+    """(header, alignment, rows): of the headline's ratios, how many rest on times that met the noise limit, and how many are
+    known to LIMIT."""
+    rows = []
     for group, ratios in outside_groups(layout, places).items():
-        for ratio in ratios:
-            for unit, quiet in zip((ratio.ours, ratio.baseline), ratio.quiet):
-                met[machine_of(group.system)][unit.identity] = quiet
-    rows = [[machine, len(quiet), len(quiet) - sum(quiet.values()), f"{100 * sum(quiet.values()) / len(quiet):.0f} %",
-             "yes" if sum(quiet.values()) >= ENOUGH_QUIET * len(quiet) else "no"] for machine, quiet in met.items()]
-    return (["machine", "times", "missed the noise limit", "met it", f"at least {100 * ENOUGH_QUIET:.0f} %"], "lrrrl",
-            rows)
+        known = sum(ratio.known for ratio in ratios)
+        rows.append([*group_cells(group), len(ratios), sum(all(ratio.quiet) for ratio in ratios),
+                     sum(ratio.paired is not None for ratio in ratios), f"{known} ({100 * known / len(ratios):.0f} %)",
+                     "yes" if are_known(ratios) else "no"])
+    limit = f"{100 * LIMIT:.0f} %"
+    return ([*GROUP_HEADER, "ratios", "both times met the noise limit", "from turns", f"known to {limit}",
+             f"at least {100 * ENOUGH_KNOWN:.0f} %"], "lllllrrrrl", rows)

@@ -27,8 +27,10 @@ DEFINITIONS = (
     ("median, IQR", "of the samples of one product; several runs count as the median of their "
      "medians; IQR is the interquartile range ÷ median"),
     ("†, unsettled", "stopped before the noise limit was met: shown, and never said to be the fastest; in a column of means: "
-     "more than half of the ratios rest on times in doubt"),
-    ("in doubt", "unsettled, disturbed, or of a result that was not checked"),
+     "fewer than 90 % of the ratios are known to 3 %"),
+    ("known to 3 %", "of a ratio: both times met the noise limit, or its own 95 % interval does, made of the turns that the two "
+     "kernels took next to each other"),
+    ("in doubt", "unsettled or disturbed, where the ratio is not known from turns, or of a result that was not checked"),
     ("!, disturbed", "while it was timed, as counted under While it was measured"),
     ("*", "the data fit in the last-level cache: the rate says little about memory"),
     ("of limit", "GB/s ÷ the streaming limit: measured by spmv probe, else the GPU's theoretical "

@@ -48,7 +48,8 @@ def merge_repeats(units):
     """One Unit of the repeats of one configuration: the median of their medians and quartiles; these
     are never closer than the medians themselves, among which repeats may differ most."""
     status = overall_status([unit.status for unit in units])
-    same = without_retried([unit for unit in units if unit.status == status])
+    ended = [unit for unit in units if unit.status == status]
+    same = without_retried(ended)
     times = [None] * 3
     if status in TIMED:
         medians, low, high = zip(*((unit.median_s, unit.q1_s, unit.q3_s) for unit in same))
@@ -61,7 +62,8 @@ def merge_repeats(units):
                 any(unit.noisy for unit in same), any(unit.disturbed for unit in same),
                 any(unit.cached for unit in same),
                 statistics.median(preps) if preps else None,
-                min((unit.record for unit in same), key=lambda r: str(r.get("time"))))
+                min((unit.record for unit in same), key=lambda r: str(r.get("time"))),
+                tuple(unit.record for unit in ended))
 
 
 def merge(units):

@@ -58,7 +58,7 @@ class Unit(NamedTuple):
     disturbed: a run noticed what else the machine did meanwhile (timing.flags); cached: the data fit
     in the last-level cache, so that the rate says little about memory. prep_s: what was spent once
     before the first product. record: one of those the unit stands for, for facts that the
-    configuration fixes."""
+    configuration fixes. records: all that ended so, what was tried again too."""
     identity: Identity
     alias: str
     status: str
@@ -72,6 +72,7 @@ class Unit(NamedTuple):
     cached: bool
     prep_s: Optional[float]
     record: dict
+    records: tuple
 
 
 def flags_of(record):
@@ -126,7 +127,7 @@ def unit_of(record):
     return Unit(identity, str(get("config.alias") or ""), status, reason,
                 median, q1, q3, 1, missed_noise_limit(record),
                 median is not None and bool(flags_of(record)), cached,
-                prep if is_number(prep) else None, record)
+                prep if is_number(prep) else None, record, (record,))
 
 
 def gflop_per_s(unit):
