@@ -10,7 +10,8 @@
 # Cold comes first: the preparation of auto in other states finds stores that are there already.
 # OPTION: of spmv sweep, such as --dry-run. LIMIT: seconds after which it stops, to be continued (exit code 75). STAGES: which of
 # "outside unknown f32 codes warm classes every few". OUTSIDE: the folder of the outside set; FILES: more matrices, files or folders,
-# with the classes; LOGS: another folder than this one; PROBE: the folder of the limits; PEERS=: no kernels of other libraries;
+# with the classes; LOGS: another folder than this one; PROBE: the folder of the limits; PEERS=: no kernels of other libraries, or
+# those that are named;
 # KERNELS: which of ours often win; TIME: options of the stop rule.
 set -eu
 spmv=$1 name=$2 here=$(dirname "$0") begin=$(date +%s)
@@ -31,9 +32,14 @@ fi
 list=$(mktemp) small=$(mktemp)
 trap 'rm -f "$list" "$small"' EXIT
 on_device() { echo "$device:$1" | sed "s/,/,$device:/g"; }
-main=$(on_device "$kernels${PEERS-,peers}")
-every=$("$spmv" list kernels | awk -v device=$device '/^[a-z]/ {here = $1 == device} here && /^  [a-z]/ {print $1}' |
-    grep -vxE "auto|cusparse_.*|mkl_.*|librsb_.*|aocl_.*|$(echo "$kernels" | tr , '|')" | paste -sd,)
+built=$("$spmv" list kernels | awk -v device=$device '/^[a-z]/ {here = $1 == device} here && /^  [a-z]/ {print $1}')
+among() { echo "$built" | grep -xE "$1" | paste -sd,; }
+# AOCL-Sparse has a process of its own: its threads spin for 200 ms after a product and take the cores of whoever's turn is next.
+others=${PEERS-$(among 'cusparse_.*|mkl_.*|librsb_.*')} apart=
+[ -n "${PEERS+set}" ] || apart=$(among 'aocl_.*')
+main=$(on_device "$kernels${others:+,$others}")
+case $main in *cusparse_*) ;; *) peers= ;; esac
+every=$(echo "$built" | grep -vxE "auto|cusparse_.*|mkl_.*|librsb_.*|aocl_.*|$(echo "$kernels" | tr , '|')" | paste -sd,)
 
 # The outside set's files as lists of sources: all of them, and the small ones.
 missing=0
@@ -68,6 +74,13 @@ sweep() { # log, kernels, options
     esac
 }
 
+compare() { # log, option for the peers, options: auto and the peers in turns, then those that disturb others
+    name_of_log=$1 option=$2
+    shift 2
+    sweep "$name_of_log" "$main" $option "$@"
+    [ -z "$apart" ] || sweep "$name_of_log" "$(on_device "$apart")" "$@"
+}
+
 case " $* " in
 *" --dry-run "*) ;;
 *)  "$spmv" -k $device:csr1 -m gen:poisson2d:1000 --no-log -q >/dev/null # wakes the device
@@ -78,16 +91,16 @@ esac
 for stage in $stages; do
     case $stage in outside | unknown | f32 | codes | every) [ -s "$list" ] || continue ;; warm) [ -s "$small" ] || continue ;; esac
     case $stage in
-    outside) sweep outside "$main" $peers --cache=cold,steady --iters=1000 $time "$list" "$@" ;;
+    outside) compare outside "$peers" --cache=cold,steady --iters=1000 $time "$list" "$@" ;;
     unknown) sweep outside $device:auto --cache=cold,steady $time "$list" "$@" ;;
-    f32) sweep outside "$main" $peers -p f32 --cache=cold,steady --iters=1000 $time "$list" "$@" ;;
+    f32) compare outside "$peers" -p f32 --cache=cold,steady --iters=1000 $time "$list" "$@" ;;
     codes) sweep outside "$(on_device $coded)" --codes=off --cache=cold,steady $time "$list" "$@" ;;
-    warm) sweep outside "$main" $peers -p f64,f32 --cache=warm --iters=1000 $time "$small" "$@" ;;
+    warm) compare outside "$peers" -p f64,f32 --cache=warm --iters=1000 $time "$small" "$@" ;;
     classes)
-        sweep classes "$main" --cache=cold,steady --iters=1000 $time "$here/$device.list" $FILES "$@"
+        compare classes '' --cache=cold,steady --iters=1000 $time "$here/$device.list" $FILES "$@"
         for kind in few:8 pattern random $more; do # grids have few values unless they are asked for others
             values_list=values; [ $kind = random ] && values_list=grids; [ $kind = symmetric ] && values_list=symmetric
-            sweep classes "$main" --cache=cold,steady --iters=1000 $time --values=$kind "$here/$device-$values_list.list" "$@"
+            compare classes '' --cache=cold,steady --iters=1000 $time --values=$kind "$here/$device-$values_list.list" "$@"
         done
         sweep prep $device:auto --cache=cold $time "$here/$device-large.list" "$@" ;;
     every)
