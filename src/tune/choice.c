@@ -167,13 +167,13 @@ static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
 
 /* ---- how it is timed ------------------------------------------------------------------------ */
 
-/* Whether caches could keep much of the matrix between timed products, but will not in its use. */
-static bool is_evicted(const spmv_mat *mat, const spmv_plan_opts *opts, size_t cache) {
+/* Whether caches could keep much of the matrix between products. */
+static bool may_be_kept(const spmv_mat *mat, const spmv_plan_opts *opts, size_t cache) {
     const double much = 2; /* times the cache: of a larger matrix less than half is kept */
     double width = opts->precision == SPMV_F64 ? sizeof(double) : sizeof(float);
     double bytes = (double)mat->csr.nnz * (width + sizeof(int32_t)) +
                    (double)(mat->csr.rows + mat->csr.cols) * width;
-    return opts->cache != SPMV_WARM && bytes < much * (double)cache;
+    return bytes < much * (double)cache;
 }
 
 /* Bytes that empty the caches when they are read, and no more, since that takes longer than most
@@ -181,7 +181,7 @@ static bool is_evicted(const spmv_mat *mat, const spmv_plan_opts *opts, size_t c
  * although it reports 63. */
 static size_t bytes_to_flush(const trials *c) {
     size_t line = 4096, bytes = (c->backend->host ? 2 : 4) * c->cache;
-    if (!is_evicted(c->mat, c->opts, c->cache)) return 0;
+    if (c->opts->cache == SPMV_WARM || !may_be_kept(c->mat, c->opts, c->cache)) return 0;
     size_t most = c->backend->free_bytes(c->device) / 4;
     return (bytes < most ? bytes : most) / line * line;
 }
@@ -260,6 +260,7 @@ static spmv_status run_trials(trials *c, const spmv_proposal *p, int n) {
     c->cache = c->mat->ctx->cache[whole - c->mat->ctx->device];
     if (n == 1 || c->mat->csr.nnz == 0) return SPMV_OK;
     c->flush = bytes_to_flush(c);
+    c->is_kept = c->opts->cache == SPMV_WARM && may_be_kept(c->mat, c->opts, c->cache);
     c->copies = count_copies(c);
     TRY(spmv_trials_baseline(c));
     TRY(admit_candidates(c, p, n));
@@ -374,7 +375,7 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
                          threads, &features));
     if (opts->refill) forget_values(mat, &features);
     features.cache = mat->ctx->cache[device - mat->ctx->device];
-    features.evicted = is_evicted(mat, opts, features.cache);
+    features.evicted = opts->cache != SPMV_WARM && may_be_kept(mat, opts, features.cache);
     backend->propose(&features, &proposals);
     return spmv_auto_select(mat, &known, backend, &proposals, start, out);
 }

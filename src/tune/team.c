@@ -26,8 +26,8 @@ static bool is_affordable(const trials *c, double seconds) {
 static spmv_status compare(const trials *c, candidate *winner, candidate *e, double round_s) {
     while (e->t.nsamples < SAMPLES && is_affordable(c, round_s)) {
         if (e->t.nsamples >= FEWEST && e->t.sample_s[0] > (1 + tie) * median_of(winner)) break;
-        TRY(spmv_trials_sample(winner));
-        TRY(spmv_trials_sample(e));
+        TRY(spmv_trials_sample(c, winner));
+        TRY(spmv_trials_sample(c, e));
     }
     return SPMV_OK;
 }
@@ -36,7 +36,7 @@ static spmv_status compare(const trials *c, candidate *winner, candidate *e, dou
  * Returns the new time over the old one; 0: it was slower, or that is not known. */
 static double replace(trials *c, candidate *winner, int threads) {
     double slower = (double)winner->plan->device->threads / threads;
-    double round_s = (1 + slower) * winner->t.inner * winner->product_s;
+    double round_s = (1 + slower) * (winner->t.inner + c->is_kept) * winner->product_s;
     candidate e = {.proposal = winner->proposal};
     const spmv_plan_opts opts = spmv_candidate_opts(c, &e, threads);
     if (!is_affordable(c, FEWEST * round_s)) return 0;

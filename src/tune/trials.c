@@ -54,8 +54,12 @@ static void judge(candidate *e) {
     e->product_s = e->t.sample_s[e->plan->device->backend->host ? 0 : e->t.nsamples / 4];
 }
 
-spmv_status spmv_trials_sample(candidate *e) {
+/* Where caches may keep the matrix, another candidate's matrix has taken its place since the last
+ * turn: a product brings it back, as it would be in use. */
+spmv_status spmv_trials_sample(const trials *c, candidate *e) {
+    double lost_s;
     e->p.product_s = e->product_s;
+    if (c->is_kept) TRY(problem_single(&e->p, &lost_s));
     TRY(problem_sample(&e->p, &e->t));
     judge(e);
     return SPMV_OK;
@@ -116,7 +120,7 @@ static spmv_status ready(trials *c) {
 
 /* Where caches are emptied no first product is a sample: one is taken. */
 static spmv_status take_first_sample(const trials *c, candidate *e) {
-    return c->flush && e->t.nsamples == 0 ? spmv_trials_sample(e) : SPMV_OK;
+    return c->flush && e->t.nsamples == 0 ? spmv_trials_sample(c, e) : SPMV_OK;
 }
 
 static void drop_vectors(trials *c) {
@@ -203,7 +207,8 @@ static spmv_status disqualify_failed(trials *c, candidate *e, spmv_status status
 static bool is_spent(const trials *c) {
     double round_s = 0, flushing_s = c->flushing_s > most_flushing_s ? c->flushing_s : 0;
     for (int k = 0; k < c->n; k++)
-        if (!c->entry[k].disqualified) round_s += c->entry[k].t.inner * c->entry[k].product_s;
+        if (!c->entry[k].disqualified)
+            round_s += (c->entry[k].t.inner + c->is_kept) * c->entry[k].product_s;
     double most_s = fmin(c->budget, for_trials) * c->entry[0].product_s;
     return spmv_trials_spent_s(c) + flushing_s + round_s > fmax(most_s, c->assured_s);
 }
@@ -232,7 +237,7 @@ spmv_status spmv_trials_run(trials *c) {
         for (int k = 0; k < c->n; k++) {
             candidate *e = &c->entry[(k + round) % c->n];
             if (!e->disqualified && e->t.nsamples <= round)
-                TRY(disqualify_failed(c, e, spmv_trials_sample(e)));
+                TRY(disqualify_failed(c, e, spmv_trials_sample(c, e)));
         }
     }
     return SPMV_OK;

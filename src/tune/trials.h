@@ -37,6 +37,7 @@ typedef struct trials {
     double room_s; /* the part of unpaid_s that allocates memory for everything at once */
     size_t cache;  /* bytes of the device's last-level cache; 0: unknown */
     size_t flush;  /* bytes read before each sample to empty the caches; 0: none */
+    bool is_kept;  /* caches may keep the matrix from product to product, as in its use */
     int copies;    /* of plan, x and y that a sample goes through; 0 or 1: no copies */
     candidate entry[MOST_CANDIDATES]; /* the baseline kernel first */
     int n;
@@ -60,7 +61,7 @@ spmv_status spmv_trials_run(trials *c);
 candidate *spmv_trials_fastest(trials *c);
 /* Opens the candidate's problem and times its first products; takes one sample of it. */
 spmv_status spmv_trials_begin(trials *c, candidate *e);
-spmv_status spmv_trials_sample(candidate *e);
+spmv_status spmv_trials_sample(const trials *c, candidate *e);
 /* candidates.c. Whether the kernel is built in and its results repeat as the caller asks. */
 bool spmv_candidate_is_allowed(const trials *c, const spmv_proposal *p);
 /* Options for a plan of the candidate; they point to it. threads: 0: as many as the caller says. */

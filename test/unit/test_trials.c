@@ -88,7 +88,7 @@ static void planted_release(spmv_device *d, void *memory) {
     spmv_omp.release(d, memory);
 }
 
-static bool on_host = true;
+static bool on_host = true, is_kept;
 static double converted_s; /* seconds that building the candidates took */
 static spmv_plan_opts opts = {.size = sizeof opts, .expected_calls = 1};
 
@@ -108,6 +108,7 @@ static spmv_status run_trials(int n, const planted *of, double budget, size_t fl
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:4", NULL, &mat), SPMV_OK);
     *c = (trials){
         .mat = mat, .opts = &opts, .backend = &backend, .flush = flush, .copies = copies, .n = n};
+    c->is_kept = is_kept;
     for (int k = 0; k < n; k++) {
         plant[k] = of[k];
         if (plant[k].first_s == 0) plant[k].first_s = plant[k].price_s;
@@ -365,6 +366,31 @@ static void long_flushes_are_paid_for(void **state) {
     spending = NULL, flush_s = 0, disturb = NULL;
 }
 
+/* Of three candidates only the second has a matrix that fits the caches. */
+static double as_caches_keep(const planted *k) {
+    static const planted *last;
+    double times = k != &plant[1] || k == last ? 1 : 2;
+    last = k;
+    return times;
+}
+
+/* Where caches may keep a matrix from product to product, its time is that of the second product in
+ * a row, though another candidate's turn came between its samples. */
+static void what_caches_keep_is_in_them(void **state) {
+    (void)state;
+    const planted of[] = {
+        {.price_s = 1.5 * large_s}, {.price_s = large_s}, {.price_s = 1.4 * large_s}};
+    disturb = as_caches_keep, on_host = false;
+    for (int k = 0; k < 2; k++) {
+        trials c;
+        is_kept = k == 0;
+        assert_int_equal(run_trials(3, of, endless, 0, 1, &c), SPMV_OK);
+        assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[k == 0 ? 1 : 2]);
+        end_trials(&c);
+    }
+    disturb = NULL, on_host = true, is_kept = false;
+}
+
 /* A sample goes once through all copies; y of none is another's. */
 static void steady_products_have_data_of_their_own(void **state) {
     (void)state;
@@ -467,6 +493,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(what_is_small_is_evicted),
         cmocka_unit_test(conversions_leave_some_rounds),
         cmocka_unit_test(long_flushes_are_paid_for),
+        cmocka_unit_test(what_caches_keep_is_in_them),
         cmocka_unit_test(steady_products_have_data_of_their_own),
         cmocka_unit_test(without_room_for_copies_there_are_none),
         cmocka_unit_test(a_refused_launch_disqualifies),
