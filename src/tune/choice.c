@@ -176,9 +176,8 @@ static bool may_be_kept(const spmv_mat *mat, const spmv_plan_opts *opts, size_t 
     return bytes < much * (double)cache;
 }
 
-/* Bytes that empty the caches when they are read, and no more, since that takes longer than most
- * products: twice a processor's cache; four times a GPU's, since an H200 keeps up to 100 MB
- * although it reports 63. */
+/* Bytes that empty the caches when they are read, and no more: twice a processor's cache; four
+ * times a GPU's, since an H200 keeps up to 100 MB although it reports 63. */
 static size_t bytes_to_flush(const trials *c) {
     size_t line = 4096, bytes = (c->backend->host ? 2 : 4) * c->cache;
     if (c->opts->cache == SPMV_WARM || !may_be_kept(c->mat, c->opts, c->cache)) return 0;
@@ -199,10 +198,9 @@ static int count_copies(const trials *c) {
     return (int)fmax(1, fmin(fmin(4 * (double)c->cache, room) / each, MOST_COPIES));
 }
 
-/* A device's driver allocates memory in half the time when it is asked for all of it at once. So
- * this asks, before the rows are sent, for room for them, the vectors, and another format of one
- * and a half times the size of the rows. The time counts as sending, as that of allocating the rows
- * would. */
+/* A driver allocates memory in half the time when it is asked for all of it at once: before the
+ * rows are sent, for them, the vectors, and another format of one and a half times the size of the
+ * rows. The time counts as sending. */
 static void make_room(trials *c, const spmv_proposal *p, int n) {
     const double most = 0.25; /* of the free memory */
     const spmv_csr *A = &c->mat->csr;

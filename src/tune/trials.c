@@ -54,8 +54,7 @@ static void judge(candidate *e) {
     e->product_s = e->t.sample_s[e->plan->device->backend->host ? 0 : e->t.nsamples / 4];
 }
 
-/* Where caches may keep the matrix, another candidate's matrix has taken its place since the last
- * turn: a product brings it back, as it would be in use. */
+/* A product brings the matrix back into the caches, where it would be but for the others' turns. */
 spmv_status spmv_trials_sample(const trials *c, candidate *e) {
     double lost_s;
     e->p.product_s = e->product_s;
