@@ -21,8 +21,8 @@ typedef struct model {
     double nnz;     /* nonzeros */
     double vectors; /* bytes of y, written and read, and of the ends of rows */
     double csr;     /* bytes of compressed rows and of these */
-    double entries; /* those of the nonzeros in double precision; to decode them takes as long in
-                       single precision */
+    double entries; /* bytes of the nonzeros as if in double precision: lanes that wait or decode
+                       lose as much time in single precision */
     double lines;   /* reads of x that meet another cache line than those of the rows near by */
     spmv_proposals *out;
 } model;
@@ -43,8 +43,8 @@ static double reads_per_s(const model *m) {
 }
 
 static spmv_proposal *propose(const model *m, const char *kernel, work w) {
-    const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 7e-8, start_s = 1e-4,
-                 entry_s = 2.5e-11;
+    const double launches_s = 5e-6, bytes_per_s = 4e12, step_s = 7e-8, start_s = 5e-5,
+                 entry_s = 3.5e-11;
     const double moving_s = hypot(w.bytes / bytes_per_s, w.reads / reads_per_s(m)),
                  setup_s = start_s + m->nnz * entry_s, baseline_s = m->out->baseline_s;
     const double term[] = {launches_s + moving_s + w.longest * step_s, w.idle / bytes_per_s};
@@ -177,10 +177,8 @@ static void propose_peers(const model *m) {
 }
 
 /* The baseline kernel is one of ours: csr_balanced is mostly faster than cuSPARSE's, and starting
- * cuSPARSE takes a process 57 ms. Where no row is much longer than the others the baseline is
- * csr_lanes, which needs no set-up. */
+ * cuSPARSE takes a process 57 ms. Where rows are alike csr_lanes is faster, and needs no set-up. */
 void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
-    const double even = 1.3;
     model m = {.f = f, .width = spmv_value_bytes(f), .nnz = (double)f->nnz, .out = out};
     m.vectors = (double)f->rows * (2 * m.width + INDEX);
     m.csr = m.nnz * (m.width + INDEX) + m.vectors;
@@ -189,8 +187,8 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
     out->baseline = out->baseline_s = 0;
     const double by_rows_s = 1 / propose_lanes(&m)->predicted_speedup,
                  by_shares_s = 1 / propose_shares(&m)->predicted_speedup;
-    const bool is_even = by_rows_s < even * by_shares_s;
-    out->baseline = out->baseline_s = is_even ? by_rows_s : by_shares_s;
+    const bool by_rows = by_rows_s < by_shares_s;
+    out->baseline = out->baseline_s = by_rows ? by_rows_s : by_shares_s;
     out->n = 0;
     if (f->nnz) {
         if (f->sampled) propose_csell(&m);
@@ -200,10 +198,10 @@ void spmv_propose_cuda(const spmv_features *f, spmv_proposals *out) {
         propose_hubs(&m);
         propose_blocks(&m);
         propose_peers(&m);
-        is_even ? propose_shares(&m) : propose_lanes(&m);
+        by_rows ? propose_shares(&m) : propose_lanes(&m);
     }
     /* Those that serve if nothing else does, the baseline first. */
-    if (is_even) propose_lanes(&m)->predicted_speedup = 0;
+    if (by_rows) propose_lanes(&m)->predicted_speedup = 0;
     spmv_proposal *last = propose_shares(&m);
     last->predicted_speedup = 0, last->predicted_setup = 0;
 }

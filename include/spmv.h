@@ -235,8 +235,9 @@ typedef struct spmv_plan_opts {
      * is made only if it should save more than it costs. 0: unknown, at most the time of 10. */
     int64_t expected_calls;
     int nondeterministic; /* 1: also kernels whose results may differ in bits every time */
-    spmv_cache cache;     /* how it will be used; for SPMV_COLD and SPMV_STEADY trials of a matrix
-                               that the caches could hold empty them before each sample */
+    spmv_cache cache;     /* how it will be used. Of a matrix that the caches could hold, trials
+                               empty them before each sample for SPMV_COLD and SPMV_STEADY, and
+                               bring it back into them for SPMV_WARM */
     int threads; /* that a product has, 1 to the context's; 0: as many, or fewer if "auto" finds
                     them as fast. Not of a GPU's plan */
     spmv_place scalars; /* of spmv_call: SPMV_DEVICE: in the plan's memory, read when the product

@@ -10,8 +10,8 @@
 # Cold comes first: the preparation of auto in other states finds stores that are there already.
 # OPTION: of spmv sweep, such as --dry-run. LIMIT: seconds after which it stops, to be continued (exit code 75). STAGES: which of
 # "outside unknown f32 codes warm classes every few". OUTSIDE: the folder of the outside set; FILES: more matrices, files or folders,
-# with the classes; LOGS: another folder than this one; PROBE: the folder of the limits; PEERS=: no kernels of other libraries, or
-# those that are named;
+# with the classes; LOGS: another folder than this one; PROBE: the folder of the limits; PEERS: kernels of other libraries by name, none
+# if it is empty (all that are built in); AOCL-Sparse is measured in a process of its own, but not again if the log has it;
 # KERNELS: which of ours often win; TIME: options of the stop rule.
 set -eu
 spmv=$1 name=$2 here=$(dirname "$0") begin=$(date +%s)
@@ -32,14 +32,18 @@ fi
 list=$(mktemp) small=$(mktemp)
 trap 'rm -f "$list" "$small"' EXIT
 on_device() { echo "$device:$1" | sed "s/,/,$device:/g"; }
-built=$("$spmv" list kernels | awk -v device=$device '/^[a-z]/ {here = $1 == device} here && /^  [a-z]/ {print $1}')
-among() { echo "$built" | grep -xE "$1" | paste -sd,; }
+built=$("$spmv" list kernels | awk -v device=$device '
+    /^[a-z]/ {here = $1 == device}
+    here && /\(not built in/ {name = ""}
+    /^  [a-z]/ || /^[a-z]/ {if (name != "") print name; name = here && /^  [a-z]/ ? $1 : ""}
+    END {if (name != "") print name}')
+rivals='cusparse_.*|mkl_.*|librsb_.*|aocl_.*'
+wanted=$(echo "${PEERS-$(echo "$built" | grep -xE "$rivals")}" | tr , '\n')
 # AOCL-Sparse has a process of its own: its threads spin for 200 ms after a product and take the cores of whoever's turn is next.
-others=${PEERS-$(among 'cusparse_.*|mkl_.*|librsb_.*')} apart=
-[ -n "${PEERS+set}" ] || apart=$(among 'aocl_.*')
+apart=$(echo "$wanted" | grep -xE 'aocl_.*' | paste -sd,) others=$(echo "$wanted" | grep -vxE 'aocl_.*|' | paste -sd,)
 main=$(on_device "$kernels${others:+,$others}")
 case $main in *cusparse_*) ;; *) peers= ;; esac
-every=$(echo "$built" | grep -vxE "auto|cusparse_.*|mkl_.*|librsb_.*|aocl_.*|$(echo "$kernels" | tr , '|')" | paste -sd,)
+every=$(echo "$built" | grep -vxE "auto|$rivals|$(echo "$kernels" | tr , '|')" | paste -sd,)
 
 # The outside set's files as lists of sources: all of them, and the small ones.
 missing=0
@@ -111,7 +115,7 @@ for stage in $stages; do
         for file in $FILES; do # of the files, those of the paper's kind
             for path in "$file"/cavity10.mtx* "$file"/memplus.mtx* "$file"/xenon1.mtx*; do [ -f "$path" ] && few="$few $path"; done
         done
-        sweep warm "$device:*" --cache=warm --min-time=0.01 --max-time=0.05 $few "$@"
+        sweep warm "$(on_device "$(echo "$built" | grep -vxE "auto|$rivals" | paste -sd,)${others:+,$others}")" --cache=warm --min-time=0.01 --max-time=0.05 $few "$@"
         sweep warm "$(on_device $paper)" --cache=warm --min-time=0.01 --max-time=0.05 $values $few "$@" ;;
     esac
 done

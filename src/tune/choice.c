@@ -1,8 +1,7 @@
 /* choice.c: the kernel name "auto". The backend proposes kernels for the matrix's features, with
- * what a product and the set-up should take; those that could pay are built and timed, as long as
- * the budget lasts. Whatever was predicted, the chosen kernel was timed on the device itself
- * against the baseline kernel, unless products are too few, or their number is unknown, to pay for
- * trials. */
+ * what a product and the set-up should take; those that could pay are built and timed against the
+ * baseline kernel, as long as the budget lasts. If products are too few to pay for trials, or their
+ * number is unknown, the prediction decides. */
 #include "trials.h"
 #include "wisdom/wisdom.h"
 #include <math.h>

@@ -1,8 +1,7 @@
-/* team.c: how many threads a product has, where "auto" may choose. It has all of the context's
- * unless half of them, or one, are not slower: where there is little to do, where other processes
- * use the cores, or where fewer threads read as much from memory. The clock decides: the winner of
- * the trials with fewer threads is one more candidate, timed in turns with it. Medians count, since
- * with all threads the least sample is the one in which no other process was in the way. */
+/* team.c: how many threads a product has, where "auto" may choose: all of the context's unless half
+ * of them, or one, are not slower, as where there is little to do, other processes use the cores,
+ * or fewer threads read as much from memory. The winner with fewer threads is timed in turns with
+ * it. Medians count: the least sample with all threads is one in which nobody was in the way. */
 #include "trials.h"
 #include <math.h>
 #include <stdio.h>
@@ -32,11 +31,13 @@ static spmv_status compare(const trials *c, candidate *winner, candidate *e, dou
     return SPMV_OK;
 }
 
-/* Puts the winner with that many threads, of the same store, in its place if that is not slower.
- * Returns the new time over the old one; 0: it was slower, or that is not known. */
+/* Puts the winner with that many threads, of the same store, in its place if that is not slower,
+ * nor than in the trials: others may use a core for no longer than the comparison takes. Returns
+ * the new time over the old one; 0: it was slower, or that is not known. */
 static double replace(trials *c, candidate *winner, int threads) {
     double slower = (double)winner->plan->device->threads / threads;
     double round_s = (1 + slower) * (winner->t.inner + c->is_kept) * winner->product_s;
+    const double in_trials = median_of(winner);
     candidate e = {.proposal = winner->proposal};
     const spmv_plan_opts opts = spmv_candidate_opts(c, &e, threads);
     if (!is_affordable(c, FEWEST * round_s)) return 0;
@@ -44,7 +45,7 @@ static double replace(trials *c, candidate *winner, int threads) {
     if (status == SPMV_OK) status = spmv_trials_begin(c, &e);
     if (status == SPMV_OK) status = compare(c, winner, &e, round_s);
     double ratio = winner->t.nsamples ? median_of(&e) / median_of(winner) : INFINITY;
-    bool replaces = status == SPMV_OK && ratio <= 1 + tie;
+    bool replaces = status == SPMV_OK && fmax(ratio, e.product_s / in_trials) <= 1 + tie;
     if (replaces) {
         candidate with_more = *winner;
         *winner = e;

@@ -54,7 +54,7 @@ static void judge(candidate *e) {
     e->product_s = e->t.sample_s[e->plan->device->backend->host ? 0 : e->t.nsamples / 4];
 }
 
-/* A product brings the matrix back into the caches, where it would be but for the others' turns. */
+/* Others had their turn since: a product brings the matrix back into caches that may keep it. */
 spmv_status spmv_trials_sample(const trials *c, candidate *e) {
     double lost_s;
     e->p.product_s = e->product_s;

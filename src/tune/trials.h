@@ -37,7 +37,7 @@ typedef struct trials {
     double room_s; /* the part of unpaid_s that allocates memory for everything at once */
     size_t cache;  /* bytes of the device's last-level cache; 0: unknown */
     size_t flush;  /* bytes read before each sample to empty the caches; 0: none */
-    bool is_kept;  /* caches may keep the matrix from product to product, as in its use */
+    bool is_kept;  /* caches may keep the matrix from one product to the next */
     int copies;    /* of plan, x and y that a sample goes through; 0 or 1: no copies */
     candidate entry[MOST_CANDIDATES]; /* the baseline kernel first */
     int n;

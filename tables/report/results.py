@@ -6,7 +6,7 @@
                                   written between the two marks of each; --chart docs/results.svg
 
 The outside set comes first, generated matrices and small collections second. Every matrix counts, also where the noise
-limit was not met (the report's means leave those out), and a suspect time of another kernel counts in that kernel's
+limit was not met, and a suspect time of another kernel counts in that kernel's
 favour. The figures are those of the report and of bars.py: headline/figures.py.
 """
 

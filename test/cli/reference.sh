@@ -2,6 +2,7 @@
 # omp only
 mkdir reference && cp "$CLI"/../../log/reference/*.list "$CLI"/../../log/reference/sweep.sh reference
 PEERS= HOME=. sh reference/sweep.sh $SPMV cpu --dry-run >plan; echo "exit $?"
+HOME=. sh reference/sweep.sh $SPMV cpu --dry-run >other; echo "with the libraries that are built in: exit $?"
 sed -n -E 's/ x [0-9]+ conf.*//; /^plan/p' plan
 grep -c -- 'omp:csr_tiles --grid=10x4 --schedule=dynamic --simd=on$' plan
 ls reference

@@ -68,6 +68,21 @@ class HeadlineTest(TablesTest):
         self.assertEqual(rows[("cold", "f64", classes.LIBRARIES, "unknown")][:2], ["0.50 (1)", "0.50 a"])
         self.assertEqual(rows[("cold", "f64", classes.LIBRARIES, "unknown")][6:], ["", "", "0, 0, 1"])
 
+    def test_without_turns_both_medians_must_be_known(self):
+        for half_width, known in ((0.02, "2 (100 %)"), (0.025, "1 (50 %)")):  # 0.02 twice is 0.028, 0.025 twice 0.035
+            ends = {"timing__median_low_s": 1 - half_width, "timing__median_high_s": 1 + half_width}
+            pair = [timed("a", "mkl_csr", 1, **ends), timed("a", "csell_slices", 1, 1000, **ends)]
+            exact = [timed("b", "mkl_csr", 1), timed("b", "csell_slices", 1, 1000)]
+            rows = rows_of(figures.known_table(layout_of(*pair, *exact), PLACES))
+            self.assertEqual(rows[KNOWN][3], known)
+
+    def test_the_least_ratio_counts_of_several_libraries(self):
+        rounds = {"timing__group": 1, "timing__q1_s": 0.5, "timing__q3_s": 9}
+        records = [timed("a", "csell_slices", 1, 1000, timing__turns_s=[1] * 8, **rounds),
+                   timed("a", "mkl_csr", 1.5, timing__turns_s=[2] * 8, **rounds),
+                   timed("a", "librsb_tuned", 1.6, timing__turns_s=[1.2] * 8, **rounds)]  # by its median the slower one
+        self.assertEqual(rows_of(figures.outside_table(layout_of(*records), PLACES))[KNOWN][0], "1.20 (1)")
+
     def test_a_difference_is_expected_within_two_errors_and_six_percent(self):
         self.assertTrue(figures.is_as_expected((0.05, 0.03)))
         self.assertFalse(figures.is_as_expected((0.07, 0.2)))

@@ -306,15 +306,16 @@ static void mind_waits(candidate *e) {
     if (e->t.waiting) e->t.settled = false;
 }
 
-/* Short, so that the turns of a round are near each other and what disturbs them is alike: twenty
- * or more make up the least time. In warm caches the first sample of a turn is lost: it takes no
- * more than a tenth of the turn, or ten turns make up the least time. */
+/* On a CPU short, so that the turns of a round are near each other and what disturbs them is alike:
+ * twenty or more make up the least time. In warm caches the first sample of a turn is lost: it takes
+ * no more than a tenth of the turn, or ten turns make up the least time, as on a GPU, which is
+ * nobody else's meanwhile. */
 static double slice_of(const group *g, const candidate *e) {
     const double short_s = 0.01;
     const timing *t = &e->t;
     bool warm = e->how.cache == SPMV_WARM;
     double lost_s = warm && t->nsamples ? t->inner * t->sample_s[t->nsamples - 1] : 0;
-    double longest_s = e->how.min_time_s / (warm ? 10 : 20);
+    double longest_s = e->how.min_time_s / (warm || !e->p.host ? 10 : 20);
     double timeout = g->run->o->timeout_s;
     double patience = timeout > 0 ? timeout / 4 : 60; /* seconds between two signs of life */
     return fmin(fmin(fmax(short_s, 10 * lost_s), longest_s), patience);
@@ -353,7 +354,7 @@ static int time_rounds(group *g) {
 }
 
 /* Who waits sees soon that something is right: the first kernel has a turn before the others are
- * prepared. It is not its last, as it takes a tenth of the least time. */
+ * prepared. It is not its last, as it takes a tenth of the least time at most. */
 static void take_first_turn(group *g) {
     candidate *e = &g->candidate[0];
     if (g->run->pass || !is_announced(g) || e->how.min_time_s == 0) return;

@@ -1,8 +1,7 @@
 /* session.h: one invocation of spmv run, shared by cmd_run.c and its parts: cells.c (which kernels
  * in which configurations), inputs.c (x, y and the reference), rounds.c (checks and timing),
- * turns.c (their order, and their medians),
- * stop.c (Ctrl-C), noise.c (disturbances), limits.c, rates.c and knee.c (the machine's limits),
- * describe.c (the record). */
+ * turns.c (their order and medians), stop.c (Ctrl-C), noise.c (disturbances), limits.c, rates.c and
+ * knee.c (the machine's limits), describe.c (the record). */
 #ifndef SPMV_SESSION_H
 #define SPMV_SESSION_H
 

@@ -1,8 +1,8 @@
 """What the report opens with: of each machine and class of matrices the fastest kernels, and by how much, in a sentence.
 
-A kernel counts as the fastest on a matrix where it is tied with no other and its ratio to the next is not in doubt: resting
-on a time that stopped before the noise limit or was disturbed, though turns do not tell the ratio, or on a result that nobody
-checked. What auto ran counts under the kernel's own name. Means are those of figures.py: every matrix counts; but a mean most
+A kernel counts as the fastest on a matrix where it is tied with no other and its ratio to the next is not in doubt. A ratio is in
+doubt where nobody checked one of the results, and where one of the times stopped before the noise limit or was disturbed,
+unless turns tell the ratio. What auto ran counts under the kernel's own name. Means are those of figures.py: every matrix counts; but a mean most
 of which is in doubt is not said."""
 
 import collections
@@ -80,7 +80,7 @@ def ranks_of(rows):
         best, ratios = quickest_first(units)
         if is_doubtful(ratios[0]):
             doubtful.append((best, ratios[0].baseline))
-        elif any(ratio.tied for ratio in ratios):
+        elif any(ratio.tied or ratio.value < 1 for ratio in ratios):
             tied += 1
         else:
             first[ran_by(best)] += 1

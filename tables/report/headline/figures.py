@@ -1,7 +1,7 @@
 """The headline's figures: README.md, docs/results.md, the report and the bars take them from here.
 
-A ratio is the time of the fastest baseline over that of auto on one matrix: from the turns that they took next to each
-other, where the log has them, else of their medians. The fastest is the one of least median. Means are geometric."""
+A ratio is the time of a baseline over that of auto on one matrix: from the turns that they took next to each other, where
+the log has them, else of their medians. Of several baselines the least ratio counts. Means are geometric."""
 
 import collections
 import math
@@ -10,7 +10,8 @@ from typing import NamedTuple, Optional
 
 from gains import is_peer
 from headline.classes import BASELINES, HALVES, SIZES, SIZE_WORDS, is_generated, listed_name, outside_list
-from units.layout import auto_expecting, fastest, overlap
+from logs import is_number
+from units.layout import auto_expecting, overlap
 from units.pairs import LIMIT, Interval, paired
 from units.unit import expected_products
 
@@ -34,8 +35,12 @@ class Ratio(NamedTuple):
 
     @property
     def known(self):
-        """Whether it is known to LIMIT: both times are, or the ratio itself."""
-        return all(self.quiet) or (self.paired is not None and self.paired.error <= LIMIT)
+        """Whether it is known to LIMIT: by its turns, without them by the intervals of both medians. Logs that are older
+        than these intervals say only whether a time met the noise limit."""
+        if self.paired:
+            return self.paired.error <= LIMIT
+        errors = [median_error(unit) for unit in (self.ours, self.baseline)]
+        return all(self.quiet) and (None in errors or math.hypot(*errors) <= LIMIT)
 
 
 class Group(NamedTuple):
@@ -43,6 +48,12 @@ class Group(NamedTuple):
     system: object
     words: str  # the baselines
     known: bool  # auto was given the number of products that follow
+
+
+def median_error(unit):
+    """How far the farther end of the median's 95 % interval is, as a share; None: the log has no interval."""
+    low, high = (unit.record.get(f"timing.median_{end}_s") for end in ("low", "high"))
+    return max(high / unit.median_s - 1, 1 - low / unit.median_s) if is_number(low) and is_number(high) else None
 
 
 def machine_of(system):
@@ -62,9 +73,9 @@ def ratio_of(cells, is_baseline, known, matrix):
 
 
 def ratio_over(matrix, ours, others):
-    """The Ratio of one time over the fastest of some, of which there are any."""
-    best = fastest(others)
-    return ratio_between(listed_name(matrix.name), ours, best)
+    """The least Ratio of one time over some others, of which there are any: that of the fastest, and by turns it may be another
+    than the one of least median."""
+    return min((ratio_between(listed_name(matrix.name), ours, other) for other in others), key=lambda ratio: ratio.value)
 
 
 def ratio_between(name, ours, other):
@@ -301,5 +312,5 @@ def known_table(layout, places=None):
                      sum(ratio.paired is not None for ratio in ratios), f"{known} ({100 * known / len(ratios):.0f} %)",
                      "yes" if are_known(ratios) else "no"])
     limit = f"{100 * LIMIT:.0f} %"
-    return ([*GROUP_HEADER, "ratios", "both times met the noise limit", "from turns", f"known to {limit}",
+    return ([*GROUP_HEADER, "ratios", "both times met the noise limit", "with turns", f"known to {limit}",
              f"at least {100 * ENOUGH_KNOWN:.0f} %"], "lllllrrrrl", rows)

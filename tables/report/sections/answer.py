@@ -11,7 +11,7 @@ from texts import plural
 from units.unit import AUTO
 
 MEANINGS = (
-    "Ratios of median times: 1.5 is one and a half times as fast; geometric means, in brackets of how many matrices. Every "
+    "Ratios of times: 1.5 is one and a half times as fast; geometric means, in brackets of how many matrices. Every "
     "matrix counts; † where fewer than 90 % of a mean's ratios are known to 3 %. Our fastest is chosen on each matrix. "
     "Preparation is not in these: Best kernels has the products after which it pays off.")
 AUTO_MEANS = " auto chose by itself, with the number of products that follow known or unknown."

@@ -28,8 +28,8 @@ DEFINITIONS = (
      "medians; IQR is the interquartile range ÷ median"),
     ("†, unsettled", "stopped before the noise limit was met: shown, and never said to be the fastest; in a column of means: "
      "fewer than 90 % of the ratios are known to 3 %"),
-    ("known to 3 %", "of a ratio: both times met the noise limit, or its own 95 % interval does, made of the turns that the two "
-     "kernels took next to each other"),
+    ("known to 3 %", "of a ratio: its 95 % interval, made of the turns that the two kernels took next to each other, or without "
+     "turns of the intervals of both medians, reaches no further than 3 %"),
     ("in doubt", "unsettled or disturbed, where the ratio is not known from turns, or of a result that was not checked"),
     ("!, disturbed", "while it was timed, as counted under While it was measured"),
     ("*", "the data fit in the last-level cache: the rate says little about memory"),

@@ -109,11 +109,11 @@ def intervals_by_run(ours, other):
 
 
 def paired(ours, other):
-    """The Interval of the other unit's time over ours; of several passes the geometric mean, with the widest of their
-    intervals, as what differs between processes no interval of one says. None where they took no turns together."""
+    """The Interval of the other unit's time over ours; of several passes the geometric mean, and an interval that holds
+    those of all, since no interval of one pass says what differs between processes. None where they took no turns
+    together."""
     found = intervals_by_run(ours, other)
     if not found:
         return None
-    value = statistics.geometric_mean([interval.value for interval in found])
-    return Interval(value, value * min(interval.low / interval.value for interval in found),
-                    value * max(interval.high / interval.value for interval in found))
+    return Interval(statistics.geometric_mean([interval.value for interval in found]),
+                    min(interval.low for interval in found), max(interval.high for interval in found))
