@@ -292,8 +292,14 @@ static void set_ups_take_what_was_measured(void **state) {
     (void)state;
     for (int k = 0; k < COUNT(cases); k++) {
         const int64_t nnz = (int64_t)cases[k].nnz;
-        const spmv_features f = {.rows = nnz / 25, .cols = nnz / 25, .nnz = nnz, .row_max = 30, .mean = 25,
-                                 .cv = 0.1, .cache = 50 << 20, .threads = 1};
+        const spmv_features f = {.rows = nnz / 25,
+                                 .cols = nnz / 25,
+                                 .nnz = nnz,
+                                 .row_max = 30,
+                                 .mean = 25,
+                                 .cv = 0.1,
+                                 .cache = 50 << 20,
+                                 .threads = 1};
         spmv_proposals all = {.n = 0};
         spmv_propose_cuda(&f, &all);
         const double seconds =
