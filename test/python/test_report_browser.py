@@ -168,7 +168,7 @@ class BrowserTest(ReportTest):
                           run_id=str(k), argv=["spmv", "-m", f"m{k % 150}.mtx", "-k", "all"])
                    for k in range(10000)]
         text = self.report(*records)
-        self.assertLess(len(text.encode()), 5_000_000)
+        self.assertLess(len(text.encode()), 5_500_000)
         found = self.found(text)
         self.assertEqual(found["count"], "10,000 of 10,000 rows, the first 200 shown")
         self.assertEqual((found["rows"], found["tall"] < 8000), (200, True))

@@ -307,9 +307,9 @@ static void mind_waits(candidate *e) {
 }
 
 /* On a CPU short, so that the turns of a round are near each other and what disturbs them is alike:
- * twenty or more make up the least time. In warm caches the first sample of a turn is lost: it takes
- * no more than a tenth of the turn, or ten turns make up the least time, as on a GPU, which is
- * nobody else's meanwhile. */
+ * twenty or more make up the least time. In warm caches the first sample of a turn is lost: it
+ * takes no more than a tenth of the turn, or ten turns make up the least time, as on a GPU, which
+ * nobody else uses meanwhile. */
 static double slice_of(const group *g, const candidate *e) {
     const double short_s = 0.01;
     const timing *t = &e->t;

@@ -5,6 +5,7 @@ the log has them, else of their medians. Of several baselines the least ratio co
 
 import collections
 import math
+import re
 import statistics
 from typing import NamedTuple, Optional
 
@@ -57,9 +58,9 @@ def median_error(unit):
 
 
 def machine_of(system):
-    """In words, without the marks of a trade name."""
+    """In words, without the marks of a trade name and the size of a GPU's memory."""
     cpu = (system.cpu or "CPU").replace("(R)", "").replace("(TM)", "")
-    return system.gpu or f"{cpu}, {system.threads} threads"
+    return re.sub(r" \d+GB.*$", "", system.gpu) if system.gpu else f"{cpu}, {system.threads} threads"
 
 
 def ratio_of(cells, is_baseline, known, matrix):
