@@ -37,13 +37,13 @@ built=$("$spmv" list kernels | awk -v device=$device '
     here && /\(not built in/ {name = ""}
     /^  [a-z]/ || /^[a-z]/ {if (name != "") print name; name = here && /^  [a-z]/ ? $1 : ""}
     END {if (name != "") print name}')
-rivals='cusparse_.*|mkl_.*|librsb_.*|aocl_.*'
+rivals='cusparse_.*|mkl_.*|librsb_.*|aocl_.*' ours=$(echo "$built" | grep -vxE "auto|$rivals")
 wanted=$(echo "${PEERS-$(echo "$built" | grep -xE "$rivals")}" | tr , '\n')
 # AOCL-Sparse has a process of its own: its threads spin for 200 ms after a product and take the cores of whoever's turn is next.
 apart=$(echo "$wanted" | grep -xE 'aocl_.*' | paste -sd,) others=$(echo "$wanted" | grep -vxE 'aocl_.*|' | paste -sd,)
 main=$(on_device "$kernels${others:+,$others}")
 case $main in *cusparse_*) ;; *) peers= ;; esac
-every=$(echo "$built" | grep -vxE "auto|$rivals|$(echo "$kernels" | tr , '|')" | paste -sd,)
+every=$(echo "$ours" | grep -vxE "$(echo "$kernels" | tr , '|')" | paste -sd,)
 
 # The outside set's files as lists of sources: all of them, and the small ones.
 missing=0
@@ -115,7 +115,7 @@ for stage in $stages; do
         for file in $FILES; do # of the files, those of the paper's kind
             for path in "$file"/cavity10.mtx* "$file"/memplus.mtx* "$file"/xenon1.mtx*; do [ -f "$path" ] && few="$few $path"; done
         done
-        sweep warm "$(on_device "$(echo "$built" | grep -vxE "auto|$rivals" | paste -sd,)${others:+,$others}")" --cache=warm --min-time=0.01 --max-time=0.05 $few "$@"
+        sweep warm "$(on_device "$(echo "$ours" | paste -sd,)${others:+,$others}")" --cache=warm --min-time=0.01 --max-time=0.05 $few "$@"
         sweep warm "$(on_device $paper)" --cache=warm --min-time=0.01 --max-time=0.05 $values $few "$@" ;;
     esac
 done

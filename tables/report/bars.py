@@ -171,7 +171,7 @@ def preparation(wanted, cells, baseline):
 
 
 def measure(bar, matrix, facts, cells):
-    """(the value of one matrix, whether it is known to the noise limit) or None: not in the bar, not known."""
+    """(the value of one matrix, whether it is known) or None: not in the bar, not known."""
     auto = auto_expecting(cells) if bar.known else auto_expecting(cells, 0)
     if not auto or not bar.takes(facts):
         return None
@@ -197,7 +197,7 @@ def short(name):
 
 
 def row_of(bar, found):
-    """[class, n, how many are not known to the noise limit, asked, measured, met, what missed it]."""
+    """[class, n, how many are not known, asked, measured, met, what missed it]."""
     upper = isinstance(bar.baselines, Preparation)
     asked = f"{'≤' if upper else '≥'} {bar.asked:g} {bar.least}"
     if not found:
@@ -222,8 +222,9 @@ def page(layout):
              "log has that); others: on a GPU all kernels of cuSPARSE, "
              "on a CPU oneMKL, librsb, " + " and ".join(OWN) + ". Matrices \"streaming\" and of the "
              "classes after it are larger than the last-level cache. †: so many of the n are not "
-             "known to the noise limit: a time stopped before it was met, and turns do not tell the ratio. Preparation: conversion, tuning and the kernel's own "
-             "structures, not the upload nor what a process does once (prep.once_s). What binds where a bar is missed: "
+             "known, a ratio to 3 % (docs/method.md), a preparation where the baseline's time missed its noise limit. "
+             "Preparation: conversion, tuning and the kernel's own structures, "
+             "not the upload nor what a process does once (prep.once_s). What binds where a bar is missed: "
              "`docs/results.md`.\n"]
     for system, matrices in layout.items():
         if system.cache == "warm":
