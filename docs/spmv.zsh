@@ -60,7 +60,7 @@ _spmv() {
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
             '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:_files' \
-            '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%)]:P:_files' \
+            '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%); 0%\: never]:P:_files' \
             '*--max-time=''[then continue until the noise is low or S seconds are over (5; 1 without -k, 0.5 without -m)]:S:_files' \
             '*--min-time=''[measure at least S seconds per kernel, cache flushes included (0.5; 0.1 without -m)]:S:_files' \
             '*'{-n,--samples=}'[take at least N samples (10; cold\: 30)]:N:_files' \
@@ -122,7 +122,7 @@ _spmv() {
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
             '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:_files' \
-            '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%)]:P:_files' \
+            '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%); 0%\: never]:P:_files' \
             '*--max-time=''[then continue until the noise is low or S seconds are over (5; 1 without -k, 0.5 without -m)]:S:_files' \
             '*--min-time=''[measure at least S seconds per kernel, cache flushes included (0.5; 0.1 without -m)]:S:_files' \
             '*'{-n,--samples=}'[take at least N samples (10; cold\: 30)]:N:_files' \
@@ -297,7 +297,7 @@ _spmv() {
             '*'{-t,--threads=}'[OpenMP threads (OMP_NUM_THREADS, or else the cores that this process may use)]:N:_files' \
             '*--warps=''[warps that share a csell slice (auto\: by the number of slices)]:N|auto,...:(auto)' \
             '*--cache=''[warm\: a product finds its data in the caches if they fit; cold\: caches are flushed before it; steady\: products of several copies follow each other without launch gaps (warm)]:STATE,...:_files' \
-            '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%)]:P:_files' \
+            '*--max-noise=''[noise is low if the 95% confidence interval of the median is within P of it (1%); 0%\: never]:P:_files' \
             '*--max-time=''[then continue until the noise is low or S seconds are over (5; 1 without -k, 0.5 without -m)]:S:_files' \
             '*--min-time=''[measure at least S seconds per kernel, cache flushes included (0.5; 0.1 without -m)]:S:_files' \
             '*'{-n,--samples=}'[take at least N samples (10; cold\: 30)]:N:_files' \

@@ -304,17 +304,19 @@ static void a_flush_empties_nothing_it_should_not(void **state) {
 
 /* ---- stopping ------------------------------------------------------------------------------- */
 
-/* Any interval is narrow enough here. */
-static timing measured(bool waiting) {
+/* After `equal` samples of a clock that says a second each time. */
+static timing measured(bool waiting, double max_noise, int equal) {
     scene s;
     timing t;
     double y0[ROWS] = {0};
-    const sampling o = {.min_samples = 6, .max_time_s = 0.5, .max_noise = 1e9, .cache = SPMV_WARM};
+    const sampling o = {
+        .min_samples = 6, .max_time_s = 0.5, .max_noise = max_noise, .cache = SPMV_WARM};
     scene_open(&s, "omp:csr_serial");
     problem p = problem_on(&s, y0, 0);
     assert_int_equal(problem_open(&p), SPMV_OK);
     assert_int_equal(problem_ready(&p, &o, &t), SPMV_OK);
     t.waiting = waiting;
+    for (int i = 0; i < equal; i++) assert_int_equal(timing_add(&t, 1), SPMV_OK);
     while (!t.done) assert_int_equal(problem_turn(&p, &o, &t, 0.01), SPMV_OK);
     free(t.sample_s);
     problem_close(&p);
@@ -324,11 +326,18 @@ static timing measured(bool waiting) {
 
 static void samples_end_when_the_median_is_known_and_no_wait(void **state) {
     (void)state;
-    timing quiet = measured(false), waits = measured(true);
+    const double any = 1e9; /* any interval is narrow enough */
+    timing quiet = measured(false, any, 0), waits = measured(true, any, 0);
     assert_true(quiet.settled && quiet.nsamples >= 6 && quiet.spent_s < 0.5);
     assert_true(quiet.s.low <= quiet.s.median && quiet.s.median <= quiet.s.high);
     assert_false(waits.settled);
     assert_true(waits.spent_s >= 0.5 || waits.nsamples >= 20000);
+}
+
+static void no_noise_is_below_zero(void **state) {
+    (void)state;
+    assert_true(measured(false, 1e-9, 20000).settled);
+    assert_false(measured(false, 0, 20000).settled);
 }
 
 /* Somebody stops a run: one more sample, after poison, so that what it leaves can be checked. */
@@ -373,6 +382,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_copy_that_writes_nothing_shows),
         cmocka_unit_test(a_flush_empties_nothing_it_should_not),
         cmocka_unit_test(samples_end_when_the_median_is_known_and_no_wait),
+        cmocka_unit_test(no_noise_is_below_zero),
         cmocka_unit_test(a_last_sample_can_be_asked_for),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
