@@ -146,6 +146,15 @@ class Products(Case):
         with self.assertRaisesRegex(spmv.Error, "overlap"):
             square.dot(x, out=x)
 
+    def test_out_may_overlap_other_columns(self):
+        S = random_matrix((50, 50))
+        for first, into in ((0, 1), (1, 0)):
+            B = np.asfortranarray(rng.standard_normal((50, 4)))
+            X = B[:, first:first + 3].copy()
+            out = B[:, into:into + 3]
+            self.assertIs(spmv.matrix(S).dot(B[:, first:first + 3], out=out), out)
+            self.assert_product(out, S, X)
+
     def test_columns_out_of_order_duplicates_and_wide_indices(self):
         for index in np.int32, np.int64:
             S, x = unordered(index), rng.standard_normal(4)

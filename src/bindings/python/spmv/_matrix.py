@@ -58,7 +58,7 @@ class matrix(LinearOperator):
 
     source: a sparse matrix of SciPy's or CuPy's, or (data, indices, indptr) of compressed rows counted from 0, with its
     shape. In f64 or f32 the library computes the products; in other types, and with complex operands, SciPy does, which
-    stats() counts. Compressed rows and columns with 32-bit indices are not copied: leave them as they are while the
+    stats() counts. Values in f64 and 32-bit indices of sorted rows are not copied: leave the arrays as they are while the
     matrix is in use, and set A.values instead.
 
     x is a NumPy array, a CuPy array or a PyTorch tensor, contiguous and in A's type if nothing is to be converted; the
@@ -147,6 +147,7 @@ class matrix(LinearOperator):
         with operand.here():
             vectors = operand.vectors(dtype)
             room = operand.room(out, (rows, *operand.shape[1:]), dtype)
+            vectors = operand.apart(vectors, room)
             plan = self._entries.plan(transposed, operand.device, dtype)
             for k in range(len(vectors)):
                 operand.multiply(plan, vectors[k], room[k])

@@ -73,6 +73,12 @@ class Operand:
         return self.rows(array)
 
 
+    def apart(self, vectors, room):
+        """The vectors, of which no product changes another one's operand. One vector is as it is: the library refuses
+        what overlaps its product."""
+        return self.copy(vectors) if len(vectors) > 1 and self.overlap(vectors, room) else vectors
+
+
 class OfNumPy(Operand):
     def __init__(self, x):
         super().__init__(np.asarray(x))
@@ -80,6 +86,12 @@ class OfNumPy(Operand):
 
     def vectors(self, dtype):
         return np.require(self.rows(self.array), dtype, "CA")
+
+    def overlap(self, vectors, room):
+        return np.may_share_memory(vectors, room)
+
+    def copy(self, vectors):
+        return vectors.copy()
 
     def empty(self, shape, dtype):
         return np.empty(shape, dtype)
@@ -119,6 +131,12 @@ class OfCuPy(Operand):
     def vectors(self, dtype):
         return sys.modules["cupy"].ascontiguousarray(self.rows(self.array), dtype)
 
+    def overlap(self, vectors, room):
+        return sys.modules["cupy"].may_share_memory(vectors, room)
+
+    def copy(self, vectors):
+        return vectors.copy()
+
     def empty(self, shape, dtype):
         return sys.modules["cupy"].empty(shape, dtype)
 
@@ -147,6 +165,13 @@ class OfTorch(Operand):
 
     def vectors(self, dtype):
         return self.rows(self.array).to(self.own_dtype(dtype)).contiguous()
+
+    def overlap(self, vectors, room):
+        (x, x_end), (y, y_end) = [(a.data_ptr(), a.data_ptr() + a.numel() * a.element_size()) for a in (vectors, room)]
+        return x < y_end and y < x_end
+
+    def copy(self, vectors):
+        return vectors.clone()
 
     def empty(self, shape, dtype):
         return self.torch.empty(shape, dtype=self.own_dtype(dtype), device=self.array.device)
