@@ -82,7 +82,8 @@ typedef struct spmv_ctx_opts {
     const char *backend;
     int device; /* GPU number */
     /* OpenMP team size; 0: OMP_NUM_THREADS, else the cores this process may use. At most 1024. If
-     * the process gets fewer, spmv_ctx_threads says how many, and spmv_plan_facts.note why. */
+     * the process gets fewer, spmv_ctx_threads says how many, and spmv_plan_facts.note why; up to
+     * 16 are not tried. */
     int threads;
     /* A file in which the choices of "auto" are remembered, for this process and later ones: a plan
      * of a remembered choice is made without sampling and trials. NULL: none. The path is copied.
@@ -232,7 +233,8 @@ typedef struct spmv_plan_opts {
     /* for "auto": */
     /* Number of products that will follow. Preparation takes at most 0.15 of their time if they are
      * enough for trials: 267 on a CPU, 667 on a GPU. For fewer nothing is timed, and a conversion
-     * is made only if it should save more than it costs. 0: unknown, at most the time of 10. */
+     * is made only if it should save more than it costs; so it is where products on a CPU are too
+     * short to pay for a sample of the matrix. 0: unknown, at most the time of 10. */
     int64_t expected_calls;
     int nondeterministic; /* 1: also kernels whose results may differ in bits every time */
     spmv_cache cache;     /* how it will be used. Of a matrix that the caches could hold, trials

@@ -13,7 +13,9 @@ extern "C" {
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-/* spmv_exec, count times (1 or more) back to back; *seconds: the device's own time for all. */
+/* spmv_exec, count times (1 or more) back to back; *seconds: the device's own time for all. A
+ * device has one clock: one thread at a time may time products of a context's plans, in batches
+ * too. */
 spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, const void *x,
                             double beta, void *y, double *seconds);
 

@@ -75,6 +75,9 @@ static spmv_status check_entries(spmv_ctx *ctx, const spmv_coo_view *view, int t
     if (view->nnz > 0 && (!view->row || !view->col))
         return spmv_fail(ctx, SPMV_E_ARG, "spmv_coo_view.%s is NULL, of %lld entries",
                          view->row ? "col" : "row", (long long)view->nnz);
+    if (view->values && view->field != SPMV_REAL_FIELD && view->field != SPMV_INTEGER_FIELD &&
+        view->field != SPMV_PATTERN_FIELD)
+        return spmv_fail(ctx, SPMV_E_ARG, "spmv_coo_view.field %d is unknown", view->field);
     TRY(spmv_check_symmetry(ctx, view->symmetry, view->rows, view->cols));
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : outside)
     for (int64_t k = 0; k < view->nnz; k++)

@@ -9,7 +9,7 @@ spmv_status spmv_mat_bring(const spmv_mat *mat) {
 /* The rows of entries that were given as compressed rows: when they are asked for. */
 static bool list_rows(spmv_mat *mat) {
     const spmv_csr *A = &mat->csr;
-    if (mat->coo.row) return true;
+    if (mat->coo.row || A->nnz == 0) return true;
     mat->coo.row = spmv_host_take(mat->ctx, (size_t)A->nnz * sizeof *mat->coo.row);
     for (int64_t i = 0; mat->coo.row && i < A->rows; i++)
         for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) mat->coo.row[k] = (int32_t)i;

@@ -30,10 +30,26 @@ int spmv_exit_code(spmv_status status) {
 /* Of calls that had no context. */
 static _Thread_local char error_without_context[256];
 
-/* Plans of one context may run in several threads, and so fail at once: one text, not a mixture. */
+/* Plans of one context may run in several threads, and so fail at once: one text, not a mixture. No
+ * child of a fork inherits the mutex locked by a thread that it does not have. */
+static pthread_mutex_t one_writer = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock_texts(void) {
+    pthread_mutex_lock(&one_writer);
+}
+
+static void unlock_texts(void) {
+    pthread_mutex_unlock(&one_writer);
+}
+
+static void watch_forks(void) {
+    pthread_atfork(lock_texts, unlock_texts, unlock_texts);
+}
+
 spmv_status spmv_fail(spmv_ctx *ctx, spmv_status code, const char *format, ...) {
-    static pthread_mutex_t one_writer = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_once_t watched = PTHREAD_ONCE_INIT;
     va_list args;
+    pthread_once(&watched, watch_forks);
     va_start(args, format);
     pthread_mutex_lock(&one_writer);
     if (ctx)

@@ -35,7 +35,7 @@ static spmv_status make_vectors(problem *p, int k) {
 
 spmv_status problem_copies(problem *p, int count) {
     spmv_product *grown = realloc(p->product, (size_t)count * sizeof *grown);
-    if (!grown) return SPMV_E_NOMEM;
+    if (!grown) return spmv_fail(p->plan->device->ctx, SPMV_E_NOMEM, "out of memory");
     p->product = grown;
     while (p->nproducts < count) {
         int k = p->nproducts;
@@ -140,11 +140,11 @@ static spmv_status sample(problem *p, double *seconds) {
     return p->batch ? spmv_batch_time(p->batch, seconds) : problem_single(p, seconds);
 }
 
-spmv_status timing_add(timing *t, double seconds) {
+spmv_status timing_add(const problem *p, timing *t, double seconds) {
     if (t->nsamples == t->capacity) {
         int more = t->capacity ? 2 * t->capacity : 256;
         double *grown = realloc(t->sample_s, (size_t)more * sizeof *grown);
-        if (!grown) return SPMV_E_NOMEM;
+        if (!grown) return spmv_fail(p->plan->device->ctx, SPMV_E_NOMEM, "out of memory");
         t->sample_s = grown;
         t->capacity = more;
     }
@@ -155,7 +155,7 @@ spmv_status timing_add(timing *t, double seconds) {
 spmv_status problem_sample(problem *p, timing *t) {
     double seconds;
     TRY(sample(p, &seconds));
-    return timing_add(t, seconds / t->inner);
+    return timing_add(p, t, seconds / t->inner);
 }
 
 /* Two products, and 20 ms of them, warm page tables and clocks; *once: the time of the quickest,

@@ -80,7 +80,8 @@ spmv_status problem_copies(problem *p, int count);
 spmv_status problem_batch(problem *p, timing *t, int inner);
 /* Takes one sample. */
 spmv_status problem_sample(problem *p, timing *t);
-spmv_status timing_add(timing *t, double seconds); /* a sample that was taken otherwise */
+/* A sample that was taken otherwise. */
+spmv_status timing_add(const problem *p, timing *t, double seconds);
 /* What the last timed sample left in the y of product k. */
 spmv_status problem_result(problem *p, int k, void *y);
 /* spot_check.c. Of products y <- A x on a CPU, of x [cols] and y [rows] in that precision: sets x,

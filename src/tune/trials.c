@@ -105,7 +105,7 @@ spmv_status spmv_trials_begin(trials *c, candidate *e) {
     e->product_s = fmin(first_s, second_s);
     TRY(make_batch(c, e, e->product_s));
     if (e->t.inner > 1 || c->flush) return SPMV_OK;
-    TRY(timing_add(&e->t, e->product_s));
+    TRY(timing_add(&e->p, &e->t, e->product_s));
     judge(e);
     return SPMV_OK;
 }

@@ -106,6 +106,13 @@ static void wrong_entries_are_refused(void **state) {
         .rows = 3, .cols = 4, .nnz = 1, .row = zero, .col = zero, .symmetry = SPMV_SYMMETRIC};
     spmv_status status = spmv_mat_coo(ctx, &oblong, SPMV_COPY, &A);
     assert_failed(status, SPMV_E_ARG, A, "square");
+    const double one = 1;
+    spmv_coo_view odd = {.rows = 3, .cols = 4, .nnz = 1, .row = zero, .col = zero, .values = &one};
+    const int unknown = 7;
+    memcpy(&odd.field, &unknown, sizeof odd.field);
+    A = (spmv_mat *)zero;
+    status = spmv_mat_coo(ctx, &odd, SPMV_COPY, &A);
+    assert_failed(status, SPMV_E_ARG, A, "spmv_coo_view.field 7 is unknown");
 }
 
 static void arrays_are_copied_or_borrowed(void **state) {

@@ -316,7 +316,7 @@ static timing measured(bool waiting, double max_noise, int equal) {
     assert_int_equal(problem_open(&p), SPMV_OK);
     assert_int_equal(problem_ready(&p, &o, &t), SPMV_OK);
     t.waiting = waiting;
-    for (int i = 0; i < equal; i++) assert_int_equal(timing_add(&t, 1), SPMV_OK);
+    for (int i = 0; i < equal; i++) assert_int_equal(timing_add(&p, &t, 1), SPMV_OK);
     while (!t.done) assert_int_equal(problem_turn(&p, &o, &t, 0.01), SPMV_OK);
     free(t.sample_s);
     problem_close(&p);
