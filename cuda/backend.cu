@@ -454,9 +454,14 @@ static spmv_status open_gpu(spmv_device *d) {
     return status;
 }
 
+#define TEXT(...) #__VA_ARGS__
+#define WORDS(...) TEXT(__VA_ARGS__)
 extern "C" const spmv_backend spmv_cuda = {
     /* name       */ "cuda",
     /* hint       */ "make cuda",
+    /* build      */
+    "nvcc " WORDS(__CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__,
+                  __CUDACC_VER_BUILD__) " for " WORDS(__CUDA_ARCH_LIST__),
     /* default_kernel */ "csr_warp",
     /* names      */ names,
     /* kernels    */ kernels,

@@ -196,9 +196,10 @@ typedef struct spmv_sample spmv_sample; /* spmv_sample.h */
 
 enum { SPMV_MOST_KERNELS = 64 }; /* of a backend: sets of them are the bits of a number */
 struct spmv_backend {
-    const char *name, *hint;    /* hint: what to do when it is not built in */
-    const char *default_kernel; /* the kernel of a plan that names none */
-    const char *const *names;   /* [nkernels] */
+    const char *name, *hint; /* hint: what to do when it is not built in */
+    const char *build; /* the compiler of its kernels and what it compiled for; NULL: as the rest */
+    const char *default_kernel;                          /* the kernel of a plan that names none */
+    const char *const *names;                            /* [nkernels] */
     const spmv_kernel *const (*kernels)[SPMV_NVARIANTS]; /* [nkernels]; NULL: not built in */
     int nkernels;
     const spmv_device_format *const (

@@ -3,6 +3,7 @@
 # file, N being the number of processors. About 2 minutes.
 # scaling.sh: the tables of such logs, as Markdown.
 set -eu
+unset SPMV_WISDOM # a choice that was remembered is no measurement
 here=$(dirname "$0") cpus=$(nproc)
 if [ $# = 0 ]; then
     for log in "$here"/cpu*-scaling/*.jsonl; do

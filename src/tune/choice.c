@@ -197,9 +197,8 @@ static int count_copies(const trials *c) {
     return (int)fmax(1, fmin(fmin(4 * (double)c->cache, room) / each, MOST_COPIES));
 }
 
-/* A driver allocates memory in half the time when it is asked for all of it at once: before the
- * rows are sent, for them, the vectors, and another format of one and a half times the size of the
- * rows. The time counts as sending. */
+/* A driver allocates memory in half the time if it is asked for all at once, before the rows are
+ * sent: for them, the vectors, and a format half as large again. The time counts as sending. */
 static void make_room(trials *c, const spmv_proposal *p, int n) {
     const double most = 0.25; /* of the free memory */
     const spmv_csr *A = &c->mat->csr;
@@ -371,6 +370,7 @@ static spmv_status choose(spmv_mat *mat, const spmv_plan_opts *opts, const spmv_
     TRY(spmv_features_of(mat, opts->precision, depth, backend->host ? SPMV_FOR_HOST : SPMV_FOR_GPU,
                          threads, &features));
     if (opts->refill) forget_values(mat, &features);
+    if (backend->host && opts->threads) features.threads = opts->threads;
     features.cache = mat->ctx->cache[device - mat->ctx->device];
     features.evicted = opts->cache != SPMV_WARM && may_be_kept(mat, opts, features.cache);
     backend->propose(&features, &proposals);

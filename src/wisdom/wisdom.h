@@ -7,7 +7,7 @@
 #include "core/internal.h"
 
 typedef struct wisdom_key { /* texts without tabs and ends of line */
-    char request[256];      /* the matrix and what its plan is asked for */
+    char request[512];      /* the matrix and what its plan is asked for */
     char machine[160];      /* the processor and its cache, or the GPU, its driver and runtime */
     char build[48];         /* the version, and a hash of sources, compiler and flags */
 } wisdom_key;

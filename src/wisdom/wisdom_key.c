@@ -97,7 +97,9 @@ static void describe_request(const spmv_mat *mat, const spmv_plan_opts *opts,
     append(out, size, "; %s %s %s", backend->name, opts->precision == SPMV_F64 ? "f64" : "f32",
            caches[opts->cache]);
     int threads = opts->threads ? opts->threads : mat->ctx->threads;
-    if (backend->host) append(out, size, ", %d thread%s", threads, threads == 1 ? "" : "s");
+    if (backend->host)
+        append(out, size, ", %s%d thread%s", opts->threads ? "just " : "", threads,
+               threads == 1 ? "" : "s");
     describe_number(opts->expected_calls, out, size);
     if (opts->offset_bits) append(out, size, ", %d-bit offsets", opts->offset_bits);
     if (opts->nondeterministic) append(out, size, ", nondeterministic");
@@ -142,6 +144,7 @@ static uint64_t hash_text(uint64_t h, const char *s) {
 void spmv_wisdom_key(const spmv_mat *mat, const spmv_plan_opts *opts, const spmv_backend *backend,
                      wisdom_key *out) {
     uint64_t build = hash_text(hash_text(hash_text(0, BUILD_SOURCES), BUILD_CC), BUILD_CFLAGS);
+    if (backend->build) build = hash_text(build, backend->build);
     *out = (wisdom_key){{0}, {0}, {0}};
     describe_matrix(mat, out->request, sizeof out->request);
     describe_request(mat, opts, backend, out->request, sizeof out->request);

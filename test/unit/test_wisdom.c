@@ -193,6 +193,7 @@ static void every_question_has_a_key_of_its_own(void **state) {
                                            {.expected_calls = 1000, .cache = SPMV_COLD},
                                            {.expected_calls = 1000, .cache = SPMV_STEADY},
                                            {.expected_calls = 1000, .threads = 1},
+                                           {.expected_calls = 1000, .threads = 2}, /* all, fixed */
                                            {.expected_calls = 1000, .offset_bits = 64},
                                            {.expected_calls = 1000, .max_bytes = 1 << 30},
                                            {.expected_calls = 1000, .nondeterministic = 1}};
