@@ -62,7 +62,7 @@ def flatten(value, prefix=""):
         for name, member in value.items():
             yield from flatten(member, f"{prefix}.{name}" if prefix else name)
     elif prefix == TURNS:
-        if isinstance(value, list) and all(is_number(turn) and turn > 0 for turn in value):
+        if isinstance(value, list) and all(is_number(turn) and SHORTEST_S <= turn <= LONGEST_S for turn in value):
             yield prefix, tuple(value)
     elif isinstance(value, list) and value and all(isinstance(word, str) for word in value):
         yield prefix, shlex.join(value)

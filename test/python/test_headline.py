@@ -75,6 +75,9 @@ class HeadlineTest(TablesTest):
             exact = [timed("b", "mkl_csr", 1), timed("b", "csell_slices", 1, 1000)]
             rows = rows_of(figures.known_table(layout_of(*pair, *exact), PLACES))
             self.assertEqual(rows[KNOWN][3], known)
+        wide = timed("a", "csell_slices", 1, 1000, timing__median_low_s=0.92, timing__median_high_s=1.08)
+        rows = rows_of(figures.known_table(layout_of(timed("a", "mkl_csr", 1), wide), PLACES))
+        self.assertEqual(rows[KNOWN][3], "0 (0 %)")
 
     def test_the_least_ratio_counts_of_several_libraries(self):
         rounds = {"timing__group": 1, "timing__q1_s": 0.5, "timing__q3_s": 9}

@@ -159,7 +159,7 @@ class RecordsTest(TablesTest):
             self.assertEqual(found is not None, holds)
 
     def test_lists_that_are_no_times_are_left_out(self):
-        for turns in ([1, None, 1, 1, 1, 1], [0] * 6, ["x"] * 6, "text"):
+        for turns in ([1, None, 1, 1, 1, 1], [0] * 6, ["x"] * 6, [1e-300, 1, 1, 1, 1, 1], "text"):
             changed = turned("b", OTHER)
             changed["timing"]["turns_s"] = turns
             self.assertIsNone(self.paired(turned("a", OURS), changed), turns)

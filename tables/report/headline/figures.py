@@ -40,8 +40,8 @@ class Ratio(NamedTuple):
         than these intervals say only whether a time met the noise limit."""
         if self.paired:
             return self.paired.error <= LIMIT
-        errors = [median_error(unit) for unit in (self.ours, self.baseline)]
-        return all(self.quiet) and (None in errors or math.hypot(*errors) <= LIMIT)
+        errors = [median_error(unit) or 0 for unit in (self.ours, self.baseline)]
+        return all(self.quiet) and math.hypot(*errors) <= LIMIT
 
 
 class Group(NamedTuple):

@@ -20,15 +20,12 @@ from units.unit import AUTO
 
 FULL = frozenset("coo csr csr_columns ell sell hyb hybrid cmrs csr5".split())  # formats with a 32-bit word and a full value per slot
 OTHERS = frozenset("bins hubs panels".split())  # kernels that make something else of CSR; two are of old logs alone
-CODED = frozenset("csell csell_sym sell16 csb_interleaved xcache".split())  # formats that code values, unless codes=off
 STEPS = ("launch and format", "index bytes", "value bytes", "choice")
 
 
 def is_coded(unit):
-    """Whether its values may be coded."""
-    if dict(unit.identity.settings).get("codes") is False:
-        return False
-    return unit.record.get("config.format") in CODED or unit.identity.kernel == "hubs"
+    """Whether its values may be coded: it takes the parameter, which is not off."""
+    return bool(dict(unit.identity.settings).get("codes"))
 
 
 def is_full(unit):
