@@ -6,16 +6,18 @@
 Lines are those of src/tune, of both propose.c and both cost.def, with comments. Lines of their own count what was part of
 src/tune once: the features that formats compute for the tuner (features_*.c in their folders and sampled_*.h beside
 them; a few lines more are in format_NAME.c of sell, sss and xcache), taking the sample on a CPU, spot checks of
-results, and the first-use warm-up. What remembers choices across processes is in src/wisdom and apart. A fitted number is a numeric literal in a
-cost model (propose.c, cost.def) outside comments and texts, but for 0, 1, 2, subscripts, and what a comparison with a
-name written in capitals gives. A number of the policy is a constant of those other files that is named (`static const
-double` or an enum).
+results, and the first-use warm-up. What remembers choices across processes is in src/wisdom and apart. A fitted number of a
+cost table (cost.def) is a factor that is not 0; the unit of the others, sell16_lanes' step, is one of them. In propose.c it
+is a numeric literal outside comments and texts but for 0, 1, 2, subscripts, and what is no fit: NOT_FITTED. A number of the
+policy is a constant of those other files that is named (`const double` or an enum).
 """
 
 import glob
 import os
 import re
 
+# Lanes of a warp, per cent, and sides and heights of blocks.
+NOT_FITTED = re.compile(r"\bWARP = 32|\bPERCENT = 100|\? 3 : 2\b|\bk < 3\b")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 NUMBER = r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+)(?:e[+-]?\d+)?(?![\w.])"
 
@@ -33,12 +35,13 @@ def bare(text):
 
 
 def fitted(path):
-    return [number for number in re.findall(NUMBER, bare(read(path))) if float(number) not in (0, 1, 2)]
+    numbers = [float(number) for number in re.findall(NUMBER, NOT_FITTED.sub("", bare(read(path))))]
+    return [number for number in numbers if number not in ((0,) if path.endswith(".def") else (0, 1, 2))]
 
 
 def named(path):
     text = bare(read(path))
-    constants = re.findall(r"static const double([^;]*);", text) + re.findall(r"\benum (?:\w+ )?{([^}]*)}", text)
+    constants = re.findall(r"const double([^;]*);", text) + re.findall(r"\benum (?:\w+ )?{([^}]*)}", text)
     return [name for block in constants for name in re.findall(r"(\w+) = [-\d(.]", block)]
 
 

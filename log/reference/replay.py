@@ -61,9 +61,12 @@ def source_of(*path):
 
 
 def constants():
-    """{name: number} of the constants of the policy."""
+    """{name: number} of the constants of the policy, which no method of it may be called like."""
     text = "".join(source_of("src", "tune", name) for name in ("choice.c", "trials.c", "trials.h"))
-    return {name: float(value) for name, value in re.findall(r"\b(\w+) = (-?\d[\d.e-]*)[,;]", text)}
+    constants_of = "".join(re.findall(r"\bconst double [^;]*;", text))
+    found = {name: float(value) for name, value in re.findall(r"\b(\w+) = (-?\d[\d.e-]*)[,;]", constants_of)}
+    assert not [name for name in found if hasattr(Policy, name)]
+    return found
 
 
 # ---- what is known -------------------------------------------------------------------------------
