@@ -74,6 +74,14 @@ class Products:
         with self.assertRaisesRegex(ValueError, "out: must be an array where x is"):
             A.dot(self.of_numpy(x), out=np.empty(3000))
 
+    def test_out_may_overlap_other_columns(self):
+        S = random_matrix((2000, 2000))
+        for first, into in ((0, 1), (1, 0)):
+            wide = rng.standard_normal((2000, 4))
+            B = self.of_numpy(np.ascontiguousarray(wide.T)).T
+            spmv.matrix(S).dot(B[:, first:first + 3], out=B[:, into:into + 3])
+            self.assert_near(B[:, into:into + 3], S, wide[:, first:first + 3])
+
     def test_plans_and_values(self):
         S, x = random_matrix((3000, 2000)), rng.standard_normal(2000)
         A, T = spmv.matrix(S), S.copy()

@@ -74,9 +74,10 @@ class Operand:
 
 
     def apart(self, vectors, room):
-        """The vectors, of which no product changes another one's operand. One vector is as it is: the library refuses
-        what overlaps its product."""
-        return self.copy(vectors) if len(vectors) > 1 and self.overlap(vectors, room) else vectors
+        """The vectors, copied if a product that is written to room would change the next one's operand. A single vector
+        is as it is: the library refuses one that overlaps its product."""
+        (x, x_end), (y, y_end) = self.extent(vectors), self.extent(room)
+        return self.copy(vectors) if len(vectors) > 1 and x < y_end and y < x_end else vectors
 
 
 class OfNumPy(Operand):
@@ -87,8 +88,9 @@ class OfNumPy(Operand):
     def vectors(self, dtype):
         return np.require(self.rows(self.array), dtype, "CA")
 
-    def overlap(self, vectors, room):
-        return np.may_share_memory(vectors, room)
+    @staticmethod
+    def extent(array):
+        return array.ctypes.data, array.ctypes.data + array.nbytes
 
     def copy(self, vectors):
         return vectors.copy()
@@ -129,13 +131,20 @@ class OfCuPy(Operand):
         return self.array.device
 
     def vectors(self, dtype):
-        return sys.modules["cupy"].ascontiguousarray(self.rows(self.array), dtype)
+        rows = self.rows(self.array)
+        return rows if self.is_room(rows, dtype) else self.copy(rows, dtype)
 
-    def overlap(self, vectors, room):
-        return sys.modules["cupy"].may_share_memory(vectors, room)
+    @staticmethod
+    def extent(array):
+        return array.data.ptr, array.data.ptr + array.nbytes
 
-    def copy(self, vectors):
-        return vectors.copy()
+    def copy(self, vectors, dtype=None):
+        """In CuPy's pool, which gives the memory to others when the product has returned: a graph would not know."""
+        cupy = sys.modules["cupy"]
+        if cupy.cuda.get_current_stream().is_capturing():
+            raise ValueError("in a captured graph CuPy's operands must be contiguous by columns, of the product's type, "
+                             "and apart from out")
+        return cupy.array(vectors, dtype, order="C")
 
     def empty(self, shape, dtype):
         return sys.modules["cupy"].empty(shape, dtype)
@@ -166,9 +175,9 @@ class OfTorch(Operand):
     def vectors(self, dtype):
         return self.rows(self.array).to(self.own_dtype(dtype)).contiguous()
 
-    def overlap(self, vectors, room):
-        (x, x_end), (y, y_end) = [(a.data_ptr(), a.data_ptr() + a.numel() * a.element_size()) for a in (vectors, room)]
-        return x < y_end and y < x_end
+    @staticmethod
+    def extent(array):
+        return array.data_ptr(), array.data_ptr() + array.numel() * array.element_size()
 
     def copy(self, vectors):
         return vectors.clone()
