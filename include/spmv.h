@@ -233,8 +233,9 @@ typedef struct spmv_plan_opts {
     /* for "auto": */
     /* Number of products that will follow. Preparation takes at most 0.15 of their time if they are
      * enough for trials: 267 on a CPU, 667 on a GPU. For fewer nothing is timed, and a conversion
-     * is made only if it should save more than it costs; so it is where products on a CPU are too
-     * short to pay for a sample of the matrix. 0: unknown, at most the time of 10. */
+     * is made only if it should save more than it costs. Where products on a CPU are too short to
+     * pay for a sample of the matrix, nothing is timed or converted. 0: unknown, at most the time
+     * of 10. */
     int64_t expected_calls;
     int nondeterministic; /* 1: also kernels whose results may differ in bits every time */
     spmv_cache cache;     /* how it will be used. Of a matrix that the caches could hold, trials

@@ -106,9 +106,10 @@ AVX2_INLINE real dot_avx2(const csr *A, const real *x, int64_t begin, int64_t en
         for (; k < end; k++) sum += A->values[k] * x[A->col_idx[k]];
         return sum;
     }
+    /* All lines of both arrays are asked for: the processor's own prefetching stops at gaps. */
     for (; k + 4 < end; k += 4) {
-        ask_ahead(A->values + k, HALF_PAGE); /* and for columns, not for some of their lines: the */
-        ask_ahead(A->col_idx + k, HALF_PAGE / 2); /* processor's own prefetching stops at gaps */
+        ask_ahead(A->values + k, HALF_PAGE);
+        ask_ahead(A->col_idx + k, HALF_PAGE / 2);
         a += *(const lanes4 *)(A->values + k) * gather_4(x, A->col_idx + k, instruction);
     }
     ask_ahead(A->values + k, HALF_PAGE);

@@ -42,14 +42,12 @@ static void unlock_texts(void) {
     pthread_mutex_unlock(&one_writer);
 }
 
-static void watch_forks(void) {
+__attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(lock_texts, unlock_texts, unlock_texts);
 }
 
 spmv_status spmv_fail(spmv_ctx *ctx, spmv_status code, const char *format, ...) {
-    static pthread_once_t watched = PTHREAD_ONCE_INIT;
     va_list args;
-    pthread_once(&watched, watch_forks);
     va_start(args, format);
     pthread_mutex_lock(&one_writer);
     if (ctx)

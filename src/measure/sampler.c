@@ -282,6 +282,6 @@ spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slic
     } while (!t->done && before - start < slice_s);
     if (!t->done) return SPMV_OK;
     t->settled = is_settled(t, how->max_noise);
-    t->converged = t->s.q3 - t->s.q1 <= how->max_noise * t->s.median;
+    t->converged = t->s.q3 - t->s.q1 < how->max_noise * t->s.median;
     return SPMV_OK;
 }

@@ -33,7 +33,7 @@ typedef struct timing {
     bool last; /* the caller's word, too: the next sample is the last, so that it can be checked */
     bool done;
     statistics s;
-    bool converged; /* IQR / median <= max_noise */
+    bool converged; /* IQR / median < max_noise */
     bool settled;   /* the median is known to within max_noise, and is not made of waits */
 } timing;
 

@@ -275,7 +275,7 @@ class SplitTest(TablesTest):
 
     RECORDS = [timed("a", "mkl_csr", 12), timed("a", "csr_rows", 10, config__format="csr"),
                timed("a", "csell_slices", 5, config__format="csell", config__params={"codes": 0}),
-               timed("a", "csell_slices", 4, config__format="csell", config__params={"codes": 1}),
+               timed("a", "csell_lists", 4, config__format="csell_lists", config__params={"codes": 1}),
                timed("a", "csell_slices", 4.8, 1000, config__format="csell", config__params={"codes": 1})]
 
     def test_four_factors_make_the_gain(self):

@@ -2,6 +2,7 @@
 #include "app/option_values.h"
 #include "session.h"
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 
 const char *base_name(const char *path) {
@@ -87,8 +88,6 @@ static void describe_machine(const session *run, const spmv_backend *backend, re
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 
-static const char *const schedules[] = {"auto", "static", "dynamic", "guided"};
-
 int64_t setting_of(const session *run, const cell *c, spmv_param_id id) {
     const spmv_param *p = spmv_param_of(descriptor(c->kernel), id);
     int64_t value = p ? p->default_value : -1;
@@ -139,7 +138,8 @@ static void describe_schedule(result *out, int64_t kind, int64_t chunk) {
         snprintf(out->schedule, sizeof out->schedule, "%.*s",
                  (int)(chunk > 0 ? strcspn(users, ",") : strlen(users)), users);
     else
-        snprintf(out->schedule, sizeof out->schedule, "%s", schedules[kind ? kind : 1]);
+        snprintf(out->schedule, sizeof out->schedule, "%s",
+                 param_word("schedule", kind ? kind : omp_sched_static));
     out->r.config_schedule = out->schedule;
 }
 
