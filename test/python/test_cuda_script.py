@@ -50,7 +50,7 @@ class CudaScript(unittest.TestCase):
 
     def start(self, **environment):
         values = {"CLASSES": "mesh:9 road:9", "MATRICES": str(self.work / "matrices"), "TMPDIR": str(self.work / "tmp"),
-                  "PATH": f"{self.work}/bin:{os.environ['PATH']}", "WRONG": "none", "LOST": "none", "SKIPPED": "none", "SLOW": ""}
+                  "PATH": f"{self.work}/bin:{os.environ['PATH']}", "WRONG": "none", "LOST": "none", "SKIPPED": "none", "SLOW": "", "JOBS": "1"}
         return subprocess.Popen(["sh", str(CUDA_SH), str(self.work)], env={**os.environ, **values, **environment}, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
