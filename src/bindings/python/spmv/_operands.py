@@ -72,7 +72,6 @@ class Operand:
             raise ValueError(f"out: must be an array where x is, of shape {shape} and {dtype}, contiguous by columns")
         return self.rows(array)
 
-
     def apart(self, vectors, room):
         """The vectors, copied if a product that is written to room would change the next one's operand. A single vector
         is as it is: the library refuses one that overlaps its product."""
