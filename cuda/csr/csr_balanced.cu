@@ -1,19 +1,21 @@
-/* csr_balanced: a block of threads multiplies an equal share of the nonzeros and row ends, a tile,
- * wherever rows begin; one launch.
+/* csr_balanced: a block of threads multiplies an equal share of the nonzeros, a tile, wherever rows
+ * begin; one launch.
  *
  * Source   Baxter, moderngpu, 2013, and Merrill and Garland, SC'16, "Merge-based SpMV": equal
- *          shares of both lists, and a segmented sum; here a row end weighs an eighth of a nonzero,
- *          and blocks that share a row join their sums in pairs instead of by another kernel.
+ *          shares of both lists, and a segmented sum; here tiles are equal shares of the nonzeros,
+ *          cut again only where thousands of rows are empty, and blocks that share a row join
+ *          their sums in pairs instead of by another kernel.
  * Reads    csr: row_ptr[rows + 1], col_idx[nnz], values[nnz]; the plan's list of tiles; x[cols];
  *          y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by a block that has the row's end; of a row that several
  *          blocks have, by the block that adds the last sum.
- * Work     A block has 128 threads. Each asks for 7 nonzeros, 128 apart, before it uses the first,
- *          and the block also for up to 128 of its first row that the tile before it has. Products
- *          go to shared memory; from there each thread takes 7 successive ones and adds them up
- *          between the ends of rows; shuffles join the threads' sums of a row, and the sum takes
- *          the place of the row's last product. Then successive threads write successive rows. A
- *          small matrix is prefetched, and read before the previous product has ended (ahead.cuh).
+ * Work     A tile is 896 nonzeros, which begin with a line of the cache, and the row ends behind them.
+ *          Each of 128 threads asks for 7 of them, 128 apart, before it uses the first, and the
+ *          block also for up to 128 of its first row that the tile before it has. Products go to
+ *          shared memory; from there each thread takes 7 successive ones and adds them up between
+ *          the ends of rows; shuffles join the threads' sums of a row, and the sum takes the place
+ *          of the row's last product. Then successive threads write successive rows. A small
+ *          matrix is prefetched, and read before the previous product has ended (ahead.cuh).
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once, and 16 + sizeof real per tile.
  * Weak     Where rows have about equal lengths csr_lanes and SELL do the same without shared
@@ -26,19 +28,25 @@
 #include <limits.h>
 
 enum {
-    THREADS = 128, /* of a block */
-    ENTRIES = 7,   /* nonzeros of a thread; odd, so that threads read different banks */
-    WEIGHT = 8,    /* of a nonzero; that of a row end is 1, so that a tile of empty rows is short */
-    TILE = WEIGHT * ENTRIES * THREADS /* its weight */
+    THREADS = 128,            /* of a block */
+    ENTRIES = 7,              /* nonzeros of a thread; odd, so that threads read different banks */
+    TILE = ENTRIES * THREADS, /* nonzeros of a tile: whole lines of the cache */
+    TILE_ROWS = 4096          /* the most row ends of a tile */
 };
 
-/* Threads that a multiprocessor has at once: each then has 40 or 64 registers. Turing has room for
- * 1,024. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
-enum { RESIDENT = 1024 };
+/* Threads that a multiprocessor can have, and shall have at once: in f32 all, each with 32 registers,
+ * which do where a tile is whole; in f64 as many as have 48. */
+#ifdef __CUDA_ARCH__
+enum {
+    MOST_THREADS = __CUDA_ARCH__ == 750                             ? 1024
+                   : __CUDA_ARCH__ % 100 > 0 && __CUDA_ARCH__ < 900 ? 1536
+                   : __CUDA_ARCH__ < 1100                           ? 2048
+                                                                    : 1536
+};
 #else
-enum { RESIDENT = sizeof(real) == sizeof(float) ? 1536 : 1024 };
+enum { MOST_THREADS = 2048 };
 #endif
+enum { RESIDENT = sizeof(real) == sizeof(float) || MOST_THREADS < 1280 ? MOST_THREADS : 1280 };
 
 /* Where a tile begins in the list of all nonzeros and, behind those of each row, its end. */
 typedef struct __align__(16) place {
@@ -68,25 +76,46 @@ typedef struct operands {
 
 /* ---- planning -------------------------------------------------------------------------------- */
 
-/* A warp finds where a tile begins: it narrows down the first row that ends there or behind, each
- * lane looking at another row of those that are left. */
-static __global__ void find_tiles(const ofs *row_ptr, int64_t rows, const tiles all) {
-    const int64_t t = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP, weight = t * TILE;
+/* A warp finds the row of a nonzero: it narrows down the last row that begins there or in front,
+ * each lane looking at another row of those that are left. */
+static __device__ int64_t row_of(const ofs *row_ptr, int64_t rows, int64_t entry) {
     const int lane = threadIdx.x % WARP;
-    int64_t low = 0, high = rows;
-    if (t > all.n) return; /* the whole warp */
-    while (low < high) {
-        const int64_t left = high - low, mine = low + left * lane / WARP;
-        const bool ends_before = WEIGHT * (int64_t)row_ptr[mine + 1] + mine < weight;
-        const int before = __popc(__ballot_sync(ALL_LANES, ends_before));
-        if (before < WARP) high = low + left * before / WARP;
-        if (before > 0) low += left * (before - 1) / WARP + 1;
+    int64_t low = 0, high = rows; /* row `low` begins there or in front, row `high` behind */
+    while (high - low > 1) {
+        const int64_t left = high - low, mine = low + left * (lane + 1) / (WARP + 1);
+        const int before = __popc(__ballot_sync(ALL_LANES, row_ptr[mine] <= entry));
+        if (before < WARP) high = low + left * (before + 1) / (WARP + 1);
+        low += left * before / (WARP + 1);
     }
-    if (lane > 0) return;
-    int64_t first = row_ptr[low], entry = first;
-    if (low < rows) entry = max(first, (weight - low + WEIGHT - 1) / WEIGHT);
-    if (entry > first && entry == row_ptr[low + 1]) low++, first = entry; /* only its end is left */
-    all.begin[t] = {entry, (idx)low, (int)min(entry - first, (int64_t)INT_MAX)};
+    return low;
+}
+
+/* A tile begins at every TILE-th nonzero, and at every TILE_ROWS-th row, so that one of empty rows
+ * is short. A warp finds a place of the one kind or the other, and its index in their order. Where
+ * few rows end between two of the first kind, one of the second moves to where the first of them
+ * is: the tile in front is empty then, instead of two that are not whole. */
+static __global__ void find_tiles(const ofs *row_ptr, int64_t rows, int64_t nnz, const tiles all) {
+    const int64_t w = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    const int64_t by_row = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    int64_t t = w, row = rows, entry = nnz, begins = nnz; /* the row of the last, behind all */
+    if (w > all.n) return;                                /* the whole warp */
+    if (w < by_row) {
+        row = w * TILE_ROWS, entry = row_ptr[row];
+        const int64_t whole = entry / TILE * TILE, next = whole + TILE;
+        t = w + max((entry + TILE - 1) / TILE - 1, (int64_t)0);
+        if (w > 0 && entry > whole) {
+            const int64_t first = whole > 0 ? row_of(row_ptr, rows, whole) : 0;
+            const int64_t last = next < nnz ? row_of(row_ptr, rows, next) : rows;
+            if (last - first <= TILE_ROWS) row = first, entry = whole;
+        }
+        begins = row_ptr[row];
+    } else if (w < all.n) {
+        entry = (w - by_row + 1) * TILE, row = row_of(row_ptr, rows, entry);
+        t = entry / TILE + row / TILE_ROWS;
+        begins = row_ptr[row];
+    }
+    if (threadIdx.x % WARP > 0) return;
+    all.begin[t] = {entry, (idx)row, (int)min(entry - begins, (int64_t)INT_MAX)};
 }
 
 /* ---- sums of rows ---------------------------------------------------------------------------- */
@@ -129,8 +158,10 @@ static __device__ __forceinline__ real sum_before(real sum, bool has_end, real *
 }
 
 /* Which tile a nonzero of that row is in. */
-static __device__ __forceinline__ int tile_of(idx row, int64_t entry) {
-    return (int)((WEIGHT * entry + row) / TILE);
+static __device__ __forceinline__ int tile_of(const tiles &all, idx row, int64_t entry) {
+    int t = (int)(entry / TILE) + row / TILE_ROWS;
+    while (all.begin[t + 1].entry <= entry) t++; /* which has moved in front of it */
+    return t;
 }
 
 /* What `cut` has where no sum waits; as a number it is a NaN that no sum is. */
@@ -160,8 +191,8 @@ static __device__ __forceinline__ bool join_sums(real_bits *at, real *sum) {
  * two groups of tiles join is that between them, cut[t] behind tile t. */
 static __device__ __forceinline__ void join_tiles(const operands &o, const tiles &all, int t,
                                                   idx row, real sum) {
-    const int last = tile_of(row, (int64_t)o.row_ptr[row + 1] - 1);
-    int first = tile_of(row, o.row_ptr[row]);
+    const int last = tile_of(all, row, (int64_t)o.row_ptr[row + 1] - 1);
+    int first = tile_of(all, row, o.row_ptr[row]);
     if (all.begin[first + 1].before <= THREADS) first++;  /* which reads those in front of it */
     for (int size = 1; size <= last - first; size *= 2) { /* of the groups that are joined */
         const int left = first + (t - first) / (2 * size) * (2 * size), right = left + size;
@@ -194,17 +225,21 @@ template <class T> static __device__ __forceinline__ const T *held(const T *at) 
     return at;
 }
 
-static __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
-    multiply(const __grid_constant__ ahead read, const __grid_constant__ tiles all,
-             const __grid_constant__ operands o) {
-    __shared__ real product[ENTRIES * THREADS];
-    __shared__ real sum_in_front[THREADS / WARP]; /* of each warp's part */
-    __shared__ unsigned ends[THREADS]; /* of each thread: bit u: a row ends with its nonzero u */
-    ask_ahead(read, threadIdx.x);
-    const int me = threadIdx.x, t = blockIdx.x;
-    const place begin = place_at(all.begin + t), end = place_at(all.begin + t + 1);
-    const int left = (int)(end.entry - begin.entry) - me, rows = end.row - begin.row;
-    const int in_front = begin.before <= THREADS ? begin.before : 0; /* that it reads, too */
+/* What the threads of a block share. */
+typedef struct shared {
+    real product[TILE];
+    real sum_in_front[THREADS / WARP]; /* of each warp's part */
+    unsigned ends[THREADS];            /* of each thread: bit u: a row ends with its nonzero u */
+} shared;
+
+/* Fills `tile`; WHOLE: it has TILE nonzeros, else 0s stand behind them. Returns the slot behind the
+ * last nonzero of row `me`; 0: it has none here. */
+template <bool WHOLE>
+static __device__ __forceinline__ int multiply_nonzeros(shared &tile, const operands &o,
+                                                        const place &begin, const place &end,
+                                                        int in_front) {
+    const int me = threadIdx.x, rows = end.row - begin.row;
+    const int left = (int)(end.entry - begin.entry) - me;
     const ofs first = (ofs)begin.entry, *row_ptr = o.row_ptr + begin.row + me;
     const idx *col = held(o.col + begin.entry + me);
     const real *value = held(o.value + begin.entry + me);
@@ -213,42 +248,55 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     ofs row_begin, row_end;
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++)
-        if (u * THREADS < left)
+        if (WHOLE || u * THREADS < left)
             j[u] = __ldcs(col + u * THREADS), a[u] = __ldcs(value + u * THREADS);
     if (me < rows) row_begin = row_ptr[0], row_end = row_ptr[1];
     if (me < in_front) j_front = __ldcs(col - in_front), a_front = __ldcs(value - in_front);
-    ends[me] = 0;
+    tile.ends[me] = 0;
     __syncthreads();
     asm volatile("" : "+r"(j_front)); /* or the compiler would wait for it before the others */
     begin_product();
     let_next_start();
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++)
-        if (u * THREADS < left) xj[u] = o.x[j[u]];
-    int behind = 0; /* the last nonzero of row `me` */
+        if (WHOLE || u * THREADS < left) xj[u] = o.x[j[u]];
+    int behind = 0;
     if (me < rows) behind = end_here(row_begin, row_end, first);
-    if (behind) atomicOr(&ends[(behind - 1) / ENTRIES], 1u << (behind - 1) % ENTRIES);
+    if (behind) atomicOr(&tile.ends[(behind - 1) / ENTRIES], 1u << (behind - 1) % ENTRIES);
 #pragma unroll 1
     for (int r = THREADS; r + me < rows; r += THREADS) {
         const int last = end_here(row_ptr[r], row_ptr[r + 1], first) - 1;
-        if (last >= 0) atomicOr(&ends[last / ENTRIES], 1u << last % ENTRIES);
+        if (last >= 0) atomicOr(&tile.ends[last / ENTRIES], 1u << last % ENTRIES);
     }
     if (me / WARP * WARP < in_front) { /* the whole warp */
         if (me < in_front) a_front *= o.x[j_front];
         a_front = warp_sum(a_front);
-        if (me % WARP == 0) sum_in_front[me / WARP] = a_front;
+        if (me % WARP == 0) tile.sum_in_front[me / WARP] = a_front;
     }
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++)
-        if (u * THREADS < left) product[u * THREADS + me] = a[u] * xj[u];
-    if (end.before > THREADS) /* its sum is needed: 0 behind the last */
-        for (int u = 0; u < ENTRIES; u++)
-            if (u * THREADS >= left) product[u * THREADS + me] = 0;
+        tile.product[u * THREADS + me] = WHOLE || u * THREADS < left ? a[u] * xj[u] : 0;
     __syncthreads();
-    const unsigned my_ends = ends[me];
+    return behind;
+}
+
+static __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
+    multiply(const __grid_constant__ ahead read, const __grid_constant__ tiles all,
+             const __grid_constant__ operands o) {
+    __shared__ shared tile;
+    ask_ahead(read, threadIdx.x);
+    const int me = threadIdx.x, t = blockIdx.x;
+    const place begin = place_at(all.begin + t), end = place_at(all.begin + t + 1);
+    const int rows = end.row - begin.row;
+    const int in_front = begin.before <= THREADS ? begin.before : 0; /* that it reads, too */
+    const int behind = end.entry - begin.entry == TILE
+                           ? multiply_nonzeros<true>(tile, o, begin, end, in_front)
+                           : multiply_nonzeros<false>(tile, o, begin, end, in_front);
+    real *const product = tile.product;
+    const unsigned my_ends = tile.ends[me];
     real *mine = product + me * ENTRIES, sum = 0, open;
     if (me == 0)
-        for (int w = 0; w * WARP < in_front; w++) sum += sum_in_front[w];
+        for (int w = 0; w * WARP < in_front; w++) sum += tile.sum_in_front[w];
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++) {
         sum += mine[u];
@@ -265,7 +313,8 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
         put_row(o.out, (int64_t)begin.row + me, behind ? product[behind - 1] : 0);
 #pragma unroll 1
     for (int r = THREADS; r + me < rows; r += THREADS) {
-        const int last = end_here(row_ptr[r], row_ptr[r + 1], first) - 1;
+        const ofs *at = o.row_ptr + begin.row + me + r;
+        const int last = end_here(at[0], at[1], (ofs)begin.entry) - 1;
         put_row(o.out, (int64_t)begin.row + r + me, last >= 0 ? product[last] : 0);
     }
 }
@@ -273,13 +322,27 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
 /* ---- on the host ----------------------------------------------------------------------------- */
 
 static int64_t tiles_of(int64_t nnz, int64_t rows) {
-    return blocks_for(WEIGHT * nnz + rows, TILE);
+    return blocks_for(rows, TILE_ROWS) + (nnz > 0 ? blocks_for(nnz, TILE) - 1 : 0);
 }
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
     const size_t n = (size_t)tiles_of(A->nnz, A->rows);
     (void)c;
     return sizeof(tiles) + (n + 1) * sizeof(place) + n * sizeof(real_bits);
+}
+
+/* Asks for shared memory for 12 blocks: what a multiprocessor has left is its first-level cache. On
+ * an H200 in f32 4 to 7 % of the time on four of 20 matrices, on the others up to 3 % more or less;
+ * in f64 no difference. */
+static spmv_status leave_cache(const spmv_device *d) {
+    const int block = (int)sizeof(shared) + 1024; /* the driver has a part of it */
+    int all;
+    CU(d->ctx,
+       cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, d->number));
+    CU(d->ctx,
+       cudaFuncSetAttribute((const void *)multiply, cudaFuncAttributePreferredSharedMemoryCarveout,
+                            min(100 * 12 * block / all + 1, 100)));
+    return SPMV_OK;
 }
 
 static spmv_status prepare(spmv_plan *p) {
@@ -292,12 +355,13 @@ static spmv_status prepare(spmv_plan *p) {
     all->n = tiles_of(A->s.nnz, A->s.rows);
     TRY(load_kernel(p, (const void *)find_tiles));
     TRY(load_kernel(p, (const void *)multiply));
+    if (sizeof(real) == sizeof(float)) TRY(leave_cache(p->device));
     TRY(take_scratch(p, (size_t)(all->n + 1) * sizeof *all->begin, (void **)&all->begin));
     TRY(take_scratch(p, (size_t)all->n * sizeof *all->cut, (void **)&all->cut));
     CU(p->device->ctx,
        cudaMemsetAsync(all->cut, 0xff, (size_t)all->n * sizeof *all->cut, stream_of(p)));
     find_tiles<<<(unsigned)blocks_for((all->n + 1) * WARP, PLANNING), PLANNING, 0, stream_of(p)>>>(
-        A->row_ptr, A->s.rows, *all);
+        A->row_ptr, A->s.rows, A->s.nnz, *all);
     TRY(launched(p));
     p->traffic_bytes += p->scratch_bytes;
     return SPMV_OK;

@@ -441,6 +441,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int) {
     case cudaDevAttrL2CacheSize: *value = 1 << 18; break;
     case cudaDevAttrMaxPitch: *value = INT32_MAX; break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = MOST_SHARED; break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = MOST_SHARED; break;
     case cudaDevAttrMemoryClockRate: *value = 1000000; break;
     case cudaDevAttrMemoryPoolsSupported: *value = 1; break;
     case cudaDevAttrMultiProcessorCount: *value = 4; break;

@@ -2,7 +2,7 @@
  * Values and x are small integers, so that sums are exact in any order, and compared as such. */
 #include "context.h"
 
-enum { TILE = 896, FRONT = 128, MOST_ROWS = 40000 };
+enum { TILE = 896, TILE_ROWS = 4096, FRONT = 128, MOST_ROWS = 40000 };
 
 typedef struct rows {
     int n, length[MOST_ROWS]; /* nonzeros of each */
@@ -90,14 +90,13 @@ static void assert_exact(const rows *r, const char *what) {
     free(w.y);
 }
 
-/* A row end weighs an eighth of a nonzero: 895 nonzeros and 8 row ends fill a tile exactly. */
 static void rows_end_where_tiles_do(void **state) {
     static rows r;
     (void)state;
     if (!is_usable(ctx, &spmv_cuda)) skip();
     for (int k = -2; k <= 2; k++) {
         r.n = 0;
-        for (int t = 0; t < 6; t++) append_row(&r, TILE - 1 + k), append_empty(&r, 7);
+        for (int t = 0; t < 6; t++) append_row(&r, TILE + k), append_empty(&r, 7);
         assert_exact(&r, "a tile each");
     }
 }
@@ -143,6 +142,28 @@ static void empty_rows_are_written(void **state) {
     assert_exact(&r, "empty rows");
 }
 
+/* A tile begins at every row whose number is a multiple of TILE_ROWS, or where that of its nonzeros
+ * does: in front of a long row, inside of one, among short and among empty rows. */
+static void tiles_begin_at_rows(void **state) {
+    static rows r;
+    (void)state;
+    if (!is_usable(ctx, &spmv_cuda)) skip();
+    for (int k = -2; k <= 2; k++)
+        for (int front = 0; front <= 200; front += 100) {
+            r.n = 0;
+            append_row(&r, front);
+            while (r.n < TILE_ROWS + k) append_row(&r, 1);
+            append_row(&r, 2 * TILE + 5);
+            while (r.n < 2 * TILE_ROWS + k) append_row(&r, r.n % 3);
+            append_row(&r, 2 * TILE - front);
+            append_empty(&r, TILE_ROWS + k);
+            append_row(&r, TILE + front);
+            append_empty(&r, TILE_ROWS - 300);
+            append_row(&r, 5);
+            assert_exact(&r, "tiles begin at rows");
+        }
+}
+
 static void lengths_by_chance(void **state) {
     static rows r;
     (void)state;
@@ -169,7 +190,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_end_where_tiles_do),  cmocka_unit_test(long_rows_are_joined),
         cmocka_unit_test(what_is_in_front_is_read), cmocka_unit_test(empty_rows_are_written),
-        cmocka_unit_test(lengths_by_chance),
+        cmocka_unit_test(tiles_begin_at_rows),      cmocka_unit_test(lengths_by_chance),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

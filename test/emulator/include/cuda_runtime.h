@@ -38,7 +38,10 @@ typedef enum cudaStreamCaptureMode {
     cudaStreamCaptureModeGlobal,
     cudaStreamCaptureModeThreadLocal
 } cudaStreamCaptureMode;
-typedef enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize } cudaFuncAttribute;
+typedef enum cudaFuncAttribute {
+    cudaFuncAttributeMaxDynamicSharedMemorySize,
+    cudaFuncAttributePreferredSharedMemoryCarveout
+} cudaFuncAttribute;
 typedef enum cudaDeviceAttr {
     cudaDevAttrClockRate,
     cudaDevAttrComputeCapabilityMajor,
@@ -48,6 +51,7 @@ typedef enum cudaDeviceAttr {
     cudaDevAttrL2CacheSize,
     cudaDevAttrMaxPitch,
     cudaDevAttrMaxSharedMemoryPerBlockOptin,
+    cudaDevAttrMaxSharedMemoryPerMultiprocessor,
     cudaDevAttrMemoryClockRate,
     cudaDevAttrMemoryPoolsSupported,
     cudaDevAttrMultiProcessorCount
@@ -245,7 +249,9 @@ template <class F> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, F 
     *out = {};
     return cudaSuccess;
 }
-template <class F> cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute, int value) {
+template <class F> cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute which, int value) {
+    if (which == cudaFuncAttributePreferredSharedMemoryCarveout)
+        return value >= -1 && value <= 100 ? cudaSuccess : cudaErrorInvalidValue;
     return emulated::allow_shared((const void *)kernel, value);
 }
 static inline cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block,
