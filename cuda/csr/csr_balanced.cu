@@ -9,13 +9,13 @@
  *          y[rows] only if beta != 0.
  * Writes   y[rows], each entry once, by a block that has the row's end; of a row that several
  *          blocks have, by the block that adds the last sum.
- * Work     A tile is 896 nonzeros, which begin with a line of the cache, and the row ends behind them.
- *          Each of 128 threads asks for 7 of them, 128 apart, before it uses the first, and the
- *          block also for up to 128 of its first row that the tile before it has. Products go to
- *          shared memory; from there each thread takes 7 successive ones and adds them up between
- *          the ends of rows; shuffles join the threads' sums of a row, and the sum takes the place
- *          of the row's last product. Then successive threads write successive rows. A small
- *          matrix is prefetched, and read before the previous product has ended (ahead.cuh).
+ * Work     A tile is 896 nonzeros, which begin with a line of the cache, and the row ends behind
+ *          them. Each of 128 threads asks for 7 of them, 128 apart, before it uses the first, and
+ *          the block also for up to 128 of its first row that the tile before it has. Products go
+ *          to shared memory; from there each thread takes 7 successive ones and adds them up
+ *          between the ends of rows; shuffles join the threads' sums of a row, and the sum takes
+ *          the place of the row's last product. Then successive threads write successive rows. A
+ *          small matrix is prefetched, and read before the previous product has ended (ahead.cuh).
  * Cost     2 nnz flop; nnz (sizeof real + 4) + (rows + 1) sizeof ofs + (cols + rows) sizeof real
  *          bytes if x is read once, and 16 + sizeof real per tile.
  * Weak     Where rows have about equal lengths csr_lanes and SELL do the same without shared
@@ -34,8 +34,8 @@ enum {
     TILE_ROWS = 4096          /* the most row ends of a tile */
 };
 
-/* Threads that a multiprocessor can have, and shall have at once: in f32 all, each with 32 registers,
- * which do where a tile is whole; in f64 as many as have 48. */
+/* Threads that a multiprocessor can have, and shall have at once: in f32 all, each with 32
+ * registers, which do where a tile is whole; in f64 as many as have 48. */
 #ifdef __CUDA_ARCH__
 enum {
     MOST_THREADS = __CUDA_ARCH__ == 750                             ? 1024

@@ -49,9 +49,6 @@ PEERS = ("cusparse", "mkl", "librsb", "aocl")
 # one thread); the baseline kernel.
 FEWEST, SHORT_S, UNIT_S, BASELINE = 8, 2e-5, {"cuda": 1, "omp": 4.5e-11}, {"cuda": "csr_lanes", "omp": "csr_balanced"}
 CALLS = (1000, None, 10, 30, 100, 300, 100000)
-# Logs of the H200 until November 2026 have csr_adaptive, which csr_balanced replaced. csr_balanced takes these shares of the time of
-# its products, by precision, and of its set-up, on H100s (docs/experiments.md). A log that has csr_balanced itself needs no stand-in.
-STANDS_IN = {"csr_adaptive": ("csr_balanced", {"f64": 0.93, "f32": 0.91}, 1 / 3)}
 KNOWN_UNSAMPLED = ("matrix", "values", "precision", "rows", "cols", "nnz", "row_max", "mean", "cv", "empty_share")
 
 
@@ -128,18 +125,14 @@ def state_of(record, backend):
 def cases_of(records, listed, backend):
     """{(matrix, precision, state): Case}, by deterministic kernels of ours that are still there."""
     built, cases, least = kernels_built(backend), {}, {}
-    logged = {record.get("config.kernel") for record in records if record.get("config.backend") == backend}
-    stand_ins = {kernel: how for kernel, how in STANDS_IN.items() if how[0] not in logged}
     for record in records:
         if (record.get("status"), record.get("config.backend"), record.get("check.status")) != ("ok", backend, "ok"):
             continue
         kernel, seconds = record.get("config.kernel"), record.get("timing.median_s")
         matrix = listed_name(record.get("matrix.name") or "")
         where = (matrix, record.get("config.precision"), state_of(record, backend))
-        kernel, factors, setup_factor = stand_ins.get(kernel, (kernel, {}, 1))
         if kernel not in built or not is_ours(kernel) or not record.get("config.deterministic") or not seconds:
             continue
-        seconds *= factors.get(where[1], 1)
         case = cases.setdefault(where, Case(record))
         key = where[:2] + (kernel,)  # stores are kept from state to state: a later one may find it there
         if record.get("config.requested") == "auto":
@@ -150,7 +143,7 @@ def cases_of(records, listed, backend):
         elif record.get("config.params.codes") != 0:
             case.kernels[kernel] = (seconds, 0)
         case.best = min(case.best, seconds)
-        least[key] = min(least.get(key, math.inf), setup_of(record) * setup_factor)
+        least[key] = min(least.get(key, math.inf), setup_of(record))
     for where, case in cases.items():
         case.kernels = {kernel: (seconds, least.get(where[:2] + (kernel,), 0))
                         for kernel, (seconds, _) in case.kernels.items()}
@@ -207,7 +200,8 @@ class Policy:
 
     def depth(self, calls, product_s):
         """How much is sampled. product_s: what the policy expects of a product before anything is timed."""
-        most_s = self.for_sampling * self.budget(calls) * product_s
+        share = self.for_sampling_host if self.host else self.for_sampling
+        most_s = share * self.budget(calls) * product_s
         return "none" if most_s < self.quick_s else "quick" if most_s < self.full_s else "all"
 
     def is_timed(self, depth, calls):

@@ -11,9 +11,9 @@
 /* Tuning takes at most this share of the time of all expected products. If their number is unknown,
  * unknown_calls products are assumed for the choice, and `few` products' time is the budget. */
 static const double share = 0.15, unknown_calls = 1000, few = 10;
-static const double for_sampling = 0.4; /* of the budget, at most */
-static const double trials_host = 40;   /* the least budget that pays for trials on a CPU */
-static const double optimism = 1.3;     /* a kernel may be so many times as fast as predicted */
+static const double for_sampling = 0.2, for_sampling_host = 0.4; /* of the budget, at most */
+static const double trials_host = 40; /* the least budget that pays for trials on a CPU */
+static const double optimism = 1.3;   /* a kernel may be so many times as fast as predicted */
 static const double margin = 1.03; /* by which the prediction has to beat the baseline, untimed */
 
 /* The first candidate is always tried if it takes at most this share of the budget: what was spent
@@ -79,8 +79,8 @@ static double expected_product_s(const spmv_mat *mat, const spmv_plan_opts *opts
 static spmv_sampling_depth depth_for(const spmv_mat *mat, const spmv_plan_opts *opts,
                                      const spmv_backend *backend, const spmv_features *unsampled) {
     const double quick_s = 1.5e-4, full_s = 4.5e-4; /* by one thread */
-    const double most_s =
-        for_sampling * budget_of(opts) * expected_product_s(mat, opts, backend, unsampled);
+    const double most_s = (backend->host ? for_sampling_host : for_sampling) * budget_of(opts) *
+                          expected_product_s(mat, opts, backend, unsampled);
     return most_s < quick_s  ? SPMV_SAMPLE_NONE
            : most_s < full_s ? SPMV_SAMPLE_QUICK
                              : SPMV_SAMPLE_FULL;
