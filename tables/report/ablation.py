@@ -4,8 +4,8 @@
     python3 tables/report/ablation.py log/reference/*.jsonl [--half=tune] [--out FILE]     a Markdown page
 
 A column is a machine, a state of the caches and a precision. Its mean is the geometric mean, over the matrices of the
-outside set, of the best time of another library over the best time of what remains of ours, whatever `auto` would take. In
-each step goes what costs least without it, in the column where it costs most; then everything is computed again. Kernels go
+outside set, of the best time of another library over the best time of what remains of ours, whatever `auto` would take; of
+logs with one kernel of ours there is no column. In each step goes what costs least without it, in the column where it costs most; then everything is computed again. Kernels go
 first; of those that stay, formats and parameters are looked at, each by themselves. Without a parameter a kernel has its
 default, and a switch that is on by default is off. What stays costs 1 % of the mean of a column of its backend, or 10 % of
 the time on two matrices. What the papers describe stays in any case and is there from the start. Only times count whose
@@ -88,6 +88,10 @@ class Column:
         """Those with both."""
         return [matrix for matrix in self.ours if matrix in self.peer]
 
+    def has_choice(self):
+        """Whether it has several of our kernels: one alone cannot be done without."""
+        return len({unit.identity.kernel for matrix in self.matrices() for unit in self.ours[matrix]}) > 1
+
     def words(self):
         """The column's head."""
         return f"{machine_of(self.system)}, {self.system.cache}, {self.system.precision}"
@@ -103,7 +107,7 @@ def columns_of(units, places, half=None):
             columns.setdefault(system, Column(system)).take(unit)
     found = collections.defaultdict(list)
     for system, column in columns.items():
-        if column.matrices():
+        if column.has_choice():
             found[system.backend].append(column)
     return found
 

@@ -80,7 +80,7 @@ def is_outside(facts):
 
 
 def is_held_out(facts):
-    """Of the half that is never used for tuning."""
+    """Of the half that no factor is fitted to."""
     return facts.half == HELD_OUT
 
 

@@ -41,8 +41,8 @@ def headline_section(layout):
     return tables and tables + (
         "<p>Geometric means, with the number of matrices in brackets, and the worst matrix. Every matrix counts; † where fewer "
         "than 90 % of the ratios are known to 3 %. A ratio is known from the turns that the two kernels took next to each other, "
-        "without them from the intervals of both medians. A suspect time of another library counts for it. Half of the outside set was never used for "
-        "tuning; the difference of the halves has its standard error, and is as expected within two of them and 6 %. The gain "
+        "without them from the intervals of both medians. A suspect time of another library counts for it. Half of the outside set is held out: no factor "
+        "of a kernel is fitted to it. The difference of the halves has its standard error, and is as expected within two of them and 6 %. The gain "
         "of a matrix is the product of four factors, each with its best kernel: full 32-bit columns and values (launch and "
         "format); values still full (index bytes); any of ours (value bytes); what auto takes (choice).</p>")
 

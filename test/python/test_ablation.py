@@ -78,6 +78,11 @@ class AblationTest(TablesTest):
         self.assertEqual(rows["seldom"], ["50.00 %", "0.00 %", "1: a", "stays"])
         self.assertEqual(rows["kernel"][:2], ["CPU A, 4 threads, steady, f32", "CPU A, 4 threads, cold, f64"])
 
+    def test_one_kernel_of_ours_makes_no_column(self):
+        other = {"config__cache": "steady"}
+        _, rows, _ = self.page(*on("a", 8, csr_rows=2, one=1), timed("a", "mkl_csr", 8, **other), timed("a", "one", 1, **other))
+        self.assertEqual(rows["kernel"][:2], ["CPU A, 4 threads, cold, f64", "matrices on which 10 % are lost"])
+
     def test_only_right_and_checked_times_of_kernels_by_name_count(self):
         _, rows, text = self.page(
             *on("a", 8, csr_rows=2),

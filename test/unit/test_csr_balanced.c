@@ -125,6 +125,9 @@ static void what_is_in_front_is_read(void **state) {
             append_row(&r, k + 100), append_row(&r, TILE - 100), append_row(&r, 1);
         append_row(&r, 2 * TILE + k);
         assert_exact(&r, "rows in front");
+        r.n = 0;
+        append_row(&r, TILE - k), append_row(&r, k + 3 * TILE);
+        assert_exact(&r, "a long row in front");
     }
 }
 
@@ -140,10 +143,17 @@ static void empty_rows_are_written(void **state) {
     append_row(&r, 2 * TILE);
     append_empty(&r, 9001);
     assert_exact(&r, "empty rows");
+    r.n = 0;
+    append_row(&r, TILE + 5);
+    append_empty(&r, 2 * TILE_ROWS - 100);
+    while (r.n < 2 * TILE_ROWS + 300) append_row(&r, 1);
+    append_empty(&r, 2 * TILE_ROWS);
+    append_row(&r, 3 * TILE);
+    assert_exact(&r, "two tiles begin at rows between the same nonzeros");
 }
 
-/* A tile begins at every row whose number is a multiple of TILE_ROWS, or where that of its nonzeros
- * does: in front of a long row, inside of one, among short and among empty rows. */
+/* A tile begins at every TILE_ROWS-th row, or moves to where the tile of its nonzeros begins: in front
+ * of a long row, inside of one, among short and among empty rows. */
 static void tiles_begin_at_rows(void **state) {
     static rows r;
     (void)state;

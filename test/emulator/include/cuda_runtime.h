@@ -73,6 +73,7 @@ typedef struct cudaDeviceProp {
     char name[256];
 } cudaDeviceProp;
 typedef struct cudaFuncAttributes {
+    size_t sharedSizeBytes;
     int binaryVersion;
 } cudaFuncAttributes;
 typedef struct cudaPointerAttributes {
