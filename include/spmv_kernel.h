@@ -118,9 +118,9 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     struct spmv_tuning *tuning; /* how "auto" chose this plan; NULL: its kernel was named */
     spmv_store *own;            /* a copied plan's store, which it owns; NULL: the matrix owns it */
     spmv_device narrowed;       /* device, if the plan has fewer threads than the context */
-    int concurrent, busy;       /* as in spmv_plan_facts; a product of it runs */
-    spmv_place scalars;         /* as in spmv_plan_opts */
-    spmv_plan *next;            /* of the matrix */
+    int concurrent, busy; /* as in spmv_plan_facts; 1 + forks of the process in which it runs */
+    spmv_place scalars;   /* as in spmv_plan_opts */
+    spmv_plan *next;      /* of the matrix */
     size_t peak_host, peak_device; /* bytes, as in spmv_plan_facts */
     void *one_zero; /* 1 and 0 in a GPU's memory, for scalars there that a call leaves out */
 };

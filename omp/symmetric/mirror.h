@@ -66,16 +66,18 @@ static inline spmv_status prepare_ranges(spmv_plan *p, cut_ranges *cut) {
     int64_t most = most_window_cells(p->store->rows, p->store->nnz);
     int64_t threads = p->device->threads < MOST_RANGES ? p->device->threads : MOST_RANGES;
     int64_t count = threads * count_ranges_per_thread(p, threads);
-    ranges *t = spmv_host_take(p->device->ctx, sizeof *t + (size_t)most * sizeof(real));
+    ranges planned = {.count = 0};
+    cut(p->store, count, planned.range);
+    if (count > threads && count_cells(&planned, count) > few_cells(p))
+        cut(p->store, count = threads, planned.range);
+    for (; count_cells(&planned, count) > most; cut(p->store, count, planned.range))
+        count = (count + 1) / 2; /* 1: no cells */
+    planned.count = count;
+    p->scratch_bytes = sizeof planned + (size_t)count_cells(&planned, count) * sizeof(real);
+    ranges *t = spmv_host_take(p->device->ctx, p->scratch_bytes);
     p->scratch = t;
     if (!t) return spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory");
-    cut(p->store, count, t->range);
-    if (count > threads && count_cells(t, count) > few_cells(p))
-        cut(p->store, count = threads, t->range);
-    for (; count_cells(t, count) > most; cut(p->store, count, t->range))
-        count = (count + 1) / 2; /* 1: no cells */
-    t->count = count;
-    p->scratch_bytes = sizeof *t + (size_t)count_cells(t, count) * sizeof(real);
+    memcpy(t, &planned, sizeof planned);
     real *window = t->windows;
     for (int64_t s = 0; s < count; s++) {
         t->range[s].window = window;

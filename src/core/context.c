@@ -24,8 +24,9 @@ static void get_threads(spmv_ctx *ctx, int wanted) {
     if (ctx->threads == wanted) return;
     snprintf(ctx->fewer_threads, sizeof ctx->fewer_threads, "%d threads instead of %d: %s",
              ctx->threads, wanted,
-             ctx->threads < most ? "this process gets no more (ulimit -u, -v, pids.max)"
-                                 : "the most that a product is divided among");
+             ctx->threads < most
+                 ? "this process gets no more (ulimit -u, -v, pids.max, OMP_THREAD_LIMIT)"
+                 : "the most that a product is divided among");
 }
 
 spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out) {

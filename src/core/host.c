@@ -1,5 +1,6 @@
 /* host.c: what this process may use of the host: threads, memory, the last-level cache. */
 #include "internal.h"
+#include <ctype.h>
 #include <limits.h>
 #include <malloc.h>
 #include <math.h>
@@ -230,15 +231,29 @@ static void *wait_for_release(void *mutex) {
     return NULL;
 }
 
+/* The stack of a thread of OpenMP's in bytes, as the user asks for it; 0: does not. */
+static size_t asked_stack(void) {
+    const char *asked = getenv("OMP_STACKSIZE");
+    unsigned long long size;
+    char unit = 'K';
+    if (!asked || sscanf(asked, "%llu %c", &size, &unit) < 1 || size > SIZE_MAX >> 40) return 0;
+    unit = (char)toupper(unit);
+    return (size_t)size << (unit == 'G' ? 30 : unit == 'M' ? 20 : unit == 'B' ? 0 : 10);
+}
+
 /* Creates the other threads of a team of that many, which stay until all are there; returns how
  * many the team has. */
 static int gather_team(int threads, pthread_t *other) {
     pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+    pthread_attr_t attr;
     int n = 1;
+    pthread_attr_init(&attr);
+    if (asked_stack()) pthread_attr_setstacksize(&attr, asked_stack()); /* or the system's size */
     pthread_mutex_lock(&held);
-    while (n < threads && pthread_create(&other[n - 1], NULL, wait_for_release, &held) == 0) n++;
+    while (n < threads && pthread_create(&other[n - 1], &attr, wait_for_release, &held) == 0) n++;
     pthread_mutex_unlock(&held);
     for (int k = 0; k < n - 1; k++) pthread_join(other[k], NULL);
+    pthread_attr_destroy(&attr);
     return n;
 }
 
@@ -247,6 +262,7 @@ static int gather_team(int threads, pthread_t *other) {
  * tried at all: each thread takes 20 us, and ms where the cores are not free. */
 int spmv_host_try_threads(int threads) {
     static int had = 16;
+    if (threads > omp_get_thread_limit()) threads = omp_get_thread_limit();
     if (threads <= __atomic_load_n(&had, __ATOMIC_RELAXED)) return threads;
     pthread_t *other = malloc((size_t)threads * sizeof *other);
     int n = other ? gather_team(threads, other) : 1;
@@ -272,8 +288,18 @@ static void dismiss_team(void) {
     omp_pause_resource(omp_pause_soft, omp_get_initial_device());
 }
 
+static int forks; /* between the first process and this one */
+
+static void count_fork(void) {
+    __atomic_fetch_add(&forks, 1, __ATOMIC_RELAXED);
+}
+
+int spmv_host_forks(void) {
+    return __atomic_load_n(&forks, __ATOMIC_RELAXED);
+}
+
 static void watch_forks(void) {
-    pthread_atfork(dismiss_team, NULL, NULL);
+    pthread_atfork(dismiss_team, NULL, count_fork);
 }
 
 void spmv_host_allow_fork(void) {

@@ -137,6 +137,7 @@ size_t spmv_host_most(void); /* the most in use since */
 int spmv_default_threads(void);
 /* After it fork() leaves parent and child with an OpenMP that works; once for a process. */
 void spmv_host_allow_fork(void);
+int spmv_host_forks(void); /* since then, between the first process and this one */
 
 /* ---- matrix.c ------------------------------------------------------------------------------- */
 

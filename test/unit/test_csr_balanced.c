@@ -152,8 +152,8 @@ static void empty_rows_are_written(void **state) {
     assert_exact(&r, "two tiles begin at rows between the same nonzeros");
 }
 
-/* A tile begins at every TILE_ROWS-th row, or moves to where the tile of its nonzeros begins: in front
- * of a long row, inside of one, among short and among empty rows. */
+/* A tile begins at every TILE_ROWS-th row, or moves to where the tile of its nonzeros begins: in
+ * front of a long row, inside of one, among short and among empty rows. */
 static void tiles_begin_at_rows(void **state) {
     static rows r;
     (void)state;

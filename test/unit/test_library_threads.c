@@ -171,6 +171,33 @@ static void a_child_of_fork_multiplies(void **state) {
     spmv_mat_free(mat);
 }
 
+typedef struct loop { /* a thread that multiplies until it shall stop */
+    spmv_plan *plan;
+    int stop;
+} loop;
+
+static void *go_on_multiplying(void *of) {
+    loop *l = of;
+    while (!__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) multiply(l->plan, 1);
+    return NULL;
+}
+
+/* The child has the plan as it was in the middle of a product, which nobody there will end. */
+static void a_child_multiplies_though_its_parent_does(void **state) {
+    (void)state;
+    spmv_mat *mat = grid(ctx);
+    loop l = {.plan = plan_of(mat, "csr_balanced")};
+    pthread_t other;
+    int failures = 0;
+    assert_int_equal(pthread_create(&other, NULL, go_on_multiplying, &l), 0);
+    for (int k = 0; k < 10; k++) failures += in_child(use_plan_and_make_another, l.plan);
+    __atomic_store_n(&l.stop, 1, __ATOMIC_RELAXED);
+    pthread_join(other, NULL);
+    assert_int_equal(failures, 0);
+    spmv_plan_free(l.plan);
+    spmv_mat_free(mat);
+}
+
 /* ---- teams that cannot be had --------------------------------------------------------------- */
 
 #ifndef __SANITIZE_ADDRESS__
@@ -238,6 +265,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_plan_that_multiplies_refuses),
         cmocka_unit_test(concurrent_plans_are_right_in_several_threads),
         cmocka_unit_test(a_child_of_fork_multiplies),
+        cmocka_unit_test(a_child_multiplies_though_its_parent_does),
         cmocka_unit_test(threads_are_bounded),
     };
     return cmocka_run_group_tests(tests, setup_all, free_all);
