@@ -336,8 +336,8 @@ spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *strea
  * Free it with spmv_plan_release of the same plan, before the plan. */
 spmv_status spmv_plan_alloc(const spmv_plan *plan, size_t bytes, void **out);
 void spmv_plan_release(const spmv_plan *plan, void *memory);
-/* Copies bytes to such memory, or back (get); returns when the copy is complete. It does not wait for
- * what was queued in a stream, NULL too: wait for the stream before. */
+/* Copies bytes to such memory, or back (get); returns when the copy is complete. What was queued in
+ * a stream, NULL too, may still run then: wait for the stream before. */
 spmv_status spmv_plan_put(const spmv_plan *plan, void *device, const void *host, size_t bytes);
 spmv_status spmv_plan_get(const spmv_plan *plan, void *host, const void *device, size_t bytes);
 
