@@ -8,4 +8,5 @@ tables: ; $(Q)$(PYTHON) tables/report/make_tables.py --out tables $(or $(LOGS),l
 # The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; its tables and report; matrices of other people's programs.
 reference: $(BUILD) ; $(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
 outside: ; $(Q)PYTHON=$(PYTHON) sh log/reference/outside/make.sh $(if $(JOBS),--jobs $(JOBS)) $(if $(MATRICES),--only '$(MATRICES)')
+bench-values: build/$(BUILD)/bench_values ; $(Q)$< $(BUILD) $(FILES)
 reference-tables: ; $(Q)PYTHON=$(PYTHON) sh log/reference/tables.sh

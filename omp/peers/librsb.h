@@ -31,14 +31,15 @@ static inline double now(void) {
 }
 
 /* The library keeps its thread count for the whole process: each call sets it. It counts on as many
- * as it asks for, and ends in memory that is not there when OpenMP gives it fewer. */
+ * as it asks for, and ends in memory that is not there when OpenMP gives it fewer; where OpenMP's
+ * limit is below the number of processors, its products are wrong. */
 static inline spmv_status set_threads(const spmv_plan *p) {
     rsb_int_t threads = p->device->threads;
-    if (may_lack_threads(p))
+    if (may_lack_threads(p) || omp_get_thread_limit() < omp_get_num_procs())
         return spmv_fail(p->device->ctx, SPMV_E_UNSUITABLE,
-                         "%s: librsb fails where OpenMP gives it fewer than its %d "
-                         "threads: unset OMP_DYNAMIC, OMP_THREAD_LIMIT",
-                         p->kernel->name, (int)threads);
+                         "%s: librsb fails where OpenMP gives fewer threads than it asks for or "
+                         "there are processors: unset OMP_DYNAMIC, OMP_THREAD_LIMIT",
+                         p->kernel->name);
     return rsb_status(p, rsb_lib_set_opt(RSB_IO_WANT_EXECUTING_THREADS, &threads),
                       "setting the threads");
 }
