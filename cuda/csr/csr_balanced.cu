@@ -97,8 +97,8 @@ static __device__ int64_t row_of(const ofs *row_ptr, int64_t rows, int64_t entry
 static __global__ void find_tiles(const ofs *row_ptr, int64_t rows, int64_t nnz, const tiles all) {
     const int64_t w = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     const int64_t by_row = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    int64_t t = w, row = rows, entry = nnz, begins = nnz; /* the row of the last, behind all */
-    if (w > all.n) return;                                /* the whole warp */
+    int64_t t = w, row = rows, entry = nnz; /* of the last, behind all */
+    if (w > all.n) return;                  /* the whole warp */
     if (w < by_row) {
         row = w * TILE_ROWS, entry = row_ptr[row];
         const int64_t whole = entry / TILE * TILE, next = whole + TILE;
@@ -108,14 +108,12 @@ static __global__ void find_tiles(const ofs *row_ptr, int64_t rows, int64_t nnz,
             const int64_t last = next < nnz ? row_of(row_ptr, rows, next) : rows;
             if (last - first <= TILE_ROWS) row = first, entry = whole;
         }
-        begins = row_ptr[row];
     } else if (w < all.n) {
         entry = (w - by_row + 1) * TILE, row = row_of(row_ptr, rows, entry);
         t = entry / TILE + row / TILE_ROWS;
-        begins = row_ptr[row];
     }
     if (threadIdx.x % WARP > 0) return;
-    all.begin[t] = {entry, (idx)row, (int)min(entry - begins, (int64_t)INT_MAX)};
+    all.begin[t] = {entry, (idx)row, (int)min(entry - row_ptr[row], (int64_t)INT_MAX)};
 }
 
 /* ---- sums of rows ---------------------------------------------------------------------------- */

@@ -245,10 +245,11 @@ static size_t asked_stack(void) {
  * many the team has. */
 static int gather_team(int threads, pthread_t *other) {
     pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+    const size_t stack = asked_stack();
     pthread_attr_t attr;
     int n = 1;
     pthread_attr_init(&attr);
-    if (asked_stack()) pthread_attr_setstacksize(&attr, asked_stack()); /* or the system's size */
+    if (stack) pthread_attr_setstacksize(&attr, stack); /* or the system's size */
     pthread_mutex_lock(&held);
     while (n < threads && pthread_create(&other[n - 1], &attr, wait_for_release, &held) == 0) n++;
     pthread_mutex_unlock(&held);

@@ -5,8 +5,8 @@
 
 A column is a machine, a state of the caches and a precision. Its mean is the geometric mean, over the matrices of the
 outside set, of the best time of another library over the best time of what remains of ours, whatever `auto` would take; of
-logs with one kernel of ours there is no column. In each step goes what costs least without it, in the column where it costs most; then everything is computed again. Kernels go
-first; of those that stay, formats and parameters are looked at, each by themselves. Without a parameter a kernel has its
+logs with one kernel of ours there is no column. In each step goes what costs least without it, in the column where it costs
+most; then everything is computed again. Kernels go first; of those that stay, formats and parameters are looked at, each by themselves. Without a parameter a kernel has its
 default, and a switch that is on by default is off. What stays costs 1 % of the mean of a column of its backend, or 10 % of
 the time on two matrices. What the papers describe stays in any case and is there from the start. Only times count whose
 result was checked and right, of runs by name: `auto` measures its choice, not a kernel.
