@@ -123,7 +123,7 @@ typedef struct spmv_csr_view {
 
 /* SPMV_COPY: the arrays are copied and may be freed at once. SPMV_BORROW: the caller keeps them
  * until the matrix is freed. SPMV_SORTED: the caller vouches that columns ascend in every row,
- * without duplicates. SPMV_VALIDATE: order and values are checked. */
+ * without duplicates. SPMV_VALIDATE: order, triangles and values are checked. */
 enum { SPMV_COPY = 0, SPMV_BORROW = 1, SPMV_SORTED = 2, SPMV_VALIDATE = 4 };
 
 /* Compressed rows as a caller has them: unsorted and with duplicates (they are
@@ -160,14 +160,16 @@ spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flag
 spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
                          spmv_mat **out); /* always copied */
 /* What would make the library read outside the arrays is always refused; the text names row (or
- * column) and position, counted from 0. SPMV_VALIDATE also refuses infinite values, NaN and what
- * breaks SPMV_SORTED. The arrays may be freed afterwards unless SPMV_BORROW is among the flags:
- * then those are used as they are where they can be, and must not change but by
- * spmv_mat_set_values: compressed rows, ascending, without duplicates, base 0; in host memory ptr
- * of 64 bits and values f64, on a device ptr of the plans' offset width (32 bits if nnz allows it)
- * and values of either precision. Arrays on a device are read after what was put on CUDA's default
- * stream before, and stay there: the host gets them when something that it does needs them, as
- * spmv_mat_rows, a format that no device builds, or rows that are not ascending. */
+ * column) and position, counted from 0. SPMV_VALIDATE also refuses infinite values, NaN, what
+ * breaks SPMV_SORTED, entries in both triangles of a symmetric matrix (else those in the other are
+ * duplicates, too) and a skew-symmetric diagonal that is not 0. The arrays may be freed afterwards
+ * unless SPMV_BORROW is among the flags: then those are used as they are where they can be, and
+ * must not change but by spmv_mat_set_values: compressed rows, ascending, without duplicates, base
+ * 0; in host memory ptr of 64 bits and values f64, on a device ptr of the plans' offset width (32
+ * bits if nnz allows it) and values of either precision. Arrays on a device are read after what was
+ * put on CUDA's default stream before, and stay there: the host gets them when something that it
+ * does needs them, as spmv_mat_rows, a format that no device builds, or rows that are not
+ * ascending. */
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
 /* Other values for the same entries: as many as were given, in that order and precision (of files
  * and coo: f64), symmetric halves and duplicates as they were. Every plan of the matrix multiplies

@@ -160,15 +160,22 @@ static int64_t first_wrong(const spmv_arrays *a) {
     return a->nnz;
 }
 
+enum { WHERE = 80 };
+
+/* Writes where entry k is; returns its line. */
+static int64_t find_entry(const spmv_arrays *a, int64_t k, char where[WHERE]) {
+    int64_t i = 0;
+    while (ptr_at(a, i + 1) <= k) i++;
+    snprintf(where, WHERE, "%s %lld, entry %lld", line_name(a), (long long)i, (long long)k);
+    return i;
+}
+
 static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a, const look *all) {
     const bool says = a->flags & SPMV_VALIDATE && a->flags & SPMV_SORTED;
-    int64_t i = 0;
-    char where[80];
+    char where[WHERE];
     if (!all->outside && !all->no_numbers && (!says || all->descents == all->allowed))
         return SPMV_OK;
-    const int64_t k = first_wrong(a);
-    while (ptr_at(a, i + 1) <= k) i++;
-    snprintf(where, sizeof where, "%s %lld, entry %lld", line_name(a), (long long)i, (long long)k);
+    const int64_t k = first_wrong(a), i = find_entry(a, k, where);
     if (is_outside(a, k))
         return spmv_fail(ctx, SPMV_E_ARG, "%s: idx[%lld] is %d, must be %d to %lld", where,
                          (long long)k, a->idx[k], a->base, (long long)(places_of(a) - 1 + a->base));
@@ -180,13 +187,44 @@ static spmv_status check_idx(spmv_ctx *ctx, const spmv_arrays *a, const look *al
                      value_at(a, k));
 }
 
-/* Whether offsets and indices are right, with SPMV_VALIDATE values, too; names the first entry that
- * is not. *ascend: whether the indices do in all lines, without duplicates. */
+/* Whether all entries are in one triangle, whichever it is, and those on the diagonal of a
+ * skew-symmetric matrix are 0. All indices are places. */
+static spmv_status check_triangle(spmv_ctx *ctx, const spmv_arrays *a, int threads) {
+    const bool skew = a->symmetry == SPMV_SKEW_SYMMETRIC;
+    int64_t before = a->nnz, behind = a->nnz, odd = a->nnz; /* the first of each kind */
+    char where[WHERE];
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : before, behind, odd)
+    for (int64_t i = 0; i < lines_of(a); i++)
+        for (int64_t k = ptr_at(a, i); k < ptr_at(a, i + 1); k++) {
+            const int64_t place = (int64_t)a->idx[k] - a->base;
+            if (place < i && k < before) before = k;
+            if (place > i && k < behind) behind = k;
+            if (place == i && skew && k < odd && (!a->values || value_at(a, k) != 0)) odd = k;
+        }
+    const int64_t other = before > behind ? before : behind; /* in the second triangle */
+    if (other == a->nnz && odd == a->nnz) return SPMV_OK;
+    find_entry(a, other < odd ? other : odd, where);
+    if (odd < other)
+        return spmv_fail(ctx, SPMV_E_ARG,
+                         "%s: %g is on the diagonal of a skew-symmetric matrix, must be 0", where,
+                         a->values ? value_at(a, odd) : 1);
+    return spmv_fail(ctx, SPMV_E_ARG,
+                     "%s: idx[%lld] is %d, in the other triangle than entry %lld, but the symmetry "
+                     "says that one is given",
+                     where, (long long)other, a->idx[other],
+                     (long long)(before < behind ? before : behind));
+}
+
+/* Whether offsets and indices are right, with SPMV_VALIDATE values and triangles, too; names the
+ * first entry that is not. *ascend: whether the indices do in all lines, without duplicates. */
 static spmv_status check_entries(spmv_ctx *ctx, const spmv_arrays *a, bool *ascend) {
     TRY(check_ends(ctx, a));
-    const look all = look_at_all(a, spmv_threads_for(ctx, a->nnz + lines_of(a)));
+    const int threads = spmv_threads_for(ctx, a->nnz + lines_of(a));
+    const look all = look_at_all(a, threads);
     TRY(check_ptr(ctx, a, &all));
     TRY(check_idx(ctx, a, &all));
+    if (a->flags & SPMV_VALIDATE && a->symmetry != SPMV_GENERAL)
+        TRY(check_triangle(ctx, a, threads));
     *ascend = all.descents == all.allowed;
     return SPMV_OK;
 }

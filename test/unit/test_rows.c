@@ -113,6 +113,57 @@ static void skew_symmetry_is_expanded(void **state) {
     entries_free(&e);
 }
 
+/* Of 3 x 3 with two entries in the first and in the last line: either triangle, not both; a
+ * skew-symmetric diagonal is 0. Only SPMV_VALIDATE looks. */
+static void only_one_triangle_is_given(void **state) {
+    (void)state;
+    static const int32_t ptr[] = {0, 2, 2, 4}, lower[] = {0, 0, 0, 1}, upper[] = {1, 2, 2, 2},
+                         both[] = {0, 1, 1, 2}, mirrored[] = {0, 2, 0, 2};
+    static const double zero[] = {0, 0, 5, 6}, last[] = {0, 3, 5, 6};
+    const struct {
+        const int32_t *idx;
+        const double *values;
+        spmv_symmetry symmetry;
+        int by_columns;
+        const char *wrong; /* NULL: nothing */
+    } cases[] = {
+        {lower, last, SPMV_SYMMETRIC, 0, NULL},
+        {upper, last, SPMV_SYMMETRIC, 0, NULL},
+        {both, last, SPMV_GENERAL, 0, NULL},
+        {both, last, SPMV_SYMMETRIC, 0,
+         "row 2, entry 2: idx[2] is 1, in the other triangle than "
+         "entry 1, but the symmetry says that one is given"},
+        {mirrored, last, SPMV_SYMMETRIC, 1, "column 2, entry 2: idx[2] is 0, in the other"},
+        {mirrored, last, SPMV_SKEW_SYMMETRIC, 0, "row 2, entry 2: idx[2] is 0, in the other"},
+        {lower, zero, SPMV_SKEW_SYMMETRIC, 0, NULL},
+        {lower, last, SPMV_SKEW_SYMMETRIC, 0,
+         "row 0, entry 1: 3 is on the diagonal of a skew-symmetric matrix, must be 0"},
+        {upper, zero, SPMV_SKEW_SYMMETRIC, 1, "column 2, entry 2: 5 is on the diagonal"},
+        {upper, NULL, SPMV_SKEW_SYMMETRIC, 0, "row 2, entry 2: 1 is on the diagonal"},
+    };
+    for (int k = 0; k < COUNT(cases); k++)
+        for (unsigned flags = SPMV_COPY; flags <= SPMV_VALIDATE; flags += SPMV_VALIDATE) {
+            const spmv_arrays a = {.size = sizeof a,
+                                   .rows = 3,
+                                   .cols = 3,
+                                   .nnz = 4,
+                                   .ptr = ptr,
+                                   .idx = cases[k].idx,
+                                   .values = cases[k].values,
+                                   .ptr_bits = 32,
+                                   .symmetry = cases[k].symmetry,
+                                   .by_columns = cases[k].by_columns,
+                                   .flags = flags};
+            spmv_mat *mat = NULL;
+            const spmv_status status = spmv_mat_create(ctx, &a, &mat);
+            const char *says = flags ? cases[k].wrong : NULL;
+            assert_int_equal(status, says ? SPMV_E_ARG : SPMV_OK);
+            assert_int_equal(mat == NULL, says != NULL);
+            if (says && !strstr(spmv_ctx_error(ctx), says)) fail_msg("%s", spmv_ctx_error(ctx));
+            spmv_mat_free(mat);
+        }
+}
+
 /* ---- duplicates and zeros ------------------------------------------------------------------- */
 
 static void duplicates_are_summed_and_counted(void **state) {
@@ -305,6 +356,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_fixture_becomes_rows),
         cmocka_unit_test(symmetry_is_expanded),
         cmocka_unit_test(skew_symmetry_is_expanded),
+        cmocka_unit_test(only_one_triangle_is_given),
         cmocka_unit_test(duplicates_are_summed_and_counted),
         cmocka_unit_test(duplicates_in_symmetric_files_count_once),
         cmocka_unit_test(duplicates_round_once),
