@@ -1,4 +1,4 @@
-/* test_measure.c: copies of plans, batches, cache states, and when sampling stops. */
+/* test_measure.c: copies of plans, batches, cache states, when sampling stops, spot checks. */
 #include "scene.h"
 #include "app/run/session.h"
 
@@ -368,6 +368,23 @@ static void a_last_sample_can_be_asked_for(void **state) {
     scene_close(&s);
 }
 
+/* ---- spot checks ---------------------------------------------------------------------------- */
+
+/* Enough of them, also where most are empty, so that all of them together have few entries. */
+static void few_rows_are_checked(void **state) {
+    (void)state;
+    enum { N = 1 << 21, MOST = 1 << 14 };
+    const spmv_mat mat = {.csr = {.rows = N, .cols = 1, .nnz = 100}};
+    float *y = calloc(N, sizeof *y);
+    int64_t wiped = 0;
+    assert_non_null(y);
+    spot_check_wipe(&mat, SPMV_F32, y);
+    for (int64_t i = 0; i < N; i++) wiped += isnan(y[i]) != 0;
+    assert_true(wiped > MOST / 4 && wiped <= MOST);
+    assert_true(isnan(y[N - 1]));
+    free(y);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -384,6 +401,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(samples_end_when_the_median_is_known_and_no_wait),
         cmocka_unit_test(no_noise_is_below_zero),
         cmocka_unit_test(a_last_sample_can_be_asked_for),
+        cmocka_unit_test(few_rows_are_checked),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

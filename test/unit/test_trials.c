@@ -461,21 +461,6 @@ static void what_is_wrong_is_disqualified(void **state) {
     }
 }
 
-/* Also where most rows are empty, so that all of them together have few entries. */
-static void few_rows_are_checked(void **state) {
-    (void)state;
-    enum { N = 1 << 21, MOST = 1 << 14 };
-    const spmv_mat mat = {.csr = {.rows = N, .cols = 1, .nnz = 100}};
-    float *y = calloc(N, sizeof *y);
-    int64_t wiped = 0;
-    assert_non_null(y);
-    spot_check_wipe(&mat, SPMV_F32, y);
-    for (int64_t i = 0; i < N; i++) wiped += isnan(y[i]) != 0;
-    assert_true(wiped > MOST / 4 && wiped <= MOST);
-    assert_true(isnan(y[N - 1]));
-    free(y);
-}
-
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -498,7 +483,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(without_room_for_copies_there_are_none),
         cmocka_unit_test(a_refused_launch_disqualifies),
         cmocka_unit_test(what_is_wrong_is_disqualified),
-        cmocka_unit_test(few_rows_are_checked),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
