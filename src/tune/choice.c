@@ -179,7 +179,6 @@ static bool may_be_kept(const spmv_mat *mat, const spmv_plan_opts *opts, size_t 
  * times a GPU's, since an H200 keeps up to 100 MB although it reports 63. */
 static size_t bytes_to_flush(const trials *c) {
     size_t line = 4096, bytes = (c->backend->host ? 2 : 4) * c->cache;
-    if (c->opts->cache == SPMV_WARM || !may_be_kept(c->mat, c->opts, c->cache)) return 0;
     size_t most = c->backend->free_bytes(c->device) / 4;
     return (bytes < most ? bytes : most) / line * line;
 }
@@ -245,18 +244,18 @@ static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
 }
 
 static spmv_status run_trials(trials *c, const spmv_proposal *p, int n) {
-    TRY(spmv_ctx_device(c->mat->ctx, c->backend, &c->device));
+    spmv_ctx *ctx = c->mat->ctx;
+    TRY(spmv_ctx_device(ctx, c->backend, &c->device));
     if (!c->is_timed) return choose_untimed(c, p, n);
+    c->cache = ctx->cache[c->device - ctx->device];
     make_room(c, p, n);
     TRY(admit_baseline(c, p, n));
     c->unpaid_s += c->room_s;
-    spmv_device *whole = NULL; /* a plan with fewer threads has a device of its own */
-    c->device = c->entry[0].plan->device;
-    TRY(spmv_ctx_device(c->mat->ctx, c->device->backend, &whole));
-    c->cache = c->mat->ctx->cache[whole - c->mat->ctx->device];
+    c->device = c->entry[0].plan->device; /* with fewer threads a plan has one of its own */
     if (n == 1 || c->mat->csr.nnz == 0) return SPMV_OK;
-    c->flush = bytes_to_flush(c);
-    c->is_kept = c->opts->cache == SPMV_WARM && may_be_kept(c->mat, c->opts, c->cache);
+    const bool is_warm = c->opts->cache == SPMV_WARM, fits = may_be_kept(c->mat, c->opts, c->cache);
+    c->is_kept = fits && is_warm;
+    c->flush = fits && !is_warm ? bytes_to_flush(c) : 0;
     c->copies = count_copies(c);
     TRY(spmv_trials_baseline(c));
     TRY(admit_candidates(c, p, n));
