@@ -216,22 +216,33 @@ static void make_room(trials *c, const spmv_proposal *p, int n) {
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
+/* How many times as fast as the baseline kernel it was. A kernel that is far behind is sampled once
+ * or twice, and a burst in its samples makes this any number. */
+static void say_speedup(const trials *c, const candidate *e, char out[24]) {
+    const double most = 10, speedup = c->entry[0].product_s / e->product_s;
+    if (speedup > most)
+        snprintf(out, 24, "more than %.0f", most);
+    else
+        snprintf(out, 24, "%.2f", speedup);
+}
+
 static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
     const candidate *baseline = &c->entry[0], *other = NULL;
+    char speedup[24] = "";
     for (int k = 1; k < c->n; k++)
         if (!other || c->entry[k].product_s < other->product_s) other = &c->entry[k];
+    if (other) say_speedup(c, chosen != baseline ? chosen : other, speedup);
     const char *name = chosen->plan->kernel->name;
     const char *unknown =
         "; the number of products is unknown: only what is ready within 10 was considered";
     if (chosen != baseline)
-        snprintf(t->reason, sizeof t->reason, "%s: %s; %.2f times as fast as %s in the trials%s%s",
-                 name, chosen->proposal->why, baseline->product_s / chosen->product_s,
-                 baseline->plan->kernel->name, c->team, c->passed);
+        snprintf(t->reason, sizeof t->reason, "%s: %s; %s times as fast as %s in the trials%s%s",
+                 name, chosen->proposal->why, speedup, baseline->plan->kernel->name, c->team,
+                 c->passed);
     else if (other)
-        snprintf(t->reason, sizeof t->reason,
-                 "%s: %s (%s) was %.2f times as fast in the trials%s%s", name,
-                 other->plan->kernel->name, other->proposal->why,
-                 baseline->product_s / other->product_s, c->team, c->passed);
+        snprintf(t->reason, sizeof t->reason, "%s: %s (%s) was %s times as fast in the trials%s%s",
+                 name, other->plan->kernel->name, other->proposal->why, speedup, c->team,
+                 c->passed);
     else
         snprintf(t->reason, sizeof t->reason, "%s: %s%s%s%s", name, chosen->proposal->why, c->team,
                  c->is_timed || c->opts->expected_calls ? "" : unknown, c->passed);
