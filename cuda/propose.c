@@ -153,14 +153,17 @@ static void propose_hubs(const model *m) {
                       PERCENT * hubs);
 }
 
-/* A block has one column index. A warp takes a row of blocks, and waits for the longest. */
+/* A block has one column index. A warp takes a row of blocks, and waits for the longest; what it
+ * does once for each, among others adding up over its lanes, costs a nonzero of every lane. */
 static void propose_blocks(const model *m) {
+    const double step = 0.5;
     const spmv_features *f = m->f;
     const int64_t side = f->fill_3 >= f->fill_2 ? 3 : 2, cells = side * side;
     const double fill = fmax(f->fill_2, f->fill_3), bytes = m->width + INDEX / (double)cells;
     if (fill <= 0) return; /* not sampled */
-    const work w = {m->nnz / fill * bytes + m->vectors, m->lines, (double)f->row_max / (double)side,
-                    m->nnz / fill * bytes};
+    const double once = (double)(f->rows / side * WARP) * (sizeof(double) + INDEX);
+    const double longest = step * (double)f->row_max / (double)side;
+    const work w = {m->nnz / fill * bytes + m->vectors, m->lines, longest, once};
     spmv_proposal *p = propose(m, "bsr_warp", w);
     spmv_proposal_why(p, "blocks of %lld x %lld, %.0f %% full", (long long)side, (long long)side,
                       PERCENT * fill);
