@@ -167,7 +167,7 @@ build/cuda$(san)/test/test_kernels_in_turn: build/cuda$(san)/test/unit/hasty.o
 $(addprefix build/cuda$(san)/test/test_,apply streams): build/cuda$(san)/test/unit/streams.o
 build/cuda$(san)/test/test_streams: build/cuda$(san)/test/unit/hasty.o
 build/cuda$(san)/test/test_streams build/cuda/bench_solver: build/cuda$(san)/test/solver.o
-$(addprefix build/cuda$(san)/test/test_,allocator device_memory source source_tuning upload): build/cuda$(san)/test/unit/sources.o
+$(addprefix build/cuda$(san)/test/test_,allocator device_memory peak source source_tuning upload): build/cuda$(san)/test/unit/sources.o
 $(patsubst %.cu,build/cuda$(san)/%.o,$(cuda_once) test/solver.cu test/bench_upload.cu $(wildcard test/unit/*.cu)): build/cuda$(san)/%.o: %.cu build/cuda$(san)/.flags
 	@echo "  NVCC   $@"
 	$(Q)mkdir -p $(@D) && $(nvcc) $(nvflags) -MMD -MP -c $< -o $@

@@ -28,6 +28,18 @@ static inline spmv_status device_array(spmv_device *d, spmv_store *head, spmv_st
     device_array(d, &(head)->s, &(copy)->s, (size_t)((char *)&(copy)->field - (char *)(copy)), \
                  (size_t)(count) * sizeof *(copy)->field)
 
+/* An array of the rows was read for the last time. Frees it if nobody else reads it. */
+static inline void done_with(spmv_device *d, spmv_store *rows, const void *array) {
+    for (int k = 0; k < rows->narrays && rows->passing; k++) {
+        char *at = (char *)rows + rows->array[k].offset;
+        void *memory;
+        memcpy(&memory, at, sizeof memory);
+        if (memory != array || rows->array[k].borrowed) continue;
+        d->backend->release(d, memory);
+        memset(at, 0, sizeof memory);
+    }
+}
+
 /* scan.cu. In place: each number becomes the sum of those before it. */
 spmv_status sum_before(spmv_device *d, int64_t n, int64_t *number);
 /* The numbers 0 .. n - 1 by ascending key, of which `bits` count; stable. The keys are lost. */

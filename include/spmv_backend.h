@@ -21,7 +21,8 @@ typedef struct spmv_device { /* one opened device */
 /* A format that a device builds in its own memory, so that the host need not hold it. rows: the
  * store of format "csr" and the same variant on the device. Of "csr" itself: one of any variant,
  * which outlives the store, and whose arrays it borrows where it can; NULL: A is sent. Else only
- * the sizes of A are read, unless reads_rows says otherwise. *head: the store with its arrays'
+ * the sizes of A are read, unless reads_rows says otherwise. Of rows that are only passing the
+ * builder frees what it has read, to have less in use at its end. *head: the store with its arrays'
  * sizes but without the arrays; *upload_s: the seconds that sending took. On failure *head and
  * *copy hold what was allocated; on success the device may still be working. */
 typedef struct spmv_device_format {
@@ -29,7 +30,7 @@ typedef struct spmv_device_format {
     /* Bytes of device memory that building takes besides the store, at most. */
     size_t (*working)(const spmv_csr_view *A, const spmv_choice *c);
     /* NULL: the device does not make it in this variant, and its kernels of it are refused. */
-    spmv_status (*build)(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+    spmv_status (*build)(spmv_device *d, const spmv_csr_view *A, spmv_store *rows,
                          const spmv_choice *c, spmv_store **head, spmv_store **copy,
                          double *upload_s);
     /* Writes other values, as they are, into a store of the same pattern, which can hold any; the

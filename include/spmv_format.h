@@ -14,6 +14,7 @@ typedef struct spmv_store {         /* head of every format struct: scalars and 
     int64_t rows, cols, nnz, slots; /* slots: stored entries, padding included */
     size_t size;                    /* of the whole struct */
     spmv_ctx *ctx;                  /* whose host memory its arrays are, if they are there */
+    bool passing; /* only for another store to be built of it, whose builder may free its arrays */
     int narrays;
     spmv_array array[16];
 } spmv_store;

@@ -123,7 +123,7 @@ static spmv_status begin(spmv_device *d, const spmv_csr_view *A, const spmv_stor
     return status;
 }
 
-static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *rows,
                             const spmv_choice *c, spmv_store **head, spmv_store **copy,
                             double *upload_s) {
     *upload_s = 0;

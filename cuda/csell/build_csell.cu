@@ -358,7 +358,7 @@ static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
 }
 
 /* The store without its memory, and its copy on the device. */
-static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *from,
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *from,
                             const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
                             double *upload_s) {
     cudaStream_t stream = ((const cuda_state *)d->state)->stream;

@@ -438,7 +438,7 @@ static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
 }
 
 /* The store without its memory, and its copy on the device. */
-static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows_there,
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *rows_there,
                             const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
                             double *upload_s) {
     spmv_store *outline = NULL, *copy = NULL;
@@ -446,6 +446,10 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     TRY(spmv_store_new(d->ctx, "csell_lists", sizeof(csell_lists), A, head_out));
     TRY(spmv_store_new(d->ctx, "csell_lists", sizeof(csell_lists), A, copy_out));
     spmv_status status = V(cuda_build_csell).build(d, A, rows_there, c, &outline, &copy, upload_s);
+    const csr *read = (const csr *)rows_there;
+    done_with(d, rows_there, read->row_ptr);
+    done_with(d, rows_there, read->col_idx);
+    done_with(d, rows_there, read->values);
     j.A = (csell *)copy;
     j.head = (csell_lists *)*head_out, j.out = (csell_lists *)*copy_out;
     if (status == SPMV_OK) status = share_lists(&j, ((const cuda_state *)d->state)->stream);

@@ -96,7 +96,7 @@ static spmv_status take_rows(spmv_device *d, const spmv_store *rows, csr *head, 
 
 /* The store's bytes without its memory, and its copy on the device. All of it is upload, memory
  * and narrowing too, by the host's clock: sending waits. */
-static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *rows,
                             const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
                             double *upload_s) {
     (void)c; /* no parameters */

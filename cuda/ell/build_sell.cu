@@ -73,14 +73,21 @@ static spmv_status place(spmv_device *d, job *j, const spmv_choice *c, sell *hea
     return SPMV_OK;
 }
 
-static spmv_status fill(spmv_device *d, const csr *A, sell *head, sell *copy, int widest) {
+/* Columns of rows that are only passing are freed before there is room for the values. */
+static spmv_status fill(spmv_device *d, spmv_store *rows, sell *head, sell *copy, int widest) {
+    const csr *A = (const csr *)rows;
     if (sizeof(ofs) < sizeof(int64_t) && copy->s.slots > INT32_MAX)
         return spmv_fail(d->ctx, SPMV_E_UNSUITABLE,
                          "%lld slots, padding included, need 64-bit offsets: use --index=64",
                          (long long)copy->s.slots);
     TRY(BUILD_ARRAY(d, head, copy, col_idx, copy->s.slots));
+    if (rows->passing) {
+        TRY((fill_slices<true, false>(d, A, false, copy, widest)));
+        done_with(d, rows, A->col_idx);
+    }
     TRY(BUILD_ARRAY(d, head, copy, values, copy->s.slots));
-    return fill_slices(d, A, false, copy, widest);
+    return rows->passing ? fill_slices<false, true>(d, A, false, copy, widest)
+                         : fill_slices<true, true>(d, A, false, copy, widest);
 }
 
 /* With sigma: keys and the numbers, which CUB sorts from one room to another by way of a third. */
@@ -104,13 +111,13 @@ static spmv_status begin(spmv_device *d, const spmv_csr_view *A, const spmv_stor
     return status;
 }
 
-static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *rows,
                             const spmv_choice *c, spmv_store **head, spmv_store **copy,
                             double *upload_s) {
     int widest = 0;
     *upload_s = 0;
     TRY(begin(d, A, rows, c, head, copy, &widest));
-    return fill(d, (const csr *)rows, (sell *)*head, (sell *)*copy, widest);
+    return fill(d, rows, (sell *)*head, (sell *)*copy, widest);
 }
 
 static spmv_status measure_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *rows,
@@ -129,7 +136,7 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     if (B->nslices == 0) return SPMV_OK;
     int64_t warps = B->s.slots / B->s.rows / STEPS_PER_WARP + 1, most = most_warps(B->nslices);
     warps = warps < most ? warps : most;
-    copy_slices<false><<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_of(d)>>>(
+    copy_slices<false, true><<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_of(d)>>>(
         *B, false, (const ofs *)row_ptr, NULL, (const real *)values, (int)warps);
     return launched(d);
 }

@@ -40,8 +40,8 @@ static __global__ void write_places(int64_t n, const int64_t *__restrict__ place
 }
 
 /* So many warps copy a slice, each lane another of its rows, steps in turns of a few so that what
- * is read is near. PATTERN: columns, too. */
-template <bool PATTERN>
+ * is read is near. */
+template <bool COLUMNS, bool VALUES>
 static __global__ void copy_slices(sell B, bool whole, const ofs *__restrict__ row_ptr,
                                    const idx *__restrict__ col, const real *__restrict__ value,
                                    int warps) {
@@ -54,14 +54,14 @@ static __global__ void copy_slices(sell B, bool whole, const ofs *__restrict__ r
     for (int64_t r = threadIdx.x % WARP; r < pitch; r += WARP) {
         int64_t i = r >= height ? 0 : B.perm ? B.perm[first + r] : first + r;
         int64_t from = row_ptr[i], length = r < height ? row_ptr[i + 1] - from : 0;
-        idx padding = whole ? -1 : PATTERN && length ? col[from + length - 1] : 0;
+        idx padding = whole ? -1 : COLUMNS && length ? col[from + length - 1] : 0;
         for (int64_t turn = w % warps * TURN; turn < width; turn += (int64_t)warps * TURN) {
             int64_t end = min(turn + TURN, width);
 #pragma unroll 4
             for (int64_t k = turn; k < end; k++) {
                 bool is_entry = k < length;
-                B.values[at + k * pitch + r] = is_entry ? value[from + k] : 0;
-                if (PATTERN) B.col_idx[at + k * pitch + r] = is_entry ? col[from + k] : padding;
+                if (VALUES) B.values[at + k * pitch + r] = is_entry ? value[from + k] : 0;
+                if (COLUMNS) B.col_idx[at + k * pitch + r] = is_entry ? col[from + k] : padding;
             }
         }
     }
@@ -109,14 +109,16 @@ static inline int64_t most_warps(int64_t nslices) {
     return most < MOST_WARPS ? most : MOST_WARPS;
 }
 
-/* Columns and values of what place_slices placed. */
+/* Columns, values or both of what place_slices placed. */
+template <bool COLUMNS, bool VALUES>
 static inline spmv_status fill_slices(spmv_device *d, const csr *A, bool whole, const sell *B,
                                       int widest) {
     if (B->nslices == 0) return SPMV_OK;
     int64_t warps = widest / STEPS_PER_WARP, most = most_warps(B->nslices);
     warps = warps > most ? most : warps < 1 ? 1 : warps;
-    copy_slices<true><<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_of(d)>>>(
-        *B, whole, A->row_ptr, A->col_idx, A->values, (int)warps);
+    copy_slices<COLUMNS, VALUES>
+        <<<blocks_of(B->nslices * warps * WARP), THREADS, 0, stream_of(d)>>>(
+            *B, whole, A->row_ptr, A->col_idx, A->values, (int)warps);
     return launched(d);
 }
 #endif

@@ -134,6 +134,7 @@ static __device__ __forceinline__ hubs_row find_row(const fill_job &j, idx row,
     return r;
 }
 
+template <bool WORDS, bool VALUES>
 static __device__ __forceinline__ void put_entry(const fill_job &j, const coded &c, idx row,
                                                  int64_t k) {
     const row_entries e = entries_of(j.A, j.m, row);
@@ -142,15 +143,17 @@ static __device__ __forceinline__ void put_entry(const fill_job &j, const coded 
     bool is_hot = j.m.bits[k / WARP] >> k % WARP & 1;
     const hubs_slot at =
         hubs_slot_of(&j.B, &r, is_hot, is_hot ? hubs_before : k - e.begin - hubs_before);
+    if (VALUES) put_coded(c, at.value, j.A.value[k]);
+    if (!WORDS) return;
     if (is_hot)
         ((uint16_t *)j.B.word)[2 * at.word + at.half] = (uint16_t)j.place[j.A.col[k]];
     else
         j.B.word[at.word] = (uint32_t)j.A.col[k] + 1;
-    put_coded(c, at.value, j.A.value[k]);
 }
 
 enum { CHUNK = 256 }; /* entries of a warp that come one behind the other */
 
+template <bool WORDS, bool VALUES>
 static __global__ void fill_entries(const __grid_constant__ fill_job j) {
     __shared__ real codebook[VALUE_CODEBOOK_SIZE];
     for (int k = (int)threadIdx.x; k < VALUE_CODEBOOK_SIZE; k += (int)blockDim.x)
@@ -163,7 +166,7 @@ static __global__ void fill_entries(const __grid_constant__ fill_job j) {
     idx low = row_with(j.A, first, 0, (idx)j.A.rows - 1);
     idx high = row_with(j.A, end - 1, low, (idx)j.A.rows - 1);
     for (int64_t k = first + threadIdx.x % WARP; k < end; k += WARP)
-        put_entry(j, c, row_with(j.A, k, low, high), k);
+        put_entry<WORDS, VALUES>(j, c, row_with(j.A, k, low, high), k);
 }
 
 /* ---- the host ------------------------------------------------------------------------------ */
@@ -177,6 +180,7 @@ enum { WORK = 10, BLOCK = 256, BLOCKS = 4096 };
 
 typedef struct job {
     spmv_device *device;
+    spmv_store *from; /* whose arrays A has */
     rows A;
     int64_t cols;
     hubs *head, *copy;
@@ -202,6 +206,13 @@ static spmv_status take_work(job *j, size_t bytes, void **out) {
     return SPMV_OK;
 }
 #define TAKE_WORK(j, at, count) take_work(j, (size_t)(count) * sizeof *(at), (void **)&(at))
+
+static void done_with_work(job *j, void *memory) {
+    int k = 0;
+    while (j->work[k] != memory) k++;
+    j->work[k] = j->work[--j->nwork];
+    j->device->backend->release(j->device, memory);
+}
 
 static spmv_status ask_counts(job *j) {
     spmv_device *d = j->device;
@@ -235,6 +246,7 @@ static spmv_status choose_hubs(job *j, bool given) {
     TRY(launched(d));
     TRY(sum_before(d, j->cols, before));
     take_hubs<<<grid, BLOCK, 0, stream>>>(j->cols, rule, before, j->place, copy->hot);
+    done_with_work(j, before);
     return launched(d);
 }
 
@@ -261,6 +273,7 @@ static spmv_status sort_rows(job *j) {
     sort_keys<<<grid, BLOCK, 0, stream_of(d)>>>(j->A, j->m, key, j->found->rows);
     TRY(launched(d));
     TRY(order_by_key(d, j->A.rows, key, HUBS_KEY_BITS, order));
+    done_with_work(j, key);
     place_rows<<<grid, BLOCK, 0, stream_of(d)>>>(j->A.rows, order, j->at);
     TRY(launched(d));
     return ask_counts(j);
@@ -306,6 +319,7 @@ static spmv_status make_slices(job *j) {
     TRY(launched(d));
     TRY(d->backend->get(d, ends, size + n, 2 * sizeof *ends));
     TRY(d->backend->get(d, ends + 2, size + 2 * n + 1, sizeof *ends));
+    done_with_work(j, size);
     j->head->words = copy->words = ends[0];
     j->head->values = copy->values = ends[2] - ends[1];
     j->head->s.slots = copy->s.slots = copy->values * WARP;
@@ -333,19 +347,32 @@ static spmv_status choose_code(job *j, bool codes) {
     return SPMV_OK;
 }
 
+template <bool WORDS, bool VALUES> static spmv_status fill_with(job *j) {
+    fill_job f = {
+        j->A, j->m, j->all, *j->copy, j->at, j->first_segment, j->place, j->told.of.values};
+    if (j->A.nnz)
+        fill_entries<WORDS, VALUES><<<(unsigned)blocks_for(j->A.nnz, CHUNK * BLOCK / WARP), BLOCK,
+                                      0, stream_of(j->device)>>>(f);
+    return launched(j->device);
+}
+
+/* Where values are stored as they are, columns of rows that are only passing are freed before there
+ * is room for the values. */
 static spmv_status fill(job *j) {
     spmv_device *d = j->device;
     hubs *copy = j->copy;
     const int64_t words = copy->words * WARP, bytes = copy->s.slots * copy->value_bytes;
     TRY(BUILD_ARRAY(d, j->head, copy, word, words));
-    TRY(BUILD_ARRAY(d, j->head, copy, value, bytes));
     TRY(clear(d, copy->word, (size_t)words * sizeof *copy->word));
+    const bool apart = j->from->passing && copy->value_code == VALUE_RAW;
+    if (apart) {
+        TRY((fill_with<true, false>(j)));
+        done_with(d, j->from, j->A.col);
+        done_with_work(j, j->place);
+    }
+    TRY(BUILD_ARRAY(d, j->head, copy, value, bytes));
     TRY(clear(d, copy->value, (size_t)bytes));
-    fill_job f = {j->A, j->m, j->all, *copy, j->at, j->first_segment, j->place, j->told.of.values};
-    if (j->A.nnz)
-        fill_entries<<<(unsigned)blocks_for(j->A.nnz, CHUNK * BLOCK / WARP), BLOCK, 0,
-                       stream_of(d)>>>(f);
-    return launched(d);
+    return apart ? fill_with<false, true>(j) : fill_with<true, true>(j);
 }
 
 static spmv_status build(job *j, const spmv_choice *c) {
@@ -372,7 +399,7 @@ static size_t working(const spmv_csr_view *A, const spmv_choice *c) {
 
 /* The store without its memory, and its copy on the device. A GPU with less shared memory than
  * "auto" counts with makes fewer columns hot than the host. */
-static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *from,
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *from,
                             const spmv_choice *c, spmv_store **head, spmv_store **copy,
                             double *upload_s) {
     const csr *there = (const csr *)from;
@@ -380,7 +407,7 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     *upload_s = 0;
     TRY(spmv_store_new(d->ctx, "hubs", sizeof(hubs), A, head));
     TRY(spmv_store_new(d->ctx, "hubs", sizeof(hubs), A, copy));
-    job j = {d, {A->rows, A->nnz, INT64_MAX, there->row_ptr, there->col_idx, there->values}};
+    job j = {d, from, {A->rows, A->nnz, INT64_MAX, there->row_ptr, there->col_idx, there->values}};
     j.cols = A->cols;
     j.head = (hubs *)*head, j.copy = (hubs *)*copy;
     TRY(hubs_fitting(d, &fitting));

@@ -47,7 +47,7 @@ static spmv_status lay_out(spmv_plan *p, const csr *A, sell *B, peer *t) {
     B->col_idx = t->col_idx;
     B->values = t->values;
     p->traffic_bytes = p->scratch_bytes;
-    return fill_slices(p->device, A, true, B, widest);
+    return fill_slices<true, true>(p->device, A, true, B, widest);
 }
 
 static spmv_status describe_sell(spmv_plan *p, peer *t) {

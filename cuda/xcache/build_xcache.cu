@@ -24,6 +24,7 @@ typedef struct facts {
 
 typedef struct job { /* what is freed at its end */
     spmv_device *device;
+    spmv_store *from; /* whose arrays A has */
     rows A;
     value_set *set;
     facts *found;
@@ -233,6 +234,28 @@ static __global__ void __launch_bounds__(XCACHE_THREADS)
     }
 }
 
+/* As fill_blocks, without the columns. */
+static __global__ void __launch_bounds__(XCACHE_THREADS) refill_blocks(rows A, xcache_rows B) {
+    const int64_t b = blockIdx.x;
+    const xcache_block block = B.block[b];
+    const int lane = threadIdx.x % WARP;
+    real *values = (real *)B.values;
+    for (int s = (int)threadIdx.x / WARP; s * XCACHE_SLICE < block.segments; s += XCACHE_WARPS) {
+        int i = s * XCACHE_SLICE + lane, length = 0;
+        xcache_entries segment = {0, 0, 1};
+        if (i < block.segments) {
+            segment = xcache_entries_of(&block, B.cuts + block.cut, B.order[block.segment + i]);
+            length = B.length[block.segment + i];
+        }
+        const int width = __shfl_sync(ALL_LANES, length, 0);
+        const real *from = A.value + A.row_ptr[block.row + segment.row] + segment.first;
+        int64_t at = block.slot + B.slice[block.segment / XCACHE_SLICE + b + s] + lane;
+#pragma unroll 4
+        for (int k = 0; k < width; k++, at += XCACHE_SLICE, from += segment.step)
+            values[at] = k < length ? *from : 0;
+    }
+}
+
 /* ---- the format ------------------------------------------------------------------------------ */
 
 static spmv_status allow_shared(spmv_device *d, const void *kernel, size_t bytes) {
@@ -270,6 +293,8 @@ static spmv_status look_at_blocks(job *j, const xcache_rows *copy) {
     return launched(d);
 }
 
+/* Where values are stored as they are, columns of rows that are only passing are freed before there
+ * is room for the values. */
 static spmv_status fill(job *j, const facts *found, xcache_rows *head, xcache_rows *copy) {
     spmv_device *d = j->device;
     int words = (int)blocks_for(found->most.span, WORD);
@@ -279,13 +304,23 @@ static spmv_status fill(job *j, const facts *found, xcache_rows *head, xcache_ro
     head->s.values = copy->s.values = code_word(copy->value_code);
     head->most = copy->most = found->kept;
     head->segments = copy->segments = found->segments;
+    const bool apart = j->from->passing && copy->value_code == VALUE_RAW;
+    const unsigned blocks = (unsigned)copy->nblocks;
     TRY(BUILD_ARRAY(d, head, copy, need, copy->units));
     TRY(BUILD_ARRAY(d, head, copy, place, copy->s.slots));
+    if (!apart) TRY(BUILD_ARRAY(d, head, copy, values, copy->s.slots * copy->value_bytes));
+    xcache_rows first = *copy;
+    if (apart) first.value_code = VALUE_ONE; /* writes none */
+    if (blocks) {
+        TRY(allow_shared(d, (const void *)fill_blocks, shared));
+        fill_blocks<<<blocks, XCACHE_THREADS, shared, stream_of(d)>>>(j->A, first, j->place, words,
+                                                                      found->of.values);
+        TRY(launched(d));
+    }
+    if (!apart) return SPMV_OK;
+    done_with(d, j->from, j->A.col);
     TRY(BUILD_ARRAY(d, head, copy, values, copy->s.slots * copy->value_bytes));
-    if (copy->nblocks == 0) return SPMV_OK;
-    TRY(allow_shared(d, (const void *)fill_blocks, shared));
-    fill_blocks<<<(unsigned)copy->nblocks, XCACHE_THREADS, shared, stream_of(d)>>>(
-        j->A, *copy, j->place, words, found->of.values);
+    if (blocks) refill_blocks<<<blocks, XCACHE_THREADS, 0, stream_of(d)>>>(j->A, *copy);
     return launched(d);
 }
 
@@ -351,7 +386,7 @@ static bool reads_rows(const spmv_choice *c) {
 }
 
 /* The store's bytes without its memory, and its copy on the device. */
-static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_store *from,
+static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, spmv_store *from,
                             const spmv_choice *c, spmv_store **head_out, spmv_store **copy_out,
                             double *upload_s) {
     const csr *there = (const csr *)from;
@@ -365,7 +400,7 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
     head->nblocks = copy->nblocks = shape.nblocks;
     head->cut = copy->cut = shape.cut;
     TRY(d->backend->alloc(d, room_of(A, c), &room));
-    job j = {d, {A->rows, A->nnz, INT64_MAX}};
+    job j = {d, from, {A->rows, A->nnz, INT64_MAX}};
     j.A.row_ptr = there->row_ptr, j.A.col = there->col_idx, j.A.value = there->values;
     j.set = (value_set *)room;
     j.found = (facts *)(j.set + 1);
@@ -376,28 +411,6 @@ static spmv_status build_on(spmv_device *d, const spmv_csr_view *A, const spmv_s
 }
 
 /* ---- other values ---------------------------------------------------------------------------- */
-
-/* As fill_blocks, without the columns. */
-static __global__ void __launch_bounds__(XCACHE_THREADS) refill_blocks(rows A, xcache_rows B) {
-    const int64_t b = blockIdx.x;
-    const xcache_block block = B.block[b];
-    const int lane = threadIdx.x % WARP;
-    real *values = (real *)B.values;
-    for (int s = (int)threadIdx.x / WARP; s * XCACHE_SLICE < block.segments; s += XCACHE_WARPS) {
-        int i = s * XCACHE_SLICE + lane, length = 0;
-        xcache_entries segment = {0, 0, 1};
-        if (i < block.segments) {
-            segment = xcache_entries_of(&block, B.cuts + block.cut, B.order[block.segment + i]);
-            length = B.length[block.segment + i];
-        }
-        const int width = __shfl_sync(ALL_LANES, length, 0);
-        const real *from = A.value + A.row_ptr[block.row + segment.row] + segment.first;
-        int64_t at = block.slot + B.slice[block.segment / XCACHE_SLICE + b + s] + lane;
-#pragma unroll 4
-        for (int k = 0; k < width; k++, at += XCACHE_SLICE, from += segment.step)
-            values[at] = k < length ? *from : 0;
-    }
-}
 
 static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *values,
                              spmv_store *copy) {

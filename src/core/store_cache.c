@@ -260,8 +260,8 @@ static spmv_status check_rest(const spmv_plan *plan, const spmv_stored *stored, 
 /* ---- building it ----------------------------------------------------------------------------- */
 
 /* Builds the store in the device's memory from compressed rows there, which are sent for it if they
- * are not there, and then freed. Their cost is reported either way: a store costs the same, whoever
- * sent the rows. On failure *out holds what was allocated. */
+ * are not there, and freed as soon as they were read. Their cost is reported either way: a store
+ * costs the same, whoever sent the rows. On failure *out holds what was allocated. */
 static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
                                const spmv_device_format *own, spmv_stored *out) {
     spmv_device *device = plan->device;
@@ -269,7 +269,7 @@ static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
     const spmv_stored *there = own == first ? NULL : find_stored(plan, rows_format(plan), device);
     const spmv_stored *source = spmv_source_of(plan);
     spmv_stored sent = {.host = NULL};
-    const spmv_store *rows = there ? there->copy : source ? source->copy : NULL;
+    spmv_store *rows = there ? there->copy : source ? source->copy : NULL;
     spmv_status status = SPMV_OK;
     out->device = device;
     out->only_on_device = true;
@@ -277,6 +277,7 @@ static spmv_status build_there(const spmv_plan *plan, const spmv_csr_view *view,
         status =
             first->build(device, view, rows, &plan->choice, &sent.host, &sent.copy, &sent.upload_s);
         rows = sent.copy;
+        if (rows) rows->passing = true;
     }
     if (status == SPMV_OK)
         status =

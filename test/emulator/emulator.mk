@@ -24,7 +24,7 @@ $(cuda_objects_emulated): test/emulator/compile.py
 $(emulated)/test/test_kernels_in_turn $(emulated)/test/test_streams: $(emulated)/test/unit/hasty.o
 $(addprefix $(emulated)/test/test_,apply streams): $(emulated)/test/unit/streams.o
 $(emulated)/test/test_streams: $(emulated)/test/solver.o
-$(addprefix $(emulated)/test/test_,allocator device_memory source source_tuning upload): $(emulated)/test/unit/sources.o
+$(addprefix $(emulated)/test/test_,allocator device_memory peak source source_tuning upload): $(emulated)/test/unit/sources.o
 
 # The unit tests of the CUDA build, and small matrices of every class.
 test-emulated: emulated $(tests_emulated) ; $(Q)sh test/cuda.sh $(emulated)

@@ -32,7 +32,7 @@ static inline void assert_same_bytes(spmv_device *d, const spmv_store *host, con
 
 /* The builder's answer; what it took besides the store must have been announced. */
 static inline spmv_status build_counted(spmv_device *d, const spmv_device_format *own, int variant,
-                                        const spmv_csr_view *A, const spmv_store *rows,
+                                        const spmv_csr_view *A, spmv_store *rows,
                                         const spmv_choice *c, spmv_store **head,
                                         spmv_store **copy) {
     spmv_backend backend = *d->backend;

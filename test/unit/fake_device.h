@@ -144,17 +144,17 @@ static spmv_status build(spmv_device *d, const char *name, int variant, const sp
 }
 
 static const double sending_s = 1e-7; /* less than building takes */
-static spmv_status build_csr(spmv_device *d, int variant, const spmv_csr_view *A,
-                             const spmv_store *rows, const spmv_choice *c, spmv_store **head,
-                             spmv_store **copy, double *upload_s) {
+static spmv_status build_csr(spmv_device *d, int variant, const spmv_csr_view *A, spmv_store *rows,
+                             const spmv_choice *c, spmv_store **head, spmv_store **copy,
+                             double *upload_s) {
     assert_null(rows);
     *upload_s = sending_s;
     return build(d, "csr", variant, A, c, head, copy);
 }
 
-static spmv_status build_sell(spmv_device *d, int variant, const spmv_csr_view *A,
-                              const spmv_store *rows, const spmv_choice *c, spmv_store **head,
-                              spmv_store **copy, double *upload_s) {
+static spmv_status build_sell(spmv_device *d, int variant, const spmv_csr_view *A, spmv_store *rows,
+                              const spmv_choice *c, spmv_store **head, spmv_store **copy,
+                              double *upload_s) {
     device.asked++;
     device.rows = rows;
     *upload_s = 0;
@@ -165,7 +165,7 @@ static spmv_status build_sell(spmv_device *d, int variant, const spmv_csr_view *
 }
 
 static spmv_status build_csell(spmv_device *d, int variant, const spmv_csr_view *A,
-                               const spmv_store *rows, const spmv_choice *c, spmv_store **head,
+                               spmv_store *rows, const spmv_choice *c, spmv_store **head,
                                spmv_store **copy, double *upload_s) {
     (void)rows;
     *upload_s = 0;
@@ -193,7 +193,7 @@ static spmv_status refill(int variant, const void *row_ptr, const void *values, 
 
 #define BUILT(format, variant) \
     static spmv_status build_##format##variant( \
-        spmv_device *d, const spmv_csr_view *A, const spmv_store *rows, const spmv_choice *c, \
+        spmv_device *d, const spmv_csr_view *A, spmv_store *rows, const spmv_choice *c, \
         spmv_store **head, spmv_store **copy, double *upload_s) { \
         return build_##format(d, variant, A, rows, c, head, copy, upload_s); \
     } \
