@@ -190,10 +190,9 @@ static int count_copies(const trials *c) {
     const spmv_plan *baseline = c->entry[0].plan;
     if (!c->flush || c->opts->cache != SPMV_STEADY || !c->backend->record_start) return 1;
     double vectors = 8 * (double)(c->mat->csr.rows + c->mat->csr.cols);
-    double each =
-        1.5 * (double)(spmv_store_bytes(baseline->host) + baseline->scratch_bytes) + vectors;
+    double each = 1.5 * (double)(spmv_store_bytes(baseline->host) + baseline->scratch_bytes);
     double room = (double)c->backend->free_bytes(c->device) / 4 / MOST_CANDIDATES;
-    return (int)fmax(1, fmin(fmin(4 * (double)c->cache, room) / each, MOST_COPIES));
+    return (int)fmax(1, fmin(fmin(4 * (double)c->cache, room) / (each + vectors), MOST_COPIES));
 }
 
 /* A driver allocates memory in half the time if it is asked for all at once, before the rows are
@@ -216,35 +215,28 @@ static void make_room(trials *c, const spmv_proposal *p, int n) {
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-/* How many times as fast as the baseline kernel it was. A kernel that is far behind is sampled once
- * or twice, and a burst in its samples makes this any number. */
-static void say_speedup(const trials *c, const candidate *e, char out[24]) {
-    const double most = 10, speedup = c->entry[0].product_s / e->product_s;
-    if (speedup > most)
-        snprintf(out, 24, "more than %.0f", most);
-    else
-        snprintf(out, 24, "%.2f", speedup);
-}
-
 static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
     const candidate *baseline = &c->entry[0], *other = NULL;
-    char speedup[24] = "";
     for (int k = 1; k < c->n; k++)
         if (!other || c->entry[k].product_s < other->product_s) other = &c->entry[k];
-    if (other) say_speedup(c, chosen != baseline ? chosen : other, speedup);
+    const candidate *said = chosen != baseline || !other ? chosen : other;
+    const double most =
+        10; /* a burst in the few samples of a kernel far behind makes it any number */
+    const double speedup = fmin(baseline->product_s / said->product_s, most);
+    const char *more = speedup < most ? "" : "more than ", *why = said->proposal->why;
     const char *name = chosen->plan->kernel->name;
     const char *unknown =
         "; the number of products is unknown: only what is ready within 10 was considered";
     if (chosen != baseline)
-        snprintf(t->reason, sizeof t->reason, "%s: %s; %s times as fast as %s in the trials%s%s",
-                 name, chosen->proposal->why, speedup, baseline->plan->kernel->name, c->team,
-                 c->passed);
+        snprintf(t->reason, sizeof t->reason,
+                 "%s: %s; %s%.2f times as fast as %s in the trials%s%s", name, why, more, speedup,
+                 baseline->plan->kernel->name, c->team, c->passed);
     else if (other)
-        snprintf(t->reason, sizeof t->reason, "%s: %s (%s) was %s times as fast in the trials%s%s",
-                 name, other->plan->kernel->name, other->proposal->why, speedup, c->team,
-                 c->passed);
+        snprintf(t->reason, sizeof t->reason,
+                 "%s: %s (%s) was %s%.2f times as fast in the trials%s%s", name,
+                 other->plan->kernel->name, why, more, speedup, c->team, c->passed);
     else
-        snprintf(t->reason, sizeof t->reason, "%s: %s%s%s%s", name, chosen->proposal->why, c->team,
+        snprintf(t->reason, sizeof t->reason, "%s: %s%s%s%s", name, why, c->team,
                  c->is_timed || c->opts->expected_calls ? "" : unknown, c->passed);
     if (baseline->product_s <= 0) return;
     t->timed = other ? c->n : 0;
@@ -255,10 +247,9 @@ static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
 }
 
 static spmv_status run_trials(trials *c, const spmv_proposal *p, int n) {
-    spmv_ctx *ctx = c->mat->ctx;
-    TRY(spmv_ctx_device(ctx, c->backend, &c->device));
+    TRY(spmv_ctx_device(c->mat->ctx, c->backend, &c->device));
     if (!c->is_timed) return choose_untimed(c, p, n);
-    c->cache = ctx->cache[c->device - ctx->device];
+    c->cache = c->mat->ctx->cache[c->device - c->mat->ctx->device];
     make_room(c, p, n);
     TRY(admit_baseline(c, p, n));
     c->unpaid_s += c->room_s;
