@@ -7,6 +7,11 @@
 enum { WARP = 32 };
 static const unsigned ALL_LANES = 0xffffffffu; /* of a warp, in a shuffle */
 
+/* Whether a slot of a dense block or diagonal is padding, -0.0, which no nonzero is. */
+static __device__ __forceinline__ bool is_padding(real a) {
+    return a == 0 && signbit(a);
+}
+
 /* Where the sums of rows go: z <- alpha (A x) + beta y; y may be z. alpha_at, beta_at: both scalars
  * lie in device memory, and are read when the product runs; NULL: they are alpha and beta. */
 typedef struct result {

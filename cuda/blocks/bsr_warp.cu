@@ -11,7 +11,7 @@
  * Cost     2 nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + (cols + rows)
  *          sizeof real bytes.
  * Weak     block rows of fewer than 32 / r blocks idle lanes; 2 to 4 lanes are idle where r does
- *          not divide 32. Padding multiplies 0 by x, so x must be finite.
+ *          not divide 32. Padding is read, but left out: x may be infinite.
  * Repeats  bitwise: yes.
  * Params   block: threads per block, 32 R (32x8).
  */
@@ -29,9 +29,12 @@ static __global__ void multiply(unsigned rows, unsigned block_rows, unsigned sha
     int64_t k = block_ptr[b], end = block_ptr[b + 1];
     real sum = 0;
     for (k += group; k < end && group < groups; k += groups) {
-        const real *value = values + (k * shape_rows + r) * COLS, *xj = x + first_col[k];
+        const real *value = values + (k * shape_rows + r) * COLS, *from = x + first_col[k];
+        real a[COLS], xj[COLS];
 #pragma unroll
-        for (int c = 0; c < COLS; c++) sum += value[c] * xj[c];
+        for (int c = 0; c < COLS; c++) a[c] = value[c], xj[c] = from[c];
+#pragma unroll
+        for (int c = 0; c < COLS; c++) sum = is_padding(a[c]) ? sum : sum + a[c] * xj[c];
     }
     /* Lanes behind the last group are zero, and nothing is added from beyond the warp's end. */
     for (unsigned step = WARP / 2; step > 0; step /= 2) {
@@ -66,7 +69,7 @@ SPMV_EXPORT_KERNEL(bsr_warp) = {
     /* format       */ "bsr",
     /* summary      */ "one warp per block row, one lane per row of a block",
     /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS | SPMV_WARP_ROW,
+    /* traits       */ SPMV_DETERMINISTIC | SPMV_WARP_ROW,
     /* estimate     */ NULL,
     /* prepare      */ NULL,
     /* run, release */ run,

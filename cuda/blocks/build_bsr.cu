@@ -66,7 +66,7 @@ static __global__ void refill_rows(bsr B, const ofs *__restrict__ row_ptr,
         int64_t cell = first + lane, k = cell / B.shape_cols;
         real *at = B.values + ((B.block_ptr[b] + k) * B.shape_rows + r) * B.shape_cols +
                    (cell - k * B.shape_cols);
-        bool is_entry = cell < cells && !(*at == 0 && signbit(*at));
+        bool is_entry = cell < cells && !is_padding(*at);
         unsigned entries = __ballot_sync(ALL_LANES, is_entry);
         if (is_entry) *at = as_entry(value[next + __popc(entries & ((1u << lane) - 1))]);
         next += __popc(entries);

@@ -18,11 +18,6 @@
 
 enum { KEPT = 256, DEPTH = 4 }; /* offsets in shared memory; diagonals asked for at once */
 
-/* Padding is -0.0; left out where x may be infinite. */
-static __device__ __forceinline__ bool is_padding(real a) {
-    return a == 0 && signbit(a);
-}
-
 /* Adds n diagonals of a row to its sum; value: of the first of them. */
 static __device__ __forceinline__ real add_diagonals(real sum, int64_t row, int64_t cols, int n,
                                                      int64_t pitch, const idx *offset,
