@@ -197,11 +197,9 @@ def short(name):
 
 
 def row_of(bar, found):
-    """[class, n, how many are not known, asked, measured, met, what missed it]."""
+    """[class, n, how many are not known, asked, measured, met, what missed it]. found: at least one."""
     upper = isinstance(bar.baselines, Preparation)
     asked = f"{'≤' if upper else '≥'} {bar.asked:g} {bar.least}"
-    if not found:
-        return [bar.words, "0", "", asked, "", "not measured", ""]
     values, noisy = [value for value, *_ in found], sum(not quiet for _, quiet, _ in found)
     value = statistics.geometric_mean(values) if bar.least == MEAN else (max if upper else min)(values)
     missed = sorted(((value, name) for value, _, name in found
@@ -229,7 +227,7 @@ def page(layout):
     for system, matrices in layout.items():
         if system.cache == "warm":
             continue
-        rows = []
+        rows, without = [], []
         for bar in BARS[system.backend]:
             found = []
             for matrix, cells in matrices.items():
@@ -237,10 +235,15 @@ def page(layout):
                 value = some and measure(bar, matrix, facts_of(matrix, some.record), cells)
                 if value and value[0]:
                     found.append((*value, matrix.name))
-            rows.append(row_of(bar, found))
-        if any(row[1] != "0" for row in rows):
+            if found:
+                rows.append(row_of(bar, found))
+            else:
+                without.append(bar.words)
+        if rows:
             header = ["matrices", "n", "†", "asked", "measured", "met", "missed by"]
             parts.append(f"\n## {describe(system)}\n\n" + markdown_table(header, "lrrlrll", rows))
+            if without:
+                parts.append(f"\nNot measured: {'; '.join(without)}.\n")
     return "".join(parts)
 
 
