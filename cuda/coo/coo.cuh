@@ -1,4 +1,4 @@
-/* coo.cuh: entries sorted by row, in equal parts: the tail of HYB. */
+/* coo.cuh: entries sorted by row, in equal parts; what COO and the tail of HYB have in common. */
 #ifndef SPMV_CUDA_COO_CUH
 #define SPMV_CUDA_COO_CUH
 

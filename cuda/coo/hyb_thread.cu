@@ -1,8 +1,7 @@
 /* hyb_thread: one thread multiplies one row of the ELL part of a HYB matrix; then the COO part is
  * added.
  *
- * Source   Bell and Garland, SC'09, "HYB"; their segmented reduction of the COO part, here over
- *          blocks; a third kernel adds the sums that blocks leave open, instead of atomics.
+ * Source   Bell and Garland, SC'09, "HYB"; the COO part as in coo_segments.
  * Reads    hyb: ell_col, ell_values [width x pitch], tail_row, tail_col, tail_values [tail];
  *          x[cols]; y[rows] if beta != 0 or the row has a tail.
  * Writes   y[rows], each entry by its thread; in a second kernel the rows with a tail by the block

@@ -197,11 +197,12 @@ static const setup setups[] = {
     {"cuda:csr_lanes", NULL, 0},        {"cuda:csr_lanes", "lanes", 1},
     {"cuda:csr_lanes", "lanes", 2},     {"cuda:csr_lanes", "lanes", 4},
     {"cuda:csr_lanes", "lanes", 8},     {"cuda:csr_lanes", "lanes", 16},
-    {"cuda:csr_lanes", "lanes", 32},    {"cuda:hyb_thread", NULL, 0},
-    {"cuda:hyb_thread", "boundary", 0}, {"cuda:hyb_thread", "boundary", 3},
-    {"cuda:hyb_thread", "block", 32},   {"cuda:hyb_thread", "block", 512},
-    {"cuda:csb_block", NULL, 0},        {"cuda:csb_block", "block", 32},
-    {"cuda:csb_block", "block", 1024},  {"cuda:csb_block", "tile", 32},
+    {"cuda:csr_lanes", "lanes", 32},    {"cuda:coo_segments", NULL, 0},
+    {"cuda:coo_segments", "block", 32}, {"cuda:coo_segments", "block", 512},
+    {"cuda:hyb_thread", NULL, 0},       {"cuda:hyb_thread", "boundary", 3},
+    {"cuda:hyb_thread", "block", 32},   {"cuda:csb_block", NULL, 0},
+    {"cuda:csb_block", "block", 32},    {"cuda:csb_block", "block", 1024},
+    {"cuda:csb_block", "tile", 32},
 };
 
 typedef struct product {

@@ -383,8 +383,9 @@ static void borrowed_arrays_are_only_read(void **state) {
 
 static void values_may_lie_on_the_device(void **state) {
     (void)state;
-    static const char *const kernels[] = {"csr_lanes",  "csr_balanced", "sell_thread_ahead",
-                                          "csell_warp", "xcache_block", "bsr_warp"};
+    static const char *const kernels[] = {"csr_lanes",   "csr_balanced", "sell_thread_ahead",
+                                          "csell_warp",  "xcache_block", "bsr_warp",
+                                          "coo_segments"};
     static const char *const fixtures_of_both[] = {"dense row", "duplicates"}; /* orders */
     spmv_ctx_opts opts = {.size = sizeof opts, .backend = "cuda", .threads = 2};
     spmv_ctx *ctx = NULL;
