@@ -161,8 +161,8 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
                          spmv_mat **out); /* always copied */
 /* What would make the library read outside the arrays is always refused; the text names row (or
  * column) and position, counted from 0. SPMV_VALIDATE also refuses infinite values, NaN, what
- * breaks SPMV_SORTED, entries in both triangles of a symmetric matrix (else those in the other are
- * duplicates, too) and a skew-symmetric diagonal that is not 0. The arrays may be freed afterwards
+ * breaks SPMV_SORTED, entries in both triangles of a symmetric matrix (without it they are added as
+ * duplicates) and a skew-symmetric diagonal that is not 0. The arrays may be freed afterwards
  * unless SPMV_BORROW is among the flags: then those are used as they are where they can be, and
  * must not change but by spmv_mat_set_values: compressed rows, ascending, without duplicates, base
  * 0; in host memory ptr of 64 bits and values f64, on a device ptr of the plans' offset width (32

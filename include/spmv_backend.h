@@ -22,9 +22,10 @@ typedef struct spmv_device { /* one opened device */
  * store of format "csr" and the same variant on the device. Of "csr" itself: one of any variant,
  * which outlives the store, and whose arrays it borrows where it can; NULL: A is sent. Else only
  * the sizes of A are read, unless reads_rows says otherwise. Of rows that are only passing the
- * builder frees what it has read, to have less in use at its end. *head: the store with its arrays'
- * sizes but without the arrays; *upload_s: the seconds that sending took. On failure *head and
- * *copy hold what was allocated; on success the device may still be working. */
+ * builder frees what it has read, even if it fails later, to have less in use at its end. *head:
+ * the store with its arrays' sizes but without the arrays; *upload_s: the seconds that sending
+ * took. On failure *head and *copy hold what was allocated; on success the device may still be
+ * working. */
 typedef struct spmv_device_format {
     const char *name;
     /* Bytes of device memory that building takes besides the store, at most. */

@@ -27,7 +27,7 @@ typedef struct bench {
     spmv_mat *mat;
     const char *other;
     double *x, *y;
-    double log_sum[NUMBERS]; /* of ratios */
+    double log_sum[NUMBERS], log_ratio[NUMBERS]; /* of ratios: of all matrices, of this one */
     int matrices, over;
 } bench;
 
@@ -94,7 +94,7 @@ static spmv_status bench_number(bench *b, int k) {
     }
     double middle = median(ratio);
     bool over = !(middle <= limits[k]);
-    b->log_sum[k] += log(middle);
+    b->log_ratio[k] = log(middle);
     b->over += over;
     printf("  N = %4.0f  %5.2f  ready %8.2f ms, %8.2f; a product %9.1f us, %9.1f; %s%s\n", n,
            middle, 1e3 * ours.prepare, 1e3 * theirs.prepare, 1e6 * ours.product,
@@ -133,6 +133,7 @@ static spmv_status bench_matrix(spmv_ctx *ctx, const char *source, bench *b) {
     for (int k = 0; k < NUMBERS && status == SPMV_OK; k++) status = bench_number(b, k);
     if (status == SPMV_OK) status = bench_unknown(b);
     b->matrices += status == SPMV_OK;
+    for (int k = 0; k < NUMBERS && status == SPMV_OK; k++) b->log_sum[k] += b->log_ratio[k];
     free(b->x);
     free(b->y);
     spmv_mat_free(b->mat);

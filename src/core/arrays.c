@@ -210,7 +210,7 @@ static spmv_status check_triangle(spmv_ctx *ctx, const spmv_arrays *a, int threa
                          a->values ? value_at(a, odd) : 1);
     return spmv_fail(ctx, SPMV_E_ARG,
                      "%s: idx[%lld] is %d, in the other triangle than entry %lld, but the symmetry "
-                     "says that one is given",
+                     "says that only one triangle is given",
                      where, (long long)other, a->idx[other],
                      (long long)(before < behind ? before : behind));
 }

@@ -220,21 +220,20 @@ static void explain(const trials *c, const candidate *chosen, spmv_tuning *t) {
     for (int k = 1; k < c->n; k++)
         if (!other || c->entry[k].product_s < other->product_s) other = &c->entry[k];
     const candidate *said = chosen != baseline || !other ? chosen : other;
-    const double most =
-        10; /* a burst in the few samples of a kernel far behind makes it any number */
-    const double speedup = fmin(baseline->product_s / said->product_s, most);
+    /* A burst in the few samples of a kernel that is far behind makes it any number. */
+    const double most = 10, speedup = fmin(baseline->product_s / said->product_s, most);
     const char *more = speedup < most ? "" : "more than ", *why = said->proposal->why;
     const char *name = chosen->plan->kernel->name;
     const char *unknown =
         "; the number of products is unknown: only what is ready within 10 was considered";
     if (chosen != baseline)
         snprintf(t->reason, sizeof t->reason,
-                 "%s: %s; %s%.2f times as fast as %s in the trials%s%s", name, why, more, speedup,
-                 baseline->plan->kernel->name, c->team, c->passed);
+                 "%s: %s; %s%.*f times as fast as %s in the trials%s%s", name, why, more,
+                 *more ? 0 : 2, speedup, baseline->plan->kernel->name, c->team, c->passed);
     else if (other)
         snprintf(t->reason, sizeof t->reason,
-                 "%s: %s (%s) was %s%.2f times as fast in the trials%s%s", name,
-                 other->plan->kernel->name, why, more, speedup, c->team, c->passed);
+                 "%s: %s (%s) was %s%.*f times as fast in the trials%s%s", name,
+                 other->plan->kernel->name, why, more, *more ? 0 : 2, speedup, c->team, c->passed);
     else
         snprintf(t->reason, sizeof t->reason, "%s: %s%s%s%s", name, why, c->team,
                  c->is_timed || c->opts->expected_calls ? "" : unknown, c->passed);

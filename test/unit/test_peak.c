@@ -208,7 +208,7 @@ static void on_the_host(void **state) {
 }
 
 /* Rows that are sent from the host to build a store of them are freed as they are read: 2, at most,
- * if less than a third of the store is padding. Those that are there stay. */
+ * if at most a quarter of the store is padding. Those that are there stay. */
 static void on_a_gpu(void **state) {
     (void)state;
     static const limits sent[] = {

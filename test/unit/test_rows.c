@@ -132,7 +132,7 @@ static void only_one_triangle_is_given(void **state) {
         {both, last, SPMV_GENERAL, 0, NULL},
         {both, last, SPMV_SYMMETRIC, 0,
          "row 2, entry 2: idx[2] is 1, in the other triangle than "
-         "entry 1, but the symmetry says that one is given"},
+         "entry 1, but the symmetry says that only one triangle is given"},
         {mirrored, last, SPMV_SYMMETRIC, 1, "column 2, entry 2: idx[2] is 0, in the other"},
         {mirrored, last, SPMV_SKEW_SYMMETRIC, 0, "row 2, entry 2: idx[2] is 0, in the other"},
         {lower, zero, SPMV_SKEW_SYMMETRIC, 0, NULL},

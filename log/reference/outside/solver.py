@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """solver.py: makes the matrices that `make bench-solver` takes beside generated ones, as Matrix Market files.
 
-They are of the sizes that the first measurement of a solver had: a planar mesh in reverse Cuthill-McKee order (700,000 rows),
-Stokes flow (592,000), a coarse operator of multigrid (167,000) and nearest neighbours (400,000). The families of the outside
-set make them, with numbers of their own; none of them is in that set."""
+Four kinds that solvers meet, of sizes at which a product takes about as long as an iteration's other kernels: a planar mesh in
+reverse Cuthill-McKee order (700,000 rows), Stokes flow (592,000), a coarse operator of multigrid (167,000) and nearest
+neighbours (400,000). The families of the outside set make them, with numbers of their own; none of them is in that set."""
 import argparse
 import pathlib
 
