@@ -1,56 +1,11 @@
 /* test_device_memory.c: on a GPU, what goes wrong with memory: whatever a kernel takes comes from
  * the caller's allocator and goes back to it; where there is none the host converts, and new values
  * arrive all the same, in copied plans, too. And forecasts of memory: for these without a GPU. */
-#include "kernels.h"
-#include "sources.h"
-
-#pragma weak source_alloc
-#pragma weak source_free
-
-enum { MOST_BLOCKS = 256 };
-static struct {
-    void *memory[MOST_BLOCKS];
-    size_t bytes[MOST_BLOCKS];
-    int refused; /* the how manieth block that is asked for is not to be had; 0: all are */
-    int foreign; /* blocks that came back without having been given, or of another size */
-} purse;
-
-static void *take(void *user, spmv_place place, size_t bytes, void *stream) {
-    int k = 0;
-    (void)user, (void)stream;
-    if (place == SPMV_HOST) return malloc(bytes);
-    if (purse.refused && --purse.refused == 0) return NULL;
-    while (purse.memory[k]) k++;
-    assert_in_range(k, 0, MOST_BLOCKS - 2);
-    purse.bytes[k] = bytes;
-    return purse.memory[k] = source_alloc(ON_DEVICE, bytes);
-}
-
-static void give(void *user, spmv_place place, void *memory, size_t bytes, void *stream) {
-    int k = 0;
-    (void)user, (void)stream;
-    if (place == SPMV_HOST) {
-        free(memory);
-        return;
-    }
-    while (k < MOST_BLOCKS && purse.memory[k] != memory) k++;
-    if (k == MOST_BLOCKS || purse.bytes[k] != bytes)
-        purse.foreign++;
-    else
-        purse.memory[k] = NULL;
-    source_free(ON_DEVICE, memory);
-}
-
-static size_t taken(void) {
-    size_t bytes = 0;
-    for (int k = 0; k < MOST_BLOCKS; k++) bytes += purse.memory[k] ? purse.bytes[k] : 0;
-    return bytes;
-}
+#include "purse.h"
 
 static spmv_ctx *gpu_context(void) {
-    static const spmv_allocator theirs = {take, give, NULL};
     const spmv_ctx_opts opts = {
-        .size = sizeof opts, .backend = "cuda", .threads = 1, .allocator = &theirs};
+        .size = sizeof opts, .backend = "cuda", .threads = 1, .allocator = &allocator_of_purse};
     spmv_ctx *ctx = NULL;
     memset(&purse, 0, sizeof purse);
     if (source_alloc && spmv_ctx_create(&opts, &ctx) == SPMV_OK && is_usable(ctx, &spmv_cuda))
@@ -88,20 +43,20 @@ static void every_kernel_uses_the_callers_memory(void **state) {
         if (!is_here(&spmv_cuda, k)) continue;
         snprintf(name, sizeof name, "cuda:%s", spmv_cuda.kernels[k][0]->name);
         opts.kernel = name;
-        const size_t before = taken();
+        const size_t before = purse.out;
         if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) continue;
         spmv_plan_info(plan, &facts);
-        if (!(plan->kernel->traits & SPMV_PEER) && facts.peak_device_bytes < taken() - before)
+        if (!(plan->kernel->traits & SPMV_PEER) && facts.peak_device_bytes < purse.out - before)
             fail_msg("%s: a peak of %zu bytes", name, facts.peak_device_bytes);
         spmv_plan_free(plan);
         spmv_mat_drop_stores(mat);
-        if (purse.foreign || taken() != before)
+        if (purse.foreign || purse.out != before)
             fail_msg("%s: %d foreign blocks, %zu bytes kept", name, purse.foreign,
-                     taken() - before);
+                     purse.out - before);
     }
     spmv_mat_free(mat);
     spmv_ctx_free(ctx);
-    assert_int_equal(taken(), 0);
+    assert_int_equal(purse.out, 0);
     assert_int_equal(purse.foreign, 0);
 }
 

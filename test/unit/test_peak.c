@@ -1,46 +1,15 @@
 /* test_peak.c: memory that making a matrix and a plan of it has in use at most, beside arrays of
  * the caller's, in compressed rows of f64 values and 32-bit offsets. PEAK_PRINT=1 prints it. */
 #include "arrays_there.h"
+#include "purse.h"
 
-/* ---- what the device has given --------------------------------------------------------------- */
-
-enum { MOST_BLOCKS = 256 };
-static struct {
-    void *memory[MOST_BLOCKS];
-    size_t bytes[MOST_BLOCKS], out, most; /* out: of the device, in use */
-} purse;
-
-static void *take(void *user, spmv_place place, size_t bytes, void *stream) {
-    int k = 0;
-    (void)user, (void)stream;
-    if (place == SPMV_HOST) return malloc(bytes);
-    while (k < MOST_BLOCKS && purse.memory[k]) k++;
-    assert_in_range(k, 0, MOST_BLOCKS - 1);
-    purse.bytes[k] = bytes;
-    purse.out += bytes;
-    if (purse.out > purse.most) purse.most = purse.out;
-    return purse.memory[k] = source_alloc(ON_DEVICE, bytes);
-}
-
-static void give(void *user, spmv_place place, void *memory, size_t bytes, void *stream) {
-    int k = 0;
-    (void)user, (void)stream;
-    if (place == SPMV_HOST) {
-        free(memory);
-        return;
-    }
-    while (k < MOST_BLOCKS && purse.memory[k] != memory) k++;
-    assert_in_range(k, 0, MOST_BLOCKS - 1);
-    assert_int_equal(purse.bytes[k], bytes);
-    purse.memory[k] = NULL;
-    purse.out -= bytes;
-    source_free(ON_DEVICE, memory);
-}
+/* ---- a context whose memory is counted ------------------------------------------------------- */
 
 static spmv_ctx *context_with_purse(const spmv_backend *backend) {
-    static const spmv_allocator theirs = {take, give, &purse};
-    const spmv_ctx_opts opts = {
-        .size = sizeof opts, .backend = backend->name, .threads = 2, .allocator = &theirs};
+    const spmv_ctx_opts opts = {.size = sizeof opts,
+                                .backend = backend->name,
+                                .threads = 2,
+                                .allocator = &allocator_of_purse};
     spmv_ctx *ctx = NULL;
     if (!backend->host && !source_alloc) return NULL;
     memset(&purse, 0, sizeof purse);
@@ -244,6 +213,7 @@ static void on_a_gpu(void **state) {
     assert_peaks(ctx, &few, LENT, LENT_THERE);
     spmv_ctx_free(ctx);
     assert_int_equal(purse.out, 0);
+    assert_int_equal(purse.foreign, 0);
 }
 
 int main(int argc, char **argv) {
