@@ -7,9 +7,10 @@
 #   NAME-classes.jsonl  the same on the generated classes of the papers and bars, in f64; NAME-prep.jsonl: auto, number unknown
 #   NAME-every.jsonl    every other kernel on the outside set, for ablation.py
 #   NAME-warm.jsonl     every kernel, and the first paper's parameters, on a few matrices in warm caches
+#   NAME-beside.jsonl   auto beside the kernels that the file BESIDE names for each matrix (beside.py), in the states given as OPTIONs
 # Cold comes first: the preparation of auto in other states finds stores that are there already.
 # OPTION: of spmv sweep, such as --dry-run. LIMIT: seconds after which it stops, to be continued (exit code 75). STAGES: which of
-# "outside unknown f32 codes warm classes every few". OUTSIDE: the folder of the outside set; FILES: more matrices, files or folders,
+# "outside unknown f32 codes warm classes every few beside", all but the last unless it is given. OUTSIDE: the folder of the outside set; FILES: more matrices, files or folders,
 # with the classes; LOGS: another folder than this one; PROBE: the folder of the limits; PEERS: kernels of other libraries by name, none
 # if it is empty (all that are built in); AOCL-Sparse is measured in a process of its own, but not again if the log has it;
 # KERNELS: which of ours often win; TIME: options of the stop rule.
@@ -117,5 +118,9 @@ for stage in $stages; do
         done
         sweep warm "$(on_device "$(echo "$ours" | paste -sd,)${others:+,$others}")" --cache=warm --min-time=0.01 --max-time=0.05 $few "$@"
         sweep warm "$(on_device $paper)" --cache=warm --min-time=0.01 --max-time=0.05 $values $few "$@" ;;
+    beside)
+        while read -r matrix kernels shape; do
+            sweep beside "$device:auto,$kernels" --iters=1000 $time $shape "$@" "$outside/$matrix.mtx" </dev/null
+        done <"$BESIDE" ;;
     esac
 done

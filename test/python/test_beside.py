@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Tests of log/reference/beside.py on tiny logs."""
+
+import contextlib
+import io
+import os
+import sys
+import unittest
+
+from logfixture import ROOT, TablesTest, record
+sys.path.insert(0, os.path.join(ROOT, "log", "reference"))
+import beside  # noqa: E402  (found only after the path is set)
+from common import Stop  # noqa: E402
+
+TUNE = next(name for name, place in beside.outside_list().items() if place.half == "tune")
+HELD_OUT = next(name for name, place in beside.outside_list().items() if place.half == "held-out")
+
+
+def run_of(matrix, kernel, median, **changes):
+    return record(median, 0.001, **{"config__backend": "omp", "config__kernel": kernel, "config__requested": kernel,
+                                    "config__precision": "f64", "config__cache": "cold", "config__deterministic": True,
+                                    "matrix__name": matrix, "matrix__hash": matrix, **changes})
+
+
+def turns(matrix, kernel, seconds, **changes):
+    """A record of eight rounds, of which the third was disturbed for all."""
+    return run_of(matrix, kernel, seconds, **{"run_id": matrix, "timing__group": 1, "timing__wall_s": 1, "timing__waited_s": 0,
+                                              "timing__turns_s": [seconds * (5 if n == 2 else 1) for n in range(8)], **changes})
+
+
+class BesideTest(TablesTest):
+
+    def lines(self, records, *options):
+        path = self.write("log.jsonl", *records)
+        with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(beside.main([path, "--backend=omp", *options]), 0)
+        return text.getvalue().splitlines()
+
+    def test_pick(self):
+        # The fastest two of each state; another library's, one that need not repeat its bits, a wrong one and auto are none of them.
+        shape = {"config__params__shape_rows": 3, "config__params__shape_cols": 3}
+        records = [run_of(TUNE, "csr_rows", 4e-4), run_of(TUNE, "csr_balanced", 3e-4), run_of(TUNE, "bsr_lanes", 2e-4, **shape),
+                   run_of(TUNE, "mkl_csr", 1e-4), run_of(TUNE, "csell_slices", 1e-4, config__deterministic=False),
+                   run_of(TUNE, "sell16_lanes", 1e-4, check__status="failed"),
+                   run_of(TUNE, "csb_blocks", 1e-4, config__requested="auto"),
+                   run_of(TUNE, "sell16_lanes", 1e-4, config__cache="steady"), run_of("gen:rmat:16", "csr_rows", 1e-4),
+                   run_of(HELD_OUT, "csr_rows", 1e-4)]
+        found = self.lines(records, "--pick", "--most=2")
+        self.assertEqual(sorted(found), sorted([f"{TUNE} omp:bsr_lanes,omp:csr_balanced,omp:sell16_lanes --shape=3x3",
+                                                f"{HELD_OUT} omp:csr_rows"]))
+
+    def test_regret(self):
+        # By rounds: a burst in one counts for nothing. Faster than all beside it counts as 1; other runs do not count.
+        records = [turns(TUNE, "csell_slices", 1.2e-4, config__requested="auto"), turns(TUNE, "csr_rows", 1e-4),
+                   turns(TUNE, "csr_balanced", 3e-4), turns(TUNE, "sell16_lanes", 1e-5, run_id="another"),
+                   turns(HELD_OUT, "csr_rows", 1e-4, config__requested="auto"), turns(HELD_OUT, "csr_balanced", 2e-4)]
+        head, tune, held_out, both, beyond = self.lines(records)
+        self.assertIn("worst", head)
+        self.assertEqual(tune.split(), "f64 cold tune 1 1.200 0 % 0 % 1.20".split())
+        self.assertEqual(held_out.split(), "f64 cold held-out 1 1.000 100 % 100 % 1.00".split())
+        self.assertEqual(both.split(), "f64 cold both 2 1.095 50 % 50 % 1.20".split())
+        self.assertEqual(beyond.split(), f"1.20 {TUNE}: csell_slices; csr_rows".split())
+
+    def test_nothing(self):
+        for options in [], ["--pick"]:
+            with self.assertRaises(Stop):
+                self.lines([run_of("gen:rmat:16", "csr_rows", 1e-4)], *options)
+
+
+if __name__ == "__main__":
+    unittest.main()
