@@ -83,6 +83,11 @@ enum { MOST_BLOCKS = 1 << 20 };
     {SPMV_schedule, 0, 0, 3, 1, false}, { \
         SPMV_chunk, 0, 0, INT32_MAX, 1, false \
     }
+/* Where iterations are few and differ much in length: each goes to the next thread that is free. */
+#define PARAMS_SCHEDULE_DYNAMIC \
+    {SPMV_schedule, omp_sched_dynamic, 0, 3, 1, false}, { \
+        SPMV_chunk, 1, 0, INT32_MAX, 1, false \
+    }
 #define PARAM_SIMD \
     { SPMV_simd, 0, 0, 1, 1, false }
 #define PARAM_ROWLENS \

@@ -3,7 +3,6 @@
  * pay for trials they order the candidates, which are timed; otherwise they decide. */
 #include "spmv_kernel.h"
 #include <math.h>
-#include <omp.h>
 
 static const spmv_cost costs[] = {
 #define COST(name, step, setup) {#name, step, setup},
@@ -147,18 +146,13 @@ static void propose_sss(const model *m) {
 }
 
 /* The cache of a core holds the x and y of a block, so that no read of x is far, at the price of
- * adding to y in every block. Tiles of 128 KiB of x were the best of 64 to 256 KiB on random, R-MAT
- * and power-law matrices. */
+ * adding to y in every block. */
 static void propose_csb(const model *m) {
     const spmv_features *f = m->f;
-    const int64_t tile = (1 << 17) / (int64_t)m->width;
     if (m->far == 0) return;
     const work w = {spmv_coded_bytes(f) + INDEX + 2 * m->y, 0, 1};
-    spmv_proposal *p = propose(m, "csb_interleaved_blocks", w);
-    spmv_proposal_why(p, "%.2f cache lines of x per nonzero, and no cache for x", f->lines);
-    set(p, "tile", tile);
-    set(p, "schedule", omp_sched_dynamic);
-    set(p, "chunk", 1);
+    spmv_proposal_why(propose(m, "csb_interleaved_blocks", w),
+                      "%.2f cache lines of x per nonzero, and no cache for x", f->lines);
 }
 
 void spmv_propose_omp(const spmv_features *f, spmv_proposals *out) {

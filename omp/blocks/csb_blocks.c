@@ -11,7 +11,7 @@
  *          if x is read once: tile entries of x and of y stay in the nearest cache.
  * Weak     hypersparse blocks cost a pointer each; a very long row keeps one thread busy.
  * Repeats  bitwise: yes.
- * Params   tile: of the format; schedule, chunk: of the loop over rows of blocks.
+ * Params   tile: of the format; schedule, chunk: of the loop over rows of blocks (dynamic, 1).
  */
 #include "omp/isa.h"
 #include "omp/kernel.h"
@@ -72,7 +72,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     return SPMV_OK;
 }
 
-static const spmv_param params[] = {PARAMS_SCHEDULE, SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {PARAMS_SCHEDULE_DYNAMIC, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(csb_blocks) = {
     .name = "csb_blocks",

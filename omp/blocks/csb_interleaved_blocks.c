@@ -15,7 +15,7 @@
  * Weak     hypersparse blocks cost a pointer each; a very long row keeps one thread busy.
  * Repeats  bitwise: yes; the same with and without a dictionary.
  * Params   tile: columns of a block (128 KB of x); codes: encode values in fewer bytes, of the
- *          format; schedule, chunk: of the loop over rows of blocks.
+ *          format; schedule, chunk: of the loop over rows of blocks (dynamic, 1).
  */
 #include "omp/isa.h"
 #include "omp/kernel.h"
@@ -76,7 +76,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     return SPMV_OK;
 }
 
-static const spmv_param params[] = {PARAMS_SCHEDULE, SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {PARAMS_SCHEDULE_DYNAMIC, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(csb_interleaved_blocks) = {
     .name = "csb_interleaved_blocks",

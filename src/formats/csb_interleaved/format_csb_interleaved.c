@@ -9,7 +9,8 @@
 #include <omp.h>
 
 /* A row of blocks ends where it has a share of the entries, so that some threads find work whatever
- * the rows' lengths; but no sooner than it must, since every row of blocks fetches all of x. */
+ * the rows' lengths; but no sooner than it must, since every row of blocks fetches all of x.
+ * Of 64 to 256 KB of x for a block 128 were the best on random, R-MAT and power-law matrices. */
 enum { SHARES = 64, LEAST_SHARE = 1 << 20, X_BYTES = 1 << 17 /* of x for a block */ };
 
 static int64_t tile_of(const spmv_choice *c) {

@@ -91,8 +91,8 @@ def disturbances(records):
     return "; ".join(f"{what} ({count})" for what, count in counts.most_common())
 
 
-def unit_of(record):
-    """The Unit a usable record describes.
+def system_of(record):
+    """The System of a record.
 
     Threads are those the run had (omp.threads), not those its kernel took (config.threads, 1 for a
     serial one): a serial kernel belongs beside the parallel ones of its run. A GPU's kernels have
@@ -101,9 +101,14 @@ def unit_of(record):
     threads = get("omp.threads") if get("omp.threads") is not None else get("config.threads")
     if record["config.backend"] == "cuda":
         threads = None
-    system = System(get("host.name"), get("cpu.model"), get("gpu.name"), record["config.backend"],
-                    get("config.precision"), threads, get("config.alpha"), get("config.beta"),
-                    get("config.cache"))
+    return System(get("host.name"), get("cpu.model"), get("gpu.name"), record["config.backend"],
+                  get("config.precision"), threads, get("config.alpha"), get("config.beta"),
+                  get("config.cache"))
+
+
+def unit_of(record):
+    """The Unit a usable record describes."""
+    get, system = record.get, system_of(record)
     matrix = Matrix(record["matrix.name"], get("matrix.hash"), get("matrix.nnz"))
     kernel, settings = record["config.kernel"], settings_of(record)
     if get("config.requested") == "auto":  # its preparation holds the choosing: a kernel of its own
