@@ -53,6 +53,14 @@ static void set(spmv_proposal *p, const char *name, int64_t value) {
     p->setting[p->nsettings++] = (spmv_setting){name, value};
 }
 
+/* Half of a symmetric matrix is stored to read half of the bytes, which saves little where the
+ * caches keep the matrix from product to product. */
+static bool may_halve(const model *m) {
+    const spmv_features *f = m->f;
+    const bool is_kept = !f->evicted && (m->width + INDEX) * (double)f->nnz < (double)f->cache;
+    return f->symmetric == 1 && f->rows == f->cols && !is_kept;
+}
+
 /* Where half of a symmetric matrix is stored, a thread adds what belongs to rows before its own to
  * a window, which is fetched and written like y. While all windows together would be longer than
  * omp/symmetric/mirror.h allows, half of the threads get no rows. */
@@ -69,8 +77,10 @@ static work with_windows(const spmv_features *f, double width, work w) {
  * lanes wait. On a diagonal a nonzero takes the less time the more of the 32 rows the step holds,
  * but expanding its value takes some. A slice like an earlier one is copied, which shortens the
  * set-up where columns take few bytes. What the sample does not stand for is taken to be
- * incompressible. Storing half of a symmetric matrix reads y twice. */
+ * incompressible. Storing half of a symmetric matrix reads y twice, and an entry on no diagonal is
+ * added to y for itself. */
 static void propose_csell(const model *m) {
+    const double mostly = 0.5;
     const spmv_features *f = m->f;
     const double index = f->seen * f->index_bytes + (1 - f->seen) * INDEX,
                  diagonal = f->seen * f->diagonal, bytes = index + fmin(f->value_bytes, m->width);
@@ -81,7 +91,7 @@ static void propose_csell(const model *m) {
     spmv_proposal_why(
         p, "%.0f %% of the nonzeros on diagonals of their slice, %.1f of %g bytes per nonzero",
         PERCENT * diagonal, bytes, m->width + INDEX);
-    if (f->symmetric < 1 || f->rows != f->cols) return;
+    if (!may_halve(m) || f->diagonal < mostly) return;
     w.bytes = (1 + 1 / f->mean) / 2 * bytes + 2 * m->y;
     w = with_windows(f, m->width, w);
     spmv_proposal_why(propose(m, "csell_sym_slices", w),
@@ -139,7 +149,7 @@ static void propose_blocks(const model *m) {
 /* Each entry is added twice, and y is read again. */
 static void propose_sss(const model *m) {
     const spmv_features *f = m->f;
-    if (f->symmetric < 1 || f->rows != f->cols) return;
+    if (!may_halve(m)) return;
     work w = {(m->width + INDEX) / 2 + 2 * m->y, 2 * m->far + m->rows, 1};
     w = with_windows(f, m->width, w);
     spmv_proposal_why(propose(m, "sss_rows", w), "symmetric as far as seen: half of it stored");
