@@ -1,19 +1,24 @@
 #!/bin/sh
 # tables.sh: makes from the logs beside this file tables/reference/, the results in docs/ and README, the ablation table and
 # the papers' studies.
-# Run at the root of the repository. The logs *-every hold every kernel, for the ablation alone. PYTHON: 3.11 or later.
+# Run at the root of the repository. The logs *-every hold every kernel, for the ablation alone; *-beside have auto beside the
+# fastest of them, for choices.md. PYTHON: 3.11 or later.
 set -eu
 python=${PYTHON:-python3} report=tables/report out=tables/reference
-main= every= ablation=:
+main= every= beside= ablation=:
 for log in log/reference/*.jsonl log/reference/*.jsonl.xz; do
     [ -f "$log" ] || continue
-    every="$every $log"
-    case $log in *-every.jsonl*) ablation=$python ;; *) main="$main $log" ;; esac
+    case $log in
+    *-beside.jsonl*) beside="$beside $log" ;;
+    *-every.jsonl*) every="$every $log" ablation=$python ;;
+    *) every="$every $log" main="$main $log" ;;
+    esac
 done
 "$python" $report/make_tables.py --out $out $main
 "$python" $report/report.py $main -o $out/report.html
 "$python" $report/bars.py $main --out $out/bars.md
 "$python" $report/results.py $main --into docs/results.md --readme README.md --chart docs/results.svg
+[ -z "$beside" ] || "$python" log/reference/beside.py $beside >$out/choices.md
 $ablation $report/ablation.py $every --out $out/ablation.md
 PYTHON=$python sh log/reference/scaling.sh >$out/scaling.md
 studies=$(mktemp -d)
