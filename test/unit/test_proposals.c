@@ -207,8 +207,8 @@ static void wide_windows_leave_threads_idle(void **state) {
     if (!(far_two < two && two < 1.5 * far_two)) fail_msg("2 threads: %g, %g", two, far_two);
 }
 
-/* Half of a matrix is stored where memory must be read, and by slices where diagonals are common: on
- * two cores of an EPYC csell_sym_slices took 2.97 times the best kernel's time on ci_water. */
+/* Half of a matrix is stored where memory must be read, and by slices where diagonals are common:
+ * on two cores of an EPYC csell_sym_slices took 2.97 times the best kernel's time on ci_water. */
 static void half_is_stored_where_it_saves_reading(void **state) {
     (void)state;
     spmv_features f = features_for(SPMV_FOR_HOST, "gen:poisson3d:24", "symmetric");
