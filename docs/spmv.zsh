@@ -50,7 +50,7 @@ _spmv() {
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
             '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
-            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static)]:KIND,...:_files' \
+            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:_files' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
             '*--sigma=''[rows per sorting window of SELL (1\: none)]:N|all,...:(all)' \
             '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
@@ -112,7 +112,7 @@ _spmv() {
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
             '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
-            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static)]:KIND,...:_files' \
+            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:_files' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
             '*--sigma=''[rows per sorting window of SELL (1\: none)]:N|all,...:(all)' \
             '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
@@ -173,7 +173,7 @@ _spmv() {
             '*--max-mem=''[skip kernels that need more memory, e.g. 4G (80% of what is free on the device)]:SIZE:_files' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
             '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
-            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static)]:KIND,...:_files' \
+            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:_files' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
             '*--sigma=''[rows per sorting window of SELL (1\: none)]:N|all,...:(all)' \
             '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \
@@ -287,7 +287,7 @@ _spmv() {
             '*--nondeterministic''[auto\: consider also kernels whose results differ in the last bits from run to run]' \
             '*'{-p,--precision=}'[precision of values, x and y (f64)]:f64|f32,...:(f64 f32)' \
             '*--rowlens=''[stop at the end of each ELL row instead of multiplying its padding (on)]:on|off,...:(on off)' \
-            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static)]:KIND,...:_files' \
+            '*--schedule=''[static, dynamic, guided or auto (auto\: OMP_SCHEDULE, else static, for CSB dynamic with chunk 1)]:KIND,...:_files' \
             '*--shape=''[size of BSR blocks]:RxC,...:_files' \
             '*--sigma=''[rows per sorting window of SELL (1\: none)]:N|all,...:(all)' \
             '*--simd=''[SIMD reduction in the dot product (off)]:on|off,...:(on off)' \

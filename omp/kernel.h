@@ -42,10 +42,11 @@ typedef struct schedule {
     int chunk;
 } schedule;
 
-/* Makes schedule(runtime) what the plan chose for a loop of that many iterations; what it was
- * before comes back, for restore_schedule: it belongs to the caller. A dynamic chunk defaults to
- * the paper's fair chunks, folding 4: each thread gets four chunks if all take equally long. */
-static inline schedule set_schedule(const spmv_plan *p, int64_t iterations) {
+/* Makes schedule(runtime) what the plan chose for a loop of that many iterations, or OMP_SCHEDULE,
+ * or otherwise; what it was before comes back, for restore_schedule: it belongs to the caller. A
+ * dynamic chunk defaults to the paper's fair chunks, folding 4: each thread gets four chunks if all
+ * take equally long. */
+static inline schedule set_schedule_or(const spmv_plan *p, int64_t iterations, schedule otherwise) {
     schedule before;
     int64_t chunk = p->choice.value[SPMV_chunk], fair = iterations / (4 * p->device->threads);
     omp_sched_t kind = (omp_sched_t)p->choice.value[SPMV_schedule];
@@ -54,11 +55,21 @@ static inline schedule set_schedule(const spmv_plan *p, int64_t iterations) {
         const char *users = getenv("OMP_SCHEDULE");
         const bool from_user = users && *users;
         if (from_user && chunk == 0) return before; /* the user's setting stands */
-        kind = from_user ? before.kind : omp_sched_static;
+        kind = from_user ? before.kind : otherwise.kind;
+        if (chunk == 0) chunk = otherwise.chunk;
     }
     if (chunk == 0 && kind == omp_sched_dynamic) chunk = fair > 0 ? fair : 1;
     omp_set_schedule(kind, chunk > INT32_MAX ? INT32_MAX : (int)chunk);
     return before;
+}
+
+static inline schedule set_schedule(const spmv_plan *p, int64_t iterations) {
+    return set_schedule_or(p, iterations, (schedule){omp_sched_static, 0});
+}
+
+/* Where iterations are few and differ much in length: each goes to the next thread that is free. */
+static inline schedule set_dynamic_schedule(const spmv_plan *p, int64_t iterations) {
+    return set_schedule_or(p, iterations, (schedule){omp_sched_dynamic, 1});
 }
 
 static inline void restore_schedule(schedule before) {
@@ -82,11 +93,6 @@ enum { MOST_BLOCKS = 1 << 20 };
 #define PARAMS_SCHEDULE \
     {SPMV_schedule, 0, 0, 3, 1, false}, { \
         SPMV_chunk, 0, 0, INT32_MAX, 1, false \
-    }
-/* Where iterations are few and differ much in length: each goes to the next thread that is free. */
-#define PARAMS_SCHEDULE_DYNAMIC \
-    {SPMV_schedule, omp_sched_dynamic, 0, 3, 1, false}, { \
-        SPMV_chunk, 1, 0, INT32_MAX, 1, false \
     }
 #define PARAM_SIMD \
     { SPMV_simd, 0, 0, 1, 1, false }

@@ -53,12 +53,16 @@ static void set(spmv_proposal *p, const char *name, int64_t value) {
     p->setting[p->nsettings++] = (spmv_setting){name, value};
 }
 
-/* Half of a symmetric matrix is stored to read half of the bytes, which saves little where the
- * caches keep the matrix from product to product. */
-static bool may_halve(const model *m) {
+static bool is_symmetric(const spmv_features *f) {
+    return f->symmetric == 1 && f->rows == f->cols;
+}
+
+/* The halves that a half-stored symmetric matrix counts as: both where the caches keep the matrix
+ * from product to product, since less to read saves nothing there. */
+static double halves_of(const model *m) {
     const spmv_features *f = m->f;
     const bool is_kept = !f->evicted && (m->width + INDEX) * (double)f->nnz < (double)f->cache;
-    return f->symmetric == 1 && f->rows == f->cols && !is_kept;
+    return is_kept ? 2 : 1;
 }
 
 /* Where half of a symmetric matrix is stored, a thread adds what belongs to rows before its own to
@@ -91,8 +95,8 @@ static void propose_csell(const model *m) {
     spmv_proposal_why(
         p, "%.0f %% of the nonzeros on diagonals of their slice, %.1f of %g bytes per nonzero",
         PERCENT * diagonal, bytes, m->width + INDEX);
-    if (!may_halve(m) || f->diagonal < mostly) return;
-    w.bytes = (1 + 1 / f->mean) / 2 * bytes + 2 * m->y;
+    if (!is_symmetric(f) || diagonal < mostly) return;
+    w.bytes = halves_of(m) * (1 + 1 / f->mean) / 2 * bytes + 2 * m->y;
     w = with_windows(f, m->width, w);
     spmv_proposal_why(propose(m, "csell_sym_slices", w),
                       "symmetric as far as seen, %.0f %% on diagonals: half of it stored",
@@ -149,8 +153,8 @@ static void propose_blocks(const model *m) {
 /* Each entry is added twice, and y is read again. */
 static void propose_sss(const model *m) {
     const spmv_features *f = m->f;
-    if (!may_halve(m)) return;
-    work w = {(m->width + INDEX) / 2 + 2 * m->y, 2 * m->far + m->rows, 1};
+    if (!is_symmetric(f)) return;
+    work w = {halves_of(m) * (m->width + INDEX) / 2 + 2 * m->y, 2 * m->far + m->rows, 1};
     w = with_windows(f, m->width, w);
     spmv_proposal_why(propose(m, "sss_rows", w), "symmetric as far as seen: half of it stored");
 }

@@ -8,7 +8,8 @@
 With --pick, the logs hold every kernel of ours on the outside set. Printed is a line for each matrix: its name, the kernels that
 were the fastest there (so many of each state and precision asked for, deterministic ones that are still built, without parameters but
 the shape of blocks), and the option for that shape. Otherwise the logs are of such sweeps: the regret of `auto` is its
-time over that of the fastest kernel beside it, by the rounds of their turns (tables/report/units/pairs.py), and at least 1.
+time over that of the fastest kernel beside it, by the rounds of their turns (tables/report/units/pairs.py), and at least 1; of several
+runs of a matrix the largest counts.
 Printed is a table, in Markdown, with both halves of the outside set and the matrices whose regret is above 1.10.
 """
 
@@ -19,18 +20,21 @@ from typing import NamedTuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from replay import FAIR, CLOSE, is_ours, kernels_built, mean  # noqa: E402
-from common import EX_DATAERR, Parser, Stop, load, run, say  # noqa: E402  (replay sets the path)
+from common import EX_DATAERR, EX_USAGE, Parser, Stop, load, run, say  # noqa: E402  (replay sets the path)
 from headline.classes import HALVES, listed_name, outside_list  # noqa: E402
 from headline.figures import machine_of  # noqa: E402
-from texts import markdown_table, percent  # noqa: E402
-from units.pairs import interval_of, rounds_of  # noqa: E402
+from texts import markdown_table, percent, plural  # noqa: E402
+from units.pairs import LIMIT, interval_of, rounds_of  # noqa: E402
 from units.unit import system_of  # noqa: E402
 
+STATES, PRECISIONS = ("cold", "steady", "warm"), ("f64", "f32")
 HEAD = """# What the choice of auto costs
 
-The time of auto, with 1,000 expected products, over that of the fastest of our other kernels beside it, timed in the same turns:
-the three that were the fastest on that matrix in logs of every kernel (`log/reference/beside.py`), on the outside set. What auto
-is faster counts as 1; means are geometric.
+The time of auto, with 1,000 expected products, over that of the fastest of the kernels beside it, timed in the same turns, on the
+outside set. Beside it are three to seven kernels of ours by name: the three that were the fastest on that matrix in the logs, of each state and
+precision of the sweep (`log/reference/beside.py`; on the H100 those of the H200's logs). What auto is faster counts as 1; means are
+geometric. Known to 3 %: the ratio to the fastest, by the interval of its rounds; the fastest of several times that are not known
+well is mostly too fast, so that the regret is rather too large.
 
 """
 
@@ -77,24 +81,39 @@ def picked(records, backend, states, most):
 class Regret(NamedTuple):
     """Of one matrix."""
     value: float
+    is_known: bool  # the ratio, to 3 %
     chosen: str
     faster: str  # the fastest kernel beside it
 
 
+def words_of(record, threads):
+    """A kernel, and how many threads it took if those are not that many."""
+    mine = record.get("config.threads")
+    return record["config.kernel"] + (f" with {plural(mine, 'thread')}" if mine and mine != threads else "")
+
+
+def regret_of(auto, others):
+    """Regret; None if auto has too few turns beside all others."""
+    intervals = [(interval_of([b / a for a, b in rounds_of(auto, other)]), other) for other in others]
+    beside = [(1 / interval.value, interval.error <= LIMIT, other) for interval, other in intervals if interval]
+    if not beside:
+        return None
+    value, is_known, faster = max(beside, key=lambda one: one[0])
+    return Regret(max(value, 1), is_known, words_of(auto, faster.get("config.threads")), faster["config.kernel"])
+
+
 def regrets_of(records):
-    """{(machine, precision, state): {matrix: Regret}}"""
-    turns = collections.defaultdict(list)
+    """{(machine, precision, state): {matrix: Regret}}, and how many runs of auto had no turns to compare."""
+    turns, found, lost = collections.defaultdict(list), collections.defaultdict(dict), 0
     for matrix, state, record in counted(records):
         turns[(machine_of(system_of(record)), *state), matrix, record.get("run_id"), record.get("timing.group")].append(record)
-    found = collections.defaultdict(dict)
     for (state, matrix, _, _), group in turns.items():
         for auto in (record for record in group if record.get("config.requested") == "auto"):
-            beside = [(1 / interval.value, other["config.kernel"]) for other in group if other is not auto
-                      for interval in [interval_of([b / a for a, b in rounds_of(auto, other)])] if interval]
-            if beside:
-                value, faster = max(beside)
-                found[state][matrix] = Regret(max(value, 1), auto["config.kernel"], faster)
-    return found
+            regret = regret_of(auto, [record for record in group if record is not auto])
+            lost += regret is None
+            if regret and (matrix not in found[state] or regret.value > found[state][matrix].value):
+                found[state][matrix] = regret
+    return found, lost
 
 
 def table(found):
@@ -109,10 +128,11 @@ def table(found):
                                 reverse=True)
                 rows.append([*state, half or "both", len(values), f"{mean(values):.3f}",
                              *(percent(sum(value <= bound for value in values), len(values)) for bound in (CLOSE, FAIR)),
-                             f"{max(values):.2f}", ", ".join(f"{regret.value:.2f} {matrix} ({regret.chosen}; {regret.faster})"
+                             f"{max(values):.2f}", percent(sum(regret.is_known for regret in regrets.values()), len(values)),
+                             ", ".join(f"{regret.value:.2f} {matrix} ({regret.chosen}; {regret.faster})"
                                                              for regret, matrix in beyond)])
     return (["machine", "precision", "caches", "half", "matrices", "mean", "up to 1.03", "up to 1.10", "worst",
-             "above 1.10 (chosen; faster)"], "llllrrrrrl", rows)
+             "known to 3 %", "above 1.10 (chosen; faster)"], "llllrrrrrrl", rows)
 
 
 def main(arguments):
@@ -120,17 +140,23 @@ def main(arguments):
     parser.add_argument("logs", nargs="+", metavar="LOG", help="logs of every kernel, or of the stage beside")
     parser.add_argument("--backend", default="cuda", choices=("cuda", "omp"), help="whose kernels to pick (cuda)")
     parser.add_argument("--pick", action="store_true", help="print the kernels to time beside auto")
-    parser.add_argument("--most", type=int, default=3, help="how many of each state and precision (3)")
+    parser.add_argument("--most", type=int, default=3, choices=range(1, 10), metavar="N", help="how many of each state and precision (3)")
     parser.add_argument("--states", default="cold,steady", help="of the caches (cold,steady)")
     parser.add_argument("--precisions", default="f64", help="(f64)")
     options = parser.parse_args(arguments)
     records, talk = load(options.logs)
     say(talk)
     if options.pick:
+        for given, known in (options.states, STATES), (options.precisions, PRECISIONS):
+            if not set(given.split(",")) <= set(known):
+                raise Stop(EX_USAGE, f"{given}: some of {','.join(known)}")
         states = [(precision, state) for precision in options.precisions.split(",") for state in options.states.split(",")]
         text = "".join(line + "\n" for line in picked(records, options.backend, states, options.most))
     else:
-        header, alignment, rows = table(regrets_of(records))
+        found, lost = regrets_of(records)
+        if lost:
+            say(f"{lost} runs of auto have no turns beside another kernel, or waited for cores")
+        header, alignment, rows = table(found)
         text = HEAD + markdown_table(header, alignment, rows) if rows else ""
     if not text:
         raise Stop(EX_DATAERR, "these logs hold nothing of that kind on the outside set")

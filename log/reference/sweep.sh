@@ -7,7 +7,8 @@
 #   NAME-classes.jsonl  the same on the generated classes of the papers and bars, in f64; NAME-prep.jsonl: auto, number unknown
 #   NAME-every.jsonl    every other kernel on the outside set, for ablation.py
 #   NAME-warm.jsonl     every kernel, and the first paper's parameters, on a few matrices in warm caches
-#   NAME-beside.jsonl   auto beside the kernels that the file BESIDE names for each matrix (beside.py), in the states given as OPTIONs
+#   NAME-beside.jsonl   auto beside the kernels that the file BESIDE names for each matrix (beside.py), in the states given as OPTIONs;
+#                       for another list another NAME
 # Cold comes first: the preparation of auto in other states finds stores that are there already.
 # OPTION: of spmv sweep, such as --dry-run. LIMIT: seconds after which it stops, to be continued (exit code 75). STAGES: which of
 # "outside unknown f32 codes warm classes every few beside", all but the last unless it is given. OUTSIDE: the folder of the outside set; FILES: more matrices, files or folders,
@@ -30,6 +31,7 @@ else
     coded=csell_slices,csell_sym_slices,sell16_lanes,csb_interleaved_blocks time=${TIME:---min-time=0.3 --max-time=0.8}
     more=symmetric peers= paper=csr0,csr1,csr2,csr3,csr4,ell0,ell1,ell2 values='--grid=5x8,10x4 --schedule=static,dynamic --simd=off,on --rowlens=on,off'
 fi
+case " $stages " in *' beside '*) [ -r "${BESIDE:?the list of beside.py --pick}" ] || exit 66 ;; esac
 list=$(mktemp) small=$(mktemp)
 trap 'rm -f "$list" "$small"' EXIT
 on_device() { echo "$device:$1" | sed "s/,/,$device:/g"; }
@@ -120,6 +122,7 @@ for stage in $stages; do
         sweep warm "$(on_device $paper)" --cache=warm --min-time=0.01 --max-time=0.05 $values $few "$@" ;;
     beside)
         while read -r matrix kernels shape; do
+            [ -f "$outside/$matrix.mtx" ] || continue
             sweep beside "$device:auto,$kernels" --iters=1000 $time $shape "$@" "$outside/$matrix.mtx" </dev/null
         done <"$BESIDE" ;;
     esac

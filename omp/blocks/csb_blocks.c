@@ -58,7 +58,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
     real *y = v->z;
     const csb *A = (const csb *)p->store;
-    schedule before = set_schedule(p, A->block_rows);
+    schedule before = set_dynamic_schedule(p, A->block_rows);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t b = 0; b < A->block_rows; b++) {
         int64_t first = b * A->tile;
@@ -72,7 +72,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     return SPMV_OK;
 }
 
-static const spmv_param params[] = {PARAMS_SCHEDULE_DYNAMIC, SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {PARAMS_SCHEDULE, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(csb_blocks) = {
     .name = "csb_blocks",

@@ -60,7 +60,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const real alpha = (real)v->alpha, beta = (real)v->beta, *x = v->x;
     real *out = v->z;
     const csb_interleaved *A = (const csb_interleaved *)p->store;
-    schedule before = set_schedule(p, A->block_rows);
+    schedule before = set_dynamic_schedule(p, A->block_rows);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)
     for (int64_t b = 0; b < A->block_rows; b++) {
         real *y = out + A->first_row[b];
@@ -76,7 +76,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     return SPMV_OK;
 }
 
-static const spmv_param params[] = {PARAMS_SCHEDULE_DYNAMIC, SPMV_NO_MORE_PARAMS};
+static const spmv_param params[] = {PARAMS_SCHEDULE, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(csb_interleaved_blocks) = {
     .name = "csb_interleaved_blocks",

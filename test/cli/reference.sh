@@ -10,3 +10,8 @@ $SPMV list kernels >kernels
 for kernel in $(sed -n 's/^ *kernels=.*auto,\(.*\)}/\1/p' reference/sweep.sh | tr , ' '); do
     grep -qw -e "$kernel" kernels || echo "$kernel: no such kernel"
 done
+# auto beside others: a matrix that is not there is passed over, a list that is not there ends it at once.
+mkdir outside && cp "$CLI"/../data/coordinate_real_general.mtx outside/there.mtx
+printf 'absent omp:csr_rows\nthere omp:csr_rows,omp:csb_blocks\n' >picked
+OUTSIDE=outside BESIDE=picked STAGES=beside HOME=. sh reference/sweep.sh $SPMV cpu --dry-run 2>/dev/null | sed -n -E 's/, about.*//; /^plan/p'
+BESIDE=nowhere STAGES=beside HOME=. sh reference/sweep.sh $SPMV cpu --dry-run; echo "exit $?"

@@ -2,6 +2,7 @@
 """Tests of log/reference/beside.py on tiny logs."""
 
 import contextlib
+import glob
 import io
 import os
 import sys
@@ -18,7 +19,7 @@ HELD_OUT = next(name for name, place in beside.outside_list().items() if place.h
 
 def run_of(matrix, kernel, median, **changes):
     return record(median, 0.001, **{"config__backend": "omp", "config__kernel": kernel, "config__requested": kernel,
-                                    "config__precision": "f64", "config__cache": "cold", "config__deterministic": True,
+                                    "config__precision": "f64", "config__cache": "cold", "config__deterministic": True, "omp": {"threads": 2}, "config__threads": 2,
                                     "matrix__name": matrix, "matrix__hash": matrix, **changes})
 
 
@@ -51,14 +52,41 @@ class BesideTest(TablesTest):
 
     def test_regret(self):
         # By rounds: a burst in one counts for nothing. Faster than all beside it counts as 1; other runs do not count.
-        records = [turns(TUNE, "csell_slices", 1.2e-4, config__requested="auto"), turns(TUNE, "csr_rows", 1e-4),
+        records = [turns(TUNE, "csell_slices", 1.2e-4, config__requested="auto", config__threads=1),
+                   turns(TUNE, "csr_rows", 1e-4),
                    turns(TUNE, "csr_balanced", 3e-4), turns(TUNE, "sell16_lanes", 1e-5, run_id="another"),
                    turns(HELD_OUT, "csr_rows", 1e-4, config__requested="auto"), turns(HELD_OUT, "csr_balanced", 2e-4)]
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in self.lines(records) if line.startswith("| ")][2:]
         self.assertEqual([row[1:] for row in rows], [
-            ["f64", "cold", "tune", "1", "1.200", "0.0 %", "0.0 %", "1.20", ""],
-            ["f64", "cold", "held-out", "1", "1.000", "100.0 %", "100.0 %", "1.00", ""],
-            ["f64", "cold", "both", "2", "1.095", "50.0 %", "50.0 %", "1.20", f"1.20 {TUNE} (csell_slices; csr_rows)"]])
+            ["f64", "cold", "tune", "1", "1.200", "0.0 %", "0.0 %", "1.20", "100.0 %", ""],
+            ["f64", "cold", "held-out", "1", "1.000", "100.0 %", "100.0 %", "1.00", "100.0 %", ""],
+            ["f64", "cold", "both", "2", "1.095", "50.0 %", "50.0 %", "1.20", "100.0 %",
+             f"1.20 {TUNE} (csell_slices with 1 thread; csr_rows)"]])
+
+    def test_runs_that_waited(self):
+        # A run of auto that waited for cores is left out, and said to be; of two runs the larger regret counts.
+        auto = {"config__requested": "auto"}
+        records = [turns(TUNE, "csell_slices", 9e-4, timing__waited_s=0.5, run_id="waited", **auto),
+                   turns(TUNE, "csr_rows", 1e-4, run_id="waited"),
+                   turns(TUNE, "csell_slices", 1.3e-4, run_id="first", **auto), turns(TUNE, "csr_rows", 1e-4, run_id="first"),
+                   turns(TUNE, "csell_slices", 1.1e-4, run_id="second", **auto), turns(TUNE, "csr_rows", 1e-4, run_id="second")]
+        with contextlib.redirect_stderr(io.StringIO()) as told:
+            found, lost = beside.regrets_of(beside.load([self.write("log.jsonl", *records)])[0])
+        self.assertEqual(told.getvalue(), "")
+        self.assertEqual(lost, 1)
+        self.assertEqual([round(regret.value, 3) for matrices in found.values() for regret in matrices.values()], [1.3])
+
+    def test_reference(self):
+        logs = glob.glob(os.path.join(ROOT, "log", "reference", "*-beside.jsonl*"))
+        with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.redirect_stderr(io.StringIO()):
+            beside.main(sorted(logs))
+        with open(os.path.join(ROOT, "tables", "reference", "choices.md"), encoding="utf-8") as file:
+            self.assertEqual(text.getvalue(), file.read(), "run: make reference-tables")
+
+    def test_nonsense(self):
+        for option in "--states=cold,stedy", "--precisions=f16":
+            with self.assertRaises(Stop):
+                self.lines([run_of(TUNE, "csr_rows", 1e-4)], "--pick", option)
 
     def test_nothing(self):
         for options in [], ["--backend=omp", "--pick"]:

@@ -206,9 +206,44 @@ static void chunks_are_used_with_the_users_schedule(void **state) {
     unsetenv("OMP_SCHEDULE");
 }
 
+/* Rows of blocks of CSB go to the next thread that is free, one by one, unless told otherwise. */
+static void rows_of_blocks_are_taken_one_by_one(void **state) {
+    (void)state;
+    static const struct {
+        int64_t kind, chunk;
+        schedule used;
+    } cases[] = {{0, 0, {omp_sched_dynamic, 1}},
+                 {0, 8, {omp_sched_dynamic, 8}},
+                 {omp_sched_static, 0, {omp_sched_static, 0}},
+                 {omp_sched_dynamic, 0, {omp_sched_dynamic, 125}}};
+    spmv_device device = {.threads = 2};
+    for (int k = 0; k < COUNT(cases); k++) {
+        spmv_plan plan = {.device = &device};
+        schedule used;
+        plan.choice.value[SPMV_schedule] = cases[k].kind;
+        plan.choice.value[SPMV_chunk] = cases[k].chunk;
+        const schedule before = set_dynamic_schedule(&plan, 1000);
+        omp_get_schedule(&used.kind, &used.chunk);
+        restore_schedule(before);
+        assert_int_equal(used.kind & ~omp_sched_monotonic, cases[k].used.kind);
+        assert_int_equal(used.chunk, cases[k].used.chunk);
+    }
+    setenv("OMP_SCHEDULE", "guided,7", 1); /* stands, as of other kernels */
+    omp_set_schedule(omp_sched_guided, 7);
+    spmv_plan plan = {.device = &device};
+    schedule used;
+    const schedule before = set_dynamic_schedule(&plan, 1000);
+    omp_get_schedule(&used.kind, &used.chunk);
+    restore_schedule(before);
+    assert_int_equal(used.kind & ~omp_sched_monotonic, omp_sched_guided);
+    assert_int_equal(used.chunk, 7);
+    unsetenv("OMP_SCHEDULE");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_are_used_with_the_users_schedule),
+        cmocka_unit_test(rows_of_blocks_are_taken_one_by_one),
         cmocka_unit_test(a_burst_takes_no_threads),
         cmocka_unit_test(fewer_threads_that_are_not_slower),
         cmocka_unit_test(threads_are_left_as_they_are),
