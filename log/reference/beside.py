@@ -63,8 +63,8 @@ def picked(records, backend, states, most):
     built, times = kernels_built(backend), collections.defaultdict(dict)
     for matrix, state, record in counted(records):
         kernel, seconds = record.get("config.kernel"), record.get("timing.median_s")
-        if (state in states and record.get("config.backend") == backend and kernel in built and is_ours(kernel) and record.get("config.deterministic") and seconds
-                and record.get("config.params.codes") != 0 and record.get("config.requested") != "auto"):
+        if (state in states and record.get("config.backend") == backend and kernel in built and is_ours(kernel)
+                and record.get("config.deterministic") and seconds and record.get("config.params.codes") != 0 and record.get("config.requested") != "auto"):
             seen = times[matrix, state]
             seen[kernel, shape_of(record)] = min(seconds, seen.get((kernel, shape_of(record)), seconds))
     for matrix in outside_list():
@@ -130,7 +130,7 @@ def table(found):
                              *(percent(sum(value <= bound for value in values), len(values)) for bound in (CLOSE, FAIR)),
                              f"{max(values):.2f}", percent(sum(regret.is_known for regret in regrets.values()), len(values)),
                              ", ".join(f"{regret.value:.2f} {matrix} ({regret.chosen}; {regret.faster})"
-                                                             for regret, matrix in beyond)])
+                                       for regret, matrix in beyond)])
     return (["machine", "precision", "caches", "half", "matrices", "mean", "up to 1.03", "up to 1.10", "worst",
              "known to 3 %", "above 1.10 (chosen; faster)"], "llllrrrrrrl", rows)
 

@@ -11,10 +11,10 @@
 #                       for another list another NAME
 # Cold comes first: the preparation of auto in other states finds stores that are there already.
 # OPTION: of spmv sweep, such as --dry-run. LIMIT: seconds after which it stops, to be continued (exit code 75). STAGES: which of
-# "outside unknown f32 codes warm classes every few beside", all but the last unless it is given. OUTSIDE: the folder of the outside set; FILES: more matrices, files or folders,
-# with the classes; LOGS: another folder than this one; PROBE: the folder of the limits; PEERS: kernels of other libraries by name, none
-# if it is empty (all that are built in); AOCL-Sparse is measured in a process of its own, but not again if the log has it;
-# KERNELS: which of ours often win; TIME: options of the stop rule.
+# "outside unknown f32 codes warm classes every few beside", all but the last unless it is given. OUTSIDE: the folder of the outside
+# set; FILES: more matrices, files or folders, with the classes; LOGS: another folder than this one; PROBE: the folder of the limits;
+# PEERS: kernels of other libraries by name, none if it is empty (all that are built in); AOCL-Sparse is measured in a process of its
+# own, but not again if the log has it; KERNELS: which of ours often win; TIME: options of the stop rule.
 set -eu
 spmv=$1 name=$2 here=$(dirname "$0") begin=$(date +%s)
 shift 2

@@ -19,8 +19,8 @@ HELD_OUT = next(name for name, place in beside.outside_list().items() if place.h
 
 def run_of(matrix, kernel, median, **changes):
     return record(median, 0.001, **{"config__backend": "omp", "config__kernel": kernel, "config__requested": kernel,
-                                    "config__precision": "f64", "config__cache": "cold", "config__deterministic": True, "omp": {"threads": 2}, "config__threads": 2,
-                                    "matrix__name": matrix, "matrix__hash": matrix, **changes})
+                                    "config__precision": "f64", "config__cache": "cold", "config__deterministic": True,
+                                    "omp": {"threads": 2}, "config__threads": 2, "matrix__name": matrix, "matrix__hash": matrix, **changes})
 
 
 def turns(matrix, kernel, seconds, **changes):

@@ -176,67 +176,53 @@ static void nothing_is_compared_without_samples(void **state) {
     close_scene(&s);
 }
 
+typedef struct schedule_case { /* what a plan's parameters say, and what comes of it */
+    int64_t kind, chunk;
+    schedule used;
+} schedule_case;
+
+/* The schedule that a loop of 1,000 iterations gets of a plan of two threads; what it was before is
+ * there again. */
+static void assert_used(schedule set(const spmv_plan *, int64_t), schedule_case c) {
+    spmv_device device = {.threads = 2};
+    spmv_plan plan = {.device = &device};
+    schedule users, used, after;
+    omp_get_schedule(&users.kind, &users.chunk);
+    plan.choice.value[SPMV_schedule] = c.kind;
+    plan.choice.value[SPMV_chunk] = c.chunk;
+    const schedule before = set(&plan, 1000);
+    omp_get_schedule(&used.kind, &used.chunk);
+    restore_schedule(before);
+    omp_get_schedule(&after.kind, &after.chunk);
+    assert_int_equal(used.kind & ~omp_sched_monotonic, c.used.kind);
+    assert_int_equal(used.chunk, c.used.chunk);
+    assert_int_equal(after.kind & ~omp_sched_monotonic, users.kind & ~omp_sched_monotonic);
+    assert_int_equal(after.chunk, users.chunk);
+}
+
 /* OMP_SCHEDULE stands unless the plan's parameters say otherwise; a chunk goes with its kind. */
 static void chunks_are_used_with_the_users_schedule(void **state) {
     (void)state;
-    static const struct {
-        int64_t kind, chunk;
-        schedule used;
-    } cases[] = {{0, 0, {omp_sched_dynamic, 64}},
-                 {0, 8, {omp_sched_dynamic, 8}},
-                 {omp_sched_guided, 8, {omp_sched_guided, 8}}};
-    spmv_device device = {.threads = 2};
-    const schedule users = {omp_sched_dynamic, 64};
+    static const schedule_case cases[] = {{0, 0, {omp_sched_dynamic, 64}},
+                                          {0, 8, {omp_sched_dynamic, 8}},
+                                          {omp_sched_guided, 8, {omp_sched_guided, 8}}};
     setenv("OMP_SCHEDULE", "dynamic,64", 1);
-    omp_set_schedule(users.kind, users.chunk);
-    for (int k = 0; k < COUNT(cases); k++) {
-        spmv_plan plan = {.device = &device};
-        schedule used, after;
-        plan.choice.value[SPMV_schedule] = cases[k].kind;
-        plan.choice.value[SPMV_chunk] = cases[k].chunk;
-        const schedule before = set_schedule(&plan, 1000);
-        omp_get_schedule(&used.kind, &used.chunk);
-        restore_schedule(before);
-        omp_get_schedule(&after.kind, &after.chunk);
-        assert_int_equal(used.kind & ~omp_sched_monotonic, cases[k].used.kind);
-        assert_int_equal(used.chunk, cases[k].used.chunk);
-        assert_int_equal(after.kind & ~omp_sched_monotonic, users.kind);
-        assert_int_equal(after.chunk, users.chunk);
-    }
+    omp_set_schedule(omp_sched_dynamic, 64);
+    for (int k = 0; k < COUNT(cases); k++) assert_used(set_schedule, cases[k]);
     unsetenv("OMP_SCHEDULE");
 }
 
 /* Rows of blocks of CSB go to the next thread that is free, one by one, unless told otherwise. */
 static void rows_of_blocks_are_taken_one_by_one(void **state) {
     (void)state;
-    static const struct {
-        int64_t kind, chunk;
-        schedule used;
-    } cases[] = {{0, 0, {omp_sched_dynamic, 1}},
-                 {0, 8, {omp_sched_dynamic, 8}},
-                 {omp_sched_static, 0, {omp_sched_static, 0}},
-                 {omp_sched_dynamic, 0, {omp_sched_dynamic, 125}}};
-    spmv_device device = {.threads = 2};
-    for (int k = 0; k < COUNT(cases); k++) {
-        spmv_plan plan = {.device = &device};
-        schedule used;
-        plan.choice.value[SPMV_schedule] = cases[k].kind;
-        plan.choice.value[SPMV_chunk] = cases[k].chunk;
-        const schedule before = set_dynamic_schedule(&plan, 1000);
-        omp_get_schedule(&used.kind, &used.chunk);
-        restore_schedule(before);
-        assert_int_equal(used.kind & ~omp_sched_monotonic, cases[k].used.kind);
-        assert_int_equal(used.chunk, cases[k].used.chunk);
-    }
+    static const schedule_case cases[] = {{0, 0, {omp_sched_dynamic, 1}},
+                                          {0, 8, {omp_sched_dynamic, 8}},
+                                          {omp_sched_static, 0, {omp_sched_static, 0}},
+                                          {omp_sched_dynamic, 0, {omp_sched_dynamic, 125}}};
+    for (int k = 0; k < COUNT(cases); k++) assert_used(set_dynamic_schedule, cases[k]);
     setenv("OMP_SCHEDULE", "guided,7", 1); /* stands, as of other kernels */
     omp_set_schedule(omp_sched_guided, 7);
-    spmv_plan plan = {.device = &device};
-    schedule used;
-    const schedule before = set_dynamic_schedule(&plan, 1000);
-    omp_get_schedule(&used.kind, &used.chunk);
-    restore_schedule(before);
-    assert_int_equal(used.kind & ~omp_sched_monotonic, omp_sched_guided);
-    assert_int_equal(used.chunk, 7);
+    assert_used(set_dynamic_schedule, (schedule_case){0, 0, {omp_sched_guided, 7}});
     unsetenv("OMP_SCHEDULE");
 }
 
