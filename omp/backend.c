@@ -152,9 +152,10 @@ static spmv_status flush_host(spmv_device *d, size_t bytes) {
     enum { LINE = 64, CHUNK = 1 << 14 /* lines */ };
     host_state *s = d->state;
     unsigned sum = 0;
-    if (s->nflushed < bytes) {
+    if (s->nflushed < bytes || bytes == 0) {
         spmv_host_free(s->flushed);
-        s->nflushed = 0;
+        s->flushed = NULL, s->nflushed = 0;
+        if (bytes == 0) return SPMV_OK;
         s->flushed = spmv_host_alloc(bytes);
         if (!s->flushed)
             return spmv_fail(d->ctx, SPMV_E_NOMEM, "out of memory: %.1f MB to flush caches with",

@@ -4,8 +4,8 @@
 #   NAME-outside.jsonl  the outside set (make outside): auto with 1,000 expected products, kernels of other libraries, ours that often
 #                       win, in cold and steady caches; auto with their number unknown; values left as they are (--codes=off), for the
 #                       split of the gain; warm caches for what they hold
-#   NAME-classes.jsonl  the same on the generated classes of the papers and bars, in f64; NAME-prep.jsonl: auto, number unknown
-#   NAME-every.jsonl    every other kernel on the outside set, for ablation.py
+#   NAME-classes.jsonl  the same on the generated classes of the papers and bars; NAME-prep.jsonl: auto there, number unknown
+#   NAME-every.jsonl    every other kernel on both, for ablation.py
 #   NAME-warm.jsonl     every kernel, and the first paper's parameters, on a few matrices in warm caches
 #   NAME-beside.jsonl   auto beside the kernels that the file BESIDE names for each matrix (beside.py), in the states given as OPTIONs;
 #                       for another list another NAME
@@ -88,6 +88,16 @@ compare() { # log, option for the peers, options: auto and the peers in turns, t
     [ -z "$apart" ] || sweep "$name_of_log" "$(on_device "$apart")" "$@"
 }
 
+classes() { # kernels, log, options: the generated classes; grids have few values unless they are asked for others
+    these=$1 log_of_these=$2
+    shift 2
+    sweep "$log_of_these" "$these" --cache=cold,steady $time "$@" "$here/$device.list" $FILES
+    for kind in few:8 pattern random $more; do
+        values_list=values; [ $kind = random ] && values_list=grids; [ $kind = symmetric ] && values_list=symmetric
+        sweep "$log_of_these" "$these" --cache=cold,steady $time --values=$kind "$@" "$here/$device-$values_list.list"
+    done
+}
+
 case " $* " in
 *" --dry-run "*) ;;
 *)  "$spmv" -k $device:csr1 -m gen:poisson2d:1000 --no-log -q >/dev/null # wakes the device
@@ -104,15 +114,16 @@ for stage in $stages; do
     codes) sweep outside "$(on_device $coded)" --codes=off --cache=cold,steady $time "$list" "$@" ;;
     warm) compare outside "$peers" -p f64,f32 --cache=warm --iters=1000 $time "$small" "$@" ;;
     classes)
-        compare classes '' --cache=cold,steady --iters=1000 $time "$here/$device.list" $FILES "$@"
-        for kind in few:8 pattern random $more; do # grids have few values unless they are asked for others
-            values_list=values; [ $kind = random ] && values_list=grids; [ $kind = symmetric ] && values_list=symmetric
-            compare classes '' --cache=cold,steady --iters=1000 $time --values=$kind "$here/$device-$values_list.list" "$@"
+        for precision in f64 f32; do
+            classes "$main" classes -p $precision --iters=1000 "$@"
+            [ -z "$apart" ] || classes "$(on_device "$apart")" classes -p $precision --iters=1000 "$@"
+            classes "$(on_device "$every")" every -p $precision "$@"
         done
         sweep prep $device:auto --cache=cold $time "$here/$device-large.list" "$@" ;;
     every)
-        sweep every "$(on_device "$every")" --cache=cold,steady $time "$list" "$@"
-        sweep every "$(on_device "$every")" -p f32 --cache=cold,steady $time "$list" "$@" ;;
+        for precision in f64 f32; do
+            sweep every "$(on_device "$every")" -p $precision --cache=cold,steady $time "$list" "$@"
+        done ;;
     few)
         few='gen:twin:cant gen:mesh:500000 gen:rmat:16'
         for file in $FILES; do # of the files, those of the paper's kind

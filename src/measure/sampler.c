@@ -267,10 +267,23 @@ static bool is_last(timing *t, const sampling *how) {
            is_settled(t, how->max_noise);
 }
 
+/* How fast a GPU reads from its second level depends, for as long as products go on, on what was
+ * there before: on an H100 and an H200 up to 1.6 times as fast where much was unused, since the
+ * matrix was just made or the last kernel used little, as where it was full. So it is filled. */
+spmv_status problem_fill_caches(const problem *p, size_t bytes) {
+    return p->plan->device->backend->host ? SPMV_OK : spmv_plan_flush(p->plan, bytes);
+}
+
+/* Others had their turn since: a sample that is lost brings the matrix back into the caches. */
+static spmv_status bring_back(problem *p, const sampling *how) {
+    double lost_s;
+    if (how->max_time_s > 0) TRY(problem_fill_caches(p, flush_bytes(p)));
+    return sample(p, &lost_s);
+}
+
 spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slice_s) {
-    double start = spmv_now(), before = start, lost;
-    /* Others had their turn since: the first product of a turn brings the caches back. */
-    if (how->cache == SPMV_WARM) TRY(sample(p, &lost));
+    double start = spmv_now(), before = start;
+    if (how->cache == SPMV_WARM) TRY(bring_back(p, how));
     do {
         t->done = t->last || is_last(t, how);
         /* Poison: a product that stopped writing must not pass on an older y. */

@@ -318,6 +318,25 @@ static void room_for_all_is_taken_before_the_rows(void **state) {
     end(mat, plan[1]);
 }
 
+/* Of a matrix that caches may keep. Memory for it is given back; where there is little none is
+ * taken. */
+static void trials_in_warm_caches_fill_them_once(void **state) {
+    (void)state;
+    const struct {
+        spmv_cache cache;
+        size_t left;
+        int flushes;
+    } cases[] = {{SPMV_WARM, plenty, 1}, {SPMV_WARM, 8 * CACHE - 1, 0}};
+    for (int k = 0; k < COUNT(cases); k++) {
+        spmv_plan *plan = NULL;
+        spmv_mat *mat = begin(cases[k].left, SPMV_OK);
+        assert_int_equal(choose(mat, "sell_fake", "csr_fake", cases[k].cache, &plan), SPMV_OK);
+        assert_int_equal(device.flushes, cases[k].flushes);
+        assert_int_equal(device.flushed, 0);
+        end(mat, plan);
+    }
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     wait_without_spinning(argv);
@@ -336,6 +355,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_lost_device_is_no_reason_to_convert),
         cmocka_unit_test(what_a_process_does_once_is_apart),
         cmocka_unit_test(room_for_all_is_taken_before_the_rows),
+        cmocka_unit_test(trials_in_warm_caches_fill_them_once),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

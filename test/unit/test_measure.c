@@ -119,6 +119,8 @@ typedef spmv_status (*run_function)(const spmv_plan *, const spmv_operands *);
 static run_function shipped_run;
 static const spmv_plan *first_plan;
 static int flushes, products;
+static bool on_gpu;   /* the host passes for one */
+static double most_s; /* of a kernel's samples */
 
 static spmv_status counted_flush(spmv_device *d, size_t bytes) {
     (void)d;
@@ -151,9 +153,10 @@ static problem problem_on(const scene *s, const double *y0, double beta) {
                      .bytes = 400000};
 }
 
-/* A problem's samples with a kernel and a flush of the test's. Returns the samples taken. */
+/* A problem's samples with a kernel and a flush of the test's, one a turn. Returns the products of a
+ * sample. */
 static int take_samples(scene *s, spmv_cache cache, double beta, run_function run, problem *p) {
-    const sampling o = {.cache = cache, .min_samples = 4, .max_noise = 1};
+    const sampling o = {.cache = cache, .min_samples = 4, .max_noise = 1, .max_time_s = most_s};
     static double y0[ROWS];
     static spmv_kernel kernel;
     static spmv_backend backend;
@@ -164,6 +167,7 @@ static int take_samples(scene *s, spmv_cache cache, double beta, run_function ru
     for (int i = 0; i < ROWS; i++) y0[i] = beta == 0 ? NAN : 1;
     backend = *real_backend;
     backend.flush = counted_flush;
+    backend.host = !on_gpu;
     kernel = *real_kernel;
     shipped_run = kernel.run;
     kernel.run = run;
@@ -219,6 +223,25 @@ static void warm_never_flushes(void **state) {
     assert_results(&p, &s, 0);
     problem_close(&p);
     scene_close(&s);
+}
+
+/* What a GPU's second level held before makes warm products faster or slower: each turn fills it,
+ * unless nothing is to be measured. */
+static void turns_of_a_gpu_begin_with_full_caches(void **state) {
+    (void)state;
+    on_gpu = true;
+    for (int timed = 0; timed < 2; timed++) {
+        scene s;
+        problem p;
+        scene_open(&s, "omp:csr_rows");
+        most_s = timed ? 1e-9 : 0;
+        take_samples(&s, SPMV_WARM, 0, counted_run, &p);
+        assert_int_equal(flushes, timed ? 4 : 0);
+        assert_results(&p, &s, 0);
+        problem_close(&p);
+        scene_close(&s);
+    }
+    on_gpu = false, most_s = 0;
 }
 
 /* What is spent on warming up and batches before a measurement of at most max_time_s. */
@@ -394,6 +417,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_batch_is_recorded_once_or_says_why_not),
         cmocka_unit_test(cold_flushes_before_every_product),
         cmocka_unit_test(warm_never_flushes),
+        cmocka_unit_test(turns_of_a_gpu_begin_with_full_caches),
         cmocka_unit_test(no_time_is_no_time),
         cmocka_unit_test(steady_goes_through_copies),
         cmocka_unit_test(a_copy_that_writes_nothing_shows),

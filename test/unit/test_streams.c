@@ -386,10 +386,11 @@ static int set_and_multiply(spmv_mat *mat, const char *kernel, int times, bool t
 
 static void new_values_are_ordered_on_the_stream(void **state) {
     (void)state;
-    static const char *const kernels[] = {"cuda:csr_lanes",         "cuda:csr_balanced",
-                                          "cuda:sell_thread_ahead", "cuda:csell_warp",
-                                          "cuda:csell_lists",       "cuda:xcache_block"};
-    const int times = is_emulated() ? 11 : 1001;
+    static const char *const kernels[] = {
+        "cuda:csr_lanes",  "cuda:csr_balanced", "cuda:sell_thread_ahead",
+        "cuda:csell_warp", "cuda:csell_lists",  "cuda:xcache_block",
+        "cuda:hubs"};
+    const int times = is_emulated() ? 11 : 10001;
     spmv_ctx *ctx = gpu_context();
     spmv_mat *mat = mat_of(ctx, "gen:mesh:3000");
     for (int k = 0; k < COUNT(kernels); k++)
