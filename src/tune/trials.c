@@ -1,7 +1,6 @@
-/* trials.c: the timed part of "auto". A product of a large matrix takes long, so that each
- * candidate gets two, and only those that are close to the best get more, as long as the budget
- * lasts. Products of a small matrix are short, so that a sample times many together, on a GPU as
- * one recording. */
+/* trials.c: the timed part of "auto". A product of a large matrix takes long: each candidate gets
+ * two, and only those that are close to the best get more, as long as the budget lasts. A sample of
+ * a small matrix times many products together, on a GPU as one recording. */
 #include "trials.h"
 #include <math.h>
 #include <stdio.h>
@@ -123,6 +122,7 @@ static spmv_status take_first_sample(const trials *c, candidate *e) {
 }
 
 static void drop_vectors(trials *c) {
+    if (c->is_kept) c->backend->flush(c->device, 0);
     if (c->x) c->backend->release(c->device, c->x);
     if (c->y) c->backend->release(c->device, c->y);
     c->x = c->y = NULL;
@@ -229,15 +229,9 @@ spmv_status spmv_trials_first(trials *c, candidate *e) {
     return disqualify_failed(c, e, status);
 }
 
-/* Once, at 30 to 40 us: before each sample it cost more than better choices won in 1,000 products.
- * Twice the size, since an H200 keeps up to 100 MB although it reports 63. */
-static spmv_status fill_caches(const trials *c) {
-    const size_t bytes = 2 * c->cache;
-    if (!c->is_kept || bytes > c->backend->free_bytes(c->device) / 4) return SPMV_OK;
-    return problem_fill_caches(&c->entry[0].p, bytes);
-}
-
-static spmv_status take_rounds(trials *c) {
+spmv_status spmv_trials_run(trials *c) {
+    assure_rounds(c);
+    if (c->is_kept) TRY(problem_fill_caches(&c->entry[0].p, 2 * c->cache));
     for (int round = 0; round < MOST_ROUNDS; round++) {
         if (round > 0 && (is_decided(c) || is_spent(c))) break;
         for (int k = 0; k < c->n; k++) {
@@ -247,14 +241,6 @@ static spmv_status take_rounds(trials *c) {
         }
     }
     return SPMV_OK;
-}
-
-spmv_status spmv_trials_run(trials *c) {
-    assure_rounds(c);
-    TRY(fill_caches(c));
-    spmv_status status = take_rounds(c);
-    spmv_status given_back = c->is_kept ? problem_fill_caches(&c->entry[0].p, 0) : SPMV_OK;
-    return status != SPMV_OK ? status : given_back;
 }
 
 void spmv_trials_close(candidate *e) {

@@ -153,8 +153,8 @@ static problem problem_on(const scene *s, const double *y0, double beta) {
                      .bytes = 400000};
 }
 
-/* A problem's samples with a kernel and a flush of the test's, one a turn. Returns the products of a
- * sample. */
+/* A problem's samples with a kernel and a flush of the test's, one a turn. Returns how many
+ * products one is. */
 static int take_samples(scene *s, spmv_cache cache, double beta, run_function run, problem *p) {
     const sampling o = {.cache = cache, .min_samples = 4, .max_noise = 1, .max_time_s = most_s};
     static double y0[ROWS];
