@@ -56,8 +56,14 @@ static spmv_status planted_tock(spmv_device *d, double *seconds) {
 }
 
 static double flush_s;
+static bool flushed; /* there is memory that was read */
 static spmv_status planted_flush(spmv_device *d, size_t bytes) {
     (void)d;
+    if (bytes == 0) { /* the memory is given back */
+        flushed = false;
+        return SPMV_OK;
+    }
+    flushed = true;
     if (spending) spending->start -= flush_s, spending->flushing_s += flush_s;
     assert_int_equal(bytes, 4096);
     flushes++;
@@ -108,7 +114,7 @@ static spmv_status run_trials(int n, const planted *of, double budget, size_t fl
     assert_int_equal(spmv_mat_load(ctx, "gen:poisson2d:4", NULL, &mat), SPMV_OK);
     *c = (trials){
         .mat = mat, .opts = &opts, .backend = &backend, .flush = flush, .copies = copies, .n = n};
-    c->is_kept = is_kept;
+    c->is_kept = is_kept, c->cache = 2048;
     for (int k = 0; k < n; k++) {
         plant[k] = of[k];
         if (plant[k].first_s == 0) plant[k].first_s = plant[k].price_s;
@@ -386,7 +392,9 @@ static void what_caches_keep_is_in_them(void **state) {
         is_kept = k == 0;
         assert_int_equal(run_trials(3, of, endless, 0, 1, &c), SPMV_OK);
         assert_ptr_equal(spmv_trials_fastest(&c), &c.entry[k == 0 ? 1 : 2]);
+        assert_int_equal(flushes, is_kept);
         end_trials(&c);
+        assert_false(is_kept && flushed);
     }
     disturb = NULL, on_host = true, is_kept = false;
 }
