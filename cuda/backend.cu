@@ -349,11 +349,13 @@ static __global__ void read_all(const uint4 *from, size_t n, unsigned *sink) {
 
 static spmv_status flush_gpu(spmv_device *d, size_t bytes) {
     cuda_state *s = state_of(d);
-    CU(d->ctx, cudaSetDevice(d->number));
     if (s->nflushed < bytes || bytes == 0) {
         release_gpu(d, s->flushed);
         s->flushed = NULL, s->nflushed = 0;
-        if (bytes == 0) return SPMV_OK;
+    }
+    if (bytes == 0) return SPMV_OK;
+    CU(d->ctx, cudaSetDevice(d->number));
+    if (s->nflushed < bytes) {
         TRY(alloc_gpu(d, bytes, (void **)&s->flushed));
         if (!s->sink) TRY(alloc_gpu(d, sizeof *s->sink, (void **)&s->sink));
         CU(d->ctx, cudaMemsetAsync(s->flushed, 0, bytes, s->stream));

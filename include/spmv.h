@@ -242,7 +242,8 @@ typedef struct spmv_plan_opts {
     int nondeterministic; /* 1: also kernels whose results may differ in bits every time */
     spmv_cache cache;     /* how it will be used. Of a matrix that the caches could hold, trials
                                empty them before each sample for SPMV_COLD and SPMV_STEADY, and
-                               bring it back into them for SPMV_WARM */
+                               bring it back into them for SPMV_WARM, on a GPU after they were
+                               filled once */
     int threads; /* that a product has, 1 to the context's; 0: as many, or fewer if "auto" finds
                     them as fast. Not of a GPU's plan */
     spmv_place scalars; /* of spmv_call: SPMV_DEVICE: in the plan's memory, read when the product
@@ -285,7 +286,7 @@ typedef struct spmv_plan_facts {
     double chosen_product_s;   /* a product of the chosen kernel in the trials */
     double baseline_product_s; /* a product of the baseline kernel in the trials */
     /* Bytes read before each sample of the trials to empty the caches, where the device cannot put
-     * out of them only what a product touches; 0: caches were left as they were. */
+     * out of them only what a product touches; 0: none, though a GPU's are filled once for WARM. */
     size_t flush_bytes;
     const char *wisdom; /* when the choice was made (RFC 3339), if the wisdom file remembered it */
     size_t free_bytes;  /* on the device, now */

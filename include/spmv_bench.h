@@ -45,7 +45,8 @@ spmv_status spmv_plan_time_nothing(const spmv_plan *plan, double *seconds);
  * must not find their own data in a cache. Free it before the first. */
 spmv_status spmv_plan_copy(const spmv_plan *plan, spmv_plan **out);
 /* Reads `bytes` of other memory on the plan's device, so that smaller caches no longer hold the
- * plan's data. It may return before that is done; the plan's next operation waits for it. */
+ * plan's data. It may return before that is done; the plan's next operation waits for it. The
+ * device keeps the memory for the next time; bytes = 0 gives it back. */
 spmv_status spmv_plan_flush(const spmv_plan *plan, size_t bytes);
 
 /* ---- matrices ------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # sweep.sh SPMV NAME [OPTION...]: measures the reference with a program that was built; logs go beside this file. Called again, it
-# continues where it stopped. In this order, f64 before f32:
+# continues where it stopped. In this order, on the outside set f64 before f32:
 #   NAME-outside.jsonl  the outside set (make outside): auto with 1,000 expected products, kernels of other libraries, ours that often
 #                       win, in cold and steady caches; auto with their number unknown; values left as they are (--codes=off), for the
 #                       split of the gain; warm caches for what they hold
@@ -114,16 +114,14 @@ for stage in $stages; do
     codes) sweep outside "$(on_device $coded)" --codes=off --cache=cold,steady $time "$list" "$@" ;;
     warm) compare outside "$peers" -p f64,f32 --cache=warm --iters=1000 $time "$small" "$@" ;;
     classes)
-        for precision in f64 f32; do
-            classes "$main" classes -p $precision --iters=1000 "$@"
-            [ -z "$apart" ] || classes "$(on_device "$apart")" classes -p $precision --iters=1000 "$@"
-            classes "$(on_device "$every")" every -p $precision "$@"
-        done
+        classes "$main" classes -p f64,f32 --iters=1000 "$@"
+        [ -z "$apart" ] || classes "$(on_device "$apart")" classes -p f64,f32 --iters=1000 "$@"
+        [ -z "$every" ] || classes "$(on_device "$every")" every -p f64,f32 "$@"
         sweep prep $device:auto --cache=cold $time "$here/$device-large.list" "$@" ;;
     every)
-        for precision in f64 f32; do
-            sweep every "$(on_device "$every")" -p $precision --cache=cold,steady $time "$list" "$@"
-        done ;;
+        [ -n "$every" ] || continue
+        sweep every "$(on_device "$every")" --cache=cold,steady $time "$list" "$@"
+        sweep every "$(on_device "$every")" -p f32 --cache=cold,steady $time "$list" "$@" ;;
     few)
         few='gen:twin:cant gen:mesh:500000 gen:rmat:16'
         for file in $FILES; do # of the files, those of the paper's kind

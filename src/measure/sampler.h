@@ -78,8 +78,9 @@ spmv_status problem_turn(problem *p, const sampling *how, timing *t, double slic
 spmv_status problem_copies(problem *p, int count);
 /* From here on a sample is so many products. */
 spmv_status problem_batch(problem *p, timing *t, int inner);
-/* Before warm samples: fills a GPU's caches with so many bytes that nothing else uses, if there is
- * room for them; the device keeps them (flush). On a CPU it does nothing. */
+/* Before warm samples: fills a GPU's caches with so many bytes that nothing else uses, if they are
+ * to be had and no more than a quarter of what is free; the device keeps them (flush). On a CPU it
+ * does nothing. */
 spmv_status problem_fill_caches(const problem *p, size_t bytes);
 /* Takes one sample. */
 spmv_status problem_sample(problem *p, timing *t);

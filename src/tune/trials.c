@@ -103,7 +103,7 @@ spmv_status spmv_trials_begin(trials *c, candidate *e) {
     TRY(problem_single(&e->p, &second_s));
     e->product_s = fmin(first_s, second_s);
     TRY(make_batch(c, e, e->product_s));
-    if (e->t.inner > 1 || c->flush) return SPMV_OK;
+    if (e->t.inner > 1 || c->flush || (c->is_kept && !c->backend->host)) return SPMV_OK;
     TRY(timing_add(&e->p, &e->t, e->product_s));
     judge(e);
     return SPMV_OK;
@@ -122,7 +122,7 @@ static spmv_status take_first_sample(const trials *c, candidate *e) {
 }
 
 static void drop_vectors(trials *c) {
-    if (c->is_kept) c->backend->flush(c->device, 0);
+    if (c->is_kept && !c->backend->host) c->backend->flush(c->device, 0);
     if (c->x) c->backend->release(c->device, c->x);
     if (c->y) c->backend->release(c->device, c->y);
     c->x = c->y = NULL;
@@ -230,8 +230,8 @@ spmv_status spmv_trials_first(trials *c, candidate *e) {
 }
 
 spmv_status spmv_trials_run(trials *c) {
-    assure_rounds(c);
     if (c->is_kept) TRY(problem_fill_caches(&c->entry[0].p, 2 * c->cache));
+    assure_rounds(c);
     for (int round = 0; round < MOST_ROUNDS; round++) {
         if (round > 0 && (is_decided(c) || is_spent(c))) break;
         for (int k = 0; k < c->n; k++) {

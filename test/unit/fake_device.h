@@ -25,7 +25,8 @@ static struct {
     int ordered[2]; /* how often its operations waited for a caller's; a caller's for its own */
     int refilled;   /* stores whose values it wrote */
     int flushes;    /* how often memory was read that nothing else uses, */
-    size_t flushed; /* and how much of it there is now */
+    size_t flushed; /* and how much of it there is now; */
+    bool keeps;     /* there is none to be had */
 } device;
 
 static const size_t plenty = (size_t)1 << 30;
@@ -89,7 +90,7 @@ static void describe(spmv_device *d, spmv_device_facts *out) {
 }
 
 static spmv_status flush(spmv_device *d, size_t bytes) {
-    (void)d;
+    if (device.keeps && bytes) return spmv_fail(d->ctx, SPMV_E_NOMEM, "no room to flush with");
     device.flushes += bytes > 0;
     device.flushed = bytes;
     return SPMV_OK;
