@@ -348,24 +348,22 @@ static __global__ void read_all(const uint4 *from, size_t n, unsigned *sink) {
 }
 
 static spmv_status flush_gpu(spmv_device *d, size_t bytes) {
+    enum { THREADS = 512, MOST = 2048 * THREADS };
     cuda_state *s = state_of(d);
-    if (s->nflushed < bytes || bytes == 0) {
+    const size_t n = bytes / sizeof(uint4);
+    if (n == 0 || s->nflushed < bytes) {
         release_gpu(d, s->flushed);
         s->flushed = NULL, s->nflushed = 0;
     }
-    if (bytes == 0) return SPMV_OK;
+    if (n == 0) return SPMV_OK;
     CU(d->ctx, cudaSetDevice(d->number));
-    if (s->nflushed < bytes) {
+    if (!s->flushed) {
         TRY(alloc_gpu(d, bytes, (void **)&s->flushed));
         if (!s->sink) TRY(alloc_gpu(d, sizeof *s->sink, (void **)&s->sink));
         CU(d->ctx, cudaMemsetAsync(s->flushed, 0, bytes, s->stream));
         s->nflushed = bytes;
     }
-    enum { THREADS = 512, MOST_BLOCKS = 2048 };
-    size_t n = bytes / sizeof(uint4);
-    if (n == 0) return SPMV_OK;
-    unsigned blocks =
-        (unsigned)(n < (size_t)THREADS * MOST_BLOCKS ? (n + THREADS - 1) / THREADS : MOST_BLOCKS);
+    const unsigned blocks = (unsigned)blocks_for((int64_t)(n < MOST ? n : MOST), THREADS);
     read_all<<<blocks, THREADS, 0, s->stream>>>((const uint4 *)s->flushed, n, s->sink);
     return launched(d);
 }

@@ -234,8 +234,7 @@ struct spmv_backend {
     void (*propose)(const spmv_features *f, spmv_proposals *out);
     /* For measuring: reads `bytes` of memory that nothing else uses, so that smaller caches no
      * longer hold anything else; may return before it is done; the device's next operation
-     * waits. The memory is kept for the next time; bytes = 0 gives it back,
-     * and does not fail. */
+     * waits. The memory is kept for the next time; bytes = 0 gives it back, and does not fail. */
     spmv_status (*flush)(spmv_device *d, size_t bytes);
     spmv_status (*nothing)(spmv_device *d); /* launches an empty kernel */
     /* Launches between start and stop are recorded, not run; NULL where a launch costs nothing.
