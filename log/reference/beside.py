@@ -73,6 +73,9 @@ def picked(records, backend, states, most):
             kernels = dict.fromkeys(f"{backend}:{kernel}" for kernel, _ in best)
             shapes = dict.fromkeys(shape for _, shape in best if shape)
             yield " ".join([matrix, ",".join(kernels)] + (["--shape=" + ",".join(shapes)] if shapes else []))
+    timed = {kernel for seen in times.values() for kernel, _ in seen}
+    if missing := sorted(kernel for kernel in built - timed if is_ours(kernel)):
+        say(f"not in these logs, or not deterministic: {', '.join(missing)}")
 
 
 # ---- regret --------------------------------------------------------------------------------------
