@@ -37,6 +37,8 @@ mkdir odd odd/folder.mtx && ln -s nowhere odd/link.mtx && cp "$DATA/coordinate_r
 $SPMV sweep odd -k omp:csr1 $quick --no-log 2>&1 >summary | mask
 echo wrong runs
 $SPMV sweep here/gone $options; echo "exit $?"
+printf 'here/folder/b.mtx\ngone.mtx\n' >here/elsewhere # written for the folder above
+$SPMV sweep here/elsewhere $options; echo "exit $?"
 $SPMV sweep; echo "exit $?"
 mkdir empty && $SPMV sweep empty; echo "exit $?"
 $SPMV sweep gen:poisson2d:9 -o x; echo "exit $?"
