@@ -29,7 +29,9 @@ static bool has_mode(const char *path, mode_t kind) {
     return stat(path, &facts) == 0 && (facts.st_mode & S_IFMT) == kind;
 }
 
-static const char no_such_file[] = "no such file";
+static bool is_gone(const char *path) {
+    return strncmp(path, "gen:", 4) != 0 && !has_mode(path, S_IFREG);
+}
 
 static int add_source(sweep *s, const char *path) {
     for (int m = 0; m < s->nsources; m++)
@@ -46,8 +48,8 @@ static int add_source(sweep *s, const char *path) {
     spmv_status status;
     if (!new->path) return complain(SPMV_E_NOMEM, NULL);
     matrix_name(path, s->run.o->values, new->name, sizeof new->name);
-    if (strncmp(path, "gen:", 4) != 0 && !has_mode(path, S_IFREG))
-        snprintf(new->trouble, sizeof new->trouble, no_such_file);
+    if (is_gone(path))
+        snprintf(new->trouble, sizeof new->trouble, "no such file");
     else if ((status = spmv_mat_peek(s->run.ctx, path, &new->about)) == SPMV_OK)
         return 0;
     else if (strncmp(path, "gen:", 4) == 0 && status == SPMV_E_ARG) /* mistyped */
@@ -102,10 +104,9 @@ static int add_line(sweep *s, const char *list_path, const char *line) {
     return has_mode(path, S_IFDIR) ? add_folder(s, path) : add_source(s, path);
 }
 
-static bool none_is_there(const sweep *s, int first) {
-    for (int m = first; m < s->nsources; m++)
-        if (strcmp(s->source[m].trouble, no_such_file) != 0) return false;
-    return true;
+static bool all_are_gone(const sweep *s, int first) {
+    while (first < s->nsources && is_gone(s->source[first].path)) first++;
+    return first == s->nsources;
 }
 
 /* One source per line; # begins a comment. A file that is gone has its line of the log; if all are
@@ -125,7 +126,7 @@ static int add_list(sweep *s, const char *list_path) {
     free(line);
     fclose(file);
     if (!code && s->nsources == before) code = refuse(list_path, "no matrix in that list");
-    if (!code && none_is_there(s, before))
+    if (!code && all_are_gone(s, before))
         code = refuse(list_path, "none of its files is there; a path in a list is seen from the "
                                  "list's folder");
     return code;
@@ -136,8 +137,7 @@ static int add_word(sweep *s, const char *word) {
     if (strchr(word, ',') && (strstr(word, ",gen:") || access(word, F_OK) != 0))
         return refuse(word, "no such matrix; blanks, not commas, separate matrices");
     if (!is_matrix_name(word)) return add_list(s, word);
-    if (strncmp(word, "gen:", 4) != 0 && !has_mode(word, S_IFREG))
-        return refuse(word, no_such_file);
+    if (is_gone(word)) return refuse(word, "no such file");
     return add_source(s, word);
 }
 
