@@ -19,8 +19,7 @@
 #ifndef SPMV_CUDA_AHEAD_CUH
 #define SPMV_CUDA_AHEAD_CUH
 
-#include "device.cuh"
-#include <nv/target>
+#include "cache_policy.cuh"
 
 enum { AHEAD_MOST = 7000000, AHEAD_BLOCKS = 264, AHEAD_ARRAYS = 4 };
 
@@ -30,16 +29,18 @@ typedef struct ahead { /* what a product reads, and how many blocks ask for it; 
         size_t bytes;
     } array[AHEAD_ARRAYS];
     unsigned blocks;
+    cache_policy policy;
 } ahead;
 
-static inline ahead ahead_of(const void *rows, size_t rows_bytes, const idx *col,
-                             const real *values, int64_t slots, const real *x, int64_t cols,
-                             unsigned grid) {
+static inline ahead ahead_of(const spmv_plan *p, const void *rows, size_t rows_bytes,
+                             const idx *col, const real *values, int64_t slots, const real *x,
+                             int64_t cols, unsigned grid) {
     ahead all = {{{(const char *)rows, rows_bytes},
                   {(const char *)col, (size_t)slots * sizeof *col},
                   {(const char *)values, (size_t)slots * sizeof *values},
                   {(const char *)x, (size_t)cols * sizeof *x}},
-                 grid < AHEAD_BLOCKS ? grid : AHEAD_BLOCKS};
+                 grid < AHEAD_BLOCKS ? grid : AHEAD_BLOCKS,
+                 policy_for(p)};
     size_t bytes = 0;
     for (int k = 0; k < AHEAD_ARRAYS; k++) bytes += all.array[k].bytes;
     if (bytes > AHEAD_MOST) all.blocks = 0;

@@ -319,12 +319,10 @@ static bool read_name(spmv_device *d) {
 static void describe(spmv_device *d, spmv_device_facts *out) {
     memset(out, 0, sizeof *out);
     if (cudaSetDevice(d->number) != cudaSuccess || !read_name(d)) return;
-    int l2 = attribute(d, cudaDevAttrL2CacheSize);
     out->name = state_of(d)->name;
-    out->cc = 10 * attribute(d, cudaDevAttrComputeCapabilityMajor) +
-              attribute(d, cudaDevAttrComputeCapabilityMinor);
+    out->cc = state_of(d)->capability / 10;
     out->sms = attribute(d, cudaDevAttrMultiProcessorCount);
-    out->l2 = l2 > 0 ? (size_t)l2 : 0;
+    out->l2 = state_of(d)->l2;
     out->ecc = attribute(d, cudaDevAttrEccEnabled);
     out->clock_sm_kHz = attribute(d, cudaDevAttrClockRate);
     out->clock_memory_kHz = attribute(d, cudaDevAttrMemoryClockRate);
@@ -415,6 +413,7 @@ static spmv_status first_use(spmv_device *d) {
         release_gpu(d, memory);
     d->most = d->used;
     TRY(nothing(d));
+    TRY(make_cache_policies(d));
     TRY(tick(d));
     return tock(d, &seconds);
 }
@@ -445,6 +444,7 @@ static spmv_status open_gpu(spmv_device *d) {
     d->stream = s->stream;
     s->capability = 100 * attribute(d, cudaDevAttrComputeCapabilityMajor) +
                     10 * attribute(d, cudaDevAttrComputeCapabilityMinor);
+    s->l2 = (size_t)max(attribute(d, cudaDevAttrL2CacheSize), 0);
     if (made == cudaSuccess && !d->allocator) made = open_pool(d);
     if (made != cudaSuccess) {
         close_gpu(d);

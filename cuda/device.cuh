@@ -80,6 +80,8 @@ static inline spmv_status shared_room(spmv_device *d, int *bytes) {
     return SPMV_OK;
 }
 
+spmv_status make_cache_policies(spmv_device *d); /* of its state (cache_policy.cu) */
+
 /* Copies from memory that is not pinned (upload.cu). */
 bool is_pageable(const void *from);     /* not pinned, registered, managed or a device's */
 typedef struct upload_ring upload_ring; /* pinned buffers of one device */

@@ -8,11 +8,16 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { MOST_LIBRARIES = 2 };
+enum { MOST_LIBRARIES = 2, CACHE_POLICIES = 17 };
+
+typedef uint64_t cache_policy; /* as PTX's createpolicy makes it; GPUs before sm_80 have none */
 
 typedef struct cuda_state { /* a device's state */
     cudaStream_t stream;
-    int capability;                 /* 900: sm_90 */
+    int capability; /* 900: sm_90 */
+    size_t l2;      /* bytes of the second-level cache; 0: unknown */
+    cache_policy
+        policy[CACHE_POLICIES];     /* [k]: k sixteenths of the lines stay (cache_policy.cuh) */
     cudaEvent_t start, stop, order; /* order: of streams; measures nothing */
     cudaMemPool_t pool; /* keeps what is freed for what is allocated next; NULL: the GPU has none */
     struct {            /* peers' libraries: a handle, made when first needed, */

@@ -9,7 +9,7 @@
  *            slices are few, walks the steps again and writes.
  */
 #include "cuda/build.cuh"
-#include "cuda/value_set.cuh"
+#include "cuda/values/value_set.cuh"
 #include "csell_places.cuh"
 #include "csell_rows.cuh"
 #include "formats/csr/csr.h"

@@ -3,7 +3,8 @@
 #ifndef SPMV_CUDA_CSELL_CUH
 #define SPMV_CUDA_CSELL_CUH
 
-#include "cuda/value_codes.cuh"
+#include "cuda/cache_policy.cuh"
+#include "cuda/values/value_codes.cuh"
 #include "formats/csell/csell.h"
 #include <stdlib.h>
 
@@ -24,13 +25,13 @@ static __host__ __device__ constexpr int csell_value_size(int code) {
     return code == VALUE_CODEBOOK ? 1 : code == VALUE_F32 ? (int)sizeof(float) : (int)sizeof(real);
 }
 
-/* The matrix is read once and leaves the cache first, so that x stays. */
 template <int COLUMN>
-static __device__ __forceinline__ idx csell_column(const uint8_t *columns, int at) {
+static __device__ __forceinline__ idx csell_column(const uint8_t *columns, int at,
+                                                   cache_policy policy) {
     if (COLUMN == CSELL_DIAGONAL) return 0;
-    if (COLUMN == CSELL_COLUMN_8) return __ldcs(columns + at);
-    if (COLUMN == CSELL_COLUMN_16) return __ldcs((const uint16_t *)columns + at);
-    return (idx)__ldcs((const uint32_t *)columns + at);
+    if (COLUMN == CSELL_COLUMN_8) return load_once(columns + at, policy);
+    if (COLUMN == CSELL_COLUMN_16) return load_once((const uint16_t *)columns + at, policy);
+    return (idx)load_once((const uint32_t *)columns + at, policy);
 }
 
 /* A value as stored: decoded only when it is used, or the load would be waited for. */
@@ -38,9 +39,9 @@ template <int VALUE> struct csell_raw {
     enum { CODE = VALUE == CSELL_VALUE_STEP ? VALUE_RAW : VALUE };
     typedef typename stored<CODE>::one one;
     typename stored<CODE>::loaded raw;
-    __device__ __forceinline__ void load(const uint8_t *values, int at) {
+    __device__ __forceinline__ void load(const uint8_t *values, int at, cache_policy policy) {
         raw = VALUE == CSELL_VALUE_STEP ? __ldg((const one *)values + at)
-                                        : __ldcs((const one *)values + at);
+                                        : load_once((const one *)values + at, policy);
     }
     __device__ __forceinline__ real value(unsigned codebook) const {
         return decoded<CODE>(raw, codebook);
@@ -65,21 +66,23 @@ typedef struct csell_codes {
     uint8_t column, value, run;
 } csell_codes;
 
-static __device__ __forceinline__ idx csell_column(csell_codes c, const uint8_t *columns, int at) {
+static __device__ __forceinline__ idx csell_column(csell_codes c, const uint8_t *columns, int at,
+                                                   cache_policy policy) {
     switch (c.column) {
     case CSELL_DIAGONAL: return 0;
-    case CSELL_COLUMN_8: return csell_column<CSELL_COLUMN_8>(columns, at);
-    case CSELL_COLUMN_16: return csell_column<CSELL_COLUMN_16>(columns, at);
-    default: return csell_column<CSELL_COLUMN_32>(columns, at);
+    case CSELL_COLUMN_8: return csell_column<CSELL_COLUMN_8>(columns, at, policy);
+    case CSELL_COLUMN_16: return csell_column<CSELL_COLUMN_16>(columns, at, policy);
+    default: return csell_column<CSELL_COLUMN_32>(columns, at, policy);
     }
 }
 
 static __device__ __forceinline__ real csell_value(csell_codes c, const uint8_t *values, int at,
-                                                   unsigned codebook) {
+                                                   cache_policy policy, unsigned codebook) {
     switch (c.value) {
-    case VALUE_F32: return decoded<VALUE_F32>(__ldcs((const float *)values + at), codebook);
-    case VALUE_CODEBOOK: return decoded<VALUE_CODEBOOK>(__ldcs(values + at), codebook);
-    default: return decoded<VALUE_RAW>(__ldcs((const real *)values + at), codebook);
+    case VALUE_F32:
+        return decoded<VALUE_F32>(load_once((const float *)values + at, policy), codebook);
+    case VALUE_CODEBOOK: return decoded<VALUE_CODEBOOK>(load_once(values + at, policy), codebook);
+    default: return decoded<VALUE_RAW>(load_once((const real *)values + at, policy), codebook);
     }
 }
 
@@ -116,7 +119,8 @@ static __device__ __forceinline__ int sum_before(int count, int *total) {
 }
 
 /* At most STAGE steps; returns how many entries they hold. */
-static __device__ __forceinline__ int stage(const csell_step *step, int nsteps, staged_step *out) {
+static __device__ __forceinline__ int stage(const csell_step *step, int nsteps, cache_policy policy,
+                                            staged_step *out) {
     const int lane = threadIdx.x % WARP;
     int entries = 0;
     int2 loaded[STAGE / WARP];
@@ -124,7 +128,8 @@ static __device__ __forceinline__ int stage(const csell_step *step, int nsteps, 
 #pragma unroll
     for (int c = 0; c < STAGE / WARP; c++) {
         loaded[c] = {0, 0};
-        if (c * WARP + lane < nsteps) loaded[c] = __ldcs((const int2 *)step + c * WARP + lane);
+        if (c * WARP + lane < nsteps)
+            loaded[c] = load_once((const int2 *)step + c * WARP + lane, policy);
     }
     full[STAGE / WARP] = 0;
 #pragma unroll
@@ -154,6 +159,7 @@ typedef struct span { /* staged steps of one slice, and what this lane multiplie
     const real *x;                 /* on diagonals x + i */
     idx none;                      /* x[none] is the first entry */
     unsigned codebook;             /* in shared memory */
+    cache_policy policy;
 } span;
 
 /* All loads of a kind, then all of the next, so that nothing waits until all are on their way.
@@ -181,8 +187,8 @@ static __device__ __forceinline__ real add_batch(const span &p, int k, bool odd,
             on[u] = v == u ? (unsigned)s.y & bit : 0;
             at = s.z + __popc((unsigned)s.y & (bit - 1));
         }
-        j[u] += csell_column<COLUMN>(p.column, at);
-        raw[u].load(p.value, VALUE == CSELL_VALUE_STEP ? k + v : at);
+        j[u] += csell_column<COLUMN>(p.column, at, p.policy);
+        raw[u].load(p.value, VALUE == CSELL_VALUE_STEP ? k + v : at, p.policy);
     }
     /* or the compiler would wait for the first column before it asks for the last */
     if (COLUMN != CSELL_DIAGONAL) __syncwarp();
@@ -247,11 +253,11 @@ static __device__ __forceinline__ real add_runs(const span &p, real sum) {
         int4 s = *(const int4 *)(p.step + k);
         int rank = __popc((unsigned)s.y & (bit - 1)), many = __popc((unsigned)s.y);
         if (!((unsigned)s.y & bit)) continue;
-        idx j = s.x + csell_column(p.codes, p.column, s.z + rank);
+        idx j = s.x + csell_column(p.codes, p.column, s.z + rank, p.policy);
 #pragma unroll 1
         for (int q = 0; q < run; q++) {
             int at = p.codes.value == CSELL_VALUE_STEP ? k * run + q : s.z * run + q * many + rank;
-            sum += csell_value(p.codes, p.value, at, p.codebook) * __ldg(p.x + j + q);
+            sum += csell_value(p.codes, p.value, at, p.policy, p.codebook) * __ldg(p.x + j + q);
         }
     }
     return sum;

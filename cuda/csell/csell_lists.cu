@@ -34,6 +34,7 @@ enum { LARGE_BLOCKS = 4, SMALL_BLOCKS = 6 };
 typedef struct way { /* of multiplying */
     int group;       /* slices per warp */
     bool has_codebook, few, small_blocks;
+    cache_policy policy;
 } way;
 
 /* ---- lists of any length --------------------------------------------------------------------- */
@@ -93,7 +94,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, BLOCKS)
         const csell_listed h = next;
         if (s + 1 < end) next = head_at(A, s + 1);
         const idx i = s * CSELL_ROWS + (idx)(threadIdx.x % WARP);
-        const operand o = operand_of(x, i, at);
+        const operand o = operand_of(x, i, at, W.policy);
         real sum = multiply_slice<FEW>(A, h, o);
         if (i < A.s.rows) put_row(out, i, sum);
     }
@@ -129,7 +130,7 @@ typedef struct whole_run { /* slices that are whole and have one list; of a lane
 /* MANY of them at once. */
 template <int VALUE, int N, int MANY>
 static __device__ __forceinline__ void
-put_slices(const short_list<VALUE, N> &list, unsigned codebook, const result &out, whole_run *r) {
+put_slices(const short_list<VALUE, N> &list, const operand &o, const result &out, whole_run *r) {
     const int lane = threadIdx.x % WARP;
     unsigned code[MANY][N];
     csell_raw<VALUE> raw[MANY][N];
@@ -137,10 +138,10 @@ put_slices(const short_list<VALUE, N> &list, unsigned codebook, const result &ou
 #pragma unroll
     for (int m = 0; m < MANY; m++) {
         const uint8_t *value = r->value + m * whole_bytes<VALUE, N>();
-        if (VALUE == VALUE_CODEBOOK) load_codes<N>(value, 0, code[m]);
+        if (VALUE == VALUE_CODEBOOK) load_codes<N>(value, 0, o.policy, code[m]);
         if (VALUE == VALUE_RAW || VALUE == VALUE_F32)
 #pragma unroll
-            for (int u = 0; u < N; u++) raw[m][u].load(value, u * WARP + lane);
+            for (int u = 0; u < N; u++) raw[m][u].load(value, u * WARP + lane, o.policy);
     }
 #pragma unroll
     for (int u = 0; u < N; u++)
@@ -152,8 +153,8 @@ put_slices(const short_list<VALUE, N> &list, unsigned codebook, const result &ou
 #pragma unroll
         for (int u = 0; u < N; u++) {
             real a = VALUE == CSELL_VALUE_STEP ? list.a[u]
-                     : VALUE == VALUE_CODEBOOK ? decoded<VALUE_CODEBOOK>(code[m][u], codebook)
-                                               : raw[m][u].value(codebook);
+                     : VALUE == VALUE_CODEBOOK ? decoded<VALUE_CODEBOOK>(code[m][u], o.codebook)
+                                               : raw[m][u].value(o.codebook);
             sum += a * xj[m][u];
         }
         put_row(out, r->i + m * WARP, sum);
@@ -212,7 +213,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, even_blocks(VALUE, N))
     for (int k = 0; k < count;) {
         const csell_listed h = head_of(mine, k);
         const idx i = (first + k) * CSELL_ROWS + lane;
-        const operand o = operand_of(x, i, at);
+        const operand o = operand_of(x, i, at, W.policy);
         const uint8_t *value = A.values + h.value;
         if (h.what == WHOLE) {
             bool goes_on = mine.what == WHOLE && mine.list == h.list &&
@@ -223,9 +224,9 @@ static __global__ void __launch_bounds__(MOST_THREADS, even_blocks(VALUE, N))
             const short_list<VALUE, N> list(A, h.list);
             k += r.slices;
 #pragma unroll 1
-            while (r.slices >= TOGETHER) put_slices<VALUE, N, TOGETHER>(list, at, out, &r);
+            while (r.slices >= TOGETHER) put_slices<VALUE, N, TOGETHER>(list, o, out, &r);
 #pragma unroll 1
-            while (r.slices > 0) put_slices<VALUE, N, 1>(list, at, out, &r);
+            while (r.slices > 0) put_slices<VALUE, N, 1>(list, o, out, &r);
             continue;
         }
         real sum = h.what == (WHOLE | 4) ? add_batch<VALUE, false, N>(A, o, h.list, 0, value, 0)
@@ -304,6 +305,7 @@ static spmv_status prepare(spmv_plan *p) {
     W->small_blocks = W->few && !A->even && A->nsteps > FEW_STEPS * A->nslices;
     W->group = choose_group(A, (int64_t)sms * (W->small_blocks ? SMALL_BLOCKS : LARGE_BLOCKS) *
                                    (MOST_THREADS / WARP));
+    W->policy = policy_for(p);
     return load_kernel(p, (const void *)choose_multiplier(A, W));
 }
 

@@ -24,7 +24,8 @@ template <int DEEP> struct columns_ahead {
             const staged_step *step = p.step + min(k + u, p.nsteps - 1);
             const int place = step->place + __popc(step->mask & before);
             uintptr_t at = (uintptr_t)(p.column + place * size);
-            column[u] = {__ldcs((const uint32_t *)(at & ~(uintptr_t)3)), (unsigned)(at & 3) * 8};
+            column[u] = {load_once((const uint32_t *)(at & ~(uintptr_t)3), p.policy),
+                         (unsigned)(at & 3) * 8};
         }
     }
 };
@@ -52,7 +53,7 @@ static __device__ __forceinline__ real add_run_batch(const span &p, int k, uint3
 #pragma unroll
         for (int q = 0; q < RUN; q++) {
             xj[u * RUN + q] = __ldg(x + (FULL || on[u] ? q : 0));
-            raw[u * RUN + q].load(p.value, at + q * many);
+            raw[u * RUN + q].load(p.value, at + q * many, p.policy);
         }
     }
     __syncwarp(); /* or the compiler would wait for the first value before it asks for the last */

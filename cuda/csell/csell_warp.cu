@@ -18,18 +18,15 @@
  *          a row adds its parts in order. One launch.
  * Cost     2 nnz flop; the bytes of the store + (cols + rows) sizeof real if x is read once. H200,
  *          f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s; a kernel
- *          that only reads and writes as much reaches 90. What binds is latency (memory 72 percent
- *          busy, a warp waits for loads 15 to 20 cycles per instruction, 7 warps per scheduler, 64
- *          registers). With few values the L1 cache is the limit: its pipe is 70 percent busy,
- *          memory 15. What was tried and lost: docs/experiments.md.
+ *          that only reads and writes as much reaches 90. What binds is latency: 7 warps per
+ *          scheduler (64 registers) wait for loads 15 to 20 cycles per instruction. With few values
+ *          it is the L1 cache, whose pipe is 70 percent busy. Tried and lost: docs/experiments.md.
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
- *          outside the cache; columns that have no locality: 32 cache lines per load. In f32
- *          refused where more than a quarter of the slices hold runs of adjacent columns; other
- *          kernels are faster there.
+ *          outside the cache; columns that have no locality: 32 cache lines per load. In f32 more
+ *          than a quarter of slices with runs of adjacent columns are refused: others are faster.
  * Repeats  bitwise: yes, for equal warps; the same bits whatever the encodings.
  * Params   block: threads per block, a power of two (256); warps: warps per slice, a power of two
- *          (0: 1 where there are slices enough to fill the GPU, else more; 1 alone in f32 and where
- *          slices hold runs, since other kernels are faster there).
+ *          (0: 1 where slices are enough to fill the GPU, else more; 1 alone in f32 and for runs).
  */
 #include "csell_runs.cuh"
 #include <math.h>
@@ -57,11 +54,13 @@ typedef struct csell_scratch {
     idx *first;     /* [nsegments] place in long_row of the row that the segment begins in */
     real *sums;     /* [2 * nsegments] what it has of that row, and of the row that it ends in */
     int *done;      /* [long_rows] segments that finished their part of the row; 0 between runs */
+    cache_policy policy;
 } csell_scratch;
 
-typedef struct operand { /* what every lane multiplies by */
+typedef struct operand { /* what every lane multiplies by; codebook: in shared memory */
     const real *x;
-    unsigned codebook; /* in shared memory */
+    unsigned codebook;
+    cache_policy policy;
 } operand;
 
 /* ---- slices ---------------------------------------------------------------------------------- */
@@ -112,15 +111,15 @@ static __device__ __forceinline__ real multiply_slices(const csell &A, const cse
                                                        const result &r) {
     const int lane = threadIdx.x % WARP;
     const int64_t first = m->head[0].step;
-    const int mine = min(lane, count - 1);
-    const int end = (int)(m->head[mine].step - first) + m->head[mine].nsteps;
+    const csell_slice &mine = m->head[min(lane, count - 1)];
+    const int end = (int)(mine.step - first) + mine.nsteps;
     int done = 0, next = 0, before = 0;
     real sum = 0;
 #pragma unroll 1
     while (next < count) {
         int fit = __popc(__ballot_sync(ALL_LANES, lane < count && end <= done + STAGE));
         int until = fit > next ? __shfl_sync(ALL_LANES, end, fit - 1) : done + STAGE;
-        int entries = stage(A.step + first + done, until - done, m->step);
+        int entries = stage(A.step + first + done, until - done, o.policy, m->step);
         if (lane >= next && lane < max(fit, next + 1))
             m->staged[lane] =
                 staged_slice_of(A, m->head[lane], first, done, until, before, m->step);
@@ -133,8 +132,8 @@ static __device__ __forceinline__ real multiply_slices(const csell &A, const cse
             idx from = t.codes.column == CSELL_DIAGONAL ? i : 0;
             const real *x = o.x + from;
             asm("" : "+l"(x)); /* computed once: the compiler would add i to every column */
-            const span steps = {m->step + t.step, t.nsteps, t.codes, t.column,
-                                t.value,          x,        -from,   o.codebook};
+            const span steps = {m->step + t.step, t.nsteps, t.codes, t.column, t.value, x, -from,
+                                o.codebook,       o.policy};
             if (RUNS && t.codes.run > 1)
                 sum = add_span_of_runs(steps, sum);
             else
@@ -214,7 +213,8 @@ static __device__ __forceinline__ void multiply_whole(const csell &A, const csel
     int64_t s = (block * (blockDim.x / WARP) + warp) * S.group;
     int count = (int)min((int64_t)S.group, A.nslices - s);
     if (count <= 0) return; /* the whole warp */
-    if (lane < count * WORDS) ((int4 *)m->head)[lane] = __ldcs((const int4 *)(A.slice + s) + lane);
+    if (lane < count * WORDS)
+        ((int4 *)m->head)[lane] = load_once((const int4 *)(A.slice + s) + lane, o.policy);
     __syncwarp();
     prefetch_later(A, S, s, m->head);
     multiply_slices<false, RUNS>(A, S, count, m, (idx)s * CSELL_ROWS + lane, o, r);
@@ -223,21 +223,21 @@ static __device__ __forceinline__ void multiply_whole(const csell &A, const csel
 /* ---- the long part --------------------------------------------------------------------------- */
 
 static __device__ __forceinline__ real sum_entries(const csell &A, ofs begin, ofs end,
-                                                   const real *__restrict__ x) {
+                                                   const operand &o) {
     real sum = 0;
 #pragma unroll 1
     for (ofs k = begin + threadIdx.x % WARP; k < end; k += AHEAD * WARP) {
         idx j[AHEAD];
         real a[AHEAD], xj[AHEAD];
 #pragma unroll
-        for (int u = 0; u < AHEAD; u++)
-            if (k + u * WARP < end) {
-                j[u] = __ldcs(A.long_col + k + u * WARP);
-                a[u] = __ldcs(A.long_values + k + u * WARP);
-            }
+        for (int u = 0; u < AHEAD; u++) {
+            if (k + u * WARP >= end) continue;
+            j[u] = load_once(A.long_col + k + u * WARP, o.policy);
+            a[u] = load_once(A.long_values + k + u * WARP, o.policy);
+        }
 #pragma unroll
         for (int u = 0; u < AHEAD; u++)
-            if (k + u * WARP < end) xj[u] = __ldg(x + j[u]);
+            if (k + u * WARP < end) xj[u] = __ldg(o.x + j[u]);
 #pragma unroll
         for (int u = 0; u < AHEAD; u++)
             if (k + u * WARP < end) sum += a[u] * xj[u];
@@ -269,14 +269,13 @@ static __device__ __forceinline__ void add_part(const csell &A, const csell_scra
 }
 
 static __device__ __forceinline__ void multiply_segment(const csell &A, const csell_scratch &S,
-                                                        int64_t g, const real *x, const result &r) {
+                                                        int64_t g, operand o, const result &r) {
     if (g >= S.nsegments) return;
-    ofs begin = (ofs)g * S.segment;
-    ofs end = (ofs)min((int64_t)begin + S.segment, A.long_nnz);
+    ofs begin = (ofs)g * S.segment, end = (ofs)min((int64_t)begin + S.segment, A.long_nnz);
 #pragma unroll 1
     for (idx row = S.first[g]; row < A.long_rows && A.long_ptr[row] < end; row++) {
         ofs row_begin = A.long_ptr[row], row_end = A.long_ptr[row + 1];
-        real sum = sum_entries(A, max(begin, row_begin), min(end, row_end), x);
+        real sum = sum_entries(A, max(begin, row_begin), min(end, row_end), o);
         if (row_begin < begin || row_end > end)
             add_part(A, S, row, row_begin, row_end, 2 * g + (row_begin >= begin), sum, r);
         else if (threadIdx.x % WARP == 0)
@@ -293,10 +292,11 @@ static __global__ void __launch_bounds__(MOST_WARPS *WARP,
     multiply(csell A, csell_scratch S, const real *__restrict__ x, result out) {
     __shared__ real codebook[VALUE_CODEBOOK_SIZE];
     __shared__ room rooms[MOST_WARPS];
-    int warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
+    const int warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
     int64_t long_blocks = (S.nsegments + warps - 1) / warps, block = blockIdx.x;
+    operand o = {x, (unsigned)__cvta_generic_to_shared(codebook), S.policy};
     if (block < long_blocks) {
-        multiply_segment(A, S, block * warps + warp, x, out);
+        multiply_segment(A, S, block * warps + warp, o, out);
         return;
     }
     if (S.has_codebook) {
@@ -304,12 +304,11 @@ static __global__ void __launch_bounds__(MOST_WARPS *WARP,
             codebook[k] = A.codebook[k];
         __syncthreads();
     }
-    unsigned at = (unsigned)__cvta_generic_to_shared(codebook);
-    asm("" : "+r"(at));
+    asm("" : "+r"(o.codebook));
     if (CUT)
-        multiply_cut(A, S, block - long_blocks, rooms + warp, {x, at}, out);
+        multiply_cut(A, S, block - long_blocks, rooms + warp, o, out);
     else
-        multiply_whole<RUNS>(A, S, block - long_blocks, rooms + warp, {x, at}, out);
+        multiply_whole<RUNS>(A, S, block - long_blocks, rooms + warp, o, out);
 }
 
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
@@ -458,6 +457,7 @@ static spmv_status prepare(spmv_plan *p) {
                          "csell_warp: more than a quarter of the slices hold runs of adjacent "
                          "columns, which it multiplies in f64 only: -k xcache_block or csr_lanes");
     TRY(choose_warps(p, A, CUTS && !S->has_runs, S));
+    S->policy = policy_for(p);
     return prepare_long(p, A, S);
 }
 

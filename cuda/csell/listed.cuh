@@ -10,27 +10,31 @@ typedef struct operand { /* of a lane */
     const real *x;       /* that of its row on the main diagonal */
     idx none;            /* x[none] is the first entry */
     unsigned codebook;   /* in shared memory */
+    cache_policy policy;
 } operand;
 
 /* Of row i. The pointer is made opaque: x + (i + j) would be three instructions more each time. */
-static __device__ __forceinline__ operand operand_of(const real *x, idx i, unsigned codebook) {
+static __device__ __forceinline__ operand operand_of(const real *x, idx i, unsigned codebook,
+                                                     cache_policy policy) {
     const real *mine = x + i;
     asm("" : "+l"(mine));
-    return {mine, -i, codebook};
+    return {mine, -i, codebook, policy};
 }
 
 /* The places in the codebook of DEEP steps. */
 template <int DEEP>
-static __device__ __forceinline__ void load_codes(const uint8_t *value, int k, unsigned *code) {
+static __device__ __forceinline__ void load_codes(const uint8_t *value, int k, cache_policy policy,
+                                                  unsigned *code) {
     const int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int u = 0; u + 4 <= DEEP; u += 4) {
-        unsigned word = __ldcs((const unsigned *)value + (k + u) / 4 * WARP + lane);
+        unsigned word = load_once((const unsigned *)value + (k + u) / 4 * WARP + lane, policy);
 #pragma unroll
         for (int v = 0; v < 4; v++) code[u + v] = word >> 8 * v & 255;
     }
 #pragma unroll
-    for (int u = DEEP / 4 * 4; u < DEEP; u++) code[u] = __ldcs(value + (k + u) * WARP + lane);
+    for (int u = DEEP / 4 * 4; u < DEEP; u++)
+        code[u] = load_once(value + (k + u) * WARP + lane, policy);
 }
 
 /* DEEP steps of a list, all loads of a kind, then all of the next: as in csell.cuh. */
@@ -64,10 +68,10 @@ static __device__ __forceinline__ real add_batch(const csell_lists &A, const ope
             at[u] = s.z + __popc((unsigned)s.y & (bit - 1));
         }
     }
-    if (VALUE == VALUE_CODEBOOK) load_codes<DEEP>(value, k, code);
+    if (VALUE == VALUE_CODEBOOK) load_codes<DEEP>(value, k, o.policy, code);
     if (VALUE == VALUE_RAW || VALUE == VALUE_F32)
 #pragma unroll
-        for (int u = 0; u < DEEP; u++) raw[u].load(value, at[u]);
+        for (int u = 0; u < DEEP; u++) raw[u].load(value, at[u], o.policy);
     __syncwarp(); /* or the compiler would wait for the first step before it asks for the last */
 #pragma unroll
     for (int u = 0; u < DEEP; u++) xj[u] = __ldg(o.x + j[u]);
@@ -100,12 +104,13 @@ static __device__ __forceinline__ real add_alone(const csell_lists &A, const cse
         const unsigned mask = (unsigned)step.y;
         const int rank = __popc(mask & (bit - 1)), many = __popc(mask);
         if (mask & bit) {
-            idx j = step.x + csell_column(codes, A.columns + s.column, place + rank);
+            idx j = step.x + csell_column(codes, A.columns + s.column, place + rank, o.policy);
 #pragma unroll 1
             for (int q = 0; q < s.run; q++) {
                 int at = s.value_code == CSELL_VALUE_STEP ? k * s.run + q
                                                           : place * s.run + q * many + rank;
-                sum += csell_value(codes, A.values + s.value, at, o.codebook) * __ldg(x + j + q);
+                sum += csell_value(codes, A.values + s.value, at, o.policy, o.codebook) *
+                       __ldg(x + j + q);
             }
         }
         place += many;

@@ -234,8 +234,8 @@ typedef struct shared {
  * last nonzero of row `me`; 0: it has none here. */
 template <bool WHOLE>
 static __device__ __forceinline__ int multiply_nonzeros(shared &tile, const operands &o,
-                                                        const place &begin, const place &end,
-                                                        int in_front) {
+                                                        cache_policy policy, const place &begin,
+                                                        const place &end, int in_front) {
     const int me = threadIdx.x, rows = end.row - begin.row;
     const int left = (int)(end.entry - begin.entry) - me;
     const ofs first = (ofs)begin.entry, *row_ptr = o.row_ptr + begin.row + me;
@@ -247,9 +247,11 @@ static __device__ __forceinline__ int multiply_nonzeros(shared &tile, const oper
 #pragma unroll
     for (int u = 0; u < ENTRIES; u++)
         if (WHOLE || u * THREADS < left)
-            j[u] = __ldcs(col + u * THREADS), a[u] = __ldcs(value + u * THREADS);
+            j[u] = load_once(col + u * THREADS, policy),
+            a[u] = load_once(value + u * THREADS, policy);
     if (me < rows) row_begin = row_ptr[0], row_end = row_ptr[1];
-    if (me < in_front) j_front = __ldcs(col - in_front), a_front = __ldcs(value - in_front);
+    if (me < in_front)
+        j_front = load_once(col - in_front, policy), a_front = load_once(value - in_front, policy);
     tile.ends[me] = 0;
     __syncthreads();
     asm volatile("" : "+r"(j_front)); /* or the compiler would wait for it before the others */
@@ -283,13 +285,14 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
              const __grid_constant__ operands o) {
     __shared__ shared tile;
     ask_ahead(read, threadIdx.x);
+    const cache_policy policy = read.policy;
     const int me = threadIdx.x, t = blockIdx.x;
     const place begin = place_at(all.begin + t), end = place_at(all.begin + t + 1);
     const int rows = end.row - begin.row;
     const int in_front = begin.before <= THREADS ? begin.before : 0; /* that it reads, too */
     const int behind = end.entry - begin.entry == TILE
-                           ? multiply_nonzeros<true>(tile, o, begin, end, in_front)
-                           : multiply_nonzeros<false>(tile, o, begin, end, in_front);
+                           ? multiply_nonzeros<true>(tile, o, policy, begin, end, in_front)
+                           : multiply_nonzeros<false>(tile, o, policy, begin, end, in_front);
     real *const product = tile.product;
     const unsigned my_ends = tile.ends[me];
     real *mine = product + me * ENTRIES, sum = 0, open;
@@ -381,7 +384,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     tiles all = *(const tiles *)p->scratch;
     operands o = {A->row_ptr, A->col_idx, A->values, (const real *)v->x, result_of(v)};
     if (all.n == 0) return SPMV_OK;
-    ahead read = ahead_of(A->row_ptr, (size_t)(A->s.rows + 1) * sizeof *A->row_ptr, A->col_idx,
+    ahead read = ahead_of(p, A->row_ptr, (size_t)(A->s.rows + 1) * sizeof *A->row_ptr, A->col_idx,
                           A->values, A->s.nnz, o.x, A->s.cols, (unsigned)all.n);
     void *arguments[] = {&read, &all, &o};
     return launch_overlapping(p, stream_of(v), (const void *)multiply, (unsigned)all.n,

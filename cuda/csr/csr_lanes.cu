@@ -33,6 +33,7 @@ enum {
 typedef struct operands {
     const idx *col;
     const real *value, *x;
+    cache_policy policy;
 } operands;
 
 /* The sum of entry k and every STEPth of the `left` from there on, DEPTH at a time. begun: x may be
@@ -50,7 +51,10 @@ static __device__ __forceinline__ real sum_entries(const operands &A, int64_t k,
 #pragma unroll
         for (int u = 0; u < DEPTH; u++) {
             j[u] = 0, a[u] = 0;
-            if (u * STEP < left) j[u] = __ldcs(col + u * STEP), a[u] = __ldcs(value + u * STEP);
+            if (u * STEP < left) {
+                j[u] = load_once(col + u * STEP, A.policy);
+                a[u] = load_once(value + u * STEP, A.policy);
+            }
         }
         col += STEP * DEPTH, value += STEP * DEPTH;
         if (!*begun) begin_product();
@@ -73,7 +77,7 @@ static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
     int lane = threadIdx.x % WARP, first = lane % T;
     let_next_start();
     ask_ahead(all, threadIdx.x);
-    const operands A = {col_idx, values, x};
+    const operands A = {col_idx, values, x, all.policy};
     bool is_row = row < (unsigned)rows, begun = false;
     ofs begin = is_row ? row_ptr[row] : 0, count = is_row ? row_ptr[row + 1] - begin : 0;
     bool is_long = T < WARP && count > LONG;
@@ -144,8 +148,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     idx rows = (idx)A.s.rows;
     result out = result_of(v);
     if (rows == 0) return SPMV_OK;
-    ahead all = ahead_of(A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx, A.values,
-                         A.s.nnz, (const real *)v->x, A.s.cols, grid);
+    ahead all = ahead_of(p, A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx,
+                         A.values, A.s.nnz, (const real *)v->x, A.s.cols, grid);
     void *arguments[] = {&all, &rows, &A.row_ptr, &A.col_idx, &A.values, (void *)&v->x, &out};
     return launch_overlapping(p, stream_of(v), kernel_for(p->host, lanes), grid,
                               dim3((unsigned)block), 0, arguments);

@@ -13,7 +13,7 @@
  * Repeats  bitwise: yes.
  * Params   block: threads per block, a multiple of 32 (256).
  */
-#include "cuda/device.cuh"
+#include "cuda/cache_policy.cuh"
 #include "formats/dia/dia.h"
 
 enum { KEPT = 256, DEPTH = 4 }; /* offsets in shared memory; diagonals asked for at once */
@@ -22,14 +22,15 @@ enum { KEPT = 256, DEPTH = 4 }; /* offsets in shared memory; diagonals asked for
 static __device__ __forceinline__ real add_diagonals(real sum, int64_t row, int64_t cols, int n,
                                                      int64_t pitch, const idx *offset,
                                                      const real *__restrict__ value,
-                                                     const real *__restrict__ x) {
+                                                     const real *__restrict__ x,
+                                                     cache_policy policy) {
     for (int k = 0; k < n; k += DEPTH, value += DEPTH * pitch) {
         real a[DEPTH], xj[DEPTH];
 #pragma unroll
         for (int u = 0; u < DEPTH; u++) {
             int64_t col = k + u < n ? row + offset[k + u] : -1;
             bool inside = col >= 0 && col < cols;
-            a[u] = inside ? __ldcs(value + u * pitch) : -(real)0;
+            a[u] = inside ? load_once(value + u * pitch, policy) : -(real)0;
             xj[u] = inside ? x[col] : 0;
         }
 #pragma unroll
@@ -42,7 +43,7 @@ static __device__ __forceinline__ real add_diagonals(real sum, int64_t row, int6
 /* Threads behind the last row stay for the barriers: no column of theirs is inside. */
 static __global__ void multiply(int64_t rows, int64_t cols, int64_t diagonals, int64_t pitch,
                                 const idx *__restrict__ offsets, const real *__restrict__ values,
-                                const real *__restrict__ x, result out) {
+                                const real *__restrict__ x, cache_policy policy, result out) {
     __shared__ idx kept[KEPT];
     int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     real sum = 0;
@@ -52,7 +53,8 @@ static __global__ void multiply(int64_t rows, int64_t cols, int64_t diagonals, i
         for (int k = (int)threadIdx.x; k < n; k += (int)blockDim.x) kept[k] = offsets[first + k];
         __syncthreads();
         if (row < rows)
-            sum = add_diagonals(sum, row, cols, n, pitch, kept, values + first * pitch + row, x);
+            sum = add_diagonals(sum, row, cols, n, pitch, kept, values + first * pitch + row, x,
+                                policy);
     }
     if (row < rows) put_row(out, row, sum);
 }
@@ -69,7 +71,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     if (A->s.rows == 0) return SPMV_OK;
     multiply<<<(unsigned)blocks_for(A->s.rows, block), block, 0, stream_of(v)>>>(
         A->s.rows, A->s.cols, A->diagonals, A->pitch, A->offsets, A->values, (const real *)v->x,
-        result_of(v));
+        policy_for(p), result_of(v));
     return launched(p);
 }
 

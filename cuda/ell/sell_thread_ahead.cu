@@ -33,13 +33,14 @@ enum { MANY_ROWS = 1 << 21, ROWS_PER_THREAD = 2, MANY_BLOCKS = 512 };
 /* Loads DEPTH columns from col on. There are `there`; past the last it loads that one again. */
 template <int DEPTH>
 static __device__ __forceinline__ void ask_columns(const idx *col, int there, unsigned height,
-                                                   idx *j) {
+                                                   cache_policy policy, idx *j) {
 #pragma unroll
-    for (int u = 0; u < DEPTH; u++) j[u] = __ldcs(col + (unsigned)min(u, there - 1) * height);
+    for (int u = 0; u < DEPTH; u++)
+        j[u] = load_once(col + (unsigned)min(u, there - 1) * height, policy);
 }
 
 /* EQUAL: all slices have this many steps, and where one begins needs no load. EARLY: columns are
- * asked for a step ahead. The matrix is read once and leaves the cache first, so that x stays. The
+ * asked for a step ahead. The
  * bounds let the compiler take 64 registers: on its own it takes 32 and waits for each load. */
 template <int DEPTH, bool EQUAL, bool EARLY>
 static __global__ void __launch_bounds__(1024, 1)
@@ -50,6 +51,7 @@ static __global__ void __launch_bounds__(1024, 1)
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x; /* rows + a block fit 32 bits */
     if (all.blocks || gridDim.x >= MANY_BLOCKS) let_next_start();
     ask_ahead(all, threadIdx.x);
+    const cache_policy policy = all.policy;
     if (i >= rows) return;
     sell_row row;
     if (EQUAL)
@@ -62,21 +64,23 @@ static __global__ void __launch_bounds__(1024, 1)
     bool begun = false;
     real sum = 0;
     idx next[DEPTH];
-    if (EARLY && stored > 0) ask_columns<DEPTH>(col, EQUAL ? stored : left, row.height, next);
+    if (EARLY && stored > 0)
+        ask_columns<DEPTH>(col, EQUAL ? stored : left, row.height, policy, next);
 #pragma unroll 1
     for (; stored > 0; stored -= DEPTH, left -= DEPTH) {
         idx j[DEPTH];
         real a[DEPTH], xj[DEPTH];
         const int there = EQUAL ? stored : left;
-        if (!EARLY) ask_columns<DEPTH>(col, there, row.height, j);
+        if (!EARLY) ask_columns<DEPTH>(col, there, row.height, policy, j);
 #pragma unroll
         for (int u = 0; u < DEPTH; u++) {
             if (EARLY) j[u] = next[u];
-            a[u] = __ldcs(value + (unsigned)min(u, there - 1) * row.height);
+            a[u] = load_once(value + (unsigned)min(u, there - 1) * row.height, policy);
         }
         col += (int64_t)DEPTH * row.height;
         value += (int64_t)DEPTH * row.height;
-        if (EARLY && stored > DEPTH) ask_columns<DEPTH>(col, there - DEPTH, row.height, next);
+        if (EARLY && stored > DEPTH)
+            ask_columns<DEPTH>(col, there - DEPTH, row.height, policy, next);
         if (!begun) begin_product();
         begun = true;
 #pragma unroll
@@ -100,7 +104,7 @@ static __global__ void __launch_bounds__(1024, 1)
     unsigned i0 = blockIdx.x * blockDim.x * ROWS_PER_THREAD + threadIdx.x, most = 0;
     sell_row row[ROWS_PER_THREAD];
     real sum[ROWS_PER_THREAD];
-    (void)all; /* not small */
+    const cache_policy policy = all.policy;
     let_next_start();
 #pragma unroll
     for (int r = 0; r < ROWS_PER_THREAD; r++) {
@@ -123,7 +127,8 @@ static __global__ void __launch_bounds__(1024, 1)
         for (int r = 0; r < ROWS_PER_THREAD; r++) {
             int64_t at = row[r].first + (int64_t)k * row[r].height;
             j[r] = 0, a[r] = 0;
-            if (k < row[r].count) j[r] = __ldcs(col_idx + at), a[r] = __ldcs(values + at);
+            if (k < row[r].count)
+                j[r] = load_once(col_idx + at, policy), a[r] = load_once(values + at, policy);
         }
 #pragma unroll
         for (int r = 0; r < ROWS_PER_THREAD; r++)
@@ -199,7 +204,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A.row_len : NULL;
     result out = result_of(v);
     if (rows == 0) return SPMV_OK;
-    ahead all = ahead_of(A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr, A.col_idx,
+    ahead all = ahead_of(p, A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr, A.col_idx,
                          A.values, A.s.slots, (const real *)v->x, A.s.cols, grid);
     void *arguments[] = {&all,    &rows,      &slice,    &t.steps,      &A.slice_ptr, &row_len,
                          &A.perm, &A.col_idx, &A.values, (void *)&v->x, &out};

@@ -4,7 +4,7 @@
 #define SPMV_CUDA_HOT_COLUMNS_CUH
 
 #include "hubs.cuh"
-#include "cuda/value_set.cuh"
+#include "cuda/values/value_set.cuh"
 
 /* ---- which columns are hot ------------------------------------------------------------------- */
 

@@ -33,6 +33,7 @@ typedef struct parts { /* of a store; and of a plan, whose scratch holds these a
     int64_t nslices;
     idx nhubs;
     int blocks, code;
+    cache_policy policy;
     const hubs_segment *segment;
     const hubs_slice *slice;
     const idx *order;
@@ -65,7 +66,7 @@ static __global__ void collect_hubs(const __grid_constant__ parts H, const real 
 template <int CODE>
 static __device__ __forceinline__ real add_rest(const uint32_t *word, const uint8_t *values,
                                                 int steps, const real *x, const real *codebook,
-                                                real sum) {
+                                                cache_policy policy, real sum) {
     typedef typename stored<CODE>::one one;
     const one *value = (const one *)values;
 #pragma unroll 1
@@ -77,8 +78,8 @@ static __device__ __forceinline__ real add_rest(const uint32_t *word, const uint
         for (int u = 0; u < HUBS_REST; u++) {
             j[u] = 0, a[u] = 0;
             if (k + u >= steps) continue;
-            j[u] = __ldcs(word + u * WARP);
-            if (CODE != VALUE_ONE) a[u] = __ldcs(value + (k + u) * WARP);
+            j[u] = load_once(word + u * WARP, policy);
+            if (CODE != VALUE_ONE) a[u] = load_once(value + (k + u) * WARP, policy);
         }
         __syncwarp(); /* or the compiler would wait for the first before it asks for the last */
 #pragma unroll
@@ -96,7 +97,7 @@ static __device__ __forceinline__ real add_rest(const uint32_t *word, const uint
 template <int CODE>
 static __device__ __forceinline__ real add_pairs(const uint32_t *word, const uint8_t *values,
                                                  int pairs, const real *near, const real *codebook,
-                                                 real sum) {
+                                                 cache_policy policy, real sum) {
     typedef typename stored<CODE>::two two;
     const two *value = (const two *)values;
 #pragma unroll 1
@@ -107,8 +108,8 @@ static __device__ __forceinline__ real add_pairs(const uint32_t *word, const uin
         for (int u = 0; u < PAIRS_AT_ONCE; u++) {
             j[u] = 0, a[u].x = 0, a[u].y = 0;
             if (k + u >= pairs) continue;
-            j[u] = __ldcs(word + (k + u) * WARP);
-            if (CODE != VALUE_ONE) a[u] = __ldcs(value + (k + u) * WARP);
+            j[u] = load_once(word + (k + u) * WARP, policy);
+            if (CODE != VALUE_ONE) a[u] = load_once(value + (k + u) * WARP, policy);
         }
         __syncwarp();
 #pragma unroll
@@ -260,11 +261,11 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
         const uint32_t *word = H.word + (size_t)t.word * WARP + lane;
         const size_t bytes = CODE == VALUE_ONE ? 0 : sizeof(typename stored<CODE>::one);
         const uint8_t *value = H.value + (size_t)t.value * WARP * bytes;
-        real sum = add_rest<CODE>(word, value + lane * bytes, t.rest, o.x, codebook, 0);
+        real sum = add_rest<CODE>(word, value + lane * bytes, t.rest, o.x, codebook, H.policy, 0);
         if (!ready) wait_for_hubs(arrived);
         ready = true;
         value += ((size_t)t.rest * WARP + 2 * (size_t)lane) * bytes;
-        sum = add_pairs<CODE>(word + t.rest * WARP, value, t.pairs, near, codebook, sum);
+        sum = add_pairs<CODE>(word + t.rest * WARP, value, t.pairs, near, codebook, H.policy, sum);
         for (int step = (t.lanes ? t.lanes : WARP) / 2; step > 0; step /= 2)
             sum += __shfl_down_sync(ALL_LANES, sum, step);
         if (t.lanes == 0 && !join_segments(H, H.segment[t.row], t.row, &sum)) row = -1;
@@ -287,6 +288,7 @@ static parts parts_of(const spmv_plan *p) {
     H.nslices = A->nslices, H.nhubs = (idx)A->nhubs, H.code = A->value_code;
     H.segment = A->segment, H.slice = A->slice, H.order = A->order, H.hot = A->hot;
     H.word = A->word, H.value = A->value, H.codebook = A->codebook;
+    H.policy = policy_for(p);
     return H;
 }
 

@@ -3,7 +3,7 @@
 #define SPMV_CUDA_HUBS_CUH
 
 #define HUBS_SHARED static __host__ __device__ __forceinline__
-#include "cuda/value_codes.cuh"
+#include "cuda/values/value_codes.cuh"
 #include "formats/hubs/hubs.h"
 
 /* Bytes of a 0 and x of the hot columns, in whole units of 16. */

@@ -3,7 +3,7 @@
 #ifndef SPMV_CUDA_XCACHE_CUH
 #define SPMV_CUDA_XCACHE_CUH
 
-#include "cuda/value_set.cuh"
+#include "cuda/values/value_set.cuh"
 #define XCACHE_SHARED static inline __host__ __device__
 #include "formats/xcache/xcache.h"
 

@@ -25,7 +25,8 @@
  *          (auto: by a thread's share of a block); codes (1); block: threads (auto: 1024 where a
  *          block is alone or values are encoded; else 768 where they have a segment each, or 512).
  */
-#include "cuda/value_codes.cuh"
+#include "cuda/cache_policy.cuh"
+#include "cuda/values/value_codes.cuh"
 #include "formats/xcache/xcache.h"
 
 enum { DEPTH = 8, HEAD_WORDS = sizeof(xcache_block) / sizeof(int4) };
@@ -39,6 +40,7 @@ typedef struct operands {
     const uint8_t *values;
     const real *codebook, *x;
     result out;
+    cache_policy policy;
 } operands;
 
 typedef struct stored_segment {
@@ -54,14 +56,15 @@ static __device__ __forceinline__ stored_segment segment_at(const operands &A,
     int i = slice * XCACHE_SLICE + (int)threadIdx.x % WARP;
     if (i >= b.segments) return t;
     t.at = __ldg(A.slice + b.segment / XCACHE_SLICE + blockIdx.x + slice) + threadIdx.x % WARP;
-    t.what = __ldcs(A.order + b.segment + i) | (unsigned)__ldcs(A.length + b.segment + i) << 16;
+    t.what = load_once(A.order + b.segment + i, A.policy) |
+             (unsigned)load_once(A.length + b.segment + i, A.policy) << 16;
     return t;
 }
 
 /* x of a list, a few entries at a time. */
 template <typename COLUMN>
 static __device__ __forceinline__ void fetch_x(const COLUMN *need, int count, const real *x,
-                                               real *near) {
+                                               cache_policy policy, real *near) {
     enum { TOGETHER = 4 };
     const int threads = (int)blockDim.x;
 #pragma unroll 1
@@ -70,7 +73,7 @@ static __device__ __forceinline__ void fetch_x(const COLUMN *need, int count, co
         real v[TOGETHER];
 #pragma unroll
         for (int u = 0; u < TOGETHER; u++)
-            j[u] = k + u * threads < count ? __ldcs(need + k + u * threads) : 0;
+            j[u] = k + u * threads < count ? load_once(need + k + u * threads, policy) : 0;
 #pragma unroll
         for (int u = 0; u < TOGETHER; u++) v[u] = __ldg(x + j[u]);
 #pragma unroll
@@ -92,14 +95,15 @@ static __device__ __forceinline__ real value_of(const step<CODE> &s, int u, cons
 
 template <int CODE>
 static __device__ __forceinline__ void ask(const uint16_t *place, const uint8_t *values,
-                                           unsigned at, int left, step<CODE> *s) {
+                                           unsigned at, int left, cache_policy policy,
+                                           step<CODE> *s) {
     typedef typename stored<CODE>::one one;
 #pragma unroll
     for (int u = 0; u < DEPTH; u++) {
         unsigned k = at + (unsigned)min(u, left - 1) * XCACHE_SLICE;
-        s->place[u] = __ldcs(place + k);
+        s->place[u] = load_once(place + k, policy);
         if (CODE != VALUE_ONE)
-            s->value[CODE == VALUE_ONE ? 0 : u] = __ldcs((const one *)values + k);
+            s->value[CODE == VALUE_ONE ? 0 : u] = load_once((const one *)values + k, policy);
     }
 }
 
@@ -148,9 +152,9 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
             codebook[k] = A.codebook[k];
     const real one = CODE == VALUE_ONE ? __ldg(A.codebook) : 0;
     if (b.wide)
-        fetch_x((const uint32_t *)need, b.count, A.x + b.base, near);
+        fetch_x((const uint32_t *)need, b.count, A.x + b.base, A.policy, near);
     else
-        fetch_x(need, b.count, A.x + b.base, near);
+        fetch_x(need, b.count, A.x + b.base, A.policy, near);
     __syncthreads();
 #pragma unroll 1
     while (slice * XCACHE_SLICE < b.segments) {
@@ -163,7 +167,7 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
 #pragma unroll 1
         for (int k = 0; k < length; k += DEPTH) {
             step<CODE> s;
-            ask<CODE>(place, values, t.at + (unsigned)k * XCACHE_SLICE, length - k, &s);
+            ask<CODE>(place, values, t.at + (unsigned)k * XCACHE_SLICE, length - k, A.policy, &s);
 #pragma unroll
             for (int u = 0; u < DEPTH; u++)
                 if (k + u < length)
@@ -250,8 +254,9 @@ static spmv_status prepare(spmv_plan *p) {
 static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const xcache_rows *A = (const xcache_rows *)p->store;
     const int64_t threads = p->choice.value[SPMV_block];
-    operands all = {A->block, A->slice,  A->cuts,     A->order,           A->length,   A->need,
-                    A->place, A->values, A->codebook, (const real *)v->x, result_of(v)};
+    operands all = {A->block,     A->slice,     A->cuts,   A->order,    A->length,
+                    A->need,      A->place,     A->values, A->codebook, (const real *)v->x,
+                    result_of(v), policy_for(p)};
     void *arguments[] = {&all};
     if (A->nblocks == 0) return SPMV_OK;
     CU(p->device->ctx,

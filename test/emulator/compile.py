@@ -39,7 +39,7 @@ def call_of_asm(body):
     words = ''.join(re.findall(r'"((?:\\.|[^"\\])*)"', template.group())).replace('\\n', ';').replace('\\t', ' ')
     opcodes = re.findall(r'(?:^|[;{])\s*(?:@\w+\s+)?([a-z]\w*(?:\.\w+)?)', words)
     operands, at = [], template.end()
-    constraint = re.compile(r'"[=+]?[rldf]"\s*\(')
+    constraint = re.compile(r'"[=+]?[rhldf]"\s*\(')
     while True:
         found = constraint.search(body, at)
         if not found:

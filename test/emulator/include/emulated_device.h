@@ -229,6 +229,17 @@ template <class T> static void setp_ne_fma_rn(T &sum, T a, T b, unsigned wanted)
 }
 static inline void prefetch_global(const void *) {
 }
+/* Caches are not emulated: every policy is the same. */
+static inline void createpolicy_fractional(uint64_t &policy, float) {
+    policy = 0;
+}
+template <class OUT, class T> static inline void ld_global(OUT &out, const T *at, uint64_t) {
+    out = *at;
+}
+static inline void ld_global(unsigned &x, unsigned &y, unsigned &z, unsigned &w, const uint4 *at,
+                             uint64_t) {
+    x = at->x, y = at->y, z = at->z, w = at->w;
+}
 static inline void cp_async(uintptr_t, unsigned) {
 }
 static inline void atom_release(int &before, int *at) {
