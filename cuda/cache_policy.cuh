@@ -1,28 +1,29 @@
 /* cache_policy.cuh: how a product reads the matrix, each entry once, and what of it the
  * second-level cache keeps until the next product.
  *
- * A matrix that fits the cache beside the vectors is read like anything else: it takes the place of
- * what earlier kernels left there, and the next product finds it. Of a larger one some lines, the
- * fewer the larger it is, are read so, always the same; all others are the first to leave, and
- * displace neither these nor x. H200, products one after the other: with all lines the first to
- * leave they take 10 to 25 percent longer below half of the cache, 2 to 8 up to the whole of it
- * (docs/experiments.md).
+ * A matrix that takes a small part of the cache, with x and y, is read like anything else: it takes
+ * the place of what earlier kernels left there, and the next product finds it. Of a larger one some
+ * lines, the fewer the larger it is, are read so; the GPU chooses them, by address. All others are
+ * the first to leave, and displace neither these nor x. H200, 31 matrices of 9 to 54 MB, products
+ * one after the other: 7 to 20 percent less time than with all lines the first to leave, in f32 11
+ * to 25; a product on its own takes as long (docs/experiments.md).
  *
- * A policy comes with the kernel's arguments, where it takes no register of a thread. */
+ * A policy is an argument of the kernel: made by its threads it would take registers of them. */
 #ifndef SPMV_CUDA_CACHE_POLICY_CUH
 #define SPMV_CUDA_CACHE_POLICY_CUH
 
 #include "device.cuh"
 #include <nv/target>
 
-/* The lines that stay: all up to the share KEPT of the cache, none from the whole cache on. */
+/* The lines that stay: all up to the share KEPT of the cache; none from the whole cache on, or
+ * where its size is unknown. */
 static inline cache_policy policy_for(const spmv_plan *p) {
     const double KEPT = 0.3; /* the rest is for what the caller's other kernels read */
     const cuda_state *s = (const cuda_state *)p->device->state;
     const double cache = (double)s->l2;
     const double bytes =
         (double)p->traffic_bytes + (double)(p->host->rows + p->host->cols) * sizeof(real);
-    const double share = cache > 0 ? (cache - bytes) / ((1 - KEPT) * cache) : 1;
+    const double share = cache > 0 ? (cache - bytes) / ((1 - KEPT) * cache) : 0;
     const int most = CACHE_POLICIES - 1;
     return s->policy[share >= 1 ? most : share <= 0 ? 0 : (int)(share * most + 0.5)];
 }
@@ -37,28 +38,35 @@ template <> struct as_word<16> { typedef uint4 type; };
 
 static __device__ __forceinline__ void load_word(const uint8_t *at, cache_policy p, uint8_t *out) {
     unsigned word;
-    asm("ld.global.L2::cache_hint.u8 %0, [%1], %2;" : "=r"(word) : "l"(at), "l"(p));
+    asm("ld.global.L1::evict_first.L2::cache_hint.u8 %0, [%1], %2;" : "=r"(word) : "l"(at), "l"(p));
     *out = (uint8_t)word;
 }
 static __device__ __forceinline__ void load_word(const uint16_t *at, cache_policy p,
                                                  uint16_t *out) {
-    asm("ld.global.L2::cache_hint.u16 %0, [%1], %2;" : "=h"(*out) : "l"(at), "l"(p));
+    asm("ld.global.L1::evict_first.L2::cache_hint.u16 %0, [%1], %2;"
+        : "=h"(*out)
+        : "l"(at), "l"(p));
 }
 static __device__ __forceinline__ void load_word(const uint32_t *at, cache_policy p,
                                                  uint32_t *out) {
-    asm("ld.global.L2::cache_hint.b32 %0, [%1], %2;" : "=r"(*out) : "l"(at), "l"(p));
+    asm("ld.global.L1::evict_first.L2::cache_hint.b32 %0, [%1], %2;"
+        : "=r"(*out)
+        : "l"(at), "l"(p));
 }
 static __device__ __forceinline__ void load_word(const uint64_t *at, cache_policy p,
                                                  uint64_t *out) {
-    asm("ld.global.L2::cache_hint.b64 %0, [%1], %2;" : "=l"(*out) : "l"(at), "l"(p));
+    asm("ld.global.L1::evict_first.L2::cache_hint.b64 %0, [%1], %2;"
+        : "=l"(*out)
+        : "l"(at), "l"(p));
 }
 static __device__ __forceinline__ void load_word(const uint4 *at, cache_policy p, uint4 *out) {
-    asm("ld.global.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
+    asm("ld.global.L1::evict_first.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
         : "=r"(out->x), "=r"(out->y), "=r"(out->z), "=r"(out->w)
         : "l"(at), "l"(p));
 }
 
-/* What a product reads once. */
+/* What a product reads once, and what no kernel writes meanwhile. In the first-level cache it is
+ * the first to leave, as with __ldcs. */
 template <class T> static __device__ __forceinline__ T load_once(const T *at, cache_policy policy) {
     T value;
     NV_IF_ELSE_TARGET(NV_PROVIDES_SM_80,

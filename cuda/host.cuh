@@ -14,11 +14,10 @@ typedef uint64_t cache_policy; /* as PTX's createpolicy makes it; GPUs before sm
 
 typedef struct cuda_state { /* a device's state */
     cudaStream_t stream;
-    int capability; /* 900: sm_90 */
-    size_t l2;      /* bytes of the second-level cache; 0: unknown */
-    cache_policy
-        policy[CACHE_POLICIES];     /* [k]: k sixteenths of the lines stay (cache_policy.cuh) */
-    cudaEvent_t start, stop, order; /* order: of streams; measures nothing */
+    int capability;                      /* 900: sm_90 */
+    size_t l2;                           /* bytes of the second-level cache; 0: unknown */
+    cache_policy policy[CACHE_POLICIES]; /* [k]: k sixteenths of the lines stay */
+    cudaEvent_t start, stop, order;      /* order: of streams; measures nothing */
     cudaMemPool_t pool; /* keeps what is freed for what is allocated next; NULL: the GPU has none */
     struct {            /* peers' libraries: a handle, made when first needed, */
         void *handle;

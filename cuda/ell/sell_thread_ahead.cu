@@ -40,8 +40,8 @@ static __device__ __forceinline__ void ask_columns(const idx *col, int there, un
 }
 
 /* EQUAL: all slices have this many steps, and where one begins needs no load. EARLY: columns are
- * asked for a step ahead. The
- * bounds let the compiler take 64 registers: on its own it takes 32 and waits for each load. */
+ * asked for a step ahead. The bounds let the compiler take 64 registers: on its own it takes 32 and
+ * waits for each load. */
 template <int DEPTH, bool EQUAL, bool EARLY>
 static __global__ void __launch_bounds__(1024, 1)
     multiply(const __grid_constant__ ahead all, unsigned rows, unsigned slice, unsigned steps,
@@ -204,8 +204,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A.row_len : NULL;
     result out = result_of(v);
     if (rows == 0) return SPMV_OK;
-    ahead all = ahead_of(p, A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr, A.col_idx,
-                         A.values, A.s.slots, (const real *)v->x, A.s.cols, grid);
+    ahead all = ahead_of(policy_for(p), A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr,
+                         A.col_idx, A.values, A.s.slots, (const real *)v->x, A.s.cols, grid);
     void *arguments[] = {&all,    &rows,      &slice,    &t.steps,      &A.slice_ptr, &row_len,
                          &A.perm, &A.col_idx, &A.values, (void *)&v->x, &out};
     return launch_overlapping(p, stream_of(v), t.kernel, grid, dim3(block), 0, arguments);

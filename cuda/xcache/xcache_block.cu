@@ -168,6 +168,9 @@ static __global__ void __launch_bounds__(THREADS, RESIDENT)
         for (int k = 0; k < length; k += DEPTH) {
             step<CODE> s;
             ask<CODE>(place, values, t.at + (unsigned)k * XCACHE_SLICE, length - k, A.policy, &s);
+            /* or with 32 registers the compiler would wait for the first before it asks for the
+             * last; H200, onehot_bins in f32: 26 us instead of 21 */
+            if (CODE == VALUE_ONE) __syncwarp(__activemask());
 #pragma unroll
             for (int u = 0; u < DEPTH; u++)
                 if (k + u < length)

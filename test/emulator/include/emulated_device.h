@@ -229,15 +229,19 @@ template <class T> static void setp_ne_fma_rn(T &sum, T a, T b, unsigned wanted)
 }
 static inline void prefetch_global(const void *) {
 }
-/* Caches are not emulated: every policy is the same. */
-static inline void createpolicy_fractional(uint64_t &policy, float) {
-    policy = 0;
+/* Caches are not emulated: every policy is the same, and a load must have one. */
+static const uint64_t A_POLICY = 0x9e3779b97f4a7c15;
+static inline void createpolicy_fractional(uint64_t &policy, float share) {
+    if (!(share > 0 && share <= 1)) abort();
+    policy = A_POLICY;
 }
-template <class OUT, class T> static inline void ld_global(OUT &out, const T *at, uint64_t) {
+template <class OUT, class T> static inline void ld_global(OUT &out, const T *at, uint64_t policy) {
+    if (policy != A_POLICY) abort();
     out = *at;
 }
 static inline void ld_global(unsigned &x, unsigned &y, unsigned &z, unsigned &w, const uint4 *at,
-                             uint64_t) {
+                             uint64_t policy) {
+    if (policy != A_POLICY) abort();
     x = at->x, y = at->y, z = at->z, w = at->w;
 }
 static inline void cp_async(uintptr_t, unsigned) {
