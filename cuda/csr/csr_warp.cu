@@ -41,9 +41,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     idx rows = (idx)A.s.rows;
     result out = result_of(v);
     if (rows == 0) return SPMV_OK;
-    const cache_policy none = 0; /* its loads take no policy */
-    ahead all = ahead_of(none, A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx,
-                         A.values, A.s.nnz, (const real *)v->x, A.s.cols, grid);
+    ahead all = ahead_of(A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx, A.values,
+                         A.s.nnz, (const real *)v->x, A.s.cols, grid);
     void *arguments[] = {&all, &rows, &A.row_ptr, &A.col_idx, &A.values, (void *)&v->x, &out};
     return launch_overlapping(p, stream_of(v), (const void *)multiply, grid,
                               dim3(WARP, rows_per_block), 0, arguments);
