@@ -16,8 +16,7 @@
  * behind the other (--cache=steady) took 0.9 to 3.4 us each instead of 2 to 5 below 6 MB. A product
  * on its own takes as long as without. In a solver other kernels stand between products: behind one
  * that does not let the next start, little is gained. */
-#ifndef SPMV_CUDA_AHEAD_CUH
-#define SPMV_CUDA_AHEAD_CUH
+#pragma once
 
 #include "cache_policy.cuh"
 
@@ -98,4 +97,3 @@ static inline spmv_status launch_overlapping(const spmv_plan *p, cudaStream_t st
     CU(p->device->ctx, cudaLaunchKernelExC(&config, kernel, arguments));
     return SPMV_OK;
 }
-#endif

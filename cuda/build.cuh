@@ -1,7 +1,6 @@
 /* build.cuh: what the builders of formats share: arrays of a store in the device's memory, sums and
  * orders of many numbers (scan.cu). */
-#ifndef SPMV_CUDA_BUILD_CUH
-#define SPMV_CUDA_BUILD_CUH
+#pragma once
 
 #include "device.cuh"
 
@@ -44,4 +43,3 @@ static inline void done_with(spmv_device *d, spmv_store *rows, const void *array
 spmv_status sum_before(spmv_device *d, int64_t n, int64_t *number);
 /* The numbers 0 .. n - 1 by ascending key, of which `bits` count; stable. The keys are lost. */
 spmv_status order_by_key(spmv_device *d, int64_t n, uint64_t *key, int bits, idx *out);
-#endif

@@ -9,8 +9,7 @@
  * to 25; a product on its own takes as long (docs/experiments.md).
  *
  * A policy is an argument of the kernel: made by its threads it would take registers of them. */
-#ifndef SPMV_CUDA_CACHE_POLICY_CUH
-#define SPMV_CUDA_CACHE_POLICY_CUH
+#pragma once
 
 #include "device.cuh"
 #include <nv/target>
@@ -76,4 +75,3 @@ template <class T> static __device__ __forceinline__ T load_once(const T *at, ca
                       (value = __ldcs(at);))
     return value;
 }
-#endif

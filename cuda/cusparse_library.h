@@ -6,8 +6,7 @@
  * the same, a table of kernels by name stays as it was, and --cusparse=toolkit,fetched measures
  * both as --slice=16,32 measures two slices. The version is read from the library and is in the
  * record. */
-#ifndef SPMV_CUSPARSE_LIBRARY_H
-#define SPMV_CUSPARSE_LIBRARY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -48,5 +47,4 @@ const cusparse_library *spmv_cusparse(int which, int major);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

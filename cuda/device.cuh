@@ -1,6 +1,5 @@
 /* device.cuh: what the CUDA files share besides host.cuh: one row's result, the sum over a warp. */
-#ifndef SPMV_CUDA_DEVICE_CUH
-#define SPMV_CUDA_DEVICE_CUH
+#pragma once
 
 #include "host.cuh"
 
@@ -98,4 +97,3 @@ void upload_close(upload_ring *ring); /* NULL: nothing */
     { SPMV_block, 256, 32, 1024, WARP, false }
 #define PARAM_ROWLENS \
     { SPMV_rowlens, 1, 0, 1, 1, false }
-#endif

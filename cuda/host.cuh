@@ -1,7 +1,6 @@
 /* host.cuh: what the CUDA files' host code shares: errors, the stream, scratch memory. It compiles
  * without nvcc, too. */
-#ifndef SPMV_CUDA_HOST_CUH
-#define SPMV_CUDA_HOST_CUH
+#pragma once
 
 #include "spmv_kernel.h"
 #include <cuda_runtime.h>
@@ -111,4 +110,3 @@ static inline spmv_status put_scratch(spmv_plan *p, const void *host, size_t byt
     TRY(take_scratch(p, bytes, out));
     return p->device->backend->put(p->device, *out, host, bytes);
 }
-#endif

@@ -1,8 +1,7 @@
 /* segments.cuh: sums over a list that blocks and threads cut into equal parts wherever rows end. A
  * row's sum is put together by a scan inside a block and by a second kernel across blocks; there
  * are no atomics, so the order of every sum is fixed by the cut. */
-#ifndef SPMV_CUDA_SEGMENTS_CUH
-#define SPMV_CUDA_SEGMENTS_CUH
+#pragma once
 
 #include "device.cuh"
 #include <stdlib.h>
@@ -109,4 +108,3 @@ static inline spmv_status split_rows_add(const spmv_plan *p, const split_rows *s
                   stream_of(v)>>>(*s, result_of(v));
     return launched(p);
 }
-#endif

@@ -1,7 +1,6 @@
 /* carry.h: products cut into equal shares wherever rows end: a row that several shares hold is
  * written by one of them, and what the others have of it is added afterwards, in order. */
-#ifndef SPMV_OMP_CARRY_H
-#define SPMV_OMP_CARRY_H
+#pragma once
 
 #include "kernel.h"
 
@@ -56,4 +55,3 @@ static inline void add_carries(const carry *carries, int64_t shares, real alpha,
     for (int64_t s = 0; s < shares; s++)
         if (carries[s].row >= 0) y[carries[s].row] += alpha * carries[s].sum;
 }
-#endif

@@ -2,8 +2,7 @@
  * thread, and large shares into chunks that threads take dynamically. The kernel decides what a
  * unit is, what it costs and which function multiplies a chunk of them; it also defines struct
  * product, which holds the other operands of that function. */
-#ifndef SPMV_OMP_CHUNKS_H
-#define SPMV_OMP_CHUNKS_H
+#pragma once
 
 #include "carry.h"
 
@@ -86,4 +85,3 @@ static inline spmv_status multiply_chunks(const spmv_plan *p, chunks *t, const p
     multiply_shares(t, m, nshares);
     return SPMV_OK;
 }
-#endif

@@ -1,8 +1,7 @@
 /* isa.h: which vector instructions a kernel may use, decided at run time: one binary, whatever it
  * was built for, takes the best of the CPU it runs on. Code for one instruction set stands in
  * functions marked AVX2 or AVX512, in one #ifdef __x86_64__ a file; all else is portable C. */
-#ifndef SPMV_OMP_ISA_H
-#define SPMV_OMP_ISA_H
+#pragma once
 
 #include "spmv_kernel.h"
 
@@ -57,4 +56,3 @@ bool spmv_gather_pays(int64_t isa);
 
 #define PARAM_ISA \
     { SPMV_isa, ISA_BEST, ISA_BEST, ISA_AVX512, 1, false }
-#endif

@@ -1,7 +1,6 @@
 /* kernel.h: what the OpenMP kernels have in common: the dot product of a segment of a row, the
  * store of its sum, the loop schedule. */
-#ifndef SPMV_OMP_KERNEL_H
-#define SPMV_OMP_KERNEL_H
+#pragma once
 
 #include "spmv_kernel.h"
 #include <omp.h>
@@ -102,4 +101,3 @@ enum { MOST_BLOCKS = 1 << 20 };
     { SPMV_grid_rows, 0, 0, MOST_BLOCKS, 1, false }
 #define PARAM_GRID_COLS \
     { SPMV_grid_cols, 4, 1, 4096, 1, false }
-#endif

@@ -1,7 +1,6 @@
 /* waiting.h: how the threads of a team wait for each other: awake, or asleep where other processes
  * use the same cores. */
-#ifndef SPMV_OMP_WAITING_H
-#define SPMV_OMP_WAITING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void spmv_waiting_look(spmv_waiting *w, int threads);
 /* Whether the threads should sleep from now on, by what the process used since the last look; for
  * tests. */
 bool spmv_waiting_decide(spmv_waiting *w, spmv_usage now, int threads);
-
-#endif

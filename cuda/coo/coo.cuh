@@ -1,6 +1,5 @@
 /* coo.cuh: entries sorted by row, in equal parts; what COO and the tail of HYB have in common. */
-#ifndef SPMV_CUDA_COO_CUH
-#define SPMV_CUDA_COO_CUH
+#pragma once
 
 #include "cuda/segments.cuh"
 
@@ -88,4 +87,3 @@ static inline spmv_status parts_add(const spmv_plan *p, const idx *row, const id
     TRY(launched(p));
     return split_rows_add(p, &t->split, v);
 }
-#endif

@@ -1,7 +1,6 @@
 /* csell.cuh: how a GPU decodes the columns and values of csell, a step and several steps at
  * once. */
-#ifndef SPMV_CUDA_CSELL_CUH
-#define SPMV_CUDA_CSELL_CUH
+#pragma once
 
 #include "cuda/cache_policy.cuh"
 #include "cuda/values/value_codes.cuh"
@@ -273,5 +272,3 @@ static __device__ __forceinline__ real add_span(const span &p, real sum) {
     default: return add_valued<CSELL_COLUMN_32>(p, sum);
     }
 }
-
-#endif

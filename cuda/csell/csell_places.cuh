@@ -1,7 +1,6 @@
 /* csell_places.cuh: where the parts of a slice begin: sums over the slices before it, of some sizes
  * at once; for the builders of csell and csell_lists. */
-#ifndef SPMV_CUDA_CSELL_PLACES_CUH
-#define SPMV_CUDA_CSELL_PLACES_CUH
+#pragma once
 
 #include "cuda/build.cuh"
 
@@ -67,5 +66,3 @@ static __device__ __forceinline__ sizes place_of(const sizes *place, const sizes
     for (int c = 0; c < SIZES; c++) begin.of[c] += totals[s / SCAN_THREADS].of[c];
     return begin;
 }
-
-#endif

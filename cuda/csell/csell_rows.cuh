@@ -1,7 +1,6 @@
 /* csell_rows.cuh: the rows of a csell slice, one lane per row, and walks over the steps they make:
  * for the builders, as src/formats/csell/csell_rows.h is for the host. */
-#ifndef SPMV_CUDA_CSELL_ROWS_CUH
-#define SPMV_CUDA_CSELL_ROWS_CUH
+#pragma once
 
 #include "csell.cuh"
 
@@ -194,5 +193,3 @@ static __device__ bool has_more_diagonals(const rows &A, const lane_row &r, int6
     }
     return false;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * asked for: so the columns of a batch of steps are asked for while the batch in front is
  * multiplied. 3 x 3 blocks at scattered places, H200, 80 registers: 193 us with an entry at a time,
  * 84 with loops for each length of run, 75 with columns asked ahead; SELL takes 95. */
-#ifndef SPMV_CUDA_CSELL_RUNS_CUH
-#define SPMV_CUDA_CSELL_RUNS_CUH
+#pragma once
 
 #include "csell.cuh"
 
@@ -111,5 +110,3 @@ static __device__ __forceinline__ real add_span_of_runs(const span &p, real sum)
     default: return add_any_run<CSELL_VALUE_STEP>(p, sum);
     }
 }
-
-#endif

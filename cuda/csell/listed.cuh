@@ -1,7 +1,6 @@
 /* listed.cuh: how slices that share lists of steps are multiplied: a batch of steps, or a step at a
  * time; and what the kernels of csell_lists do besides. */
-#ifndef SPMV_CUDA_LISTED_CUH
-#define SPMV_CUDA_LISTED_CUH
+#pragma once
 
 #include "csell.cuh"
 #include "formats/csell_lists/csell_lists.h"
@@ -139,5 +138,3 @@ static __device__ __forceinline__ unsigned take_codebook(const csell_lists &A, b
     asm("" : "+r"(at));
     return at;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * need them, the statistics of their lengths, and the store of them: the caller's arrays where
  * these may be borrowed and are of the store's types, else copies. One kernel looks at everything,
  * while copies are made of whatever the arrays hold; the host waits once, for a few numbers. */
-#ifndef SPMV_CUDA_ADOPT_CSR_CUH
-#define SPMV_CUDA_ADOPT_CSR_CUH
+#pragma once
 
 #include "convert_csr.cuh"
 #include <math.h>
@@ -180,4 +179,3 @@ static spmv_status adopt(spmv_device *d, const spmv_arrays *a, bool *is_right, s
     if (*is_right) count_rows(a, &here, stats);
     return status;
 }
-#endif

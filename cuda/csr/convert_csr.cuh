@@ -1,6 +1,5 @@
 /* convert_csr.cuh: arrays of compressed rows, from one type to another in the GPU's memory. */
-#ifndef SPMV_CUDA_CONVERT_CSR_CUH
-#define SPMV_CUDA_CONVERT_CSR_CUH
+#pragma once
 
 #include "cuda/build.cuh"
 #include "formats/csr/csr.h"
@@ -75,4 +74,3 @@ static inline spmv_status convert_values(spmv_device *d, int64_t n, const From *
     if (many) return spmv_fail(d->ctx, SPMV_E_UNSUITABLE, "%d values are too large for f32", many);
     return SPMV_OK;
 }
-#endif

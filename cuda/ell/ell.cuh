@@ -1,6 +1,5 @@
 /* ell.cuh: what the row-major ELL kernels of this folder share. */
-#ifndef SPMV_CUDA_ELL_CUH
-#define SPMV_CUDA_ELL_CUH
+#pragma once
 
 #include "cuda/device.cuh"
 #include "formats/ell/ell.h"
@@ -15,4 +14,3 @@ static inline spmv_status ell_prepare(spmv_plan *p) {
     p->traffic_bytes = ell_traffic((const ell *)p->host, p->choice.value[SPMV_rowlens] != 0);
     return SPMV_OK;
 }
-#endif

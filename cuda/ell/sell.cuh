@@ -1,6 +1,5 @@
 /* sell.cuh: what the SELL kernels of this folder share. */
-#ifndef SPMV_CUDA_SELL_CUH
-#define SPMV_CUDA_SELL_CUH
+#pragma once
 
 #include "cuda/device.cuh"
 #include "formats/sell/sell.h"
@@ -43,4 +42,3 @@ static __device__ __forceinline__ sell_row sell_equal_row(unsigned i, unsigned r
     unsigned height = min(slice, rows - s * slice);
     return {(int64_t)s * slice * steps + r, height, row_len ? (unsigned)row_len[i] : steps};
 }
-#endif

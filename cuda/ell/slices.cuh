@@ -2,8 +2,7 @@
  * whole: every slice as high as the others, and -1 the column of padding, as cuSPARSE has it; or
  * the last slice with the rows that are left, and padding pointing at the row's last column, or at
  * 0, as the format sell has it. */
-#ifndef SPMV_CUDA_SLICES_CUH
-#define SPMV_CUDA_SLICES_CUH
+#pragma once
 
 #include "cuda/build.cuh"
 #include "formats/csr/csr.h"
@@ -121,4 +120,3 @@ static inline spmv_status fill_slices(spmv_device *d, const csr *A, bool whole, 
             *B, whole, A->row_ptr, A->col_idx, A->values, (int)warps);
     return launched(d);
 }
-#endif

@@ -1,7 +1,6 @@
 /* hot_columns.cuh: which columns of a matrix are hot, and which of its entries are in them; for
  * build_hubs.cu. */
-#ifndef SPMV_CUDA_HOT_COLUMNS_CUH
-#define SPMV_CUDA_HOT_COLUMNS_CUH
+#pragma once
 
 #include "hubs.cuh"
 #include "cuda/values/value_set.cuh"
@@ -92,4 +91,3 @@ static __device__ __forceinline__ row_entries entries_of(const rows &A, const ma
     int64_t marked = marks_before(m, begin), hot = marks_before(m, end) - marked;
     return {begin, marked, hot, end - begin - hot};
 }
-#endif

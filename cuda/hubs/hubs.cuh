@@ -1,6 +1,5 @@
 /* hubs.cuh: the format hubs on a GPU, which compiles the rules of formats/hubs/hubs.h, too. */
-#ifndef SPMV_CUDA_HUBS_CUH
-#define SPMV_CUDA_HUBS_CUH
+#pragma once
 
 #define HUBS_SHARED static __host__ __device__ __forceinline__
 #include "cuda/values/value_codes.cuh"
@@ -18,4 +17,3 @@ static inline spmv_status hubs_fitting(spmv_device *d, int64_t *most) {
     *most = hubs_fitting(room);
     return SPMV_OK;
 }
-#endif

@@ -2,8 +2,7 @@
  * device to a product, in the version of the library that --cusparse names. Descriptors and the
  * buffer are made in prepare, with cusparseSpMV_preprocess; run only points the vectors elsewhere.
  * Where the CUDA toolkit's header is missing the same kernels are there by name, and say so. */
-#ifndef SPMV_CUDA_CUSPARSE_CUH
-#define SPMV_CUDA_CUSPARSE_CUH
+#pragma once
 
 #include "cuda/host.cuh"
 #include "cuda/cusparse_library.h"
@@ -300,4 +299,3 @@ static inline spmv_status check_padding(const spmv_plan *p, int64_t slots) {
         /* estimate     */ its_estimate, \
         HOOKS(__VA_ARGS__), \
     }
-#endif

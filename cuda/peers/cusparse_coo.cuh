@@ -1,7 +1,6 @@
 /* cusparse_coo.cuh: coordinates for cuSPARSE: columns and values as compressed rows have them, and
  * the row of each, found on the device. */
-#ifndef SPMV_CUDA_CUSPARSE_COO_CUH
-#define SPMV_CUDA_CUSPARSE_COO_CUH
+#pragma once
 
 #include "cusparse.cuh"
 
@@ -56,5 +55,4 @@ static spmv_status describe_coo(spmv_plan *p, peer *t) {
              A->col_idx, A->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, real_type);
     return SPMV_OK;
 }
-#endif
 #endif

@@ -1,7 +1,6 @@
 /* value_codes.cuh: how a product on the GPU reads encoded values: the types in which they are
  * stored and the decoder, as formats/value_codes.h is for the host. value_set.cuh encodes them. */
-#ifndef SPMV_CUDA_VALUE_CODES_CUH
-#define SPMV_CUDA_VALUE_CODES_CUH
+#pragma once
 
 #include "cuda/device.cuh"
 #include "formats/value_codes.h"
@@ -62,4 +61,3 @@ static __device__ __forceinline__ real decoded(T loaded, CODEBOOK codebook) {
            : CODE == VALUE_ONE    ? codebook_entry(codebook, 0u)
                                   : (real)loaded;
 }
-#endif

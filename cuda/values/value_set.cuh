@@ -1,8 +1,7 @@
 /* value_set.cuh: encodes values on the GPU, as src/formats/value_set.h does on the host: collects
  * the distinct values of a matrix, makes a codebook of them if they fit one, and writes values. For
  * the builders of formats. */
-#ifndef SPMV_CUDA_VALUE_SET_CUH
-#define SPMV_CUDA_VALUE_SET_CUH
+#pragma once
 
 #include "cuda/csell/csell_rows.cuh"
 
@@ -245,4 +244,3 @@ static __device__ __forceinline__ void put_padding(const coded &c, int64_t at) {
     if (c.code == VALUE_F32) ((float *)c.to)[at] = 0;
     if (c.code == VALUE_CODEBOOK) c.to[at] = 0;
 }
-#endif

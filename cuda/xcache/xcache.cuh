@@ -1,7 +1,6 @@
 /* xcache.cuh: sums over a block of threads, the columns that a block of rows needs as bits in
  * shared memory, its rows sorted by length; for build_xcache.cu. */
-#ifndef SPMV_CUDA_XCACHE_CUH
-#define SPMV_CUDA_XCACHE_CUH
+#pragma once
 
 #include "cuda/values/value_set.cuh"
 #define XCACHE_SHARED static inline __host__ __device__
@@ -117,4 +116,3 @@ static __device__ void sort_by_length(const uint8_t *length, int n, uint16_t *co
         __syncthreads();
     }
 }
-#endif

@@ -1,6 +1,5 @@
 /* coo.h: entries sorted by row, in equal shares; what COO and the tail of HYB have in common. */
-#ifndef SPMV_OMP_COO_H
-#define SPMV_OMP_COO_H
+#pragma once
 
 #include "omp/carry.h"
 
@@ -45,4 +44,3 @@ static inline size_t carries_estimate(const spmv_csr_view *A, const spmv_choice 
 static inline spmv_status carries_prepare(spmv_plan *p) {
     return make_scratch(p, MOST_SHARES * sizeof(carry));
 }
-#endif

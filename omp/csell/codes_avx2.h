@@ -1,7 +1,6 @@
 /* codes_avx2.h: columns and values of a csell matrix, decoded into registers of AVX2: 32 rows are
  * eight of four doubles, or four of eight floats. */
-#ifndef SPMV_OMP_CODES_AVX2_H
-#define SPMV_OMP_CODES_AVX2_H
+#pragma once
 
 #include "csell.h"
 
@@ -110,5 +109,4 @@ AVX2_INLINE vec256 values_256(const slice_data *d, const uint8_t *values, int co
         v = load_256(values);
     return full ? v : expand_256(v, lanes);
 }
-#endif
 #endif

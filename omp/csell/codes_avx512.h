@@ -1,7 +1,6 @@
 /* codes_avx512.h: columns and values of a csell matrix, decoded into registers of AVX-512: 32 rows
  * are four of eight doubles, or two of sixteen floats. */
-#ifndef SPMV_OMP_CODES_AVX512_H
-#define SPMV_OMP_CODES_AVX512_H
+#pragma once
 
 #include "csell.h"
 
@@ -105,5 +104,4 @@ AVX512_INLINE vec512 values_512(const slice_data *d, const codebook_512 *t, cons
     return (vec512)(full ? _mm512_loadu_pd(values)
                          : _mm512_maskz_expandloadu_pd((__mmask8)mask, (const void *)values));
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* csell.h: what the ways to multiply a csell slice share: portable C, AVX2, AVX-512. */
-#ifndef SPMV_OMP_CSELL_H
-#define SPMV_OMP_CSELL_H
+#pragma once
 
 #include "omp/isa.h"
 #include "omp/chunks.h"
@@ -116,4 +115,3 @@ static inline bool is_small(const csell *A) {
     return memcmp(A->codebook + TWO_REGISTERS, none, sizeof none - TWO_REGISTERS * sizeof *none) ==
            0;
 }
-#endif

@@ -1,6 +1,5 @@
 /* csell_avx2.h: slices of a csell matrix with AVX2: the 32 sums in registers. */
-#ifndef SPMV_OMP_CSELL_AVX2_H
-#define SPMV_OMP_CSELL_AVX2_H
+#pragma once
 
 #include "codes_avx2.h"
 
@@ -134,5 +133,4 @@ static AVX2 void multiply_avx2(const product *m, int64_t first, int64_t end) {
     }
     if (m->past) _mm_sfence();
 }
-#endif
 #endif

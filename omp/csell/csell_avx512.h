@@ -1,6 +1,5 @@
 /* csell_avx512.h: slices of a csell matrix with AVX-512: the 32 sums in registers. */
-#ifndef SPMV_OMP_CSELL_AVX512_H
-#define SPMV_OMP_CSELL_AVX512_H
+#pragma once
 
 #include "codes_avx512.h"
 
@@ -136,5 +135,4 @@ static AVX512 void multiply_avx512(const product *m, int64_t first, int64_t end)
     }
     if (m->past) _mm_sfence();
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* csell_portable.h: slices of a csell matrix in plain C. */
-#ifndef SPMV_OMP_CSELL_PORTABLE_H
-#define SPMV_OMP_CSELL_PORTABLE_H
+#pragma once
 
 #include "csell.h"
 
@@ -67,4 +66,3 @@ static void multiply_portable(const product *m, int64_t first, int64_t end) {
         put_slice(m, k, sum);
     }
 }
-#endif

@@ -1,6 +1,5 @@
 /* csr5.h: what the ways to multiply tiles of CSR5 share: portable C, AVX2, AVX-512. */
-#ifndef SPMV_OMP_CSR5_H
-#define SPMV_OMP_CSR5_H
+#pragma once
 
 #include "omp/carry.h"
 #include "omp/isa.h"
@@ -47,4 +46,3 @@ INLINE void put_segment(const product *m, const tile *t, int64_t segment, real s
     else
         put_row(m->y + t->row + (t->offset ? t->offset[segment] : segment), m->alpha, sum, m->beta);
 }
-#endif

@@ -1,6 +1,5 @@
 /* csr5_avx2.h: tiles of 4 or 8 lanes with AVX2: vectors of four numbers. */
-#ifndef SPMV_OMP_CSR5_AVX2_H
-#define SPMV_OMP_CSR5_AVX2_H
+#pragma once
 
 #include "csr5.h"
 
@@ -34,5 +33,4 @@ AVX2_INLINE uint32_t flags_at_avx2(const uint32_t *desc, int j) {
 }
 
 #include "csr5_lanes.h"
-#endif
 #endif

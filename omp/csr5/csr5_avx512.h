@@ -1,6 +1,5 @@
 /* csr5_avx512.h: tiles of 8 or 16 lanes with AVX-512: vectors of eight numbers. */
-#ifndef SPMV_OMP_CSR5_AVX512_H
-#define SPMV_OMP_CSR5_AVX512_H
+#pragma once
 
 #include "csr5.h"
 
@@ -35,5 +34,4 @@ AVX512_INLINE uint32_t flags_at_avx512(const uint32_t *desc, int j) {
 }
 
 #include "csr5_lanes.h"
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* csr5_portable.h: tiles of any shape in plain C: lane after lane, which is the order of rows. */
-#ifndef SPMV_OMP_CSR5_PORTABLE_H
-#define SPMV_OMP_CSR5_PORTABLE_H
+#pragma once
 
 #include "csr5.h"
 
@@ -34,4 +33,3 @@ static void tile_portable(const product *m, int64_t n) {
 static void multiply_portable(const product *m, int64_t first, int64_t end) {
     for (int64_t t = first; t < end; t++) tile_portable(m, t);
 }
-#endif

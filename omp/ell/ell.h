@@ -1,6 +1,5 @@
 /* ell.h: what the ELL kernels of this folder share. */
-#ifndef SPMV_OMP_ELL_H
-#define SPMV_OMP_ELL_H
+#pragma once
 
 #include "omp/kernel.h"
 #include "formats/ell/ell.h"
@@ -21,4 +20,3 @@ static inline spmv_status ell_prepare(spmv_plan *p) {
                        (rowlens ? (size_t)A->s.rows * sizeof(idx) : 0);
     return SPMV_OK;
 }
-#endif

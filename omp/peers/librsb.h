@@ -1,7 +1,6 @@
 /* librsb.h: what the librsb peers share: a tuned matrix of the library's own, and its products.
  * Included only where the library is built in. */
-#ifndef SPMV_OMP_LIBRSB_H
-#define SPMV_OMP_LIBRSB_H
+#pragma once
 
 #include "omp/kernel.h"
 #include "formats/csr/csr.h"
@@ -105,5 +104,3 @@ static inline void library(const spmv_choice *c, char *text, size_t bytes) {
     (void)c;
     snprintf(text, bytes, "librsb %.*s", (int)strcspn(version, " "), version);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* onemkl.h: what the oneMKL peers share: the inspector-executor interface to this project's CSR
  * matrix. Included only where the library is built in. */
-#ifndef SPMV_OMP_ONEMKL_H
-#define SPMV_OMP_ONEMKL_H
+#pragma once
 
 #include "omp/kernel.h"
 #include "formats/csr/csr.h"
@@ -109,5 +108,3 @@ static inline void library(const spmv_choice *c, char *text, size_t bytes) {
     const char *version = strpbrk(all, "0123456789");
     if (version) snprintf(text, bytes, "oneMKL %.*s", (int)strspn(version, ".0123456789"), version);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* sell16.h: what the ways to multiply a sell16 slice share: portable C, AVX2, AVX-512. */
-#ifndef SPMV_OMP_SELL16_H
-#define SPMV_OMP_SELL16_H
+#pragma once
 
 #include "omp/isa.h"
 #include "omp/chunks.h"
@@ -99,4 +98,3 @@ INLINE const real *kept(const real *x) {
     __asm__("" : "+r"(x));
     return x;
 }
-#endif

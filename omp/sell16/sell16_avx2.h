@@ -1,6 +1,5 @@
 /* sell16_avx2.h: slices of a sell16 matrix with AVX2: the eight sums in two vectors of four. */
-#ifndef SPMV_OMP_SELL16_AVX2_H
-#define SPMV_OMP_SELL16_AVX2_H
+#pragma once
 
 #include "sell16.h"
 
@@ -139,5 +138,4 @@ static multiply_chunk *choose_avx2(const sell16_slices *A) {
                                               [VALUE_ONE] = one_avx2};
     return by_code[A->value_code];
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /* sell16_avx512.h: slices of a sell16 matrix with AVX-512: a small codebook stays in registers;
  * all else as with AVX2, since a vector of eight doubles is made of loads no faster than two of
  * four. */
-#ifndef SPMV_OMP_SELL16_AVX512_H
-#define SPMV_OMP_SELL16_AVX512_H
+#pragma once
 
 #include "sell16_avx2.h"
 
@@ -56,5 +55,4 @@ static AVX512 void registers_avx512(const product *m, int64_t first, int64_t end
         else
             slice_512(&p, &codebook, s, false);
 }
-#endif
 #endif

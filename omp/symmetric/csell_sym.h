@@ -1,6 +1,5 @@
 /* csell_sym.h: what the ways to multiply a slice of a csell_sym matrix share; and plain C's. */
-#ifndef SPMV_OMP_CSELL_SYM_H
-#define SPMV_OMP_CSELL_SYM_H
+#pragma once
 
 #include "mirror.h"
 #include "omp/csell/csell.h"
@@ -118,4 +117,3 @@ static inline __attribute__((always_inline)) void mirror_range(const product *m,
         end_slice(m, &h, &next);
     }
 }
-#endif

@@ -1,6 +1,5 @@
 /* csell_sym_avx2.h: slices of a csell_sym matrix with AVX2. */
-#ifndef SPMV_OMP_CSELL_SYM_AVX2_H
-#define SPMV_OMP_CSELL_SYM_AVX2_H
+#pragma once
 
 #include "omp/csell/codes_avx2.h"
 #include "csell_sym.h"
@@ -77,5 +76,4 @@ static AVX2 __attribute__((noinline)) void mirror_slice_256(half_slice *h) {
     default: mirror_diagonals_256(h, VALUE_CODEBOOK);
     }
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* csell_sym_avx512.h: slices of a csell_sym matrix with AVX-512. */
-#ifndef SPMV_OMP_CSELL_SYM_AVX512_H
-#define SPMV_OMP_CSELL_SYM_AVX512_H
+#pragma once
 
 #include "omp/csell/codes_avx512.h"
 #include "csell_sym.h"
@@ -79,5 +78,4 @@ static AVX512 __attribute__((noinline)) void mirror_slice_512(half_slice *h) {
             mirror_diagonals_512(h, NULL, VALUE_CODEBOOK);
     }
 }
-#endif
 #endif

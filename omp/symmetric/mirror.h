@@ -1,8 +1,7 @@
 /* mirror.h: what kernels have in common that multiply every nonzero of half a matrix twice, as
  * itself and as its mirror: ranges of rows, and windows for what mirrors add to the rows before a
  * range. */
-#ifndef SPMV_OMP_MIRROR_H
-#define SPMV_OMP_MIRROR_H
+#pragma once
 
 #include "omp/kernel.h"
 
@@ -113,4 +112,3 @@ static inline spmv_status multiply_ranges(const ranges *t, const product *m, int
     }
     return SPMV_OK;
 }
-#endif
