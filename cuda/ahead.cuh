@@ -28,17 +28,18 @@ typedef struct ahead { /* what a product reads, and how many blocks ask for it; 
         size_t bytes;
     } array[AHEAD_ARRAYS];
     unsigned blocks;
-    cache_policy policy; /* of a kernel that takes one; ahead_of leaves it out */
+    cache_policy policy;
 } ahead;
 
-static inline ahead ahead_of(const void *rows, size_t rows_bytes, const idx *col,
-                             const real *values, int64_t slots, const real *x, int64_t cols,
-                             unsigned grid) {
+static inline ahead ahead_of(const spmv_plan *p, const void *rows, size_t rows_bytes,
+                             const idx *col, const real *values, int64_t slots, const real *x,
+                             int64_t cols, unsigned grid) {
     ahead all = {{{(const char *)rows, rows_bytes},
                   {(const char *)col, (size_t)slots * sizeof *col},
                   {(const char *)values, (size_t)slots * sizeof *values},
                   {(const char *)x, (size_t)cols * sizeof *x}},
-                 grid < AHEAD_BLOCKS ? grid : AHEAD_BLOCKS};
+                 grid < AHEAD_BLOCKS ? grid : AHEAD_BLOCKS,
+                 policy_for(p)};
     size_t bytes = 0;
     for (int k = 0; k < AHEAD_ARRAYS; k++) bytes += all.array[k].bytes;
     if (bytes > AHEAD_MOST) all.blocks = 0;

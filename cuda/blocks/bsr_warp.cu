@@ -15,24 +15,25 @@
  * Repeats  bitwise: yes.
  * Params   block: threads per block, 32 R (32x8).
  */
-#include "cuda/device.cuh"
+#include "cuda/cache_policy.cuh"
 #include "formats/bsr/bsr.h"
 
 template <int COLS>
 static __global__ void multiply(unsigned rows, unsigned block_rows, unsigned shape_rows,
                                 const ofs *__restrict__ block_ptr,
                                 const idx *__restrict__ first_col, const real *__restrict__ values,
-                                const real *__restrict__ x, result out) {
+                                const real *__restrict__ x, cache_policy policy, result out) {
     unsigned lane = threadIdx.x, b = blockIdx.x * blockDim.y + threadIdx.y;
     if (b >= block_rows) return; /* the whole warp: it shares threadIdx.y */
     unsigned groups = WARP / shape_rows, group = lane / shape_rows, r = lane - group * shape_rows;
     int64_t k = block_ptr[b], end = block_ptr[b + 1];
     real sum = 0;
     for (k += group; k < end && group < groups; k += groups) {
-        const real *value = values + (k * shape_rows + r) * COLS, *from = x + first_col[k];
+        const real *value = values + (k * shape_rows + r) * COLS;
+        const real *from = x + load_once(&first_col[k], policy);
         real a[COLS], xj[COLS];
 #pragma unroll
-        for (int c = 0; c < COLS; c++) a[c] = value[c], xj[c] = from[c];
+        for (int c = 0; c < COLS; c++) a[c] = load_once(&value[c], policy), xj[c] = from[c];
 #pragma unroll
         for (int c = 0; c < COLS; c++) sum = is_padding(a[c]) ? sum : sum + a[c] * xj[c];
     }
@@ -57,7 +58,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     unsigned grid = (unsigned)blocks_for(A->block_rows, warps);
     kernel<<<grid, dim3(WARP, warps), 0, stream_of(v)>>>(
         (unsigned)A->s.rows, (unsigned)A->block_rows, (unsigned)A->shape_rows, A->block_ptr,
-        A->first_col, A->values, (const real *)v->x, result_of(v));
+        A->first_col, A->values, (const real *)v->x, policy_for(p), result_of(v));
     return launched(p);
 }
 

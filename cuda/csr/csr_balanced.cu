@@ -384,9 +384,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     tiles all = *(const tiles *)p->scratch;
     operands o = {A->row_ptr, A->col_idx, A->values, (const real *)v->x, result_of(v)};
     if (all.n == 0) return SPMV_OK;
-    ahead read = ahead_of(A->row_ptr, (size_t)(A->s.rows + 1) * sizeof *A->row_ptr, A->col_idx,
+    ahead read = ahead_of(p, A->row_ptr, (size_t)(A->s.rows + 1) * sizeof *A->row_ptr, A->col_idx,
                           A->values, A->s.nnz, o.x, A->s.cols, (unsigned)all.n);
-    read.policy = policy_for(p);
     void *arguments[] = {&read, &all, &o};
     return launch_overlapping(p, stream_of(v), (const void *)multiply, (unsigned)all.n,
                               dim3(THREADS), 0, arguments);

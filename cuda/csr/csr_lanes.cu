@@ -148,9 +148,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     idx rows = (idx)A.s.rows;
     result out = result_of(v);
     if (rows == 0) return SPMV_OK;
-    ahead all = ahead_of(A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx, A.values,
-                         A.s.nnz, (const real *)v->x, A.s.cols, grid);
-    all.policy = policy_for(p);
+    ahead all = ahead_of(p, A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx,
+                         A.values, A.s.nnz, (const real *)v->x, A.s.cols, grid);
     void *arguments[] = {&all, &rows, &A.row_ptr, &A.col_idx, &A.values, (void *)&v->x, &out};
     return launch_overlapping(p, stream_of(v), kernel_for(p->host, lanes), grid,
                               dim3((unsigned)block), 0, arguments);

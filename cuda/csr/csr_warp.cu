@@ -25,11 +25,12 @@ static __global__ void multiply(const __grid_constant__ ahead all, idx rows,
     ask_ahead(all, threadIdx.y * WARP + lane);
     if (row >= rows) return; /* the whole warp: it shares threadIdx.y */
     ofs k = row_ptr[row] + lane, end = row_ptr[row + 1];
-    idx j = k < end ? col_idx[k] : 0;
-    real sum = 0, a = k < end ? values[k] : 0;
+    idx j = k < end ? load_once(&col_idx[k], all.policy) : 0;
+    real sum = 0, a = k < end ? load_once(&values[k], all.policy) : 0;
     begin_product();
     if (k < end) sum = a * x[j];
-    for (k += WARP; k < end; k += WARP) sum += values[k] * x[col_idx[k]];
+    for (k += WARP; k < end; k += WARP)
+        sum += load_once(&values[k], all.policy) * x[load_once(&col_idx[k], all.policy)];
     sum = warp_sum(sum);
     if (lane == 0) put_row(out, row, sum);
 }
@@ -41,8 +42,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     idx rows = (idx)A.s.rows;
     result out = result_of(v);
     if (rows == 0) return SPMV_OK;
-    ahead all = ahead_of(A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx, A.values,
-                         A.s.nnz, (const real *)v->x, A.s.cols, grid);
+    ahead all = ahead_of(p, A.row_ptr, (size_t)(A.s.rows + 1) * sizeof *A.row_ptr, A.col_idx,
+                         A.values, A.s.nnz, (const real *)v->x, A.s.cols, grid);
     void *arguments[] = {&all, &rows, &A.row_ptr, &A.col_idx, &A.values, (void *)&v->x, &out};
     return launch_overlapping(p, stream_of(v), (const void *)multiply, grid,
                               dim3(WARP, rows_per_block), 0, arguments);

@@ -204,9 +204,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const idx *row_len = p->choice.value[SPMV_rowlens] ? A.row_len : NULL;
     result out = result_of(v);
     if (rows == 0) return SPMV_OK;
-    ahead all = ahead_of(A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr, A.col_idx,
+    ahead all = ahead_of(p, A.slice_ptr, (size_t)(A.nslices + 1) * sizeof *A.slice_ptr, A.col_idx,
                          A.values, A.s.slots, (const real *)v->x, A.s.cols, grid);
-    all.policy = policy_for(p);
     void *arguments[] = {&all,    &rows,      &slice,    &t.steps,      &A.slice_ptr, &row_len,
                          &A.perm, &A.col_idx, &A.values, (void *)&v->x, &out};
     return launch_overlapping(p, stream_of(v), t.kernel, grid, dim3(block), 0, arguments);
