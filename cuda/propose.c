@@ -13,7 +13,7 @@ static const spmv_cost costs[] = {
 #undef COST
 };
 
-enum { INDEX = sizeof(int32_t), WARP = 32, PERCENT = 100 };
+enum { INDEX = sizeof(int32_t), WARP = 32, LONG = 128 /* csr_lanes.cu */, PERCENT = 100 };
 
 typedef struct model {
     const spmv_features *f;
@@ -55,9 +55,11 @@ static spmv_proposal *propose(const model *m, const char *kernel, work w) {
 /* ---- compressed rows ------------------------------------------------------------------------- */
 
 /* So many lanes take a row; where lengths differ they wait for the longest row of their warp, and
- * they start and end together in any case. */
+ * they start and end together in any case. csr_lanes gives a row of more than LONG to the whole
+ * warp, and takes about as long as if half of its lanes had one entry a step. */
 static spmv_proposal *propose_rows(const model *m, const char *kernel, double lanes) {
-    const double together = 0.25, longest = (double)m->f->row_max / lanes;
+    const double together = 0.25, at_once = m->f->row_max > LONG ? fmax(lanes, WARP / 2) : lanes;
+    const double longest = (double)m->f->row_max / at_once;
     const double waiting = (together + m->f->cv) * m->entries;
     spmv_proposal *p = propose(m, kernel, (work){m->csr, m->lines, longest, waiting});
     spmv_proposal_why(p, "rows of %.1f nonzeros, %lld at most", m->f->mean,

@@ -16,8 +16,8 @@ import glob
 import os
 import re
 
-# Lanes of a warp, per cent, and sides and heights of blocks.
-NOT_FITTED = re.compile(r"\bWARP = 32|\bPERCENT = 100|\? 3 : 2\b|\bk < 3\b")
+# Lanes of a warp, a row that takes all of them, per cent, and sides and heights of blocks.
+NOT_FITTED = re.compile(r"\bWARP = 32|\bLONG = 128|\bPERCENT = 100|\? 3 : 2\b|\bk < 3\b")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 NUMBER = r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+)(?:e[+-]?\d+)?(?![\w.])"
 

@@ -249,6 +249,27 @@ static void a_single_long_row_is_cut(void **state) {
     if (!(lanes > 0 && lanes < 0.5)) fail_msg("csr_lanes: %g", lanes);
 }
 
+/* Among rows of 1 or 2 one of 129 is the whole warp's in csr_lanes, which took 8.5 us on an H200
+ * where csr_balanced took 10.1; a row of 60,000 is waited for. */
+static void a_warp_takes_a_long_row_among_short_ones(void **state) {
+    (void)state;
+    for (int is_giant = 0; is_giant < 2; is_giant++) {
+        spmv_features f = {.precision = SPMV_F64,
+                           .rows = 328818,
+                           .cols = 164547,
+                           .nnz = 549920,
+                           .mean = 1.67,
+                           .cv = 0.35,
+                           .row_max = is_giant ? 60000 : 129,
+                           .lines = 0.22,
+                           .cache = 60 << 20};
+        spmv_proposals all = {.n = 0};
+        spmv_propose_cuda(&f, &all);
+        const double lanes = predicted_speedup_of(&all, "csr_lanes");
+        if ((lanes < 1) != is_giant) fail_msg("rows up to %lld: %g", (long long)f.row_max, lanes);
+    }
+}
+
 /* A warp takes a row of blocks: of a few long ones each is waited for. */
 static void long_rows_of_blocks_are_waited_for(void **state) {
     (void)state;
@@ -423,6 +444,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(wide_windows_leave_threads_idle),
         cmocka_unit_test(half_is_stored_where_it_saves_reading),
         cmocka_unit_test(a_single_long_row_is_cut),
+        cmocka_unit_test(a_warp_takes_a_long_row_among_short_ones),
         cmocka_unit_test(long_rows_of_blocks_are_waited_for),
         cmocka_unit_test(blocks_are_for_rows_that_fill_a_warp),
         cmocka_unit_test(columns_that_blocks_share_are_seen),
