@@ -91,7 +91,7 @@ static void propose_csell(const model *m) {
     work w = {bytes + m->y, m->far,
               0.4 * diagonal * (1 + f->index_bytes) + (1 - diagonal) * (1 + f->padding_32)};
     spmv_proposal *p = propose(m, "csell_slices", w);
-    p->predicted_setup *= fmin(2 * index, 1);
+    p->predicted_setup *= 1 - f->seen * (1 - fmin(2 * f->index_bytes, 1));
     spmv_proposal_why(
         p, "%.0f %% of the nonzeros on diagonals of their slice, %.1f of %g bytes per nonzero",
         PERCENT * diagonal, bytes, m->width + INDEX);

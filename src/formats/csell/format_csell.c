@@ -28,7 +28,7 @@
 #include "formats/row_ends.h"
 #include <stdlib.h>
 
-enum { LEAST_CUT = 64, CUT_MEANS = 4 };
+enum { LEAST_CUT = 64, CUT_MEANS = 4, AHEAD = 2 /* slices */ };
 
 static int64_t cut_of(const spmv_csr_view *A, const spmv_choice *c) {
     int64_t mean = A->rows ? (A->nnz + A->rows - 1) / A->rows : 0;
@@ -42,6 +42,15 @@ static int64_t slices_of(int64_t rows) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
+/* Where a slice repeats an earlier one so will the next ones, mostly, and comparing them takes no
+ * longer than reading them: what they hold is asked for before. */
+ASKS ask_for_slice(const spmv_csr_view *A, int64_t k) {
+    const int64_t first = k * CSELL_ROWS, end = first + CSELL_ROWS;
+    if (end > A->rows) return;
+    ask_for_columns(A, first, end);
+    ask_for_values(A, first, end);
+}
+
 static spmv_status choose_slices(spmv_ctx *ctx, const spmv_csr_view *A, const value_set *set,
                                  bool codes, int threads, csell *B, csell_repeat *repeats) {
     int without = 0;
@@ -51,7 +60,10 @@ static spmv_status choose_slices(spmv_ctx *ctx, const spmv_csr_view *A, const va
         without += !memory;
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < B->nslices; k++)
-            if (memory) choose_slice(A, set, codes, k, memory, B, repeats + k);
+            if (memory) {
+                choose_slice(A, set, codes, k, memory, B, repeats + k);
+                if (repeats[k].of >= 0) ask_for_slice(A, k + AHEAD);
+            }
         free(memory);
     }
     return without ? spmv_fail(ctx, SPMV_E_NOMEM, "out of memory") : SPMV_OK;
@@ -125,17 +137,6 @@ static void fill_up(uint8_t *from, const uint8_t *end) {
     while (from < end) *from++ = 0;
 }
 
-/* Asks the memory for what the rows hold, one behind the other: they are read side by side, and
- * each would be waited for. Inlined, because gcc drops calls of what only asks. */
-static inline __attribute__((always_inline)) void ask_for_rows(const slice_rows *s, bool columns,
-                                                               bool values) {
-    enum { LINE = 8 };
-    for (int64_t k = 0; k < s->nnz; k += LINE) {
-        if (columns) __builtin_prefetch(s->col[0] + k);
-        if (values) __builtin_prefetch(s->value[0] + k);
-    }
-}
-
 /* Fills a slice; one that repeats another must come after that. Returns how many values are too
  * large for the variant. */
 static int64_t fill_slice(const spmv_csr_view *A, const value_set *set, int64_t k,
@@ -147,7 +148,8 @@ static int64_t fill_slice(const spmv_csr_view *A, const value_set *set, int64_t 
     uint8_t *columns = B->columns + slice->column, *values = B->values + slice->value;
     bool is_last = k + 1 == B->nslices;
     look_at_rows(A, k, B->cut, &s);
-    if (can_repeat(A, &s)) ask_for_rows(&s, repeat->of < 0, !repeat->values);
+    if (can_repeat(A, &s) && repeat->of < 0) ask_for_columns(A, s.first, s.first + s.nrows);
+    if (can_repeat(A, &s) && !repeat->values) ask_for_values(A, s.first, s.first + s.nrows);
     if (repeat->of >= 0) {
         slice->flags = from->flags;
         columns = copy_steps(B, from, slice, (int32_t)(k - repeat->of) * CSELL_ROWS, step, columns);
