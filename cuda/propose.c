@@ -56,10 +56,13 @@ static spmv_proposal *propose(const model *m, const char *kernel, work w) {
 
 /* So many lanes take a row; where lengths differ they wait for the longest row of their warp, and
  * they start and end together in any case. csr_lanes gives a row of more than LONG to the whole
- * warp, and takes about as long as if half of its lanes had one entry a step. */
+ * warp, which takes about as long as half of its lanes with one entry a step, but takes such rows
+ * one after the other: there may be as many in a warp as the scatter of the lengths allows. */
 static spmv_proposal *propose_rows(const model *m, const char *kernel, double lanes) {
-    const double together = 0.25, at_once = m->f->row_max > LONG ? fmax(lanes, WARP / 2) : lanes;
-    const double longest = (double)m->f->row_max / at_once;
+    const double together = 0.25, row_max = (double)m->f->row_max;
+    const double many = pow(m->f->cv * m->f->mean / row_max, 2) * (double)m->f->rows;
+    const double alone = row_max / lanes, whole = fmax(many, 1) * row_max / fmax(lanes, WARP / 2);
+    const double longest = m->f->row_max > LONG ? fmin(alone, whole) : alone;
     const double waiting = (together + m->f->cv) * m->entries;
     spmv_proposal *p = propose(m, kernel, (work){m->csr, m->lines, longest, waiting});
     spmv_proposal_why(p, "rows of %.1f nonzeros, %lld at most", m->f->mean,

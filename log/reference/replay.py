@@ -241,7 +241,7 @@ class Policy:
             expected_s = product_s / p["speedup"]
             trying_s = p["setup"] * (p.get("baseline_s") or product_s) + expected_s
             pays = self.calls(calls) * (best_s - expected_s / self.optimism) > trying_s
-            fits = spent_s + trying_s <= budget_s or (len(tried) == 1 and trying_s <= self.cheap * budget_s)
+            fits = spent_s + trying_s <= budget_s or ((len(tried) == 1 or p["setup"] == 0) and trying_s <= self.cheap * budget_s)
             if pays and fits:
                 spent_s += PLAN_S
                 if p["kernel"] in case.kernels:  # otherwise it could not be built there

@@ -38,14 +38,14 @@ static inline int64_t spmv_longest_row(const spmv_csr_view *A) {
 /* Ask the memory for the values or the columns of rows first..end - 1, one behind the other: who
  * reads some rows side by side would wait for each. Inlined, because gcc drops calls of what only
  * asks. */
-#define ASKS static inline __attribute__((always_inline)) void
-
-ASKS ask_for_values(const spmv_csr_view *A, int64_t first, int64_t end) {
+static inline __attribute__((always_inline)) void ask_for_values(const spmv_csr_view *A,
+                                                                 int64_t first, int64_t end) {
     enum { LINE = 64 / sizeof *A->values };
     for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k += LINE)
         __builtin_prefetch(A->values + k);
 }
-ASKS ask_for_columns(const spmv_csr_view *A, int64_t first, int64_t end) {
+static inline __attribute__((always_inline)) void ask_for_columns(const spmv_csr_view *A,
+                                                                  int64_t first, int64_t end) {
     enum { LINE = 64 / sizeof *A->col_idx };
     for (int64_t k = A->row_ptr[first]; k < A->row_ptr[end]; k += LINE)
         __builtin_prefetch(A->col_idx + k);

@@ -16,8 +16,8 @@ static const double trials_host = 40; /* the least budget that pays for trials o
 static const double optimism = 1.3;   /* a kernel may be so many times as fast as predicted */
 static const double margin = 1.03; /* by which the prediction has to beat the baseline, untimed */
 
-/* The first candidate is always tried if it takes at most this share of the budget: what was spent
- * before, as on waking threads, says nothing about it. */
+/* The first candidate, and one without a set-up, is always tried if it takes at most this share of
+ * the budget: what was spent before, as on waking threads, says nothing about it. */
 static const double cheap = 0.1;
 
 /* ---- the baseline kernel -------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static spmv_status admit_candidates(trials *c, const spmv_proposal *p, int n) {
         if (!spmv_candidate_is_allowed(c, &p[k])) continue;
         bool pays = calls_of(c->opts) * (best_s - product_s / optimism) > trying_s;
         bool fits = spmv_trials_spent_s(c) + trying_s <= budget_s ||
-                    (c->n == 1 && trying_s <= cheap * budget_s);
+                    ((c->n == 1 || p[k].predicted_setup == 0) && trying_s <= cheap * budget_s);
         if (pays && fits && spmv_candidate_admit(c, &p[k], &status)) {
             TRY(spmv_trials_first(c, &c->entry[c->n - 1]));
             best_s = fmin(best_s, fmax(product_s, c->entry[c->n - 1].product_s));

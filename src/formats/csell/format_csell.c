@@ -44,9 +44,10 @@ static int64_t slices_of(int64_t rows) {
 
 /* Where a slice repeats an earlier one so will the next ones, mostly, and comparing them takes no
  * longer than reading them: what they hold is asked for before. */
-ASKS ask_for_slice(const spmv_csr_view *A, int64_t k) {
+static inline __attribute__((always_inline)) void ask_for_slice(const spmv_csr_view *A, int64_t k,
+                                                                int64_t cut) {
     const int64_t first = k * CSELL_ROWS, end = first + CSELL_ROWS;
-    if (end > A->rows) return;
+    if (end > A->rows || A->row_ptr[end] - A->row_ptr[first] > CSELL_ROWS * cut) return;
     ask_for_columns(A, first, end);
     ask_for_values(A, first, end);
 }
@@ -62,7 +63,7 @@ static spmv_status choose_slices(spmv_ctx *ctx, const spmv_csr_view *A, const va
         for (int64_t k = 0; k < B->nslices; k++)
             if (memory) {
                 choose_slice(A, set, codes, k, memory, B, repeats + k);
-                if (repeats[k].of >= 0) ask_for_slice(A, k + AHEAD);
+                if (repeats[k].of >= 0) ask_for_slice(A, k + AHEAD, B->cut);
             }
         free(memory);
     }
