@@ -167,8 +167,8 @@ static void a_budget_is_not_overdrawn(void **state) {
 }
 
 /* What was spent before, as on waking threads, keeps no first candidate from being tried that takes
- * little of the budget. */
-static void a_late_start_leaves_a_cheap_candidate(void **state) {
+ * little of the budget, nor one without a set-up. */
+static void a_late_start_leaves_cheap_candidates(void **state) {
     (void)state;
     const double late_s = 100;
     spmv_mat *mat = load("gen:poisson2d:40");
@@ -177,12 +177,13 @@ static void a_late_start_leaves_a_cheap_candidate(void **state) {
     spmv_plan *plan = NULL;
     spmv_plan_facts f;
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
-    spmv_propose_kernel(&all, "csr_blocks", 0, 2, "first");
-    spmv_propose_kernel(&all, "csr_serial", 0, 1.9, "second");
+    spmv_propose_kernel(&all, "csr_blocks", 1, 4, "first");
+    spmv_propose_kernel(&all, "ell_rows", 3, 3, "second");
+    spmv_propose_kernel(&all, "csr_serial", 0, 2.9, "without a set-up");
     assert_int_equal(spmv_auto_select(mat, &opts, &spmv_omp, &all, spmv_now() - late_s, &plan),
                      SPMV_OK);
     spmv_plan_info(plan, &f);
-    if (f.timed != 2) fail_msg("%d timed: %s", f.timed, f.reason);
+    if (f.timed != 3) fail_msg("%d timed: %s", f.timed, f.reason);
     spmv_plan_free(plan);
     spmv_mat_free(mat);
 }
@@ -391,7 +392,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(what_could_not_pay_is_not_tried),
         cmocka_unit_test(a_set_up_is_paid_in_seconds),
         cmocka_unit_test(a_budget_is_not_overdrawn),
-        cmocka_unit_test(a_late_start_leaves_a_cheap_candidate),
+        cmocka_unit_test(a_late_start_leaves_cheap_candidates),
         cmocka_unit_test(empty_rows_take_time),
         cmocka_unit_test(long_products_pay_for_a_sample),
         cmocka_unit_test(what_cannot_be_had_is_passed_over),
