@@ -177,9 +177,9 @@ static void a_late_start_leaves_cheap_candidates(void **state) {
     spmv_plan *plan = NULL;
     spmv_plan_facts f;
     spmv_propose_kernel(&all, "csr_rows", 0, 0, "baseline");
-    spmv_propose_kernel(&all, "csr_blocks", 1, 4, "first");
-    spmv_propose_kernel(&all, "ell_rows", 3, 3, "second");
-    spmv_propose_kernel(&all, "csr_serial", 0, 2.9, "without a set-up");
+    spmv_propose_kernel(&all, "csr_blocks", 1, 100, "first");
+    spmv_propose_kernel(&all, "ell_rows", 3, 90, "second");
+    spmv_propose_kernel(&all, "csr_serial", 0, 80, "without a set-up");
     assert_int_equal(spmv_auto_select(mat, &opts, &spmv_omp, &all, spmv_now() - late_s, &plan),
                      SPMV_OK);
     spmv_plan_info(plan, &f);
