@@ -436,9 +436,10 @@ static void almost_equal_rows_are_worth_converting(void **state) {
 
 /* Only what the sample does not stand for is converted as if it compressed nothing. */
 static void grids_are_converted_fast(void **state) {
+    static const double seen[] = {1, 0.86, 0};
+    double setup[COUNT(seen)];
     (void)state;
-    double setup[3];
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < COUNT(seen); k++) {
         const spmv_features f = {.precision = SPMV_F64,
                                  .rows = 262144,
                                  .cols = 262144,
@@ -451,9 +452,7 @@ static void grids_are_converted_fast(void **state) {
                                  .value_bytes = 0.25,
                                  .per_block = {1.5, 3, 6},
                                  .near_16 = 1,
-                                 .seen = k == 0   ? 1
-                                         : k == 1 ? 0.86
-                                                  : 0,
+                                 .seen = seen[k],
                                  .threads = 2};
         spmv_proposals all = {.n = 0};
         spmv_propose_omp(&f, &all);
