@@ -129,9 +129,11 @@ static void place_blocks(const spmv_csr_view *A, int threads, spc5 *B) {
 /* The next n values from entry k on; eight at once where there are as many on both sides, since how
  * many are wanted no branch can guess. */
 static void copy_values(const spmv_csr_view *A, int64_t k, int n, real *to, const real *end) {
-    if (k + SPC5_WIDTH <= A->nnz && end - to >= SPC5_WIDTH)
-        for (int j = 0; j < SPC5_WIDTH; j++) to[j] = (real)A->values[k + j];
-    else
+    if (k + SPC5_WIDTH <= A->nnz && end - to >= SPC5_WIDTH) {
+        real all[SPC5_WIDTH]; /* read before any is written: so these are vectors */
+        for (int j = 0; j < SPC5_WIDTH; j++) all[j] = (real)A->values[k + j];
+        memcpy(to, all, sizeof all);
+    } else
         for (int j = 0; j < n; j++) to[j] = (real)A->values[k + j];
 }
 
@@ -154,16 +156,22 @@ static void fill_strip(const spmv_csr_view *A, int64_t strip, spc5 *B) {
     }
 }
 
-/* The values of blocks that are there. */
-static void refill_strip(const spmv_csr_view *A, int64_t strip, spc5 *B) {
-    front at = front_of(A, B->height, strip);
-    const uint8_t *mask = B->mask + B->block_ptr[strip] * B->height;
+/* The values of blocks that are there: columns are not looked at. Where the height is a constant,
+ * how far its rows have been taken stays in registers. */
+static inline __attribute__((always_inline)) void
+refill_strip(const spmv_csr_view *A, int64_t height, int64_t strip, spc5 *B) {
+    const uint8_t *mask = B->mask + B->block_ptr[strip] * height;
     real *value = B->values + B->value_ptr[strip], *end = B->values + B->value_ptr[strip + 1];
-    for (int64_t b = B->block_ptr[strip]; b < B->block_ptr[strip + 1]; b++, mask += B->height)
-        for (int r = 0; r < at.height; r++) {
+    int64_t next[SPC5_HIGHEST];
+    for (int64_t r = 0; r < height; r++) {
+        const int64_t row = strip * height + r;
+        next[r] = A->row_ptr[row < A->rows ? row : A->rows];
+    }
+    for (int64_t b = B->block_ptr[strip]; b < B->block_ptr[strip + 1]; b++, mask += height)
+        for (int64_t r = 0; r < height; r++) {
             int n = __builtin_popcount(mask[r]);
-            copy_values(A, at.next[r], n, value, end);
-            at.next[r] += n;
+            copy_values(A, next[r], n, value, end);
+            next[r] += n;
             value += n;
         }
 }
@@ -174,7 +182,14 @@ static int64_t rows_together(const spmv_store *store) {
 
 static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
     spc5 *B = (spc5 *)store;
-    for (int64_t s = first / B->height; s * B->height < end; s++) refill_strip(A, s, B);
+    const int64_t height = B->height;
+    for (int64_t s = first / height; s * height < end; s++)
+        if (height == 4)
+            refill_strip(A, 4, s, B);
+        else if (height == 2)
+            refill_strip(A, 2, s, B);
+        else
+            refill_strip(A, 1, s, B);
 }
 
 static int64_t count_overflows(const spmv_csr_view *A, int threads) {
