@@ -371,11 +371,14 @@ static void bring_y(const spmv_plan *plan, spmv_operands *v) {
     v->y = v->z;
 }
 
-/* A host's product is complete afterwards, a GPU's launched. */
+/* A host's product is complete afterwards, a GPU's launched. A host's sync waits for nothing, but
+ * looks whether other processes use the cores. */
 static spmv_status launch(const spmv_plan *plan, const char *call, spmv_operands *v) {
+    const spmv_backend *backend = plan->device->backend;
     TRY(spmv_plan_claim(plan, call));
     bring_y(plan, v);
     spmv_status status = plan->kernel->run(plan, v);
+    if (status == SPMV_OK && backend->host) status = backend->sync(plan->device);
     spmv_plan_unclaim(plan);
     return status;
 }

@@ -202,14 +202,36 @@ static pid_t compete(int cpu) {
     }
 }
 
-/* Two processes on each core that the test may use: products notice it, whatever the scheduler. */
-static void products_notice_competitors(void **state) {
-    (void)state;
+typedef enum call { EXEC, EXEC_ASYNC, APPLY } call;
+
+static spmv_status multiply_by(call how, const spmv_plan *plan, const double *from, double *to) {
+    const spmv_call a_product = {.size = sizeof a_product, .x = from, .z = to};
+    return how == EXEC         ? spmv_exec(plan, 1, from, 0, to)
+           : how == EXEC_ASYNC ? spmv_exec_async(plan, 1, from, 0, to, NULL)
+                               : spmv_apply(plan, &a_product, NULL);
+}
+
+/* Whether it has been seen within a minute. */
+static bool notices(call how, const spmv_plan *plan, const spmv_csr_view *A) {
+    double *from = calloc((size_t)A->cols, sizeof *from);
+    double *to = calloc((size_t)A->rows, sizeof *to);
+    spmv_plan_facts facts = {.waits_asleep = 0};
+    for (double end = spmv_now() + 60; from && to && !facts.waits_asleep && spmv_now() < end;) {
+        for (int k = 0; k < 10; k++) assert_int_equal(multiply_by(how, plan, from, to), SPMV_OK);
+        spmv_plan_info(plan, &facts);
+    }
+    free(from);
+    free(to);
+    return facts.waits_asleep;
+}
+
+/* Two processes on each core that the test may use: products notice it, whatever the scheduler, and
+ * however they are asked for. */
+static void notice_competitors(call how) {
     enum { MOST = 512 };
     cpu_set_t allowed;
     pid_t others[MOST];
     int n = 0;
-    spmv_plan_facts facts = {.waits_asleep = 0};
     assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
     spmv_ctx *own = context_of(CPU_COUNT(&allowed));
     spmv_mat *mat = grid(own);
@@ -218,19 +240,29 @@ static void products_notice_competitors(void **state) {
         for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
             for (int k = 0; k < 2 && CPU_ISSET((size_t)cpu, &allowed) && n < MOST; k++)
                 others[n++] = compete(cpu);
-        for (double end = spmv_now() + 60; !facts.waits_asleep && spmv_now() < end;) {
-            assert_int_equal(multiply(plan, 10), 0);
-            spmv_plan_info(plan, &facts);
-        }
+        spmv_csr_view A;
+        spmv_mat_rows(mat, &A);
+        const bool have_noticed = notices(how, plan, &A);
         while (n > 0) {
             kill(others[--n], SIGKILL);
             waitpid(others[n], NULL, 0);
         }
-        assert_int_equal(facts.waits_asleep, 1);
+        assert_true(have_noticed);
     }
     spmv_plan_free(plan);
     spmv_mat_free(mat);
     spmv_ctx_free(own);
+}
+
+static void products_notice_competitors(void **state) {
+    (void)state;
+    notice_competitors(EXEC);
+}
+
+static void products_on_a_stream_notice_competitors(void **state) {
+    (void)state;
+    notice_competitors(EXEC_ASYNC);
+    notice_competitors(APPLY);
 }
 
 int main(int argc, char **argv) {
@@ -245,6 +277,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_child_has_a_helper_of_its_own),
         cmocka_unit_test(a_chosen_policy_stands),
         cmocka_unit_test(products_notice_competitors),
+        cmocka_unit_test(products_on_a_stream_notice_competitors),
     };
     return cmocka_run_group_tests(tests, setup_all, free_all);
 }
