@@ -213,12 +213,58 @@ static void nothing_behind_the_values_is_read(void **state) {
     free(p);
 }
 
+/* A chunk of as many entries as fit the room for them, whose last row has one alone and whose row
+ * before it has all others: where a store begins with the last row, nothing behind the room is
+ * read. A sanitizer would say so. */
+static void nothing_behind_the_room_is_read(void **state) {
+    (void)state;
+    enum { PAIRS = 40, CHUNK_ROOM = 16384, LESS = 8190, COLUMNS = 20000 };
+    int64_t *ptr = calloc(2 * PAIRS + 1, sizeof *ptr), n = 0;
+    int32_t *columns = calloc(PAIRS * (LESS + 1) + CHUNK_ROOM, sizeof *columns);
+    float *values = calloc(PAIRS * (LESS + 1) + CHUNK_ROOM, sizeof *values);
+    for (int pair = 0; pair < PAIRS; pair++) {
+        const int many = pair ? LESS : CHUNK_ROOM - 1;
+        for (int k = 0; k < many; k++, n++) columns[n] = 100 + k, values[n] = (float)(n % 3);
+        ptr[2 * pair + 1] = n;
+        values[n++] = 1;
+        ptr[2 * pair + 2] = n;
+    }
+    const spmv_arrays a = {.size = sizeof a,
+                           .rows = 2 * PAIRS,
+                           .cols = COLUMNS,
+                           .nnz = n,
+                           .ptr = ptr,
+                           .idx = columns,
+                           .values = values,
+                           .ptr_bits = 64,
+                           .precision = SPMV_F32};
+    spmv_mat *mat = NULL;
+    assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
+    for (int height = 1; height <= 4; height *= 2) {
+        const spmv_setting setting = {"height", height};
+        const spmv_plan_opts opts = {.size = sizeof opts,
+                                     .kernel = "spc5_rows",
+                                     .precision = SPMV_F32,
+                                     .settings = &setting,
+                                     .nsettings = 1};
+        spmv_plan *plan = NULL;
+        assert_int_equal(spmv_plan_create(mat, &opts, &plan), SPMV_OK);
+        assert_int_equal(spmv_mat_set_values(mat, values, SPMV_HOST, NULL), SPMV_OK);
+        spmv_plan_free(plan);
+    }
+    spmv_mat_free(mat);
+    free(ptr);
+    free(columns);
+    free(values);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_of_f64),
         cmocka_unit_test(chunks_of_f32),
         cmocka_unit_test(floats_stay_floats),
         cmocka_unit_test(nothing_behind_the_values_is_read),
+        cmocka_unit_test(nothing_behind_the_room_is_read),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

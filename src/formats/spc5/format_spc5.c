@@ -126,10 +126,11 @@ static void place_blocks(const spmv_csr_view *A, int threads, spc5 *B) {
     for (int64_t s = 0; s < B->strips; s++) B->block_ptr[s + 1] += B->block_ptr[s];
 }
 
-/* The next n values from entry k on; eight at once where there are as many on both sides, since how
- * many are wanted no branch can guess. */
-static void copy_values(const spmv_csr_view *A, int64_t k, int n, real *to, const real *end) {
-    if (k + SPC5_WIDTH <= A->nnz && end - to >= SPC5_WIDTH) {
+/* The next n values from entry k on, of those in front of entry `last`; eight at once where there
+ * are as many on both sides, since how many are wanted no branch can guess. */
+static void copy_values(const spmv_csr_view *A, int64_t k, int64_t last, int n, real *to,
+                        const real *end) {
+    if (k + SPC5_WIDTH <= last && end - to >= SPC5_WIDTH) {
         real all[SPC5_WIDTH]; /* read before any is written: so these are vectors */
         for (int j = 0; j < SPC5_WIDTH; j++) all[j] = (real)A->values[k + j];
         memcpy(to, all, sizeof all);
@@ -148,7 +149,7 @@ static void fill_strip(const spmv_csr_view *A, int64_t strip, spc5 *B) {
             if (r < at.height) {
                 int64_t from = at.next[r];
                 mask = take_row(A, &at, r, first);
-                copy_values(A, from, __builtin_popcount(mask), value, end);
+                copy_values(A, from, A->nnz, __builtin_popcount(mask), value, end);
             }
             B->mask[b * B->height + r] = mask;
             value += __builtin_popcount(mask);
@@ -156,10 +157,10 @@ static void fill_strip(const spmv_csr_view *A, int64_t strip, spc5 *B) {
     }
 }
 
-/* The values of blocks that are there: columns are not looked at. Where the height is a constant,
- * how far its rows have been taken stays in registers. */
+/* The values of blocks that are there, from those in front of entry `last`: columns are not looked
+ * at. Where the height is a constant, how far its rows have been taken stays in registers. */
 static inline __attribute__((always_inline)) void
-refill_strip(const spmv_csr_view *A, int64_t height, int64_t strip, spc5 *B) {
+refill_strip(const spmv_csr_view *A, int64_t height, int64_t strip, int64_t last, spc5 *B) {
     const uint8_t *mask = B->mask + B->block_ptr[strip] * height;
     real *value = B->values + B->value_ptr[strip], *end = B->values + B->value_ptr[strip + 1];
     int64_t next[SPC5_HIGHEST];
@@ -170,7 +171,7 @@ refill_strip(const spmv_csr_view *A, int64_t height, int64_t strip, spc5 *B) {
     for (int64_t b = B->block_ptr[strip]; b < B->block_ptr[strip + 1]; b++, mask += height)
         for (int64_t r = 0; r < height; r++) {
             int n = __builtin_popcount(mask[r]);
-            copy_values(A, next[r], n, value, end);
+            copy_values(A, next[r], last, n, value, end);
             next[r] += n;
             value += n;
         }
@@ -182,14 +183,14 @@ static int64_t rows_together(const spmv_store *store) {
 
 static void refill_rows(const spmv_csr_view *A, int64_t first, int64_t end, spmv_store *store) {
     spc5 *B = (spc5 *)store;
-    const int64_t height = B->height;
+    const int64_t height = B->height, last = A->row_ptr[end];
     for (int64_t s = first / height; s * height < end; s++)
         if (height == 4)
-            refill_strip(A, 4, s, B);
+            refill_strip(A, 4, s, last, B);
         else if (height == 2)
-            refill_strip(A, 2, s, B);
+            refill_strip(A, 2, s, last, B);
         else
-            refill_strip(A, 1, s, B);
+            refill_strip(A, 1, s, last, B);
 }
 
 static int64_t count_overflows(const spmv_csr_view *A, int threads) {
