@@ -270,7 +270,7 @@ static bool lends_idx(const spmv_arrays *a) {
 }
 
 static bool lends_values(const spmv_arrays *a) {
-    return a->flags & SPMV_BORROW && a->values && a->precision == SPMV_F64;
+    return a->flags & SPMV_BORROW && a->nnz > 0 && a->values && a->precision == SPMV_F64;
 }
 
 /* Of what is not lent; entries that have to be sorted take more. */

@@ -381,6 +381,29 @@ static void borrowed_arrays_are_only_read(void **state) {
     spmv_ctx_free(ctx);
 }
 
+static void no_entries_have_no_values(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    const int64_t ptr[] = {0, 0};
+    const int32_t index = 0;
+    const double value = 0;
+    for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
+        const spmv_arrays a = {.size = sizeof a,
+                               .rows = 1,
+                               .cols = 1,
+                               .ptr = ptr,
+                               .idx = &index,
+                               .values = &value,
+                               .ptr_bits = 64,
+                               .flags = flags};
+        spmv_mat *mat = NULL;
+        assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
+        assert_int_equal(set_values(mat, NULL), SPMV_OK);
+        spmv_mat_free(mat);
+    }
+    spmv_ctx_free(ctx);
+}
+
 static void values_may_lie_on_the_device(void **state) {
     (void)state;
     static const char *const kernels[] = {"csr_lanes",   "csr_balanced", "sell_thread_ahead",
@@ -478,6 +501,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(columns_keep_their_order),
         cmocka_unit_test(the_same_values_keep_their_bits),
         cmocka_unit_test(borrowed_arrays_are_only_read),
+        cmocka_unit_test(no_entries_have_no_values),
         cmocka_unit_test(values_may_lie_on_the_device),
         cmocka_unit_test(values_that_cannot_be_fetched_fail_the_call),
         cmocka_unit_test(a_freed_matrix_takes_no_values),
