@@ -14,8 +14,9 @@
  *
  * Conventions: every function that can fail returns a status and leaves its result in the last
  * pointer, NULL on failure; the text of the failure is spmv_ctx_error(ctx). Nothing prints, exits
- * or aborts. Option structs start with their size (use SPMV_OPTS or set it by hand). Zero in every
- * other member means the default. A caller with a newer header may pass members that this library
+ * or aborts, but OpenMP's runtime may where it gets no thread (docs/library.md). Option structs
+ * start with their size (use SPMV_OPTS or set it by hand). Zero in every other member means the
+ * default. A caller with a newer header may pass members that this library
  * does not know: it ignores them if they are zero and refuses the call if they are not. Rows,
  * columns and positions are int64_t and start at 0; bytes are size_t; times are seconds. A missing
  * or impossible argument is SPMV_E_ARG and named in the text, as far as one can see without going
@@ -172,10 +173,10 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
  * ascending. */
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
 /* Other values for the same entries: as many as were given, in that order and precision (of files
- * and coo: f64), symmetric halves and duplicates as they were. Every plan of the matrix multiplies
- * with them from its next product on; if one cannot, for which the text says why, the status is
- * SPMV_E_UNSUITABLE. After this and any other failure but SPMV_E_DEVICE, of a GPU that no longer
- * works, matrix and plans are as they were. place: where the values lie, SPMV_DEVICE for memory of
+ * and coo: f64), symmetric halves and duplicates as they were; infinite ones and NaN are taken.
+ * Every plan of the matrix multiplies with them from its next product on; if one cannot, for which
+ * the text says why, the status is SPMV_E_UNSUITABLE. After this and any other failure but
+ * SPMV_E_DEVICE, of a GPU that no longer works, matrix and plans are as they were. place: where the values lie, SPMV_DEVICE for memory of
  * the plans' device. On a GPU this is ordered on the stream (as of spmv_exec_async):
  * products put on it before have the old values, those after it the new ones, and values on the
  * device are read then. Values may be overwritten, on a device in the stream's order, unless
@@ -312,8 +313,9 @@ spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double
 
 /* As spmv_exec, but ordered on a stream: a cudaStream_t of the plan's GPU, which becomes the
  * calling thread's device; NULL: CUDA's default stream. It launches kernels and does nothing else:
- * no allocation, no wait; so it may be captured in a CUDA graph. A fault while it runs is a status
- * of a later call, as in CUDA. A plan is in one stream at a time, also in graphs that are
+ * no allocation, no wait; so it may be captured in a CUDA graph. (Kernels of cuSPARSE take turns
+ * with the handle that they share, and copy a y that is apart from z.) A fault while it runs is a
+ * status of a later call, as in CUDA. A plan is in one stream at a time, also in graphs that are
  * replayed: products of one plan that overlap on a GPU are wrong, and so may be its later ones.
  * Different plans may be in several at once. plan, x and y stay until the product is complete. On a
  * CPU it is spmv_exec. */
@@ -327,7 +329,8 @@ typedef struct spmv_call {
                                  says, on a device apart from z; NULL: 1 and 0. beta = 0 never
                                  reads y */
     const void *x;            /* [cols] */
-    const void *y;            /* [rows]: z itself, or apart from it; not read if beta is NULL */
+    const void *y;            /* [rows]: z itself, or apart from it; not read if beta is NULL, and
+                                 otherwise not NULL */
     void *z;                  /* [rows], apart from x */
     int64_t k;                /* vectors at a time: 0 and 1 are one; more: SPMV_E_UNSUITABLE */
 } spmv_call;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* ---- control groups -------------------------------------------------------------------------- */
@@ -258,13 +259,21 @@ static int gather_team(int threads, pthread_t *other) {
     return n;
 }
 
+/* Whether stacks may not fit the addresses that the process may have. */
+static bool has_limited_memory(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 /* libgomp ends the process when it gets no thread. A team that could be had once is not tried
- * again: the process then has these threads, or the memory of their stacks. A small one is not
- * tried at all: each thread takes 20 us, and ms where the cores are not free. */
+ * again: the process then has these threads, or the memory of their stacks. A small one is tried
+ * where memory is limited alone: each thread takes 20 us, and ms where the cores are not free. */
 int spmv_host_try_threads(int threads) {
-    static int had = 16;
+    enum { SMALL = 16 };
+    static int had = 1;
     if (threads > omp_get_thread_limit()) threads = omp_get_thread_limit();
     if (threads <= __atomic_load_n(&had, __ATOMIC_RELAXED)) return threads;
+    if (threads <= SMALL && !has_limited_memory()) return threads;
     pthread_t *other = malloc((size_t)threads * sizeof *other);
     int n = other ? gather_team(threads, other) : 1;
     free(other);
