@@ -56,7 +56,10 @@ static bool read_choice(char *text, spmv_proposal *out) {
         if (!equals || out->nsettings == (int)(sizeof out->setting / sizeof *out->setting))
             return false;
         *equals = 0;
-        out->setting[out->nsettings++] = (spmv_setting){word, strtoll(equals + 1, NULL, 10)};
+        char *end;
+        const int64_t value = strtoll(equals + 1, &end, 10);
+        if (end == equals + 1 || *end) return false;
+        out->setting[out->nsettings++] = (spmv_setting){word, value};
     }
     return true;
 }
@@ -155,7 +158,11 @@ bool spmv_wisdom_find(const char *path, const wisdom_key *key, wisdom *out, char
         bool ours =
             strcmp(field[MACHINE], key->machine) == 0 && strcmp(field[BUILD], key->build) == 0;
         others += !ours;
-        if (!ours || !read_choice(field[CHOICE], &out->choice)) continue;
+        if (!ours) continue;
+        if (!read_choice(field[CHOICE], &out->choice)) {
+            damaged++;
+            continue;
+        }
         found = true;
         out->date = field[DATE];
         out->reason = field[REASON];

@@ -345,6 +345,7 @@ static void describe_key(result *out) {
         h = hash_text(h, r->config_params.name[k]);
         h = (h ^ (uint64_t)r->config_params.number[k]) * 0x100000001b3u;
     }
+    if (r->tune_wisdom) h = hash_text(h, "remembered"); /* its preparation is no repeat of trials */
     memcpy(&bits, &r->config_alpha, sizeof bits);
     h = (h ^ bits) * 0x100000001b3u;
     memcpy(&bits, &r->config_beta, sizeof bits);
