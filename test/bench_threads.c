@@ -20,8 +20,7 @@
 enum { MOST = 5, MOST_CPUS = 512, MOST_PRODUCTS = 1 << 18 };
 static const double SECONDS = 2;
 static const char *const usual[] = {"auto", "csr_rows", "csr_balanced"};
-static const char *const matrices[] = {"gen:poisson2d:100", "gen:poisson2d:400",
-                                       "gen:random:200000:16"};
+static const char *const matrices[] = {"gen:mesh:10000", "gen:mesh:200000", "gen:random:200000:16"};
 
 static double now(void) {
     struct timespec t;

@@ -202,8 +202,8 @@ static void a_child_multiplies_though_its_parent_does(void **state) {
 
 #ifndef __SANITIZE_ADDRESS__
 /* A process that has memory for a few stacks: it would end where libgomp gets no thread. */
-static int ask_for_more_than_there_are(void *number) {
-    const int threads = *(const int *)number, most = threads < 40 ? threads : threads / 5;
+static int ask_for_more_than_there_are(void *asked) {
+    const int threads = *(const int *)asked, most = threads < 40 ? threads : threads / 5;
     const size_t stacks = (size_t)most / 2 * (size_t)(8 << 20);
     char instead[64];
     struct rlimit limit = {virtual_bytes() + stacks, virtual_bytes() + stacks};
