@@ -63,10 +63,11 @@ class Generated(unittest.TestCase):
             for name in re.findall(r"^KERNEL\((\w+)\)", text_of(ROOT / backend / "kernels.def"), re.M):
                 self.assertIn(f'<a id="{backend}-{name}"></a>', kernels)
         self.assertEqual(kernels.count("- **Params**"), kernels.count("<a id="))
-        least, formats = map(int, re.search(r"more than (\d+) kernels on (\d+) formats", text_of(ROOT / "README.md")).groups())
+        least, formats = map(int, re.search(r"more than (\d+) kernels on more than (\d+) formats", text_of(ROOT / "README.md")).groups())
         own = kernels.count("<a id=") - len(re.findall(r"^\[`(?:omp|cuda)/peers/", kernels, re.M))
         self.assertTrue(least < own <= least + 10, f"README: there are {own} kernels of ours")
-        self.assertEqual(formats, len(re.findall(r"^FORMAT\(", text_of(ROOT / "src/core/formats.def"), re.M)), "README: formats")
+        there = len(re.findall(r"^FORMAT\(", text_of(ROOT / "src/core/formats.def"), re.M))
+        self.assertTrue(formats < there <= formats + 10, f"README: there are {there} formats")
         fields = re.findall(r'^FIELD\(\w+, \w+, "(.*?)"', text_of(ROOT / "src/app/record/record.def"), re.M)
         self.assertGreater(len(fields), 100)
         for key in fields:
