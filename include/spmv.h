@@ -173,16 +173,16 @@ spmv_status spmv_mat_csr(spmv_ctx *ctx, const spmv_csr_view *view,
  * ascending. */
 spmv_status spmv_mat_create(spmv_ctx *ctx, const spmv_arrays *arrays, spmv_mat **out);
 /* Other values for the same entries: as many as were given, in that order and precision (of files
- * and coo: f64), symmetric halves and duplicates as they were; infinite ones and NaN are taken.
- * Every plan of the matrix multiplies with them from its next product on; if one cannot, for which
- * the text says why, the status is SPMV_E_UNSUITABLE. After this and any other failure but
- * SPMV_E_DEVICE, of a GPU that no longer works, matrix and plans are as they were. place: where
- * the values lie, SPMV_DEVICE for memory of the plans' device. On a GPU this is ordered on the
- * stream (as of spmv_exec_async): products put on it before have the old values, those after it
- * the new ones, and values on the device are read then. Values may be overwritten, on a device in
- * the stream's order, unless SPMV_BORROW was given for those in the same kind of memory: then
- * these are borrowed in turn, and a product in a CUDA graph that was captured before still reads
- * the array it was captured with. */
+ * and coo: f64), symmetric halves and duplicates as they were; infinite ones and NaN are taken
+ * unless a store's codes cannot hold them. Every plan of the matrix multiplies with them from its
+ * next product on; if one cannot, for which the text says why, the status is SPMV_E_UNSUITABLE.
+ * After this and any other failure but SPMV_E_DEVICE, of a GPU that no longer works, matrix and
+ * plans are as they were. place: where the values lie, SPMV_DEVICE for memory of the plans'
+ * device. On a GPU this is ordered on the stream (as of spmv_exec_async): products put on it
+ * before have the old values, those after it the new ones, and values on the device are read then.
+ * Values may be overwritten, on a device in the stream's order, unless SPMV_BORROW was given for
+ * those in the same kind of memory: then these are borrowed in turn, and a product in a CUDA graph
+ * that was captured before still reads the array it was captured with. */
 spmv_status spmv_mat_set_values(spmv_mat *mat, const void *values, spmv_place place, void *stream);
 spmv_status spmv_mat_save(const spmv_mat *mat,
                           const char *path); /* Matrix Market, general, full precision */

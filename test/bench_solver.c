@@ -6,7 +6,8 @@
  * many products, or none. Iterations are launched one by one, or recorded as one CUDA graph. The
  * product's own time is taken between the other kernels of an iteration. Before anything is timed
  * some iterations are made with either product, and b - A x, added up by the host, is compared with
- * the solver's own residual. A rectangular matrix has no iteration, but the second line.
+ * the solver's own residual. A rectangular matrix has the second line alone, and its product is
+ * not compared.
  * The bar: an iteration costs at most the one without a product + 1.05 of our product + 2 us, and
  * no more than with cuSPARSE.
  *

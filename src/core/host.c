@@ -266,13 +266,14 @@ static bool has_limited_memory(void) {
 }
 
 /* libgomp ends the process when it gets no thread. A team that could be had once is not tried
- * again: the process then has these threads, or the memory of their stacks. A small one is tried
+ * again: the process then had these threads, or the memory of their stacks. A small one is tried
  * where memory is limited alone: each thread takes 20 us, and ms where the cores are not free. */
 int spmv_host_try_threads(int threads) {
     enum { SMALL = 16 };
     static int had = 1;
     if (threads > omp_get_thread_limit()) threads = omp_get_thread_limit();
-    if (threads <= __atomic_load_n(&had, __ATOMIC_RELAXED)) return threads;
+    const int before = __atomic_load_n(&had, __ATOMIC_RELAXED);
+    if (threads <= before) return threads;
     if (threads <= SMALL && !has_limited_memory()) return threads;
     pthread_t *other = malloc((size_t)threads * sizeof *other);
     int n = other ? gather_team(threads, other) : 1;
@@ -281,7 +282,7 @@ int spmv_host_try_threads(int threads) {
         __atomic_store_n(&had, n, __ATOMIC_RELAXED);
     else
         n -= n / 4; /* the caller needs some too */
-    return n;
+    return n < before ? before : n;
 }
 
 bool spmv_host_has_room_for(int threads) {

@@ -6,6 +6,7 @@
 #include "wisdom.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,20 +48,29 @@ static bool cut(char *line, char *field[FIELDS]) {
     return !line && field[CHECKSUM] && strcmp(field[CHECKSUM], right) == 0;
 }
 
+static bool read_number(const char *text, int64_t *out) {
+    char *end;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return end > text && !*end && errno == 0;
+}
+
 /* Reads "KERNEL NAME=VALUE ...", which it cuts up; of the names, "threads" is no parameter. */
 static bool read_choice(char *text, spmv_proposal *out) {
-    *out = (spmv_proposal){.kernel = strsep(&text, " ")};
+    spmv_proposal read = {.kernel = strsep(&text, " ")};
     for (char *word; (word = strsep(&text, " "));) {
-        char *equals = strchr(word, '=');
-        if (sscanf(word, "threads=%d", &out->threads) == 1) continue;
-        if (!equals || out->nsettings == (int)(sizeof out->setting / sizeof *out->setting))
+        const char *name = strsep(&word, "=");
+        int64_t value;
+        if (!word || !read_number(word, &value)) return false;
+        if (strcmp(name, "threads") == 0) {
+            if (value < 1 || value > INT_MAX) return false;
+            read.threads = (int)value;
+        } else if (read.nsettings == (int)(sizeof read.setting / sizeof *read.setting))
             return false;
-        *equals = 0;
-        char *end;
-        const int64_t value = strtoll(equals + 1, &end, 10);
-        if (end == equals + 1 || *end) return false;
-        out->setting[out->nsettings++] = (spmv_setting){word, value};
+        else
+            read.setting[read.nsettings++] = (spmv_setting){name, value};
     }
+    *out = read;
     return true;
 }
 

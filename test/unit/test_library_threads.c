@@ -204,8 +204,11 @@ static void a_child_multiplies_though_its_parent_does(void **state) {
 /* A process that has memory for a few stacks: it would end where libgomp gets no thread. */
 static int ask_for_more_than_there_are(void *asked) {
     const int threads = *(const int *)asked, most = threads < 40 ? threads : threads / 5;
-    const size_t stacks = (size_t)most / 2 * (size_t)(8 << 20);
+    size_t each = 0;
     char instead[64];
+    pthread_attr_t usual;
+    if (pthread_getattr_default_np(&usual) || pthread_attr_getstacksize(&usual, &each)) return 5;
+    const size_t stacks = (size_t)most / 2 * each;
     struct rlimit limit = {virtual_bytes() + stacks, virtual_bytes() + stacks};
     if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
     snprintf(instead, sizeof instead, "instead of %d: this process gets no more", threads);

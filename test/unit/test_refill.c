@@ -213,9 +213,9 @@ static void nothing_behind_the_values_is_read(void **state) {
     free(p);
 }
 
-/* A chunk of as many entries as fit the room for them, whose last row has one alone and whose row
- * before it has all others: where a store begins with the last row, nothing behind the room is
- * read. A sanitizer would say so. */
+/* A chunk of as many entries as fit the room for them (ROOM in store.c), whose last row has one
+ * alone and whose row before it has all others. Where a block of two rows ends with that one,
+ * nothing behind the room is read: a sanitizer would say so. */
 static void nothing_behind_the_room_is_read(void **state) {
     (void)state;
     enum { PAIRS = 40, CHUNK_ROOM = 16384, LESS = 8190, COLUMNS = 20000 };

@@ -113,6 +113,23 @@ static void damaged_lines_are_reported_and_ignored(void **state) {
     free(words);
 }
 
+/* Their checksums are right, but somebody has written nonsense: the line before them counts. */
+static void unreadable_choices_are_damage(void **state) {
+    (void)state;
+    static const spmv_setting bad[] = {
+        {"height=4x", 2}, {"height and", 2}, {"threads=4x", 2}, {"threads", -3}};
+    char note[SPMV_WISDOM_NOTE];
+    const wisdom_key key = key_named("question");
+    add("question", "");
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        const spmv_proposal choice = {
+            .kernel = "hubs", .setting = {{"block", 256}, bad[k]}, .nsettings = 2};
+        spmv_wisdom_add(path, &key, &choice, "nonsense", note);
+        assert_string_equal(note, "");
+    }
+    assert_true(has("question", ": 4 damaged lines are ignored"));
+}
+
 /* As a process that was killed while it wrote leaves it. */
 static void half_a_line_is_removed_by_the_next_writer(void **state) {
     (void)state;
@@ -235,6 +252,7 @@ int main(void) {
         WITHOUT_FILE(writers_at_once_lose_nothing),
         WITHOUT_FILE(a_writer_waits_for_another),
         WITHOUT_FILE(damaged_lines_are_reported_and_ignored),
+        WITHOUT_FILE(unreadable_choices_are_damage),
         WITHOUT_FILE(half_a_line_is_removed_by_the_next_writer),
         WITHOUT_FILE(other_machines_and_builds_do_not_count),
         WITHOUT_FILE(a_file_that_must_not_be_read_is_noted),

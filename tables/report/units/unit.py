@@ -113,7 +113,8 @@ def unit_of(record):
     kernel, settings = record["config.kernel"], settings_of(record)
     if get("config.requested") == "auto":  # its preparation holds the choosing: a kernel of its own
         expected = () if get("config.iters") is None else (("iters", get("config.iters")),)
-        kernel, settings = AUTO, tuple(sorted((*settings, ("ran", kernel), *expected)))
+        remembered = (("wisdom", True),) if get("tune.wisdom") else ()  # without trials
+        kernel, settings = AUTO, tuple(sorted((*settings, ("ran", kernel), *expected, *remembered)))
     identity = Identity(system, matrix, kernel, settings,
                         tuple(get(name) for name in BUILD_KEYS), get("kernel.library"))
     status, median, q1, q3 = record["status"], None, None, None
