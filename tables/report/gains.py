@@ -201,7 +201,7 @@ def optimal_json(layout):
             if units:
                 best = fastest(candidates(units.values()))
                 params = dict(best.identity.settings)
-                for name in ("ran", "iters"):
+                for name in ("ran", "iters", "wisdom"):
                     params.pop(name, None)
                 optimal[matrix.name] = {
                     "spmv": ran_by(best), "params": params,

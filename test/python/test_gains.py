@@ -130,6 +130,14 @@ class GainsTest(TablesTest):
         self.assertIn("ran=ell_rows", row["config"])
         self.assertNotIn("because", row["config"])
 
+    def test_a_remembered_choice_is_no_repeat_of_one_with_trials(self):
+        asked = {"config__kernel": "ell_rows", "config__requested": "auto", "config__iters": 100}
+        self.make(record(2e-6, **asked), record(1e-6, run_id="r2", tune={"wisdom": "2026-11-27T00:00:00Z"}, **asked))
+        row, = self.rows("best.csv")
+        self.assertIn("wisdom=on", row["config"])
+        self.assertEqual(float(row["median_s"]), 1e-6)  # not the mean of both
+        self.assertNotIn("wisdom", self.text("optimal.json"))
+
     def test_auto_does_not_compete_with_the_kernel_it_ran(self):
         ran = {"config__requested": "auto"}
         self.make(prepared(4e-3, 0, "csr_rows"), prepared(1.02e-3, 1e-3, "ell_rows"),
