@@ -7,6 +7,7 @@
  * each of the three functions that multiply.
  * Exit 1 if a median beside competitors is over MOST times the quiet one. */
 #include "spmv_bench.h"
+#include "test/calls.h"
 #include <sched.h>
 #include <stdbool.h>
 #include <signal.h>
@@ -70,23 +71,15 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-typedef enum call { EXEC, EXEC_ASYNC, APPLY, CALLS } call;
 static const char *const beside_by[] = {"beside: spmv_exec", "beside: spmv_exec_async",
                                         "beside: spmv_apply"};
-
-static spmv_status multiply_once(call how, const spmv_plan *plan, const double *x, double *y) {
-    const spmv_call product = {.size = sizeof product, .x = x, .z = y};
-    return how == EXEC         ? spmv_exec(plan, 1, x, 0, y)
-           : how == EXEC_ASYNC ? spmv_exec_async(plan, 1, x, 0, y, NULL)
-                               : spmv_apply(plan, &product, NULL);
-}
 
 /* The median; negative: a product failed. */
 static double multiply(call how, const spmv_plan *plan, const double *x, double *y) {
     static double taken[MOST_PRODUCTS];
     int n = 0;
     for (double start = now(), before = start; before - start < SECONDS && n < MOST_PRODUCTS;) {
-        if (multiply_once(how, plan, x, y) != SPMV_OK) return -1;
+        if (multiply_by(how, plan, x, y) != SPMV_OK) return -1;
         double after = now();
         taken[n++] = after - before;
         before = after;
@@ -100,7 +93,7 @@ static void wake_up(const spmv_plan *plan, const double *x, double *y) {
     const double longest = 20;
     spmv_plan_facts facts = {.waits_asleep = 1};
     for (double start = now(); facts.waits_asleep && now() - start < longest;) {
-        if (multiply_once(EXEC, plan, x, y) != SPMV_OK) return;
+        if (multiply_by(EXEC, plan, x, y) != SPMV_OK) return;
         spmv_plan_info(plan, &facts);
     }
 }

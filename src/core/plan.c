@@ -344,18 +344,7 @@ void spmv_plan_unclaim(const spmv_plan *plan) {
         __atomic_store_n(&((spmv_plan *)(uintptr_t)plan)->busy, 0, __ATOMIC_RELEASE);
 }
 
-spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y) {
-    GIVEN(NULL, plan);
-    const spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
-    TRY(spmv_plan_check(plan, __func__, "y", &v));
-    TRY(spmv_plan_claim(plan, __func__));
-    spmv_status status = plan->kernel->run(plan, &v);
-    if (status == SPMV_OK) status = plan->device->backend->sync(plan->device);
-    spmv_plan_unclaim(plan);
-    return status;
-}
-
-/* ---- products on the caller's stream --------------------------------------------------------- */
+/* ---- products ------------------------------------------------------------------------------- */
 
 /* A host's kernels add to what lies where they write: so y is copied there. */
 static void bring_y(const spmv_plan *plan, spmv_operands *v) {
@@ -371,16 +360,23 @@ static void bring_y(const spmv_plan *plan, spmv_operands *v) {
     v->y = v->z;
 }
 
-/* A host's product is complete afterwards, a GPU's launched. A host's sync waits for nothing, but
- * looks whether other processes use the cores. */
-static spmv_status launch(const spmv_plan *plan, const char *call, spmv_operands *v) {
+/* waits: for the end of the product. A host's has ended then in any case; its sync waits for nothing,
+ * but looks whether other processes use the cores. */
+static spmv_status launch(const spmv_plan *plan, const char *call, spmv_operands *v, bool waits) {
     const spmv_backend *backend = plan->device->backend;
     TRY(spmv_plan_claim(plan, call));
     bring_y(plan, v);
     spmv_status status = plan->kernel->run(plan, v);
-    if (status == SPMV_OK && backend->host) status = backend->sync(plan->device);
+    if (status == SPMV_OK && (waits || backend->host)) status = backend->sync(plan->device);
     spmv_plan_unclaim(plan);
     return status;
+}
+
+spmv_status spmv_exec(const spmv_plan *plan, double alpha, const void *x, double beta, void *y) {
+    GIVEN(NULL, plan);
+    spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
+    TRY(spmv_plan_check(plan, __func__, "y", &v));
+    return launch(plan, __func__, &v, true);
 }
 
 spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, double beta,
@@ -389,7 +385,7 @@ spmv_status spmv_exec_async(const spmv_plan *plan, double alpha, const void *x, 
     spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
     v.stream = stream;
     TRY(spmv_plan_check(plan, __func__, "y", &v));
-    return launch(plan, __func__, &v);
+    return launch(plan, __func__, &v, false);
 }
 
 /* A scalar in host memory; NULL: what it is then. */
@@ -451,7 +447,7 @@ spmv_status spmv_apply(const spmv_plan *plan, const spmv_call *call, void *strea
     TRY(check_call(plan, &known));
     spmv_operands v = operands_of(plan, &known, stream);
     TRY(spmv_plan_check(plan, __func__, "z", &v));
-    return launch(plan, __func__, &v);
+    return launch(plan, __func__, &v, false);
 }
 
 /* ---- memory where the plan runs ------------------------------------------------------------- */

@@ -1,24 +1,7 @@
 /* test_values.c: spmv_mat_set_values: every kernel multiplies with the new values, or, when they
  * are refused, with the old ones. */
 #include "kernels.h"
-
-/* ---- values --------------------------------------------------------------------------------- */
-
-static double random_value(int64_t k) {
-    return random_entry(991, (uint64_t)k);
-}
-
-static double few_values(int64_t k) {
-    static const double few[] = {0.3, -7, 1e-3};
-    return few[k * k % 5 % 3];
-}
-
-static double *values_for(const entries *e, double (*value)(int64_t k)) {
-    double *v = malloc((size_t)(e->nnz ? e->nnz : 1) * sizeof *v);
-    assert_non_null(v);
-    for (int64_t k = 0; k < e->nnz; k++) v[k] = value(k);
-    return v;
-}
+#include "new_values.h"
 
 /* The same entries with other values, in another matrix. */
 static subject subject_with(spmv_ctx *ctx, const entries *e, double *fresh, const char *name) {
@@ -119,22 +102,6 @@ static void every_kernel_takes_new_values_or_keeps_the_old(void **state) {
 
 /* ---- one matrix, several plans -------------------------------------------------------------- */
 
-static spmv_plan *plan_with(spmv_mat *mat, const char *kernel, spmv_precision precision,
-                            int refill) {
-    spmv_plan_opts opts = SPMV_OPTS(spmv_plan_opts);
-    spmv_plan *plan = NULL;
-    opts.kernel = kernel;
-    opts.precision = precision;
-    opts.refill = refill;
-    if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK)
-        print_error("%s\n", spmv_ctx_error(mat->ctx));
-    return plan;
-}
-
-static spmv_status set_values(spmv_mat *mat, const void *fresh) {
-    return spmv_mat_set_values(mat, fresh, SPMV_HOST, NULL);
-}
-
 /* The plan's product is that of the matrix. */
 static void assert_multiplies(const spmv_plan *plan, const subject *s) {
     tally = (struct tally){0};
@@ -173,12 +140,6 @@ static void pair_free(pair *p) {
     free(p->fresh);
     entries_free(&p->e);
     spmv_ctx_free(p->ctx);
-}
-
-static uint64_t hash_of(const spmv_mat *mat) {
-    spmv_stats stats;
-    assert_int_equal(spmv_mat_stats(mat, &stats), SPMV_OK);
-    return stats.hash;
 }
 
 static void a_refusal_changes_nothing(void **state) {
@@ -300,109 +261,7 @@ static void what_cannot_be_refilled_is_refused_beforehand(void **state) {
     spmv_ctx_free(ctx);
 }
 
-/* ---- the order in which values were given --------------------------------------------------- */
-
-/* 3 x 3, compressed columns from 1, unsorted, one place twice:  . 5 . / 3 1+2 . / . 4 6 */
-static void columns_keep_their_order(void **state) {
-    (void)state;
-    static const int64_t ptr[] = {1, 2, 6, 7};
-    static const int32_t row[] = {2, 3, 2, 1, 2, 3};
-    static const float old[] = {1, 1, 1, 1, 1, 1}, new[] = {3, 4, 1, 5, 2, 6};
-    static const double x[] = {1, 10, 100}, expected[] = {50, 33, 640};
-    spmv_arrays arrays = {.size = sizeof arrays,
-                          .rows = 3,
-                          .cols = 3,
-                          .nnz = 6,
-                          .ptr = ptr,
-                          .idx = row,
-                          .values = old,
-                          .ptr_bits = 64,
-                          .base = 1,
-                          .precision = SPMV_F32,
-                          .by_columns = 1};
-    spmv_ctx *ctx = context_of(2);
-    spmv_mat *mat = NULL;
-    spmv_coo_view back;
-    double y[3];
-    assert_int_equal(spmv_mat_create(ctx, &arrays, &mat), SPMV_OK);
-    spmv_plan *plan = plan_with(mat, "csr_rows", SPMV_F64, 0);
-    assert_int_equal(set_values(mat, new), SPMV_OK);
-    assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
-    assert_memory_equal(y, expected, sizeof y);
-    spmv_mat_entries(mat, &back);
-    for (int k = 0; k < 6; k++) assert_true(back.values[k] == new[k]);
-    spmv_plan_free(plan);
-    spmv_mat_free(mat);
-    spmv_ctx_free(ctx);
-}
-
-/* The bits of a sum depend on its order even in extended precision, and those of a zero on how it
- * begins: setting the same values changes none, however many duplicates there are. */
-static void the_same_values_keep_their_bits(void **state) {
-    (void)state;
-    enum { MANY = 60 };
-    entries e = {.rows = 3, .cols = 3, .symmetry = SPMV_SKEW_SYMMETRIC};
-    add_entry(&e, 2, 1, -0.0);
-    add_entry(&e, 2, 0, 1e20);
-    for (int k = 0; k < MANY; k++) add_random(&e, 1, 0);
-    for (int k = 1; k <= 4; k++) add_entry(&e, 2, 0, k);
-    add_entry(&e, 2, 0, -1e20);
-    for (int threads = 1; threads <= 3; threads += 2) {
-        spmv_ctx *ctx = context_of(threads);
-        spmv_mat *mat = matrix_of(ctx, &e);
-        const uint64_t hash = hash_of(mat);
-        assert_int_equal(set_values(mat, e.values), SPMV_OK);
-        assert_true(hash_of(mat) == hash);
-        spmv_mat_free(mat);
-        spmv_ctx_free(ctx);
-    }
-    entries_free(&e);
-}
-
-static void borrowed_arrays_are_only_read(void **state) {
-    (void)state;
-    spmv_ctx *ctx = context_of(2);
-    for (int sorted = 0; sorted <= 1; sorted++) {
-        entries e = entries_of(fixture_named(sorted ? "dense" : "duplicates"));
-        double *fresh = values_for(&e, few_values), *old = values_for(&e, random_value);
-        memcpy(e.values, old, (size_t)e.nnz * sizeof *old);
-        spmv_coo_view view = view_of(&e), back;
-        spmv_mat *mat = NULL;
-        assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_BORROW, &mat), SPMV_OK);
-        assert_int_equal(set_values(mat, fresh), SPMV_OK);
-        assert_memory_equal(e.values, old, (size_t)e.nnz * sizeof *old);
-        spmv_mat_entries(mat, &back);
-        assert_memory_equal(back.values, fresh, (size_t)e.nnz * sizeof *fresh);
-        spmv_mat_free(mat);
-        free(fresh);
-        free(old);
-        entries_free(&e);
-    }
-    spmv_ctx_free(ctx);
-}
-
-static void no_entries_have_no_values(void **state) {
-    (void)state;
-    spmv_ctx *ctx = context_of(2);
-    const int64_t ptr[] = {0, 0};
-    const int32_t index = 0;
-    const double value = 0;
-    for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
-        const spmv_arrays a = {.size = sizeof a,
-                               .rows = 1,
-                               .cols = 1,
-                               .ptr = ptr,
-                               .idx = &index,
-                               .values = &value,
-                               .ptr_bits = 64,
-                               .flags = flags};
-        spmv_mat *mat = NULL;
-        assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
-        assert_int_equal(set_values(mat, NULL), SPMV_OK);
-        spmv_mat_free(mat);
-    }
-    spmv_ctx_free(ctx);
-}
+/* ---- where values lie, and what is refused -------------------------------------------------- */
 
 static void values_may_lie_on_the_device(void **state) {
     (void)state;
@@ -498,10 +357,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(copies_of_a_plan_have_the_new_values),
         cmocka_unit_test(auto_chooses_what_can_be_refilled),
         cmocka_unit_test(what_cannot_be_refilled_is_refused_beforehand),
-        cmocka_unit_test(columns_keep_their_order),
-        cmocka_unit_test(the_same_values_keep_their_bits),
-        cmocka_unit_test(borrowed_arrays_are_only_read),
-        cmocka_unit_test(no_entries_have_no_values),
         cmocka_unit_test(values_may_lie_on_the_device),
         cmocka_unit_test(values_that_cannot_be_fetched_fail_the_call),
         cmocka_unit_test(a_freed_matrix_takes_no_values),

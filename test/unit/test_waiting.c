@@ -1,6 +1,7 @@
 /* test_waiting.c: how threads wait for work where other processes use the same cores: when they go
  * to sleep, what this costs, and that products notice it. */
 #include "threads.h"
+#include "test/calls.h"
 #include "omp/waiting.h"
 #include <dirent.h>
 #include <pthread.h>
@@ -200,15 +201,6 @@ static pid_t compete(int cpu) {
     alarm(60);
     for (volatile int k = 0;; k = k + 1) {
     }
-}
-
-typedef enum call { EXEC, EXEC_ASYNC, APPLY } call;
-
-static spmv_status multiply_by(call how, const spmv_plan *plan, const double *from, double *to) {
-    const spmv_call a_product = {.size = sizeof a_product, .x = from, .z = to};
-    return how == EXEC         ? spmv_exec(plan, 1, from, 0, to)
-           : how == EXEC_ASYNC ? spmv_exec_async(plan, 1, from, 0, to, NULL)
-                               : spmv_apply(plan, &a_product, NULL);
 }
 
 /* Whether it has been seen within a minute. */

@@ -1,0 +1,117 @@
+/* test_values_order.c: spmv_mat_set_values takes the values in the order in which the matrix was
+ * given, whatever order the library keeps. */
+#include "new_values.h"
+
+/* 3 x 3, compressed columns from 1, unsorted, one place twice:  . 5 . / 3 1+2 . / . 4 6 */
+static void columns_keep_their_order(void **state) {
+    (void)state;
+    static const int64_t ptr[] = {1, 2, 6, 7};
+    static const int32_t row[] = {2, 3, 2, 1, 2, 3};
+    static const float old[] = {1, 1, 1, 1, 1, 1}, new[] = {3, 4, 1, 5, 2, 6};
+    static const double x[] = {1, 10, 100}, expected[] = {50, 33, 640};
+    spmv_arrays arrays = {.size = sizeof arrays,
+                          .rows = 3,
+                          .cols = 3,
+                          .nnz = 6,
+                          .ptr = ptr,
+                          .idx = row,
+                          .values = old,
+                          .ptr_bits = 64,
+                          .base = 1,
+                          .precision = SPMV_F32,
+                          .by_columns = 1};
+    spmv_ctx *ctx = context_of(2);
+    spmv_mat *mat = NULL;
+    spmv_coo_view back;
+    double y[3];
+    assert_int_equal(spmv_mat_create(ctx, &arrays, &mat), SPMV_OK);
+    spmv_plan *plan = plan_with(mat, "csr_rows", SPMV_F64, 0);
+    assert_int_equal(set_values(mat, new), SPMV_OK);
+    assert_int_equal(spmv_exec(plan, 1, x, 0, y), SPMV_OK);
+    assert_memory_equal(y, expected, sizeof y);
+    spmv_mat_entries(mat, &back);
+    for (int k = 0; k < 6; k++) assert_true(back.values[k] == new[k]);
+    spmv_plan_free(plan);
+    spmv_mat_free(mat);
+    spmv_ctx_free(ctx);
+}
+
+/* The bits of a sum depend on its order even in extended precision, and those of a zero on how it
+ * begins: setting the same values changes none, however many duplicates there are. */
+static void the_same_values_keep_their_bits(void **state) {
+    (void)state;
+    enum { MANY = 60 };
+    entries e = {.rows = 3, .cols = 3, .symmetry = SPMV_SKEW_SYMMETRIC};
+    add_entry(&e, 2, 1, -0.0);
+    add_entry(&e, 2, 0, 1e20);
+    for (int k = 0; k < MANY; k++) add_random(&e, 1, 0);
+    for (int k = 1; k <= 4; k++) add_entry(&e, 2, 0, k);
+    add_entry(&e, 2, 0, -1e20);
+    for (int threads = 1; threads <= 3; threads += 2) {
+        spmv_ctx *ctx = context_of(threads);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        const uint64_t hash = hash_of(mat);
+        assert_int_equal(set_values(mat, e.values), SPMV_OK);
+        assert_true(hash_of(mat) == hash);
+        spmv_mat_free(mat);
+        spmv_ctx_free(ctx);
+    }
+    entries_free(&e);
+}
+
+static void borrowed_arrays_are_only_read(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    for (int sorted = 0; sorted <= 1; sorted++) {
+        entries e = entries_of(fixture_named(sorted ? "dense" : "duplicates"));
+        double *fresh = values_for(&e, few_values), *old = values_for(&e, random_value);
+        memcpy(e.values, old, (size_t)e.nnz * sizeof *old);
+        spmv_coo_view view = view_of(&e), back;
+        spmv_mat *mat = NULL;
+        assert_int_equal(spmv_mat_coo(ctx, &view, SPMV_BORROW, &mat), SPMV_OK);
+        assert_int_equal(set_values(mat, fresh), SPMV_OK);
+        assert_memory_equal(e.values, old, (size_t)e.nnz * sizeof *old);
+        spmv_mat_entries(mat, &back);
+        assert_memory_equal(back.values, fresh, (size_t)e.nnz * sizeof *fresh);
+        spmv_mat_free(mat);
+        free(fresh);
+        free(old);
+        entries_free(&e);
+    }
+    spmv_ctx_free(ctx);
+}
+
+static void no_entries_have_no_values(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    const int64_t ptr[] = {0, 0};
+    const int32_t index = 0;
+    const double value = 0;
+    for (unsigned flags = SPMV_COPY; flags <= SPMV_BORROW; flags++) {
+        const spmv_arrays a = {.size = sizeof a,
+                               .rows = 1,
+                               .cols = 1,
+                               .ptr = ptr,
+                               .idx = &index,
+                               .values = &value,
+                               .ptr_bits = 64,
+                               .flags = flags};
+        spmv_mat *mat = NULL;
+        assert_int_equal(spmv_mat_create(ctx, &a, &mat), SPMV_OK);
+        assert_int_equal(set_values(mat, NULL), SPMV_OK);
+        spmv_mat_free(mat);
+    }
+    spmv_ctx_free(ctx);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    wait_without_spinning(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_keep_their_order),
+        cmocka_unit_test(the_same_values_keep_their_bits),
+        cmocka_unit_test(borrowed_arrays_are_only_read),
+        cmocka_unit_test(no_entries_have_no_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
