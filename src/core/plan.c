@@ -360,8 +360,8 @@ static void bring_y(const spmv_plan *plan, spmv_operands *v) {
     v->y = v->z;
 }
 
-/* waits: for the end of the product. A host's has ended then in any case; its sync waits for nothing,
- * but looks whether other processes use the cores. */
+/* waits: for the end of the product. A host's has ended then in any case; its sync waits for
+ * nothing, but looks whether other processes use the cores. */
 static spmv_status launch(const spmv_plan *plan, const char *call, spmv_operands *v, bool waits) {
     const spmv_backend *backend = plan->device->backend;
     TRY(spmv_plan_claim(plan, call));

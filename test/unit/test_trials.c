@@ -21,7 +21,8 @@ static double (*disturb)(const planted *); /* its product takes as many times as
 static trials *spending; /* which pays for what the planted take; NULL: time stands still */
 static double paid_s;    /* by it */
 
-/* By no more than that: what the machine really took, beside other processes too, is not paid for. */
+/* By no more than that: what the machine really took, perhaps beside other processes, is not paid
+ * for. */
 static void spend(double seconds) {
     paid_s += seconds;
     if (!spending) return;
