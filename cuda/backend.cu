@@ -188,6 +188,7 @@ static void close_gpu(spmv_device *d) {
     if (s->order) cudaEventDestroy(s->order);
     release_gpu(d, s->flushed);
     release_gpu(d, s->sink);
+    cudaFreeHost(s->answer);
     upload_close(((gpu *)s)->ring);
     if (s->stream) cudaStreamDestroy(s->stream);
     if (s->pool) cudaMemPoolDestroy(s->pool);
@@ -412,6 +413,7 @@ static spmv_status first_use(spmv_device *d) {
     if (state_of(d)->pool && alloc_gpu(d, reserve_of(d), &memory) == SPMV_OK)
         release_gpu(d, memory);
     d->most = d->used;
+    CU(d->ctx, cudaHostAlloc(&state_of(d)->answer, ANSWER_BYTES, cudaHostAllocDefault));
     TRY(nothing(d));
     TRY(make_cache_policies(d));
     TRY(tick(d));

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { MOST_LIBRARIES = 2, CACHE_POLICIES = 17 };
+enum { MOST_LIBRARIES = 2, CACHE_POLICIES = 17, ANSWER_BYTES = 1 << 15 };
 
 typedef uint64_t cache_policy; /* as PTX's createpolicy makes it; GPUs before sm_80 have none */
 
@@ -23,6 +23,8 @@ typedef struct cuda_state { /* a device's state */
         void (*close)(void *handle);
     } library[MOST_LIBRARIES];
     pthread_mutex_t turn; /* of products with their handles */
+    void *answer;         /* [ANSWER_BYTES] pinned host memory, where a kernel writes what the host
+                             waits for: it has it sooner than by a copy */
     char *flushed;        /* [nflushed] */
     unsigned *sink;
     size_t nflushed;

@@ -1,23 +1,26 @@
 /* adopt_csr.cuh: compressed rows that a caller has in the GPU's memory: whether they are as kernels
  * need them, the statistics of their lengths, and the store of them: the caller's arrays where
  * these may be borrowed and are of the store's types, else copies. One kernel looks at everything,
- * while copies are made of whatever the arrays hold; the host waits once, for a few numbers. */
+ * while copies are made of whatever the arrays hold; the host waits once, and adds up what each
+ * block of threads has seen. */
 #pragma once
 
 #include "convert_csr.cuh"
 #include <math.h>
 
-enum { LOOK_THREADS = 1024, MOST_LOOKING = 528 /* blocks: two on each multiprocessor of most */ };
+enum { LOOK_THREADS = 1024, MOST_LOOKING = 512 /* blocks: two on each multiprocessor of most */ };
 
 typedef unsigned long long count64; /* what atomics add to */
 
-typedef struct look { /* all 0 at first */
+typedef struct __align__(64) look { /* all 0 at first */
     count64 wrong;    /* offsets that decrease, indices outside, values that are no numbers */
     count64 descents; /* entries whose index is not above that of the entry in front, */
     count64 allowed;  /* of which so many begin a row */
     count64 longest, shortest; /* shortest: the complement of that length */
     count64 empty, squares;    /* rows without entries; the sum of the squares of all lengths */
-} look;
+}
+look;
+static_assert(MOST_LOOKING * sizeof(look) <= ANSWER_BYTES, "each block has its own");
 
 typedef struct given { /* as in spmv_arrays, whose arrays may hold anything */
     int64_t rows, cols, nnz;
@@ -64,7 +67,7 @@ static __device__ __forceinline__ count64 warp_most(count64 n) {
     return n;
 }
 
-/* First in a block, then in all: so many threads would wait for each other. */
+/* To what the block's threads share. */
 static __device__ __forceinline__ void add_look(const look &from, look *to) {
     atomicAdd(&to->wrong, from.wrong);
     atomicAdd(&to->descents, from.descents);
@@ -81,9 +84,11 @@ static __device__ __forceinline__ look warp_look(const look &mine) {
             warp_sum(mine.squares)};
 }
 
+/* seen: [blocks], in host memory, where eight threads write a block's in one go. */
 template <class P, class V>
 static __global__ void __launch_bounds__(LOOK_THREADS)
-    look_at_arrays(given a, bool values, look *all) {
+    look_at_arrays(given a, bool values, look *seen) {
+    enum { WORDS = sizeof(look) / sizeof(count64) };
     __shared__ look block;
     const int64_t first = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -96,25 +101,40 @@ static __global__ void __launch_bounds__(LOOK_THREADS)
     mine = warp_look(mine);
     if (threadIdx.x % WARP == 0) add_look(mine, &block);
     __syncthreads();
-    if (threadIdx.x == 0) add_look(block, all);
+    if (threadIdx.x < WORDS)
+        ((count64 *)&seen[blockIdx.x])[threadIdx.x] = ((const count64 *)&block)[threadIdx.x];
 }
 
 /* ---- on the host ----------------------------------------------------------------------------- */
 
-static spmv_status launch_look(spmv_device *d, const spmv_arrays *a, look *all) {
+static int64_t lookers_of(const spmv_arrays *a) {
+    const int64_t blocks = blocks_for(a->rows > a->nnz ? a->rows : a->nnz, LOOK_THREADS);
+    return blocks < MOST_LOOKING ? blocks : MOST_LOOKING;
+}
+
+static spmv_status launch_look(spmv_device *d, const spmv_arrays *a, look *seen) {
     const given g = {a->rows, a->cols, a->nnz, a->ptr, a->values, a->idx, a->base};
     const bool values = a->flags & SPMV_VALIDATE && a->values;
-    const int64_t most = a->rows > a->nnz ? a->rows : a->nnz;
-    int64_t blocks = blocks_for(most, LOOK_THREADS);
-    if (blocks > MOST_LOOKING) blocks = MOST_LOOKING;
-    CU(d->ctx, cudaMemsetAsync(all, 0, sizeof *all, stream_of(d)));
+    const unsigned blocks = (unsigned)lookers_of(a);
     if (a->ptr_bits == 32)
-        look_at_arrays<int32_t, real>
-            <<<(unsigned)blocks, LOOK_THREADS, 0, stream_of(d)>>>(g, values, all);
+        look_at_arrays<int32_t, real><<<blocks, LOOK_THREADS, 0, stream_of(d)>>>(g, values, seen);
     else
-        look_at_arrays<int64_t, real>
-            <<<(unsigned)blocks, LOOK_THREADS, 0, stream_of(d)>>>(g, values, all);
+        look_at_arrays<int64_t, real><<<blocks, LOOK_THREADS, 0, stream_of(d)>>>(g, values, seen);
     return launched(d);
+}
+
+static look sum_of(const look *seen, int64_t n) {
+    look all = {};
+    for (const look *one = seen; one < seen + n; one++) {
+        all.wrong += one->wrong;
+        all.descents += one->descents;
+        all.allowed += one->allowed;
+        all.longest = max(all.longest, one->longest);
+        all.shortest = max(all.shortest, one->shortest);
+        all.empty += one->empty;
+        all.squares += one->squares;
+    }
+    return all;
 }
 
 /* The variance is of integers, and exact until it is rounded. */
@@ -156,26 +176,20 @@ static spmv_status place_given(spmv_device *d, const spmv_arrays *a, csr *head, 
     return SPMV_OK;
 }
 
-static spmv_status adopt_in(spmv_device *d, const spmv_arrays *a, look *there, look *here,
-                            csr *head, csr *copy) {
-    TRY(launch_look(d, a, there));
-    TRY(place_given(d, a, head, copy));
-    return d->backend->get(d, here, there, sizeof *here);
-}
-
 static spmv_status adopt(spmv_device *d, const spmv_arrays *a, bool *is_right, spmv_stats *stats,
                          spmv_store **head, spmv_store **copy) {
     const spmv_csr_view sizes = {a->rows, a->cols, a->nnz};
-    void *there = NULL;
-    look here = {};
+    look *seen = (look *)((cuda_state *)d->state)->answer;
     *is_right = false;
     TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), &sizes, head));
     TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), &sizes, copy));
     (*head)->slots = (*copy)->slots = a->nnz;
-    TRY(d->backend->alloc(d, sizeof here, &there));
-    spmv_status status = adopt_in(d, a, (look *)there, &here, (csr *)*head, (csr *)*copy);
-    d->backend->release(d, there);
-    *is_right = status == SPMV_OK && here.wrong == 0 && here.descents == here.allowed;
-    if (*is_right) count_rows(a, &here, stats);
-    return status;
+    TRY(launch_look(d, a, seen));
+    spmv_status status = place_given(d, a, (csr *)*head, (csr *)*copy);
+    TRY(d->backend->sync(d)); /* in any case: the kernel writes what others will */
+    TRY(status);
+    const look all = sum_of(seen, lookers_of(a));
+    *is_right = all.wrong == 0 && all.descents == all.allowed;
+    if (*is_right) count_rows(a, &all, stats);
+    return SPMV_OK;
 }

@@ -61,7 +61,10 @@ template <> struct bits<sizeof(float)> { typedef unsigned type; };
 template <> struct bits<sizeof(double)> { typedef unsigned long long type; };
 typedef bits<sizeof(real)>::type real_bits;
 
-typedef struct tiles {
+/* What `cut` has where no sum waits; as a number it is a NaN that no sum is. */
+static const real_bits NOTHING = ~(real_bits)0;
+
+typedef struct tiles { /* begin, and cut behind it, are one allocation */
     int64_t n;
     place *begin;   /* [n + 1] */
     real_bits *cut; /* [n] the sum of a row that waits behind a tile for another: join_sums */
@@ -113,6 +116,7 @@ static __global__ void find_tiles(const ofs *row_ptr, int64_t rows, int64_t nnz,
         t = entry / TILE + row / TILE_ROWS;
     }
     if (threadIdx.x % WARP > 0) return;
+    if (w < all.n) all.cut[w] = NOTHING;
     all.begin[t] = {entry, (idx)row, (int)min(entry - row_ptr[row], (int64_t)INT_MAX)};
 }
 
@@ -161,9 +165,6 @@ static __device__ __forceinline__ int tile_of(const tiles &all, idx row, int64_t
     while (all.begin[t + 1].entry <= entry) t++; /* which has moved in front of it */
     return t;
 }
-
-/* What `cut` has where no sum waits; as a number it is a NaN that no sum is. */
-static const real_bits NOTHING = ~(real_bits)0;
 
 /* Of two threads that bring a sum to the same place in a product the first leaves its own there,
  * false; the second takes that away, true: *sum is that of both. The sum itself says that it has
@@ -326,10 +327,14 @@ static int64_t tiles_of(int64_t nnz, int64_t rows) {
     return blocks_for(rows, TILE_ROWS) + (nnz > 0 ? blocks_for(nnz, TILE) - 1 : 0);
 }
 
+/* On the device: the places, and behind them what waits at each. */
+static size_t list_bytes(int64_t n) {
+    return (size_t)(n + 1) * sizeof(place) + (size_t)n * sizeof(real_bits);
+}
+
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    const size_t n = (size_t)tiles_of(A->nnz, A->rows);
     (void)c;
-    return sizeof(tiles) + (n + 1) * sizeof(place) + n * sizeof(real_bits);
+    return sizeof(tiles) + list_bytes(tiles_of(A->nnz, A->rows));
 }
 
 /* Asks the driver to divide a multiprocessor's memory so that 12 blocks have their shared part: the
@@ -361,10 +366,8 @@ static spmv_status prepare(spmv_plan *p) {
     TRY(load_kernel(p, (const void *)find_tiles));
     TRY(load_kernel(p, (const void *)multiply));
     if (sizeof(real) == sizeof(float)) TRY(leave_cache(p->device));
-    TRY(take_scratch(p, (size_t)(all->n + 1) * sizeof *all->begin, (void **)&all->begin));
-    TRY(take_scratch(p, (size_t)all->n * sizeof *all->cut, (void **)&all->cut));
-    CU(p->device->ctx,
-       cudaMemsetAsync(all->cut, 0xff, (size_t)all->n * sizeof *all->cut, stream_of(p)));
+    TRY(take_scratch(p, list_bytes(all->n), (void **)&all->begin));
+    all->cut = (real_bits *)(all->begin + all->n + 1);
     find_tiles<<<(unsigned)blocks_for((all->n + 1) * WARP, PLANNING), PLANNING, 0, stream_of(p)>>>(
         A->row_ptr, A->s.rows, A->s.nnz, *all);
     TRY(launched(p));
@@ -375,7 +378,6 @@ static spmv_status prepare(spmv_plan *p) {
 static void release(spmv_plan *p) {
     tiles *all = (tiles *)p->scratch;
     p->device->backend->release(p->device, all->begin);
-    p->device->backend->release(p->device, all->cut);
     free(all);
 }
 
