@@ -413,7 +413,10 @@ static spmv_status first_use(spmv_device *d) {
     if (state_of(d)->pool && alloc_gpu(d, reserve_of(d), &memory) == SPMV_OK)
         release_gpu(d, memory);
     d->most = d->used;
-    CU(d->ctx, cudaHostAlloc(&state_of(d)->answer, ANSWER_BYTES, cudaHostAllocDefault));
+    if (cudaHostAlloc(&state_of(d)->answer, ANSWER_BYTES, cudaHostAllocDefault) != cudaSuccess) {
+        cudaGetLastError();
+        state_of(d)->answer = NULL;
+    }
     TRY(nothing(d));
     TRY(make_cache_policies(d));
     TRY(tick(d));

@@ -23,8 +23,8 @@ typedef struct cuda_state { /* a device's state */
         void (*close)(void *handle);
     } library[MOST_LIBRARIES];
     pthread_mutex_t turn; /* of products with their handles */
-    void *answer;         /* [ANSWER_BYTES] pinned host memory, where a kernel writes what the host
-                             waits for: it has it sooner than by a copy */
+    void *answer;         /* [ANSWER_BYTES] pinned host memory: a kernel writes there what the host
+                             waits for, which arrives sooner than by a copy; NULL: there is none */
     char *flushed;        /* [nflushed] */
     unsigned *sink;
     size_t nflushed;

@@ -8,11 +8,14 @@
 #include "convert_csr.cuh"
 #include <math.h>
 
-enum { LOOK_THREADS = 1024, MOST_LOOKING = 512 /* blocks: two on each multiprocessor of most */ };
+enum {
+    LOOK_THREADS = 1024,
+    MOST_LOOKING = 512 /* blocks: two on each multiprocessor of most GPUs */
+};
 
 typedef unsigned long long count64; /* what atomics add to */
 
-typedef struct __align__(64) look { /* all 0 at first */
+typedef struct __align__(64) look { /* of a thread, a block, all: 0 at first */
     count64 wrong;    /* offsets that decrease, indices outside, values that are no numbers */
     count64 descents; /* entries whose index is not above that of the entry in front, */
     count64 allowed;  /* of which so many begin a row */
@@ -20,7 +23,7 @@ typedef struct __align__(64) look { /* all 0 at first */
     count64 empty, squares;    /* rows without entries; the sum of the squares of all lengths */
 }
 look;
-static_assert(MOST_LOOKING * sizeof(look) <= ANSWER_BYTES, "each block has its own");
+static_assert(MOST_LOOKING * sizeof(look) <= ANSWER_BYTES, "an answer is too small");
 
 typedef struct given { /* as in spmv_arrays, whose arrays may hold anything */
     int64_t rows, cols, nnz;
@@ -116,6 +119,7 @@ static spmv_status launch_look(spmv_device *d, const spmv_arrays *a, look *seen)
     const given g = {a->rows, a->cols, a->nnz, a->ptr, a->values, a->idx, a->base};
     const bool values = a->flags & SPMV_VALIDATE && a->values;
     const unsigned blocks = (unsigned)lookers_of(a);
+    CU(d->ctx, cudaSetDevice(d->number));
     if (a->ptr_bits == 32)
         look_at_arrays<int32_t, real><<<blocks, LOOK_THREADS, 0, stream_of(d)>>>(g, values, seen);
     else
@@ -181,12 +185,13 @@ static spmv_status adopt(spmv_device *d, const spmv_arrays *a, bool *is_right, s
     const spmv_csr_view sizes = {a->rows, a->cols, a->nnz};
     look *seen = (look *)((cuda_state *)d->state)->answer;
     *is_right = false;
+    if (!seen) return spmv_fail(d->ctx, SPMV_E_NOMEM, "no pinned host memory");
     TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), &sizes, head));
     TRY(spmv_store_new(d->ctx, "csr", sizeof(csr), &sizes, copy));
     (*head)->slots = (*copy)->slots = a->nnz;
-    TRY(launch_look(d, a, seen));
-    spmv_status status = place_given(d, a, (csr *)*head, (csr *)*copy);
-    TRY(d->backend->sync(d)); /* in any case: the kernel writes what others will */
+    spmv_status status = launch_look(d, a, seen);
+    if (status == SPMV_OK) status = place_given(d, a, (csr *)*head, (csr *)*copy);
+    TRY(d->backend->sync(d)); /* after a failure, too: the next matrix uses the same memory */
     TRY(status);
     const look all = sum_of(seen, lookers_of(a));
     *is_right = all.wrong == 0 && all.descents == all.allowed;

@@ -344,8 +344,6 @@ void spmv_plan_unclaim(const spmv_plan *plan) {
         __atomic_store_n(&((spmv_plan *)(uintptr_t)plan)->busy, 0, __ATOMIC_RELEASE);
 }
 
-/* ---- products ------------------------------------------------------------------------------- */
-
 /* A host's kernels add to what lies where they write: so y is copied there. */
 static void bring_y(const spmv_plan *plan, spmv_operands *v) {
     const size_t bytes = (size_t)plan->matrix->csr.rows * spmv_plan_width(plan);

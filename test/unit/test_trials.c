@@ -18,11 +18,11 @@ typedef struct planted {
 } planted;
 static planted plant[MOST_CANDIDATES];
 static double (*disturb)(const planted *); /* its product takes as many times as long */
-static trials *spending; /* which pays for what the planted take; NULL: time stands still */
+static trials *spending; /* which pays for what the planted take; NULL: nobody pays */
 static double paid_s;    /* by it */
 
-/* By no more than that: what the machine really took, perhaps beside other processes, is not paid
- * for. */
+/* What the machine itself took, perhaps beside other processes, is not paid for; only what it takes
+ * after the last product is. */
 static void spend(double seconds) {
     paid_s += seconds;
     if (!spending) return;
@@ -143,6 +143,7 @@ static spmv_status run_trials(int n, const planted *of, double budget, size_t fl
     spmv_status status = spmv_trials_baseline(c);
     spend(converted_s);
     for (int k = 1; status == SPMV_OK && k < n; k++) status = spmv_trials_first(c, &c->entry[k]);
+    spend(0);
     if (status == SPMV_OK) status = spmv_trials_run(c);
     return status;
 }
