@@ -270,12 +270,6 @@ static spmv_status tock(spmv_device *d, double *seconds) {
     return SPMV_OK;
 }
 
-static double now() {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* In bytes; 0 where there is no pool. */
 static size_t of_pool(const cuda_state *s, cudaMemPoolAttr what) {
     uint64_t bytes = 0;
@@ -413,10 +407,7 @@ static spmv_status first_use(spmv_device *d) {
     if (state_of(d)->pool && alloc_gpu(d, reserve_of(d), &memory) == SPMV_OK)
         release_gpu(d, memory);
     d->most = d->used;
-    if (cudaHostAlloc(&state_of(d)->answer, ANSWER_BYTES, cudaHostAllocDefault) != cudaSuccess) {
-        cudaGetLastError();
-        state_of(d)->answer = NULL;
-    }
+    state_of(d)->answer = pinned_memory(ANSWER_BYTES);
     TRY(nothing(d));
     TRY(make_cache_policies(d));
     TRY(tick(d));

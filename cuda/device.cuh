@@ -81,6 +81,8 @@ static inline spmv_status shared_room(spmv_device *d, int *bytes) {
 
 spmv_status make_cache_policies(spmv_device *d); /* of its state (cache_policy.cu) */
 
+/* Pinned host memory, for cudaFreeHost; NULL: there is none to be had. */
+void *pinned_memory(size_t bytes);
 /* Copies from memory that is not pinned (upload.cu). */
 bool is_pageable(const void *from);     /* not pinned, registered, managed or a device's */
 typedef struct upload_ring upload_ring; /* pinned buffers of one device */

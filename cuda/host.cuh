@@ -65,16 +65,21 @@ static inline cudaStream_t stream_of(const spmv_operands *v) {
     return (cudaStream_t)v->stream;
 }
 
+/* Seconds of a clock that only goes forward. */
+static inline double now() {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* Before the first product, which would be timed with it. A process loads a kernel's code once: it
  * is booked apart. */
 static inline spmv_status load_kernel(spmv_plan *p, const void *kernel) {
     cudaFuncAttributes loaded;
-    struct timespec start, end;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    const double start = now();
     CU(p->device->ctx, cudaSetDevice(p->device->number));
     CU(p->device->ctx, cudaFuncGetAttributes(&loaded, kernel));
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    p->once_s += (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    p->once_s += now() - start;
     return SPMV_OK;
 }
 

@@ -54,11 +54,18 @@ static upload_ring *open_ring(int buffers, size_t bytes) {
     return ring;
 }
 
+void *pinned_memory(size_t bytes) {
+    void *memory = NULL;
+    if (cudaHostAlloc(&memory, bytes, cudaHostAllocDefault) == cudaSuccess) return memory;
+    cudaGetLastError();
+    return NULL;
+}
+
 /* Returns false if there is no pinned memory to be had. */
 static bool pin(upload_ring *ring) {
-    cudaError_t error = cudaSuccess;
     if (ring->memory) return true;
-    error = cudaHostAlloc(&ring->memory, (size_t)ring->buffers * ring->bytes, cudaHostAllocDefault);
+    ring->memory = (char *)pinned_memory((size_t)ring->buffers * ring->bytes);
+    cudaError_t error = ring->memory ? cudaSuccess : cudaErrorMemoryAllocation;
     for (int k = 0; k < ring->buffers && error == cudaSuccess; k++)
         error = cudaEventCreateWithFlags(&ring->sent[k], cudaEventDisableTiming);
     if (error == cudaSuccess) return true;

@@ -21,12 +21,6 @@ typedef struct ground { /* what copies go between */
     int threads;
 } ground;
 
-static double now() {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool is_done(cudaError_t error, const char *what) {
     if (error != cudaSuccess)
         fprintf(stderr, "bench_upload: %s: %s\n", what, cudaGetErrorString(error));

@@ -7,13 +7,6 @@
  *            sent beside it and narrowed. What lies on the GPU is borrowed if it has the type.
  */
 #include "adopt_csr.cuh"
-#include <time.h>
-
-static double now() {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static spmv_status send_array(spmv_device *d, const void *from, size_t bytes, void **out) {
     TRY(d->backend->alloc(d, bytes, out));

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define PARAM_CUSPARSE(library) \
     { SPMV_cusparse, library, CUSPARSE_TOOLKIT, CUSPARSE_FETCHED, 1, false }
@@ -140,15 +139,13 @@ static inline spmv_status make_peer(spmv_plan *p, describe_matrix describe,
 /* What only the first preparation of a process takes: opening the library, loading its code. */
 static inline spmv_status start_peer(spmv_plan *p, describe_matrix describe,
                                      analyse_matrix analyse) {
-    struct timespec start, end;
-    size_t traffic = p->traffic_bytes;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    const size_t traffic = p->traffic_bytes;
+    const double start = now();
     TRY(make_peer(p, describe, analyse));
     TRY(p->device->backend->sync(p->device));
     release_peer(p);
     p->traffic_bytes = traffic;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    p->once_s = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    p->once_s = now() - start;
     return SPMV_OK;
 }
 
