@@ -191,7 +191,7 @@ docs: $(BUILD) force # the generated parts; tests say when they are out of date
 include src/install/install.mk# install, uninstall, deb, petsc, and their tests
 include test/emulator/emulator.mk# emulated, test-emulated
 lint format: ; $(Q)sh test/lint.sh $(filter format,$@)
-help: ; @cat docs/make.txt
+help: ; @cat docs/reference/make.txt
 info:
 	@$(foreach v,$(settings) CFLAGS NVCC WERROR SAN BUILD PYTHON found cflags loads nvflags ldlibs, \
 	    printf '%-12s %-13s %s\n' $(v) '$(from_$(v))' $(call quoted,$($(v)));)

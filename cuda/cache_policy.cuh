@@ -6,7 +6,7 @@
  * lines, the fewer the larger it is, are read so; the GPU chooses them, by address. All others are
  * the first to leave, and displace neither these nor x. H200, 31 matrices of 9 to 54 MB, products
  * one after the other: 7 to 20 percent less time than with all lines the first to leave, in f32 11
- * to 25; a product on its own takes as long (docs/experiments.md).
+ * to 25; a product on its own takes as long (docs/notebook/experiments.md).
  *
  * A policy is an argument of the kernel: made by its threads it would take registers of them. */
 #pragma once

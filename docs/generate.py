@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the generated parts of docs/ (make docs):
+"""Writes the generated documents (make docs):
 
-    kernels.md  from the opening comment of every kernel file
-    log.md      from src/app/record/record.def
-    formats.md  its sections, from the opening comment of every src/formats/NAME/NAME.h
-    spmv.1      from `spmv --help`, which the option table prints, and src/core/status.def
-    spmv.bash, spmv.zsh     from `spmv COMMAND --help`
+    docs/reference/kernels.md  from the opening comment of every kernel file
+    docs/reference/log.md      from src/app/record/record.def
+    docs/reference/formats.md  its sections, from the opening comment of every src/formats/NAME/NAME.h
+    docs/reference/man/spmv.1  from `spmv --help`, which the option table prints, and src/core/status.def
+    src/install/spmv.bash, spmv.zsh     from `spmv COMMAND --help`
 
-    python3 docs/generate.py [--program ./spmv] [--out FOLDER]    --out: instead of docs/
+    python3 docs/generate.py [--program ./spmv] [--out FOLDER]    --out: writes below FOLDER instead of below this tree
 """
 
 import argparse
@@ -105,7 +105,7 @@ def kernels_page():
             name, summary, labels = kernel(path)
             where = path.relative_to(ROOT)
             page.append(f'\n### <a id="{backend}-{name}"></a>{name} ({title})\n\n'
-                        f"[`{where}`](../{where}): {plain(summary)}\n\n")
+                        f"[`{where}`](../../{where}): {plain(summary)}\n\n")
             page += [f"- **{key}**: {plain(text)}\n" for key, text in labels.items()]
     return "".join(page)
 
@@ -155,7 +155,7 @@ def formats_page():
     """formats.md with what stands between its marks replaced."""
     names = re.findall(r"^FORMAT\((\w+)\)", read("src/core/formats.def"), re.M)
     names.sort(key=lambda name: name != "csr")  # where the example of all drawings is shown
-    head, _, rest = read("docs/formats.md").partition(FIRST)
+    head, _, rest = read("docs/reference/formats.md").partition(FIRST)
     tail = rest.partition(LAST)[2]
     return head + FIRST + "".join(map(format_section, names)) + "\n" + LAST + tail
 
@@ -259,13 +259,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=str(ROOT / "spmv"))
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT)
     options = parser.parse_args()
-    pages = {"kernels.md": kernels_page(), "log.md": log_page(), "formats.md": formats_page(),
-             "spmv.1": manual_page(options.program),
-             **completion.pages(options.program, read("src/app/commands.def"))}
-    for name, text in pages.items():
-        (options.out / name).write_text(text, encoding="utf-8")
+    reference = {"kernels.md": kernels_page(), "log.md": log_page(), "formats.md": formats_page(),
+                 "man/spmv.1": manual_page(options.program)}
+    shells = completion.pages(options.program, read("src/app/commands.def"))
+    for name, text in {**{f"docs/reference/{name}": text for name, text in reference.items()},
+                       **{f"src/install/{name}": text for name, text in shells.items()}}.items():
+        path = options.out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@
  *
  * Conventions: every function that can fail returns a status and leaves its result in the last
  * pointer, NULL on failure; the text of the failure is spmv_ctx_error(ctx). Nothing prints, exits
- * or aborts, but OpenMP's runtime may where it gets no thread (docs/library.md). Option structs
+ * or aborts, but OpenMP's runtime may where it gets no thread (docs/howto/c.md). Option structs
  * start with their size (use SPMV_OPTS or set it by hand). Zero in every other member means the
  * default. A caller with a newer header may pass members that this library
  * does not know: it ignores them if they are zero and refuses the call if they are not. Rows,

@@ -26,7 +26,7 @@ in_root "apt-get update -q >/dev/null
              libarchive13 python3 gcc libc6-dev pkg-config cmake make >/dev/null"
 files >"$root/tmp/before"
 cp "$package" "$root/tmp/spmv.deb"
-sed -n '/^```c$/,/^```$/ {/^```$/q; /^```c$/!p}' docs/library.md >"$root/root/solver.c" # the first program there
+sed -n '/^```c$/,/^```$/ {/^```$/q; /^```c$/!p}' docs/howto/c.md >"$root/root/solver.c" # the first program there
 
 echo "installs"
 in_root "dpkg -i /tmp/spmv.deb >/dev/null"

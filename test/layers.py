@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""layers.py: who may include and call whom, over all C and CUDA sources; docs/architecture.md has the picture.
+"""layers.py: who may include and call whom, over all C and CUDA sources; docs/explanation/architecture.md has the picture.
 
 A call is any use of a function or table that another file defines and a header declares; what an included
 header's inline functions call counts as the file's own. The tables of kernels and formats (*.def) count as

@@ -12,11 +12,11 @@ tables=$(files_of '*.def')
 if [ "${1:-}" = format ]; then exec clang-format -i $sources; fi
 
 # Who may include and call whom; no circles; at most 20 files in a folder.
-python3 test/layers.py || breach "layers (docs/architecture.md)"
+python3 test/layers.py || breach "layers (docs/explanation/architecture.md)"
 # A parameter of kernels is one line of a table.
 python3 test/params.py || breach "params (include/params.def)"
 # Words that the field's terms replace.
-python3 test/words.py || breach "words (docs/glossary.md)"
+python3 test/words.py || breach "words (docs/reference/glossary.md)"
 grep -ln 'cuda_runtime\|cuda\.h\|cusparse\.h\|cusparse[A-Z]' $(find src include -name '*.[ch]') && breach "src/ and include/ know nothing of CUDA"
 
 # A kernel or format file and its line in the table come together.

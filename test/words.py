@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""words.py [PATH...]: words that this project replaced by the field's (docs/glossary.md). Prints every place where one
+"""words.py [PATH...]: words that this project replaced by the field's (docs/reference/glossary.md). Prints every place where one
 stands as an identifier, in a comment or in a message; exits 1 if there is one."""
 import pathlib
 import re
@@ -35,7 +35,7 @@ WORDS = (
     (r"is no (?:option|size|command)", "unknown option", EVERYWHERE),
     (r"MENDED|What came out|flop a byte|give or take", "FIXED, Results, arithmetic intensity [flop/byte], ±", EVERYWHERE),
 )
-NAMES_OLD_WORDS = ("src/core/old_names.def", "test/words.py", "docs/glossary.md", "docs/changelog.md")
+NAMES_OLD_WORDS = ("src/core/old_names.def", "test/words.py", "docs/reference/glossary.md", "docs/reference/changelog.md")
 
 
 def breaches(path, text):

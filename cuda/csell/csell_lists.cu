@@ -17,7 +17,7 @@
  * Cost     2 nnz flop; the bytes of heads and values + (cols + rows) sizeof real if x is read once.
  *          On an H200, f64, cold, arbitrary values reach 83 (fem3d) to 91 (poisson2d) percent of
  *          4.65 TB/s; with few distinct values and long lists the first-level cache's throughput is
- *          the limit. What was tried and lost: docs/experiments.md.
+ *          the limit. What was tried and lost: docs/notebook/experiments.md.
  * Weak     Slices without a list take several times as long. Where few slices have many steps,
  *          csell_warp is faster, as it cuts each among several warps; so it is for f32 with
  *          arbitrary values (by 5 to 20 percent).

@@ -20,7 +20,8 @@
  *          f64, cold: arbitrary values 75 (poisson2d) to 85 (banded) percent of 4.65 TB/s; a kernel
  *          that only reads and writes as much reaches 90. What binds is latency: 7 warps per
  *          scheduler (64 registers) wait for loads 15 to 20 cycles per instruction. With few values
- *          it is the L1 cache, whose pipe is 70 percent busy. Tried and lost: docs/experiments.md.
+ *          it is the L1 cache, whose pipe is 70 percent busy. What was tried and did not help is
+ *          in docs/notebook/experiments.md.
  * Weak     slices of rows of very different lengths: a step is as long as its longest row's lane; x
  *          outside the cache; columns that have no locality: 32 cache lines per load. In f32 more
  *          than a quarter of slices with runs of adjacent columns are refused: others are faster.

@@ -137,8 +137,8 @@ static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const
     enum { MOST = 256 };
     if (was_removed(only, name))
         return spmv_fail(ctx, SPMV_E_ARG,
-                         "no kernel '%s'%s%s: it was removed, docs/experiments.md says why "
-                         "('spmv list kernels' names them all)",
+                         "no kernel '%s'%s%s: it was removed; docs/notebook/experiments.md says "
+                         "why ('spmv list kernels' names them all)",
                          name, only ? " on " : "", only ? only->name : "");
     const char *candidates[MOST + 1] = {spmv_auto_kernel.name};
     int n = 1;

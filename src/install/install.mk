@@ -6,5 +6,5 @@ install uninstall:
 deb: ; $(Q)sh src/install/deb.sh
 test-deb test-python-binding: test-%: ; $(Q)PYTHON=$(PYTHON) sh test/$*.sh
 
-# The library as a matrix type of PETSc (docs/petsc.md).
+# The library as a matrix type of PETSc (docs/howto/petsc.md).
 petsc test-petsc bench-petsc: $(BUILD) ; $(Q)sh $(if $(filter petsc,$@),src/bindings/petsc/build.sh,test/petsc/run.sh) build/$(BUILD) $(filter bench-%,$@)

@@ -59,9 +59,9 @@ put 644 src/bindings/fortran/spmv.f90 include/spmv.f90
 filled src/install/spmv.pc.in "$libdir/pkgconfig/spmv.pc"
 filled src/install/spmv-config.cmake.in "$libdir/cmake/spmv/spmv-config.cmake"
 filled src/install/spmv-config-version.cmake.in "$libdir/cmake/spmv/spmv-config-version.cmake"
-put 644 docs/spmv.1 share/man/man1/spmv.1
-put 644 docs/spmv.bash share/bash-completion/completions/spmv
-put 644 docs/spmv.zsh share/zsh/site-functions/_spmv
+put 644 docs/reference/man/spmv.1 share/man/man1/spmv.1
+put 644 src/install/spmv.bash share/bash-completion/completions/spmv
+put 644 src/install/spmv.zsh share/zsh/site-functions/_spmv
 put 644 LICENSE share/doc/spmv/copyright
 # The commands in Python, and the tables of this tree that they read: as here, so that they find each other.
 for file in $(find tables/report tables/matrices -type f ! -path '*/__pycache__/*') include/params.def src/app/record/record.def \

@@ -220,10 +220,10 @@ def page(layout):
              "log has that); others: on a GPU all kernels of cuSPARSE, "
              "on a CPU oneMKL, librsb, " + " and ".join(OWN) + ". Matrices \"streaming\" and of the "
              "classes after it are larger than the last-level cache. †: so many of the n are not "
-             "known, a ratio to 3 % (docs/method.md), a preparation where the baseline's time missed its noise limit. "
+             "known, a ratio to 3 % (docs/explanation/method.md), a preparation where the baseline's time missed its noise limit. "
              "Preparation: conversion, tuning and the kernel's own structures, "
              "not the upload nor what a process does once (prep.once_s). What binds where a bar is missed: "
-             "`docs/results.md`.\n"]
+             "`docs/results/README.md`.\n"]
     for system, matrices in layout.items():
         if system.cache == "warm":
             continue

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What auto gains over other libraries: the tables of docs/results.md and README.md and the chart, from the reference's logs.
+"""What auto gains over other libraries: the tables of docs/results/README.md and README.md and the chart, from the reference's logs.
 
     python3 tables/report/results.py log/reference/*.jsonl                  the tables, as Markdown
-    python3 tables/report/results.py log/reference/*.jsonl --into docs/results.md --readme README.md
-                                  written between the two marks of each; --chart docs/results.svg
+    python3 tables/report/results.py log/reference/*.jsonl --into docs/results/README.md --readme README.md
+                                  written between the two marks of each; --chart docs/results/headline.svg
 
 The outside set comes first, generated matrices and small collections second. Every matrix counts, also where the noise
 limit was not met, and a suspect time of another kernel counts in that kernel's
@@ -53,7 +53,7 @@ def machines_table(layout):
 
 
 def results(layout, places=None):
-    """The tables of docs/results.md."""
+    """The tables of docs/results/README.md."""
     outside = "".join((
         section("### Outside set", outside_table(layout, places)),
         section("Losses: matrices on which `auto` is slower and not tied.", losses_table(layout, places)),

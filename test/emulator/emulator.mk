@@ -1,4 +1,4 @@
-# emulator.mk: make emulated builds the CUDA backend for the processor, which emulates a GPU (docs/method.md), for tests on
+# emulator.mk: make emulated builds the CUDA backend for the processor, which emulates a GPU (docs/explanation/method.md), for tests on
 # any machine. Its objects lie in build/emulated[-san]/; it needs g++ and Python, but not the CUDA toolkit.
 CXX := g++
 emulated := build/emulated$(san)

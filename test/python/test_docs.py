@@ -13,7 +13,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv")).resolve()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "log/reference/README.md",
-         *sorted((ROOT / "docs").glob("*.md"))]
+         *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_WORDS = 720
 QUICK = {"SPMV_MIN_TIME": "0.001", "SPMV_MAX_TIME": "0.002", "SPMV_SAMPLES": "1", "OMP_WAIT_POLICY": "passive"}
 SLOW = ("probe",)  # measures the machine for long: its options are parsed, by asking for the version
@@ -51,14 +51,15 @@ class Generated(unittest.TestCase):
             done = subprocess.run([sys.executable, ROOT / "docs/generate.py", "--program", PROGRAM, "--out", folder],
                                   capture_output=True, text=True, check=False)
             self.assertEqual((done.stderr, done.returncode), ("", 0))
-            names = sorted(os.listdir(folder))
-            self.assertEqual(names, ["formats.md", "kernels.md", "log.md", "spmv.1", "spmv.bash", "spmv.zsh"])
+            names = [str(path.relative_to(folder)) for path in sorted(pathlib.Path(folder).rglob("*.*"))]
+            self.assertEqual(names, [*(f"docs/reference/{name}" for name in ("formats.md", "kernels.md", "log.md", "man/spmv.1")),
+                                     "src/install/spmv.bash", "src/install/spmv.zsh"])
             for name in names:
                 new = pathlib.Path(folder, name).read_text(encoding="utf-8")
-                self.assertTrue(new == text_of(ROOT / "docs" / name), f"docs/{name} is out of date: make docs")
+                self.assertTrue(new == text_of(ROOT / name), f"{name} is out of date: make docs")
 
     def test_every_kernel_and_field_is_there(self):
-        kernels = text_of(ROOT / "docs/kernels.md")
+        kernels = text_of(ROOT / "docs/reference/kernels.md")
         for backend in "omp", "cuda":
             for name in re.findall(r"^KERNEL\((\w+)\)", text_of(ROOT / backend / "kernels.def"), re.M):
                 self.assertIn(f'<a id="{backend}-{name}"></a>', kernels)
@@ -71,11 +72,11 @@ class Generated(unittest.TestCase):
         fields = re.findall(r'^FIELD\(\w+, \w+, "(.*?)"', text_of(ROOT / "src/app/record/record.def"), re.M)
         self.assertGreater(len(fields), 100)
         for key in fields:
-            self.assertIn(f"| `{key}` |", text_of(ROOT / "docs/log.md"))
+            self.assertIn(f"| `{key}` |", text_of(ROOT / "docs/reference/log.md"))
 
     def test_every_option_has_its_place_in_the_manual(self):
         done = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True)
-        page = text_of(ROOT / "docs/spmv.1").replace("\\", "")
+        page = text_of(ROOT / "docs/reference/man/spmv.1").replace("\\", "")
         names = re.findall(r"^ .{1,5}(--[a-z-]+)", done.stdout, re.M)
         self.assertGreater(len(names), 50)
         for name in names:
@@ -93,7 +94,7 @@ class Generated(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("groff"), "no groff")
     def test_the_manual_has_no_warnings(self):
-        done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z", ROOT / "docs/spmv.1"],
+        done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z", ROOT / "docs/reference/man/spmv.1"],
                               capture_output=True, text=True, check=False)
         self.assertEqual((done.stderr, done.returncode), ("", 0))
 
@@ -119,8 +120,8 @@ class Pages(unittest.TestCase):
         self.assertGreater(count, 100)
 
     def test_every_document_is_linked_from_readme(self):
-        linked = set(re.findall(r"\]\((docs/[\w.]+)\)", text_of(ROOT / "README.md")))
-        there = {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+        linked = set(re.findall(r"\]\((docs/[\w./]+)\)", text_of(ROOT / "README.md")))
+        there = {str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")}
         self.assertEqual(there - linked, set())
 
 
@@ -155,10 +156,10 @@ class Commands(unittest.TestCase):
         self.run_all(ROOT / "README.md", 1)
 
     def test_guide(self):
-        self.run_all(ROOT / "docs/guide.md", 15)
+        self.run_all(ROOT / "docs/guide/first_hour.md", 15)
 
     def test_autotune(self):
-        self.run_all(ROOT / "docs/autotune.md", 2)
+        self.run_all(ROOT / "docs/explanation/auto.md", 2)
 
 
 if __name__ == "__main__":

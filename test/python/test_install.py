@@ -74,7 +74,7 @@ class Installed(unittest.TestCase):
             raise AssertionError(done.stderr)
         cls.work = cls.folder / "stage/work"
         cls.work.mkdir()
-        page = (ROOT / "docs/library.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs/howto/c.md").read_text(encoding="utf-8")
         (cls.work / "solver.c").write_text(page.split("```c\n")[1].split("```")[0], encoding="utf-8")
         (cls.work / "solver.cpp").write_text(CPLUSPLUS, encoding="utf-8")
         (cls.work / "CMakeLists.txt").write_text(CMAKE, encoding="utf-8")
@@ -144,8 +144,8 @@ class Installed(unittest.TestCase):
 
     def test_the_manual_and_completion_are_where_they_are_looked_for(self):
         share = self.folder / f"stage{PREFIX}/share"
-        self.assertEqual((share / "man/man1/spmv.1").read_bytes(), (ROOT / "docs/spmv.1").read_bytes())
-        self.assertEqual((share / "zsh/site-functions/_spmv").read_bytes(), (ROOT / "docs/spmv.zsh").read_bytes())
+        self.assertEqual((share / "man/man1/spmv.1").read_bytes(), (ROOT / "docs/reference/man/spmv.1").read_bytes())
+        self.assertEqual((share / "zsh/site-functions/_spmv").read_bytes(), (ROOT / "src/install/spmv.zsh").read_bytes())
         self.prints("sweep\ncsr_rows\n32 64 auto\n", f"""bash -c '
             . {PREFIX if self.bare else share.parent}/share/bash-completion/completions/spmv
             complete_last() {{ COMP_WORDS=(spmv "$@") COMP_CWORD=$#; _spmv; echo "${{COMPREPLY[*]}}"; }}

@@ -1,4 +1,4 @@
-"""The program of docs/library.md, built with the command there in a folder of its own, says what it must."""
+"""The program of docs/howto/c.md, built with the command there in a folder of its own, says what it must."""
 import os
 import pathlib
 import re
@@ -11,7 +11,7 @@ PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv"))
 SAID = "the first row's sum is 2\n"  # a corner of the grid: 4 - 1 - 1
 
 
-PAGE = (ROOT / "docs/library.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/howto/c.md").read_text(encoding="utf-8")
 COMPILER = os.environ.get("CC", "gcc")  # that of `make CC=clang test`
 OUTER = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
 

@@ -470,7 +470,7 @@ class GoldenTest(unittest.TestCase):
         if not files:
             self.skipTest("no log/reference/*.jsonl")
         layout = tabulate(merge(unit_of(r) for r in logs.read_logs(files)[0]))
-        with open(os.path.join(ROOT, "docs/results.md"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "docs/results/README.md"), encoding="utf-8") as file:
             page = file.read()
         self.assertEqual(results.put_between(page, results.results(layout)), page,
                          "run: make reference-tables")
@@ -478,7 +478,7 @@ class GoldenTest(unittest.TestCase):
             page = file.read()
         self.assertEqual(results.put_between(page, results.readme(layout)), page,
                          "run: make reference-tables")
-        with open(os.path.join(ROOT, "docs/results.svg"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "docs/results/headline.svg"), encoding="utf-8") as file:
             chart = file.read()
         points, means = results.chart_data(layout)
         self.assertGreater(len(points), 100)

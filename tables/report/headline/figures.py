@@ -1,4 +1,4 @@
-"""The headline's figures: README.md, docs/results.md, the report and the bars take them from here.
+"""The headline's figures: README.md, docs/results/README.md, the report and the bars take them from here.
 
 A ratio is the time of a baseline over that of auto on one matrix: from the turns that they took next to each other, where
 the log has them, else of their medians. Of several baselines the least ratio counts. Means are geometric."""
