@@ -4,14 +4,18 @@
 
 #include "device.cuh"
 
+/* EXPORT_BUILDER(bsr) = { ... }; how a device builds a format, in one variant. */
+#define EXPORT_BUILDER(format) \
+    extern "C" const spmv_device_format V(cuda_build_##format); \
+    const spmv_device_format V(cuda_build_##format)
+
 /* Exports a builder that reads rows with 32-bit offsets only, and is compiled for these alone
  * (Makefile). Its variants of 64-bit offsets have no build function, so their plans are refused
  * (spmv_device_format). */
-#define EXPORT_NARROW_BUILDER(name) \
-    extern "C" const spmv_device_format SPMV_WIDE_SYMBOL(cuda_build_##name); \
-    const spmv_device_format SPMV_WIDE_SYMBOL(cuda_build_##name) = {#name}; \
-    extern "C" const spmv_device_format V(cuda_build_##name); \
-    const spmv_device_format V(cuda_build_##name)
+#define EXPORT_NARROW_BUILDER(format) \
+    extern "C" const spmv_device_format SPMV_WIDE_SYMBOL(cuda_build_##format); \
+    const spmv_device_format SPMV_WIDE_SYMBOL(cuda_build_##format) = {.name = #format}; \
+    EXPORT_BUILDER(format)
 
 /* An array of the copy in device memory; the head lists it, too. */
 static inline spmv_status device_array(spmv_device *d, spmv_store *head, spmv_store *copy,

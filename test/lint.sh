@@ -40,6 +40,10 @@ for f in $(ls cuda/*/build_*.cu); do
     grep -q "^FORMAT($name)" cuda/formats.def || breach "$f has no line FORMAT($name) in cuda/formats.def"
 done
 
+# A descriptor names its members: one more in its struct changes nothing for it.
+grep -lPz '(EXPORT_\w+\(\w+\)|spmv_(kernel|format|device_format|backend) \w+(\(.*\))?) = \{[\s\\]*[^.\s\\]' $sources &&
+    breach "a descriptor whose members have no names (.name = ...)"
+
 # Shape.
 [ "$(wc -l < Makefile)" -le 200 ] || breach "Makefile: over 200 lines"
 [ "$(wc -l < include/spmv_kernel.h)" -le 200 ] || breach "include/spmv_kernel.h: over 200 lines"

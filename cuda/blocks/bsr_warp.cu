@@ -65,14 +65,10 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_BLOCK_WARP, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(bsr_warp) = {
-    /* name, alias  */ "bsr_warp",
-    NULL,
-    /* format       */ "bsr",
-    /* summary      */ "one warp per block row, one lane per row of a block",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC | SPMV_WARP_ROW,
-    /* estimate     */ NULL,
-    /* prepare      */ NULL,
-    /* run, release */ run,
-    NULL,
+    .name = "bsr_warp",
+    .format = "bsr",
+    .summary = "one warp per block row, one lane per row of a block",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC | SPMV_WARP_ROW,
+    .run = run,
 };

@@ -220,14 +220,13 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {{SPMV_block, 128, 32, 1024, WARP, false}, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(csb_block) = {
-    /* name, alias  */ "csb_block",
-    NULL,
-    /* format       */ "csb",
-    /* summary      */ "one block of threads per row of blocks, a warp's sums in shared memory",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ estimate,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    release,
+    .name = "csb_block",
+    .format = "csb",
+    .summary = "one block of threads per row of blocks, a warp's sums in shared memory",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .estimate = estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = release,
 };

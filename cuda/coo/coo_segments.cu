@@ -43,14 +43,13 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_BLOCK_CUT, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(coo_segments) = {
-    /* name, alias  */ "coo_segments",
-    NULL,
-    /* format       */ "coo",
-    /* summary      */ "equal parts of entries, rows put together by a segmented scan",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ estimate,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    parts_release,
+    .name = "coo_segments",
+    .format = "coo",
+    .summary = "equal parts of entries, rows put together by a segmented scan",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .estimate = estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = parts_release,
 };

@@ -58,14 +58,13 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_BLOCK_CUT, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(hyb_thread) = {
-    /* name, alias  */ "hyb_thread",
-    NULL,
-    /* format       */ "hyb",
-    /* summary      */ "one thread per row of the ELL part, then a segmented scan of the COO part",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ estimate,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    parts_release,
+    .name = "hyb_thread",
+    .format = "hyb",
+    .summary = "one thread per row of the ELL part, then a segmented scan of the COO part",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .estimate = estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = parts_release,
 };

@@ -413,4 +413,9 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     return launched(d);
 }
 
-EXPORT_NARROW_BUILDER(csell) = {"csell", working, build_on, refill_on};
+EXPORT_NARROW_BUILDER(csell) = {
+    .name = "csell",
+    .working = working,
+    .build = build_on,
+    .refill = refill_on,
+};

@@ -489,4 +489,9 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     return launched(d);
 }
 
-EXPORT_NARROW_BUILDER(csell_lists) = {"csell_lists", working, build_on, refill_on};
+EXPORT_NARROW_BUILDER(csell_lists) = {
+    .name = "csell_lists",
+    .working = working,
+    .build = build_on,
+    .refill = refill_on,
+};

@@ -317,14 +317,12 @@ static const spmv_param params[] = {{SPMV_block, 256, 32, MOST_THREADS, WARP, tr
                                     SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(csell_lists) = {
-    /* name, alias  */ "csell_lists",
-    NULL,
-    /* format       */ "csell_lists",
-    /* summary      */ "a warp some slices of csell values that share lists of columns",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ NULL,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    release,
+    .name = "csell_lists",
+    .format = "csell_lists",
+    .summary = "a warp some slices of csell values that share lists of columns",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .prepare = prepare,
+    .run = run,
+    .release = release,
 };

@@ -487,15 +487,13 @@ static const spmv_param params[] = {{SPMV_block, 256, 32, MOST_WARPS *WARP, WARP
                                     SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(csell_warp) = {
-    /* name, alias  */ "csell_warp",
-    NULL,
-    /* format       */ "csell",
-    /* summary      */
-    "one warp per slice of csell; in f64 several where slices are few and hold no runs",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ estimate,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    release,
+    .name = "csell_warp",
+    .format = "csell",
+    .summary = "one warp per slice of csell; in f64 several where slices are few and hold no runs",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .estimate = estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = release,
 };

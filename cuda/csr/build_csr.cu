@@ -123,6 +123,10 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     return SPMV_OK;
 }
 
-extern "C" const spmv_device_format V(cuda_build_csr);
-extern "C" const spmv_device_format V(cuda_build_csr) = {"csr",     working, build_on,
-                                                         refill_on, NULL,    adopt};
+EXPORT_BUILDER(csr) = {
+    .name = "csr",
+    .working = working,
+    .build = build_on,
+    .refill = refill_on,
+    .adopt = adopt,
+};

@@ -92,14 +92,10 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_BLOCK_WARP, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(cmrs_warp) = {
-    /* name, alias  */ "cmrs_warp",
-    NULL,
-    /* format       */ "cmrs",
-    /* summary      */ "one warp per strip, a sum in registers for each of its rows",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC | SPMV_WARP_ROW,
-    /* estimate     */ NULL,
-    /* prepare      */ NULL,
-    /* run, release */ run,
-    NULL,
+    .name = "cmrs_warp",
+    .format = "cmrs",
+    .summary = "one warp per strip, a sum in registers for each of its rows",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC | SPMV_WARP_ROW,
+    .run = run,
 };

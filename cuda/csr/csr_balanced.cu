@@ -396,15 +396,13 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(csr_balanced) = {
-    /* name, alias  */ "csr_balanced",
-    NULL,
-    /* format       */ "csr",
-    /* summary      */
-    "a block of threads takes an equal share of the nonzeros, wherever rows begin",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ estimate,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    release,
+    .name = "csr_balanced",
+    .format = "csr",
+    .summary = "a block of threads takes an equal share of the nonzeros, wherever rows begin",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .estimate = estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = release,
 };

@@ -159,14 +159,11 @@ static const spmv_param params[] = {
     PARAM_BLOCK_THREAD, {SPMV_lanes, 0, 0, WARP, 1, true}, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(csr_lanes) = {
-    /* name, alias  */ "csr_lanes",
-    NULL,
-    /* format       */ "csr",
-    /* summary      */ "a group of lanes per row, as wide as the mean row suggests",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ NULL,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    NULL,
+    .name = "csr_lanes",
+    .format = "csr",
+    .summary = "a group of lanes per row, as wide as the mean row suggests",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .prepare = prepare,
+    .run = run,
 };

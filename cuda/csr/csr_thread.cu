@@ -36,14 +36,11 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(csr_thread) = {
-    /* name, alias  */ "csr_thread",
-    "csr0",
-    /* format       */ "csr",
-    /* summary      */ "one thread per row",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ NULL,
-    /* prepare      */ NULL,
-    /* run, release */ run,
-    NULL,
+    .name = "csr_thread",
+    .alias = "csr0",
+    .format = "csr",
+    .summary = "one thread per row",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .run = run,
 };

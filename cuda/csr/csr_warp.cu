@@ -52,14 +52,11 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_BLOCK_WARP, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(csr_warp) = {
-    /* name, alias  */ "csr_warp",
-    "csr1",
-    /* format       */ "csr",
-    /* summary      */ "one warp per row, sums reduced in registers",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC | SPMV_WARP_ROW,
-    /* estimate     */ NULL,
-    /* prepare      */ NULL,
-    /* run, release */ run,
-    NULL,
+    .name = "csr_warp",
+    .alias = "csr1",
+    .format = "csr",
+    .summary = "one warp per row, sums reduced in registers",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC | SPMV_WARP_ROW,
+    .run = run,
 };

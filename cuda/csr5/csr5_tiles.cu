@@ -249,14 +249,14 @@ static const spmv_param params[] = {
     PARAM_BLOCK_WARP, {SPMV_lanes, WARP, WARP, WARP, WARP, true}, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(csr5_tiles) = {
-    /* name, alias  */ "csr5_tiles",
-    "csr5",
-    /* format       */ "csr5",
-    /* summary      */ "a warp per tile of entries, rows put together by a segmented sum",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ estimate,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    release,
+    .name = "csr5_tiles",
+    .alias = "csr5",
+    .format = "csr5",
+    .summary = "a warp per tile of entries, rows put together by a segmented sum",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .estimate = estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = release,
 };

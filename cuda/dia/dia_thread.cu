@@ -78,14 +78,12 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(dia_thread) = {
-    /* name, alias  */ "dia_thread",
-    "dia",
-    /* format       */ "dia",
-    /* summary      */ "one thread per row, diagonal by diagonal",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ NULL,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    NULL,
+    .name = "dia_thread",
+    .alias = "dia",
+    .format = "dia",
+    .summary = "one thread per row, diagonal by diagonal",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .prepare = prepare,
+    .run = run,
 };

@@ -141,6 +141,10 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     return launched(d);
 }
 
-extern "C" const spmv_device_format V(cuda_build_sell);
-extern "C" const spmv_device_format V(cuda_build_sell) = {"sell", working, build_on,  refill_on,
-                                                          NULL,   NULL,    measure_on};
+EXPORT_BUILDER(sell) = {
+    .name = "sell",
+    .working = working,
+    .build = build_on,
+    .refill = refill_on,
+    .measure = measure_on,
+};

@@ -50,14 +50,12 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(ell_pitched) = {
-    /* name, alias  */ "ell_pitched",
-    "ell0",
-    /* format       */ "ell_pitched",
-    /* summary      */ "ELL transposed and pitched, one thread per row",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS,
-    /* estimate     */ NULL,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    NULL,
+    .name = "ell_pitched",
+    .alias = "ell0",
+    .format = "ell_pitched",
+    .summary = "ELL transposed and pitched, one thread per row",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC | SPMV_PADS,
+    .prepare = prepare,
+    .run = run,
 };

@@ -38,14 +38,12 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(ell_thread) = {
-    /* name, alias  */ "ell_thread",
-    "ell1",
-    /* format       */ "ell",
-    /* summary      */ "ELL as stored (row-major), one thread per row",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS,
-    /* estimate     */ NULL,
-    /* prepare      */ ell_prepare,
-    /* run, release */ run,
-    NULL,
+    .name = "ell_thread",
+    .alias = "ell1",
+    .format = "ell",
+    .summary = "ELL as stored (row-major), one thread per row",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC | SPMV_PADS,
+    .prepare = ell_prepare,
+    .run = run,
 };

@@ -41,14 +41,12 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_BLOCK_WARP, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(ell_warp) = {
-    /* name, alias  */ "ell_warp",
-    "ell2",
-    /* format       */ "ell",
-    /* summary      */ "ELL as stored (row-major), one warp per row",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS | SPMV_WARP_ROW,
-    /* estimate     */ NULL,
-    /* prepare      */ ell_prepare,
-    /* run, release */ run,
-    NULL,
+    .name = "ell_warp",
+    .alias = "ell2",
+    .format = "ell",
+    .summary = "ELL as stored (row-major), one warp per row",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC | SPMV_PADS | SPMV_WARP_ROW,
+    .prepare = ell_prepare,
+    .run = run,
 };

@@ -83,14 +83,11 @@ static const spmv_param params[] = {{SPMV_block, 256, WARP / 2, 1024, WARP / 2, 
                                     SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(hybrid_warp) = {
-    /* name, alias  */ "hybrid_warp",
-    NULL,
-    /* format       */ "hybrid",
-    /* summary      */ "one warp per row, ELL part then CSR part",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ NULL,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    NULL,
+    .name = "hybrid_warp",
+    .format = "hybrid",
+    .summary = "one warp per row, ELL part then CSR part",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .prepare = prepare,
+    .run = run,
 };

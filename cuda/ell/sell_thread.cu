@@ -44,14 +44,11 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(sell_thread) = {
-    /* name, alias  */ "sell_thread",
-    NULL,
-    /* format       */ "sell",
-    /* summary      */ "one thread per row of a slice",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS,
-    /* estimate     */ NULL,
-    /* prepare      */ sell_prepare,
-    /* run, release */ run,
-    NULL,
+    .name = "sell_thread",
+    .format = "sell",
+    .summary = "one thread per row of a slice",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC | SPMV_PADS,
+    .prepare = sell_prepare,
+    .run = run,
 };

@@ -214,14 +214,13 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {PARAM_BLOCK_THREAD, PARAM_ROWLENS, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_KERNEL(sell_thread_ahead) = {
-    /* name, alias  */ "sell_thread_ahead",
-    NULL,
-    /* format       */ "sell",
-    /* summary      */ "one thread per row of a slice, 4 or 8 slots loaded ahead",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC | SPMV_PADS,
-    /* estimate     */ estimate,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    release,
+    .name = "sell_thread_ahead",
+    .format = "sell",
+    .summary = "one thread per row of a slice, 4 or 8 slots loaded ahead",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC | SPMV_PADS,
+    .estimate = estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = release,
 };

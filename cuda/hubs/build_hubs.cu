@@ -475,5 +475,9 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     return launched(d);
 }
 
-extern "C" const spmv_device_format V(cuda_build_hubs);
-extern "C" const spmv_device_format V(cuda_build_hubs) = {"hubs", working, build_on, refill_on};
+EXPORT_BUILDER(hubs) = {
+    .name = "hubs",
+    .working = working,
+    .build = build_on,
+    .refill = refill_on,
+};

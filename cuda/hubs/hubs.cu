@@ -355,15 +355,14 @@ static const spmv_param params[] = {{SPMV_block, MOST_THREADS, 32, MOST_THREADS,
                                     SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(hubs) = {
-    /* name, alias  */ "hubs",
-    NULL,
-    /* format       */ "hubs",
-    /* summary      */
-    "hot-column caching: x of the columns used most in shared memory, rows in equal slices",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ estimate,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    release,
+    .name = "hubs",
+    .format = "hubs",
+    .summary =
+        "hot-column caching: x of the columns used most in shared memory, rows in equal slices",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .estimate = estimate,
+    .prepare = prepare,
+    .run = run,
+    .release = release,
 };

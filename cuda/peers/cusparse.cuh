@@ -266,14 +266,12 @@ static inline spmv_status check_padding(const spmv_plan *p, int64_t slots) {
                      p->kernel->name, 1e-6 * (double)bytes, (double)slots / (double)p->host->nnz);
 }
 
-#define HOOKS(describe, analyse, run) \
-    /* prepare      */ prepare_peer<describe, analyse>, /* run, release */ run, release_peer, \
-        /* absent       */ NULL, /* library      */ name_library
+#define HOOKS(describe, analyse, multiply) \
+    .prepare = prepare_peer<describe, analyse>, .run = multiply, .release = release_peer, \
+    .library = name_library
 #else
-#define HOOKS(describe, analyse, run) \
-    /* prepare      */ NULL, /* run, release */ NULL, NULL, /* absent       */ \
-        "cuSPARSE: install libcusparse-dev of the CUDA toolkit, then make cuda", \
-        /* library      */ NULL
+#define HOOKS(describe, analyse, multiply) \
+    .absent = "cuSPARSE: install libcusparse-dev of the CUDA toolkit, then make cuda"
 #endif
 
 /* its_library: the default of --cusparse, the kernel's only parameter; _PARAMS_: of a kernel with
@@ -287,12 +285,11 @@ static inline spmv_status check_padding(const spmv_plan *p, int64_t slots) {
 #define CUSPARSE_PARAMS_KERNEL(symbol, its_format, its_summary, its_traits, its_params, \
                                its_estimate, ...) \
     SPMV_EXPORT_ANY_OFFSETS_KERNEL(symbol) = { \
-        /* name, alias  */ #symbol, \
-        NULL, \
-        /* format       */ its_format, \
-        /* summary      */ its_summary, \
-        /* params       */ its_params, \
-        /* traits       */ (its_traits) | SPMV_PEER, \
-        /* estimate     */ its_estimate, \
+        .name = #symbol, \
+        .format = its_format, \
+        .summary = its_summary, \
+        .params = its_params, \
+        .traits = (its_traits) | SPMV_PEER, \
+        .estimate = its_estimate, \
         HOOKS(__VA_ARGS__), \
     }

@@ -420,4 +420,10 @@ static spmv_status refill_on(spmv_device *d, const void *row_ptr, const void *va
     return launched(d);
 }
 
-EXPORT_NARROW_BUILDER(xcache) = {"xcache", working, build_on, refill_on, reads_rows};
+EXPORT_NARROW_BUILDER(xcache) = {
+    .name = "xcache",
+    .working = working,
+    .build = build_on,
+    .refill = refill_on,
+    .reads_rows = reads_rows,
+};

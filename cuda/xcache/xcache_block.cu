@@ -271,14 +271,11 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
 static const spmv_param params[] = {{SPMV_block, 0, 0, 1024, WARP, false}, SPMV_NO_MORE_PARAMS};
 
 SPMV_EXPORT_ANY_OFFSETS_KERNEL(xcache_block) = {
-    /* name, alias  */ "xcache_block",
-    NULL,
-    /* format       */ "xcache",
-    /* summary      */ "a block of rows, its x in shared memory, 16-bit columns",
-    /* params       */ params,
-    /* traits       */ SPMV_DETERMINISTIC,
-    /* estimate     */ NULL,
-    /* prepare      */ prepare,
-    /* run, release */ run,
-    NULL,
+    .name = "xcache_block",
+    .format = "xcache",
+    .summary = "a block of rows, its x in shared memory, 16-bit columns",
+    .params = params,
+    .traits = SPMV_DETERMINISTIC,
+    .prepare = prepare,
+    .run = run,
 };
