@@ -28,14 +28,14 @@ WORDS = (
     (r"stretch(?:es)?", "share, chunk, segment", KERNELS),
     (r"pieces?|tasks?", "share (of a thread), chunk (taken dynamically), segment (of a row)", KERNELS),
     (r"fallbacks?", "default", EVERYWHERE),
-    (r"woven|mirrored_slices|narrow_lanes|packed_\w+|local_block", "today's names: src/core/old_names.def", EVERYWHERE),
+    (r"woven|mirrored_slices|narrow_lanes|packed_\w+|local_block", "today's names: src/core/formats.def", EVERYWHERE),
     (r"(?:entries|bytes|products?) a (?:row|file|kernel|second|product|matrix)|a file a kernel", "per", EVERYWHERE),
     (r"(?:warp|lane|thread|number|byte|bit|step|word|cursor|register|vector)s? an? (?:slice|row|step|thread|column|strip|block|word|"
      r"segment)", "per", EVERYWHERE),
     (r"is no (?:option|size|command)", "unknown option", EVERYWHERE),
     (r"MENDED|What came out|flop a byte|give or take", "FIXED, Results, arithmetic intensity [flop/byte], ±", EVERYWHERE),
 )
-NAMES_OLD_WORDS = ("src/core/old_names.def", "test/words.py", "docs/reference/glossary.md", "docs/reference/changelog.md")
+NAMES_OLD_WORDS = ("test/words.py",)
 
 
 def breaches(path, text):

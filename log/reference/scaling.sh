@@ -6,9 +6,9 @@ set -eu
 unset SPMV_WISDOM # a choice that was remembered is no measurement
 here=$(dirname "$0") cpus=$(nproc)
 if [ $# = 0 ]; then
-    for log in "$here"/cpu*-scaling/*.jsonl; do
+    for log in "$here"/cpu*-scaling/*.jsonl*; do
         for kernel in auto csr_rows csr_balanced; do
-            printf '\n## %s, %s: GFLOP/s by threads\n\n' $kernel "$(basename "$log" .jsonl)"
+            printf '\n## %s, %s: GFLOP/s by threads\n\n' $kernel "$(basename "${log%.jsonl*}")"
             ${PYTHON:-python3} "$here/../../tables/report/table.py" "$log" -c config.threads --where config.requested=$kernel --format md
         done
     done

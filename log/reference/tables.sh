@@ -1,10 +1,10 @@
 #!/bin/sh
-# tables.sh: makes from the logs beside this file tables/reference/, the results in docs/ and README, the ablation table and
-# the papers' studies.
+# tables.sh: makes everything that the logs beside this file say: all tables, the report and the papers' studies in build/reference/,
+# the results in docs/ and README. What a document shows is copied into tables/reference/, which git keeps: every file that is there.
 # Run at the root of the repository. The logs *-every hold every kernel, for the ablation alone; *-beside have auto beside the
 # fastest of them, for choices.md. PYTHON: 3.11 or later.
 set -eu
-python=${PYTHON:-python3} report=tables/report out=tables/reference
+python=${PYTHON:-python3} report=tables/report out=build/reference kept=tables/reference
 main= every= beside= ablation=:
 for log in log/reference/*.jsonl log/reference/*.jsonl.xz; do
     [ -f "$log" ] || continue
@@ -14,6 +14,7 @@ for log in log/reference/*.jsonl log/reference/*.jsonl.xz; do
     *) every="$every $log" main="$main $log" ;;
     esac
 done
+mkdir -p $out
 "$python" $report/make_tables.py --out $out $main
 "$python" $report/report.py $main -o $out/report.html
 "$python" $report/bars.py $main --out $out/bars.md
@@ -26,7 +27,5 @@ trap 'rm -rf "$studies"' EXIT
 tar -xJf log/reference/h200-studies.tar.xz -C "$studies"
 for study in sell cmrs ci omp-cuda; do
     "$python" $report/study.py $study --no-run --log "$studies/study-$study.jsonl" --out $out/study-$study
-    for file in '*.pdf' '*.tex' runs.csv columns.csv optimal.json; do # the reference has less
-        rm -f $out/study-$study/$file
-    done
 done
+(cd $kept && find . -type f) | while read -r file; do cp "$out/$file" "$kept/$file"; done

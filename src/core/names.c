@@ -45,44 +45,6 @@ const char *spmv_nearest(const char *word, const char *const *candidates) {
     return best;
 }
 
-/* Whether the kernel had a name before that the pattern matches. */
-static bool had_name(const char *kernel, const char *pattern) {
-    static const char *const old[][2] = {
-#define OLD_KERNEL(before, now) {#before, #now},
-#define OLD_FORMAT(before, now)
-#define OLD_FIELD(before, now)
-#define REMOVED_KERNEL(backend, name)
-#include "old_names.def"
-#undef OLD_KERNEL
-#undef OLD_FORMAT
-#undef OLD_FIELD
-#undef REMOVED_KERNEL
-    };
-    for (size_t k = 0; k < sizeof old / sizeof *old; k++)
-        if (strcmp(kernel, old[k][1]) == 0 && fnmatch(pattern, old[k][0], 0) == 0) return true;
-    return false;
-}
-
-/* Whether this backend, or any, had a kernel of that name, or former name, which was removed. */
-static bool was_removed(const spmv_backend *only, const char *name) {
-    static const char *const removed[][2] = {
-#define OLD_KERNEL(before, now)
-#define OLD_FORMAT(before, now)
-#define OLD_FIELD(before, now)
-#define REMOVED_KERNEL(backend, name) {#backend, #name},
-#include "old_names.def"
-#undef OLD_KERNEL
-#undef OLD_FORMAT
-#undef OLD_FIELD
-#undef REMOVED_KERNEL
-    };
-    for (size_t k = 0; k < sizeof removed / sizeof *removed; k++)
-        if ((!only || strcmp(only->name, removed[k][0]) == 0) &&
-            (strcmp(name, removed[k][1]) == 0 || had_name(removed[k][1], name)))
-            return true;
-    return false;
-}
-
 static const char *alias_of(spmv_kernel_id id) {
     return id.backend->kernels ? id.backend->kernels[id.index][0]->alias : NULL;
 }
@@ -108,18 +70,15 @@ static void match_auto(const spmv_backend *backend, spmv_kernel_id *found, int c
     *count = 1;
 }
 
-/* Appends the backend's matches; beyond capacity they are only counted. Former names count where no
- * name of today matches: "csr_[hr]*" must not find the kernel that is no longer called csr_hubs. */
+/* Appends the backend's matches; beyond capacity they are only counted. */
 static void match_backend(const spmv_backend *backend, const char *pattern, spmv_kernel_id *found,
                           int capacity, int *count) {
-    int before = *count;
-    for (int former = 0; former < 2 && *count == before; former++)
-        for (int k = 0; k < backend->nkernels; k++) {
-            spmv_kernel_id id = {backend, k};
-            if (!(former ? had_name(backend->names[k], pattern) : is_match(id, pattern))) continue;
-            if (*count < capacity) found[*count] = id;
-            ++*count;
-        }
+    for (int k = 0; k < backend->nkernels; k++) {
+        spmv_kernel_id id = {backend, k};
+        if (!is_match(id, pattern)) continue;
+        if (*count < capacity) found[*count] = id;
+        ++*count;
+    }
 }
 
 static spmv_status check_present(spmv_ctx *ctx, const spmv_kernel_id *found, int count) {
@@ -135,11 +94,6 @@ static spmv_status no_peers(spmv_ctx *ctx) {
 
 static spmv_status unknown_kernel(spmv_ctx *ctx, const spmv_backend *only, const char *name) {
     enum { MOST = 256 };
-    if (was_removed(only, name))
-        return spmv_fail(ctx, SPMV_E_ARG,
-                         "no kernel '%s'%s%s: it was removed; docs/notebook/experiments.md says "
-                         "why ('spmv list kernels' names them all)",
-                         name, only ? " on " : "", only ? only->name : "");
     const char *candidates[MOST + 1] = {spmv_auto_kernel.name};
     int n = 1;
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
@@ -166,8 +120,6 @@ spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id 
             if (strlen((*b)->name) != (size_t)(colon - pattern) ||
                 strncmp((*b)->name, pattern, strlen((*b)->name)) != 0)
                 continue;
-            if (!(*b)->kernels && !strpbrk(name, "*?[") && was_removed(*b, name))
-                return unknown_kernel(ctx, *b, name);
             if (!(*b)->kernels)
                 return spmv_fail(ctx, SPMV_E_BACKEND, "%s: not built in: %s", pattern, (*b)->hint);
             if (strcmp(name, spmv_auto_kernel.name) == 0) {
@@ -199,8 +151,7 @@ spmv_status spmv_kernel_find(spmv_ctx *ctx, const char *pattern, spmv_kernel_id 
     if (*count) return check_present(ctx, found, capacity ? *count : 0);
     for (const spmv_backend *const *b = spmv_backends; *b; b++)
         for (int k = 0; *b != ctx->default_backend && k < (*b)->nkernels; k++)
-            if (strcmp((*b)->names[k], name) == 0 ||
-                (!strpbrk(name, "*?[") && had_name((*b)->names[k], name))) {
+            if (strcmp((*b)->names[k], name) == 0) {
                 if (!(*b)->kernels)
                     return spmv_fail(ctx, SPMV_E_BACKEND, "%s:%s: not built in: %s", (*b)->name,
                                      pattern, (*b)->hint);

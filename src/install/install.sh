@@ -65,7 +65,7 @@ put 644 src/install/spmv.zsh share/zsh/site-functions/_spmv
 put 644 LICENSE share/doc/spmv/copyright
 # The commands in Python, and the tables of this tree that they read: as here, so that they find each other.
 for file in $(find tables/report tables/matrices -type f ! -path '*/__pycache__/*') include/params.def src/app/record/record.def \
-    src/core/old_names.def log/reference/outside/outside.csv; do
+    log/reference/outside/outside.csv; do
     put 644 "$file" "share/spmv/$file"
 done
 if [ "$action" = uninstall ]; then

@@ -227,7 +227,7 @@ _spmv() {
     table)
         _arguments -s \
             '*'{-h,--help}'[show this help message and exit]' \
-            '*'{-k,--kernel=}'[only these kernels, in this order\: names, short or former names, globs, peers, all; omp\: or cuda\: before one picks the backend]:NAME,...:_spmv_kernels' \
+            '*'{-k,--kernel=}'[only these kernels, in this order\: names, short names, globs, peers, all; omp\: or cuda\: before one picks the backend]:NAME,...:_spmv_kernels' \
             '*'{-m,--matrix=}'[only these matrices, in this order\: names or globs]:NAME,...:_files' \
             '*--best=''[only the N fastest columns]:N:_files' \
             '*--mean''[add a row of geometric means]' \

@@ -21,8 +21,6 @@ STATUSES = ("ok", "wrong", "skipped", "failed", "timeout", "crashed", "out of me
 
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src")
 RECORD_DEF = os.path.join(SOURCES, "app", "record", "record.def")
-OLD_NAMES_DEF = os.path.join(SOURCES, "core", "old_names.def")
-NAMED = {"config.kernel": "KERNEL", "config.requested": "KERNEL", "tune.baseline": "KERNEL", "config.format": "FORMAT"}
 
 
 TURNS = "timing.turns_s"  # a list that is read
@@ -94,29 +92,6 @@ def printable(flat):
     return clean, [f"{name} holds what cannot be printed, written out" for name in strange]
 
 
-@functools.lru_cache(maxsize=None)
-def old_names():
-    """{kind: {name before: name now}} of kernels, formats and fields of the log that were renamed."""
-    found = {"KERNEL": {}, "FORMAT": {}, "FIELD": {}}
-    try:
-        with open(OLD_NAMES_DEF, encoding="utf-8") as source:
-            for kind, before, now in re.findall(r"^OLD_(\w+)\(([\w.]+), ([\w.]+)\)", source.read(), re.MULTILINE):
-                found[kind][before] = now
-    except OSError:
-        pass
-    return found
-
-
-def with_names_of_today(flat):
-    """A record in whose fields, kernels and formats today's names stand for older ones."""
-    names = old_names()
-    flat = {names["FIELD"].get(name, name): value for name, value in flat.items()}
-    for field, kind in NAMED.items():
-        if isinstance(flat.get(field), str):
-            flat[field] = names[kind].get(flat[field], flat[field])
-    return flat
-
-
 def parse_record(line):
     """(flat record, or None if the line is no record of ours, complaints about it).
 
@@ -129,7 +104,7 @@ def parse_record(line):
         return None, []
     if flat.get("schema") != SCHEMA:
         return None, [f"unknown schema {flat.get('schema')!r}, expected {SCHEMA!r}"]
-    flat, complaints = printable(with_names_of_today(flat))
+    flat, complaints = printable(flat)
     bad = [name for name, value in flat.items()
            if isinstance(value, (int, float)) and not isinstance(value, bool)
            and not is_number(value)]

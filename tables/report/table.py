@@ -30,7 +30,7 @@ import sys
 
 from common import EX_DATAERR, LOGS_HELP, Parser, Stop, edge, load, run, say, write_files
 from logs import find_logs, read_logs
-from tabular.choice import chosen, hint, is_kernel, is_matrix, kernel_names, matrix_names, where, with_values
+from tabular.choice import KERNEL, MATRIX, chosen, hint, kernel_names, matrix_names, where, with_values
 from tabular.forms import Titled, csv_tables, fitting, md_table, tex_hint, tex_tables, text_table
 from tabular.grid import (METRICS, NAMED, baselines, fastest_head, fastest_of_rows, grid_of, ranked_columns, transposed,
                           value_of, with_column, with_mean)
@@ -75,7 +75,7 @@ def parse(arguments):
                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logs", nargs="*", default=["log"], metavar="LOG", help=LOGS_HELP)
     parser.add_argument("-k", "--kernel", action="append", metavar="NAME,...",
-                        help="only these kernels, in this order: names, short or former names, globs, peers, all; "
+                        help="only these kernels, in this order: names, short names, globs, peers, all; "
                              "omp: or cuda: before one picks the backend")
     parser.add_argument("-m", "--matrix", action="append", metavar="NAME,...",
                         help="only these matrices, in this order: names or globs")
@@ -113,11 +113,11 @@ def check(paths):
 def choose(units, options):
     """(the units that the table is of, {name of a row or column: its place} as -k and -m ask)."""
     places = {}
-    for option, words, means, names_of, axis in (("-k", options.kernel, is_kernel, kernel_names, "kernel"),
-                                                 ("-m", options.matrix, is_matrix, matrix_names, "matrix")):
+    for option, words, meanings, names_of, axis in (("-k", options.kernel, KERNEL, kernel_names, "kernel"),
+                                                 ("-m", options.matrix, MATRIX, matrix_names, "matrix")):
         if words is None:
             continue
-        found = chosen(units, option, words, means, names_of)
+        found = chosen(units, option, words, meanings, names_of)
         for place, unit in found:
             name = NAMED[axis](unit)
             places[axis, name] = min(place, places.get((axis, name), place))

@@ -12,7 +12,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ.get("SPMV", ROOT / "build/omp/spmv")).resolve()
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "log/reference/README.md",
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "log/reference/README.md", ROOT / "log/reference/outside/README.md",
          *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_WORDS = 720
 QUICK = {"SPMV_MIN_TIME": "0.001", "SPMV_MAX_TIME": "0.002", "SPMV_SAMPLES": "1", "OMP_WAIT_POLICY": "passive"}
@@ -118,6 +118,13 @@ class Pages(unittest.TestCase):
                 if anchor:
                     self.assertIn(anchor, anchors_of(target), f"{page.name}: {link}")
         self.assertGreater(count, 100)
+
+    def test_every_table_that_is_committed_is_shown(self):
+        """The others are built: make reference-tables."""
+        linked = {(page.parent / link.partition("#")[0]).resolve() for page in PAGES
+                  for link in re.findall(r"\]\(([^)\s]+)\)", prose_of(page)) if not re.match(r"\w+:", link)}
+        tables = {path for path in (ROOT / "tables/reference").rglob("*") if path.is_file()}
+        self.assertEqual(tables - linked, set())
 
     def test_every_document_is_linked_from_readme(self):
         linked = set(re.findall(r"\]\((docs/[\w./]+)\)", text_of(ROOT / "README.md")))

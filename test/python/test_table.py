@@ -191,7 +191,7 @@ class PaperTest(TableCase):
         def heads(*words):
             return self.cells(log, *words)[0][1:]
         self.assertEqual(heads("-k", "csr1"), ["csr_rows"])
-        self.assertEqual(heads("-k", "masked_*,csr_*"), ["spc5_rows", "csr_blocks", "csr_rows"])  # former names, not csr_hubs
+        self.assertEqual(heads("-k", "spc5_*,csr_*"), ["spc5_rows", "csr_blocks", "csr_rows"])
         self.assertEqual(heads("-k", "csr1", "-k", "csr_blocks"), ["csr_rows", "csr_blocks"])
         self.assertEqual(heads("-k", "peers"), ["mkl_csr"])
         self.assertEqual(heads("-k", "cuda:*"), ["hubs"])

@@ -241,78 +241,6 @@ static void globs_are_found(void **state) {
     find("no_*", SPMV_E_ARG);
 }
 
-/* Each is what one kernel was called; without a GPU, those of CUDA are found and not built in. */
-static void names_that_kernels_had_are_found(void **state) {
-    (void)state;
-    static const char *const old[][2] = {
-#define OLD_KERNEL(before, now) {#before, #now},
-#define OLD_FORMAT(before, now)
-#define OLD_FIELD(before, now)
-#define REMOVED_KERNEL(backend, name)
-#include "core/old_names.def"
-#undef OLD_KERNEL
-#undef OLD_FORMAT
-#undef OLD_FIELD
-#undef REMOVED_KERNEL
-    };
-    for (size_t k = 0; k < sizeof old / sizeof *old; k++) {
-        spmv_kernel_id before[2], now[2];
-        int nbefore = 0, nnow = 0;
-        spmv_status status = spmv_kernel_find(ctx, old[k][1], now, 2, &nnow);
-        bool removed = status == SPMV_E_ARG;
-        if (removed) assert_non_null(strstr(spmv_ctx_error(ctx), ": it was removed"));
-        assert_true(removed || status == SPMV_OK || status == SPMV_E_BACKEND);
-        assert_int_equal(spmv_kernel_find(ctx, old[k][0], before, 2, &nbefore), status);
-        if (removed) assert_non_null(strstr(spmv_ctx_error(ctx), ": it was removed"));
-        assert_int_equal(nbefore, nnow);
-        if (status != SPMV_OK) continue;
-        assert_ptr_equal(before->backend, now->backend);
-        assert_int_equal(before->index, now->index);
-    }
-    char prefixed[64];
-    snprintf(prefixed, sizeof prefixed, "omp:%s", old[0][0]);
-    assert_int_equal(find(prefixed, SPMV_OK), 1);
-    assert_string_equal(found[0], old[0][1]);
-    assert_int_equal(find("masked_*", SPMV_OK), 1);
-    assert_string_equal(found[0], "spc5_rows");
-    for (int k = 0, n = find("omp:csr_*", SPMV_OK); k < n; k++)
-        assert_memory_equal(found[k], "csr_", 4);
-}
-
-/* The text says that a kernel was removed, on the backends that had it alone; another may have its
- * name. */
-static void removed_kernels_are_called_so(void **state) {
-    (void)state;
-    static const char *const removed[][2] = {
-#define OLD_KERNEL(before, now)
-#define OLD_FORMAT(before, now)
-#define OLD_FIELD(before, now)
-#define REMOVED_KERNEL(backend, name) {#backend, #name},
-#include "core/old_names.def"
-#undef OLD_KERNEL
-#undef OLD_FORMAT
-#undef OLD_FIELD
-#undef REMOVED_KERNEL
-    };
-    for (size_t k = 0; k < sizeof removed / sizeof *removed; k++)
-        for (const spmv_backend *const *b = spmv_backends; *b; b++) {
-            char name[64];
-            bool own = false, there = false;
-            for (int i = 0; i < COUNT(removed); i++)
-                own |= strcmp((*b)->name, removed[i][0]) == 0 &&
-                       strcmp(removed[k][1], removed[i][1]) == 0;
-            for (int i = 0; i < (*b)->nkernels; i++)
-                there |= strcmp((*b)->names[i], removed[k][1]) == 0;
-            assert_false(own && there);
-            if (there || (!own && !(*b)->kernels)) continue; /* not built in: it says so */
-            snprintf(name, sizeof name, "%s:%s", (*b)->name, removed[k][1]);
-            find(name, SPMV_E_ARG);
-            assert_int_equal(strstr(spmv_ctx_error(ctx), ": it was removed") != NULL, own);
-        }
-    find("bins", SPMV_E_ARG);
-    assert_non_null(strstr(spmv_ctx_error(ctx), "no kernel 'bins': it was removed"));
-}
-
 /* More matches than there is room for are counted, not written. */
 static void found_kernels_stay_in_bounds(void **state) {
     (void)state;
@@ -451,8 +379,6 @@ int main(void) {
         cmocka_unit_test(generators_are_listed),
         cmocka_unit_test(names_and_aliases_are_found),
         cmocka_unit_test(globs_are_found),
-        cmocka_unit_test(names_that_kernels_had_are_found),
-        cmocka_unit_test(removed_kernels_are_called_so),
         cmocka_unit_test(found_kernels_stay_in_bounds),
         cmocka_unit_test(peers_are_found_or_say_how_to_get_them),
         cmocka_unit_test(peers_say_what_library_multiplies),

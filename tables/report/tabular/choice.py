@@ -6,7 +6,6 @@ import fnmatch
 
 from common import EX_DATAERR, EX_USAGE, Stop
 from gains import is_peer
-from logs import old_names, with_names_of_today
 from units.settings import order, text_of
 from units.unit import AUTO
 
@@ -31,7 +30,7 @@ def where(text):
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise argparse.ArgumentTypeError(f"'{text}' is not FIELD=VALUE")
-    return next(iter(with_names_of_today({SHORT.get(name, name): value}).items()))
+    return SHORT.get(name, name), value
 
 
 def with_values(records, conditions):
@@ -50,16 +49,13 @@ def with_values(records, conditions):
     return records
 
 
-def kernel_names(unit, former=False):
-    """What the unit's kernel is called: its name and its alias; or what it was called before. auto's
-    alias is that of the kernel it chose."""
+def kernel_names(unit):
+    """What the unit's kernel is called: its name and its alias. auto's alias is that of the kernel it chose."""
     kernel = unit.identity.kernel
-    if former:
-        return [before for before, now in old_names()["KERNEL"].items() if now == kernel]
     return [kernel, unit.alias] if unit.alias and kernel != AUTO else [kernel]
 
 
-def is_kernel(pattern, unit, former=False):
+def is_kernel(pattern, unit):
     """Whether -k means the unit's kernel by this word, as spmv run would: all, peers, a glob; after a
     backend, that one's."""
     backend, colon, name = pattern.rpartition(":")
@@ -67,26 +63,37 @@ def is_kernel(pattern, unit, former=False):
         return False
     if name in ("all", "peers"):
         return name == "all" or is_peer(unit.identity.kernel)
-    return any(fnmatch.fnmatchcase(known, name) for known in kernel_names(unit, former))
+    return any(fnmatch.fnmatchcase(known, name) for known in kernel_names(unit))
 
 
-def matrix_names(unit, former=False):
-    """What the unit's matrix is called; or in the log, where two may have one name."""
-    return [unit.record["matrix.name"] if former else unit.identity.matrix.name]
+def matrix_names(unit):
+    """What the unit's matrix is called."""
+    return [unit.identity.matrix.name]
 
 
-def is_matrix(pattern, unit, former=False):
+def is_matrix(pattern, unit):
     """Whether -m means the unit's matrix by this word."""
-    return any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in matrix_names(unit, former))
+    return pattern == unit.identity.matrix.name or fnmatch.fnmatchcase(unit.identity.matrix.name, pattern)
 
 
-def meant(pattern, units, means):
-    """Which units a word means: former names count where no name of today does."""
-    today = [means(pattern, unit) for unit in units]
-    return today if any(today) else [means(pattern, unit, True) for unit in units]
+def is_matrix_of_log(pattern, unit):
+    """Whether -m means the unit's matrix by its name in the log, which several may have."""
+    return fnmatch.fnmatchcase(unit.record["matrix.name"], pattern)
 
 
-def chosen(units, option, words, means, names_of):
+KERNEL, MATRIX = (is_kernel,), (is_matrix, is_matrix_of_log)
+
+
+def meant(pattern, units, meanings):
+    """Which units a word means, by the first of its meanings that any unit has."""
+    for means in meanings:
+        found = [means(pattern, unit) for unit in units]
+        if any(found):
+            break
+    return found
+
+
+def chosen(units, option, words, meanings, names_of):
     """[(place, unit)] of the units that a word means, place being the first such word's; of words, each
     a list of patterns apart by commas, every one of which must mean something."""
     patterns = [pattern for word in words for pattern in word.split(",") if pattern]
@@ -94,7 +101,7 @@ def chosen(units, option, words, means, names_of):
         raise Stop(EX_USAGE, f"{option} names nothing")
     places = {}
     for place, pattern in enumerate(patterns):
-        found = [k for k, is_meant in enumerate(meant(pattern, units, means)) if is_meant]
+        found = [k for k, is_meant in enumerate(meant(pattern, units, meanings)) if is_meant]
         if not found:
             raise Stop(EX_DATAERR, f"{option} {pattern}: no such record in the logs."
                        f"{hint(pattern, {name for unit in units for name in names_of(unit)})} There are "
