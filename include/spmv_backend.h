@@ -296,6 +296,9 @@ SPMV_LINKAGE bool spmv_host_has_room_for(int threads);
 SPMV_LINKAGE size_t spmv_host_cache(void); /* the last-level cache's bytes; 0: unknown */
 /* Memory to be had without swapping, within what the container may still take. */
 SPMV_LINKAGE size_t spmv_host_free_bytes(void);
+/* flock of an open file, LOCK_EX or LOCK_SH, tried for so long and once at least: a process that is
+ * stopped may hold it for ever. Returns false if another has it still; without locks, true. */
+SPMV_LINKAGE bool spmv_host_lock(int file, int how, double patience_s);
 SPMV_LINKAGE void spmv_host_state(spmv_device *d, spmv_device_state *out);
 /* root: "", or a folder that holds proc and sys. */
 SPMV_LINKAGE void spmv_host_sensors(const char *root, spmv_device_state *out);

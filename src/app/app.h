@@ -271,6 +271,7 @@ double gather_rate(const spmv_rates *r, double bytes);
 typedef struct record_log {
     int file; /* -1: none */
     int records;
+    bool is_locked_out; /* it was said that another process keeps the file locked */
     char path[1024];
 } record_log;
 /* Sets log->path only, to what log_open would open. */

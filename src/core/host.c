@@ -1,6 +1,7 @@
 /* host.c: what this process may use of the host: threads, memory, the last-level cache. */
 #include "internal.h"
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <malloc.h>
 #include <math.h>
@@ -9,8 +10,10 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- control groups -------------------------------------------------------------------------- */
@@ -344,6 +347,19 @@ size_t spmv_host_free_bytes(void) {
     spmv_cgroup_read("", &allowed);
     bool limited = allowed.memory_left >= 0 && (size_t)allowed.memory_left < available;
     return limited ? (size_t)allowed.memory_left : available;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+bool spmv_host_lock(int file, int how, double patience_s) {
+    const struct timespec pause = {.tv_nsec = 1000000};
+    const double start = spmv_now();
+    while (flock(file, how | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR) return true;
+        if (spmv_now() - start >= patience_s) return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
 }
 
 /* ---- memory, in huge pages where it is large ------------------------------------------------- */

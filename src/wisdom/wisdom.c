@@ -1,9 +1,10 @@
 /* wisdom.c: the file in which choices of "auto" outlive a process. It is text: a first line that
  * says what it is, then one line for each choice, of fields between tabs; the latest of a key
  * counts. Whoever reads or writes it holds a lock, so that of simultaneous writers none loses a
- * line. When the file has no room for one more, the older half of its lines is dropped. A line
+ * line; who cannot have the lock goes without the file. When the file has no room for one more, the older half of its lines is dropped. A line
  * whose checksum is wrong is not used; a file that is something else is left as it is. */
 #include "wisdom.h"
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 enum { MOST_BYTES = 1 << 18 }; /* of the file: about 700 choices, read in 0.3 ms */
+enum { PATIENCE_S = 1 };       /* for a lock, which others hold for a few ms */
 enum { DATE, REQUEST, MACHINE, BUILD, CHOICE, REASON, CHECKSUM, FIELDS };
 static const char first_line[] =
     "spmv-wisdom/1: date, request, machine, build, choice, reason, checksum\n";
@@ -39,13 +41,29 @@ static void print_checksum(const char *text, size_t n, char out[9]) {
     snprintf(out, 9, "%08x", (unsigned)(spmv_mix(h) >> 32));
 }
 
-/* Cuts a line into its fields. Returns false if it is not as it was written. */
+/* As print_line writes it: callers print it. */
+static bool is_date(const char *text) {
+    static const char shape[] = "0000-00-00T00:00:00Z";
+    for (size_t k = 0; k < sizeof shape; k++)
+        if (shape[k] == '0' ? !isdigit((unsigned char)text[k]) : text[k] != shape[k]) return false;
+    return true;
+}
+
+/* Whether a terminal shows the text and does nothing else. */
+static bool is_plain(const char *text) {
+    while (*text >= ' ' && *text <= '~') text++;
+    return !*text;
+}
+
+/* Cuts a line into its fields. Returns false if it is not as it was written: a checksum is no
+ * secret, so that the texts that callers get are looked at too. */
 static bool cut(char *line, char *field[FIELDS]) {
     char right[9], *last = strrchr(line, '\t');
     if (!last) return false;
     print_checksum(line, (size_t)(last - line), right);
     for (int k = 0; k < FIELDS; k++) field[k] = strsep(&line, "\t");
-    return !line && field[CHECKSUM] && strcmp(field[CHECKSUM], right) == 0;
+    return !line && field[CHECKSUM] && strcmp(field[CHECKSUM], right) == 0 &&
+           is_date(field[DATE]) && is_plain(field[CHOICE]) && is_plain(field[REASON]);
 }
 
 static bool read_number(const char *text, int64_t *out) {
@@ -114,9 +132,10 @@ static int open_locked(const char *path, bool write, char *note) {
         close(file);
         return -1;
     }
-    /* Where a file system has no locks, it goes without. */
-    while (flock(file, write ? LOCK_EX : LOCK_SH) != 0 && errno == EINTR) continue;
-    return file;
+    if (spmv_host_lock(file, write ? LOCK_EX : LOCK_SH, PATIENCE_S)) return file;
+    report(note, path, "another process keeps it locked, and it is left alone");
+    close(file);
+    return -1;
 }
 
 /* Returns the file's text, which ends with a zero byte; NULL: it is not to be used. */

@@ -95,6 +95,26 @@ static void a_writer_waits_for_another(void **state) {
     assert_true(has("first", "") && has("second", ""));
 }
 
+/* As one that was stopped with Ctrl-Z: whoever reads or writes says so, and goes on without. */
+static void a_lock_that_is_never_released_does_not_hang(void **state) {
+    (void)state;
+    size_t before, after;
+    add("first", "");
+    char *words = content(&before);
+    int file = open(path, O_RDONLY);
+    assert_true(file >= 0 && flock(file, LOCK_EX) == 0);
+    assert_false(has("first", ": another process keeps it locked, and it is left alone"));
+    add("second", ": another process keeps it locked, and it is left alone");
+    assert_int_equal(flock(file, LOCK_SH), 0);
+    assert_true(has("first", ""));
+    add("second", ": another process keeps it locked, and it is left alone");
+    close(file);
+    char *same = content(&after);
+    assert_string_equal(words, same);
+    free(words);
+    free(same);
+}
+
 static void damaged_lines_are_reported_and_ignored(void **state) {
     (void)state;
     size_t bytes;
@@ -128,6 +148,43 @@ static void unreadable_choices_are_damage(void **state) {
         assert_string_equal(note, "");
     }
     assert_true(has("question", ": 4 damaged lines are ignored"));
+}
+
+/* Appends a line with these texts and the right checksum. */
+static void add_by_hand(const char *date, const char *choice, const char *reason) {
+    char line[512];
+    uint64_t h = 0xcbf29ce484222325u;
+    int n = snprintf(line, sizeof line, "%s\tquestion\ta machine\ta build\t%s\t%s", date, choice,
+                     reason);
+    for (int k = 0; k < n; k++) h = (h ^ (unsigned char)line[k]) * 0x100000001b3u;
+    FILE *file = fopen(path, "a");
+    assert_non_null(file);
+    fprintf(file, "%s\t%08x\n", line, (unsigned)(spmv_mix(h) >> 32));
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Callers print date and reason, and find the kernel by its name: none may command a terminal, and
+ * a date is a date. */
+static void texts_that_are_not_plain_are_damage(void **state) {
+    (void)state;
+    static const char fine[] = "2026-11-23T01:02:03Z";
+    char note[SPMV_WISDOM_NOTE];
+    const wisdom_key key = key_named("question");
+    wisdom w;
+    add("question", "");
+    add_by_hand("\033]0;owned\a", "csr_rows", "a");
+    add_by_hand("", "csr_rows", "b");
+    add_by_hand("2026-11-23T01:02:03Z or so", "csr_rows", "c");
+    add_by_hand("2026-11-23 01:02:03Z", "csr_rows", "d");
+    add_by_hand(fine, "csr_rows", "red \033[31m");
+    add_by_hand(fine, "csr_rows", "other alphabets \xc2\x9b");
+    add_by_hand(fine, "csr\b_rows", "e");
+    assert_true(has("question", ": 7 damaged lines are ignored"));
+    add_by_hand(fine, "csr_rows", "plain");
+    assert_true(spmv_wisdom_find(path, &key, &w, note));
+    assert_string_equal(w.date, fine);
+    assert_string_equal(w.reason, "plain");
+    free(w.text);
 }
 
 /* As a process that was killed while it wrote leaves it. */
@@ -251,8 +308,10 @@ int main(void) {
         WITHOUT_FILE(the_latest_choice_counts),
         WITHOUT_FILE(writers_at_once_lose_nothing),
         WITHOUT_FILE(a_writer_waits_for_another),
+        WITHOUT_FILE(a_lock_that_is_never_released_does_not_hang),
         WITHOUT_FILE(damaged_lines_are_reported_and_ignored),
         WITHOUT_FILE(unreadable_choices_are_damage),
+        WITHOUT_FILE(texts_that_are_not_plain_are_damage),
         WITHOUT_FILE(half_a_line_is_removed_by_the_next_writer),
         WITHOUT_FILE(other_machines_and_builds_do_not_count),
         WITHOUT_FILE(a_file_that_must_not_be_read_is_noted),

@@ -1,11 +1,12 @@
 /* log.c: appends each record to one file per host in a single write, so that simultaneous or killed
- * runs leave whole lines; a half-written last line is cut off. */
+ * runs leave whole lines; half a record of a killed run is cut off. */
 #include "app/app.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static bool is_folder(const char *path) {
@@ -37,6 +38,12 @@ static int cannot(const char *what, const record_log *log, const char *why) {
     return complain(SPMV_E_WRITE, all);
 }
 
+/* Whether a line, or what there is of it, begins as all records of this program do. */
+static bool begins_as_ours(const char *line, size_t n) {
+    static const char mark[] = "{\"schema\":\"spmv-";
+    return strncmp(line, mark, n < sizeof mark - 1 ? n : sizeof mark - 1) == 0;
+}
+
 /* A run that was killed while writing may have left half a record: what follows must not share its
  * line, and no reader can use it. A whole record lacks its newline alone, and what does not begin
  * as a record does is not ours to remove. */
@@ -48,7 +55,7 @@ static int repair_end(const record_log *log) {
     size_t n = start < 0 ? 0 : (size_t)(end - start);
     char *line = n ? malloc(n) : NULL;
     bool is_read = line && pread(log->file, line, n, start) == (ssize_t)n;
-    bool half = is_read && *line == '{' && !jsonl_is_whole(line, n);
+    bool half = is_read && begins_as_ours(line, n) && !jsonl_is_whole(line, n);
     free(line);
     if (!is_read) return cannot("read its last line", log, strerror(errno));
     if (half ? ftruncate(log->file, start) != 0 : write(log->file, "\n", 1) != 1)
@@ -63,9 +70,30 @@ static int repair_end(const record_log *log) {
 }
 
 /* While one process looks at the end or appends, the others wait: half a record that is still being
- * written must not be cut off. Where a file system has no locks, it goes without. */
-static void lock(const record_log *log) {
-    while (flock(log->file, LOCK_EX) != 0 && errno == EINTR) continue;
+ * written must not be cut off. Returns whether it may be: who cannot have the lock leaves the end as
+ * it is, and appends to it. */
+static bool lock(record_log *log) {
+    const double patience_s = log->is_locked_out ? 0 : 1; /* others hold it for a few ms */
+    if (spmv_host_lock(log->file, LOCK_EX, patience_s)) return true;
+    if (!log->is_locked_out)
+        say("note: another process keeps %s locked: records are appended without its lock\n",
+            log->path);
+    log->is_locked_out = true;
+    return false;
+}
+
+/* Appends whole lines, in a single write, so that none shares a line with half a record. */
+static ssize_t append(const record_log *log, const char *line, size_t n, bool to_new_line) {
+    if (!to_new_line) return write(log->file, line, n);
+    const struct iovec both[] = {{(char *)"\n", 1}, {(char *)line, n}};
+    ssize_t wrote = writev(log->file, both, 2);
+    return wrote > 0 ? wrote - 1 : wrote;
+}
+
+static bool ends_with_newline(const record_log *log) {
+    char last = '\n';
+    off_t end = lseek(log->file, 0, SEEK_END);
+    return end <= 0 || pread(log->file, &last, 1, end - 1) != 1 || last == '\n';
 }
 
 static void unlock(const record_log *log) {
@@ -101,8 +129,7 @@ int log_open(const options *o, const machine *m, record_log *log) {
         mkdir(where, 0777); /* the folder the user named; open() says what is wrong with it */
     log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (log->file < 0) return cannot("open the log", log, strerror(errno));
-    lock(log);
-    int code = repair_end(log);
+    int code = lock(log) ? repair_end(log) : 0;
     unlock(log);
     return code;
 }
@@ -113,10 +140,10 @@ int log_append(record_log *log, fields table, const void *of) {
     spmv_status status = jsonl_format(table, of, &line);
     if (status != SPMV_OK) return complain(status, "cannot format a log record");
     size_t n = strlen(line);
-    lock(log);
-    int code =
-        repair_end(log); /* a child of a sweep may have been killed since the log was opened */
-    ssize_t wrote = code ? 0 : write(log->file, line, n);
+    const bool locked = lock(log);
+    /* A child of a sweep may have been killed since the log was opened. */
+    int code = locked ? repair_end(log) : 0;
+    ssize_t wrote = code ? 0 : append(log, line, n, !locked && !ends_with_newline(log));
     const char *why = wrote < 0 ? strerror(errno) : "disk full";
     unlock(log);
     free(line);
