@@ -118,6 +118,7 @@ typedef struct oracle { /* of a matrix and an x */
     int64_t rows;
     int threads;         /* for sums and checks */
     long double *sum;    /* [rows] (A x)_i from the file's entries */
+    long double *lost;   /* [rows] what additions to sum round off, while it is made */
     long double *mass;   /* [rows] (|A| |x|)_i */
     long double *square; /* [rows] sum_j (a_ij x_j)^2 */
     int32_t *len;        /* [rows] entries summed, duplicates counted apart */

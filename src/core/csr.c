@@ -171,21 +171,21 @@ static bool sort_row(int32_t *col, double *value, int64_t n) {
     return true;
 }
 
-/* Sums entries of equal columns, in extended precision so that it rounds once, and moves the sums
- * to the front of the row. Returns how many entries are left. */
+/* Sums entries of equal columns, rounded once, and moves the sums to the front of the row. Returns how many entries are left. */
 static int64_t merge_row(int32_t *col, double *value, int64_t n, int64_t *overflows) {
     int64_t kept = 0;
     for (int64_t k = 0; k < n;) {
-        long double sum = value[k];
+        spmv_sum sum = {.whole = value[k]};
         bool finite = isfinite(value[k]);
         int64_t end = k + 1;
         for (; end < n && col[end] == col[k]; end++) {
-            sum += value[end];
+            spmv_sum_add(&sum, value[end]);
             finite &= isfinite(value[end]) != 0;
         }
         col[kept] = col[k];
-        *overflows += finite && !isfinite((double)sum);
-        value[kept++] = (double)sum;
+        value[kept] = spmv_sum_total(&sum);
+        *overflows += finite && !isfinite(value[kept]);
+        kept++;
         k = end;
     }
     return kept;

@@ -171,22 +171,22 @@ static void sort_duplicates(duplicates *d, uint32_t *entry, int64_t n) {
     }
 }
 
-/* Of row i, the entries in places begin..end - 1 of the list: in extended precision, so that it
- * rounds once. */
+/* Of row i, the sum of the entries in places begin..end - 1 of the list, rounded once. */
 static double sum_entries(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t begin,
                           int64_t end, int64_t *overflows) {
     uint32_t *entry = mat->origin->entry;
     duplicates d = {mat, g, i};
     if (end - begin > 2) sort_duplicates(&d, entry + begin, end - begin);
-    long double sum = value_in_row(mat, g, i, entry[begin]);
-    bool finite = isfinite((double)sum);
+    spmv_sum sum = {.whole = value_in_row(mat, g, i, entry[begin])};
+    bool finite = isfinite(sum.whole);
     for (int64_t at = begin + 1; at < end; at++) {
         double value = value_in_row(mat, g, i, entry[at]);
         finite &= isfinite(value) != 0;
-        sum += value;
+        spmv_sum_add(&sum, value);
     }
-    *overflows += finite && !isfinite((double)sum);
-    return (double)sum;
+    const double total = spmv_sum_total(&sum);
+    *overflows += finite && !isfinite(total);
+    return total;
 }
 
 /* Returns how many sums of duplicates no double can hold. */

@@ -95,10 +95,37 @@ static void what_f32_rounds_to_zero_times_infinity_is_nan(void **state) {
     entries_free(&e);
 }
 
+/* Ten million equal terms: a plain sum in extended precision is off by 1,000 roundings of a double,
+ * in the reference as in the matrix. */
+static void ten_million_duplicates_are_right(void **state) {
+    (void)state;
+    enum { MANY = 10000000 };
+    const double value = 0.1, x[] = {1.0 / 3, 1.0 / 3};
+    const long double exact = 1e6L + 5.551115123125783e-11L; /* ten million times 0.1's double */
+    for (int both = 0; both < 2; both++) {
+        const int at = both; /* below the diagonal, mirrored */
+        entries e = {.rows = 2, .cols = 2, .symmetry = both ? SPMV_SYMMETRIC : SPMV_GENERAL};
+        for (int k = 0; k < MANY; k++) add_entry(&e, at, 0, value);
+        spmv_mat *mat = matrix_of(ctx, &e);
+        spmv_csr_view A;
+        spmv_mat_rows(mat, &A);
+        oracle o = oracle_of(mat, x, 2, SPMV_F64);
+        assert_true(A.values[0] == (double)exact);
+        assert_true(fabsl(o.sum[at] - exact * x[0]) <= 0x1p-60 * exact);
+        assert_int_equal(spmv_mat_set_values(mat, e.values, SPMV_HOST, NULL), SPMV_OK);
+        spmv_mat_rows(mat, &A);
+        assert_true(A.values[0] == (double)exact);
+        oracle_free(&o);
+        spmv_mat_free(mat);
+        entries_free(&e);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_threads_finds_the_same),
         cmocka_unit_test(duplicates_that_meet_infinity_are_summed_first),
+        cmocka_unit_test(ten_million_duplicates_are_right),
         cmocka_unit_test(what_f32_rounds_to_zero_times_infinity_is_nan),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -15,7 +15,7 @@ static void *in_precision(const double *v, int64_t n, spmv_precision precision) 
 }
 
 int check_room(const inputs *in) {
-    enum { X_COPIES = 4, Y_COPIES = 4, ORACLE_ROW = 3 * sizeof(long double) + sizeof(int32_t) };
+    enum { X_COPIES = 4, Y_COPIES = 4, ORACLE_ROW = 4 * sizeof(long double) + sizeof(int32_t) };
     double need = (double)in->cols * X_COPIES * sizeof(double);
     need += (double)in->rows * (Y_COPIES * sizeof(double) + ORACLE_ROW);
     double limit = 0.9 * (double)spmv_host_free_bytes();

@@ -1,5 +1,6 @@
 /* verify.c: the check. The reference is summed from the entries as the file holds them, in extended
- * precision, through no format: neither a conversion nor a kernel can hide a fault in it. The bound
+ * precision and with what its additions round off, so that ten million duplicates of one entry do
+ * not move it; through no format: neither a conversion nor a kernel can hide a fault in it. The bound
  * is the rounding error that any order of summation can make, a row at a time:
  *
  *     |y_i - r_i| <= c (n_i + 2) u (|alpha| |A| |x| + |beta| |y0|)_i
@@ -34,9 +35,12 @@ static void add_entry(oracle *o, int64_t first, int64_t n, int64_t row, double a
     if ((uint64_t)(row - first) >= (uint64_t)n) return;
     if (o->len[row] < INT32_MAX) o->len[row]++;
     if (!isfinite(x)) return; /* add_special */
-    o->sum[row] += (long double)a * x;
-    long double product = fabsl((long double)a * x);
-    if (isfinite(product)) o->mass[row] += product, o->square[row] += product * product;
+    const long double term = (long double)a * x, before = o->sum[row], sum = before + term;
+    o->sum[row] = sum;
+    if (!isfinite(term)) return;
+    o->lost[row] += (before - (sum - (sum - before))) + (term - (sum - before));
+    o->mass[row] += fabsl(term);
+    o->square[row] += term * term;
 }
 
 static double mirrored(const spmv_coo_view *A, double a) {
@@ -52,6 +56,8 @@ static void sum_rows(const spmv_coo_view *A, const double *x, int64_t first, int
         add_entry(o, first, n, i, a, x[j]);
         if (A->symmetry != SPMV_GENERAL && i != j) add_entry(o, first, n, j, mirrored(A, a), x[i]);
     }
+    for (int64_t i = first; i < first + n; i++)
+        if (isfinite(o->sum[i])) o->sum[i] += o->lost[i];
 }
 
 /* ---- infinity and NaN in x ------------------------------------------------------------------ */
@@ -123,10 +129,11 @@ spmv_status oracle_make(const spmv_mat *mat, spmv_precision precision, const dou
         if (isfinite(x[j]) && fabs(x[j]) > out->x_max) out->x_max = fabs(x[j]);
     }
     out->sum = calloc(n, sizeof *out->sum);
+    out->lost = calloc(n, sizeof *out->lost);
     out->mass = calloc(n, sizeof *out->mass);
     out->square = calloc(n, sizeof *out->square);
     out->len = calloc(n, sizeof *out->len);
-    if (!out->sum || !out->mass || !out->square || !out->len) {
+    if (!out->sum || !out->lost || !out->mass || !out->square || !out->len) {
         oracle_free(out);
         return SPMV_E_NOMEM;
     }
@@ -136,6 +143,8 @@ spmv_status oracle_make(const spmv_mat *mat, spmv_precision precision, const dou
         int64_t first = spmv_split(A.rows, team, t);
         sum_rows(&A, x, first, spmv_split(A.rows, team, t + 1) - first, out);
     }
+    free(out->lost);
+    out->lost = NULL;
     if (all_finite || add_special(&A, precision, x, out) == SPMV_OK) return SPMV_OK;
     oracle_free(out);
     return SPMV_E_NOMEM;
@@ -143,6 +152,7 @@ spmv_status oracle_make(const spmv_mat *mat, spmv_precision precision, const dou
 
 void oracle_free(oracle *o) {
     free(o->sum);
+    free(o->lost);
     free(o->mass);
     free(o->square);
     free(o->len);
