@@ -158,6 +158,11 @@ static inline int64_t spmv_split(int64_t n, int64_t nblocks, int64_t block) {
     return block * size + (block < rest ? block : rest);
 }
 
+/* How many blocks n are cut into where so many are asked for: none is empty, and one is there. */
+static inline int64_t spmv_blocks_of(int64_t asked, int64_t n) {
+    return asked < n ? asked : n > 0 ? n : 1;
+}
+
 /* Of row i, whose columns ascend: the first entry in column at least col, or the row's end. */
 static inline int64_t spmv_first_from(const spmv_csr_view *A, int64_t i, int64_t col) {
     int64_t low = A->row_ptr[i], high = A->row_ptr[i + 1];

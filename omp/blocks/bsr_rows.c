@@ -10,12 +10,13 @@
  * Cost     2 nnz flop; blocks (r c sizeof real + 4) + (block rows + 1) sizeof ofs + (cols + rows)
  *          sizeof real bytes.
  * Weak     pays where blocks are full: a lone entry is stored and multiplied r c times over.
- *          Padding multiplies 0 by x, so x must be finite.
+ *          Padding multiplies 0 by x: a block row whose sums are not finite is done again without.
  * Repeats  bitwise: yes.
  * Params   schedule, chunk: of the loop over block rows.
  */
 #include "omp/kernel.h"
 #include "formats/bsr/bsr.h"
+#include <math.h>
 
 enum { TALLEST = 8 };
 
@@ -24,6 +25,19 @@ typedef struct product { /* what a block row needs besides its place */
     const real *x;
     real *y, alpha, beta;
 } product;
+
+/* Padding times an infinite x is NaN: the sums once more, of what is no padding. */
+static void sum_entries(const product *m, int64_t b, real *sum) {
+    const bsr *A = m->A;
+    const int64_t rows = A->shape_rows, cols = A->shape_cols;
+    for (int64_t r = 0; r < rows; r++) sum[r] = 0;
+    for (int64_t k = A->block_ptr[b]; k < A->block_ptr[b + 1]; k++)
+        for (int64_t slot = 0; slot < rows * cols; slot++) {
+            const real value = A->values[k * rows * cols + slot];
+            const bool is_padding = value == 0 && signbit(value);
+            if (!is_padding) sum[slot / cols] += value * m->x[A->first_col[k] + slot % cols];
+        }
+}
 
 /* Where rows and cols are constants in the call, the loops over a block are unrolled and the sums
  * live in registers. */
@@ -38,6 +52,9 @@ static inline __attribute__((always_inline)) void multiply_blocks(const product 
         for (int r = 0; r < rows; r++)
             for (int c = 0; c < cols; c++) sum[r] += values[r * cols + c] * x[c];
     }
+    real zero = 0;
+    for (int r = 0; r < rows; r++) zero += 0 * sum[r];
+    if (zero != 0) sum_entries(m, b, sum); /* it is NaN */
     for (int r = 0; r < rows && first + r < A->s.rows; r++)
         put_row(m->y + first + r, m->alpha, sum[r], m->beta);
 }
@@ -84,6 +101,6 @@ SPMV_EXPORT_KERNEL(bsr_rows) = {
     .format = "bsr",
     .summary = "parallel for over block rows, blocks unrolled",
     .params = params,
-    .traits = SPMV_DETERMINISTIC | SPMV_PADS,
+    .traits = SPMV_DETERMINISTIC,
     .run = run,
 };

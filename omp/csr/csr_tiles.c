@@ -20,12 +20,13 @@
 #include "formats/row_ends.h"
 
 typedef struct tiles {
-    ofs *offsets;  /* [rows x grid_cols + 1] where column block j of row i starts in col_idx */
-    real *partial; /* [rows x grid_cols] */
+    int64_t ncols; /* blocks of columns, none empty */
+    ofs *offsets;  /* [rows x ncols + 1] where column block j of row i starts in col_idx */
+    real *partial; /* [rows x ncols] */
 } tiles;
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    size_t cells = (size_t)A->rows * (size_t)c->value[SPMV_grid_cols];
+    size_t cells = (size_t)(A->rows * spmv_blocks_of(c->value[SPMV_grid_cols], A->cols));
     return sizeof(tiles) + (cells + 1) * sizeof(ofs) + cells * sizeof(real);
 }
 
@@ -51,11 +52,11 @@ static void find_offsets(const spmv_plan *p, const csr *A, int64_t ncols, ofs *o
 
 static spmv_status prepare(spmv_plan *p) {
     const csr *A = (const csr *)p->store;
-    int64_t ncols = p->choice.value[SPMV_grid_cols];
+    int64_t ncols = spmv_blocks_of(p->choice.value[SPMV_grid_cols], A->s.cols);
     size_t cells = (size_t)(A->s.rows * ncols);
     spmv_ctx *ctx = p->device->ctx;
     tiles *t = p->scratch = spmv_host_take(ctx, sizeof *t);
-    if (t) *t = (tiles){NULL, NULL};
+    if (t) *t = (tiles){.ncols = ncols};
     if (t) t->offsets = spmv_host_take(ctx, (cells + 1) * sizeof *t->offsets);
     if (t) t->partial = spmv_host_take(ctx, cells * sizeof *t->partial);
     if (!t || !t->offsets || !t->partial)
@@ -72,7 +73,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     real *y = v->z;
     const csr *A = (const csr *)p->store;
     const tiles *t = p->scratch;
-    int64_t nrows = p->choice.value[SPMV_grid_rows], ncols = p->choice.value[SPMV_grid_cols];
+    int64_t nrows = spmv_blocks_of(p->choice.value[SPMV_grid_rows], A->s.rows), ncols = t->ncols;
     bool simd = p->choice.value[SPMV_simd];
     schedule before = set_schedule(p, nrows * ncols);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)

@@ -16,19 +16,18 @@
 #include "omp/kernel.h"
 #include "formats/csr_columns/csr_columns.h"
 
-static size_t partial_bytes(int64_t rows, const spmv_choice *c) {
-    return (size_t)(rows * c->value[SPMV_grid_cols]) * sizeof(real);
+static size_t partial_bytes(int64_t rows, int64_t ncols) {
+    return (size_t)(rows * ncols) * sizeof(real);
 }
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    return partial_bytes(A->rows, c);
+    return partial_bytes(A->rows, spmv_blocks_of(c->value[SPMV_grid_cols], A->cols));
 }
 
 static spmv_status prepare(spmv_plan *p) {
-    p->scratch_bytes = partial_bytes(p->store->rows, &p->choice);
+    p->scratch_bytes = partial_bytes(p->store->rows, ((const csr_columns *)p->store)->ncols);
     p->traffic_bytes += 2 * p->scratch_bytes;
-    p->scratch =
-        spmv_host_take(p->device->ctx, p->scratch_bytes); /* [rows x grid_cols] partial sums */
+    p->scratch = spmv_host_take(p->device->ctx, p->scratch_bytes); /* [rows x ncols] partial sums */
     return p->scratch ? SPMV_OK
                       : spmv_fail(p->device->ctx, SPMV_E_NOMEM, "out of memory for partial sums");
 }
@@ -43,7 +42,7 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     const csr_columns *A = (const csr_columns *)p->store;
     real *partial = p->scratch;
     int64_t rows = p->store->rows;
-    int64_t nrows = p->choice.value[SPMV_grid_rows], ncols = p->choice.value[SPMV_grid_cols];
+    int64_t nrows = spmv_blocks_of(p->choice.value[SPMV_grid_rows], rows), ncols = A->ncols;
     bool simd = p->choice.value[SPMV_simd];
     schedule before = set_schedule(p, nrows * ncols);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)

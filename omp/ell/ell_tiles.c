@@ -16,9 +16,15 @@
  *          rowlens (1).
  */
 #include "ell.h"
+#include "formats/row_ends.h"
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    return (size_t)A->rows * (size_t)c->value[SPMV_grid_cols] * sizeof(real);
+    const int64_t ncols = spmv_blocks_of(c->value[SPMV_grid_cols], spmv_longest_row(A));
+    return (size_t)(A->rows * ncols) * sizeof(real);
+}
+
+static int64_t slot_blocks(const spmv_plan *p) {
+    return spmv_blocks_of(p->choice.value[SPMV_grid_cols], ((const ell *)p->store)->width);
 }
 
 static void release(spmv_plan *p) {
@@ -26,7 +32,7 @@ static void release(spmv_plan *p) {
 }
 
 static spmv_status prepare(spmv_plan *p) {
-    size_t rows = (size_t)p->store->rows, ncols = (size_t)p->choice.value[SPMV_grid_cols];
+    size_t rows = (size_t)p->store->rows, ncols = (size_t)slot_blocks(p);
     TRY(ell_prepare(p));
     p->scratch_bytes = rows * ncols * sizeof(real);
     p->traffic_bytes += 2 * p->scratch_bytes +
@@ -42,7 +48,8 @@ static spmv_status run(const spmv_plan *p, const spmv_operands *v) {
     real *y = v->z;
     const ell *A = (const ell *)p->store;
     real *partial = p->scratch;
-    int64_t nrows = p->choice.value[SPMV_grid_rows], ncols = p->choice.value[SPMV_grid_cols];
+    int64_t nrows = spmv_blocks_of(p->choice.value[SPMV_grid_rows], A->s.rows);
+    int64_t ncols = slot_blocks(p);
     bool simd = p->choice.value[SPMV_simd], rowlens = p->choice.value[SPMV_rowlens];
     schedule before = set_schedule(p, nrows * ncols);
 #pragma omp parallel for schedule(runtime) num_threads(p->device->threads)

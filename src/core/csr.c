@@ -171,7 +171,8 @@ static bool sort_row(int32_t *col, double *value, int64_t n) {
     return true;
 }
 
-/* Sums entries of equal columns, rounded once, and moves the sums to the front of the row. Returns how many entries are left. */
+/* Sums entries of equal columns, rounded once, and moves the sums to the front of the row. Returns
+ * how many entries are left. */
 static int64_t merge_row(int32_t *col, double *value, int64_t n, int64_t *overflows) {
     int64_t kept = 0;
     for (int64_t k = 0; k < n;) {

@@ -1,7 +1,8 @@
 /* wisdom.c: the file in which choices of "auto" outlive a process. It is text: a first line that
  * says what it is, then one line for each choice, of fields between tabs; the latest of a key
  * counts. Whoever reads or writes it holds a lock, so that of simultaneous writers none loses a
- * line; who cannot have the lock goes without the file. When the file has no room for one more, the older half of its lines is dropped. A line
+ * line; who cannot have the lock goes without the file. When the file has no room for one more,
+ * the older half of its lines is dropped. A line
  * whose checksum is wrong is not used; a file that is something else is left as it is. */
 #include "wisdom.h"
 #include <ctype.h>

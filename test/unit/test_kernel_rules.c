@@ -167,6 +167,45 @@ static void nan_and_infinity_are_ieee(void **state) {
     spmv_ctx_free(ctx);
 }
 
+/* What a plan of these settings keeps: its store and the kernel's own structures; 0: there is none.
+ */
+static size_t bytes_of(const subject *s, const setup *c) {
+    const spmv_plan_opts opts = {.size = sizeof opts,
+                                 .kernel = c->kernel,
+                                 .precision = c->precision,
+                                 .settings = c->setting,
+                                 .nsettings = c->nsettings};
+    spmv_plan *plan = NULL;
+    spmv_plan_facts facts = {.kernel = NULL};
+    if (spmv_plan_create(s->mat, &opts, &plan) == SPMV_OK) spmv_plan_info(plan, &facts);
+    spmv_plan_free(plan);
+    return facts.store_bytes + facts.scratch_bytes;
+}
+
+/* Blocks that hold no column would each cost an entry per row: of 4,096, a thousand times what the
+ * matrix takes. */
+static void try_narrow(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                       const subject *s) {
+    const setup plain = setup_of(backend, k, SPMV_F64_O32);
+    const size_t usual = bytes_of(s, &plain);
+    for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
+        setup c = plain;
+        set(&c, p, p->max / p->multiple * p->multiple);
+        if (bytes_of(s, &c) > 16 * usual + (1 << 16)) complain_about(&c, s, "takes that much");
+    }
+}
+
+static void a_narrow_matrix_takes_little(void **state) {
+    (void)state;
+    spmv_ctx *ctx = context_of(2);
+    subject s = {.name = "20000 x 3"};
+    assert_int_equal(spmv_mat_load(ctx, "gen:dense:20000x3", NULL, &s.mat), SPMV_OK);
+    visit_kernels(try_narrow, &s);
+    assert_int_equal(tally.wrong, 0);
+    spmv_mat_free(s.mat);
+    spmv_ctx_free(ctx);
+}
+
 /* Multiplying padding changes no sum. */
 static void try_padding(const spmv_backend *backend, int k, const spmv_kernel *kernel,
                         const subject *s) {
@@ -242,9 +281,13 @@ int main(int argc, char **argv) {
     take_backend(argc, argv);
     wait_without_spinning(argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(largest_settings_work), cmocka_unit_test(wrong_settings_are_refused),
-        cmocka_unit_test(budgets_are_kept),      cmocka_unit_test(nan_and_infinity_are_ieee),
-        cmocka_unit_test(padding_does_not_show), cmocka_unit_test(padding_is_explained),
+        cmocka_unit_test(largest_settings_work),
+        cmocka_unit_test(wrong_settings_are_refused),
+        cmocka_unit_test(budgets_are_kept),
+        cmocka_unit_test(nan_and_infinity_are_ieee),
+        cmocka_unit_test(padding_does_not_show),
+        cmocka_unit_test(padding_is_explained),
+        cmocka_unit_test(a_narrow_matrix_takes_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

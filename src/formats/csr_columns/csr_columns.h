@@ -17,7 +17,7 @@
 
 typedef struct V(csr_columns) {
     spmv_store s;
-    int64_t ncols; /* blocks of columns, as spmv_split cuts them */
+    int64_t ncols; /* blocks of columns, as spmv_split cuts them, none empty */
     ofs *row_ptr;  /* [ncols * (rows + 1)] into col_idx and values, block after block */
     idx *col_idx;  /* [nnz] of the whole matrix */
     real *values;  /* [nnz] */

@@ -4,7 +4,7 @@
 #include <math.h>
 
 static size_t estimate(const spmv_csr_view *A, const spmv_choice *c) {
-    const size_t ncols = (size_t)c->value[SPMV_grid_cols];
+    const size_t ncols = (size_t)spmv_blocks_of(c->value[SPMV_grid_cols], A->cols);
     return ncols * (size_t)(A->rows + 1) * sizeof(ofs) +
            (size_t)A->nnz * (sizeof(idx) + sizeof(real));
 }
@@ -54,7 +54,7 @@ static spmv_status build(spmv_ctx *ctx, const spmv_csr_view *A, const spmv_choic
     TRY(spmv_store_new(ctx, "csr_columns", sizeof(csr_columns), A, out));
     csr_columns *B = (csr_columns *)*out;
     B->s.slots = A->nnz;
-    B->ncols = c->value[SPMV_grid_cols];
+    B->ncols = spmv_blocks_of(c->value[SPMV_grid_cols], A->cols);
     TRY(STORE_ARRAY(ctx, B, row_ptr, B->ncols * (A->rows + 1)));
     TRY(STORE_ARRAY(ctx, B, col_idx, A->nnz));
     TRY(STORE_ARRAY(ctx, B, values, A->nnz));
