@@ -70,8 +70,8 @@ static int repair_end(const record_log *log) {
 }
 
 /* While one process looks at the end or appends, the others wait: half a record that is still being
- * written must not be cut off. Returns whether it may be: who cannot have the lock leaves the end as
- * it is, and appends to it. */
+ * written must not be cut off. Returns false if the lock cannot be had: then the end stays as it
+ * is, and the record is appended to it. */
 static bool lock(record_log *log) {
     const double patience_s = log->is_locked_out ? 0 : 1; /* others hold it for a few ms */
     if (spmv_host_lock(log->file, LOCK_EX, patience_s)) return true;

@@ -1,7 +1,7 @@
 /* verify.c: the check. The reference is summed from the entries as the file holds them, in extended
  * precision and with what its additions round off, so that ten million duplicates of one entry do
- * not move it; through no format: neither a conversion nor a kernel can hide a fault in it. The bound
- * is the rounding error that any order of summation can make, a row at a time:
+ * not move it; through no format: neither a conversion nor a kernel can hide a fault in it. The
+ * bound is the rounding error that any order of summation can make, a row at a time:
  *
  *     |y_i - r_i| <= c (n_i + 2) u (|alpha| |A| |x| + |beta| |y0|)_i
  *                  + c (n_i + 2) eta (1 + |alpha|) max(1, max_j |x_j|)
