@@ -31,7 +31,7 @@ make -s -C "$source" BUILD=omp DESTDIR="$stage" PREFIX=/usr LIBDIR="lib/$triplet
 strip --strip-unneeded "$stage/usr/bin/spmv" "$stage/usr/lib/$triplet/libspmv.so.$version"
 strip --strip-debug "$stage/usr/lib/$triplet/libspmv.a"
 mv "$stage/usr/share/zsh/site-functions" "$stage/usr/share/zsh/vendor-completions" # where Debian's zsh looks
-gzip -9n "$stage/usr/share/man/man1/spmv.1"
+gzip -9n "$stage/usr/share/man/man1/spmv.1" "$stage"/usr/share/man/man3/*.3
 
 mkdir -p "$stage/DEBIAN" "$work/shlibs/debian"
 printf 'Source: spmv\n\nPackage: spmv\nArchitecture: any\n' >"$work/shlibs/debian/control"

@@ -43,8 +43,8 @@ linked() {
     if [ "$action" = install ]; then ln -sf "$1" "$into/$2"; else rm -f "$into/$2"; fi
 }
 
-made=$(mktemp)
-trap 'rm -f "$made"' EXIT
+made=$(mktemp) pages=$(mktemp -d)
+trap 'rm -rf "$made" "$pages"' EXIT
 put 755 "$built/spmv" bin/spmv
 put 755 "$built/libspmv.so" "$libdir/libspmv.so.$version"
 linked "libspmv.so.$version" "$libdir/$soname"
@@ -60,6 +60,12 @@ filled src/install/spmv.pc.in "$libdir/pkgconfig/spmv.pc"
 filled src/install/spmv-config.cmake.in "$libdir/cmake/spmv/spmv-config.cmake"
 filled src/install/spmv-config-version.cmake.in "$libdir/cmake/spmv/spmv-config-version.cmake"
 put 644 docs/reference/man/spmv.1 share/man/man1/spmv.1
+# A page for each function, made of the headers, where Python is.
+if [ "$action" = uninstall ]; then rm -f "$into"/share/man/man3/spmv_*.3
+elif command -v python3 >/dev/null; then
+    python3 docs/functions.py --man "$pages"
+    for page in "$pages"/*.3; do put 644 "$page" "share/man/man3/${page##*/}"; done
+fi
 put 644 src/install/spmv.bash share/bash-completion/completions/spmv
 put 644 src/install/spmv.zsh share/zsh/site-functions/_spmv
 put 644 LICENSE share/doc/spmv/copyright

@@ -145,6 +145,7 @@ class Installed(unittest.TestCase):
     def test_the_manual_and_completion_are_where_they_are_looked_for(self):
         share = self.folder / f"stage{PREFIX}/share"
         self.assertEqual((share / "man/man1/spmv.1").read_bytes(), (ROOT / "docs/reference/man/spmv.1").read_bytes())
+        self.assertIn(".TH SPMV_PLAN_CREATE 3 ", (share / "man/man3/spmv_plan_create.3").read_text(encoding="utf-8"))
         self.assertEqual((share / "zsh/site-functions/_spmv").read_bytes(), (ROOT / "src/install/spmv.zsh").read_bytes())
         self.prints("sweep\ncsr_rows\n32 64 auto\n", f"""bash -c '
             . {PREFIX if self.bare else share.parent}/share/bash-completion/completions/spmv

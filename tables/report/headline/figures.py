@@ -228,20 +228,12 @@ def outside_table(layout, places=None):
     return header, "lllllrlrlrlrlr", rows
 
 
-def short_table(layout, places=None):
-    """(header, alignment, rows) of the outside set for README.md: over other libraries, a line for machine and
-    precision."""
+def known_groups(layout, places=None):
+    """[(system, ratios)] of the outside set over other libraries whose mean is known: f64, cold caches, known products."""
     places = outside_list() if places is None else places
-    groups = {group: ratios for group, ratios in outside_groups(layout, places).items()
-              if group.words == BASELINES[group.system.backend][0][0]}
-    heads = sorted({(group.system.cache or "", not group.known) for group in groups})
-    found = collections.defaultdict(dict)
-    for group, ratios in groups.items():
-        line = f"{machine_of(group.system)}, {group.system.precision}"
-        found[line][group.system.cache or "", not group.known] = (
-            f"{mean_of(ratios):.2f}{doubt_mark(ratios).strip()}, {min(ratio.value for ratio in ratios):.2f}")
-    header = ["machine, precision", *(f"{cache}{', products unknown' if unknown else ''}" for cache, unknown in heads)]
-    return header, "l" + "r" * len(heads), [[line, *(cells.get(head, "") for head in heads)] for line, cells in found.items()]
+    return [(group.system, ratios) for group, ratios in outside_groups(layout, places).items()
+            if group.known and (group.system.precision, group.system.cache) == ("f64", "cold")
+            and group.words == BASELINES[group.system.backend][0][0] and are_known(ratios)]
 
 
 def parts_table(layout, part, names, places=None):
