@@ -3,7 +3,7 @@
 #ifndef SPMV_TEST_CSELL_ROWS_H
 #define SPMV_TEST_CSELL_ROWS_H
 
-#include "testing.h"
+#include "instructions.h"
 
 enum { SLICES = 5, ROWS = 32 * SLICES + 13, WIDE = 200000, LONG = 900 };
 

@@ -5,7 +5,7 @@
 #ifndef SPMV_TEST_KERNELS_H
 #define SPMV_TEST_KERNELS_H
 
-#include "testing.h"
+#include "instructions.h"
 
 enum { GUARD = 64, MOST_PRINTED = 20, MOST_VALUES = 24 };
 static const size_t budget = 256 << 20; /* so that what is refused does not depend on the machine */
@@ -247,6 +247,7 @@ static inline int64_t round_up(int64_t value, int64_t multiple) {
 
 static inline void offer(values *v, const spmv_param *p, int64_t value) {
     if (!spmv_param_takes(p, value) || v->count == MOST_VALUES) return;
+    if (p->id == SPMV_isa && value > best_isa()) return;
     for (int k = 0; k < v->count; k++)
         if (v->value[k] == value) return;
     v->value[v->count++] = value;

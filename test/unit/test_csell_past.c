@@ -53,7 +53,7 @@ static void assert_same_past(size_t cache, spmv_precision precision) {
     assert_non_null(x);
     for (int64_t j = 0; j < USED_COLS; j++)
         set_number(x, precision, j, random_entry(7, (uint64_t)j));
-    for (int64_t isa = ISA_PORTABLE; isa <= isa_of_cpu(); isa++) {
+    for (int64_t isa = ISA_PORTABLE; isa <= best_isa(); isa++) {
         spmv_plan *through = plan_with(near, precision, isa),
                   *past = plan_with(far, precision, isa);
         assert_false(((work *)through->scratch)->past); /* the same place in f32 */

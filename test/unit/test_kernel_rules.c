@@ -7,7 +7,7 @@ static void try_largest(const spmv_backend *backend, int k, const spmv_kernel *k
                         const subject *s) {
     for (const spmv_param *p = params_of(kernel); p->id != SPMV_NPARAMS; p++) {
         setup c = setup_of(backend, k, SPMV_F64_O32);
-        set(&c, p, p->max / p->multiple * p->multiple);
+        set(&c, p, p->id == SPMV_isa ? best_isa() : p->max / p->multiple * p->multiple);
         try_setup(&c, s, scalings, 2);
     }
 }
@@ -68,6 +68,25 @@ static void wrong_settings_are_refused(void **state) {
     visit_kernels(try_wrong_settings, &s);
     assert_int_equal(tally.wrong, 0);
     assert_null(s.mat->stores);
+    fixture_subject_free(&s);
+}
+
+static void try_instructions_it_lacks(const spmv_backend *backend, int k, const spmv_kernel *kernel,
+                                      const subject *s) {
+    const spmv_param *p = spmv_param_of(kernel, SPMV_isa);
+    for (int64_t isa = best_isa() + 1; p && isa <= p->max; isa++) {
+        setup c = setup_of(backend, k, SPMV_F64_O32);
+        set(&c, p, isa);
+        assert_refused(&c, s, SPMV_E_UNSUITABLE, "this CPU has no AVX");
+    }
+}
+
+/* Only a processor without AVX-512 shows it. */
+static void instructions_that_it_lacks_are_refused(void **state) {
+    (void)state;
+    subject s = fixture_subject("long tail", 2);
+    visit_kernels(try_instructions_it_lacks, &s);
+    assert_int_equal(tally.wrong, 0);
     fixture_subject_free(&s);
 }
 
@@ -283,6 +302,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(largest_settings_work),
         cmocka_unit_test(wrong_settings_are_refused),
+        cmocka_unit_test(instructions_that_it_lacks_are_refused),
         cmocka_unit_test(budgets_are_kept),
         cmocka_unit_test(nan_and_infinity_are_ieee),
         cmocka_unit_test(padding_does_not_show),

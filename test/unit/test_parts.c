@@ -1,18 +1,22 @@
 /* test_parts.c: kernels whose threads take over chunks of each other's shares: every row is
- * multiplied once, to the same bits, whatever the threads, and by a team smaller than the plan's.
+ * multiplied once, to the same bits, whatever the threads, by a team smaller than the plan's, and
+ * with every instruction set.
  */
 #include "generate/generate.h"
-#include "testing.h"
+#include "instructions.h"
 #include "omp/symmetric/mirror.h"
 #include "omp/chunks.h"
 
 enum { THREADS = 3 };
 
-static spmv_plan *plan_of(spmv_mat *mat, const char *kernel) {
-    static const spmv_setting blocks[] = {{"shape_rows", 3}, {"shape_cols", 3}};
+/* isa 0: the best there is, or the kernel takes none. */
+static spmv_plan *plan_of(spmv_mat *mat, const char *kernel, int64_t isa) {
+    const spmv_setting settings[] = {{"isa", isa}, {"shape_rows", 3}, {"shape_cols", 3}};
     const bool blocked = !strcmp(kernel, "bsr_lanes");
-    const spmv_plan_opts opts = {
-        .size = sizeof opts, .kernel = kernel, .settings = blocks, .nsettings = blocked ? 2 : 0};
+    const spmv_plan_opts opts = {.size = sizeof opts,
+                                 .kernel = kernel,
+                                 .settings = settings,
+                                 .nsettings = blocked ? 3 : isa > 0};
     spmv_plan *plan = NULL;
     if (spmv_plan_create(mat, &opts, &plan) != SPMV_OK) fail_msg("%s: no plan", kernel);
     return plan;
@@ -41,6 +45,16 @@ static double *multiply_alone(const spmv_plan *plan, int64_t rows, int64_t cols)
     return y;
 }
 
+/* All have the same bits, and are freed. */
+static void check_products(const char *kernel, int64_t isa, double **y, int count, int64_t rows,
+                           const double *expected) {
+    for (int64_t i = 0; i < rows; i++) assert_true(fabs(y[0][i] - expected[i]) < 1e-12);
+    for (int n = 1; n < count; n++)
+        if (memcmp(y[n], y[0], (size_t)rows * sizeof **y))
+            fail_msg("%s, isa %d: product %d has other bits", kernel, (int)isa, n);
+    for (int n = 0; n < count; n++) free(y[n]);
+}
+
 static spmv_mat *load(int threads) {
     spmv_mat *mat = NULL;
     assert_int_equal(spmv_mat_load(context_of(threads), "gen:mesh:40000:3", NULL, &mat), SPMV_OK);
@@ -53,6 +67,17 @@ static void drop(spmv_mat *mat) {
     spmv_ctx_free(ctx);
 }
 
+static void try_chunks(spmv_mat *one, spmv_mat *many, const char *kernel, int64_t isa,
+                       const spmv_stats *s, const double *expected) {
+    spmv_plan *of_one = plan_of(one, kernel, isa), *of_many = plan_of(many, kernel, isa);
+    if (((chunks *)of_many->scratch)->per_share < 2) fail_msg("%s: shares are not cut", kernel);
+    double *y[] = {multiply(of_one, s->rows, s->cols), multiply(of_many, s->rows, s->cols),
+                   multiply(of_many, s->rows, s->cols), multiply_alone(of_many, s->rows, s->cols)};
+    check_products(kernel, isa, y, COUNT(y), s->rows, expected);
+    spmv_plan_free(of_one);
+    spmv_plan_free(of_many);
+}
+
 /* Shares of 8 MB and more are cut into many chunks. */
 static void chunks_are_multiplied_once(void **state) {
     (void)state;
@@ -60,23 +85,12 @@ static void chunks_are_multiplied_once(void **state) {
     spmv_mat *one = load(1), *many = load(THREADS);
     spmv_stats s;
     assert_int_equal(spmv_mat_stats(one, &s), SPMV_OK);
-    spmv_plan *plan = plan_of(one, "csr_serial");
+    spmv_plan *plan = plan_of(one, "csr_serial", 0);
     double *expected = multiply(plan, s.rows, s.cols);
     spmv_plan_free(plan);
-    for (int k = 0; k < COUNT(kernels); k++) {
-        spmv_plan *of_one = plan_of(one, kernels[k]), *of_many = plan_of(many, kernels[k]);
-        if (((chunks *)of_many->scratch)->per_share < 2)
-            fail_msg("%s: shares are not cut", kernels[k]);
-        double *y[] = {multiply(of_one, s.rows, s.cols), multiply(of_many, s.rows, s.cols),
-                       multiply(of_many, s.rows, s.cols), multiply_alone(of_many, s.rows, s.cols)};
-        for (int64_t i = 0; i < s.rows; i++) assert_true(fabs(y[0][i] - expected[i]) < 1e-12);
-        for (int n = 1; n < COUNT(y); n++)
-            if (memcmp(y[n], y[0], (size_t)s.rows * sizeof **y))
-                fail_msg("%s: product %d has other bits", kernels[k], n);
-        for (int n = 0; n < COUNT(y); n++) free(y[n]);
-        spmv_plan_free(of_one);
-        spmv_plan_free(of_many);
-    }
+    for (int k = 0; k < COUNT(kernels); k++)
+        for (int64_t isa = ISA_PORTABLE; isa <= best_isa(); isa++)
+            try_chunks(one, many, kernels[k], isa, &s, expected);
     free(expected);
     drop(one);
     drop(many);
@@ -98,28 +112,28 @@ static spmv_mat *load_symmetric(int threads) {
     return mat;
 }
 
+static void try_ranges(spmv_mat *mat, const char *kernel, int64_t isa, const spmv_stats *s,
+                       const double *expected) {
+    spmv_plan *plan = plan_of(mat, kernel, isa);
+    if (((ranges *)plan->scratch)->count <= THREADS) fail_msg("%s: no turns", kernel);
+    double *y[] = {multiply(plan, s->rows, s->cols), multiply(plan, s->rows, s->cols),
+                   multiply_alone(plan, s->rows, s->cols)};
+    check_products(kernel, isa, y, COUNT(y), s->rows, expected);
+    spmv_plan_free(plan);
+}
+
 /* Ranges with windows, more of them than threads: the bits depend on the ranges only. */
 static void ranges_are_multiplied_once(void **state) {
     (void)state;
-    static const char *const kernels[] = {"csell_sym_slices", "sss_rows"};
     spmv_mat *mat = load_symmetric(THREADS);
     spmv_stats s;
     assert_int_equal(spmv_mat_stats(mat, &s), SPMV_OK);
-    spmv_plan *plan = plan_of(mat, "csr_serial");
+    spmv_plan *plan = plan_of(mat, "csr_serial", 0);
     double *expected = multiply(plan, s.rows, s.cols);
     spmv_plan_free(plan);
-    for (int k = 0; k < COUNT(kernels); k++) {
-        plan = plan_of(mat, kernels[k]);
-        if (((ranges *)plan->scratch)->count <= THREADS) fail_msg("%s: no turns", kernels[k]);
-        double *y[] = {multiply(plan, s.rows, s.cols), multiply(plan, s.rows, s.cols),
-                       multiply_alone(plan, s.rows, s.cols)};
-        for (int64_t i = 0; i < s.rows; i++) assert_true(fabs(y[0][i] - expected[i]) < 1e-12);
-        for (int n = 1; n < COUNT(y); n++)
-            if (memcmp(y[n], y[0], (size_t)s.rows * sizeof **y))
-                fail_msg("%s: product %d has other bits", kernels[k], n);
-        for (int n = 0; n < COUNT(y); n++) free(y[n]);
-        spmv_plan_free(plan);
-    }
+    try_ranges(mat, "sss_rows", 0, &s, expected);
+    for (int64_t isa = ISA_PORTABLE; isa <= best_isa(); isa++)
+        try_ranges(mat, "csell_sym_slices", isa, &s, expected);
     free(expected);
     drop(mat);
 }

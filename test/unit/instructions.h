@@ -1,0 +1,19 @@
+/* instructions.h: the vector instructions that this processor has, for tests that try each set of
+ * them from ISA_PORTABLE to the best. */
+#ifndef SPMV_TEST_INSTRUCTIONS_H
+#define SPMV_TEST_INSTRUCTIONS_H
+
+#include "testing.h"
+#include "omp/isa.h"
+
+/* The best of this processor. The first call says which sets it lacks, as nobody tries them. */
+static inline int64_t best_isa(void) {
+    static const char *const names[] = {[ISA_AVX2] = "AVX2", [ISA_AVX512] = "AVX-512"};
+    static bool said = false;
+    const int64_t best = isa_of_cpu();
+    for (int64_t isa = best + 1; isa <= ISA_AVX512 && !said; isa++)
+        print_message("not run: %s, which this processor lacks\n", names[isa]);
+    said = true;
+    return best;
+}
+#endif
