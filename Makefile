@@ -74,7 +74,7 @@ ldlibs   := $(call package_libs,jansson hwloc) $(lib_libs)
 # ---- sources -------------------------------------------------------------------------------------------------------
 # A folder says how its files are compiled: once, or once per variant of precision and offset width (features_*.c: once).
 app_src  := $(wildcard src/app/*.c src/app/*/*.c)
-lib_src  := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c src/formats/*/features_*.c omp/*.c)) cuda/propose.c cuda/cusparse_library.c
+lib_src  := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c src/core/*/*.c src/formats/*/features_*.c omp/*.c)) cuda/propose.c cuda/cusparse_library.c
 variant_src := $(filter-out $(lib_src),$(wildcard src/formats/*/*.c omp/*/*.c))
 cuda_once := $(wildcard cuda/*.cu)
 cuda_variant_src := $(wildcard cuda/*/*.cu)

@@ -179,20 +179,7 @@ spmv_status spmv_mat_bring(const spmv_mat *mat);
 /* As spmv_mat_free, but devices keep the released memory for later allocations, and no plan may be
  * alive. */
 void spmv_mat_put_away(spmv_mat *mat);
-
-/* ---- source.c: compressed rows that lie on a device ------------------------------------------ */
-
-/* Makes the empty matrix of arrays in the device's memory, which were checked but for their
- * content. mat->source is NULL afterwards: the host has to look at them, since they are not what
- * kernels multiply with, and the matrix is to be put away. */
-spmv_status spmv_source_adopt(spmv_mat *mat, spmv_device *device, const spmv_arrays *a);
-/* SPMV_E_ARG if memory that is said to be the device's, and that name names, is the host's. */
-spmv_status spmv_check_place(const spmv_device *device, const char *name, const void *memory);
-spmv_status spmv_arrays_check_place(const spmv_device *device, const spmv_arrays *a);
-/* Brings what csr has not got yet, and the values. */
-spmv_status spmv_source_fetch(spmv_mat *mat);
-/* Whether the plan's kernel may have noted where the caller's values lie. */
-bool spmv_source_is_fixed(const spmv_plan *plan);
+size_t spmv_mat_own_bytes(const spmv_mat *mat); /* in host memory, without what the caller lent */
 
 /* ---- sample.c: what is sampled of a matrix for its features (spmv_sample.h) ------------------ */
 
@@ -224,14 +211,7 @@ void spmv_csr_free(spmv_ctx *ctx,
 void spmv_csr_lengths(const spmv_csr *A, int threads, spmv_stats *stats);
 void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats);
 
-/* ---- values.c: other values in the same places ---------------------------------------------- */
-
-/* Whether other values can be written into what the plan made; SPMV_E_UNSUITABLE: not, or not into
- * its store. */
-bool spmv_plan_refills(const spmv_plan *plan);
-spmv_status spmv_plan_takes_values(const spmv_plan *plan);
-void spmv_origin_free(spmv_ctx *ctx, struct spmv_origin *origin);
-size_t spmv_mat_own_bytes(const spmv_mat *mat); /* in host memory, without what the caller lent */
+/* ---- plan.c, store_cache.c ------------------------------------------------------------------- */
 
 /* Of y <- alpha A x + beta y where the plan's device orders its own operations. */
 static inline spmv_operands spmv_in_place(const spmv_plan *plan, double alpha, const void *x,
@@ -239,8 +219,6 @@ static inline spmv_operands spmv_in_place(const spmv_plan *plan, double alpha, c
     return (spmv_operands){
         .alpha = alpha, .beta = beta, .x = x, .y = y, .z = y, .stream = plan->device->stream};
 }
-
-/* ---- plan.c, store_cache.c ------------------------------------------------------------------- */
 
 typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_facts */
     char reason[1400];
@@ -291,28 +269,8 @@ void spmv_stored_free(spmv_ctx *ctx, spmv_stored *list);
 void spmv_stored_drop(spmv_ctx *ctx, spmv_stored **at);
 /* Frees the stores that no plan uses. */
 void spmv_stored_drop_unused(spmv_mat *mat);
-/* Whether the store, of its matrix's pattern, holds any values, f32's range apart. */
-bool spmv_stored_holds_any(const spmv_stored *stored);
-/* SPMV_E_UNSUITABLE if a device cannot write other values into the plan's store, if it has one. */
-spmv_status spmv_stored_takes_values(const spmv_plan *plan);
-typedef struct spmv_staging { /* where new values stand on their way; zero: nowhere */
-    spmv_device *device;      /* that of the stores which are on a device alone */
-    void *sent[2];            /* there, [nnz] of f64 and f32 */
-    void *own;                /* there: for the source, if the caller lends its values until now */
-    float *narrow;            /* [nnz] in host memory */
-} spmv_staging;
-/* Allocates all that spmv_stored_refill_all needs, so that it cannot run out of memory half-way.
- * there: the values are on the device already. Whatever the status, *staging is to be freed. */
-spmv_status spmv_stored_stage(const spmv_mat *mat, bool there, spmv_staging *staging);
-void spmv_stored_unstage(spmv_staging *staging);
-/* Writes values into what devices have of all stores, and into the copies that plans own: A's,
- * which stores in host memory have, or those there, on the device of all the stores, in the order
- * of A and the precision of all the plans. Of A the sizes are read, then. Fails only if the device
- * does. */
-spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, const void *there,
-                                   spmv_staging *staging, int threads);
-/* A copy in host memory of a store that lies on a device alone. */
-spmv_status spmv_stored_fetch(const spmv_mat *mat, const spmv_stored *stored, spmv_store **out);
+/* A plan that uses the store; NULL: none does. */
+const spmv_plan *spmv_stored_plan(const spmv_mat *mat, const spmv_stored *stored);
 static inline bool spmv_plan_is_f32(const spmv_plan *plan) {
     return plan->variant == SPMV_F32_O32 || plan->variant == SPMV_F32_O64;
 }
@@ -348,17 +306,5 @@ spmv_status spmv_store_rewrite(spmv_device *device, const spmv_store *from, spmv
 spmv_status spmv_store_download(spmv_device *device, const spmv_store *copy, spmv_store **out);
 /* Copies a store, in host memory or the device's own, to the device. */
 spmv_status spmv_store_upload(spmv_device *device, const spmv_store *from, spmv_store **out);
-
-typedef struct spmv_given { /* values in the order of the entries */
-    const void *values;
-    spmv_precision precision;
-    bool stay; /* in host memory, if the matrix borrows its values: it borrows these, then */
-} spmv_given;
-/* The first n as f64, in the order in which they were given. */
-void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out);
-bool spmv_format_refills(const spmv_format *format); /* whether it can */
-/* Writes values, given in the order of the canonical CSR, into that, unless they are its own, and
- * into all stores in host memory. */
-void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads);
 
 #endif

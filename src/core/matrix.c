@@ -1,5 +1,6 @@
 /* matrix.c: makes a matrix from entries in memory, and frees it. */
 #include "internal.h"
+#include "values/values.h"
 #include <stdlib.h>
 
 spmv_status spmv_mat_new(spmv_ctx *ctx, spmv_mat **out) {
@@ -130,6 +131,22 @@ spmv_status spmv_mat_coo(spmv_ctx *ctx, const spmv_coo_view *view, unsigned flag
     TRY(check_entries(ctx, view, ctx->threads));
     TRY(spmv_mat_new(ctx, &mat));
     return spmv_mat_finish(mat, take_entries(mat, view, flags), out);
+}
+
+size_t spmv_mat_own_bytes(const spmv_mat *mat) {
+    const spmv_coo *coo = &mat->coo;
+    const spmv_csr *A = &mat->csr;
+    const size_t nnz = (size_t)A->nnz, n = (size_t)coo->nnz;
+    size_t bytes = spmv_origin_bytes(mat);
+    if (!A->row_ptr) return bytes; /* nothing is here */
+    if (!A->lent.row_ptr) bytes += (size_t)(A->rows + 1) * sizeof *A->row_ptr;
+    if (!A->lent.col_idx) bytes += nnz * sizeof *A->col_idx;
+    if (!A->lent.values) bytes += nnz * sizeof *A->values;
+    if (coo->row && !mat->borrowed) bytes += n * sizeof *coo->row;
+    if (coo->col != A->col_idx && !mat->borrowed) bytes += n * sizeof *coo->col;
+    if (coo->values && coo->values != A->values && !mat->borrowed_values)
+        bytes += n * sizeof *coo->values;
+    return bytes;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

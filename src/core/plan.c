@@ -1,5 +1,6 @@
 /* plan.c: a plan: a kernel, a store and parameters, ready to multiply. */
 #include "internal.h"
+#include "values/values.h"
 #include <stdlib.h>
 
 /* ---- parameters ----------------------------------------------------------------------------- */

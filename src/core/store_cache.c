@@ -412,6 +412,20 @@ spmv_status spmv_plan_attach(spmv_plan *plan, const spmv_format *format, size_t 
     return SPMV_OK;
 }
 
+const spmv_plan *spmv_stored_plan(const spmv_mat *mat, const spmv_stored *stored) {
+    const spmv_plan *plan = mat->plans;
+    while (plan && plan->host != stored->host) plan = plan->next;
+    return plan;
+}
+
+void spmv_stored_drop_unused(spmv_mat *mat) {
+    for (spmv_stored **at = &mat->stores; *at;)
+        if (*at == mat->source || spmv_stored_plan(mat, *at))
+            at = &(*at)->next;
+        else
+            spmv_stored_drop(mat->ctx, at);
+}
+
 void spmv_plan_add_resident(const spmv_plan *plan, size_t *host, size_t *device) {
     const spmv_stored *s = spmv_stored_of(plan);
     size_t *here = plan->device->backend->host ? host : device;

@@ -1,223 +1,50 @@
-/* values.c: other values for a matrix: from the order in which its entries were given to that of
- * the canonical CSR, and into the store of every plan. Whatever may refuse them is asked before
- * anything is written. */
-#include "internal.h"
+/* set_values.c: spmv_mat_set_values brings other values from the order in which they were given to
+ * that of the canonical CSR, and into the store of every plan. Whatever may refuse them is asked
+ * before anything is written. */
+#include "core/source.h"
+#include "core/values/values.h"
 #include <math.h>
-#include <stdlib.h>
-
-/* ---- where the values of the canonical CSR come from ----------------------------------------- */
-
-struct spmv_origin {
-    uint32_t *entry; /* those given, mirrored ones too, in the order of the canonical CSR */
-    uint32_t
-        *first; /* [nnz + 1] into entry: of duplicates there are several; NULL: there are none */
-};
-
-void spmv_origin_free(spmv_ctx *ctx, struct spmv_origin *origin) {
-    if (!origin) return;
-    spmv_host_give(ctx, origin->entry);
-    spmv_host_give(ctx, origin->first);
-    free(origin);
-}
-
-static size_t origin_bytes(const spmv_mat *mat) {
-    const struct spmv_origin *origin = mat->origin;
-    if (!origin) return 0;
-    const size_t nnz = (size_t)mat->csr.nnz, n = origin->first ? origin->first[nnz] : nnz;
-    return (n + (origin->first ? nnz + 1 : 0)) * sizeof *origin->entry;
-}
-
-size_t spmv_mat_own_bytes(const spmv_mat *mat) {
-    const spmv_coo *coo = &mat->coo;
-    const spmv_csr *A = &mat->csr;
-    const size_t nnz = (size_t)A->nnz, n = (size_t)coo->nnz;
-    size_t bytes = origin_bytes(mat);
-    if (!A->row_ptr) return bytes; /* nothing is here */
-    if (!A->lent.row_ptr) bytes += (size_t)(A->rows + 1) * sizeof *A->row_ptr;
-    if (!A->lent.col_idx) bytes += nnz * sizeof *A->col_idx;
-    if (!A->lent.values) bytes += nnz * sizeof *A->values;
-    if (coo->row && !mat->borrowed) bytes += n * sizeof *coo->row;
-    if (coo->col != A->col_idx && !mat->borrowed) bytes += n * sizeof *coo->col;
-    if (coo->values && coo->values != A->values && !mat->borrowed_values)
-        bytes += n * sizeof *coo->values;
-    return bytes;
-}
-
-/* The canonical CSR with values in its order. */
-static spmv_csr_view rows_with(const spmv_mat *mat, const double *values) {
-    const spmv_csr *A = &mat->csr;
-    return (spmv_csr_view){A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, values};
-}
-
-/* The places of entry k and, in a symmetric matrix, of its mirror; returns how many. */
-static int places_of(const spmv_mat *mat, int64_t k, int64_t *place) {
-    const spmv_coo *coo = &mat->coo;
-    const spmv_csr_view A = rows_with(mat, NULL);
-    place[0] = spmv_first_from(&A, coo->row[k], coo->col[k]);
-    if (coo->symmetry == SPMV_GENERAL || coo->row[k] == coo->col[k]) return 1;
-    place[1] = spmv_first_from(&A, coo->col[k], coo->row[k]);
-    return 2;
-}
-
-/* Counts the entries of each place, makes that where they begin; returns how many there are. */
-static int64_t count_entries(const spmv_mat *mat, int threads, uint32_t *first) {
-    const int64_t nnz = mat->csr.nnz;
-#pragma omp parallel num_threads(threads)
-    {
-#pragma omp for schedule(static)
-        for (int64_t at = 0; at <= nnz; at++) first[at] = 0;
-#pragma omp for schedule(static)
-        for (int64_t k = 0; k < mat->coo.nnz; k++) {
-            int64_t place[2];
-            for (int n = places_of(mat, k, place); n > 0; n--) {
-#pragma omp atomic
-                first[place[n - 1] + 1]++;
-            }
-        }
-    }
-    for (int64_t at = 0; at < nnz; at++) first[at + 1] += first[at];
-    return first[nnz];
-}
-
-/* first[at] ends as where the entries of place at end: those of the next begin there. Duplicates
- * are in any order, for threads race for the places. */
-static void list_entries(const spmv_mat *mat, int threads, uint32_t *first, uint32_t *entry) {
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t k = 0; k < mat->coo.nnz; k++) {
-        int64_t place[2];
-        for (int n = places_of(mat, k, place); n > 0; n--) {
-            uint32_t at;
-#pragma omp atomic capture
-            at = first[place[n - 1]]++;
-            entry[at] = (uint32_t)k;
-        }
-    }
-}
-
-static spmv_status fill_origin(spmv_mat *mat, int threads, struct spmv_origin *out) {
-    const int64_t nnz = mat->csr.nnz;
-    out->first = spmv_host_take(mat->ctx, (size_t)(nnz + 1) * sizeof *out->first);
-    if (!out->first) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
-    const int64_t n = count_entries(mat, threads, out->first);
-    out->entry = spmv_host_take(mat->ctx, (size_t)n * sizeof *out->entry);
-    if (!out->entry) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
-    list_entries(mat, threads, out->first, out->entry);
-    if (n > nnz) {
-        memmove(out->first + 1, out->first, (size_t)nnz * sizeof *out->first);
-        out->first[0] = 0;
-        return SPMV_OK;
-    }
-    spmv_host_give(mat->ctx, out->first);
-    out->first = NULL;
-    return SPMV_OK;
-}
-
-/* When first needed, of entries that were not given in the order of the canonical CSR. */
-static spmv_status find_origin(spmv_mat *mat, int threads) {
-    if (mat->csr.as_given || mat->origin) return SPMV_OK;
-    if (mat->coo.nnz > UINT32_MAX / 2)
-        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
-                         "%lld entries, not in the order of compressed rows, are too many for new "
-                         "values",
-                         (long long)mat->coo.nnz);
-    mat->origin = calloc(1, sizeof *mat->origin);
-    if (!mat->origin) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
-    spmv_status status = fill_origin(mat, threads, mat->origin);
-    if (status == SPMV_OK) return SPMV_OK;
-    spmv_origin_free(mat->ctx, mat->origin);
-    mat->origin = NULL;
-    return status;
-}
-
-/* ---- the order of the canonical CSR ---------------------------------------------------------- */
-
-static inline double given_value(const spmv_given *g, int64_t k) {
-    return g->precision == SPMV_F32 ? ((const float *)g->values)[k]
-                                    : ((const double *)g->values)[k];
-}
-
-/* Of entry k where it stands in row i. */
-static double value_in_row(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t k) {
-    const double value = given_value(g, k);
-    return mat->coo.symmetry == SPMV_SKEW_SYMMETRIC && mat->coo.row[k] != i ? -value : value;
-}
-
-typedef struct duplicates { /* the entries of one place, in row i */
-    const spmv_mat *mat;
-    const spmv_given *g;
-    int64_t i;
-} duplicates;
-
-static int compare_bits(const void *a, const void *b, void *which) {
-    const duplicates *d = which;
-    uint64_t p = spmv_bits(value_in_row(d->mat, d->g, d->i, *(const uint32_t *)a));
-    uint64_t q = spmv_bits(value_in_row(d->mat, d->g, d->i, *(const uint32_t *)b));
-    return (p > q) - (p < q);
-}
-
-/* By the bits of their values, as when the matrix was made: so the sum has the same bits. */
-static void sort_duplicates(duplicates *d, uint32_t *entry, int64_t n) {
-    enum { SHORT = 48 };
-    if (n > SHORT) {
-        qsort_r(entry, (size_t)n, sizeof *entry, compare_bits, d);
-        return;
-    }
-    for (int64_t k = 1; k < n; k++) {
-        const uint32_t moved = entry[k];
-        int64_t hole = k;
-        for (; hole > 0 && compare_bits(&entry[hole - 1], &moved, d) > 0; hole--)
-            entry[hole] = entry[hole - 1];
-        entry[hole] = moved;
-    }
-}
-
-/* Of row i, the sum of the entries in places begin..end - 1 of the list, rounded once. */
-static double sum_entries(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t begin,
-                          int64_t end, int64_t *overflows) {
-    uint32_t *entry = mat->origin->entry;
-    duplicates d = {mat, g, i};
-    if (end - begin > 2) sort_duplicates(&d, entry + begin, end - begin);
-    spmv_sum sum = {.whole = value_in_row(mat, g, i, entry[begin])};
-    bool finite = isfinite(sum.whole);
-    for (int64_t at = begin + 1; at < end; at++) {
-        double value = value_in_row(mat, g, i, entry[at]);
-        finite &= isfinite(value) != 0;
-        spmv_sum_add(&sum, value);
-    }
-    const double total = spmv_sum_total(&sum);
-    *overflows += finite && !isfinite(total);
-    return total;
-}
-
-/* Returns how many sums of duplicates no double can hold. */
-static int64_t arrange(const spmv_mat *mat, const spmv_given *g, int threads, double *out) {
-    const spmv_csr *A = &mat->csr;
-    const uint32_t *first = mat->origin ? mat->origin->first : NULL;
-    int64_t overflows = 0;
-    if (A->as_given) {
-        spmv_widen(g, A->nnz, threads, out);
-        return 0;
-    }
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
-    for (int64_t i = 0; i < A->rows; i++)
-        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
-            out[k] = sum_entries(mat, g, i, first ? first[k] : k, first ? first[k + 1] : k + 1,
-                                 &overflows);
-    return overflows;
-}
 
 /* ---- who may refuse -------------------------------------------------------------------------- */
 
+/* Whether the store, of its matrix's pattern, holds any values, f32's range apart. */
+static bool holds_any(const spmv_stored *stored) {
+    const spmv_format *format = stored->format;
+    return format->holds_any ? format->holds_any(stored->host) : !format->holds;
+}
+
+/* Whether the plan's kernel may have noted where the caller's values lie. */
+static bool is_fixed(const spmv_plan *plan) {
+    const spmv_stored *source = plan->matrix->source;
+    return source && spmv_source_is_lent(source) && plan->kernel->traits & SPMV_PEER &&
+           strcmp(plan->host->format, source->host->format) == 0;
+}
+
+static bool format_refills(const spmv_format *format) {
+    return format->refill || format->refill_rows;
+}
+
 bool spmv_plan_refills(const spmv_plan *plan) {
     const spmv_stored *stored = plan->host ? spmv_stored_of(plan) : NULL;
-    if (stored && spmv_source_is_fixed(plan)) return false;
-    if (stored && !stored->format->holds && !spmv_stored_holds_any(stored)) return false;
-    return spmv_format_refills(spmv_format_named(plan->kernel->format, plan->variant)) &&
+    if (stored && is_fixed(plan)) return false;
+    if (stored && !stored->format->holds && !holds_any(stored)) return false;
+    return format_refills(spmv_format_named(plan->kernel->format, plan->variant)) &&
            !(plan->kernel->traits & SPMV_KEEPS_VALUES);
 }
 
+/* Whether a device can write other values into the plan's store, if it has one. */
+static spmv_status store_takes_values(const spmv_plan *plan) {
+    const spmv_stored *stored = spmv_stored_of(plan);
+    if (!stored || !stored->only_on_device || holds_any(stored)) return SPMV_OK;
+    return spmv_fail(plan->device->ctx, SPMV_E_UNSUITABLE,
+                     "%s: values are stored in fewer bytes on the device, which cannot write "
+                     "others so: a plan made with spmv_plan_opts.refill, and without codes=1, "
+                     "stores them as they are",
+                     plan->kernel->name);
+}
+
 spmv_status spmv_plan_takes_values(const spmv_plan *plan) {
-    if (spmv_plan_refills(plan)) return spmv_stored_takes_values(plan);
+    if (spmv_plan_refills(plan)) return store_takes_values(plan);
     return spmv_fail(plan->device->ctx, SPMV_E_UNSUITABLE,
                      "%s: new values cannot be written into what it made of the old ones: free "
                      "the plan before, and make it again",
@@ -234,7 +61,7 @@ static bool may_exceed_f32(const spmv_mat *mat) {
 
 static bool may_refuse(const spmv_mat *mat) {
     bool may = may_exceed_f32(mat) || (mat->origin && mat->origin->first);
-    for (const spmv_stored *s = mat->stores; s; s = s->next) may |= !spmv_stored_holds_any(s);
+    for (const spmv_stored *s = mat->stores; s; s = s->next) may |= !holds_any(s);
     return may;
 }
 
@@ -250,7 +77,7 @@ static spmv_status check_range(const spmv_mat *mat, const spmv_csr_view *A, int 
 static spmv_status check_stores(const spmv_mat *mat, const spmv_csr_view *A, int threads) {
     TRY(check_range(mat, A, threads));
     for (spmv_stored *s = mat->stores; s; s = s->next)
-        if (!spmv_stored_holds_any(s)) TRY(s->format->holds(mat->ctx, A, threads, s->host));
+        if (!holds_any(s)) TRY(s->format->holds(mat->ctx, A, threads, s->host));
     return SPMV_OK;
 }
 
@@ -295,10 +122,10 @@ static spmv_status write_into(spmv_mat *mat, const spmv_given *g, const double *
                               double *room, spmv_staging *staging) {
     const spmv_given sorted = {.values = beside ? beside : mat->csr.values, .precision = SPMV_F64};
     const bool as_given = mat->csr.as_given && !beside;
-    if (!beside && !as_given) arrange(mat, g, threads, mat->csr.values);
+    if (!beside && !as_given) spmv_origin_arrange(mat, g, threads, mat->csr.values);
     spmv_refill_here(mat, as_given ? g : &sorted, threads);
     keep_entries(mat, g, threads, room);
-    const spmv_csr_view A = rows_with(mat, mat->csr.values);
+    const spmv_csr_view A = spmv_rows_with(mat, mat->csr.values);
     TRY(spmv_stored_refill_all(mat, &A, NULL, staging, threads));
     for (const spmv_plan *plan = mat->plans; plan; plan = plan->next)
         TRY(plan->device->backend->sync(plan->device));
@@ -324,14 +151,14 @@ static bool is_plain(const spmv_mat *mat) {
 }
 
 static spmv_status check_and_write(spmv_mat *mat, const spmv_given *g, int threads) {
-    spmv_csr_view A = rows_with(mat, g->values);
+    spmv_csr_view A = spmv_rows_with(mat, g->values);
     double *beside = NULL;
     spmv_status status = SPMV_OK;
     int64_t overflows = 0;
     if (!is_plain(mat)) {
         A.values = beside = spmv_host_alloc((size_t)A.nnz * sizeof *beside);
         if (!beside) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
-        overflows = arrange(mat, g, threads, beside);
+        overflows = spmv_origin_arrange(mat, g, threads, beside);
     }
     if (overflows)
         status = spmv_fail(mat->ctx, SPMV_E_FORMAT,
@@ -347,7 +174,7 @@ static spmv_status set_from_host(spmv_mat *mat, const void *values, bool stay) {
     const int threads = spmv_threads_for(mat->ctx, mat->coo.nnz);
     const spmv_given g = {values, mat->precision, stay};
     if (mat->source) TRY(spmv_mat_bring(mat)); /* the pattern */
-    TRY(find_origin(mat, threads));
+    TRY(spmv_origin_find(mat, threads));
     return may_refuse(mat) ? check_and_write(mat, &g, threads) : write_all(mat, &g, NULL, threads);
 }
 
@@ -366,7 +193,7 @@ static bool can_stay(const spmv_mat *mat, const spmv_device *device) {
 
 static spmv_status read_back(spmv_mat *mat, const spmv_stored *stored, const spmv_store *here) {
     const size_t n = (size_t)mat->csr.nnz;
-    const spmv_csr_view A = rows_with(mat, NULL);
+    const spmv_csr_view A = spmv_rows_with(mat, NULL);
     int32_t *row = spmv_host_alloc(n * sizeof *row), *col = spmv_host_alloc(n * sizeof *col);
     double *values = spmv_host_alloc(n * sizeof *values);
     bool has_room = row && col && values;
@@ -382,10 +209,12 @@ static spmv_status read_back(spmv_mat *mat, const spmv_stored *stored, const spm
 /* From any of the stores: they hold the values as they were given. */
 static spmv_status fetch(spmv_mat *mat) {
     const spmv_given own = {.stay = false};
+    spmv_device *device = NULL;
     spmv_store *here = NULL;
     TRY(place_values(mat, &own));
     mat->coo.values = mat->csr.values;
-    spmv_status status = spmv_stored_fetch(mat, mat->stores, &here);
+    TRY(spmv_ctx_device(mat->ctx, mat->stores->device->backend, &device));
+    spmv_status status = spmv_store_download(device, mat->stores->copy, &here);
     if (status == SPMV_OK) status = read_back(mat, mat->stores, here);
     spmv_store_free(here);
     if (status == SPMV_OK) mat->fetch = NULL;
@@ -393,7 +222,7 @@ static spmv_status fetch(spmv_mat *mat) {
 }
 
 static spmv_status stay(spmv_mat *mat, spmv_device *device, const void *values, void *stream) {
-    const spmv_csr_view A = rows_with(mat, NULL);
+    const spmv_csr_view A = spmv_rows_with(mat, NULL);
     spmv_staging none = {.device = NULL}; /* but for where rows begin */
     TRY(spmv_stored_stage(mat, true, &none));
     mat->values_change = true; /* on the stream, at any time */

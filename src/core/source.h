@@ -1,0 +1,41 @@
+/* source.h: a matrix whose compressed rows lie on a device (source.c), as a store that its plans
+ * use there: mat->source. */
+#ifndef SPMV_SOURCE_H
+#define SPMV_SOURCE_H
+
+#include "core/internal.h"
+
+/* Makes the empty matrix of arrays in the device's memory, which were checked but for their
+ * content. mat->source is NULL afterwards: the host has to look at them, since they are not what
+ * kernels multiply with, and the matrix is to be put away. */
+spmv_status spmv_source_adopt(spmv_mat *mat, spmv_device *device, const spmv_arrays *a);
+/* SPMV_E_ARG if memory that is said to be the device's, and that name names, is the host's. */
+spmv_status spmv_check_place(const spmv_device *device, const char *name, const void *memory);
+spmv_status spmv_arrays_check_place(const spmv_device *device, const spmv_arrays *a);
+/* Brings what csr has not got yet, and the values. */
+spmv_status spmv_source_fetch(spmv_mat *mat);
+
+/* The arrays of a store of compressed rows (formats/csr/csr.h). */
+enum { SPMV_ROW_PTR, SPMV_COL_IDX, SPMV_VALUES };
+
+static inline size_t spmv_source_bytes(const spmv_stored *source, int k) {
+    return source->copy->array[k].bytes;
+}
+/* Whether its offsets have 64 bits; whether its values are f64; whether these are the caller's. */
+static inline bool spmv_source_is_wide(const spmv_stored *source) {
+    return spmv_source_bytes(source, SPMV_ROW_PTR) ==
+           (size_t)(source->copy->rows + 1) * sizeof(int64_t);
+}
+static inline bool spmv_source_is_f64(const spmv_stored *source) {
+    return spmv_source_bytes(source, SPMV_VALUES) == (size_t)source->copy->nnz * sizeof(double);
+}
+static inline bool spmv_source_is_lent(const spmv_stored *source) {
+    return source->copy->array[SPMV_VALUES].borrowed;
+}
+/* Its device, as one that may be used: the matrix's, though the pointer to where it is kept is
+ * const. */
+static inline spmv_status spmv_source_device(const spmv_mat *mat, spmv_device **out) {
+    return spmv_ctx_device(mat->ctx, mat->source->device->backend, out);
+}
+
+#endif

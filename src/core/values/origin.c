@@ -1,0 +1,176 @@
+/* origin.c: which of the given values make the values of the canonical CSR: its entries are in the
+ * order of rows, mirrored ones stand twice, and duplicates are sums. */
+#include "core/values/values.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- where the values of the canonical CSR come from ----------------------------------------- */
+
+void spmv_origin_free(spmv_ctx *ctx, struct spmv_origin *origin) {
+    if (!origin) return;
+    spmv_host_give(ctx, origin->entry);
+    spmv_host_give(ctx, origin->first);
+    free(origin);
+}
+
+size_t spmv_origin_bytes(const spmv_mat *mat) {
+    const struct spmv_origin *origin = mat->origin;
+    if (!origin) return 0;
+    const size_t nnz = (size_t)mat->csr.nnz, n = origin->first ? origin->first[nnz] : nnz;
+    return (n + (origin->first ? nnz + 1 : 0)) * sizeof *origin->entry;
+}
+
+/* The places of entry k and, in a symmetric matrix, of its mirror; returns how many. */
+static int places_of(const spmv_mat *mat, int64_t k, int64_t *place) {
+    const spmv_coo *coo = &mat->coo;
+    const spmv_csr_view A = spmv_rows_with(mat, NULL);
+    place[0] = spmv_first_from(&A, coo->row[k], coo->col[k]);
+    if (coo->symmetry == SPMV_GENERAL || coo->row[k] == coo->col[k]) return 1;
+    place[1] = spmv_first_from(&A, coo->col[k], coo->row[k]);
+    return 2;
+}
+
+/* Counts the entries of each place, makes that where they begin; returns how many there are. */
+static int64_t count_entries(const spmv_mat *mat, int threads, uint32_t *first) {
+    const int64_t nnz = mat->csr.nnz;
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t at = 0; at <= nnz; at++) first[at] = 0;
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < mat->coo.nnz; k++) {
+            int64_t place[2];
+            for (int n = places_of(mat, k, place); n > 0; n--) {
+#pragma omp atomic
+                first[place[n - 1] + 1]++;
+            }
+        }
+    }
+    for (int64_t at = 0; at < nnz; at++) first[at + 1] += first[at];
+    return first[nnz];
+}
+
+/* first[at] ends as where the entries of place at end: those of the next begin there. Duplicates
+ * are in any order, for threads race for the places. */
+static void list_entries(const spmv_mat *mat, int threads, uint32_t *first, uint32_t *entry) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < mat->coo.nnz; k++) {
+        int64_t place[2];
+        for (int n = places_of(mat, k, place); n > 0; n--) {
+            uint32_t at;
+#pragma omp atomic capture
+            at = first[place[n - 1]]++;
+            entry[at] = (uint32_t)k;
+        }
+    }
+}
+
+static spmv_status fill_origin(spmv_mat *mat, int threads, struct spmv_origin *out) {
+    const int64_t nnz = mat->csr.nnz;
+    out->first = spmv_host_take(mat->ctx, (size_t)(nnz + 1) * sizeof *out->first);
+    if (!out->first) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    const int64_t n = count_entries(mat, threads, out->first);
+    out->entry = spmv_host_take(mat->ctx, (size_t)n * sizeof *out->entry);
+    if (!out->entry) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    list_entries(mat, threads, out->first, out->entry);
+    if (n > nnz) {
+        memmove(out->first + 1, out->first, (size_t)nnz * sizeof *out->first);
+        out->first[0] = 0;
+        return SPMV_OK;
+    }
+    spmv_host_give(mat->ctx, out->first);
+    out->first = NULL;
+    return SPMV_OK;
+}
+
+spmv_status spmv_origin_find(spmv_mat *mat, int threads) {
+    if (mat->csr.as_given || mat->origin) return SPMV_OK;
+    if (mat->coo.nnz > UINT32_MAX / 2)
+        return spmv_fail(mat->ctx, SPMV_E_UNSUITABLE,
+                         "%lld entries, not in the order of compressed rows, are too many for new "
+                         "values",
+                         (long long)mat->coo.nnz);
+    mat->origin = calloc(1, sizeof *mat->origin);
+    if (!mat->origin) return spmv_fail(mat->ctx, SPMV_E_NOMEM, "out of memory");
+    spmv_status status = fill_origin(mat, threads, mat->origin);
+    if (status == SPMV_OK) return SPMV_OK;
+    spmv_origin_free(mat->ctx, mat->origin);
+    mat->origin = NULL;
+    return status;
+}
+
+/* ---- the order of the canonical CSR ---------------------------------------------------------- */
+
+static inline double given_value(const spmv_given *g, int64_t k) {
+    return g->precision == SPMV_F32 ? ((const float *)g->values)[k]
+                                    : ((const double *)g->values)[k];
+}
+
+/* Of entry k where it stands in row i. */
+static double value_in_row(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t k) {
+    const double value = given_value(g, k);
+    return mat->coo.symmetry == SPMV_SKEW_SYMMETRIC && mat->coo.row[k] != i ? -value : value;
+}
+
+typedef struct duplicates { /* the entries of one place, in row i */
+    const spmv_mat *mat;
+    const spmv_given *g;
+    int64_t i;
+} duplicates;
+
+static int compare_bits(const void *a, const void *b, void *which) {
+    const duplicates *d = which;
+    uint64_t p = spmv_bits(value_in_row(d->mat, d->g, d->i, *(const uint32_t *)a));
+    uint64_t q = spmv_bits(value_in_row(d->mat, d->g, d->i, *(const uint32_t *)b));
+    return (p > q) - (p < q);
+}
+
+/* By the bits of their values, as when the matrix was made: so the sum has the same bits. */
+static void sort_duplicates(duplicates *d, uint32_t *entry, int64_t n) {
+    enum { SHORT = 48 };
+    if (n > SHORT) {
+        qsort_r(entry, (size_t)n, sizeof *entry, compare_bits, d);
+        return;
+    }
+    for (int64_t k = 1; k < n; k++) {
+        const uint32_t moved = entry[k];
+        int64_t hole = k;
+        for (; hole > 0 && compare_bits(&entry[hole - 1], &moved, d) > 0; hole--)
+            entry[hole] = entry[hole - 1];
+        entry[hole] = moved;
+    }
+}
+
+/* Of row i, the sum of the entries in places begin..end - 1 of the list, rounded once. */
+static double sum_entries(const spmv_mat *mat, const spmv_given *g, int64_t i, int64_t begin,
+                          int64_t end, int64_t *overflows) {
+    uint32_t *entry = mat->origin->entry;
+    duplicates d = {mat, g, i};
+    if (end - begin > 2) sort_duplicates(&d, entry + begin, end - begin);
+    spmv_sum sum = {.whole = value_in_row(mat, g, i, entry[begin])};
+    bool finite = isfinite(sum.whole);
+    for (int64_t at = begin + 1; at < end; at++) {
+        double value = value_in_row(mat, g, i, entry[at]);
+        finite &= isfinite(value) != 0;
+        spmv_sum_add(&sum, value);
+    }
+    const double total = spmv_sum_total(&sum);
+    *overflows += finite && !isfinite(total);
+    return total;
+}
+
+int64_t spmv_origin_arrange(const spmv_mat *mat, const spmv_given *g, int threads, double *out) {
+    const spmv_csr *A = &mat->csr;
+    const uint32_t *first = mat->origin ? mat->origin->first : NULL;
+    int64_t overflows = 0;
+    if (A->as_given) {
+        spmv_widen(g, A->nnz, threads, out);
+        return 0;
+    }
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : overflows)
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++)
+            out[k] = sum_entries(mat, g, i, first ? first[k] : k, first ? first[k + 1] : k + 1,
+                                 &overflows);
+    return overflows;
+}

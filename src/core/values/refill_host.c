@@ -1,0 +1,142 @@
+/* refill_host.c: other values for the canonical CSR and the stores in host memory.
+ *
+ * They go from where they were given to the canonical CSR and to a store in chunks of rows: the
+ * store gets them from the nearest cache, and the CSR, which nobody reads soon, past it. */
+#include "core/values/values.h"
+#ifdef __x86_64__
+#include <emmintrin.h>
+#endif
+
+enum { CHUNK = 8192, ROOM = 2 * CHUNK }; /* entries: as many as should be, and may be, in a chunk */
+enum { LARGE = 1 << 20 };                /* entries: more are written past the caches */
+
+/* A processor's own prefetching stops at the end of a page and begins anew: what streams from
+ * memory comes up to a quarter faster when it is asked for half a page ahead. What is behind the
+ * end of an array is asked for in vain, and no error. */
+static inline __attribute__((always_inline)) void ask_ahead(const void *from) {
+    enum { HALF_PAGE = 2048 };
+    __builtin_prefetch((const void *)((uintptr_t)from + HALF_PAGE));
+}
+
+/* Copies n values past the caches, where lines are whole. */
+static void copy_past(const double *from, int64_t n, double *to) {
+#ifdef __x86_64__
+    enum { LINE = 8 };
+    for (; n > 0 && (uintptr_t)to % (LINE * sizeof *to); n--) *to++ = *from++;
+    for (; n >= LINE; n -= LINE, from += LINE, to += LINE) {
+        ask_ahead(from);
+        for (int k = 0; k < LINE; k += 2) _mm_stream_pd(to + k, _mm_loadu_pd(from + k));
+    }
+    _mm_sfence();
+#endif
+    memcpy(to, from, (size_t)n * sizeof *to);
+}
+
+/* Widens n values and writes them to two places, of which only `near` is in the caches. */
+static void widen_past(const float *from, int64_t n, double *near, double *to) {
+#ifdef __x86_64__
+    enum { LINE = 8 };
+    for (; n > 0 && (uintptr_t)to % (LINE * sizeof *to); n--) *to++ = *near++ = *from++;
+    for (; n >= LINE; n -= LINE, from += LINE, near += LINE, to += LINE) {
+        ask_ahead(from);
+        for (int k = 0; k < LINE; k += 4) {
+            const __m128 four = _mm_loadu_ps(from + k);
+            const __m128d low = _mm_cvtps_pd(four), high = _mm_cvtps_pd(_mm_movehl_ps(four, four));
+            _mm_storeu_pd(near + k, low);
+            _mm_storeu_pd(near + k + 2, high);
+            _mm_stream_pd(to + k, low);
+            _mm_stream_pd(to + k + 2, high);
+        }
+    }
+    _mm_sfence();
+#endif
+    for (; n > 0; n--) *to++ = *near++ = *from++;
+}
+
+static void copy_to_rows(const double *from, int64_t first, int64_t n, const spmv_csr *A) {
+    if (n == 0) return; /* there may be no array */
+    if (A->nnz > LARGE)
+        copy_past(from, n, A->values + first);
+    else
+        memcpy(A->values + first, from, (size_t)n * sizeof *from);
+}
+
+/* Writes n values from entry `first` on into the canonical CSR. Returns where they are near, as if
+ * the array began there with entry 0; room: for ROOM of them. */
+static const double *bring_values(const spmv_given *given, int64_t first, int64_t n, double *room,
+                                  const spmv_csr *A) {
+    const float *narrow = given->values;
+    const double *wide = given->values;
+    if (wide == A->values) {
+        enum { LINE = 8 };
+        for (int64_t k = first; k < first + n; k += LINE) __builtin_prefetch(wide + k);
+        return wide;
+    }
+    if (given->precision == SPMV_F64) {
+        copy_to_rows(wide + first, first, n, A);
+        return wide;
+    }
+    if (n <= ROOM && A->nnz > LARGE)
+        widen_past(narrow + first, n, room, A->values + first);
+    else {
+        double *to = n > ROOM ? A->values + first : room;
+        for (int64_t k = 0; k < n; k++) to[k] = narrow[first + k];
+        if (n > ROOM) return A->values;
+        copy_to_rows(room, first, n, A);
+    }
+    return (const double *)((uintptr_t)room - (uintptr_t)first * sizeof *room);
+}
+
+static bool is_by_rows(const spmv_stored *s) {
+    return !s->only_on_device && s->format->refill_rows && s->format->rows_together(s->host) > 0;
+}
+
+static void refill_by_rows(const spmv_given *given, int threads, const spmv_csr *A,
+                           const spmv_stored *s) {
+    const int64_t unit = s->format->rows_together(s->host);
+    const double entries = A->nnz ? (double)A->nnz / (double)A->rows * (double)unit : 1;
+    const int64_t units = entries < CHUNK ? (int64_t)(CHUNK / entries) : 1;
+    const int64_t rows = units * unit;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t first = 0; first < A->rows; first += rows) {
+        double room[ROOM];
+        const int64_t end = first + rows < A->rows ? first + rows : A->rows;
+        const int64_t n = A->row_ptr[end] - A->row_ptr[first];
+        const spmv_csr_view view = {A->rows,    A->cols,
+                                    A->nnz,     A->row_ptr,
+                                    A->col_idx, bring_values(given, A->row_ptr[first], n, room, A)};
+        s->format->refill_rows(&view, first, end, s->host);
+    }
+}
+
+void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out) {
+    const float *narrow = given->values;
+    const double *wide = given->values;
+    if (n == 0) return;
+    if (given->precision == SPMV_F32)
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (int64_t k = 0; k < n; k++) out[k] = narrow[k];
+    else if (wide != out)
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (int t = 0; t < threads; t++) {
+            int64_t first = spmv_split(n, threads, t), end = spmv_split(n, threads, t + 1);
+            memmove(out + first, wide + first, (size_t)(end - first) * sizeof *out);
+        }
+}
+
+void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads) {
+    const spmv_csr *A = &mat->csr;
+    const spmv_csr_view view = {A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, A->values};
+    const spmv_given own = {A->values, SPMV_F64, false};
+    const spmv_stored *near = mat->stores; /* gets its values with the canonical CSR */
+    while (near && !is_by_rows(near)) near = near->next;
+    if (near)
+        refill_by_rows(given, threads, A, near);
+    else
+        spmv_widen(given, A->nnz, threads, A->values);
+    for (const spmv_stored *s = mat->stores; s; s = s->next)
+        if (s != near && is_by_rows(s))
+            refill_by_rows(&own, threads, A, s);
+        else if (s != near && !s->only_on_device)
+            s->format->refill(&view, threads, s->host);
+}

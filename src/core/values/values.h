@@ -1,0 +1,71 @@
+/* values.h: other values for the entries of a matrix, in the same places (spmv_mat_set_values): from
+ * the order in which its entries were given to that of the canonical CSR, and from there into every
+ * store of the matrix. */
+#ifndef SPMV_VALUES_H
+#define SPMV_VALUES_H
+
+#include "core/internal.h"
+
+typedef struct spmv_given { /* values in the order of the entries */
+    const void *values;
+    spmv_precision precision;
+    bool stay; /* in host memory, if the matrix borrows its values: it borrows these, then */
+} spmv_given;
+
+/* The canonical CSR with values in its order. */
+static inline spmv_csr_view spmv_rows_with(const spmv_mat *mat, const double *values) {
+    const spmv_csr *A = &mat->csr;
+    return (spmv_csr_view){A->rows, A->cols, A->nnz, A->row_ptr, A->col_idx, values};
+}
+
+/* ---- set_values.c: who may refuse ------------------------------------------------------------ */
+
+/* Whether other values can be written into what the plan made; SPMV_E_UNSUITABLE: not, or not into
+ * its store. */
+bool spmv_plan_refills(const spmv_plan *plan);
+spmv_status spmv_plan_takes_values(const spmv_plan *plan);
+
+/* ---- origin.c: which of the given values make those of the canonical CSR ---------------------- */
+
+struct spmv_origin {
+    uint32_t *entry; /* those given, mirrored ones too, in the order of the canonical CSR */
+    uint32_t
+        *first; /* [nnz + 1] into entry: of duplicates there are several; NULL: there are none */
+};
+/* Finds mat->origin when it is first needed, of entries that were not given in the order of the
+ * canonical CSR. */
+spmv_status spmv_origin_find(spmv_mat *mat, int threads);
+void spmv_origin_free(spmv_ctx *ctx, struct spmv_origin *origin);
+size_t spmv_origin_bytes(const spmv_mat *mat);
+/* Writes values in the order of the canonical CSR; returns how many sums of duplicates no double can
+ * hold. */
+int64_t spmv_origin_arrange(const spmv_mat *mat, const spmv_given *g, int threads, double *out);
+
+/* ---- refill_host.c --------------------------------------------------------------------------- */
+
+/* The first n as f64, in the order in which they were given. */
+void spmv_widen(const spmv_given *given, int64_t n, int threads, double *out);
+/* Writes values, given in the order of the canonical CSR, into that, unless they are its own, and
+ * into all stores in host memory. */
+void spmv_refill_here(const spmv_mat *mat, const spmv_given *given, int threads);
+
+/* ---- refill_device.c ------------------------------------------------------------------------- */
+
+typedef struct spmv_staging { /* where new values stand on their way; zero: nowhere */
+    spmv_device *device;      /* that of the stores which are on a device alone */
+    void *sent[2];            /* there, [nnz] of f64 and f32 */
+    void *own;                /* there: for the source, if the caller lends its values until now */
+    float *narrow;            /* [nnz] in host memory */
+} spmv_staging;
+/* Allocates all that spmv_stored_refill_all needs, so that it cannot run out of memory half-way.
+ * there: the values are on the device already. Whatever the status, *staging is to be freed. */
+spmv_status spmv_stored_stage(const spmv_mat *mat, bool there, spmv_staging *staging);
+void spmv_stored_unstage(spmv_staging *staging);
+/* Writes values into what devices have of all stores, and into the copies that plans own: A's,
+ * which stores in host memory have, or those there, on the device of all the stores, in the order
+ * of A and the precision of all the plans. Of A the sizes are read, then. Fails only if the device
+ * does. */
+spmv_status spmv_stored_refill_all(const spmv_mat *mat, const spmv_csr_view *A, const void *there,
+                                   spmv_staging *staging, int threads);
+
+#endif
