@@ -25,7 +25,7 @@ static inline spmv_csr_view spmv_rows_with(const spmv_mat *mat, const double *va
 bool spmv_plan_refills(const spmv_plan *plan);
 spmv_status spmv_plan_takes_values(const spmv_plan *plan);
 
-/* ---- origin.c: which of the given values make those of the canonical CSR ---------------------- */
+/* ---- origin.c: which of the given values make those of the canonical CSR --------------------- */
 
 struct spmv_origin {
     uint32_t *entry; /* those given, mirrored ones too, in the order of the canonical CSR */
@@ -37,8 +37,8 @@ struct spmv_origin {
 spmv_status spmv_origin_find(spmv_mat *mat, int threads);
 void spmv_origin_free(spmv_ctx *ctx, struct spmv_origin *origin);
 size_t spmv_origin_bytes(const spmv_mat *mat);
-/* Writes values in the order of the canonical CSR; returns how many sums of duplicates no double can
- * hold. */
+/* Writes values in the order of the canonical CSR; returns how many sums of duplicates no double
+ * can hold. */
 int64_t spmv_origin_arrange(const spmv_mat *mat, const spmv_given *g, int threads, double *out);
 
 /* ---- refill_host.c --------------------------------------------------------------------------- */
