@@ -84,7 +84,7 @@ static void try_instructions_it_lacks(const spmv_backend *backend, int k, const 
 /* Only a processor without AVX-512 shows it. */
 static void instructions_that_it_lacks_are_refused(void **state) {
     (void)state;
-    subject s = fixture_subject("long tail", 2);
+    subject s = fixture_subject("symmetric", 2);
     visit_kernels(try_instructions_it_lacks, &s);
     assert_int_equal(tally.wrong, 0);
     fixture_subject_free(&s);
