@@ -1,6 +1,6 @@
-/* values.h: other values for the entries of a matrix, in the same places (spmv_mat_set_values): from
- * the order in which its entries were given to that of the canonical CSR, and from there into every
- * store of the matrix. */
+/* values.h: other values for the entries of a matrix, in the same places (spmv_mat_set_values).
+ * They go from the order in which the entries were given to that of the canonical CSR, and from
+ * there into every store of the matrix. */
 #ifndef SPMV_VALUES_H
 #define SPMV_VALUES_H
 
