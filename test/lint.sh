@@ -45,11 +45,11 @@ grep -lPz '(EXPORT_\w+\(\w+\)|spmv_(kernel|format|device_format|backend) \w+(\(.
     breach "a descriptor whose members have no names (.name = ...)"
 
 # Shape.
-[ "$(wc -l < Makefile)" -le 200 ] || breach "Makefile: over 200 lines"
 [ "$(wc -l < include/spmv_kernel.h)" -le 200 ] || breach "include/spmv_kernel.h: over 200 lines"
 [ "$(wc -l < src/app/main.c)" -le 40 ] || breach "src/app/main.c: over 40 lines"
 grep -n '__CUDACC__' $sources | grep -v '^src/app/main.c:' && breach "__CUDACC__ belongs to main.c alone"
 grep -nE '.{101,}' $sources && breach "lines over 100 columns"
+grep -nE '.{121,}' Makefile $(files_of '*.mk') && breach "lines over 120 columns"
 grep -nE '.{101,}' $tables | grep -vE '^[^:]*:[0-9]+:[A-Z_]+\(' && breach "lines over 100 columns" # an item is one line
 git grep --untracked -nE '^(<{7}|>{7}) ' && breach "what a merge left undecided"
 grep -nP '\t' $sources $tables && breach "tabs in C sources"

@@ -40,7 +40,7 @@ class Peers(unittest.TestCase):
     def test_where_it_is_put_is_where_the_program_looks(self):
         looked_for = '.peers/cusparse/nvidia/cu13/lib/libcusparse.so.12'
         self.assertIn('--target .peers/cusparse ', self.fetched())
-        self.assertIn(f'$(CURDIR)/{looked_for}', (ROOT / 'Makefile').read_text())
+        self.assertIn(f'$(CURDIR)/{looked_for}', (ROOT / 'mk/libraries.mk').read_text())
         self.assertIn(f'-f {looked_for} ]', (ROOT / 'test/deps-peers.sh').read_text())
 
 

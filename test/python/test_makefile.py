@@ -1,7 +1,8 @@
 """The goals that install or remove: alone, beside others, and where nothing may be changed; the settings that are
-remembered. On a copy of the Makefile."""
+remembered; what is compiled, and how far make says it is. On a copy of the Makefile and its parts."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -9,7 +10,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SETTINGS = 'CC', 'OPT', 'MARCH', 'CUDA_ARCH', 'LIBS_WANTED', 'MKLROOT'
-OF_THE_CALLER = 'MFLAGS', 'CFLAGS', 'NVCC', 'WERROR', 'SAN', 'BUILD', 'PART', 'V' # make exports what it was given
+OF_THE_CALLER = 'MFLAGS', 'CFLAGS', 'NVCC', 'WERROR', 'SAN', 'BUILD', 'PART', 'V', 'CUDA_HOME' # make exports what it was given
 STEP = 'echo "{0} begins" >>steps; sleep 0.2; echo "{0} ends" >>steps; touch installed\n'
 
 
@@ -18,12 +19,10 @@ class Copy(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
         shutil.copy(ROOT / 'Makefile', self.folder)
-        for folder in 'test', 'bin', 'build', 'src', 'src/app', 'test/unit':
-            (self.folder / folder).mkdir()
-        shutil.copy(ROOT / 'src/app/changed.sh', self.folder / 'src/app')
-        for part in 'src/install/install.mk', 'tables/tables.mk', 'test/emulator/emulator.mk':
-            (self.folder / part).parent.mkdir()
-            shutil.copy(ROOT / part, self.folder / part)
+        shutil.copytree(ROOT / 'mk', self.folder / 'mk')
+        for folder in 'bin', 'build', 'src/install', 'test/unit':
+            (self.folder / folder).mkdir(parents=True)
+        (self.folder / 'src/install/exports.map').touch()
         (self.folder / 'build/keep').touch()
         for script in 'deps', 'deps-peers':
             (self.folder / f'test/{script}.sh').write_text(STEP.format(script))
@@ -58,10 +57,13 @@ class Goals(Copy):
 
     def test_what_deps_installs_is_found_by_the_goals_beside_it(self):
         self.assertNotIn('jansson', self.found(self.make('info')))
-        for _ in range(2): # also where build/.first is left from before
+        for _ in range(2):
             (self.folder / 'installed').unlink(missing_ok=True)
             self.assertIn('jansson', self.found(self.make('deps', 'info')))
         self.assertEqual(self.steps(), ['deps begins', 'deps ends'] * 2)
+
+    def test_so_it_is_where_all_run_at_once(self):
+        self.assertIn('jansson', self.found(self.make('-j4', 'info', 'deps')))
 
     def test_clean_comes_first(self):
         self.make('info', 'clean')
@@ -104,7 +106,7 @@ class Settings(Copy):
         self.assertEqual(self.info('MARCH'), ('default', 'native'))
         self.assertEqual(self.info('MARCH', MARCH='x86-64'), ('environment', 'x86-64'))
         self.build('MARCH=x86-64')
-        self.assertEqual(self.info('MARCH'), ('remembered', 'x86-64'))
+        self.assertEqual(self.info('MARCH'), ('config.mk', 'x86-64'))
         self.assertEqual(self.info('MARCH', MARCH='core2'), ('environment', 'core2'))
         self.assertEqual(self.info('MARCH', 'MARCH=k8', MARCH='core2'), ('command line', 'k8'))
         self.assertEqual(self.info('OPT'), ('default', '-O3'))
@@ -115,7 +117,7 @@ class Settings(Copy):
         self.build() # neither forgets
         self.build('MARCH=core2')
         for name, value in values.items():
-            self.assertEqual(self.info(name), ('remembered', value))
+            self.assertEqual(self.info(name), ('config.mk', value))
         self.make('clean')
         for name in SETTINGS:
             self.assertEqual(self.info(name)[0], 'default')
@@ -123,12 +125,12 @@ class Settings(Copy):
     def test_the_last_one_given_counts_after_clean_too(self):
         self.build('MARCH=core2', 'OPT=-O1')
         self.make('clean', self.OBJECT, 'MARCH=k8')
-        self.assertEqual((self.info('MARCH'), self.info('OPT')), (('remembered', 'k8'), ('default', '-O3')))
+        self.assertEqual((self.info('MARCH'), self.info('OPT')), (('config.mk', 'k8'), ('default', '-O3')))
         self.build('MARCH=native')
-        self.assertEqual(self.info('MARCH'), ('remembered', 'native'))
+        self.assertEqual(self.info('MARCH'), ('config.mk', 'native'))
 
     def test_clean_forgets_what_cannot_be_read(self):
-        settings = self.folder / 'build/settings'
+        settings = self.folder / 'config.mk'
         for goals in ('clean',), ('clean', self.OBJECT):
             self.build('MARCH=core2')
             settings.write_text('define was_MARCH\n')
@@ -137,22 +139,22 @@ class Settings(Copy):
 
     def test_settings_that_cannot_be_written_stay_as_they_are(self):
         self.build('MARCH=core2')
-        (self.folder / 'build/settings.new').symlink_to('/nonexistent/folder')
+        (self.folder / 'config.mk.new').symlink_to('/nonexistent/folder')
         self.build('MARCH=k8')
-        self.assertEqual(self.info('MARCH'), ('remembered', 'core2'))
+        self.assertEqual(self.info('MARCH'), ('config.mk', 'core2'))
 
     def test_nothing_is_a_value(self):
         (self.folder / 'installed').touch() # a library is found
         self.assertIn('libarchive', self.make('info'))
         self.build('LIBS_WANTED=')
-        self.assertEqual((self.info('LIBS_WANTED'), self.info('found')), (('remembered', ''), ('', '')))
+        self.assertEqual((self.info('LIBS_WANTED'), self.info('found')), (('config.mk', ''), ('', '')))
 
     def test_characters_of_make_and_of_the_shell(self):
         value = """-O1  -DA='"a b"' -DB='#$$c' -DC='\\\\' -DD='%s;`'"""
         self.build('OPT=' + value)
         object_file = self.folder / self.OBJECT
         self.assertTrue(object_file.exists())
-        self.assertEqual(self.info('OPT'), ('remembered', value.replace('$$', '$')))
+        self.assertEqual(self.info('OPT'), ('config.mk', value.replace('$$', '$')))
         built = object_file.stat().st_mtime_ns
         self.build()
         self.assertEqual(object_file.stat().st_mtime_ns, built)
@@ -161,7 +163,7 @@ class Settings(Copy):
         for words in ('-n',), ('-q',), ('-t',):
             self.build(*words, 'MARCH=core2')
         self.make('info', 'MARCH=core2')
-        self.assertFalse((self.folder / 'build/settings').exists())
+        self.assertFalse((self.folder / 'config.mk').exists())
 
     def test_what_changed_flags_build_again_is_told_once(self):
         self.assertNotIn('again', self.build())
@@ -180,7 +182,24 @@ class Settings(Copy):
 
     def test_a_place_of_onemkl_is_remembered_when_it_is_installed_there(self):
         self.make('deps-peers', 'MKLROOT=/opt/mkl')
-        self.assertEqual(self.info('MKLROOT'), ('remembered', '/opt/mkl'))
+        self.assertEqual(self.info('MKLROOT'), ('config.mk', '/opt/mkl'))
+
+
+    def test_lines_of_others_stay_in_config_mk(self):
+        config = self.folder / 'config.mk'
+        self.build('MARCH=core2', 'OPT=-O1')
+        self.assertEqual(config.read_text().splitlines()[1:], ['OPT ?= -O1', 'MARCH ?= core2'])
+        config.write_text('# mine\nMARCH = k8\nCFLAGS ?= -O2 -march=$(MARCH)\n')
+        self.assertEqual(self.info('CFLAGS')[1], '-O2 -march=k8')
+        self.assertEqual(self.info('MARCH'), ('config.mk', 'k8'))
+        self.build('OPT=-Og')
+        self.build('MARCH=x86-64')
+        self.assertEqual(config.read_text(), '# mine\nMARCH ?= x86-64\nCFLAGS ?= -O2 -march=$(MARCH)\nOPT ?= -Og\n')
+
+    def test_clean_takes_config_mk_away(self):
+        self.build('MARCH=core2')
+        self.make('clean')
+        self.assertFalse((self.folder / 'config.mk').exists())
 
 
 class Library(Copy):
@@ -225,6 +244,127 @@ class Tables(Copy):
         self.assertIn('make_tables.py --out tables log/reference a.jsonl\n', self.make('-n', 'tables', 'LOGS=log/reference a.jsonl'))
 
 
+class Text(unittest.TestCase):
+    PARTS = [ROOT / 'Makefile', *sorted((ROOT / 'mk').glob('*.mk'))]
+
+    def test_make_neither_calls_nor_reads_itself_again(self):
+        for part in self.PARTS:
+            text = re.sub(r'^include mk/[a-z]+[.]mk$', '', part.read_text(), flags=re.M)
+            self.assertNotRegex(text, r'[$][({]MAKE[)}]|MAKE_RESTARTS|MAKE_COMMAND|(?<!-)\\binclude [^<]', part)
+
+    def test_every_part_is_included(self):
+        self.assertEqual(sorted(re.findall(r'^include (.*)$', self.PARTS[0].read_text(), re.M)),
+                         [str(part.relative_to(ROOT)) for part in self.PARTS[1:]])
+
+
+class Progress(Copy):
+    """A project of a few files: what make says that it compiles, and how far it is."""
+    SOURCES = {'src/api.c': '#include "core/core.h"\nint spmv_api(void) { return CORE; }\n',
+               'src/core/core.h': '#define CORE 1\n', 'src/core/core.c': '#include "core/core.h"\nint core = CORE;\n',
+               'src/read/archive.c': '#ifdef HAVE_LIBARCHIVE\nint archives;\n#endif\nint archive;\n',
+               'omp/csr/csr_rows.c': '#include "core/core.h"\nint NAME(SPMV_SUFFIX);\n',
+               'src/app/main.c': 'int main(void) { return 0; }\n', 'src/app/record/record.c': '#include "build_info.h"\n',
+               'src/wisdom/wisdom_key.c': '#include "build_info.h"\n', 'cuda/absent.c': 'int absent;\n',
+               'cuda/propose.c': 'int propose;\n', 'cuda/cusparse_library.c': 'char *path = FETCHED_CUSPARSE;\n',
+               'cuda/backend.cu': '', 'cuda/scan.cu': '', 'cuda/csr/csr_warp.cu': ''}
+    C = 3 + 4 + 2 + 1 + 3 # every source, csr_rows in four variants
+    # In place of the compilers: writes what -o names, and beside it a .d with the source and its headers.
+    COMPILER = r"""#!/bin/sh
+case " $* " in *' -E '*) exit 1 ;; esac
+for word; do
+    case $last in -c) source=$word ;; -o) object=$word ;; esac
+    last=$word
+done
+touch "$object"
+[ "$source" ] || exit 0
+headers=$(sed -n 's:^#include "\(core/.*\)":src/\1:p' "$source")
+printf '%s : \\\n %s\n%s\n' "$object" "$source $headers" "${headers:+$headers:}" >"${object%.o}.d"
+if grep -q mistake "$source"; then rm "$object"; exit 1; fi
+"""
+
+    def setUp(self):
+        super().setUp()
+        for name, text in self.SOURCES.items():
+            file = self.folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        (self.folder / 'src/app/record/build_info.sh').write_text('echo "/* $3 */"\n')
+        for name, text in ('gcc', self.COMPILER), ('nvcc', self.COMPILER), ('ar', '#!/bin/sh\ntouch "$2"\n'), ('objcopy', '#!/bin/sh\n'), \
+                ('pkg-config', '#!/bin/sh\n[ -e installed ] && [ "$1 $2" = "--exists libarchive" ]\n'):
+            (self.folder / 'bin' / name).write_text(text)
+            (self.folder / 'bin' / name).chmod(0o755)
+
+    def compiled(self, *words, of_all=True, **more):
+        """The objects that make says it compiles, without build/: it counts them from 1 to their number."""
+        said = re.findall(r'^  \[(\d+)(/\d+)?\] \w+ build/(.*)$', self.make(*words, **more), re.M)
+        total = f'/{len(said)}' if of_all else ''
+        self.assertEqual([(int(n), of) for n, of, _ in said], [(n, total) for n in range(1, len(said) + 1)])
+        return sorted(name for _, _, name in said)
+
+    def test_every_object_is_counted_once(self):
+        for jobs in '-j1', '-j4':
+            self.assertEqual(len(self.compiled(jobs, 'clean', 'omp')), self.C, jobs)
+            self.assertTrue((self.folder / 'build/omp/spmv').exists())
+            self.assertEqual(self.compiled(jobs, 'omp'), [])
+
+    def test_only_what_is_made_again_is_counted(self):
+        self.compiled('omp')
+        header = self.folder / 'src/core/core.h'
+        header.write_text('#define CORE 2\n')
+        self.assertEqual(self.compiled('omp'), ['omp/omp/csr/csr_rows.f32_o32.o', 'omp/omp/csr/csr_rows.f32_o64.o',
+                                                'omp/omp/csr/csr_rows.f64_o32.o', 'omp/omp/csr/csr_rows.f64_o64.o',
+                                                'omp/src/api.o', 'omp/src/core/core.o'])
+        for name in 'src/api.c', 'src/core/core.c', 'omp/csr/csr_rows.c':
+            (self.folder / name).write_text('#define CORE 3\n' + self.SOURCES[name].split('\n', 1)[1])
+        header.unlink()
+        self.assertEqual(len(self.compiled('omp')), 6)
+        (self.folder / 'build/omp/src/core/core.o').unlink()
+        self.assertEqual(self.compiled('omp'), ['omp/src/core/core.o'])
+
+    def test_flags_and_libraries_make_again_what_they_concern(self):
+        self.compiled('omp')
+        (self.folder / 'installed').touch()
+        self.assertEqual(self.compiled('omp'), ['omp/src/read/archive.o'])
+        self.assertEqual(len(self.compiled('omp', 'OPT=-O1')), self.C)
+        self.assertEqual(self.compiled('omp', 'LIBS_WANTED='), ['omp/src/read/archive.o'])
+        self.assertEqual(self.compiled('omp'), [])
+
+    def test_what_failed_is_counted_again(self):
+        (self.folder / 'src/core/core.c').write_text('mistake\n')
+        self.make('-k', 'omp')
+        (self.folder / 'src/core/core.c').write_text('int core;\n')
+        self.assertEqual(self.compiled('omp'), ['omp/src/core/core.o'])
+
+    def test_all_is_counted_when_all_is_to_be_made(self):
+        self.compiled('omp')
+        self.assertEqual(len(self.compiled('-B', 'omp')), self.C)
+
+    def test_cuda_shares_what_omp_has_compiled(self):
+        self.compiled('omp')
+        cuda = self.compiled('cuda')
+        self.assertEqual(cuda, ['cuda/cuda/backend.o', *(f'cuda/cuda/csr/csr_warp.{v}.o' for v in ('f32_o32', 'f32_o64', 'f64_o32', 'f64_o64')),
+                                'cuda/cuda/scan.o', 'cuda/src/app/main.o', 'cuda/src/app/record/record.o'])
+        for goal in 'omp', 'cuda':
+            self.assertEqual(self.compiled(goal), [])
+        self.make('clean')
+        self.assertEqual(len(self.compiled('-j4', 'omp', 'cuda')), self.C + len(cuda))
+
+    def test_flags_of_one_file_are_not_those_of_all(self):
+        self.make('build/cuda/cuda/scan.o')
+        self.assertNotIn('flags changed', self.make('cuda'))
+
+    def test_of_single_files_only_the_number_is_known(self):
+        self.assertEqual(self.compiled('build/omp/src/api.o', 'build/omp/src/core/core.o', of_all=False),
+                         ['omp/src/api.o', 'omp/src/core/core.o'])
+
+    def test_what_deps_installs_is_compiled_in(self):
+        self.compiled('omp')
+        for jobs in '-j1', '-j4':
+            (self.folder / 'installed').unlink(missing_ok=True)
+            self.make('omp')
+            self.assertEqual(self.compiled(jobs, 'deps', 'omp'), ['omp/src/read/archive.o'], jobs)
+
+
 class Cuda(Copy):
     def setUp(self):
         super().setUp()
@@ -234,7 +374,7 @@ class Cuda(Copy):
             file.write_text(f'{macro}({file.stem}) = {{}};\n')
 
     def test_a_kernel_without_offsets_is_compiled_once_per_precision(self):
-        objects = next(line for line in self.make('-pn', 'cuda').splitlines() if line.startswith('cuda_objects_cuda'))
+        objects = next(line for line in self.make('-pn', 'cuda').splitlines() if line.startswith('lib_cuda :='))
         of = {name: {path.split('.')[1] for path in objects.split() if f'/{name}.' in path} for name in ('offsets', 'none', 'other')}
         self.assertEqual(of, {'offsets': {'f64_o32', 'f64_o64', 'f32_o32', 'f32_o64'}, 'none': {'f64_o32', 'f32_o32'},
                               'other': {'f64_o32', 'f32_o32'}})

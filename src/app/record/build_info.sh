@@ -3,7 +3,7 @@
 line() { printf '#define %s "%s"\n' "$1" "$(printf %s "$2" | sed 's/[\\"]/\\&/g')"; }
 line BUILD_COMMIT "$(git rev-parse --short=10 HEAD 2>/dev/null)"
 # Of what the program is made of: a matrix that lies beside it changes nothing.
-echo "#define BUILD_DIRTY $(test -z "$(git status --porcelain -- Makefile include src omp cuda 2>/dev/null)"; echo $?)"
+echo "#define BUILD_DIRTY $(test -z "$(git status --porcelain -- Makefile mk include src omp cuda 2>/dev/null)"; echo $?)"
 line BUILD_CC "$($1 --version | head -n 1)"
 line BUILD_CFLAGS "$2"
 line BUILD_NVCC "$(test -z "$3" || "$3" --version | sed -n 's/.*\(release .*\)/\1/p')"

@@ -10,7 +10,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TREE = ROOT / "build/python"  # has settings and objects of its own: those of the checkout stay
-SOURCES = "Makefile", "include", "src", "omp", "cuda", "test", "tables"
+SOURCES = "Makefile", "mk", "include", "src", "omp", "cuda", "test", "tables"
 
 
 def flags():

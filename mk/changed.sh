@@ -1,6 +1,6 @@
 #!/bin/sh
-# changed.sh FILE WORDS [OBJECTS]: keeps WORDS in FILE, which is written only when they change: make then builds again what
-# depends on it. OBJECTS says what that is: a change is then told, with the words that went and came.
+# changed.sh FILE WORDS [OBJECTS]: keeps WORDS in FILE, which is written only when they change: make then builds again
+# what depends on it. OBJECTS says what that is: a change is then told, with the words that went and came.
 mkdir -p "$(dirname "$1")"
 printf '%s\n' "$2" >"$1.new" || exit 73
 if cmp -s "$1.new" "$1"; then rm "$1.new"; exit; fi

@@ -1,0 +1,38 @@
+# flags.mk: what compilers and linkers are told.
+
+# The flag, where the compiler knows it
+known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo '$(1)')
+
+includes := -Iinclude -Isrc -I.
+hidden   := -fPIC -fvisibility=hidden# for libspmv.so; the program's are the same objects
+sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+warnings  = $(call once,warnings,$(strip -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes \
+            $(call known,-Wjump-misses-init) $(if $(WERROR),-Werror)))
+cflags    = $(strip -std=gnu11 $(CFLAGS) $(hidden) -fno-semantic-interposition -fopenmp $(warnings) $(includes) \
+            -D_GNU_SOURCE $(sanitize) $(if $(SAN),-fno-var-tracking))
+
+# For kernels and formats. gcc 12 makes gather instructions of loops over x[col[k]], which take two to four times as
+# long as loads since Intel's microcode against Downfall (csr_rows in f32: 24 ms instead of 11). Kernels where they may
+# pay ask gather.c and write them out. Only names that this compiler knows: none with clang and on other architectures.
+gathers   = $(foreach n,_2parts _4parts _8parts :,$(call known,-mtune-ctrl=^use_gather$(n::=)))
+loads     = $(call once,loads,$(subst $(space)-mtune-ctrl=,$(comma),$(strip $(gathers))))
+
+# The variant of build/omp/omp/csr/csr_rows.f64_o32.o is f64_o32: the precision, and the width of offsets.
+variant       = $(patsubst .%,%,$(suffix $(basename $@)))
+variant_flags = $(if $(variant),-DSPMV_SUFFIX=$(variant) \
+                -DSPMV_REAL=$(if $(findstring f64,$(variant)),double,float) \
+                -DSPMV_OFS=$(if $(findstring o64,$(variant)),int64_t,int32_t))
+
+nvcc      = $(or $(NVCC),$(error make cuda: no nvcc in PATH, CUDA_HOME or /usr/local/cuda. \
+            Install the CUDA toolkit, or name it: make cuda NVCC=/path/to/nvcc. 'make omp' needs none))
+nvflags   = $(strip -std=c++14 $(OPT) -arch=$(CUDA_ARCH) \
+            -Xcompiler=-fopenmp,-Wall,$(subst $(space),$(comma),$(hidden)) \
+            $(if $(WERROR),-Werror all-warnings) $(includes))
+
+link_omp  = $(CC) $(cflags)
+link_cuda = $(nvcc) -arch=$(CUDA_ARCH) -Xcompiler=-fopenmp$(if $(SAN),$(comma)-fsanitize=$(SAN))
+
+# Of the library that is installed
+soname       := libspmv.so.$(shell sed -n 's/^SPMV_\([0-9]*\) {/\1/p' src/install/exports.map)
+shared_flags := -shared $(addprefix -Xlinker ,-soname=$(soname) --version-script=src/install/exports.map \
+                -Bsymbolic-functions --as-needed)

@@ -1,0 +1,23 @@
+# progress.mk: how far make is: [12/220] is the twelfth of 220 objects that this call compiles.
+
+compiles_omp      := $(lib_omp) $(app_omp)
+compiles_cuda     := $(lib_cuda) $(app_cuda)
+compiles_emulated := $(lib_emulated) $(app_emulated)
+compiles_test          := $(compiles_$(BUILD)) $(unit_$(BUILD)) $(wrong_objects)
+compiles_check         := $(compiles_test)
+compiles_test-cuda     := $(compiles_cuda) $(unit_cuda)
+compiles_test-emulated := $(compiles_emulated) $(unit_emulated)
+
+# What this call compiles, where every goal of it is one of these; else nobody knows.
+compiles := $(foreach g,$(or $(goals),omp),$(or $(compiles_$(g)),unknown))
+compiles := $(if $(filter unknown,$(compiles)),,$(sort $(compiles)))
+# These are up to date before anything is compiled: then it can be counted what will be.
+stamps   := $(if $(compiles),$(omp)/.features $(foreach f,$(folders),\
+            $(if $(filter $(f)/%,$(compiles)),$(f)/.flags $(f)/build_info.h)))
+
+stale    = $(shell sh mk/stale.sh $(foreach f,$(folders),'$(filter $(f)/%,$(compiles)): $(f)/.flags') \
+           '$(filter $(asking),$(compiles)): $(omp)/.features' \
+           '$(filter $(emulated_device),$(compiles)): test/emulator/compile.py')
+total    = $(call once,total,$(if $(findstring B,$(firstword -$(MAKEFLAGS))),$(words $(compiles)),$(stale)))
+number   = $(eval numbered += x)$(words $(numbered))
+progress = [$(number)$(if $(compiles),/$(total))]

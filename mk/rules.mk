@@ -1,0 +1,96 @@
+# rules.mk: how sources become objects, libraries and programs, and how far make is with that.
+
+omp cuda emulated: %: build/%$(san)/spmv build/%$(san)/libspmv.a build/%$(san)/libspmv.so
+	$(Q)ln -sf build/$*$(san)/spmv spmv
+	@echo "  ready  ./spmv  [$*]   optional libraries: $(or $(found),none) (all optional)"
+.PHONY: omp cuda emulated
+
+ifneq ($(filter cuda,$(goals)),)
+ifeq ($(call from,CUDA_ARCH) $(CUDA_ARCH),default sm_90)
+$(info $()  no GPU here: for an H100, H200 or newer; CUDA_ARCH=sm_80: for an A100, all-major: for every one)
+endif
+endif
+
+# ---- objects -------------------------------------------------------------------------------------------------------
+
+$(objects): | $(stamps) # progress.mk; make keeps what a rule names
+# $(call compile,NAME,COMMAND): a source becomes $@, and beside it a .d names the headers that it includes.
+define compile
+$(info $()  $(progress) $(1) $@)
+$(Q)mkdir -p $(@D) && $(2) -MMD -MP -c $< -o $@
+endef
+compile_c    = $(call compile,CC,$(CC) $(cflags) $(if $(variant),$(loads)) $(features) $(variant_flags) -I$(1))
+compile_cuda = $(call compile,NVCC,$(nvcc) $(nvflags) $(if $(cusparse),-DHAVE_CUSPARSE) $(variant_flags))
+
+$(omp)/%.o:          %.c  $(omp)/.flags  ; $(call compile_c,$(omp))
+$(omp)/%.f64_o32.o:  %.c  $(omp)/.flags  ; $(call compile_c,$(omp))
+$(omp)/%.f64_o64.o:  %.c  $(omp)/.flags  ; $(call compile_c,$(omp))
+$(omp)/%.f32_o32.o:  %.c  $(omp)/.flags  ; $(call compile_c,$(omp))
+$(omp)/%.f32_o64.o:  %.c  $(omp)/.flags  ; $(call compile_c,$(omp))
+$(cuda)/%.o:         %.c  $(cuda)/.flags ; $(call compile_c,$(cuda))
+$(cuda)/%.o:         %.cu $(cuda)/.flags ; $(compile_cuda)
+$(cuda)/%.f64_o32.o: %.cu $(cuda)/.flags ; $(compile_cuda)
+$(cuda)/%.f64_o64.o: %.cu $(cuda)/.flags ; $(compile_cuda)
+$(cuda)/%.f32_o32.o: %.cu $(cuda)/.flags ; $(compile_cuda)
+$(cuda)/%.f32_o64.o: %.cu $(cuda)/.flags ; $(compile_cuda)
+
+# Files that are compiled otherwise than those beside them. main.c asks for __CUDACC__, which -x cu defines.
+$(cuda)/src/app/main.o: src/app/main.c $(cuda)/.flags
+	$(call compile,NVCC,$(nvcc) $(nvflags) -x cu)
+$(asking): $(omp)/.features
+$(asking): private features = $(feature_flags)
+$(omp)/cuda/cusparse_library.o: private features = -DFETCHED_CUSPARSE='"$(fetched_cusparse)"'
+# CUB wants C++17 (headers of C++14 take a third less time), asserts, and has names that objcopy cannot make local.
+$(cuda)/cuda/scan.o: private nvflags := $(subst c++14,c++17,$(nvflags)) -DNDEBUG -Xcompiler=-fno-gnu-unique
+# Peers without device code: gcc alone compiles them, in a third of the time.
+cpp_peers := csr_alg1 csr_alg2 bsr spmvop_alg1 spmvop_alg2
+$(cpp_peers:%=$(cuda)/cuda/peers/cusparse_%.%.o): private nvflags += -x c++
+
+# ---- what objects depend on besides sources: files that are written when what they hold changes ---------------------
+
+# Those of build/cuda hold the flags of C, too, which two of its files are.
+$(omp)/.flags: begin
+	$(Q)sh mk/changed.sh $@ $(call quoted,$(CC) $(cflags) $(loads)) $(omp)
+$(cuda)/.flags: begin
+	$(Q)sh mk/changed.sh $@ $(call quoted,$(CC) $(cflags) $(NVCC) $(nvflags) $(if $(cusparse),cusparse)) $(cuda)
+$(omp)/.features: begin
+	$(Q)sh mk/changed.sh $@ $(call quoted,$(feature_flags) $(ldlibs)) 'what asks for libraries in $(omp)'
+$(folders:=/.objects): build/%$(san)/.objects: begin
+	$(Q)sh mk/changed.sh $@ '$(lib_$*) $(app_$*)'
+
+# What records say of the build
+build_info = sh src/app/record/build_info.sh $(call quoted,$(CC)) $(call quoted,$(cflags) $(loads))
+$(omp)/build_info.h: begin
+	$(Q)sh mk/changed.sh $@ "$$($(build_info) '' '' '' '$(found)')"
+$(cuda)/build_info.h: begin
+	$(Q)sh mk/changed.sh $@ "$$($(build_info) '$(NVCC)' '$(nvflags)' '$(CUDA_ARCH)' '$(found)')"
+$(folders:=/src/app/record/record.o): %/src/app/record/record.o: %/build_info.h
+$(omp)/src/wisdom/wisdom_key.o: $(omp)/build_info.h
+
+-include $(if $(filter clean,$(first)),,$(shell find $(folders) -name '*.d' 2>/dev/null))
+
+# ---- libraries and programs ----------------------------------------------------------------------------------------
+
+define link_program
+@echo "  LINK   $@"
+$(Q)$(link_$*) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldlibs)
+endef
+$(folders:=/spmv): build/%$(san)/spmv: $$(app_$$*) build/%$(san)/parts.a $(omp)/.features
+	$(link_program)
+# With wrong kernels in front of the library's, for tests of the check
+$(folders:=/spmv-wrong): build/%$(san)/spmv-wrong: $(wrong_objects) $$(app_$$*) build/%$(san)/parts.a \
+    $(omp)/.features
+	$(link_program)
+# The objects of the library, for programs of ours; .objects: a source that is gone leaves it.
+$(folders:=/parts.a): build/%$(san)/parts.a: $$(lib_$$*) build/%$(san)/.objects
+	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
+# Both hold for others what include/spmv.h and spmv_bench.h declare: the rest is hidden in the one, local in the other.
+$(folders:=/libspmv.so): build/%$(san)/libspmv.so: $$(lib_$$*) build/%$(san)/.objects $(omp)/.features \
+    src/install/exports.map
+	@echo "  LINK   $@"
+	$(Q)$(link_$*) $(shared_flags) -o $@ $(filter %.o,$^) $(lib_libs)
+	$(Q)ln -sf libspmv.so $(@D)/$(soname) && echo '$(lib_libs)' >$(@D)/.libs
+$(folders:=/libspmv.a): build/%$(san)/libspmv.a: $$(lib_$$*) build/%$(san)/.objects
+	$(Q)$(CC) -r -nostdlib -Xlinker --force-group-allocation -Xlinker -d -o $(@D)/libspmv.o $(filter %.o,$^)
+	$(Q)objcopy -w --localize-hidden --keep-global-symbol='spmv_*' $(@D)/libspmv.o
+	$(Q)rm -f $@ && ar rcs $@ $(@D)/libspmv.o && rm $(@D)/libspmv.o

@@ -1,0 +1,57 @@
+# sources.mk: which files are compiled, and into which objects. A folder says how often its files are compiled: once, or
+# once per variant of precision and offset width (features_*.c: once).
+
+omp      := build/omp$(san)
+cuda     := build/cuda$(san)
+emulated := build/emulated$(san)
+folders  := $(omp) $(cuda) $(emulated)
+variants := f64_o32 f64_o64 f32_o32 f32_o64
+
+app_src     := $(wildcard src/app/*.c src/app/*/*.c)
+lib_src     := $(filter-out src/app/%,$(wildcard src/*.c src/*/*.c src/core/*/*.c src/formats/*/features_*.c omp/*.c)) \
+               cuda/propose.c cuda/cusparse_library.c
+variant_src := $(filter-out $(lib_src),$(wildcard src/formats/*/*.c omp/*/*.c))
+cuda_src         := $(wildcard cuda/*.cu)
+cuda_variant_src := $(wildcard cuda/*/*.cu)
+emulator_src     := $(wildcard test/emulator/*.cpp)
+unit_src         := $(wildcard test/unit/test_*.c)
+unit_cuda_src    := $(wildcard test/unit/*.cu) test/solver.cu
+
+# Files without offsets, or with 32-bit ones only, are compiled once per precision and export both names
+# (include/spmv_export.h).
+any_offsets := $(wildcard cuda/peers/*.cu) $(shell grep -ls 'EXPORT_\(ANY_OFFSETS\|NARROW\)_' \
+               src/formats/*/*.c omp/*/*.c cuda/*/*.cu)
+# Files that ask for an optional library
+asking_src  := $(shell grep -rls --include='*.c' HAVE_ src omp test/unit)
+
+# $(call once_objects,FOLDER,SOURCES), $(call variant_objects,FOLDER,SOURCES)
+once_objects    = $(patsubst %,$(1)/%.o,$(basename $(2)))
+variant_objects = $(foreach v,$(variants),$(patsubst %,$(1)/%.$(v).o,$(basename \
+                  $(filter-out $(if $(findstring o64,$(v)),$(any_offsets)),$(2)))))
+
+# C is compiled for all builds in omp's folder, but for the files that say which build they are of.
+named        := src/app/main.c src/app/record/record.c
+c_objects    := $(call once_objects,$(omp),$(lib_src)) $(call variant_objects,$(omp),$(variant_src))
+app_objects  := $(call once_objects,$(omp),$(filter-out $(named),$(app_src)))
+unit_objects := $(call once_objects,$(omp),$(unit_src))
+asking       := $(call once_objects,$(omp),$(filter-out $(variant_src),$(asking_src))) \
+                $(call variant_objects,$(omp),$(filter $(variant_src),$(asking_src)))
+device_objects = $(call once_objects,$(1),$(cuda_src)) $(call variant_objects,$(1),$(cuda_variant_src))
+
+# The library, the program, the tests, and what is linked to the tests, of each build
+lib_omp      := $(c_objects) $(omp)/cuda/absent.o
+lib_cuda     := $(c_objects) $(call device_objects,$(cuda))
+lib_emulated := $(c_objects) $(call device_objects,$(emulated)) $(call once_objects,$(emulated),$(emulator_src))
+app_omp      := $(call once_objects,$(omp),$(named)) $(app_objects)
+app_cuda     := $(call once_objects,$(cuda),$(named)) $(app_objects)
+app_emulated := $(call once_objects,$(emulated),$(named)) $(app_objects)
+tests_omp      := $(unit_src:test/unit/%.c=$(omp)/test/%)
+tests_cuda     := $(unit_src:test/unit/%.c=$(cuda)/test/%)
+tests_emulated := $(unit_src:test/unit/%.c=$(emulated)/test/%)
+unit_omp       := $(unit_objects)
+unit_cuda      := $(unit_objects) $(call once_objects,$(cuda),$(unit_cuda_src))
+unit_emulated  := $(unit_objects) $(call once_objects,$(emulated),$(unit_cuda_src))
+bench_objects  := $(call once_objects,$(omp),$(wildcard test/bench_*.c)) \
+                  $(call once_objects,$(cuda),$(wildcard test/bench_*.cu))
+wrong_objects  := $(call variant_objects,$(omp),test/wrong.c)
+objects := $(sort $(bench_objects) $(wrong_objects) $(foreach b,omp cuda emulated,$(lib_$(b)) $(app_$(b)) $(unit_$(b))))

@@ -1,0 +1,18 @@
+# tables.mk: what is measured for tables, and they.
+
+# A paper's study: FILES='a.mtx b.mtx' or twins; SCALE=small|medium|full, MATRICES='cant pwtk', LIMIT=seconds,
+# CACHE=cold.
+study-sell study-cmrs study-ci study-omp-cuda: study-%: $(BUILD)
+	$(Q)$(PYTHON) tables/report/study.py $* --scale $(or $(SCALE),small) $(if $(FILES),--files $(FILES)) \
+	    $(if $(MATRICES),--matrices $(MATRICES)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(CACHE),--cache $(CACHE))
+tables:
+	$(Q)$(PYTHON) tables/report/make_tables.py --out tables $(or $(LOGS),log)
+# The reference again: NAME=h200 BUILD=cuda FILES=../shared/matrices; its tables and report; other programs' matrices.
+reference: $(BUILD)
+	$(Q)FILES='$(FILES)' sh log/reference/sweep.sh build/$(BUILD)/spmv $(or $(NAME),$(BUILD))
+reference-tables:
+	$(Q)PYTHON=$(PYTHON) sh log/reference/tables.sh
+outside:
+	$(Q)PYTHON=$(PYTHON) sh log/reference/outside/make.sh $(if $(JOBS),--jobs $(JOBS)) \
+	    $(if $(MATRICES),--only '$(MATRICES)')
+.PHONY: study-sell study-cmrs study-ci study-omp-cuda tables reference reference-tables outside

@@ -1,0 +1,46 @@
+# tests.mk: tests, and programs that measure what a reader can check (docs/guide/first_hour.md, "Building").
+
+# make test BUILD=cuda: of the CUDA build; SAN=address,undefined: under sanitizers; PART=unit, cli or python; JOBS=N.
+test: $(BUILD) $(tests_$(BUILD)) build/$(BUILD)$(san)/spmv-wrong
+	$(Q)PYTHON=$(PYTHON) CC=$(call quoted,$(CC)) sh test/run.sh build/$(BUILD)$(san) $(PART)
+check: test
+check-update: $(BUILD)
+	$(Q)UPDATE=1 sh test/run.sh build/$(BUILD)$(san) cli
+test-cuda: cuda $(tests_cuda)
+	$(Q)sh test/cuda.sh $(cuda)
+test-emulated: emulated $(tests_emulated)
+	$(Q)sh test/cuda.sh $(emulated)
+test-deb test-python-binding: test-%:
+	$(Q)PYTHON=$(PYTHON) sh test/$*.sh
+test-petsc bench-petsc: $(BUILD)
+	$(Q)sh test/petsc/run.sh build/$(BUILD) $(filter bench-%,$@)
+bench-read bench-convert bench-threads bench-ready: bench-%: build/omp/bench_%
+	$(Q)$< $(if $(filter bench-read,$@),build/bench-read.mtx,$(FILES))
+bench-solver bench-upload: bench-%: build/cuda/bench_%
+	$(Q)$< $(FILES)
+bench-values: build/$(BUILD)/bench_values
+	$(Q)$< $(BUILD) $(FILES)
+.PHONY: test check check-update test-cuda test-emulated test-deb test-python-binding test-petsc bench-petsc \
+        bench-read bench-convert bench-threads bench-ready bench-solver bench-upload bench-values
+
+# ---- the programs --------------------------------------------------------------------------------------------------
+
+# A unit test has the program's objects, too, but for main; a bench has the library's alone.
+parts = $(filter-out %/src/app/main.o,$(app_$(1))) build/$(1)$(san)/parts.a $(omp)/.features
+$(omp)/test/%:      $(omp)/test/unit/%.o $(call parts,omp)      ; $(call link_test,omp)
+$(cuda)/test/%:     $(omp)/test/unit/%.o $(call parts,cuda)     ; $(call link_test,cuda)
+$(emulated)/test/%: $(omp)/test/unit/%.o $(call parts,emulated) ; $(call link_test,emulated)
+link_test = $(Q)mkdir -p $(@D) && $(link_$(1)) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(test_libs)
+
+$(omp)/bench_%:     $(omp)/test/bench_%.o $(omp)/parts.a  ; $(Q)$(link_omp) -o $@ $^ $(ldlibs)
+$(cuda)/bench_%:    $(omp)/test/bench_%.o $(cuda)/parts.a ; $(Q)$(link_cuda) -o $@ $^ $(ldlibs)
+$(cuda)/bench_upload: $(cuda)/test/bench_upload.o $(cuda)/parts.a
+	$(Q)$(link_cuda) -o $@ $^ $(ldlibs)
+$(cuda)/bench_solver: $(cuda)/test/solver.o
+
+# What tests of the CUDA build, and of its emulation, have besides: files of CUDA C++.
+on_device = $(addprefix $(cuda)/test/test_,$(1)) $(addprefix $(emulated)/test/test_,$(1))
+$(call on_device,kernels_in_turn streams): $$(@D)/unit/hasty.o
+$(call on_device,apply streams): $$(@D)/unit/streams.o
+$(call on_device,streams): $$(@D)/solver.o
+$(call on_device,allocator device_memory peak source source_tuning upload): $$(@D)/unit/sources.o
