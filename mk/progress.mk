@@ -15,9 +15,11 @@ compiles := $(if $(filter unknown,$(compiles)),,$(sort $(compiles)))
 stamps   := $(if $(compiles),$(omp)/.features $(foreach f,$(folders),\
             $(if $(filter $(f)/%,$(compiles)),$(f)/.flags $(f)/build_info.h)))
 
+# make -B compiles everything, and make -n says so.
+everything = $(strip $(foreach f,B n,$(findstring $(f),$(firstword -$(MAKEFLAGS)))))
 stale    = $(shell sh mk/stale.sh $(foreach f,$(folders),'$(filter $(f)/%,$(compiles)): $(f)/.flags') \
            '$(filter $(asking),$(compiles)): $(omp)/.features' \
            '$(filter $(emulated_device),$(compiles)): test/emulator/compile.py')
-total    = $(call once,total,$(if $(findstring B,$(firstword -$(MAKEFLAGS))),$(words $(compiles)),$(stale)))
+total    = $(call once,total,$(if $(everything),$(words $(compiles)),$(stale)))
 number   = $(eval numbered += x)$(words $(numbered))
 progress = [$(number)$(if $(compiles),/$(total))]

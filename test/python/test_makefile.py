@@ -218,13 +218,18 @@ class Library(Copy):
 
 
 class BuildInfo(unittest.TestCase):
+    def test_a_compiler_that_is_given_options_says_its_version(self):
+        words = 'sh', ROOT / 'src/app/record/build_info.sh', 'cc -O1', '', 'echo V, release 13', '', '', ''
+        run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+        self.assertIn('#define BUILD_NVCC "release 13 --version"', run.stdout.splitlines())
+
     def test_what_lies_beside_the_sources_does_not_make_the_build_another(self):
         with tempfile.TemporaryDirectory() as folder:
             def run(*words):
                 return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout
             def dirty():
                 return '#define BUILD_DIRTY 1' in run('sh', ROOT / 'src/app/record/build_info.sh', 'cc', '', '', '', '', '').splitlines()
-            for name in 'Makefile', 'include/a.h', 'src/a.c', 'omp/a.c', 'cuda/a.cu':
+            for name in 'Makefile', 'mk/a.mk', 'include/a.h', 'src/a.c', 'omp/a.c', 'cuda/a.cu':
                 file = pathlib.Path(folder, name)
                 file.parent.mkdir(exist_ok=True)
                 file.touch()
@@ -337,7 +342,8 @@ if grep -q mistake "$source"; then rm "$object"; exit 1; fi
 
     def test_all_is_counted_when_all_is_to_be_made(self):
         self.compiled('omp')
-        self.assertEqual(len(self.compiled('-B', 'omp')), self.C)
+        for flag in '-n', '-B':
+            self.assertEqual(len(self.compiled(flag, 'omp')), self.C, flag)
 
     def test_cuda_shares_what_omp_has_compiled(self):
         self.compiled('omp')
