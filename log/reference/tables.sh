@@ -18,7 +18,8 @@ mkdir -p $out
 "$python" $report/make_tables.py --out $out $main
 "$python" $report/report.py $main -o $out/report.html
 "$python" $report/bars.py $main --out $out/bars.md
-"$python" $report/results.py $main --into docs/results/README.md --readme README.md --chart docs/results/headline.svg
+"$python" $report/results.py $main --into docs/results/outside.md --short docs/results/README.md \
+    --readme README.md --chart docs/results/headline.svg
 [ -z "$beside" ] || "$python" log/reference/beside.py $beside >$out/choices.md
 $ablation $report/ablation.py $every --out $out/ablation.md
 PYTHON=$python sh log/reference/scaling.sh >$out/scaling.md

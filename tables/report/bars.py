@@ -223,7 +223,7 @@ def page(layout):
              "known, a ratio to 3 % (docs/explanation/method.md), a preparation where the baseline's time missed its noise limit. "
              "Preparation: conversion, tuning and the kernel's own structures, "
              "not the upload nor what a process does once (prep.once_s). What binds where a bar is missed: "
-             "`docs/results/README.md`.\n"]
+             "`docs/results/limits.md`.\n"]
     for system, matrices in layout.items():
         if system.cache == "warm":
             continue

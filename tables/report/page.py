@@ -29,7 +29,7 @@ def titled(title, table):
 
 
 def headline_section(layout):
-    """auto over other libraries: the figures of docs/results/README.md and README.md. Empty without any."""
+    """auto over other libraries: the figures of docs/results and README.md. Empty without any."""
     tables = "".join((
         titled("The outside set: auto over the fastest of other libraries' kernels on each matrix", outside_table(layout)),
         titled("Losses", losses_table(layout)), titled("By size", sizes_table(layout)),

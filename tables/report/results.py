@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What auto gains over other libraries: the tables of docs/results/README.md and README.md and the chart, from the reference's logs.
+"""What auto gains over other libraries: the tables of docs/results, the sentences of README.md and the chart, from the reference's
+logs.
 
     python3 tables/report/results.py log/reference/*.jsonl                  the tables, as Markdown
-    python3 tables/report/results.py log/reference/*.jsonl --into docs/results/README.md --readme README.md
-                                  written between the two marks of each; --chart docs/results/headline.svg
+    python3 tables/report/results.py log/reference/*.jsonl --into docs/results/outside.md --short docs/results/README.md
+                                  --readme README.md: written between the two marks of each; --chart docs/results/headline.svg
 
 The outside set comes first, generated matrices and small collections second. Every matrix counts, also where the noise
 limit was not met, and a suspect time of another kernel counts in that kernel's
@@ -18,7 +19,7 @@ import textwrap
 import charts
 from common import EX_DATAERR, Parser, Stop, load, run, say, write_files
 from headline.figures import (families_table, generated_groups, generated_table, known_groups, known_table, libraries_table, losses_table,
-                              machine_of, mean_of, outside_groups, outside_table, sizes_table)
+                              machine_of, mean_of, outside_groups, outside_table, short_table, sizes_table)
 from headline.split import split_tables
 from logs import is_number
 from texts import markdown_table
@@ -54,7 +55,7 @@ def machines_table(layout):
 
 
 def results(layout, places=None):
-    """The tables of docs/results/README.md."""
+    """The tables of docs/results/outside.md."""
     outside = "".join((
         section("### Outside set", outside_table(layout, places)),
         section("Losses: matrices on which `auto` is slower and not tied.", losses_table(layout, places)),
@@ -68,6 +69,12 @@ def results(layout, places=None):
         raise Stop(EX_DATAERR, "no matrix has auto and another kernel")
     machines = section("### Machines", machines_table(layout))
     return (outside or "\n" + NOTHING_OUTSIDE) + second + machines + ("\n### Where the gain comes from\n" + split if split else "") + "\n"
+
+
+def short(layout, places=None):
+    """The table of docs/results/README.md: a dozen numbers."""
+    table = short_table(layout, places)
+    return section("", table).lstrip("\n") if table[-1] else NOTHING_OUTSIDE
 
 
 PEERS = {"omp": "oneMKL, librsb and AOCL-Sparse", "cuda": "cuSPARSE"}
@@ -131,6 +138,7 @@ def main_part(arguments):
                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logs", nargs="+", metavar="LOG")
     parser.add_argument("--into", metavar="FILE", help="a page with the two marks")
+    parser.add_argument("--short", metavar="FILE", help="another one, for the short table")
     parser.add_argument("--readme", metavar="FILE", help="another one, for the two sentences")
     parser.add_argument("--chart", metavar="FILE", help="draw the chart into an SVG file")
     options = parser.parse_args(arguments)
@@ -139,13 +147,13 @@ def main_part(arguments):
     if options.chart:
         spec = charts.comparisons(*chart_data(layout))
         write_files(".", {options.chart: charts.library().vegalite_to_svg(spec)})
-    for name, text in ((options.into, results(layout)), (options.readme, readme(layout))):
+    for name, text in ((options.into, results(layout)), (options.short, short(layout)), (options.readme, readme(layout))):
         if name:
             with open(name, encoding="utf-8") as file:
                 page = file.read()
             write_files(".", {name: put_between(page, text)})
             say(f"results.py: {name}")
-    if not options.into and not options.readme:
+    if not options.into and not options.short and not options.readme:
         sys.stdout.write(results(layout))
     return 0
 

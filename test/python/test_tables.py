@@ -452,14 +452,11 @@ class GoldenTest(unittest.TestCase):
         if not files:
             self.skipTest("no log/reference/*.jsonl")
         layout = tabulate(merge(unit_of(r) for r in logs.read_logs(files)[0]))
-        with open(os.path.join(ROOT, "docs/results/README.md"), encoding="utf-8") as file:
-            page = file.read()
-        self.assertEqual(results.put_between(page, results.results(layout)), page,
-                         "run: make reference-tables")
-        with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
-            page = file.read()
-        self.assertEqual(results.put_between(page, results.readme(layout)), page,
-                         "run: make reference-tables")
+        for name, written in (("docs/results/outside.md", results.results), ("docs/results/README.md", results.short),
+                              ("README.md", results.readme)):
+            with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+                page = file.read()
+            self.assertEqual(results.put_between(page, written(layout)), page, "run: make reference-tables")
         with open(os.path.join(ROOT, "docs/results/headline.svg"), encoding="utf-8") as file:
             chart = file.read()
         points, means = results.chart_data(layout)

@@ -1,4 +1,4 @@
-"""The headline's figures: README.md, docs/results/README.md, the report and the bars take them from here.
+"""The headline's figures: README.md, docs/results, the report and the bars take them from here.
 
 A ratio is the time of a baseline over that of auto on one matrix: from the turns that they took next to each other, where
 the log has them, else of their medians. Of several baselines the least ratio counts. Means are geometric."""
@@ -226,6 +226,20 @@ def outside_table(layout, places=None):
     header = [*GROUP_HEADER, "all", "worst", *(word for half in HALVES for word in (f"{half} half", "worst")),
               "difference", "as expected", "faster, tied, slower"]
     return header, "lllllrlrlrlrlr", rows
+
+
+def short_table(layout, places=None):
+    """(header, alignment, rows) of the outside set in f64, over other libraries: a line for each machine."""
+    places = outside_list() if places is None else places
+    groups = {group: ratios for group, ratios in outside_groups(layout, places).items()
+              if group.words == BASELINES[group.system.backend][0][0] and group.system.precision == "f64"}
+    heads = sorted({(group.system.cache or "", not group.known) for group in groups})
+    found = collections.defaultdict(dict)
+    for group, ratios in groups.items():
+        found[machine_of(group.system)][group.system.cache or "", not group.known] = (
+            f"{mean_of(ratios):.2f}{doubt_mark(ratios).strip()}, {min(ratio.value for ratio in ratios):.2f}")
+    header = ["machine", *(f"{cache}{', products unknown' if unknown else ''}" for cache, unknown in heads)]
+    return header, "l" + "r" * len(heads), [[line, *(cells.get(head, "") for head in heads)] for line, cells in found.items()]
 
 
 def known_groups(layout, places=None):
