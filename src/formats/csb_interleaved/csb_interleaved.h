@@ -1,10 +1,10 @@
 /* csb_interleaved.h: the blocks of CSB (Buluc et al., SPAA'09; formats/csb/csb.h), of `tile`
- * columns and up to twice as many rows, fewer where they hold many nonzeros, with the nonzeros of a
- * block interleaved, so that neighbours belong to different rows and additions to y do not wait for
- * each other, and values in the fewest bytes that hold all of the matrix (formats/value_codes.h).
+ * columns and up to twice as many rows, fewer where they hold many nonzeros. The nonzeros of a
+ * block are interleaved, so that neighbours belong to different rows and additions to y do not wait
+ * for each other. Values take the fewest bytes that hold all of the matrix (formats/value_codes.h).
  * It takes 4 bytes and 0, 1, 4 or 8 bytes of value per nonzero, 12 in f64, 5 with a dictionary, and
- * 4 per block. It wins on CPUs where columns are scattered over an x that does not fit
- * the near caches.
+ * 4 per block. It wins on CPUs where columns are scattered over an x that does not fit the near
+ * caches.
  *
  * The example matrix of formats/csr/csr.h with tile = 8, as row,column in the block: one block of
  * 27 nonzeros, cut into eight lanes of three. A bar stands after the first, second and third

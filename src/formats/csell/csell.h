@@ -1,7 +1,7 @@
 /* csell.h: compressed SELL of slices of 32 rows: columns as distances from a base in 0, 1, 2 or 4
- * bytes, values as places in a dictionary, floats or reals, whichever is least in each slice; after
- * CSR-DU and CSR-VI (Kourtis, Goumas, Koziris, CF'08) and BRO-ELL (Tang et al., TPDS 2015). It
- * takes from a fraction of a byte to sizeof(real) + 4 bytes per nonzero, 8 bytes per step and 32
+ * bytes, values as places in a dictionary, floats or reals, whichever is least in each slice. It
+ * follows CSR-DU and CSR-VI (Kourtis, Goumas, Koziris, CF'08) and BRO-ELL (Tang et al., TPDS 2015).
+ * It takes from a fraction of a byte to sizeof(real) + 4 bytes per nonzero, 8 bytes per step and 32
  * per slice, without padding. It wins where memory sets the pace and the matrix is regular: a
  * stencil with constant coefficients takes a small part of what CSR does. The rules by which
  * columns and values are encoded are in format_csell.c.

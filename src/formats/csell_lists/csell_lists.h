@@ -1,9 +1,9 @@
-/* csell_lists.h: compressed SELL (csell) whose slices share lists of steps: on a grid nearly all
+/* csell_lists.h: compressed SELL (csell) whose slices share lists of steps. On a grid nearly all
  * slices of 32 rows lie on the same diagonals, so that base and mask of each step are stored once
- * for all of them (patterns that rows share are RPCSR's, Willcock and Lumsdaine, ICS'06, and CSX's,
- * Kourtis et al., PPoPP'11; here of 32 rows at a time). A slice takes 16 bytes and its values as in
- * csell, but codes of a dictionary are padded to whole steps, and values that a step has in common
- * are in the list. It wins on GPUs where the matrix is a grid's. The rules are in
+ * for all of them. Patterns that rows share are RPCSR's (Willcock and Lumsdaine, ICS'06) and CSX's
+ * (Kourtis et al., PPoPP'11); here they are of 32 rows at a time. A slice takes 16 bytes and its
+ * values as in csell, but codes of a dictionary are padded to whole steps, and values that a step
+ * has in common are in the list. It wins on GPUs where the matrix is a grid's. The rules are in
  * format_csell_lists.c.
  *
  * The example matrix of formats/csr/csr.h is no grid's: its one slice has no list, and stands in

@@ -1,5 +1,5 @@
 /* csr5.h: CSR5 (Liu and Vinter, ICS'15, arXiv:1503.05032): the nonzeros of CSR in tiles of lanes x
- * height (the paper's omega x sigma), each stored transposed, so that a step of a tile is one
+ * height (the paper's omega x sigma). Each tile is stored transposed, so that a step of it is one
  * vector, with a descriptor of where rows begin in it. Rows do not matter to how the work is cut.
  * It takes sizeof(real) + 4 bytes per nonzero, 12 in f64, sizeof(ofs) per row and 4 or 8 bytes per
  * lane of a tile: 0.3 per nonzero with 12 steps, 1 with 4. It wins over CSR by rows where lengths

@@ -2,9 +2,9 @@
  * Bell and Garland, SC'09): every diagonal that holds a nonzero is stored whole, a value per row,
  * and its distance from the main diagonal once. It takes sizeof(real) bytes per slot, 8 in f64, 4
  * bytes per diagonal, and nothing for columns. It wins where nearly all nonzeros are on a few full
- * diagonals (stencils on grids in their natural order, narrow bands) and no values repeat; a
- * nonzero alone on its diagonal costs as much as a full one, which makes DIA many times as large
- * as CSR on any other matrix.
+ * diagonals (stencils on grids in their natural order, narrow bands) and no values repeat. A
+ * nonzero alone on its diagonal costs as much as a full one, which makes DIA many times as large as
+ * CSR on any other matrix.
  *
  * The example matrix of formats/csr/csr.h, a bar after each diagonal. Slots of a diagonal that hold
  * no nonzero are padding, -0:

@@ -1,10 +1,10 @@
 /* hubs.h: hot-column caching: the columns with the most nonzeros (the hubs of a graph) have 16-bit
- * numbers of their own, so that a GPU keeps x of them in shared memory (that few columns of a graph
- * take most of the gathers is in Zhang et al., "Making caches work for graph analytics", 2017).
- * Rows are sorted by how many nonzeros they have in hot columns and elsewhere, and stored in slices
- * of one warp each. It takes 2 bytes per nonzero in a hot column, 4 per other nonzero, and 0, 1, 4
- * or 8 bytes of value (formats/value_codes.h), padded by some 10 %, 16 bytes per slice and 4 per
- * row. It wins on GPUs where few columns have most of the nonzeros.
+ * numbers of their own, so that a GPU keeps x of them in shared memory. That few columns of a graph
+ * take most of the gathers is in Zhang et al., "Making caches work for graph analytics", 2017. Rows
+ * are sorted by how many nonzeros they have in hot columns and elsewhere, and stored in slices of
+ * one warp each. It takes 2 bytes per nonzero in a hot column, 4 per other nonzero, and 0, 1, 4 or
+ * 8 bytes of value (formats/value_codes.h), padded by some 10 %, 16 bytes per slice and 4 per row.
+ * It wins on GPUs where few columns have most of the nonzeros.
  *
  * The example matrix of formats/csr/csr.h with hubs = 2: column 6 has the most nonzeros, column 1
  * is the first of three that have four. One slice: five words of one nonzero per lane, and one

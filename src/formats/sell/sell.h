@@ -1,5 +1,5 @@
 /* sell.h: SELL-C-sigma, sliced ELLPACK (Monakov et al., HiPEAC 2010; Kreutzer et al., SISC 2014):
- * slices of a few successive rows, each slice padded to its own longest row and stored column by
+ * slices of a few successive rows. Each slice is padded to its own longest row and stored column by
  * column, so that a vector of a CPU or a warp of a GPU multiplies one nonzero of each row at once.
  * Inside windows of sigma rows the longest rows come first, so that rows of one slice are about
  * equally long. It takes sizeof(real) + 4 bytes per slot, 12 in f64, sizeof(ofs) per slice, and 4

@@ -1,6 +1,6 @@
 /* xcache.h: row blocks with explicit caching of x (near Chen's EHYB, arXiv 2204.06666, there of a
  * partitioned graph): each block of successive rows lists the columns that it needs, and a nonzero
- * names a place in the list with 16 bits; a GPU copies that part of x into shared memory once. Rows
+ * names a place in the list with 16 bits. A GPU copies that part of x into shared memory once. Rows
  * are cut into segments of at most `cut` nonzeros, sorted by length and stored as SELL-32. It takes
  * 2 bytes and 0, 1, 4 or 8 bytes of value per slot (formats/value_codes.h), 10 in f64, 3 with a
  * dictionary, 2 or 4 per listed column and 3 per segment. It wins on GPUs where rows of a block
