@@ -212,6 +212,11 @@ typedef struct table_row { /* what a row of the terminal's table needs beyond it
     const char *alias;
 } table_row;
 void table_config(const record *r, char *out, size_t size); /* its column of that name */
+/* Kernel and settings of a row, by which two rows that did the same are told: sell16_lanes
+ * threads=1 sigma=4096. */
+enum { CONFIGURATION = 192 };
+void configuration_text(const record *r, char *out, size_t size);
+bool is_chosen(const record *r); /* by auto */
 /* Nearly all rows are tied with the fastest: a mark on each would tell nothing, and none has it. */
 bool table_is_blurred(const table_row *rows, int count);
 /* stat: median, or min, max or mean of the samples, for a column beside the median's. color: the
@@ -287,12 +292,12 @@ enum { STATUS_SIZE = 16 };
 typedef struct cell_time { /* of a cell of a sweep, for its summary */
     double median_s;       /* NaN: none that is ranked */
     double q1_s, q3_s, flop_per_s;
-    bool disturbed;
-    char kernel[48]; /* that multiplied: what auto chose */
+    bool disturbed, unsettled;         /* its noise limit was not met */
+    bool chosen;                       /* by auto */
+    char configuration[CONFIGURATION]; /* that multiplied */
 } cell_time;
 typedef struct logged_cell {
     char cell[20], status[STATUS_SIZE];
-    bool unsettled; /* its noise limit was not met */
     cell_time time;
 } logged_cell;
 /* Reads a line of a log; returns false if it is of no sweep. */

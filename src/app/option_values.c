@@ -297,6 +297,12 @@ const char *param_word(const char *name, int64_t value) {
     return p->values.words && !param_is_switch(p) ? p->values.words[value] : NULL;
 }
 
+int64_t param_number(const param *p, const char *word) {
+    int64_t k = 0;
+    while (p->values.words && p->values.words[k] && strcmp(p->values.words[k], word) != 0) k++;
+    return p->values.words && p->values.words[k] ? k : p->values.number;
+}
+
 /* What sets the parameter to value, and the one that goes with it, if one does, to next. */
 static void param_flag(const param *p, int64_t value, int64_t next, char *out, size_t size) {
     const char *typed = param_typed(p->name, value);

@@ -54,6 +54,7 @@ spmv_param_id param_named(const char *name); /* SPMV_NPARAMS: none */
 bool param_is_switch(const param *p);        /* on or off */
 /* What a value that is neither number nor switch is called, or NULL. */
 const char *param_word(const char *name, int64_t value);
+int64_t param_number(const param *p, const char *word); /* of that word, which it has */
 /* What the option takes for it where that is no number, on and off too; or NULL. */
 const char *param_typed(const char *name, int64_t value);
 /* What to type for them, a blank before each. */

@@ -29,7 +29,7 @@ from units.layout import best_of, overlap
 from units.merging import merge_repeats
 from units.settings import order, short_label, text_of
 from units.unit import (AUTO, TIMED, Unit, describe, disturbances, doubts, expected_products, flags_of, gflop_per_s,
-                        ran_by, unit_of)
+                        ran_by, unit_of, winner_text)
 
 SURE = 0.02  # medians closer than this are the same
 UNSAFE_FLAGS = ("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "--use_fast_math")
@@ -162,7 +162,7 @@ def pairs_of_machines(a, b):
     for k in both:
         one, other = of_a[k].identity, of_b[k].identity
         config = [describe_side(who) for who in (one, other)]
-        pairs.append(Pair(k[0], f"{one.kernel} → {other.kernel}", " → ".join(config),
+        pairs.append(Pair(k[0], f"{winner_text(of_a[k])} → {winner_text(of_b[k])}", " → ".join(config),
                           of_a[k], of_b[k]))
     return pairs, len(of_a) - len(both), len(of_b) - len(both)
 

@@ -6,10 +6,11 @@ import math
 import statistics
 
 from texts import csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
-from units.layout import (BASELINE_ALIAS, baseline_of, candidates, candidates_by_kernel, caption, fastest, heading,
+from units.layout import (BASELINE_ALIAS, baseline_of, caption, fastest, heading,
                           kernels_in, overlap, tied_with, timed_cells, winners)
 from units.settings import short_label
-from units.unit import AUTO, System, doubts, gflop_per_s, ran_by
+from units.unit import (AUTO, System, configuration_of, doubts, gflop_per_s, is_auto, ran_by, settings_text,
+                        winner_text)
 
 PRODUCTS = (1, 100, 10000)
 
@@ -34,13 +35,12 @@ def pays_off_after(unit, base):
 def best_for(cells, products):
     """The kernel that is done first with so many products, or nothing; with its configuration if
     that is not the one of its least median."""
-    timed = [(kernel, unit) for kernel in candidates_by_kernel(timed_cells(cells))
+    timed = [(kernel, unit) for kernel in timed_cells(cells)
              for unit in cells[kernel].timed]
     if not timed or any(unit.prep_s is None for _, unit in timed):
         return ""  # nobody can say
     kernel, unit = min(timed, key=lambda item: total_s(item[1], products))
-    return kernel if unit is cells[kernel].best else (
-        f"{kernel} {short_label(unit.identity.settings)}")
+    return kernel if unit is cells[kernel].best and not is_auto(unit) else winner_text(unit)
 
 
 def speedup_csv(layout):
@@ -52,8 +52,8 @@ def speedup_csv(layout):
     for system, matrices in layout.items():
         for matrix, cells in matrices.items():
             units = timed_cells(cells)
-            base, first = baseline_of(system, units), winners(candidates_by_kernel(units)) if units else []
-            tied = tied_with(fastest(candidates(units.values())), units) if units else []
+            base, first = baseline_of(system, units), winners(units) if units else []
+            tied = tied_with(fastest(units.values()), units) if units else []
             for kernel, unit in units.items():
                 gain = [None] * 4
                 if base:
@@ -99,14 +99,13 @@ def auto_cell(best, auto):
 def best_row(system, matrix, cells):
     """A matrix's line in best.md."""
     units = timed_cells(cells)
-    best, base = fastest(candidates(units.values())), baseline_of(system, units)
+    best, base = fastest(units.values()), baseline_of(system, units)
     products = pays_off_after(best, base) if base else None
-    return [matrix.name, f"{matrix.nnz:,}", best.identity.kernel,
-            short_label(best.identity.settings),
+    return [matrix.name, f"{matrix.nnz:,}", ran_by(best) + f" ({AUTO})" * is_auto(best), settings_text(best),
             si_time(best.median_s) + doubts(best),
             three_digits(gflop_per_s(best)) + (" \\*" if best.cached else ""),
             f"{base.median_s / best.median_s:.2f}" if base else "",
-            ", ".join(tied_with(best, candidates_by_kernel(units))), auto_cell(best, units.get(AUTO)),
+            ", ".join(tied_with(best, units)), auto_cell(best, units.get(AUTO)),
             "" if not base or best is base else "never" if products is None
             else plural(products, "product") if products else "at once",
             *(best_for(cells, k) for k in PRODUCTS)]
@@ -157,15 +156,15 @@ def speedup_table(system, matrices):
 
 def is_first(kernel, units):
     """Whether the kernel is the best or tied with it."""
-    best = fastest(candidates(units.values()))
+    best = fastest(units.values())
     return units[kernel] is best or kernel in tied_with(best, units)
 
 
 BEST_HEAD = (f"Best kernel of every matrix. over {BASELINE_ALIAS}: its time divided into the "
-             "baseline's. tied with: quartile ranges meet the\nbest's. auto: the best's time over "
-             "that of what auto chose, = tied; auto itself is no kernel, and the best only where\n"
-             "what it ran was not timed by name. pays off after: products that make up for the "
-             "preparation it needs beyond the\nbaseline's. best for k: least preparation + k "
+             "baseline's. tied with: quartile ranges meet the\nbest's. (auto): a configuration "
+             "that auto chose. auto: the best's time over that of what auto chose, = tied.\n"
+             "pays off after: products that make up for the "
+             "preparation it needs beyond the baseline's. best for k:\nleast preparation + k "
              "products. †: stopped before its noise limit was met. !: disturbed while "
              "timed.\n\\*: the data fit in the last-level cache.\n")
 SPEEDUP_HEAD = (f"Speed-up of every kernel's best configuration over {BASELINE_ALIAS}. The "
@@ -199,14 +198,12 @@ def optimal_json(layout):
         for matrix, cells in matrices.items():
             units = timed_cells(cells)
             if units:
-                best = fastest(candidates(units.values()))
-                params = dict(best.identity.settings)
-                for name in ("ran", "iters", "wisdom"):
-                    params.pop(name, None)
+                best = fastest(units.values())
+                kernel, settings = configuration_of(best)
                 optimal[matrix.name] = {
-                    "spmv": ran_by(best), "params": params,
+                    "spmv": kernel, "params": dict(settings),
                     "median_s": best.median_s, "nnz": matrix.nnz, "hash": matrix.hash,
-                    "tied": tied_with(best, candidates_by_kernel(units))}
+                    "tied": tied_with(best, units)}
         answer.append({"system": system._asdict(), "optimal": optimal})
     return json.dumps(answer, indent=1, ensure_ascii=False) + "\n"
 

@@ -7,11 +7,11 @@ from compare import compare_csv
 from gains import gain_pages
 from studies import STUDIES, by_system, comparisons, study_csv, study_line, study_md, studies_csv
 from texts import csv_cell, csv_text, latex_document, markdown_table, percent, plural, si_time, three_digits
-from units.layout import (BASELINE_ALIAS, baseline_of, candidates, candidates_by_kernel, caption, fastest, heading,
+from units.layout import (BASELINE_ALIAS, baseline_of, caption, fastest, heading,
                           kernels_in, marked_times, overlap, tabulate, tied_with, timed_cells, winners)
 from units.merging import merge
 from units.settings import label
-from units.unit import BUILD_KEYS, System, gflop_per_s, unit_of
+from units.unit import BUILD_KEYS, System, gflop_per_s, ran_by, unit_of, winner_text
 
 
 def runs_csv(records, fields):
@@ -37,14 +37,14 @@ def best_csv(layout):
     """One row per system and matrix: the best kernel and what it gains over the baseline."""
     header = System._fields + ("matrix", "nnz", "kernel", "alias", "config", "commit", "median_s",
                                "q1_s", "q3_s", "runs", "noisy", "cached", "gflop_per_s",
-                               "tied", "baseline", "baseline_median_s", "speedup")
+                               "tied", "baseline", "baseline_median_s", "speedup", "winner")
     rows = []
     for system, matrices in layout.items():
         for matrix, cells in matrices.items():
             units = timed_cells(cells)
             if not units:
                 continue
-            best, base = fastest(candidates(units.values())), baseline_of(system, units)
+            best, base = fastest(units.values()), baseline_of(system, units)
             who = best.identity
             gain = (None, None, None)
             if base:
@@ -53,7 +53,7 @@ def best_csv(layout):
                 matrix.name, matrix.nnz, who.kernel, best.alias, label(who.settings),
                 who.build[BUILD_KEYS.index("build.commit")], best.median_s, best.q1_s, best.q3_s,
                 best.runs, best.noisy, best.cached, gflop_per_s(best),
-                " ".join(tied_with(best, candidates_by_kernel(units)))) + gain)
+                " ".join(tied_with(best, units))) + gain + (winner_text(best),))
     return csv_text(header, rows)
 
 
@@ -64,11 +64,11 @@ def times_csv(layout):
     for system, matrices in layout.items():
         for matrix, cells in matrices.items():
             units = timed_cells(cells)
-            best = fastest(candidates(units.values())) if units else None
+            best = fastest(units.values()) if units else None
             shown = [None if cell is None else cell.best.median_s if cell.best else cell.word
                      for cell in map(cells.get, kernels)]
             rows.append([*system, matrix.name, matrix.nnz, *shown]
-                        + ([best.median_s, gflop_per_s(best), best.identity.kernel, best.runs]
+                        + ([best.median_s, gflop_per_s(best), ran_by(best), best.runs]
                            if best else [None] * 4))
     return csv_text([*System._fields, "matrix", "nnz", *kernels, "min_time_s", "best_gflop_per_s",
                      "best_kernel", "best_runs"], rows)
@@ -82,7 +82,7 @@ def footnote(notes, text):
 def times_row(matrix, cells, kernels, notes):
     """One line of times.md."""
     units = timed_cells(cells)
-    best = fastest(candidates(units.values())) if units else None
+    best = fastest(units.values()) if units else None
     shown = marked_times(units, best) if best else {}
     for kernel, cell in cells.items():
         word = "—" if cell.word == "skipped" else cell.word
@@ -91,7 +91,7 @@ def times_row(matrix, cells, kernels, notes):
             + [shown.get(kernel, "") for kernel in kernels]
             + ([si_time(best.median_s),
                 three_digits(gflop_per_s(best)) + (" \\*" if best.cached else ""),
-                best.identity.kernel, best.runs] if best else [""] * 4))
+                winner_text(best), best.runs] if best else [""] * 4))
 
 
 def builds_note(units):
@@ -153,9 +153,9 @@ def kernel_rows(matrices):
     words = collections.Counter((kernel, cell.word) for cells in matrices.values()
                                 for kernel, cell in cells.items())
     for kernel in kernels_in(matrices):
-        first = [winners(candidates_by_kernel(units)) for units in ranked]
+        first = [winners(units) for units in ranked]
         wins = sum(1 / len(names) for names in first if kernel in names)
-        tied = sum(kernel in units and overlap(units[kernel], fastest(candidates(units.values())))
+        tied = sum(kernel in units and overlap(units[kernel], fastest(units.values()))
                    for units in ranked)
         rates = [gflop_per_s(units[kernel]) for units in ranked if kernel in units]
         others = sum(count for (name, word), count in words.items()
@@ -172,7 +172,7 @@ def speedup_line(system, matrices):
         units = timed_cells(cells)
         base = baseline_of(system, units)
         if base:
-            best = fastest(candidates(units.values()))
+            best = fastest(units.values())
             (noisy if base.noisy or best.noisy else quiet).append(base.median_s / best.median_s)
     if not quiet and not noisy:
         return f"No speed-up: {BASELINE_ALIAS} was not timed.\n"
@@ -189,8 +189,8 @@ def summary_md(records, layout, outcome):
     parts = ["# Summary\n\n", f"{plural(len(records), 'record')}: ",
              ", ".join(f"{counts[status]} {status}" for status in sorted(counts)), ".\n\n",
              "A kernel is best on a matrix when its least median is; an exact draw is split. Best "
-             "or tied also counts kernels\nwhose quartile range meets the best's. auto runs one of "
-             "the others: it is best only where that was not timed by name.\nShares are of the n "
+             "or tied also counts kernels\nwhose quartile range meets the best's. auto is a row of its own: "
+             "where it ran the best configuration,\nwhich was timed by name too, that is a draw. Shares are of the n "
              "matrices on which any kernel has a time.\n"]
     for system, matrices in layout.items():
         n = sum(bool(timed_cells(cells)) for cells in matrices.values())

@@ -20,11 +20,11 @@ from page import formats_of, page
 from pages import make_pages
 from sections.answer import chart_of, first_charts
 from texts import si_time
-from units.layout import (BASELINE_ALIAS, baseline_of, candidates, candidates_by_kernel, fastest, kernels_in, tabulate,
+from units.layout import (BASELINE_ALIAS, baseline_of, fastest, kernels_in, tabulate,
                           timed_cells)
 from units.merging import merge
 from units.settings import short_label
-from units.unit import describe, gflop_per_s, limit_of, ran_by, unit_of
+from units.unit import describe, gflop_per_s, limit_of, ran_by, unit_of, winner_text
 
 STEPS = 200  # of the performance profile's horizontal axis
 WIDEST = 10  # its right edge
@@ -69,7 +69,7 @@ def profile_data(matrices):
     ranked = [units for units in ranked if len(units) > 1]
     points, area = [], {}
     for kernel in kernels_in(matrices) if ranked else ():
-        ratios = sorted(units[kernel].median_s / fastest(candidates(units.values())).median_s
+        ratios = sorted(units[kernel].median_s / fastest(units.values()).median_s
                         for units in ranked if kernel in units)
         curve, last = [], None
         for step in range(STEPS + 1):
@@ -114,13 +114,13 @@ def gains_data(system, matrices):
     points = []
     for matrix, cells in matrices.items():
         units = timed_cells(cells)
-        own = [unit for kernel, unit in candidates_by_kernel(units).items() if not is_peer(kernel)]
+        own = [unit for kernel, unit in units.items() if not is_peer(kernel)]
         others = (peers_of(cells) if peers
                  else [unit for unit in [baseline_of(system, units)] if unit])
         if own and others:
             ours, theirs = fastest(own), fastest(others)
             points.append({
-                "matrix": matrix.name, "kernel": ours.identity.kernel,
+                "matrix": matrix.name, "kernel": winner_text(ours),
                 "peer": theirs.identity.kernel, "ratio": short(theirs.median_s / ours.median_s, 4),
                 **{feature: ours.record[field] if is_number(ours.record.get(field)) else None
                    for feature, field in (("mu", "matrix.row_mean"), ("sigma", "matrix.row_std"))},
@@ -148,7 +148,7 @@ def system_data(number, system, matrices):
     for matrix, row in sorted(matrices.items(), key=lambda item: item[0].nnz or 0):
         timed = timed_cells(row)
         base = baseline_of(system, timed)
-        best = fastest(candidates(timed.values())) if timed else None
+        best = fastest(timed.values()) if timed else None
         units += timed.values()
         cells += [cell_data(matrix, unit, base, best) for unit in timed.values()]
     profile, leaders = profile_data(matrices)

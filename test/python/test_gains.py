@@ -120,6 +120,7 @@ class GainsTest(TablesTest):
                   record(1e-6, config__kernel="warm", perf={"verdict": "in cache"}))
         row, = self.rows("times.csv")
         self.assertEqual((row["hot"], row["best_kernel"]), ("suspect", "warm"))
+        self.assertEqual(self.rows("best.csv")[0]["winner"], "warm schedule=static")
         self.assertEqual(self.rows("best.csv")[0]["cached"], "true")
 
     def test_auto_is_a_kernel_of_its_own(self):
@@ -138,24 +139,25 @@ class GainsTest(TablesTest):
         self.assertEqual(float(row["median_s"]), 1e-6)  # not the mean of both
         self.assertNotIn("wisdom", self.text("optimal.json"))
 
-    def test_auto_does_not_compete_with_the_kernel_it_ran(self):
+    def test_auto_wins_with_the_configuration_that_it_ran(self):
         ran = {"config__requested": "auto"}
         self.make(prepared(4e-3, 0, "csr_rows"), prepared(1.02e-3, 1e-3, "ell_rows"),
                   prepared(1e-3, 1.0, "ell_rows", **ran), prepared(1.021e-3, 0, "sell_slices"),
                   prepared(4e-3, 0, "csr_rows", matrix__name="b"),
                   prepared(1e-3, 0, "ell_rows", matrix__name="b", **ran))
         self.assertEqual(self.line_of("best.md", "alpha")[2:],
-                         ["ell_rows", "schedule=static", "1.02 ms", "0.00196", "3.92",
-                          "sell_slices", "1.02", "1 product", *["sell_slices"] * 2, "ell_rows"])
-        self.assertEqual(self.line_of("best.md", "b")[2], "auto")  # nobody else ran that
+                         ["ell_rows (auto)", "schedule=static", "1.00 ms", "0.00200", "4.00",
+                          "", "", "334 products", *["sell_slices"] * 2, "ell_rows"])
+        self.assertEqual(self.line_of("best.md", "b")[2], "ell_rows (auto)")
         optimal = json.loads(self.text("optimal.json"))[0]["optimal"]
         self.assertEqual({name: found["spmv"] for name, found in optimal.items()},
                          {"alpha": "ell_rows", "b": "ell_rows"})
         self.assertNotIn("ran", optimal["b"]["params"])
         rows = {row["kernel"]: row for row in self.rows("speedup.csv") if row["matrix"] == "alpha"}
-        self.assertEqual((rows["auto"]["best"], rows["ell_rows"]["best"]), ("false", "true"))
+        self.assertEqual((rows["auto"]["best"], rows["ell_rows"]["best"]), ("true", "true"))  # one configuration
         self.assertEqual(self.rows("times.csv")[0]["best_kernel"], "ell_rows")
-        self.assertEqual(self.line_of("summary.md", "auto")[1:3], ["1", "50.0 %"])
+        self.assertEqual([self.line_of("summary.md", kernel)[1:3] for kernel in ("auto", "ell_rows")],
+                         [["1.5", "75.0 %"], ["0.5", "25.0 %"]])
 
     def test_optimal(self):
         self.make(record(2e-6), record(1e-6, config__kernel="ell_rows", config__params={"C": 8}),

@@ -214,6 +214,22 @@ class ConclusionTest(TablesTest):
         rows = {name.split("  ")[0]: name.split("  ")[1] for name in dots.dots_of(found[0])["rows"]}
         self.assertEqual((rows["our fastest"], rows["auto, known"], rows["auto, unknown"]), ("1.30 †", "1.30 †", "0.50"))
 
+    def test_what_auto_ran_is_one_of_ours(self):
+        """Also where the kernel was timed with other parameters under its own name, slower."""
+        found = layout_of(timed("a", "mkl_csr", 2), timed("a", "sell16_lanes", 1.5, config__params={"sigma": 1024}),
+                          timed("a", "sell16_lanes", 1, 1000, config__params={"sigma": 4096}))
+        finding, = conclusion.findings(found, PLACES)
+        self.assertIn("our fastest is **2.00** times as fast", conclusion.sentence(finding))
+        self.assertEqual([conclusion.states_table([finding])[2][0][k] for k in (5, 7)], ["2.00 (1)", "2.00 (1)"])
+
+    def test_our_fastest_is_not_behind_auto(self):
+        """auto's median is longer than that of another kernel, but turns show it ahead of the library."""
+        turns = {"timing__group": 1, "timing__turns_s": [1] * 8}
+        found = layout_of(timed("a", "mkl_csr", 2, **{**turns, "timing__turns_s": [3] * 8}), timed("a", "csr_blocks", 1),
+                          timed("a", "csell_slices", 1.1, 1000, **turns))
+        finding, = conclusion.findings(found, PLACES)
+        self.assertGreaterEqual(finding.ours[0].value, finding.known[0].value)
+
     def test_nothing_is_claimed_of_times_in_doubt(self):
         for words, doubt in (("unsettled", {"timing__converged": False}), ("disturbed", {"timing__flags": ["heat slowed it"]}),
                              ("unsettled or disturbed", {"timing__converged": False, "timing__flags": ["heat slowed it"]})):

@@ -304,8 +304,24 @@ class PaperTest(TableCase):
     def test_the_fastest_is_named_also_where_it_is_not_shown(self):
         log = self.write("run.jsonl", *many(12), *(on("gamma", f"kernel{k}", (12 - k) * 1e-6) for k in range(12)))
         out = self.table(log)[1]
-        self.assertEqual(next(line for line in out.splitlines() if line.startswith("gamma")).split()[-2:], ["kernel11", "2.00"])
-        self.assertEqual(next(line for line in out.splitlines() if line.startswith("alpha")).split()[-2:], ["kernel0", "2.00"])
+        self.assertEqual(next(line for line in out.splitlines() if line.startswith("gamma")).split()[-3:],
+                         ["kernel11", "schedule=static", "2.00"])
+        self.assertEqual(next(line for line in out.splitlines() if line.startswith("alpha")).split()[-3:],
+                         ["kernel0", "schedule=static", "2.00"])
+
+    def test_a_winner_is_a_configuration(self):
+        """auto ran a kernel with other parameters than those timed under its name: its time counts."""
+        auto = {"config__requested": "auto", "config__params": {"sigma": 4096}, "config__threads": 1, "omp": {"threads": 4}}
+        named = on("gamma", "sell16_lanes", 2e-6, config__params={"sigma": 1024})
+        others = [on("gamma", f"kernel{k}", (k + 5) * 1e-6) for k in range(12)]
+        log = self.write("run.jsonl", named, on("gamma", "sell16_lanes", 1e-6, **auto), *others)
+        line = next(line for line in self.table(log)[1].splitlines() if line.startswith("gamma"))
+        self.assertRegex(line, r"^gamma +2.00 < +1.00 .*  sell16_lanes threads=1 schedule=static sigma=4096 \(auto\) 2.00$")
+        self.assertIn(r"\textbf{2.00}", self.table(log, "--format=tex")[1])
+        # The same configuration under both names is one winner, and no tie of two.
+        log = self.write("run.jsonl", named, on("gamma", "sell16_lanes", 1.9e-6, config__requested="auto",
+                                                config__params={"sigma": 1024}), *others)
+        self.assertRegex(self.table(log)[1], r"gamma +1.05 < +1.00 < ")
 
     def test_latex(self):
         log = self.write("run.jsonl", *many(6), on("a_b&c%d#e~f^g", "kernel_of_a_long_name", 3e-6, timing__converged=False))

@@ -174,7 +174,7 @@ class RankingTest(TablesTest):
         self.assertEqual((row["csr_rows"], row["ell_rows"], row["min_time_s"]),
                          ("2e-06", "1e-06", "1e-06"))
         self.assertEqual(self.line_of("times.md", "alpha"),
-                         ["alpha", "1000", "2.00 µs", "**1.00 µs**", "1.00 µs", "2.00", "ell_rows",
+                         ["alpha", "1000", "2.00 µs", "**1.00 µs**", "1.00 µs", "2.00", "ell_rows schedule=static",
                           "1"])
 
     def test_wrong_is_never_ranked(self):

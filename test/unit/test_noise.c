@@ -20,6 +20,21 @@ static void noise_is_flagged(void **state) {
     assert_true(fabs(out.r.timing_others_s - 1.5) < 1e-12);
 }
 
+/* An H100 whose host has 16 cores: other programs used 0.8 of them, and its kernels' times were known
+ * to 0.0 %. */
+static void a_busy_host_does_not_disturb_a_gpu(void **state) {
+    (void)state;
+    static result out;
+    record_clear(&out.r);
+    candidate e = {.noise = {.wall_s = 1, .cpu_s = 1, .busy_s = 1.8, .stolen_s = 0.5}};
+    describe_noise(&e, 16, &out);
+    assert_int_equal(out.r.timing_flags.count, 0);
+    assert_true(fabs(out.r.timing_others_s - 0.8) < 1e-12);
+    e.noise.waited_s = 0.1; /* the thread that launches */
+    describe_noise(&e, 16, &out);
+    assert_int_equal(out.r.timing_flags.count, 1);
+}
+
 /* Twice the threads that there are cores, all spinning: some must wait, and noise_now sees it. */
 static void waiting_threads_are_seen(void **state) {
     (void)state;
@@ -83,6 +98,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(noise_is_flagged),
         cmocka_unit_test(waiting_threads_are_seen),
+        cmocka_unit_test(a_busy_host_does_not_disturb_a_gpu),
         cmocka_unit_test(a_slowed_gpu_is_flagged),
         cmocka_unit_test(heat_that_slows_processors_is_flagged),
     };

@@ -228,6 +228,37 @@ static void the_fastest_of_disturbed_times_is_called_so(void **state) {
     spmv_ctx_free(run.ctx);
 }
 
+/* No ratio is finer than what is known of the times that it is of. */
+static void a_ratio_of_times_in_doubt_is_a_range_or_nothing(void **state) {
+    (void)state;
+    char said[2000];
+    static const char *const flag[] = {"other programs used 1.0 processors"};
+    static session run;
+    options o = {.caches.count = 1, .probe = "off"};
+    result rows[] = {row("csr1", 60, 100, 110, 0), row(NULL, 7, 8.72, 12, 0)};
+    run.o = &o;
+    run.ctx = context_of(2);
+    for (int k = 0; k < COUNT(rows); k++) rows[k].r.config_kernel = k ? "quick" : "slow";
+    rows[1].r.timing_median_low_s = 6, rows[1].r.timing_median_high_s = 11;
+    for (int settled = 0; settled <= 1; settled++) {
+        rows[1].r.timing_settled = settled;
+        rows[1].r.timing_flags = (texts){flag, 1};
+        rank_results(rows, COUNT(rows));
+        explained(&run, rows, COUNT(rows), said, sizeof said);
+        assert_non_null(
+            strstr(said, settled ? "quick, about 5.0 to 18 times as fast as csr1, disturbed\n"
+                                 : " csr1, disturbed and not settled\n"));
+        assert_null(strstr(said, "pays off"));
+    }
+    rows[1].r.timing_q3_s = 61; /* perhaps it is slower */
+    explained(&run, rows, COUNT(rows), said, sizeof said);
+    assert_null(strstr(said, "as fast as"));
+    rows[1].r.timing_flags = (texts){NULL, 0}; /* settled, to the 30 % of its interval */
+    explained(&run, rows, COUNT(rows), said, sizeof said);
+    assert_non_null(strstr(said, "quick, 11 times as fast as csr1; pays off at once\n"));
+    spmv_ctx_free(run.ctx);
+}
+
 static void pays_off_is_said_to_one_digit(void **state) {
     (void)state;
     static const struct {
@@ -319,6 +350,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(the_run_says_what_to_type_against_waits),
         cmocka_unit_test(unchecked_results_are_named_and_not_ranked),
         cmocka_unit_test(the_fastest_of_disturbed_times_is_called_so),
+        cmocka_unit_test(a_ratio_of_times_in_doubt_is_a_range_or_nothing),
         cmocka_unit_test(pays_off_is_said_to_one_digit),
         cmocka_unit_test(the_fastest_is_named_for_as_many_as_are_expected),
         cmocka_unit_test(ties_are_said_once_where_nearly_all_are_tied),

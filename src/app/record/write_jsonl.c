@@ -1,5 +1,5 @@
 /* write_jsonl.c: a record as one line of JSON, through jansson. */
-#include "app/app.h"
+#include "app/option_values.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -126,23 +126,60 @@ static bool says(const json_t *root, const char *group, const char *name, const 
     return found && strcmp(found, word) == 0;
 }
 
+static const json_t *find_in(const json_t *root, const char *key) {
+    char group[64];
+    const char *dot = strchr(key, '.');
+    if (!dot) return json_object_get(root, key);
+    snprintf(group, sizeof group, "%.*s", (int)(dot - key), key);
+    return find_in(json_object_get(root, group), dot + 1);
+}
+
+static void read_pairs(const json_t *object, pairs *out) {
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) {
+        const spmv_param_id id = param_named(name);
+        if (id == SPMV_NPARAMS || out->count == MOST_PAIRS) continue;
+        out->name[out->count] = name;
+        out->number[out->count++] = json_is_string(value)
+                                        ? param_number(&params[id], json_string_value(value))
+                                        : (int64_t)json_integer_value(value);
+    }
+}
+
+/* What configuration_text reads; texts belong to root. */
+static void read_configuration(const json_t *root, cell_time *out) {
+    record r;
+    fields all = record_fields();
+    record_clear(&r);
+    for (const field *f = all.field; f < all.field + all.count; f++) {
+        void *at = (char *)&r + f->offset;
+        const json_t *value = find_in(root, f->key);
+        if (f->type == TYPE_text) *(text *)at = json_string_value(value);
+        if (f->type == TYPE_whole && json_is_integer(value))
+            *(whole *)at = (whole)json_integer_value(value);
+        if (f->type == TYPE_truth && json_is_boolean(value)) *(truth *)at = json_is_true(value);
+    }
+    read_pairs(find_in(root, "config.params"), &r.config_params);
+    out->chosen = is_chosen(&r);
+    if (r.config_kernel) configuration_text(&r, out->configuration, sizeof out->configuration);
+}
+
 bool jsonl_sweep_cell(const char *line, logged_cell *out) {
     const char *cell = NULL, *word = NULL;
     json_t *root = json_loads(line, 0, NULL);
     bool found = json_unpack(root, "{s:{s:s}, s:s}", "sweep", "cell", &cell, "status", &word) == 0;
-    const json_t *times = json_object_get(root, "timing"),
-                 *config = json_object_get(root, "config");
-    const char *kernel = json_string_value(json_object_get(config, "kernel"));
-    out->unsettled = json_is_false(json_object_get(times, "settled"));
+    const json_t *times = json_object_get(root, "timing");
     out->time = (cell_time){.median_s = number_in(root, "timing", "median_s"),
                             .q1_s = number_in(root, "timing", "q1_s"),
                             .q3_s = number_in(root, "timing", "q3_s"),
                             .flop_per_s = number_in(root, "perf", "flop_per_s"),
+                            .unsettled = json_is_false(json_object_get(times, "settled")),
                             .disturbed = json_array_size(json_object_get(times, "flags")) > 0};
     if (!found || strcmp(word, "ok") != 0 || !says(root, "check", "status", "ok") ||
         says(root, "perf", "verdict", "suspect"))
         out->time.median_s = NAN;
-    snprintf(out->time.kernel, sizeof out->time.kernel, "%s", kernel ? kernel : "");
+    read_configuration(root, &out->time);
     if (found) snprintf(out->cell, sizeof out->cell, "%s", cell);
     if (found) snprintf(out->status, sizeof out->status, "%s", word);
     json_decref(root);

@@ -2,7 +2,7 @@
 #include "app/option_values.h"
 #include <math.h>
 
-enum { CELL = 64 };
+enum { CELL = 128 };
 typedef enum column {
     KERNEL,
     ALIAS,
@@ -138,15 +138,23 @@ static void append_field(const record *r, const field *f, char *out) {
         append_value(r, p, *(const truth *)at, out);
 }
 
+bool is_chosen(const record *r) {
+    return r->config_requested && strcmp(r->config_requested, "auto") == 0;
+}
+
 /* Whether "auto" chose to leave some of the team out. */
 static bool has_fewer_threads(const record *r) {
-    return r->config_requested && strcmp(r->config_requested, "auto") == 0 &&
-           r->config_threads < r->omp_threads;
+    return is_chosen(r) && r->config_threads < r->omp_threads;
 }
 
 static void config_text(const record *r, char *out) {
     fields all = record_fields();
     out[0] = 0;
+    if (has_fewer_threads(r)) {
+        char digits[24];
+        snprintf(digits, sizeof digits, "%d", (int)r->config_threads);
+        append(out, "threads=", digits);
+    }
     for (const field *f = all.field; f < all.field + all.count; f++) append_field(r, f, out);
     for (int k = 0; k < r->config_params.count; k++) {
         const param *p = &params[param_named(r->config_params.name[k])];
@@ -157,11 +165,6 @@ static void config_text(const record *r, char *out) {
         append(out, "", r->config_precision);
     if (r->config_index_bits == 64) append(out, "", "ofs64");
     if (r->store_values) append(out, "", r->store_values);
-    if (has_fewer_threads(r)) {
-        char digits[24];
-        snprintf(digits, sizeof digits, "%d", (int)r->config_threads);
-        append(out, "threads=", digits);
-    }
     if (!*out) snprintf(out, CELL, "-");
 }
 
@@ -169,6 +172,15 @@ void table_config(const record *r, char *out, size_t size) {
     char all[CELL];
     config_text(r, all);
     snprintf(out, size, "%s", all);
+}
+
+void configuration_text(const record *r, char *out, size_t size) {
+    char all[CELL];
+    record used = *r; /* what was given is no other configuration than the usual one */
+    memset(used.config_params.given, 0, sizeof used.config_params.given);
+    config_text(&used, all);
+    snprintf(out, size, "%s%s%s", r->config_kernel, strcmp(all, "-") ? " " : "",
+             strcmp(all, "-") ? all : "");
 }
 
 /* Of a limit: whole percents. */

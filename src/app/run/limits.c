@@ -230,7 +230,8 @@ static double cost(const record *r, double products) {
     return r->prep_total_s + products * r->timing_median_s;
 }
 
-/* Prints the kernel, with backend and configuration where the name alone is ambiguous. */
+/* Prints the kernel, with backend and configuration where the name alone is ambiguous; of what auto
+ * chose the configuration that it is. */
 static void say_which(const result *results, int n, const record *r) {
     bool mixed = false;
     int rows = 0;
@@ -242,10 +243,10 @@ static void say_which(const result *results, int n, const record *r) {
         rows += beside && strcmp(other->config_kernel, r->config_kernel) == 0 &&
                 strcmp(other->config_cache, r->config_cache) == 0;
     }
-    char config[96];
-    table_config(r, config, sizeof config);
-    say(" %s%s%s", mixed ? r->config_backend : "", mixed ? ":" : "", r->config_kernel);
-    if (rows > 1 && strcmp(config, "-") != 0) say(" (%s)", config);
+    char all[CONFIGURATION];
+    configuration_text(r, all, sizeof all);
+    say(" %s%s%s%s", mixed ? r->config_backend : "", mixed ? ":" : "",
+        rows > 1 || is_chosen(r) ? all : r->config_kernel, is_chosen(r) ? " (auto)" : "");
 }
 
 /* To one digit: the preparation, measured once, is not known better. */
@@ -255,11 +256,58 @@ static long long rounded(long long products) {
     return (products / unit + (products % unit >= (unit + 1) / 2)) * unit;
 }
 
-void say_against_csr1(const record *r) {
+/* What is wrong with a time; "": nothing. */
+static const char *doubt_of(const record *r) {
+    bool unsettled = r->timing_settled == 0, disturbed = r->timing_flags.count > 0;
+    return unsettled && disturbed ? "disturbed and not settled"
+           : disturbed            ? "disturbed"
+           : unsettled            ? "not settled"
+                                  : "";
+}
+
+/* What the samples allow, where the interval of their median cannot be relied on: it, and at least
+ * the middle half of them. */
+static void ends_of(const record *r, double *low, double *high) {
+    *low = fmin(r->timing_q1_s, r->timing_median_low_s); /* of NaN and a number, the number */
+    *high = fmax(r->timing_q3_s, r->timing_median_high_s);
+}
+
+/* How many times as fast as the other r is, at least and at most. False: both times are known, and
+ * so is their ratio. */
+static bool ratio_is_rough(const record *r, const record *other, double *least, double *most) {
+    double low, high, others_low, others_high;
+    ends_of(r, &low, &high);
+    ends_of(other, &others_low, &others_high);
+    *least = others_low / high;
+    *most = others_high / low;
+    return *doubt_of(r) || *doubt_of(other);
+}
+
+/* What is not known is not added. */
+static double known(double share) {
+    return isfinite(share) ? share : 0;
+}
+
+/* No more digits than the intervals of both medians leave, and two decimals at most. */
+static int digits_of(const record *r, const record *other) {
+    const double ratio = other->timing_median_s / r->timing_median_s;
+    const statistics s = record_times(r), t = record_times(other);
+    const double error = ratio * hypot(known(median_noise(&s)), known(median_noise(&t)));
+    return error >= 1 ? 0 : error >= 0.1 ? 1 : 2;
+}
+
+void say_against_csr1(const result *results, int n, const record *r) {
+    const record *csr1 = csr1_beside(results, n, r);
     long long products = r->perf_breakeven, ahead = r->perf_ahead_until;
-    if (r->config_alias && strcmp(r->config_alias, "csr1") == 0 && r->perf_speedup_csr1 == 1)
+    double least, most;
+    if (!csr1 || r == csr1) return;
+    if (ratio_is_rough(r, csr1, &least, &most)) {
+        if (least > 1 || most < 1)
+            say(", about %.*f to %.*f times as fast as csr1, %s", least < 10, least, most < 10,
+                most, *doubt_of(r) ? doubt_of(r) : doubt_of(csr1));
         return;
-    say(", %.2f times as fast as csr1; ", r->perf_speedup_csr1);
+    }
+    say(", %.*f times as fast as csr1; ", digits_of(r, csr1), r->perf_speedup_csr1);
     if (products > 0)
         say("pays off after about %lld product%s", rounded(products), products == 1 ? "" : "s");
     else if (products == 0)
@@ -297,6 +345,14 @@ static const record *fastest(const result *results, int n, const record *first, 
     return best;
 }
 
+/* Than csr1: by a ratio, or where only a range is known, by all of it. */
+static bool is_surely_faster(const result *results, int n, const record *r) {
+    const record *csr1 = csr1_beside(results, n, r);
+    double least, most;
+    if (!csr1) return false;
+    return ratio_is_rough(r, csr1, &least, &most) ? least > 1 : r->perf_speedup_csr1 > 1;
+}
+
 /* first: of those under its conditions; expected: number of products, 0: unknown. */
 static void say_fastest(const result *results, int n, const record *first, bool states,
                         int64_t expected) {
@@ -319,10 +375,10 @@ static void say_fastest(const result *results, int n, const record *first, bool 
         last = best;
     }
     say("\n");
-    if (!(last->perf_speedup_csr1 > 1)) return;
+    if (!is_surely_faster(results, n, last)) return;
     say("  for many products:");
     say_which(results, n, last);
-    say_against_csr1(last);
+    say_against_csr1(results, n, last);
     say("\n");
 }
 

@@ -131,7 +131,8 @@ static void describe_host(result *out, const spmv_device_state *before,
 }
 
 /* A thread that waits makes the others of its team spin: a few percent are much. All of the
- * team flushes caches, and may wait then. */
+ * team flushes caches, and may wait then. What a GPU computes, it computes alone: only a thread that
+ * launches its kernels and waits is part of their time. */
 void describe_noise(const candidate *e, int team, result *out) {
     record *r = &out->r;
     const noise *n = &e->noise;
@@ -147,9 +148,10 @@ void describe_noise(const candidate *e, int team, result *out) {
     r->timing_others_s = n->busy_s > n->cpu_s ? n->busy_s - n->cpu_s : 0;
     out->waits = waited > 0.02;
     if (out->waits) flag(out, "threads waited for a core %.0f%% of the time", 100 * waited);
-    if (stolen > 0.01)
+    if (e->p.host && stolen > 0.01)
         flag(out, "%.0f%% of the processors were taken by other machines", 100 * stolen);
-    if (others > 0.1 && n->wall_s > 0.1) flag(out, "other programs used %.1f processors", others);
+    if (e->p.host && others > 0.1 && n->wall_s > 0.1)
+        flag(out, "other programs used %.1f processors", others);
     r->timing_load_before = e->before.load;
     r->timing_load_after = e->after.load;
     if (!e->before.known || !e->after.known) return;

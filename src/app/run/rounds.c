@@ -403,10 +403,10 @@ static void count_status(session *run, const record *r) {
     run->ndisturbed += r->timing_flags.count > 0;
 }
 
-static void say_result(const result *out) {
+static void say_result(const group *g, const result *out) {
     const record *r = &out->r;
     say("  %s: %s", out->kernel, r->reason ? r->reason : r->status);
-    if (r->perf_speedup_csr1 > 0) say_against_csr1(r);
+    if (r->perf_speedup_csr1 > 0) say_against_csr1(g->results, g->run->ncells, r);
     say("\n");
 }
 
@@ -417,7 +417,7 @@ static int keep(group *g, int k) {
     run->cell[k].ok = strcmp(out->r.status, "ok") == 0;
     run->cell[k].times = record_times(&out->r);
     count_status(run, &out->r);
-    if (!run->o->quiet && run->o->verbose) say_result(out);
+    if (!run->o->quiet && run->o->verbose) say_result(g, out);
     int code = log_append(&run->log, record_fields(), &out->r);
     out->logged = !code && run->log.file >= 0;
     if (run->watch.arg) run->watch.finished(run->watch.arg, k, out);

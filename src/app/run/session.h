@@ -147,8 +147,9 @@ bool is_ranked(const result *out);
 /* Who is fastest, tied with it, and what changing over from csr1 costs. */
 void rank_results(result *results, int n);
 /* Appends to the current line how much faster than csr1 a ranked row is and after about how many
- * products its preparation has paid off. */
-void say_against_csr1(const record *r);
+ * products its preparation has paid off; of times in doubt a range, or nothing where that holds
+ * 1. */
+void say_against_csr1(const result *results, int n, const record *r);
 /* blurred: nearly all are tied. */
 void explain_results(const session *run, const result *results, int n, bool blurred);
 

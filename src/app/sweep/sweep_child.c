@@ -28,8 +28,10 @@ static void tell_finished(void *arg, int k, const result *out) {
                          .q1_s = jsonl_number(of->timing_q1_s),
                          .q3_s = jsonl_number(of->timing_q3_s),
                          .flop_per_s = jsonl_number(of->perf_flop_per_s),
+                         .unsettled = of->timing_settled == 0,
                          .disturbed = of->timing_flags.count > 0}};
-    snprintf(r.time.kernel, sizeof r.time.kernel, "%s", of->config_kernel);
+    r.time.chosen = is_chosen(of);
+    configuration_text(of, r.time.configuration, sizeof r.time.configuration);
     snprintf(r.status, sizeof r.status, "%s", out->r.status);
     snprintf(r.reason, sizeof r.reason, "%s", out->r.reason ? out->r.reason : "");
     tell(a, &r);

@@ -255,7 +255,8 @@ static bool is_answer(const char *status) {
 
 static bool is_better(const logged_cell *a, const logged_cell *b) {
     bool a_answers = is_answer(a->status), b_answers = is_answer(b->status);
-    return a_answers != b_answers ? a_answers : a_answers && b->unsettled && !a->unsettled;
+    return a_answers != b_answers ? a_answers
+                                  : a_answers && b->time.unsettled && !a->time.unsettled;
 }
 
 /* The records of a cell; one that failed, or whose noise limit was not met, may have been tried
@@ -265,7 +266,7 @@ static void reuse(sweep *s, int place, const logged_cell *first, const logged_ce
     bool timed = s->run.o->sampling.max_time_s > 0;
     for (const logged_cell *l = first; l < end && strcmp(l->cell, first->cell) == 0; l++)
         if (is_better(l, best)) best = l;
-    if (s->run.o->retry && (!is_answer(best->status) || (timed && best->unsettled))) return;
+    if (s->run.o->retry && (!is_answer(best->status) || (timed && best->time.unsettled))) return;
     s->done[place] = true;
     s->time[place] = best->time;
     s->reused++;

@@ -34,6 +34,7 @@ static cell_time together(cell_time *of, int n) {
         all.q1_s = fmin(all.q1_s, of[k].q1_s);
         all.q3_s = fmax(all.q3_s, of[k].q3_s);
         all.disturbed |= of[k].disturbed;
+        all.unsettled |= of[k].unsettled;
     }
     return all;
 }
@@ -71,25 +72,19 @@ static bool is_timed(const ending *e, int m, int k) {
     return is_here(e, k) && isfinite(time_of(e, m, k)->median_s);
 }
 
-/* auto runs one of the others: where that was timed under its own name too, which of the two is
- * ahead is noise. */
-static bool is_candidate(const ending *e, int m, int k) {
-    const session *run = &e->s->run;
-    if (!is_timed(e, m, k)) return false;
-    if (run->cell[k].kernel.index != SPMV_AUTO) return true;
-    for (int other = 0; other < run->ncells; other++)
-        if (other != k && is_timed(e, m, other) &&
-            run->cell[other].kernel.backend == run->cell[k].kernel.backend &&
-            strcmp(descriptor(run->cell[other].kernel)->name, time_of(e, m, k)->kernel) == 0)
-            return false;
-    return true;
+/* What auto ran may have been timed under its own name, too: which of the two is ahead is noise. */
+static bool is_same(const ending *e, int m, int k, int other) {
+    const cell *of = e->s->run.cell;
+    return k == other ||
+           (of[k].kernel.backend == of[other].kernel.backend &&
+            strcmp(time_of(e, m, k)->configuration, time_of(e, m, other)->configuration) == 0);
 }
 
-/* The candidate of least time, but for one; -1: none. */
+/* The cell of least time, but for those of one configuration; -1: none. */
 static int fastest(const ending *e, int m, int but) {
     int best = -1;
     for (int k = 0; k < e->s->run.ncells; k++)
-        if (k != but && is_candidate(e, m, k) &&
+        if (is_timed(e, m, k) && !(but >= 0 && is_same(e, m, k, but)) &&
             (best < 0 || time_of(e, m, k)->median_s < time_of(e, m, best)->median_s))
             best = k;
     return best;
@@ -97,7 +92,7 @@ static int fastest(const ending *e, int m, int but) {
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-/* The configuration as it is typed, without what its heading says. */
+/* The configuration as it is typed, without what its heading says; of a matrix, what auto chose. */
 static void put_label(const ending *e, int m, int k, char *out) {
     cell plain = e->s->run.cell[k];
     char all[LABEL];
@@ -105,7 +100,8 @@ static void put_label(const ending *e, int m, int k, char *out) {
     cell_label(&plain, all, sizeof all);
     const char *name = e->backends ? all : strchr(all, ':') + 1;
     if (m >= 0 && plain.kernel.index == SPMV_AUTO)
-        snprintf(out, LABEL, "%.100s (%s)", name, time_of(e, m, k)->kernel);
+        snprintf(out, LABEL, "%s%s%s (auto)", e->backends ? plain.kernel.backend->name : "",
+                 e->backends ? ":" : "", time_of(e, m, k)->configuration);
     else
         snprintf(out, LABEL, "%s", name);
 }
@@ -133,30 +129,38 @@ static int name_width(const sweep *s) {
 
 /* ---- the fastest on each matrix ------------------------------------------------------------- */
 
-/* Who comes after the best, and how many times as long it takes. */
+static bool is_doubtful(const cell_time *t) {
+    return t->disturbed || t->unsettled;
+}
+
+/* Who comes after the best, and how many times as long it takes: of times in doubt, what the middle
+ * half of their samples allows. */
 static void print_next(const ending *e, int m, int best, int next, FILE *file) {
     char label[LABEL];
     const cell_time *first = time_of(e, m, best), *second = time_of(e, m, next);
     put_label(e, m, next, label);
     if (second->q1_s <= first->q3_s)
         fprintf(file, "= %s", label);
+    else if (is_doubtful(first) || is_doubtful(second))
+        fprintf(file, "%.1f to %.1fx %s", second->q1_s / first->q3_s, second->q3_s / first->q1_s,
+                label);
     else
         fprintf(file, "%.2fx %s", second->median_s / first->median_s, label);
-}
-
-static bool all_disturbed(const ending *e, int m) {
-    for (int k = 0; k < e->s->run.ncells; k++)
-        if (is_timed(e, m, k) && !time_of(e, m, k)->disturbed) return false;
-    return true;
 }
 
 static void print_winner(const ending *e, int m, int best, FILE *file) {
     char label[LABEL], median[TIME_TEXT], rate[TIME_TEXT];
     int next = fastest(e, m, best);
+    const cell_time *first = time_of(e, m, best);
     put_label(e, m, best, label);
-    time_text(time_of(e, m, best)->median_s, median);
-    rate_text(time_of(e, m, best)->flop_per_s, rate);
-    fprintf(file, "%9s%s %7s  ", median, all_disturbed(e, m) ? "!" : " ", rate);
+    time_text(first->median_s, median);
+    rate_text(first->flop_per_s, rate);
+    fprintf(file, "%9s%-2s %7s  ", median,
+            first->disturbed && first->unsettled ? "~!"
+            : first->disturbed                   ? "!"
+            : first->unsettled                   ? "~"
+                                                 : "",
+            rate);
     if (next < 0) {
         fprintf(file, "%s\n", label);
         return;
@@ -169,7 +173,7 @@ static void print_winner(const ending *e, int m, int best, FILE *file) {
 /* How many have a time. */
 static int print_winners(const ending *e, FILE *file) {
     int timed = 0, wide = name_width(e->s);
-    fprintf(file, "%-*s  %9s  %7s  %-20s  %s\n", wide, "matrix", "median", "GFLOP/s", "fastest",
+    fprintf(file, "%-*s  %9s   %7s  %-20s  %s\n", wide, "matrix", "median", "GFLOP/s", "fastest",
             "second");
     for (int m = 0; m < e->s->nsources; m++) {
         char name[LONGEST_NAME + 1];
@@ -177,7 +181,7 @@ static int print_winners(const ending *e, FILE *file) {
         put_name(e->s->source[m].name, name);
         fprintf(file, "%-*s  ", wide, name);
         if (best < 0)
-            fprintf(file, "%9s  %7s  none\n", "-", "-");
+            fprintf(file, "%9s   %7s  none\n", "-", "-");
         else
             print_winner(e, m, best, file);
         timed += best >= 0;
@@ -189,6 +193,7 @@ static int print_winners(const ending *e, FILE *file) {
 
 typedef struct standing { /* of a configuration */
     int cell, timed, wins;
+    bool doubtful;     /* some of these times are */
     double slower;     /* geometric mean of its time over the fastest */
     double flop_per_s; /* geometric mean; NaN: it has not all times */
 } standing;
@@ -213,7 +218,8 @@ static standing standing_of(const ending *e, int k) {
         slower += log((timed ? time_of(e, m, k)->median_s : missing_s(e, m, least)) / least);
         if (timed) rate += log(time_of(e, m, k)->flop_per_s);
         of.timed += timed;
-        of.wins += best == k;
+        of.doubtful |= is_doubtful(time_of(e, m, best)) || (timed && is_doubtful(time_of(e, m, k)));
+        of.wins += timed && is_same(e, m, k, best);
         n++;
     }
     of.slower = exp(slower / n);
@@ -231,7 +237,8 @@ static void print_standing(const ending *e, const standing *of, FILE *file) {
     char label[LABEL], rate[TIME_TEXT] = "-";
     put_label(e, -1, of->cell, label);
     if (isfinite(of->flop_per_s)) rate_text(of->flop_per_s, rate);
-    fprintf(file, "%7s  %6.2fx  %10d  %5d  %s\n", rate, of->slower, of->wins, of->timed, label);
+    fprintf(file, "%7s  %6.*fx%s %10d  %5d  %s\n", rate, of->doubtful ? 1 : 2, of->slower,
+            of->doubtful ? "!" : " ", of->wins, of->timed, label);
 }
 
 static void print_means(const ending *e, int timed, FILE *file) {
@@ -271,7 +278,8 @@ static void print_ending(const ending *e, bool several, FILE *file) {
 /* The marks of what stands above, and the commands to type. */
 static void say_next(const sweep *s) {
     if (s->run.o->quiet) return;
-    say("second: how many times as long it takes; =: tied with the fastest; !: disturbed\n");
+    say("second: how many times as long it takes; =: tied with the fastest; !: disturbed; ~: not "
+        "settled; of such times a range\n");
     if (s->run.log.file < 0) return;
     say("next:\n");
     say("    %s table %s --mean            (-o table.tex: for a paper)\n", program_typed(),

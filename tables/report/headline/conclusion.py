@@ -13,8 +13,8 @@ from headline.classes import LIBRARIES, is_generated, listed_name, outside_list
 from headline.figures import (DOUBTS, doubtful_in, is_doubtful, is_mean_open, machine_of, marked_cells, mean_of,
                               ratio_between, ratio_of, ratio_over)
 from texts import plural
-from units.layout import BASELINE_ALIAS, baseline_of, candidates, fastest, libraries_in, timed_cells
-from units.unit import ran_by
+from units.layout import BASELINE_ALIAS, baseline_of, fastest, libraries_in, timed_cells
+from units.unit import AUTO, ran_by
 
 CLASSES = OUTSIDE, GENERATED, FILES = "outside set", "generated matrices", "matrices from files"
 PRECISIONS, CACHES = ("f64", "f32"), ("cold", "steady", "warm")  # which of them speaks for a machine: the first that it has
@@ -54,7 +54,7 @@ def doubt_words(pairs):
 def fastest_by_kernel(cells):
     """Times by the kernels that multiplied, the least first. Suspect times of other libraries count for them."""
     found = {}
-    for unit in (*candidates(timed_cells(cells).values()), *peers_of(cells)):
+    for unit in (*timed_cells(cells).values(), *peers_of(cells)):
         found.setdefault(ran_by(unit), []).append(unit)
     return sorted(map(fastest, found.values()), key=lambda unit: unit.median_s)
 
@@ -89,7 +89,15 @@ def ranks_of(rows):
 
 def own_of(cells):
     """Our kernels' times, the least of each."""
-    return [unit for unit in candidates(timed_cells(cells).values()) if not is_peer(ran_by(unit))]
+    return [unit for unit in timed_cells(cells).values() if not is_peer(ran_by(unit))]
+
+
+def ours_over(matrix, cells, others):
+    """The Ratio of our fastest over the others: of the least median, and of what auto chose, whose ratio turns may know
+    better."""
+    chosen = cells[AUTO].timed if AUTO in cells else []
+    ours = [fastest(own_of(cells)), *(unit for unit in chosen if not is_peer(ran_by(unit)))]
+    return max((ratio_over(matrix, unit, others) for unit in ours), key=lambda ratio: ratio.value)
 
 
 def others_of(system, rows):
@@ -111,7 +119,7 @@ def is_other(over):
 def finding_of(system, words, rows):
     """The Finding of one class."""
     over, others = others_of(system, rows)
-    ours = [ratio_over(matrix, fastest(own_of(cells)), others[matrix]) for matrix, cells in rows.items()
+    ours = [ours_over(matrix, cells, others[matrix]) for matrix, cells in rows.items()
             if own_of(cells) and others[matrix]]
     auto = [[ratio for ratio in (ratio_of(cells, is_other(over), known, matrix) for matrix, cells in rows.items())
              if ratio] for known in (True, False)]

@@ -8,8 +8,8 @@ import zlib
 from logs import is_number
 from sections.markup import escape
 from texts import three_digits
-from units.layout import candidates, fastest
-from units.unit import gflop_per_s
+from units.layout import fastest
+from units.unit import gflop_per_s, winner_text
 MOST_CELLS = 256  # of a thumbnail's side
 
 
@@ -46,14 +46,14 @@ def matrix_card(matrix, units):
         if isinstance(value, int):
             return f"{value:,}"
         return three_digits(value) if is_number(value) else "?"
-    timed = candidates([unit for unit in units if unit.status == "ok"])
+    timed = [unit for unit in units if unit.status == "ok"]
     best = fastest(timed) if timed else None
     size = (f"{found['matrix.rows']:,} × {found['matrix.cols']:,}"
             if found["matrix.rows"] is not None and found["matrix.cols"] is not None else "")
     return (f"<figure>{picture}<figcaption><b>{escape(matrix.name)}</b>{size}<br>"
             f"{matrix.nnz:,} nonzeros<br>μ {number('matrix.row_mean')}, σ "
             f"{number('matrix.row_std')}, longest {number('matrix.row_max')}<br>"
-            + (f"{escape(best.identity.kernel)}: {three_digits(gflop_per_s(best))} GFLOP/s"
+            + (f"{escape(winner_text(best))}: {three_digits(gflop_per_s(best))} GFLOP/s"
                if best else "no time") + "</figcaption></figure>")
 
 

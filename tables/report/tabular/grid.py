@@ -9,7 +9,7 @@ from logs import is_number
 from texts import si_time, three_digits
 from units.layout import BASELINE_ALIAS, baseline_of, best_of, overlap, tabulate, timed_cells
 from units.settings import order, short_label, text_of
-from units.unit import describe, gflop_per_s, is_verified
+from units.unit import describe, gflop_per_s, is_verified, same_configuration, winner_text
 
 MARKS = {  # name: (as it is printed, what it says of a time), in the order of printing
     "tied": ("=", "tied with it (quartiles overlap)"),
@@ -48,7 +48,8 @@ NAMED = {
 
 class Entry(NamedTuple):
     """A cell: a value with its text, or a word that says why there is none. time_s: of its unit. runs: the most of a
-    configuration; configurations: those that it is the fastest of."""
+    configuration; configurations: those that it is the fastest of. winner: its own configuration, in words,
+    where columns are kernels."""
     value: Optional[float]
     text: str
     marks: tuple = ()
@@ -57,6 +58,7 @@ class Entry(NamedTuple):
     status: str = "ok"
     runs: int = 1
     configurations: int = 1
+    winner: str = ""
 
 
 class Grid(NamedTuple):
@@ -84,16 +86,21 @@ def best_verified(units):
     return best_of([unit for unit in units if is_verified(unit)] or units)
 
 
+def is_won(unit, first):
+    """Whether it ran the fastest configuration of its row."""
+    return first is not None and is_verified(unit) and same_configuration(unit, first)
+
+
 def marks_of(unit, first):
     """Its marks; first: the fastest unit of the row, None where none is ranked."""
-    tied = first is not None and unit is not first and is_verified(unit) and overlap(unit, first)
+    tied = first is not None and not is_won(unit, first) and is_verified(unit) and overlap(unit, first)
     has = {"tied": tied, "noisy": unit.noisy, "disturbed": unit.disturbed, "cached": unit.cached,
            "unverified": not is_verified(unit)}
     return tuple(mark for mark in MARKS if has[mark])
 
 
-def entry_of(units, baseline, metric, first):
-    """The cell of the best of these units; first: the best of the row."""
+def entry_of(units, baseline, metric, first, by_kernel):
+    """The cell of the best of these units; first: the best of the row; by_kernel: columns are kernels."""
     best = best_verified(units)
     if best.status != "ok":
         return Entry(None, WORDS.get(best.status, [best.status])[0], status=best.status)
@@ -101,8 +108,8 @@ def entry_of(units, baseline, metric, first):
     is_prep = metric == "prep"  # marks are of times
     found = value(best, None if is_prep else baseline.get((best.identity.system, best.identity.matrix)))
     return Entry(found, "?" if found is None else text(found), () if is_prep else marks_of(best, first),
-                 best is first and not is_prep, best.median_s, "ok", max(unit.runs for unit in units),
-                 sum(unit.status == "ok" for unit in units))
+                 is_won(best, first) and not is_prep, best.median_s, "ok", max(unit.runs for unit in units),
+                 sum(unit.status == "ok" for unit in units), winner_text(best) if by_kernel else "")
 
 
 def baselines(units):
@@ -124,7 +131,7 @@ def grid_of(units, baseline, rows, cols, metric):
     for row in sorted(cells, key=order):
         ranked = [unit for group in cells[row].values() for unit in group if unit.status == "ok" and is_verified(unit)]
         first = best_of(ranked) if ranked else None
-        found[row] = {column: entry_of(group, baseline, metric, first) for column, group in cells[row].items()}
+        found[row] = {column: entry_of(group, baseline, metric, first, cols == "kernel") for column, group in cells[row].items()}
     return Grid(rows, sorted(columns, key=order), found)
 
 
@@ -146,12 +153,14 @@ def fastest_head(grid):
 
 
 def fastest_of_rows(grid):
-    """{row: Entry that names its fastest column, and the value there}."""
+    """{row: Entry that names its fastest column, of kernels the configuration, and the value there}."""
     found = {}
     for row, cells in grid.rows.items():
-        best = next((column for column, entry in cells.items() if entry.best), "")
+        won = [column for column, entry in cells.items() if entry.best and entry.time_s]
+        best = min(won, key=lambda column: cells[column].time_s, default="")
         value = f" {cells[best].text}" if best and cells[best].value is not None else ""
-        found[row] = Entry(None, best + value, status="name")
+        name = cells[best].winner or best if best else best
+        found[row] = Entry(None, name + value, status="name")
     return found
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple, Optional
 
 from texts import si_time
 from units.merging import merge, overall_status
-from units.unit import AUTO, Unit, describe, doubts, expected_products, is_verified, ran_by, unit_of
+from units.unit import AUTO, Unit, describe, doubts, expected_products, is_verified, same_configuration, unit_of
 
 # What speed-ups are measured against: the papers' csr1, by alias or by its name on each backend.
 BASELINE_ALIAS = "csr1"
@@ -39,21 +39,9 @@ def auto_expecting(cells, products=None):
     return fastest(found) if found else None
 
 
-def candidates(units):
-    """Those that may be called the best kernel: auto runs one of the others, and where that was
-    timed under its own name too, which of the two is ahead is noise."""
-    named = {unit.identity.kernel for unit in units}
-    return [unit for unit in units if unit.identity.kernel != AUTO or ran_by(unit) not in named]
-
-
-def candidates_by_kernel(units):
-    """Of {kernel: unit}: the entries that are candidates."""
-    return {unit.identity.kernel: unit for unit in candidates(units.values())}
-
-
 def best_of(units):
     """The fastest of those that have a time; without any, the one whose end says most."""
-    timed = candidates([unit for unit in units if unit.status == "ok"])
+    timed = [unit for unit in units if unit.status == "ok"]
     if timed:
         return fastest(timed)
     status = overall_status([unit.status for unit in units])
@@ -61,9 +49,10 @@ def best_of(units):
 
 
 def winners(units):
-    """Names of a {name: unit} that share the least median: usually one."""
+    """Names of a {name: unit} that share the least median, or ran the configuration that has it: usually one."""
     least = min(unit.median_s for unit in units.values())
-    return [name for name, unit in units.items() if unit.median_s == least]
+    first = [unit for unit in units.values() if unit.median_s == least]
+    return [name for name, unit in units.items() if any(same_configuration(unit, best) for best in first)]
 
 
 def cell_of(units):
@@ -108,8 +97,9 @@ def timed_cells(cells):
 
 
 def tied_with(best, units):
-    """Names of the {name: unit} that are tied with the best."""
-    return [name for name, unit in units.items() if unit is not best and overlap(unit, best)]
+    """Names of the {name: unit} that are tied with the best: those of other configurations."""
+    return [name for name, unit in units.items()
+            if not same_configuration(unit, best) and overlap(unit, best)]
 
 
 def baseline_of(system, units):

@@ -14,7 +14,7 @@ from typing import NamedTuple, Optional
 
 from logs import SCHEMA, is_number, missed_noise_limit, quartiles_of
 from texts import plural
-from units.settings import settings_of
+from units.settings import settings_of, short_label
 
 BUILD_KEYS = ("build.version", "build.commit", "build.dirty", "build.cc", "build.cflags", "build.nvcc",
               "build.nvccflags")
@@ -106,6 +106,12 @@ def system_of(record):
                   get("config.cache"))
 
 
+def has_fewer_threads(record, system):
+    """Whether auto chose to leave some of the team out."""
+    threads = record.get("config.threads")
+    return is_number(threads) and is_number(system.threads) and threads < system.threads
+
+
 def unit_of(record):
     """The Unit a usable record describes."""
     get, system = record.get, system_of(record)
@@ -114,7 +120,8 @@ def unit_of(record):
     if get("config.requested") == "auto":  # its preparation holds the choosing: a kernel of its own
         expected = () if get("config.iters") is None else (("iters", get("config.iters")),)
         remembered = (("wisdom", True),) if get("tune.wisdom") else ()  # without trials
-        kernel, settings = AUTO, tuple(sorted((*settings, ("ran", kernel), *expected, *remembered)))
+        fewer = (("threads", get("config.threads")),) if has_fewer_threads(record, system) else ()
+        kernel, settings = AUTO, tuple(sorted((*settings, ("ran", kernel), *expected, *remembered, *fewer)))
     identity = Identity(system, matrix, kernel, settings,
                         tuple(get(name) for name in BUILD_KEYS), get("kernel.library"))
     status, median, q1, q3 = record["status"], None, None, None
@@ -144,6 +151,37 @@ def gflop_per_s(unit):
 def ran_by(unit):
     """The kernel that multiplied: auto is a choice, not a kernel."""
     return dict(unit.identity.settings).get("ran") or unit.identity.kernel
+
+
+CHOICE = ("ran", "iters", "wisdom")  # of auto's settings, those that say how it chose
+
+
+def configuration_of(unit):
+    """What multiplied: the kernel and all that was chosen for it, by the user or by auto. What auto ran may have been timed
+    under its own name, too: which of the two is ahead is noise."""
+    return ran_by(unit), tuple((name, value) for name, value in unit.identity.settings if name not in CHOICE)
+
+
+def winner_text(unit):
+    """A configuration that won, in words: sell16_lanes threads=1 sigma=4096 (auto)."""
+    return " ".join(filter(None, (ran_by(unit), settings_text(unit), f"({AUTO})" * is_auto(unit))))
+
+
+def same_configuration(one, other):
+    """Whether both ran the same program's same kernel with the same settings."""
+    a, b = one.identity, other.identity
+    return ((a.system, a.matrix, a.build, a.library, *configuration_of(one))
+            == (b.system, b.matrix, b.build, b.library, *configuration_of(other)))
+
+
+def settings_text(unit):
+    """What was chosen for the kernel, in words: first of all the threads."""
+    return short_label(sorted(configuration_of(unit)[1], key=lambda item: item[0] != "threads"))
+
+
+def is_auto(unit):
+    """Whether auto chose it."""
+    return unit.identity.kernel == AUTO
 
 
 def expected_products(unit):
