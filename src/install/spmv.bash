@@ -14,7 +14,7 @@ _spmv() {
     get) options='--help -h --output -o' words='' ;;
     table) options='--help -h --kernel -k --matrix -m --best --mean --transpose --as --rows -r --cols -c --metric --where --format --output -o --check' words='' ;;
     report) options='--help -h --output -o --title --no-charts --files' words='' ;;
-    compare) options='--help -h --fail-above --format --output -o' words='' ;;
+    compare) options='--help -h --ab --fail-above --format --output -o' words='' ;;
     *) options='--alpha --beta --matrix -m --seed --values --write --vector -x --result -y --backend --boundary --block -b --chunk --codes --cusparse --cut --device --gather --grid -g --height --hubs --index --isa --iters --kernel -k --lanes --max-mem --nondeterministic --precision -p --rowlens --schedule --shape --sigma --simd --slice --sorted --tile --threads -t --warps --cache --max-noise --max-time --min-time --samples -n --probe --verify --color --format --keep-samples --log --no-log --output -o --progress --quiet -q --stat --tag --usage --verbose -v --help -h --version -V' words='' ;;
     esac
     case $command:$option in

@@ -252,6 +252,7 @@ _spmv() {
     compare)
         _arguments -s \
             '*'{-h,--help}'[show this help message and exit]' \
+            '*--ab''[run the binaries A and B in turns, with what follows --]' \
             '*--fail-above=''[exit 2 if anything is SLOWER by more than P, or BROKEN]:P:_files' \
             '*--format=''[]:{table,csv,md}:(table csv md)' \
             '*'{-o,--output=}'[instead of stdout]:FILE:_files' \

@@ -2,17 +2,23 @@
 """Compare two logs: what became faster or slower.
 
     spmv compare A B [--fail-above 3%]
+    spmv compare --ab OLD NEW -- -m FILE.mtx -k auto    two binaries, in turns
 
 A and B are logs, or folders of logs. Runs of one machine are matched by system, matrix, kernel and
 configuration, auto with auto whatever it chose; runs of different machines by matrix, each with its
 best kernel. After a time: † its noise limit was not met, ! it was disturbed (timing.flags). The
 verdict:
 
-    FASTER, SLOWER  the medians differ by 2 % or more and the quartile ranges do not meet
+    FASTER, SLOWER  the medians differ by 2 % or more (by 5 % where a side has one run: two processes
+                    of one binary differ, too) and the quartile ranges do not meet
     SAME            the medians differ by less than 2 %
-    UNSURE          2 % or more, but the quartile ranges meet: measure longer; or a time that is
-                    suspect, faster than the memory was when probed
+    UNSURE          2 % or more, but nobody can say: the quartile ranges meet, or a time is disturbed,
+                    not settled, or suspect, faster than the memory was when probed
     BROKEN, FIXED  a result only in A, only in B; the other failed, was wrong or was skipped
+
+--ab runs OLD and NEW with what follows --, each in a process of its own and shortly, 10 to 60 times in
+turns, until every row has a verdict: what disturbs the machine meets both alike. A row is FASTER or
+SLOWER where the 95 % interval of its ratio, taken twice as wide, is beyond 2 %.
 """
 
 import argparse
@@ -26,12 +32,15 @@ from typing import NamedTuple, Optional
 from common import EX_ABOVE, EX_DATAERR, Parser, Stop, edge, load, run, say, write_files
 from texts import csv_text, markdown_table, plural, si_time, text_rows, text_table
 from units.layout import best_of, overlap
+from turns import program, take_turns, word_of
 from units.merging import merge_repeats
+from units.pairs import interval_of
 from units.settings import order, short_label, text_of
 from units.unit import (AUTO, TIMED, Unit, describe, disturbances, doubts, expected_products, flags_of, gflop_per_s,
                         ran_by, unit_of, winner_text)
 
 SURE = 0.02  # medians closer than this are the same
+SURE_OF_ONE = 0.05  # the same where a side has one process only
 UNSAFE_FLAGS = ("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "--use_fast_math")
 ENVIRONMENT = ("build.", "host.", "cpu.", "gpu.", "omp.")
 MOST_NAMED = 3  # values of one fact that are spelt out
@@ -70,9 +79,50 @@ def judge(pair):
         return Verdict("UNSURE", change, f"{sides} faster than memory was when probed: probe again")
     if abs(change) < SURE:
         return Verdict("SAME", change, "")
-    if overlap(a, b):
-        return Verdict("UNSURE", change, "ranges overlap; rerun with -n 30")
+    unsure = in_doubt(a, b) or (
+        RANGES_MEET if overlap(a, b) else ONE_RUN if abs(change) < SURE_OF_ONE and 1 in (a.runs, b.runs) else "")
+    if unsure:
+        return Verdict("UNSURE", change, unsure)
     return Verdict("SLOWER" if change > 0 else "FASTER", change, "")
+
+
+RANGES_MEET = "ranges overlap; --ab takes turns"
+ONE_RUN = "one run a side: repeat, or --ab"
+
+
+def in_doubt(a, b):
+    """Why a time cannot be relied on, and what to do; empty: both can."""
+    found = [(side, word, advice) for word, advice, has in (
+        ("disturbed", "measure again on a quiet machine, or --ab", lambda unit: unit.disturbed),
+        ("not settled", "--max-time measures longer; or --ab", lambda unit: unit.noisy))
+             for side in [" and ".join(name for name, unit in (("A", a), ("B", b)) if has(unit))] if side]
+    return f"{', '.join(f'{side} {word}' for side, word, _ in found)}: {found[0][2]}" if found else ""
+
+
+def judge_turns(pair):
+    """The same of turns that two binaries took with each other."""
+    if pair.a.status not in TIMED or pair.b.status not in TIMED:
+        return judge(pair)
+    ratios = ratios_in_turns(pair)
+    interval = interval_of(ratios)
+    if not interval:
+        return Verdict("UNSURE", pair.b.median_s / pair.a.median_s - 1, "too few turns have both")
+    change = interval.value - 1
+    word = word_of(ratios, SURE) or ("SAME" if abs(change) < SURE else "UNSURE")
+    advice = "turns scatter too much: a quieter machine" if word == "UNSURE" else ""
+    return Verdict(word, change, advice)
+
+
+def ratios_in_turns(pair):
+    """B's time over A's in every turn that has both, in their order."""
+    times = [{record["time"]: record["timing.median_s"] for record in unit.records} for unit in (pair.a, pair.b)]
+    return [times[1][turn] / times[0][turn] for turn in sorted(times[0].keys() & times[1].keys())]
+
+
+def ratios_of_rows(a, b):
+    """{row: its ratios in turns} of the rows with a time on both sides."""
+    return {(pair.matrix, pair.what, pair.config): ratios_in_turns(pair) for pair in pairs_of(a, b)[0]
+            if pair.a.status in TIMED and pair.b.status in TIMED}
 
 
 def repeats_by(records, key):
@@ -306,12 +356,14 @@ def compare_csv(records):
     return csv_text(("commit_a", "commit_b") + CSV_HEADER, rows)
 
 
-def summary(judged):
-    """Geometric mean with what it rests on and what it leaves out, and the counts of verdicts."""
+def summary(judged, in_turns=False):
+    """Geometric mean with what it rests on and what it leaves out, and the counts of verdicts. Turns meet alike what would
+    leave a row out."""
     timed = [(pair, verdict) for pair, verdict in judged if verdict.change is not None]
     sound = [(pair, verdict) for pair, verdict in timed
              if pair.a.status == pair.b.status == "ok"]
-    quiet = [1 + verdict.change for pair, verdict in sound if not (pair.a.noisy or pair.b.noisy)]
+    quiet = [1 + verdict.change for pair, verdict in sound 
+             if in_turns or not (pair.a.noisy or pair.b.noisy)]
     note = "".join(f"; {count} {why}" for count, why in (
         (len(sound) - len(quiet), "† left out: noise limit not met"),
         (len(timed) - len(sound), "suspect left out")) if count)
@@ -345,14 +397,30 @@ def parse(arguments):
     """The command line."""
     parser = Parser(
         prog="spmv compare", description=__doc__.partition("\n\n")[2],
-        formatter_class=argparse.RawDescriptionHelpFormatter, usage="spmv compare A B [OPTIONS]")
-    parser.add_argument("a", metavar="A", help="log or folder: before")
-    parser.add_argument("b", metavar="B", help="log or folder: after")
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="spmv compare A B [OPTIONS]\n       spmv compare --ab OLD NEW [OPTIONS] -- WHAT TO RUN")
+    parser.add_argument("a", metavar="A", help="log or folder: before; with --ab a binary")
+    parser.add_argument("b", metavar="B", help="log or folder: after; with --ab a binary")
+    parser.add_argument("--ab", action="store_true", help="run the binaries A and B in turns, with what follows --")
     parser.add_argument("--fail-above", type=share, metavar="P",
                         help="exit 2 if anything is SLOWER by more than P, or BROKEN")
     parser.add_argument("--format", choices=("table", "csv", "md"), default="table")
     parser.add_argument("-o", "--output", metavar="FILE", help="instead of stdout")
-    return parser.parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    end = words.index("--") if "--" in words else len(words)
+    options = parser.parse_args(words[:end])
+    options.words = words[end + 1:]
+    if options.ab != bool(options.words):
+        parser.error("--ab OLD NEW -- WHAT TO RUN, such as --ab ./old/spmv ./spmv -- -m FILE.mtx -k auto")
+    return options
+
+
+def sides_of(options):
+    """(the records of A, of B, what judges a pair of them)."""
+    if not options.ab:
+        return load([options.a])[0], load([options.b])[0], judge
+    binaries = [program(path) for path in (options.a, options.b)]
+    return (*take_turns(binaries, options.words, ratios_of_rows, SURE), judge_turns)
 
 
 def never_equal(a, b):
@@ -370,7 +438,7 @@ def never_equal(a, b):
 def compare(arguments):
     """Exit status: 0; 2 above --fail-above; 65 when nothing can be compared."""
     options = parse(arguments)
-    a, b = load([options.a])[0], load([options.b])[0]
+    a, b, judged_by = sides_of(options)
     pairs, only_a, only_b, across = pairs_of(a, b)
     for line in environment_differences(a, b):
         say(f"environment differs: {line}")
@@ -381,7 +449,7 @@ def compare(arguments):
             f"{only_b}")
     if not pairs:
         raise Stop(EX_DATAERR, "the two logs have nothing in common" + never_equal(a, b))
-    judged = [(pair, judge(pair)) for pair in pairs]
+    judged = [(pair, judged_by(pair)) for pair in pairs]
     text = {"table": lambda: table_for(judged, edge(options.output)),
             "md": lambda: markdown_table(HEADER, ALIGNMENT, [row_of(*j) for j in judged]),
             "csv": lambda: csv_text(CSV_HEADER, [csv_row(*j) for j in judged])}[options.format]()
@@ -389,7 +457,8 @@ def compare(arguments):
         write_files(".", {options.output: text})
     else:
         sys.stdout.write(text)
-    for line in (*what_disturbed("A", a), *what_disturbed("B", b), summary(judged)):
+    disturbed = [] if options.ab else [*what_disturbed("A", a), *what_disturbed("B", b)]
+    for line in (*disturbed, summary(judged, options.ab)):
         say(line)
     if options.fail_above is not None and any(
             verdict.word == "BROKEN" or

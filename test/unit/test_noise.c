@@ -20,8 +20,8 @@ static void noise_is_flagged(void **state) {
     assert_true(fabs(out.r.timing_others_s - 1.5) < 1e-12);
 }
 
-/* An H100 whose host has 16 cores: other programs used 0.8 of them, and its kernels' times were known
- * to 0.0 %. */
+/* An H100 whose host has 16 cores: other programs used 0.8 of them, and its kernels' times were
+ * known to 0.0 %. */
 static void a_busy_host_does_not_disturb_a_gpu(void **state) {
     (void)state;
     static result out;

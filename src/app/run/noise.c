@@ -131,8 +131,8 @@ static void describe_host(result *out, const spmv_device_state *before,
 }
 
 /* A thread that waits makes the others of its team spin: a few percent are much. All of the
- * team flushes caches, and may wait then. What a GPU computes, it computes alone: only a thread that
- * launches its kernels and waits is part of their time. */
+ * team flushes caches, and may wait then. What a GPU computes, it computes alone: only the thread
+ * that launches its kernels, where it waits, is part of their time. */
 void describe_noise(const candidate *e, int team, result *out) {
     record *r = &out->r;
     const noise *n = &e->noise;

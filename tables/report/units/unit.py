@@ -85,10 +85,23 @@ def flags_of(record):
 
 
 def disturbances(records):
-    """What disturbed their timing and how often, in words, without the words' numbers."""
-    counts = collections.Counter(re.sub(r"\d[\d.]*%?", "…", flag.partition(":")[0])
-                                 for record in records for flag in flags_of(record))
-    return "; ".join(f"{what} ({count})" for what, count in counts.most_common())
+    """What disturbed their timing and how often, in words: of numbers that differ the least and the greatest."""
+    found = collections.defaultdict(list)
+    for flag in (flag.partition(":")[0] for record in records for flag in flags_of(record)):
+        found[NUMBER.sub("\0", flag)].append(NUMBER.findall(flag))
+    return "; ".join(f"{with_numbers(what, numbers)} ({len(numbers)})"
+                     for what, numbers in sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def with_numbers(words, found):
+    """Words with numbers in their gaps; found: the numbers of each that said so."""
+    for column in zip(*found):
+        least, most = min(column, key=float), max(column, key=float)
+        words = words.replace("\0", least if least == most else f"{least} to {most}", 1)
+    return words
 
 
 def system_of(record):
