@@ -196,7 +196,10 @@ typedef struct spmv_sample spmv_sample; /* spmv_sample.h */
 
 /* ---- backends ------------------------------------------------------------------------------- */
 
-enum { SPMV_MOST_KERNELS = 64 }; /* of a backend: sets of them are the bits of a number */
+enum {
+    SPMV_MOST_BACKENDS = 4,
+    SPMV_MOST_KERNELS = 64 /* of a backend: sets of them are the bits of a number */
+};
 struct spmv_backend {
     const char *name, *hint; /* hint: what to do when it is not built in */
     const char *build; /* the compiler of its kernels and what it compiled for; NULL: as the rest */

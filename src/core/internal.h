@@ -23,14 +23,14 @@ void spmv_coo_free(spmv_coo *coo); /* frees the arrays and zeroes the struct */
 
 /* ---- the handles ---------------------------------------------------------------------------- */
 
-enum { SPMV_MAX_BACKENDS = 4, SPMV_WISDOM_NOTE = 400 /* bytes of a note about the wisdom file */ };
+enum { SPMV_WISDOM_NOTE = 400 /* bytes of a note about the wisdom file */ };
 struct spmv_ctx {
     const spmv_backend *default_backend; /* whose kernels unprefixed names mean */
     /* In the order of spmv_backends; opened when first needed. */
-    spmv_device device[SPMV_MAX_BACKENDS];
-    bool opened[SPMV_MAX_BACKENDS];
-    size_t cache[SPMV_MAX_BACKENDS]; /* last-level, of an opened device; 0: unknown */
-    uint64_t warmed_up[SPMV_MAX_BACKENDS][SPMV_NVARIANTS]; /* a bit per kernel: warm_up.c */
+    spmv_device device[SPMV_MOST_BACKENDS];
+    bool opened[SPMV_MOST_BACKENDS];
+    size_t cache[SPMV_MOST_BACKENDS]; /* last-level, of an opened device; 0: unknown */
+    uint64_t warmed_up[SPMV_MOST_BACKENDS][SPMV_NVARIANTS]; /* a bit per kernel: warm_up.c */
     int threads;
     char fewer_threads[160]; /* why threads are fewer than were asked for; "": they are not */
     char *wisdom;            /* file, as in spmv_ctx_opts; owned */

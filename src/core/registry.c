@@ -2,6 +2,8 @@
 #include "spmv_kernel.h"
 
 const spmv_backend *const spmv_backends[] = {&spmv_omp, &spmv_cuda, NULL};
+_Static_assert(sizeof spmv_backends / sizeof *spmv_backends <= SPMV_MOST_BACKENDS + 1,
+               "more backends than SPMV_MOST_BACKENDS");
 
 const spmv_backend *spmv_backend_named(const char *name) {
     for (const spmv_backend *const *b = spmv_backends; *b; b++)

@@ -42,7 +42,6 @@ typedef struct
     void (*finished)(void *arg, int cell, const result *out); /* and logged, if it could be */
 } watcher;
 
-enum { MOST_BACKENDS = 4 };
 typedef struct session { /* one invocation */
     const options *o;
     const spmv_backend *backend;
@@ -50,8 +49,8 @@ typedef struct session { /* one invocation */
     machine machine;
     record_log log;
     FILE *output;
-    spmv_rates rates[MOST_BACKENDS]; /* in the order of spmv_backends */
-    bool rated[MOST_BACKENDS];       /* spmv probe has measured it */
+    spmv_rates rates[SPMV_MOST_BACKENDS]; /* in the order of spmv_backends */
+    bool rated[SPMV_MOST_BACKENDS];       /* spmv probe has measured it */
     cell *cell;
     int ncells;
     bool wrote_csv_header, wrote_y;
