@@ -118,7 +118,7 @@ static void propose_csell(const model *m) {
                        m->nnz * (runs + f->diagonal * f->index_bytes)};
     spmv_proposal_why(
         propose(m, "csell_warp", warp),
-        "%.0f %% of the nonzeros on diagonals of their slice, %.1f of %g bytes per nonzero",
+        "%.0f %% of the nonzeros on diagonals of their slice, %.1f bytes per nonzero instead of %g",
         PERCENT * f->diagonal, bytes, m->width + INDEX);
     if (f->diagonal < 1) return;
     const work lists = {m->nnz * (values < 1 ? 0 : values) + m->vectors, m->lines, 0,

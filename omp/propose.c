@@ -93,7 +93,8 @@ static void propose_csell(const model *m) {
     spmv_proposal *p = propose(m, "csell_slices", w);
     p->predicted_setup *= 1 - f->seen * (1 - fmin(2 * f->index_bytes, 1));
     spmv_proposal_why(
-        p, "%.0f %% of the nonzeros on diagonals of their slice, %.1f of %g bytes per nonzero",
+        p,
+        "%.0f %% of the nonzeros on diagonals of their slice, %.1f bytes per nonzero instead of %g",
         PERCENT * diagonal, bytes, m->width + INDEX);
     if (!is_symmetric(f) || diagonal < mostly) return;
     w.bytes = halves_of(m) * (1 + 1 / f->mean) / 2 * bytes + 2 * m->y;
@@ -114,7 +115,8 @@ static void propose_sell(const model *m) {
                  bytes = 2 * near + INDEX * (1 - near) + spmv_coded_bytes(f);
     const work w = {bytes + 2 * m->width / f->mean, m->far + m->rows, 1}; /* without row_ptr */
     spmv_proposal *p = propose(m, "sell16_lanes", w);
-    spmv_proposal_why(p, "rows of %.1f nonzeros ± %.0f %%, in about %.1f of %g bytes per nonzero",
+    spmv_proposal_why(p,
+                      "rows of %.1f nonzeros ± %.0f %%, about %.1f bytes per nonzero instead of %g",
                       f->mean, PERCENT * f->cv, bytes, m->width + INDEX);
     set(p, "sigma", sigma);
 }

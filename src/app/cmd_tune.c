@@ -210,7 +210,7 @@ static void print_answer(const session *run, const cell *before, const cell *fou
     spell_ratio(ratio, last, sizeof last);
     printf("%s: ", descriptor(found->kernel)->name);
     if (!before->ok && !found->ok)
-        printf("no right result, nothing to type\n");
+        printf("no result was right, so no command is recommended\n");
     else if (found == before)
         printf("nothing is clearly faster than it is\n");
     else if (!is_confirmed(before, found))

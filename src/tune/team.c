@@ -63,6 +63,7 @@ void spmv_trials_reduce_team(trials *c, candidate *winner) {
     const double of_all = replace(c, winner, half),
                  of_half = of_all > 0 && half > 1 ? replace(c, winner, 1) : 0;
     if (of_all > 0)
-        snprintf(c->team, sizeof c->team, "; %d of %d threads in %.2f of their time",
+        snprintf(c->team, sizeof c->team,
+                 "; run by %d of %d threads, in %.2f of the time that all take",
                  winner->plan->device->threads, all, of_half > 0 ? of_half * of_all : of_all);
 }

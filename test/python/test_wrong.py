@@ -163,7 +163,7 @@ class Wrong(unittest.TestCase):
         talk = self.spmv("sweep", MATRIX, *AUTO, "--log", self.log)[1]
         self.assertIn("0 ok, 0 skipped, 1 wrong, 0 failed", talk)
         said, _ = self.spmv("tune", "-m", MATRIX, *AUTO, "--log", self.log)
-        self.assertIn("\nauto: no right result, nothing to type\n", said)
+        self.assertIn("\nauto: no result was right, so no command is recommended\n", said)
         for record in self.records():
             self.assert_auto_is_wrong(record)
         self.assertEqual(len(self.records()), 4)
@@ -196,7 +196,7 @@ class Wrong(unittest.TestCase):
 
     def test_tune_recommends_no_wrong_kernel(self):
         said, talk = self.spmv("tune", "-m", MATRIX, "-k", "csr_blocks,csr_serial", "--log", self.log)
-        self.assertIn("\ncsr_blocks: no right result, nothing to type\n", said)
+        self.assertIn("\ncsr_blocks: no result was right, so no command is recommended\n", said)
         self.assert_shown_wrong(rows_of(said)["csr_blocks"])
         self.assertIn("\ncsr_serial: ", said)
         self.assertIn("spmv: tune: 1 WRONG result\n", talk)
