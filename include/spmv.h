@@ -91,6 +91,9 @@ typedef struct spmv_ctx_opts {
      * Trouble with the file fails no call; spmv_plan_facts.note says what it is, once. */
     const char *wisdom;
     const spmv_allocator *allocator; /* is copied; NULL: a memory pool of the library's own */
+    /* Bytes to which a compressed file may unpack: a small one may hold any number. One that has
+     * more is refused with SPMV_E_FORMAT. 0: no limit. */
+    size_t max_unpacked;
 } spmv_ctx_opts;
 
 spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out);

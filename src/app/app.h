@@ -35,6 +35,7 @@ typedef struct options {
     int offset_bits;
     double alpha, beta;
     size_t max_mem;
+    size_t max_unpacked; /* bytes; 0: no limit */
     uint64_t seed;
     const char *values;
     const char *x_file, *y_file, *write_file, *output_file;

@@ -223,6 +223,7 @@ int cmd_info(const options *o, const spmv_backend *backend) {
     /* Facts do not depend on the backend, but names of kernels do. */
     spmv_ctx_opts opts = {.size = sizeof opts,
                           .threads = o->threads,
+                          .max_unpacked = o->max_unpacked,
                           .backend = o->backend ? o->backend : backend->name};
     spmv_ctx *ctx = NULL;
     bool wanted[MOST_PAIRS] = {false};

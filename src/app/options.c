@@ -16,6 +16,7 @@ enum { /* options without a letter */
        KEY_ALPHA,
        KEY_BETA,
        KEY_MAX_MEM,
+       KEY_MAX_UNPACKED,
        KEY_ITERS,
        KEY_NONDETERMINISTIC,
        KEY_WISDOM,
@@ -99,7 +100,8 @@ static const struct taken {
     {"tune", "1235", true, "", "output result write format verify"},
     {"list", "", false, "backend quiet color", ""},
     {"info", "", true,
-     "matrix values seed kernel backend threads precision index max-mem format quiet", ""},
+     "matrix max-unpacked values seed kernel backend threads precision index max-mem format quiet",
+     ""},
     {"probe", "", false, "backend device threads probe log no-log format quiet", ""},
     {"doctor", "", false, "backend device threads probe format output quiet color", ""},
 };
@@ -236,6 +238,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case KEY_NONDETERMINISTIC: o->nondeterministic = true; break;
     case KEY_WISDOM: o->wisdom = arg ? arg : ""; break;
     case KEY_MAX_MEM: o->max_mem = size_of("max-mem", arg); break;
+    case KEY_MAX_UNPACKED: o->max_unpacked = size_of("max-unpacked", arg); break;
     case KEY_SEED: o->seed = (uint64_t)whole_of("seed", arg, 1, INT64_MAX); break;
     case KEY_VALUES: o->values = arg; break;
     case KEY_WRITE: o->write_file = arg; break;

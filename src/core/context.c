@@ -44,6 +44,7 @@ spmv_status spmv_ctx_create(const spmv_ctx_opts *opts, spmv_ctx **out) {
         free(ctx);
         return spmv_fail(NULL, SPMV_E_NOMEM, "out of memory");
     }
+    ctx->max_unpacked = opts->max_unpacked;
     if (opts->allocator) ctx->allocator = *opts->allocator;
     ctx->default_backend = spmv_backend_named(opts->backend ? opts->backend : "omp");
     get_threads(ctx, opts->threads ? opts->threads : spmv_default_threads());

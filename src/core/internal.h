@@ -34,6 +34,7 @@ struct spmv_ctx {
     int threads;
     char fewer_threads[160]; /* why threads are fewer than were asked for; "": they are not */
     char *wisdom;            /* file, as in spmv_ctx_opts; owned */
+    size_t max_unpacked;     /* as in spmv_ctx_opts */
     spmv_allocator allocator;
     struct spmv_block *blocks; /* of host memory, from the allocator: few */
     char wisdom_notes[800];    /* what was noted about it */

@@ -25,6 +25,7 @@ _spmv() {
         _arguments -s \
             '*--alpha=''[y <- A * matrix * x + B * y (1)]:A:_files' \
             '*--beta=''[factor of y; if 0, y is not read (0)]:B:_files' \
+            '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
             '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
             '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
@@ -87,6 +88,7 @@ _spmv() {
         _arguments -s \
             '*--alpha=''[y <- A * matrix * x + B * y (1)]:A:_files' \
             '*--beta=''[factor of y; if 0, y is not read (0)]:B:_files' \
+            '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
             '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
             '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
@@ -152,6 +154,7 @@ _spmv() {
             '*:word:(kernels formats matrices twins)' ;;
     info)
         _arguments -s \
+            '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
             '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
             '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \
@@ -261,6 +264,7 @@ _spmv() {
         _arguments -s \
             '*--alpha=''[y <- A * matrix * x + B * y (1)]:A:_files' \
             '*--beta=''[factor of y; if 0, y is not read (0)]:B:_files' \
+            '*--max-unpacked=''[refuse a compressed file that unpacks to more, e.g. 4G (no limit)]:SIZE:_files' \
             '*'{-m,--matrix=}'[Matrix Market file, also .gz .xz .zst .bz2 .tar.gz, or gen\:NAME\:ARGS; repeatable (default\: a 3-D Poisson matrix larger than the caches, measured briefly)]:SRC:_files' \
             '*--seed=''[seed of x, y and gen\: matrices (1)]:N:_files' \
             '*--values=''[values of gen\: matrices\: random, symmetric, few\:K or pattern]:KIND:_files' \

@@ -53,6 +53,9 @@ struct spmv_archive {
     z_stream zlib;    /* its input is bytes, its output inflated */
     unsigned char inflated[64 << 10];
 
+    size_t unpacked; /* bytes, of all entries */
+    size_t text;     /* those of the chosen one: a sparse one's zeros stand in no archive */
+    bool too_long;   /* they are more than the context takes */
     const char *why; /* what is wrong besides what libarchive says */
     char error[256];
     unsigned char bytes[SPMV_MAGIC_BYTES + (64 << 10)]; /* of the file */
@@ -130,6 +133,15 @@ static la_ssize_t feed_outer(struct archive *outer, void *self, const void **byt
     return got;
 }
 
+/* Returns false when they become more than the caller of the library allows. */
+static bool count_bytes(spmv_archive *a, size_t *count, size_t n) {
+    const size_t limit = a->ctx->max_unpacked;
+    *count += n;
+    a->too_long |= limit && *count > limit;
+    if (a->too_long) a->why = "too long";
+    return !a->too_long;
+}
+
 /* The inner reader asks for the next decompressed bytes. */
 static la_ssize_t feed_inner(struct archive *inner, void *self, const void **bytes) {
     spmv_archive *a = self;
@@ -144,7 +156,7 @@ static la_ssize_t feed_inner(struct archive *inner, void *self, const void **byt
                                   why ? why : "unknown error");
         return -1;
     }
-    return (la_ssize_t)n;
+    return count_bytes(a, &a->unpacked, n) ? (la_ssize_t)n : -1;
 }
 
 /* Checksums are compared on the way. */
@@ -165,6 +177,7 @@ static spmv_status start(spmv_archive *a) {
     inflateEnd(&a->zlib);
     a->zlib = (z_stream){0};
     a->member_over = false;
+    a->unpacked = 0;
     a->inner = a->lib->archive_read_new();
     a->outer = a->lib->archive_read_new();
     if (!a->inner || !a->outer || inflateInit2(&a->zlib, GZIP_ONLY) != Z_OK)
@@ -303,13 +316,17 @@ ptrdiff_t spmv_archive_read(spmv_archive *a, char *text, size_t capacity) {
         a->ended = true;
         if (!spmv_archive_is_sound(a)) return -1;
     }
-    return got < 0 ? -1 : (ptrdiff_t)got;
+    return got < 0 || !count_bytes(a, &a->text, (size_t)got) ? -1 : (ptrdiff_t)got;
 }
 
 const char *spmv_archive_error(spmv_archive *a) {
     const char *why = a->why ? a->why : a->lib->archive_error_string(a->inner);
-    snprintf(a->error, sizeof a->error, "found damaged or cut compressed data (%s)",
-             why ? why : "unknown error");
+    if (a->too_long)
+        snprintf(a->error, sizeof a->error, "it unpacks to more than the limit of %zu bytes",
+                 a->ctx->max_unpacked);
+    else
+        snprintf(a->error, sizeof a->error, "found damaged or cut compressed data (%s)",
+                 why ? why : "unknown error");
     return a->error;
 }
 

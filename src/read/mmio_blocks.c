@@ -9,6 +9,7 @@ static void refuse_whole(worker *w, spmv_status status, const char *text) {
     snprintf(w->error, sizeof w->error, "%s", text);
     w->located = false;
     w->status = status;
+    w->count = 0; /* not those of the worker's block before */
     w->begin = w->end = w->text;
 }
 

@@ -266,6 +266,55 @@ static void test_tar(void **state) {
         }
 }
 
+/* A line of blanks behind the last entry, longer than what is read at a time, and the file's end is
+ * cut off: what the block before had does not hide it. */
+static void test_damage_behind_the_entries(void **state) {
+    (void)state;
+    enum { BLANKS = 900000 };
+    char *text = allocate(sizeof ONE + BLANKS);
+    strcpy(text, ONE);
+    memset(text + sizeof ONE - 1, ' ', BLANKS);
+    for (int threads = 1; threads <= 3; threads++) {
+        spmv_coo coo;
+        size = 0;
+        add_member(text, sizeof ONE - 1 + BLANKS, 9, NULL);
+        assert_int_equal(read_matrix(write_bytes("a.gz", file, size - 3), threads, &coo),
+                         SPMV_E_FORMAT);
+        assert_string_equal(ctx->error + strlen(name), DAMAGED("it ends too early"));
+        unlink(name);
+    }
+    free(text);
+}
+
+/* Ten million spaces take 10 kB: where a limit is set, no more than that is unpacked, in the text,
+ * in front of it, and behind it. */
+static void test_limit(void **state) {
+    (void)state;
+    enum { SPACES = 10000000, LINE = 1000, LIMIT = 1000000 };
+    static const char *const around[][2] = {
+        {REAL, "1 1 1\n1 1 7\n"}, {ONE, ""}, {REAL "1 1 1\n", "1 1 7\n"}};
+    char *blanks = allocate(SPACES);
+    memset(blanks, ' ', SPACES);
+    for (size_t k = LINE; k <= SPACES; k += LINE) blanks[k - 1] = '\n';
+    for (size_t k = 0; k < LENGTH(around); k++) {
+        spmv_coo coo;
+        size = 0;
+        add_text(around[k][0]);
+        add_member(blanks, SPACES, 9, NULL);
+        add_text(around[k][1]);
+        assert_true(size < LIMIT);
+        ctx->max_unpacked = LIMIT;
+        assert_int_equal(read_file("bomb.gz", &coo), SPMV_E_FORMAT);
+        assert_string_equal(ctx->error + strlen(name),
+                            ": it unpacks to more than the limit of 1000000 bytes");
+        ctx->max_unpacked = SPACES + LINE;
+        check_read("bomb.gz", ONE_WORDS);
+        ctx->max_unpacked = 0;
+        check_read("bomb.gz", ONE_WORDS);
+    }
+    free(blanks);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_flip_and_cut),
@@ -278,6 +327,8 @@ int main(void) {
         cmocka_unit_test(test_seams),
         cmocka_unit_test(test_compressed_twice),
         cmocka_unit_test(test_tar),
+        cmocka_unit_test(test_damage_behind_the_entries),
+        cmocka_unit_test(test_limit),
     };
     spmv_powers_init(&powers);
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -269,6 +269,7 @@ int choose_session(session *r) {
                           .backend = r->backend->name,
                           .device = r->o->device,
                           .threads = r->o->threads,
+                          .max_unpacked = r->o->max_unpacked,
                           .wisdom = wisdom_file(r->o, wisdom, sizeof wisdom)};
     if (spmv_ctx_create(&opts, &r->ctx) != SPMV_OK) return complain(SPMV_E_NOMEM, NULL);
     if (r->backend->kernels == NULL) {

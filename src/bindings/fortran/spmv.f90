@@ -40,12 +40,13 @@ module spmv
     end type
 
     type, bind(c) :: spmv_ctx_opts
-        integer(c_size_t) :: size = 40
+        integer(c_size_t) :: size = 48
         type(c_ptr) :: backend = c_null_ptr
         integer(c_int) :: device = 0
         integer(c_int) :: threads = 0
         type(c_ptr) :: wisdom = c_null_ptr
         type(c_ptr) :: allocator = c_null_ptr
+        integer(c_size_t) :: max_unpacked = 0
     end type
 
     type, bind(c) :: spmv_coo_view

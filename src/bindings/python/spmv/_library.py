@@ -30,7 +30,7 @@ class Options(ctypes.Structure):
 
 class ContextOptions(Options):
     _fields_ = [("size", c_size_t), ("backend", c_char_p), ("device", c_int), ("threads", c_int),
-                ("wisdom", c_char_p), ("allocator", c_void_p)]
+                ("wisdom", c_char_p), ("allocator", c_void_p), ("max_unpacked", c_size_t)]
 
 
 class Arrays(Options):
