@@ -18,6 +18,7 @@ import hashlib
 import http.client
 import os
 import pathlib
+import re
 import sys
 import tarfile
 import urllib.error
@@ -31,6 +32,7 @@ from common import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, Parser,
 ADDRESS = "https://sparse.tamu.edu"
 TIMEOUT_S = 30  # of silence
 PIECE = 1 << 20  # bytes
+NAME = re.compile(r"(?:(?!\.+/)([\w.+-]+)/)?(?!\.+$)([\w.+-]+)", re.ASCII)  # GROUP/NAME: no path that leads elsewhere
 BROKEN = (OSError, http.client.HTTPException)  # of a connection; urllib's errors are OSError
 
 
@@ -173,9 +175,10 @@ def is_kept(path, note):
 
 def get(wanted, folder):
     """The path of the archive, downloaded if it is not there."""
-    group, _, name = wanted.removesuffix(".tar.gz").removesuffix(".mtx").rpartition("/")
-    if not name or group in (".", ".."):
+    found = NAME.fullmatch(wanted.removesuffix(".tar.gz").removesuffix(".mtx"))
+    if not found:
         raise Stop(EX_NOINPUT, f"'{wanted}' is no name of a matrix, such as thermal2 or HB/bcsstk01")
+    group, name = found[1] or "", found[2]
     where = folder / group if group else folder
     path, note = where / f"{name}.tar.gz", where / f"{name}.tar.gz.sha256"
     if is_kept(path, note):

@@ -8,7 +8,7 @@ import sys
 import textwrap
 
 from logs import OTHERS, OWN, find_logs, read_logs, spelt_out
-from texts import plural
+from texts import plural, without_tags
 
 EX_ABOVE, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_CANTCREAT = 2, 64, 65, 66, 69, 73
 
@@ -116,12 +116,14 @@ def load(paths):
 
 
 def write_files(folder, files):
-    """{name: text or bytes} into a folder. Text from a log may hold what UTF-8 cannot: it is
-    escaped."""
+    """{name: text or bytes} into a folder. Text from a log may hold what UTF-8 cannot, and in
+    Markdown tags: both are escaped."""
     for name, content in files.items():
         path = os.path.join(folder, name)
         try:
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            if name.endswith(".md"):
+                content = without_tags(content)
             with open(path, "wb") as file:
                 file.write(content if isinstance(content, bytes)
                            else content.encode("utf-8", errors="backslashreplace"))

@@ -32,11 +32,16 @@ def logs_in(folder):
     """The logs of a folder and of those in it, sorted; not those of the reference in it, which must be
     named, so that a table never shows other people's machines unasked."""
     found = []
-    for place, below, names in os.walk(folder):
+    for place, below, names in os.walk(folder):  # of other kinds of files, some never end
         if place == folder and OTHERS in below:
             below.remove(OTHERS)
         found += [os.path.join(place, name) for name in names if name.endswith((".jsonl", ".jsonl.xz", ".log"))]
-    return sorted(found)
+    return sorted(filter(is_finite, found))
+
+
+def is_finite(path):
+    """Not a pipe, a device, or a link to one; what cannot be looked at is complained about when it is read."""
+    return not os.path.exists(path) or os.path.isfile(path)
 
 
 def find_logs(paths):

@@ -37,12 +37,22 @@ def plural(count, one, many=None):
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+FORMULA = re.compile(r"[=+\-@\t\r].")  # what a spreadsheet would compute, or call
+
+
+def csv_text_cell(text):
+    """Logs come from anywhere: an apostrophe in front makes a formula text, in every spreadsheet."""
+    return "'" + text if FORMULA.match(text) else text
+
+
 def csv_cell(value):
     """null is empty; true as in JSON; repr keeps every digit of a float."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str):
+        return csv_text_cell(value)
     return repr(value) if isinstance(value, float) else str(value)
 
 
@@ -50,15 +60,20 @@ def csv_text(header, rows):
     """RFC 4180."""
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(header)
+    writer.writerow([csv_cell(value) for value in header])
     writer.writerows([csv_cell(value) for value in row] for row in rows)
     return text.getvalue()
+
+
+def without_tags(text):
+    """Markdown in which nothing is HTML: what shows it would run the scripts in it."""
+    return text.replace("<", "&lt;")
 
 
 def markdown_table(header, alignment, rows):
     """alignment: one letter a column, l or r."""
     def line(cells):
-        return "| " + " | ".join(" ".join(str(cell).replace("|", "\\|").split())
+        return "| " + " | ".join(" ".join(without_tags(str(cell)).replace("|", "\\|").split())
                                  for cell in cells) + " |"
     rule = ["---:" if letter == "r" else "---" for letter in alignment]
     return "\n".join([line(header), line(rule)] + [line(row) for row in rows]) + "\n"

@@ -178,7 +178,8 @@ class Get(unittest.TestCase):
 
     def test_names(self):
         for name, text in (("thermal", "did you mean thermal2?"), ("twice", "A/twice, B/twice"),
-                           ("HB/nothing", "no such file"), ("../", "no name of a matrix")):
+                           ("HB/nothing", "no such file"), ("../", "no name of a matrix"), ("../../tiny", "no name of a matrix"), ("A/../../tiny", "no name of a matrix"),
+                           ("/tmp/tiny", "no name of a matrix"), ("..", "no name of a matrix"), ("../tiny", "no name of a matrix"), ("A/..", "no name of a matrix")):
             with self.subTest(name=name):
                 code, out, said = self.get(name)
                 self.assertEqual((code, out), (66, ""))

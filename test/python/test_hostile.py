@@ -2,7 +2,9 @@
 """Tests of what the program does where others get in its way: a file that stays locked, a log that is
 somebody else's, too little stack or memory, archives that never end."""
 
+import csv
 import fcntl
+import io
 import json
 import os
 import subprocess
@@ -70,6 +72,17 @@ class Log(Hostile):
                 lines = file.read().splitlines()
             self.assertEqual(lines[0], foreign)
             self.assertEqual(self.statuses(lines[1:]), ["ok", "ok"])
+
+
+class Csv(Hostile):
+
+    def test_a_name_is_no_formula(self):
+        matrix = self.path("=1+1,2.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 3\n")
+        done = self.spmv("-m", matrix, *RUN[2:], "--format=csv", "--no-log", "-q", "--tag", "+a=b")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = next(csv.DictReader(io.StringIO(done.stdout)))
+        self.assertEqual(row["matrix.name"], "'=1+1,2")
+        self.assertFalse([cell for cell in row.values() if cell[:1] in "=+@" and cell])
 
 
 if __name__ == "__main__":

@@ -9,12 +9,18 @@ static bool is_scalar(const field *f) {
            f->type == TYPE_truth || f->type == TYPE_pairs;
 }
 
+/* A spreadsheet would compute what begins so; an apostrophe in front makes it text. */
+static bool is_formula(const char *s) {
+    return *s && s[1] && strchr("=+-@\t\r", *s);
+}
+
 static void put_text(FILE *file, const char *s) {
+    const char *mark = is_formula(s) ? "'" : "";
     if (!strpbrk(s, ",\"\r\n")) {
-        fputs(s, file);
+        fprintf(file, "%s%s", mark, s);
         return;
     }
-    putc('"', file);
+    fprintf(file, "\"%s", mark);
     for (; *s; s++) {
         if (*s == '"') putc('"', file);
         putc(*s, file);

@@ -5,7 +5,7 @@ import textwrap
 from typing import NamedTuple
 
 from tabular.grid import MARKS, WORDS, entries_of, fastest_head, fastest_of_rows, shared_marks, with_column
-from texts import csv_text, latex as escaped, markdown_table
+from texts import csv_text, latex as escaped, markdown_table, without_tags
 from units.settings import order
 
 LONGEST_FLOAT = 45  # lines of a LaTeX table that a page holds; a longer one breaks over pages
@@ -147,9 +147,9 @@ def md_table(titled):
     grid = titled.grid
     rows = [[row, *(md_cell(grid, cells.get(column)) for column in grid.columns)] for row, cells in grid.rows.items()]
     said = " ".join(explanations(titled, "**bold**", "\\*"))
-    return (f"{titled.system}: {titled.metric}{titled.extent}\n\n"
+    return (without_tags(f"{titled.system}: {titled.metric}{titled.extent}\n\n")
             + markdown_table([grid.corner, *grid.columns], "l" + "r" * len(grid.columns), rows)
-            + (f"\n{said}\n" if said else ""))
+            + (without_tags(f"\n{said}\n") if said else ""))
 
 
 # ---- LaTeX ----------------------------------------------------------------------------------------
