@@ -18,7 +18,6 @@ CALLS = {"app": "api core generate measure", "api": "core read generate tune", "
          "omp": "core formats", "cuda": "core formats", "bindings": "api core"}
 NAMES_BACKENDS = ("src/core/registry.c", "src/app/main.c")  # the tables; which backend is the build's
 FOLDERS = ("src", "omp", "cuda", "include", "tables/report")
-MOST_FILES = 20  # in a folder of sources
 
 
 def plain(text):
@@ -100,7 +99,6 @@ class Tree:
                     self.text[name], included = plain(path.read_text(encoding="utf-8"))
                     self.includes[name] = [f for f in (self.find(root, name, i) for i in included) if f]
         self.sources = [f for f in self.text if f.endswith((".c", ".cu"))]
-        self.count_files(root)
 
     @staticmethod
     def find(root, includer, included):
@@ -109,13 +107,6 @@ class Tree:
             if path.is_file():
                 return str(path.relative_to(root))
         return None  # made by the build, or of another library
-
-    def count_files(self, root):
-        paths = [p.relative_to(root) for folder in FOLDERS for p in (root / folder).rglob("*") if p.is_file()]
-        count = collections.Counter(str(p.parent) for p in paths if p.parent.name != "__pycache__")
-        for folder, n in count.items():
-            if n > MOST_FILES:
-                self.breaches.append(f"{folder}: {n} files, at most {MOST_FILES}")
 
     def headers_of(self, path):
         seen, waiting = set(), [path]
