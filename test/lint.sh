@@ -13,6 +13,8 @@ if [ "${1:-}" = format ]; then exec clang-format -i $sources; fi
 
 # Who may include and call whom; no circles.
 python3 test/layers.py || breach "layers (docs/explanation/architecture.md)"
+# What belongs in a folder is said in one sentence.
+python3 test/folders.py || breach "folders (docs/explanation/architecture.md)"
 # A parameter of kernels is one line of a table.
 python3 test/params.py || breach "params (include/params.def)"
 # Words that the field's terms replace.
@@ -51,7 +53,7 @@ grep -lPz '(EXPORT_\w+\(\w+\)|spmv_(kernel|format|device_format|backend) \w+(\(.
 [ "$(wc -l < src/app/main.c)" -le 40 ] || breach "src/app/main.c: over 40 lines"
 grep -n '__CUDACC__' $sources | grep -v '^src/app/main.c:' && breach "__CUDACC__ belongs to main.c alone"
 grep -nE '.{101,}' $sources && breach "lines over 100 columns"
-grep -nE '.{121,}' Makefile $(files_of '*.mk') && breach "lines over 120 columns"
+grep -nE '.{121,}' Makefile $(files_of mk) && breach "lines over 120 columns"
 grep -nE '.{101,}' $tables | grep -vE '^[^:]*:[0-9]+:[A-Z_]+\(' && breach "lines over 100 columns" # an item is one line
 git grep --untracked -nE '^(<{7}|>{7}) ' && breach "what a merge left undecided"
 grep -nP '\t' $sources $tables && breach "tabs in C sources"
