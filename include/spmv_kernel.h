@@ -107,6 +107,7 @@ struct spmv_plan { /* prepare sets scratch, scratch_bytes and, if not the store'
     spmv_device *device;
     const spmv_kernel *kernel;
     spmv_mat *matrix;
+    int64_t rows, cols;             /* of the products: lengths of z and x */
     const spmv_store *host, *store; /* in host memory; where it runs */
     spmv_choice choice;
     int variant;

@@ -214,13 +214,6 @@ void spmv_csr_count(const spmv_csr *A, int threads, spmv_stats *stats);
 
 /* ---- plan.c, store_cache.c ------------------------------------------------------------------- */
 
-/* Of y <- alpha A x + beta y where the plan's device orders its own operations. */
-static inline spmv_operands spmv_in_place(const spmv_plan *plan, double alpha, const void *x,
-                                          double beta, void *y) {
-    return (spmv_operands){
-        .alpha = alpha, .beta = beta, .x = x, .y = y, .z = y, .stream = plan->device->stream};
-}
-
 typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_facts */
     char reason[1400];
     const char *baseline;
@@ -233,12 +226,6 @@ typedef struct spmv_tuning { /* how a plan came to be chosen: as in spmv_plan_fa
 
 /* Finds the one kernel that the name means; NULL: the default of the context's backend. */
 spmv_status spmv_plan_kernel(spmv_ctx *ctx, const char *name, spmv_kernel_id *out);
-/* What every product does first: checks x and the vector that is written, which the call names;
- * says that a product of the plan runs, and SPMV_E_ARG if one does already in another thread. */
-spmv_status spmv_plan_check(const spmv_plan *plan, const char *call, const char *written,
-                            const spmv_operands *v);
-spmv_status spmv_plan_claim(const spmv_plan *plan, const char *call);
-void spmv_plan_unclaim(const spmv_plan *plan);
 /* As spmv_plan_create, of options that were read and a kernel other than "auto". only_quick:
  * refuses if the device has no room to convert, so that the host would have to. */
 spmv_status spmv_plan_make(spmv_mat *mat, const spmv_plan_opts *opts, bool only_quick,

@@ -1,6 +1,6 @@
 /* batch.c: products back to back under one clock: recorded once and replayed where launching costs
  * host time, else launched in a loop. */
-#include "core/internal.h"
+#include "core/product.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,9 +15,9 @@ struct spmv_batch {
 
 static spmv_status launch(const spmv_batch *b, const spmv_product *p, const char *call) {
     const spmv_operands v = spmv_in_place(p->plan, b->alpha, p->x, b->beta, p->y);
-    TRY(spmv_plan_claim(p->plan, call));
-    spmv_status status = p->plan->kernel->run(p->plan, &v);
-    spmv_plan_unclaim(p->plan);
+    TRY(spmv_product_claim(p->plan, call));
+    spmv_status status = spmv_product_run(p->plan, &v);
+    spmv_product_unclaim(p->plan);
     return status;
 }
 
@@ -60,7 +60,7 @@ static spmv_status check(const spmv_batch *b, const char *call) {
             return spmv_fail(b->device->ctx, SPMV_E_ARG, "%s: the plan of product %d is %s", call,
                              k, p->plan ? "of another device" : "NULL");
         const spmv_operands v = spmv_in_place(p->plan, b->alpha, p->x, b->beta, p->y);
-        TRY(spmv_plan_check(p->plan, call, "y", &v));
+        TRY(spmv_product_check(p->plan, call, "y", &v));
     }
     return SPMV_OK;
 }
@@ -128,7 +128,7 @@ static spmv_status run_timed(const spmv_plan *plan, int count, const spmv_operan
                              double *seconds) {
     spmv_device *device = plan->device;
     TRY(device->backend->tick(device));
-    for (int n = 0; n < count; n++) TRY(plan->kernel->run(plan, v));
+    for (int n = 0; n < count; n++) TRY(spmv_product_run(plan, v));
     return device->backend->tock(device, seconds);
 }
 
@@ -141,10 +141,10 @@ spmv_status spmv_exec_timed(const spmv_plan *plan, int count, double alpha, cons
         return spmv_fail(plan->device->ctx, SPMV_E_ARG, "%s: count is %d, must be 1 or more",
                          __func__, count);
     const spmv_operands v = spmv_in_place(plan, alpha, x, beta, y);
-    TRY(spmv_plan_check(plan, __func__, "y", &v));
-    TRY(spmv_plan_claim(plan, __func__));
+    TRY(spmv_product_check(plan, __func__, "y", &v));
+    TRY(spmv_product_claim(plan, __func__));
     spmv_status status = run_timed(plan, count, &v, seconds);
-    spmv_plan_unclaim(plan);
+    spmv_product_unclaim(plan);
     return status;
 }
 

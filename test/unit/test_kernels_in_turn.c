@@ -1,5 +1,6 @@
 /* test_kernels_in_turn.c: plans that live beside each other and products that follow each other:
  * sharing a matrix, waiting for the product in front, giving memory back. */
+#include "core/product.h"
 #include "kernels.h"
 
 /* Plans of every kernel live at once on one matrix, host and device taking turns, and are freed in
@@ -56,7 +57,7 @@ static spmv_status follow(const spmv_product *product, double alpha, mode how) {
     for (int l = 0; l < LINKS; l++) {
         const spmv_product *p = &product[l % 2];
         const spmv_operands v = spmv_in_place(p->plan, alpha, p->x, 0.5, p->y);
-        TRY(p->plan->kernel->run(p->plan, &v));
+        TRY(spmv_product_run(p->plan, &v));
         if (how == ALONE) TRY(d->backend->sync(d));
     }
     return how == QUEUED ? d->backend->tock(d, &seconds) : SPMV_OK;
