@@ -15,7 +15,7 @@ if ! $SPMV -V -v | grep -q '^features.*jansson'; then log=--no-log; fi # the bar
 $SPMV sweep here/list $options --passes=2 $quick $log 2>err >summary
 echo "exit $?"
 # Who was fastest is chance.
-sed -E -e 's/^ *[0-9.]+(e-[0-9]+)? .*/RATE/' -e 's/ +[0-9.]+ [a-z]+[! ] .*/ T/' summary
+sed -E -e 's/^ *[0-9.]+(e-[0-9]+)? .*/RATE/' -e 's/ +[0-9.]+ [a-z]+[~!]* .*/ T/' summary
 grep '^\[' err | mask
 if [ $log = --no-log ]; then
     sed -n '/^odd files/,$p' "$CLI/sweep.out"

@@ -8,7 +8,7 @@ run --wisdom=here | dates
 run --wisdom=here | dates
 SPMV_WISDOM=here run | dates
 run | dates
-$SPMV -m gen:poisson2d:60 -k auto --iters=1000000 $quick --wisdom=here 2>&1 >/dev/null | grep -oE "in the trials.* \(remembered from 20[0-9]{2}-[0-9]{2}-[0-9]{2}\)" | sed -E "s/;.*time//; s/20[0-9]{2}-[0-9]{2}-[0-9]{2}/DATE/"
+$SPMV -m gen:poisson2d:60 -k auto --iters=1000000 $quick --wisdom=here 2>&1 >/dev/null | sed -nE "s/^  auto: .*( \(remembered from )20[0-9]{2}-[0-9]{2}-[0-9]{2}\)$/auto: REASON\1DATE)/p"
 # Without a name it is the user's own file; SPMV_WISDOM=1 means that, too.
 export XDG_CACHE_HOME="$PWD/cache"
 run --wisdom | dates
